@@ -1,0 +1,47 @@
+// The tape's entries. Internal to autograd/: everyone else records through record.h.
+#pragma once
+
+#include "autograd/record.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tandem::autograd {
+
+struct Node;
+
+/// Where the gradient of an input goes: the node that made it and which of its outputs it was. No node: no gradient.
+struct Edge {
+  std::shared_ptr<Node> node;
+  std::size_t output = 0;
+};
+
+/// One recorded operation, or, with `leaf` defined, the end of the line where a gradient is added up.
+struct Node {
+  std::string name;
+  std::vector<Edge> inputs;
+  std::vector<Shape> output_shapes;
+  std::vector<DType> output_dtypes;
+  BackwardFunction backward;  // empty at a leaf, and once its saved tensors are freed
+  Tensor leaf;
+
+  Node() = default;
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+};
+
+/// What hangs off a tensor handle.
+struct Meta {
+  bool requires_grad = false;
+  Tensor grad;
+  std::vector<GradientHook> hooks;
+  Edge made_by;                   // no node at a leaf
+  std::weak_ptr<Node> leaf_node;  // one for all operations that use this leaf
+};
+
+/// The edge that a gradient of `tensor` flows along; no node if it needs none.
+Edge gradient_edge(const Tensor& tensor);
+
+}  // namespace tandem::autograd

@@ -1,0 +1,72 @@
+// Putting operations on the tape.
+#include "autograd/record.h"
+
+#include "autograd/node.h"
+
+#include <algorithm>
+
+namespace tandem::autograd {
+
+namespace {
+thread_local bool recording = true;
+}
+
+bool grad_enabled() { return recording; }
+GradMode::GradMode(bool enabled) : previous_(recording) { recording = enabled; }
+GradMode::~GradMode() { recording = previous_; }
+
+SavedTensor::SavedTensor(const Tensor& tensor) {
+  if (!tensor.defined()) return;
+  tensor_ = tensor.detach();  // without metadata: an output saved by its own node must not keep that node alive
+  version_ = tensor.storage()->version();
+}
+
+Tensor SavedTensor::get() const {
+  require(!tensor_.defined() || tensor_.storage()->version() == version_,
+          "backward: {} was changed in place after it was saved for this gradient; change a clone instead", describe(tensor_));
+  return tensor_;
+}
+
+bool should_record(std::initializer_list<Tensor> inputs) {
+  return grad_enabled() && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return requires_grad(input); });
+}
+
+std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs, BackwardFunction backward) {
+  if (!grad_enabled() || std::none_of(inputs.begin(), inputs.end(), requires_grad)) return outputs;
+  auto node = std::make_shared<Node>();
+  node->name = name;
+  for (const Tensor& input : inputs) node->inputs.push_back(gradient_edge(input));
+  node->backward = std::move(backward);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    auto& slot = outputs[i].autograd_meta();
+    require(!slot, "record: output {} of {} already has gradient metadata; return a new tensor or detach()", i, name);
+    node->output_shapes.push_back(outputs[i].shape());
+    node->output_dtypes.push_back(outputs[i].dtype());
+    slot = std::make_shared<Meta>();
+    slot->requires_grad = true;
+    slot->made_by = {node, i};
+  }
+  return outputs;
+}
+
+Tensor record(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& output, BackwardFunction backward) {
+  return record(name, inputs, std::vector<Tensor>{output}, std::move(backward)).front();
+}
+
+Node::~Node() {
+  // A chain of thousands of nodes must not unwind by recursion: take the last owners of the inputs apart one by one.
+  std::vector<std::shared_ptr<Node>> pending;
+  const auto take_inputs = [&](Node& node) {
+    for (Edge& edge : node.inputs) {
+      if (edge.node) pending.push_back(std::move(edge.node));
+    }
+  };
+  take_inputs(*this);
+  while (!pending.empty()) {
+    const std::shared_ptr<Node> node = std::move(pending.back());
+    pending.pop_back();
+    if (node.use_count() == 1) take_inputs(*node);
+  }
+}
+
+}  // namespace tandem::autograd

@@ -1,0 +1,64 @@
+// Gradient metadata of tensor handles.
+#include "autograd/node.h"
+
+namespace tandem::autograd {
+
+namespace {
+
+Meta& meta_of(const Tensor& tensor) {
+  auto& slot = tensor.autograd_meta();
+  if (!slot) slot = std::make_shared<Meta>();
+  return *slot;
+}
+
+}  // namespace
+
+bool requires_grad(const Tensor& tensor) { return tensor.defined() && tensor.autograd_meta() && tensor.autograd_meta()->requires_grad; }
+
+const Tensor& set_requires_grad(const Tensor& tensor, bool required) {
+  require(!required || is_floating(tensor.dtype()), "set_requires_grad: only floating tensors have gradients, this is {}", describe(tensor));
+  require(is_leaf(tensor), "set_requires_grad: {} was made by a recorded operation; call detach() first", describe(tensor));
+  meta_of(tensor).requires_grad = required;
+  return tensor;
+}
+
+bool is_leaf(const Tensor& tensor) { return !tensor.autograd_meta() || !tensor.autograd_meta()->made_by.node; }
+
+Tensor grad(const Tensor& leaf) { return leaf.autograd_meta() ? leaf.autograd_meta()->grad : Tensor(); }
+
+void set_grad(const Tensor& leaf, const Tensor& gradient) {
+  require(!gradient.defined() || (gradient.shape() == leaf.shape() && gradient.dtype() == leaf.dtype()),
+          "set_grad: gradient {} does not fit tensor {}", describe(gradient), describe(leaf));
+  meta_of(leaf).grad = gradient;
+}
+
+void clear_grad(const Tensor& leaf) {
+  if (leaf.autograd_meta()) leaf.autograd_meta()->grad = Tensor();
+}
+
+void on_gradient_ready(const Tensor& leaf, GradientHook hook) {
+  require(is_leaf(leaf), "on_gradient_ready: {} is not a leaf", describe(leaf));
+  meta_of(leaf).hooks.push_back(std::move(hook));
+}
+
+void clear_hooks(const Tensor& leaf) {
+  if (leaf.autograd_meta()) leaf.autograd_meta()->hooks.clear();
+}
+
+Edge gradient_edge(const Tensor& tensor) {
+  if (!requires_grad(tensor)) return {};
+  Meta& meta = *tensor.autograd_meta();
+  if (meta.made_by.node) return meta.made_by;
+  std::shared_ptr<Node> node = meta.leaf_node.lock();
+  if (!node) {
+    node = std::make_shared<Node>();
+    node->name = "leaf";
+    node->output_shapes = {tensor.shape()};
+    node->output_dtypes = {tensor.dtype()};
+    node->leaf = tensor;
+    meta.leaf_node = node;
+  }
+  return {std::move(node), 0};
+}
+
+}  // namespace tandem::autograd

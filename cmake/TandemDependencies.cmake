@@ -1,0 +1,52 @@
+# Libraries: required small ones, and optional ones that are used where found.
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Threads REQUIRED)
+
+# Sets TANDEM_HAS_<feature> to 0 or 1; an ON that is not found is an error that says what to install.
+function(tandem_optional feature found hint)
+  if(TANDEM_${feature} STREQUAL "OFF" OR NOT found)
+    if(TANDEM_${feature} STREQUAL "ON")
+      message(FATAL_ERROR "TANDEM_${feature}=ON, but it was not found: ${hint}")
+    endif()
+    set(TANDEM_HAS_${feature} 0 PARENT_SCOPE)
+  else()
+    set(TANDEM_HAS_${feature} 1 PARENT_SCOPE)
+  endif()
+endfunction()
+
+set(OpenMP_CXX_FOUND FALSE)
+if(NOT TANDEM_OPENMP STREQUAL "OFF")
+  find_package(OpenMP COMPONENTS CXX QUIET)
+endif()
+tandem_optional(OPENMP "${OpenMP_CXX_FOUND}" "use a compiler with OpenMP (g++, or clang with libomp-dev)")
+
+set(MPI_CXX_FOUND FALSE)
+if(NOT TANDEM_MPI STREQUAL "OFF")
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI COMPONENTS CXX QUIET)
+endif()
+tandem_optional(MPI "${MPI_CXX_FOUND}" "install libopenmpi-dev and openmpi-bin")
+
+set(dnnl_FOUND FALSE)
+if(NOT TANDEM_ONEDNN STREQUAL "OFF")
+  find_package(dnnl QUIET CONFIG)
+endif()
+tandem_optional(ONEDNN "${dnnl_FOUND}" "install libdnnl-dev")
+
+set(TANDEM_HAS_CUDA 0)
+if(TANDEM_CUDA STREQUAL "ON")
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80 90a)
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(TANDEM_HAS_CUDA 1)
+endif()
+
+target_compile_definitions(tandem_settings INTERFACE
+  TANDEM_HAS_OPENMP=${TANDEM_HAS_OPENMP} TANDEM_HAS_MPI=${TANDEM_HAS_MPI} TANDEM_HAS_ONEDNN=${TANDEM_HAS_ONEDNN}
+  TANDEM_HAS_CUDA=${TANDEM_HAS_CUDA})

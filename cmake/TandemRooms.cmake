@@ -1,0 +1,28 @@
+# One library per room, found by convention, so that a new file needs no edit here:
+#   foo.cpp, foo_reference.cpp, foo_cpu.cpp   always
+#   foo_onednn.cpp, foo_mpi.cpp, foo.cu       only where that library, or the CUDA device, is in the build
+# A room links only against the rooms it may use: an include from elsewhere does not link.
+include(GNUInstallDirs)
+
+# tandem_room(NAME core [DEPENDS tandem::x ...] [PRIVATE lib ...])
+function(tandem_room)
+  cmake_parse_arguments(ROOM "" "NAME" "DEPENDS;PRIVATE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
+  foreach(feature ONEDNN MPI)
+    if(NOT TANDEM_HAS_${feature})
+      string(TOLOWER ${feature} suffix)
+      list(FILTER sources EXCLUDE REGEX "_${suffix}\\.cpp$")
+    endif()
+  endforeach()
+  if(TANDEM_HAS_CUDA)
+    list(APPEND sources ${cuda_sources})
+  endif()
+
+  add_library(tandem_${ROOM_NAME} STATIC ${sources})
+  add_library(tandem::${ROOM_NAME} ALIAS tandem_${ROOM_NAME})
+  set_target_properties(tandem_${ROOM_NAME} PROPERTIES EXPORT_NAME ${ROOM_NAME} POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(tandem_${ROOM_NAME} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tandem>)
+  target_link_libraries(tandem_${ROOM_NAME} PUBLIC tandem_settings ${ROOM_DEPENDS} PRIVATE ${ROOM_PRIVATE})
+endfunction()

@@ -1,0 +1,23 @@
+// Where a tensor's memory lives and its kernels run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tandem {
+
+enum class DeviceType : std::uint8_t { cpu, cuda };
+
+/// `Device{}` is the CPU; `Device{DeviceType::cuda, 1}` the second GPU.
+struct Device {
+  DeviceType type = DeviceType::cpu;
+  int index = 0;
+
+  friend constexpr bool operator==(const Device&, const Device&) = default;
+};
+
+inline std::string name_of(Device device) {
+  return device.type == DeviceType::cpu ? std::string("cpu") : "cuda:" + std::to_string(device.index);
+}
+
+}  // namespace tandem

@@ -1,0 +1,88 @@
+// Element types, their C++ types, and run-time dispatch to templates.
+#pragma once
+
+#include "core/error.h"
+#include "core/half.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace tandem {
+
+enum class DType : std::uint8_t { f64, f32, f16, bf16, i64, i32, u8 };
+
+constexpr int kDTypeCount = 7;
+
+constexpr std::int64_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+    case DType::i64: return 8;
+    case DType::f32:
+    case DType::i32: return 4;
+    case DType::f16:
+    case DType::bf16: return 2;
+    case DType::u8: return 1;
+  }
+  return 0;
+}
+
+constexpr std::string_view name_of(DType dtype) {
+  constexpr std::string_view kNames[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
+  return kNames[static_cast<int>(dtype)];
+}
+
+constexpr bool is_floating(DType dtype) { return static_cast<int>(dtype) <= static_cast<int>(DType::bf16); }
+
+namespace detail {
+template <typename T> struct DTypeOf;
+template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
+template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
+template <> struct DTypeOf<Half> { static constexpr DType value = DType::f16; };
+template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::bf16; };
+template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
+template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
+template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
+
+template <typename T> struct ComputeType { using type = T; };
+template <> struct ComputeType<Half> { using type = float; };
+template <> struct ComputeType<BFloat16> { using type = float; };
+}  // namespace detail
+
+/// The DType of a C++ element type.
+template <typename T>
+inline constexpr DType dtype_of = detail::DTypeOf<T>::value;
+
+/// The type in which values stored as T are computed: float for the half types, T itself otherwise.
+template <typename T>
+using compute_t = typename detail::ComputeType<T>::type;
+
+/// Stands for a C++ type as a function argument: `using T = typename decltype(tag)::type;`.
+template <typename T>
+struct TypeTag {
+  using type = T;
+};
+
+/// Calls `visit(TypeTag<T>{})` with the C++ type of a floating `dtype`; `where` names the caller in the error.
+template <typename Visitor>
+decltype(auto) dispatch_floating(DType dtype, std::string_view where, Visitor&& visit) {
+  switch (dtype) {
+    case DType::f64: return visit(TypeTag<double>{});
+    case DType::f32: return visit(TypeTag<float>{});
+    case DType::f16: return visit(TypeTag<Half>{});
+    case DType::bf16: return visit(TypeTag<BFloat16>{});
+    default: fail("{}: needs a floating dtype (f64, f32, f16 or bf16), got {}", where, name_of(dtype));
+  }
+}
+
+/// Calls `visit(TypeTag<T>{})` with the C++ type of any `dtype`.
+template <typename Visitor>
+decltype(auto) dispatch_all(DType dtype, std::string_view where, Visitor&& visit) {
+  switch (dtype) {
+    case DType::i64: return visit(TypeTag<std::int64_t>{});
+    case DType::i32: return visit(TypeTag<std::int32_t>{});
+    case DType::u8: return visit(TypeTag<std::uint8_t>{});
+    default: return dispatch_floating(dtype, where, visit);
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,33 @@
+// The one exception type of the project, and the check that throws it.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace tandem {
+
+/// A request that cannot be carried out: bad arguments, bad files, bad configuration. The text says what was wrong,
+/// where (op, tensor, file, rank) and, where it can be known, what to do. Programs print it as one line and end
+/// with exit code 2.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws an Error with a formatted message.
+template <typename... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws an Error with a formatted message unless `condition` holds. The message is only formatted on failure.
+template <typename... Args>
+void require(bool condition, fmt::format_string<Args...> format, Args&&... args) {
+  if (!condition) [[unlikely]]
+    fail(format, std::forward<Args>(args)...);
+}
+
+}  // namespace tandem

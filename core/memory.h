@@ -1,0 +1,57 @@
+// What memory is used for: byte counts, current and peak, by purpose.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tandem {
+
+/// What a block of memory serves. Every Storage carries one.
+enum class MemoryTag : std::uint8_t { parameters, gradients, optimizer, activations, workspace, data, comm };
+
+constexpr int kMemoryTagCount = 7;
+
+constexpr std::string_view name_of(MemoryTag tag) {
+  constexpr std::string_view kNames[] = {"parameters", "gradients", "optimizer", "activations",
+                                         "workspace",  "data",      "comm"};
+  return kNames[static_cast<int>(tag)];
+}
+
+/// Bytes in live storages. A tag's peak is its own high-water mark, so peaks of tags need not add up to `peak_total`.
+struct MemoryStats {
+  std::array<std::int64_t, kMemoryTagCount> current{};
+  std::array<std::int64_t, kMemoryTagCount> peak{};
+  std::int64_t current_total = 0;
+  std::int64_t peak_total = 0;
+
+  std::int64_t current_of(MemoryTag tag) const { return current[static_cast<std::size_t>(tag)]; }
+  std::int64_t peak_of(MemoryTag tag) const { return peak[static_cast<std::size_t>(tag)]; }
+};
+
+/// A snapshot over all threads of this process.
+MemoryStats memory_stats();
+
+/// Lets every peak start again from the current value.
+void reset_peak_memory();
+
+/// The tag that new storages of this thread get; MemoryTag::activations unless a scope says otherwise.
+MemoryTag current_memory_tag();
+
+/// Tags the storages made by this thread while it lives.
+class MemoryTagScope {
+ public:
+  explicit MemoryTagScope(MemoryTag tag);
+  ~MemoryTagScope();
+  MemoryTagScope(const MemoryTagScope&) = delete;
+  MemoryTagScope& operator=(const MemoryTagScope&) = delete;
+
+ private:
+  MemoryTag previous_;
+};
+
+namespace detail {
+void count_memory(MemoryTag tag, std::int64_t bytes);
+}  // namespace detail
+
+}  // namespace tandem

@@ -1,0 +1,41 @@
+// Shape arithmetic.
+#include "core/shape.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tandem {
+
+std::int64_t element_count(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) {
+    require(size >= 0, "negative size in shape {}", to_string(shape));
+    require(!__builtin_mul_overflow(count, size, &count), "shape {} has too many elements", to_string(shape));
+  }
+  return count;
+}
+
+Strides dense_strides(const Shape& shape, Layout layout) {
+  Strides strides = shape;
+  const auto set_in_order = [&](std::initializer_list<int> fastest_first) {
+    std::int64_t step = 1;
+    for (const int dim : fastest_first) {
+      strides[dim] = step;
+      step *= std::max<std::int64_t>(shape[dim], 1);
+    }
+  };
+  if (layout == Layout::channels_last && shape.rank() == 4) {
+    set_in_order({1, 3, 2, 0});
+    return strides;
+  }
+  std::int64_t step = 1;
+  for (int dim = shape.rank() - 1; dim >= 0; --dim) {
+    strides[dim] = step;
+    step *= std::max<std::int64_t>(shape[dim], 1);
+  }
+  return strides;
+}
+
+std::string to_string(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims.begin(), dims.end(), ", ")); }
+
+}  // namespace tandem

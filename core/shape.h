@@ -1,0 +1,72 @@
+// Sizes and strides of tensors: small fixed-capacity vectors, so that making a view allocates nothing.
+#pragma once
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace tandem {
+
+constexpr int kMaxRank = 8;
+
+/// Up to kMaxRank signed 64-bit numbers: one per dimension.
+class Dims {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
+  explicit Dims(std::span<const std::int64_t> values) {
+    require(values.size() <= kMaxRank, "a tensor has at most {} dimensions, got {}", kMaxRank, values.size());
+    rank_ = static_cast<int>(values.size());
+    std::copy(values.begin(), values.end(), values_.begin());
+  }
+
+  int rank() const { return rank_; }
+  bool empty() const { return rank_ == 0; }
+
+  /// The value of a dimension; negative ones count from the end, as in PyTorch.
+  std::int64_t operator[](int dim) const { return values_[static_cast<std::size_t>(wrap(dim))]; }
+  std::int64_t& operator[](int dim) { return values_[static_cast<std::size_t>(wrap(dim))]; }
+
+  /// `dim` as a number in [0, rank); throws if it is out of range.
+  int wrap(int dim) const {
+    require(dim >= -rank_ && dim < rank_, "dimension {} is out of range for a tensor of rank {}", dim, rank_);
+    return dim < 0 ? dim + rank_ : dim;
+  }
+
+  void push_back(std::int64_t value) {
+    require(rank_ < kMaxRank, "a tensor has at most {} dimensions", kMaxRank);
+    values_[static_cast<std::size_t>(rank_++)] = value;
+  }
+
+  const std::int64_t* begin() const { return values_.data(); }
+  const std::int64_t* end() const { return values_.data() + rank_; }
+
+  friend bool operator==(const Dims& a, const Dims& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+ private:
+  std::array<std::int64_t, kMaxRank> values_{};
+  int rank_ = 0;
+};
+
+using Shape = Dims;
+using Strides = Dims;
+
+/// How the elements of a dense tensor follow each other in memory. `channels_last` stores a 4-D N,C,H,W tensor as
+/// NHWC (and weights K,C,R,S as KRSC); for other ranks it means row_major.
+enum class Layout : std::uint8_t { row_major, channels_last };
+
+/// Number of elements; 1 for rank 0.
+std::int64_t element_count(const Shape& shape);
+
+/// Strides, in elements, of a dense tensor of this shape.
+Strides dense_strides(const Shape& shape, Layout layout);
+
+/// "[2, 3, 32, 32]"
+std::string to_string(const Dims& dims);
+
+}  // namespace tandem

@@ -1,0 +1,54 @@
+// Walking two strided tensors of one shape together; the engine behind copies on the CPU.
+#pragma once
+
+#include "core/shape.h"
+
+namespace tandem::detail {
+
+/// Calls `run(destination_offset, source_offset, length, destination_stride, source_stride)` for runs that together cover
+/// every element once. Dimensions are ordered by destination stride and merged where both sides allow it.
+template <typename Run>
+void for_each_run(const Shape& shape, const Strides& destination, const Strides& source, Run&& run) {
+  std::array<int, kMaxRank> order{};
+  int rank = 0;
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    if (shape[dim] == 0) return;
+    if (shape[dim] != 1) order[static_cast<std::size_t>(rank++)] = dim;
+  }
+  std::stable_sort(order.begin(), order.begin() + rank, [&](int a, int b) {
+    return destination[a] != destination[b] ? destination[a] > destination[b] : source[a] > source[b];
+  });
+  Dims sizes, to, from;  // outermost first
+  for (int i = 0; i < rank; ++i) {
+    const int dim = order[static_cast<std::size_t>(i)];
+    if (sizes.rank() > 0 && to[-1] == shape[dim] * destination[dim] && from[-1] == shape[dim] * source[dim]) {
+      sizes[-1] *= shape[dim];
+      to[-1] = destination[dim];
+      from[-1] = source[dim];
+      continue;
+    }
+    sizes.push_back(shape[dim]);
+    to.push_back(destination[dim]);
+    from.push_back(source[dim]);
+  }
+  if (sizes.rank() == 0) return run(std::int64_t{0}, std::int64_t{0}, std::int64_t{1}, std::int64_t{1}, std::int64_t{1});
+  const int outer = sizes.rank() - 1;
+  Dims index = sizes;
+  for (int dim = 0; dim < outer; ++dim) index[dim] = 0;
+  std::int64_t to_offset = 0, from_offset = 0;
+  while (true) {
+    run(to_offset, from_offset, sizes[outer], to[outer], from[outer]);
+    int dim = outer - 1;
+    for (; dim >= 0; --dim) {
+      to_offset += to[dim];
+      from_offset += from[dim];
+      if (++index[dim] < sizes[dim]) break;
+      to_offset -= to[dim] * sizes[dim];
+      from_offset -= from[dim] * sizes[dim];
+      index[dim] = 0;
+    }
+    if (dim < 0) return;
+  }
+}
+
+}  // namespace tandem::detail

@@ -1,0 +1,225 @@
+// Tensor: construction, views and metadata.
+#include "core/tensor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tandem {
+
+Tensor Tensor::empty(const Shape& shape, TensorOptions options) {
+  const std::int64_t count = element_count(shape);
+  std::int64_t bytes = 0;
+  require(!__builtin_mul_overflow(count, size_of(options.dtype), &bytes), "shape {} has too many elements", to_string(shape));
+  Tensor result;
+  result.impl_ = std::make_shared<Impl>();
+  result.impl_->storage = std::make_shared<Storage>(bytes, options.device, current_memory_tag());
+  result.impl_->dtype = options.dtype;
+  result.impl_->shape = shape;
+  result.impl_->strides = dense_strides(shape, options.layout);
+  return result;
+}
+
+Tensor Tensor::zeros(const Shape& shape, TensorOptions options) { return full(shape, 0.0, options); }
+
+Tensor Tensor::full(const Shape& shape, double value, TensorOptions options) {
+  Tensor result = empty(shape, options);
+  result.fill(value);
+  return result;
+}
+
+void* Tensor::raw_data() const {
+  return static_cast<std::byte*>(impl().storage->data()) + impl().offset * size_of(impl().dtype);
+}
+
+bool Tensor::is_dense(Layout layout) const {
+  const Strides expected = dense_strides(shape(), layout);
+  for (int dim = 0; dim < rank(); ++dim) {
+    if (size(dim) == 0) return true;
+  }
+  for (int dim = 0; dim < rank(); ++dim) {
+    if (size(dim) != 1 && stride(dim) != expected[dim]) return false;
+  }
+  return true;
+}
+
+bool Tensor::is_dense() const {
+  std::array<int, kMaxRank> order{};
+  int count = 0;
+  for (int dim = 0; dim < rank(); ++dim) {
+    if (size(dim) == 0) return true;
+    if (size(dim) != 1) order[static_cast<std::size_t>(count++)] = dim;
+  }
+  std::sort(order.begin(), order.begin() + count, [&](int a, int b) { return stride(a) < stride(b); });
+  std::int64_t expected = 1;
+  for (int i = 0; i < count; ++i) {
+    const int dim = order[static_cast<std::size_t>(i)];
+    if (stride(dim) != expected) return false;
+    expected *= size(dim);
+  }
+  return true;
+}
+
+Tensor Tensor::make_view(const Shape& shape, const Strides& strides, std::int64_t offset) const {
+  Tensor result;
+  result.impl_ = std::make_shared<Impl>(Impl{storage(), dtype(), shape, strides, offset, nullptr});
+  return result;
+}
+
+Tensor Tensor::view(const Shape& requested) const {
+  Shape shape = requested;
+  std::int64_t known = 1;
+  int open = -1;
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    if (shape[dim] >= 0) {
+      known *= shape[dim];
+      continue;
+    }
+    require(shape[dim] == -1 && open < 0, "view: shape {} may hold one -1 and no other negative size", to_string(requested));
+    open = dim;
+  }
+  if (open >= 0) {
+    require(known > 0 && numel() % known == 0, "view: {} cannot be seen as {}", describe(*this), to_string(requested));
+    shape[open] = numel() / known;
+  }
+  require(element_count(shape) == numel(), "view: {} has {} elements, shape {} has {}", describe(*this), numel(),
+          to_string(shape), element_count(shape));
+  if (numel() == 0) return make_view(shape, dense_strides(shape, Layout::row_major), offset());
+
+  // Each group of old dimensions that follow each other without gaps may be cut up anew.
+  Strides strides = shape;
+  int next = shape.rank() - 1;
+  for (int dim = rank() - 1; dim >= 0;) {
+    std::int64_t group = 1, step = stride(dim);
+    const std::int64_t inner_stride = stride(dim);
+    while (dim >= 0 && (size(dim) == 1 || group == 1 || stride(dim) == step)) {
+      if (group == 1 && size(dim) != 1) step = stride(dim);
+      group *= size(dim);
+      step *= size(dim);
+      --dim;
+    }
+    std::int64_t unit = group == 1 ? inner_stride : step / group;
+    std::int64_t filled = 1;
+    while (next >= 0 && (filled < group || shape[next] == 1)) {
+      strides[next] = unit;
+      unit *= shape[next];
+      filled *= shape[next--];
+    }
+    require(filled == group, "view: {} with strides {} cannot be seen as {} without a copy; call contiguous() first",
+            describe(*this), to_string(this->strides()), to_string(shape));
+  }
+  for (; next >= 0; --next) strides[next] = 1;  // leading sizes of 1
+  return make_view(shape, strides, offset());
+}
+
+Tensor Tensor::permute(std::span<const int> order) const {
+  require(static_cast<int>(order.size()) == rank(), "permute: {} needs {} dimensions, got {}", describe(*this), rank(), order.size());
+  Shape shape;
+  Strides strides;
+  std::array<bool, kMaxRank> seen{};
+  for (const int requested : order) {
+    const int dim = this->shape().wrap(requested);
+    require(!seen[static_cast<std::size_t>(dim)], "permute: dimension {} named twice", dim);
+    seen[static_cast<std::size_t>(dim)] = true;
+    shape.push_back(size(dim));
+    strides.push_back(stride(dim));
+  }
+  return make_view(shape, strides, offset());
+}
+
+Tensor Tensor::transpose(int a, int b) const {
+  Shape shape = this->shape();
+  Strides strides = this->strides();
+  std::swap(shape[a], shape[b]);
+  std::swap(strides[a], strides[b]);
+  return make_view(shape, strides, offset());
+}
+
+Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length, std::int64_t step) const {
+  require(step >= 1 && start >= 0 && length >= 0 && (length == 0 || start + (length - 1) * step < size(dim)) && start <= size(dim),
+          "narrow: {} elements from {} in steps of {} do not fit dimension {} of {}", length, start, step, dim, describe(*this));
+  Shape shape = this->shape();
+  Strides strides = this->strides();
+  shape[dim] = length;
+  strides[dim] *= step;
+  return make_view(shape, strides, offset() + start * stride(dim));
+}
+
+Tensor Tensor::select(int dim, std::int64_t index) const {
+  require(index >= 0 && index < size(dim), "select: index {} is outside dimension {} of {}", index, dim, describe(*this));
+  return narrow(dim, index, 1).squeeze(dim);
+}
+
+Tensor Tensor::squeeze(int dim) const {
+  require(size(dim) == 1, "squeeze: dimension {} of {} is not 1", dim, describe(*this));
+  const int removed = shape().wrap(dim);
+  Shape shape;
+  Strides strides;
+  for (int i = 0; i < rank(); ++i) {
+    if (i == removed) continue;
+    shape.push_back(size(i));
+    strides.push_back(stride(i));
+  }
+  return make_view(shape, strides, offset());
+}
+
+Tensor Tensor::unsqueeze(int dim) const {
+  require(dim >= -rank() - 1 && dim <= rank(), "unsqueeze: dimension {} is out of range for {}", dim, describe(*this));
+  const int inserted = dim < 0 ? dim + rank() + 1 : dim;
+  Shape shape;
+  Strides strides;
+  for (int i = 0; i <= rank(); ++i) {
+    if (i == inserted) {
+      shape.push_back(1);
+      strides.push_back(i < rank() ? size(i) * stride(i) : 1);
+    }
+    if (i == rank()) break;
+    shape.push_back(size(i));
+    strides.push_back(stride(i));
+  }
+  return make_view(shape, strides, offset());
+}
+
+Tensor Tensor::expand(const Shape& shape) const {
+  require(shape.rank() >= rank(), "expand: {} cannot become {}", describe(*this), to_string(shape));
+  Strides strides = shape;
+  const int added = shape.rank() - rank();
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    const std::int64_t old_size = dim < added ? 1 : size(dim - added);
+    require(old_size == shape[dim] || old_size == 1, "expand: {} cannot become {}", describe(*this), to_string(shape));
+    strides[dim] = dim < added || old_size != shape[dim] ? 0 : stride(dim - added);
+  }
+  return make_view(shape, strides, offset());
+}
+
+Tensor Tensor::as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const {
+  require(shape.rank() == strides.rank(), "as_strided: shape {} and strides {} differ in rank", to_string(shape), to_string(strides));
+  std::int64_t last = offset;
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    require(strides[dim] >= 0, "as_strided: negative stride in {}", to_string(strides));
+    if (shape[dim] > 0) last += (shape[dim] - 1) * strides[dim];
+  }
+  require(offset >= 0 && (element_count(shape) == 0 || last < storage()->bytes() / size_of(dtype())),
+          "as_strided: shape {}, strides {} and offset {} leave the storage of {} bytes", to_string(shape), to_string(strides),
+          offset, storage()->bytes());
+  return make_view(shape, strides, offset);
+}
+
+Tensor Tensor::detach() const { return make_view(shape(), strides(), offset()); }
+
+Tensor empty_like(const Tensor& other) {
+  Tensor result = Tensor::empty(other.shape(), other.options());
+  return other.is_dense() && other.numel() > 0 ? result.as_strided(other.shape(), other.strides(), 0) : result;
+}
+
+Tensor zeros_like(const Tensor& other) {
+  Tensor result = empty_like(other);
+  result.zero();
+  return result;
+}
+
+std::string describe(const Tensor& tensor) {
+  return tensor.defined() ? fmt::format("{}{}", name_of(tensor.dtype()), to_string(tensor.shape())) : std::string("undefined tensor");
+}
+
+}  // namespace tandem

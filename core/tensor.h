@@ -1,0 +1,140 @@
+// Tensor: a counted handle to shaped, strided elements in a Storage. No arithmetic here: that is kernels/.
+#pragma once
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "core/storage.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace tandem {
+
+namespace autograd {
+struct Meta;  // what autograd knows about a tensor; defined in autograd/node.h
+}
+
+/// How a new tensor is made.
+struct TensorOptions {
+  DType dtype = DType::f32;
+  Layout layout = Layout::row_major;
+  Device device{};
+};
+
+/// A handle: copies share elements, shape and autograd metadata. Views (view, transpose, narrow, ...) are O(1), share the
+/// storage and carry no autograd metadata: use the functions of autograd/ to record them.
+/// Image tensors have shape N,C,H,W and layout channels_last; convolution weights K,C,R,S, likewise.
+/// Errors are thrown as tandem::Error.
+class Tensor {
+ public:
+  /// An undefined tensor: only defined() may be asked.
+  Tensor() = default;
+
+  static Tensor empty(const Shape& shape, TensorOptions options = {});
+  static Tensor zeros(const Shape& shape, TensorOptions options = {});
+  static Tensor full(const Shape& shape, double value, TensorOptions options = {});
+
+  /// A new dense CPU tensor with the elements of `values` in row-major order of `shape`, stored in `layout`.
+  template <typename T>
+  static Tensor from(std::span<const T> values, const Shape& shape, Layout layout = Layout::row_major);
+  template <typename T>
+  static Tensor from(const std::vector<T>& values, const Shape& shape, Layout layout = Layout::row_major) {
+    return from(std::span<const T>(values), shape, layout);
+  }
+
+  bool defined() const { return impl_ != nullptr; }
+  const Shape& shape() const { return impl().shape; }
+  const Strides& strides() const { return impl().strides; }
+  int rank() const { return shape().rank(); }
+  std::int64_t size(int dim) const { return shape()[dim]; }
+  std::int64_t stride(int dim) const { return strides()[dim]; }
+  std::int64_t numel() const { return element_count(shape()); }
+  std::int64_t offset() const { return impl().offset; }
+  DType dtype() const { return impl().dtype; }
+  Device device() const { return storage()->device(); }
+  TensorOptions options(Layout layout = Layout::row_major) const { return {dtype(), layout, device()}; }
+  const std::shared_ptr<Storage>& storage() const { return impl().storage; }
+
+  /// The first element, as T*; throws unless T is this tensor's dtype. Constness of the handle is not constness of the
+  /// elements.
+  template <typename T>
+  T* data() const {
+    require(dtype_of<T> == dtype(), "tensor holds {}, asked for {}", name_of(dtype()), name_of(dtype_of<T>));
+    return static_cast<T*>(raw_data());
+  }
+  void* raw_data() const;
+
+  /// The only element of a one-element CPU tensor, as a double (exact for all dtypes but large i64).
+  double item() const;
+
+  /// All elements in row-major order, converted to T. For tests and small tensors; CPU only.
+  template <typename T>
+  std::vector<T> to_vector() const;
+
+  /// True if the elements lie one after another, in the order of `layout` (sizes of 1 have no say).
+  bool is_dense(Layout layout) const;
+  /// True if dense in some order of dimensions, without gaps or overlaps.
+  bool is_dense() const;
+
+  // Views.
+  /// Same elements, other shape; one size may be -1. Throws where strides do not allow it without a copy.
+  Tensor view(const Shape& shape) const;
+  Tensor permute(std::span<const int> order) const;
+  Tensor transpose(int a, int b) const;
+  /// Elements [start, start + length) of `dim`, every `step`-th.
+  Tensor narrow(int dim, std::int64_t start, std::int64_t length, std::int64_t step = 1) const;
+  /// The `index`-th slice of `dim`, which disappears.
+  Tensor select(int dim, std::int64_t index) const;
+  Tensor squeeze(int dim) const;
+  Tensor unsqueeze(int dim) const;
+  /// Repeats dimensions of size 1 by a stride of 0.
+  Tensor expand(const Shape& shape) const;
+  /// Any shape, strides (in elements, >= 0) and offset that stay inside the storage.
+  Tensor as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const;
+  /// The same elements behind a new handle without autograd metadata.
+  Tensor detach() const;
+
+  // Copies.
+  /// This tensor if it is dense in `layout` already, else a dense copy.
+  Tensor contiguous(Layout layout = Layout::row_major) const;
+  Tensor clone() const;
+  /// Writes the elements of `source` (same shape and dtype) here, in place.
+  void copy_from(const Tensor& source) const;
+  void fill(double value) const;
+  void zero() const { fill(0.0); }
+
+  /// Autograd's slot; empty for most tensors.
+  std::shared_ptr<autograd::Meta>& autograd_meta() const { return impl().meta; }
+
+  /// True if both handles name the same tensor.
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+
+ private:
+  struct Impl {
+    std::shared_ptr<Storage> storage;
+    DType dtype = DType::f32;
+    Shape shape;
+    Strides strides;
+    std::int64_t offset = 0;  // in elements
+    std::shared_ptr<autograd::Meta> meta;
+  };
+
+  Tensor make_view(const Shape& shape, const Strides& strides, std::int64_t offset) const;
+  Impl& impl() const {
+    require(impl_ != nullptr, "this tensor is undefined: it was default-constructed or moved from");
+    return *impl_;
+  }
+
+  std::shared_ptr<Impl> impl_;
+};
+
+/// A new tensor, contents undefined, with the shape, dtype, device and (where dense) strides of `other`.
+Tensor empty_like(const Tensor& other);
+Tensor zeros_like(const Tensor& other);
+
+/// "f32[2, 3, 32, 32]", for messages.
+std::string describe(const Tensor& tensor);
+
+}  // namespace tandem

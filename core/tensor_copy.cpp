@@ -1,0 +1,118 @@
+// Tensor: moving elements between layouts, from and to C++ containers.
+#include "core/parallel.h"
+#include "core/strided_copy.h"
+#include "core/tensor.h"
+
+#include <cstring>
+
+namespace tandem {
+
+namespace {
+
+/// Copies between any two strided tensors of one shape and element size. The outermost dimension is shared out over threads.
+template <typename Word>
+void copy_words(const Tensor& destination, const Tensor& source) {
+  const auto copy_part = [](const Tensor& to_part, const Tensor& from_part) {
+    Word* const to = static_cast<Word*>(to_part.raw_data());
+    const Word* const from = static_cast<const Word*>(from_part.raw_data());
+    detail::for_each_run(to_part.shape(), to_part.strides(), from_part.strides(),
+                         [&](std::int64_t to_offset, std::int64_t from_offset, std::int64_t length, std::int64_t to_stride,
+                             std::int64_t from_stride) {
+                           if (to_stride == 1 && from_stride == 1) {
+                             std::memcpy(to + to_offset, from + from_offset, static_cast<std::size_t>(length) * sizeof(Word));
+                             return;
+                           }
+                           for (std::int64_t i = 0; i < length; ++i) to[to_offset + i * to_stride] = from[from_offset + i * from_stride];
+                         });
+  };
+  constexpr std::int64_t kGrain = 1 << 15;
+  const std::int64_t count = destination.numel();
+  if (destination.rank() == 0 || count <= kGrain) return copy_part(destination, source);
+  const std::int64_t rows = destination.size(0);
+  parallel_for(rows, std::max<std::int64_t>(1, kGrain * rows / count), [&](std::int64_t begin, std::int64_t end) {
+    copy_part(destination.narrow(0, begin, end - begin), source.narrow(0, begin, end - begin));
+  });
+}
+
+}  // namespace
+
+void Tensor::copy_from(const Tensor& source) const {
+  require(shape() == source.shape() && dtype() == source.dtype(), "copy: {} cannot take the elements of {}", describe(*this), describe(source));
+  storage()->bump_version();
+  if (numel() == 0) return;
+  switch (size_of(dtype())) {
+    case 8: return copy_words<std::uint64_t>(*this, source);
+    case 4: return copy_words<std::uint32_t>(*this, source);
+    case 2: return copy_words<std::uint16_t>(*this, source);
+    default: return copy_words<std::uint8_t>(*this, source);
+  }
+}
+
+Tensor Tensor::contiguous(Layout layout) const {
+  if (is_dense(layout)) return *this;
+  Tensor result = empty(shape(), options(layout));
+  result.copy_from(*this);
+  return result;
+}
+
+Tensor Tensor::clone() const {
+  Tensor result = empty_like(*this);
+  result.copy_from(*this);
+  return result;
+}
+
+void Tensor::fill(double value) const {
+  storage()->bump_version();
+  if (numel() == 0) return;
+  dispatch_all(dtype(), "fill", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T element = static_cast<T>(static_cast<compute_t<T>>(value));
+    T* const to = data<T>();
+    detail::for_each_run(shape(), strides(), strides(),
+                         [&](std::int64_t offset, std::int64_t, std::int64_t length, std::int64_t stride, std::int64_t) {
+                           for (std::int64_t i = 0; i < length; ++i) to[offset + i * stride] = element;
+                         });
+  });
+}
+
+template <typename T>
+Tensor Tensor::from(std::span<const T> values, const Shape& shape, Layout layout) {
+  require(static_cast<std::int64_t>(values.size()) == element_count(shape), "{} values do not fill shape {}", values.size(), to_string(shape));
+  const Tensor flat = empty(shape, {.dtype = dtype_of<T>});
+  if (!values.empty()) std::memcpy(flat.raw_data(), values.data(), values.size_bytes());
+  return flat.contiguous(layout);
+}
+
+template <typename T>
+std::vector<T> Tensor::to_vector() const {
+  const Tensor flat = contiguous();
+  return dispatch_all(dtype(), "to_vector", [&](auto tag) {
+    using From = typename decltype(tag)::type;
+    const From* const from = flat.data<From>();
+    std::vector<T> result(static_cast<std::size_t>(numel()));
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = static_cast<T>(static_cast<compute_t<From>>(from[i]));
+    return result;
+  });
+}
+
+double Tensor::item() const {
+  require(numel() == 1, "item: {} does not hold exactly one element", describe(*this));
+  return to_vector<double>().front();
+}
+
+template Tensor Tensor::from(std::span<const double>, const Shape&, Layout);
+template Tensor Tensor::from(std::span<const float>, const Shape&, Layout);
+template Tensor Tensor::from(std::span<const Half>, const Shape&, Layout);
+template Tensor Tensor::from(std::span<const BFloat16>, const Shape&, Layout);
+template Tensor Tensor::from(std::span<const std::int64_t>, const Shape&, Layout);
+template Tensor Tensor::from(std::span<const std::int32_t>, const Shape&, Layout);
+template Tensor Tensor::from(std::span<const std::uint8_t>, const Shape&, Layout);
+template std::vector<double> Tensor::to_vector() const;
+template std::vector<float> Tensor::to_vector() const;
+template std::vector<Half> Tensor::to_vector() const;
+template std::vector<BFloat16> Tensor::to_vector() const;
+template std::vector<std::int64_t> Tensor::to_vector() const;
+template std::vector<std::int32_t> Tensor::to_vector() const;
+template std::vector<std::uint8_t> Tensor::to_vector() const;
+
+}  // namespace tandem
