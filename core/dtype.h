@@ -27,8 +27,16 @@ constexpr std::int64_t size_of(DType dtype) {
 }
 
 constexpr std::string_view name_of(DType dtype) {
-  constexpr std::string_view kNames[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "u8"};
-  return kNames[static_cast<int>(dtype)];
+  switch (dtype) {
+    case DType::f64: return "f64";
+    case DType::f32: return "f32";
+    case DType::f16: return "f16";
+    case DType::bf16: return "bf16";
+    case DType::i64: return "i64";
+    case DType::i32: return "i32";
+    case DType::u8: return "u8";
+  }
+  return "unknown dtype";
 }
 
 constexpr bool is_floating(DType dtype) { return static_cast<int>(dtype) <= static_cast<int>(DType::bf16); }

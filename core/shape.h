@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace tandem {
 
@@ -65,6 +66,19 @@ std::int64_t element_count(const Shape& shape);
 
 /// Strides, in elements, of a dense tensor of this shape.
 Strides dense_strides(const Shape& shape, Layout layout);
+
+/// Numbers of dimensions, in some order.
+using DimOrder = std::array<int, kMaxRank>;
+
+/// Sorts the first `count` entries in place, stably: for at most kMaxRank entries an insertion sort is the quickest.
+template <typename Less>
+void sort_dims(DimOrder& order, int count, Less&& less) {
+  for (int i = 1; i < count && i < kMaxRank; ++i) {
+    for (int j = i; j > 0 && less(order[static_cast<std::size_t>(j)], order[static_cast<std::size_t>(j - 1)]); --j) {
+      std::swap(order[static_cast<std::size_t>(j)], order[static_cast<std::size_t>(j - 1)]);
+    }
+  }
+}
 
 /// "[2, 3, 32, 32]"
 std::string to_string(const Dims& dims);

@@ -9,13 +9,13 @@ namespace tandem::detail {
 /// every element once. Dimensions are ordered by destination stride and merged where both sides allow it.
 template <typename Run>
 void for_each_run(const Shape& shape, const Strides& destination, const Strides& source, Run&& run) {
-  std::array<int, kMaxRank> order{};
+  DimOrder order{};
   int rank = 0;
   for (int dim = 0; dim < shape.rank(); ++dim) {
     if (shape[dim] == 0) return;
     if (shape[dim] != 1) order[static_cast<std::size_t>(rank++)] = dim;
   }
-  std::stable_sort(order.begin(), order.begin() + rank, [&](int a, int b) {
+  sort_dims(order, rank, [&](int a, int b) {
     return destination[a] != destination[b] ? destination[a] > destination[b] : source[a] > source[b];
   });
   Dims sizes, to, from;  // outermost first

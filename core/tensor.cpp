@@ -44,13 +44,13 @@ bool Tensor::is_dense(Layout layout) const {
 }
 
 bool Tensor::is_dense() const {
-  std::array<int, kMaxRank> order{};
+  DimOrder order{};
   int count = 0;
   for (int dim = 0; dim < rank(); ++dim) {
     if (size(dim) == 0) return true;
     if (size(dim) != 1) order[static_cast<std::size_t>(count++)] = dim;
   }
-  std::sort(order.begin(), order.begin() + count, [&](int a, int b) { return stride(a) < stride(b); });
+  sort_dims(order, count, [&](int a, int b) { return stride(a) < stride(b); });
   std::int64_t expected = 1;
   for (int i = 0; i < count; ++i) {
     const int dim = order[static_cast<std::size_t>(i)];
