@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Configures and builds one preset, quietly where all goes well: scripts/build.sh [PRESET [TARGET ...]]
+# Without a preset: cuda where a GPU and nvcc answer, else cpu. Prints the build folder's name last.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+preset=${1:-}
+if [ -z "$preset" ]; then
+  preset=cpu
+  if command -v nvcc >/dev/null && nvidia-smi -L >/dev/null 2>&1; then preset=cuda; fi
+fi
+shift || true
+
+echo "build: preset $preset" >&2
+development=()
+# Tests are built only where Catch2 is: running the main job must not need it.
+[ "$preset" = minimal ] || [ -e /usr/include/catch2 ] || development=(-DTANDEM_DEVELOPMENT_BUILD=OFF)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! cmake --preset "$preset" "${development[@]}" >"$log" 2>&1; then
+  cat "$log" >&2
+  exit 1
+fi
+sed -n '/-- Tandem/,/ccache/p' "$log" >&2
+cmake --build --preset "$preset" --parallel "$(nproc)" ${1:+--target "$@"} >&2
+echo "build/$preset"

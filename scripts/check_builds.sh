@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# The builds other than the one that scripts/test.sh tests:
+#   minimal  a compiler and the small libraries: no oneDNN, no MPI, no CUDA; builds and trains for a moment
+#   asan     the unit suite under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
+#   cuda     configures, compiles and links, where nvcc is at hand
+# usage: scripts/check_builds.sh [minimal|asan|cuda ...]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+check_minimal() {
+  local build
+  build=$(scripts/build.sh minimal)
+  "$build/apps/cifar_train" --dataset synthetic --model small_cnn --limit-train 512 --limit-test 256 --epochs 1
+}
+
+check_asan() {
+  local build
+  build=$(scripts/build.sh asan)
+  ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)" --label-exclude no-asan
+}
+
+check_cuda() {
+  if ! command -v nvcc >/dev/null; then
+    echo "check_builds: no nvcc here, cuda not checked" >&2
+    return
+  fi
+  local build
+  build=$(scripts/build.sh cuda device_query)
+  "$build/apps/device_query"
+}
+
+for preset in "${@:-minimal asan cuda}"; do
+  for name in $preset; do
+    case "$name" in
+      minimal | asan | cuda) echo "== check_builds: $name"; "check_$name" ;;
+      *) echo "check_builds: unknown build '$name': choose minimal, asan or cuda" >&2; exit 2 ;;
+    esac
+  done
+done

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The main job in one command: installs what is missing, builds, gets data, trains on 2 ranks.
+# Arguments go through to cifar_train: scripts/run.sh --epochs 2 --model vgg_lite
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh
+build=$(scripts/build.sh "" cifar_train)
+
+# CIFAR-10 if it is at hand or can be downloaded, else Fashion-MNIST from Debian's package, else synthetic images.
+arguments=("$@")
+case " $* " in
+  *" --dataset"* | *" --config"*) ;;
+  *)
+    if [ -e "${TANDEM_CIFAR10:-data/cifar10}/data_batch_1.bin" ]; then
+      arguments=(--dataset cifar10 --data "${TANDEM_CIFAR10:-data/cifar10}" "$@")
+    elif scripts/get_data.sh cifar10; then
+      arguments=(--dataset cifar10 "$@")
+    elif scripts/get_data.sh fashion-mnist; then
+      arguments=(--dataset fashion-mnist --epochs 3 "$@")
+    else
+      echo "run: no data could be had; training on synthetic images" >&2
+      arguments=(--dataset synthetic --epochs 3 "$@")
+    fi
+    ;;
+esac
+
+train="$build/apps/cifar_train"
+if ! command -v mpirun >/dev/null; then
+  echo "run: no mpirun here, so one process: $train ${arguments[*]}" >&2
+  exec "$train" "${arguments[@]}"
+fi
+# Open MPI refuses to run as root, or with more ranks than cores, unless told.
+[ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1
+echo "run: mpirun -np 2 $train ${arguments[*]}" >&2
+exec mpirun -np 2 "$train" "${arguments[@]}"

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Installs the packages that building (and with --tests, testing) Tandem needs and that are not there yet.
+# Does nothing, and needs no network, where all are there. Debian and Ubuntu only; elsewhere it prints the list.
+# usage: scripts/setup.sh [--tests]
+set -euo pipefail
+
+required=(g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev zlib1g-dev)
+useful=(ccache libdnnl-dev libopenmpi-dev openmpi-bin curl dataset-fashion-mnist)
+for_tests=(catch2)
+useful_for_tests=(python3 python3-numpy python3-torch)
+
+case "${1:-}" in
+  "") ;;
+  --tests) required+=("${for_tests[@]}"); useful+=("${useful_for_tests[@]}") ;;
+  *) echo "usage: scripts/setup.sh [--tests]" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  echo "setup: this is no Debian or Ubuntu; please see to it that these are installed (Debian's names):"
+  echo "  needed: ${required[*]}"
+  echo "  useful: ${useful[*]}"
+  exit 0
+fi
+
+is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+missing=()
+for package in "${required[@]}" "${useful[@]}"; do
+  is_installed "$package" || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup: not root and no sudo; ask an administrator for: apt-get install ${missing[*]}" >&2
+    for package in "${required[@]}"; do is_installed "$package" || exit 2; done
+    exit 0
+  fi
+  as_root=(sudo)
+fi
+
+echo "setup: installing ${missing[*]}"
+"${as_root[@]}" apt-get update -qq || echo "setup: apt-get update failed; going on with the old package lists" >&2
+available=()
+for package in "${missing[@]}"; do
+  if apt-cache show "$package" >/dev/null 2>&1; then
+    available+=("$package")
+  else
+    echo "setup: no package $package here; going on without it" >&2
+  fi
+done
+if [ ${#available[@]} -gt 0 ]; then
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${available[@]}" >/dev/null || true
+fi
+for package in "${required[@]}"; do
+  is_installed "$package" || { echo "setup: $package could not be installed; see the messages above" >&2; exit 2; }
+done
