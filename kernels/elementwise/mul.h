@@ -1,0 +1,23 @@
+// Element-wise product: out = a * b.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::kernels {
+
+/// out = a * b. All of one shape, floating dtype and device; `a` and `b` of any strides (0 for broadcast dimensions:
+/// see Tensor::expand), `out` dense. `out` may be the same elements as `a` or `b`. Throws Error where that does not
+/// hold.
+void mul(const Tensor& a, const Tensor& b, const Tensor& out);
+
+namespace reference {
+void mul(const Tensor& a, const Tensor& b, const Tensor& out);
+}
+
+namespace cpu {
+/// f32 on the CPU.
+bool mul_supports(const Tensor& out);
+void mul(const Tensor& a, const Tensor& b, const Tensor& out);
+}  // namespace cpu
+
+}  // namespace tandem::kernels
