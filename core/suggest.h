@@ -1,0 +1,27 @@
+// "Did you mean ...?": the known name nearest to a mistyped one.
+#pragma once
+
+#include <initializer_list>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem {
+
+/// The candidate with the fewest edits (insert, delete, replace or swap of neighbours; case counts for nothing) from
+/// `name`, the first of equals; empty if none is near: more than one edit in three letters.
+std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
+
+/// The same for any range of texts.
+template <std::ranges::input_range Names>
+std::string nearest_name(std::string_view name, const Names& candidates) {
+  const std::vector<std::string_view> views(std::ranges::begin(candidates), std::ranges::end(candidates));
+  return nearest_name(name, std::span<const std::string_view>(views));
+}
+inline std::string nearest_name(std::string_view name, std::initializer_list<std::string_view> candidates) {
+  return nearest_name(name, std::span<const std::string_view>(candidates.begin(), candidates.size()));
+}
+
+}  // namespace tandem

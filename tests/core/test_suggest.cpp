@@ -1,0 +1,20 @@
+// The nearest known name to a mistyped one.
+#include "core/suggest.h"
+
+#include "tests/support/catch.h"
+
+using tandem::nearest_name;
+
+TEST_CASE("nearest_name finds small mistakes and leaves strangers alone") {
+  const std::vector<std::string> names{"vgg_lite", "small_cnn", "mnist_cnn", "resnet9", "resnet18", "lr"};
+  CHECK(nearest_name("vgg_lit", names) == "vgg_lite");
+  CHECK(nearest_name("VGG-Lite", names) == "vgg_lite");
+  CHECK(nearest_name("smal_cnn", names) == "small_cnn");
+  CHECK(nearest_name("resnet10", names) == "resnet18");
+  CHECK(nearest_name("resnet", names) == "resnet9");
+  CHECK(nearest_name("rl", names) == "lr");
+  CHECK(nearest_name("transformer", names).empty());
+  CHECK(nearest_name("", names).empty());
+  CHECK(nearest_name("x", std::vector<std::string>{}).empty());
+  CHECK(nearest_name("sdg", {"sgd", "adam"}) == "sgd");
+}
