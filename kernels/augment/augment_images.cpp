@@ -1,0 +1,57 @@
+// Checks of augment_images, and the choice of its implementation.
+#include "kernels/augment/augment_images.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tandem::kernels {
+
+namespace {
+
+void check_augment(const ImageAugment& augment, std::size_t position, const Shape& shape, BorderMode border) {
+  if (border == BorderMode::reflect) {
+    require(std::abs(augment.shift_y) < shape[2] && std::abs(augment.shift_x) < shape[3],
+            "augment_images: shift ({}, {}) of image {} needs a larger image than {} x {} to reflect; pad less",
+            augment.shift_y, augment.shift_x, position, shape[2], shape[3]);
+  }
+  auto order = augment.color_order;
+  std::sort(order.begin(), order.end());
+  require(order == std::array<std::uint8_t, 3>{0, 1, 2},
+          "augment_images: color_order of image {} must hold 0, 1 and 2 once each", position);
+}
+
+}  // namespace
+
+void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
+                    const AugmentImagesOptions& options, const Tensor& out) {
+  require(source.rank() == 4 && source.dtype() == DType::u8 && source.is_dense(Layout::row_major),
+          "augment_images: source must be u8 [M,C,H,W], row-major dense, got {}", describe(source));
+  const Shape& shape = source.shape();
+  const auto count = static_cast<std::int64_t>(indices.size());
+  require(out.rank() == 4 && is_floating(out.dtype()) && out.shape() == Shape({count, shape[1], shape[2], shape[3]}),
+          "augment_images: out must be floating [{}, {}, {}, {}], got {}", count, shape[1], shape[2], shape[3],
+          describe(out));
+  require(source.device() == Device{} && out.device() == Device{},
+          "augment_images: source and out must be on the cpu, got {} and {}", name_of(source.device()),
+          name_of(out.device()));
+  require(augments.empty() || augments.size() == indices.size(),
+          "augment_images: {} augmentations for {} images; give one each or none", augments.size(), indices.size());
+  const auto channels = static_cast<std::size_t>(shape[1]);
+  require(options.mean.size() == channels && options.deviation.size() == channels,
+          "augment_images: {} means and {} deviations for {} channels", options.mean.size(), options.deviation.size(),
+          channels);
+  require(std::all_of(options.deviation.begin(), options.deviation.end(), [](float d) { return d > 0.0F; }),
+          "augment_images: every deviation must be greater than 0");
+  for (const std::int64_t index : indices) {
+    require(index >= 0 && index < shape[0], "augment_images: image {} asked for, the source has {}", index, shape[0]);
+  }
+  for (std::size_t i = 0; i < augments.size(); ++i) check_augment(augments[i], i, shape, options.border);
+  if (out.numel() == 0) return;
+  if (cpu::augment_images_supports(out)) {
+    cpu::augment_images(source, indices, augments, options, out);
+  } else {
+    reference::augment_images(source, indices, augments, options, out);
+  }
+}
+
+}  // namespace tandem::kernels
