@@ -1,0 +1,57 @@
+// Elementwise layers: activations, dropout, scaling.
+#pragma once
+
+#include "layers/module.h"
+
+namespace tandem::layers {
+
+/// max(x, 0)
+class ReLU final : public Module {
+ public:
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return "ReLU"; }
+};
+
+/// x * Phi(x), the exact form (torch.nn.GELU's default; Hendrycks and Gimpel 2016).
+class GELU final : public Module {
+ public:
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return "GELU"; }
+};
+
+/// x * sigmoid(x)
+class SiLU final : public Module {
+ public:
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return "SiLU"; }
+};
+
+/// Multiplies by a constant.
+class Scale final : public Module {
+ public:
+  explicit Scale(double factor) : factor_(factor) {}
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return fmt::format("Scale({})", factor_); }
+
+ private:
+  double factor_;
+};
+
+/// torch.nn.Dropout: in training, zeroes each element with probability `p` in [0, 1) and scales the rest by 1 / (1 -
+/// p). The mask is drawn from the model's RandomState; without one, training throws. The identity in evaluation and
+/// where p is 0.
+class Dropout final : public Module {
+ public:
+  explicit Dropout(double p);
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return fmt::format("Dropout({})", p_); }
+
+ private:
+  bool take_random_state(const std::shared_ptr<const RandomState>& state, std::uint32_t layer) override;
+
+  double p_;
+  std::shared_ptr<const RandomState> state_;
+  std::uint32_t layer_ = 0;
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,35 @@
+// Batch normalisation.
+#include "layers/batch_norm.h"
+
+#include "autograd/functions/activation.h"
+#include "autograd/functions/batch_norm.h"
+
+namespace tandem::layers {
+
+BatchNorm2d::BatchNorm2d(std::int64_t channels, BatchNorm2dOptions options) : options_(options) {
+  require(channels > 0, "BatchNorm2d: the number of channels must be positive, got {}", channels);
+  weight_ = Initializer::constant({channels}, 1.0);
+  bias_ = Initializer::constant({channels}, 0.0);
+  running_mean_ = Initializer::buffer({channels}, 0.0);
+  running_var_ = Initializer::buffer({channels}, 1.0);
+  num_batches_tracked_ = Initializer::buffer({}, 0.0, DType::i64);
+  register_parameter("weight", weight_);
+  register_parameter("bias", bias_);
+  register_buffer("running_mean", running_mean_);
+  register_buffer("running_var", running_var_);
+  register_buffer("num_batches_tracked", num_batches_tracked_);
+}
+
+Tensor BatchNorm2d::forward(const Tensor& input) {
+  const Tensor normalised =
+      autograd::batch_norm(input, weight_, bias_, running_mean_, running_var_,
+                           {.training = training(), .momentum = options_.momentum, .eps = options_.eps});
+  if (training()) ++*num_batches_tracked_.data<std::int64_t>();
+  return options_.relu ? autograd::relu(normalised) : normalised;
+}
+
+std::string BatchNorm2d::describe() const {
+  return fmt::format("{}({})", options_.relu ? "BatchNormReLU" : "BatchNorm2d", weight_.size(0));
+}
+
+}  // namespace tandem::layers

@@ -1,0 +1,30 @@
+// Batch normalisation.
+#pragma once
+
+#include "layers/initializer.h"
+#include "layers/module.h"
+
+namespace tandem::layers {
+
+struct BatchNorm2dOptions {
+  double momentum = 0.1;
+  double eps = 1e-5;
+  bool relu = false;  // applied after: then the layer stands for BatchNorm2d and ReLU of an nn.Sequential
+};
+
+/// torch.nn.BatchNorm2d: [N,C,H,W] -> same shape. Parameters weight and bias [C]; buffers running_mean, running_var [C]
+/// and num_batches_tracked (i64 scalar). Training normalises by the batch and updates the buffers (running_var by the
+/// unbiased variance); evaluation normalises by the buffers (Ioffe and Szegedy 2015).
+class BatchNorm2d final : public Module {
+ public:
+  explicit BatchNorm2d(std::int64_t channels, BatchNorm2dOptions options = {});
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override;
+  int sequential_slots() const override { return options_.relu ? 2 : 1; }
+
+ private:
+  BatchNorm2dOptions options_;
+  Tensor weight_, bias_, running_mean_, running_var_, num_batches_tracked_;
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,51 @@
+// Drawing parameters.
+#include "layers/initializer.h"
+
+#include "autograd/variable.h"
+#include "core/parallel.h"
+
+#include <cmath>
+
+namespace tandem::layers {
+
+namespace {
+
+Tensor as_parameter(const Tensor& values) {
+  const MemoryTagScope scope(MemoryTag::parameters);
+  const Tensor parameter = values.rank() == 4 ? values.contiguous(Layout::channels_last) : values;
+  parameter.storage()->set_tag(MemoryTag::parameters);
+  return autograd::set_requires_grad(parameter);
+}
+
+}  // namespace
+
+Tensor Initializer::uniform(const Shape& shape, double bound) {
+  const RandomKey key{seed_, RandomStream::initialization, drawn_++};
+  const Tensor values = Tensor::empty(shape);
+  float* const to = values.data<float>();
+  const std::int64_t count = values.numel();
+  constexpr std::int64_t kGrain = 1 << 14;
+  parallel_for((count + 3) / 4, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const auto words = key.block(static_cast<std::uint64_t>(block));
+      for (std::int64_t i = 4 * block; i < std::min(4 * block + 4, count); ++i) {
+        const double unit = RandomKey::to_uniform(words[static_cast<std::size_t>(i % 4)]);
+        to[i] = static_cast<float>((2.0 * unit - 1.0) * bound);
+      }
+    }
+  });
+  return as_parameter(values);
+}
+
+Tensor Initializer::kaiming_uniform(const Shape& shape, std::int64_t fan_in) {
+  return uniform(shape, fan_in > 0 ? 1.0 / std::sqrt(static_cast<double>(fan_in)) : 0.0);
+}
+
+Tensor Initializer::constant(const Shape& shape, double value) { return as_parameter(Tensor::full(shape, value)); }
+
+Tensor Initializer::buffer(const Shape& shape, double value, DType dtype) {
+  const MemoryTagScope scope(MemoryTag::parameters);
+  return Tensor::full(shape, value, {.dtype = dtype});
+}
+
+}  // namespace tandem::layers

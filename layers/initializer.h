@@ -1,0 +1,33 @@
+// First values of parameters: PyTorch's default distributions, drawn by Philox.
+#pragma once
+
+#include "core/random.h"
+#include "core/tensor.h"
+
+namespace tandem::layers {
+
+/// Makes the parameters of a model, in the order its layers are constructed. The n-th drawn tensor comes from
+/// RandomKey{seed, initialization, n} and its i-th element, in row-major order of its shape, from index i: the same
+/// seed gives the same weights on every rank, machine and thread count, however they are stored.
+/// Tensors are f32, tagged MemoryTag::parameters, leaves that require a gradient; 4-D ones are stored channels_last.
+class Initializer {
+ public:
+  explicit Initializer(std::uint64_t seed) : seed_(seed) {}
+
+  /// Uniform in [-bound, bound).
+  Tensor uniform(const Shape& shape, double bound);
+
+  /// Kaiming-uniform with a = sqrt(5), as torch.nn.Conv2d and torch.nn.Linear draw weight and bias: bound
+  /// 1 / sqrt(fan_in), with fan_in = C/groups * R * S, or the number of input features (He et al. 2015, eq. 10).
+  Tensor kaiming_uniform(const Shape& shape, std::int64_t fan_in);
+
+  /// Constant parameters (batch norm) and buffers; these draw nothing. Buffers require no gradient.
+  static Tensor constant(const Shape& shape, double value);
+  static Tensor buffer(const Shape& shape, double value, DType dtype = DType::f32);
+
+ private:
+  std::uint64_t seed_;
+  std::uint32_t drawn_ = 0;
+};
+
+}  // namespace tandem::layers

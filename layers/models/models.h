@@ -1,0 +1,33 @@
+// The networks by name.
+#pragma once
+
+#include "kernels/conv/conv.h"
+#include "layers/module.h"
+
+#include <span>
+
+namespace tandem::layers {
+
+/// What a network is made for. Fields a network has no use for must keep their defaults.
+struct ModelOptions {
+  std::string name = "small_cnn";
+  std::int64_t in_channels = 3;
+  std::int64_t image_size = 32;  // height and width
+  std::int64_t classes = 10;
+  std::int64_t layers = 0;      // mnist_cnn: convolutions; 0: 4
+  bool shared_weights = false;  // mnist_cnn: all but the first convolution are one
+  bool batch_norm = false;      // vgg_lite; small_cnn, resnet9 and resnet18 always have it
+  double dropout = 0.0;         // vgg_lite: after each hidden linear layer
+  std::uint64_t seed = 0;       // of the initial weights and of dropout's masks
+  kernels::ConvImpl conv_impl = kernels::ConvImpl::automatic;
+};
+
+/// The names make_model knows.
+std::span<const std::string> model_names();
+
+/// A network [N, in_channels, image_size, image_size] -> logits [N, classes], with PyTorch's default initialisation, in
+/// training mode, its random state at step 0 of options.seed (the trainer sets its own). Equal options give equal
+/// weights. Throws Error for an unknown name (suggesting the nearest) and for options that do not fit the network.
+std::unique_ptr<Module> make_model(const ModelOptions& options);
+
+}  // namespace tandem::layers

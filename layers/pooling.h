@@ -1,0 +1,48 @@
+// Layers that shrink or flatten images.
+#pragma once
+
+#include "kernels/pool/pool2d_options.h"
+#include "layers/module.h"
+
+namespace tandem::layers {
+
+/// torch.nn.MaxPool2d: [N,C,H,W] -> [N,C,P,Q].
+class MaxPool2d final : public Module {
+ public:
+  explicit MaxPool2d(const kernels::Pool2dOptions& options) : options_(options) {}
+  /// Windows of size x size side by side.
+  explicit MaxPool2d(std::int64_t size) : options_{.kernel = {size, size}, .stride = {size, size}} {}
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override;
+
+ private:
+  kernels::Pool2dOptions options_;
+};
+
+/// torch.nn.AvgPool2d: [N,C,H,W] -> [N,C,P,Q].
+class AvgPool2d final : public Module {
+ public:
+  explicit AvgPool2d(const kernels::Pool2dOptions& options) : options_(options) {}
+  explicit AvgPool2d(std::int64_t size) : options_{.kernel = {size, size}, .stride = {size, size}} {}
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override;
+
+ private:
+  kernels::Pool2dOptions options_;
+};
+
+/// torch.nn.AdaptiveAvgPool2d(1): [N,C,H,W] -> [N,C,1,1], the mean over each channel's image.
+class GlobalAvgPool2d final : public Module {
+ public:
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return "GlobalAvgPool2d"; }
+};
+
+/// torch.nn.Flatten: [N,C,H,W] -> [N, C*H*W], elements in C,H,W order whatever the storage.
+class Flatten final : public Module {
+ public:
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return "Flatten"; }
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,39 @@
+// Residual blocks (He, Zhang, Ren, Sun: "Deep residual learning for image recognition", CVPR 2016).
+#pragma once
+
+#include "layers/batch_norm.h"
+#include "layers/convolution.h"
+#include "layers/sequential.h"
+
+namespace tandem::layers {
+
+/// x + body(x), where body keeps the shape. Child: body.
+class Residual final : public Module {
+ public:
+  explicit Residual(std::unique_ptr<Sequential> body);
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return "Residual"; }
+
+ private:
+  std::unique_ptr<Sequential> body_;
+};
+
+/// torchvision's BasicBlock: relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)), 3x3 convolutions without bias.
+/// Children conv1, bn1, conv2, bn2 and, where stride or channels change, downsample (0: 1x1 convolution, 1: batch
+/// norm).
+class BasicBlock final : public Module {
+ public:
+  BasicBlock(std::int64_t in_channels, std::int64_t out_channels, std::int64_t stride, Initializer& initializer,
+             kernels::ConvImpl impl = kernels::ConvImpl::automatic);
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override { return "BasicBlock"; }
+
+ private:
+  Conv2d conv1_;
+  BatchNorm2d bn1_;
+  Conv2d conv2_;
+  BatchNorm2d bn2_;
+  std::unique_ptr<Sequential> downsample_;  // absent where the shortcut is the identity
+};
+
+}  // namespace tandem::layers

@@ -1,0 +1,20 @@
+// Modules one after another.
+#include "layers/sequential.h"
+
+namespace tandem::layers {
+
+Tensor Sequential::forward(const Tensor& input) {
+  Tensor output = input;
+  for (const auto& layer : layers_) output = (*layer)(output);
+  return output;
+}
+
+std::string Sequential::describe() const { return fmt::format("Sequential of {}", layers_.size()); }
+
+void Sequential::append(std::string name, std::unique_ptr<Module> layer) {
+  next_slot_ += layer->sequential_slots();
+  register_module(std::move(name), *layer);
+  layers_.push_back(std::move(layer));
+}
+
+}  // namespace tandem::layers

@@ -1,0 +1,44 @@
+// Modules one after another.
+#pragma once
+
+#include "layers/module.h"
+
+namespace tandem::layers {
+
+/// torch.nn.Sequential. Unnamed modules are numbered as PyTorch would number them were fused layers written out:
+/// add<ConvBiasReLU>, add<MaxPool2d> are "0" and "2" (see sequential_slots). Mixing in named ones is like an
+/// OrderedDict.
+class Sequential final : public Module {
+ public:
+  /// Appends a module; returns it.
+  template <typename Layer>
+  Layer& add(std::unique_ptr<Layer> layer) {
+    return add(std::to_string(next_slot_), std::move(layer));
+  }
+  template <typename Layer>
+  Layer& add(std::string name, std::unique_ptr<Layer> layer) {
+    Layer& result = *layer;
+    append(std::move(name), std::move(layer));
+    return result;
+  }
+
+  /// Makes a Layer from the arguments and appends it: sequential.add<MaxPool2d>(2).
+  template <typename Layer, typename... Args>
+  Layer& add(Args&&... args) {
+    return add(std::make_unique<Layer>(std::forward<Args>(args)...));
+  }
+
+  std::size_t size() const { return layers_.size(); }
+  Module& operator[](std::size_t index) { return *layers_.at(index); }
+
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override;
+
+ private:
+  void append(std::string name, std::unique_ptr<Module> layer);
+
+  std::vector<std::unique_ptr<Module>> layers_;
+  int next_slot_ = 0;
+};
+
+}  // namespace tandem::layers

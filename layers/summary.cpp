@@ -1,0 +1,99 @@
+// Printing a network.
+#include "layers/summary.h"
+
+#include "autograd/grad_mode.h"
+
+#include <fmt/format.h>
+
+namespace tandem::layers {
+
+namespace {
+
+struct Row {
+  std::string name, what, shape, parameters;
+};
+
+/// "1,234,567"
+std::string with_commas(std::int64_t value) {
+  std::string text = std::to_string(value);
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+std::int64_t bytes_of(const NamedTensors& tensors) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, tensor] : tensors) bytes += tensor.numel() * size_of(tensor.dtype());
+  return bytes;
+}
+
+/// Puts modes back and takes observers away, whatever happens in between.
+class Probe {
+ public:
+  explicit Probe(Module& module) {
+    for (const auto& [name, part] : module.named_modules()) modes_.emplace_back(part, part->training());
+    module.eval();
+  }
+  ~Probe() {
+    for (const auto& [part, mode] : modes_) part->set_observer({});
+    for (const auto& [part, mode] : modes_) part->train(mode);  // parents first, so children end with their own
+  }
+  Probe(const Probe&) = delete;
+  Probe& operator=(const Probe&) = delete;
+
+ private:
+  std::vector<std::pair<Module*, bool>> modes_;
+};
+
+}  // namespace
+
+std::string summary(Module& module, const Shape& input) {
+  struct Seen {
+    int calls = 0;
+    Shape shape;
+  };
+  const auto modules = module.named_modules();
+  std::vector<Seen> seen(modules.size());
+  {
+    const Probe probe(module);
+    const autograd::NoGrad no_grad;
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+      modules[i].second->set_observer([&entry = seen[i]](const Tensor& output) {
+        ++entry.calls;
+        entry.shape = output.shape();
+      });
+    }
+    const NamedTensors parameters = module.named_parameters();
+    const DType dtype = parameters.empty() ? DType::f32 : parameters.front().second.dtype();
+    module(Tensor::zeros(input, {.dtype = dtype, .layout = Layout::channels_last}));
+  }
+
+  std::vector<Row> rows{{"layer", "what", "output", "parameters"}};
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const auto& [name, part] = modules[i];
+    if (part->named_modules().size() > 1) continue;  // its children have their own lines
+    const std::string repeats = seen[i].calls > 1 ? fmt::format(", used {} times", seen[i].calls) : std::string();
+    rows.push_back({name, part->describe() + repeats, seen[i].calls > 0 ? to_string(seen[i].shape) : "not used",
+                    part->parameter_count() > 0 ? with_commas(part->parameter_count()) : "-"});
+  }
+  std::size_t name_width = 0, what_width = 0, shape_width = 0, count_width = 0;
+  for (const Row& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    what_width = std::max(what_width, row.what.size());
+    shape_width = std::max(shape_width, row.shape.size());
+    count_width = std::max(count_width, row.parameters.size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}\n", row.name, name_width, row.what, what_width, row.shape,
+                        shape_width, row.parameters, count_width);
+  }
+  const NamedTensors parameters = module.named_parameters();
+  text += fmt::format("{} parameters in {} tensors, {:.2f} MiB; buffers {:.2f} MiB\n",
+                      with_commas(module.parameter_count()), parameters.size(),
+                      static_cast<double>(bytes_of(parameters)) / (1 << 20),
+                      static_cast<double>(bytes_of(module.named_buffers())) / (1 << 20));
+  return text;
+}
+
+}  // namespace tandem::layers
