@@ -1,0 +1,61 @@
+// Softmax cross-entropy: checks, and the choice of implementation.
+#include "kernels/loss/softmax_cross_entropy.h"
+
+namespace tandem::kernels {
+
+namespace {
+
+void check(std::string_view op, const Tensor& logits, const Tensor& labels, double label_smoothing) {
+  require(logits.rank() == 2 && logits.size(1) >= 1 && is_floating(logits.dtype()),
+          "{}: needs floating logits [N, classes], got {}", op, describe(logits));
+  require(labels.dtype() == DType::i64 && labels.shape() == Shape{logits.size(0)},
+          "{}: logits {} need labels i64[{}], got {}", op, describe(logits), logits.size(0), describe(labels));
+  require(label_smoothing >= 0.0 && label_smoothing <= 1.0, "{}: label smoothing must lie in [0, 1], got {}", op,
+          label_smoothing);
+}
+
+void check_label_values(const Tensor& labels, std::int64_t classes) {
+  if (labels.numel() == 0) return;
+  const std::int64_t* const values = labels.data<std::int64_t>();
+  for (std::int64_t n = 0; n < labels.size(0); ++n) {
+    const std::int64_t label = values[n * labels.stride(0)];
+    require(label >= 0 && label < classes,
+            "softmax_cross_entropy: label {} of the batch is {}, outside of the {} classes", n, label, classes);
+  }
+}
+
+}  // namespace
+
+DType softmax_cross_entropy_dtype(DType logits_dtype) { return logits_dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
+                                   const Tensor& loss, const Tensor& probabilities) {
+  constexpr std::string_view kOp = "softmax_cross_entropy";
+  check(kOp, logits, labels, label_smoothing);
+  const DType dtype = softmax_cross_entropy_dtype(logits.dtype());
+  require(loss.dtype() == dtype && loss.rank() == 0, "{}: the loss must be {}[], got {}", kOp, name_of(dtype),
+          describe(loss));
+  require(!probabilities.defined() || (probabilities.dtype() == dtype && probabilities.shape() == logits.shape() &&
+                                       probabilities.is_dense(Layout::row_major)),
+          "{}: probabilities must be dense {}{}, got {}", kOp, name_of(dtype), to_string(logits.shape()),
+          describe(probabilities));
+  check_label_values(labels, logits.size(1));
+  const auto run = cpu::supports_softmax_cross_entropy(logits) ? cpu::softmax_cross_entropy_forward
+                                                               : reference::softmax_cross_entropy_forward;
+  run(logits, labels, label_smoothing, loss, probabilities);
+}
+
+void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
+                                    const Tensor& grad_loss, const Tensor& grad_logits) {
+  constexpr std::string_view kOp = "softmax_cross_entropy_backward";
+  check(kOp, probabilities, labels, label_smoothing);
+  require(grad_logits.shape() == probabilities.shape() && is_floating(grad_logits.dtype()) && grad_loss.rank() == 0,
+          "{}: probabilities {} do not go with gradients {} of the loss and {} of the logits", kOp,
+          describe(probabilities), describe(grad_loss), describe(grad_logits));
+  const bool fast =
+      cpu::supports_softmax_cross_entropy(probabilities) && cpu::supports_softmax_cross_entropy(grad_logits);
+  const auto run = fast ? cpu::softmax_cross_entropy_backward : reference::softmax_cross_entropy_backward;
+  run(probabilities, labels, label_smoothing, grad_loss, grad_logits);
+}
+
+}  // namespace tandem::kernels

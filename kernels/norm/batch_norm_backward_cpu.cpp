@@ -1,0 +1,127 @@
+// Batch normalisation of f32 rows of channels, backward: one pass for the sums over the batch, one for grad_x.
+#include "core/parallel.h"
+#include "kernels/norm/channel_rows.h"
+
+namespace tandem::kernels::cpu {
+
+namespace {
+
+using detail::ChannelRows;
+using detail::ChannelValues;
+using detail::WideTransform;
+
+/// Per channel: sums of the gradient, and of the gradient times x - mean.
+struct GradientSums {
+  ChannelValues gradient, gradient_times_deviation;
+};
+
+void add(ChannelValues& sums, const ChannelValues& more) {
+  for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += more[c];
+}
+
+/// The gradient as it arrives behind the ReLU, if there is one.
+template <bool kRelu>
+float passed(float gradient, float x, float mean, float scale, float bias) {
+  return !kRelu || WideTransform::apply(x, mean, scale, bias) > 0.0f ? gradient : 0.0f;
+}
+
+template <bool kRelu>
+GradientSums block_sums(const ChannelRows& rows, const WideTransform& transform, const float* x, const float* grad_y,
+                        std::int64_t block) {
+  const float* const mean = transform.mean.data();
+  const float* const scale = transform.scale.data();
+  const float* const bias = transform.bias.data();
+  const auto channels = static_cast<std::size_t>(rows.channels());
+  GradientSums sums{ChannelValues(channels), ChannelValues(channels)};
+  std::vector<float> wide_gradient(transform.mean.size()), wide_product(transform.mean.size());
+  rows.for_each_chunk(block, [&](std::int64_t first, std::int64_t count) {
+    std::fill(wide_gradient.begin(), wide_gradient.end(), 0.0f);
+    std::fill(wide_product.begin(), wide_product.end(), 0.0f);
+    float* __restrict const gradient_sum = wide_gradient.data();
+    float* __restrict const product_sum = wide_product.data();
+    rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
+      for (std::int64_t i = 0; i < length; ++i) {
+        const float value = x[offset + i];
+        const float gradient = passed<kRelu>(grad_y[offset + i], value, mean[i], scale[i], bias[i]);
+        gradient_sum[i] += gradient;
+        product_sum[i] += gradient * (value - mean[i]);
+      }
+    });
+    add(sums.gradient, rows.fold(wide_gradient));
+    add(sums.gradient_times_deviation, rows.fold(wide_product));
+  });
+  return sums;
+}
+
+template <bool kRelu>
+GradientSums sums_of(const ChannelRows& rows, const WideTransform& transform, const float* x, const float* grad_y) {
+  std::vector<GradientSums> blocks(static_cast<std::size_t>(rows.blocks()));
+  parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      blocks[static_cast<std::size_t>(block)] = block_sums<kRelu>(rows, transform, x, grad_y, block);
+    }
+  });
+  GradientSums all = std::move(blocks.front());
+  for (std::size_t block = 1; block < blocks.size(); ++block) {
+    add(all.gradient, blocks[block].gradient);
+    add(all.gradient_times_deviation, blocks[block].gradient_times_deviation);
+  }
+  return all;
+}
+
+/// grad_x = (gradient - center - (x - mean) * slope) * scale
+template <bool kRelu>
+void propagate(const ChannelRows& rows, const WideTransform& transform, const std::vector<float>& centers,
+               const std::vector<float>& slopes, const float* x, const float* grad_y, float* grad_x) {
+  parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
+    const float* const mean = transform.mean.data();
+    const float* const scale = transform.scale.data();
+    const float* const bias = transform.bias.data();
+    const float* const center = centers.data();
+    const float* const slope = slopes.data();
+    const auto row = [&](std::int64_t offset, std::int64_t length) {
+      float* __restrict const to = grad_x + offset;
+      for (std::int64_t i = 0; i < length; ++i) {
+        const float value = x[offset + i];
+        const float gradient = passed<kRelu>(grad_y[offset + i], value, mean[i], scale[i], bias[i]);
+        to[i] = (gradient - center[i] - (value - mean[i]) * slope[i]) * scale[i];
+      }
+    };
+    for (std::int64_t block = begin; block < end; ++block) {
+      rows.for_each_chunk(block,
+                          [&](std::int64_t first, std::int64_t count) { rows.for_each_wide(first, count, row); });
+    }
+  });
+}
+
+}  // namespace
+
+void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                         const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
+                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias) {
+  const ChannelRows rows(x);
+  const ChannelValues inverse = inverse_std.to_vector<double>();
+  const WideTransform transform(rows, mean.to_vector<double>(), inverse, weight, bias);
+  const auto channels = static_cast<std::size_t>(rows.channels());
+  ChannelValues center(channels), slope(channels);
+  if (options.training || grad_weight.defined() || grad_bias.defined()) {
+    const auto reduce = options.relu ? sums_of<true> : sums_of<false>;
+    GradientSums sums = reduce(rows, transform, x.data<float>(), grad_y.data<float>());
+    const double count = static_cast<double>(rows.rows());
+    for (std::size_t c = 0; c < channels; ++c) {
+      double& product = sums.gradient_times_deviation[c];
+      product *= inverse[c];
+      if (!options.training) continue;
+      center[c] = sums.gradient[c] / count;
+      slope[c] = product * inverse[c] / count;
+    }
+    detail::store_channels(sums.gradient, grad_bias);
+    detail::store_channels(sums.gradient_times_deviation, grad_weight);
+  }
+  if (!grad_x.defined()) return;
+  const auto run = options.relu ? propagate<true> : propagate<false>;
+  run(rows, transform, rows.widen(center), rows.widen(slope), x.data<float>(), grad_y.data<float>(),
+      grad_x.data<float>());
+}
+
+}  // namespace tandem::kernels::cpu

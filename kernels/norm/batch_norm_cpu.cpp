@@ -1,0 +1,144 @@
+// Batch normalisation of f32 rows of channels, forward: one pass for the statistics, one to normalise.
+#include "core/parallel.h"
+#include "kernels/norm/channel_rows.h"
+
+namespace tandem::kernels::cpu {
+
+namespace {
+
+using detail::ChannelMoments;
+using detail::ChannelRows;
+using detail::ChannelValues;
+using detail::WideTransform;
+
+/// Joins the moments of two sets (Chan, Golub, LeVeque: "Updating formulae and a pairwise algorithm for computing
+/// sample variances", 1979).
+void join(ChannelMoments& all, const ChannelMoments& more) {
+  const auto more_count = static_cast<double>(more.count), count = static_cast<double>(all.count + more.count);
+  const double share = more_count / count, old_count = static_cast<double>(all.count);
+  for (std::size_t c = 0; c < all.mean.size(); ++c) {
+    const double delta = more.mean[c] - all.mean[c];
+    all.mean[c] += delta * share;
+    all.squared_deviations[c] += more.squared_deviations[c] + delta * delta * old_count * share;
+  }
+  all.count += more.count;
+}
+
+ChannelMoments no_moments(std::int64_t channels) {
+  const auto count = static_cast<std::size_t>(channels);
+  return {0, ChannelValues(count), ChannelValues(count)};
+}
+
+ChannelValues chunk_mean(const ChannelRows& rows, const float* x, std::int64_t first, std::int64_t count) {
+  std::vector<float> wide(static_cast<std::size_t>(rows.width()));
+  rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
+    float* __restrict const sum = wide.data();
+    for (std::int64_t i = 0; i < length; ++i) sum[i] += x[offset + i];
+  });
+  ChannelValues mean = rows.fold(wide);
+  for (double& value : mean) value /= static_cast<double>(count);
+  return mean;
+}
+
+/// Moments of one chunk from sums over x - shift. With a shift not far from the mean, nothing large cancels.
+ChannelMoments chunk_moments(const ChannelRows& rows, const float* x, std::int64_t first, std::int64_t count,
+                             const ChannelValues& shift) {
+  const std::vector<float> wide_shift = rows.widen(shift);
+  std::vector<float> wide_sum(wide_shift.size()), wide_squares(wide_shift.size());
+  rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
+    const float* const from = x + offset;
+    const float* const center = wide_shift.data();
+    float* __restrict const sum = wide_sum.data();
+    float* __restrict const squares = wide_squares.data();
+    for (std::int64_t i = 0; i < length; ++i) {
+      const float deviation = from[i] - center[i];
+      sum[i] += deviation;
+      squares[i] += deviation * deviation;
+    }
+  });
+  ChannelMoments moments{count, rows.fold(wide_sum), rows.fold(wide_squares)};
+  for (std::size_t c = 0; c < moments.mean.size(); ++c) {
+    const double sum = moments.mean[c], mean_deviation = sum / static_cast<double>(count);
+    moments.mean[c] = static_cast<double>(wide_shift[c]) + mean_deviation;
+    moments.squared_deviations[c] = std::max(0.0, moments.squared_deviations[c] - sum * mean_deviation);
+  }
+  return moments;
+}
+
+/// The shift of a chunk is the mean of those before it in the block: where that is far off, the variance of the block
+/// is as large as the squares that cancel.
+ChannelMoments block_moments(const ChannelRows& rows, const float* x, std::int64_t block) {
+  ChannelMoments moments = no_moments(rows.channels());
+  rows.for_each_chunk(block, [&](std::int64_t first, std::int64_t count) {
+    const ChannelValues shift = moments.count == 0 ? chunk_mean(rows, x, first, count) : moments.mean;
+    join(moments, chunk_moments(rows, x, first, count, shift));
+  });
+  return moments;
+}
+
+ChannelMoments moments_of(const ChannelRows& rows, const float* x) {
+  std::vector<ChannelMoments> blocks(static_cast<std::size_t>(rows.blocks()));
+  parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      blocks[static_cast<std::size_t>(block)] = block_moments(rows, x, block);
+    }
+  });
+  ChannelMoments all = no_moments(rows.channels());
+  for (const ChannelMoments& block : blocks) join(all, block);
+  return all;
+}
+
+template <bool kRelu>
+void normalise(const ChannelRows& rows, const WideTransform& transform, const float* x, float* y) {
+  parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
+    const float* const mean = transform.mean.data();
+    const float* const scale = transform.scale.data();
+    const float* const bias = transform.bias.data();
+    const auto row = [&](std::int64_t offset, std::int64_t length) {
+      const float* const from = x + offset;
+      float* __restrict const to = y + offset;
+      for (std::int64_t i = 0; i < length; ++i) {
+        const float value = WideTransform::apply(from[i], mean[i], scale[i], bias[i]);
+        to[i] = kRelu && value < 0.0f ? 0.0f : value;
+      }
+    };
+    for (std::int64_t block = begin; block < end; ++block) {
+      rows.for_each_chunk(block,
+                          [&](std::int64_t first, std::int64_t count) { rows.for_each_wide(first, count, row); });
+    }
+  });
+}
+
+void normalise(const Tensor& x, const WideTransform& transform, bool relu, const Tensor& y) {
+  const auto run = relu ? normalise<true> : normalise<false>;
+  run(ChannelRows(x), transform, x.data<float>(), y.data<float>());
+}
+
+}  // namespace
+
+bool supports_batch_norm(const Tensor& x, const Tensor& y) {
+  return x.dtype() == DType::f32 && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
+}
+
+void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
+                              const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+  const ChannelRows rows(x);
+  detail::finish_batch_statistics(moments_of(rows, x.data<float>()), options, running_mean, running_var, saved_mean,
+                                  saved_inverse_std);
+  const WideTransform transform(rows, saved_mean.to_vector<double>(), saved_inverse_std.to_vector<double>(), weight,
+                                bias);
+  normalise(x, transform, options.relu, y);
+}
+
+void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
+                             const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+  detail::store_channels(running_mean.to_vector<double>(), saved_mean);
+  detail::store_channels(detail::inverse_std_of(running_var.to_vector<double>(), options.eps), saved_inverse_std);
+  const WideTransform transform(ChannelRows(x), saved_mean.to_vector<double>(), saved_inverse_std.to_vector<double>(),
+                                weight, bias);
+  normalise(x, transform, options.relu, y);
+}
+
+}  // namespace tandem::kernels::cpu

@@ -1,0 +1,33 @@
+// Global average pooling: checks, and the choice of implementation.
+#include "kernels/pool/global_avg_pool2d.h"
+
+namespace tandem::kernels {
+
+namespace {
+
+void check(std::string_view op, const Tensor& x, const Tensor& y) {
+  require(x.rank() == 4 && x.size(2) * x.size(3) > 0, "{}: needs images [N, C, H, W] of at least one pixel, got {}", op,
+          describe(x));
+  const Shape expected{x.size(0), x.size(1), 1, 1};
+  require(is_floating(x.dtype()) && y.dtype() == x.dtype() && y.shape() == expected,
+          "{}: image {} pools to shape {} of the same floating dtype, got {}", op, describe(x), to_string(expected),
+          describe(y));
+}
+
+}  // namespace
+
+void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
+  check("global_avg_pool2d", x, y);
+  if (y.numel() == 0) return;
+  if (cpu::supports_global_avg_pool2d(x, y)) return cpu::global_avg_pool2d_forward(x, y);
+  reference::global_avg_pool2d_forward(x, y);
+}
+
+void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
+  check("global_avg_pool2d_backward", grad_x, grad_y);
+  if (grad_x.numel() == 0) return;
+  if (cpu::supports_global_avg_pool2d(grad_x, grad_y)) return cpu::global_avg_pool2d_backward(grad_y, grad_x);
+  reference::global_avg_pool2d_backward(grad_y, grad_x);
+}
+
+}  // namespace tandem::kernels

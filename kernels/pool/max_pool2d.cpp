@@ -1,0 +1,44 @@
+// Max pooling: checks, and the choice of implementation.
+#include "kernels/pool/max_pool2d.h"
+
+namespace tandem::kernels {
+
+namespace {
+
+void check(std::string_view op, const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
+  const Shape expected = pool2d_output_shape(op, x.shape(), options);
+  require(is_floating(x.dtype()) && y.dtype() == x.dtype() && y.shape() == expected,
+          "{}: image {} pools to shape {} of the same floating dtype, got {}", op, describe(x), to_string(expected),
+          describe(y));
+  require(!indices.defined() || (indices.shape() == expected && indices.dtype() == max_pool2d_index_dtype(options)),
+          "{}: indices must be {}{}, got {}", op, name_of(max_pool2d_index_dtype(options)), to_string(expected),
+          describe(indices));
+}
+
+}  // namespace
+
+DType max_pool2d_index_dtype(const Pool2dOptions& options) {
+  return options.kernel[0] <= 256 && options.kernel[1] <= 256 && options.kernel[0] * options.kernel[1] <= 256
+             ? DType::u8
+             : DType::i32;
+}
+
+void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
+  check("max_pool2d", x, options, y, indices);
+  if (y.numel() == 0) return;
+  if (cpu::supports_max_pool2d(x, y, indices)) return cpu::max_pool2d_forward(x, options, y, indices);
+  reference::max_pool2d_forward(x, options, y, indices);
+}
+
+void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
+                         const Tensor& grad_x) {
+  require(indices.defined(), "max_pool2d_backward: needs the indices of the forward pass");
+  check("max_pool2d_backward", grad_x, options, grad_y, indices);
+  if (grad_x.numel() == 0) return;
+  if (cpu::supports_max_pool2d(grad_x, grad_y, indices)) {
+    return cpu::max_pool2d_backward(grad_y, indices, options, grad_x);
+  }
+  reference::max_pool2d_backward(grad_y, indices, options, grad_x);
+}
+
+}  // namespace tandem::kernels
