@@ -10,6 +10,7 @@ namespace {
 std::mutex stats_mutex;
 MemoryStats stats;
 thread_local MemoryTag thread_tag = MemoryTag::activations;
+thread_local bool thread_poisons = false;
 
 }  // namespace
 
@@ -30,7 +31,13 @@ MemoryTagScope::MemoryTagScope(MemoryTag tag) : previous_(thread_tag) { thread_t
 
 MemoryTagScope::~MemoryTagScope() { thread_tag = previous_; }
 
+PoisonScope::PoisonScope() : previous_(thread_poisons) { thread_poisons = true; }
+
+PoisonScope::~PoisonScope() { thread_poisons = previous_; }
+
 namespace detail {
+
+bool poison_new_storages() { return thread_poisons; }
 
 void count_memory(MemoryTag tag, std::int64_t bytes) {
   const std::lock_guard lock(stats_mutex);

@@ -50,8 +50,22 @@ class MemoryTagScope {
   MemoryTag previous_;
 };
 
+/// While it lives, storages made by this thread start filled with 0xff bytes: NaN in every floating dtype, so that an
+/// element nobody wrote shows. For tests.
+class PoisonScope {
+ public:
+  PoisonScope();
+  ~PoisonScope();
+  PoisonScope(const PoisonScope&) = delete;
+  PoisonScope& operator=(const PoisonScope&) = delete;
+
+ private:
+  bool previous_;
+};
+
 namespace detail {
 void count_memory(MemoryTag tag, std::int64_t bytes);
+bool poison_new_storages();
 }  // namespace detail
 
 }  // namespace tandem

@@ -3,10 +3,15 @@
 
 #include "core/allocator.h"
 
+#include <cstring>
+
 namespace tandem {
 
 Storage::Storage(std::int64_t bytes, Device device, MemoryTag tag) : bytes_(bytes), device_(device), tag_(tag) {
   if (bytes_ > 0) data_ = allocator_for(device_).allocate(bytes_);
+  if (bytes_ > 0 && device_.type == DeviceType::cpu && detail::poison_new_storages()) {
+    std::memset(data_, 0xff, static_cast<std::size_t>(bytes_));
+  }
   detail::count_memory(tag_, bytes_);
 }
 
