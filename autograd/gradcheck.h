@@ -1,0 +1,41 @@
+// Compares what backward() computes with finite differences.
+#pragma once
+
+#include "core/tensor.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tandem::autograd {
+
+struct GradcheckOptions {
+  /// Step of the central difference. In f64 its error is about 1e-12 f''' from the step and 1e-10 |f| from rounding.
+  double eps = 1e-6;
+  /// A derivative is right if |numeric - analytic| <= atol + rtol * |numeric|.
+  double atol = 1e-5;
+  double rtol = 1e-3;
+  /// Elements of each input that are varied, spread evenly; 0 means all.
+  std::int64_t max_elements = 0;
+};
+
+/// True in a condition if everything agreed; otherwise `message` names the first input and element that did not.
+struct GradcheckReport {
+  bool passed = true;
+  std::string message;
+  /// The largest |numeric - analytic| met.
+  double worst_error = 0.0;
+
+  explicit operator bool() const { return passed; }
+};
+
+/// Checks the gradients of `function` with respect to every input that requires a gradient. Each element of such an
+/// input is varied by +-eps, and the change of a randomly weighted sum over all output elements is compared with that
+/// sum's gradient. backward() is run twice and must give the same bits both times. Throws Error for inputs that are not
+/// f64, or when none requires a gradient. Keep the inputs away from kinks (0 of relu, ties of max).
+GradcheckReport gradcheck(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
+                          const std::vector<Tensor>& inputs, GradcheckOptions options = {});
+GradcheckReport gradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& function,
+                          const std::vector<Tensor>& inputs, GradcheckOptions options = {});
+
+}  // namespace tandem::autograd
