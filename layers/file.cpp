@@ -1,0 +1,109 @@
+// Reading and writing through POSIX descriptors.
+#include "layers/file.h"
+
+#include "core/error.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace tandem::layers {
+
+namespace {
+
+std::string text_of(int error) { return std::generic_category().message(error); }
+
+constexpr std::int64_t kMostPerCall = 1 << 30;  // read and write take no more than 2 GiB at once
+
+}  // namespace
+
+InputFile::InputFile(const std::string& path) : path_(path) {
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait for a writer
+  const int error = errno;
+  require(descriptor_ >= 0, "{}: cannot open: {}", path, text_of(error));
+  struct stat status {};
+  const bool known = ::fstat(descriptor_, &status) == 0;
+  size_ = status.st_size;
+  if (known && S_ISREG(status.st_mode)) return;
+  ::close(descriptor_);
+  fail("{}: {}", path, known && S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file");
+}
+
+InputFile::~InputFile() { ::close(descriptor_); }
+
+void InputFile::read(void* to, std::int64_t bytes, std::int64_t offset) const {
+  std::int64_t done = 0;
+  while (done < bytes) {
+    const auto wanted = static_cast<std::size_t>(std::min(bytes - done, kMostPerCall));
+    const ssize_t got = ::pread(descriptor_, static_cast<std::byte*>(to) + done, wanted, offset + done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("{}: cannot read: {}", path_, text_of(errno));
+    require(got > 0, "{}: truncated: it ends at byte {}, {} more are needed", path_, offset + done, bytes - done);
+    done += got;
+  }
+}
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
+  require(!path.empty(), "cannot write a file without a name");
+  std::error_code error;
+  const std::filesystem::path resolved = std::filesystem::canonical(path, error);
+  if (!error) {
+    require(!std::filesystem::is_directory(resolved, error), "{}: cannot write: it is a directory; name a file in it",
+            path);
+    require(std::filesystem::is_regular_file(resolved, error), "{}: cannot write: it is not a regular file", path);
+    target_ = resolved.string();
+  }
+  const std::filesystem::path parent = std::filesystem::path(target_).parent_path();
+  directory_ = parent.empty() ? "." : parent.string();
+  require(std::filesystem::is_directory(directory_, error), "{}: cannot write: there is no directory {}", path,
+          directory_);
+  for (int attempt = 0; descriptor_ < 0; ++attempt) {
+    temporary_ = fmt::format("{}/.tandem-{}-{}.tmp", directory_, ::getpid(), attempt);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ >= 0 || errno == EEXIST) continue;
+    const int reason = errno;
+    temporary_.clear();
+    fail_with_errno(reason);
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(const void* from, std::int64_t bytes) {
+  std::int64_t done = 0;
+  while (done < bytes) {
+    const auto wanted = static_cast<std::size_t>(std::min(bytes - done, kMostPerCall));
+    const ssize_t put = ::write(descriptor_, static_cast<const std::byte*>(from) + done, wanted);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_with_errno(errno);
+    done += put;
+    written_ += put;
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0) fail_with_errno(errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail_with_errno(errno);
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_with_errno(errno);
+  temporary_.clear();
+  // The new name is on disk only when its directory is. Some file systems have no fsync for directories: EINVAL.
+  const int directory = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) fail_with_errno(errno);
+  const int error = ::fsync(directory) == 0 ? 0 : errno;
+  ::close(directory);
+  if (error != 0 && error != EINVAL) fail_with_errno(error);
+}
+
+void AtomicFile::fail_with_errno(int error) const {
+  fail("{}: cannot write: {} (after {} bytes)", path_, text_of(error), written_);
+}
+
+}  // namespace tandem::layers

@@ -1,0 +1,50 @@
+// Files by descriptor: reading exactly, and writing so that a file appears whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tandem::layers {
+
+/// A regular file, open for reading. Errors begin with its path.
+class InputFile {
+ public:
+  /// Throws Error where there is no such file, and for directories, pipes and devices.
+  explicit InputFile(const std::string& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  std::int64_t size() const { return size_; }
+
+  /// Reads `bytes` bytes from `offset`; throws if the file ends before.
+  void read(void* to, std::int64_t bytes, std::int64_t offset) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  std::int64_t size_ = 0;
+};
+
+/// Writes a temporary file next to `path`, which commit() puts in its place, on disk. Destroyed without commit(), it
+/// leaves everything as it was. A symbolic link is followed; anything that is not a regular file is refused.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* from, std::int64_t bytes);
+  void commit();
+
+ private:
+  [[noreturn]] void fail_with_errno(int error) const;
+
+  std::string path_, target_, directory_, temporary_;
+  int descriptor_ = -1;
+  std::int64_t written_ = 0;
+};
+
+}  // namespace tandem::layers
