@@ -1,0 +1,16 @@
+// Differentiable two-dimensional convolution.
+#pragma once
+
+#include "core/tensor.h"
+#include "kernels/conv/conv.h"
+
+namespace tandem::autograd {
+
+using kernels::Conv2dOptions;
+
+/// y = x * weight + bias, as torch.nn.functional.conv2d. x: [N, C, H, W], weight: [K, C/groups, R, S], bias: [K] or
+/// undefined, one floating dtype, any strides; y is channels_last. Throws Error where the shapes or options make no
+/// convolution.
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});
+
+}  // namespace tandem::autograd

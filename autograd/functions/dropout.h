@@ -1,0 +1,13 @@
+// Differentiable dropout.
+#pragma once
+
+#include "core/random.h"
+#include "core/tensor.h"
+
+namespace tandem::autograd {
+
+/// Zeroes elements of x with probability p in [0, 1] and scales the others by 1 / (1 - p). The mask is a function of
+/// the key alone (see kernels::dropout_forward): backward draws it again, and nothing but the key is kept.
+Tensor dropout(const Tensor& x, double p, const RandomKey& key);
+
+}  // namespace tandem::autograd

@@ -1,0 +1,11 @@
+// Differentiable mean over all pixels.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::autograd {
+
+/// x: [N, C, H, W], floating, at least one pixel; the result is [N, C, 1, 1]. Keeps nothing.
+Tensor global_avg_pool2d(const Tensor& x);
+
+}  // namespace tandem::autograd

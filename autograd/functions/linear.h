@@ -1,0 +1,14 @@
+// Differentiable fully connected layer, plain or with ReLU.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::autograd {
+
+/// y = x weight^T + bias. x: [N, I], weight: [O, I], bias: [O] or undefined, one floating dtype, any strides.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+/// max(linear(x, weight, bias), 0) in one; backward reads the signs off the output.
+Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+}  // namespace tandem::autograd

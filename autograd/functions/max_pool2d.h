@@ -1,0 +1,15 @@
+// Differentiable max pooling.
+#pragma once
+
+#include "core/tensor.h"
+#include "kernels/pool/pool2d_options.h"
+
+namespace tandem::autograd {
+
+using kernels::Pool2dOptions;
+
+/// The maximum of each window of x ([N, C, H, W], floating), as torch.nn.functional.max_pool2d; channels_last. Backward
+/// keeps the winners' positions only, a byte each.
+Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options);
+
+}  // namespace tandem::autograd

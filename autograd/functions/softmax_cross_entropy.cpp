@@ -1,0 +1,25 @@
+// Differentiable softmax cross-entropy.
+#include "autograd/functions/softmax_cross_entropy.h"
+
+#include "autograd/record.h"
+#include "kernels/loss/softmax_cross_entropy.h"
+
+namespace tandem::autograd {
+
+Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing) {
+  const TensorOptions options{kernels::softmax_cross_entropy_dtype(logits.dtype()), Layout::row_major, logits.device()};
+  const Tensor loss = Tensor::empty({}, options);
+  Tensor probabilities;
+  if (should_record({logits})) probabilities = Tensor::empty(logits.shape(), options);
+  kernels::softmax_cross_entropy_forward(logits.contiguous(), labels, label_smoothing, loss, probabilities);
+  return record("softmax_cross_entropy", {logits}, loss,
+                [label_smoothing, probabilities, logits_options = logits.options(),
+                 saved_labels = SavedTensor(labels)](const BackwardContext& context) {
+                  const Tensor grad_logits = Tensor::empty(probabilities.shape(), logits_options);
+                  kernels::softmax_cross_entropy_backward(probabilities, saved_labels.get(), label_smoothing,
+                                                          context.grad_output(), grad_logits);
+                  return std::vector<Tensor>{grad_logits};
+                });
+}
+
+}  // namespace tandem::autograd

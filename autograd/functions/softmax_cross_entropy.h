@@ -1,0 +1,12 @@
+// Differentiable softmax cross-entropy.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::autograd {
+
+/// Mean cross-entropy of softmax(logits) against the labels, rank 0, as torch.nn.functional.cross_entropy: f64 for f64
+/// logits, else f32. logits: [N, C], floating; labels: i64[N] in [0, C), else Error. label_smoothing in [0, 1].
+Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing = 0.0);
+
+}  // namespace tandem::autograd
