@@ -1,0 +1,34 @@
+// One step of Adam or AdamW over many tensors.
+#pragma once
+
+#include "core/tensor.h"
+
+#include <span>
+
+namespace tandem::kernels {
+
+struct AdamOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.0;
+  bool decoupled_weight_decay = false;  // AdamW
+};
+
+/// A parameter, its gradient and its moments (of optimizer_state_dtype), all dense and of equal strides. With AMSGrad,
+/// max_exp_avg_sq is defined, too. `step` counts from 1.
+struct AdamItem {
+  Tensor parameter, gradient, exp_avg, exp_avg_sq, max_exp_avg_sq;
+  std::int64_t step = 1;
+};
+
+/// In place, as torch.optim.Adam (Kingma, Ba, 2015) and AdamW (Loshchilov, Hutter, 2019):
+///   g = gradient + weight_decay * parameter            (AdamW: parameter *= 1 - lr * weight_decay; g = gradient)
+///   exp_avg += (g - exp_avg) * (1 - beta1),  exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * g^2
+///   parameter -= lr / (1 - beta1^step) * exp_avg / (sqrt(v) / sqrt(1 - beta2^step) + eps)
+/// with v = exp_avg_sq, or its running maximum (AMSGrad: Reddi, Kale, Kumar, 2018).
+/// f64, f32, f16, bf16; half types are computed in f32.
+void adam_step(std::span<const AdamItem> items, const AdamOptions& options);
+
+}  // namespace tandem::kernels

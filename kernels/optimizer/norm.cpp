@@ -1,0 +1,83 @@
+// Norm and scaling over many tensors: one pass over all of them, in chunks that do not depend on the number of threads.
+#include "kernels/optimizer/norm.h"
+
+#include "kernels/optimizer/tensor_list.h"
+
+#include <array>
+#include <numeric>
+
+namespace tandem::kernels {
+
+namespace {
+
+constexpr std::int64_t kChunk = 1 << 13;
+
+std::vector<std::int64_t> sizes_of(std::string_view op, std::span<const Tensor> tensors) {
+  std::vector<std::int64_t> sizes;
+  for (const Tensor& tensor : tensors) {
+    require(is_floating(tensor.dtype()) && tensor.is_dense(),
+            "{}: needs dense floating tensors, got {} with strides {}", op, describe(tensor),
+            to_string(tensor.strides()));
+    sizes.push_back(tensor.numel());
+  }
+  return sizes;
+}
+
+/// Sums in double, as several sums side by side for the vector units.
+template <typename T>
+double squares(const T* values, std::int64_t count) {
+  constexpr std::int64_t kSums = 16;
+  std::array<double, kSums> sums{};
+  for (std::int64_t start = 0; start < count; start += kSums) {
+    const std::int64_t length = std::min(kSums, count - start);
+    for (std::int64_t i = 0; i < length; ++i) {
+      const auto value = static_cast<double>(values[start + i]);
+      sums[static_cast<std::size_t>(i)] += value * value;
+    }
+  }
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+}  // namespace
+
+double squared_norm(std::span<const Tensor> tensors) {
+  constexpr std::string_view kOp = "squared_norm";
+  const std::vector<std::int64_t> sizes = sizes_of(kOp, tensors);
+  struct Chunk {
+    std::size_t item;
+    std::int64_t begin, end;
+  };
+  std::vector<Chunk> chunks;
+  for (std::size_t item = 0; item < sizes.size(); ++item) {
+    for (std::int64_t begin = 0; begin < sizes[item]; begin += kChunk) {
+      chunks.push_back({item, begin, std::min(begin + kChunk, sizes[item])});
+    }
+  }
+  std::vector<double> partial(chunks.size());
+  parallel_for(static_cast<std::int64_t>(chunks.size()), 2, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      const Tensor& tensor = tensors[chunks[i].item];
+      dispatch_floating(tensor.dtype(), kOp, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        partial[i] = squares(tensor.data<T>() + chunks[i].begin, chunks[i].end - chunks[i].begin);
+      });
+    }
+  });
+  return std::accumulate(partial.begin(), partial.end(), 0.0);
+}
+
+void scale_all(std::span<const Tensor> tensors, double factor) {
+  constexpr std::string_view kOp = "scale_all";
+  const std::vector<std::int64_t> sizes = sizes_of(kOp, tensors);
+  for (const Tensor& tensor : tensors) tensor.storage()->bump_version();
+  for_each_part(sizes, [&](std::size_t item, std::int64_t begin, std::int64_t end) {
+    dispatch_floating(tensors[item].dtype(), kOp, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      T* const values = tensors[item].data<T>();
+      const auto by = static_cast<compute_t<T>>(factor);
+      for (std::int64_t i = begin; i < end; ++i) values[i] = T(static_cast<compute_t<T>>(values[i]) * by);
+    });
+  });
+}
+
+}  // namespace tandem::kernels

@@ -1,0 +1,32 @@
+// One step of RMSprop over many tensors.
+#pragma once
+
+#include "core/tensor.h"
+
+#include <span>
+
+namespace tandem::kernels {
+
+struct RmspropOptions {
+  double lr = 1e-2;
+  double alpha = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0.0;
+  double momentum = 0.0;
+};
+
+/// A parameter, its gradient and its state (of optimizer_state_dtype), all dense and of equal strides. The momentum
+/// buffer is undefined with momentum 0, the mean gradient unless centered. State starts as zeros.
+struct RmspropItem {
+  Tensor parameter, gradient, square_avg, momentum_buffer, grad_avg;
+};
+
+/// In place, as torch.optim.RMSprop (Hinton's lecture 6e, 2012; centered: Graves, 2013):
+///   g = gradient + weight_decay * parameter,  square_avg = alpha * square_avg + (1 - alpha) * g^2
+///   centered: grad_avg += (g - grad_avg) * (1 - alpha),  v = square_avg - grad_avg^2;  else v = square_avg
+///   update = g / (sqrt(v) + eps),  momentum: update = buffer = momentum * buffer + update
+///   parameter -= lr * update
+/// f64, f32, f16, bf16; half types are computed in f32.
+void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& options);
+
+}  // namespace tandem::kernels

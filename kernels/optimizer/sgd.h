@@ -1,0 +1,32 @@
+// One step of stochastic gradient descent over many tensors.
+#pragma once
+
+#include "core/tensor.h"
+
+#include <span>
+
+namespace tandem::kernels {
+
+struct SgdOptions {
+  double lr = 1e-3;
+  double momentum = 0.0;
+  double dampening = 0.0;
+  double weight_decay = 0.0;
+  bool nesterov = false;
+};
+
+/// A parameter, its gradient, and its momentum buffer (of optimizer_state_dtype; undefined with momentum 0), all dense
+/// and of equal strides.
+struct SgdItem {
+  Tensor parameter, gradient, momentum_buffer;
+  bool is_first_step = false;  // the buffer holds nothing yet: it starts as the gradient itself
+};
+
+/// In place, as torch.optim.SGD:
+///   g = gradient + weight_decay * parameter
+///   buffer = momentum * buffer + (1 - dampening) * g   (at the first step: buffer = g)
+///   parameter -= lr * (nesterov ? g + momentum * buffer : buffer)
+/// f64, f32, f16, bf16; half types are computed in f32.
+void sgd_step(std::span<const SgdItem> items, const SgdOptions& options);
+
+}  // namespace tandem::kernels

@@ -1,0 +1,37 @@
+// Many tensors as one range of elements: what lets an optimizer step be a single pass over all parameters.
+#pragma once
+
+#include "core/parallel.h"
+#include "core/tensor.h"
+
+#include <string_view>
+#include <vector>
+
+namespace tandem::kernels {
+
+/// Throws Error unless `tensor` has the shape, the strides and the device of `model` and holds `dtype`; `model` must be
+/// dense.
+void require_alike(std::string_view op, std::string_view what, const Tensor& tensor, const Tensor& model, DType dtype);
+
+/// dtype of an optimizer's state for parameters of this dtype: f64 for f64, else f32.
+constexpr DType optimizer_state_dtype(DType parameter_dtype) {
+  return parameter_dtype == DType::f64 ? DType::f64 : DType::f32;
+}
+
+/// Calls body(item, begin, end) for parts that together cover elements [0, sizes[item]) of every item; threads share
+/// out the concatenation of all items evenly.
+template <typename Body>
+void for_each_part(const std::vector<std::int64_t>& sizes, Body&& body) {
+  constexpr std::int64_t kGrain = 1 << 14;
+  std::int64_t total = 0;
+  for (const std::int64_t size : sizes) total += size;
+  parallel_for(total, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t start = 0;
+    for (std::size_t item = 0; item < sizes.size() && start < end; start += sizes[item++]) {
+      const std::int64_t from = std::max(begin - start, std::int64_t{0}), to = std::min(end - start, sizes[item]);
+      if (from < to) body(item, from, to);
+    }
+  });
+}
+
+}  // namespace tandem::kernels
