@@ -1,0 +1,40 @@
+// Random augmentation: which kinds are wanted, and what one image gets in one epoch.
+#pragma once
+
+#include "kernels/augment/augment_images.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tandem::data {
+
+/// Absent kinds are not done. They are done in this order, then the image is normalised, then cut out.
+struct AugmentOptions {
+  std::optional<int> crop;  ///< RandomCrop: padded by so many pixels on each side, then cut to its size anywhere
+  kernels::BorderMode crop_border = kernels::BorderMode::zero;
+  bool flip = false;              ///< RandomHorizontalFlip: with probability 1/2
+  std::optional<float> rotation;  ///< RandomRotation: by up to so many degrees either way, bilinear, black outside
+  /// ColorJitter: factors of brightness, contrast and saturation, each uniform in [max(0, 1 - x), 1 + x], applied in
+  /// random order (PyTorch's definition).
+  std::optional<float> jitter;
+  std::optional<int> cutout;  ///< Cutout: a square of this side around a random pixel, clipped at the border, to 0
+
+  bool any() const { return crop || flip || rotation || jitter || cutout; }
+};
+
+/// Reads "crop,flip,jitter,rotate,cutout": any of these in any order, each at most once, or "" or "none". Those with a
+/// size take one after '=': crop=4 (pixels), crop-reflect=4, jitter=0.2 (factor), rotate=15 (degrees), cutout=8
+/// (pixels); these are the defaults. Throws Error on anything else, naming the nearest.
+AugmentOptions parse_augment(std::string_view text);
+
+/// The text that parse_augment() reads as `options`; "none" for none.
+std::string to_string(const AugmentOptions& options);
+
+/// What image `index` of a data set gets in `epoch`: a function of these arguments alone, so that results depend
+/// neither on threads nor on ranks nor on batches.
+kernels::ImageAugment draw_augment(const AugmentOptions& options, std::uint64_t seed, std::uint32_t epoch,
+                                   std::int64_t index, std::int64_t height, std::int64_t width);
+
+}  // namespace tandem::data

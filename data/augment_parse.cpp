@@ -1,0 +1,77 @@
+// AugmentOptions from and to text.
+#include "core/suggest.h"
+#include "data/augment.h"
+
+#include <array>
+#include <charconv>
+#include <set>
+
+namespace tandem::data {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kKinds{"crop", "crop-reflect", "flip", "jitter", "rotate", "cutout"};
+
+/// The number after '=', or `usual` where there is none.
+template <typename T>
+T read_size(std::string_view kind, std::string_view item, T usual, T least, T most) {
+  if (item.size() == kind.size()) return usual;
+  const std::string_view text = item.substr(kind.size() + 1);
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(error == std::errc{} && end == text.data() + text.size() && value >= least && value <= most,
+          "augmentation '{}': '{}' is not a number from {} to {}, as in {}={}", kind, text, least, most, kind, usual);
+  return value;
+}
+
+void read_item(std::string_view item, std::set<std::string_view>& seen, AugmentOptions& options) {
+  const std::string_view kind = item.substr(0, item.find('='));
+  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) {
+    const std::string nearest = nearest_name(kind, kKinds);
+    fail("unknown augmentation '{}'{}; there are crop, crop-reflect, flip, jitter, rotate and cutout", kind,
+         nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest));
+  }
+  require(seen.insert(kind == "crop-reflect" ? "crop" : kind).second,
+          "augmentation '{}' is given twice (crop and crop-reflect count as one): name each once", kind);
+  if (kind == "flip") {
+    require(item == kind, "augmentation 'flip' takes no size, got '{}'", item);
+    options.flip = true;
+  } else if (kind == "jitter") {
+    options.jitter = read_size(kind, item, 0.2F, 0.0F, 10.0F);
+  } else if (kind == "rotate") {
+    options.rotation = read_size(kind, item, 15.0F, 0.0F, 180.0F);
+  } else if (kind == "cutout") {
+    options.cutout = read_size(kind, item, 8, 1, 1024);
+  } else {
+    options.crop = read_size(kind, item, 4, 0, 1024);
+    options.crop_border = kind == "crop" ? kernels::BorderMode::zero : kernels::BorderMode::reflect;
+  }
+}
+
+}  // namespace
+
+AugmentOptions parse_augment(std::string_view text) {
+  AugmentOptions options;
+  if (text.empty() || text == "none") return options;
+  std::set<std::string_view> seen;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    read_item(text.substr(0, comma), seen, options);
+    if (comma == std::string_view::npos) return options;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string to_string(const AugmentOptions& options) {
+  std::string text;
+  const auto add = [&](const std::string& item) { text += (text.empty() ? "" : ",") + item; };
+  const bool reflect = options.crop_border == kernels::BorderMode::reflect;
+  if (options.crop) add(fmt::format("{}={}", reflect ? "crop-reflect" : "crop", *options.crop));
+  if (options.flip) add("flip");
+  if (options.rotation) add(fmt::format("rotate={}", *options.rotation));
+  if (options.jitter) add(fmt::format("jitter={}", *options.jitter));
+  if (options.cutout) add(fmt::format("cutout={}", *options.cutout));
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace tandem::data

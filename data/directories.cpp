@@ -1,0 +1,38 @@
+// Finding the folder of a data set.
+#include "data/directories.h"
+
+#include "core/error.h"
+
+namespace tandem::data {
+
+namespace fs = std::filesystem;
+
+std::string get_data_advice(std::string_view name) {
+  return fmt::format("run scripts/get_data.sh {} (again), or give the folder that holds {} as data directory", name,
+                     name);
+}
+
+std::vector<fs::path> default_directories(std::string_view name) {
+  std::vector<fs::path> result{fs::path("data") / name};
+  if (name == "fashion-mnist") result.emplace_back("/usr/share/datasets/fashion-mnist");
+  return result;
+}
+
+fs::path folder_with(const fs::path& directory, const std::vector<std::string>& subfolders,
+                     const std::vector<std::string>& any_of, const std::string& advice) {
+  std::error_code error;
+  require(fs::exists(directory, error), "{}: no such data directory; {}", directory.string(), advice);
+  require(fs::is_directory(directory, error), "{}: is a file, expected a data directory; {}", directory.string(),
+          advice);
+  for (const auto& subfolder : subfolders) {
+    const fs::path folder = subfolder.empty() ? directory : directory / subfolder;
+    for (const auto& name : any_of)
+      if (fs::exists(folder / name, error)) return folder;
+  }
+  std::string places;
+  for (const auto& subfolder : subfolders)
+    if (!subfolder.empty()) places += (places.empty() ? " (nor in " : ", ") + subfolder;
+  fail("{}: no {} here{}; {}", directory.string(), any_of.front(), places.empty() ? "" : places + ")", advice);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,86 @@
+// Making batches.
+#include "data/loader.h"
+
+#include "data/prefetcher.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tandem::data {
+
+struct Loader::State {
+  std::shared_ptr<const Dataset> dataset;
+  DistributedSampler sampler;
+  LoaderOptions options;
+  std::vector<std::int64_t> order = {};
+  std::uint32_t epoch = 0;
+  std::unique_ptr<Prefetcher<Batch>> prefetcher = nullptr;  // last: its threads use the rest
+
+  Batch make(std::int64_t index) const;
+};
+
+/// Runs in a background thread: nothing here may start a team of threads, which would compete with training.
+Batch Loader::State::make(std::int64_t index) const {
+  const MemoryTagScope tag(MemoryTag::data);
+  const BatchPart part = sampler.part(index, options.global_batch_size);
+  const auto indices =
+      std::span(order).subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count));
+  const std::int64_t height = dataset->height(), width = dataset->width();
+  Batch batch{
+      .images = Tensor::empty({part.count, dataset->channels(), height, width}, {.layout = Layout::channels_last}),
+      .labels = Tensor::empty({part.count}, {.dtype = DType::i64}),
+      .index = index,
+      .global_count = part.global_count};
+  if (part.count == 0) return batch;
+
+  std::vector<kernels::ImageAugment> augments;
+  if (options.augment.any())
+    for (const std::int64_t image : indices)
+      augments.push_back(draw_augment(options.augment, options.seed, epoch, image, height, width));
+  kernels::augment_images(dataset->images, indices, augments,
+                          {dataset->mean, dataset->deviation, options.augment.crop_border}, batch.images);
+  const auto* labels = dataset->labels.data<std::int64_t>();
+  std::transform(indices.begin(), indices.end(), batch.labels.data<std::int64_t>(),
+                 [labels](std::int64_t image) { return labels[image]; });
+  return batch;
+}
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler,
+               const LoaderOptions& options) {
+  require(dataset != nullptr, "loader: no data set given");
+  check(*dataset);
+  require(sampler.size() == dataset->size(), "loader: the sampler orders {} images, data set '{}' has {}",
+          sampler.size(), dataset->name, dataset->size());
+  require(options.global_batch_size >= 1, "loader: a batch needs 1 image or more, got batch size {}",
+          options.global_batch_size);
+  require(options.threads >= 0 && options.threads <= 256 && options.prefetch >= 1,
+          "loader: {} threads and {} batches ahead make no sense: give 0 to 256 and 1 or more", options.threads,
+          options.prefetch);
+  require(!options.augment.crop || options.augment.crop_border == kernels::BorderMode::zero ||
+              *options.augment.crop < std::min(dataset->height(), dataset->width()),
+          "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}",
+          options.augment.crop.value_or(0), dataset->name, dataset->height(), dataset->width());
+  state_ = std::make_unique<State>(State{.dataset = std::move(dataset), .sampler = sampler, .options = options});
+}
+
+Loader::~Loader() = default;
+
+void Loader::start(std::uint32_t epoch) {
+  State& state = *state_;
+  state.prefetcher.reset();
+  state.epoch = epoch;
+  state.order = state.sampler.order(epoch);
+  state.prefetcher = std::make_unique<Prefetcher<Batch>>(batches(), state.options.threads, state.options.prefetch,
+                                                         [&state](std::int64_t index) { return state.make(index); });
+}
+
+std::optional<Batch> Loader::next() {
+  require(state_->prefetcher != nullptr, "loader: call start(epoch) before next()");
+  return state_->prefetcher->next();
+}
+
+std::int64_t Loader::batches() const { return state_->sampler.batches(state_->options.global_batch_size); }
+
+const Dataset& Loader::dataset() const { return *state_->dataset; }
+
+}  // namespace tandem::data

@@ -1,0 +1,60 @@
+// Batches of one rank, ready for the network, made in the background.
+#pragma once
+
+#include "data/augment.h"
+#include "data/dataset.h"
+#include "data/sampler.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace tandem::data {
+
+/// One rank's part of a global batch. Where a small last batch leaves nothing for this rank, n is 0.
+struct Batch {
+  Tensor images;                  ///< f32 [n,C,H,W], channels_last, augmented and normalised
+  Tensor labels;                  ///< i64 [n]
+  std::int64_t index = 0;         ///< number of the global batch in its epoch
+  std::int64_t global_count = 0;  ///< images of all ranks in this batch: weight gradients by n / global_count
+
+  std::int64_t count() const { return labels.size(0); }
+};
+
+struct LoaderOptions {
+  std::int64_t global_batch_size = 128;  ///< of all ranks together
+  AugmentOptions augment;
+  std::uint64_t seed = 0;  ///< of the augmentation
+  int threads = 1;         ///< background threads; 0: next() does the work
+  int prefetch = 3;        ///< batches made ahead
+};
+
+/// Hands out the batches of one epoch after the other. The contents of a batch depend on the data set, the sampler, the
+/// options (without threads and prefetch) and the epoch only. Not for use by several threads at once.
+class Loader {
+ public:
+  /// Keeps `dataset`. Throws Error if it is not in order (see check()), if the sampler is for another size, or on
+  /// options that make no sense, such as batch size 0, or a reflecting crop wider than the images.
+  Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler, const LoaderOptions& options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  /// Begins `epoch` and its background work; what is left of the epoch before is dropped.
+  void start(std::uint32_t epoch);
+
+  /// The next batch of this rank; nothing after the last one of the epoch. Rethrows what went wrong in the background.
+  /// Throws Error before the first start().
+  std::optional<Batch> next();
+
+  /// Batches in an epoch, the same on all ranks.
+  std::int64_t batches() const;
+
+  const Dataset& dataset() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem::data

@@ -1,0 +1,46 @@
+// Orders and parts.
+#include "data/sampler.h"
+
+#include "core/error.h"
+#include "core/random.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace tandem::data {
+
+DistributedSampler::DistributedSampler(std::int64_t size, int world_size, int rank, bool shuffle, std::uint64_t seed)
+    : size_(size), world_size_(world_size), rank_(rank), shuffle_(shuffle), seed_(seed) {
+  require(size >= 0 && size <= std::numeric_limits<std::uint32_t>::max(), "sampler: cannot order {} images", size);
+  require(world_size >= 1 && rank >= 0 && rank < world_size, "sampler: rank {} of {} does not exist", rank, world_size);
+}
+
+std::vector<std::int64_t> DistributedSampler::order(std::uint32_t epoch) const {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(size_));
+  std::iota(order.begin(), order.end(), 0);
+  if (!shuffle_) return order;
+  const RandomKey key{seed_, RandomStream::shuffle, epoch};
+  // Fisher-Yates, from the back.
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[key.below(i, static_cast<std::uint32_t>(i))]);
+  return order;
+}
+
+std::int64_t DistributedSampler::batches(std::int64_t global_batch_size) const {
+  require(global_batch_size >= 1, "sampler: a batch needs 1 image or more, got batch size {}", global_batch_size);
+  return size_ / global_batch_size + (size_ % global_batch_size != 0 ? 1 : 0);
+}
+
+BatchPart DistributedSampler::part(std::int64_t batch, std::int64_t global_batch_size) const {
+  const std::int64_t all = batches(global_batch_size);
+  require(batch >= 0 && batch < all, "sampler: batch {} asked for, an epoch has {}", batch, all);
+  const std::int64_t first = batch * global_batch_size;
+  const std::int64_t global_count = std::min(global_batch_size, size_ - first);
+  const std::int64_t share = global_count / world_size_, left_over = global_count % world_size_;
+  const std::int64_t begin = first + rank_ * share + std::min<std::int64_t>(rank_, left_over);
+  return {begin, share + (rank_ < left_over ? 1 : 0), global_count};
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,23 @@
+// A learnable task without files: drawn shapes.
+#pragma once
+
+#include "data/dataset.h"
+
+namespace tandem::data {
+
+struct SyntheticOptions {
+  std::int64_t count = 10000;
+  std::int64_t channels = 3;
+  std::int64_t side = 32;
+  std::uint64_t seed = 0;
+  Split split = Split::train;
+};
+
+/// Ten classes: disc, ring, square, frame, triangle, plus, cross, horizontal stripes, vertical stripes, checkerboard.
+/// Each image shows one shape of random place, size, tilt and colours on a shaded background, under noise; figure and
+/// ground change places at random, so that no pixel's mean tells the class and a linear classifier learns little. Image
+/// i is of class i mod 10 and depends on (seed, split, i) only. Throws Error unless count is 1 to 1,000,000, channels 1
+/// to 4 and side 8 to 256.
+Dataset make_synthetic(const SyntheticOptions& options);
+
+}  // namespace tandem::data
