@@ -1,0 +1,114 @@
+// ProcessGroup: checks arguments, brings half types to f32 and back, and hands flat memory to the backend.
+#include "comm/process_group.h"
+
+#include "comm/flat_math.h"
+
+namespace tandem::comm {
+
+namespace {
+
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+void check_tensor(std::string_view operation, const Tensor& tensor) {
+  require(tensor.defined(), "{}: the tensor is undefined", operation);
+  require(tensor.device() == Device{}, "{}: {} is on {}; this backend moves CPU tensors", operation, describe(tensor),
+          name_of(tensor.device()));
+  require(tensor.is_dense(), "{}: {} has strides {}; call contiguous() first", operation, describe(tensor),
+          to_string(tensor.strides()));
+}
+
+void check_reduction(const Tensor& tensor, ReduceOp op) {
+  check_tensor("all_reduce", tensor);
+  require(tensor.dtype() != DType::u8, "all_reduce: {} has no reduction; use i32, i64 or a floating dtype",
+          describe(tensor));
+  require(op != ReduceOp::average || is_floating(tensor.dtype()),
+          "all_reduce: average needs a floating dtype, got {}; use sum", describe(tensor));
+}
+
+FlatSpan span_of(const Tensor& tensor) {
+  tensor.storage()->bump_version();
+  return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor.storage()};
+}
+
+Tensor widened(const Tensor& tensor) {
+  const MemoryTagScope scope(MemoryTag::comm);
+  Tensor result = Tensor::empty({tensor.numel()});
+  widen(tensor.raw_data(), tensor.dtype(), result.data<float>(), tensor.numel());
+  return result;
+}
+
+void narrow_back(const Tensor& wide, const Tensor& tensor) {
+  narrow(wide.data<float>(), tensor.raw_data(), tensor.dtype(), tensor.numel());
+}
+
+/// Reduction of a half tensor: the work on its f32 copy, then the way back.
+class HalfWork final : public Work {
+ public:
+  HalfWork(Tensor tensor, Tensor wide, std::unique_ptr<Work> work)
+      : tensor_(std::move(tensor)), wide_(std::move(wide)), work_(std::move(work)) {}
+
+  bool poll() override {
+    if (work_ && work_->poll()) finish();
+    return work_ == nullptr;
+  }
+  void wait() override {
+    if (!work_) return;
+    work_->wait();
+    finish();
+  }
+
+ private:
+  void finish() {
+    narrow_back(wide_, tensor_);
+    work_.reset();
+    wide_ = Tensor();
+  }
+
+  Tensor tensor_;
+  Tensor wide_;
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace
+
+void ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op) {
+  check_reduction(tensor, op);
+  if (!is_half(tensor.dtype())) return backend_->all_reduce(span_of(tensor), op);
+  const Tensor wide = widened(tensor);
+  backend_->all_reduce(span_of(wide), op);
+  narrow_back(wide, tensor);
+  tensor.storage()->bump_version();
+}
+
+std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, ReduceOp op) {
+  check_reduction(tensor, op);
+  if (!is_half(tensor.dtype())) return backend_->start_all_reduce(span_of(tensor), op);
+  tensor.storage()->bump_version();
+  Tensor wide = widened(tensor);
+  auto work = backend_->start_all_reduce(span_of(wide), op);
+  return std::make_unique<HalfWork>(tensor, std::move(wide), std::move(work));
+}
+
+void ProcessGroup::broadcast(const Tensor& tensor, int root) {
+  check_tensor("broadcast", tensor);
+  require(root >= 0 && root < size(), "broadcast: root {} is not a rank of a group of {}", root, size());
+  const FlatSpan span = span_of(tensor);
+  backend_->broadcast(span.data, span.bytes(), root);
+}
+
+Tensor ProcessGroup::all_gather(const Tensor& tensor) {
+  check_tensor("all_gather", tensor);
+  require(tensor.rank() < kMaxRank, "all_gather: {} has no room for one more dimension", describe(tensor));
+  const Tensor mine = tensor.contiguous();
+  Shape shape{size()};
+  for (const std::int64_t extent : mine.shape()) shape.push_back(extent);
+  Tensor result = Tensor::empty(shape, mine.options());
+  backend_->all_gather(mine.raw_data(), mine.numel() * size_of(mine.dtype()), result.raw_data());
+  return result;
+}
+
+std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view mine) {
+  return backend_->all_gather_bytes(mine);
+}
+
+}  // namespace tandem::comm

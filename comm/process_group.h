@@ -1,0 +1,66 @@
+// ProcessGroup: the ranks that train together, and the collective operations between them.
+#pragma once
+
+#include "comm/backend.h"
+#include "core/tensor.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::comm {
+
+class MpiEnvironment;
+
+/// The ranks of one run. Every operation but poll() and the plain questions is collective: all ranks call it, in the
+/// same order, with the same shapes, dtypes and arguments. Tensors are dense CPU tensors; elements are matched by their
+/// order in memory, so strides must be alike on all ranks as well. One thread at a time may use a group.
+/// Errors are thrown as tandem::Error.
+class ProcessGroup {
+ public:
+  explicit ProcessGroup(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+
+  int rank() const { return backend_->place().rank; }
+  int size() const { return backend_->place().size; }
+  /// Rank and number of ranks on this host.
+  int local_rank() const { return backend_->place().local_rank; }
+  int local_size() const { return backend_->place().local_size; }
+  /// A number that all ranks of one host, and no others, have in common.
+  int node() const { return backend_->place().node; }
+  /// "self", "mpi" or "ring".
+  std::string_view name() const { return backend_->name(); }
+
+  /// Replaces the elements by their reduction over all ranks: the same bits on every rank. f64, f32, i64 and i32
+  /// directly, f16 and bf16 by way of f32 (rounded once, at the end); `average` needs a floating dtype.
+  void all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
+
+  /// all_reduce that returns at once: the tensor is busy until the work is complete. Several may be under way.
+  std::unique_ptr<Work> all_reduce_async(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
+
+  /// Gives every rank the elements of `root`'s tensor. Any dtype.
+  void broadcast(const Tensor& tensor, int root = 0);
+
+  /// All ranks' tensors, stacked: shape [size, ...tensor.shape()], row-major. Any dtype.
+  Tensor all_gather(const Tensor& tensor);
+
+  /// All ranks' byte strings, by rank; lengths may differ. For small things: names, hashes, error texts.
+  std::vector<std::string> all_gather_bytes(std::string_view mine);
+
+  /// Returns once every rank has called it.
+  void barrier() { backend_->barrier(); }
+
+  /// Payload bytes that this rank has sent in all_reduce so far, where the backend moves them itself (ring); 0 for
+  /// mpi, which does not tell.
+  std::int64_t all_reduce_bytes_sent() const { return backend_->all_reduce_bytes_sent(); }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+};
+
+/// The group of all ranks of this run. `backend`: "self" (one process), "mpi" (the MPI library's collectives), "ring" (our
+/// own ring all-reduce) or "auto": self for one rank, else ring. Throws Error for an unknown name, for mpi and ring in a
+/// build without MPI, and for self when a launcher started several ranks. The environment must outlive the group.
+std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEnvironment& environment);
+
+}  // namespace tandem::comm

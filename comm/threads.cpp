@@ -1,0 +1,102 @@
+// Threads by affinity masks.
+#include "comm/threads.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#ifdef __linux__
+#include <sched.h>
+#include <unistd.h>
+#endif
+
+namespace tandem::comm {
+
+namespace {
+
+#ifdef __linux__
+std::optional<cpu_set_t> affinity_of(pid_t process) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(process, sizeof(set), &set) != 0) return std::nullopt;
+  return set;
+}
+#endif
+
+CoreSet parse(const std::string& text) {
+  std::istringstream stream(text);
+  CoreSet cores;
+  for (int core = 0; stream >> core;) cores.push_back(core);
+  return cores;
+}
+
+std::optional<int> threads_asked_for() {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  if (text == nullptr) return std::nullopt;
+  int threads = 0;
+  const auto result = std::from_chars(text, text + std::strlen(text), threads);
+  return result.ec == std::errc() && threads > 0 ? std::optional(threads) : std::nullopt;
+}
+
+}  // namespace
+
+CoreSet allowed_cores() {
+  CoreSet cores;
+#ifdef __linux__
+  if (const auto set = affinity_of(0)) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &*set)) cores.push_back(core);
+    }
+  }
+#endif
+  return cores;
+}
+
+int fair_share(const CoreSet& mine, std::span<const CoreSet> all) {
+  double share = 0.0;
+  for (const int core : mine) {
+    const auto users = std::count_if(all.begin(), all.end(), [core](const CoreSet& cores) {
+      return std::find(cores.begin(), cores.end(), core) != cores.end();
+    });
+    share += 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(users, 1));
+  }
+  return std::max(1, static_cast<int>(share + 1e-6));  // a sum of thirds may fall short of its whole number
+}
+
+int default_threads(ProcessGroup& group) {
+  const CoreSet mine = allowed_cores();
+  std::string text = std::to_string(group.node());
+  for (const int core : mine) text += fmt::format(" {}", core);
+  std::vector<CoreSet> here;
+  for (const std::string& other : group.all_gather_bytes(text)) {
+    CoreSet cores = parse(other);
+    const int node = cores.front();
+    cores.erase(cores.begin());
+    if (node == group.node()) here.push_back(std::move(cores));
+  }
+  if (const auto asked = threads_asked_for()) return *asked;
+  if (mine.empty()) return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / group.local_size());
+  return fair_share(mine, here);
+}
+
+bool undo_default_binding() {
+#ifdef __linux__
+  const bool by_open_mpi = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+  // mpirun hands on as MCA parameters what its user asked for, and nothing where it chose itself.
+  for (const char* name : {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
+                           "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_hwloc_base_cpu_set"}) {
+    if (std::getenv(name) != nullptr) return false;
+  }
+  const auto mine = affinity_of(0), launchers = affinity_of(getppid());
+  if (!by_open_mpi || !mine || !launchers || CPU_COUNT(&*mine) >= CPU_COUNT(&*launchers)) return false;
+  return sched_setaffinity(0, sizeof(cpu_set_t), &*launchers) == 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,27 @@
+// Point-to-point messages: all that our own collectives need from a network.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace tandem::comm {
+
+/// A message on its way. Dropping it before it is done gives it up: for errors only.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+
+  /// True once the memory may be used again (sent) or holds the message (received). Never waits.
+  virtual bool done() = 0;
+};
+
+/// Messages between ranks. Those of one sender, receiver and tag arrive in the order in which they were sent. The memory
+/// belongs to the transfer until it is done; a message must be as long as the receiver expects.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual std::unique_ptr<Transfer> send(int to, int tag, const void* data, std::int64_t bytes) = 0;
+  virtual std::unique_ptr<Transfer> receive(int from, int tag, void* data, std::int64_t bytes) = 0;
+};
+
+}  // namespace tandem::comm
