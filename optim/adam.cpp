@@ -1,0 +1,36 @@
+// Adam and AdamW.
+#include "optim/adam.h"
+
+#include "kernels/optimizer/adam.h"
+#include "optim/option_checks.h"
+
+namespace tandem::optim {
+
+namespace {
+std::vector<std::string> state_names(const AdamOptions& options) {
+  if (options.amsgrad) return {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
+  return {"exp_avg", "exp_avg_sq"};
+}
+}  // namespace
+
+Adam::Adam(std::string name, std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled_weight_decay)
+    : Optimizer(name, std::move(parameters), options.lr, state_names(options)),
+      options_(options),
+      decoupled_weight_decay_(decoupled_weight_decay) {
+  require_rate(name, "beta1", options.beta1);
+  require_rate(name, "beta2", options.beta2);
+  require_not_negative(name, "eps", options.eps);
+  require_not_negative(name, "weight_decay", options.weight_decay);
+}
+
+void Adam::update(std::span<const Update> updates) {
+  std::vector<kernels::AdamItem> items;
+  for (const Update& update : updates) {
+    items.push_back({update.parameter, update.gradient, update.state[0], update.state[1],
+                     options_.amsgrad ? update.state[2] : Tensor(), update.step});
+  }
+  kernels::adam_step(
+      items, {lr(), options_.beta1, options_.beta2, options_.eps, options_.weight_decay, decoupled_weight_decay_});
+}
+
+}  // namespace tandem::optim

@@ -1,0 +1,46 @@
+// Adam and AdamW.
+#pragma once
+
+#include "optim/optimizer.h"
+
+namespace tandem::optim {
+
+/// PyTorch's names and defaults.
+struct AdamOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.0;
+  bool amsgrad = false;
+};
+
+/// torch.optim.Adam; weight decay is added to the gradient. The formulas are in kernels/optimizer/adam.h. Throws Error
+/// on options out of range.
+class Adam : public Optimizer {
+ public:
+  Adam(std::vector<Tensor> parameters, const AdamOptions& options)
+      : Adam("Adam", std::move(parameters), options, false) {}
+
+ protected:
+  Adam(std::string name, std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled_weight_decay);
+  void update(std::span<const Update> updates) override;
+
+ private:
+  AdamOptions options_;
+  bool decoupled_weight_decay_;
+};
+
+/// PyTorch's defaults of AdamW.
+struct AdamWOptions : AdamOptions {
+  AdamWOptions() { weight_decay = 1e-2; }
+};
+
+/// torch.optim.AdamW; weight decay shrinks the parameter directly.
+class AdamW : public Adam {
+ public:
+  AdamW(std::vector<Tensor> parameters, const AdamOptions& options)
+      : Adam("AdamW", std::move(parameters), options, true) {}
+};
+
+}  // namespace tandem::optim

@@ -1,0 +1,16 @@
+// Gradient clipping by norm.
+#pragma once
+
+#include "core/tensor.h"
+
+#include <vector>
+
+namespace tandem::optim {
+
+/// torch.nn.utils.clip_grad_norm_ with the 2-norm: the norm of all gradients together; where it exceeds max_norm, all
+/// of them are scaled in place by max_norm / (norm + 1e-6). Parameters without a gradient are passed over. Returns the
+/// norm before scaling; a norm that is not finite makes the gradients NaN or 0, as in PyTorch. Throws unless max_norm >
+/// 0.
+double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm);
+
+}  // namespace tandem::optim

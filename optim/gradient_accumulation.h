@@ -1,0 +1,32 @@
+// Gradients of one large batch from several small ones.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::optim {
+
+/// Adds up the gradients of `micro_batches` losses, each a mean over its own equally large micro-batch, so that the sum
+/// is the gradient of the mean over all of them:
+///
+///   GradientAccumulation accumulation(k);
+///   for each micro-batch:
+///     // on all but the last one: no synchronisation between replicas
+///     if (accumulation.backward(loss)) { optimizer.step(); optimizer.zero_grad(); }
+class GradientAccumulation {
+ public:
+  /// Throws unless micro_batches >= 1.
+  explicit GradientAccumulation(std::int64_t micro_batches);
+
+  /// True if the next backward() completes a batch: its gradients are the ones to synchronise.
+  bool is_last() const { return done_ + 1 == micro_batches_; }
+
+  /// Runs autograd's backward on loss / micro_batches (rank 0 or one element). True if that completed the batch.
+  bool backward(const Tensor& loss);
+
+  std::int64_t micro_batches() const { return micro_batches_; }
+
+ private:
+  std::int64_t micro_batches_, done_ = 0;
+};
+
+}  // namespace tandem::optim

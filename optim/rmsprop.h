@@ -1,0 +1,30 @@
+// RMSprop.
+#pragma once
+
+#include "optim/optimizer.h"
+
+namespace tandem::optim {
+
+/// PyTorch's names and defaults.
+struct RMSpropOptions {
+  double lr = 1e-2;
+  double alpha = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0.0;
+  double momentum = 0.0;
+  bool centered = false;
+};
+
+/// torch.optim.RMSprop; the formulas are in kernels/optimizer/rmsprop.h. Throws Error on options out of range.
+class RMSprop : public Optimizer {
+ public:
+  RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options);
+
+ protected:
+  void update(std::span<const Update> updates) override;
+
+ private:
+  RMSpropOptions options_;
+};
+
+}  // namespace tandem::optim

@@ -1,0 +1,88 @@
+// Learning-rate schedules, as factors of the base learning rate.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace tandem::optim {
+
+/// A pure function of time. Time is counted in epochs or in steps, whichever the schedule was made for; fractions are
+/// fine.
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  /// What to multiply the base learning rate by after `time` epochs (or steps); `time` starts at 0.
+  virtual double lr_factor(double time) const = 0;
+};
+
+class ConstantSchedule : public Schedule {
+ public:
+  double lr_factor(double) const override { return 1.0; }
+};
+
+/// gamma^floor(time / period): torch.optim.lr_scheduler.StepLR.
+class StepSchedule : public Schedule {
+ public:
+  explicit StepSchedule(double period, double gamma = 0.1);
+  double lr_factor(double time) const override;
+
+ private:
+  double period_, gamma_;
+};
+
+/// gamma^(number of milestones reached): MultiStepLR. Milestones must ascend.
+class MultiStepSchedule : public Schedule {
+ public:
+  explicit MultiStepSchedule(std::vector<double> milestones, double gamma = 0.1);
+  double lr_factor(double time) const override;
+
+ private:
+  std::vector<double> milestones_;
+  double gamma_;
+};
+
+/// From 1 down to `final_factor` along half a cosine over `duration`, where it stays (Loshchilov, Hutter: "SGDR",
+/// 2017): CosineAnnealingLR with T_max = duration and eta_min = final_factor * base.
+class CosineSchedule : public Schedule {
+ public:
+  explicit CosineSchedule(double duration, double final_factor = 0.0);
+  double lr_factor(double time) const override;
+
+ private:
+  double duration_, final_factor_;
+};
+
+/// A straight line from `start_factor` to 1 over `duration`, then `next` from its own time 0: LinearLR followed by
+/// another schedule in a SequentialLR.
+class WarmupSchedule : public Schedule {
+ public:
+  WarmupSchedule(double duration, double start_factor, std::unique_ptr<Schedule> next);
+  double lr_factor(double time) const override;
+
+ private:
+  double duration_, start_factor_;
+  std::unique_ptr<Schedule> next_;
+};
+
+struct OneCycleOptions {
+  double pct_start = 0.3;         // share of the cycle that rises
+  double div_factor = 25.0;       // first factor = 1 / div_factor
+  double final_div_factor = 1e4;  // last factor = first factor / final_div_factor
+  bool linear = false;            // straight lines in place of half cosines
+};
+
+/// Up to 1 and down again (Smith, Topin: "Super-convergence", 2018): OneCycleLR with max_lr = base,
+/// cycle_momentum = False. As in PyTorch, the last of `total_steps` steps, time total_steps - 1, has the last factor;
+/// it stays there.
+class OneCycleSchedule : public Schedule {
+ public:
+  explicit OneCycleSchedule(double total_steps, const OneCycleOptions& options = {});
+  double lr_factor(double time) const override;
+
+ private:
+  double total_steps_;
+  OneCycleOptions options_;
+};
+
+}  // namespace tandem::optim

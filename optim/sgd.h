@@ -1,0 +1,29 @@
+// Stochastic gradient descent with momentum.
+#pragma once
+
+#include "optim/optimizer.h"
+
+namespace tandem::optim {
+
+/// PyTorch's names and defaults. Nesterov needs momentum > 0 and no dampening.
+struct SGDOptions {
+  double lr = 1e-3;
+  double momentum = 0.0;
+  double dampening = 0.0;
+  double weight_decay = 0.0;
+  bool nesterov = false;
+};
+
+/// torch.optim.SGD; the formulas are in kernels/optimizer/sgd.h. Throws Error on options out of range.
+class SGD : public Optimizer {
+ public:
+  SGD(std::vector<Tensor> parameters, const SGDOptions& options);
+
+ protected:
+  void update(std::span<const Update> updates) override;
+
+ private:
+  SGDOptions options_;
+};
+
+}  // namespace tandem::optim
