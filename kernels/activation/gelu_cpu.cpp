@@ -1,0 +1,32 @@
+// GELU on the CPU, vectorised and threaded.
+#include "kernels/activation/gelu.h"
+#include "kernels/activation/vector_math.h"
+#include "kernels/elementwise/map.h"
+
+#include <numbers>
+
+namespace tandem::kernels::cpu {
+
+namespace {
+
+inline float normal_cdf(float x) { return 0.5f + 0.5f * vector_erf(x / std::numbers::sqrt2_v<float>); }
+
+inline float normal_density(float x) {
+  constexpr float kFactor = std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>;
+  return kFactor * vector_exp(-0.5f * x * x);
+}
+
+}  // namespace
+
+bool gelu_supports(const Tensor& out) { return map_supports(out); }
+
+void gelu_forward(const Tensor& x, const Tensor& y) {
+  map(x, y, [](float value) { return value * normal_cdf(value); });
+}
+
+void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
+  map(x, grad_y, grad_x,
+      [](float value, float grad) { return grad * (normal_cdf(value) + value * normal_density(value)); });
+}
+
+}  // namespace tandem::kernels::cpu
