@@ -1,5 +1,6 @@
 // The walk over the tape: iterative, each node once, as soon as all that depends on it is done.
 #include "autograd/node.h"
+#include "core/profile.h"
 #include "kernels/elementwise/add.h"
 
 #include <unordered_map>
@@ -109,6 +110,8 @@ void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions optio
   while (!ready.empty()) {
     const std::shared_ptr<Node> node = std::move(ready.back());
     ready.pop_back();
+    const ProfileRange range(
+        [&] { return fmt::format("backward {} {}", node->name, to_string(node->output_shapes.front())); });
     auto gradients = std::move(states.at(node.get()).gradients);
     if (node->leaf.defined()) {
       accumulate_into_leaf(node->leaf, gradients.front());
