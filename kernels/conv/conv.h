@@ -1,0 +1,64 @@
+// Two-dimensional convolution (cross-correlation) and its gradients, plain and fused with bias and ReLU.
+#pragma once
+
+#include "core/tensor.h"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tandem::kernels {
+
+/// Which implementation runs; `automatic` decides by geometry.
+enum class ConvImpl : std::uint8_t {
+  automatic,
+  reference,  // plain loops
+  fused,      // this project's own kernels
+  onednn,     // the library
+};
+
+std::string_view name_of(ConvImpl impl);
+
+/// "auto", "reference", "fused" or "onednn"; anything else throws.
+ConvImpl parse_conv_impl(std::string_view text);
+
+struct Conv2dOptions {
+  std::array<std::int64_t, 2> stride{1, 1};  // height, width
+  std::array<std::int64_t, 2> padding{0, 0};
+  std::array<std::int64_t, 2> dilation{1, 1};
+  std::int64_t groups = 1;
+  ConvImpl impl = ConvImpl::automatic;
+};
+
+// x [N,C,H,W], w [K,C/groups,R,S], y [N,K,P,Q] with P = (H + 2 pad - dilation (R-1) - 1) / stride + 1; bias [K].
+// One floating dtype; images and weights dense and channels_last. f32 has fast paths, other dtypes run the reference.
+// Results do not depend on the number of threads. Wrong shapes, dtypes or layouts throw Error.
+
+/// The shape of y; throws where the shapes or options make no convolution.
+Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);
+
+/// y = x * w + bias; bias may be undefined.
+void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
+                    const Tensor& y);
+
+/// grad_x, overwritten.
+void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options, const Tensor& grad_x);
+
+/// grad_w, overwritten.
+void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dOptions& options, const Tensor& grad_w);
+
+/// grad_bias[k] = sum of grad_y over N, P and Q.
+void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias);
+
+/// Shape of the sign mask of y: u8, one bit per element of y in memory (N,P,Q,K) order, lowest bit first.
+Shape conv_mask_shape(const Shape& y);
+
+/// y = max(x * w + bias, 0), and mask bit = (y > 0). Bias and mask may be undefined.
+void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
+                            const Tensor& y, const Tensor& mask);
+
+/// The gradients that are defined, from the mask of the forward pass: grad_y counts where its bit is set.
+void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mask, const Conv2dOptions& options,
+                             const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias);
+
+}  // namespace tandem::kernels

@@ -1,0 +1,81 @@
+// Forward convolution of any geometry as a product of patches and packed weights.
+#include "kernels/conv/direct/forward.h"
+#include "kernels/conv/direct/panels.h"
+#include "kernels/conv/direct/patches.h"
+#include "kernels/conv/implementations.h"
+#include "kernels/conv/sign_mask.h"
+#include "kernels/gemm/scratch.h"
+#include "kernels/gemm/tasks.h"
+
+namespace tandem::kernels::direct {
+namespace {
+
+constexpr std::int64_t kPatchBytes = 128 << 10;  // patches of one task: they share L2 with a panel of weights
+
+/// One panel of weights as [tap][input channel][kPanel], zeros for outputs that are not there.
+void pack_panel(const ConvGeometry& g, const float* w, bool turned, std::int64_t group, std::int64_t panel, float* to) {
+  const std::int64_t taps = g.r * g.s, inputs = g.group_c(), outputs = g.group_k();
+  const std::int64_t first = panel * kPanel, width = std::min<std::int64_t>(kPanel, outputs - first);
+  std::fill_n(to, taps * inputs * kPanel, 0.0f);
+  for (std::int64_t tap = 0; tap < taps; ++tap)
+    for (std::int64_t i = 0; i < inputs; ++i)
+      for (std::int64_t o = 0; o < width; ++o)
+        to[(tap * inputs + i) * kPanel + o] =
+            turned ? w[((group * inputs + i) * taps + taps - 1 - tap) * outputs + first + o]
+                   : w[((group * outputs + first + o) * taps + tap) * inputs + i];
+}
+
+/// Bias, ReLU and mask over `rows` finished rows of y that start at element `first`.
+void finish_rows(const ConvEpilogue& epilogue, std::int64_t rows, std::int64_t k, std::int64_t first, float* y) {
+  if (epilogue.bias == nullptr && !epilogue.relu) return;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t channel = 0; channel < k; channel += simd::kLanes) {
+      const std::int64_t left = std::min<std::int64_t>(simd::kLanes, k - channel);
+      const std::int64_t element = first + row * k + channel;
+      simd::Vec value = simd::load_partial(y + element, left);
+      if (epilogue.bias != nullptr) value += simd::load_partial(epilogue.bias + channel, left);
+      if (epilogue.mask != nullptr) simd::store_bits(epilogue.mask, element, simd::positive_bits(value));
+      simd::store_partial(y + element, epilogue.relu ? simd::relu(value) : value, left);
+    }
+}
+
+}  // namespace
+
+void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned, const ConvEpilogue& epilogue,
+              float* y) {
+  ConvEpilogue fused = epilogue;
+  if (!simd::rows_have_whole_bytes(g.k)) fused.mask = nullptr;
+  const std::int64_t size = patch_size(g), outputs = g.group_k(), panels = panels_of(outputs);
+  const std::int64_t group_floats = panels * kPanel * size;
+  const std::int64_t pixels = g.n * g.p * g.q;
+  const std::int64_t band =
+      std::clamp<std::int64_t>(kPatchBytes / (size * 4), 2 * tiling::kTileRows, 8 * tiling::kTileRows);
+  const std::int64_t bands = (pixels + band - 1) / band;
+  const bool pointwise = is_pointwise(g);
+
+  const Scratch packed(g.groups * group_floats);
+  for_each_task(g.groups * panels, [&](std::int64_t task, std::int64_t) {
+    pack_panel(g, w, turned, task / panels, task % panels,
+               packed.data() + task / panels * group_floats + task % panels * size * kPanel);
+  });
+
+  const Scratch patches(pointwise ? 1 : std::min<std::int64_t>(num_threads(), bands) * band * size);
+  for_each_task(bands, [&](std::int64_t task, std::int64_t worker) {
+    const std::int64_t first = task * band, count = std::min(band, pixels - first);
+    float* rows = patches.data() + worker * band * size;
+    for (std::int64_t group = 0; group < g.groups; ++group) {
+      const float* a = pointwise ? x + first * g.c + group * size : rows;
+      if (!pointwise) gather_patches(g, x, group, first, count, rows, size);
+      multiply_rows(a, pointwise ? g.c : size, count, size, packed.data() + group * group_floats, outputs,
+                    y + first * g.k + group * outputs, g.k);
+    }
+    finish_rows(fused, count, g.k, first * g.k, y);
+  });
+  if (epilogue.mask != fused.mask) write_sign_mask(y, g.output_numel(), epilogue.mask);
+}
+
+void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y) {
+  convolve(g, x, w, false, epilogue, y);
+}
+
+}  // namespace tandem::kernels::direct

@@ -1,0 +1,13 @@
+// The forward convolution that the input gradient shares.
+#pragma once
+
+#include "kernels/conv/geometry.h"
+
+namespace tandem::kernels::direct {
+
+/// y = convolution `g` of x. With `turned`, g is backward_input_as_forward of the convolution that w belongs to: the
+/// kernel is turned by 180 degrees, and inputs and outputs change places.
+void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned, const ConvEpilogue& epilogue,
+              float* y);
+
+}  // namespace tandem::kernels::direct

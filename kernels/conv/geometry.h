@@ -1,0 +1,52 @@
+// The numbers of one convolution, as the implementations behind conv.h see them.
+#pragma once
+
+#include "core/dtype.h"
+#include "core/tensor.h"
+#include "kernels/conv/conv.h"
+
+#include <cstdint>
+
+namespace tandem::kernels {
+
+/// Sizes are in the terms of conv.h. Padding is what lies before the first row and column and may be negative here;
+/// what lies after the last follows from p and q.
+struct ConvGeometry {
+  std::int64_t n, c, h, w;
+  std::int64_t k, r, s;
+  std::int64_t p, q;
+  std::int64_t groups;
+  std::int64_t stride_h, stride_w;
+  std::int64_t pad_h, pad_w;
+  std::int64_t dilation_h, dilation_w;
+
+  std::int64_t group_c() const { return c / groups; }
+  std::int64_t group_k() const { return k / groups; }
+  std::int64_t input_numel() const { return n * c * h * w; }
+  std::int64_t output_numel() const { return n * k * p * q; }
+  std::int64_t weight_numel() const { return k * group_c() * r * s; }
+  bool has_unit_stride() const { return stride_h == 1 && stride_w == 1; }
+
+  friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
+};
+
+ConvGeometry make_geometry(const Shape& x, const Shape& w, const Conv2dOptions& options);
+
+/// With unit strides, grad_x is a convolution of grad_y with the kernel turned by 180 degrees and C and K swapped. This
+/// is its geometry.
+ConvGeometry backward_input_as_forward(const ConvGeometry& g);
+
+/// What happens to an output element before it is stored. `mask` needs `relu`.
+struct ConvEpilogue {
+  const float* bias = nullptr;
+  bool relu = false;
+  std::uint8_t* mask = nullptr;
+};
+
+/// A gradient of y that counts only where the bit of the forward pass is set; without a mask it counts everywhere.
+struct MaskedGradient {
+  const float* data;
+  const std::uint8_t* mask = nullptr;
+};
+
+}  // namespace tandem::kernels

@@ -1,0 +1,50 @@
+// The implementations of convolution that conv.cpp chooses from. Shapes have been checked; all images are dense NHWC,
+// weights dense KRSC.
+#pragma once
+
+#include "kernels/conv/conv.h"
+#include "kernels/conv/geometry.h"
+
+namespace tandem::kernels {
+
+namespace reference {
+/// Plain loops for every floating dtype and geometry; sums in double, rounded once. The signatures are conv.h's.
+void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const ConvGeometry& g, bool relu,
+                    const Tensor& y);
+void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const ConvGeometry& g, const Tensor& grad_x);
+void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const ConvGeometry& g, const Tensor& grad_w);
+void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias);
+/// mask bit = (y > 0)
+void sign_mask(const Tensor& y, const Tensor& mask);
+/// out = grad_y where the bit is set, else 0
+void apply_mask(const Tensor& grad_y, const Tensor& mask, const Tensor& out);
+}  // namespace reference
+
+// f32 implementations, on raw pointers. Each has the same three entries: `forward` with an epilogue, `backward_input`,
+// and `backward_weight`, which also sums the bias gradient (grad_bias may be null).
+
+namespace winograd {
+/// 3x3 kernels with unit stride and dilation, no groups; pays from 16 channels on.
+bool supports(const ConvGeometry& g);
+bool pays(const ConvGeometry& g);
+void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y);
+void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x);
+void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias);
+}  // namespace winograd
+
+namespace direct {
+/// Every geometry: rows of input patches times packed weights.
+void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y);
+void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x);
+void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias);
+}  // namespace direct
+
+namespace onednn {
+/// Present in builds with oneDNN only (TANDEM_HAS_ONEDNN).
+bool supports(const ConvGeometry& g);
+void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y);
+void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x);
+void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias);
+}  // namespace onednn
+
+}  // namespace tandem::kernels

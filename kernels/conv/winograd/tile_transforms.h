@@ -1,0 +1,91 @@
+// Moves images into the Winograd domain and back, tile by tile.
+#pragma once
+
+#include "kernels/conv/winograd/blocks.h"
+
+namespace tandem::kernels::winograd {
+
+/// V = B^T d B for tiles [begin, end); tile begin + i of the image sequence goes to place `slot` + i of `out`.
+/// d are g's input pixels, which count only where `mask`, if kMasked, has its bit set. `zeros` holds g.c zeros.
+template <int kOutputs, bool kMasked>
+void transform_input(const ConvGeometry& g, const float* x, const std::uint8_t* mask, const float* zeros,
+                     std::int64_t begin, std::int64_t end, std::int64_t slot, const TileBuffer& out) {
+  using Maps = Transforms<kOutputs>;
+  const Tiles<kOutputs> tiles(g);
+  for (std::int64_t tile = begin; tile < end; ++tile, ++slot) {
+    const auto at = tiles.place(tile);
+    const Patch<Maps::kSize> patch(x, zeros, at.image, at.row - g.pad_h, at.column - g.pad_w, g.h, g.w, g.c);
+    float* to = out.data + slot * kLanes;
+    for (std::int64_t channel = 0; channel < g.c; channel += kLanes, to += out.block) {
+      Vec pixels[Maps::kSize][Maps::kSize], mapped[Maps::kSize][Maps::kSize];
+      patch.template load<kMasked>(channel, g.c, mask, pixels);
+      transform<typename Maps::Input>(pixels, mapped);
+      scatter(mapped, to, out.frequency);
+    }
+  }
+}
+
+/// W = A dY A^T likewise for the gradient of g's output; adds the gradient of each channel to `bias_sums`.
+template <int kOutputs, bool kMasked>
+void transform_gradient(const ConvGeometry& g, MaskedGradient grad_y, const float* zeros, std::int64_t begin,
+                        std::int64_t end, std::int64_t slot, const TileBuffer& out, float* bias_sums) {
+  using Maps = Transforms<kOutputs>;
+  const Tiles<kOutputs> tiles(g);
+  for (std::int64_t tile = begin; tile < end; ++tile, ++slot) {
+    const auto at = tiles.place(tile);
+    const Patch<kOutputs> patch(grad_y.data, zeros, at.image, at.row, at.column, g.p, g.q, g.k);
+    float* to = out.data + slot * kLanes;
+    for (std::int64_t channel = 0; channel < g.k; channel += kLanes, to += out.block) {
+      Vec pixels[kOutputs][kOutputs], mapped[Maps::kSize][Maps::kSize];
+      patch.template load<kMasked>(channel, g.k, grad_y.mask, pixels);
+      Vec sum{};
+#pragma GCC unroll 8
+      for (int i = 0; i < kOutputs; ++i)
+#pragma GCC unroll 8
+        for (int j = 0; j < kOutputs; ++j) sum += pixels[i][j];
+      simd::store(bias_sums + channel, simd::load(bias_sums + channel) + sum);
+      transform<typename Maps::Gradient>(pixels, mapped);
+      scatter(mapped, to, out.frequency);
+    }
+  }
+}
+
+/// Y = A^T M A for tiles [begin, end), M at places 0, 1, ... of `from`, then the epilogue. A mask needs rows of whole
+/// bytes (simd.h).
+template <int kOutputs>
+void transform_output(const ConvGeometry& g, const TileBuffer& from, std::int64_t begin, std::int64_t end,
+                      const ConvEpilogue& epilogue, float* y) {
+  using Maps = Transforms<kOutputs>;
+  const Tiles<kOutputs> tiles(g);
+  for (std::int64_t tile = begin; tile < end; ++tile) {
+    const auto at = tiles.place(tile);
+    const std::int64_t rows = std::min<std::int64_t>(kOutputs, g.p - at.row);
+    const std::int64_t columns = std::min<std::int64_t>(kOutputs, g.q - at.column);
+    const std::int64_t origin = ((at.image * g.p + at.row) * g.q + at.column) * g.k;
+    const float* products = from.data + (tile - begin) * kLanes;
+    for (std::int64_t channel = 0; channel < g.k; channel += kLanes, products += from.block) {
+      Vec values[Maps::kSize][Maps::kSize], pixels[kOutputs][kOutputs];
+      gather(products, from.frequency, values);
+      transform<typename Maps::Output>(values, pixels);
+      const std::int64_t left = std::min<std::int64_t>(kLanes, g.k - channel);
+      Vec bias{};
+      if (epilogue.bias != nullptr) bias = simd::load_partial(epilogue.bias + channel, left);
+#pragma GCC unroll 8
+      for (int i = 0; i < kOutputs; ++i)
+#pragma GCC unroll 8
+        for (int j = 0; j < kOutputs; ++j) {
+          if (i >= rows || j >= columns) continue;
+          const std::int64_t element = origin + (i * g.q + j) * g.k + channel;
+          Vec value = pixels[i][j] + bias;
+          if (epilogue.mask != nullptr) simd::store_bits(epilogue.mask, element, simd::positive_bits(value));
+          if (epilogue.relu) value = simd::relu(value);
+          if (left == kLanes)
+            simd::store(y + element, value);
+          else
+            simd::store_partial(y + element, value, left);
+        }
+    }
+  }
+}
+
+}  // namespace tandem::kernels::winograd

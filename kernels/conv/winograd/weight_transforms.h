@@ -1,0 +1,68 @@
+// Moves 3x3 kernels into the Winograd domain, and their gradients back.
+#pragma once
+
+#include "kernels/conv/winograd/blocks.h"
+#include "kernels/gemm/tile.h"
+
+namespace tandem::kernels::winograd {
+
+using tiling::kPanel;
+
+/// Transformed weights U = G g G^T, as [frequency][panel of outputs][input channel][kPanel]: B panels for tile.h. Input
+/// channels are filled up with zeros to whole vectors, outputs to whole panels.
+struct WeightBuffer {
+  std::int64_t panels, depth;  // depth: input channels, filled up
+  std::int64_t frequency;
+
+  explicit WeightBuffer(const ConvGeometry& g)
+      : panels((g.k + kPanel - 1) / kPanel), depth(blocks_of(g.c) * kLanes), frequency(panels * depth * kPanel) {}
+};
+
+/// Transforms one panel for the convolution `g`. With kTurned the weights are those of the convolution whose input
+/// gradient `g` is (backward_input_as_forward): turned by 180 degrees, inputs and outputs swapped.
+template <int kOutputs, bool kTurned>
+void transform_weight(const ConvGeometry& g, const float* w, std::int64_t panel, float* u) {
+  using Maps = Transforms<kOutputs>;
+  constexpr int kSize = Maps::kSize, kTaps = 9;
+  const WeightBuffer layout(g);
+  const std::int64_t first = panel * kPanel, outputs = std::min<std::int64_t>(kPanel, g.k - first);
+  alignas(64) float taps[kTaps][kPanel] = {};
+  for (std::int64_t c = 0; c < layout.depth; ++c) {
+    if (c == g.c) std::fill_n(&taps[0][0], kTaps * kPanel, 0.0f);
+    for (int tap = 0; tap < kTaps && c < g.c; ++tap)
+      for (std::int64_t i = 0; i < outputs; ++i)
+        taps[tap][i] =
+            kTurned ? w[(c * kTaps + kTaps - 1 - tap) * g.k + first + i] : w[((first + i) * kTaps + tap) * g.c + c];
+    for (int v = 0; v < tiling::kPanelVectors; ++v) {
+      Vec kernel[3][3], mapped[kSize][kSize];
+      for (int tap = 0; tap < kTaps; ++tap) kernel[tap / 3][tap % 3] = simd::load(taps[tap] + v * kLanes);
+      transform<typename Maps::Weight>(kernel, mapped);
+      scatter(mapped, u + (panel * layout.depth + c) * kPanel + v * kLanes, layout.frequency);
+    }
+  }
+}
+
+/// Gradients of the transformed weights, as [frequency][block of input channels][output][lane].
+struct WeightGradientBuffer {
+  std::int64_t block, frequency;
+
+  explicit WeightGradientBuffer(const ConvGeometry& g)
+      : block(blocks_of(g.k) * kLanes * kLanes), frequency(blocks_of(g.c) * block + kLanes) {}
+};
+
+/// dg = G^T dU G for output channel k.
+template <int kOutputs>
+void transform_weight_gradient(const ConvGeometry& g, const float* du, std::int64_t k, float* grad_w) {
+  using Maps = Transforms<kOutputs>;
+  const WeightGradientBuffer layout(g);
+  for (std::int64_t channel = 0; channel < g.c; channel += kLanes) {
+    Vec values[Maps::kSize][Maps::kSize], kernel[3][3];
+    gather(du + channel / kLanes * layout.block + k * kLanes, layout.frequency, values);
+    transform<typename Maps::WeightGradient>(values, kernel);
+    const std::int64_t left = std::min<std::int64_t>(kLanes, g.c - channel);
+    for (int tap = 0; tap < 9; ++tap)
+      simd::store_partial(grad_w + (k * 9 + tap) * g.c + channel, kernel[tap / 3][tap % 3], left);
+  }
+}
+
+}  // namespace tandem::kernels::winograd

@@ -1,0 +1,104 @@
+// Winograd forward convolution, and the input gradient as a forward convolution with turned weights.
+#include "kernels/conv/implementations.h"
+#include "kernels/conv/sign_mask.h"
+#include "kernels/conv/winograd/choice.h"
+#include "kernels/conv/winograd/tile_transforms.h"
+#include "kernels/conv/winograd/weight_transforms.h"
+#include "kernels/gemm/scratch.h"
+#include "kernels/gemm/tasks.h"
+
+namespace tandem::kernels::winograd {
+namespace {
+
+/// M = V U for some tiles and one panel of outputs.
+template <int kRows>
+struct ProductTile {
+  static void run(const TileBuffer& v, const float* a, const WeightBuffer& u, const float* b, float* c,
+                  std::int64_t c_block) {
+    tiling::multiply_tile<kRows, tiling::kPanelVectors>({.a = a,
+                                                         .a_row = kLanes,
+                                                         .a_k = 1,
+                                                         .a_segment = v.block,
+                                                         .segments = u.depth / kLanes,
+                                                         .segment = kLanes,
+                                                         .b = b,
+                                                         .b_k = kPanel,
+                                                         .b_vector = kLanes,
+                                                         .c = c,
+                                                         .c_row = kLanes,
+                                                         .c_vector = c_block,
+                                                         .accumulate = false});
+  }
+};
+using ProductFunction = void (*)(const TileBuffer&, const float*, const WeightBuffer&, const float*, float*,
+                                 std::int64_t);
+
+void multiply(const TileBuffer& v, const WeightBuffer& layout, const float* u, std::int64_t tiles,
+              std::int64_t frequencies, const TileBuffer& m) {
+  for (std::int64_t f = 0; f < frequencies; ++f)
+    for (std::int64_t panel = 0; panel < layout.panels; ++panel) {
+      const float* b = u + f * layout.frequency + panel * layout.depth * kPanel;
+      float* c = m.data + f * m.frequency + panel * tiling::kPanelVectors * m.block;
+      tiling::for_each_row_tile(tiles, [&](std::int64_t first, std::int64_t rows) {
+        const auto product = tiling::kKernelByRows<ProductFunction, ProductTile>[static_cast<std::size_t>(rows - 1)];
+        product(v, v.data + f * v.frequency + first * kLanes, layout, b, c + first * kLanes, m.block);
+      });
+    }
+}
+
+/// Runs the convolution `g` of x; kTurned as in transform_weight.
+template <int kOutputs, bool kTurned>
+void convolve(const ConvGeometry& g, const float* x, const std::uint8_t* x_mask, const float* w,
+              const ConvEpilogue& epilogue, float* y) {
+  constexpr std::int64_t kFrequencies = Transforms<kOutputs>::kSize * Transforms<kOutputs>::kSize;
+  const Tiles<kOutputs> tiles(g);
+  const WeightBuffer layout(g);
+  const std::int64_t c_blocks = blocks_of(g.c), k_blocks = layout.panels * tiling::kPanelVectors;
+  const std::int64_t per_block =
+      tiles_per_block((c_blocks + k_blocks) * kLanes * kFrequencies, kForwardBlockBytes, 4 * tiling::kTileRows, 112);
+  const std::int64_t blocks = (tiles.count + per_block - 1) / per_block;
+  const std::int64_t v_floats = TileBuffer::floats(c_blocks, per_block, kFrequencies);
+  const std::int64_t m_floats = TileBuffer::floats(k_blocks, per_block, kFrequencies);
+
+  const Scratch u(layout.frequency * kFrequencies);
+  const Scratch zeros(c_blocks * kLanes);
+  std::fill_n(zeros.data(), c_blocks * kLanes, 0.0f);
+  const Scratch buffers(std::min<std::int64_t>(num_threads(), blocks) * (v_floats + m_floats));
+
+  for_each_task(layout.panels,
+                [&](std::int64_t panel, std::int64_t) { transform_weight<kOutputs, kTurned>(g, w, panel, u.data()); });
+  for_each_task(blocks, [&](std::int64_t block, std::int64_t worker) {
+    float* own = buffers.data() + worker * (v_floats + m_floats);
+    const TileBuffer v(own, c_blocks, per_block), m(own + v_floats, k_blocks, per_block);
+    const std::int64_t begin = block * per_block, end = std::min(tiles.count, begin + per_block);
+    if (x_mask != nullptr)
+      transform_input<kOutputs, true>(g, x, x_mask, zeros.data(), begin, end, 0, v);
+    else
+      transform_input<kOutputs, false>(g, x, nullptr, zeros.data(), begin, end, 0, v);
+    multiply(v, layout, u.data(), end - begin, kFrequencies, m);
+    transform_output<kOutputs>(g, m, begin, end, epilogue, y);
+  });
+}
+
+}  // namespace
+
+void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y) {
+  ConvEpilogue fused = epilogue;
+  if (!simd::rows_have_whole_bytes(g.k)) fused.mask = nullptr;
+  if (prefers_large_tiles(g))
+    convolve<4, false>(g, x, nullptr, w, fused, y);
+  else
+    convolve<2, false>(g, x, nullptr, w, fused, y);
+  if (epilogue.mask != fused.mask) write_sign_mask(y, g.output_numel(), epilogue.mask);
+}
+
+void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x) {
+  const ConvGeometry turned = backward_input_as_forward(g);
+  const DenseGradient dense(grad_y, g, simd::rows_have_whole_bytes(g.k));
+  if (prefers_large_tiles(turned))
+    convolve<4, true>(turned, dense.gradient.data, dense.gradient.mask, w, {}, grad_x);
+  else
+    convolve<2, true>(turned, dense.gradient.data, dense.gradient.mask, w, {}, grad_x);
+}
+
+}  // namespace tandem::kernels::winograd

@@ -1,0 +1,43 @@
+// Matrix product: C = op(A) op(B), or C += op(A) op(B).
+#pragma once
+
+#include "core/tensor.h"
+
+#include <cstdint>
+
+namespace tandem::kernels {
+
+struct GemmOptions {
+  bool transpose_a = false;  // A is stored as its transpose
+  bool transpose_b = false;
+  bool accumulate = false;  // add to what C holds
+};
+
+/// c[M,N] (+)= op(a)[M,K] op(b)[K,N]. All of one floating dtype, on the CPU; a and b with any strides, c with adjacent
+/// columns. Products are summed in order of K: f32 in float (the fast path), others as reference::gemm does.
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
+
+namespace reference {
+/// Plain loops, sums in double, rounded once.
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
+}  // namespace reference
+
+namespace cpu {
+
+/// A matrix of floats in memory: element (i, j) is data[i * row_stride + j * column_stride].
+struct MatrixView {
+  const float* data;
+  std::int64_t row_stride;
+  std::int64_t column_stride;
+};
+
+/// The fast f32 product; c's row i starts at c + i * c_row_stride. Blocks of A and B are packed, so strides matter
+/// little. The result does not depend on the number of threads.
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, bool accumulate, float* c,
+          std::int64_t c_row_stride);
+
+bool supports_gemm(const Tensor& a, const Tensor& b, const Tensor& c);
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
+
+}  // namespace cpu
+}  // namespace tandem::kernels

@@ -1,0 +1,30 @@
+// Fully connected layer: y = x w^T + bias, optionally followed by ReLU, and its gradients.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::kernels {
+
+/// y[M,O] = x[M,I] w[O,I]^T + bias[O], then max(y, 0) if `relu`. Dense, one floating dtype; bias may be undefined.
+void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y);
+
+/// The gradients that are defined: grad_x[M,I], grad_weight[O,I], grad_bias[O]; they are overwritten. After a forward
+/// with ReLU, give its output as `y`: grad_y then counts only where y > 0. Without ReLU, y is undefined.
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
+                     const Tensor& grad_weight, const Tensor& grad_bias);
+
+namespace reference {
+/// Plain loops, sums in double, rounded once.
+void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y);
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
+                     const Tensor& grad_weight, const Tensor& grad_bias);
+}  // namespace reference
+
+namespace cpu {
+/// f32, on the packed product of gemm.h.
+bool supports_linear(const Tensor& x);
+void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y);
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
+                     const Tensor& grad_weight, const Tensor& grad_bias);
+}  // namespace cpu
+}  // namespace tandem::kernels

@@ -1,0 +1,139 @@
+// Convolution entry points: shapes, dtypes, empty batches, fused against separate passes, errors.
+#include "tests/kernels/conv_support.h"
+
+namespace tandem::test {
+namespace {
+
+namespace k = tandem::kernels;
+
+Tensor in_dtype(const Tensor& x, DType dtype) {
+  const Tensor out = Tensor::empty(x.shape(), channels_last(dtype));
+  dispatch_floating(dtype, "test", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (std::int64_t i = 0; i < x.numel(); ++i) out.data<T>()[i] = static_cast<T>(x.data<float>()[i]);
+  });
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("conv2d_output_shape counts windows") {
+  CHECK(square_case(2, 3, 32, 32, 8, 3, 1).y() == Shape{2, 8, 32, 32});
+  CHECK(square_case(2, 3, 9, 8, 8, 3, 1, 2).y() == Shape{2, 8, 5, 4});
+  CHECK(square_case(2, 3, 9, 8, 8, 3, 0, 1, 2).y() == Shape{2, 8, 5, 4});
+  CHECK(square_case(0, 3, 9, 8, 8, 3, 0).y() == Shape{0, 8, 7, 6});
+  CHECK(k::conv_mask_shape({2, 3, 1, 2}) == Shape{2});
+}
+
+TEST_CASE("conv2d_output_shape refuses what is no convolution") {
+  const auto message = [](const ConvCase& one) {
+    try {
+      one.y();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(message(square_case(1, 3, 2, 8, 4, 5, 1)), ContainsText("spans 5 in height"));
+  CHECK_THAT(message(square_case(1, 3, 8, 8, 4, 3, 1, 0)), ContainsText("stride and dilation"));
+  CHECK_THAT(message(square_case(1, 3, 8, 8, 4, 3, 1, 1, 1, 2)), ContainsText("channels do not fit"));
+  CHECK_THAT(message(square_case(1, 3, 8, 8, 4, 0, 1)), ContainsText("empty"));
+  CHECK_THROWS_AS(k::conv2d_output_shape({3, 8, 8}, {4, 3, 3, 3}, {}), Error);
+}
+
+TEST_CASE("implementations have names") {
+  for (const auto impl : {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused, k::ConvImpl::onednn})
+    CHECK(k::parse_conv_impl(k::name_of(impl)) == impl);
+  CHECK_THROWS_AS(k::parse_conv_impl("fast"), Error);
+}
+
+TEST_CASE("the fused convolution equals its parts") {
+  for (const auto impl : {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused}) {
+    for (ConvCase one :
+         {square_case(2, 16, 6, 6, 32, 3, 1), square_case(2, 3, 5, 5, 7, 3, 1), square_case(2, 8, 9, 9, 16, 3, 1, 2)}) {
+      one.options.impl = impl;
+      INFO(k::name_of(impl) << ": " << one.text());
+      const Tensor x = normals(one.x(), 1), w = normals(one.weight(), 2), bias = normals({one.k}, 3);
+      const Tensor grad_y = normals(one.y(), 4), y = poisoned(one.y()), plain = poisoned(one.y());
+      const Tensor mask = Tensor::empty(k::conv_mask_shape(one.y()), {DType::u8, Layout::row_major, {}});
+      k::conv2d_forward(x, w, bias, one.options, plain);
+      k::conv_bias_relu_forward(x, w, bias, one.options, y, mask);
+      CHECK(equal(y, filled(one.y(), [&, i = 0]() mutable { return std::max(plain.data<float>()[i++], 0.0f); })));
+
+      const Tensor gradient = masked(grad_y, mask);
+      const Tensor gx = poisoned(one.x()), gw = poisoned(one.weight()), gb = poisoned({one.k});
+      const Tensor gx2 = poisoned(one.x()), gw2 = poisoned(one.weight()), gb2 = poisoned({one.k});
+      k::conv_bias_relu_backward(x, w, mask, one.options, grad_y, gx, gw, gb);
+      k::conv2d_backward_input(gradient, w, one.options, gx2);
+      k::conv2d_backward_weight(x, gradient, one.options, gw2);
+      k::conv2d_backward_bias(gradient, gb2);
+      CHECK(equal(gx, gx2));
+      CHECK(equal(gw, gw2));
+      CHECK(error_in_eps(gb, gb2, Tensor::full({one.k}, 100.0)) <= 2.0);
+
+      const Tensor only_bias = poisoned({one.k});
+      k::conv_bias_relu_backward(x, w, mask, one.options, grad_y, {}, {}, only_bias);
+      CHECK(error_in_eps(only_bias, gb2, Tensor::full({one.k}, 100.0)) <= 2.0);
+    }
+  }
+}
+
+TEST_CASE("convolutions without bias or mask") {
+  const ConvCase one = square_case(2, 16, 6, 6, 16, 3, 1);
+  const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2), y = poisoned(one.y());
+  const Tensor zero_bias = Tensor::zeros({16}), expected = poisoned(one.y());
+  k::conv_bias_relu_forward(x, w, {}, one.options, y, {});
+  k::conv_bias_relu_forward(x, w, zero_bias, one.options, expected, {});
+  CHECK(equal(y, expected));
+}
+
+TEST_CASE("an empty batch gives empty images and zero weight gradients") {
+  for (const auto impl : {k::ConvImpl::automatic, k::ConvImpl::fused}) {
+    ConvCase one = square_case(0, 16, 6, 6, 16, 3, 1);
+    one.options.impl = impl;
+    const Tensor x = poisoned(one.x()), w = integers(one.weight(), 2), y = poisoned(one.y());
+    const Tensor mask = Tensor::empty(k::conv_mask_shape(one.y()), {DType::u8, Layout::row_major, {}});
+    k::conv_bias_relu_forward(x, w, {}, one.options, y, mask);
+    const Tensor gw = poisoned(one.weight()), gb = poisoned({16});
+    k::conv_bias_relu_backward(x, w, mask, one.options, y, x, gw, gb);
+    CHECK(equal(gw, Tensor::zeros(one.weight(), channels_last())));
+    CHECK(equal(gb, Tensor::zeros({16})));
+  }
+}
+
+TEST_CASE("convolution in other dtypes runs the reference") {
+  const ConvCase one = square_case(2, 4, 5, 6, 3, 3, 1);
+  const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2), bias = integers({one.k}, 3);
+  const Tensor expected = poisoned(one.y());
+  k::conv2d_forward(x, w, bias, one.options, expected);
+  for (const DType dtype : {DType::f64, DType::f16, DType::bf16}) {
+    INFO(name_of(dtype));
+    const Tensor y = Tensor::empty(one.y(), channels_last(dtype));
+    k::conv2d_forward(in_dtype(x, dtype), in_dtype(w, dtype), in_dtype(bias, dtype), one.options, y);
+    const std::vector<float> got = y.to_vector<float>(), values = in_dtype(expected, dtype).to_vector<float>();
+    CHECK(got == values);
+  }
+}
+
+TEST_CASE("convolution refuses wrong tensors") {
+  const ConvCase one = square_case(2, 4, 5, 6, 3, 3, 1);
+  const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2), y = poisoned(one.y());
+  const auto message = [&](const Tensor& image, const Tensor& weight, const Tensor& out) {
+    try {
+      k::conv2d_forward(image, weight, {}, one.options, out);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(message(Tensor(), w, y), ContainsText("x is undefined"));
+  CHECK_THAT(message(x, Tensor(), y), ContainsText("w is undefined"));
+  CHECK_THAT(message(x, w, poisoned({2, 3, 5, 5})), ContainsText("y should have shape [2, 3, 5, 6]"));
+  CHECK_THAT(message(x, in_dtype(w, DType::f64), y), ContainsText("x should be f64"));
+  CHECK_THAT(message(x.contiguous(Layout::row_major), w, y), ContainsText("channels_last"));
+  CHECK_THROWS_AS(k::conv2d_backward_bias(x, Tensor::zeros({3})), Error);
+  const Tensor bad_mask = Tensor::zeros({5}, {DType::u8, Layout::row_major, {}});
+  CHECK_THROWS_AS(k::conv_bias_relu_forward(x, w, {}, one.options, y, bad_mask), Error);
+}
+
+}  // namespace tandem::test

@@ -1,0 +1,157 @@
+// Every f32 convolution implementation against the reference: exact on whole numbers, bounded on random ones.
+#include "tests/kernels/conv_support.h"
+
+#include <algorithm>
+
+namespace tandem::test {
+namespace {
+
+namespace k = tandem::kernels;
+
+struct Implementation {
+  std::string name;
+  decltype(&k::direct::forward) forward;
+  decltype(&k::direct::backward_input) backward_input;
+  decltype(&k::direct::backward_weight) backward_weight;
+  std::vector<ConvCase> cases;
+};
+
+std::vector<Implementation> implementations() {
+  std::vector<Implementation> all;
+  all.push_back({"direct", k::direct::forward, k::direct::backward_input, k::direct::backward_weight, direct_cases()});
+  all.push_back(
+      {"winograd", k::winograd::forward, k::winograd::backward_input, k::winograd::backward_weight, winograd_cases()});
+#if TANDEM_HAS_ONEDNN
+  std::vector<ConvCase> supported;
+  for (const ConvCase& one : direct_cases())
+    if (k::onednn::supports(one.geometry())) supported.push_back(one);
+  all.push_back({"onednn", k::onednn::forward, k::onednn::backward_input, k::onednn::backward_weight, supported});
+#endif
+  return all;
+}
+
+/// The three results of one implementation, and of the reference in exact sums.
+struct Results {
+  Tensor y, grad_x, grad_w, grad_bias, mask;
+};
+
+Results run(const Implementation& impl, const ConvCase& one, const Tensor& x, const Tensor& w, const Tensor& bias,
+            const Tensor& grad_y, const Tensor& used_mask) {
+  const k::ConvGeometry g = one.geometry();
+  Results out{poisoned(one.y()), poisoned(one.x()), poisoned(one.weight()), poisoned({one.k}),
+              Tensor::full(k::conv_mask_shape(one.y()), 170, {DType::u8, Layout::row_major, {}})};
+  impl.forward(g, x.data<float>(), w.data<float>(),
+               {.bias = bias.data<float>(), .relu = true, .mask = out.mask.data<std::uint8_t>()}, out.y.data<float>());
+  const k::MaskedGradient gradient{grad_y.data<float>(), used_mask.data<std::uint8_t>()};
+  impl.backward_input(g, gradient, w.data<float>(), out.grad_x.data<float>());
+  impl.backward_weight(g, x.data<float>(), gradient, out.grad_w.data<float>(), out.grad_bias.data<float>());
+  return out;
+}
+
+Results run_reference(const ConvCase& one, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& grad_y,
+                      const Tensor& used_mask, bool relu) {
+  const k::ConvGeometry g = one.geometry();
+  Results out{poisoned(one.y()), poisoned(one.x()), poisoned(one.weight()), poisoned({one.k}), {}};
+  const Tensor gradient = masked(grad_y, used_mask);
+  k::reference::conv2d_forward(x, w, bias, g, relu, out.y);
+  k::reference::conv2d_backward_input(gradient, w, g, out.grad_x);
+  k::reference::conv2d_backward_weight(x, gradient, g, out.grad_w);
+  k::reference::conv2d_backward_bias(gradient, out.grad_bias);
+  return out;
+}
+
+Tensor random_mask(const Shape& y, unsigned seed) {
+  std::mt19937 generator(seed);
+  const Tensor mask = Tensor::empty(k::conv_mask_shape(y), {DType::u8, Layout::row_major, {}});
+  for (std::int64_t i = 0; i < mask.numel(); ++i)
+    mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator() & 0xff);
+  return mask;
+}
+
+/// A tensor of this shape filled with the largest element of `x`.
+Tensor all_largest(const Tensor& x) {
+  const std::vector<float> values = x.to_vector<float>();
+  return Tensor::full(x.shape(), static_cast<double>(*std::max_element(values.begin(), values.end())), channels_last());
+}
+
+bool mask_matches(const Tensor& y, const Tensor& mask) {
+  const Tensor expected = Tensor::empty(mask.shape(), {DType::u8, Layout::row_major, {}});
+  k::reference::sign_mask(y, expected);
+  for (std::int64_t i = 0; i < mask.numel(); ++i)
+    if (mask.data<std::uint8_t>()[i] != expected.data<std::uint8_t>()[i]) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("convolution passes are exact on whole numbers") {
+  for (const Implementation& impl : implementations())
+    for (const ConvCase& one : impl.cases) {
+      INFO(impl.name << ": " << one.text());
+      const k::ConvGeometry g = one.geometry();
+      // F(4x4,3x3) divides by 24 and rounds; F(2x2,3x3) divides by 4, which multiples of 4 survive.
+      const bool exact = impl.name != "winograd" || std::max({g.p, g.q, g.h, g.w}) <= 2;
+      if (!exact) continue;
+      const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2, 4.0f), bias = integers({one.k}, 3);
+      const Tensor grad_y = integers(one.y(), 4, 4.0f), mask = random_mask(one.y(), 5);
+      const Results got = run(impl, one, x, w, bias, grad_y, mask);
+      const Results expected = run_reference(one, x, w, bias, grad_y, mask, true);
+      CHECK(equal(got.y, expected.y));
+      CHECK(equal(got.grad_x, expected.grad_x));
+      CHECK(equal(got.grad_w, expected.grad_w));
+      CHECK(equal(got.grad_bias, expected.grad_bias));
+      CHECK(mask_matches(expected.y, got.mask));
+    }
+}
+
+// A sum of n rounded products in any order is off by at most n eps sum|a||b| (first order). The Winograd forms mix
+// neighbours, so for them the largest such sum counts. Their worst case is larger, but with centred random data their
+// error stays below the plain sum's bound plus a few roundings for the transforms, which is what users may rely on.
+TEST_CASE("convolution passes stay within the bound of plain f32 sums") {
+  for (const Implementation& impl : implementations())
+    for (const ConvCase& one : impl.cases) {
+      INFO(impl.name << ": " << one.text());
+      const k::ConvGeometry g = one.geometry();
+      const Tensor x = normals(one.x(), 1), w = normals(one.weight(), 2), bias = normals({one.k}, 3);
+      const Tensor grad_y = normals(one.y(), 4), mask = random_mask(one.y(), 5);
+      const Results got = run(impl, one, x, w, bias, grad_y, mask);
+      const Results expected = run_reference(one, x, w, bias, grad_y, mask, true);
+      Results scale = run_reference(one, absolute(x), absolute(w), absolute(bias), absolute(grad_y), mask, false);
+      if (impl.name == "winograd")
+        for (Tensor* sums : {&scale.y, &scale.grad_x, &scale.grad_w}) *sums = all_largest(*sums);
+      const double transforms = impl.name == "winograd" ? 40.0 : 2.0;
+      const auto taps = static_cast<double>(g.r * g.s);
+      CHECK(error_in_eps(got.y, expected.y, scale.y) <= taps * static_cast<double>(g.group_c()) + transforms);
+      CHECK(error_in_eps(got.grad_x, expected.grad_x, scale.grad_x) <=
+            taps * static_cast<double>(g.group_k()) + transforms);
+      CHECK(error_in_eps(got.grad_w, expected.grad_w, scale.grad_w) <=
+            static_cast<double>(g.n * g.p * g.q) + transforms);
+      CHECK(error_in_eps(got.grad_bias, expected.grad_bias, scale.grad_bias) <=
+            static_cast<double>(g.n * g.p * g.q) + 2.0);
+      CHECK(mask_matches(got.y, got.mask));
+    }
+}
+
+TEST_CASE("convolution results do not depend on the number of threads") {
+  const int before = num_threads();
+  for (const Implementation& impl : implementations()) {
+    if (impl.name == "onednn") continue;
+    for (const ConvCase& one : {square_case(20, 16, 8, 8, 33, 3, 1), square_case(3, 3, 16, 16, 32, 3, 1),
+                                square_case(40, 5, 7, 9, 4, 3, 1)}) {
+      INFO(impl.name << ": " << one.text());
+      const Tensor x = normals(one.x(), 1), w = normals(one.weight(), 2), bias = normals({one.k}, 3);
+      const Tensor grad_y = normals(one.y(), 4), mask = random_mask(one.y(), 5);
+      set_num_threads(1);
+      const Results single = run(impl, one, x, w, bias, grad_y, mask);
+      set_num_threads(3);
+      const Results several = run(impl, one, x, w, bias, grad_y, mask);
+      set_num_threads(before);
+      CHECK(equal(single.y, several.y));
+      CHECK(equal(single.grad_x, several.grad_x));
+      CHECK(equal(single.grad_w, several.grad_w));
+      CHECK(equal(single.grad_bias, several.grad_bias));
+    }
+  }
+}
+
+}  // namespace tandem::test
