@@ -61,8 +61,8 @@ void agree_or_fail(ProcessGroup& group, const std::optional<std::string>& local_
 void check_same(ProcessGroup& group, std::string_view name, std::string_view text) {
   if (group.size() == 1) return;
   const std::uint64_t hash = hash_bytes(text.data(), text.size());
-  const auto hashes = group.all_gather(Tensor::from(std::vector{static_cast<std::int64_t>(hash)}, {1}))
-                          .to_vector<std::int64_t>();
+  const auto hashes =
+      group.all_gather(Tensor::from(std::vector{static_cast<std::int64_t>(hash)}, {1})).to_vector<std::int64_t>();
   if (std::all_of(hashes.begin(), hashes.end(), [&](std::int64_t other) { return other == hashes.front(); })) return;
   const auto texts = group.all_gather_bytes(text);
   std::string ranks, difference;

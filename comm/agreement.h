@@ -19,8 +19,8 @@ class AgreedError : public Error {
 /// text alone where all ranks have the same. Collective.
 void agree_or_fail(ProcessGroup& group, const std::optional<std::string>& local_error);
 
-/// Runs `body` on every rank and returns its result; if it throws an Error on any rank, all throw, as above. `body` must
-/// hold no collective operation. Collective.
+/// Runs `body` on every rank and returns its result; if it throws an Error on any rank, all throw, as above. `body`
+/// must hold no collective operation. Collective.
 template <typename Body>
 auto run_agreed(ProcessGroup& group, Body&& body) {
   std::optional<std::string> error;
@@ -43,9 +43,9 @@ auto run_agreed(ProcessGroup& group, Body&& body) {
   }
 }
 
-/// Throws the same AgreedError on all ranks unless `text`, lines of key=value, is the same everywhere. It names the ranks
-/// that differ from rank 0 and the first line that does: "config differs between ranks: lr is 0.1 on rank 0 and 0.2 on
-/// rank 1". `name` says what the text describes. Collective.
+/// Throws the same AgreedError on all ranks unless `text`, lines of key=value, is the same everywhere. It names the
+/// ranks that differ from rank 0 and the first line that does: "config differs between ranks: lr is 0.1 on rank 0 and
+/// 0.2 on rank 1". `name` says what the text describes. Collective.
 void check_same(ProcessGroup& group, std::string_view name, std::string_view text);
 
 }  // namespace tandem::comm

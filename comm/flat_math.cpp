@@ -20,8 +20,10 @@ void reduce_typed(void* into, const void* from, std::int64_t count, ReduceOp op)
     case ReduceOp::sum:
     case ReduceOp::average:
       return combine<T>(into, from, count, [](T a, T b) { return static_cast<T>(a + b); });
-    case ReduceOp::min: return combine<T>(into, from, count, [](T a, T b) { return b < a || b != b ? b : a; });
-    case ReduceOp::max: return combine<T>(into, from, count, [](T a, T b) { return a < b || b != b ? b : a; });
+    case ReduceOp::min:
+      return combine<T>(into, from, count, [](T a, T b) { return b < a || b != b ? b : a; });
+    case ReduceOp::max:
+      return combine<T>(into, from, count, [](T a, T b) { return a < b || b != b ? b : a; });
   }
 }
 
@@ -39,11 +41,16 @@ void map_in_place(void* data, std::int64_t count, Map map) {
 
 void reduce_into(void* into, const void* from, std::int64_t count, DType dtype, ReduceOp op) {
   switch (dtype) {
-    case DType::f64: return reduce_typed<double>(into, from, count, op);
-    case DType::f32: return reduce_typed<float>(into, from, count, op);
-    case DType::i64: return reduce_typed<std::int64_t>(into, from, count, op);
-    case DType::i32: return reduce_typed<std::int32_t>(into, from, count, op);
-    default: fail("reduce: {} has no reduction here", name_of(dtype));
+    case DType::f64:
+      return reduce_typed<double>(into, from, count, op);
+    case DType::f32:
+      return reduce_typed<float>(into, from, count, op);
+    case DType::i64:
+      return reduce_typed<std::int64_t>(into, from, count, op);
+    case DType::i32:
+      return reduce_typed<std::int32_t>(into, from, count, op);
+    default:
+      fail("reduce: {} has no reduction here", name_of(dtype));
   }
 }
 

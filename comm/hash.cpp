@@ -43,7 +43,8 @@ std::uint64_t hash_tensor(const Tensor& tensor) {
   const Tensor dense = tensor.contiguous();
   const std::string description = describe(tensor);
   const auto bytes = static_cast<std::size_t>(dense.numel() * size_of(dense.dtype()));
-  return mix(hash_bytes(description.data(), description.size()), hash_bytes(bytes > 0 ? dense.raw_data() : nullptr, bytes));
+  return mix(hash_bytes(description.data(), description.size()),
+             hash_bytes(bytes > 0 ? dense.raw_data() : nullptr, bytes));
 }
 
 }  // namespace tandem::comm

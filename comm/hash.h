@@ -8,8 +8,8 @@
 
 namespace tandem::comm {
 
-/// FNV-1a's step (Fowler, Noll, Vo) on 64-bit words in four lanes, for speed. Every step is a bijection of its lane, so a
-/// change within a single word always changes the hash.
+/// FNV-1a's step (Fowler, Noll, Vo) on 64-bit words in four lanes, for speed. Every step is a bijection of its lane, so
+/// a change within a single word always changes the hash.
 std::uint64_t hash_bytes(const void* data, std::size_t bytes);
 
 /// The elements of a CPU tensor as bytes, in row-major order, with dtype and shape.

@@ -8,10 +8,10 @@ namespace tandem::comm {
 
 /// What the environment variables of launchers say.
 struct Launch {
-  std::string launcher;        // "mpirun", "srun", "torchrun"; empty: started alone
-  int size = 1;                // ranks that the launcher started
-  int rank = 0;                // this one's number
-  bool reaches_mpi = false;    // the launcher told MPI's start-up interface (PMIx or PMI) about it
+  std::string launcher;      // "mpirun", "srun", "torchrun"; empty: started alone
+  int size = 1;              // ranks that the launcher started
+  int rank = 0;              // this one's number
+  bool reaches_mpi = false;  // the launcher told MPI's start-up interface (PMIx or PMI) about it
 };
 
 /// Reads the variable of a name; null if it is not set. std::getenv, or a table in tests.

@@ -16,19 +16,27 @@ constexpr std::int64_t kPiece = std::int64_t{1} << 30;  // MPI 3 counts in int
 
 MPI_Datatype type_of(DType dtype) {
   switch (dtype) {
-    case DType::f64: return MPI_DOUBLE;
-    case DType::f32: return MPI_FLOAT;
-    case DType::i64: return MPI_INT64_T;
-    case DType::i32: return MPI_INT32_T;
-    default: fail("mpi: no reduction of {}", name_of(dtype));
+    case DType::f64:
+      return MPI_DOUBLE;
+    case DType::f32:
+      return MPI_FLOAT;
+    case DType::i64:
+      return MPI_INT64_T;
+    case DType::i32:
+      return MPI_INT32_T;
+    default:
+      fail("mpi: no reduction of {}", name_of(dtype));
   }
 }
 
 MPI_Op operation_of(ReduceOp op) {
   switch (op) {
-    case ReduceOp::min: return MPI_MIN;
-    case ReduceOp::max: return MPI_MAX;
-    default: return MPI_SUM;
+    case ReduceOp::min:
+      return MPI_MIN;
+    case ReduceOp::max:
+      return MPI_MAX;
+    default:
+      return MPI_SUM;
   }
 }
 

@@ -13,11 +13,11 @@ class OwnedHandle {
   ~OwnedHandle() {
     if (handle_ != empty_) Release{}(handle_);
   }
-  OwnedHandle(OwnedHandle&& other) noexcept : handle_(std::exchange(other.handle_, other.empty_)), empty_(other.empty_) {}
+  OwnedHandle(OwnedHandle&& other) noexcept
+      : handle_(std::exchange(other.handle_, other.empty_)), empty_(other.empty_) {}
   OwnedHandle& operator=(OwnedHandle&&) = delete;
 
   Handle get() const { return handle_; }
-  Handle* address() { return &handle_; }
 
  private:
   Handle handle_;

@@ -29,8 +29,9 @@ RingAllReduce::RingAllReduce(Transport& transport, int ranks, int rank, int tag,
     receive_from_ = step.receive_from;
     const bool last_reduction = step.reduce && !schedule[i + 1].reduce;
     for_each_segment(step.send_chunk, [&](ElementRange range) { sends_.push_back(range); });
-    for_each_segment(step.receive_chunk,
-                     [&](ElementRange range) { receives_.push_back({range, step.reduce, last_reduction}); });
+    for_each_segment(step.receive_chunk, [&](ElementRange range) {
+      receives_.push_back({range, step.reduce, last_reduction});
+    });
     if (i == 0) own_sends_ = sends_.size();
     if (step.reduce) reductions_ = receives_.size();
   }

@@ -53,13 +53,13 @@ class RingAllReduce {
   std::int64_t segment_elements_;
   int send_to_ = 0;
   int receive_from_ = 0;
-  std::vector<Segment> receives_;          // in the order of the schedule
-  std::vector<ElementRange> sends_;        // the first own_sends_ are this rank's own, then what was received
+  std::vector<Segment> receives_;    // in the order of the schedule
+  std::vector<ElementRange> sends_;  // the first own_sends_ are this rank's own, then what was received
   std::size_t own_sends_ = 0;
-  std::size_t reductions_ = 0;             // receives_ that reduce; they come first
-  std::size_t received_ = 0, sent_ = 0;    // complete
+  std::size_t reductions_ = 0;           // receives_ that reduce; they come first
+  std::size_t received_ = 0, sent_ = 0;  // complete
   std::deque<std::unique_ptr<Transfer>> receiving_, sending_;
-  std::unique_ptr<Storage> slots_;         // where segments to be reduced arrive
+  std::unique_ptr<Storage> slots_;  // where segments to be reduced arrive
   std::int64_t bytes_sent_ = 0;
 };
 

@@ -7,8 +7,8 @@
 
 namespace tandem::comm {
 
-/// The all-reduces under way between the ranks of one transport. Whichever of them is polled or waited for, all move on:
-/// ranks may wait for them in different orders.
+/// The all-reduces under way between the ranks of one transport. Whichever of them is polled or waited for, all move
+/// on: ranks may wait for them in different orders.
 class RingEngine {
  public:
   RingEngine(std::unique_ptr<Transport> transport, int ranks, int rank, RingOptions options = {})

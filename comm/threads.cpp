@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -24,6 +25,14 @@ std::optional<cpu_set_t> affinity_of(pid_t process) {
   CPU_ZERO(&set);
   if (sched_getaffinity(process, sizeof(set), &set) != 0) return std::nullopt;
   return set;
+}
+
+/// The lowest number among the hardware threads that share a core with this one: "0,32" or "0-1" in sysfs.
+int core_of(int hardware_thread) {
+  std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", hardware_thread));
+  int lowest = hardware_thread;
+  file >> lowest;
+  return file ? lowest : hardware_thread;
 }
 #endif
 
@@ -48,8 +57,10 @@ CoreSet allowed_cores() {
   CoreSet cores;
 #ifdef __linux__
   if (const auto set = affinity_of(0)) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &*set)) cores.push_back(core);
+    for (int thread = 0; thread < CPU_SETSIZE; ++thread) {
+      if (!CPU_ISSET(thread, &*set)) continue;
+      const int core = core_of(thread);
+      if (std::find(cores.begin(), cores.end(), core) == cores.end()) cores.push_back(core);
     }
   }
 #endif

@@ -9,7 +9,7 @@
 
 namespace tandem::comm {
 
-/// Cores, by number, that a process may run on.
+/// Cores, by number, that a process may run on. Hardware threads of one core count once, under the lowest number.
 using CoreSet = std::vector<int>;
 
 /// The cores this process may run on; empty where the system does not tell.

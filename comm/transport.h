@@ -15,8 +15,8 @@ class Transfer {
   virtual bool done() = 0;
 };
 
-/// Messages between ranks. Those of one sender, receiver and tag arrive in the order in which they were sent. The memory
-/// belongs to the transfer until it is done; a message must be as long as the receiver expects.
+/// Messages between ranks. Those of one sender, receiver and tag arrive in the order in which they were sent. The
+/// memory belongs to the transfer until it is done; a message must be as long as the receiver expects.
 class Transport {
  public:
   virtual ~Transport() = default;

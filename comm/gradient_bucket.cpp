@@ -1,0 +1,88 @@
+// Filling, reducing and handing out buckets of gradients.
+#include "comm/gradient_bucket.h"
+
+#include "autograd/variable.h"
+#include "comm/flat_math.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tandem::comm {
+
+BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes) {
+  struct Open {
+    std::vector<std::size_t> members;
+    std::int64_t bytes = 0;
+    bool is_first = true;
+  };
+  std::array<Open, kDTypeCount> open;
+  BucketPlan plan;
+  for (std::size_t i = parameters.size(); i-- > 0;) {
+    Open& bucket = open[static_cast<std::size_t>(parameters[i].dtype())];
+    bucket.members.push_back(i);
+    bucket.bytes += parameters[i].numel() * size_of(parameters[i].dtype());
+    if (bucket.bytes < (bucket.is_first ? first_bytes : bytes)) continue;
+    plan.push_back(std::move(bucket.members));
+    bucket = Open{{}, 0, false};
+  }
+  for (Open& bucket : open) {
+    if (!bucket.members.empty()) plan.push_back(std::move(bucket.members));
+  }
+  std::sort(plan.begin(), plan.end(), [](const auto& a, const auto& b) { return a.back() > b.back(); });
+  return plan;
+}
+
+GradientBucket::GradientBucket(std::vector<Tensor> parameters)
+    : parameters_(std::move(parameters)), taken_(parameters_.size(), false) {
+  std::int64_t elements = 0;
+  for (const Tensor& parameter : parameters_) elements += parameter.numel();
+  const MemoryTagScope scope(MemoryTag::comm);
+  const auto marks = static_cast<std::int64_t>(parameters_.size());
+  flat_ = Tensor::zeros({elements + marks}, parameters_.front().options());
+  std::int64_t at = 0;
+  for (const Tensor& parameter : parameters_) {
+    const Strides strides =
+        parameter.is_dense() ? parameter.strides() : dense_strides(parameter.shape(), Layout::row_major);
+    views_.push_back(flat_.as_strided(parameter.shape(), strides, at));
+    at += parameter.numel();
+  }
+}
+
+Tensor GradientBucket::mark(std::size_t index) const {
+  const auto marks = static_cast<std::int64_t>(parameters_.size());
+  return flat_.narrow(0, flat_.numel() - marks + static_cast<std::int64_t>(index), 1);
+}
+
+void GradientBucket::take(std::size_t index, double weight) {
+  const Tensor& view = views_[index];
+  const Tensor gradient = autograd::grad(parameters_[index]);
+  mark(index).fill(gradient.defined() ? 1.0 : 0.0);
+  if (!gradient.defined() || weight == 0.0) {
+    view.zero();  // a weight of 0 must silence NaN as well
+  } else {
+    const bool is_here = view.numel() == 0 || gradient.raw_data() == view.raw_data();  // kept since the last step
+    if (!is_here) view.copy_from(gradient);
+    if (weight != 1.0) scale(view.raw_data(), view.numel(), view.dtype(), weight);
+  }
+  if (gradient.defined()) autograd::set_grad(parameters_[index], view);
+  taken_[index] = true;
+  ++taken_count_;
+}
+
+void GradientBucket::launch(ProcessGroup& group) { work_ = group.all_reduce_async(flat_, ReduceOp::average); }
+
+void GradientBucket::finish() {
+  work_->wait();
+  work_.reset();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (mark(i).item() != 0.0) {
+      autograd::set_grad(parameters_[i], views_[i]);
+    } else {
+      autograd::clear_grad(parameters_[i]);
+    }
+  }
+  std::fill(taken_.begin(), taken_.end(), false);
+  taken_count_ = 0;
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,53 @@
+// A bucket of gradients: flat memory that is reduced at once.
+#pragma once
+
+#include "comm/process_group.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace tandem::comm {
+
+/// Which parameters share a bucket, by index, in the order of their places in it. All of one dtype.
+using BucketPlan = std::vector<std::vector<std::size_t>>;
+
+/// Cuts parameters into buckets in reverse order, as backward delivers gradients about so. A bucket is closed once it
+/// holds its limit: `first_bytes` for the first bucket of a dtype, `bytes` for all others; the parameter that crosses
+/// the limit stays in it. Buckets follow each other by when their last parameter is due.
+BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes);
+
+/// The gradients of some parameters, one after another in the parameters' own memory order, followed by one mark per
+/// parameter that tells whether any rank had a gradient for it.
+class GradientBucket {
+ public:
+  explicit GradientBucket(std::vector<Tensor> parameters);
+
+  std::size_t size() const { return parameters_.size(); }
+  const Tensor& parameter(std::size_t index) const { return parameters_[index]; }
+
+  /// Takes the gradient of a parameter in, times `weight`, and lets the parameter's gradient be the bucket's memory;
+  /// zero where there is no gradient.
+  void take(std::size_t index, double weight);
+  bool has(std::size_t index) const { return taken_[index]; }
+  bool is_full() const { return taken_count_ == parameters_.size(); }
+
+  /// Starts averaging over all ranks; the bucket must be full.
+  void launch(ProcessGroup& group);
+  bool poll() { return work_ && work_->poll(); }
+
+  /// Waits for the average, makes it the parameters' gradients and empties the bucket for the next step.
+  void finish();
+
+ private:
+  Tensor mark(std::size_t index) const;
+
+  std::vector<Tensor> parameters_;
+  std::vector<Tensor> views_;  // of flat_, shaped as the parameters
+  Tensor flat_;
+  std::vector<bool> taken_;
+  std::size_t taken_count_ = 0;
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,83 @@
+// How gradients are cut into buckets, and data-parallel training with one rank.
+#include "autograd/variable.h"
+#include "comm/distributed_data_parallel.h"
+#include "tests/support/catch.h"
+
+#include <cmath>
+
+using namespace tandem;
+using namespace tandem::comm;
+
+namespace {
+
+std::vector<Tensor> tensors_of(const std::vector<std::int64_t>& sizes, DType dtype = DType::f32) {
+  std::vector<Tensor> tensors;
+  for (const std::int64_t size : sizes) tensors.push_back(Tensor::zeros({size}, {dtype}));
+  return tensors;
+}
+
+}  // namespace
+
+TEST_CASE("buckets fill in reverse order, a small one first") {
+  const auto parameters = tensors_of({10, 10, 10, 10, 10});
+  CHECK(plan_buckets(parameters, 40, 80) == BucketPlan{{4}, {3, 2}, {1, 0}});
+  // The parameter that crosses the limit stays in.
+  CHECK(plan_buckets(parameters, 41, 81) == BucketPlan{{4, 3}, {2, 1, 0}});
+  CHECK(plan_buckets(parameters, 1000, 1000) == BucketPlan{{4, 3, 2, 1, 0}});
+  CHECK(plan_buckets(parameters, 0, 0) == BucketPlan{{4}, {3}, {2}, {1}, {0}});
+  CHECK(plan_buckets(std::vector<Tensor>{}, 1, 1).empty());
+}
+
+TEST_CASE("a bucket holds one dtype, and buckets come in the order in which they are due") {
+  auto parameters = tensors_of({10, 10});
+  for (const Tensor& half : tensors_of({10, 10}, DType::f16)) parameters.push_back(half);
+  parameters.push_back(Tensor::zeros({10}));
+  CHECK(plan_buckets(parameters, 1000, 1000) == BucketPlan{{3, 2}, {4, 1, 0}});
+}
+
+TEST_CASE("a bucket averages, keeps strides, and tells which gradients exist") {
+  ProcessGroup group(make_self_backend());
+  const Tensor a = Tensor::zeros({1, 2, 2, 2}, {DType::f32, Layout::channels_last}), b = Tensor::zeros({3}),
+               c = Tensor::zeros({2});
+  GradientBucket bucket({a, b, c});
+  const Tensor gradient = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 2, 2});
+  autograd::set_grad(a, gradient);
+  autograd::set_grad(c, Tensor::full({2}, NAN));
+  const auto before = memory_stats().current_of(MemoryTag::comm);
+  bucket.take(0, 2.0);
+  bucket.take(1, 1.0);
+  CHECK_FALSE(bucket.is_full());
+  bucket.take(2, 0.0);
+  CHECK(bucket.is_full());
+  bucket.launch(group);
+  bucket.finish();
+  CHECK(memory_stats().current_of(MemoryTag::comm) == before);
+  CHECK(autograd::grad(a).strides() == a.strides());
+  CHECK(autograd::grad(a).to_vector<float>() == std::vector<float>{2, 4, 6, 8, 10, 12, 14, 16});
+  CHECK(autograd::grad(a).storage()->tag() == MemoryTag::comm);
+  CHECK_FALSE(autograd::grad(b).defined());
+  CHECK(autograd::grad(c).to_vector<float>() == std::vector<float>{0, 0});
+  CHECK_FALSE(bucket.is_full());
+}
+
+TEST_CASE("with one rank nothing is hooked or copied") {
+  ProcessGroup group(make_self_backend());
+  const Tensor parameter = Tensor::full({4}, 3.0);
+  autograd::set_requires_grad(parameter);
+  const auto before = memory_stats().current_of(MemoryTag::comm);
+  DistributedDataParallel ddp(group, {{"w", parameter}}, {});
+  const Tensor gradient = Tensor::full({4}, 2.0);
+  autograd::set_grad(parameter, gradient);
+  ddp.finish();
+  ddp.sync_buffers();
+  ddp.check_replicas();
+  CHECK(ddp.bucket_count() == 0);
+  CHECK(memory_stats().current_of(MemoryTag::comm) == before);
+  CHECK(autograd::grad(parameter).is_same(gradient));
+  ddp.set_gradient_weight(0.5);
+  ddp.finish();
+  ddp.finish();  // the weight was for one step
+  CHECK(autograd::grad(parameter).to_vector<float>() == std::vector<float>(4, 1.0f));
+  REQUIRE_THROWS_AS(ddp.set_gradient_weight(-1.0), Error);
+  REQUIRE_THROWS_AS(ddp.set_gradient_weight(NAN), Error);
+}

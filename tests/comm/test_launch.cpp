@@ -1,0 +1,84 @@
+// What is made of the environment variables of launchers.
+#include "comm/launch.h"
+#include "core/error.h"
+#include "tests/support/catch.h"
+
+#include <map>
+
+using namespace tandem;
+using namespace tandem::comm;
+using tandem::test::ContainsText;
+
+namespace {
+
+Launch launch_of(const std::map<std::string, std::string>& variables) {
+  return detect_launch([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+std::string refusal(const Launch& launch, bool built_with_mpi) {
+  try {
+    check_launch(launch, built_with_mpi);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a program started alone is one rank") {
+  const Launch launch = launch_of({});
+  CHECK(launch.size == 1);
+  CHECK(launch.launcher.empty());
+  CHECK(refusal(launch, false).empty());
+  CHECK(launch_of({{"WORLD_SIZE", "4"}}).size == 1);
+  CHECK(launch_of({{"OMPI_COMM_WORLD_SIZE", "many"}}).size == 1);
+}
+
+TEST_CASE("Open MPI's mpirun is recognised") {
+  const Launch launch =
+      launch_of({{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "3"}, {"SLURM_NTASKS", "9"}});
+  CHECK(launch.launcher == "mpirun");
+  CHECK(launch.size == 4);
+  CHECK(launch.rank == 3);
+  CHECK(refusal(launch, true).empty());
+  CHECK_THAT(refusal(launch, false), ContainsText("built without MPI"));
+  CHECK_THAT(refusal(launch, false), ContainsText("mpirun as 4 processes"));
+}
+
+TEST_CASE("MPICH's mpirun is recognised") {
+  const Launch launch = launch_of({{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}});
+  CHECK(launch.launcher == "mpirun");
+  CHECK(launch.size == 2);
+  CHECK(launch.rank == 1);
+  CHECK(refusal(launch, true).empty());
+}
+
+TEST_CASE("srun is recognised, with and without PMI") {
+  std::map<std::string, std::string> step{
+      {"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "2"}, {"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_NTASKS", "8"}};
+  CHECK(launch_of(step).launcher == "srun");
+  CHECK(launch_of(step).size == 4);
+  CHECK_THAT(refusal(launch_of(step), true), ContainsText("srun --mpi=pmix"));
+  step["PMIX_RANK"] = "2";
+  CHECK(launch_of(step).rank == 2);
+  CHECK(refusal(launch_of(step), true).empty());
+  // A batch script has Slurm's variables, but nothing was launched yet.
+  CHECK(launch_of({{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}}).size == 1);
+}
+
+TEST_CASE("torchrun gets a clear answer") {
+  const Launch launch = launch_of({{"WORLD_SIZE", "2"}, {"RANK", "1"}, {"LOCAL_RANK", "1"}});
+  CHECK(launch.launcher == "torchrun");
+  CHECK_THAT(refusal(launch, true), ContainsText("mpirun -np 2"));
+}
+
+TEST_CASE("a launcher of another MPI is found out") {
+  const Launch launch = launch_of({{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}});
+  REQUIRE_THROWS_AS(check_world_size(launch, 1, "Open MPI"), Error);
+  CHECK_NOTHROW(check_world_size(launch, 2, "MPICH"));
+  CHECK_NOTHROW(check_world_size(launch_of({}), 1, "MPICH"));
+}

@@ -1,0 +1,79 @@
+// A group of one, and what every group refuses.
+#include "comm/agreement.h"
+#include "comm/mpi_environment.h"
+#include "tests/support/catch.h"
+
+using namespace tandem;
+using namespace tandem::comm;
+using tandem::test::ContainsText;
+
+namespace {
+
+template <typename Body>
+std::string error_of(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a group of one changes nothing") {
+  MpiEnvironment environment;
+  const auto group = make_process_group("auto", environment);
+  CHECK(group->name() == "self");
+  CHECK(group->rank() == 0);
+  CHECK(group->size() == 1);
+  CHECK(group->local_size() == 1);
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32}) {
+    const Tensor tensor = Tensor::full({2, 3}, 5.0, {dtype});
+    group->all_reduce(tensor, is_floating(dtype) ? ReduceOp::average : ReduceOp::sum);
+    const auto work = group->all_reduce_async(tensor, ReduceOp::max);
+    CHECK(work->poll());
+    work->wait();
+    group->broadcast(tensor);
+    CHECK(tensor.to_vector<double>() == std::vector<double>(6, 5.0));
+    CHECK(group->all_gather(tensor).shape() == Shape{1, 2, 3});
+  }
+  CHECK(group->all_gather_bytes("abc") == std::vector<std::string>{"abc"});
+  group->barrier();
+  CHECK_NOTHROW(check_same(*group, "config", "a=1\n"));
+}
+
+TEST_CASE("tensors that cannot be reduced or moved are refused with the reason") {
+  ProcessGroup group(make_self_backend());
+  const Tensor matrix = Tensor::zeros({4, 6});
+  CHECK_THAT(error_of([&] { group.all_reduce(matrix.narrow(1, 0, 3)); }), ContainsText("contiguous()"));
+  CHECK_THAT(error_of([&] { group.all_reduce(Tensor::zeros({2}, {DType::u8})); }), ContainsText("u8[2]"));
+  CHECK_THAT(error_of([&] { group.all_reduce(Tensor::zeros({2}, {DType::i64}), ReduceOp::average); }),
+             ContainsText("average needs a floating dtype"));
+  CHECK_THAT(error_of([&] { group.broadcast(matrix, 1); }), ContainsText("root 1"));
+  CHECK_THAT(error_of([&] { group.broadcast(Tensor()); }), ContainsText("undefined"));
+  CHECK_THAT(error_of([&] { group.all_gather(Tensor::zeros({1, 1, 1, 1, 1, 1, 1, 1})); }), ContainsText("no room"));
+}
+
+TEST_CASE("an unknown backend is refused with the choices") {
+  MpiEnvironment environment;
+  CHECK_THAT(error_of([&] { make_process_group("nccl2", environment); }),
+             ContainsText("choose auto, self, mpi or ring"));
+}
+
+#if !TANDEM_HAS_MPI
+TEST_CASE("backends that need MPI say that it is not in the build") {
+  MpiEnvironment environment;
+  for (const char* backend : {"mpi", "ring"}) {
+    CHECK_THAT(error_of([&] { make_process_group(backend, environment); }), ContainsText("built without MPI"));
+  }
+}
+#endif
+
+TEST_CASE("agreement in a group of one passes results and errors on") {
+  ProcessGroup group(make_self_backend());
+  CHECK(run_agreed(group, [] { return 42; }) == 42);
+  CHECK_NOTHROW(agree_or_fail(group, std::nullopt));
+  REQUIRE_THROWS_AS(agree_or_fail(group, "no such file"), AgreedError);
+  CHECK_THAT(error_of([&] { run_agreed(group, [] { fail("bad {}", "file"); }); }), ContainsText("bad file"));
+}

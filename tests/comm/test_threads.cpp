@@ -1,0 +1,76 @@
+// Threads per rank from the cores that ranks may use.
+#include "comm/threads.h"
+#include "tests/support/catch.h"
+
+#include <cstdlib>
+#include <optional>
+
+using namespace tandem;
+using namespace tandem::comm;
+
+namespace {
+
+CoreSet cores(int first, int count) {
+  CoreSet result;
+  for (int i = 0; i < count; ++i) result.push_back(first + i);
+  return result;
+}
+
+int share(const std::vector<CoreSet>& all) { return fair_share(all.front(), all); }
+
+/// Sets or removes OMP_NUM_THREADS while it lives.
+class ThreadsVariable {
+ public:
+  explicit ThreadsVariable(const char* value) {
+    if (const char* old = std::getenv(kName)) old_ = old;
+    if (value != nullptr)
+      setenv(kName, value, 1);
+    else
+      unsetenv(kName);
+  }
+  ~ThreadsVariable() {
+    if (old_)
+      setenv(kName, old_->c_str(), 1);
+    else
+      unsetenv(kName);
+  }
+
+ private:
+  static constexpr const char* kName = "OMP_NUM_THREADS";
+  std::optional<std::string> old_;
+};
+
+}  // namespace
+
+TEST_CASE("unbound ranks share all cores") {
+  CHECK(share({cores(0, 2), cores(0, 2)}) == 1);
+  CHECK(share({cores(0, 16), cores(0, 16)}) == 8);
+  CHECK(share({cores(0, 16), cores(0, 16), cores(0, 16)}) == 5);
+  CHECK(share({cores(0, 3), cores(0, 3), cores(0, 3)}) == 1);
+  CHECK(share({cores(0, 8)}) == 8);
+}
+
+TEST_CASE("bound ranks use the cores they are bound to") {
+  CHECK(share({cores(0, 1), cores(1, 1)}) == 1);
+  CHECK(share({cores(0, 8), cores(8, 8)}) == 8);
+  CHECK(share({cores(0, 8), cores(0, 8), cores(8, 8)}) == 4);
+}
+
+TEST_CASE("more ranks than cores still have a thread each") {
+  CHECK(share({cores(0, 2), cores(0, 2), cores(0, 2), cores(0, 2), cores(0, 2)}) == 1);
+  CHECK(fair_share({}, {}) == 1);
+}
+
+TEST_CASE("OMP_NUM_THREADS decides where it is set") {
+  ProcessGroup group(make_self_backend());
+  {
+    const ThreadsVariable variable("3");
+    CHECK(default_threads(group) == 3);
+  }
+  {
+    const ThreadsVariable variable("5,2");
+    CHECK(default_threads(group) == 5);
+  }
+  const ThreadsVariable variable(nullptr);
+  CHECK(default_threads(group) == static_cast<int>(allowed_cores().size()));
+}
