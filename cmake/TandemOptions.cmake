@@ -51,6 +51,10 @@ endif()
 if(TANDEM_DEVELOPMENT_BUILD)
   target_compile_options(tandem_settings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wundef -Werror>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC 12 sees overlapping copies in `"text" + std::string` (GCC bug 105329).
+    target_compile_options(tandem_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  endif()
 endif()
 if(TANDEM_SANITIZE)
   target_compile_options(tandem_settings INTERFACE
