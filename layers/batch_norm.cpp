@@ -1,7 +1,6 @@
 // Batch normalisation.
 #include "layers/batch_norm.h"
 
-#include "autograd/functions/activation.h"
 #include "autograd/functions/batch_norm.h"
 
 namespace tandem::layers {
@@ -21,11 +20,11 @@ BatchNorm2d::BatchNorm2d(std::int64_t channels, BatchNorm2dOptions options) : op
 }
 
 Tensor BatchNorm2d::forward(const Tensor& input) {
-  const Tensor normalised =
-      autograd::batch_norm(input, weight_, bias_, running_mean_, running_var_,
-                           {.training = training(), .momentum = options_.momentum, .eps = options_.eps});
+  const Tensor output = autograd::batch_norm(
+      input, weight_, bias_, running_mean_, running_var_,
+      {.training = training(), .momentum = options_.momentum, .eps = options_.eps, .relu = options_.relu});
   if (training()) ++*num_batches_tracked_.data<std::int64_t>();
-  return options_.relu ? autograd::relu(normalised) : normalised;
+  return output;
 }
 
 std::string BatchNorm2d::describe() const {

@@ -9,7 +9,7 @@ namespace tandem::layers {
 struct BatchNorm2dOptions {
   double momentum = 0.1;
   double eps = 1e-5;
-  bool relu = false;  // applied after: then the layer stands for BatchNorm2d and ReLU of an nn.Sequential
+  bool relu = false;  // fused: then the layer stands for BatchNorm2d and ReLU of an nn.Sequential
 };
 
 /// torch.nn.BatchNorm2d: [N,C,H,W] -> same shape. Parameters weight and bias [C]; buffers running_mean, running_var [C]

@@ -1,8 +1,10 @@
 // Layers that shrink or flatten images.
 #include "layers/pooling.h"
 
-#include "autograd/functions/pool.h"
-#include "autograd/functions/shape.h"
+#include "autograd/functions/avg_pool2d.h"
+#include "autograd/functions/global_avg_pool2d.h"
+#include "autograd/functions/max_pool2d.h"
+#include "autograd/functions/reshape.h"
 
 namespace tandem::layers {
 

@@ -1,8 +1,8 @@
 // Residual blocks.
 #include "layers/residual.h"
 
-#include "autograd/functions/activation.h"
-#include "autograd/functions/arithmetic.h"
+#include "autograd/functions/add.h"
+#include "autograd/functions/relu.h"
 
 namespace tandem::layers {
 
