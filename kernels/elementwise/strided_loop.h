@@ -9,7 +9,7 @@
 namespace tandem::kernels {
 
 /// The loop nest over a shape, dimensions ordered by the strides of operand 0 and merged where all operands allow it.
-/// Strides of 0 (expanded operands) are welcome in all but operand 0.
+/// Strides of 0 (expanded operands) are welcome.
 template <std::size_t N>
 class StridedLoop {
  public:

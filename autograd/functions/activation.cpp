@@ -1,0 +1,45 @@
+// Differentiable activations.
+#include "autograd/functions/activation.h"
+
+#include "autograd/record.h"
+#include "kernels/activation/gelu.h"
+#include "kernels/activation/relu.h"
+#include "kernels/activation/silu.h"
+
+namespace tandem::autograd {
+
+namespace {
+
+using Forward = void (*)(const Tensor& x, const Tensor& y);
+using Backward = void (*)(const Tensor& saved, const Tensor& grad_y, const Tensor& grad_x);
+
+enum class Keep { input, output };
+
+Tensor activation(const char* name, const Tensor& x, Forward forward, Backward backward, Keep keep) {
+  const Tensor y = empty_like(x);
+  forward(x, y);
+  if (!should_record({x})) return y;
+  return record(name, {x}, y,
+                [backward, saved = SavedTensor(keep == Keep::input ? x : y)](const BackwardContext& context) {
+                  const Tensor kept = saved.get();
+                  const Tensor grad_x = empty_like(kept);
+                  backward(kept, context.grad_output(), grad_x);
+                  return std::vector<Tensor>{grad_x};
+                });
+}
+
+}  // namespace
+
+Tensor relu(const Tensor& x) {
+  return activation("relu", x, kernels::relu_forward, kernels::relu_backward, Keep::output);
+}
+
+Tensor gelu(const Tensor& x) {
+  return activation("gelu", x, kernels::gelu_forward, kernels::gelu_backward, Keep::input);
+}
+
+Tensor silu(const Tensor& x) {
+  return activation("silu", x, kernels::silu_forward, kernels::silu_backward, Keep::input);
+}
+
+}  // namespace tandem::autograd

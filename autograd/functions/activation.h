@@ -1,0 +1,17 @@
+// Differentiable activations.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::autograd {
+
+/// max(x, 0). Keeps its output for backward, which the next layer keeps anyway. Floating x of any strides.
+Tensor relu(const Tensor& x);
+
+/// x Phi(x), the exact form with erf (arXiv:1606.08415). Keeps x.
+Tensor gelu(const Tensor& x);
+
+/// x / (1 + exp(-x)) (arXiv:1702.03118). Keeps x.
+Tensor silu(const Tensor& x);
+
+}  // namespace tandem::autograd

@@ -1,0 +1,62 @@
+// Differentiable sums and products.
+#include "autograd/functions/arithmetic.h"
+
+#include "autograd/functions/broadcast.h"
+#include "autograd/record.h"
+#include "kernels/elementwise/add.h"
+#include "kernels/elementwise/mul.h"
+#include "kernels/elementwise/scale.h"
+
+namespace tandem::autograd {
+
+namespace {
+
+Tensor product(const Tensor& a, const Tensor& b) {
+  const Tensor result = a.is_dense() ? empty_like(a) : empty_like(b);
+  kernels::mul(a, b, result);
+  return result;
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  const Broadcast operands = broadcast("add", a, b);
+  kernels::add(operands.a, operands.b, operands.out);
+  return record("add", {a, b}, operands.out,
+                [a_shape = a.shape(), b_shape = b.shape()](const BackwardContext& context) {
+                  const Tensor& grad = context.grad_output();
+                  return std::vector<Tensor>{context.needs(0) ? sum_to_shape(grad, a_shape) : Tensor(),
+                                             context.needs(1) ? sum_to_shape(grad, b_shape) : Tensor()};
+                });
+}
+
+Tensor mul(const Tensor& a, const Tensor& b) {
+  const Broadcast operands = broadcast("mul", a, b);
+  kernels::mul(operands.a, operands.b, operands.out);
+  if (!should_record({a, b})) return operands.out;
+  // Each operand is kept only for the other's gradient.
+  const SavedTensor saved_a = requires_grad(b) ? SavedTensor(a) : SavedTensor();
+  const SavedTensor saved_b = requires_grad(a) ? SavedTensor(b) : SavedTensor();
+  return record("mul", {a, b}, operands.out,
+                [saved_a, saved_b, a_shape = a.shape(), b_shape = b.shape()](const BackwardContext& context) {
+                  const Tensor& grad = context.grad_output();
+                  std::vector<Tensor> result(2);
+                  if (context.needs(0))
+                    result[0] = sum_to_shape(product(grad, saved_b.get().expand(grad.shape())), a_shape);
+                  if (context.needs(1))
+                    result[1] = sum_to_shape(product(grad, saved_a.get().expand(grad.shape())), b_shape);
+                  return result;
+                });
+}
+
+Tensor scale(const Tensor& x, double factor) {
+  const Tensor y = empty_like(x);
+  kernels::scale(x, factor, y);
+  return record("scale", {x}, y, [factor](const BackwardContext& context) {
+    const Tensor grad_x = empty_like(context.grad_output());
+    kernels::scale(context.grad_output(), factor, grad_x);
+    return std::vector<Tensor>{grad_x};
+  });
+}
+
+}  // namespace tandem::autograd

@@ -1,0 +1,12 @@
+// Differentiable change of dtype.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::autograd {
+
+/// x in another dtype, rounded as kernels::cast says; x itself if it has that dtype already. Gradients are cast back; a
+/// cast to an integer dtype is not recorded.
+Tensor cast(const Tensor& x, DType dtype);
+
+}  // namespace tandem::autograd

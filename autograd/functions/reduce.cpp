@@ -1,0 +1,28 @@
+// Differentiable sums over all elements.
+#include "autograd/functions/reduce.h"
+
+#include "autograd/record.h"
+#include "kernels/elementwise/scale.h"
+#include "kernels/reduce/sum.h"
+
+namespace tandem::autograd {
+
+Tensor sum(const Tensor& x) {
+  const Tensor y = Tensor::empty({}, x.options());
+  kernels::sum(x, y);
+  return record("sum", {x}, y, [shape = x.shape()](const BackwardContext& context) {
+    return std::vector<Tensor>{context.grad_output().expand(shape)};
+  });
+}
+
+Tensor mean(const Tensor& x) {
+  const Tensor y = Tensor::empty({}, x.options());
+  kernels::mean(x, y);
+  return record("mean", {x}, y, [shape = x.shape()](const BackwardContext& context) {
+    const Tensor each = empty_like(context.grad_output());
+    kernels::scale(context.grad_output(), 1.0 / static_cast<double>(element_count(shape)), each);
+    return std::vector<Tensor>{each.expand(shape)};
+  });
+}
+
+}  // namespace tandem::autograd

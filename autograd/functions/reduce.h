@@ -1,0 +1,14 @@
+// Differentiable sums over all elements.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::autograd {
+
+/// Sum of all elements, rank 0; 0 for none. Floating x of any shape and strides.
+Tensor sum(const Tensor& x);
+
+/// Mean of all elements, rank 0; NaN for none.
+Tensor mean(const Tensor& x);
+
+}  // namespace tandem::autograd

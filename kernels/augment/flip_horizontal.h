@@ -1,0 +1,22 @@
+// Mirroring of images, left to right.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::kernels {
+
+/// out[n, c, h, w] = x[n, c, h, W - 1 - w]. N,C,H,W, any strides, one shape, floating dtype and device. Its own
+/// inverse, and so its own gradient. Throws Error where that does not hold.
+void flip_horizontal(const Tensor& x, const Tensor& out);
+
+namespace reference {
+void flip_horizontal(const Tensor& x, const Tensor& out);
+}
+
+namespace cpu {
+/// f32 channels_last on the CPU.
+bool flip_horizontal_supports(const Tensor& x, const Tensor& out);
+void flip_horizontal(const Tensor& x, const Tensor& out);
+}  // namespace cpu
+
+}  // namespace tandem::kernels

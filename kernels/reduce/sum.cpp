@@ -1,0 +1,31 @@
+// Sum and mean: checks and choice of implementation.
+#include "kernels/reduce/sum.h"
+
+namespace tandem::kernels {
+
+namespace {
+
+void check(std::string_view op, const Tensor& x, const Tensor& out) {
+  require(x.defined() && out.defined(), "{}: needs defined tensors, got {} and {}", op, describe(x), describe(out));
+  require(is_floating(x.dtype()), "{}: needs a floating dtype (f64, f32, f16 or bf16), got {}", op, describe(x));
+  require(out.rank() == 0 && out.dtype() == x.dtype() && out.device() == x.device(),
+          "{}: the output for {} must be {}[] on {}, got {}", op, describe(x), name_of(x.dtype()), name_of(x.device()),
+          describe(out));
+  out.storage()->bump_version();
+}
+
+}  // namespace
+
+void sum(const Tensor& x, const Tensor& out) {
+  check("sum", x, out);
+  if (cpu::sum_supports(x)) return cpu::sum(x, out);
+  reference::sum(x, out);
+}
+
+void mean(const Tensor& x, const Tensor& out) {
+  check("mean", x, out);
+  if (cpu::sum_supports(x)) return cpu::mean(x, out);
+  reference::mean(x, out);
+}
+
+}  // namespace tandem::kernels

@@ -1,0 +1,54 @@
+// Sum and mean on the CPU, vectorised and threaded.
+#include "kernels/elementwise/strided_loop.h"
+#include "kernels/reduce/lane_sum.h"
+#include "kernels/reduce/sum.h"
+
+#include <numeric>
+#include <vector>
+
+namespace tandem::kernels::cpu {
+
+namespace {
+
+/// Parts of a fixed size, each added up by one thread and then in order: the same bits whatever the number of threads.
+template <typename PartSum>
+double sum_of_parts(std::int64_t count, std::int64_t part, PartSum&& part_sum) {
+  std::vector<double> sums(static_cast<std::size_t>((count + part - 1) / part));
+  parallel_for(static_cast<std::int64_t>(sums.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      sums[static_cast<std::size_t>(i)] = part_sum(i * part, std::min(count, (i + 1) * part));
+    }
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+double total(const Tensor& x) {
+  constexpr std::int64_t kPart = std::int64_t{1} << 15;
+  const float* const data = x.data<float>();
+  const StridedLoop<1> loop(x.shape(), {x.strides()});
+  const std::int64_t step = loop.inner_strides()[0];
+  if (loop.runs() == 1) {
+    return sum_of_parts(loop.length(), kPart, [&](std::int64_t begin, std::int64_t end) {
+      return lane_sum(data + begin * step, end - begin, step);
+    });
+  }
+  const std::int64_t runs_per_part = std::max<std::int64_t>(1, kPart / std::max<std::int64_t>(1, loop.length()));
+  return sum_of_parts(loop.runs(), runs_per_part, [&](std::int64_t begin, std::int64_t end) {
+    double sum = 0.0;
+    loop.for_runs(begin, end,
+                  [&](const std::array<std::int64_t, 1>& at) { sum += lane_sum(data + at[0], loop.length(), step); });
+    return sum;
+  });
+}
+
+}  // namespace
+
+bool sum_supports(const Tensor& x) { return x.dtype() == DType::f32 && x.device().type == DeviceType::cpu; }
+
+void sum(const Tensor& x, const Tensor& out) { *out.data<float>() = static_cast<float>(total(x)); }
+
+void mean(const Tensor& x, const Tensor& out) {
+  *out.data<float>() = static_cast<float>(total(x) / static_cast<double>(x.numel()));
+}
+
+}  // namespace tandem::kernels::cpu

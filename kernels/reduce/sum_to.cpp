@@ -1,0 +1,20 @@
+// Sum over broadcast dimensions: checks and choice of implementation.
+#include "kernels/reduce/sum_to.h"
+
+namespace tandem::kernels {
+
+void sum_to(const Tensor& x, const Tensor& out) {
+  require(x.defined() && out.defined(), "sum_to: needs defined tensors, got {} and {}", describe(x), describe(out));
+  require(is_floating(x.dtype()), "sum_to: needs a floating dtype (f64, f32, f16 or bf16), got {}", describe(x));
+  require(out.dtype() == x.dtype() && out.device() == x.device(), "sum_to: input {} on {} and output {} on {} differ",
+          describe(x), name_of(x.device()), describe(out), name_of(out.device()));
+  require(out.is_dense(), "sum_to: output {} with strides {} must be dense", describe(out), to_string(out.strides()));
+  bool fits = out.rank() <= x.rank();
+  for (int dim = 1; fits && dim <= out.rank(); ++dim) fits = out.size(-dim) == x.size(-dim) || out.size(-dim) == 1;
+  require(fits, "sum_to: output {} does not expand to input {}", describe(out), describe(x));
+  out.storage()->bump_version();
+  if (cpu::sum_to_supports(x, out)) return cpu::sum_to(x, out);
+  reference::sum_to(x, out);
+}
+
+}  // namespace tandem::kernels
