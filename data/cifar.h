@@ -15,7 +15,7 @@ struct CifarFormat {
   std::int64_t label_bytes = 1;
   std::int64_t classes = 10;
   std::int64_t records_per_file = 10000;
-  std::string advice;  ///< what an error tells to do
+  std::string advice = {};  ///< what an error tells to do
 };
 
 /// The records of `files`, one after another, without names of classes and without mean and deviation. Every file must

@@ -23,7 +23,7 @@ struct Batch {
 
 struct LoaderOptions {
   std::int64_t global_batch_size = 128;  ///< of all ranks together
-  AugmentOptions augment;
+  AugmentOptions augment = {};
   std::uint64_t seed = 0;  ///< of the augmentation
   int threads = 1;         ///< background threads; 0: next() does the work
   int prefetch = 3;        ///< batches made ahead

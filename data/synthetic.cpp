@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 namespace tandem::data {
 
@@ -44,7 +45,7 @@ bool covers(std::int64_t label, float u, float v) {
     case 8:
       return radius < 1.0F && std::cos(kStripes * u) > 0.0F;
     default:
-      return box < 0.85F && std::sin(4.5F * u) * std::sin(4.5F * v) > 0.0F;
+      return box < 0.85F && std::sin(3.6F * u) * std::sin(3.6F * v) > 0.0F;
   }
 }
 
@@ -90,7 +91,8 @@ Colors draw_colors(ImageRandom& random) {
   return colors;
 }
 
-void draw(const SyntheticOptions& options, std::int64_t image, std::uint8_t* bytes) {
+/// `mask` is working space of side x side.
+void draw(const SyntheticOptions& options, std::int64_t image, std::vector<std::uint8_t>& mask, std::uint8_t* bytes) {
   ImageRandom random(options, image);
   const auto side = static_cast<float>(options.side);
   const float size = side * random.uniform(0.24F, 0.42F);
@@ -101,17 +103,23 @@ void draw(const SyntheticOptions& options, std::int64_t image, std::uint8_t* byt
   const float shade_y = random.uniform(-0.15F, 0.15F) / side, shade_x = random.uniform(-0.15F, 0.15F) / side;
   const Colors colors = draw_colors(random);
 
+  const auto place = [](std::int64_t position, float centre) { return static_cast<float>(position) + 0.5F - centre; };
+  for (std::int64_t y = 0; y < options.side; ++y) {
+    for (std::int64_t x = 0; x < options.side; ++x) {
+      const float dy = place(y, centre_y), dx = place(x, centre_x);
+      mask[static_cast<std::size_t>(y * options.side + x)] =
+          covers(image % kClasses, cosine * dx + sine * dy, cosine * dy - sine * dx);
+    }
+  }
   std::array<float, 8> noise{};
   std::int64_t index = 0;
-  for (std::int64_t c = 0; c < options.channels; ++c) {
-    const auto channel = static_cast<std::size_t>(c);
+  for (std::size_t c = 0; c < static_cast<std::size_t>(options.channels); ++c) {
+    std::size_t pixel = 0;
     for (std::int64_t y = 0; y < options.side; ++y) {
-      for (std::int64_t x = 0; x < options.side; ++x, ++index) {
+      for (std::int64_t x = 0; x < options.side; ++x, ++pixel, ++index) {
         if (index % 8 == 0) noise = random.noise(index / 8);
-        const float dy = static_cast<float>(y) + 0.5F - centre_y, dx = static_cast<float>(x) + 0.5F - centre_x;
-        const bool figure = covers(image % kClasses, cosine * dx + sine * dy, cosine * dy - sine * dx);
-        const float value = (figure ? colors.figure[channel] : colors.ground[channel]) + shade_y * dy + shade_x * dx +
-                            kNoise * noise[static_cast<std::size_t>(index % 8)];
+        const float value = (mask[pixel] != 0 ? colors.figure[c] : colors.ground[c]) + shade_y * place(y, centre_y) +
+                            shade_x * place(x, centre_x) + kNoise * noise[static_cast<std::size_t>(index % 8)];
         bytes[index] = static_cast<std::uint8_t>(std::clamp(value, 0.0F, 1.0F) * 255.0F + 0.5F);
       }
     }
@@ -135,8 +143,9 @@ Dataset make_synthetic(const SyntheticOptions& options) {
   auto* labels = dataset.labels.data<std::int64_t>();
   const std::int64_t image_bytes = options.channels * options.side * options.side;
   parallel_for(options.count, 64, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::uint8_t> mask(static_cast<std::size_t>(options.side * options.side));
     for (std::int64_t i = begin; i < end; ++i) {
-      draw(options, i, bytes + i * image_bytes);
+      draw(options, i, mask, bytes + i * image_bytes);
       labels[i] = i % kClasses;
     }
   });
@@ -144,7 +153,7 @@ Dataset make_synthetic(const SyntheticOptions& options) {
       "disc",        "ring", "square", "frame", "triangle", "plus", "cross", "horizontal stripes", "vertical stripes",
       "checkerboard"};
   dataset.mean.assign(static_cast<std::size_t>(options.channels), 0.5F);
-  dataset.deviation.assign(static_cast<std::size_t>(options.channels), 0.2F);
+  dataset.deviation.assign(static_cast<std::size_t>(options.channels), 0.22F);
   return dataset;
 }
 

@@ -1,0 +1,158 @@
+// The loader: the same batches for any number of threads, and ranks that together see what one rank sees.
+#include "data/loader.h"
+
+#include "data/synthetic.h"
+#include "tests/data/files.h"
+#include "tests/support/catch.h"
+
+#include <chrono>
+
+using namespace tandem;
+using namespace tandem::data;
+using namespace tandem::test;
+
+namespace {
+
+std::shared_ptr<const Dataset> small_set(std::int64_t count = 53) {
+  return std::make_shared<const Dataset>(make_synthetic({.count = count, .channels = 3, .side = 12}));
+}
+
+LoaderOptions options_with(int threads, int prefetch = 2) {
+  return {.global_batch_size = 8,
+          .augment = parse_augment("crop=2,flip,rotate,jitter,cutout=4"),
+          .seed = 4,
+          .threads = threads,
+          .prefetch = prefetch};
+}
+
+/// All pixels and labels of an epoch, one image after the other.
+struct Epoch {
+  std::vector<std::vector<float>> images;
+  std::vector<std::int64_t> labels;
+  std::vector<std::int64_t> counts;
+
+  friend bool operator==(const Epoch&, const Epoch&) = default;
+};
+
+Epoch run(Loader& loader, std::uint32_t epoch) {
+  Epoch result;
+  loader.start(epoch);
+  while (const auto batch = loader.next()) {
+    REQUIRE(batch->index == static_cast<std::int64_t>(result.counts.size()));
+    result.counts.push_back(batch->global_count);
+    const std::vector<float> values = batch->images.to_vector<float>();
+    const auto size = static_cast<std::ptrdiff_t>(3 * 12 * 12);
+    for (std::ptrdiff_t i = 0; i < batch->count(); ++i)
+      result.images.emplace_back(values.begin() + i * size, values.begin() + (i + 1) * size);
+    const auto labels = batch->labels.to_vector<std::int64_t>();
+    result.labels.insert(result.labels.end(), labels.begin(), labels.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("batches do not depend on threads, and every epoch differs") {
+  const auto dataset = small_set();
+  const DistributedSampler sampler(dataset->size(), 1, 0, true, 2);
+  Loader plain(dataset, sampler, options_with(0));
+  const Epoch first = run(plain, 0), second = run(plain, 1);
+  CHECK(first.images.size() == 53);
+  CHECK(first.counts == std::vector<std::int64_t>{8, 8, 8, 8, 8, 8, 5});
+  CHECK_FALSE(first == second);
+  for (const int threads : {1, 2, 5}) {
+    Loader loader(dataset, sampler, options_with(threads, threads + 1));
+    CHECK(run(loader, 0) == first);
+    CHECK(run(loader, 1) == second);
+    CHECK(run(loader, 0) == first);
+  }
+}
+
+TEST_CASE("batches are f32 channels_last and i64, tagged as data") {
+  const auto dataset = small_set();
+  Loader loader(dataset, DistributedSampler(53, 1, 0, false, 2), {.global_batch_size = 8});
+  loader.start(0);
+  const auto batch = loader.next();
+  REQUIRE(batch.has_value());
+  CHECK(batch->images.dtype() == DType::f32);
+  CHECK(batch->images.shape() == Shape({8, 3, 12, 12}));
+  CHECK(batch->images.is_dense(Layout::channels_last));
+  CHECK(batch->images.storage()->tag() == MemoryTag::data);
+  CHECK(batch->labels.to_vector<std::int64_t>() == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  const float byte = dataset->images.data<std::uint8_t>()[0];
+  CHECK(std::abs(batch->images.to_vector<float>()[0] - (byte / 255 - dataset->mean[0]) / dataset->deviation[0]) <
+        1e-6F);
+}
+
+TEST_CASE("ranks together see the global batches of one rank") {
+  const auto dataset = small_set(50);
+  const int world = GENERATE(1, 2, 3, 5, 7);
+  Loader whole(dataset, DistributedSampler(50, 1, 0, true, 2), options_with(1));
+  std::vector<std::unique_ptr<Loader>> ranks;
+  for (int rank = 0; rank < world; ++rank)
+    ranks.push_back(std::make_unique<Loader>(dataset, DistributedSampler(50, world, rank, true, 2), options_with(1)));
+  whole.start(3);
+  for (auto& loader : ranks) loader->start(3);
+  std::int64_t images = 0;
+  while (const auto batch = whole.next()) {
+    std::vector<float> values;
+    std::vector<std::int64_t> labels;
+    for (auto& loader : ranks) {
+      const auto part = loader->next();
+      REQUIRE(part.has_value());
+      REQUIRE(part->global_count == batch->count());
+      const auto part_values = part->images.to_vector<float>();
+      const auto part_labels = part->labels.to_vector<std::int64_t>();
+      values.insert(values.end(), part_values.begin(), part_values.end());
+      labels.insert(labels.end(), part_labels.begin(), part_labels.end());
+    }
+    REQUIRE(values == batch->images.to_vector<float>());
+    REQUIRE(labels == batch->labels.to_vector<std::int64_t>());
+    images += batch->count();
+  }
+  CHECK(images == 50);
+  for (auto& loader : ranks) CHECK(!loader->next().has_value());
+}
+
+TEST_CASE("a loader stops in the middle of an epoch and can start another") {
+  const auto dataset = small_set();
+  Loader loader(dataset, DistributedSampler(53, 1, 0, true, 2), options_with(2));
+  loader.start(0);
+  loader.next();
+  const Epoch second = run(loader, 1);
+  CHECK(second.images.size() == 53);
+  loader.start(2);
+  CHECK(loader.batches() == 7);
+}
+
+TEST_CASE("what goes wrong in the background reaches next()") {
+  Dataset broken = *small_set();
+  const auto shared = std::make_shared<Dataset>(broken);
+  const int threads = GENERATE(0, 1, 3);
+  Loader loader(shared, DistributedSampler(53, 1, 0, true, 2), options_with(threads));
+  shared->mean.clear();  // behind its back
+  loader.start(0);
+  CHECK_THAT(error_of([&] { loader.next(); }), ContainsText("augment_images: 0 means"));
+}
+
+TEST_CASE("a loader refuses what makes no sense") {
+  const auto dataset = small_set();
+  const DistributedSampler sampler(53, 1, 0, true, 2);
+  const auto refusal = [&](const LoaderOptions& options) {
+    return error_of([&] { Loader(dataset, sampler, options); });
+  };
+  CHECK_THAT(refusal({.global_batch_size = 0}), ContainsText("got batch size 0"));
+  CHECK_THAT(refusal({.threads = -1}), ContainsText("-1 threads"));
+  CHECK_THAT(refusal({.prefetch = 0}), ContainsText("0 batches ahead"));
+  CHECK_THAT(refusal({.augment = parse_augment("crop-reflect=12")}),
+             ContainsText("crop-reflect=12 needs images larger"));
+  CHECK_THAT(error_of([&] { Loader(dataset, DistributedSampler(52, 1, 0, true, 2), {}); }), ContainsText("52 images"));
+  CHECK_THAT(error_of([&] { Loader(nullptr, sampler, {}); }), ContainsText("no data set"));
+  Dataset broken = *dataset;
+  broken.labels = dataset->labels.clone();
+  broken.labels.data<std::int64_t>()[5] = 10;
+  CHECK_THAT(error_of([&] { Loader(std::make_shared<const Dataset>(broken), sampler, {}); }),
+             ContainsText("image 5 has label 10, expected 0 to 9"));
+  Loader loader(dataset, sampler, {});
+  CHECK_THAT(error_of([&] { loader.next(); }), ContainsText("call start(epoch)"));
+}

@@ -1,0 +1,70 @@
+// The distributed sampler: every image once, the same global batches for any number of ranks.
+#include "core/error.h"
+#include "data/sampler.h"
+#include "tests/support/catch.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace tandem;
+using namespace tandem::data;
+
+TEST_CASE("every image comes up exactly once, whatever the number of ranks") {
+  const int world = GENERATE(1, 2, 3, 4, 5);
+  const std::int64_t size = GENERATE(0, 1, 2, 7, 64, 101);
+  const std::int64_t batch_size = GENERATE(1, 3, 16, 200);
+  const auto order = DistributedSampler(size, 1, 0, true, 9).order(3);
+  std::vector<int> seen(static_cast<std::size_t>(size), 0);
+  const DistributedSampler first(size, world, 0, true, 9);
+  for (std::int64_t batch = 0; batch < first.batches(batch_size); ++batch) {
+    std::int64_t place = batch * batch_size, least = size, most = 0;
+    for (int rank = 0; rank < world; ++rank) {
+      const DistributedSampler sampler(size, world, rank, true, 9);
+      REQUIRE(sampler.order(3) == order);
+      const BatchPart part = sampler.part(batch, batch_size);
+      REQUIRE(part.begin == place);  // ranks follow each other: together they are the global batch
+      REQUIRE(part.global_count == std::min(batch_size, size - batch * batch_size));
+      for (std::int64_t i = 0; i < part.count; ++i)
+        ++seen[static_cast<std::size_t>(order[static_cast<std::size_t>(place + i)])];
+      place += part.count;
+      least = std::min(least, part.count);
+      most = std::max(most, part.count);
+    }
+    REQUIRE(place == std::min(size, (batch + 1) * batch_size));
+    REQUIRE(most - least <= 1);
+  }
+  REQUIRE(std::count(seen.begin(), seen.end(), 1) == size);
+}
+
+TEST_CASE("the order depends on seed and epoch only") {
+  const DistributedSampler sampler(1000, 1, 0, true, 5);
+  CHECK(sampler.order(0) == DistributedSampler(1000, 4, 3, true, 5).order(0));
+  CHECK(sampler.order(0) != sampler.order(1));
+  CHECK(sampler.order(0) != DistributedSampler(1000, 1, 0, true, 6).order(0));
+  std::vector<std::int64_t> plain(1000);
+  std::iota(plain.begin(), plain.end(), 0);
+  CHECK(sampler.order(0) != plain);
+  CHECK(DistributedSampler(1000, 1, 0, false, 5).order(7) == plain);
+}
+
+TEST_CASE("all orders of four images are about equally likely") {
+  std::vector<int> counts(256, 0);
+  constexpr int kDraws = 24000;
+  for (std::uint32_t epoch = 0; epoch < kDraws; ++epoch) {
+    const auto order = DistributedSampler(4, 1, 0, true, 1).order(epoch);
+    ++counts[static_cast<std::size_t>(order[0] * 64 + order[1] * 16 + order[2] * 4 + order[3])];
+  }
+  // 24 orders, 1000 each expected; five deviations of a binomial are 5 * sqrt(1000 * 23 / 24) < 155.
+  CHECK(std::count(counts.begin(), counts.end(), 0) == 256 - 24);
+  for (const int count : counts) CHECK((count == 0 || std::abs(count - 1000) < 155));
+}
+
+TEST_CASE("the sampler refuses what makes no sense") {
+  CHECK_THROWS_AS(DistributedSampler(-1, 1, 0, true, 0), Error);
+  CHECK_THROWS_AS(DistributedSampler(1, 0, 0, true, 0), Error);
+  CHECK_THROWS_AS(DistributedSampler(1, 2, 2, true, 0), Error);
+  const DistributedSampler sampler(10, 1, 0, true, 0);
+  CHECK_THROWS_AS(sampler.batches(0), Error);
+  CHECK_THROWS_AS(sampler.part(4, 3), Error);
+  CHECK(sampler.part(3, 3).count == 1);
+}
