@@ -1,11 +1,9 @@
 // Elementwise layers.
 #include "layers/activation.h"
 
+#include "autograd/functions/activation.h"
+#include "autograd/functions/arithmetic.h"
 #include "autograd/functions/dropout.h"
-#include "autograd/functions/gelu.h"
-#include "autograd/functions/relu.h"
-#include "autograd/functions/scale.h"
-#include "autograd/functions/silu.h"
 
 namespace tandem::layers {
 

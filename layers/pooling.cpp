@@ -4,7 +4,7 @@
 #include "autograd/functions/avg_pool2d.h"
 #include "autograd/functions/global_avg_pool2d.h"
 #include "autograd/functions/max_pool2d.h"
-#include "autograd/functions/reshape.h"
+#include "autograd/functions/shape.h"
 
 namespace tandem::layers {
 

@@ -1,8 +1,8 @@
 // Residual blocks.
 #include "layers/residual.h"
 
-#include "autograd/functions/add.h"
-#include "autograd/functions/relu.h"
+#include "autograd/functions/activation.h"
+#include "autograd/functions/arithmetic.h"
 
 namespace tandem::layers {
 
