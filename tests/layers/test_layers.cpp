@@ -1,0 +1,190 @@
+// Layers one by one: what they compute, how they start, how they print.
+#include "autograd/variable.h"
+#include "layers/layers.h"
+#include "tests/support/catch.h"
+
+#include <cmath>
+
+using namespace tandem;
+using namespace tandem::layers;
+using namespace tandem::test;
+
+namespace {
+
+constexpr std::array<std::int64_t, 2> kThree{3, 3};
+
+/// Small integers, so that sums of products are exact.
+Tensor integers(const Shape& shape, std::uint32_t step) {
+  const RandomKey key{.seed = 5, .stream = RandomStream::test, .step = step};
+  std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(key.below(i, 7)) - 3.0f;
+  return Tensor::from(values, shape, Layout::channels_last);
+}
+
+void fill_with_integers(Module& module) {
+  std::uint32_t step = 100;
+  for (const Tensor& parameter : module.parameters()) parameter.copy_from(integers(parameter.shape(), step++));
+}
+
+}  // namespace
+
+TEST_CASE("weights are uniform in +-1/sqrt(fan_in), drawn by seed and index, whatever the storage") {
+  Initializer initializer(3);
+  const Conv2d conv(32, 64, kThree, {.groups = 2}, initializer);
+  const Tensor weight = conv.named_parameters()[0].second, bias = conv.named_parameters()[1].second;
+  CHECK(weight.shape() == Shape{64, 16, 3, 3});
+  const double bound = 1.0 / std::sqrt(16.0 * 9.0);
+  const auto values = weight.to_vector<double>();
+  double sum = 0.0, squares = 0.0;
+  for (const double value : values) {
+    REQUIRE(std::abs(value) <= bound * (1 + 1e-6));
+    sum += value;
+    squares += value * value;
+  }
+  const auto count = static_cast<double>(values.size());
+  // Five standard deviations of the mean of n uniform values, and of their mean square (4/45 bound^4 its variance).
+  CHECK(std::abs(sum / count) < 5 * bound / std::sqrt(3 * count));
+  CHECK(std::abs(squares / count - bound * bound / 3) < 5 * bound * bound * std::sqrt(4.0 / 45.0 / count));
+  for (const double value : bias.to_vector<double>()) CHECK(std::abs(value) <= bound * (1 + 1e-6));
+
+  const RandomKey first{3, RandomStream::initialization, 0}, second{3, RandomStream::initialization, 1};
+  for (const std::size_t i : {0u, 1u, 5u, 4999u}) {
+    CHECK(values[i] ==
+          static_cast<double>(static_cast<float>((2.0 * static_cast<double>(first.uniform(i)) - 1.0) * bound)));
+  }
+  CHECK(bias.to_vector<double>()[7] ==
+        static_cast<double>(static_cast<float>((2.0 * static_cast<double>(second.uniform(7)) - 1.0) * bound)));
+  const Linear linear(100, 10, initializer);
+  for (const double value : linear.parameters()[0].to_vector<double>()) CHECK(std::abs(value) <= 0.1 * (1 + 1e-6));
+}
+
+TEST_CASE("fused layers equal the layers they stand for, under the same names") {
+  Initializer initializer(1);
+  Sequential fused, plain;
+  fused.add<ConvBiasReLU>(3, 4, kThree, kernels::Conv2dOptions{.stride = {2, 2}, .padding = {1, 1}}, initializer);
+  fused.add<Flatten>();
+  fused.add<Linear>(4 * 3 * 3, 5, initializer, LinearOptions{.relu = true});
+  fused.add<Linear>(5, 2, initializer);
+  plain.add<Conv2d>(3, 4, kThree, kernels::Conv2dOptions{.stride = {2, 2}, .padding = {1, 1}}, initializer);
+  plain.add<ReLU>();
+  plain.add<Flatten>();
+  plain.add<Linear>(4 * 3 * 3, 5, initializer);
+  plain.add<ReLU>();
+  plain.add<Linear>(5, 2, initializer);
+  fill_with_integers(fused);
+  plain.load_state_dict(fused.state_dict());
+  const Tensor x = integers({2, 3, 5, 5}, 1);
+  CHECK(fused(x).to_vector<float>() == plain(x).to_vector<float>());
+}
+
+TEST_CASE("batch norm with ReLU equals batch norm, then ReLU, and both keep the same statistics") {
+  Sequential fused, plain;
+  fused.add<BatchNorm2d>(3, BatchNorm2dOptions{.relu = true});
+  plain.add<BatchNorm2d>(3);
+  plain.add<ReLU>();
+  const Tensor x = integers({4, 3, 2, 2}, 1);
+  for (const bool training : {true, false}) {
+    fused.train(training);
+    plain.train(training);
+    CHECK(fused(x).to_vector<float>() == plain(x).to_vector<float>());
+  }
+  const auto statistics = fused.named_buffers();
+  CHECK(statistics[0].second.to_vector<float>() == plain.named_buffers()[0].second.to_vector<float>());
+  CHECK(statistics[2].first == "0.num_batches_tracked");
+  CHECK(statistics[2].second.item() == 1.0);  // counted in training only
+}
+
+TEST_CASE("batch norm moves its statistics as PyTorch does") {
+  BatchNorm2d norm(1, {.momentum = 0.5});
+  norm(Tensor::from<float>({1, 2, 3, 6}, {2, 1, 1, 2}));  // mean 3, variance 3.5 biased, 14/3 unbiased
+  const auto buffers = norm.named_buffers();
+  CHECK(buffers[0].second.item() == 1.5);
+  CHECK(buffers[1].second.item() == Approx(0.5 + 0.5 * 14.0 / 3.0).epsilon(1e-6));
+  norm.eval();
+  const Tensor y = norm(Tensor::full({1, 1, 1, 1}, 1.5));
+  CHECK(y.item() == 0.0);
+}
+
+TEST_CASE("pooling, activations and scaling") {
+  const Tensor x = Tensor::from<float>({1, -2, 3, 4, 5, -6, 7, 8}, {1, 2, 2, 2}, Layout::channels_last);
+  CHECK(MaxPool2d(2)(x).to_vector<float>() == std::vector<float>{4, 8});
+  CHECK(AvgPool2d(2)(x).to_vector<float>() == std::vector<float>{1.5f, 3.5f});
+  CHECK(GlobalAvgPool2d()(x).shape() == Shape{1, 2, 1, 1});
+  CHECK(GlobalAvgPool2d()(x).to_vector<float>() == std::vector<float>{1.5f, 3.5f});
+  CHECK(Flatten()(x).shape() == Shape{1, 8});
+  CHECK(Flatten()(x).to_vector<float>() == x.to_vector<float>());
+  CHECK(ReLU()(x).to_vector<float>() == std::vector<float>{1, 0, 3, 4, 5, 0, 7, 8});
+  CHECK(Scale(0.125)(x).to_vector<float>()[7] == 1.0f);
+  const double value = GELU()(Tensor::full({1}, 1.0, {.dtype = DType::f64})).item();
+  CHECK(value == Approx(0.5 * (1 + std::erf(1 / std::sqrt(2.0)))).epsilon(1e-14));
+  CHECK(SiLU()(Tensor::full({1}, 1.0, {.dtype = DType::f64})).item() ==
+        Approx(1 / (1 + std::exp(-1.0))).epsilon(1e-14));
+}
+
+TEST_CASE("dropout's mask follows from seed, rank, layer and step") {
+  Sequential network;
+  network.add<Dropout>(0.25);
+  network.add<Sequential>().add<Dropout>(0.25);
+  const Tensor x = Tensor::full({10'000}, 1.0);
+  CHECK_THROWS_WITH(network(x), ContainsText("layer 0: Dropout: no random state"));
+
+  const auto state = std::make_shared<RandomState>(7);
+  network.set_random_state(state);
+  const auto first = network[0](x).to_vector<float>();
+  const auto dropped = std::count(first.begin(), first.end(), 0.0f);
+  CHECK(std::abs(static_cast<double>(dropped) - 2500) < 5 * std::sqrt(10'000 * 0.25 * 0.75));
+  CHECK(std::count(first.begin(), first.end(), 4.0f / 3.0f) == 10'000 - dropped);
+  CHECK(network[0](x).to_vector<float>() == first);
+  CHECK(network[1](x).to_vector<float>() != first);
+
+  state->advance();
+  CHECK(network[0](x).to_vector<float>() != first);
+  state->set_step(0);
+  CHECK(network[0](x).to_vector<float>() == first);
+  network.set_random_state(std::make_shared<RandomState>(7, 1));
+  CHECK(network[0](x).to_vector<float>() != first);
+  network.set_random_state(std::make_shared<RandomState>(8));
+  CHECK(network[0](x).to_vector<float>() != first);
+
+  network.eval();
+  CHECK(network(x).to_vector<float>() == x.to_vector<float>());
+  CHECK(Dropout(0.0)(x).is_same(x));
+}
+
+TEST_CASE("residual blocks add their input") {
+  Initializer initializer(1);
+  auto body = std::make_unique<Sequential>();
+  body->add<Scale>(2.0);
+  Residual residual(std::move(body));
+  CHECK(residual(Tensor::full({1, 1, 1, 1}, 5)).item() == 15.0);
+
+  BasicBlock same(4, 4, 1, initializer), wider(4, 8, 2, initializer);
+  same.eval();
+  CHECK(same.named_parameters().size() == 6);
+  CHECK(wider.named_parameters()[6].first == "downsample.0.weight");
+  CHECK(wider(integers({2, 4, 6, 6}, 1)).shape() == Shape{2, 8, 3, 3});
+  // With the residual branch at zero the block is the ReLU of its input.
+  for (const auto& [name, parameter] : same.named_parameters()) parameter.zero();
+  const Tensor x = integers({2, 4, 6, 6}, 2);
+  CHECK(same(x).to_vector<float>() == ReLU()(x).to_vector<float>());
+}
+
+TEST_CASE("layers describe themselves and refuse sizes that make no sense") {
+  Initializer initializer(1);
+  CHECK(
+      Conv2d(4, 8, {3, 5}, {.stride = {2, 2}, .padding = {1, 2}, .groups = 2}, initializer, Bias::absent).describe() ==
+      "Conv2d(4, 8, kernel 3x5, stride 2x2, padding 1x2, groups 2, no bias)");
+  CHECK(ConvBiasReLU(4, 8, kThree, {.dilation = {2, 2}}, initializer).describe() ==
+        "ConvBiasReLU(4, 8, kernel 3x3, dilation 2x2)");
+  CHECK(Linear(4, 8, initializer, {.bias = Bias::absent, .relu = true}).describe() == "LinearReLU(4, 8, no bias)");
+  CHECK(BatchNorm2d(8, {.relu = true}).describe() == "BatchNormReLU(8)");
+  CHECK(MaxPool2d({.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}).describe() ==
+        "MaxPool2d(kernel 3x3, stride 2x2, padding 1x1)");
+  CHECK(Dropout(0.5).describe() == "Dropout(0.5)");
+
+  CHECK_THROWS_WITH(Conv2d(0, 8, kThree, {}, initializer), ContainsText("must be positive"));
+  CHECK_THROWS_WITH(Conv2d(4, 6, kThree, {.groups = 4}, initializer), ContainsText("4 groups do not divide"));
+  CHECK_THROWS_WITH(Linear(4, -1, initializer), ContainsText("must be positive"));
+  CHECK_THROWS_WITH(BatchNorm2d(0), ContainsText("must be positive"));
+  CHECK_THROWS_WITH(Dropout(1.0), ContainsText("[0, 1)"));
+}

@@ -1,0 +1,206 @@
+// The networks: names, shapes, sizes, gradients, options.
+#include "autograd/functions/softmax_cross_entropy.h"
+#include "autograd/variable.h"
+#include "layers/models/models.h"
+#include "layers/safetensors.h"
+#include "layers/summary.h"
+#include "tests/layers/temporary_directory.h"
+#include "tests/support/catch.h"
+
+#include <cmath>
+#include <set>
+
+using namespace tandem;
+using namespace tandem::layers;
+using namespace tandem::test;
+
+namespace {
+
+Tensor random_images(const Shape& shape) {
+  const RandomKey key{.seed = 9, .stream = RandomStream::test};
+  std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = key.normal(i);
+  return Tensor::from(values, shape, Layout::channels_last);
+}
+
+std::set<std::string> weights_of(const Module& module) {
+  std::set<std::string> names;
+  for (const auto& [name, parameter] : module.named_parameters()) {
+    if (name.ends_with(".weight")) names.insert(name.substr(0, name.size() - 7) + to_string(parameter.shape()));
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("every network maps images to logits, and gradients reach every parameter") {
+  for (const std::string& name : model_names()) {
+    for (const std::int64_t size : {28, 32}) {
+      const std::int64_t channels = size == 28 ? 1 : 3;
+      INFO(name << " on " << channels << " channels of " << size);
+      const auto model = make_model({.name = name, .in_channels = channels, .image_size = size, .classes = 7});
+      const Tensor logits = (*model)(random_images({2, channels, size, size}));
+      CHECK(logits.shape() == Shape{2, 7});
+      if (size == 28) continue;
+      const Tensor labels = Tensor::from<std::int64_t>({3, 6}, {2});
+      autograd::backward(autograd::softmax_cross_entropy(logits, labels));
+      for (const auto& [parameter_name, parameter] : model->named_parameters()) {
+        INFO(parameter_name);
+        const Tensor gradient = autograd::grad(parameter);
+        REQUIRE(gradient.defined());
+        double largest = 0.0;
+        for (const double value : gradient.to_vector<double>()) {
+          REQUIRE(std::isfinite(value));
+          largest = std::max(largest, std::abs(value));
+        }
+        CHECK(largest > 0.0);
+      }
+    }
+  }
+}
+
+TEST_CASE("vgg_lite has the documented names") {
+  const std::set<std::string> linear{"classifier.0[256, 4096]", "classifier.3[32, 256]", "classifier.6[10, 32]"};
+  std::set<std::string> expected{"features.0[32, 3, 3, 3]",     "features.2[64, 32, 3, 3]",
+                                 "features.5[128, 64, 3, 3]",   "features.7[256, 128, 3, 3]",
+                                 "features.10[256, 256, 3, 3]", "features.12[256, 256, 3, 3]"};
+  expected.insert(linear.begin(), linear.end());
+  CHECK(weights_of(*make_model({.name = "vgg_lite"})) == expected);
+  CHECK(weights_of(*make_model({.name = "vgg_lite", .dropout = 0.5})) == expected);
+  CHECK(make_model({.name = "vgg_lite"})->parameter_count() == 2'625'386);
+
+  std::set<std::string> with_norm{
+      "features.0[32, 3, 3, 3]",     "features.1[32]",   "features.3[64, 32, 3, 3]",    "features.4[64]",
+      "features.7[128, 64, 3, 3]",   "features.8[128]",  "features.10[256, 128, 3, 3]", "features.11[256]",
+      "features.14[256, 256, 3, 3]", "features.15[256]", "features.17[256, 256, 3, 3]", "features.18[256]"};
+  with_norm.insert(linear.begin(), linear.end());
+  CHECK(weights_of(*make_model({.name = "vgg_lite", .batch_norm = true})) == with_norm);
+}
+
+TEST_CASE("small_cnn has the documented names and size") {
+  const auto model = make_model({.name = "small_cnn"});
+  CHECK(weights_of(*model) ==
+        std::set<std::string>{"features.0[32, 3, 3, 3]", "features.2[32]", "features.4[64, 32, 3, 3]", "features.6[64]",
+                              "features.8[128, 64, 3, 3]", "features.10[128]", "features.12[128, 128, 3, 3]",
+                              "features.13[128]", "classifier.2[10, 128]"});
+  CHECK(model->parameter_count() == 242'474);
+}
+
+TEST_CASE("mnist_cnn has L layers of its own or two that share") {
+  const ModelOptions options{.name = "mnist_cnn", .in_channels = 1, .image_size = 28, .layers = 5};
+  CHECK(weights_of(*make_model(options)) ==
+        std::set<std::string>{"features.0[32, 1, 3, 3]", "features.2[32, 32, 3, 3]", "features.4[32, 32, 3, 3]",
+                              "features.6[32, 32, 3, 3]", "features.8[32, 32, 3, 3]", "classifier.2[10, 6272]"});
+  ModelOptions shared = options;
+  shared.shared_weights = true;
+  const auto model = make_model(shared);
+  CHECK(weights_of(*model) ==
+        std::set<std::string>{"features.0[32, 1, 3, 3]", "features.2[32, 32, 3, 3]", "classifier.2[10, 6272]"});
+
+  // Sharing means the same function as five layers with equal weights.
+  const auto distinct = make_model(options);
+  NamedTensors state;
+  for (const auto& [name, tensor] : model->state_dict()) state.emplace_back(name, tensor);
+  for (const auto& [name, tensor] : model->state_dict()) {
+    if (!name.starts_with("features.2.")) continue;
+    for (const char* layer : {"features.4.", "features.6.", "features.8."})
+      state.emplace_back(layer + name.substr(11), tensor);
+  }
+  distinct->load_state_dict(state);
+  const Tensor x = random_images({1, 1, 28, 28});
+  CHECK((*model)(x).to_vector<float>() == (*distinct)(x).to_vector<float>());
+}
+
+TEST_CASE("the residual networks have the documented names and sizes") {
+  const auto resnet9 = make_model({.name = "resnet9"});
+  CHECK(weights_of(*resnet9) ==
+        std::set<std::string>{"prep.0[64, 3, 3, 3]", "prep.1[64]", "layer1.0[128, 64, 3, 3]", "layer1.1[128]",
+                              "layer1.4.body.0[128, 128, 3, 3]", "layer1.4.body.1[128]",
+                              "layer1.4.body.3[128, 128, 3, 3]", "layer1.4.body.4[128]", "layer2.0[256, 128, 3, 3]",
+                              "layer2.1[256]", "layer3.0[512, 256, 3, 3]", "layer3.1[512]",
+                              "layer3.4.body.0[512, 512, 3, 3]", "layer3.4.body.1[512]",
+                              "layer3.4.body.3[512, 512, 3, 3]", "layer3.4.body.4[512]", "classifier.2[10, 512]"});
+  CHECK(resnet9->parameter_count() == 6'573'120);
+
+  const auto resnet18 = make_model({.name = "resnet18"});
+  CHECK(resnet18->parameter_count() == 11'173'962);  // of the usual CIFAR variant
+  const auto names = weights_of(*resnet18);
+  CHECK(names.size() == 41);
+  for (const char* name :
+       {"conv1[64, 3, 3, 3]", "bn1[64]", "layer1.1.conv2[64, 64, 3, 3]", "layer2.0.downsample.0[128, 64, 1, 1]",
+        "layer4.0.downsample.1[512]", "layer4.1.bn2[512]", "fc[10, 512]"}) {
+    CHECK(names.contains(name));
+  }
+  CHECK(resnet18->named_buffers().size() == 60);
+}
+
+TEST_CASE("the seed alone decides the weights") {
+  const auto weights = [](std::uint64_t seed) {
+    return make_model({.name = "vgg_lite", .seed = seed})->parameters()[2].to_vector<float>();
+  };
+  CHECK(weights(1) == weights(1));
+  CHECK(weights(1) != weights(2));
+}
+
+TEST_CASE("weights go through a file and give the same network") {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "small.safetensors";
+  const auto first = make_model({.seed = 1}), second = make_model({.seed = 2});
+  const Tensor x = random_images({2, 3, 32, 32});
+  (*first)(x);  // moves the statistics
+  write_safetensors(path, first->state_dict());
+  second->load_state_dict(read_safetensors(path).tensors);
+  first->eval();
+  second->eval();
+  CHECK((*first)(x).to_vector<float>() == (*second)(x).to_vector<float>());
+  CHECK(second->state_dict()[3].second.item() != 0.0);
+  CHECK_THROWS_WITH(make_model({.name = "vgg_lite"})->load_state_dict(read_safetensors(path).tensors),
+                    ContainsText("unexpected: features.2.running_mean"));
+}
+
+TEST_CASE("names and options that do not fit are refused") {
+  const auto message = [](const ModelOptions& options) {
+    try {
+      make_model(options);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(message({.name = "resnet19"}) ==
+        "unknown model 'resnet19', did you mean 'resnet18'?; known models: vgg_lite, "
+        "small_cnn, mnist_cnn, resnet9, resnet18");
+  CHECK_THAT(message({.name = "perceptron"}), ContainsText("unknown model 'perceptron'; known models"));
+  CHECK_THAT(message({.name = "vgg_lite", .image_size = 7}), ContainsText("too small"));
+  CHECK_THAT(message({.name = "vgg_lite", .classes = 0}), ContainsText("must be positive"));
+  CHECK_THAT(message({.name = "vgg_lite", .layers = 3}), ContainsText("only mnist_cnn"));
+  CHECK_THAT(message({.name = "vgg_lite", .dropout = 1.0}), ContainsText("[0, 1)"));
+  CHECK_THAT(message({.name = "mnist_cnn", .layers = -1}), ContainsText("must be positive"));
+  CHECK_THAT(message({.name = "mnist_cnn", .layers = 1, .shared_weights = true}), ContainsText("2 or more"));
+  CHECK_THAT(message({.name = "mnist_cnn", .batch_norm = true}), ContainsText("no batch norm"));
+  CHECK_THAT(message({.name = "resnet9", .shared_weights = true}), ContainsText("no shared weights"));
+  CHECK_THAT(message({.name = "small_cnn", .dropout = 0.1}), ContainsText("no dropout"));
+}
+
+TEST_CASE("a network prints itself as a table and stays as it was") {
+  const auto model = make_model({.name = "small_cnn"});
+  model->named_modules()[2].second->eval();
+  const auto buffers_before = model->named_buffers()[0].second.to_vector<float>();
+  const std::string table = summary(*model, {1, 3, 32, 32});
+  CHECK_THAT(
+      table,
+      ContainsText("features.0    Conv2d(3, 32, kernel 3x3, padding 1x1, no bias)     [1, 32, 32, 32]          864\n"));
+  CHECK_THAT(table, ContainsText("features.5    MaxPool2d(kernel 2x2)"));
+  CHECK_THAT(table, ContainsText("[1, 64, 8, 8]"));
+  CHECK_THAT(table, ContainsText("classifier.2  Linear(128, 10)"));
+  CHECK_THAT(table, ContainsText("242,474 parameters in 14 tensors, 0.92 MiB"));
+  CHECK(model->training());
+  CHECK_FALSE(model->named_modules()[2].second->training());
+  CHECK(model->named_buffers()[0].second.to_vector<float>() == buffers_before);
+  CHECK(model->named_buffers()[2].second.item() == 0.0);
+
+  const auto shared =
+      make_model({.name = "mnist_cnn", .in_channels = 1, .image_size = 28, .layers = 4, .shared_weights = true});
+  CHECK_THAT(summary(*shared, {1, 1, 28, 28}), ContainsText("padding 1x1), used 3 times"));
+  CHECK_THROWS_WITH(summary(*model, {1, 4, 32, 32}), ContainsText("layer features.0"));
+}
