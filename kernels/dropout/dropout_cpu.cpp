@@ -8,7 +8,7 @@ namespace tandem::kernels::cpu {
 
 namespace {
 
-constexpr int kBlocks = 16;                   // Philox blocks computed together
+constexpr int kBlocks = 32;                   // Philox blocks computed together: enough for the loops to stay loops
 constexpr std::int64_t kGroup = 4 * kBlocks;  // elements they serve
 
 using Words = std::array<std::uint32_t, kBlocks>;

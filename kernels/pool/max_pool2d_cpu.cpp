@@ -1,5 +1,6 @@
 // Max pooling of f32 channels_last images: threads share out rows, vectors run over channels.
 #include "core/parallel.h"
+#include "kernels/gemm/simd.h"
 #include "kernels/pool/max_pool2d.h"
 
 #include <vector>
@@ -8,41 +9,39 @@ namespace tandem::kernels::cpu {
 
 namespace {
 
-constexpr std::int64_t kGrainElements = 1 << 14;
+using simd::IntVec;
+using simd::kLanes;
+using simd::Vec;
+using ByteVec = std::uint8_t __attribute__((vector_size(kLanes)));
 
 std::int64_t rows_per_part(std::int64_t row_elements) {
-  return std::max<std::int64_t>(1, kGrainElements / row_elements);
+  constexpr std::int64_t kGrainElements = 1 << 14;
+  return std::max<std::int64_t>(1, kGrainElements / std::max<std::int64_t>(row_elements, 1));
 }
 
-/// The 2x2 window in registers. `rows` point at its upper-left and lower-left pixel.
-template <bool kIndices>
-void pool_2x2(const float* upper, const float* lower, std::int64_t channels, float* __restrict y,
-              std::uint8_t* __restrict indices) {
-  const float* const p[4] = {upper, upper + channels, lower, lower + channels};
-  for (std::int64_t c = 0; c < channels; ++c) {
-    float best = p[0][c];
-    std::int32_t winner = 0;
-    for (int k = 1; k < 4; ++k) {
-      const float value = p[k][c];
-      const bool better = (value > best) | (value != value);
-      best = better ? value : best;
-      winner = better ? k : winner;
-    }
-    y[c] = best;
-    if (kIndices) indices[c] = static_cast<std::uint8_t>(winner);
+/// kLanes channels from `c` on, or as many as there are.
+struct Channels {
+  std::int64_t c, count;
+  bool all() const { return count == kLanes; }
+  Vec load(const float* from) const { return all() ? simd::load(from + c) : simd::load_partial(from + c, count); }
+  void store(float* to, Vec value) const {
+    if (all()) return simd::store(to + c, value);
+    simd::store_partial(to + c, value, count);
   }
-}
+  IntVec load_bytes(const std::uint8_t* from) const {
+    ByteVec bytes{};
+    std::memcpy(&bytes, from + c, all() ? sizeof bytes : static_cast<std::size_t>(count));
+    return __builtin_convertvector(bytes, IntVec);
+  }
+  void store_bytes(std::uint8_t* to, IntVec value) const {
+    const ByteVec bytes = __builtin_convertvector(value, ByteVec);
+    std::memcpy(to + c, &bytes, all() ? sizeof bytes : static_cast<std::size_t>(count));
+  }
+};
 
-/// One pixel of a further window position against the best so far.
-template <bool kIndices>
-void challenge(const float* __restrict x, std::int64_t channels, std::uint8_t position, float* __restrict y,
-               std::uint8_t* __restrict indices) {
-  for (std::int64_t c = 0; c < channels; ++c) {
-    const float value = x[c];
-    const bool better = (value > y[c]) | (value != value);
-    y[c] = better ? value : y[c];
-    if (kIndices) indices[c] = better ? position : indices[c];
-  }
+template <typename Visitor>
+void for_each_vector(std::int64_t channels, Visitor&& visit) {
+  for (std::int64_t c = 0; c < channels; c += kLanes) visit(Channels{c, std::min<std::int64_t>(kLanes, channels - c)});
 }
 
 template <bool kIndices>
@@ -58,41 +57,26 @@ void forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, con
       const PoolRange rows = pool_range(row % y_height, 0, height, options);
       for (std::int64_t j = 0; j < y_width; ++j) {
         const PoolRange columns = pool_range(j, 1, width, options);
-        float* const pixel = out + (row * y_width + j) * channels;
-        std::uint8_t* const position = kIndices ? positions + (row * y_width + j) * channels : nullptr;
-        if (options.kernel == std::array<std::int64_t, 2>{2, 2} && rows.end - rows.begin == 2 &&
-            columns.end - columns.begin == 2) {
-          const float* const upper = image + (rows.begin * width + columns.begin) * channels;
-          pool_2x2<kIndices>(upper, upper + width * channels, channels, pixel, position);
-          continue;
-        }
-        bool is_first = true;
-        for (std::int64_t i = rows.begin; i < rows.end; ++i) {
-          for (std::int64_t k = columns.begin; k < columns.end; ++k) {
-            const float* const source = image + (i * width + k) * channels;
-            const auto code = static_cast<std::uint8_t>((i - rows.first) * options.kernel[1] + k - columns.first);
-            if (is_first) {
-              std::copy_n(source, channels, pixel);
-              if (kIndices) std::fill_n(position, channels, code);
-            } else {
-              challenge<kIndices>(source, channels, code, pixel, position);
+        const std::int64_t pixel = (row * y_width + j) * channels;
+        const std::int64_t corner = (rows.begin - rows.first) * options.kernel[1] - columns.first;
+        for_each_vector(channels, [&](Channels part) {
+          Vec best = part.load(image + (rows.begin * width + columns.begin) * channels);
+          IntVec winner = IntVec{} + static_cast<std::int32_t>(corner + columns.begin);
+          for (std::int64_t h = rows.begin; h < rows.end; ++h) {
+            const std::int64_t row_code = corner + (h - rows.begin) * options.kernel[1];
+            for (std::int64_t w = columns.begin; w < columns.end; ++w) {
+              const Vec value = part.load(image + (h * width + w) * channels);
+              const IntVec better = (value > best) | (value != value);
+              best = better ? value : best;
+              if (kIndices) winner = better ? IntVec{} + static_cast<std::int32_t>(row_code + w) : winner;
             }
-            is_first = false;
           }
-        }
+          part.store(out + pixel, best);
+          if (kIndices) part.store_bytes(positions + pixel, winner);
+        });
       }
     }
   });
-}
-
-/// Writes (or adds) the gradient where this window position has won, zero elsewhere.
-template <bool kAdd>
-void route(const float* __restrict gradient, const std::uint8_t* __restrict winner, std::int64_t channels,
-           std::uint8_t position, float* __restrict out) {
-  for (std::int64_t c = 0; c < channels; ++c) {
-    const float routed = winner[c] == position ? gradient[c] : 0.0f;
-    out[c] = kAdd ? out[c] + routed : routed;
-  }
 }
 
 }  // namespace
@@ -120,22 +104,23 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
   parallel_for(grad_x.size(0) * height, rows_per_part(width * channels), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t n = row / height, h = row % height;
-      const PoolRange outputs = covering_outputs(h, 0, y_height, options);
+      const PoolRange rows = covering_outputs(h, 0, y_height, options);
       for (std::int64_t w = 0; w < width; ++w) {
-        float* const pixel = out + (row * width + w) * channels;
         const PoolRange columns = covering_columns[static_cast<std::size_t>(w)];
-        bool is_first = true;
-        for (std::int64_t i = outputs.begin; i < outputs.end; ++i) {
-          for (std::int64_t j = columns.begin; j < columns.end; ++j) {
-            const std::int64_t from = ((n * y_height + i) * y_width + j) * channels;
-            const std::int64_t code = (h - i * options.stride[0] + options.padding[0]) * options.kernel[1] + w -
-                                      j * options.stride[1] + options.padding[1];
-            const auto route_here = is_first ? route<false> : route<true>;
-            route_here(gradient + from, winner + from, channels, static_cast<std::uint8_t>(code), pixel);
-            is_first = false;
+        for_each_vector(channels, [&](Channels part) {
+          Vec sum{};
+          for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+            const std::int64_t window_row = h - i * options.stride[0] + options.padding[0];
+            for (std::int64_t j = columns.begin; j < columns.end; ++j) {
+              const std::int64_t window_column = w - j * options.stride[1] + options.padding[1];
+              const auto code = static_cast<std::int32_t>(window_row * options.kernel[1] + window_column);
+              const std::int64_t from = ((n * y_height + i) * y_width + j) * channels;
+              const IntVec here = part.load_bytes(winner + from) == code;
+              sum += here ? part.load(gradient + from) : Vec{};
+            }
           }
-        }
-        if (is_first) std::fill_n(pixel, channels, 0.0f);
+          part.store(out + (row * width + w) * channels, sum);
+        });
       }
     }
   });
