@@ -9,8 +9,9 @@ namespace tandem {
 std::int64_t element_count(const Shape& shape) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) {
-    require(size >= 0, "negative size in shape {}", to_string(shape));
-    require(!__builtin_mul_overflow(count, size, &count), "shape {} has too many elements", to_string(shape));
+    // Called everywhere: the text of the shape is only made where it is needed.
+    if (size < 0) fail("negative size in shape {}", to_string(shape));
+    if (__builtin_mul_overflow(count, size, &count)) fail("shape {} has too many elements", to_string(shape));
   }
   return count;
 }
