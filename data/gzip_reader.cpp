@@ -46,9 +46,9 @@ class GzipReader final : public ByteReader {
 
   void finish() override {
     std::uint8_t byte = 0;
+    const std::int64_t end = offset_;
     require(inflate_some({&byte, 1}) == 0,
-            "{}: oversized: its contents go on after offset {}, where they should end; {}", path_, offset_ - 1,
-            advice_);
+            "{}: oversized: its contents go on after offset {}, where they should end; {}", path_, end, advice_);
   }
 
  private:

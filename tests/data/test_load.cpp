@@ -82,11 +82,12 @@ TEST_CASE("Fashion-MNIST of the system's package has the published mean and devi
   REQUIRE(dataset.images.shape() == Shape({60000, 1, 28, 28}));
   const auto* bytes = dataset.images.data<std::uint8_t>();
   std::int64_t sum = 0, squares = 0;
-  for (std::int64_t i = 0; i < dataset.images.numel(); ++i) {
+  const std::int64_t values = dataset.images.numel();
+  for (std::int64_t i = 0; i < values; ++i) {
     sum += bytes[i];
     squares += std::int64_t{bytes[i]} * bytes[i];
   }
-  const double count = static_cast<double>(dataset.images.numel());
+  const auto count = static_cast<double>(values);
   const double mean = static_cast<double>(sum) / count / 255;
   const double deviation = std::sqrt(static_cast<double>(squares) / count / 255 / 255 - mean * mean);
   CHECK(std::abs(mean - static_cast<double>(dataset.mean[0])) < 5e-5);
