@@ -235,7 +235,7 @@ downloads=$parent/.get_data.$name.downloads  # kept when interrupted, so that th
 mkdir -p "$downloads" || die "cannot write in $parent"
 staging=$(mktemp -d "$parent/.get_data.$name.XXXXXX")
 source_text=$name
-trap 'rm -rf "$staging"; find "$downloads" -size 0 -delete 2>/dev/null; rmdir "$downloads" 2>/dev/null || true' EXIT
+trap 'rm -rf "$staging"; [ ! -d "$downloads" ] || { find "$downloads" -size 0 -delete; rmdir "$downloads"; } 2>/dev/null || true' EXIT
 trap 'exit 130' INT TERM
 
 case $name in
