@@ -1,0 +1,99 @@
+// Op cases: conv2d and conv_bias_relu.
+#include "autograd/functions/conv2d.h"
+#include "autograd/functions/conv_bias_relu.h"
+#include "tests/op_cases/op_case.h"
+
+using namespace tandem;
+using namespace tandem::test;
+using kernels::Conv2dOptions;
+using kernels::ConvImpl;
+
+namespace {
+
+struct Variant {
+  std::string name;
+  std::int64_t outputs, height, width;  // of the weight
+  Conv2dOptions options;
+  bool bias = true;
+  bool depthwise = false;  // as many groups as channels
+};
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all = {
+      {"1x1", 4, 1, 1, {}},
+      {"3x3, padding 1", 16, 3, 3, {.padding = {1, 1}}},
+      {"3x3, stride 2, padding 1, no bias", 5, 3, 3, {.stride = {2, 2}, .padding = {1, 1}}, false},
+      {"3x2, stride 2x1, padding 2x1", 3, 3, 2, {.stride = {2, 1}, .padding = {2, 1}}},
+      {"3x3, dilation 2, padding 2", 7, 3, 3, {.padding = {2, 2}, .dilation = {2, 2}}},
+      {"3x3, padding 1, depthwise", 2, 3, 3, {.padding = {1, 1}}, true, true},
+      {"5x5, padding 2", 2, 5, 5, {.padding = {2, 2}}},
+  };
+  return all;
+}
+
+using Function = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Conv2dOptions&);
+
+Tensor reference_of(const std::vector<Tensor>& in, Conv2dOptions options, bool relu) {
+  options.impl = ConvImpl::reference;
+  std::vector<Tensor> dense;
+  for (const Tensor& tensor : in) dense.push_back(tensor.contiguous(Layout::channels_last));
+  const Tensor bias = dense.size() > 2 ? dense[2] : Tensor();
+  const Shape shape = kernels::conv2d_output_shape(in[0].shape(), in[1].shape(), options);
+  const Tensor y = Tensor::empty(shape, in[0].options(Layout::channels_last));
+  if (relu) {
+    kernels::conv_bias_relu_forward(dense[0], dense[1], bias, options, y, Tensor());
+  } else {
+    kernels::conv2d_forward(dense[0], dense[1], bias, options, y);
+  }
+  return y;
+}
+
+OpCase case_of(const std::string& name, Function function, bool relu) {
+  const auto calls = [function, relu](const Shape& nchw) {
+    std::vector<OpCall> result;
+    for (const Variant& variant : variants()) {
+      Conv2dOptions options = variant.options;
+      if (variant.depthwise) options.groups = nchw[1];
+      const std::int64_t outputs = variant.depthwise ? variant.outputs * nchw[1] : variant.outputs;
+      const Shape weight{outputs, nchw[1] / options.groups, variant.height, variant.width};
+      const bool fits = nchw[2] + 2 * options.padding[0] > options.dilation[0] * (variant.height - 1) &&
+                        nchw[3] + 2 * options.padding[1] > options.dilation[1] * (variant.width - 1);
+      if (!fits) continue;
+      OpCall call;
+      call.variant = variant.name;
+      call.inputs = {{.shape = nchw}, {.shape = weight}};
+      if (variant.bias) call.inputs.push_back({.shape = {outputs}});
+      call.function = [=](const std::vector<Tensor>& in) {
+        return function(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), options);
+      };
+      call.reference = [=](const std::vector<Tensor>& in) { return reference_of(in, options, relu); };
+      // Forward sums over the filter, backward over outputs of a window or over all pixels.
+      const std::int64_t filter = element_count(weight), pixels = nchw[0] * (nchw[2] + 4) * (nchw[3] + 4);
+      call.terms = static_cast<double>(std::max(filter, pixels));
+      result.push_back(call);
+    }
+    return result;
+  };
+  const auto refuse = [function](const Shape& x, const Shape& w, const Shape& b, const Conv2dOptions& options = {}) {
+    return [=] { function(Tensor::zeros(x), Tensor::zeros(w), Tensor::zeros(b), options); };
+  };
+  return {
+      .name = name,
+      .calls = calls,
+      .bad_inputs = {
+          {"channels", refuse({2, 3, 8, 8}, {4, 2, 3, 3}, {4}), "channels do not fit"},
+          {"no image", refuse({3, 8, 8}, {4, 3, 3, 3}, {4}), "needs x [N,C,H,W]"},
+          {"large kernel", refuse({2, 3, 4, 4}, {4, 3, 5, 5}, {4}), "the kernel spans 5 in height"},
+          {"stride 0", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {4}, {.stride = {0, 1}}), "at least 1"},
+          {"bias", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {3}), "bias should have shape [4]"},
+          {"dtypes",
+           [function] {
+             function(Tensor::zeros({2, 3, 4, 4}), Tensor::zeros({4, 3, 1, 1}, {.dtype = DType::f64}), Tensor(), {});
+           },
+           "should be f32, got f64"}}};
+}
+
+const RegisterOp conv2d_case(case_of("conv2d", autograd::conv2d, false));
+const RegisterOp conv_bias_relu_case(case_of("conv_bias_relu", autograd::conv_bias_relu, true));
+
+}  // namespace
