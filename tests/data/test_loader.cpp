@@ -84,6 +84,29 @@ TEST_CASE("batches are f32 channels_last and i64, tagged as data") {
         1e-6F);
 }
 
+TEST_CASE("every image gets the augmentation of its own number and epoch") {
+  const auto dataset = small_set();
+  const DistributedSampler sampler(53, 2, 1, true, 2);
+  const LoaderOptions options = options_with(1);
+  Loader loader(dataset, sampler, options);
+  for (const std::uint32_t epoch : {0u, 5u}) {
+    const auto order = sampler.order(epoch);
+    loader.start(epoch);
+    while (const auto batch = loader.next()) {
+      const BatchPart part = sampler.part(batch->index, options.global_batch_size);
+      for (std::int64_t i = 0; i < part.count; ++i) {
+        const std::int64_t image = order[static_cast<std::size_t>(part.begin + i)];
+        const auto augment = draw_augment(options.augment, options.seed, epoch, image, 12, 12);
+        const Tensor expected = Tensor::empty({1, 3, 12, 12}, {.layout = Layout::channels_last});
+        kernels::augment_images(dataset->images, {&image, 1}, {&augment, 1}, {dataset->mean, dataset->deviation},
+                                expected);
+        REQUIRE(batch->images.narrow(0, i, 1).to_vector<float>() == expected.to_vector<float>());
+        REQUIRE(batch->labels.data<std::int64_t>()[i] == image % 10);
+      }
+    }
+  }
+}
+
 TEST_CASE("ranks together see the global batches of one rank") {
   const auto dataset = small_set(50);
   const int world = GENERATE(1, 2, 3, 5, 7);

@@ -38,11 +38,14 @@ TEST_CASE("items come in order, each made once, for any number of threads") {
 TEST_CASE("no more than `depth` items are made ahead") {
   std::atomic<int> started = 0;
   Prefetcher<int> prefetcher(100, 4, 3, [&](std::int64_t) { return ++started; });
-  sleep_us(20000);
-  CHECK(started == 3);
+  const auto settles_at = [&](int number) {
+    while (started < number) sleep_us(100);
+    sleep_us(20000);  // time to overstep
+    return started == number;
+  };
+  CHECK(settles_at(3));
   prefetcher.next();
-  sleep_us(20000);
-  CHECK(started == 4);
+  CHECK(settles_at(4));
 }
 
 TEST_CASE("what making throws is rethrown in its place, and ends the sequence") {
