@@ -4,14 +4,15 @@
 namespace tandem::kernels {
 
 void require_alike(std::string_view op, std::string_view what, const Tensor& tensor, const Tensor& model, DType dtype) {
-  require(model.is_dense(), "{}: the parameter {} is not dense", op, describe(model));
+  if (!model.is_dense()) fail("{}: the parameter {} is not dense", op, describe(model));
   bool alike = tensor.defined() && tensor.shape() == model.shape() && tensor.dtype() == dtype &&
                tensor.device() == model.device();
   for (int dim = 0; alike && dim < model.rank(); ++dim) {
     alike = model.size(dim) == 1 || model.numel() == 0 || tensor.stride(dim) == model.stride(dim);
   }
-  require(alike, "{}: {} of parameter {} must be {} of its shape and strides {}, got {}", op, what, describe(model),
-          name_of(dtype), to_string(model.strides()), describe(tensor));
+  if (alike) return;
+  fail("{}: {} of parameter {} must be {} of its shape and strides {}, got {}", op, what, describe(model),
+       name_of(dtype), to_string(model.strides()), describe(tensor));
 }
 
 }  // namespace tandem::kernels
