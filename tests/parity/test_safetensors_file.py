@@ -6,7 +6,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as error:
+    print(f"skipped: {sys.executable} cannot import numpy ({error}); install python3-numpy")
+    sys.exit(77)
 
 import safetensors_file
 

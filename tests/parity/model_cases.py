@@ -1,0 +1,105 @@
+"""Whole networks, one forward and backward pass: loss, logits, all gradients and buffers, in training and evaluation.
+
+Rounding errors of a deep network are not bounded by hand. Truth is PyTorch in f64; PyTorch in f32 strays from it, in
+NCHW and in channels_last, and ours may stray FACTOR times as far as the worse of these, measured per tensor in the
+2-norm. (A few ReLU inputs and pooling ties within rounding of each other fall differently in each f32 run: this is
+what the factor is for.) In f64, rounding is 2^-29 times that of f32 and the limit is, too.
+"""
+
+import copy
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from case import Case
+from op_case import NUMPY, TORCH
+from tracked import UNIT_ROUNDOFF
+import torch_models
+
+FACTOR = 8.0
+FINER = UNIT_ROUNDOFF["f64"] / UNIT_ROUNDOFF["f32"]
+
+MODELS = {
+    "vgg_lite": dict(name="vgg_lite"), "vgg_lite_batch_norm": dict(name="vgg_lite", batch_norm=True, image_size=16),
+    "small_cnn": dict(name="small_cnn"),
+    "mnist_cnn": dict(name="mnist_cnn", in_channels=1, image_size=14, layers=4),
+    "mnist_cnn_shared": dict(name="mnist_cnn", in_channels=1, image_size=14, layers=5, shared_weights=True),
+    "resnet9": dict(name="resnet9", image_size=16), "resnet18": dict(name="resnet18", image_size=16),
+}
+
+
+def build(model, seed):
+    """The f64 twin, weights that f32 holds exactly, batch-norm parameters and buffers away from 1 and 0."""
+    torch.manual_seed(seed)
+    options = {key: value for key, value in model.items() if key != "name"}
+    twin = torch_models.make_model(model["name"], **options)
+    for name, tensor in twin.state_dict().items():
+        if "running_" in name:
+            tensor.copy_(torch.rand(tensor.shape) + (0.5 if name.endswith("var") else -0.5))
+    for module in twin.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(module.weight, 0.5, 1.5)
+            torch.nn.init.uniform_(module.bias, -0.5, 0.5)
+    return twin.double()
+
+
+def batch(model, size, seed, steps=None):
+    generator = np.random.default_rng(seed)
+    shape = (size, model.get("in_channels", 3), model.get("image_size", 32), model.get("image_size", 32))
+    lead = () if steps is None else (steps,)
+    return generator.standard_normal(lead + shape).astype(np.float32), generator.integers(0, 10, lead + (size,))
+
+
+def variants(twin, images, labels, run):
+    """`run(model, images, labels)` in f64 and twice in f32."""
+    truth = run(copy.deepcopy(twin), torch.from_numpy(images).double(), torch.from_numpy(labels))
+    single = copy.deepcopy(twin).float()
+    peers = [run(copy.deepcopy(single), torch.from_numpy(images), torch.from_numpy(labels)),
+             run(copy.deepcopy(single).to(memory_format=torch.channels_last), torch.from_numpy(images), torch.from_numpy(labels))]
+    return truth, peers
+
+
+def state_arrays(twin, dtype):
+    return {name: tensor.numpy().astype(NUMPY[dtype]) if tensor.is_floating_point() else tensor.numpy()
+            for name, tensor in twin.state_dict().items()}
+
+
+def one_pass(model, images, labels):
+    logits = model(images)
+    loss = functional.cross_entropy(logits, labels)
+    loss.backward()
+    results = {"logits": logits.detach(), "loss": loss.detach()}
+    results.update({f"grad.{name}": parameter.grad for name, parameter in model.named_parameters()})
+    results.update({f"state.{name}": buffer for name, buffer in model.named_buffers()})
+    return {name: np.array(tensor.double().numpy()) for name, tensor in results.items()}
+
+
+def stray_shares(actual, truth, peers, dtype):
+    """For each tensor: its distance from the truth as a share of the limit, and PyTorch's."""
+    for name, value in truth.items():
+        peer = max(np.linalg.norm(other[name] - value) for other in peers)
+        floor = UNIT_ROUNDOFF["f32"] * np.linalg.norm(value)  # one rounding of each element
+        limit = FACTOR * max(peer, floor) * (FINER if dtype == "f64" else 1.0)
+        ours = actual.get(name, np.array(np.nan))
+        stray = np.linalg.norm(ours.astype(np.float64) - value) if ours.shape == value.shape else np.inf
+        share = 0.0 if stray == 0 else stray / limit if limit > 0 else np.inf
+        yield name, share if np.isfinite(share) else np.inf, peer / limit if dtype == "f32" and limit > 0 else None
+
+
+def make_case(name, model, training, dtype, seed):
+    images, labels = batch(model, 4, seed)
+    twin = build(model, seed).train(training)
+    truth, peers = variants(twin, images, labels, one_pass)
+    return Case(f"model.{name}.{'train' if training else 'eval'}.{dtype}",
+                {"kind": "model", "model": model, "training": training},
+                {"images": images.astype(NUMPY[dtype]), "labels": labels},
+                lambda result: stray_shares(result.tensors, truth, peers, dtype), {"weights": state_arrays(twin, dtype)})
+
+
+def cases():
+    for number, (name, model) in enumerate(MODELS.items()):
+        for training in (True, False):
+            yield make_case(name, model, training, "f32", 40 + number)
+        small = {**model, "image_size": 8 if model["name"] != "mnist_cnn" else 6}
+        yield make_case(name, small, True, "f64", 60 + number)

@@ -1,0 +1,158 @@
+"""Optimizers, schedules and gradient clipping on given gradients: 20 steps against PyTorch in f64.
+
+The bound is a running error analysis of PyTorch's own formulas over all steps (tracked.py).
+"""
+
+import numpy as np
+import torch
+
+from case import Case, f32_values, share_used
+from op_case import NUMPY, SAFETY, UNDERFLOW
+from torch_training import clip, learning_rates, make_optimizer
+from tracked import UNIT_ROUNDOFF, Tracked
+
+STEPS = 20
+OPTIMIZERS = {
+    "sgd": dict(name="sgd", lr=0.1),
+    "sgd_weight_decay": dict(name="sgd", lr=0.1, weight_decay=0.05),
+    "momentum": dict(name="sgd", lr=0.05, momentum=0.9),
+    "momentum_dampening": dict(name="sgd", lr=0.05, momentum=0.9, dampening=0.3),
+    "nesterov": dict(name="sgd", lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "adam": dict(name="adam", lr=1e-2),
+    "adam_weight_decay": dict(name="adam", lr=1e-2, weight_decay=0.1),
+    "adam_amsgrad": dict(name="adam", lr=1e-2, amsgrad=True, betas=[0.8, 0.95]),
+    "adamw": dict(name="adamw", lr=1e-2, weight_decay=0.1),
+    "rmsprop": dict(name="rmsprop", lr=1e-2),
+    "rmsprop_momentum": dict(name="rmsprop", lr=1e-3, momentum=0.9, weight_decay=0.01),
+    "rmsprop_centered": dict(name="rmsprop", lr=1e-3, centered=True, alpha=0.9),
+}
+SCHEDULES = {
+    "constant": dict(name="constant"),
+    "step": dict(name="step", period=6, gamma=0.5),
+    "multi_step": dict(name="multi_step", milestones=[5, 11, 12], gamma=0.3),
+    "cosine": dict(name="cosine", duration=STEPS, final_factor=0.01),
+    "one_cycle": dict(name="one_cycle", total_steps=STEPS),
+    "one_cycle_linear": dict(name="one_cycle", total_steps=STEPS, pct_start=0.4, div_factor=10.0, final_div_factor=100.0, linear=True),
+    "warmup_cosine": dict(name="warmup", duration=5, start_factor=0.2, next=dict(name="cosine", duration=STEPS - 5)),
+}
+
+
+def constant(value):
+    """A hyper-parameter, rounded to the dtype of the parameters."""
+    return Tracked(value).rounded()
+
+
+def sgd(p, g, state, step, lr, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
+    if weight_decay:
+        g = g + constant(weight_decay) * p
+    if momentum:
+        state["buffer"] = constant(momentum) * state["buffer"] + constant(1.0 - dampening) * g if step > 1 else g
+        g = g + constant(momentum) * state["buffer"] if nesterov else state["buffer"]
+    return p - constant(lr) * g
+
+
+def adam(p, g, state, step, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, decoupled=False):
+    if weight_decay and decoupled:
+        p = p * constant(1.0 - lr * weight_decay)
+    elif weight_decay:
+        g = g + constant(weight_decay) * p
+    state["m"] = constant(betas[0]) * state.get("m", 0.0) + constant(1.0 - betas[0]) * g
+    state["v"] = constant(betas[1]) * state.get("v", 0.0) + constant(1.0 - betas[1]) * (g * g)
+    v = state["v"]
+    if amsgrad:
+        old = state.get("max_v", v)
+        larger = v.value >= old.value
+        v = state["max_v"] = Tracked(np.where(larger, v.value, old.value), np.maximum(v.error, old.error))
+    root = v.sqrt() * constant(1.0 / np.sqrt(1.0 - betas[1] ** step)) + constant(eps)
+    return p - constant(lr / (1.0 - betas[0] ** step)) * state["m"] / root
+
+
+def adamw(*args, weight_decay=1e-2, **options):
+    return adam(*args, weight_decay=weight_decay, decoupled=True, **options)
+
+
+def rmsprop(p, g, state, step, lr, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False):
+    del step
+    if weight_decay:
+        g = g + constant(weight_decay) * p
+    state["square"] = constant(alpha) * state.get("square", 0.0) + constant(1.0 - alpha) * (g * g)
+    mean_square = state["square"]
+    if centered:
+        state["mean"] = constant(alpha) * state.get("mean", 0.0) + constant(1.0 - alpha) * g
+        mean_square = mean_square - state["mean"] * state["mean"]
+    update = g / (mean_square.sqrt() + constant(eps))
+    if momentum:
+        state["buffer"] = constant(momentum) * state.get("buffer", 0.0) + update
+        update = state["buffer"]
+    return p - constant(lr) * update
+
+
+UPDATES = {"sgd": sgd, "adam": adam, "adamw": adamw, "rmsprop": rmsprop}
+
+
+def error_bounds(parameters, gradients, rates, optimizer, clip_norm):
+    """Errors of the last parameters and of the gradient norms, in units of u."""
+    options = {key: value for key, value in optimizer.items() if key not in ("name", "lr")}
+    update = UPDATES[optimizer["name"]]
+    tracked, states, norms = [Tracked(p) for p in parameters], [{} for _ in parameters], []
+    for step, lr in enumerate(rates):
+        grads = [Tracked(g[step]) for g in gradients]
+        if clip_norm:
+            squares = sum(((g * g).sum() for g in grads), Tracked(0.0))
+            norm = squares.sqrt()
+            norms.append(float(norm.error))
+            if norm.value > clip_norm:
+                grads = [g * (constant(clip_norm) / (norm + constant(1e-6))) for g in grads]
+        tracked = [update(p, g, state, step + 1, lr, **options) for p, g, state in zip(tracked, grads, states)]
+    return [p.error for p in tracked], np.array(norms)
+
+
+def run_torch(parameters, gradients, optimizer, schedule, clip_norm, dtype):
+    """The last parameters, and the gradient norms."""
+    leaves = [torch.from_numpy(np.array(p)).to(dtype).requires_grad_() for p in parameters]
+    stepper = make_optimizer(leaves, optimizer, schedule)
+    norms = []
+    for step in range(STEPS):
+        for leaf, gradient in zip(leaves, gradients):
+            leaf.grad = torch.from_numpy(np.array(gradient[step])).to(dtype)
+        if clip_norm:
+            norms.append(clip(leaves, clip_norm))
+        stepper.step()
+    return [leaf.detach().double().numpy() for leaf in leaves], np.array(norms)
+
+
+def make_case(name, optimizer, schedule, clip_norm, generator, dtype):
+    shapes = ((7, 5), (33,), (4, 3, 2, 2), ())
+    parameters = [f32_values(generator, *shape) for shape in shapes]
+    gradients = [f32_values(generator, STEPS, *shape) for shape in shapes]
+    rates = learning_rates(optimizer, schedule, STEPS)
+    truth, norms = run_torch(parameters, gradients, optimizer, schedule, clip_norm, torch.float64)
+    peer, _ = run_torch(parameters, gradients, optimizer, schedule, clip_norm, torch.float32)
+    errors, norm_errors = error_bounds(parameters, gradients, rates, optimizer, clip_norm)
+    factor = SAFETY * UNIT_ROUNDOFF[dtype] * (2.0 if dtype == "f64" else 1.0)
+
+    def expect(result):
+        for i, value in enumerate(truth):
+            limit = factor * errors[i] + UNDERFLOW
+            yield f"parameter.{i}", share_used(result.tensors.get(f"parameter.{i}", np.nan), value, limit), (
+                share_used(peer[i], value, limit) if dtype == "f32" else None)
+        # Rates are doubles on both sides; PyTorch's recursive ones gather a few roundings per step.
+        yield "lr", share_used(result.tensors.get("lr", np.nan), rates, 16 * STEPS * UNIT_ROUNDOFF["f64"] * optimizer["lr"]), None
+        if clip_norm:
+            yield "norm", share_used(result.tensors.get("norm", np.nan), norms, factor * norm_errors), None
+
+    tensors = {f"parameter.{i}": p.astype(NUMPY[dtype]) for i, p in enumerate(parameters)}
+    tensors.update({f"gradient.{i}": g.astype(NUMPY[dtype]) for i, g in enumerate(gradients)})
+    description = {"kind": "optimizer", "optimizer": optimizer, "schedule": schedule, "steps": STEPS, "clip_norm": clip_norm}
+    return Case(f"optimizer.{name}.{dtype}", description, tensors, expect)
+
+
+def cases():
+    generator = np.random.default_rng(4)
+    for dtype in ("f64", "f32"):
+        for name, optimizer in OPTIMIZERS.items():
+            yield make_case(name, optimizer, SCHEDULES["constant"], 0.0, generator, dtype)
+        for name, schedule in SCHEDULES.items():
+            yield make_case(f"schedule_{name}", OPTIMIZERS["momentum"], schedule, 0.0, generator, dtype)
+        yield make_case("clip_grad_norm", OPTIMIZERS["momentum"], SCHEDULES["cosine"], 4.0, generator, dtype)
+        yield make_case("clip_not_reached", OPTIMIZERS["sgd"], SCHEDULES["constant"], 1e3, generator, dtype)

@@ -1,0 +1,19 @@
+# Parity with PyTorch: run_parity.py makes the cases, parity_runner runs them, run_parity.py compares. Where the system's
+# Python has no torch the tests say so and are skipped (77).
+file(GLOB parity_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
+add_executable(parity_runner ${parity_sources})
+target_link_libraries(parity_runner PRIVATE tandem::layers tandem::optim nlohmann_json::nlohmann_json)
+
+find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+mark_as_advanced(TANDEM_PYTHON)
+if(TANDEM_PYTHON)
+  foreach(group ops layers optimizers training)
+    add_test(NAME "parity: ${group}"
+      COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/run_parity.py --runner $<TARGET_FILE:parity_runner> ${group})
+    set_tests_properties("parity: ${group}" PROPERTIES SKIP_RETURN_CODE 77 LABELS parity TIMEOUT 900)
+  endforeach()
+  add_test(NAME "parity: safetensors files" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_safetensors_file.py)
+  set_tests_properties("parity: safetensors files" PROPERTIES SKIP_RETURN_CODE 77 LABELS parity)
+else()
+  message(STATUS "  no /usr/bin/python3: tests against PyTorch are left out")
+endif()

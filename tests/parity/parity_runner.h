@@ -1,0 +1,56 @@
+// What the kinds of parity cases share: the case that came in and the tensors that go out.
+#pragma once
+
+#include "kernels/conv/conv.h"
+#include "kernels/pool/pool2d_options.h"
+#include "layers/module.h"
+#include "layers/safetensors.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tandem::parity {
+
+using layers::NamedTensors;
+using nlohmann::json;
+
+/// A case file: its description, its tensors, and the path of its other files without their suffixes.
+struct CaseFile {
+  json description;
+  NamedTensors tensors;
+  std::string stem;
+
+  /// A tensor by name; undefined where the case has none.
+  Tensor find(const std::string& name) const;
+  /// Throws where there is none.
+  Tensor at(const std::string& name) const;
+};
+
+/// {"kind": "op", "op": name, "options": {...}, "constant": [names], "state": [names]}: inputs by name and grad_output.
+/// Gives "output", "grad.<input>" and "state.<input>".
+NamedTensors run_op(const CaseFile& file);
+
+/// The same with "op": "layer.<Class>"; inputs other than x are the layer's state dict.
+NamedTensors run_layer(const CaseFile& file);
+
+/// {"kind": "optimizer", "optimizer", "schedule", "steps", "clip_norm"}: tensors "parameter.<i>" and "gradient.<i>",
+/// one gradient per step. Gives the last parameters, "lr" and "norm".
+NamedTensors run_optimizer(const CaseFile& file);
+
+/// {"kind": "model", "model": {...}, "training": bool}: loss, logits and all gradients of one batch; weights from
+/// <stem>.weights.safetensors.
+NamedTensors run_model(const CaseFile& file);
+
+/// {"kind": "training", ...}: the losses of one step per batch; the trained weights go to <stem>.trained.safetensors.
+NamedTensors run_training(const CaseFile& file);
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const json& description, std::vector<Tensor> parameters);
+std::unique_ptr<optim::Schedule> make_schedule(const json& description);
+
+/// A value of a JSON object as {height, width}.
+std::array<std::int64_t, 2> pair_of(const json& options, const char* key, std::array<std::int64_t, 2> otherwise);
+kernels::Conv2dOptions conv_options(const json& options);
+kernels::Pool2dOptions pool_options(const json& options);
+
+}  // namespace tandem::parity

@@ -1,0 +1,67 @@
+// Parity cases of one layer: its parameters and buffers come as a state dict.
+#include "autograd/variable.h"
+#include "layers/layers.h"
+#include "tests/parity/parity_runner.h"
+
+namespace tandem::parity {
+
+namespace {
+
+using namespace layers;
+
+std::unique_ptr<Module> make_layer(const std::string& name, const json& o) {
+  Initializer initializer(1);
+  const Bias bias = o.value("bias", true) ? Bias::present : Bias::absent;
+  if (name == "Conv2d") {
+    return std::make_unique<Conv2d>(o.at("in_channels"), o.at("out_channels"), pair_of(o, "kernel", {3, 3}),
+                                    conv_options(o), initializer, bias);
+  }
+  if (name == "ConvBiasReLU") {
+    return std::make_unique<ConvBiasReLU>(o.at("in_channels"), o.at("out_channels"), pair_of(o, "kernel", {3, 3}),
+                                          conv_options(o), initializer);
+  }
+  if (name == "Linear") {
+    return std::make_unique<Linear>(o.at("in_features"), o.at("out_features"), initializer,
+                                    LinearOptions{.bias = bias, .relu = o.value("relu", false)});
+  }
+  if (name == "BatchNorm2d") {
+    return std::make_unique<BatchNorm2d>(
+        o.at("channels"), BatchNorm2dOptions{.momentum = o.at("momentum"), .eps = o.at("eps"), .relu = o.at("relu")});
+  }
+  if (name == "ReLU") return std::make_unique<ReLU>();
+  if (name == "GELU") return std::make_unique<GELU>();
+  if (name == "SiLU") return std::make_unique<SiLU>();
+  if (name == "Dropout") return std::make_unique<Dropout>(o.at("p"));
+  if (name == "MaxPool2d") return std::make_unique<MaxPool2d>(pool_options(o));
+  if (name == "AvgPool2d") return std::make_unique<AvgPool2d>(pool_options(o));
+  if (name == "GlobalAvgPool2d") return std::make_unique<GlobalAvgPool2d>();
+  if (name == "Flatten") return std::make_unique<Flatten>();
+  if (name == "Scale") return std::make_unique<Scale>(o.at("factor"));
+  fail("unknown layer '{}'", name);
+}
+
+}  // namespace
+
+NamedTensors run_layer(const CaseFile& file) {
+  const json& options = file.description.at("options");
+  const Tensor x = file.at("x");
+  const auto layer = make_layer(file.description.at("op").get<std::string>().substr(6), options);
+  layer->to(x.dtype());
+  layer->train(options.value("training", true));
+  NamedTensors state;
+  for (const auto& entry : file.tensors) {
+    if (entry.first != "x" && entry.first != "grad_output") state.push_back(entry);
+  }
+  layer->load_state_dict(state);
+
+  autograd::set_requires_grad(x);
+  const Tensor output = (*layer)(x);
+  autograd::backward(output, file.at("grad_output"));
+  NamedTensors results{{"output", output.detach()}, {"grad.x", autograd::grad(x)}};
+  for (const auto& [name, parameter] : layer->named_parameters())
+    results.emplace_back("grad." + name, autograd::grad(parameter));
+  for (const auto& [name, buffer] : layer->named_buffers()) results.emplace_back("state." + name, buffer);
+  return results;
+}
+
+}  // namespace tandem::parity

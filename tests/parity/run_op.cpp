@@ -1,0 +1,131 @@
+// Parity cases of one differentiable function.
+#include "autograd/functions.h"
+#include "autograd/variable.h"
+#include "tests/parity/parity_runner.h"
+
+#include <functional>
+#include <map>
+
+namespace tandem::parity {
+
+std::array<std::int64_t, 2> pair_of(const json& options, const char* key, std::array<std::int64_t, 2> otherwise) {
+  return options.value(key, otherwise);
+}
+
+kernels::Conv2dOptions conv_options(const json& options) {
+  return {.stride = pair_of(options, "stride", {1, 1}),
+          .padding = pair_of(options, "padding", {0, 0}),
+          .dilation = pair_of(options, "dilation", {1, 1}),
+          .groups = options.value("groups", std::int64_t{1}),
+          .impl = kernels::parse_conv_impl(options.value("impl", "auto"))};
+}
+
+kernels::Pool2dOptions pool_options(const json& options) {
+  return {.kernel = pair_of(options, "kernel", {2, 2}),
+          .stride = pair_of(options, "stride", {2, 2}),
+          .padding = pair_of(options, "padding", {0, 0}),
+          .ceil_mode = options.value("ceil_mode", false),
+          .count_include_pad = options.value("count_include_pad", true)};
+}
+
+namespace {
+
+using namespace autograd;
+
+Shape shape_of(const json& sizes) {
+  return Shape(std::span<const std::int64_t>(sizes.get<std::vector<std::int64_t>>()));
+}
+
+DType dtype_of_name(const std::string& name) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (name_of(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  }
+  fail("unknown dtype '{}'", name);
+}
+
+using Op = std::function<Tensor(const CaseFile&, const json& options)>;
+
+const std::map<std::string, Op>& ops() {
+  static const std::map<std::string, Op> table{
+      {"conv2d", [](const CaseFile& f,
+                    const json& o) { return conv2d(f.at("x"), f.at("weight"), f.find("bias"), conv_options(o)); }},
+      {"conv_bias_relu",
+       [](const CaseFile& f, const json& o) {
+         return conv_bias_relu(f.at("x"), f.at("weight"), f.find("bias"), conv_options(o));
+       }},
+      {"linear", [](const CaseFile& f, const json&) { return linear(f.at("x"), f.at("weight"), f.find("bias")); }},
+      {"linear_relu",
+       [](const CaseFile& f, const json&) { return linear_relu(f.at("x"), f.at("weight"), f.find("bias")); }},
+      {"relu", [](const CaseFile& f, const json&) { return relu(f.at("x")); }},
+      {"gelu", [](const CaseFile& f, const json&) { return gelu(f.at("x")); }},
+      {"silu", [](const CaseFile& f, const json&) { return silu(f.at("x")); }},
+      {"dropout",
+       [](const CaseFile& f, const json& o) {
+         return dropout(f.at("x"), o.at("p"), RandomKey{o.at("seed"), RandomStream::dropout, o.at("step")});
+       }},
+      {"max_pool2d", [](const CaseFile& f, const json& o) { return max_pool2d(f.at("x"), pool_options(o)); }},
+      {"avg_pool2d", [](const CaseFile& f, const json& o) { return avg_pool2d(f.at("x"), pool_options(o)); }},
+      {"global_avg_pool2d", [](const CaseFile& f, const json&) { return global_avg_pool2d(f.at("x")); }},
+      {"batch_norm",
+       [](const CaseFile& f, const json& o) {
+         return batch_norm(
+             f.at("x"), f.at("weight"), f.at("bias"), f.at("running_mean"), f.at("running_var"),
+             {.training = o.at("training"), .momentum = o.at("momentum"), .eps = o.at("eps"), .relu = o.at("relu")});
+       }},
+      {"softmax_cross_entropy",
+       [](const CaseFile& f, const json& o) {
+         return softmax_cross_entropy(f.at("logits"), f.at("labels"), o.at("label_smoothing"));
+       }},
+      {"add", [](const CaseFile& f, const json&) { return add(f.at("a"), f.at("b")); }},
+      {"mul", [](const CaseFile& f, const json&) { return mul(f.at("a"), f.at("b")); }},
+      {"scale", [](const CaseFile& f, const json& o) { return scale(f.at("x"), o.at("factor")); }},
+      {"sum", [](const CaseFile& f, const json&) { return sum(f.at("x")); }},
+      {"mean", [](const CaseFile& f, const json&) { return mean(f.at("x")); }},
+      {"pad2d",
+       [](const CaseFile& f, const json& o) {
+         const std::vector<std::int64_t> sides = o.at("padding");
+         return pad2d(f.at("x"), {sides.at(0), sides.at(1), sides.at(2), sides.at(3),
+                                  o.at("mode") == "reflect" ? PadMode::reflect : PadMode::zero});
+       }},
+      {"crop2d",
+       [](const CaseFile& f, const json& o) {
+         return crop2d(f.at("x"), o.at("top"), o.at("left"), o.at("height"), o.at("width"));
+       }},
+      {"flip_horizontal", [](const CaseFile& f, const json&) { return flip_horizontal(f.at("x")); }},
+      {"reshape", [](const CaseFile& f, const json& o) { return reshape(f.at("x"), shape_of(o.at("shape"))); }},
+      {"flatten", [](const CaseFile& f, const json&) { return flatten(f.at("x")); }},
+      {"permute", [](const CaseFile& f, const json& o) { return permute(f.at("x"), o.at("order")); }},
+      {"narrow",
+       [](const CaseFile& f, const json& o) { return narrow(f.at("x"), o.at("dim"), o.at("start"), o.at("length")); }},
+      {"cast", [](const CaseFile& f, const json& o) { return cast(f.at("x"), dtype_of_name(o.at("dtype"))); }},
+  };
+  return table;
+}
+
+}  // namespace
+
+NamedTensors run_op(const CaseFile& file) {
+  const std::string name = file.description.at("op");
+  const auto found = ops().find(name);
+  require(found != ops().end(), "unknown op '{}'", name);
+  const auto constant = file.description.at("constant").get<std::vector<std::string>>();
+  std::vector<std::string> leaves;
+  for (const auto& [input, tensor] : file.tensors) {
+    const bool fixed = std::find(constant.begin(), constant.end(), input) != constant.end();
+    if (input == "grad_output" || fixed || !is_floating(tensor.dtype())) continue;
+    leaves.push_back(input);
+    set_requires_grad(tensor);
+  }
+
+  NamedTensors results;
+  const Tensor output = found->second(file, file.description.at("options"));
+  results.emplace_back("output", output.detach());
+  if (requires_grad(output)) {
+    backward(output, file.at("grad_output"));
+    for (const std::string& leaf : leaves) results.emplace_back("grad." + leaf, grad(file.at(leaf)));
+  }
+  for (const std::string state : file.description.at("state")) results.emplace_back("state." + state, file.at(state));
+  return results;
+}
+
+}  // namespace tandem::parity

@@ -1,0 +1,69 @@
+// Parity cases of whole networks: one forward and backward pass, or a number of training steps.
+#include "autograd/functions/softmax_cross_entropy.h"
+#include "autograd/variable.h"
+#include "layers/models/models.h"
+#include "optim/clip_grad_norm.h"
+#include "tests/parity/parity_runner.h"
+
+namespace tandem::parity {
+
+namespace {
+
+/// The network of the case with the weights beside it, in the dtype of these.
+std::unique_ptr<layers::Module> load_model(const CaseFile& file) {
+  const json& o = file.description.at("model");
+  layers::ModelOptions options{.name = o.at("name")};
+  options.in_channels = o.value("in_channels", options.in_channels);
+  options.image_size = o.value("image_size", options.image_size);
+  options.classes = o.value("classes", options.classes);
+  options.layers = o.value("layers", options.layers);
+  options.shared_weights = o.value("shared_weights", options.shared_weights);
+  options.batch_norm = o.value("batch_norm", options.batch_norm);
+  auto model = layers::make_model(options);
+  const NamedTensors weights = layers::read_safetensors(file.stem + ".weights.safetensors").tensors;
+  model->to(weights.front().second.dtype() == DType::i64 ? weights.back().second.dtype()
+                                                         : weights.front().second.dtype());
+  model->load_state_dict(weights);
+  return model;
+}
+
+}  // namespace
+
+NamedTensors run_model(const CaseFile& file) {
+  const auto model = load_model(file);
+  model->train(file.description.at("training"));
+  const Tensor logits = (*model)(file.at("images"));
+  const Tensor loss = autograd::softmax_cross_entropy(logits, file.at("labels"));
+  autograd::backward(loss);
+  NamedTensors results{{"logits", logits.detach()}, {"loss", loss.detach()}};
+  for (const auto& [name, parameter] : model->named_parameters())
+    results.emplace_back("grad." + name, autograd::grad(parameter));
+  for (const auto& [name, buffer] : model->named_buffers()) results.emplace_back("state." + name, buffer);
+  return results;
+}
+
+NamedTensors run_training(const CaseFile& file) {
+  const json& o = file.description;
+  const auto model = load_model(file);
+  const std::vector<Tensor> parameters = model->parameters();
+  const auto optimizer = make_optimizer(o.at("optimizer"), parameters);
+  const auto schedule = make_schedule(o.at("schedule"));
+  const double base_lr = optimizer->lr(), clip_norm = o.at("clip_norm"), label_smoothing = o.at("label_smoothing");
+  const Tensor images = file.at("images"), labels = file.at("labels");
+
+  std::vector<double> losses;
+  for (std::int64_t step = 0; step < images.size(0); ++step) {
+    optimizer->zero_grad();
+    const Tensor logits = (*model)(images.select(0, step));
+    const Tensor loss = autograd::softmax_cross_entropy(logits, labels.select(0, step).contiguous(), label_smoothing);
+    autograd::backward(loss);
+    if (clip_norm > 0) optim::clip_grad_norm(parameters, clip_norm);
+    optimizer->set_lr(base_lr * schedule->lr_factor(static_cast<double>(step)));
+    optimizer->step();
+    losses.push_back(loss.item());
+  }
+  layers::write_safetensors(file.stem + ".trained.safetensors", model->state_dict());
+  return {{"losses", Tensor::from(losses, {images.size(0)})}};
+}
+
+}  // namespace tandem::parity
