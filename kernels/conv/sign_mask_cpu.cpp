@@ -3,36 +3,41 @@
 
 #include "core/parallel.h"
 #include "kernels/gemm/scratch.h"
+#include "kernels/gemm/simd.h"
 #include "kernels/gemm/tasks.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tandem::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 13;  // bytes of mask that are worth a thread
+constexpr std::int64_t kStep = 32;        // elements: whole vectors and whole bytes for every width
+constexpr std::int64_t kGrain = 1 << 11;  // steps that are worth a thread
 constexpr std::int64_t kRowChunk = 256;
 
 }  // namespace
 
 void write_sign_mask(const float* y, std::int64_t count, std::uint8_t* mask) {
-  parallel_for((count + 7) / 8, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t byte = begin; byte < end; ++byte) {
-      const std::int64_t bits = std::min<std::int64_t>(8, count - byte * 8);
-      unsigned value = 0;
-      for (std::int64_t bit = 0; bit < bits; ++bit) value |= (y[byte * 8 + bit] > 0.0f ? 1u : 0u) << bit;
-      mask[byte] = static_cast<std::uint8_t>(value);
+  parallel_for((count + kStep - 1) / kStep, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t first = begin * kStep; first < std::min(count, end * kStep); first += kStep) {
+      std::uint32_t bits = 0;
+      for (std::int64_t i = 0; i < kStep; i += simd::kLanes)
+        if (first + i < count) bits |= simd::positive_bits(simd::load_partial(y + first + i, count - first - i)) << i;
+      std::memcpy(mask + first / 8, &bits, static_cast<std::size_t>((std::min(kStep, count - first) + 7) / 8));
     }
   });
 }
 
 void apply_sign_mask(MaskedGradient gradient, std::int64_t count, float* out) {
-  parallel_for((count + 7) / 8, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t byte = begin; byte < end; ++byte) {
-      const std::int64_t bits = std::min<std::int64_t>(8, count - byte * 8);
-      for (std::int64_t bit = 0; bit < bits; ++bit) {
-        const std::int64_t i = byte * 8 + bit;
-        out[i] = (gradient.mask[byte] >> bit & 1) != 0 ? gradient.data[i] : 0.0f;
+  parallel_for((count + kStep - 1) / kStep, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t first = begin * kStep; first < std::min(count, end * kStep); first += kStep) {
+      std::uint32_t bits = 0;
+      std::memcpy(&bits, gradient.mask + first / 8, static_cast<std::size_t>((std::min(kStep, count - first) + 7) / 8));
+      for (std::int64_t i = 0; i < kStep && first + i < count; i += simd::kLanes) {
+        const std::int64_t left = count - first - i;
+        simd::store_partial(out + first + i, simd::keep(simd::load_partial(gradient.data + first + i, left), bits >> i),
+                            left);
       }
     }
   });

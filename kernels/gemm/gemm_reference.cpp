@@ -12,13 +12,15 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
     const T* pa = left.data<T>();
     const T* pb = right.data<T>();
     T* pc = c.data<T>();
+    const std::int64_t a_row = left.stride(0), a_column = left.stride(1);
+    const std::int64_t b_row = right.stride(0), b_column = right.stride(1);
+    const std::int64_t c_row = c.stride(0), c_column = c.stride(1);
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < n; ++j) {
-        T& out = pc[i * c.stride(0) + j * c.stride(1)];
+        T& out = pc[i * c_row + j * c_column];
         double sum = options.accumulate ? static_cast<double>(out) : 0.0;
         for (std::int64_t p = 0; p < k; ++p)
-          sum += static_cast<double>(pa[i * left.stride(0) + p * left.stride(1)]) *
-                 static_cast<double>(pb[p * right.stride(0) + j * right.stride(1)]);
+          sum += static_cast<double>(pa[i * a_row + p * a_column]) * static_cast<double>(pb[p * b_row + j * b_column]);
         out = static_cast<T>(static_cast<compute_t<T>>(sum));
       }
   });

@@ -16,12 +16,13 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
   dispatch_floating(x.dtype(), "linear_forward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *px = x.data<T>(), *pw = weight.data<T>(), *pb = bias.defined() ? bias.data<T>() : nullptr;
+    T* py = y.data<T>();
     for (std::int64_t m = 0; m < rows; ++m)
       for (std::int64_t o = 0; o < outputs; ++o) {
         double sum = pb != nullptr ? static_cast<double>(pb[o]) : 0.0;
         for (std::int64_t i = 0; i < inputs; ++i)
           sum += static_cast<double>(px[m * inputs + i]) * static_cast<double>(pw[o * inputs + i]);
-        y.data<T>()[m * outputs + o] = rounded<T>(relu && sum < 0.0 ? 0.0 : sum);
+        py[m * outputs + o] = rounded<T>(relu && sum < 0.0 ? 0.0 : sum);
       }
   });
 }

@@ -31,14 +31,16 @@ using IntVec = std::int32_t __attribute__((vector_size(kLanes * 4)));
 
 [[gnu::always_inline]] inline void store(float* to, Vec value) { std::memcpy(to, &value, sizeof value); }
 
-/// The first `count` lanes; the others are zero.
-inline Vec load_partial(const float* from, std::int64_t count) {
+/// The first `count` lanes, at most all of them; the others are zero.
+[[gnu::always_inline]] inline Vec load_partial(const float* from, std::int64_t count) {
+  if (count >= kLanes) return load(from);
   Vec value{};
   std::memcpy(&value, from, static_cast<std::size_t>(count) * sizeof(float));
   return value;
 }
 
-inline void store_partial(float* to, Vec value, std::int64_t count) {
+[[gnu::always_inline]] inline void store_partial(float* to, Vec value, std::int64_t count) {
+  if (count >= kLanes) return store(to, value);
   std::memcpy(to, &value, static_cast<std::size_t>(count) * sizeof(float));
 }
 

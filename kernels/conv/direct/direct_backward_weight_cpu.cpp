@@ -64,12 +64,12 @@ void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_
   const std::int64_t part_floats = g.k * stride + g.k;  // weights, then bias
   const std::int64_t parts = std::min(chunks, std::clamp<std::int64_t>(kPartBytes / (part_floats * 4), 2, kMostParts));
 
-  const std::int64_t own_floats = chunk * (stride + g.k);
+  const std::int64_t own_floats = chunk * (stride + g.k) + kGatherSlack;
   const Scratch sums(parts * part_floats);
   const Scratch buffers(std::min<std::int64_t>(num_threads(), parts) * own_floats);
   for_each_task(parts, [&](std::int64_t part, std::int64_t worker) {
     float* patches = buffers.data() + worker * own_floats;
-    float* masked = patches + chunk * stride;
+    float* masked = patches + chunk * stride + kGatherSlack;
     float* weight_sums = sums.data() + part * part_floats;
     float* bias_sums = weight_sums + g.k * stride;
     std::fill_n(weight_sums, part_floats, 0.0f);

@@ -59,10 +59,10 @@ void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned
                packed.data() + task / panels * group_floats + task % panels * size * kPanel);
   });
 
-  const Scratch patches(pointwise ? 1 : std::min<std::int64_t>(num_threads(), bands) * band * size);
+  const Scratch patches(pointwise ? 1 : std::min<std::int64_t>(num_threads(), bands) * (band * size + kGatherSlack));
   for_each_task(bands, [&](std::int64_t task, std::int64_t worker) {
     const std::int64_t first = task * band, count = std::min(band, pixels - first);
-    float* rows = patches.data() + worker * band * size;
+    float* rows = patches.data() + worker * (band * size + kGatherSlack);
     for (std::int64_t group = 0; group < g.groups; ++group) {
       const float* a = pointwise ? x + first * g.c + group * size : rows;
       if (!pointwise) gather_patches(g, x, group, first, count, rows, size);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/conv/geometry.h"
+#include "kernels/gemm/simd.h"
 
 #include <cstdint>
 
@@ -12,11 +13,15 @@ inline bool is_pointwise(const ConvGeometry& g) {
   return g.r == 1 && g.s == 1 && g.has_unit_stride() && g.pad_h == 0 && g.pad_w == 0 && g.p == g.h && g.q == g.w;
 }
 
+/// What gather_patches may write too much: less than a vector.
+inline constexpr std::int64_t kGatherSlack = simd::kLanes;
+
 /// Values in a patch of one group.
 inline std::int64_t patch_size(const ConvGeometry& g) { return g.r * g.s * g.group_c(); }
 
 /// rows[i] = the patch, in order (r, s, c), of output pixel first + i (counted over all images) and group `group`, for
 /// i < count. Pixels outside the image give zeros, and so do the columns from patch_size to row_stride.
+/// Up to kGatherSlack floats beyond the last row are overwritten.
 void gather_patches(const ConvGeometry& g, const float* x, std::int64_t group, std::int64_t first, std::int64_t count,
                     float* rows, std::int64_t row_stride);
 

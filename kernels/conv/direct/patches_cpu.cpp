@@ -1,54 +1,88 @@
 // Gathers and scatters input patches.
 #include "kernels/conv/direct/patches.h"
 
+#include "kernels/gemm/simd.h"
+
 #include <algorithm>
 
 namespace tandem::kernels::direct {
 namespace {
 
-/// Calls visit(i, column, input element) for each tap of the pixels' patches; `element` is -1 outside the image.
-template <typename Visit>
-void for_each_tap(const ConvGeometry& g, std::int64_t group, std::int64_t first, std::int64_t count, Visit&& visit) {
-  const std::int64_t channels = g.group_c();
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t pixel = first + i, in_image = pixel % (g.p * g.q), image = pixel / (g.p * g.q);
-    const std::int64_t row0 = in_image / g.q * g.stride_h - g.pad_h, column0 = in_image % g.q * g.stride_w - g.pad_w;
-    std::int64_t to = 0;
-    for (std::int64_t r = 0; r < g.r; ++r) {
-      const std::int64_t row = row0 + r * g.dilation_h;
-      for (std::int64_t s = 0; s < g.s; ++s, to += channels) {
-        const std::int64_t column = column0 + s * g.dilation_w;
-        const bool inside = row >= 0 && row < g.h && column >= 0 && column < g.w;
-        visit(i, to, inside ? ((image * g.h + row) * g.w + column) * g.c + group * channels : -1);
-      }
-    }
+/// Walks over output pixels in memory order.
+struct Pixel {
+  std::int64_t image, p, q;
+
+  Pixel(const ConvGeometry& g, std::int64_t index) : image(index / (g.p * g.q)), p(index / g.q % g.p), q(index % g.q) {}
+  void advance(const ConvGeometry& g) {
+    if (++q < g.q) return;
+    q = 0;
+    if (++p < g.p) return;
+    p = 0;
+    ++image;
   }
+};
+
+/// Copies `count` floats, in whole vectors where that reads nothing beyond `end`: what then is written too much lies in
+/// the gather buffer, where later values overwrite it.
+[[gnu::always_inline]] inline void copy_run(const float* from, std::int64_t count, const float* end, float* to) {
+  const std::int64_t whole = (count + simd::kLanes - 1) / simd::kLanes * simd::kLanes;
+  if (from + whole > end) {
+    std::copy_n(from, count, to);
+    return;
+  }
+  for (std::int64_t i = 0; i < whole; i += simd::kLanes) simd::store(to + i, simd::load(from + i));
 }
 
 }  // namespace
 
 void gather_patches(const ConvGeometry& g, const float* x, std::int64_t group, std::int64_t first, std::int64_t count,
                     float* rows, std::int64_t row_stride) {
-  const std::int64_t channels = g.group_c(), size = patch_size(g);
-  for_each_tap(g, group, first, count, [&](std::int64_t i, std::int64_t column, std::int64_t element) {
-    float* to = rows + i * row_stride + column;
-    if (element < 0)
-      std::fill_n(to, channels, 0.0f);
-    else
-      for (std::int64_t c = 0; c < channels; ++c) to[c] = x[element + c];
-  });
-  for (std::int64_t i = 0; i < count && size < row_stride; ++i)
+  const std::int64_t channels = g.group_c(), run = g.s * channels, size = patch_size(g);
+  const bool runs_are_dense = g.dilation_w == 1 && g.groups == 1;
+  const float* end = x + g.input_numel();
+  Pixel pixel(g, first);
+  for (std::int64_t i = 0; i < count; ++i, pixel.advance(g)) {
+    float* to = rows + i * row_stride;
+    const std::int64_t column0 = pixel.q * g.stride_w - g.pad_w;
+    const bool run_inside = runs_are_dense && column0 >= 0 && column0 + g.s <= g.w;
+    for (std::int64_t r = 0; r < g.r; ++r, to += run) {
+      const std::int64_t row = pixel.p * g.stride_h - g.pad_h + r * g.dilation_h;
+      if (row < 0 || row >= g.h) {
+        std::fill_n(to, run, 0.0f);
+        continue;
+      }
+      const float* line = x + (pixel.image * g.h + row) * g.w * g.c + group * channels;
+      if (run_inside) {
+        copy_run(line + column0 * g.c, run, end, to);
+        continue;
+      }
+      for (std::int64_t s = 0; s < g.s; ++s) {
+        const std::int64_t column = column0 + s * g.dilation_w;
+        if (column >= 0 && column < g.w)
+          copy_run(line + column * g.c, channels, end, to + s * channels);
+        else
+          std::fill_n(to + s * channels, channels, 0.0f);
+      }
+    }
     std::fill_n(rows + i * row_stride + size, row_stride - size, 0.0f);
+  }
 }
 
 void scatter_patches(const ConvGeometry& g, const float* rows, std::int64_t row_stride, std::int64_t group,
                      std::int64_t first, std::int64_t count, float* grad_x) {
   const std::int64_t channels = g.group_c();
-  for_each_tap(g, group, first, count, [&](std::int64_t i, std::int64_t column, std::int64_t element) {
-    if (element < 0) return;
-    const float* from = rows + i * row_stride + column;
-    for (std::int64_t c = 0; c < channels; ++c) grad_x[element + c] += from[c];
-  });
+  Pixel pixel(g, first);
+  for (std::int64_t i = 0; i < count; ++i, pixel.advance(g)) {
+    const float* from = rows + i * row_stride;
+    for (std::int64_t r = 0; r < g.r; ++r)
+      for (std::int64_t s = 0; s < g.s; ++s, from += channels) {
+        const std::int64_t row = pixel.p * g.stride_h - g.pad_h + r * g.dilation_h;
+        const std::int64_t column = pixel.q * g.stride_w - g.pad_w + s * g.dilation_w;
+        if (row < 0 || row >= g.h || column < 0 || column >= g.w) continue;
+        float* to = grad_x + ((pixel.image * g.h + row) * g.w + column) * g.c + group * channels;
+        for (std::int64_t c = 0; c < channels; ++c) to[c] += from[c];
+      }
+  }
 }
 
 }  // namespace tandem::kernels::direct

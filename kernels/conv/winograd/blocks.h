@@ -53,13 +53,18 @@ struct Patch {
 
   Patch(const float* images, const float* zeros, std::int64_t image, std::int64_t row, std::int64_t column,
         std::int64_t height, std::int64_t width, std::int64_t channels) {
-    for (int i = 0; i < kSide; ++i)
+    bool column_inside[kSide];
+    for (int j = 0; j < kSide; ++j) column_inside[j] = column + j >= 0 && column + j < width;
+    for (int i = 0; i < kSide; ++i) {
+      const bool row_inside = row + i >= 0 && row + i < height;
+      const std::int64_t line = ((image * height + row + i) * width + column) * channels;
+#pragma GCC unroll 8
       for (int j = 0; j < kSide; ++j) {
-        const std::int64_t y = row + i, x = column + j;
-        const bool inside = y >= 0 && y < height && x >= 0 && x < width;
-        element[i][j] = inside ? ((image * height + y) * width + x) * channels : 0;
+        const bool inside = row_inside && column_inside[j];
+        element[i][j] = inside ? line + j * channels : 0;
         pixel[i][j] = inside ? images + element[i][j] : zeros;
       }
+    }
   }
 
   /// One vector of channels per pixel; with kMasked, zero where the mask bit is not set.
@@ -97,13 +102,6 @@ template <int kSize>
   for (int i = 0; i < kSize; ++i)
 #pragma GCC unroll 8
     for (int j = 0; j < kSize; ++j) values[i][j] = simd::load(from + (i * kSize + j) * frequency);
-}
-
-/// How many tiles are transformed before they are multiplied: as many as keep the buffer near `bytes`, within limits
-/// that keep the products efficient.
-inline std::int64_t tiles_per_block(std::int64_t floats_per_tile, std::int64_t bytes, std::int64_t least,
-                                    std::int64_t most) {
-  return std::clamp<std::int64_t>(bytes / (floats_per_tile * std::int64_t{sizeof(float)}), least, most);
 }
 
 }  // namespace tandem::kernels::winograd

@@ -3,12 +3,22 @@
 
 #include "kernels/conv/geometry.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace tandem::kernels::winograd {
 
-/// Buffers of one thread's block of tiles: beyond the L2 of most cores, but large blocks read the weights less often.
-inline constexpr std::int64_t kForwardBlockBytes = std::int64_t{3} << 20;
-/// The same for the weight gradient, whose blocks the threads share.
-inline constexpr std::int64_t kBackwardBlockBytes = std::int64_t{8} << 20;
+/// Transformed data of one thread's block of tiles. It should stay in L2; where many channels make tiles so large that
+/// few would fit, at least kLeastTiles are taken, because every block reads all weights.
+inline constexpr std::int64_t kBlockBytes = std::int64_t{700} << 10;
+inline constexpr std::int64_t kLeastTiles = 56;
+inline constexpr std::int64_t kMostTiles = 256;
+
+/// How many tiles are transformed before they are multiplied.
+inline std::int64_t tiles_per_block(std::int64_t floats_per_tile) {
+  return std::clamp<std::int64_t>(kBlockBytes / (floats_per_tile * std::int64_t{sizeof(float)}), kLeastTiles,
+                                  kMostTiles);
+}
 
 /// Products per channel pair and image with output tiles of this size.
 constexpr std::int64_t products_per_image(const ConvGeometry& g, std::int64_t outputs) {

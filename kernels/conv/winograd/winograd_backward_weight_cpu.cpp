@@ -41,8 +41,7 @@ void weight_gradient(const ConvGeometry& g, const float* x, MaskedGradient grad_
   const Tiles<kOutputs> tiles(g);
   const WeightGradientBuffer layout(g);
   const std::int64_t c_blocks = blocks_of(g.c), k_blocks = blocks_of(g.k), k_filled = k_blocks * kLanes;
-  const std::int64_t per_block =
-      tiles_per_block((c_blocks + k_blocks) * kLanes * kFrequencies, kBackwardBlockBytes, 64, 256) / kChunk * kChunk;
+  const std::int64_t per_block = tiles_per_block((c_blocks + k_blocks) * kLanes * kFrequencies) / kChunk * kChunk;
   const std::int64_t chunks = per_block / kChunk;
 
   const Scratch du(layout.frequency * kFrequencies);

@@ -54,8 +54,7 @@ void convolve(const ConvGeometry& g, const float* x, const std::uint8_t* x_mask,
   const Tiles<kOutputs> tiles(g);
   const WeightBuffer layout(g);
   const std::int64_t c_blocks = blocks_of(g.c), k_blocks = layout.panels * tiling::kPanelVectors;
-  const std::int64_t per_block =
-      tiles_per_block((c_blocks + k_blocks) * kLanes * kFrequencies, kForwardBlockBytes, 4 * tiling::kTileRows, 112);
+  const std::int64_t per_block = tiles_per_block((c_blocks + k_blocks) * kLanes * kFrequencies);
   const std::int64_t blocks = (tiles.count + per_block - 1) / per_block;
   const std::int64_t v_floats = TileBuffer::floats(c_blocks, per_block, kFrequencies);
   const std::int64_t m_floats = TileBuffer::floats(k_blocks, per_block, kFrequencies);
