@@ -1,0 +1,108 @@
+// CLI11 splits the command line; values and config files are read by the option table.
+#include "command_line.h"
+
+#include "config_file.h"
+#include "core/error.h"
+#include "core/suggest.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+namespace tandem::apps {
+namespace {
+
+[[noreturn]] void fail_unknown(const std::string& argument, const OptionTable& table) {
+  require(argument.starts_with('-'), "unexpected argument '{}': options begin with --", argument);
+  const std::string written = argument.substr(0, argument.find('='));
+  std::vector<std::string> known;
+  for (const std::string& name : table.names()) known.push_back("--" + name);
+  for (const char* name : {"--config", "--print-config", "--version", "--help"}) known.emplace_back(name);
+  const std::string nearest = nearest_name(written, known);
+  fail("unknown option {}: {}", written,
+       nearest.empty() ? std::string("--help lists all options") : "did you mean " + nearest + "?");
+}
+
+void apply_config_file(const std::string& path, OptionTable& table,
+                       const std::pair<std::string, std::string>& exclusive) {
+  const auto given_in = [&](const std::string& name) { return table.find(name)->given; };
+  const bool settled = given_in(exclusive.first) || given_in(exclusive.second);
+  for (const ConfigEntry& entry : read_config(path)) {
+    Option* option = table.find(entry.name);
+    if (option == nullptr) {
+      const std::string nearest = nearest_name(entry.name, table.names());
+      fail("{}:{}: unknown option '{}'{}", path, entry.line, entry.name,
+           nearest.empty() ? std::string() : ": did you mean " + nearest + "?");
+    }
+    const bool replaced = settled && (entry.name == exclusive.first || entry.name == exclusive.second);
+    if (option->given || replaced) continue;
+    try {
+      option->set(entry.value);
+    } catch (const Error& error) {
+      fail("{}:{}: {}", path, entry.line, error.what());
+    }
+    option->given = true;
+  }
+}
+
+}  // namespace
+
+Request parse_command_line(int argc, const char* const* argv, OptionTable& table,
+                           const std::pair<std::string, std::string>& exclusive) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::string config_path;
+  bool help = false;
+  bool version = false;
+  bool print_config = false;
+  app.add_flag("-h,--help", help);
+  app.add_flag("--version", version);
+  app.add_flag("--print-config", print_config);
+  CLI::Option* config = app.add_option("--config", config_path);
+  std::map<std::string, std::pair<CLI::Option*, std::string>> texts;
+  std::map<std::string, std::pair<CLI::Option*, bool>> flags;
+  for (const Option& option : table.options()) {
+    const std::string dashed = "--" + option.name;
+    if (option.is_flag()) {
+      auto& [handle, value] = flags[option.name];
+      handle = app.add_flag(dashed + ",!--no-" + option.name, value);
+      handle->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    } else {
+      // The last one counts, so that a script's defaults can be overridden behind them.
+      auto& [handle, value] = texts[option.name];
+      handle = app.add_option(dashed, value)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string what = error.what();
+    fail("{} needs a value", what.substr(0, what.find(':')));
+  } catch (const CLI::ParseError& error) {
+    throw Error(error.what());
+  }
+  if (help) return Request::help;
+  if (const auto extras = app.remaining(); !extras.empty()) {
+    const auto dashed = std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.starts_with('-'); });
+    fail_unknown(dashed == extras.end() ? extras.front() : *dashed, table);
+  }
+  if (version) return Request::version;
+  for (Option& option : table.options()) {
+    if (const auto text = texts.find(option.name); text != texts.end() && text->second.first->count() > 0) {
+      option.set(text->second.second);
+      option.given = true;
+    }
+    if (const auto flag = flags.find(option.name); flag != flags.end() && flag->second.first->count() > 0) {
+      option.set(flag->second.second ? "true" : "false");
+      option.given = true;
+    }
+  }
+  const auto both_given = [&] { return table.find(exclusive.first)->given && table.find(exclusive.second)->given; };
+  require(!both_given(), "--{} and --{} exclude each other: give one", exclusive.first, exclusive.second);
+  if (config->count() > 0) apply_config_file(config_path, table, exclusive);
+  require(!both_given(), "{}: {} and {} exclude each other: give one", config_path, exclusive.first, exclusive.second);
+  return print_config ? Request::print_config : Request::run;
+}
+
+}  // namespace tandem::apps

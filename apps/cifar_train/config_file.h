@@ -1,0 +1,24 @@
+// Config files: TOML restricted to `key = value` lines, which is all that a flat list of options needs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tandem::apps {
+
+/// One setting of a config file. Values are given as the command line would: strings without their quotes, arrays
+/// joined by commas.
+struct ConfigEntry {
+  std::string name;
+  std::string value;
+  int line = 0;
+};
+
+/// Reads TOML text: comments, bare or quoted keys, basic and literal strings, integers, floats, booleans, and arrays on
+/// one line. Sections and keys given twice are refused. `file` is for the messages, "run.toml:3: ...".
+std::vector<ConfigEntry> parse_config(const std::string& text, const std::string& file);
+
+/// Reads and parses a file. Throws Error if it cannot be read, is a directory, or is larger than 1 MiB.
+std::vector<ConfigEntry> read_config(const std::string& path);
+
+}  // namespace tandem::apps

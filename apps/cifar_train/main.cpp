@@ -1,0 +1,12 @@
+// cifar_train: trains a network on small images, on one process or on N ranks started by mpirun or srun.
+#include "run.h"
+
+#include "comm/mpi_environment.h"
+#include "comm/threads.h"
+
+int main(int argc, char** argv) {
+  const tandem::apps::Clock::time_point start = tandem::apps::Clock::now();
+  tandem::comm::undo_default_binding();
+  return tandem::comm::run_program(
+      [&](tandem::comm::MpiEnvironment& environment) { return tandem::apps::run(argc, argv, environment, start); });
+}

@@ -1,0 +1,20 @@
+// Optimizer, schedule and replicas as the settings ask for them.
+#pragma once
+
+#include "settings.h"
+
+#include "layers/module.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+#include <memory>
+
+namespace tandem::apps {
+
+/// Settings must be resolved.
+std::unique_ptr<optim::Optimizer> make_optimizer(const Settings& settings, const layers::Module& model);
+
+/// Its time is counted in steps.
+std::unique_ptr<optim::Schedule> make_schedule(const Settings& settings, std::int64_t steps_per_epoch);
+
+}  // namespace tandem::apps

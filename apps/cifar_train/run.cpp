@@ -1,0 +1,81 @@
+// Wiring: every step that can fail is taken by all ranks, which then agree on going on.
+#include "run.h"
+
+#include "command_line.h"
+#include "help_text.h"
+#include "settings.h"
+#include "training.h"
+
+#include "comm/agreement.h"
+#include "comm/threads.h"
+#include "core/parallel.h"
+#include "train/console.h"
+#include "train/process_info.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+namespace tandem::apps {
+namespace {
+
+const HelpPage kHelp{
+    .program = "cifar_train",
+    .summary =
+        "Trains a convolutional network on CIFAR-10, CIFAR-100, MNIST, Fashion-MNIST or synthetic images, on one "
+        "process or, started by mpirun or srun, on N ranks that share each step's images.",
+    .examples = {"cifar_train --dataset synthetic --epochs 3     # no data needed",
+                 "mpirun -np 2 cifar_train --log run.jsonl       # CIFAR-10 on two ranks",
+                 "cifar_train --dataset fashion-mnist --epochs 3 --save-weights f.safetensors"},
+};
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// A config file that gives the same run: options under their groups.
+std::string config_text(const OptionTable& table) {
+  std::string text = "# cifar_train --config FILE\n";
+  std::string group;
+  for (const Option& option : table.options()) {
+    const auto value = option.get();
+    if (!value) continue;
+    if (option.group != group) text += fmt::format("\n# {}\n", group = option.group);
+    text += fmt::format("{} = {}\n", option.name, train::to_toml(*value));
+  }
+  return text;
+}
+
+int answer(Request request, const std::string& help, const OptionTable& table) {
+  if (request == Request::help) print(help);
+  if (request == Request::version)
+    print(fmt::format("cifar_train (Tandem) {}\n", train::build_versions().front().second));
+  if (request == Request::print_config) print(config_text(table));
+  return 0;
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Clock::time_point start) {
+  const auto ranks = comm::make_process_group("auto", environment);
+  Settings settings;
+  OptionTable table;
+  describe_options(table, settings);
+  const std::string help = help_text(kHelp, table);
+  const Request request = comm::run_agreed(*ranks, [&] {
+    const Request asked = parse_command_line(argc, argv, table, {"batch-size", "global-batch-size"});
+    resolve(settings);
+    if (asked == Request::run) check(settings, ranks->size());
+    return asked;
+  });
+  comm::check_same(*ranks, "configuration",
+                   fmt::format("request={}\n", static_cast<int>(request)) + shared_settings(table));
+  if (request != Request::run) return ranks->rank() == 0 ? answer(request, help, table) : 0;
+
+  set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : comm::default_threads(*ranks));
+  const auto group = comm::run_agreed(*ranks, [&] { return comm::make_process_group(settings.backend, environment); });
+  return train_and_report(settings, table.config(), environment, *group, start);
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,151 @@
+// Option names, groups and help; defaults that depend on one another.
+#include "settings.h"
+
+#include "core/device_query.h"
+#include "core/error.h"
+#include "data/augment.h"
+#include "data/load.h"
+#include "kernels/conv/conv.h"
+#include "layers/models/models.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tandem::apps {
+namespace {
+
+constexpr std::int64_t kDefaultGlobalBatch = 128;
+
+constexpr RealLimits kPositive{.least = 0.0, .above = true};
+constexpr RealLimits kNotNegative{.least = 0.0};
+constexpr RealLimits kBelowOne{.least = 0.0, .most = 1.0, .below = true};
+constexpr RealLimits kUpToOne{.least = 0.0, .most = 1.0};
+
+void describe_data(OptionTable& table, Settings& s) {
+  table.group("Data");
+  const auto names = data::dataset_names();
+  table.choice("dataset", s.dataset, {names.begin(), names.end()}, "images to learn");
+  table.text("data", s.data, "DIR", "folder of the data files; default data/DATASET, then the system's");
+  table.integer("limit-train", s.limit_train, {}, "use the first N training images; 0: all");
+  table.integer("limit-test", s.limit_test, {}, "use the first N test images; 0: all");
+  table.parsed(
+      "augment", s.augment, "LIST", [](const std::string& text) { return data::to_string(data::parse_augment(text)); },
+      "random changes to training images, any of crop, crop-reflect (=4 pixels), flip, jitter (=0.2), rotate (=15 "
+      "degrees), cutout (=8 pixels), joined by commas, or none; default crop,flip for CIFAR, else none");
+}
+
+void describe_model(OptionTable& table, Settings& s) {
+  table.group("Model");
+  const auto names = layers::model_names();
+  table.choice("model", s.model, {names.begin(), names.end()}, "network");
+  table.integer("layers", s.layers, {0, 1000}, "mnist_cnn: number of convolutions; 0: 4");
+  table.flag("shared-weights", s.shared_weights, "mnist_cnn: all convolutions after the first share their weights");
+  table.flag("batch-norm", s.batch_norm, "vgg_lite: batch norm after each convolution");
+  table.real("dropout", s.dropout, kBelowOne, "P", "vgg_lite: probability to drop, after hidden linear layers");
+  table.choice("conv-impl", s.conv_impl, {"auto", "fused", "onednn", "reference"}, "code that convolves");
+  table.text("load-weights", s.load_weights, "FILE", "start from these weights (safetensors)");
+  table.text("save-weights", s.save_weights, "FILE", "write the weights at the end (safetensors)");
+}
+
+void describe_training(OptionTable& table, Settings& s) {
+  table.group("Training");
+  table.integer("epochs", s.epochs, {0, 1000000}, "passes over the training images; 0: only evaluate");
+  table.integer("global-batch-size", s.global_batch_size, {1},
+                "images per optimizer step, over all ranks and micro-batches; default 128");
+  table.integer("batch-size", s.batch_size, {1}, "images per rank and micro-batch, instead of --global-batch-size");
+  table.integer("grad-accumulation", s.grad_accumulation, {1, 1000000}, "micro-batches per optimizer step");
+  table.choice("optimizer", s.optimizer, {"sgd", "adam", "adamw", "rmsprop"}, "update rule");
+  table.real("lr", s.lr, kPositive, "RATE",
+             "learning rate, the highest of the schedule; default by optimizer: sgd 0.1, others 0.001");
+  table.real("momentum", s.momentum, kBelowOne, "M", "sgd, rmsprop: momentum; default sgd 0.9, rmsprop 0");
+  table.flag("nesterov", s.nesterov, "sgd: Nesterov's momentum; default where there is momentum");
+  table.real("weight-decay", s.weight_decay, kNotNegative, "W",
+             "default by optimizer: sgd 0.0005, adamw 0.01, others 0");
+  table.choice("schedule", s.schedule, {"one-cycle", "cosine", "step", "constant"}, "learning rate over time");
+  table.real("warmup-epochs", s.warmup_epochs, kNotNegative, "EPOCHS",
+             "linear warm-up before the schedule (not one-cycle, which has its own)");
+  table.integer("step-epochs", s.step_epochs, {1}, "step schedule: epochs between steps");
+  table.real("step-factor", s.step_factor, {.least = 0.0, .most = 1.0, .above = true}, "F",
+             "step schedule: factor at each step");
+  table.real("clip-norm", s.clip_norm, kNotNegative, "NORM", "largest norm of the whole gradient; 0: no limit");
+  table.real("label-smoothing", s.label_smoothing, kUpToOne, "S", "share of the target spread over all classes");
+  table.integer("seed", s.seed, {}, "decides weights, order, augmentation and dropout");
+}
+
+void describe_ranks(OptionTable& table, Settings& s) {
+  table.group("Ranks and devices");
+  table.choice("backend", s.backend, {"auto", "self", "mpi", "ring"}, "how ranks exchange gradients");
+  table.real("bucket-mb", s.bucket_mb, kPositive, "MIB", "size of the pieces gradients are exchanged in");
+  table.flag("check-replicas", s.check_replicas, "after each epoch, check that all ranks hold the same weights");
+  table.choice("device", s.device, {"auto", "cpu", "cuda"}, "where to compute");
+  table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: cores of the machine / its ranks");
+}
+
+void describe_output(OptionTable& table, Settings& s) {
+  table.group("Output");
+  table.text("log", s.log, "FILE", "write run, epoch and result records there (JSON lines)");
+  table.integer("log-every", s.log_every, {}, "also log the loss of every N-th step; 0: none");
+  table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error");
+}
+
+bool is_cifar(const std::string& dataset) { return dataset == "cifar10" || dataset == "cifar100"; }
+
+}  // namespace
+
+void describe_options(OptionTable& table, Settings& settings) {
+  describe_data(table, settings);
+  describe_model(table, settings);
+  describe_training(table, settings);
+  describe_ranks(table, settings);
+  describe_output(table, settings);
+}
+
+void resolve(Settings& s) {
+  if (!s.augment) s.augment = is_cifar(s.dataset) ? data::to_string(data::parse_augment("crop,flip")) : "none";
+  if (!s.lr) s.lr = s.optimizer == "sgd" ? 0.1 : 0.001;
+  if (!s.momentum) s.momentum = s.optimizer == "sgd" ? 0.9 : 0.0;
+  if (!s.nesterov) s.nesterov = s.optimizer == "sgd" && *s.momentum > 0.0;
+  if (!s.weight_decay) s.weight_decay = s.optimizer == "sgd" ? 5e-4 : s.optimizer == "adamw" ? 0.01 : 0.0;
+  if (!s.batch_size && !s.global_batch_size) s.global_batch_size = kDefaultGlobalBatch;
+  require(s.schedule != "one-cycle" || s.warmup_epochs == 0.0,
+          "--warmup-epochs {}: the one-cycle schedule warms up by itself; choose another --schedule or leave it out",
+          s.warmup_epochs);
+  require(!*s.nesterov || *s.momentum > 0.0, "--nesterov needs a --momentum above 0");
+  require(s.epochs == 0 || s.warmup_epochs < static_cast<double>(s.epochs),
+          "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.epochs);
+}
+
+void check(const Settings& s, std::int64_t ranks) {
+  if (s.device == "cuda") {
+    const std::string reason = cuda_unavailable_reason();
+    fail("--device cuda: {}", reason.empty() ? "this version trains on the CPU only" : reason);
+  }
+  micro_batch_size(s, ranks);
+}
+
+std::int64_t micro_batch_size(const Settings& s, std::int64_t ranks) {
+  if (s.batch_size) return *s.batch_size;
+  const std::int64_t parts = ranks * s.grad_accumulation;
+  require(*s.global_batch_size % parts == 0,
+          "--global-batch-size {}: cannot be shared evenly by {} rank{}{}; choose a multiple of {}, or --batch-size "
+          "per rank",
+          *s.global_batch_size, ranks, ranks == 1 ? "" : "s",
+          s.grad_accumulation == 1 ? "" : fmt::format(" x {} micro-batches", s.grad_accumulation), parts);
+  return *s.global_batch_size / parts;
+}
+
+std::int64_t global_batch_size(const Settings& s, std::int64_t ranks) {
+  return micro_batch_size(s, ranks) * ranks * s.grad_accumulation;
+}
+
+std::string shared_settings(const OptionTable& table) {
+  constexpr std::array kOwnToARank{"data", "load-weights", "save-weights", "threads", "log", "progress"};
+  std::string text;
+  for (const auto& [name, value] : table.config()) {
+    if (std::find(kOwnToARank.begin(), kOwnToARank.end(), name) != kOwnToARank.end()) continue;
+    text += fmt::format("--{}={}\n", name, train::to_toml(value));
+  }
+  return text;
+}
+
+}  // namespace tandem::apps

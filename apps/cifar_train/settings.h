@@ -1,0 +1,76 @@
+// What cifar_train can be told, with its defaults and limits.
+#pragma once
+
+#include "option_table.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tandem::apps {
+
+/// Empty optionals are defaults that depend on other options; resolve() fills them in.
+struct Settings {
+  std::string dataset = "cifar10";
+  std::string data;
+  std::int64_t limit_train = 0;
+  std::int64_t limit_test = 0;
+  std::optional<std::string> augment;
+
+  std::string model = "small_cnn";
+  std::int64_t layers = 0;
+  bool shared_weights = false;
+  bool batch_norm = false;
+  double dropout = 0.0;
+  std::string conv_impl = "auto";
+  std::string load_weights;
+  std::string save_weights;
+
+  std::int64_t epochs = 8;
+  std::optional<std::int64_t> batch_size;
+  std::optional<std::int64_t> global_batch_size;
+  std::int64_t grad_accumulation = 1;
+  std::string optimizer = "sgd";
+  std::optional<double> lr;
+  std::optional<double> momentum;
+  std::optional<bool> nesterov;
+  std::optional<double> weight_decay;
+  std::string schedule = "one-cycle";
+  double warmup_epochs = 0.0;
+  std::int64_t step_epochs = 10;
+  double step_factor = 0.1;
+  double clip_norm = 0.0;
+  double label_smoothing = 0.0;
+  std::int64_t seed = 1;
+
+  std::string backend = "auto";
+  double bucket_mb = 25.0;
+  bool check_replicas = false;
+  std::string device = "auto";
+  std::int64_t threads = 0;
+
+  std::string log;
+  std::int64_t log_every = 0;
+  std::string progress = "auto";
+};
+
+/// Binds every option to its field.
+void describe_options(OptionTable& table, Settings& settings);
+
+/// Fills in the defaults that depend on other options, and refuses combinations that make no sense. Values themselves
+/// were checked as they were read. Throws Error.
+void resolve(Settings& settings);
+
+/// Refuses what cannot run here, on this number of ranks. Throws Error.
+void check(const Settings& settings, std::int64_t ranks);
+
+/// Images per rank in one forward pass. Throws Error where the ranks do not divide the global batch.
+std::int64_t micro_batch_size(const Settings& settings, std::int64_t ranks);
+
+/// Images of all ranks in one optimizer step.
+std::int64_t global_batch_size(const Settings& settings, std::int64_t ranks);
+
+/// The settings that every rank must share, as text; paths, threads and output may differ.
+std::string shared_settings(const OptionTable& table);
+
+}  // namespace tandem::apps

@@ -1,0 +1,164 @@
+// The run itself: data, model, replicas, trainer, and what they report.
+#include "training.h"
+
+#include "optimization.h"
+
+#include "comm/agreement.h"
+#include "core/parallel.h"
+#include "data/load.h"
+#include "layers/models/models.h"
+#include "layers/safetensors.h"
+#include "train/process_info.h"
+#include "train/reporter.h"
+#include "train/trainer.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+namespace tandem::apps {
+namespace {
+
+struct Data {
+  std::shared_ptr<const data::Dataset> train;
+  std::shared_ptr<const data::Dataset> test;
+};
+
+Data load_data(const Settings& s) {
+  const auto load = [&](data::Split split, std::int64_t limit) {
+    return std::make_shared<const data::Dataset>(data::load_dataset({.name = s.dataset,
+                                                                     .directory = s.data,
+                                                                     .split = split,
+                                                                     .limit = limit,
+                                                                     .seed = static_cast<std::uint64_t>(s.seed)}));
+  };
+  Data loaded{load(data::Split::train, s.limit_train), load(data::Split::test, s.limit_test)};
+  require(loaded.train->size() > 0 && loaded.test->size() > 0,
+          "data set {}: {} training and {} test images are not enough", s.dataset, loaded.train->size(),
+          loaded.test->size());
+  return loaded;
+}
+
+std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Dataset& images) {
+  auto model = layers::make_model({.name = s.model,
+                                   .in_channels = images.channels(),
+                                   .image_size = images.height(),
+                                   .classes = images.classes(),
+                                   .layers = s.layers,
+                                   .shared_weights = s.shared_weights,
+                                   .batch_norm = s.batch_norm,
+                                   .dropout = s.dropout,
+                                   .seed = static_cast<std::uint64_t>(s.seed),
+                                   .conv_impl = kernels::parse_conv_impl(s.conv_impl)});
+  if (s.load_weights.empty()) return model;
+  const auto file = layers::read_safetensors(s.load_weights);
+  try {
+    model->load_state_dict(file.tensors);
+  } catch (const Error& error) {
+    fail("--load-weights {}: does not fit {}: {}", s.load_weights, s.model, error.what());
+  }
+  return model;
+}
+
+// Long before the file is written, so that no training is lost to a wrong path.
+void check_writable(const std::string& path) {
+  if (path.empty()) return;
+  require(!std::filesystem::is_directory(path), "--save-weights {}: is a directory, not a file", path);
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  require(std::filesystem::is_directory(folder), "--save-weights {}: there is no folder {}", path, folder.string());
+  require(access(folder.c_str(), W_OK) == 0, "--save-weights {}: the folder {} cannot be written", path,
+          folder.string());
+}
+
+data::Loader make_loader(const std::shared_ptr<const data::Dataset>& images, const comm::ProcessGroup& group,
+                         bool training, std::int64_t per_rank, const Settings& s) {
+  const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training,
+                                         static_cast<std::uint64_t>(s.seed));
+  return data::Loader(images, sampler,
+                      {.global_batch_size = per_rank * group.size(),
+                       .augment = training ? data::parse_augment(*s.augment) : data::AugmentOptions{},
+                       .seed = static_cast<std::uint64_t>(s.seed)});
+}
+
+train::RunRecord describe_run(const Settings& s, const train::Config& config, const comm::MpiEnvironment& environment,
+                              const comm::ProcessGroup& group, const Data& images, const layers::Module& model) {
+  train::RunRecord run;
+  run.config = config;
+  run.versions = train::build_versions();
+  run.versions.emplace_back("mpi_library", environment.mpi_library());
+  run.host = train::host_name();
+  run.started = train::utc_time();
+  run.backend = group.name();
+  run.device = "cpu";
+  run.world_size = group.size();
+  run.threads = num_threads();
+  run.model = s.model;
+  run.model_parameters = model.parameter_count();
+  run.dataset = s.dataset;
+  run.train_images = images.train->size();
+  run.test_images = images.test->size();
+  run.global_batch_size = global_batch_size(s, group.size());
+  run.steps_per_epoch = (run.train_images + run.global_batch_size - 1) / run.global_batch_size;
+  return run;
+}
+
+}  // namespace
+
+int train_and_report(const Settings& s, const train::Config& config, const comm::MpiEnvironment& environment,
+                     comm::ProcessGroup& group, Clock::time_point start) {
+  const bool first_rank = group.rank() == 0;
+  const Data images = comm::run_agreed(group, [&] { return load_data(s); });
+  const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train); });
+  const train::RunRecord run = describe_run(s, config, environment, group, images, *model);
+  comm::check_same(group, "data",
+                   fmt::format("training images={}\ntest images={}\nclasses={}\n", run.train_images, run.test_images,
+                               images.train->classes()));
+  train::Reporter reporter(
+      {.silent = !first_rank,
+       .progress = train::parse_progress_mode(s.progress),
+       .epochs = s.epochs,
+       .files = {s.log, s.save_weights},
+       .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); }});
+  comm::run_agreed(group, [&] {
+    if (first_rank) check_writable(s.save_weights);
+    reporter.open_log(run);
+  });
+  reporter.header(run);
+
+  const std::int64_t micro_batch = micro_batch_size(s, group.size());
+  data::Loader train_loader = make_loader(images.train, group, true, micro_batch, s);
+  data::Loader test_loader = make_loader(images.test, group, false, micro_batch, s);
+  comm::DistributedDataParallel replicas(group, model->named_parameters(), model->named_buffers(),
+                                         {.bucket_bytes = static_cast<std::int64_t>(s.bucket_mb * (1 << 20))});
+  const auto optimizer = make_optimizer(s, *model);
+  const auto schedule = make_schedule(s, run.steps_per_epoch);
+  train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, train_loader, test_loader},
+                         {.epochs = s.epochs,
+                          .images_per_step = run.global_batch_size,
+                          .accumulation = s.grad_accumulation,
+                          .clip_norm = s.clip_norm,
+                          .label_smoothing = s.label_smoothing,
+                          .check_replicas = s.check_replicas,
+                          .log_every = s.log_every,
+                          .seed = static_cast<std::uint64_t>(s.seed)});
+  const train::EpochRecord last = trainer.run(reporter.observer());
+  comm::run_agreed(group, [&] {
+    if (first_rank && !s.save_weights.empty()) {
+      layers::write_safetensors(s.save_weights, model->state_dict(), {{"model", s.model}, {"dataset", s.dataset}});
+    }
+  });
+  comm::run_agreed(group, [&] { reporter.finish(last); });
+  if (s.epochs == 0 || std::isfinite(last.train_loss)) return 0;
+  if (first_rank) {
+    fmt::print(stderr,
+               "error: the training loss is not a finite number after epoch {}: try a lower --lr, or --clip-norm 1\n",
+               last.epoch);
+  }
+  return 1;
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,16 @@
+// From settings to a trained network, with reports on the way.
+#pragma once
+
+#include "run.h"
+#include "settings.h"
+
+#include "comm/process_group.h"
+
+namespace tandem::apps {
+
+/// Loads, trains, logs and saves. Returns the program's exit code. Collective; what cannot be set up is thrown on all
+/// ranks alike, before training begins.
+int train_and_report(const Settings& settings, const train::Config& config, const comm::MpiEnvironment& environment,
+                     comm::ProcessGroup& group, Clock::time_point start);
+
+}  // namespace tandem::apps

@@ -1,0 +1,88 @@
+# Command-line tests of cifar_train: options, config files, bad input on one rank and on two, and short trainings.
+if(NOT TANDEM_BUILD_APPS)
+  return()
+endif()
+
+file(GLOB app_test_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.cpp)
+set(cifar_train_dir ${PROJECT_SOURCE_DIR}/apps/cifar_train)
+add_executable(tandem_apps_tests ${app_test_sources} ${cifar_train_dir}/command_line.cpp
+  ${cifar_train_dir}/config_file.cpp ${cifar_train_dir}/help_text.cpp ${cifar_train_dir}/option_table.cpp
+  ${cifar_train_dir}/settings.cpp)
+target_include_directories(tandem_apps_tests PRIVATE ${cifar_train_dir})
+target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support tandem::tandem CLI11::CLI11)
+catch_discover_tests(tandem_apps_tests TEST_PREFIX "apps: " DISCOVERY_MODE PRE_TEST)
+
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(NOT Python3_Interpreter_FOUND)
+  message(STATUS "No python3: the command-line tests of cifar_train are left out")
+  return()
+endif()
+
+set(app_files ${CMAKE_CURRENT_BINARY_DIR}/app_files)
+add_test(NAME "cifar_train: make files"
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/make_files.py ${app_files})
+set_tests_properties("cifar_train: make files" PROPERTIES FIXTURES_SETUP app_files)
+
+# app_case(NAME text [EXIT n] [RANKS n] [OUT text...] [ERR text...] [NOT_ERR text...] [COLUMNS n] ARGS arg...)
+function(app_case)
+  cmake_parse_arguments(CASE "" "NAME;EXIT;RANKS;COLUMNS" "OUT;ERR;NOT_ERR;ARGS" ${ARGN})
+  set(expected)
+  foreach(pair "EXIT;--exit" "RANKS;--ranks" "COLUMNS;--max-columns")
+    list(GET pair 0 key)
+    list(GET pair 1 option)
+    if(DEFINED CASE_${key})
+      list(APPEND expected ${option} ${CASE_${key}})
+    endif()
+  endforeach()
+  foreach(pair "OUT;--out" "ERR;--err" "NOT_ERR;--not-err")
+    list(GET pair 0 key)
+    list(GET pair 1 option)
+    foreach(text IN LISTS CASE_${key})
+      list(APPEND expected "${option}=${text}")
+    endforeach()
+  endforeach()
+  set(command $<TARGET_FILE:cifar_train>)
+  foreach(arg IN LISTS CASE_ARGS)
+    list(APPEND command "${arg}")
+    if(arg STREQUAL ":")
+      list(APPEND command $<TARGET_FILE:cifar_train>)
+    endif()
+  endforeach()
+  if(CASE_RANKS GREATER 1 AND NOT TANDEM_HAS_MPI)
+    return()
+  endif()
+  add_test(NAME "cifar_train: ${CASE_NAME}"
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/run_case.py ${expected} -- ${command}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  set_tests_properties("cifar_train: ${CASE_NAME}" PROPERTIES
+    FIXTURES_REQUIRED app_files SKIP_RETURN_CODE 77 TIMEOUT 120 PROCESSORS 1)
+endfunction()
+
+# bad_input(NAME text ERR text... ARGS arg...): exit code 2 and one line that has these texts, on one rank and on two.
+function(bad_input)
+  cmake_parse_arguments(CASE "" "NAME" "ERR;ARGS" ${ARGN})
+  foreach(ranks 1 2)
+    app_case(NAME "${CASE_NAME}, ranks ${ranks}" EXIT 2 RANKS ${ranks} ERR ${CASE_ERR} ARGS ${CASE_ARGS})
+  endforeach()
+endfunction()
+
+include(${CMAKE_CURRENT_LIST_DIR}/option_cases.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/file_cases.cmake)
+
+# Whole runs, checked by their logs.
+function(training_case name)
+  add_test(NAME "cifar_train: ${name}"
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/check_training.py $<TARGET_FILE:cifar_train> ${ARGN}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  set_tests_properties("cifar_train: ${name}" PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
+endfunction()
+
+training_case("learns synthetic images" learning)
+training_case("same run, same bits" determinism)
+training_case("weights and logs" files)
+training_case("config round trip" config)
+if(TANDEM_HAS_MPI)
+  training_case("synchronous SGD is exact, mpi" exact_sgd mpi)
+  training_case("synchronous SGD is exact, ring" exact_sgd ring)
+  training_case("uneven batches and accumulation are exact" exact_uneven)
+endif()

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Whole runs of cifar_train, judged by their logs and weights: check_training.py PROGRAM CASE [ARGUMENT]."""
+import array
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from run_case import SKIPPED, environment
+
+PROGRAM = sys.argv[1]
+FOLDER = tempfile.mkdtemp(prefix="tandem_training_")
+
+
+def train(name, arguments, ranks=1):
+    """Trains with a log; returns its records."""
+    log = os.path.join(FOLDER, name + ".jsonl")
+    command = [PROGRAM, "--log", log, "--threads", "1"] + arguments.split()
+    if ranks > 1:
+        mpirun = shutil.which("mpirun")
+        if mpirun is None:
+            print("skipped: there is no mpirun")
+            sys.exit(SKIPPED)
+        command = [mpirun, "--bind-to", "none", "-np", str(ranks)] + command
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
+                          timeout=240)
+    if done.returncode != 0:
+        sys.exit(f"FAILED: exit code {done.returncode}: {' '.join(command)}\n{done.stdout}")
+    with open(log) as file:
+        return [json.loads(line) for line in file]
+
+
+def of_kind(records, kind):
+    return [record for record in records if record["record"] == kind]
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def contents(name):
+    with open(path(name), "rb") as file:
+        return file.read()
+
+
+def weights(name):
+    """{name: floats} of a safetensors file."""
+    data = contents(name)
+    size = int.from_bytes(data[:8], "little")
+    tensors = {}
+    for key, entry in json.loads(data[8:8 + size]).items():
+        if key == "__metadata__" or entry["dtype"] != "F32":
+            continue
+        begin, end = entry["data_offsets"]
+        tensors[key] = array.array("f", data[8 + size + begin:8 + size + end])
+    return tensors
+
+
+def norm(values):
+    return math.sqrt(sum(v * v for v in values))
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit("FAILED: " + text)
+
+
+def check_close(first, second, bound, what):
+    for name in first:
+        difference = norm([a - b for a, b in zip(first[name], second[name])])
+        relative = difference / max(norm(first[name]), 1e-30)
+        check(relative <= bound, f"{what}: {name} differs by {relative:.2e} relative, bound {bound:.0e}")
+
+
+SMALL = "--dataset synthetic --limit-train 400 --limit-test 100 --model mnist_cnn --layers 2 --epochs 1 "
+EXACT = "--model mnist_cnn --layers 3 --dataset synthetic --limit-test 40 --augment none --check-replicas "
+
+
+def learning():
+    records = train("run", "--dataset synthetic --limit-train 3000 --limit-test 500 --model small_cnn --epochs 4 "
+                           "--global-batch-size 64")
+    epochs = of_kind(records, "epoch")
+    losses = [epoch["train_loss"] for epoch in epochs]
+    check(losses == sorted(losses, reverse=True), f"training losses do not fall: {losses}")
+    check(epochs[-1]["train_accuracy"] > epochs[0]["train_accuracy"] + 20, "train accuracy does not rise")
+    check(epochs[-1]["test_accuracy"] > 60, f"test accuracy is {epochs[-1]['test_accuracy']}, chance is 10")
+
+
+def determinism():
+    for name, extra in [("a", ""), ("b", ""), ("threads", "--threads 2"), ("seed", "--seed 2")]:
+        train(name, SMALL + f"--augment crop,flip --save-weights {path(name)} " + extra)
+    check(contents("a") == contents("b"), "two equal runs differ")
+    check(contents("a") == contents("threads"), "the number of threads changes the result")
+    check(contents("a") != contents("seed"), "the seed changes nothing")
+
+
+def files():
+    ranks = 2 if shutil.which("mpirun") and "no_mpi" not in sys.argv else 1
+    records = train("run", SMALL + f"--epochs 2 --global-batch-size 40 --log-every 4 --check-replicas "
+                                   f"--save-weights {path('w.safetensors')}", ranks)
+    kinds = [record["record"] for record in records]
+    check(kinds == ["run"] + (["step"] * 2 + ["epoch"]) + (["step"] * 3 + ["epoch"]) + ["result"], f"records: {kinds}")
+    run, result, last = records[0], records[-1], of_kind(records, "epoch")[-1]
+    for field in ("config", "versions", "host", "ranks", "threads", "model_parameters"):
+        check(field in run, f"the run record lacks {field}")
+    check(run["ranks"] == ranks and run["config"]["global-batch-size"] == 40, f"run record: {run}")
+    for epoch in of_kind(records, "epoch"):
+        for field in ("epoch", "lr", "train_loss", "train_accuracy", "test_loss", "test_accuracy", "seconds",
+                      "images_per_second", "world_size", "backend", "peak_memory_bytes"):
+            check(epoch.get(field) is not None, f"an epoch record lacks {field}")
+        check(0 <= epoch["test_accuracy"] <= 100 and epoch["peak_memory_bytes"] > 1 << 20, f"epoch record: {epoch}")
+    check(all(result[field] == last[field] for field in last if field != "record"), "result and last epoch differ")
+    check(result["total_seconds"] >= sum(epoch["seconds"] for epoch in of_kind(records, "epoch")), "total_seconds")
+    check([step["step"] for step in of_kind(records, "step")] == [4, 8, 12, 16, 20], "step numbers")
+
+    again = of_kind(train("again", SMALL + f"--epochs 0 --load-weights {path('w.safetensors')}"), "result")[0]
+    check(again["test_accuracy"] == result["test_accuracy"], "saved weights give another accuracy")
+    check(abs(again["test_loss"] - result["test_loss"]) < 1e-5, "saved weights give another loss")
+    check(again["train_loss"] is None and again["epoch"] == 0, "an evaluation claims to have trained")
+
+
+def config():
+    options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --augment crop-reflect=3,flip "
+               "--model mnist_cnn --layers 7 --shared-weights --batch-norm --dropout 0.25 --conv-impl reference "
+               "--load-weights a.safetensors --save-weights b.safetensors --epochs 9 --batch-size 12 "
+               "--grad-accumulation 3 --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
+               "--schedule cosine --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
+               "--label-smoothing 0.1 --seed 77 --backend mpi --bucket-mb 0.5 --check-replicas --device cpu "
+               "--threads 3 --log c.jsonl --log-every 8 --progress none").split()
+    for arguments in ([], options):
+        printed = subprocess.run([PROGRAM, "--print-config"] + arguments, stdout=subprocess.PIPE, text=True, check=True)
+        with open(path("run.toml"), "w") as file:
+            file.write(printed.stdout)
+        again = subprocess.run([PROGRAM, "--print-config", "--config", path("run.toml")], stdout=subprocess.PIPE,
+                               text=True, check=True)
+        check(printed.stdout == again.stdout, f"changed on the way:\n{printed.stdout}\n{again.stdout}")
+    names = {word[2:] for word in options if word.startswith("--")}
+    lines = {line.split(" = ")[0] for line in printed.stdout.splitlines() if " = " in line}
+    check(names <= lines, f"not printed: {names - lines}")
+    check(lines - names == {"nesterov"}, f"not in this test: {lines - names}")
+
+
+def exact_sgd():
+    backend = f"--backend {sys.argv[3]} "
+    # 50 steps, momentum and all.
+    curves = {}
+    for ranks in (1, 2, 4):
+        records = train(f"curve{ranks}", EXACT + "--limit-train 1600 --epochs 1 --global-batch-size 32 --log-every 1 "
+                                                 "--lr 0.05 " + (backend if ranks > 1 else ""), ranks)
+        curves[ranks] = [step["loss"] for step in of_kind(records, "step")]
+        check(len(curves[ranks]) == 50, f"{len(curves[ranks])} steps")
+    check(curves[1][-1] < curves[1][0] - 0.1, f"the loss does not fall: {curves[1][0]} to {curves[1][-1]}")
+    for ranks in (2, 4):
+        worst = max(abs(a - b) for a, b in zip(curves[1], curves[ranks]))
+        print(f"{ranks} ranks: losses of 50 steps differ by at most {worst:.1e}")
+        check(worst <= 1e-3, f"{ranks} ranks: loss curves differ by {worst:.2e}")
+    # One step so large that the weights after it are the gradient, scaled.
+    gradients = {}
+    for ranks in (1, 2, 4):
+        train(f"step{ranks}", EXACT + "--limit-train 32 --epochs 1 --global-batch-size 32 --lr 1e6 --momentum 0 "
+                                      "--weight-decay 0 --schedule constant "
+              + f"--save-weights {path(f'w{ranks}')} " + (backend if ranks > 1 else ""), ranks)
+        gradients[ranks] = weights(f"w{ranks}")
+    for ranks in (2, 4):
+        check_close(gradients[1], gradients[ranks], 1e-5, f"gradient on {ranks} ranks")
+
+
+def exact_uneven():
+    # 97 images in steps of 24: the last step has 1 image, and most ranks have none.
+    base = EXACT + "--limit-train 97 --epochs 2 --global-batch-size 24 --lr 0.05 --clip-norm 1 --log-every 1 "
+    expected = None
+    for ranks, accumulation in [(1, 1), (2, 1), (4, 1), (1, 4), (2, 3), (3, 2)]:
+        name = f"r{ranks}a{accumulation}"
+        records = train(name, base + f"--grad-accumulation {accumulation} --save-weights {path(name)}", ranks)
+        found = (weights(name), [step["loss"] for step in of_kind(records, "step")], of_kind(records, "epoch")[-1])
+        expected = expected or found
+        check(len(found[1]) == 10, f"{name}: {len(found[1])} steps")
+        check_close(expected[0], found[0], 1e-5, f"weights of {name}")
+        worst = max(abs(a - b) for a, b in zip(expected[1], found[1]))
+        check(worst < 1e-5, f"{name}: losses differ by {worst:.1e}")
+        for field in ("train_accuracy", "test_accuracy"):
+            check(abs(expected[2][field] - found[2][field]) < 1e-9, f"{name}: {field} differs")
+
+
+if __name__ == "__main__":
+    try:
+        {case.__name__: case for case in (learning, determinism, files, config, exact_sgd, exact_uneven)}[sys.argv[2]]()
+    finally:
+        shutil.rmtree(FOLDER, ignore_errors=True)

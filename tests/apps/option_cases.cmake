@@ -1,0 +1,73 @@
+# What the command line and config files accept and refuse.
+app_case(NAME "help" OUT "Usage: cifar_train" "Data\n" "Training\n" "Examples" "[cifar10]" COLUMNS 80 ARGS --help)
+app_case(NAME "help on two ranks" RANKS 2 OUT "Usage: cifar_train" ARGS --help)
+app_case(NAME "version" OUT "cifar_train (Tandem) ${PROJECT_VERSION}" ARGS --version)
+app_case(NAME "last value counts" OUT "epochs = 3" ARGS --epochs 2 --epochs 3 --print-config)
+app_case(NAME "flag off" OUT "nesterov = false" ARGS --no-nesterov --print-config)
+app_case(NAME "defaults follow the optimizer" OUT "lr = 0.001" "weight-decay = 0.01" "nesterov = false"
+  ARGS --optimizer adamw --print-config)
+app_case(NAME "config file" OUT "lr = 0.05" "model = \"vgg_lite\"" "batch-norm = true" "global-batch-size = 1024"
+  "data = \"a#b, c\"" ARGS --config app_files/good.toml --print-config)
+app_case(NAME "command line wins over config" OUT "lr = 0.5" "model = \"vgg_lite\""
+  ARGS --config app_files/good.toml --lr 0.5 --print-config)
+app_case(NAME "batch size on the command line replaces the file's" OUT "\nbatch-size = 8"
+  ARGS --config app_files/global_batch.toml --batch-size 8 --print-config)
+
+bad_input(NAME "batch size 0" ERR "--batch-size 0: must be at least 1" ARGS --batch-size 0)
+bad_input(NAME "global batch size 0" ERR "--global-batch-size 0: must be at least 1" ARGS --global-batch-size 0)
+bad_input(NAME "negative lr" ERR "--lr -0.1: must be above 0" ARGS --lr -0.1)
+bad_input(NAME "lr nan" ERR "--lr nan: must be finite" ARGS --lr nan)
+bad_input(NAME "lr is text" ERR "--lr 'fast': not a number" ARGS --lr fast)
+bad_input(NAME "epochs is a fraction" ERR "--epochs '1.5': not a whole number" ARGS --epochs 1.5)
+bad_input(NAME "huge number" ERR "too large" ARGS --epochs 99999999999999999999)
+bad_input(NAME "negative limit" ERR "--limit-train -5: must be at least 0" ARGS --limit-train -5)
+bad_input(NAME "dropout 1" ERR "--dropout 1: must be below 1" ARGS --dropout 1)
+bad_input(NAME "unknown model" ERR "--model" "vgg_lit" "did you mean vgg_lite?" ARGS --model vgg_lit)
+bad_input(NAME "unknown data set" ERR "--dataset" "did you mean cifar10?" ARGS --dataset cifar-10)
+bad_input(NAME "unknown optimizer" ERR "--optimizer" "did you mean sgd?" ARGS --optimizer sdg)
+bad_input(NAME "unknown schedule" ERR "--schedule" "did you mean cosine?" ARGS --schedule cosin)
+bad_input(NAME "unknown backend" ERR "--backend" "choices: auto, self, mpi, ring" ARGS --backend nccl)
+bad_input(NAME "unknown augmentation" ERR "--augment" "flp" "flip" ARGS --augment crop,flp)
+bad_input(NAME "unknown progress" ERR "--progress" "did you mean plain?" ARGS --progress plan)
+bad_input(NAME "unknown option" ERR "unknown option --lrr: did you mean --lr?" ARGS --lrr 0.1)
+bad_input(NAME "unknown option with value" ERR "unknown option --epoch: did you mean --epochs?" ARGS --epoch=4)
+bad_input(NAME "stranger" ERR "unknown option --transmogrify: --help lists all options" ARGS --transmogrify)
+bad_input(NAME "stray word" ERR "unexpected argument 'vgg_lite'" ARGS vgg_lite)
+bad_input(NAME "missing value" ERR "--lr needs a value" ARGS --epochs 2 --lr)
+bad_input(NAME "two batch sizes" ERR "--batch-size and --global-batch-size exclude each other"
+  ARGS --batch-size 8 --global-batch-size 16)
+bad_input(NAME "warm-up of one-cycle" ERR "--warmup-epochs" ARGS --warmup-epochs 1)
+bad_input(NAME "warm-up longer than the run" ERR "--warmup-epochs 5" "--epochs 5"
+  ARGS --schedule cosine --warmup-epochs 5 --epochs 5)
+bad_input(NAME "nesterov without momentum" ERR "--nesterov needs a --momentum" ARGS --nesterov --momentum 0)
+bad_input(NAME "cuda" ERR "--device cuda" ARGS --device cuda)
+bad_input(NAME "micro-batches do not divide" ERR "--global-batch-size 10" "4 micro-batches"
+  ARGS --global-batch-size 10 --grad-accumulation 4)
+bad_input(NAME "model has no use for it" ERR "small_cnn" ARGS --dataset synthetic --dropout 0.5)
+
+app_case(NAME "ranks do not divide the batch" RANKS 2 EXIT 2 ERR "--global-batch-size 31" "2 ranks"
+  ARGS --global-batch-size 31)
+app_case(NAME "self with two ranks" RANKS 2 EXIT 2 ERR "self" ARGS --backend self)
+app_case(NAME "different settings on two ranks" RANKS 2 EXIT 2
+  ERR "configuration differs between ranks" "--lr is 0.1 on rank 0 and 0.2 on rank 1" ARGS --lr 0.1 : --lr 0.2)
+app_case(NAME "different images on two ranks" RANKS 2 EXIT 2 ERR "differs between ranks" "--limit-train"
+  ARGS --dataset synthetic --limit-train 100 : --dataset synthetic --limit-train 200)
+app_case(NAME "bad value on one rank" RANKS 2 EXIT 2 ERR "rank 1: --lr -1: must be above 0" ARGS --lr 0.1 : --lr -1)
+
+set(toml app_files)
+bad_input(NAME "config missing" ERR "--config ${toml}/none.toml: no such file" ARGS --config ${toml}/none.toml)
+bad_input(NAME "config is a directory" ERR "--config ${toml}/directory.toml: is a directory"
+  ARGS --config ${toml}/directory.toml)
+bad_input(NAME "config unknown key" ERR "unknown_key.toml:2: unknown option 'learning-rte'"
+  ARGS --config ${toml}/unknown_key.toml)
+bad_input(NAME "config near key" ERR "near_key.toml:1: unknown option 'momentm': did you mean momentum?"
+  ARGS --config ${toml}/near_key.toml)
+bad_input(NAME "config bad value" ERR "bad_value.toml:2: --lr -1: must be above 0" ARGS --config ${toml}/bad_value.toml)
+bad_input(NAME "config bad type" ERR "bad_type.toml:1: --epochs 'many': not a whole number"
+  ARGS --config ${toml}/bad_type.toml)
+bad_input(NAME "config syntax" ERR "syntax.toml:1: expected 'name = value'" ARGS --config ${toml}/syntax.toml)
+bad_input(NAME "config section" ERR "section.toml:1: sections are not used" ARGS --config ${toml}/section.toml)
+bad_input(NAME "config key twice" ERR "twice.toml:2: 'epochs' was set in line 1" ARGS --config ${toml}/twice.toml)
+bad_input(NAME "config without quotes" ERR "unquoted.toml:1: a value is" ARGS --config ${toml}/unquoted.toml)
+bad_input(NAME "config with two batch sizes" ERR "both_batches.toml: batch-size and global-batch-size exclude"
+  ARGS --config ${toml}/both_batches.toml)

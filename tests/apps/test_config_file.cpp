@@ -1,0 +1,70 @@
+// Config files: what is read, and how each mistake is answered.
+#include "config_file.h"
+
+#include "tests/support/catch.h"
+
+#include "core/error.h"
+
+using namespace tandem::apps;
+using tandem::test::ContainsText;
+
+namespace {
+
+std::string value_of(const std::string& text) {
+  const auto entries = parse_config("x = " + text, "f.toml");
+  REQUIRE(entries.size() == 1);
+  return entries[0].value;
+}
+
+void check_refused(const std::string& text, const std::string& message) {
+  INFO(text);
+  CHECK_THROWS_WITH(parse_config(text, "f.toml"), ContainsText(message) && ContainsText("f.toml:"));
+}
+
+}  // namespace
+
+TEST_CASE("config values are read as TOML writes them") {
+  CHECK(value_of("12") == "12");
+  CHECK(value_of("-1_000") == "-1000");
+  CHECK(value_of("1e-3  # rate") == "1e-3");
+  CHECK(value_of("true") == "true");
+  CHECK(value_of(R"("a # b, c = \"d\" \\ e")") == R"(a # b, c = "d" \ e)");
+  CHECK(value_of(R"('C:\data')") == R"(C:\data)");
+  CHECK(value_of(R"("")").empty());
+  CHECK(value_of(R"(["crop", "flip",])") == "crop,flip");
+  CHECK(value_of("[]").empty());
+  CHECK(value_of("[1, 2]") == "1,2");
+}
+
+TEST_CASE("config lines may be empty, comments, indented, with quoted keys and DOS line ends") {
+  const auto entries = parse_config("\n# all\r\n  lr=0.1\r\n\t\"batch-size\" = 8 # per rank\n'x' = 1", "f.toml");
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[0].name == "lr");
+  CHECK(entries[0].value == "0.1");
+  CHECK(entries[0].line == 3);
+  CHECK(entries[1].name == "batch-size");
+  CHECK(entries[2].line == 5);
+  CHECK(parse_config("", "f.toml").empty());
+}
+
+TEST_CASE("config mistakes are answered with file and line") {
+  check_refused("lr", "expected 'name = value'");
+  check_refused("= 3", "expected 'name = value'");
+  check_refused("lr =", "'lr' has no value");
+  check_refused("lr = # none", "'lr' has no value");
+  check_refused("lr = 0.1 0.2", "more text after the value");
+  check_refused("model = vgg_lite", "not 'vgg_lite'");
+  check_refused("model = \"vgg", "without its closing");
+  check_refused("data = \"C:\\data\"", "unknown escape \\d");
+  check_refused("[model]", "sections are not used");
+  check_refused("a = [1", "closing ]");
+  check_refused("a = [1 2]", "commas");
+  check_refused("a = 1\nb = 2\na = 3", "'a' was set in line 1");
+  check_refused("\xef\xbb\xbflr = 1", "expected 'name = value'");
+}
+
+TEST_CASE("config files that are none") {
+  CHECK_THROWS_WITH(read_config("/nonexistent.toml"), ContainsText("no such file"));
+  CHECK_THROWS_WITH(read_config("/"), ContainsText("directory"));
+  CHECK_THROWS_WITH(read_config("/dev/zero"), ContainsText("larger than 1 MiB"));
+}

@@ -1,0 +1,153 @@
+// The records of the JSONL log, field by field, and what happens when they cannot be written.
+#include "train/jsonl_log.h"
+
+#include "tests/support/catch.h"
+
+#include "core/error.h"
+#include "train/process_info.h"
+
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+using namespace tandem::train;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+struct TemporaryFile {
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("tandem_log_" + std::to_string(getpid()) + ".jsonl")).string();
+  ~TemporaryFile() { std::filesystem::remove(path); }
+
+  std::vector<Json> records() const {
+    std::vector<Json> records;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) records.push_back(Json::parse(line));
+    return records;
+  }
+};
+
+std::vector<std::string> keys(const Json& json) {
+  std::vector<std::string> names;
+  for (const auto& item : json.items()) names.push_back(item.key());
+  return names;
+}
+
+EpochRecord some_epoch() {
+  EpochRecord r;
+  r.epoch = 2;
+  r.lr = 0.05;
+  r.train_loss = 1.25;
+  r.train_accuracy = 55.5;
+  r.test_loss = 1.0;
+  r.test_accuracy = 60.25;
+  r.seconds = 12.5;
+  r.images_per_second = 4000;
+  r.world_size = 2;
+  r.backend = "ring";
+  r.peak_memory_bytes = 123456789;
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("each record has its fields, and stands in the file at once") {
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  RunRecord run;
+  run.config = {{"lr", 0.1}, {"epochs", std::int64_t{8}}, {"model", std::string("small_cnn")}, {"batch-norm", false}};
+  run.versions = build_versions();
+  run.host = host_name();
+  run.started = utc_time();
+  run.backend = "ring";
+  run.world_size = 2;
+  run.threads = 1;
+  run.model = "small_cnn";
+  run.model_parameters = 241482;
+  log.write(run);
+  auto records = file.records();
+  REQUIRE(records.size() == 1);
+  CHECK(records[0]["record"] == "run");
+  for (const char* name :
+       {"config", "versions", "host", "ranks", "threads", "model_parameters", "backend", "world_size"}) {
+    CHECK(records[0].contains(name));
+  }
+  CHECK(records[0]["ranks"] == 2);
+  CHECK(records[0]["config"] == Json({{"lr", 0.1}, {"epochs", 8}, {"model", "small_cnn"}, {"batch-norm", false}}));
+  CHECK(records[0]["versions"]["tandem"].is_string());
+
+  const std::vector<std::string> fields{"record",        "epoch",          "lr",
+                                        "train_loss",    "train_accuracy", "test_loss",
+                                        "test_accuracy", "seconds",        "images_per_second",
+                                        "world_size",    "backend",        "peak_memory_bytes"};
+  log.write(some_epoch());
+  records = file.records();
+  REQUIRE(records.size() == 2);
+  CHECK(keys(records[1]) == fields);
+  CHECK(records[1]["record"] == "epoch");
+  CHECK(records[1]["epoch"] == 2);
+  CHECK(records[1]["test_accuracy"] == 60.25);
+  CHECK(records[1]["peak_memory_bytes"] == 123456789);
+
+  log.write(StepRecord{7, 1, 0.05, 2.25});
+  CHECK(file.records()[2] == Json({{"record", "step"}, {"step", 7}, {"epoch", 1}, {"lr", 0.05}, {"loss", 2.25}}));
+
+  log.write(ResultRecord{some_epoch(), 99.5});
+  records = file.records();
+  REQUIRE(records.size() == 4);
+  auto result_fields = fields;
+  result_fields.emplace_back("total_seconds");
+  CHECK(keys(records[3]) == result_fields);
+  CHECK(records[3]["record"] == "result");
+  CHECK(records[3]["total_seconds"] == 99.5);
+}
+
+TEST_CASE("what JSON cannot hold becomes null, what is no UTF-8 is replaced") {
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  EpochRecord epoch = some_epoch();
+  epoch.train_loss = std::nan("");
+  log.write(epoch);
+  RunRecord run;
+  run.config = {{"data", std::string("/tmp/\xff\"x")}};
+  log.write(run);
+  CHECK(file.records()[0]["train_loss"].is_null());
+  CHECK(file.records()[1]["config"]["data"].is_string());
+}
+
+TEST_CASE("a new log replaces the old one") {
+  TemporaryFile file;
+  JsonlLog(file.path).write(StepRecord{1, 1, 0.1, 1.0});
+  JsonlLog(file.path).write(StepRecord{2, 1, 0.1, 1.0});
+  CHECK(file.records().size() == 1);
+}
+
+TEST_CASE("a log that cannot be written says which file and why") {
+  CHECK_THROWS_WITH(JsonlLog("/nonexistent/run.jsonl"),
+                    tandem::test::ContainsText("/nonexistent/run.jsonl") && tandem::test::ContainsText("No such file"));
+  CHECK_THROWS_WITH(JsonlLog("/"), tandem::test::ContainsText("directory"));
+  if (std::filesystem::exists("/dev/full")) {
+    JsonlLog log("/dev/full");
+    CHECK_THROWS_WITH(log.write(some_epoch()), tandem::test::ContainsText("No space left"));
+  }
+}
+
+TEST_CASE("facts about this process") {
+  CHECK(peak_memory_bytes() > 1 << 20);
+  const std::vector<char> block(64 << 20, 1);
+  CHECK(peak_memory_bytes() > static_cast<std::int64_t>(block.size()));
+  CHECK_FALSE(host_name().empty());
+  CHECK(utc_time().size() == 20);
+}
+
+TEST_CASE("settings as TOML") {
+  CHECK(to_toml(ConfigValue(true)) == "true");
+  CHECK(to_toml(ConfigValue(std::int64_t{-3})) == "-3");
+  CHECK(to_toml(ConfigValue(0.1)) == "0.1");
+  CHECK(to_toml(ConfigValue(25.0)) == "25.0");
+  CHECK(to_toml(ConfigValue(1e-20)) == "1e-20");
+  CHECK(to_toml(ConfigValue(std::string("a \"b\" \\ c#"))) == R"("a \"b\" \\ c#")");
+  CHECK(to_toml(Config{{"lr", 0.5}, {"seed", std::int64_t{1}}}) == "lr = 0.5\nseed = 1\n");
+}

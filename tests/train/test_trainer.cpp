@@ -1,0 +1,157 @@
+// The training loop on one rank: what it counts and reports, accumulation, clipping, evaluation. Several ranks are
+// tested by whole runs (tests/apps/check_training.py).
+#include "train/trainer.h"
+
+#include "tests/support/catch.h"
+
+#include "comm/mpi_environment.h"
+#include "data/synthetic.h"
+#include "layers/models/models.h"
+#include "optim/sgd.h"
+#include "train/evaluation.h"
+
+#include <cmath>
+
+using namespace tandem;
+
+namespace {
+
+std::shared_ptr<const data::Dataset> images(std::int64_t count, data::Split split = data::Split::train) {
+  return std::make_shared<const data::Dataset>(
+      data::make_synthetic({.count = count, .channels = 1, .side = 8, .seed = 3, .split = split}));
+}
+
+// All that a run on one rank needs.
+struct Run {
+  comm::ProcessGroup group{comm::make_self_backend()};
+  std::shared_ptr<const data::Dataset> train_images;
+  std::shared_ptr<const data::Dataset> test_images = images(13, data::Split::test);
+  std::unique_ptr<layers::Module> model =
+      layers::make_model({.name = "mnist_cnn", .in_channels = 1, .image_size = 8, .layers = 1, .seed = 5});
+  comm::DistributedDataParallel replicas{group, model->named_parameters(), model->named_buffers()};
+  optim::SGD optimizer{model->parameters(), {.lr = 0.1, .momentum = 0.9}};
+  optim::ConstantSchedule schedule;
+  data::Loader train_loader, test_loader;
+
+  Run(std::int64_t count, std::int64_t micro_batch)
+      : train_images(images(count)),
+        train_loader(train_images, {count, 1, 0, true, 1}, {.global_batch_size = micro_batch}),
+        test_loader(test_images, {13, 1, 0, false, 1}, {.global_batch_size = 4}) {}
+
+  train::Trainer trainer(const train::TrainerOptions& options) {
+    return train::Trainer({*model, optimizer, schedule, group, replicas, train_loader, test_loader}, options);
+  }
+
+  std::vector<float> weights() const {
+    std::vector<float> all;
+    for (const Tensor& parameter : model->parameters()) {
+      const auto values = parameter.to_vector<float>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+};
+
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+TEST_CASE("an epoch reports each step, and counts each image once") {
+  Run run(22, 4);
+  auto trainer = run.trainer({.epochs = 2, .images_per_step = 4, .log_every = 2});
+  CHECK(trainer.steps_per_epoch() == 6);
+  std::vector<std::int64_t> images_done, steps_logged;
+  std::vector<train::EpochRecord> epochs;
+  int first_steps = 0;
+  train::TrainObserver observer;
+  observer.first_step = [&] { ++first_steps; };
+  observer.progress = [&](const train::Progress& p) { images_done.push_back(p.images); };
+  observer.step = [&](const train::StepRecord& s) { steps_logged.push_back(s.step); };
+  observer.epoch = [&](const train::EpochRecord& e) { epochs.push_back(e); };
+  const auto last = trainer.run(observer);
+  CHECK(first_steps == 1);
+  CHECK(images_done == std::vector<std::int64_t>{4, 8, 12, 16, 20, 22, 4, 8, 12, 16, 20, 22});
+  CHECK(steps_logged == std::vector<std::int64_t>{2, 4, 6, 8, 10, 12});
+  REQUIRE(epochs.size() == 2);
+  CHECK(last.epoch == 2);
+  CHECK(last.backend == "self");
+  CHECK(last.world_size == 1);
+  CHECK(last.lr == 0.1);
+  CHECK(std::isfinite(last.test_loss));
+  // Accuracies are whole numbers of images.
+  CHECK(std::abs(std::remainder(last.train_accuracy * 22 / 100, 1.0)) < 1e-9);
+  CHECK(std::abs(std::remainder(last.test_accuracy * 13 / 100, 1.0)) < 1e-9);
+}
+
+TEST_CASE("training learns") {
+  Run run(200, 20);
+  const auto before = train::evaluate(*run.model, run.train_loader, run.group);
+  auto trainer = run.trainer({.epochs = 20, .images_per_step = 20});
+  trainer.run({});
+  const auto after = train::evaluate(*run.model, run.train_loader, run.group);
+  CHECK(after.count == 200);
+  CHECK(after.loss() < 0.7 * before.loss());
+  CHECK(after.accuracy() > before.accuracy() + 20.0);
+}
+
+TEST_CASE("micro-batches add up to the gradient of the whole batch, also in a smaller last step") {
+  const auto trained = [](std::int64_t micro_batch, std::int64_t accumulation) {
+    Run run(31, micro_batch);  // a last step of 7
+    auto trainer = run.trainer({.epochs = 2, .images_per_step = 12, .accumulation = accumulation});
+    REQUIRE(trainer.steps_per_epoch() == 3);
+    trainer.run({});
+    return run.weights();
+  };
+  const auto whole = trained(12, 1);
+  CHECK(distance(whole, Run(31, 12).weights()) > 1e-2);
+  // Sums of 12 products in another order: a few hundred roundings of 2^-24 over 6 steps with momentum.
+  CHECK(distance(whole, trained(6, 2)) < 1e-4);
+  CHECK(distance(whole, trained(3, 4)) < 1e-4);
+  CHECK(distance(whole, trained(1, 12)) < 1e-4);
+}
+
+TEST_CASE("a clipped step is as long as the limit times the rate") {
+  Run run(8, 8);
+  const auto before = run.weights();
+  auto trainer = run.trainer({.images_per_step = 8, .clip_norm = 1e-3});
+  trainer.run({});
+  CHECK(std::abs(distance(before, run.weights()) - 1e-4) < 1e-6);
+}
+
+TEST_CASE("without epochs the model is evaluated and left alone") {
+  Run run(8, 8);
+  const auto before = run.weights();
+  const auto record = run.trainer({.epochs = 0, .images_per_step = 8}).run({});
+  CHECK(run.weights() == before);
+  CHECK(record.epoch == 0);
+  CHECK(std::isnan(record.train_loss));
+  CHECK(std::isfinite(record.test_loss));
+}
+
+TEST_CASE("training stops when the loss is not a number any more") {
+  Run run(8, 8);
+  for (const Tensor& parameter : run.model->parameters()) parameter.fill(std::nan(""));
+  const auto record = run.trainer({.epochs = 5, .images_per_step = 8}).run({});
+  CHECK(record.epoch == 1);
+  CHECK(std::isnan(record.train_loss));
+}
+
+TEST_CASE("evaluation leaves the mode of the model alone") {
+  Run run(8, 8);
+  run.model->train(true);
+  train::evaluate(*run.model, run.test_loader, run.group);
+  CHECK(run.model->training());
+  run.model->eval();
+  train::evaluate(*run.model, run.test_loader, run.group);
+  CHECK_FALSE(run.model->training());
+}
+
+TEST_CASE("options that do not fit the loader are refused") {
+  Run run(22, 4);
+  CHECK_THROWS_AS(run.trainer({.images_per_step = 22, .accumulation = 1}), Error);
+  CHECK_THROWS_AS(run.trainer({.epochs = -1, .images_per_step = 4}), Error);
+}

@@ -1,0 +1,57 @@
+// Settings as TOML text.
+#include "train/config_value.h"
+
+#include <fmt/core.h>
+
+namespace tandem::train {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string shortest(double value) {
+  std::string text = fmt::format("{}", value);
+  // TOML tells floats from integers by the point or the exponent, and wants digits on both sides of a point.
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace
+
+std::string to_toml(const ConfigValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *integer);
+  if (const auto* real = std::get_if<double>(&value)) return shortest(*real);
+  return quoted(std::get<std::string>(value));
+}
+
+std::string to_toml(const Config& config) {
+  std::string text;
+  for (const auto& [name, value] : config) text += fmt::format("{} = {}\n", name, to_toml(value));
+  return text;
+}
+
+}  // namespace tandem::train

@@ -1,0 +1,31 @@
+// The lines of a run that people read: header, one per epoch, summary.
+#pragma once
+
+#include "train/records.h"
+
+#include <string>
+
+namespace tandem::train {
+
+/// "50,000"
+std::string with_separators(std::int64_t number);
+
+/// "1.5 GiB", "312 MiB"
+std::string format_bytes(std::int64_t bytes);
+
+/// What is about to be trained, on what, by whom: a few lines, each with its line end.
+std::string header_text(const RunRecord& run);
+
+/// One finished epoch of `epochs`, in columns that stay aligned from epoch to epoch; no line end.
+std::string epoch_text(const EpochRecord& epoch, std::int64_t epochs);
+
+/// Where a run left things; empty paths are left out.
+struct Leftovers {
+  std::string log;
+  std::string weights;
+};
+
+/// How it ended: accuracy, time, memory, and where log and weights are.
+std::string summary_text(const ResultRecord& result, const Leftovers& leftovers);
+
+}  // namespace tandem::train

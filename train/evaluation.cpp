@@ -1,0 +1,25 @@
+// One pass without a tape.
+#include "train/evaluation.h"
+
+#include "autograd/functions/softmax_cross_entropy.h"
+#include "autograd/grad_mode.h"
+
+namespace tandem::train {
+
+Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group) {
+  const autograd::NoGrad no_grad;
+  const bool was_training = model.training();
+  model.eval();
+  Metrics metrics;
+  loader.start(0);
+  while (const auto batch = loader.next()) {
+    if (batch->count() == 0) continue;
+    const Tensor logits = model(batch->images);
+    const double loss = autograd::softmax_cross_entropy(logits, batch->labels).item();
+    metrics.add(loss, count_correct(logits, batch->labels), batch->count());
+  }
+  model.train(was_training);
+  return sum_over_ranks(metrics, group);
+}
+
+}  // namespace tandem::train

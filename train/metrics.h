@@ -1,0 +1,40 @@
+// Loss and accuracy over many batches and many ranks.
+#pragma once
+
+#include "comm/process_group.h"
+#include "core/tensor.h"
+
+#include <cstdint>
+
+namespace tandem::train {
+
+/// Sums from which means are taken once, at the end: exact whatever the batches and ranks.
+struct Metrics {
+  double loss_sum = 0.0;  ///< of the loss of each image
+  std::int64_t correct = 0;
+  std::int64_t count = 0;
+
+  /// Adds a batch of `images` with this mean loss.
+  void add(double mean_loss, std::int64_t correct_images, std::int64_t images) {
+    loss_sum += mean_loss * static_cast<double>(images);
+    correct += correct_images;
+    count += images;
+  }
+
+  /// Mean loss per image; NaN of nothing.
+  double loss() const { return loss_sum / static_cast<double>(count); }
+  /// Percent; NaN of nothing.
+  double accuracy() const { return 100.0 * static_cast<double>(correct) / static_cast<double>(count); }
+};
+
+/// The sums over all ranks, the same on each. Collective.
+Metrics sum_over_ranks(const Metrics& mine, comm::ProcessGroup& group);
+
+/// The largest of all ranks' values. Collective.
+double max_over_ranks(double mine, comm::ProcessGroup& group);
+
+/// Rows of `logits` (f32 [N, C]) whose largest element stands at the label (i64 [N]); a row with NaN is never right,
+/// and of equal elements the first counts as the largest.
+std::int64_t count_correct(const Tensor& logits, const Tensor& labels);
+
+}  // namespace tandem::train

@@ -1,0 +1,47 @@
+// Process facts from /proc, the C library and the compiler.
+#include "train/process_info.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+
+namespace tandem::train {
+
+std::int64_t peak_memory_bytes() {
+  // VmHWM first: ru_maxrss also counts what the parent had in memory when it forked.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::int64_t{1024} * std::strtoll(line.c_str() + 6, nullptr, 10);
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{1024} * usage.ru_maxrss;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+std::string utc_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
+}
+
+Versions build_versions() {
+  const auto yes_no = [](bool present) { return std::string(present ? "yes" : "no"); };
+  return {{"tandem", TANDEM_VERSION},
+          {"compiler", __VERSION__},
+          {"openmp", yes_no(TANDEM_HAS_OPENMP)},
+          {"onednn", yes_no(TANDEM_HAS_ONEDNN)},
+          {"mpi", yes_no(TANDEM_HAS_MPI)},
+          {"cuda", yes_no(TANDEM_HAS_CUDA)}};
+}
+
+}  // namespace tandem::train

@@ -1,0 +1,22 @@
+// Facts about this process and its machine.
+#pragma once
+
+#include "train/records.h"
+
+#include <cstdint>
+#include <string>
+
+namespace tandem::train {
+
+/// Largest resident set of this process so far, in bytes.
+std::int64_t peak_memory_bytes();
+
+std::string host_name();
+
+/// Now, as 2026-01-31T12:00:00Z.
+std::string utc_time();
+
+/// Tandem, compiler and the optional parts of this build.
+Versions build_versions();
+
+}  // namespace tandem::train

@@ -1,0 +1,63 @@
+// What a run reports: the records of the JSONL log, and what the console shows of them.
+#pragma once
+
+#include "train/config_value.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::train {
+
+/// Software a run was made with: name and version.
+using Versions = std::vector<std::pair<std::string, std::string>>;
+
+/// What is known before the first step.
+struct RunRecord {
+  Config config;
+  Versions versions;
+  std::string host;     ///< of rank 0
+  std::string started;  ///< UTC, 2026-01-31T12:00:00Z
+  std::string backend;
+  std::string device;
+  std::int64_t world_size = 1;
+  std::int64_t threads = 1;  ///< per rank
+  std::string model;
+  std::int64_t model_parameters = 0;
+  std::string dataset;
+  std::int64_t train_images = 0;
+  std::int64_t test_images = 0;
+  std::int64_t global_batch_size = 0;
+  std::int64_t steps_per_epoch = 0;
+};
+
+/// One optimizer step; the loss is the mean over the global batch.
+struct StepRecord {
+  std::int64_t step = 0;  ///< from 1, over all epochs
+  std::int64_t epoch = 0;
+  double lr = 0.0;
+  double loss = 0.0;
+};
+
+/// One epoch. Accuracies in percent; train figures are means over the epoch as it went, in train mode.
+struct EpochRecord {
+  std::int64_t epoch = 0;  ///< from 1
+  double lr = 0.0;         ///< at the last step
+  double train_loss = 0.0;
+  double train_accuracy = 0.0;
+  double test_loss = 0.0;
+  double test_accuracy = 0.0;
+  double seconds = 0.0;            ///< training and evaluation
+  double images_per_second = 0.0;  ///< all ranks, training only
+  std::int64_t world_size = 1;
+  std::string backend;
+  std::int64_t peak_memory_bytes = 0;  ///< resident set, largest over ranks
+};
+
+/// The end of a run: its last epoch and the whole time, from process start.
+struct ResultRecord {
+  EpochRecord last;
+  double total_seconds = 0.0;
+};
+
+}  // namespace tandem::train

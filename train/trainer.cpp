@@ -1,0 +1,146 @@
+// The training loop.
+#include "train/trainer.h"
+
+#include "autograd/functions/softmax_cross_entropy.h"
+#include "autograd/variable.h"
+#include "optim/clip_grad_norm.h"
+#include "train/evaluation.h"
+#include "train/process_info.h"
+
+#include <chrono>
+#include <cmath>
+
+namespace tandem::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace
+
+struct Trainer::StepSums {
+  Metrics epoch;           // this rank, since the epoch began
+  double step_loss = 0.0;  // sum over this rank's images of the step
+};
+
+Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options)
+    : parts_(parts),
+      options_(options),
+      parameters_(parts.model.parameters()),
+      random_state_(
+          std::make_shared<layers::RandomState>(options.seed, static_cast<std::uint32_t>(parts.group.rank()))),
+      base_lr_(parts.optimizer.lr()) {
+  require(options.epochs >= 0 && options.accumulation >= 1, "trainer: {} epochs of {} micro-batches make no sense",
+          options.epochs, options.accumulation);
+  const std::int64_t images = parts.train_loader.dataset().size();
+  require((images + options.images_per_step - 1) / options.images_per_step == steps_per_epoch(),
+          "trainer: steps of {} images do not fit a loader that makes {} batches of {} images", options.images_per_step,
+          parts.train_loader.batches(), images);
+  parts_.model.set_random_state(random_state_);
+}
+
+std::int64_t Trainer::steps_per_epoch() const {
+  return (parts_.train_loader.batches() + options_.accumulation - 1) / options_.accumulation;
+}
+
+void Trainer::run_micro_batch(std::int64_t images_in_step, StepSums& sums) {
+  const auto batch = parts_.train_loader.next();
+  require(batch.has_value(), "trainer: the loader ended before the epoch");
+  random_state_->advance();
+  // A small last batch may leave nothing for this rank: it then only takes part in the exchange.
+  if (batch->count() == 0) return;
+  const Tensor logits = parts_.model(batch->images);
+  const Tensor loss = autograd::softmax_cross_entropy(logits, batch->labels, options_.label_smoothing);
+  // Gradients are averaged over ranks with equal weights, so a rank's mean loss counts by its share of the step's
+  // images, times ranks.
+  const double share = static_cast<double>(batch->count()) / static_cast<double>(images_in_step);
+  autograd::backward(loss, Tensor::full({}, share * parts_.group.size(), loss.options()));
+  const double mean = loss.item();
+  sums.epoch.add(mean, count_correct(logits, batch->labels), batch->count());
+  sums.step_loss += mean * static_cast<double>(batch->count());
+}
+
+void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepSums& sums) {
+  parts_.optimizer.zero_grad();
+  sums.step_loss = 0.0;
+  for (std::int64_t i = 0; i + 1 < micro_batches; ++i) {
+    const auto no_sync = parts_.replicas.no_sync();
+    run_micro_batch(images, sums);
+  }
+  run_micro_batch(images, sums);
+  parts_.replicas.finish();
+  if (options_.clip_norm > 0.0) optim::clip_grad_norm(parameters_, options_.clip_norm);
+  parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_)));
+  parts_.optimizer.step();
+  ++step_;
+}
+
+EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer) {
+  const auto start = Clock::now();
+  const std::int64_t steps = steps_per_epoch();
+  const std::int64_t batches = parts_.train_loader.batches();
+  const std::int64_t images_per_epoch = parts_.train_loader.dataset().size();
+  StepSums sums;
+  Progress progress{.epoch = epoch, .epochs = options_.epochs, .steps = steps};
+  parts_.model.train();
+  parts_.train_loader.start(static_cast<std::uint32_t>(epoch - 1));
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const std::int64_t images = std::min(options_.images_per_step, images_per_epoch - progress.images);
+    run_step(images, std::min(options_.accumulation, batches - step * options_.accumulation), sums);
+    if (step_ == 1 && observer.first_step) observer.first_step();
+    if (options_.log_every > 0 && step_ % options_.log_every == 0) {
+      const Metrics all = sum_over_ranks({sums.step_loss, 0, 0}, parts_.group);
+      if (observer.step)
+        observer.step({step_, epoch, parts_.optimizer.lr(), all.loss_sum / static_cast<double>(images)});
+    }
+    progress.step = step + 1;
+    progress.images += images;
+    progress.seconds = seconds_since(start);
+    progress.loss = sums.epoch.loss();
+    progress.accuracy = sums.epoch.accuracy();
+    if (observer.progress) observer.progress(progress);
+  }
+  EpochRecord record;
+  record.epoch = epoch;
+  record.lr = parts_.optimizer.lr();
+  const Metrics all = sum_over_ranks(sums.epoch, parts_.group);
+  record.train_loss = all.loss();
+  record.train_accuracy = all.accuracy();
+  record.images_per_second = static_cast<double>(images_per_epoch) / seconds_since(start);
+  fill_in_evaluation(record);
+  record.seconds = seconds_since(start);
+  return record;
+}
+
+void Trainer::fill_in_evaluation(EpochRecord& record) {
+  // Batch norm's running statistics differ between ranks, which saw different images: rank 0's are the model's.
+  parts_.replicas.sync_buffers();
+  if (options_.check_replicas) parts_.replicas.check_replicas();
+  const Metrics test = evaluate(parts_.model, parts_.test_loader, parts_.group);
+  record.test_loss = test.loss();
+  record.test_accuracy = test.accuracy();
+  record.world_size = parts_.group.size();
+  record.backend = parts_.group.name();
+  record.peak_memory_bytes =
+      static_cast<std::int64_t>(max_over_ranks(static_cast<double>(peak_memory_bytes()), parts_.group));
+}
+
+EpochRecord Trainer::run(const TrainObserver& observer) {
+  EpochRecord last;
+  if (options_.epochs == 0) {
+    const auto start = Clock::now();
+    last.lr = base_lr_;
+    last.train_loss = last.train_accuracy = std::nan("");
+    fill_in_evaluation(last);
+    last.seconds = seconds_since(start);
+  }
+  for (std::int64_t epoch = 1; epoch <= options_.epochs; ++epoch) {
+    last = run_epoch(epoch, observer);
+    if (observer.epoch) observer.epoch(last);
+    if (!std::isfinite(last.train_loss)) break;
+  }
+  return last;
+}
+
+}  // namespace tandem::train

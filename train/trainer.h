@@ -1,0 +1,83 @@
+// Trainer: synchronous SGD over all ranks, epoch by epoch.
+#pragma once
+
+#include "comm/distributed_data_parallel.h"
+#include "comm/process_group.h"
+#include "data/loader.h"
+#include "layers/module.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "train/progress_format.h"
+#include "train/records.h"
+
+#include <functional>
+#include <memory>
+
+namespace tandem::train {
+
+struct TrainerOptions {
+  std::int64_t epochs = 1;
+  /// Images of all ranks in one optimizer step: `accumulation` times the training loader's global batch.
+  std::int64_t images_per_step = 128;
+  /// Micro-batches (batches of the training loader) per optimizer step; only the last one exchanges gradients.
+  std::int64_t accumulation = 1;
+  double clip_norm = 0.0;  ///< 0: gradients are not clipped
+  double label_smoothing = 0.0;
+  bool check_replicas = false;  ///< after each epoch
+  std::int64_t log_every = 0;   ///< steps between step records; 0: none
+  std::uint64_t seed = 0;       ///< of dropout
+};
+
+/// Told how training goes; empty functions are passed over. Figures of `epoch` and `step` are of all ranks, those of
+/// `progress` of this rank's share.
+struct TrainObserver {
+  std::function<void()> first_step;
+  std::function<void(const Progress&)> progress;
+  std::function<void(const StepRecord&)> step;
+  std::function<void(const EpochRecord&)> epoch;
+};
+
+/// Everything a run is made of; all must outlive the trainer. The schedule gives the learning rate of each step as a
+/// factor of the optimizer's rate at construction.
+struct TrainingParts {
+  layers::Module& model;
+  optim::Optimizer& optimizer;
+  const optim::Schedule& schedule;
+  comm::ProcessGroup& group;
+  comm::DistributedDataParallel& replicas;
+  data::Loader& train_loader;
+  data::Loader& test_loader;
+};
+
+/// Synchronous SGD is exact: the gradient of a step is the mean over the images of all ranks and micro-batches, each
+/// image with the same weight, also in an epoch's smaller last step. N ranks thus take the steps that one rank takes
+/// with the same global batch, but for rounding (and for batch norm and dropout, which are local to a rank).
+class Trainer {
+ public:
+  Trainer(const TrainingParts& parts, const TrainerOptions& options);
+
+  /// Trains and evaluates one epoch, numbered from 1. Collective, as is all below.
+  EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
+
+  /// All epochs; with none, evaluates only. Returns the last record. Stops early, with a record whose train_loss is not
+  /// finite, when the loss is not a finite number any more.
+  EpochRecord run(const TrainObserver& observer);
+
+  std::int64_t steps_per_epoch() const;
+
+ private:
+  struct StepSums;
+
+  void run_step(std::int64_t images, std::int64_t micro_batches, StepSums& sums);
+  void run_micro_batch(std::int64_t images_in_step, StepSums& sums);
+  void fill_in_evaluation(EpochRecord& record);
+
+  TrainingParts parts_;
+  TrainerOptions options_;
+  std::vector<Tensor> parameters_;
+  std::shared_ptr<layers::RandomState> random_state_;
+  double base_lr_;
+  std::int64_t step_ = 0;  // over all epochs
+};
+
+}  // namespace tandem::train
