@@ -44,6 +44,22 @@ using IntVec = std::int32_t __attribute__((vector_size(kLanes * 4)));
   std::memcpy(to, &value, static_cast<std::size_t>(count) * sizeof(float));
 }
 
+/// Stores past the caches where `to` is aligned and the target can: for results larger than the caches, which are then
+/// not read before they are overwritten. Needs finish_streams() before another thread reads them.
+[[gnu::always_inline]] inline void stream(float* to, Vec value) {
+#if defined(__AVX512F__)
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Vec) == 0)
+    return _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
+#endif
+  store(to, value);
+}
+
+inline void finish_streams() {
+#if defined(__AVX512F__)
+  _mm_sfence();
+#endif
+}
+
 namespace detail {
 template <int... Lane>
 [[gnu::always_inline]] inline Vec broadcast(float value, std::integer_sequence<int, Lane...>) {

@@ -5,6 +5,9 @@
 
 namespace tandem::kernels::winograd {
 
+/// Outputs of this size are stored past the caches, which saves reading the lines first.
+inline constexpr std::int64_t kStreamedBytes = std::int64_t{4} << 20;
+
 /// V = B^T d B for tiles [begin, end); tile begin + i of the image sequence goes to place `slot` + i of `out`.
 /// d are g's input pixels, which count only where `mask`, if kMasked, has its bit set. `zeros` holds g.c zeros.
 template <int kOutputs, bool kMasked>
@@ -57,6 +60,7 @@ void transform_output(const ConvGeometry& g, const TileBuffer& from, std::int64_
                       const ConvEpilogue& epilogue, float* y) {
   using Maps = Transforms<kOutputs>;
   const Tiles<kOutputs> tiles(g);
+  const bool streamed = g.output_numel() * std::int64_t{sizeof(float)} >= kStreamedBytes;
   for (std::int64_t tile = begin; tile < end; ++tile) {
     const auto at = tiles.place(tile);
     const std::int64_t rows = std::min<std::int64_t>(kOutputs, g.p - at.row);
@@ -79,13 +83,16 @@ void transform_output(const ConvGeometry& g, const TileBuffer& from, std::int64_
           Vec value = pixels[i][j] + bias;
           if (epilogue.mask != nullptr) simd::store_bits(epilogue.mask, element, simd::positive_bits(value));
           if (epilogue.relu) value = simd::relu(value);
-          if (left == kLanes)
-            simd::store(y + element, value);
-          else
+          if (left < kLanes)
             simd::store_partial(y + element, value, left);
+          else if (streamed)
+            simd::stream(y + element, value);
+          else
+            simd::store(y + element, value);
         }
     }
   }
+  if (streamed) simd::finish_streams();
 }
 
 }  // namespace tandem::kernels::winograd

@@ -26,19 +26,29 @@ void transform_weight(const ConvGeometry& g, const float* w, std::int64_t panel,
   constexpr int kSize = Maps::kSize, kTaps = 9;
   const WeightBuffer layout(g);
   const std::int64_t first = panel * kPanel, outputs = std::min<std::int64_t>(kPanel, g.k - first);
-  alignas(64) float taps[kTaps][kPanel] = {};
-  for (std::int64_t c = 0; c < layout.depth; ++c) {
-    if (c == g.c) std::fill_n(&taps[0][0], kTaps * kPanel, 0.0f);
-    for (int tap = 0; tap < kTaps && c < g.c; ++tap)
-      for (std::int64_t i = 0; i < outputs; ++i)
-        taps[tap][i] =
-            kTurned ? w[(c * kTaps + kTaps - 1 - tap) * g.k + first + i] : w[((first + i) * kTaps + tap) * g.c + c];
-    for (int v = 0; v < tiling::kPanelVectors; ++v) {
-      Vec kernel[3][3], mapped[kSize][kSize];
-      for (int tap = 0; tap < kTaps; ++tap) kernel[tap / 3][tap % 3] = simd::load(taps[tap] + v * kLanes);
-      transform<typename Maps::Weight>(kernel, mapped);
-      scatter(mapped, u + (panel * layout.depth + c) * kPanel + v * kLanes, layout.frequency);
+  // Our weights have the input channel innermost, a panel the output: a few channels at a time are turned round here.
+  alignas(64) float taps[kLanes][kTaps][kPanel] = {};
+  for (std::int64_t c0 = 0; c0 < layout.depth; c0 += kLanes) {
+    const std::int64_t inputs = std::min<std::int64_t>(kLanes, g.c - c0);
+    if (inputs < kLanes) std::fill_n(&taps[0][0][0], kLanes * kTaps * kPanel, 0.0f);
+    for (int tap = 0; tap < kTaps; ++tap) {
+      if constexpr (kTurned) {
+        for (std::int64_t c = 0; c < inputs; ++c)
+          std::copy_n(w + ((c0 + c) * kTaps + kTaps - 1 - tap) * g.k + first, outputs, taps[c][tap]);
+      } else {
+        for (std::int64_t i = 0; i < outputs; ++i) {
+          const float* from = w + ((first + i) * kTaps + tap) * g.c + c0;
+          for (std::int64_t c = 0; c < inputs; ++c) taps[c][tap][i] = from[c];
+        }
+      }
     }
+    for (std::int64_t c = 0; c < kLanes; ++c)
+      for (int v = 0; v < tiling::kPanelVectors; ++v) {
+        Vec kernel[3][3], mapped[kSize][kSize];
+        for (int tap = 0; tap < kTaps; ++tap) kernel[tap / 3][tap % 3] = simd::load(taps[c][tap] + v * kLanes);
+        transform<typename Maps::Weight>(kernel, mapped);
+        scatter(mapped, u + (panel * layout.depth + c0 + c) * kPanel + v * kLanes, layout.frequency);
+      }
   }
 }
 
@@ -50,16 +60,17 @@ struct WeightGradientBuffer {
       : block(blocks_of(g.k) * kLanes * kLanes), frequency(blocks_of(g.c) * block + kLanes) {}
 };
 
-/// dg = G^T dU G for output channel k.
+/// dg = G^T dU G for one block of input channels and outputs [begin, end).
 template <int kOutputs>
-void transform_weight_gradient(const ConvGeometry& g, const float* du, std::int64_t k, float* grad_w) {
+void transform_weight_gradient(const ConvGeometry& g, const float* du, std::int64_t block, std::int64_t begin,
+                               std::int64_t end, float* grad_w) {
   using Maps = Transforms<kOutputs>;
   const WeightGradientBuffer layout(g);
-  for (std::int64_t channel = 0; channel < g.c; channel += kLanes) {
+  const std::int64_t channel = block * kLanes, left = std::min<std::int64_t>(kLanes, g.c - channel);
+  for (std::int64_t k = begin; k < end; ++k) {
     Vec values[Maps::kSize][Maps::kSize], kernel[3][3];
-    gather(du + channel / kLanes * layout.block + k * kLanes, layout.frequency, values);
+    gather(du + block * layout.block + k * kLanes, layout.frequency, values);
     transform<typename Maps::WeightGradient>(values, kernel);
-    const std::int64_t left = std::min<std::int64_t>(kLanes, g.c - channel);
     for (int tap = 0; tap < 9; ++tap)
       simd::store_partial(grad_w + (k * 9 + tap) * g.c + channel, kernel[tap / 3][tap % 3], left);
   }

@@ -13,7 +13,8 @@ namespace {
 // A tile of dU: kRows outputs (a divisor of kLanes) by up to kVectors blocks of inputs.
 constexpr int kRows = kLanes > 4 ? kLanes / 2 : 4;
 constexpr int kVectors = kLanes > 4 ? 2 : 4;
-constexpr std::int64_t kChunk = 8;  // tiles per transform task and per bias partial sum
+constexpr std::int64_t kChunk = 8;            // tiles per transform task and per bias partial sum
+constexpr std::int64_t kOutputsPerTask = 64;  // of the final transform
 
 /// dU += W^T V over `tiles` tiles, for one frequency.
 template <int kCount>
@@ -79,8 +80,12 @@ void weight_gradient(const ConvGeometry& g, const float* x, MaskedGradient grad_
       }
     });
   }
-  for_each_task(g.k,
-                [&](std::int64_t k, std::int64_t) { transform_weight_gradient<kOutputs>(g, du.data(), k, grad_w); });
+  const std::int64_t parts = (g.k + kOutputsPerTask - 1) / kOutputsPerTask;
+  for_each_task(c_blocks * parts, [&](std::int64_t task, std::int64_t) {
+    const std::int64_t begin = task % parts * kOutputsPerTask;
+    transform_weight_gradient<kOutputs>(g, du.data(), task / parts, begin, std::min(g.k, begin + kOutputsPerTask),
+                                        grad_w);
+  });
   for (std::int64_t k = 0; grad_bias != nullptr && k < g.k; ++k)
     grad_bias[k] = static_cast<float>(bias[static_cast<std::size_t>(k)]);
 }
