@@ -4,6 +4,7 @@
 #include "autograd/functions/cast.h"
 #include "autograd/grad_mode.h"
 #include "autograd/variable.h"
+#include "core/profile.h"
 
 namespace tandem::layers {
 
@@ -28,6 +29,7 @@ std::string join(const std::string& parent, const std::string& child) {
 }  // namespace
 
 Tensor Module::operator()(const Tensor& input) {
+  const ProfileRange range([&] { return fmt::format("forward {}", describe()); });
   try {
     Tensor output = forward(input);
     if (observer_) observer_(output);

@@ -21,10 +21,12 @@ std::string with_commas(std::int64_t value) {
   return text;
 }
 
-std::int64_t bytes_of(const NamedTensors& tensors) {
+/// "12.3 KiB" or "1.2 MiB": the elements of all tensors.
+std::string size_text(const NamedTensors& tensors) {
   std::int64_t bytes = 0;
   for (const auto& [name, tensor] : tensors) bytes += tensor.numel() * size_of(tensor.dtype());
-  return bytes;
+  const double kibibytes = static_cast<double>(bytes) / 1024.0;
+  return kibibytes < 1024.0 ? fmt::format("{:.1f} KiB", kibibytes) : fmt::format("{:.1f} MiB", kibibytes / 1024.0);
 }
 
 /// Puts modes back and takes observers away, whatever happens in between.
@@ -89,10 +91,8 @@ std::string summary(Module& module, const Shape& input) {
                         shape_width, row.parameters, count_width);
   }
   const NamedTensors parameters = module.named_parameters();
-  text += fmt::format("{} parameters in {} tensors, {:.2f} MiB; buffers {:.2f} MiB\n",
-                      with_commas(module.parameter_count()), parameters.size(),
-                      static_cast<double>(bytes_of(parameters)) / (1 << 20),
-                      static_cast<double>(bytes_of(module.named_buffers())) / (1 << 20));
+  text += fmt::format("{} parameters in {} tensors, {}; buffers {}\n", with_commas(module.parameter_count()),
+                      parameters.size(), size_text(parameters), size_text(module.named_buffers()));
   return text;
 }
 

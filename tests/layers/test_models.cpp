@@ -49,10 +49,12 @@ TEST_CASE("every network maps images to logits, and gradients reach every parame
         const Tensor gradient = autograd::grad(parameter);
         REQUIRE(gradient.defined());
         double largest = 0.0;
+        bool finite = true;
         for (const double value : gradient.to_vector<double>()) {
-          REQUIRE(std::isfinite(value));
+          finite = finite && std::isfinite(value);
           largest = std::max(largest, std::abs(value));
         }
+        CHECK(finite);
         CHECK(largest > 0.0);
       }
     }
@@ -67,7 +69,7 @@ TEST_CASE("vgg_lite has the documented names") {
   expected.insert(linear.begin(), linear.end());
   CHECK(weights_of(*make_model({.name = "vgg_lite"})) == expected);
   CHECK(weights_of(*make_model({.name = "vgg_lite", .dropout = 0.5})) == expected);
-  CHECK(make_model({.name = "vgg_lite"})->parameter_count() == 2'625'386);
+  CHECK(make_model({.name = "vgg_lite"})->parameter_count() == 2'625'962);
 
   std::set<std::string> with_norm{
       "features.0[32, 3, 3, 3]",     "features.1[32]",   "features.3[64, 32, 3, 3]",    "features.4[64]",
@@ -153,7 +155,7 @@ TEST_CASE("weights go through a file and give the same network") {
   first->eval();
   second->eval();
   CHECK((*first)(x).to_vector<float>() == (*second)(x).to_vector<float>());
-  CHECK(second->state_dict()[3].second.item() != 0.0);
+  CHECK(second->state_dict()[3].second.to_vector<float>()[0] != 0.0f);
   CHECK_THROWS_WITH(make_model({.name = "vgg_lite"})->load_state_dict(read_safetensors(path).tensors),
                     ContainsText("unexpected: features.2.running_mean"));
 }
@@ -167,8 +169,8 @@ TEST_CASE("names and options that do not fit are refused") {
     }
     return std::string();
   };
-  CHECK(message({.name = "resnet19"}) ==
-        "unknown model 'resnet19', did you mean 'resnet18'?; known models: vgg_lite, "
+  CHECK(message({.name = "resnet-18"}) ==
+        "unknown model 'resnet-18', did you mean 'resnet18'?; known models: vgg_lite, "
         "small_cnn, mnist_cnn, resnet9, resnet18");
   CHECK_THAT(message({.name = "perceptron"}), ContainsText("unknown model 'perceptron'; known models"));
   CHECK_THAT(message({.name = "vgg_lite", .image_size = 7}), ContainsText("too small"));
@@ -189,11 +191,11 @@ TEST_CASE("a network prints itself as a table and stays as it was") {
   const std::string table = summary(*model, {1, 3, 32, 32});
   CHECK_THAT(
       table,
-      ContainsText("features.0    Conv2d(3, 32, kernel 3x3, padding 1x1, no bias)     [1, 32, 32, 32]          864\n"));
+      ContainsText("features.0    Conv2d(3, 32, kernel 3x3, padding 1x1, no bias)     [1, 32, 32, 32]         864\n"));
   CHECK_THAT(table, ContainsText("features.5    MaxPool2d(kernel 2x2)"));
   CHECK_THAT(table, ContainsText("[1, 64, 8, 8]"));
   CHECK_THAT(table, ContainsText("classifier.2  Linear(128, 10)"));
-  CHECK_THAT(table, ContainsText("242,474 parameters in 14 tensors, 0.92 MiB"));
+  CHECK_THAT(table, ContainsText("242,474 parameters in 14 tensors, 947.2 KiB; buffers 2.8 KiB"));
   CHECK(model->training());
   CHECK_FALSE(model->named_modules()[2].second->training());
   CHECK(model->named_buffers()[0].second.to_vector<float>() == buffers_before);
