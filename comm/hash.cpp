@@ -1,4 +1,4 @@
-// FNV-1a over words.
+// A hash over words, in four lanes.
 #include "comm/hash.h"
 
 #include <array>
@@ -9,24 +9,34 @@ namespace tandem::comm {
 
 namespace {
 
-constexpr std::uint64_t kBasis = 0xcbf29ce484222325u;
-constexpr std::uint64_t kPrime = 0x100000001b3u;
+constexpr std::uint64_t kPrime1 = 0x9e3779b185ebca87u;
+constexpr std::uint64_t kPrime2 = 0xc2b2ae3d27d4eb4fu;
+constexpr std::uint64_t kPrime3 = 0x165667b19e3779f9u;
 
-/// The rotation carries what multiplication moved up back into the low bits.
-constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) { return std::rotl((state ^ word) * kPrime, 29); }
+/// xxHash64's round: for a fixed state a bijection of the word, and for a fixed word one of the state.
+constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
+  return std::rotl(state + word * kPrime2, 31) * kPrime1;
+}
+
+/// xxHash64's last step: every bit of the state reaches every bit of the result.
+constexpr std::uint64_t avalanche(std::uint64_t state) {
+  state = (state ^ (state >> 33)) * kPrime2;
+  state = (state ^ (state >> 29)) * kPrime3;
+  return state ^ (state >> 32);
+}
 
 }  // namespace
 
 std::uint64_t hash_bytes(const void* data, std::size_t bytes) {
   const auto* at = static_cast<const std::byte*>(data);
-  std::array<std::uint64_t, 4> lanes{kBasis, kBasis + 1, kBasis + 2, kBasis + 3};
+  std::array<std::uint64_t, 4> lanes{kPrime1, kPrime2, kPrime3, kPrime1 ^ kPrime2};
   std::size_t left = bytes;
   for (; left >= 32; left -= 32, at += 32) {
     std::array<std::uint64_t, 4> words;
     std::memcpy(words.data(), at, 32);
     for (std::size_t lane = 0; lane < 4; ++lane) lanes[lane] = mix(lanes[lane], words[lane]);
   }
-  std::uint64_t hash = mix(kBasis, bytes);
+  std::uint64_t hash = mix(kPrime3, bytes);
   for (const std::uint64_t lane : lanes) hash = mix(hash, lane);
   while (left > 0) {
     std::uint64_t word = 0;
@@ -36,7 +46,7 @@ std::uint64_t hash_bytes(const void* data, std::size_t bytes) {
     at += count;
     left -= count;
   }
-  return hash ^ (hash >> 32);
+  return avalanche(hash);
 }
 
 std::uint64_t hash_tensor(const Tensor& tensor) {

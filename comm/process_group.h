@@ -58,10 +58,12 @@ class ProcessGroup {
   std::unique_ptr<Backend> backend_;
 };
 
-/// The group of all ranks of this run. `backend`: "self" (one process), "mpi" (the MPI library's collectives), "ring"
-/// (our own ring all-reduce) or "auto": self for one rank, else ring. Throws Error for an unknown name, for mpi and
-/// ring in a build without MPI, and for self when a launcher started several ranks. The environment must outlive the
-/// group.
+/// The group of all ranks of this run; collective. `backend`: "self" (one process), "mpi" (the MPI library's
+/// collectives), "ring" (our own ring all-reduce) or "auto": self for one rank, else ring. Throws Error for mpi and
+/// ring in a build without MPI, and AgreedError for an unknown name, for ranks that name different backends, and for
+/// self when a launcher started several ranks. Groups are independent of each other; the environment must outlive them.
+/// A program that wants to agree on its command line first makes an "auto" group for that, then the one that the
+/// command line names.
 std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEnvironment& environment);
 
 }  // namespace tandem::comm

@@ -63,7 +63,7 @@ TEST_CASE("srun is recognised, with and without PMI") {
   CHECK(launch_of(step).launcher == "srun");
   CHECK(launch_of(step).size == 4);
   CHECK_THAT(refusal(launch_of(step), true), ContainsText("srun --mpi=pmix"));
-  step["PMIX_RANK"] = "2";
+  step.emplace("PMIX_RANK", "2");
   CHECK(launch_of(step).rank == 2);
   CHECK(refusal(launch_of(step), true).empty());
   // A batch script has Slurm's variables, but nothing was launched yet.

@@ -1,12 +1,13 @@
 // The ring's schedule, followed on paper: which rank's elements are in which chunk.
 #include "comm/ring_schedule.h"
+
+#include "core/error.h"
 #include "tests/support/catch.h"
 
 #include <set>
 
 using namespace tandem;
 using namespace tandem::comm;
-using tandem::test::ContainsText;
 
 namespace {
 

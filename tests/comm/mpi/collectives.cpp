@@ -1,0 +1,128 @@
+// The other collectives, places of ranks, and agreement, on several ranks.
+#include "comm/threads.h"
+#include "tests/comm/mpi/mpi_test.h"
+
+#include <cstdlib>
+#include <thread>
+
+using namespace tandem;
+using namespace tandem::comm;
+using namespace tandem::test;
+
+TEST_CASE("a group knows its ranks and its host") {
+  const auto group = each_group();
+  CHECK(group->rank() == environment().rank());
+  CHECK(group->size() == environment().size());
+  CHECK(group->local_rank() == group->rank());  // the tests run on one host
+  CHECK(group->local_size() == group->size());
+  CHECK(group->node() == 0);
+}
+
+TEST_CASE("broadcast gives everybody the root's elements, in every dtype and from every root") {
+  const auto group = each_group();
+  for (int root = 0; root < group->size(); ++root) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::u8}) {
+      for (const std::int64_t size : {0, 1, 1025}) {
+        const int offset = dtype == DType::u8 ? 0 : group->rank();
+        Tensor tensor = Tensor::full({size}, offset + 1, {dtype});
+        if (group->rank() == root) tensor.fill(root + 40);
+        group->broadcast(tensor, root);
+        CHECK(tensor.to_vector<double>() == std::vector<double>(static_cast<std::size_t>(size), root + 40));
+      }
+    }
+  }
+}
+
+TEST_CASE("all_gather stacks tensors by rank") {
+  const auto group = each_group();
+  for (const std::int64_t size : {0, 1, 1000}) {
+    const Tensor all = group->all_gather(whole_numbers(group->rank(), {2, size}, DType::f32));
+    REQUIRE(all.shape() == Shape{group->size(), 2, size});
+    for (int rank = 0; rank < group->size(); ++rank) {
+      CHECK(all.select(0, rank).to_vector<float>() == whole_numbers(rank, {2, size}, DType::f32).to_vector<float>());
+    }
+  }
+}
+
+TEST_CASE("all_gather_bytes takes strings of different lengths, also empty ones and ones with zero bytes") {
+  const auto group = each_group();
+  const auto text_of = [](int rank) {
+    return std::string(static_cast<std::size_t>(rank * rank), static_cast<char>(rank - 1));
+  };
+  const auto all = group->all_gather_bytes(text_of(group->rank()));
+  REQUIRE(all.size() == static_cast<std::size_t>(group->size()));
+  for (int rank = 0; rank < group->size(); ++rank) CHECK(all[static_cast<std::size_t>(rank)] == text_of(rank));
+  CHECK(group->all_gather_bytes("") == std::vector<std::string>(all.size()));
+}
+
+TEST_CASE("nobody leaves a barrier before the last has come") {
+  const auto group = each_group();
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  group->barrier();
+  const auto start = now();
+  if (group->rank() == group->size() - 1) std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  group->barrier();
+  CHECK(now() - start >=
+        std::chrono::milliseconds(40));  // one host, one clock; the first barrier lets ranks go at about one time
+}
+
+TEST_CASE("an error on one rank becomes the same error on all") {
+  const auto group = each_group();
+  CHECK_NOTHROW(agree_or_fail(*group, std::nullopt));
+  const int last = group->size() - 1;
+  const auto text = agreed_error_of([&] {
+    run_agreed(*group, [&] { require(group->rank() != last, "cannot read 'train_{}.bin'", group->rank()); });
+  });
+  const std::string expected = fmt::format("cannot read 'train_{}.bin'", last);
+  CHECK(text == (last == 0 ? expected : fmt::format("rank {}: {}", last, expected)));
+  CHECK(run_agreed(*group, [&] { return group->rank() * 2; }) == group->rank() * 2);
+}
+
+TEST_CASE("one error on all ranks is told once, different ones by rank") {
+  const auto group = each_group();
+  CHECK(agreed_error_of([&] { agree_or_fail(*group, "batch size is 0"); }) == "batch size is 0");
+  const auto text = agreed_error_of([&] { agree_or_fail(*group, fmt::format("no file {}", group->rank())); });
+  if (group->size() > 1) CHECK_THAT(text, ContainsText("rank 0: no file 0; rank 1: no file 1"));
+  CHECK(agreed_error_of([&] { agree_or_fail(*group, std::string()); }).empty());
+}
+
+TEST_CASE("a configuration that differs is reported by its first differing key") {
+  const auto group = each_group();
+  const int last = group->size() - 1;
+  const bool differs = group->rank() == last && last > 0;
+  const std::string common = "seed=1\nepochs=3\n";
+  CHECK_NOTHROW(check_same(*group, "config", common));
+  const auto difference = [&](const std::string& odd_one) {
+    return agreed_error_of([&] { check_same(*group, "config", differs ? odd_one : common + "lr=0.1\n"); });
+  };
+  if (last == 0) {
+    CHECK(difference("") == "no AgreedError");
+    return;
+  }
+  const std::string tail = fmt::format(" (differing from rank 0: {})", last);
+  CHECK(difference(common + "lr=0.2\n") ==
+        fmt::format("config differs between ranks: lr is 0.1 on rank 0 and 0.2 on rank {}", last) + tail);
+  CHECK(difference(common) == fmt::format("config differs between ranks: lr is missing on rank {}", last) + tail);
+  CHECK_THAT(difference(common + "lr=0.1\nclip=1\n"), ContainsText("clip is on rank"));
+  CHECK_THAT(difference("seed=1\nlr=0.1\n"), ContainsText("line 2 is epochs=3 on rank 0 and lr=0.1"));
+}
+
+TEST_CASE("ranks that name different backends are told, and so are those that name none we have") {
+  if (environment().size() == 1) return;
+  const bool last = environment().rank() == environment().size() - 1;
+  CHECK_THAT(agreed_error_of([&] { make_process_group(last ? "mpi" : "ring", environment()); }),
+             ContainsText("backend is ring on rank 0 and mpi on rank"));
+  CHECK_THAT(agreed_error_of([&] { make_process_group("carrier-pigeon", environment()); }),
+             ContainsText("unknown backend 'carrier-pigeon'"));
+}
+
+TEST_CASE("ranks share the cores of their host") {
+  const auto group = each_group();
+  const char* const asked = std::getenv("OMP_NUM_THREADS");
+  const std::string old = asked == nullptr ? "" : asked;
+  unsetenv("OMP_NUM_THREADS");
+  const int threads = default_threads(*group);
+  if (!old.empty()) setenv("OMP_NUM_THREADS", old.c_str(), 1);
+  const auto cores = static_cast<int>(allowed_cores().size());
+  CHECK(threads == std::max(1, cores / group->size()));  // the tests run unbound
+}

@@ -1,0 +1,36 @@
+// A program that ends in one of several ways, for tests of exit codes and error lines: exit_program WAY.
+#include "comm/agreement.h"
+#include "comm/mpi_environment.h"
+#include "comm/threads.h"
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+using namespace tandem;
+using namespace tandem::comm;
+
+int main(int argc, char** argv) {
+  const std::string way = argc > 1 ? argv[1] : "";
+  return run_program([&](MpiEnvironment& environment) {
+    if (way == "self") make_process_group("self", environment);
+    const auto group = make_process_group("auto", environment);
+    if (way == "agreed") run_agreed(*group, [&] { require(group->rank() == 0, "no such file: train.bin"); });
+    if (way == "lone" && group->rank() == group->size() - 1) fail("label 12 is out of range");
+    if (way == "in-flight" && group->rank() == group->size() - 1) {
+      const auto work = group->all_reduce_async(Tensor::zeros({1 << 20}));
+      fail("label 12 is out of range");
+    }
+    if (way == "lone" || way == "in-flight") group->all_reduce(Tensor::zeros({1 << 20}));  // would wait for ever
+    if (way == "threads") {
+      const int threads = default_threads(*group);
+      for (int rank = 0; rank < group->size(); ++rank) {
+        group->barrier();
+        if (rank == group->rank())
+          std::printf("rank %d of %d: %d threads on %zu cores\n", rank, group->size(), threads, allowed_cores().size());
+      }
+    }
+    return 0;
+  });
+}

@@ -1,0 +1,51 @@
+// What the tests under mpirun share: the environment, the groups, and text of errors.
+#pragma once
+
+#include "comm/agreement.h"
+#include "comm/mpi_environment.h"
+#include "comm/process_group.h"
+#include "tests/support/catch.h"
+
+namespace tandem::test {
+
+/// The one environment of this program, made in main.
+comm::MpiEnvironment& environment();
+
+/// A group on the `mpi` or `ring` backend, by Catch2's generator: the test runs once with each.
+inline std::unique_ptr<comm::ProcessGroup> each_group() {
+  const char* const backend = GENERATE("mpi", "ring");
+  auto group = comm::make_process_group(backend, environment());
+  REQUIRE(group->name() == backend);
+  return group;
+}
+
+/// The text of the AgreedError that `body` throws.
+template <typename Body>
+std::string agreed_error_of(Body&& body) {
+  try {
+    body();
+  } catch (const comm::AgreedError& error) {
+    return error.what();
+  }
+  return "no AgreedError";
+}
+
+/// Whole numbers, different on every rank and at every place; sums over a few ranks are exact in every dtype.
+inline double whole_number(int rank, std::int64_t index) {
+  return static_cast<double>((rank * 7 + index * 13) % 41 - 20);
+}
+
+inline Tensor whole_numbers(int rank, const Shape& shape, DType dtype) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < element_count(shape); ++i) values.push_back(static_cast<float>(whole_number(rank, i)));
+  const Tensor wide = Tensor::from(values, shape);
+  if (dtype == DType::f32) return wide;
+  Tensor result = Tensor::empty(shape, {dtype});
+  dispatch_all(dtype, "whole_numbers", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (std::size_t i = 0; i < values.size(); ++i) result.data<T>()[i] = T(values[i]);
+  });
+  return result;
+}
+
+}  // namespace tandem::test

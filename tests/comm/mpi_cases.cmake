@@ -1,0 +1,45 @@
+# Tests that run as several ranks under mpirun. Other rooms use tandem_mpi_test() as well.
+if(NOT TANDEM_HAS_MPI)
+  return()
+endif()
+
+# Settings for mpirun come by environment, so that the commands are the same for Open MPI and MPICH: unbound ranks, more
+# ranks than cores, root in containers.
+set(TANDEM_MPI_TEST_ENVIRONMENT
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_base_warn_component_unused=0 OMP_NUM_THREADS=1)
+
+# tandem_mpi_test(NAME name RANKS n COMMAND program args... [EXPECT code lines pattern])
+# A hang ends after a minute, whatever state mpirun is in.
+function(tandem_mpi_test)
+  cmake_parse_arguments(CASE "" "NAME;RANKS" "COMMAND;EXPECT" ${ARGN})
+  set(run timeout -k 5 60 ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${CASE_RANKS} ${CASE_COMMAND})
+  if(CASE_EXPECT)
+    list(PREPEND run ${PROJECT_SOURCE_DIR}/tests/comm/mpi/expect_exit.sh ${CASE_EXPECT})
+  endif()
+  add_test(NAME "${CASE_NAME}" COMMAND ${run})
+  set_tests_properties("${CASE_NAME}" PROPERTIES
+    ENVIRONMENT "${TANDEM_MPI_TEST_ENVIRONMENT}" PROCESSORS ${CASE_RANKS} TIMEOUT 90)
+endfunction()
+
+set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
+add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_reduce.cpp ${directory}/collectives.cpp
+  ${directory}/data_parallel.cpp ${directory}/timing.cpp)
+target_link_libraries(tandem_comm_mpi_tests PRIVATE tandem::comm Catch2::Catch2)
+add_executable(tandem_comm_exit_program ${directory}/exit_program.cpp)
+target_link_libraries(tandem_comm_exit_program PRIVATE tandem::comm)
+
+foreach(ranks 1 2 3 4 5)
+  tandem_mpi_test(NAME "comm: all collectives on ${ranks} ranks" RANKS ${ranks} COMMAND $<TARGET_FILE:tandem_comm_mpi_tests>)
+endforeach()
+
+set(exits $<TARGET_FILE:tandem_comm_exit_program>)
+tandem_mpi_test(NAME "comm: a program that succeeds" RANKS 3 COMMAND ${exits} EXPECT 0 0 "error")
+tandem_mpi_test(NAME "comm: an agreed error is one line and exit code 2" RANKS 3 COMMAND ${exits} agreed
+  EXPECT 2 1 "^error: rank 1: no such file: train.bin; rank 2: no such file: train.bin$")
+tandem_mpi_test(NAME "comm: an error of one rank ends all ranks" RANKS 3 COMMAND ${exits} lone
+  EXPECT 2 1 "^error: rank 2: label 12 is out of range$")
+tandem_mpi_test(NAME "comm: an error of one rank during an all-reduce ends all ranks" RANKS 3 COMMAND ${exits} in-flight
+  EXPECT 2 1 "^error: rank 2: label 12 is out of range$")
+tandem_mpi_test(NAME "comm: backend self refuses several ranks" RANKS 2 COMMAND ${exits} self
+  EXPECT 2 1 "^error: backend self is for one process, but mpirun started 2")
