@@ -1,21 +1,23 @@
 """Whole networks, one forward and backward pass: loss, logits, all gradients and buffers, in training and evaluation.
 
 Rounding errors of a deep network are not bounded by hand. Truth is PyTorch in f64; PyTorch in f32 strays from it, in
-NCHW and in channels_last, and ours may stray FACTOR times as far as the worse of these, measured per tensor in the
-2-norm. (A few ReLU inputs and pooling ties within rounding of each other fall differently in each f32 run: this is
-what the factor is for.) In f64, rounding is 2^-29 times that of f32 and the limit is, too.
+NCHW, in channels_last and, where our kernels may choose Winograd convolution, with that (torch_winograd.py). Ours may
+stray FACTOR times as far as the worst of these, measured per tensor in the 2-norm. (A few ReLU inputs and pooling ties
+within rounding of each other fall differently in each f32 run: this is what the factor is for.) In f64, rounding is
+2^-29 times that of f32 and the limit is, too. Cases named "direct" run oneDNN's convolutions, without Winograd.
 """
 
 import copy
 
 import numpy as np
 import torch
+import torch_models
+import torch_winograd
 from torch.nn import functional
 
 from case import Case
 from op_case import NUMPY, TORCH
 from tracked import UNIT_ROUNDOFF
-import torch_models
 
 FACTOR = 8.0
 FINER = UNIT_ROUNDOFF["f64"] / UNIT_ROUNDOFF["f32"]
@@ -32,7 +34,7 @@ MODELS = {
 def build(model, seed):
     """The f64 twin, weights that f32 holds exactly, batch-norm parameters and buffers away from 1 and 0."""
     torch.manual_seed(seed)
-    options = {key: value for key, value in model.items() if key != "name"}
+    options = {key: value for key, value in model.items() if key not in ("name", "conv_impl")}
     twin = torch_models.make_model(model["name"], **options)
     for name, tensor in twin.state_dict().items():
         if "running_" in name:
@@ -51,13 +53,14 @@ def batch(model, size, seed, steps=None):
     return generator.standard_normal(lead + shape).astype(np.float32), generator.integers(0, 10, lead + (size,))
 
 
-def variants(twin, images, labels, run):
-    """`run(model, images, labels)` in f64 and twice in f32."""
+def variants(twin, images, labels, run, winograd):
+    """`run(model, images, labels)` in f64, and in f32 in all ways."""
     truth = run(copy.deepcopy(twin), torch.from_numpy(images).double(), torch.from_numpy(labels))
     single = copy.deepcopy(twin).float()
-    peers = [run(copy.deepcopy(single), torch.from_numpy(images), torch.from_numpy(labels)),
-             run(copy.deepcopy(single).to(memory_format=torch.channels_last), torch.from_numpy(images), torch.from_numpy(labels))]
-    return truth, peers
+    ways = [single, copy.deepcopy(single).to(memory_format=torch.channels_last)]
+    if winograd:
+        ways.append(torch_winograd.use_winograd(copy.deepcopy(single)))
+    return truth, [run(way, torch.from_numpy(images), torch.from_numpy(labels)) for way in ways]
 
 
 def state_arrays(twin, dtype):
@@ -90,7 +93,7 @@ def stray_shares(actual, truth, peers, dtype):
 def make_case(name, model, training, dtype, seed):
     images, labels = batch(model, 4, seed)
     twin = build(model, seed).train(training)
-    truth, peers = variants(twin, images, labels, one_pass)
+    truth, peers = variants(twin, images, labels, one_pass, "conv_impl" not in model)
     return Case(f"model.{name}.{'train' if training else 'eval'}.{dtype}",
                 {"kind": "model", "model": model, "training": training},
                 {"images": images.astype(NUMPY[dtype]), "labels": labels},
@@ -101,5 +104,6 @@ def cases():
     for number, (name, model) in enumerate(MODELS.items()):
         for training in (True, False):
             yield make_case(name, model, training, "f32", 40 + number)
+        yield make_case(f"{name}.direct", {**model, "conv_impl": "onednn"}, True, "f32", 40 + number)
         small = {**model, "image_size": 8 if model["name"] != "mnist_cnn" else 6}
         yield make_case(name, small, True, "f64", 60 + number)

@@ -19,6 +19,7 @@ std::unique_ptr<layers::Module> load_model(const CaseFile& file) {
   options.layers = o.value("layers", options.layers);
   options.shared_weights = o.value("shared_weights", options.shared_weights);
   options.batch_norm = o.value("batch_norm", options.batch_norm);
+  options.conv_impl = kernels::parse_conv_impl(o.value("conv_impl", "auto"));
   auto model = layers::make_model(options);
   const NamedTensors weights = layers::read_safetensors(file.stem + ".weights.safetensors").tensors;
   model->to(weights.front().second.dtype() == DType::i64 ? weights.back().second.dtype()

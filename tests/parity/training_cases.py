@@ -34,7 +34,7 @@ def make_case(name, model, optimizer, schedule, dtype, batch_size, seed, clip_no
         losses = train(candidate, batches, targets, optimizer, schedule, label_smoothing, clip_norm)
         return {"losses": np.array(losses), **{key: np.array(value.double()) for key, value in candidate.state_dict().items()}}
 
-    truth, peers = variants(twin, images, labels, run)
+    truth, peers = variants(twin, images, labels, run, "conv_impl" not in model)
 
     def expect(result):
         trained = safetensors_file.read(case.folder / f"{case.name}.trained.safetensors").tensors
@@ -68,4 +68,7 @@ def cases():
             full = recipe in ("momentum", "adam")
             model = {"name": name, "image_size": 32 if full else 16}
             yield make_case(f"{name}.{recipe}", model, optimizer, schedule, "f32", 8, seed, **options)
+            if full:
+                direct = {**model, "conv_impl": "onednn"}
+                yield make_case(f"{name}.{recipe}.direct", direct, optimizer, schedule, "f32", 8, seed, **options)
             yield make_case(f"{name}.{recipe}", {"name": name, "image_size": 8}, optimizer, schedule, "f64", 4, seed, **options)
