@@ -61,7 +61,7 @@ void accumulate_into_leaf(const Tensor& leaf, PendingGradient& gradient) {
       kernels::add(old, gradient.sum, old);
     } else {
       // Keep the tensor itself only where nobody else can see or change its elements.
-      const bool ours = gradient.sum.storage().use_count() == 1 && gradient.sum.is_dense() &&
+      const bool ours = gradient.sum.is_sole_owner() && gradient.sum.is_dense() &&
                         gradient.sum.strides() == leaf.strides();
       Tensor stored = gradient.sum;
       if (!ours) {

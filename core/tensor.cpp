@@ -10,7 +10,8 @@ namespace tandem {
 Tensor Tensor::empty(const Shape& shape, TensorOptions options) {
   const std::int64_t count = element_count(shape);
   std::int64_t bytes = 0;
-  require(!__builtin_mul_overflow(count, size_of(options.dtype), &bytes), "shape {} has too many elements", to_string(shape));
+  require(!__builtin_mul_overflow(count, size_of(options.dtype), &bytes), "shape {} has too many elements",
+          to_string(shape));
   Tensor result;
   result.impl_ = std::make_shared<Impl>();
   result.impl_->storage = std::make_shared<Storage>(bytes, options.device, current_memory_tag());
@@ -75,7 +76,8 @@ Tensor Tensor::view(const Shape& requested) const {
       known *= shape[dim];
       continue;
     }
-    require(shape[dim] == -1 && open < 0, "view: shape {} may hold one -1 and no other negative size", to_string(requested));
+    require(shape[dim] == -1 && open < 0, "view: shape {} may hold one -1 and no other negative size",
+            to_string(requested));
     open = dim;
   }
   if (open >= 0) {
@@ -113,7 +115,8 @@ Tensor Tensor::view(const Shape& requested) const {
 }
 
 Tensor Tensor::permute(std::span<const int> order) const {
-  require(static_cast<int>(order.size()) == rank(), "permute: {} needs {} dimensions, got {}", describe(*this), rank(), order.size());
+  require(static_cast<int>(order.size()) == rank(), "permute: {} needs {} dimensions, got {}", describe(*this), rank(),
+          order.size());
   Shape shape;
   Strides strides;
   std::array<bool, kMaxRank> seen{};
@@ -136,17 +139,20 @@ Tensor Tensor::transpose(int a, int b) const {
 }
 
 Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length, std::int64_t step) const {
-  require(step >= 1 && start >= 0 && length >= 0 && (length == 0 || start + (length - 1) * step < size(dim)) && start <= size(dim),
-          "narrow: {} elements from {} in steps of {} do not fit dimension {} of {}", length, start, step, dim, describe(*this));
+  const bool inside = step >= 1 && start >= 0 && length >= 0 && start <= size(dim) &&
+                      (length == 0 || (start < size(dim) && length - 1 <= (size(dim) - 1 - start) / step));
+  require(inside, "narrow: {} elements from {} in steps of {} do not fit dimension {} of {}", length, start, step, dim,
+          describe(*this));
   Shape shape = this->shape();
   Strides strides = this->strides();
   shape[dim] = length;
-  strides[dim] *= step;
+  if (length > 1) strides[dim] *= step;
   return make_view(shape, strides, offset() + start * stride(dim));
 }
 
 Tensor Tensor::select(int dim, std::int64_t index) const {
-  require(index >= 0 && index < size(dim), "select: index {} is outside dimension {} of {}", index, dim, describe(*this));
+  require(index >= 0 && index < size(dim), "select: index {} is outside dimension {} of {}", index, dim,
+          describe(*this));
   return narrow(dim, index, 1).squeeze(dim);
 }
 
@@ -193,15 +199,21 @@ Tensor Tensor::expand(const Shape& shape) const {
 }
 
 Tensor Tensor::as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const {
-  require(shape.rank() == strides.rank(), "as_strided: shape {} and strides {} differ in rank", to_string(shape), to_string(strides));
+  require(shape.rank() == strides.rank(), "as_strided: shape {} and strides {} differ in rank", to_string(shape),
+          to_string(strides));
   std::int64_t last = offset;
+  bool overflow = false;
   for (int dim = 0; dim < shape.rank(); ++dim) {
     require(strides[dim] >= 0, "as_strided: negative stride in {}", to_string(strides));
-    if (shape[dim] > 0) last += (shape[dim] - 1) * strides[dim];
+    std::int64_t reach = 0;
+    if (shape[dim] <= 1) continue;
+    overflow = overflow || __builtin_mul_overflow(shape[dim] - 1, strides[dim], &reach);
+    overflow = overflow || __builtin_add_overflow(last, reach, &last);
   }
-  require(offset >= 0 && (element_count(shape) == 0 || last < storage()->bytes() / size_of(dtype())),
-          "as_strided: shape {}, strides {} and offset {} leave the storage of {} bytes", to_string(shape), to_string(strides),
-          offset, storage()->bytes());
+  const bool empty = element_count(shape) == 0;
+  require(offset >= 0 && (empty || (!overflow && last < storage()->bytes() / size_of(dtype()))),
+          "as_strided: shape {}, strides {} and offset {} leave the storage of {} bytes", to_string(shape),
+          to_string(strides), offset, storage()->bytes());
   return make_view(shape, strides, offset);
 }
 
@@ -219,7 +231,8 @@ Tensor zeros_like(const Tensor& other) {
 }
 
 std::string describe(const Tensor& tensor) {
-  return tensor.defined() ? fmt::format("{}{}", name_of(tensor.dtype()), to_string(tensor.shape())) : std::string("undefined tensor");
+  return tensor.defined() ? fmt::format("{}{}", name_of(tensor.dtype()), to_string(tensor.shape()))
+                          : std::string("undefined tensor");
 }
 
 }  // namespace tandem

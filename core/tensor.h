@@ -23,10 +23,9 @@ struct TensorOptions {
   Device device{};
 };
 
-/// A handle: copies share elements, shape and autograd metadata. Views (view, transpose, narrow, ...) are O(1), share the
-/// storage and carry no autograd metadata: use the functions of autograd/ to record them.
-/// Image tensors have shape N,C,H,W and layout channels_last; convolution weights K,C,R,S, likewise.
-/// Errors are thrown as tandem::Error.
+/// A handle: copies share elements, shape and autograd metadata. Views (view, transpose, narrow, ...) are O(1), share
+/// the storage and carry no autograd metadata: use the functions of autograd/ to record them. Image tensors have shape
+/// N,C,H,W and layout channels_last; convolution weights K,C,R,S, likewise. Errors are thrown as tandem::Error.
 class Tensor {
  public:
   /// An undefined tensor: only defined() may be asked.
@@ -107,6 +106,9 @@ class Tensor {
 
   /// Autograd's slot; empty for most tensors.
   std::shared_ptr<autograd::Meta>& autograd_meta() const { return impl().meta; }
+
+  /// True if no other handle, view or copy of this handle, can see the elements.
+  bool is_sole_owner() const { return impl_.use_count() == 1 && storage().use_count() == 1; }
 
   /// True if both handles name the same tensor.
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
