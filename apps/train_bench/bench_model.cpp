@@ -1,0 +1,119 @@
+// The training step that is timed.
+#include "apps/train_bench/bench_model.h"
+
+#include "autograd/functions/softmax_cross_entropy.h"
+#include "autograd/grad_mode.h"
+#include "autograd/variable.h"
+#include "core/profile.h"
+#include "core/random.h"
+#include "core/suggest.h"
+#include "layers/models/models.h"
+#include "layers/safetensors.h"
+#include "optim/adam.h"
+#include "optim/rmsprop.h"
+#include "optim/sgd.h"
+
+namespace tandem::apps {
+
+namespace {
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const BenchSettings& settings, std::vector<Tensor> parameters) {
+  const std::string& name = settings.optimizer;
+  if (name == "adam")
+    return std::make_unique<optim::Adam>(std::move(parameters), optim::AdamOptions{.lr = settings.lr});
+  if (name == "adamw") {
+    optim::AdamWOptions options;
+    options.lr = settings.lr;
+    return std::make_unique<optim::AdamW>(std::move(parameters), options);
+  }
+  if (name == "rmsprop") {
+    return std::make_unique<optim::RMSprop>(std::move(parameters), optim::RMSpropOptions{.lr = settings.lr});
+  }
+  if (name == "sgd") {
+    return std::make_unique<optim::SGD>(std::move(parameters), optim::SGDOptions{.lr = settings.lr, .momentum = 0.9});
+  }
+  const std::string nearest = nearest_name(name, {"adam", "adamw", "rmsprop", "sgd"});
+  fail("unknown optimizer '{}'{}; known: adam, adamw, rmsprop, sgd", name,
+       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest));
+}
+
+Tensor random_images(const Shape& shape) {
+  const Tensor images = Tensor::empty(shape, {.layout = Layout::channels_last});
+  const RandomKey key{.seed = 1, .stream = RandomStream::synthetic, .step = 0};
+  float* const values = images.data<float>();
+  for (std::int64_t i = 0; i < images.numel(); ++i) values[i] = key.normal(static_cast<std::uint64_t>(i));
+  return images;
+}
+
+Tensor random_labels(std::int64_t count, std::uint32_t classes) {
+  const RandomKey key{.seed = 1, .stream = RandomStream::synthetic, .step = 1};
+  std::vector<std::int64_t> labels;
+  for (std::int64_t i = 0; i < count; ++i) labels.push_back(key.below(static_cast<std::uint64_t>(i), classes));
+  return Tensor::from(labels, {count});
+}
+
+Tensor find(const layers::NamedTensors& tensors, const std::string& name, const std::string& path) {
+  for (const auto& [key, tensor] : tensors) {
+    if (key == name) return tensor;
+  }
+  fail("{}: no tensor '{}'", path, name);
+}
+
+}  // namespace
+
+BenchModel::BenchModel(const BenchSettings& settings) {
+  layers::ModelOptions options{.name = settings.model};
+  options.in_channels = settings.in_channels;
+  options.image_size = settings.image_size;
+  options.layers = settings.layers;
+  options.conv_impl = kernels::parse_conv_impl(settings.conv_impl);
+  model_ = layers::make_model(options);
+  if (!settings.weights_file.empty()) model_->load_state_dict(layers::read_safetensors(settings.weights_file).tensors);
+  optimizer_ = make_optimizer(settings, model_->parameters());
+
+  const MemoryTagScope scope(MemoryTag::data);
+  if (settings.batch_file.empty()) {
+    images_ = random_images({settings.batch_size, options.in_channels, options.image_size, options.image_size});
+    labels_ = random_labels(settings.batch_size, static_cast<std::uint32_t>(options.classes));
+  } else {
+    const auto tensors = layers::read_safetensors(settings.batch_file).tensors;
+    images_ = find(tensors, "images", settings.batch_file).contiguous(Layout::channels_last);
+    labels_ = find(tensors, "labels", settings.batch_file);
+  }
+}
+
+double BenchModel::step() {
+  optimizer_->zero_grad();
+  const Tensor logits = (*model_)(images_);
+  const Tensor loss = [&] {
+    const ProfileRange range("forward softmax_cross_entropy");
+    return autograd::softmax_cross_entropy(logits, labels_);
+  }();
+  autograd::backward(loss);
+  const ProfileRange range("optimizer step");
+  optimizer_->step();
+  return loss.item();
+}
+
+std::int64_t BenchModel::flops_per_step() {
+  std::int64_t forward = 0, first = 0;
+  const auto modules = model_->named_modules();
+  for (const auto& [name, module] : modules) {
+    for (const auto& [parameter, tensor] : module->named_parameters()) {
+      if (parameter != "weight" || tensor.rank() < 2) continue;
+      const std::int64_t per_output = 2 * tensor.numel() / tensor.size(0);
+      module->set_observer([&forward, &first, per_output](const Tensor& output) {
+        if (forward == 0) first = per_output * output.numel();
+        forward += per_output * output.numel();
+      });
+    }
+  }
+  {
+    const autograd::NoGrad no_grad;
+    (*model_)(images_);
+  }
+  for (const auto& [name, module] : modules) module->set_observer({});
+  return 3 * forward - first;
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,159 @@
+// train_bench: times whole training steps of a network on one batch.
+#include "apps/train_bench/bench_model.h"
+#include "apps/train_bench/peak.h"
+#include "core/memory.h"
+#include "core/parallel.h"
+#include "core/profile.h"
+#include "train/process_info.h"
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <iostream>
+
+namespace tandem::apps {
+
+namespace {
+
+using nlohmann::json;
+
+struct Timing {
+  std::vector<double> seconds;
+  double loss = 0.0;
+};
+
+Timing time_steps(BenchModel& model, int steps) {
+  Timing timing;
+  for (int i = 0; i < steps; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    timing.loss = model.step();
+    timing.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return timing;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+json memory_report() {
+  const MemoryStats stats = memory_stats();
+  json report{{"total", stats.peak_total}};
+  for (int i = 0; i < kMemoryTagCount; ++i) {
+    report[std::string(name_of(static_cast<MemoryTag>(i)))] = stats.peak[static_cast<std::size_t>(i)];
+  }
+  return report;
+}
+
+void run_once(BenchModel& model, const BenchSettings& settings) {
+  time_steps(model, settings.warmup);
+  const Timing timing = time_steps(model, settings.steps);
+  const double seconds = median(timing.seconds);
+  const auto flops = static_cast<double>(model.flops_per_step());
+  const json report{{"model", settings.model},
+                    {"batch_size", model.batch_size()},
+                    {"threads", num_threads()},
+                    {"optimizer", settings.optimizer},
+                    {"parameters", model.parameter_count()},
+                    {"seconds", timing.seconds},
+                    {"median_seconds", seconds},
+                    {"images_per_second", static_cast<double>(model.batch_size()) / seconds},
+                    {"gflops", flops / seconds * 1e-9},
+                    {"loss", timing.loss},
+                    {"peak_tensor_bytes", memory_report()}};
+  fmt::print("{}\n", report.dump());
+}
+
+/// Where the time of a step goes: one line per layer and per node of the backward walk.
+void run_profile(BenchModel& model, const BenchSettings& settings) {
+  time_steps(model, settings.warmup);
+  start_profile();
+  const double seconds = median(time_steps(model, settings.steps).seconds);
+  const std::vector<ProfileEntry> entries = stop_profile();
+  fmt::print("{:>9} {:>9} {:>7}  {}\n", "ms/step", "% of step", "calls", "own time of");
+  double covered = 0.0;
+  for (const ProfileEntry& entry : entries) {
+    const double share = entry.self_seconds / settings.steps;
+    covered += share;
+    fmt::print("{:9.3f} {:9.1f} {:7}  {}\n", share * 1e3, 100.0 * share / seconds, entry.count / settings.steps,
+               entry.name);
+  }
+  fmt::print("{:9.3f} {:9.1f} {:7}  median step ({:.3f} ms on average in ranges)\n", seconds * 1e3, 100.0, 1,
+             covered * 1e3);
+}
+
+/// Requests on stdin, one a line: "step N" answers the times of N steps, "quit" ends. Lets a script take turns between
+/// this process and another without either running while the other is timed.
+void serve(BenchModel& model, std::int64_t start_bytes) {
+  fmt::print("{}\n", json{{"start_bytes", start_bytes}, {"flops_per_step", model.flops_per_step()}}.dump());
+  std::fflush(stdout);
+  for (std::string verb; std::cin >> verb && verb != "quit";) {
+    int steps = 0;
+    require(verb == "step" && (std::cin >> steps) && steps >= 0, "request '{}': only 'step N' and 'quit' are known",
+            verb);
+    const Timing timing = time_steps(model, steps);
+    fmt::print("{}\n", json{{"seconds", timing.seconds}, {"loss", timing.loss}}.dump());
+    std::fflush(stdout);
+  }
+}
+
+int run(int argc, char** argv) {
+  BenchSettings settings;
+  CLI::App app("Times whole training steps (zero_grad, forward, loss, backward, optimizer) on one batch");
+  app.option_defaults()->always_capture_default();
+  app.add_option("--model", settings.model, "vgg_lite, small_cnn, mnist_cnn, resnet9 or resnet18");
+  app.add_option("--layers", settings.layers, "Convolutions of mnist_cnn (0: its default)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--in-channels", settings.in_channels, "Channels of the images")->check(CLI::PositiveNumber);
+  app.add_option("--image-size", settings.image_size, "Height and width, pixels")->check(CLI::PositiveNumber);
+  app.add_option("--batch-size", settings.batch_size, "Images per step")->check(CLI::PositiveNumber);
+  app.add_option("--optimizer", settings.optimizer, "adam, adamw, rmsprop or sgd (momentum 0.9)");
+  app.add_option("--lr", settings.lr, "Learning rate")->check(CLI::NonNegativeNumber);
+  app.add_option("--conv-impl", settings.conv_impl, "auto, reference, fused or onednn");
+  app.add_option("--threads", settings.threads, "Threads (0: all cores)")->check(CLI::NonNegativeNumber);
+  app.add_option("--steps", settings.steps, "Steps to time")->check(CLI::PositiveNumber);
+  app.add_option("--warmup", settings.warmup, "Steps before")->check(CLI::NonNegativeNumber);
+  app.add_option("--batch", settings.batch_file, "Safetensors file with images and labels (default: random ones)");
+  app.add_option("--load-weights", settings.weights_file, "Safetensors file with the first weights (default: drawn)");
+  app.add_flag("--profile", settings.profile, "Print where the time of a step goes");
+  app.add_flag("--serve", settings.serve, "Time steps on request: 'step N' and 'quit' on stdin");
+  app.add_flag("--peak", settings.peak, "Print the machine's peak f32 GFLOP/s, and do nothing else");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (settings.threads > 0) set_num_threads(settings.threads);
+  if (settings.peak) {
+    fmt::print("{}\n",
+               json{{"threads", num_threads()}, {"peak_gflops", measure_peak_flops(num_threads()) * 1e-9}}.dump());
+    return 0;
+  }
+  const std::int64_t start_bytes = train::peak_memory_bytes();
+  BenchModel model(settings);
+  if (settings.serve) {
+    serve(model, start_bytes);
+  } else if (settings.profile) {
+    run_profile(model, settings);
+  } else {
+    run_once(model, settings);
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace tandem::apps
+
+int main(int argc, char** argv) {
+  try {
+    return tandem::apps::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "train_bench: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,10 @@
+// What the machine's multiply-add units can do at most.
+#pragma once
+
+namespace tandem::apps {
+
+/// f32 operations per second of `threads` threads that do nothing but independent multiply-adds in vector registers:
+/// the best of several short runs.
+double measure_peak_flops(int threads);
+
+}  // namespace tandem::apps

@@ -1,0 +1,260 @@
+#!/usr/bin/python3
+"""Times whole training steps of this framework and of PyTorch on this machine, in turn.
+
+  scripts/compare_pytorch.py --model vgg_lite --batch-size 128
+  scripts/compare_pytorch.py --model all
+
+Three long-lived processes (ours, PyTorch with NCHW images, PyTorch with channels_last images and weights) start from the
+same weights and hold the same batch. Round after round each in turn times a few steps (zero_grad, forward, loss, backward,
+optimizer) while the others wait for input; a round gives one pair per PyTorch layout. Images per second come from the
+median step of a turn. The last line, `ratio R`, is the median over rounds of ours over PyTorch in the layout that is the
+better one over all rounds.
+
+PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in place, the faster of its single- and multi-tensor
+(foreach) optimizer loops, tried at the start. Threads are set on both sides; waiting threads sleep on both sides.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "parity"))
+
+MODELS = {"vgg_lite": dict(in_channels=3, image_size=32), "small_cnn": dict(in_channels=3, image_size=32),
+          "mnist_cnn": dict(in_channels=1, image_size=28, layers=10)}
+PARTIES = ("ours", "pytorch nchw", "pytorch channels_last")
+SETTLE_SECONDS = 0.15  # after a turn, until the last thread of that process is asleep
+
+
+# The PyTorch process -------------------------------------------------------------------------------------------------
+
+def make_torch_optimizer(torch, parameters, name, lr, foreach):
+    kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop, "sgd": torch.optim.SGD}
+    options = {"momentum": 0.9} if name == "sgd" else {}
+    return kinds[name](parameters, lr=lr, foreach=foreach, **options)
+
+
+def serve_pytorch(arguments):
+    """Answers "step N" with the times of N steps, as train_bench --serve does."""
+    import torch
+
+    import safetensors_file
+    import torch_models
+
+    start_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    torch.set_num_threads(arguments.threads)
+    assert torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
+    layout = torch.channels_last if arguments.serve == "channels_last" else torch.contiguous_format
+    model = torch_models.make_model(arguments.model, **MODELS[arguments.model])
+    weights = safetensors_file.read(arguments.weights).tensors
+    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    model = model.to(memory_format=layout).train()
+    batch = safetensors_file.read(arguments.batch).tensors
+    images, labels = torch.from_numpy(batch["images"]).to(memory_format=layout), torch.from_numpy(batch["labels"])
+    loss_function = torch.nn.CrossEntropyLoss()
+
+    def step(optimizer):
+        start = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        loss = loss_function(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        value = loss.item()
+        return time.perf_counter() - start, value
+
+    # The optimizer's two loops differ in the update alone: time that, on the gradients of one step, then start afresh.
+    loss_function(model(images), labels).backward()
+    trials = {}
+    for foreach in (False, True):
+        optimizer, times = make_torch_optimizer(torch, model.parameters(), arguments.optimizer, arguments.lr, foreach), []
+        for _ in range(5):
+            start = time.perf_counter()
+            optimizer.step()
+            times.append(time.perf_counter() - start)
+        trials[foreach] = min(times)
+    model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+    foreach = min(trials, key=trials.get)
+    optimizer = make_torch_optimizer(torch, model.parameters(), arguments.optimizer, arguments.lr, foreach)
+    print(json.dumps({"start_bytes": start_bytes, "foreach": foreach, "version": torch.__version__}), flush=True)
+    for line in sys.stdin:
+        words = line.split()
+        if words[0] == "quit":
+            break
+        timed = [step(optimizer) for _ in range(int(words[1]))]
+        print(json.dumps({"seconds": [seconds for seconds, _ in timed], "loss": timed[-1][1]}), flush=True)
+
+
+# The comparing process -----------------------------------------------------------------------------------------------
+
+class Party:
+    """A process that times steps on request."""
+
+    def __init__(self, command, environment):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.greeting = self.answer()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"{self.process.args[0]} ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def steps(self, count):
+        self.process.stdin.write(f"step {count}\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def peak_memory(self):
+        """The largest resident set so far, in bytes."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+    def cpu_seconds(self):
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def quit(self):
+        self.process.stdin.write("quit\n")
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def write_inputs(folder, model, batch_size):
+    """The weights and the batch that all three start from."""
+    import numpy as np
+    import torch
+
+    import safetensors_file
+    import torch_models
+
+    torch.manual_seed(0)
+    twin = torch_models.make_model(model, **MODELS[model])
+    safetensors_file.write(folder / "weights.safetensors", {name: value.numpy() for name, value in twin.state_dict().items()})
+    generator = np.random.default_rng(0)
+    shape = (batch_size, MODELS[model]["in_channels"], MODELS[model]["image_size"], MODELS[model]["image_size"])
+    safetensors_file.write(folder / "batch.safetensors", {
+        "images": generator.standard_normal(shape).astype(np.float32), "labels": generator.integers(0, 10, batch_size)})
+
+
+def start_parties(arguments, folder, model):
+    environment = {**os.environ, "OMP_NUM_THREADS": str(arguments.threads), "OPENBLAS_NUM_THREADS": str(arguments.threads)}
+    files = [str(folder / "batch.safetensors"), str(folder / "weights.safetensors")]
+    common = ["--model", model, "--optimizer", arguments.optimizer, "--lr", str(arguments.lr), "--threads", str(arguments.threads)]
+    geometry = [text for key, value in MODELS[model].items() for text in (f"--{key.replace('_', '-')}", str(value))]
+    bench = [arguments.bench, "--serve", *common, *geometry, "--conv-impl", arguments.conv_impl, "--batch", files[0],
+             "--load-weights", files[1]]
+    torch_side = [sys.executable, __file__, *common, "--batch", files[0], "--weights", files[1], "--serve"]
+    commands = [bench, [*torch_side, "nchw"], [*torch_side, "channels_last"]]
+    return {name: Party(command, environment) for name, command in zip(PARTIES, commands)}
+
+
+def take_turns(parties, arguments):
+    """The median step of each party in each round; complains where a waiting process was not idle."""
+    medians, losses, intruder = {name: [] for name in parties}, {}, {name: 0.0 for name in parties}
+    for party in parties.values():
+        party.steps(arguments.warmup)
+        time.sleep(SETTLE_SECONDS)
+    order = list(parties)
+    for pair in range(arguments.pairs):
+        for name in order[pair % 3:] + order[:pair % 3]:  # so that no one always follows the same one
+            waiting = {other: party.cpu_seconds() for other, party in parties.items() if other != name}
+            start = time.perf_counter()
+            timed = parties[name].steps(arguments.steps)
+            elapsed = time.perf_counter() - start
+            for other, before in waiting.items():
+                intruder[other] = max(intruder[other], (parties[other].cpu_seconds() - before) / elapsed)
+            medians[name].append(statistics.median(timed["seconds"]))
+            losses[name] = timed["loss"]
+            time.sleep(SETTLE_SECONDS)
+    for name, share in intruder.items():
+        if share > 0.05:
+            print(f"warning: {name} used {100 * share:.0f} % of a core while it should have waited", file=sys.stderr)
+    return medians, losses
+
+
+def compare(arguments, model, batch_size, peak_gflops):
+    """Prints the table of one model and batch size; the ratio."""
+    with tempfile.TemporaryDirectory(prefix="tandem_compare.") as temporary:
+        folder = Path(temporary)
+        write_inputs(folder, model, batch_size)
+        parties = start_parties(arguments, folder, model)
+        medians, losses = take_turns(parties, arguments)
+        memory = {name: party.peak_memory() for name, party in parties.items()}
+        # What the program and its libraries took before there was a model is taken off.
+        grown = {name: memory[name] - party.greeting["start_bytes"] for name, party in parties.items()}
+        gflop = parties["ours"].greeting["flops_per_step"] * 1e-9
+        foreach = {name: party.greeting.get("foreach") for name, party in parties.items()}
+        version = parties["pytorch nchw"].greeting["version"]
+        for party in parties.values():
+            party.quit()
+
+    print(f"\n{model}, batch {batch_size}, fp32, {arguments.optimizer}, {arguments.threads} threads, {gflop:.2f} GFLOP per step; "
+          f"{arguments.pairs} rounds of {arguments.steps} steps")
+    print(f"{'':<22}{'images/s':>10}{'step ms':>10}{'GFLOP/s':>10}{'of peak':>9}{'peak MiB':>10}{'grown MiB':>11}")
+    for name, times in medians.items():
+        step = statistics.median(times)
+        print(f"{name:<22}{batch_size / step:10.1f}{1e3 * step:10.1f}{gflop / step:10.1f}{100 * gflop / step / peak_gflops:8.1f}%"
+              f"{memory[name] / 2**20:10.0f}{grown[name] / 2**20:11.0f}")
+    better = min(PARTIES[1:], key=lambda name: statistics.median(medians[name]))
+    ratios = [theirs / ours for theirs, ours in zip(medians[better], medians["ours"])]
+    print(f"PyTorch {version}: better in {better.split()[1]}; optimizer loop over "
+          f"{'all tensors at once (foreach)' if foreach[better] else 'single tensors'}, the faster here; "
+          f"ratios {' '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    spread = max(losses.values()) - min(losses.values())
+    print(f"loss after {arguments.warmup + arguments.pairs * arguments.steps} steps: "
+          + ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items()) + f" (spread {spread:.1e})")
+    return statistics.median(ratios)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="vgg_lite", choices=[*MODELS, "all"], help="default vgg_lite; all: each, batch 128 and 32")
+    parser.add_argument("--batch-size", type=int, default=128, help="images per step (default 128)")
+    parser.add_argument("--threads", type=int, default=2, help="of each process (default 2)")
+    parser.add_argument("--pairs", type=int, default=5, help="rounds (default 5)")
+    parser.add_argument("--steps", type=int, default=5, help="steps per turn (default 5)")
+    parser.add_argument("--warmup", type=int, default=3, help="steps of each before the first round (default 3)")
+    parser.add_argument("--optimizer", default="adam", choices=["adam", "adamw", "rmsprop", "sgd"])
+    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--conv-impl", default="auto", help="of ours (default auto)")
+    parser.add_argument("--bench", default=str(ROOT / "build/cpu/apps/train_bench"), help="path of train_bench")
+    parser.add_argument("--serve", choices=["nchw", "channels_last"], help=argparse.SUPPRESS)
+    parser.add_argument("--batch", help=argparse.SUPPRESS)
+    parser.add_argument("--weights", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    if arguments.serve:
+        return serve_pytorch(arguments)
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        sys.exit(f"{sys.executable} cannot import torch ({error}); install python3-torch and use /usr/bin/python3")
+    if not os.access(arguments.bench, os.X_OK):
+        sys.exit(f"{arguments.bench} is not there: cmake --preset cpu && cmake --build --preset cpu --target train_bench")
+    measured = subprocess.run([arguments.bench, "--peak", "--threads", str(arguments.threads)], check=True, capture_output=True)
+    peak_gflops = json.loads(measured.stdout)["peak_gflops"]
+    print(f"peak of this machine: {peak_gflops:.0f} GFLOP/s (f32 multiply-adds in registers, {arguments.threads} threads)")
+    if arguments.model != "all":
+        print(f"ratio {compare(arguments, arguments.model, arguments.batch_size, peak_gflops):.2f}")
+        return 0
+    ratios = {(model, size): compare(arguments, model, size, peak_gflops) for model in MODELS for size in (128, 32)}
+    print()
+    for (model, size), ratio in sorted(ratios.items(), key=lambda entry: entry[0] == ("vgg_lite", 128)):
+        print(f"{model}, batch {size}: {ratio:.2f}")
+    print(f"ratio {ratios['vgg_lite', 128]:.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
