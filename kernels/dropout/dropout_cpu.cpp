@@ -3,45 +3,60 @@
 #include "kernels/dropout/dropout.h"
 
 #include <array>
+#include <cstring>
 
 namespace tandem::kernels::cpu {
 
 namespace {
 
-constexpr int kBlocks = 32;                   // Philox blocks computed together: enough for the loops to stay loops
+/// Eight 32-bit words, each in the lower half of a lane, so that one multiplication gives both halves of a product.
+/// What is in the upper halves does not matter.
+using Words = std::uint64_t __attribute__((vector_size(64)));
+
+constexpr std::int64_t kLanes = 8;   // blocks that one vector serves
+constexpr std::size_t kVectors = 2;  // vectors worked on together, to hide the latency of multiplications
+constexpr std::int64_t kBlocks = kVectors * kLanes;
 constexpr std::int64_t kGroup = 4 * kBlocks;  // elements they serve
 
-using Words = std::array<std::uint32_t, kBlocks>;
-
-/// The words of elements [4 * first_block, 4 * first_block + kGroup): word k of block b goes to bits[4 * b + k].
-void philox_words(const RandomKey& key, std::uint64_t first_block, std::uint32_t* __restrict bits) {
-  Words c0, c1, c2, c3;
-  for (std::size_t i = 0; i < kBlocks; ++i) {
-    const std::uint64_t block = first_block + i;
-    c0[i] = static_cast<std::uint32_t>(block);
-    c1[i] = static_cast<std::uint32_t>(block >> 32);
-    c2[i] = static_cast<std::uint32_t>(key.stream);
-    c3[i] = key.step;
+/// The random words of elements [4 * first_block, 4 * first_block + kGroup), in order: philox4x32 of many blocks at
+/// once.
+void philox_words(const RandomKey& key, std::uint64_t first_block, std::uint32_t* bits) {
+  constexpr std::uint64_t kLow = 0xffffffffu;
+  Words c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const Words block = Words{0, 1, 2, 3, 4, 5, 6, 7} + (first_block + v * kLanes);
+    c0[v] = block;
+    c1[v] = block >> 32;
+    c2[v] = Words{} + static_cast<std::uint64_t>(key.stream);
+    c3[v] = Words{} + key.step;
   }
   auto k0 = static_cast<std::uint32_t>(key.seed), k1 = static_cast<std::uint32_t>(key.seed >> 32);
   for (int round = 0; round < 10; ++round) {
-    for (std::size_t i = 0; i < kBlocks; ++i) {
-      const std::uint64_t a = std::uint64_t{0xD2511F53u} * c0[i];
-      const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * c2[i];
-      const std::uint32_t old_c1 = c1[i], old_c3 = c3[i];
-      c0[i] = static_cast<std::uint32_t>(b >> 32) ^ old_c1 ^ k0;
-      c1[i] = static_cast<std::uint32_t>(b);
-      c2[i] = static_cast<std::uint32_t>(a >> 32) ^ old_c3 ^ k1;
-      c3[i] = static_cast<std::uint32_t>(a);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      const Words a = (c0[v] & kLow) * std::uint64_t{0xD2511F53u};
+      const Words b = (c2[v] & kLow) * std::uint64_t{0xCD9E8D57u};
+      c0[v] = (b >> 32) ^ c1[v] ^ k0;
+      c1[v] = b;
+      c2[v] = (a >> 32) ^ c3[v] ^ k1;
+      c3[v] = a;
     }
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
-  for (std::size_t i = 0; i < kBlocks; ++i) {
-    bits[4 * i] = c0[i];
-    bits[4 * i + 1] = c1[i];
-    bits[4 * i + 2] = c2[i];
-    bits[4 * i + 3] = c3[i];
+  for (std::size_t v = 0; v < kVectors; ++v) {
+    const Words front = (c0[v] & kLow) | (c1[v] << 32), back = (c2[v] & kLow) | (c3[v] << 32);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint64_t block[2] = {front[lane], back[lane]};
+      std::memcpy(bits + 4 * (v * kLanes + lane), block, sizeof block);
+    }
+  }
+}
+
+void apply(const std::uint32_t* bits, std::uint32_t threshold, float scale, const float* from, float* to,
+           std::int64_t length) {
+  for (std::int64_t i = 0; i < length; ++i) {
+    const float scaled = from[i] * scale;
+    to[i] = bits[i] >> 8 >= threshold ? scaled : 0.0f;
   }
 }
 
@@ -62,10 +77,7 @@ void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tens
     for (std::int64_t group = begin; group < end; ++group) {
       philox_words(key, static_cast<std::uint64_t>(group) * kBlocks, bits.data());
       const std::int64_t first = group * kGroup, length = std::min(kGroup, count - first);
-      for (std::int64_t i = 0; i < length; ++i) {
-        const bool kept = bits[static_cast<std::size_t>(i)] >> 8 >= threshold;
-        to[first + i] = kept ? from[first + i] * scale : 0.0f;
-      }
+      apply(bits.data(), threshold, scale, from + first, to + first, length);
     }
   });
 }

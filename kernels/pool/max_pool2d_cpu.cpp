@@ -19,6 +19,19 @@ std::int64_t rows_per_part(std::int64_t row_elements) {
   return std::max<std::int64_t>(1, kGrainElements / std::max<std::int64_t>(row_elements, 1));
 }
 
+/// Bytes to integers. (GCC 12 turns __builtin_convertvector into scalar code here.)
+IntVec widen(ByteVec bytes) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<IntVec>(_mm512_maskz_cvtepu8_epi32(0xffff, reinterpret_cast<__m128i>(bytes)));
+#elif defined(__AVX2__)
+  __m128i low{};
+  std::memcpy(&low, &bytes, sizeof bytes);
+  return reinterpret_cast<IntVec>(_mm256_cvtepu8_epi32(low));
+#else
+  return __builtin_convertvector(bytes, IntVec);
+#endif
+}
+
 /// kLanes channels from `c` on, or as many as there are.
 struct Channels {
   std::int64_t c, count;
@@ -30,12 +43,20 @@ struct Channels {
   }
   IntVec load_bytes(const std::uint8_t* from) const {
     ByteVec bytes{};
-    std::memcpy(&bytes, from + c, all() ? sizeof bytes : static_cast<std::size_t>(count));
-    return __builtin_convertvector(bytes, IntVec);
+    if (all()) {
+      std::memcpy(&bytes, from + c, sizeof bytes);
+    } else {
+      std::memcpy(&bytes, from + c, static_cast<std::size_t>(count));
+    }
+    return widen(bytes);
   }
   void store_bytes(std::uint8_t* to, IntVec value) const {
     const ByteVec bytes = __builtin_convertvector(value, ByteVec);
-    std::memcpy(to + c, &bytes, all() ? sizeof bytes : static_cast<std::size_t>(count));
+    if (all()) {
+      std::memcpy(to + c, &bytes, sizeof bytes);
+    } else {
+      std::memcpy(to + c, &bytes, static_cast<std::size_t>(count));
+    }
   }
 };
 
@@ -79,6 +100,25 @@ void forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, con
   });
 }
 
+/// A window over some pixel, and the position of that pixel in it.
+struct CoveringWindow {
+  const float* gradient;
+  const std::uint8_t* winner;
+  std::int32_t position;
+};
+
+/// The gradients of the windows that the pixel has won.
+void gather(const std::vector<CoveringWindow>& windows, std::int64_t channels, float* pixel) {
+  for_each_vector(channels, [&](Channels part) {
+    Vec sum{};
+    for (const CoveringWindow& window : windows) {
+      const IntVec won = part.load_bytes(window.winner) == window.position;
+      sum += won ? part.load(window.gradient) : Vec{};
+    }
+    part.store(pixel, sum);
+  });
+}
+
 }  // namespace
 
 bool supports_max_pool2d(const Tensor& x, const Tensor& y, const Tensor& indices) {
@@ -102,25 +142,23 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
   for (std::int64_t w = 0; w < width; ++w) covering_columns.push_back(covering_outputs(w, 1, y_width, options));
   // Each row of grad_x gathers from the windows that cover it: no two threads write one element.
   parallel_for(grad_x.size(0) * height, rows_per_part(width * channels), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<CoveringWindow> windows;
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t n = row / height, h = row % height;
       const PoolRange rows = covering_outputs(h, 0, y_height, options);
       for (std::int64_t w = 0; w < width; ++w) {
         const PoolRange columns = covering_columns[static_cast<std::size_t>(w)];
-        for_each_vector(channels, [&](Channels part) {
-          Vec sum{};
-          for (std::int64_t i = rows.begin; i < rows.end; ++i) {
-            const std::int64_t window_row = h - i * options.stride[0] + options.padding[0];
-            for (std::int64_t j = columns.begin; j < columns.end; ++j) {
-              const std::int64_t window_column = w - j * options.stride[1] + options.padding[1];
-              const auto code = static_cast<std::int32_t>(window_row * options.kernel[1] + window_column);
-              const std::int64_t from = ((n * y_height + i) * y_width + j) * channels;
-              const IntVec here = part.load_bytes(winner + from) == code;
-              sum += here ? part.load(gradient + from) : Vec{};
-            }
+        windows.clear();
+        for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+          const std::int64_t window_row = h - i * options.stride[0] + options.padding[0];
+          for (std::int64_t j = columns.begin; j < columns.end; ++j) {
+            const std::int64_t window_column = w - j * options.stride[1] + options.padding[1];
+            const std::int64_t from = ((n * y_height + i) * y_width + j) * channels;
+            windows.push_back({gradient + from, winner + from,
+                               static_cast<std::int32_t>(window_row * options.kernel[1] + window_column)});
           }
-          part.store(out + (row * width + w) * channels, sum);
-        });
+        }
+        gather(windows, channels, out + (row * width + w) * channels);
       }
     }
   });
