@@ -64,7 +64,12 @@ const Passes* select(const ConvGeometry& g, DType dtype, ConvImpl impl) {
 #if TANDEM_HAS_ONEDNN
   if (impl == ConvImpl::onednn) return &kOneDnn;
 #endif
-  return winograd::supports(g) && winograd::pays(g) ? &kWinograd : &kDirect;
+  if (winograd::supports(g) && winograd::pays(g)) return &kWinograd;
+#if TANDEM_HAS_ONEDNN
+  // Measured: with few input channels our direct kernels, which fuse the mask, are level; otherwise the library wins.
+  if (impl == ConvImpl::automatic && library && (g.groups > 1 || g.c >= 8)) return &kOneDnn;
+#endif
+  return &kDirect;
 }
 
 }  // namespace

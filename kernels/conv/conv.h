@@ -32,7 +32,8 @@ struct Conv2dOptions {
 
 // x [N,C,H,W], w [K,C/groups,R,S], y [N,K,P,Q] with P = (H + 2 pad - dilation (R-1) - 1) / stride + 1; bias [K].
 // One floating dtype; images and weights dense and channels_last. f32 has fast paths, other dtypes run the reference.
-// Results do not depend on the number of threads. Wrong shapes, dtypes or layouts throw Error.
+// Results of our own implementations do not depend on the number of threads. Wrong shapes, dtypes or layouts throw
+// Error.
 
 /// The shape of y; throws where the shapes or options make no convolution.
 Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);

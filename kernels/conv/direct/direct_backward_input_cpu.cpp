@@ -1,4 +1,5 @@
 // Input gradient of any geometry: a turned forward convolution, or with strides a product scattered into the image.
+#include "kernels/conv/direct/depthwise.h"
 #include "kernels/conv/direct/forward.h"
 #include "kernels/conv/direct/panels.h"
 #include "kernels/conv/direct/patches.h"
@@ -46,6 +47,7 @@ void scatter_gradient(const ConvGeometry& g, const float* grad_y, const float* w
 }  // namespace
 
 void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x) {
+  if (is_depthwise(g)) return depthwise_backward_input(g, grad_y, w, grad_x);
   const DenseGradient dense(grad_y, g, false);
   if (g.has_unit_stride())
     convolve(backward_input_as_forward(g), dense.gradient.data, w, true, {}, grad_x);

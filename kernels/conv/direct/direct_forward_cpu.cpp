@@ -1,4 +1,5 @@
 // Forward convolution of any geometry as a product of patches and packed weights.
+#include "kernels/conv/direct/depthwise.h"
 #include "kernels/conv/direct/forward.h"
 #include "kernels/conv/direct/panels.h"
 #include "kernels/conv/direct/patches.h"
@@ -75,6 +76,7 @@ void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned
 }
 
 void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y) {
+  if (is_depthwise(g)) return depthwise_forward(g, x, w, epilogue, y);
   convolve(g, x, w, false, epilogue, y);
 }
 
