@@ -4,7 +4,7 @@
 namespace tandem::apps {
 
 /// f32 operations per second of `threads` threads that do nothing but independent multiply-adds in vector registers:
-/// the best of several short runs.
+/// the best of many short rounds.
 double measure_peak_flops(int threads);
 
 }  // namespace tandem::apps
