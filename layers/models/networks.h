@@ -8,9 +8,10 @@
 namespace tandem::layers {
 
 /// Six 3x3 convolutions (padding 1, bias) and three linear layers, ReLU after each but the last:
-///   features:   conv c->32, conv 32->64, pool; conv 64->128, conv 128->256, pool; conv 256->256, conv 256->256, pool,
-///   flatten classifier: linear 256*(size/8)^2 -> 256, ReLU, dropout, linear 256 -> 32, ReLU, dropout, linear 32 ->
-///   classes
+///   features:   conv c->32, conv 32->64, pool
+///               conv 64->128, conv 128->256, pool
+///               conv 256->256, conv 256->256, pool, flatten
+///   classifier: linear 256*(size/8)^2 -> 256, dropout, linear 256 -> 32, dropout, linear 32 -> classes
 /// Convolutions are features.{0,2,5,7,10,12}; with batch norm (conv, BN, ReLU, as torchvision's vgg_bn) convolutions
 /// are features.{0,3,7,10,14,17} and their batch norms the numbers after. Linear layers are classifier.{0,3,6},
 /// whatever the dropout.
@@ -18,21 +19,22 @@ std::unique_ptr<Module> vgg_lite(const ModelOptions& options);
 
 /// For laptops: 25 million floating-point operations per 3x32x32 image, 0.24 million parameters. 3x3 convolutions
 /// (padding 1, no bias) pooled before batch norm and ReLU, which then cost a quarter:
-///   features:   conv c->32, pool, BN, ReLU; conv 32->64, pool, BN, ReLU; conv 64->128, pool, BN, ReLU; conv 128->128,
-///   BN, ReLU classifier: global average pool, flatten, linear 128 -> classes
+///   features:   conv c->32, pool, BN, ReLU
+///               conv 32->64, pool, BN, ReLU
+///               conv 64->128, pool, BN, ReLU
+///               conv 128->128, BN, ReLU
+///   classifier: global average pool, flatten, linear 128 -> classes
 /// Convolutions are features.{0,4,8,12}, batch norms features.{2,6,10,13}, the linear layer classifier.2.
 std::unique_ptr<Module> small_cnn(const ModelOptions& options);
 
-/// L 3x3 convolutions (padding 1, bias) of 32 channels at full resolution, ReLU after each, then 2x2 max-pool and
-/// linear:
+/// L 3x3 convolutions (padding 1, bias) of 32 channels at full resolution, ReLU after each, then pool and linear:
 ///   features:   conv c->32, ReLU, (conv 32->32, ReLU) x (L-1)     convolutions are features.{0,2,4,...,2L-2}
 ///   classifier: pool, flatten, linear 32*(size/2)^2 -> classes   the linear layer is classifier.2
 /// With shared weights features has two convolutions, 0 and 2, and 2 (with its ReLU) is applied L-1 times: the state
 /// dict is that of L = 2.
 std::unique_ptr<Module> mnist_cnn(const ModelOptions& options);
 
-/// The DAWNBench network (David Page, "How to train your ResNet", 2018). Each unit is 3x3 conv (padding 1, no bias),
-/// BN, ReLU:
+/// The DAWNBench network (David Page, "How to train your ResNet", 2018). A unit is 3x3 conv (no bias), BN, ReLU:
 ///   prep:   unit c->64
 ///   layer1: unit 64->128, pool, Residual(unit, unit)     layer1.{0,1}, layer1.4.body.{0,1,3,4}
 ///   layer2: unit 128->256, pool                          layer2.{0,1}
