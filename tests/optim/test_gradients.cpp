@@ -1,0 +1,69 @@
+// Gradient clipping and accumulation.
+#include "autograd/functions/linear.h"
+#include "autograd/functions/softmax_cross_entropy.h"
+#include "optim/clip_grad_norm.h"
+#include "optim/gradient_accumulation.h"
+#include "tests/optim/optimizer_support.h"
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+double norm_of(const std::vector<Tensor>& parameters) {
+  double sum = 0.0;
+  for (const Tensor& parameter : parameters) {
+    for (const double value : autograd::grad(parameter).to_vector<double>()) sum += value * value;
+  }
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+TEST_CASE("clip_grad_norm scales all gradients to the norm, or leaves them as they are") {
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16);
+  const std::vector<Tensor> parameters = make_parameters(dtype);
+  for (const Tensor& parameter : parameters) set_gradient(parameter, 1);
+  const double norm = norm_of(parameters);
+  const std::vector<double> before = autograd::grad(parameters[0]).to_vector<double>();
+  // Squares and their sum are in double: 172 of them.
+  CHECK(std::abs(optim::clip_grad_norm(parameters, 1e3) - norm) <= 172 * 0x1p-53 * norm);
+  CHECK(autograd::grad(parameters[0]).to_vector<double>() == before);
+  CHECK(std::abs(optim::clip_grad_norm(parameters, 2.0) - norm) <= 172 * 0x1p-53 * norm);
+  const double unit = dtype == DType::f64 ? 0x1p-53 : dtype == DType::f32 ? 0x1p-24 : 0x1p-8;
+  CHECK(std::abs(norm_of(parameters) - 2.0 * norm / (norm + 1e-6)) <= 2.0 * (4.0 * unit + 172 * 0x1p-53));
+}
+
+TEST_CASE("clip_grad_norm passes over parameters without gradients and refuses a bound of 0") {
+  const std::vector<Tensor> parameters = make_parameters(DType::f32);
+  CHECK(optim::clip_grad_norm(parameters, 1.0) == 0.0);
+  CHECK_THROWS_AS(optim::clip_grad_norm(parameters, 0.0), Error);
+  CHECK_THROWS_AS(optim::clip_grad_norm(parameters, NAN), Error);
+}
+
+TEST_CASE("accumulated gradients are those of the whole batch") {
+  const Tensor x = make_parameters(DType::f64)[0].detach().contiguous().view({15, 9});
+  const Tensor rows = x.narrow(0, 0, 12);
+  const Tensor labels = Tensor::from(std::vector<std::int64_t>{0, 1, 2, 3, 3, 2, 1, 0, 1, 2, 0, 1}, {12});
+  const auto weight = [] { return autograd::set_requires_grad(Tensor::full({4, 9}, 0.25, {.dtype = DType::f64})); };
+  const auto loss_of = [&](const Tensor& w, std::int64_t first, std::int64_t count) {
+    const Tensor logits = autograd::linear(rows.narrow(0, first, count), w, Tensor());
+    return autograd::softmax_cross_entropy(logits, labels.narrow(0, first, count));
+  };
+  const Tensor whole = weight(), parts = weight();
+  autograd::backward(loss_of(whole, 0, 12));
+  optim::GradientAccumulation accumulation(3);
+  for (int round = 0; round < 2; ++round) {
+    autograd::clear_grad(parts);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      CHECK(accumulation.is_last() == (i == 2));
+      CHECK(accumulation.backward(loss_of(parts, 4 * i, 4)) == (i == 2));
+    }
+    const std::vector<double> a = autograd::grad(whole).to_vector<double>(),
+                              b = autograd::grad(parts).to_vector<double>();
+    // Sums of 12 terms below 3 in another order.
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) <= 24 * 0x1p-53 * 3.0);
+  }
+  CHECK_THROWS_AS(optim::GradientAccumulation(0), Error);
+  CHECK_THROWS_AS(accumulation.backward(parts), Error);
+}

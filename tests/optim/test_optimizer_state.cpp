@@ -1,0 +1,110 @@
+// Saving and loading optimizer state, and what optimizers refuse.
+#include "optim/adam.h"
+#include "optim/rmsprop.h"
+#include "optim/sgd.h"
+#include "tests/optim/optimizer_support.h"
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+void run(optim::Optimizer& optimizer, std::uint32_t first, std::uint32_t last) {
+  for (std::uint32_t step = first; step <= last; ++step) {
+    for (const Tensor& parameter : optimizer.parameters()) set_gradient(parameter, step);
+    optimizer.step();
+  }
+}
+
+optim::NamedTensors copy_of(const optim::NamedTensors& state) {
+  optim::NamedTensors result;
+  for (const auto& [name, tensor] : state) result.emplace_back(name, tensor.clone());
+  return result;
+}
+
+template <typename Optimizer, typename Options>
+void check_resumes(const Options& options) {
+  const std::vector<Tensor> whole = make_parameters(DType::f32), parts = make_parameters(DType::f32);
+  Optimizer uninterrupted(whole, options), first(parts, options);
+  run(uninterrupted, 1, 6);
+  run(first, 1, 3);
+  const optim::NamedTensors saved = copy_of(first.state_dict());
+  Optimizer second(parts, options);
+  second.load_state_dict(saved);
+  CHECK(second.steps() == 3);
+  run(second, 4, 6);
+  for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i].to_vector<float>() == parts[i].to_vector<float>());
+}
+
+template <typename Call>
+std::string error_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("training resumed from a saved state takes the same steps, bit for bit") {
+  check_resumes<optim::SGD>(optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
+  check_resumes<optim::Adam>(optim::AdamOptions{.lr = 0.1, .amsgrad = true});
+  check_resumes<optim::RMSprop>(optim::RMSpropOptions{.momentum = 0.9, .centered = true});
+}
+
+TEST_CASE("state has PyTorch's names and counts as optimizer memory") {
+  const std::vector<Tensor> parameters = make_parameters(DType::bf16);
+  const std::int64_t before = memory_stats().current_of(MemoryTag::optimizer);
+  optim::Adam adam(parameters, {});
+  run(adam, 1, 1);
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : adam.state_dict()) names.push_back(name);
+  CHECK(names ==
+        std::vector<std::string>{"0.step", "0.exp_avg", "0.exp_avg_sq", "1.step", "1.exp_avg", "1.exp_avg_sq"});
+  CHECK(adam.state_dict()[1].second.dtype() == DType::f32);
+  const std::int64_t elements = parameters[0].numel() + parameters[1].numel();
+  CHECK(memory_stats().current_of(MemoryTag::optimizer) - before == 2 * 4 * elements);
+}
+
+TEST_CASE("a state that does not fit is refused and changes nothing") {
+  optim::Adam adam(make_parameters(DType::f32), {});
+  run(adam, 1, 2);
+  const optim::NamedTensors good = copy_of(adam.state_dict());
+  const auto refused = [&](optim::NamedTensors state) { return error_of([&] { adam.load_state_dict(state); }); };
+  optim::NamedTensors bad = good;
+  bad[1].second = Tensor::zeros({2});
+  CHECK_THAT(refused(bad), ContainsText("Adam: the state needs '0.exp_avg' as f32[3, 5, 3, 3], got f32[2]"));
+  bad = good;
+  bad.pop_back();
+  CHECK_THAT(refused(bad), ContainsText("'1.exp_avg_sq' as f32[37], got undefined tensor"));
+  bad = good;
+  bad.emplace_back("2.exp_avg", Tensor::zeros({1}));
+  CHECK_THAT(refused(bad), ContainsText("1 of the 7 entries in the state belong to none of the 2 parameters"));
+  bad = good;
+  bad[0].second = Tensor::zeros({}, {.dtype = DType::i64});
+  CHECK_THAT(refused(bad), ContainsText("parameter 0 has no valid step count"));
+  CHECK(adam.steps() == 2);
+}
+
+TEST_CASE("options and parameters out of range are refused in one line") {
+  const std::vector<Tensor> parameters = make_parameters(DType::f32);
+  const auto sgd = [&](const optim::SGDOptions& options) { return error_of([&] { optim::SGD(parameters, options); }); };
+  CHECK_THAT(sgd({.lr = -0.1}), ContainsText("SGD: the learning rate must be a number >= 0, got -0.1"));
+  CHECK_THAT(sgd({.momentum = -1.0}), ContainsText("SGD: momentum must be a number >= 0"));
+  CHECK_THAT(sgd({.weight_decay = NAN}), ContainsText("SGD: weight_decay must be a number >= 0"));
+  CHECK_THAT(sgd({.nesterov = true}), ContainsText("Nesterov momentum needs momentum > 0 and dampening 0"));
+  const auto adam = [&](double beta1, double eps) {
+    return error_of([&] { optim::AdamW(parameters, {.beta1 = beta1, .eps = eps}); });
+  };
+  CHECK_THAT(adam(1.0, 1e-8), ContainsText("AdamW: beta1 must lie in [0, 1), got 1"));
+  CHECK_THAT(adam(0.9, -1.0), ContainsText("AdamW: eps must be a number >= 0"));
+  CHECK_THAT(error_of([&] { optim::RMSprop(parameters, {.alpha = 1.5}); }), ContainsText("RMSprop: alpha"));
+  CHECK_THAT(error_of([&] { optim::SGD({}, {}); }), ContainsText("SGD: got no parameters"));
+  CHECK_THAT(error_of([&] { optim::SGD({parameters[0], parameters[0]}, {}); }), ContainsText("is given twice"));
+  CHECK_THAT(error_of([&] { optim::SGD({Tensor::zeros({2}, {.dtype = DType::i64})}, {}); }),
+             ContainsText("parameter 0 must be a dense floating leaf, got i64[2]"));
+  optim::SGD good(parameters, {});
+  CHECK_THROWS_AS(good.set_lr(std::nan("")), Error);
+}

@@ -1,0 +1,71 @@
+// Learning-rate schedules: values that PyTorch 1.13 gives for the same settings, and the shapes between them.
+#include "core/error.h"
+#include "optim/schedule.h"
+#include "tests/support/catch.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace tandem;
+using namespace tandem::optim;
+
+namespace {
+
+bool close(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(1.0, std::abs(b)); }
+
+}  // namespace
+
+TEST_CASE("constant, step and multi-step schedules") {
+  CHECK(ConstantSchedule().lr_factor(1e6) == 1.0);
+  const StepSchedule step(3.0, 0.5);
+  const double expected[] = {1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.25};
+  for (int t = 0; t < 7; ++t) CHECK(step.lr_factor(t) == expected[t]);
+  CHECK(step.lr_factor(2.99) == 1.0);
+  const MultiStepSchedule multi({2.0, 5.0}, 0.1);
+  const double drops[] = {1.0, 1.0, 0.1, 0.1, 0.1, 0.01};
+  for (int t = 0; t < 6; ++t) CHECK(close(multi.lr_factor(t), drops[t]));
+}
+
+TEST_CASE("cosine schedule") {
+  const CosineSchedule cosine(10.0, 0.1);
+  CHECK(cosine.lr_factor(0.0) == 1.0);
+  CHECK(close(cosine.lr_factor(5.0), 0.55));
+  CHECK(close(cosine.lr_factor(2.5), 0.1 + 0.9 * 0.5 * (1.0 + std::sqrt(0.5))));
+  CHECK(close(cosine.lr_factor(10.0), 0.1));
+  CHECK(close(cosine.lr_factor(12.0), 0.1));
+}
+
+TEST_CASE("warm-up goes over into the next schedule at its time 0") {
+  const WarmupSchedule warmup(4.0, 0.2, std::make_unique<StepSchedule>(2.0, 0.1));
+  CHECK(close(warmup.lr_factor(0.0), 0.2));
+  CHECK(close(warmup.lr_factor(1.0), 0.4));
+  CHECK(close(warmup.lr_factor(3.5), 0.9));
+  CHECK(warmup.lr_factor(4.0) == 1.0);
+  CHECK(close(warmup.lr_factor(6.0), 0.1));
+  CHECK(WarmupSchedule(0.0, 0.0, std::make_unique<ConstantSchedule>()).lr_factor(0.0) == 1.0);
+}
+
+// torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1, total_steps=10): get_last_lr() after k steps.
+TEST_CASE("one-cycle schedule gives PyTorch's values") {
+  const OneCycleSchedule cosine(10.0);
+  const double peak = 2.0, end = 9.0, first = 1.0 / 25.0, last = first / 1e4;
+  CHECK(close(cosine.lr_factor(0.0), first));
+  CHECK(close(cosine.lr_factor(1.0), 1.0 + (first - 1.0) / 2.0 * (1.0 + std::cos(std::numbers::pi * 0.5))));
+  CHECK(close(cosine.lr_factor(peak), 1.0));
+  CHECK(close(cosine.lr_factor(5.5), last + (1.0 - last) / 2.0));
+  CHECK(close(cosine.lr_factor(end), last));
+  CHECK(close(cosine.lr_factor(20.0), last));
+  const OneCycleSchedule linear(10.0, {.div_factor = 10.0, .final_div_factor = 100.0, .linear = true});
+  CHECK(close(linear.lr_factor(1.0), 0.55));
+  CHECK(close(linear.lr_factor(5.5), (1.0 + 1e-3) / 2.0));
+}
+
+TEST_CASE("schedules refuse settings that make no sense") {
+  CHECK_THROWS_AS(StepSchedule(0.0), Error);
+  CHECK_THROWS_AS(StepSchedule(1.0, -1.0), Error);
+  CHECK_THROWS_AS(MultiStepSchedule({3.0, 2.0}), Error);
+  CHECK_THROWS_AS(CosineSchedule(-1.0), Error);
+  CHECK_THROWS_AS(WarmupSchedule(1.0, 0.1, nullptr), Error);
+  CHECK_THROWS_AS(OneCycleSchedule(0.0), Error);
+  CHECK_THROWS_AS(OneCycleSchedule(10.0, {.pct_start = 1.5}), Error);
+}
