@@ -1,0 +1,244 @@
+// The tape: order of the walk, hooks, freeing, versions, sharing.
+#include "autograd/functions.h"
+#include "autograd/record.h"
+#include "autograd/variable.h"
+#include "kernels/elementwise/mul.h"
+#include "tests/support/catch.h"
+
+using namespace tandem;
+using namespace tandem::autograd;
+using namespace tandem::test;
+
+namespace {
+
+Tensor leaf(const std::vector<double>& values) {
+  const Tensor x = Tensor::from(values, {static_cast<std::int64_t>(values.size())});
+  return set_requires_grad(x);
+}
+
+std::vector<double> grad_of(const Tensor& x) { return grad(x).to_vector<double>(); }
+
+template <typename Call>
+std::string error_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+using Values = std::vector<double>;
+
+/// A custom function as a user would write it, noting when its backward runs.
+Tensor square(const Tensor& x, std::vector<std::string>* log = nullptr, const std::string& name = "square") {
+  const Tensor y = empty_like(x);
+  kernels::mul(x, x, y);
+  return record(name, {x}, y, [saved = SavedTensor(x), log, name](const BackwardContext& context) {
+    if (log != nullptr) log->push_back(name);
+    const Tensor result = empty_like(context.grad_output());
+    kernels::mul(saved.get(), context.grad_output(), result);
+    return std::vector<Tensor>{scale(result, 2.0)};
+  });
+}
+
+}  // namespace
+
+TEST_CASE("gradients add up over every path and every backward") {
+  const Tensor x = leaf({3.0, -1.0});
+  const Tensor y = add(mul(x, x), scale(x, 5.0));  // x used three times
+  backward(sum(y));
+  CHECK(grad_of(x) == Values{11.0, 3.0});
+  backward(sum(square(x)));
+  CHECK(grad_of(x) == Values{17.0, 1.0});
+  clear_grad(x);
+  CHECK_FALSE(grad(x).defined());
+}
+
+TEST_CASE("a root of more than one element needs a gradient of its shape and dtype") {
+  const Tensor x = leaf({1.0, 2.0});
+  CHECK_THAT(error_of([&] { backward(square(x)); }), ContainsText("more than one element; pass grad_root"));
+  CHECK_THAT(error_of([&] { backward(square(x), Tensor::zeros({2})); }), ContainsText("grad_root f32[2] does not fit"));
+  CHECK_THAT(error_of([&] { backward(x.detach()); }),
+             ContainsText("does not depend on any tensor that requires a gradient"));
+  backward(square(x), Tensor::from<double>({10.0, 1.0}, {2}));
+  CHECK(grad_of(x) == Values{20.0, 4.0});
+}
+
+TEST_CASE("backward from a leaf gives the leaf the root's gradient, in memory of its own") {
+  const Tensor x = leaf({1.0, 2.0});
+  const Tensor seed = Tensor::from<double>({10.0, 1.0}, {2});
+  backward(x, seed);
+  seed.fill(0.0);
+  CHECK(grad_of(x) == Values{10.0, 1.0});
+}
+
+TEST_CASE("leaves never share the memory of their gradients") {
+  const Tensor a = leaf({1.0}), b = leaf({2.0});
+  backward(sum(add(a, b)));  // add hands one tensor to both
+  CHECK(grad(a).storage() != grad(b).storage());
+  grad(a).fill(7.0);
+  CHECK(grad_of(b) == Values{1.0});
+}
+
+TEST_CASE("the walk visits a shared node once, after all that depends on it") {
+  std::vector<std::string> log;
+  const Tensor x = leaf({2.0});
+  const Tensor shared = square(x, &log, "shared");
+  const Tensor y = add(square(shared, &log, "left"), scale(square(shared, &log, "right"), 3.0));
+  backward(y);
+  REQUIRE(log.size() == 3);
+  CHECK(log.back() == "shared");
+  CHECK(grad_of(x) == Values{4.0 * 4.0 * 8.0});  // d 4 x^4 / dx
+}
+
+TEST_CASE("a hook fires once, with the final gradient, before earlier layers run") {
+  std::vector<std::string> log;
+  const Tensor x = leaf({1.0}), early = leaf({2.0}), late = leaf({3.0}), unused = leaf({4.0});
+  on_gradient_ready(late, [&](const Tensor& t) { log.push_back(fmt::format("late {}", grad(t).item())); });
+  on_gradient_ready(early, [&](const Tensor& t) { log.push_back(fmt::format("early {}", grad(t).item())); });
+  on_gradient_ready(unused, [&](const Tensor&) { log.push_back("unused"); });
+  const Tensor first = square(mul(x, early), &log, "first");                  // 4
+  const Tensor second = square(mul(mul(first, late), late), &log, "second");  // late twice
+  backward(second);
+  // second = (first late^2)^2 = 16 * 81; d/dlate = 4 first^2 late^3, d/dearly = 4 x^4 early^3 late^4.
+  CHECK(log == std::vector<std::string>{"second", "late 1728", "first", "early 2592"});
+}
+
+TEST_CASE("hooks run in order, may replace the gradient, and can be cleared") {
+  const Tensor x = leaf({1.0});
+  on_gradient_ready(x, [](const Tensor& t) { set_grad(t, Tensor::full({1}, 5.0, {.dtype = DType::f64})); });
+  on_gradient_ready(x, [](const Tensor& t) { grad(t).fill(grad(t).item() + 1.0); });
+  backward(sum(square(x)));
+  CHECK(grad_of(x) == Values{6.0});
+  clear_hooks(x);
+  clear_grad(x);
+  backward(sum(square(x)));
+  CHECK(grad_of(x) == Values{2.0});
+  CHECK_THAT(error_of([&] { on_gradient_ready(square(x), [](const Tensor&) {}); }), ContainsText("is not a leaf"));
+}
+
+TEST_CASE("a second backward over a freed tape is an error; retain_graph keeps it") {
+  const Tensor x = leaf({3.0});
+  const Tensor y = square(x);
+  backward(y, {}, {.retain_graph = true});
+  backward(y);
+  CHECK(grad_of(x) == Values{12.0});
+  CHECK_THAT(error_of([&] { backward(y); }), ContainsText("the tape behind 'square' was freed"));
+}
+
+TEST_CASE("saved tensors are freed as the walk passes them") {
+  const Tensor x = set_requires_grad(Tensor::full({1000}, 2.0));
+  const std::int64_t before = memory_stats().current_total;
+  Tensor y = x;
+  for (int i = 0; i < 10; ++i) y = gelu(y);
+  y = sum(y);
+  const std::int64_t recorded = memory_stats().current_total - before;
+  CHECK(recorded >= 9 * 4000);
+  reset_peak_memory();
+  backward(y);
+  // The gradient on its way needs two tensors; what it has passed is gone.
+  CHECK(memory_stats().peak_total - before <= recorded + 2 * 4000 + 64);
+  CHECK(memory_stats().current_total - before <= 4000 + 64);  // the gradient of x
+}
+
+TEST_CASE("changing a saved tensor in place is noticed") {
+  const Tensor x = leaf({3.0});
+  const Tensor y = square(x);
+  x.fill(4.0);
+  CHECK_THAT(error_of([&] { backward(y); }), ContainsText("f64[1] was changed in place after it was saved"));
+  const Tensor z = leaf({3.0});
+  const Tensor doubled = scale(z, 2.0);  // saves nothing
+  z.fill(4.0);
+  backward(doubled);
+  CHECK(grad_of(z) == Values{2.0});
+}
+
+TEST_CASE("nothing is recorded under NoGrad or without inputs that require gradients") {
+  const Tensor x = leaf({3.0});
+  {
+    const NoGrad no_grad;
+    CHECK_FALSE(grad_enabled());
+    CHECK_FALSE(requires_grad(square(x)));
+    {
+      const GradMode on(true);
+      CHECK(requires_grad(square(x)));
+    }
+    CHECK_FALSE(should_record({x}));
+  }
+  CHECK(requires_grad(square(x)));
+  CHECK_FALSE(requires_grad(square(x.detach())));
+  CHECK_FALSE(should_record({x.detach(), Tensor()}));
+}
+
+TEST_CASE("a chain of 100,000 nodes neither overflows the stack in backward nor in destruction") {
+  const Tensor x = leaf({1.0});
+  Tensor y = x;
+  for (int i = 0; i < 100000; ++i) y = scale(y, 1.0);
+  backward(y);
+  CHECK(grad_of(x) == Values{1.0});
+  Tensor never_walked = x;
+  for (int i = 0; i < 100000; ++i) never_walked = square(never_walked);
+  never_walked = Tensor();
+}
+
+TEST_CASE("several outputs: unused ones arrive undefined") {
+  const Tensor x = leaf({1.0, 2.0});
+  const auto split = [](const Tensor& t) {
+    return record("split", {t}, {t.narrow(0, 0, 1), t.narrow(0, 1, 1)}, [](const BackwardContext& context) {
+      CHECK(context.grad_output(0).defined());
+      CHECK_FALSE(context.grad_output(1).defined());
+      const Tensor result = Tensor::zeros({2}, {.dtype = DType::f64});
+      result.narrow(0, 0, 1).copy_from(context.grad_output(0));
+      return std::vector<Tensor>{result};
+    });
+  };
+  const std::vector<Tensor> parts = split(x);
+  backward(scale(parts[0], 3.0));
+  CHECK(grad_of(x) == Values{3.0, 0.0});
+}
+
+TEST_CASE("inputs that need no gradient are not asked for one") {
+  const Tensor x = leaf({2.0}), constant = Tensor::from<double>({5.0}, {1});
+  const Tensor y = record("probe", {x, constant, Tensor()}, Tensor::zeros({1}, {.dtype = DType::f64}),
+                          [](const BackwardContext& context) {
+                            CHECK(context.needs(0));
+                            CHECK_FALSE(context.needs(1));
+                            CHECK_FALSE(context.needs(2));
+                            return std::vector<Tensor>{context.grad_output(), Tensor(), Tensor()};
+                          });
+  backward(y);
+  CHECK_FALSE(grad(constant).defined());
+}
+
+TEST_CASE("a backward function that returns the wrong thing is named") {
+  const Tensor x = leaf({1.0, 2.0});
+  const auto broken = [&](std::vector<Tensor> result) {
+    const Tensor y = record("broken", {x}, Tensor::zeros({}, {.dtype = DType::f64}),
+                            [result](const BackwardContext&) { return result; });
+    return error_of([&] { backward(y); });
+  };
+  CHECK_THAT(broken({}), ContainsText("backward of 'broken' returned 0 gradients for 1 inputs"));
+  CHECK_THAT(broken({Tensor::zeros({3}, {.dtype = DType::f64})}),
+             ContainsText("gave f64[3] as gradient of input 0, which is f64[2]"));
+  CHECK_THAT(broken({Tensor::zeros({2})}), ContainsText("gave f32[2]"));
+  CHECK_THAT(error_of([&] { record("again", {x}, x, [](const BackwardContext&) { return std::vector<Tensor>{}; }); }),
+             ContainsText("output 0 of again already has gradient metadata"));
+}
+
+TEST_CASE("only floating leaves may require gradients") {
+  CHECK_THAT(error_of([] { set_requires_grad(Tensor::zeros({2}, {.dtype = DType::i64})); }),
+             ContainsText("only floating tensors"));
+  const Tensor x = leaf({1.0});
+  CHECK_THAT(error_of([&] { set_requires_grad(square(x), false); }), ContainsText("made by a recorded operation"));
+  CHECK_THAT(error_of([&] { set_grad(x, Tensor::zeros({2})); }), ContainsText("gradient f32[2] does not fit"));
+  CHECK(is_leaf(x));
+  CHECK_FALSE(is_leaf(square(x)));
+}
+
+TEST_CASE("gradients are tagged, and take the layout of their leaf") {
+  const Tensor x = set_requires_grad(Tensor::full({2, 3, 4, 5}, 1.0, {.layout = Layout::channels_last}));
+  backward(sum(x));
+  CHECK(grad(x).strides() == x.strides());
+  CHECK(grad(x).storage()->tag() == MemoryTag::gradients);
+}

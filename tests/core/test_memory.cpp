@@ -1,0 +1,99 @@
+// Memory accounting, poisoning, and the CPU allocator's cache.
+#include "core/cpu_allocator.h"
+#include "core/memory.h"
+#include "core/tensor.h"
+#include "tests/support/catch.h"
+
+#include <cmath>
+#include <thread>
+
+using namespace tandem;
+using namespace tandem::test;
+
+TEST_CASE("bytes are counted by tag, with a peak per tag") {
+  reset_peak_memory();
+  const MemoryStats before = memory_stats();
+  {
+    const MemoryTagScope scope(MemoryTag::optimizer);
+    CHECK(current_memory_tag() == MemoryTag::optimizer);
+    const Tensor a = Tensor::empty({1000});
+    { const Tensor b = Tensor::empty({500}); }
+    CHECK(memory_stats().current_of(MemoryTag::optimizer) - before.current_of(MemoryTag::optimizer) == 4000);
+    a.storage()->set_tag(MemoryTag::comm);
+    CHECK(memory_stats().current_of(MemoryTag::comm) - before.current_of(MemoryTag::comm) == 4000);
+  }
+  CHECK(current_memory_tag() == MemoryTag::activations);
+  const MemoryStats after = memory_stats();
+  CHECK(after.current_total == before.current_total);
+  CHECK(after.peak_of(MemoryTag::optimizer) - before.current_of(MemoryTag::optimizer) == 6000);
+  CHECK(after.peak_of(MemoryTag::comm) - before.current_of(MemoryTag::comm) == 4000);
+  CHECK(after.peak_total - before.current_total == 6000);
+  reset_peak_memory();
+  CHECK(memory_stats().peak_total == memory_stats().current_total);
+}
+
+TEST_CASE("views share one storage, counted once") {
+  const std::int64_t before = memory_stats().current_total;
+  const Tensor a = Tensor::zeros({16, 16});
+  const Tensor view = a.narrow(0, 4, 8).transpose(0, 1);
+  CHECK(memory_stats().current_total - before == 1024);
+  CHECK(view.storage() == a.storage());
+}
+
+TEST_CASE("tags belong to the thread that set them") {
+  const MemoryTagScope scope(MemoryTag::data);
+  MemoryTag seen = MemoryTag::data;
+  std::thread([&] { seen = current_memory_tag(); }).join();
+  CHECK(seen == MemoryTag::activations);
+}
+
+TEST_CASE("poisoned storages start as NaN") {
+  const PoisonScope poison;
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    for (const double value : Tensor::empty({7}, {.dtype = dtype}).to_vector<double>()) CHECK(std::isnan(value));
+  }
+}
+
+TEST_CASE("the allocator reuses large blocks and bounds its cache") {
+  CpuAllocator allocator;
+  constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+  void* const first = allocator.allocate(8 * kMiB);
+  CHECK(reinterpret_cast<std::uintptr_t>(first) % kAlignment == 0);
+  allocator.deallocate(first, 8 * kMiB);
+  CHECK(allocator.cached_bytes() >= 8 * kMiB);
+  void* const again = allocator.allocate(8 * kMiB - 100);
+  CHECK(again == first);
+  CHECK(allocator.cached_bytes() == 0);
+
+  // Sizes that never fit what is cached: live and cached together stay within the promise.
+  allocator.deallocate(again, 8 * kMiB - 100);
+  std::int64_t most = 0;
+  for (std::int64_t size = 9; size < 40; ++size) {
+    void* const block = allocator.allocate(size * kMiB);
+    most = std::max(most, size * kMiB + allocator.cached_bytes());
+    allocator.deallocate(block, size * kMiB);
+  }
+  CHECK(most <= (39 + 39 / 8 + 40) * kMiB);
+  allocator.release_cached();
+  CHECK(allocator.cached_bytes() == 0);
+}
+
+TEST_CASE("small blocks are not cached, and impossible sizes are errors") {
+  CpuAllocator allocator;
+  void* const block = allocator.allocate(1);
+  CHECK(reinterpret_cast<std::uintptr_t>(block) % kAlignment == 0);
+  allocator.deallocate(block, 1);
+  CHECK(allocator.cached_bytes() == 0);
+  REQUIRE_THROWS_AS(allocator.allocate(0), Error);
+  REQUIRE_THROWS_AS(allocator.allocate(std::int64_t{1} << 60), Error);
+}
+
+TEST_CASE("a device that this build lacks is an error that names it") {
+  std::string text;
+  try {
+    Tensor::empty({2}, {.device = {DeviceType::cuda, 3}});
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  CHECK_THAT(text, ContainsText("cuda:3"));
+}
