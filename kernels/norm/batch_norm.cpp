@@ -31,6 +31,12 @@ void check_statistics(std::string_view op, std::string_view what, const Tensor& 
           what, describe(x), name_of(batch_norm_statistics_dtype(x.dtype())), describe(tensor));
 }
 
+/// What an empty batch leaves behind: backward has nothing to do with it, but finds numbers.
+void fill_neutral(const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+  saved_mean.zero();
+  saved_inverse_std.fill(1.0);
+}
+
 }  // namespace
 
 DType batch_norm_statistics_dtype(DType x_dtype) { return x_dtype == DType::f64 ? DType::f64 : DType::f32; }
@@ -46,11 +52,7 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   check_optional(kOp, "running variance", running_var, x);
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
-  if (x.numel() == 0) {
-    saved_mean.zero();
-    saved_inverse_std.fill(1.0);
-    return;
-  }
+  if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   require(x.numel() > x.size(1),
           "batch_norm: training needs more than one value per channel, got {}; use a larger batch", describe(x));
   const auto run = cpu::supports_batch_norm(x, y) ? cpu::batch_norm_forward_train : reference::batch_norm_forward_train;
@@ -68,6 +70,7 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   check_channels(kOp, "running variance", running_var, x);
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
+  if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   const auto run = cpu::supports_batch_norm(x, y) ? cpu::batch_norm_forward_eval : reference::batch_norm_forward_eval;
   run(x, weight, bias, running_mean, running_var, options, y, saved_mean, saved_inverse_std);
 }

@@ -18,15 +18,25 @@ struct Variant {
   bool depthwise = false;  // as many groups as channels
 };
 
-const std::vector<Variant>& variants() {
+const std::vector<Variant>& exact_variants() {
   static const std::vector<Variant> all = {
       {"1x1", 4, 1, 1, {}},
-      {"3x3, padding 1", 16, 3, 3, {.padding = {1, 1}}},
+      {"3x3, padding 1", 5, 3, 3, {.padding = {1, 1}}},
       {"3x3, stride 2, padding 1, no bias", 5, 3, 3, {.stride = {2, 2}, .padding = {1, 1}}, false},
       {"3x2, stride 2x1, padding 2x1", 3, 3, 2, {.stride = {2, 1}, .padding = {2, 1}}},
       {"3x3, dilation 2, padding 2", 7, 3, 3, {.padding = {2, 2}, .dilation = {2, 2}}},
       {"3x3, padding 1, depthwise", 2, 3, 3, {.padding = {1, 1}}, true, true},
       {"5x5, padding 2", 2, 5, 5, {.padding = {2, 2}}},
+  };
+  return all;
+}
+
+/// Winograd's transforms serve these where there are enough channels; they round even whole numbers.
+const std::vector<Variant>& rounded_variants() {
+  static const std::vector<Variant> all = {
+      {"3x3, padding 1", 16, 3, 3, {.padding = {1, 1}}},
+      {"3x3, no bias", 32, 3, 3, {}, false},
+      {"3x3, padding 2x0", 16, 3, 3, {.padding = {2, 0}}},
   };
   return all;
 }
@@ -48,10 +58,10 @@ Tensor reference_of(const std::vector<Tensor>& in, Conv2dOptions options, bool r
   return y;
 }
 
-OpCase case_of(const std::string& name, Function function, bool relu) {
-  const auto calls = [function, relu](const Shape& nchw) {
+OpCase case_of(const std::string& name, Function function, bool relu, bool exact) {
+  const auto calls = [function, relu, exact](const Shape& nchw) {
     std::vector<OpCall> result;
-    for (const Variant& variant : variants()) {
+    for (const Variant& variant : exact ? exact_variants() : rounded_variants()) {
       Conv2dOptions options = variant.options;
       if (variant.depthwise) options.groups = nchw[1];
       const std::int64_t outputs = variant.depthwise ? variant.outputs * nchw[1] : variant.outputs;
@@ -80,20 +90,24 @@ OpCase case_of(const std::string& name, Function function, bool relu) {
   return {
       .name = name,
       .calls = calls,
-      .bad_inputs = {
-          {"channels", refuse({2, 3, 8, 8}, {4, 2, 3, 3}, {4}), "channels do not fit"},
-          {"no image", refuse({3, 8, 8}, {4, 3, 3, 3}, {4}), "needs x [N,C,H,W]"},
-          {"large kernel", refuse({2, 3, 4, 4}, {4, 3, 5, 5}, {4}), "the kernel spans 5 in height"},
-          {"stride 0", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {4}, {.stride = {0, 1}}), "at least 1"},
-          {"bias", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {3}), "bias should have shape [4]"},
-          {"dtypes",
-           [function] {
-             function(Tensor::zeros({2, 3, 4, 4}), Tensor::zeros({4, 3, 1, 1}, {.dtype = DType::f64}), Tensor(), {});
-           },
-           "should be f32, got f64"}}};
+      .bad_inputs =
+          {{"channels", refuse({2, 3, 8, 8}, {4, 2, 3, 3}, {4}), "channels do not fit"},
+           {"no image", refuse({3, 8, 8}, {4, 3, 3, 3}, {4}), "needs x [N,C,H,W]"},
+           {"large kernel", refuse({2, 3, 4, 4}, {4, 3, 5, 5}, {4}), "the kernel spans 5 in height"},
+           {"stride 0", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {4}, {.stride = {0, 1}}), "at least 1"},
+           {"bias", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {3}), "bias should have shape [4]"},
+           {"dtypes",
+            [function] {
+              function(Tensor::zeros({2, 3, 4, 4}), Tensor::zeros({4, 3, 1, 1}, {.dtype = DType::f64}), Tensor(), {});
+            },
+            "x should be f64, got f32[2, 3, 4, 4]"}},
+      .exact_on_integers = exact};
 }
 
-const RegisterOp conv2d_case(case_of("conv2d", autograd::conv2d, false));
-const RegisterOp conv_bias_relu_case(case_of("conv_bias_relu", autograd::conv_bias_relu, true));
+const RegisterOp conv2d_case(case_of("conv2d", autograd::conv2d, false, true));
+const RegisterOp conv_bias_relu_case(case_of("conv_bias_relu", autograd::conv_bias_relu, true, true));
+const RegisterOp conv2d_rounded_case(case_of("conv2d, many channels", autograd::conv2d, false, false));
+const RegisterOp conv_bias_relu_rounded_case(case_of("conv_bias_relu, many channels", autograd::conv_bias_relu, true,
+                                                     false));
 
 }  // namespace
