@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <climits>
-#include <thread>
 
 namespace tandem::comm::detail {
 
@@ -73,7 +72,9 @@ class MpiWork final : public Work {
     return done_;
   }
   void wait() override {
-    while (!poll()) std::this_thread::yield();
+    if (done_) return;
+    TANDEM_MPI(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
+    finish();
   }
 
  private:

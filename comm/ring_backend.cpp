@@ -8,7 +8,8 @@ namespace tandem::comm {
 
 namespace {
 
-constexpr int kTags = 32768;  // MPI promises tags up to 32767
+constexpr int kPollsBeforeYield = 200;  // some tens of microseconds: what a message of a rank that is running takes
+constexpr int kTags = 32768;            // MPI promises tags up to 32767
 
 class RingWork final : public Work {
  public:
@@ -70,10 +71,10 @@ void RingEngine::poll() {
 }
 
 void RingEngine::wait_for(const RingAllReduce& operation) {
-  while (!is_complete(operation)) {
+  for (int polls = 0; !is_complete(operation); ++polls) {
     poll();
     // Ranks may outnumber the cores: the one we wait for may need ours.
-    std::this_thread::yield();
+    if (polls >= kPollsBeforeYield) std::this_thread::yield();
   }
 }
 

@@ -17,7 +17,7 @@ class RingEngine {
   /// The n-th start on one rank meets the n-th on every other.
   std::shared_ptr<RingAllReduce> start(FlatSpan span, ReduceOp op);
   void poll();
-  /// Polls until `operation` is complete, giving the core away while nothing moves.
+  /// Polls until `operation` is complete, giving the core away when it takes long.
   void wait_for(const RingAllReduce& operation);
   bool is_complete(const RingAllReduce& operation) const;
   void give_up(const RingAllReduce& operation);

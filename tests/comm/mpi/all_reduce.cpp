@@ -13,7 +13,7 @@ using namespace tandem::test;
 namespace {
 
 std::vector<std::int64_t> nasty_sizes(int ranks) {
-  return {0, 1, 2, 3, 7, ranks - 1, ranks, ranks + 1, 1000, 1025, 65536 + 3, (1 << 18) + 5};
+  return {0, 1, 2, 3, 7, ranks - 1, ranks, ranks + 1, 1000, 1025, 65536 + 3};
 }
 
 double expected_at(int ranks, std::int64_t index, ReduceOp op) {
@@ -79,7 +79,9 @@ TEST_CASE("all_reduce of whole numbers is exact for all sizes, operations and dt
 
 TEST_CASE("all_reduce of random numbers has equal bits on all ranks and is near the f64 sum") {
   const auto group = each_group();
-  for (const std::int64_t size : nasty_sizes(group->size())) {
+  auto sizes = nasty_sizes(group->size());
+  sizes.push_back((1 << 18) + 5);  // several segments of the ring in every chunk
+  for (const std::int64_t size : sizes) {
     std::vector<double> sum(static_cast<std::size_t>(size), 0.0), magnitude(static_cast<std::size_t>(size), 0.0);
     Tensor mine;
     for (int rank = 0; rank < group->size(); ++rank) {
