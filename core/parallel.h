@@ -31,7 +31,7 @@ inline void set_num_threads([[maybe_unused]] int threads) {
 /// elements. Parts differ with the number of threads: a body must not let its result depend on where they start.
 /// The first exception thrown by a part is rethrown.
 template <typename Body>
-void parallel_for(std::int64_t count, std::int64_t grain, Body&& body) {
+void parallel_for(std::int64_t count, [[maybe_unused]] std::int64_t grain, Body&& body) {
   if (count <= 0) return;
 #ifdef _OPENMP
   const std::int64_t most = (count + std::max<std::int64_t>(grain, 1) - 1) / std::max<std::int64_t>(grain, 1);
