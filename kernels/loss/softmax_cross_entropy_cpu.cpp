@@ -40,8 +40,9 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
       const auto factor = static_cast<float>(1.0 / sum);
       for (std::int64_t c = 0; c < classes; ++c) out[c] *= factor;
       const double on_label = static_cast<double>(row[label[n * label_stride]] - largest);
-      losses[static_cast<std::size_t>(n)] =
-          std::log(sum) - (1.0 - label_smoothing) * on_label - label_smoothing * row_sum / static_cast<double>(classes);
+      // Without smoothing, a logit of minus infinity (a masked class) must not count.
+      const double spread = label_smoothing > 0.0 ? label_smoothing * row_sum / static_cast<double>(classes) : 0.0;
+      losses[static_cast<std::size_t>(n)] = std::log(sum) - (1.0 - label_smoothing) * on_label - spread;
     }
   });
   double total = 0.0;

@@ -25,8 +25,9 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
     }
     for (std::int64_t c = 0; c < classes; ++c) out[c] /= sum;
     const double on_label = row[label[static_cast<std::size_t>(n)]] - largest;
-    total +=
-        std::log(sum) - (1.0 - label_smoothing) * on_label - label_smoothing * row_sum / static_cast<double>(classes);
+    // Without smoothing, a logit of minus infinity (a masked class) must not count.
+    const double spread = label_smoothing > 0.0 ? label_smoothing * row_sum / static_cast<double>(classes) : 0.0;
+    total += std::log(sum) - (1.0 - label_smoothing) * on_label - spread;
   }
   loss.fill(total / static_cast<double>(rows));
   if (!probabilities.defined()) return;

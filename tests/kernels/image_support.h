@@ -1,0 +1,65 @@
+// What the tests of pooling, normalisation, loss, dropout and optimizer kernels share.
+#pragma once
+
+#include "core/parallel.h"
+#include "core/random.h"
+#include "core/tensor.h"
+#include "tests/support/catch.h"
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+namespace tandem::test {
+
+/// scale * N(0, 1) + shift, images in channels_last; a function of the seed.
+inline Tensor random_images(const Shape& shape, std::uint32_t seed, float scale = 1.0f, float shift = 0.0f) {
+  const Tensor tensor = Tensor::empty(shape, {.layout = Layout::channels_last});
+  const RandomKey key{.seed = seed};
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    tensor.data<float>()[i] = scale * key.normal(static_cast<std::uint64_t>(i)) + shift;
+  }
+  return tensor;
+}
+
+inline Tensor poisoned_like(const Tensor& tensor) {
+  const Tensor result = empty_like(tensor);
+  result.fill(std::nan(""));
+  return result;
+}
+
+/// The same values in another floating dtype, same strides.
+inline Tensor to_f64(const Tensor& tensor) {
+  return Tensor::from(tensor.to_vector<double>(), tensor.shape(), Layout::channels_last);
+}
+
+/// True if both hold the same bits in the same order of memory; both dense.
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() && a.strides() == b.strides() &&
+         std::memcmp(a.raw_data(), b.raw_data(), static_cast<std::size_t>(a.numel() * size_of(a.dtype()))) == 0;
+}
+
+/// Uses `threads` threads while it lives.
+class ThreadScope {
+ public:
+  explicit ThreadScope(int threads) : previous_(num_threads()) { set_num_threads(threads); }
+  ~ThreadScope() { set_num_threads(previous_); }
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+ private:
+  int previous_;
+};
+
+/// The message of the Error that `call` throws.
+template <typename Call>
+std::string message_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace tandem::test
