@@ -37,7 +37,7 @@ endforeach()
 set(exits $<TARGET_FILE:tandem_comm_exit_program>)
 tandem_mpi_test(NAME "comm: a program that succeeds" RANKS 3 COMMAND ${exits} EXPECT 0 0 "error")
 tandem_mpi_test(NAME "comm: an agreed error is one line and exit code 2" RANKS 3 COMMAND ${exits} agreed
-  EXPECT 2 1 "^error: rank 1: no such file: train.bin; rank 2: no such file: train.bin$")
+  EXPECT 2 1 "^error: rank 1: no such file: train.bin. rank 2: no such file: train.bin$")
 tandem_mpi_test(NAME "comm: an error of one rank ends all ranks" RANKS 3 COMMAND ${exits} lone
   EXPECT 2 1 "^error: rank 2: label 12 is out of range$")
 tandem_mpi_test(NAME "comm: an error of one rank during an all-reduce ends all ranks" RANKS 3 COMMAND ${exits} in-flight
