@@ -22,7 +22,7 @@ enum class Values {
 };
 
 struct OpInput {
-  Shape shape;
+  Shape shape = {};
   Values values = Values::normal;
   bool differentiable = true;
   std::int64_t classes = 0;  // for Values::labels
@@ -34,19 +34,19 @@ using OpFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 /// One way to call an op: input shapes and options fixed.
 struct OpCall {
   /// Names the options in messages: "stride 2, padding 1". May be empty.
-  std::string variant;
-  std::vector<OpInput> inputs;
+  std::string variant = {};
+  std::vector<OpInput> inputs = {};
   /// The differentiable function under test; takes any dtype of OpCase::dtypes, and f64.
-  OpFunction function;
+  OpFunction function = {};
   /// The oracle: f64 inputs to f64 output of the same shape, by kernels::reference or plain loops of its own; not
   /// recorded.
-  OpFunction reference;
+  OpFunction reference = {};
   /// Longest sum behind one element of the output or of a gradient; scales the derived bounds. For functions that are
   /// not plain sums of products: the number of roundings that a wary reader would grant.
   double terms = 1;
   /// f64 inputs to the size of what is summed up (sum |a||b|), which scales the bound; `reference` of |inputs| if
   /// empty.
-  OpFunction magnitude;
+  OpFunction magnitude = {};
 };
 
 /// A call that must throw an Error of one line whose text contains `message`.
@@ -57,7 +57,7 @@ struct BadInput {
 };
 
 struct OpCase {
-  std::string name;
+  std::string name = {};
   /// The calls to try for a batch of images of shape N,C,H,W (see nasty_shapes); none if this shape does not apply.
   std::function<std::vector<OpCall>(const Shape& nchw)> calls;
   /// At least three.
