@@ -37,6 +37,25 @@ TEST_CASE("pooled shapes are PyTorch's") {
   CHECK(pooled(5, {.kernel = {2, 2}, .stride = {3, 3}, .padding = {1, 1}, .ceil_mode = true}) == 3 - 1);
 }
 
+TEST_CASE("average pooling divides by the pixels that count") {
+  const Tensor ones = Tensor::full({1, 1, 4, 4}, 1.0);
+  const auto is_all = [&](const Pool2dOptions& options, double expected) {
+    const Tensor y = poisoned_like(Tensor::empty(kernels::pool2d_output_shape("test", ones.shape(), options)));
+    kernels::avg_pool2d_forward(ones, options, y);
+    for (const double value : y.to_vector<double>()) {
+      if (!(std::abs(value - expected) <= 4 * 0x1p-24)) return false;
+    }
+    return y.numel() == 4;
+  };
+  // Each window has 2x2 pixels of the image and five of padding.
+  Pool2dOptions options{.kernel = {3, 3}, .stride = {3, 3}, .padding = {1, 1}};
+  CHECK(is_all(options, 4.0 / 9.0));
+  options.count_include_pad = false;
+  CHECK(is_all(options, 1.0));
+  // What a last window reaches beyond the padding never counts.
+  CHECK(is_all({.kernel = {2, 2}, .stride = {3, 3}, .ceil_mode = true}, 1.0));
+}
+
 TEST_CASE("of equal values the first wins, NaN wins over all, minus infinity loses") {
   const float nan = std::nanf(""), low = -std::numeric_limits<float>::infinity();
   // One 2x2 window per row.
