@@ -4,14 +4,15 @@
   scripts/compare_pytorch.py --model vgg_lite --batch-size 128
   scripts/compare_pytorch.py --model all
 
-Three long-lived processes (ours, PyTorch with NCHW images, PyTorch with channels_last images and weights) start from the
-same weights and hold the same batch. Round after round each in turn times a few steps (zero_grad, forward, loss, backward,
-optimizer) while the others wait for input; a round gives one pair per PyTorch layout. Images per second come from the
-median step of a turn. The last line, `ratio R`, is the median over rounds of ours over PyTorch in the layout that is the
-better one over all rounds.
+Three long-lived processes (ours, PyTorch with NCHW images, PyTorch with channels_last images and weights) start from
+the same weights and hold the same batch. Round after round each in turn times a few steps (zero_grad, forward, loss,
+backward, optimizer) while the others wait for input; a round gives one pair per PyTorch layout. Images per second come
+from the median step of a turn. The last line, `ratio R`, is the median over rounds of ours over PyTorch in the layout
+that is the better one over all rounds.
 
-PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in place, the faster of its single- and multi-tensor
-(foreach) optimizer loops, tried at the start. Threads are set on both sides; waiting threads sleep on both sides.
+PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in place, no dropout modules, the faster of its single-
+and multi-tensor (foreach) optimizer loops, tried at the start. Threads are set on both sides; waiting threads sleep on
+both sides. Its environment is handed on: ATEN_CPU_CAPABILITY=avx512 tries its wider elementwise kernels.
 """
 
 import argparse
@@ -28,16 +29,25 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "parity"))
 
-MODELS = {"vgg_lite": dict(in_channels=3, image_size=32), "small_cnn": dict(in_channels=3, image_size=32),
-          "mnist_cnn": dict(in_channels=1, image_size=28, layers=10)}
+MODELS = {
+    "vgg_lite": dict(in_channels=3, image_size=32),
+    "small_cnn": dict(in_channels=3, image_size=32),
+    "mnist_cnn": dict(in_channels=1, image_size=28, layers=10),
+}
 PARTIES = ("ours", "pytorch nchw", "pytorch channels_last")
 SETTLE_SECONDS = 0.15  # after a turn, until the last thread of that process is asleep
 
 
 # The PyTorch process -------------------------------------------------------------------------------------------------
 
+
 def make_torch_optimizer(torch, parameters, name, lr, foreach):
-    kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop, "sgd": torch.optim.SGD}
+    kinds = {
+        "adam": torch.optim.Adam,
+        "adamw": torch.optim.AdamW,
+        "rmsprop": torch.optim.RMSprop,
+        "sgd": torch.optim.SGD,
+    }
     options = {"momentum": 0.9} if name == "sgd" else {}
     return kinds[name](parameters, lr=lr, foreach=foreach, **options)
 
@@ -74,7 +84,10 @@ def serve_pytorch(arguments):
     loss_function(model(images), labels).backward()
     trials = {}
     for foreach in (False, True):
-        optimizer, times = make_torch_optimizer(torch, model.parameters(), arguments.optimizer, arguments.lr, foreach), []
+        optimizer, times = (
+            make_torch_optimizer(torch, model.parameters(), arguments.optimizer, arguments.lr, foreach),
+            [],
+        )
         for _ in range(5):
             start = time.perf_counter()
             optimizer.step()
@@ -83,7 +96,9 @@ def serve_pytorch(arguments):
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     foreach = min(trials, key=trials.get)
     optimizer = make_torch_optimizer(torch, model.parameters(), arguments.optimizer, arguments.lr, foreach)
-    print(json.dumps({"start_bytes": start_bytes, "foreach": foreach, "version": torch.__version__}), flush=True)
+    capability = torch.__config__.show().split("CPU capability usage: ")[1].split()[0]
+    version = f"{torch.__version__} ({capability})"
+    print(json.dumps({"start_bytes": start_bytes, "foreach": foreach, "version": version}), flush=True)
     for line in sys.stdin:
         words = line.split()
         if words[0] == "quit":
@@ -94,11 +109,14 @@ def serve_pytorch(arguments):
 
 # The comparing process -----------------------------------------------------------------------------------------------
 
+
 class Party:
     """A process that times steps on request."""
 
     def __init__(self, command, environment):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         self.greeting = self.answer()
 
     def answer(self):
@@ -137,20 +155,50 @@ def write_inputs(folder, model, batch_size):
 
     torch.manual_seed(0)
     twin = torch_models.make_model(model, **MODELS[model])
-    safetensors_file.write(folder / "weights.safetensors", {name: value.numpy() for name, value in twin.state_dict().items()})
+    safetensors_file.write(
+        folder / "weights.safetensors", {name: value.numpy() for name, value in twin.state_dict().items()}
+    )
     generator = np.random.default_rng(0)
     shape = (batch_size, MODELS[model]["in_channels"], MODELS[model]["image_size"], MODELS[model]["image_size"])
-    safetensors_file.write(folder / "batch.safetensors", {
-        "images": generator.standard_normal(shape).astype(np.float32), "labels": generator.integers(0, 10, batch_size)})
+    safetensors_file.write(
+        folder / "batch.safetensors",
+        {
+            "images": generator.standard_normal(shape).astype(np.float32),
+            "labels": generator.integers(0, 10, batch_size),
+        },
+    )
 
 
 def start_parties(arguments, folder, model):
-    environment = {**os.environ, "OMP_NUM_THREADS": str(arguments.threads), "OPENBLAS_NUM_THREADS": str(arguments.threads)}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": str(arguments.threads),
+        "OPENBLAS_NUM_THREADS": str(arguments.threads),
+    }
     files = [str(folder / "batch.safetensors"), str(folder / "weights.safetensors")]
-    common = ["--model", model, "--optimizer", arguments.optimizer, "--lr", str(arguments.lr), "--threads", str(arguments.threads)]
+    common = [
+        "--model",
+        model,
+        "--optimizer",
+        arguments.optimizer,
+        "--lr",
+        str(arguments.lr),
+        "--threads",
+        str(arguments.threads),
+    ]
     geometry = [text for key, value in MODELS[model].items() for text in (f"--{key.replace('_', '-')}", str(value))]
-    bench = [arguments.bench, "--serve", *common, *geometry, "--conv-impl", arguments.conv_impl, "--batch", files[0],
-             "--load-weights", files[1]]
+    bench = [
+        arguments.bench,
+        "--serve",
+        *common,
+        *geometry,
+        "--conv-impl",
+        arguments.conv_impl,
+        "--batch",
+        files[0],
+        "--load-weights",
+        files[1],
+    ]
     torch_side = [sys.executable, __file__, *common, "--batch", files[0], "--weights", files[1], "--serve"]
     commands = [bench, [*torch_side, "nchw"], [*torch_side, "channels_last"]]
     return {name: Party(command, environment) for name, command in zip(PARTIES, commands)}
@@ -164,7 +212,7 @@ def take_turns(parties, arguments):
         time.sleep(SETTLE_SECONDS)
     order = list(parties)
     for pair in range(arguments.pairs):
-        for name in order[pair % 3:] + order[:pair % 3]:  # so that no one always follows the same one
+        for name in order[pair % 3 :] + order[: pair % 3]:  # so that no one always follows the same one
             waiting = {other: party.cpu_seconds() for other, party in parties.items() if other != name}
             start = time.perf_counter()
             timed = parties[name].steps(arguments.steps)
@@ -196,27 +244,38 @@ def compare(arguments, model, batch_size, peak_gflops):
         for party in parties.values():
             party.quit()
 
-    print(f"\n{model}, batch {batch_size}, fp32, {arguments.optimizer}, {arguments.threads} threads, {gflop:.2f} GFLOP per step; "
-          f"{arguments.pairs} rounds of {arguments.steps} steps")
+    print(
+        f"\n{model}, batch {batch_size}, fp32, {arguments.optimizer}, {arguments.threads} threads, "
+        f"{gflop:.2f} GFLOP per step; {arguments.pairs} rounds of {arguments.steps} steps"
+    )
     print(f"{'':<22}{'images/s':>10}{'step ms':>10}{'GFLOP/s':>10}{'of peak':>9}{'peak MiB':>10}{'grown MiB':>11}")
     for name, times in medians.items():
         step = statistics.median(times)
-        print(f"{name:<22}{batch_size / step:10.1f}{1e3 * step:10.1f}{gflop / step:10.1f}{100 * gflop / step / peak_gflops:8.1f}%"
-              f"{memory[name] / 2**20:10.0f}{grown[name] / 2**20:11.0f}")
+        print(
+            f"{name:<22}{batch_size / step:10.1f}{1e3 * step:10.1f}{gflop / step:10.1f}"
+            f"{100 * gflop / step / peak_gflops:8.1f}%{memory[name] / 2**20:10.0f}{grown[name] / 2**20:11.0f}"
+        )
     better = min(PARTIES[1:], key=lambda name: statistics.median(medians[name]))
     ratios = [theirs / ours for theirs, ours in zip(medians[better], medians["ours"])]
-    print(f"PyTorch {version}: better in {better.split()[1]}; optimizer loop over "
-          f"{'all tensors at once (foreach)' if foreach[better] else 'single tensors'}, the faster here; "
-          f"ratios {' '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    print(
+        f"PyTorch {version}: better in {better.split()[1]}; optimizer loop over "
+        f"{'all tensors at once (foreach)' if foreach[better] else 'single tensors'}, the faster here; "
+        f"ratios {' '.join(f'{ratio:.2f}' for ratio in ratios)}"
+    )
     spread = max(losses.values()) - min(losses.values())
-    print(f"loss after {arguments.warmup + arguments.pairs * arguments.steps} steps: "
-          + ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items()) + f" (spread {spread:.1e})")
+    print(
+        f"loss after {arguments.warmup + arguments.pairs * arguments.steps} steps: "
+        + ", ".join(f"{name} {loss:.5f}" for name, loss in losses.items())
+        + f" (spread {spread:.1e})"
+    )
     return statistics.median(ratios)
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="vgg_lite", choices=[*MODELS, "all"], help="default vgg_lite; all: each, batch 128 and 32")
+    parser.add_argument(
+        "--model", default="vgg_lite", choices=[*MODELS, "all"], help="default vgg_lite; all: each, batch 128 and 32"
+    )
     parser.add_argument("--batch-size", type=int, default=128, help="images per step (default 128)")
     parser.add_argument("--threads", type=int, default=2, help="of each process (default 2)")
     parser.add_argument("--pairs", type=int, default=5, help="rounds (default 5)")
@@ -241,10 +300,16 @@ def main():
     except ImportError as error:
         sys.exit(f"{sys.executable} cannot import torch ({error}); install python3-torch and use /usr/bin/python3")
     if not os.access(arguments.bench, os.X_OK):
-        sys.exit(f"{arguments.bench} is not there: cmake --preset cpu && cmake --build --preset cpu --target train_bench")
-    measured = subprocess.run([arguments.bench, "--peak", "--threads", str(arguments.threads)], check=True, capture_output=True)
+        sys.exit(
+            f"{arguments.bench} is not there: cmake --preset cpu && cmake --build --preset cpu --target train_bench"
+        )
+    measured = subprocess.run(
+        [arguments.bench, "--peak", "--threads", str(arguments.threads)], check=True, capture_output=True
+    )
     peak_gflops = json.loads(measured.stdout)["peak_gflops"]
-    print(f"peak of this machine: {peak_gflops:.0f} GFLOP/s (f32 multiply-adds in registers, {arguments.threads} threads)")
+    print(
+        f"peak of this machine: {peak_gflops:.0f} GFLOP/s (f32 multiply-adds in registers, {arguments.threads} threads)"
+    )
     if arguments.model != "all":
         print(f"ratio {compare(arguments, arguments.model, arguments.batch_size, peak_gflops):.2f}")
         return 0

@@ -11,8 +11,9 @@ import safetensors_file
 
 @dataclass
 class Case:
-    """`description` and `tensors` go to the runner; `expect(result)` yields triples: what, the share of the limit that
-    is used, and PyTorch f32's own share or None; `result` is the SafetensorsFile that came back. `files` are more safetensors for the runner, by suffix."""
+    """`description` and `tensors` go to the runner. `expect(result)` yields triples: what, the share of the limit that is
+    used, and PyTorch f32's own share or None; `result` is the SafetensorsFile that came back. `files` are more
+    safetensors for the runner, by suffix."""
 
     name: str
     description: dict
@@ -24,8 +25,12 @@ class Case:
     def write(self, folder):
         for suffix, tensors in self.files.items():
             safetensors_file.write(folder / f"{self.name}.{suffix}.safetensors", tensors)
-        safetensors_file.write(folder / f"{self.name}.case.safetensors", self.tensors,
-                               {"case": json.dumps(self.description)}, bf16=self.bf16)
+        safetensors_file.write(
+            folder / f"{self.name}.case.safetensors",
+            self.tensors,
+            {"case": json.dumps(self.description)},
+            bf16=self.bf16,
+        )
 
     def judge(self, folder):
         """(passed, skipped, a line about it)"""

@@ -57,8 +57,11 @@ def relu_spec(spec, plain, plain_bound):
 def conv_specs(name, geometry, generator, impl="auto"):
     n, c, h, w, k, r, s, stride, padding, dilation, groups = geometry
     scale = 1.0 / np.sqrt(c // groups * r * s)
-    inputs = {"x": f32_values(generator, n, c, h, w), "weight": f32_values(generator, k, c // groups, r, s, low=-scale, high=scale),
-              "bias": f32_values(generator, k)}
+    inputs = {
+        "x": f32_values(generator, n, c, h, w),
+        "weight": f32_values(generator, k, c // groups, r, s, low=-scale, high=scale),
+        "bias": f32_values(generator, k),
+    }
     options = dict(stride=stride, padding=padding, dilation=dilation, groups=groups)
 
     def function(t):
@@ -66,7 +69,12 @@ def conv_specs(name, geometry, generator, impl="auto"):
 
     out = functional.conv2d(torch.zeros(n, c, h, w), torch.zeros(k, c // groups, r, s), **options).shape
     pixels = n * out[2] * out[3]
-    terms = {"output": c // groups * r * s + 1, "grad.x": k // groups * r * s, "grad.weight": pixels, "grad.bias": pixels}
+    terms = {
+        "output": c // groups * r * s + 1,
+        "grad.x": k // groups * r * s,
+        "grad.weight": pixels,
+        "grad.bias": pixels,
+    }
     bound = multilinear(function, terms)
     if impl == "auto" and winograd_bounds.applies(stride, dilation, groups, (r, s), (c, k)):
         bound = winograd_bound(bound, padding)
@@ -74,8 +82,11 @@ def conv_specs(name, geometry, generator, impl="auto"):
     suffix = "" if impl == "auto" else f".{impl}"
     dtypes = ("f64", "f32") if impl == "auto" else ("f32",)
     yield OpSpec(f"conv2d.{name}{suffix}", "conv2d", inputs, function, bound, sent, dtypes=dtypes)
-    yield relu_spec(OpSpec(f"conv_bias_relu.{name}{suffix}", "conv_bias_relu", inputs, None, None, sent, dtypes=dtypes),
-                    function, bound)
+    yield relu_spec(
+        OpSpec(f"conv_bias_relu.{name}{suffix}", "conv_bias_relu", inputs, None, None, sent, dtypes=dtypes),
+        function,
+        bound,
+    )
     if name == "3x3_same":
         bare = {key: value for key, value in inputs.items() if key != "bias"}
         yield OpSpec(f"conv2d.{name}_no_bias{suffix}", "conv2d", bare, function, bound, sent, dtypes=dtypes)
@@ -83,11 +94,18 @@ def conv_specs(name, geometry, generator, impl="auto"):
 
 def winograd_bound(direct, padding):
     """Whichever of the two algorithms runs."""
+
     def bound(inputs, grad, result):
         errors = direct(inputs, grad, result)
-        errors["output"] = np.maximum(errors["output"], winograd_bounds.forward_error(inputs["x"], inputs["weight"], padding))
-        errors["grad.x"] = np.maximum(errors["grad.x"], winograd_bounds.input_gradient_error(grad, inputs["weight"], padding))
-        errors["grad.weight"] = np.maximum(errors["grad.weight"], winograd_bounds.weight_gradient_error(inputs["x"], grad, padding))
+        errors["output"] = np.maximum(
+            errors["output"], winograd_bounds.forward_error(inputs["x"], inputs["weight"], padding)
+        )
+        errors["grad.x"] = np.maximum(
+            errors["grad.x"], winograd_bounds.input_gradient_error(grad, inputs["weight"], padding)
+        )
+        errors["grad.weight"] = np.maximum(
+            errors["grad.weight"], winograd_bounds.weight_gradient_error(inputs["x"], grad, padding)
+        )
         return errors
 
     return bound
@@ -96,8 +114,11 @@ def winograd_bound(direct, padding):
 def linear_specs(name, sizes, generator):
     rows, inner, outer = sizes
     scale = 1.0 / np.sqrt(inner)
-    inputs = {"x": f32_values(generator, rows, inner), "weight": f32_values(generator, outer, inner, low=-scale, high=scale),
-              "bias": f32_values(generator, outer)}
+    inputs = {
+        "x": f32_values(generator, rows, inner),
+        "weight": f32_values(generator, outer, inner, low=-scale, high=scale),
+        "bias": f32_values(generator, outer),
+    }
 
     def function(t):
         return functional.linear(t["x"], t["weight"], t.get("bias"))

@@ -5,8 +5,15 @@ import torch
 
 from case import Case, share_used
 
-TORCH = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
-         "i32": torch.int32, "u8": torch.uint8}
+TORCH = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "u8": torch.uint8,
+}
 
 
 def as_array(tensor):
@@ -25,7 +32,24 @@ def cast_values(generator, source, target):
         return whole if source in ("u8", "i32", "i64") else whole + 0.5 * generator.integers(0, 2, 300) * (whole < 128)
     if source in ("i64", "i32"):
         return generator.integers(-30000, 30001, 300).astype(np.float64)
-    edge = [0.0, -0.0, 1.0, 65504.0, 65519.0, 65520.0, 1e-8, 6e-8, 5.96e-8, -3e-5, 2048.0, 2049.0, 2051.0, 257.0, 258.0, 259.0]
+    edge = [
+        0.0,
+        -0.0,
+        1.0,
+        65504.0,
+        65519.0,
+        65520.0,
+        1e-8,
+        6e-8,
+        5.96e-8,
+        -3e-5,
+        2048.0,
+        2049.0,
+        2051.0,
+        257.0,
+        258.0,
+        259.0,
+    ]
     wide = generator.standard_normal(300) * 10.0 ** generator.uniform(-9, 4, 300)
     values = np.concatenate([edge, wide]).astype(np.float32).astype(np.float64)
     return np.where(np.abs(values) <= 65504, values, 0.0) if target in ("i64", "i32") else values
@@ -39,15 +63,21 @@ def cast_case(source, target, generator):
     tensors = {"x": values} if grad is None else {"x": values, "grad_output": grad}
 
     def expect(result):
-        same = result.dtypes.get("output") == target.upper() and torch.equal(as_tensor(result.tensors["output"], target), expected)
+        same = result.dtypes.get("output") == target.upper() and torch.equal(
+            as_tensor(result.tensors["output"], target), expected
+        )
         yield "output", 0.0 if same else np.inf, None
         if grad is not None:
             back = as_tensor(result.tensors["grad.x"], source)
             yield "grad.x", 0.0 if torch.equal(back, grad.to(TORCH[source])) else np.inf, None
 
-    return Case(f"cast.{source}_to_{target}", {"kind": "op", "op": "cast", "options": {"dtype": target}, "constant": [], "state": []},
-                {name: as_array(tensor) for name, tensor in tensors.items()}, expect,
-                bf16=tuple(name for name, tensor in tensors.items() if tensor.dtype == torch.bfloat16))
+    return Case(
+        f"cast.{source}_to_{target}",
+        {"kind": "op", "op": "cast", "options": {"dtype": target}, "constant": [], "state": []},
+        {name: as_array(tensor) for name, tensor in tensors.items()},
+        expect,
+        bf16=tuple(name for name, tensor in tensors.items() if tensor.dtype == torch.bfloat16),
+    )
 
 
 def dropout_case(p, generator):
@@ -65,8 +95,12 @@ def dropout_case(p, generator):
         deviation = np.sqrt(p * (1 - p) * x.size)
         yield "kept elements", abs(kept.sum() - (1 - p) * x.size) / (5 * deviation), None
 
-    return Case(f"dropout.p{p}", {"kind": "op", "op": "dropout", "options": {"p": p, "seed": 11, "step": 2}, "constant": [], "state": []},
-                {"x": x, "grad_output": grad}, expect)
+    return Case(
+        f"dropout.p{p}",
+        {"kind": "op", "op": "dropout", "options": {"p": p, "seed": 11, "step": 2}, "constant": [], "state": []},
+        {"x": x, "grad_output": grad},
+        expect,
+    )
 
 
 def cases():

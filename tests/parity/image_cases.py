@@ -10,10 +10,14 @@ from tracked import UNIT_ROUNDOFF, Tracked
 
 # name: kernel, stride, padding, ceil_mode, count_include_pad
 POOLS = {
-    "2x2": ((2, 2), (2, 2), (0, 0), False, True), "3x3_stride2": ((3, 3), (2, 2), (1, 1), False, True),
-    "3x3_overlapping": ((3, 3), (1, 1), (1, 1), False, True), "3x2": ((3, 2), (2, 1), (1, 0), False, True),
-    "ceil": ((2, 2), (2, 2), (0, 0), True, True), "ceil_3x3": ((3, 3), (2, 2), (1, 1), True, True),
-    "count_inside": ((3, 3), (2, 2), (1, 1), False, False), "ceil_count_inside": ((3, 3), (2, 2), (1, 1), True, False),
+    "2x2": ((2, 2), (2, 2), (0, 0), False, True),
+    "3x3_stride2": ((3, 3), (2, 2), (1, 1), False, True),
+    "3x3_overlapping": ((3, 3), (1, 1), (1, 1), False, True),
+    "3x2": ((3, 2), (2, 1), (1, 0), False, True),
+    "ceil": ((2, 2), (2, 2), (0, 0), True, True),
+    "ceil_3x3": ((3, 3), (2, 2), (1, 1), True, True),
+    "count_inside": ((3, 3), (2, 2), (1, 1), False, False),
+    "ceil_count_inside": ((3, 3), (2, 2), (1, 1), True, False),
 }
 SHAPES = {"even": (2, 5, 8, 10), "odd": (2, 33, 9, 7)}
 
@@ -27,6 +31,7 @@ def pool_specs(generator):
             options = dict(kernel=list(kernel), stride=list(stride), padding=list(padding), ceil_mode=ceil)
             windows = int(np.prod([-(-k // s) for k, s in zip(kernel, stride)]))  # that cover one pixel
             if inside:
+
                 def largest(t, kernel=kernel, arguments=arguments):
                     return functional.max_pool2d(t["x"], kernel, **arguments)
 
@@ -35,20 +40,38 @@ def pool_specs(generator):
                     return {"output": 0.0, "grad.x": sums["grad.x"]}
 
                 for suffix, values in (("", x), (".ties", ties)):
-                    yield OpSpec(f"max_pool2d.{name}.{shape_name}{suffix}", "max_pool2d", {"x": values}, largest, max_bound, options)
+                    yield OpSpec(
+                        f"max_pool2d.{name}.{shape_name}{suffix}",
+                        "max_pool2d",
+                        {"x": values},
+                        largest,
+                        max_bound,
+                        options,
+                    )
 
             def average(t, kernel=kernel, arguments=arguments, inside=inside):
                 return functional.avg_pool2d(t["x"], kernel, count_include_pad=inside, **arguments)
 
             bound = multilinear(average, {"output": kernel[0] * kernel[1], "grad.x": windows})
-            yield OpSpec(f"avg_pool2d.{name}.{shape_name}", "avg_pool2d", {"x": x}, average, bound,
-                         {**options, "count_include_pad": inside})
+            yield OpSpec(
+                f"avg_pool2d.{name}.{shape_name}",
+                "avg_pool2d",
+                {"x": x},
+                average,
+                bound,
+                {**options, "count_include_pad": inside},
+            )
 
         def overall(t):
             return functional.adaptive_avg_pool2d(t["x"], 1)
 
-        yield OpSpec(f"global_avg_pool2d.{shape_name}", "global_avg_pool2d", {"x": x}, overall,
-                     multilinear(overall, {"output": shape[2] * shape[3]}))
+        yield OpSpec(
+            f"global_avg_pool2d.{shape_name}",
+            "global_avg_pool2d",
+            {"x": x},
+            overall,
+            multilinear(overall, {"output": shape[2] * shape[3]}),
+        )
 
 
 def batch_norm_value(inputs, training, eps):
@@ -80,54 +103,94 @@ def batch_norm_bound(training, momentum, eps, relu):
         grad_bias, grad_weight = g.sum(axes, keepdims=True), (g * xhat).sum(axes, keepdims=True)
         scaled = inverse_std * inputs["weight"].reshape(column)
         inner = g - grad_bias / count - xhat * grad_weight / count if training else g
-        errors = {"output": y.error, "grad.x": (scaled * inner).error, "grad.weight": grad_weight.error.ravel(),
-                  "grad.bias": grad_bias.error.ravel(), "state.running_mean": 0.0, "state.running_var": 0.0}
+        errors = {
+            "output": y.error,
+            "grad.x": (scaled * inner).error,
+            "grad.weight": grad_weight.error.ravel(),
+            "grad.bias": grad_bias.error.ravel(),
+            "state.running_mean": 0.0,
+            "state.running_var": 0.0,
+        }
         if training:
-            errors["state.running_mean"] = (Tracked(inputs["running_mean"]) * (1.0 - momentum) + mean.reshape(-1) * momentum).error
+            errors["state.running_mean"] = (
+                Tracked(inputs["running_mean"]) * (1.0 - momentum) + mean.reshape(-1) * momentum
+            ).error
             unbiased = variance.reshape(-1) * (count / (count - 1.0))
-            errors["state.running_var"] = (Tracked(inputs["running_var"]) * (1.0 - momentum) + unbiased * momentum).error
+            errors["state.running_var"] = (
+                Tracked(inputs["running_var"]) * (1.0 - momentum) + unbiased * momentum
+            ).error
         return errors
 
     return bound
 
 
 def batch_norm_specs(generator):
-    shapes = {"image": (4, 6, 5, 7), "wide": (8, 64, 8, 8), "odd": (3, 33, 3, 5), "pixel": (6, 5, 1, 1), "matrix": (9, 13)}
+    shapes = {
+        "image": (4, 6, 5, 7),
+        "wide": (8, 64, 8, 8),
+        "odd": (3, 33, 3, 5),
+        "pixel": (6, 5, 1, 1),
+        "matrix": (9, 13),
+    }
     for name, shape in shapes.items():
         for training in (True, False):
             for relu in (False, True):
                 channels, momentum, eps = shape[1], 0.3, 1e-3 if name == "odd" else 1e-5
-                inputs = {"x": f32_values(generator, *shape, low=-1, high=2),
-                          "weight": f32_values(generator, channels, low=0.5, high=1.5), "bias": f32_values(generator, channels),
-                          "running_mean": f32_values(generator, channels), "running_var": f32_values(generator, channels, low=0.5, high=2)}
+                inputs = {
+                    "x": f32_values(generator, *shape, low=-1, high=2),
+                    "weight": f32_values(generator, channels, low=0.5, high=1.5),
+                    "bias": f32_values(generator, channels),
+                    "running_mean": f32_values(generator, channels),
+                    "running_var": f32_values(generator, channels, low=0.5, high=2),
+                }
 
                 def function(t, training=training, relu=relu, momentum=momentum, eps=eps):
-                    y = functional.batch_norm(t["x"], t["running_mean"], t["running_var"], t["weight"], t["bias"], training,
-                                              momentum, eps)
+                    y = functional.batch_norm(
+                        t["x"], t["running_mean"], t["running_var"], t["weight"], t["bias"], training, momentum, eps
+                    )
                     return torch.relu(y) if relu else y
 
                 def decided(inputs, grad, training=training, eps=eps):
                     y = batch_norm_value(inputs, training, eps)[-1]
                     return np.where(np.abs(y.value) <= 2 * SAFETY * UNIT_ROUNDOFF["f32"] * y.error, 0.0, grad)
 
-                yield OpSpec(f"batch_norm{'_relu' if relu else ''}.{name}.{'train' if training else 'eval'}", "batch_norm",
-                             inputs, function, batch_norm_bound(training, momentum, eps, relu),
-                             {"training": training, "momentum": momentum, "eps": eps, "relu": relu},
-                             state=("running_mean", "running_var"), grad_filter=decided if relu else None)
+                yield OpSpec(
+                    f"batch_norm{'_relu' if relu else ''}.{name}.{'train' if training else 'eval'}",
+                    "batch_norm",
+                    inputs,
+                    function,
+                    batch_norm_bound(training, momentum, eps, relu),
+                    {"training": training, "momentum": momentum, "eps": eps, "relu": relu},
+                    state=("running_mean", "running_var"),
+                    grad_filter=decided if relu else None,
+                )
 
 
 def border_specs(generator):
     x = f32_values(generator, 2, 3, 6, 7)
     for mode, torch_mode in (("zero", "constant"), ("reflect", "reflect")):
         for padding in ((2, 2, 2, 2), (1, 3, 0, 2)):  # left, right, top, bottom
+
             def pad(t, padding=padding, torch_mode=torch_mode):
                 return functional.pad(t["x"], padding, mode=torch_mode)
 
             bound = multilinear(pad, {"grad.x": 9})
-            yield OpSpec(f"pad2d.{mode}.{'_'.join(map(str, padding))}", "pad2d", {"x": x}, pad,
-                         lambda *args, bound=bound: {**bound(*args), "output": 0.0}, {"padding": list(padding), "mode": mode})
-    yield OpSpec("crop2d", "crop2d", {"x": x}, lambda t: t["x"][:, :, 1:5, 2:7], exact,
-                 {"top": 1, "left": 2, "height": 4, "width": 5})
+            yield OpSpec(
+                f"pad2d.{mode}.{'_'.join(map(str, padding))}",
+                "pad2d",
+                {"x": x},
+                pad,
+                lambda *args, bound=bound: {**bound(*args), "output": 0.0},
+                {"padding": list(padding), "mode": mode},
+            )
+    yield OpSpec(
+        "crop2d",
+        "crop2d",
+        {"x": x},
+        lambda t: t["x"][:, :, 1:5, 2:7],
+        exact,
+        {"top": 1, "left": 2, "height": 4, "width": 5},
+    )
     yield OpSpec("flip_horizontal", "flip_horizontal", {"x": x}, lambda t: t["x"].flip(3), exact)
 
 

@@ -41,6 +41,7 @@ def batch_norm_specs(generator):
 
 def replace_counter(spec):
     """With num_batches_tracked, which counts training passes."""
+
     def function(t):
         t["num_batches_tracked"] += int(spec.options["training"])
         return spec.function(t)
@@ -48,23 +49,51 @@ def replace_counter(spec):
     def bound(*arguments):
         return {**spec.bound(*arguments), "state.num_batches_tracked": 0.0}
 
-    return replace(spec, inputs={**spec.inputs, "num_batches_tracked": np.array(4)}, function=function, bound=bound,
-                   state=(*spec.state, "num_batches_tracked"))
+    return replace(
+        spec,
+        inputs={**spec.inputs, "num_batches_tracked": np.array(4)},
+        function=function,
+        bound=bound,
+        state=(*spec.state, "num_batches_tracked"),
+    )
 
 
 def other_specs(generator):
-    wanted = {"relu": "ReLU", "gelu": "GELU", "silu": "SiLU", "flatten": "Flatten", "max_pool2d.3x3_stride2.odd": "MaxPool2d",
-              "avg_pool2d.count_inside.odd": "AvgPool2d", "global_avg_pool2d.odd": "GlobalAvgPool2d"}
-    specs = [*pointwise_cases.activation_specs(generator), *pointwise_cases.view_specs(generator), *image_cases.pool_specs(generator)]
+    wanted = {
+        "relu": "ReLU",
+        "gelu": "GELU",
+        "silu": "SiLU",
+        "flatten": "Flatten",
+        "max_pool2d.3x3_stride2.odd": "MaxPool2d",
+        "avg_pool2d.count_inside.odd": "AvgPool2d",
+        "global_avg_pool2d.odd": "GlobalAvgPool2d",
+    }
+    specs = [
+        *pointwise_cases.activation_specs(generator),
+        *pointwise_cases.view_specs(generator),
+        *image_cases.pool_specs(generator),
+    ]
     for spec in specs:
         if spec.name in wanted:
             yield layer(spec, wanted[spec.name])
     x = generator.uniform(-1, 1, (3, 8)).astype(np.float32).astype(np.float64)
     for name, options in (("eval", {"p": 0.5, "training": False}), ("p0", {"p": 0.0, "training": True})):
-        yield OpSpec(f"layer.Dropout.{name}", "layer.Dropout", {"x": x},
-                     lambda t, o=options: functional.dropout(t["x"], o["p"], o["training"]), exact, options)
-    yield OpSpec("layer.Scale", "layer.Scale", {"x": np.abs(x)}, lambda t: t["x"] * 0.125,
-                 multilinear(lambda t: t["x"] * 0.125, {}), {"factor": 0.125})
+        yield OpSpec(
+            f"layer.Dropout.{name}",
+            "layer.Dropout",
+            {"x": x},
+            lambda t, o=options: functional.dropout(t["x"], o["p"], o["training"]),
+            exact,
+            options,
+        )
+    yield OpSpec(
+        "layer.Scale",
+        "layer.Scale",
+        {"x": np.abs(x)},
+        lambda t: t["x"] * 0.125,
+        multilinear(lambda t: t["x"] * 0.125, {}),
+        {"factor": 0.125},
+    )
 
 
 def cases():

@@ -23,11 +23,13 @@ FACTOR = 8.0
 FINER = UNIT_ROUNDOFF["f64"] / UNIT_ROUNDOFF["f32"]
 
 MODELS = {
-    "vgg_lite": dict(name="vgg_lite"), "vgg_lite_batch_norm": dict(name="vgg_lite", batch_norm=True, image_size=16),
+    "vgg_lite": dict(name="vgg_lite"),
+    "vgg_lite_batch_norm": dict(name="vgg_lite", batch_norm=True, image_size=16),
     "small_cnn": dict(name="small_cnn"),
     "mnist_cnn": dict(name="mnist_cnn", in_channels=1, image_size=14, layers=4),
     "mnist_cnn_shared": dict(name="mnist_cnn", in_channels=1, image_size=14, layers=5, shared_weights=True),
-    "resnet9": dict(name="resnet9", image_size=16), "resnet18": dict(name="resnet18", image_size=16),
+    "resnet9": dict(name="resnet9", image_size=16),
+    "resnet18": dict(name="resnet18", image_size=16),
 }
 
 
@@ -64,8 +66,10 @@ def variants(twin, images, labels, run, winograd):
 
 
 def state_arrays(twin, dtype):
-    return {name: tensor.numpy().astype(NUMPY[dtype]) if tensor.is_floating_point() else tensor.numpy()
-            for name, tensor in twin.state_dict().items()}
+    return {
+        name: tensor.numpy().astype(NUMPY[dtype]) if tensor.is_floating_point() else tensor.numpy()
+        for name, tensor in twin.state_dict().items()
+    }
 
 
 def one_pass(model, images, labels):
@@ -94,10 +98,13 @@ def make_case(name, model, training, dtype, seed):
     images, labels = batch(model, 4, seed)
     twin = build(model, seed).train(training)
     truth, peers = variants(twin, images, labels, one_pass, "conv_impl" not in model)
-    return Case(f"model.{name}.{'train' if training else 'eval'}.{dtype}",
-                {"kind": "model", "model": model, "training": training},
-                {"images": images.astype(NUMPY[dtype]), "labels": labels},
-                lambda result: stray_shares(result.tensors, truth, peers, dtype), {"weights": state_arrays(twin, dtype)})
+    return Case(
+        f"model.{name}.{'train' if training else 'eval'}.{dtype}",
+        {"kind": "model", "model": model, "training": training},
+        {"images": images.astype(NUMPY[dtype]), "labels": labels},
+        lambda result: stray_shares(result.tensors, truth, peers, dtype),
+        {"weights": state_arrays(twin, dtype)},
+    )
 
 
 def cases():

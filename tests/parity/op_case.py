@@ -43,8 +43,12 @@ def is_real(array):
 
 def evaluate(spec, inputs, grad, dtype):
     """Output, gradients ("grad.x") and state, as f64 arrays."""
-    tensors = {name: torch.from_numpy(np.array(value)).to(TORCH[dtype]) if is_real(value) else torch.from_numpy(np.array(value))
-               for name, value in inputs.items()}
+    tensors = {
+        name: (
+            torch.from_numpy(np.array(value)).to(TORCH[dtype]) if is_real(value) else torch.from_numpy(np.array(value))
+        )
+        for name, value in inputs.items()
+    }
     leaves = [name for name, value in inputs.items() if is_real(value) and name not in spec.state + spec.constant]
     for name in leaves:
         tensors[name].requires_grad_()
@@ -68,11 +72,23 @@ def make_cases(spec, seed):
     errors = spec.bound(spec.inputs, grad, truth)
     peer = evaluate(spec, spec.inputs, grad, "f32")
     for dtype in spec.dtypes:
-        yield Case(f"{spec.name}.{dtype}", {"kind": "op", "op": spec.op, "options": spec.options,
-                                            "constant": list(spec.constant + spec.state), "state": list(spec.state)},
-                   {**{name: value.astype(NUMPY[dtype]) if is_real(value) else value for name, value in spec.inputs.items()},
-                    "grad_output": grad.astype(NUMPY[dtype])},
-                   comparison(truth, peer, errors, dtype))
+        yield Case(
+            f"{spec.name}.{dtype}",
+            {
+                "kind": "op",
+                "op": spec.op,
+                "options": spec.options,
+                "constant": list(spec.constant + spec.state),
+                "state": list(spec.state),
+            },
+            {
+                **{
+                    name: value.astype(NUMPY[dtype]) if is_real(value) else value for name, value in spec.inputs.items()
+                },
+                "grad_output": grad.astype(NUMPY[dtype]),
+            },
+            comparison(truth, peer, errors, dtype),
+        )
 
 
 def comparison(truth, peer, errors, dtype):
@@ -82,7 +98,9 @@ def comparison(truth, peer, errors, dtype):
             limit = np.broadcast_to(SAFETY * rounding * np.asarray(errors[name]), value.shape)
             limit = np.where(limit > 0, limit + UNDERFLOW, 0.0)  # an exact result stays exact
             actual = result.tensors.get(name, np.array(np.nan))
-            yield name, share_used(actual, value, limit), share_used(peer[name], value, limit) if dtype == "f32" else None
+            yield name, share_used(actual, value, limit), (
+                share_used(peer[name], value, limit) if dtype == "f32" else None
+            )
 
     return expect
 
@@ -94,8 +112,9 @@ def multilinear(spec_function, terms, constant=()):
 
     def bound(inputs, grad, result):
         del result
-        magnitudes = {name: np.abs(value) if is_real(value) and name not in constant else value
-                      for name, value in inputs.items()}
+        magnitudes = {
+            name: np.abs(value) if is_real(value) and name not in constant else value for name, value in inputs.items()
+        }
         shell = OpSpec("", "", magnitudes, spec_function, None)
         sums = evaluate(shell, magnitudes, np.abs(grad), "f64")
         return {name: (terms.get(name, 1) + 2) * value for name, value in sums.items()}

@@ -32,7 +32,9 @@ SCHEDULES = {
     "multi_step": dict(name="multi_step", milestones=[5, 11, 12], gamma=0.3),
     "cosine": dict(name="cosine", duration=STEPS, final_factor=0.01),
     "one_cycle": dict(name="one_cycle", total_steps=STEPS),
-    "one_cycle_linear": dict(name="one_cycle", total_steps=STEPS, pct_start=0.4, div_factor=10.0, final_div_factor=100.0, linear=True),
+    "one_cycle_linear": dict(
+        name="one_cycle", total_steps=STEPS, pct_start=0.4, div_factor=10.0, final_div_factor=100.0, linear=True
+    ),
     "warmup_cosine": dict(name="warmup", duration=5, start_factor=0.2, next=dict(name="cosine", duration=STEPS - 5)),
 }
 
@@ -135,15 +137,24 @@ def make_case(name, optimizer, schedule, clip_norm, generator, dtype):
         for i, value in enumerate(truth):
             limit = factor * errors[i] + UNDERFLOW
             yield f"parameter.{i}", share_used(result.tensors.get(f"parameter.{i}", np.nan), value, limit), (
-                share_used(peer[i], value, limit) if dtype == "f32" else None)
+                share_used(peer[i], value, limit) if dtype == "f32" else None
+            )
         # Rates are doubles on both sides; PyTorch's recursive ones gather a few roundings per step.
-        yield "lr", share_used(result.tensors.get("lr", np.nan), rates, 16 * STEPS * UNIT_ROUNDOFF["f64"] * optimizer["lr"]), None
+        yield "lr", share_used(
+            result.tensors.get("lr", np.nan), rates, 16 * STEPS * UNIT_ROUNDOFF["f64"] * optimizer["lr"]
+        ), None
         if clip_norm:
             yield "norm", share_used(result.tensors.get("norm", np.nan), norms, factor * norm_errors), None
 
     tensors = {f"parameter.{i}": p.astype(NUMPY[dtype]) for i, p in enumerate(parameters)}
     tensors.update({f"gradient.{i}": g.astype(NUMPY[dtype]) for i, g in enumerate(gradients)})
-    description = {"kind": "optimizer", "optimizer": optimizer, "schedule": schedule, "steps": STEPS, "clip_norm": clip_norm}
+    description = {
+        "kind": "optimizer",
+        "optimizer": optimizer,
+        "schedule": schedule,
+        "steps": STEPS,
+        "clip_norm": clip_norm,
+    }
     return Case(f"optimizer.{name}.{dtype}", description, tensors, expect)
 
 

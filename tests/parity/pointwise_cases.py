@@ -11,8 +11,12 @@ from op_case import OpSpec, exact, make_cases, multilinear
 from tracked import Tracked
 
 BROADCASTS = {
-    "same": ((3, 4, 5), (3, 4, 5)), "channels": ((2, 6, 5, 3), (1, 6, 1, 1)), "row": ((7, 9), (9,)),
-    "column": ((7, 1), (1, 5)), "scalar": ((4, 3), ()), "both_sides": ((3, 1, 4), (2, 1)),
+    "same": ((3, 4, 5), (3, 4, 5)),
+    "channels": ((2, 6, 5, 3), (1, 6, 1, 1)),
+    "row": ((7, 9), (9,)),
+    "column": ((7, 1), (1, 5)),
+    "scalar": ((4, 3), ()),
+    "both_sides": ((3, 1, 4), (2, 1)),
 }
 
 
@@ -45,15 +49,20 @@ def arithmetic_specs(generator):
         inputs = {"a": f32_values(generator, *a_shape), "b": f32_values(generator, *b_shape)}
         size = int(np.prod(np.broadcast_shapes(a_shape, b_shape)))
         # A gradient summed over all broadcast elements adds at most `size` terms.
-        terms = {"output": 2, "grad.a": size // max(int(np.prod(a_shape)), 1), "grad.b": size // max(int(np.prod(b_shape)), 1)}
+        terms = {
+            "output": 2,
+            "grad.a": size // max(int(np.prod(a_shape)), 1),
+            "grad.b": size // max(int(np.prod(b_shape)), 1),
+        }
         for op, function in (("add", lambda t: t["a"] + t["b"]), ("mul", lambda t: t["a"] * t["b"])):
             yield OpSpec(f"{op}.{name}", op, inputs, function, multilinear(function, terms))
     x = f32_values(generator, 5, 6, 7)
     size = x.size
     for op, function, terms, options in (
-            ("scale", lambda t: t["x"] * -0.3, {}, {"factor": -0.3}),
-            ("sum", lambda t: t["x"].sum(), {"output": size}, {}),
-            ("mean", lambda t: t["x"].mean(), {"output": size}, {})):
+        ("scale", lambda t: t["x"] * -0.3, {}, {"factor": -0.3}),
+        ("sum", lambda t: t["x"].sum(), {"output": size}, {}),
+        ("mean", lambda t: t["x"].mean(), {"output": size}, {}),
+    ):
         yield OpSpec(op, op, {"x": x}, function, absolute(multilinear(function, terms)), options)
 
 
@@ -64,10 +73,11 @@ def absolute(bound):
 def view_specs(generator):
     x = f32_values(generator, 3, 4, 5, 2)
     for name, op, function, options in (
-            ("reshape", "reshape", lambda t: t["x"].reshape(6, 20), {"shape": [6, 20]}),
-            ("flatten", "flatten", lambda t: t["x"].flatten(1), {}),
-            ("permute", "permute", lambda t: t["x"].permute(3, 1, 0, 2), {"order": [3, 1, 0, 2]}),
-            ("narrow", "narrow", lambda t: t["x"].narrow(2, 1, 3), {"dim": 2, "start": 1, "length": 3})):
+        ("reshape", "reshape", lambda t: t["x"].reshape(6, 20), {"shape": [6, 20]}),
+        ("flatten", "flatten", lambda t: t["x"].flatten(1), {}),
+        ("permute", "permute", lambda t: t["x"].permute(3, 1, 0, 2), {"order": [3, 1, 0, 2]}),
+        ("narrow", "narrow", lambda t: t["x"].narrow(2, 1, 3), {"dim": 2, "start": 1, "length": 3}),
+    ):
         yield OpSpec(name, op, {"x": x}, function, exact, options)
 
 
@@ -90,16 +100,34 @@ def cross_entropy_bound(smoothing):
 
 
 def cross_entropy_specs(generator):
-    for rows, classes, smoothing, spread in ((8, 10, 0.0, 3), (8, 10, 0.1, 3), (5, 100, 0.25, 8), (33, 7, 0.0, 40), (1, 1, 0.0, 1)):
-        inputs = {"logits": f32_values(generator, rows, classes, low=-spread, high=spread),
-                  "labels": generator.integers(0, classes, rows)}
-        yield OpSpec(f"softmax_cross_entropy.{rows}x{classes}_smoothing{smoothing}", "softmax_cross_entropy", inputs,
-                     lambda t, s=smoothing: functional.cross_entropy(t["logits"], t["labels"], label_smoothing=s),
-                     cross_entropy_bound(smoothing), {"label_smoothing": smoothing})
+    for rows, classes, smoothing, spread in (
+        (8, 10, 0.0, 3),
+        (8, 10, 0.1, 3),
+        (5, 100, 0.25, 8),
+        (33, 7, 0.0, 40),
+        (1, 1, 0.0, 1),
+    ):
+        inputs = {
+            "logits": f32_values(generator, rows, classes, low=-spread, high=spread),
+            "labels": generator.integers(0, classes, rows),
+        }
+        yield OpSpec(
+            f"softmax_cross_entropy.{rows}x{classes}_smoothing{smoothing}",
+            "softmax_cross_entropy",
+            inputs,
+            lambda t, s=smoothing: functional.cross_entropy(t["logits"], t["labels"], label_smoothing=s),
+            cross_entropy_bound(smoothing),
+            {"label_smoothing": smoothing},
+        )
 
 
 def cases():
     generator = np.random.default_rng(2)
-    specs = [*activation_specs(generator), *arithmetic_specs(generator), *view_specs(generator), *cross_entropy_specs(generator)]
+    specs = [
+        *activation_specs(generator),
+        *arithmetic_specs(generator),
+        *view_specs(generator),
+        *cross_entropy_specs(generator),
+    ]
     for number, spec in enumerate(specs):
         yield from make_cases(spec, 1000 + number)

@@ -14,8 +14,18 @@ import numpy as np
 
 MAX_HEADER_BYTES = 100_000_000
 NUMPY_TYPES = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
-    "U64": "<u8", "U32": "<u4", "U8": "u1", "BOOL": "?",
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U8": "u1",
+    "BOOL": "?",
 }
 NAMES = {np.dtype(code): name for name, code in NUMPY_TYPES.items() if name != "BF16"}
 
@@ -34,7 +44,7 @@ class SafetensorsFile:
 
 
 def write(path, tensors, metadata=None, bf16=()):
-    """Writes `tensors` (name -> array) to `path`, through a temporary file beside it. Names in `bf16` hold uint16 bits."""
+    """Writes `tensors` (name -> array) to `path`, by way of a temporary file. Names in `bf16` hold uint16 bits."""
     header, parts, offset = {}, [], 0
     if metadata:
         header["__metadata__"] = {str(key): str(value) for key, value in metadata.items()}
@@ -64,6 +74,7 @@ def read(path):
 
 def parse(data, where="data"):
     """The SafetensorsFile in the bytes `data`."""
+
     def check(condition, problem):
         if not condition:
             raise SafetensorsError(f"{where}: {problem}")
@@ -78,29 +89,39 @@ def parse(data, where="data"):
     check(8 + length <= len(data), f"header of {length} bytes does not fit into {len(data)} bytes")
     check(data[8:9] == b"{", "the header does not start with '{'")
     try:
-        header = json.loads(data[8:8 + length].decode("utf-8"), object_pairs_hook=unique)
+        header = json.loads(data[8 : 8 + length].decode("utf-8"), object_pairs_hook=unique)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise SafetensorsError(f"{where}: the header is not JSON: {error}") from None
 
     result = SafetensorsFile(metadata=header.pop("__metadata__", {}))
-    check(isinstance(result.metadata, dict) and all(isinstance(value, str) for value in result.metadata.values()),
-          "__metadata__ must map text to text")
-    body = memoryview(data)[8 + length:]
+    check(
+        isinstance(result.metadata, dict) and all(isinstance(value, str) for value in result.metadata.values()),
+        "__metadata__ must map text to text",
+    )
+    body = memoryview(data)[8 + length :]
     spans = []
     for name, entry in header.items():
         check(isinstance(entry, dict) and set(entry) == {"dtype", "shape", "data_offsets"}, f"bad entry for '{name}'")
         dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
         check(dtype in NUMPY_TYPES, f"'{name}' has unknown dtype {dtype!r}")
         for numbers in (shape, offsets):
-            check(isinstance(numbers, list) and all(type(n) is int and 0 <= n < 2**63 for n in numbers),
-                  f"'{name}': shape and offsets must be lists of counts")
-        check(len(offsets) == 2 and offsets[0] <= offsets[1] <= len(body), f"'{name}' ends behind the file or before it starts")
+            check(
+                isinstance(numbers, list) and all(type(n) is int and 0 <= n < 2**63 for n in numbers),
+                f"'{name}': shape and offsets must be lists of counts",
+            )
+        check(
+            len(offsets) == 2 and offsets[0] <= offsets[1] <= len(body),
+            f"'{name}' ends behind the file or before it starts",
+        )
         kind, count = np.dtype(NUMPY_TYPES[dtype]), 1
         for size in shape:
             count *= size
-        check(count * kind.itemsize == offsets[1] - offsets[0], f"'{name}': shape {shape} does not fit its offsets {offsets}")
+        check(
+            count * kind.itemsize == offsets[1] - offsets[0],
+            f"'{name}': shape {shape} does not fit its offsets {offsets}",
+        )
         spans.append((offsets[0], offsets[1], name))
-        result.tensors[name] = np.frombuffer(body[offsets[0]:offsets[1]], kind).reshape(shape).copy()
+        result.tensors[name] = np.frombuffer(body[offsets[0] : offsets[1]], kind).reshape(shape).copy()
         result.dtypes[name] = dtype
     end = 0
     for start, stop, name in sorted(spans):

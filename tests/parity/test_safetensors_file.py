@@ -44,7 +44,10 @@ HOSTILE = {
     "not an object": image(b"[]"),
     "not JSON": image(b"{nonsense}"),
     "not UTF-8": image(b'{"\xff": 1}'),
-    "duplicate name": image(b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', b"1234"),
+    "duplicate name": image(
+        b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}',
+        b"1234",
+    ),
     "unknown dtype": image({"a": entry("F31")}, b"1234"),
     "extra key": image({"a": {**entry(), "more": 1}}, b"1234"),
     "negative size": image({"a": entry(shape=(-1,))}, b"1234"),
@@ -73,9 +76,12 @@ def main():
         path = Path(folder) / "tensors.safetensors"
         safetensors_file.write(path, TENSORS, {"note": "ünïcode"}, bf16=("brain",))
         back = safetensors_file.read(path)
-        same = all(np.array_equal(back.tensors[name], value, equal_nan=value.dtype.kind == "f")
-                   and back.tensors[name].shape == value.shape and back.tensors[name].dtype == value.dtype
-                   for name, value in TENSORS.items())
+        same = all(
+            np.array_equal(back.tensors[name], value, equal_nan=value.dtype.kind == "f")
+            and back.tensors[name].shape == value.shape
+            and back.tensors[name].dtype == value.dtype
+            for name, value in TENSORS.items()
+        )
         check("round trip", same and set(back.tensors) == set(TENSORS) and back.metadata == {"note": "ünïcode"})
         check("bf16 keeps its name", back.dtypes["brain"] == "BF16" and back.dtypes["weight"] == "F32")
         safetensors_file.write(path, {})
@@ -94,8 +100,13 @@ def main():
             tensors = {name: value for name, value in TENSORS.items() if name != "brain"}
             safetensors_file.write(path, tensors, {"note": "x"})
             read = package.load_file(path)
-            check("PyPI's package reads ours", all(np.array_equal(read[name], value, equal_nan=value.dtype.kind == "f")
-                                                   for name, value in tensors.items()))
+            check(
+                "PyPI's package reads ours",
+                all(
+                    np.array_equal(read[name], value, equal_nan=value.dtype.kind == "f")
+                    for name, value in tensors.items()
+                ),
+            )
             package.save_file({name: np.ascontiguousarray(value) for name, value in tensors.items()}, path)
             check("we read PyPI's", set(safetensors_file.read(path).tensors) == set(tensors))
     print(f"{'no' if failures == 0 else failures} failures")

@@ -22,8 +22,15 @@ def vgg_lite(in_channels=3, image_size=32, classes=10, batch_norm=False):
         channels = width
     features.append(nn.Flatten())
     side = image_size // 8
-    classifier = nn.Sequential(nn.Linear(channels * side * side, 256), nn.ReLU(inplace=True), nn.Dropout(0.0),
-                               nn.Linear(256, 32), nn.ReLU(inplace=True), nn.Dropout(0.0), nn.Linear(32, classes))
+    classifier = nn.Sequential(
+        nn.Linear(channels * side * side, 256),
+        nn.ReLU(inplace=True),
+        nn.Identity(),
+        nn.Linear(256, 32),
+        nn.ReLU(inplace=True),
+        nn.Identity(),
+        nn.Linear(32, classes),
+    )
     return nn.Sequential(OrderedDict(features=nn.Sequential(*features), classifier=classifier))
 
 
@@ -93,14 +100,18 @@ def resnet9(in_channels=3, image_size=32, classes=10):
     def residual(channels):
         return Residual(nn.Sequential(*unit(channels, channels), *unit(channels, channels)))
 
-    classifier = nn.Sequential(nn.MaxPool2d(image_size // 8), nn.Flatten(), nn.Linear(512, classes, bias=False),
-                               Scale(0.125))
-    return nn.Sequential(OrderedDict(
-        prep=nn.Sequential(*unit(in_channels, 64)),
-        layer1=nn.Sequential(*unit(64, 128), nn.MaxPool2d(2), residual(128)),
-        layer2=nn.Sequential(*unit(128, 256), nn.MaxPool2d(2)),
-        layer3=nn.Sequential(*unit(256, 512), nn.MaxPool2d(2), residual(512)),
-        classifier=classifier))
+    classifier = nn.Sequential(
+        nn.MaxPool2d(image_size // 8), nn.Flatten(), nn.Linear(512, classes, bias=False), Scale(0.125)
+    )
+    return nn.Sequential(
+        OrderedDict(
+            prep=nn.Sequential(*unit(in_channels, 64)),
+            layer1=nn.Sequential(*unit(64, 128), nn.MaxPool2d(2), residual(128)),
+            layer2=nn.Sequential(*unit(128, 256), nn.MaxPool2d(2)),
+            layer3=nn.Sequential(*unit(256, 512), nn.MaxPool2d(2), residual(512)),
+            classifier=classifier,
+        )
+    )
 
 
 class BasicBlock(nn.Module):
@@ -112,8 +123,9 @@ class BasicBlock(nn.Module):
         self.bn2 = nn.BatchNorm2d(out_channels)
         self.downsample = None
         if stride != 1 or in_channels != out_channels:
-            self.downsample = nn.Sequential(nn.Conv2d(in_channels, out_channels, 1, stride=stride, bias=False),
-                                            nn.BatchNorm2d(out_channels))
+            self.downsample = nn.Sequential(
+                nn.Conv2d(in_channels, out_channels, 1, stride=stride, bias=False), nn.BatchNorm2d(out_channels)
+            )
 
     def forward(self, x):
         y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
@@ -126,14 +138,21 @@ def resnet18(in_channels=3, image_size=32, classes=10):
     channels = 64
     for stage in range(1, 5):
         width = 32 << stage
-        model[f"layer{stage}"] = nn.Sequential(BasicBlock(channels, width, 1 if stage == 1 else 2),
-                                               BasicBlock(width, width, 1))
+        model[f"layer{stage}"] = nn.Sequential(
+            BasicBlock(channels, width, 1 if stage == 1 else 2), BasicBlock(width, width, 1)
+        )
         channels = width
     model.update(avgpool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(), fc=nn.Linear(channels, classes))
     return nn.Sequential(model)
 
 
-MODELS = {"vgg_lite": vgg_lite, "small_cnn": small_cnn, "mnist_cnn": mnist_cnn, "resnet9": resnet9, "resnet18": resnet18}
+MODELS = {
+    "vgg_lite": vgg_lite,
+    "small_cnn": small_cnn,
+    "mnist_cnn": mnist_cnn,
+    "resnet9": resnet9,
+    "resnet18": resnet18,
+}
 
 
 def make_model(name, **options):

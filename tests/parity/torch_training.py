@@ -24,8 +24,15 @@ class Stepper:
 
 
 def make_optimizer(parameters, description, schedule):
-    options = {key: tuple(value) if isinstance(value, list) else value for key, value in description.items() if key != "name"}
-    kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop}
+    options = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in description.items() if key != "name"
+    }
+    kinds = {
+        "sgd": torch.optim.SGD,
+        "adam": torch.optim.Adam,
+        "adamw": torch.optim.AdamW,
+        "rmsprop": torch.optim.RMSprop,
+    }
     optimizer = kinds[description["name"]](parameters, **options)
     return Stepper(optimizer, make_scheduler(optimizer, schedule))
 
@@ -41,13 +48,21 @@ def make_scheduler(optimizer, schedule):
     if name == "cosine":
         return lr_scheduler.CosineAnnealingLR(optimizer, schedule["duration"], base * schedule.get("final_factor", 0.0))
     if name == "one_cycle":
-        return lr_scheduler.OneCycleLR(optimizer, base, schedule["total_steps"], pct_start=schedule.get("pct_start", 0.3),
-                                       div_factor=schedule.get("div_factor", 25.0), cycle_momentum=False,
-                                       final_div_factor=schedule.get("final_div_factor", 1e4),
-                                       anneal_strategy="linear" if schedule.get("linear") else "cos")
+        return lr_scheduler.OneCycleLR(
+            optimizer,
+            base,
+            schedule["total_steps"],
+            pct_start=schedule.get("pct_start", 0.3),
+            div_factor=schedule.get("div_factor", 25.0),
+            cycle_momentum=False,
+            final_div_factor=schedule.get("final_div_factor", 1e4),
+            anneal_strategy="linear" if schedule.get("linear") else "cos",
+        )
     if name == "warmup":
         first = lr_scheduler.LinearLR(optimizer, schedule["start_factor"], total_iters=schedule["duration"])
-        return lr_scheduler.SequentialLR(optimizer, [first, make_scheduler(optimizer, schedule["next"])], [schedule["duration"]])
+        return lr_scheduler.SequentialLR(
+            optimizer, [first, make_scheduler(optimizer, schedule["next"])], [schedule["duration"]]
+        )
     raise ValueError(f"unknown schedule {name}")
 
 

@@ -13,10 +13,12 @@ from torch.nn import functional
 import winograd_bounds
 
 
-def apply(matrix, tiles):
-    """matrix tile matrix^T of the last two dimensions."""
+def both_sides(matrix, tiles):
+    """(matrix tile matrix^T)^T of tiles [i, j, ...], as two large products."""
     matrix = torch.from_numpy(matrix).to(tiles.dtype)
-    return matrix @ tiles @ matrix.T
+    outputs, inputs = matrix.shape
+    half = (matrix @ tiles.reshape(inputs, -1)).reshape(outputs, inputs, -1).transpose(0, 1)
+    return (matrix @ half.reshape(inputs, -1)).reshape(outputs, outputs, *tiles.shape[2:])
 
 
 def conv2d(x, weight, padding):
@@ -27,11 +29,11 @@ def conv2d(x, weight, padding):
     right, bottom = 4 * columns + 2 - width - padding[1], 4 * rows + 2 - height - padding[0]
     padded = functional.pad(x, (padding[1], right, padding[0], bottom))
     tiles = padded.unfold(2, 6, 4).unfold(3, 6, 4)  # n, c, rows, columns, 6, 6
-    d = apply(winograd_bounds.B_T, tiles).permute(4, 5, 0, 2, 3, 1).reshape(36, n * rows * columns, c)
-    g = apply(winograd_bounds.G, weight).permute(2, 3, 1, 0).reshape(36, c, k)
-    products = (d @ g).reshape(6, 6, n, rows, columns, k).permute(2, 5, 3, 4, 0, 1)
-    y = apply(winograd_bounds.A_T, products).permute(0, 1, 2, 4, 3, 5).reshape(n, k, 4 * rows, 4 * columns)
-    return y[:, :, :outputs[0], :outputs[1]]
+    d = both_sides(winograd_bounds.B_T, tiles.permute(4, 5, 0, 2, 3, 1)).reshape(36, n * rows * columns, c)
+    g = both_sides(winograd_bounds.G, weight.permute(2, 3, 1, 0)).reshape(36, c, k)
+    y = both_sides(winograd_bounds.A_T, (d @ g).reshape(6, 6, n, rows, columns, k))
+    y = y.permute(2, 5, 3, 0, 4, 1).reshape(n, k, 4 * rows, 4 * columns)
+    return y[:, :, : outputs[0], : outputs[1]]
 
 
 class Convolution(torch.autograd.Function):
@@ -61,6 +63,7 @@ def use_winograd(model):
     """Changes the forward of every convolution that our kernels may run by Winograd; returns the model."""
     for module in model.modules():
         if isinstance(module, torch.nn.Conv2d) and winograd_bounds.applies(
-                module.stride, module.dilation, module.groups, module.kernel_size, (module.in_channels, module.out_channels)):
+            module.stride, module.dilation, module.groups, module.kernel_size, (module.in_channels, module.out_channels)
+        ):
             module.forward = functools.partial(forward, module)
     return model
