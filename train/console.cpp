@@ -53,10 +53,9 @@ std::string header_text(const RunRecord& run) {
 
 std::string epoch_text(const EpochRecord& e, std::int64_t epochs) {
   const auto digits = static_cast<int>(std::to_string(epochs).size());
-  return fmt::format(
-      "epoch {:>{}}/{}  train loss {:6.4f}  acc {:5.2f}%  |  test loss {:6.4f}  acc {:5.2f}%  |  {:>5}  {:>5} images/s",
-      e.epoch, digits, epochs, e.train_loss, e.train_accuracy, e.test_loss, e.test_accuracy, format_duration(e.seconds),
-      format_count(e.images_per_second));
+  return fmt::format("epoch {:>{}}/{}  loss {:5.3f} acc {:4.1f}%  test loss {:5.3f} acc {:4.1f}%  {:>4}  {:>5} img/s",
+                     e.epoch, digits, epochs, e.train_loss, e.train_accuracy, e.test_loss, e.test_accuracy,
+                     format_duration(e.seconds), format_count(e.images_per_second));
 }
 
 std::string summary_text(const ResultRecord& result, const Leftovers& leftovers) {
