@@ -9,7 +9,8 @@ namespace tandem::autograd {
 
 namespace {
 
-/// A gradient on its way: the first contribution is passed on as it is; from the second on there is a buffer of our own.
+/// A gradient on its way: the first contribution is passed on as it is; from the second on there is a buffer of our
+/// own.
 struct PendingGradient {
   Tensor sum;
   bool owned = false;
@@ -61,8 +62,8 @@ void accumulate_into_leaf(const Tensor& leaf, PendingGradient& gradient) {
       kernels::add(old, gradient.sum, old);
     } else {
       // Keep the tensor itself only where nobody else can see or change its elements.
-      const bool ours = gradient.sum.is_sole_owner() && gradient.sum.is_dense() &&
-                        gradient.sum.strides() == leaf.strides();
+      const bool ours =
+          gradient.sum.is_sole_owner() && gradient.sum.is_dense() && gradient.sum.strides() == leaf.strides();
       Tensor stored = gradient.sum;
       if (!ours) {
         const MemoryTagScope scope(MemoryTag::gradients);
@@ -85,7 +86,8 @@ std::vector<Tensor> call_backward(Node& node, std::vector<PendingGradient>& grad
   const auto needed = std::make_unique<bool[]>(node.inputs.size());
   for (std::size_t i = 0; i < node.inputs.size(); ++i) needed[i] = node.inputs[i].node != nullptr;
   std::vector<Tensor> result = node.backward(BackwardContext(grad_outputs, {needed.get(), node.inputs.size()}));
-  require(result.size() == node.inputs.size(), "backward of '{}' returned {} gradients for {} inputs", node.name, result.size(), node.inputs.size());
+  require(result.size() == node.inputs.size(), "backward of '{}' returned {} gradients for {} inputs", node.name,
+          result.size(), node.inputs.size());
   return result;
 }
 
@@ -99,7 +101,8 @@ void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions optio
     seed = empty_like(root);
     seed.fill(1.0);
   }
-  require(seed.shape() == root.shape() && seed.dtype() == root.dtype(), "backward: grad_root {} does not fit root {}", describe(seed), describe(root));
+  require(seed.shape() == root.shape() && seed.dtype() == root.dtype(), "backward: grad_root {} does not fit root {}",
+          describe(seed), describe(root));
 
   const NoGrad no_grad;
   const Edge start = gradient_edge(root);
@@ -123,7 +126,8 @@ void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions optio
     if (any) grad_inputs = call_backward(*node, gradients);
     if (!options.retain_graph) node->backward = nullptr;
 
-    // Last input first onto the stack: gradients of parameters are then final before the walk goes on to earlier layers.
+    // Last input first onto the stack: gradients of parameters are then final before the walk goes on to earlier
+    // layers.
     for (std::size_t i = 0; i < node->inputs.size(); ++i) {
       const Edge& edge = node->inputs[i];
       if (!edge.node) continue;
@@ -132,8 +136,8 @@ void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions optio
         const Shape& shape = edge.node->output_shapes[edge.output];
         const DType dtype = edge.node->output_dtypes[edge.output];
         require(grad_inputs[i].shape() == shape && grad_inputs[i].dtype() == dtype,
-                "backward of '{}' gave {} as gradient of input {}, which is {}{}", node->name, describe(grad_inputs[i]), i,
-                name_of(dtype), to_string(shape));
+                "backward of '{}' gave {} as gradient of input {}, which is {}{}", node->name, describe(grad_inputs[i]),
+                i, name_of(dtype), to_string(shape));
         state.gradients[edge.output].add(grad_inputs[i]);
         grad_inputs[i] = Tensor();
       }

@@ -23,15 +23,18 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
 
 Tensor SavedTensor::get() const {
   require(!tensor_.defined() || tensor_.storage()->version() == version_,
-          "backward: {} was changed in place after it was saved for this gradient; change a clone instead", describe(tensor_));
+          "backward: {} was changed in place after it was saved for this gradient; change a clone instead",
+          describe(tensor_));
   return tensor_;
 }
 
 bool should_record(std::initializer_list<Tensor> inputs) {
-  return grad_enabled() && std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return requires_grad(input); });
+  return grad_enabled() &&
+         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return requires_grad(input); });
 }
 
-std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs, BackwardFunction backward) {
+std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
+                           BackwardFunction backward) {
   if (!grad_enabled() || std::none_of(inputs.begin(), inputs.end(), requires_grad)) return outputs;
   auto node = std::make_shared<Node>();
   node->name = name;
@@ -49,7 +52,8 @@ std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inp
   return outputs;
 }
 
-Tensor record(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& output, BackwardFunction backward) {
+Tensor record(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& output,
+              BackwardFunction backward) {
   return record(name, inputs, std::vector<Tensor>{output}, std::move(backward)).front();
 }
 

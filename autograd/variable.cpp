@@ -13,11 +13,15 @@ Meta& meta_of(const Tensor& tensor) {
 
 }  // namespace
 
-bool requires_grad(const Tensor& tensor) { return tensor.defined() && tensor.autograd_meta() && tensor.autograd_meta()->requires_grad; }
+bool requires_grad(const Tensor& tensor) {
+  return tensor.defined() && tensor.autograd_meta() && tensor.autograd_meta()->requires_grad;
+}
 
 const Tensor& set_requires_grad(const Tensor& tensor, bool required) {
-  require(!required || is_floating(tensor.dtype()), "set_requires_grad: only floating tensors have gradients, this is {}", describe(tensor));
-  require(is_leaf(tensor), "set_requires_grad: {} was made by a recorded operation; call detach() first", describe(tensor));
+  require(!required || is_floating(tensor.dtype()),
+          "set_requires_grad: only floating tensors have gradients, this is {}", describe(tensor));
+  require(is_leaf(tensor), "set_requires_grad: {} was made by a recorded operation; call detach() first",
+          describe(tensor));
   meta_of(tensor).requires_grad = required;
   return tensor;
 }

@@ -23,7 +23,8 @@ std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + u
 void* system_allocate(std::int64_t bytes) {
   const bool huge = bytes >= 2 * kHugePage;
   const std::int64_t alignment = huge ? kHugePage : kAlignment;
-  void* block = std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(round_up(bytes, alignment)));
+  void* block =
+      std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(round_up(bytes, alignment)));
 #if defined(__linux__)
   if (huge && block != nullptr) madvise(block, static_cast<std::size_t>(round_up(bytes, alignment)), MADV_HUGEPAGE);
 #endif
@@ -43,7 +44,8 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   std::int64_t capacity = round_up(bytes, bytes >= 2 * kHugePage ? kHugePage : 4096);
   void* block = nullptr;
-  if (const auto fit = free_blocks_.lower_bound(bytes); fit != free_blocks_.end() && fit->first <= capacity + capacity / 8) {
+  if (const auto fit = free_blocks_.lower_bound(bytes);
+      fit != free_blocks_.end() && fit->first <= capacity + capacity / 8) {
     capacity = fit->first;
     block = fit->second;
     free_blocks_.erase(fit);

@@ -28,8 +28,9 @@ std::vector<DeviceDescription> list_cuda_devices() {
   for (int index = 0; index < count; ++index) {
     cudaDeviceProp properties{};
     if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) continue;
-    devices.push_back({Device{DeviceType::cuda, index}, properties.name, static_cast<std::int64_t>(properties.totalGlobalMem),
-                       properties.multiProcessorCount, "sm_" + std::to_string(properties.major) + std::to_string(properties.minor)});
+    devices.push_back({Device{DeviceType::cuda, index}, properties.name,
+                       static_cast<std::int64_t>(properties.totalGlobalMem), properties.multiProcessorCount,
+                       "sm_" + std::to_string(properties.major) + std::to_string(properties.minor)});
   }
   return devices;
 }

@@ -9,20 +9,23 @@ namespace tandem {
 
 namespace {
 
-/// Copies between any two strided tensors of one shape and element size. The outermost dimension is shared out over threads.
+/// Copies between any two strided tensors of one shape and element size. The outermost dimension is shared out over
+/// threads.
 template <typename Word>
 void copy_words(const Tensor& destination, const Tensor& source) {
   const auto copy_part = [](const Tensor& to_part, const Tensor& from_part) {
     Word* const to = static_cast<Word*>(to_part.raw_data());
     const Word* const from = static_cast<const Word*>(from_part.raw_data());
     detail::for_each_run(to_part.shape(), to_part.strides(), from_part.strides(),
-                         [&](std::int64_t to_offset, std::int64_t from_offset, std::int64_t length, std::int64_t to_stride,
-                             std::int64_t from_stride) {
+                         [&](std::int64_t to_offset, std::int64_t from_offset, std::int64_t length,
+                             std::int64_t to_stride, std::int64_t from_stride) {
                            if (to_stride == 1 && from_stride == 1) {
-                             std::memcpy(to + to_offset, from + from_offset, static_cast<std::size_t>(length) * sizeof(Word));
+                             std::memcpy(to + to_offset, from + from_offset,
+                                         static_cast<std::size_t>(length) * sizeof(Word));
                              return;
                            }
-                           for (std::int64_t i = 0; i < length; ++i) to[to_offset + i * to_stride] = from[from_offset + i * from_stride];
+                           for (std::int64_t i = 0; i < length; ++i)
+                             to[to_offset + i * to_stride] = from[from_offset + i * from_stride];
                          });
   };
   constexpr std::int64_t kGrain = 1 << 15;
@@ -37,14 +40,19 @@ void copy_words(const Tensor& destination, const Tensor& source) {
 }  // namespace
 
 void Tensor::copy_from(const Tensor& source) const {
-  require(shape() == source.shape() && dtype() == source.dtype(), "copy: {} cannot take the elements of {}", describe(*this), describe(source));
+  require(shape() == source.shape() && dtype() == source.dtype(), "copy: {} cannot take the elements of {}",
+          describe(*this), describe(source));
   storage()->bump_version();
   if (numel() == 0) return;
   switch (size_of(dtype())) {
-    case 8: return copy_words<std::uint64_t>(*this, source);
-    case 4: return copy_words<std::uint32_t>(*this, source);
-    case 2: return copy_words<std::uint16_t>(*this, source);
-    default: return copy_words<std::uint8_t>(*this, source);
+    case 8:
+      return copy_words<std::uint64_t>(*this, source);
+    case 4:
+      return copy_words<std::uint32_t>(*this, source);
+    case 2:
+      return copy_words<std::uint16_t>(*this, source);
+    default:
+      return copy_words<std::uint8_t>(*this, source);
   }
 }
 
@@ -68,16 +76,18 @@ void Tensor::fill(double value) const {
     using T = typename decltype(tag)::type;
     const T element = static_cast<T>(static_cast<compute_t<T>>(value));
     T* const to = data<T>();
-    detail::for_each_run(shape(), strides(), strides(),
-                         [&](std::int64_t offset, std::int64_t, std::int64_t length, std::int64_t stride, std::int64_t) {
-                           for (std::int64_t i = 0; i < length; ++i) to[offset + i * stride] = element;
-                         });
+    detail::for_each_run(
+        shape(), strides(), strides(),
+        [&](std::int64_t offset, std::int64_t, std::int64_t length, std::int64_t stride, std::int64_t) {
+          for (std::int64_t i = 0; i < length; ++i) to[offset + i * stride] = element;
+        });
   });
 }
 
 template <typename T>
 Tensor Tensor::from(std::span<const T> values, const Shape& shape, Layout layout) {
-  require(static_cast<std::int64_t>(values.size()) == element_count(shape), "{} values do not fill shape {}", values.size(), to_string(shape));
+  require(static_cast<std::int64_t>(values.size()) == element_count(shape), "{} values do not fill shape {}",
+          values.size(), to_string(shape));
   const Tensor flat = empty(shape, {.dtype = dtype_of<T>});
   if (!values.empty()) std::memcpy(flat.raw_data(), values.data(), values.size_bytes());
   return flat.contiguous(layout);
