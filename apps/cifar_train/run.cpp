@@ -65,7 +65,7 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
   const std::string help = help_text(kHelp, table);
   const Request request = comm::run_agreed(*ranks, [&] {
     const Request asked = parse_command_line(argc, argv, table, {"batch-size", "global-batch-size"});
-    resolve(settings);
+    resolve(settings, ranks->size());
     if (asked == Request::run) check(settings, ranks->size());
     return asked;
   });

@@ -51,7 +51,8 @@ void describe_training(OptionTable& table, Settings& s) {
   table.group("Training");
   table.integer("epochs", s.epochs, {0, 1000000}, "passes over the training images; 0: only evaluate");
   table.integer("global-batch-size", s.global_batch_size, {1},
-                "images per optimizer step, over all ranks and micro-batches; default 128");
+                "images per optimizer step, over all ranks and micro-batches; default 128, or the next "
+                "multiple of the ranks");
   table.integer("batch-size", s.batch_size, {1}, "images per rank and micro-batch, instead of --global-batch-size");
   table.integer("grad-accumulation", s.grad_accumulation, {1, 1000000}, "micro-batches per optimizer step");
   table.choice("optimizer", s.optimizer, {"sgd", "adam", "adamw", "rmsprop"}, "update rule");
@@ -100,13 +101,16 @@ void describe_options(OptionTable& table, Settings& settings) {
   describe_output(table, settings);
 }
 
-void resolve(Settings& s) {
+void resolve(Settings& s, std::int64_t ranks) {
   if (!s.augment) s.augment = is_cifar(s.dataset) ? data::to_string(data::parse_augment("crop,flip")) : "none";
   if (!s.lr) s.lr = s.optimizer == "sgd" ? 0.1 : 0.001;
   if (!s.momentum) s.momentum = s.optimizer == "sgd" ? 0.9 : 0.0;
   if (!s.nesterov) s.nesterov = s.optimizer == "sgd" && *s.momentum > 0.0;
   if (!s.weight_decay) s.weight_decay = s.optimizer == "sgd" ? 5e-4 : s.optimizer == "adamw" ? 0.01 : 0.0;
-  if (!s.batch_size && !s.global_batch_size) s.global_batch_size = kDefaultGlobalBatch;
+  if (!s.batch_size && !s.global_batch_size) {
+    const std::int64_t parts = ranks * s.grad_accumulation;
+    s.global_batch_size = (kDefaultGlobalBatch + parts - 1) / parts * parts;
+  }
   require(s.schedule != "one-cycle" || s.warmup_epochs == 0.0,
           "--warmup-epochs {}: the one-cycle schedule warms up by itself; choose another --schedule or leave it out",
           s.warmup_epochs);

@@ -57,9 +57,9 @@ struct Settings {
 /// Binds every option to its field.
 void describe_options(OptionTable& table, Settings& settings);
 
-/// Fills in the defaults that depend on other options, and refuses combinations that make no sense. Values themselves
+/// Fills in the defaults that depend on other options and on the number of ranks, and refuses combinations that make no sense. Values themselves
 /// were checked as they were read. Throws Error.
-void resolve(Settings& settings);
+void resolve(Settings& settings, std::int64_t ranks);
 
 /// Refuses what cannot run here, on this number of ranks. Throws Error.
 void check(const Settings& settings, std::int64_t ranks);

@@ -2,7 +2,8 @@
 set(bad app_files)
 bad_input(NAME "data directory missing" ERR "${bad}/nowhere: no such data directory" "get_data.sh"
   ARGS --data ${bad}/nowhere)
-bad_input(NAME "data directory is a file" ERR "${bad}/plain_file" "expected a data directory" ARGS --data ${bad}/plain_file)
+bad_input(NAME "data directory is a file" ERR "${bad}/plain_file" "expected a data directory"
+  ARGS --data ${bad}/plain_file)
 bad_input(NAME "data directory is empty" ERR "${bad}/empty: no data_batch_1.bin here" ARGS --data ${bad}/empty)
 bad_input(NAME "data file missing" ERR "data_batch_5.bin" ARGS --data ${bad}/cifar_missing)
 bad_input(NAME "data file truncated" ERR "data_batch_3.bin" "30729900" ARGS --data ${bad}/cifar_truncated)
@@ -21,10 +22,12 @@ bad_input(NAME "weights are a directory" ERR "${bad}/empty" "directory" ARGS ${s
 bad_input(NAME "weights of another net" ERR "other_net.safetensors" "features.0.weight"
   ARGS ${synthetic} --load-weights ${bad}/other_net.safetensors)
 foreach(kind truncated oversized no_json garbage tiny)
-  bad_input(NAME "weights ${kind}" ERR "${kind}.safetensors" ARGS ${synthetic} --load-weights ${bad}/${kind}.safetensors)
+  bad_input(NAME "weights ${kind}" ERR "${kind}.safetensors"
+    ARGS ${synthetic} --load-weights ${bad}/${kind}.safetensors)
 endforeach()
 
-bad_input(NAME "log in no folder" ERR "${bad}/nowhere/run.jsonl" "No such file" ARGS ${synthetic} --log ${bad}/nowhere/run.jsonl)
+bad_input(NAME "log in no folder" ERR "${bad}/nowhere/run.jsonl" "No such file"
+  ARGS ${synthetic} --log ${bad}/nowhere/run.jsonl)
 bad_input(NAME "log is a directory" ERR "${bad}/empty" "directory" ARGS ${synthetic} --log ${bad}/empty)
 if(EXISTS /dev/full)
   bad_input(NAME "log on a full disk" ERR "/dev/full" "No space left" ARGS ${synthetic} --log /dev/full)

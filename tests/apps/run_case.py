@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs one command and checks its exit code and what it prints: a command-line test, for ctest.
 
-    run_case.py [--exit N] [--out TEXT]... [--err TEXT]... [--not-err TEXT]... [--max-columns N] [--ranks N] -- COMMAND...
+    run_case.py [--exit N] [--out TEXT]... [--err TEXT]... [--not-err TEXT]... [--max-columns N] [--ranks N] \\
+        [--timeout SECONDS] -- COMMAND...
 
 With --ranks, the command runs under mpirun (COMMAND may hold ':' to give ranks different arguments). --ranks together
 with a missing mpirun ends with exit code 77: skipped.

@@ -20,12 +20,12 @@ struct Parsed {
   Request request{};
 };
 
-void parse(Parsed& parsed, std::vector<const char*> arguments) {
+void parse(Parsed& parsed, std::vector<const char*> arguments, std::int64_t ranks = 1) {
   arguments.insert(arguments.begin(), "cifar_train");
   describe_options(parsed.table, parsed.settings);
   parsed.request = parse_command_line(static_cast<int>(arguments.size()), arguments.data(), parsed.table,
                                       {"batch-size", "global-batch-size"});
-  resolve(parsed.settings);
+  resolve(parsed.settings, ranks);
 }
 
 std::string error_of(const std::vector<const char*>& arguments) {
@@ -93,6 +93,16 @@ TEST_CASE("the batch is shared by ranks and micro-batches") {
   parse(q, {"--batch-size", "8", "--grad-accumulation", "3"});
   CHECK(micro_batch_size(q.settings, 5) == 8);
   CHECK(global_batch_size(q.settings, 5) == 120);
+}
+
+TEST_CASE("the default batch can be shared by any number of ranks") {
+  for (const std::int64_t ranks : {1, 2, 3, 4, 7, 100, 200}) {
+    Parsed p;
+    parse(p, {"--grad-accumulation", "2"}, ranks);
+    const std::int64_t batch = global_batch_size(p.settings, ranks);
+    CHECK(batch >= 128);
+    CHECK(batch < 128 + 2 * ranks);
+  }
 }
 
 TEST_CASE("limits of numbers are kept") {
