@@ -8,18 +8,24 @@ endif()
 set(TANDEM_MPI_TEST_ENVIRONMENT
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_base_warn_component_unused=0 OMP_NUM_THREADS=1)
+set(TANDEM_MPI_TEST_SECONDS 60)
+if(TANDEM_SANITIZE)  # whole stacks, or else leaks of the MPI library cannot be told from ours
+  list(APPEND TANDEM_MPI_TEST_ENVIRONMENT ASAN_OPTIONS=fast_unwind_on_malloc=0
+    LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/mpi/leaks.supp:print_suppressions=0)
+  set(TANDEM_MPI_TEST_SECONDS 240)
+endif()
 
 # tandem_mpi_test(NAME name RANKS n COMMAND program args... [EXPECT code lines pattern])
-# A hang ends after a minute, whatever state mpirun is in.
+# A hang ends after TANDEM_MPI_TEST_SECONDS, whatever state mpirun is in.
 function(tandem_mpi_test)
   cmake_parse_arguments(CASE "" "NAME;RANKS" "COMMAND;EXPECT" ${ARGN})
-  set(run timeout -k 5 60 ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${CASE_RANKS} ${CASE_COMMAND})
+  set(run timeout -k 5 ${TANDEM_MPI_TEST_SECONDS} ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${CASE_RANKS} ${CASE_COMMAND})
   if(CASE_EXPECT)
     list(PREPEND run ${PROJECT_SOURCE_DIR}/tests/comm/mpi/expect_exit.sh ${CASE_EXPECT})
   endif()
   add_test(NAME "${CASE_NAME}" COMMAND ${run})
   set_tests_properties("${CASE_NAME}" PROPERTIES
-    ENVIRONMENT "${TANDEM_MPI_TEST_ENVIRONMENT}" PROCESSORS ${CASE_RANKS} TIMEOUT 90)
+    ENVIRONMENT "${TANDEM_MPI_TEST_ENVIRONMENT}" PROCESSORS ${CASE_RANKS} TIMEOUT 300)
 endfunction()
 
 set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
