@@ -4,6 +4,7 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 
@@ -20,16 +21,32 @@ constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 
 std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-void* system_allocate(std::int64_t bytes) {
-  const bool huge = bytes >= 2 * kHugePage;
-  const std::int64_t alignment = huge ? kHugePage : kAlignment;
-  void* block =
-      std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(round_up(bytes, alignment)));
-#if defined(__linux__)
-  if (huge && block != nullptr) madvise(block, static_cast<std::size_t>(round_up(bytes, alignment)), MADV_HUGEPAGE);
-#endif
-  return block;
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+// Large blocks come from the kernel itself: malloc would keep what is freed on its heap, and cut it up.
+void* allocate_large(std::int64_t capacity) {
+  const bool huge = capacity >= 2 * kHugePage;
+  const std::int64_t spare = huge ? kHugePage : 0;  // for alignment
+  void* const mapped = mmap(nullptr, static_cast<std::size_t>(capacity + spare), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* const start = static_cast<std::byte*>(mapped);
+  const std::int64_t misaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(start) % kHugePage);
+  const std::int64_t before = huge && misaligned != 0 ? kHugePage - misaligned : 0;
+  if (before > 0) munmap(start, static_cast<std::size_t>(before));
+  if (spare > before) munmap(start + before + capacity, static_cast<std::size_t>(spare - before));
+  if (huge) madvise(start + before, static_cast<std::size_t>(capacity), MADV_HUGEPAGE);
+  return start + before;
 }
+
+void free_large(void* block, std::int64_t capacity) noexcept { munmap(block, static_cast<std::size_t>(capacity)); }
+#else
+void* allocate_large(std::int64_t capacity) {
+  const std::int64_t alignment = capacity >= 2 * kHugePage ? kHugePage : kAlignment;
+  return std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(capacity));
+}
+
+void free_large(void* block, std::int64_t /*capacity*/) noexcept { std::free(block); }
+#endif
 
 }  // namespace
 
@@ -38,7 +55,8 @@ CpuAllocator::~CpuAllocator() { release_cached(); }
 void* CpuAllocator::allocate(std::int64_t bytes) {
   require(bytes > 0 && bytes <= std::int64_t{1} << 46, "cannot allocate {} bytes of CPU memory", bytes);
   if (bytes < kLargeBlock) {
-    if (void* block = system_allocate(bytes)) return block;
+    const auto size = static_cast<std::size_t>(round_up(bytes, kAlignment));
+    if (void* block = std::aligned_alloc(static_cast<std::size_t>(kAlignment), size)) return block;
     fail("out of CPU memory: {} bytes asked for", bytes);
   }
   const std::lock_guard lock(mutex_);
@@ -53,10 +71,10 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
   } else {
     const std::int64_t allowed = std::max(most_live_bytes_ + most_live_bytes_ / 8, live_bytes_ + capacity);
     trim_to(allowed - live_bytes_ - capacity);
-    block = system_allocate(capacity);
+    block = allocate_large(capacity);
     if (block == nullptr) {
       trim_to(0);
-      block = system_allocate(capacity);
+      block = allocate_large(capacity);
     }
     if (block == nullptr) fail("out of CPU memory: {} bytes asked for, {} in use", bytes, live_bytes_);
   }
@@ -91,7 +109,7 @@ void CpuAllocator::trim_to(std::int64_t cached_limit) noexcept {
   while (cached_bytes_ > std::max<std::int64_t>(cached_limit, 0)) {
     const auto largest = std::prev(free_blocks_.end());
     cached_bytes_ -= largest->first;
-    std::free(largest->second);
+    free_large(largest->second, largest->first);
     free_blocks_.erase(largest);
   }
 }
