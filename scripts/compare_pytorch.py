@@ -205,27 +205,31 @@ def start_parties(arguments, folder, model):
 
 
 def take_turns(parties, arguments):
-    """The median step of each party in each round; complains where a waiting process was not idle."""
-    medians, losses, intruder = {name: [] for name in parties}, {}, {name: 0.0 for name in parties}
+    """The median step and the processor time per step of each party in each round, and its last loss; complains where a
+    waiting process was not idle."""
+    medians, processor = {name: [] for name in parties}, {name: [] for name in parties}
+    losses, intruder = {}, {name: 0.0 for name in parties}
     for party in parties.values():
         party.steps(arguments.warmup)
         time.sleep(SETTLE_SECONDS)
     order = list(parties)
     for pair in range(arguments.pairs):
         for name in order[pair % 3 :] + order[: pair % 3]:  # so that no one always follows the same one
-            waiting = {other: party.cpu_seconds() for other, party in parties.items() if other != name}
+            before = {other: party.cpu_seconds() for other, party in parties.items()}
             start = time.perf_counter()
             timed = parties[name].steps(arguments.steps)
             elapsed = time.perf_counter() - start
-            for other, before in waiting.items():
-                intruder[other] = max(intruder[other], (parties[other].cpu_seconds() - before) / elapsed)
+            used = {other: party.cpu_seconds() - before[other] for other, party in parties.items()}
+            processor[name].append(used.pop(name) / arguments.steps)
+            for other, seconds in used.items():
+                intruder[other] = max(intruder[other], seconds / elapsed)
             medians[name].append(statistics.median(timed["seconds"]))
             losses[name] = timed["loss"]
             time.sleep(SETTLE_SECONDS)
     for name, share in intruder.items():
         if share > 0.05:
             print(f"warning: {name} used {100 * share:.0f} % of a core while it should have waited", file=sys.stderr)
-    return medians, losses
+    return medians, processor, losses
 
 
 def compare(arguments, model, batch_size, peak_gflops):
@@ -234,7 +238,7 @@ def compare(arguments, model, batch_size, peak_gflops):
         folder = Path(temporary)
         write_inputs(folder, model, batch_size)
         parties = start_parties(arguments, folder, model)
-        medians, losses = take_turns(parties, arguments)
+        medians, processor, losses = take_turns(parties, arguments)
         memory = {name: party.peak_memory() for name, party in parties.items()}
         # What the program and its libraries took before there was a model is taken off.
         grown = {name: memory[name] - party.greeting["start_bytes"] for name, party in parties.items()}
@@ -248,13 +252,19 @@ def compare(arguments, model, batch_size, peak_gflops):
         f"\n{model}, batch {batch_size}, fp32, {arguments.optimizer}, {arguments.threads} threads, "
         f"{gflop:.2f} GFLOP per step; {arguments.pairs} rounds of {arguments.steps} steps"
     )
-    print(f"{'':<22}{'images/s':>10}{'step ms':>10}{'GFLOP/s':>10}{'of peak':>9}{'peak MiB':>10}{'grown MiB':>11}")
+    columns = ("images/s", "step ms", "CPU ms", "GFLOP/s", "% of peak", "peak MiB", "grown MiB")
+    print(" " * 22 + "".join(f"{column:>11}" for column in columns))
     for name, times in medians.items():
-        step = statistics.median(times)
-        print(
-            f"{name:<22}{batch_size / step:10.1f}{1e3 * step:10.1f}{gflop / step:10.1f}"
-            f"{100 * gflop / step / peak_gflops:8.1f}%{memory[name] / 2**20:10.0f}{grown[name] / 2**20:11.0f}"
+        step, rate = statistics.median(times), gflop / statistics.median(times)
+        values = (
+            batch_size / step,
+            1e3 * step,
+            1e3 * statistics.median(processor[name]),
+            rate,
+            100 * rate / peak_gflops,
         )
+        sizes = (memory[name] / 2**20, grown[name] / 2**20)
+        print(f"{name:<22}" + "".join(f"{v:11.1f}" for v in values) + "".join(f"{v:11.0f}" for v in sizes))
     better = min(PARTIES[1:], key=lambda name: statistics.median(medians[name]))
     ratios = [theirs / ours for theirs, ours in zip(medians[better], medians["ours"])]
     print(

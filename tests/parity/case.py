@@ -11,8 +11,8 @@ import safetensors_file
 
 @dataclass
 class Case:
-    """`description` and `tensors` go to the runner. `expect(result)` yields triples: what, the share of the limit that is
-    used, and PyTorch f32's own share or None; `result` is the SafetensorsFile that came back. `files` are more
+    """`description` and `tensors` go to the runner. `expect(result)` yields triples: what, the share of the limit that
+    is used, and PyTorch f32's own share or None; `result` is the SafetensorsFile that came back. `files` are more
     safetensors for the runner, by suffix."""
 
     name: str
