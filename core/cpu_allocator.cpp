@@ -11,12 +11,17 @@
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace tandem {
 
 namespace {
 
-constexpr std::int64_t kLargeBlock = std::int64_t{256} << 10;
+constexpr std::int64_t kLargeBlock = std::int64_t{32} << 10;
+// Small networks have blocks of many sizes; with less they map and unmap blocks half of the time.
+constexpr std::int64_t kLeastSpare = std::int64_t{64} << 20;
 constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 
 std::int64_t round_up(std::int64_t bytes, std::int64_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -48,6 +53,15 @@ void* allocate_large(std::int64_t capacity) {
 void free_large(void* block, std::int64_t /*capacity*/) noexcept { std::free(block); }
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+// A cached block, and what a live one has beyond the bytes asked for, must not be touched.
+void forbid(void* block, std::int64_t bytes) { ASAN_POISON_MEMORY_REGION(block, static_cast<std::size_t>(bytes)); }
+void allow(void* block, std::int64_t bytes) { ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(bytes)); }
+#else
+void forbid(void* /*block*/, std::int64_t /*bytes*/) {}
+void allow(void* /*block*/, std::int64_t /*bytes*/) {}
+#endif
+
 }  // namespace
 
 CpuAllocator::~CpuAllocator() { release_cached(); }
@@ -69,7 +83,8 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
     free_blocks_.erase(fit);
     cached_bytes_ -= capacity;
   } else {
-    const std::int64_t allowed = std::max(most_live_bytes_ + most_live_bytes_ / 8, live_bytes_ + capacity);
+    const std::int64_t spare = std::max(most_live_bytes_ / 8, kLeastSpare);
+    const std::int64_t allowed = std::max(most_live_bytes_ + spare, live_bytes_ + capacity);
     trim_to(allowed - live_bytes_ - capacity);
     block = allocate_large(capacity);
     if (block == nullptr) {
@@ -78,6 +93,8 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
     }
     if (block == nullptr) fail("out of CPU memory: {} bytes asked for, {} in use", bytes, live_bytes_);
   }
+  forbid(block, capacity);
+  allow(block, bytes);
   live_capacities_.emplace(block, capacity);
   live_bytes_ += capacity;
   most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
@@ -91,6 +108,7 @@ void CpuAllocator::deallocate(void* block, std::int64_t bytes) noexcept {
   const std::int64_t capacity = live->second;
   live_capacities_.erase(live);
   live_bytes_ -= capacity;
+  forbid(block, capacity);
   free_blocks_.emplace(capacity, block);
   cached_bytes_ += capacity;
 }
@@ -109,6 +127,7 @@ void CpuAllocator::trim_to(std::int64_t cached_limit) noexcept {
   while (cached_bytes_ > std::max<std::int64_t>(cached_limit, 0)) {
     const auto largest = std::prev(free_blocks_.end());
     cached_bytes_ -= largest->first;
+    allow(largest->second, largest->first);
     free_large(largest->second, largest->first);
     free_blocks_.erase(largest);
   }

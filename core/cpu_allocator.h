@@ -11,7 +11,7 @@ namespace tandem {
 /// A training step asks for the same large blocks again and again; fresh pages from the system cost a fault and a
 /// clearing each (about 5 ms for 32 MiB). So large blocks are mapped with huge pages where the system has them and kept
 /// for reuse, best fit first. What is cached is bounded: live and cached bytes together never exceed the most that was
-/// ever live by more than one block and 1/8.
+/// ever live by more than one block and 1/8 of it, or 64 MiB where that is more.
 class CpuAllocator final : public Allocator {
  public:
   ~CpuAllocator() override;
