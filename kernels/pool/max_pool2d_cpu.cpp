@@ -3,6 +3,7 @@
 #include "kernels/gemm/simd.h"
 #include "kernels/pool/max_pool2d.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace tandem::kernels::cpu {
@@ -119,6 +120,43 @@ void gather(const std::vector<CoveringWindow>& windows, std::int64_t channels, f
   });
 }
 
+/// Every pixel belongs to one window, or to none where the windows leave a rest at the right and at the bottom.
+bool windows_side_by_side(const Pool2dOptions& options) {
+  return options.stride == options.kernel && options.padding[0] == 0 && options.padding[1] == 0 && !options.ceil_mode;
+}
+
+/// Backward for windows side by side: each window writes its pixels.
+void spread(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Tensor& grad_x) {
+  const std::int64_t channels = grad_x.size(1), height = grad_x.size(2), width = grad_x.size(3);
+  const std::int64_t y_height = grad_y.size(2), y_width = grad_y.size(3);
+  const std::int64_t rows = options.kernel[0], columns = options.kernel[1], row_floats = width * channels;
+  const float* const gradient = grad_y.data<float>();
+  const std::uint8_t* const winner = indices.data<std::uint8_t>();
+  float* const out = grad_x.data<float>();
+  const auto grain = rows_per_part(rows * row_floats);
+  parallel_for(grad_y.size(0) * y_height, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t n = row / y_height, i = row % y_height;
+      float* const band = out + (n * height + i * rows) * row_floats;
+      for (std::int64_t j = 0; j < y_width; ++j) {
+        const std::int64_t from = (row * y_width + j) * channels;
+        for_each_vector(channels, [&](Channels part) {
+          const Vec value = part.load(gradient + from);
+          const IntVec won = part.load_bytes(winner + from);
+          std::int32_t position = 0;
+          for (std::int64_t h = 0; h < rows; ++h)
+            for (std::int64_t w = 0; w < columns; ++w, ++position)
+              part.store(band + h * row_floats + (j * columns + w) * channels, won == position ? value : Vec{});
+        });
+      }
+      const std::int64_t covered = y_width * columns * channels;
+      for (std::int64_t h = 0; h < rows; ++h)
+        std::fill_n(band + h * row_floats + covered, row_floats - covered, 0.0f);
+      if (i + 1 == y_height) std::fill_n(band + rows * row_floats, (height - y_height * rows) * row_floats, 0.0f);
+    }
+  });
+}
+
 }  // namespace
 
 bool supports_max_pool2d(const Tensor& x, const Tensor& y, const Tensor& indices) {
@@ -133,6 +171,7 @@ void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
 
 void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
                          const Tensor& grad_x) {
+  if (windows_side_by_side(options)) return spread(grad_y, indices, options, grad_x);
   const std::int64_t channels = grad_x.size(1), height = grad_x.size(2), width = grad_x.size(3);
   const std::int64_t y_height = grad_y.size(2), y_width = grad_y.size(3);
   const float* const gradient = grad_y.data<float>();

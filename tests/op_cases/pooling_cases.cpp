@@ -64,6 +64,7 @@ const std::vector<Variant> kMaxVariants = {
     {"3x3, stride 1, padding 1", {.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}}},
     {"3x1, stride 2x3", {.kernel = {3, 1}, .stride = {2, 3}}},
     {"2x3, stride 3x2, padding 1, ceil", {.kernel = {2, 3}, .stride = {3, 2}, .padding = {1, 1}, .ceil_mode = true}},
+    {"3x2, stride 3x2", {.kernel = {3, 2}, .stride = {3, 2}}},
     {"1x1, stride 2", {.kernel = {1, 1}}},
     {"17x17, padding 8", {.kernel = {17, 17}, .stride = {3, 3}, .padding = {8, 8}}},  // more than 256 positions
 };
