@@ -13,7 +13,7 @@ std::string get_data_advice(std::string_view name) {
 }
 
 std::vector<fs::path> default_directories(std::string_view name) {
-  std::vector<fs::path> result{fs::path("data") / name};
+  std::vector<fs::path> result{fs::path("datasets") / name};
   if (name == "fashion-mnist") result.emplace_back("/usr/share/datasets/fashion-mnist");
   return result;
 }

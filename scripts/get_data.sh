@@ -8,7 +8,7 @@ usage: scripts/get_data.sh cifar10|cifar100|mnist|fashion-mnist [options]
 
   --from URL-or-FILE  take it from there. cifar10, cifar100: the binary .tar.gz; mnist, fashion-mnist: a folder with the
                       four .gz files, a URL of such a folder, or a .tar.gz of them
-  --dir DIR           where to put it (default: data/NAME in this repository)
+  --dir DIR           where to put it (default: datasets/NAME in this repository)
   --no-verify         accept files whose checksum is not the official one (say so yourself; never the default)
   --force             get it again although it is there
 
@@ -215,7 +215,7 @@ case $name in
   *) misuse "unknown data set '$name': there are cifar10, cifar100, mnist and fashion-mnist" ;;
 esac
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-target=${target:-$root/data/$name}
+target=${target:-$root/datasets/$name}
 target=${target%/}
 
 complete=yes

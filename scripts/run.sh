@@ -12,8 +12,8 @@ arguments=("$@")
 case " $* " in
   *" --dataset"* | *" --config"*) ;;
   *)
-    if [ -e "${TANDEM_CIFAR10:-data/cifar10}/data_batch_1.bin" ]; then
-      arguments=(--dataset cifar10 --data "${TANDEM_CIFAR10:-data/cifar10}" "$@")
+    if [ -e "${TANDEM_CIFAR10:-datasets/cifar10}/data_batch_1.bin" ]; then
+      arguments=(--dataset cifar10 --data "${TANDEM_CIFAR10:-datasets/cifar10}" "$@")
     elif scripts/get_data.sh cifar10; then
       arguments=(--dataset cifar10 "$@")
     elif scripts/get_data.sh fashion-mnist; then

@@ -25,7 +25,7 @@ void describe_data(OptionTable& table, Settings& s) {
   table.group("Data");
   const auto names = data::dataset_names();
   table.choice("dataset", s.dataset, {names.begin(), names.end()}, "images to learn");
-  table.text("data", s.data, "DIR", "folder of the data files; default data/DATASET, then the system's");
+  table.text("data", s.data, "DIR", "folder of the data files; default datasets/DATASET, then the system's");
   table.integer("limit-train", s.limit_train, {}, "use the first N training images; 0: all");
   table.integer("limit-test", s.limit_test, {}, "use the first N test images; 0: all");
   table.parsed(
