@@ -3,6 +3,7 @@
 
 #include "comm/process_group.h"
 
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -19,7 +20,7 @@ class AgreedError : public Error {
 /// text alone where all ranks have the same. Collective.
 void agree_or_fail(ProcessGroup& group, const std::optional<std::string>& local_error);
 
-/// Runs `body` on every rank and returns its result; if it throws an Error on any rank, all throw, as above. `body`
+/// Runs `body` on every rank and returns its result; if it throws on any rank, all throw, as above. `body`
 /// must hold no collective operation. Collective.
 template <typename Body>
 auto run_agreed(ProcessGroup& group, Body&& body) {
@@ -27,7 +28,7 @@ auto run_agreed(ProcessGroup& group, Body&& body) {
   if constexpr (std::is_void_v<decltype(body())>) {
     try {
       body();
-    } catch (const Error& caught) {
+    } catch (const std::exception& caught) {
       error = caught.what();
     }
     agree_or_fail(group, error);
@@ -35,7 +36,7 @@ auto run_agreed(ProcessGroup& group, Body&& body) {
     std::optional<decltype(body())> result;
     try {
       result.emplace(body());
-    } catch (const Error& caught) {
+    } catch (const std::exception& caught) {
       error = caught.what();
     }
     agree_or_fail(group, error);

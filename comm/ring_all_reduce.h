@@ -29,6 +29,9 @@ class RingAllReduce {
 
   std::int64_t bytes_sent() const { return bytes_sent_; }
 
+  /// Messages that have arrived or left: how far it is.
+  std::size_t messages() const { return received_ + sent_; }
+
  private:
   struct Segment {
     ElementRange elements;

@@ -2,13 +2,16 @@
 #include "comm/ring_backend.h"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 namespace tandem::comm {
 
 namespace {
 
-constexpr int kPollsBeforeYield = 200;  // some tens of microseconds: what a message of a rank that is running takes
+constexpr int kIdlePollsBeforeYield = 200;  // some tens of microseconds: what a message of a rank that is running takes
+constexpr std::chrono::microseconds kYielding{500};  // then the other rank is computing, and may want this core
+constexpr std::chrono::microseconds kNap{50};
 constexpr int kTags = 32768;            // MPI promises tags up to 32767
 
 class RingWork final : public Work {
@@ -62,19 +65,35 @@ std::shared_ptr<RingAllReduce> RingEngine::start(FlatSpan span, ReduceOp op) {
   return operation;
 }
 
-void RingEngine::poll() {
-  std::erase_if(active_, [this](const std::shared_ptr<RingAllReduce>& operation) {
-    if (!operation->poll()) return false;
-    bytes_sent_ += operation->bytes_sent();
-    return true;
+bool RingEngine::poll() {
+  bool moved = false;
+  std::erase_if(active_, [&](const std::shared_ptr<RingAllReduce>& operation) {
+    const std::size_t before = operation->messages();
+    const bool complete = operation->poll();
+    moved = moved || complete || operation->messages() != before;
+    if (complete) bytes_sent_ += operation->bytes_sent();
+    return complete;
   });
+  return moved;
 }
 
 void RingEngine::wait_for(const RingAllReduce& operation) {
-  for (int polls = 0; !is_complete(operation); ++polls) {
-    poll();
+  using Clock = std::chrono::steady_clock;
+  int idle = 0;
+  Clock::time_point since;
+  while (!is_complete(operation)) {
+    if (poll()) {
+      idle = 0;
+      continue;
+    }
+    if (++idle < kIdlePollsBeforeYield) continue;
     // Ranks may outnumber the cores: the one we wait for may need ours.
-    if (polls >= kPollsBeforeYield) std::this_thread::yield();
+    if (idle == kIdlePollsBeforeYield) since = Clock::now();
+    if (Clock::now() - since < kYielding) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
   }
 }
 

@@ -16,8 +16,9 @@ class RingEngine {
 
   /// The n-th start on one rank meets the n-th on every other.
   std::shared_ptr<RingAllReduce> start(FlatSpan span, ReduceOp op);
-  void poll();
-  /// Polls until `operation` is complete, giving the core away when it takes long.
+  /// Moves everything on as far as it goes without waiting; true if anything moved.
+  bool poll();
+  /// Polls until `operation` is complete, giving the core away while no message arrives.
   void wait_for(const RingAllReduce& operation);
   bool is_complete(const RingAllReduce& operation) const;
   void give_up(const RingAllReduce& operation);

@@ -96,7 +96,8 @@ int default_threads(ProcessGroup& group) {
 
 bool undo_default_binding() {
 #ifdef __linux__
-  const bool by_open_mpi = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+  const char* const ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const bool by_open_mpi = ranks != nullptr && std::atoi(ranks) <= 2;  // of more it makes better use
   // mpirun hands on as MCA parameters what its user asked for, and nothing where it chose itself.
   for (const char* name : {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
                            "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_hwloc_base_cpu_set"}) {

@@ -33,10 +33,10 @@ fi
 # Open MPI refuses to run as root, or with more ranks than cores, unless told.
 [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
-# mpirun puts a pipe behind the ranks' standard error: tell them that a terminal is at its other end.
+# mpirun puts pipes behind the ranks: tell them that a terminal is at the other end.
 case " $* " in
   *" --progress"*) ;;
-  *) [ ! -t 2 ] || arguments+=(--progress bar) ;;
+  *) [ ! -t 1 ] || [ ! -t 2 ] || arguments+=(--progress bar) ;;
 esac
 echo "run: mpirun -np 2 $train ${arguments[*]}" >&2
 exec mpirun -np 2 "$train" "${arguments[@]}"

@@ -32,9 +32,10 @@ TrainObserver Reporter::observer() {
   return observer;
 }
 
-void Reporter::finish(const EpochRecord& last) {
+void Reporter::finish(const EpochRecord& last, bool saved) {
   const ResultRecord result{last, options_.elapsed()};
   if (log_) log_->write(result);
+  if (!saved) options_.files.weights.clear();
   say(summary_text(result, options_.files));
 }
 

@@ -33,8 +33,8 @@ class Reporter {
   /// What the trainer should call. Must not outlive the reporter.
   TrainObserver observer();
 
-  /// Writes the last record and prints the summary.
-  void finish(const EpochRecord& last);
+  /// Writes the last record and prints the summary; names the file of the weights only where they were `saved`.
+  void finish(const EpochRecord& last, bool saved = true);
 
  private:
   void say(const std::string& text);

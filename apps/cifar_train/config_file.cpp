@@ -154,7 +154,8 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
 std::vector<ConfigEntry> read_config(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  require(std::filesystem::exists(status), "--config {}: no such file", path);
+  require(status.type() != std::filesystem::file_type::not_found, "--config {}: no such file", path);
+  require(!error, "--config {}: cannot be read: {}", path, error.message());
   require(!std::filesystem::is_directory(status), "--config {}: is a directory, not a file", path);
   std::ifstream file(path, std::ios::binary);
   require(file.good(), "--config {}: cannot be read", path);

@@ -28,9 +28,10 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Settings& s, const layers
 }
 
 std::unique_ptr<optim::Schedule> make_schedule(const Settings& s, std::int64_t steps_per_epoch) {
+  if (s.epochs == 0) return std::make_unique<optim::ConstantSchedule>();  // there will be no step
   const auto epoch = static_cast<double>(steps_per_epoch);
   const double warmup = s.warmup_epochs * epoch;
-  const double duration = static_cast<double>(std::max<std::int64_t>(s.epochs, 1)) * epoch;
+  const double duration = static_cast<double>(s.epochs) * epoch;
   std::unique_ptr<optim::Schedule> schedule;
   if (s.schedule == "one-cycle") {
     schedule = std::make_unique<optim::OneCycleSchedule>(duration);

@@ -73,8 +73,9 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
                    fmt::format("request={}\n", static_cast<int>(request)) + shared_settings(table));
   if (request != Request::run) return ranks->rank() == 0 ? answer(request, help, table) : 0;
 
-  set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : comm::default_threads(*ranks));
-  const auto group = comm::run_agreed(*ranks, [&] { return comm::make_process_group(settings.backend, environment); });
+  const int fair_share = comm::default_threads(*ranks);  // collective: on ranks that have --threads of their own, too
+  set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : fair_share);
+  const auto group = comm::make_process_group(settings.backend, environment);
   return train_and_report(settings, table.config(), environment, *group, start);
 }
 

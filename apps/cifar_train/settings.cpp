@@ -52,7 +52,7 @@ void describe_training(OptionTable& table, Settings& s) {
   table.integer("epochs", s.epochs, {0, 1000000}, "passes over the training images; 0: only evaluate");
   table.integer("global-batch-size", s.global_batch_size, {1},
                 "images per optimizer step, over all ranks and micro-batches; default 128, or the next "
-                "multiple of the ranks");
+                "multiple of their number");
   table.integer("batch-size", s.batch_size, {1}, "images per rank and micro-batch, instead of --global-batch-size");
   table.integer("grad-accumulation", s.grad_accumulation, {1, 1000000}, "micro-batches per optimizer step");
   table.choice("optimizer", s.optimizer, {"sgd", "adam", "adamw", "rmsprop"}, "update rule");
@@ -76,10 +76,11 @@ void describe_training(OptionTable& table, Settings& s) {
 void describe_ranks(OptionTable& table, Settings& s) {
   table.group("Ranks and devices");
   table.choice("backend", s.backend, {"auto", "self", "mpi", "ring"}, "how ranks exchange gradients");
-  table.real("bucket-mb", s.bucket_mb, kPositive, "MIB", "size of the pieces gradients are exchanged in");
+  table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
+             "size of the pieces gradients are exchanged in (the first one: at most 1)");
   table.flag("check-replicas", s.check_replicas, "after each epoch, check that all ranks hold the same weights");
   table.choice("device", s.device, {"auto", "cpu", "cuda"}, "where to compute");
-  table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: cores of the machine / its ranks");
+  table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: OMP_NUM_THREADS, or a fair share of the cores");
 }
 
 void describe_output(OptionTable& table, Settings& s) {
@@ -114,6 +115,7 @@ void resolve(Settings& s, std::int64_t ranks) {
   require(s.schedule != "one-cycle" || s.warmup_epochs == 0.0,
           "--warmup-epochs {}: the one-cycle schedule warms up by itself; choose another --schedule or leave it out",
           s.warmup_epochs);
+  require(s.log_every == 0 || !s.log.empty(), "--log-every {} needs a --log FILE to write to", s.log_every);
   require(!*s.nesterov || *s.momentum > 0.0, "--nesterov needs a --momentum above 0");
   require(s.epochs == 0 || s.warmup_epochs < static_cast<double>(s.epochs),
           "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.epochs);

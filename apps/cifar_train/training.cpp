@@ -6,17 +6,15 @@
 #include "comm/agreement.h"
 #include "core/parallel.h"
 #include "data/load.h"
+#include "layers/file.h"
 #include "layers/models/models.h"
 #include "layers/safetensors.h"
 #include "train/process_info.h"
 #include "train/reporter.h"
 #include "train/trainer.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 namespace tandem::apps {
@@ -26,6 +24,11 @@ struct Data {
   std::shared_ptr<const data::Dataset> train;
   std::shared_ptr<const data::Dataset> test;
 };
+
+/// "3x32x32"
+std::string shape_of(const data::Dataset& images) {
+  return fmt::format("{}x{}x{}", images.channels(), images.height(), images.width());
+}
 
 Data load_data(const Settings& s) {
   const auto load = [&](data::Split split, std::int64_t limit) {
@@ -39,6 +42,11 @@ Data load_data(const Settings& s) {
   require(loaded.train->size() > 0 && loaded.test->size() > 0,
           "data set {}: {} training and {} test images are not enough", s.dataset, loaded.train->size(),
           loaded.test->size());
+  const std::string train_shape = shape_of(*loaded.train), test_shape = shape_of(*loaded.test);
+  require(train_shape == test_shape, "data set {}: training images are {}, test images {}: they must be alike",
+          s.dataset, train_shape, test_shape);
+  require(loaded.train->height() == loaded.train->width(),
+          "data set {}: images of {} are not square, as the networks need them", s.dataset, train_shape);
   return loaded;
 }
 
@@ -66,22 +74,22 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Datase
 // Long before the file is written, so that no training is lost to a wrong path.
 void check_writable(const std::string& path) {
   if (path.empty()) return;
-  require(!std::filesystem::is_directory(path), "--save-weights {}: is a directory, not a file", path);
-  std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) folder = ".";
-  require(std::filesystem::is_directory(folder), "--save-weights {}: there is no folder {}", path, folder.string());
-  require(access(folder.c_str(), W_OK) == 0, "--save-weights {}: the folder {} cannot be written", path,
-          folder.string());
+  try {
+    const layers::AtomicFile probe(path);
+  } catch (const Error& error) {
+    fail("--save-weights {}", error.what());
+  }
 }
 
-data::Loader make_loader(const std::shared_ptr<const data::Dataset>& images, const comm::ProcessGroup& group,
-                         bool training, std::int64_t per_rank, const Settings& s) {
+std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Dataset>& images,
+                                          const comm::ProcessGroup& group, bool training, std::int64_t per_rank,
+                                          const Settings& s) {
   const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training,
                                          static_cast<std::uint64_t>(s.seed));
-  return data::Loader(images, sampler,
-                      {.global_batch_size = per_rank * group.size(),
-                       .augment = training ? data::parse_augment(*s.augment) : data::AugmentOptions{},
-                       .seed = static_cast<std::uint64_t>(s.seed)});
+  const data::LoaderOptions options{.global_batch_size = per_rank * group.size(),
+                                    .augment = training ? data::parse_augment(*s.augment) : data::AugmentOptions{},
+                                    .seed = static_cast<std::uint64_t>(s.seed)};
+  return std::make_unique<data::Loader>(images, sampler, options);
 }
 
 train::RunRecord describe_run(const Settings& s, const train::Config& config, const comm::MpiEnvironment& environment,
@@ -115,28 +123,32 @@ int train_and_report(const Settings& s, const train::Config& config, const comm:
   const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train); });
   const train::RunRecord run = describe_run(s, config, environment, group, images, *model);
   comm::check_same(group, "data",
-                   fmt::format("training images={}\ntest images={}\nclasses={}\n", run.train_images, run.test_images,
-                               images.train->classes()));
+                   fmt::format("training images={}\ntest images={}\nclasses={}\nimage={}\n", run.train_images,
+                               run.test_images, images.train->classes(), shape_of(*images.train)));
   train::Reporter reporter(
       {.silent = !first_rank,
        .progress = train::parse_progress_mode(s.progress),
        .epochs = s.epochs,
        .files = {s.log, s.save_weights},
        .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); }});
+  // All that can be wrong is found here, before the log is opened, and agreed upon.
+  const std::int64_t micro_batch = micro_batch_size(s, group.size());
+  std::unique_ptr<data::Loader> train_loader, test_loader;
+  std::unique_ptr<optim::Optimizer> optimizer;
+  std::unique_ptr<optim::Schedule> schedule;
   comm::run_agreed(group, [&] {
+    train_loader = make_loader(images.train, group, true, micro_batch, s);
+    test_loader = make_loader(images.test, group, false, micro_batch, s);
+    optimizer = make_optimizer(s, *model);
+    schedule = make_schedule(s, run.steps_per_epoch);
     if (first_rank) check_writable(s.save_weights);
     reporter.open_log(run);
   });
   reporter.header(run);
 
-  const std::int64_t micro_batch = micro_batch_size(s, group.size());
-  data::Loader train_loader = make_loader(images.train, group, true, micro_batch, s);
-  data::Loader test_loader = make_loader(images.test, group, false, micro_batch, s);
   comm::DistributedDataParallel replicas(group, model->named_parameters(), model->named_buffers(),
                                          {.bucket_bytes = static_cast<std::int64_t>(s.bucket_mb * (1 << 20))});
-  const auto optimizer = make_optimizer(s, *model);
-  const auto schedule = make_schedule(s, run.steps_per_epoch);
-  train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, train_loader, test_loader},
+  train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, *test_loader},
                          {.epochs = s.epochs,
                           .images_per_step = run.global_batch_size,
                           .accumulation = s.grad_accumulation,
@@ -146,17 +158,17 @@ int train_and_report(const Settings& s, const train::Config& config, const comm:
                           .log_every = s.log_every,
                           .seed = static_cast<std::uint64_t>(s.seed)});
   const train::EpochRecord last = trainer.run(reporter.observer());
+  const bool finite = (s.epochs == 0 || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
   comm::run_agreed(group, [&] {
-    if (first_rank && !s.save_weights.empty()) {
+    if (first_rank && finite && !s.save_weights.empty()) {
       layers::write_safetensors(s.save_weights, model->state_dict(), {{"model", s.model}, {"dataset", s.dataset}});
     }
   });
-  comm::run_agreed(group, [&] { reporter.finish(last); });
-  if (s.epochs == 0 || std::isfinite(last.train_loss)) return 0;
+  comm::run_agreed(group, [&] { reporter.finish(last, finite); });
+  if (finite) return 0;
   if (first_rank) {
-    fmt::print(stderr,
-               "error: the training loss is not a finite number after epoch {}: try a lower --lr, or --clip-norm 1\n",
-               last.epoch);
+    fmt::print(stderr, "error: the loss is not a finite number after epoch {}: try a lower --lr, or --clip-norm 1{}\n",
+               last.epoch, s.save_weights.empty() ? "" : "; the weights were not saved");
   }
   return 1;
 }

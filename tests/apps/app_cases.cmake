@@ -55,7 +55,7 @@ function(app_case)
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/run_case.py ${expected} -- ${command}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
   set_tests_properties("cifar_train: ${CASE_NAME}" PROPERTIES
-    FIXTURES_REQUIRED app_files SKIP_RETURN_CODE 77 TIMEOUT 120 PROCESSORS 1)
+    ENVIRONMENT "${TANDEM_SANITIZER_ENVIRONMENT}" FIXTURES_REQUIRED app_files SKIP_RETURN_CODE 77 TIMEOUT 120)
 endfunction()
 
 # bad_input(NAME text ERR text... ARGS arg...): exit code 2 and one line that has these texts, on one rank and on two.
@@ -74,7 +74,8 @@ function(training_case name)
   add_test(NAME "cifar_train: ${name}"
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/check_training.py $<TARGET_FILE:cifar_train> ${ARGN}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-  set_tests_properties("cifar_train: ${name}" PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 PROCESSORS 2)
+  set_tests_properties("cifar_train: ${name}" PROPERTIES
+    ENVIRONMENT "${TANDEM_SANITIZER_ENVIRONMENT}" SKIP_RETURN_CODE 77 TIMEOUT 900 PROCESSORS 2)
 endfunction()
 
 training_case("learns synthetic images" learning)

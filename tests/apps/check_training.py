@@ -26,7 +26,7 @@ def train(name, arguments, ranks=1):
             sys.exit(SKIPPED)
         command = [mpirun, "--bind-to", "none", "-np", str(ranks)] + command
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
-                          timeout=240)
+                          timeout=800)
     if done.returncode != 0:
         sys.exit(f"FAILED: exit code {done.returncode}: {' '.join(command)}\n{done.stdout}")
     with open(log) as file:

@@ -26,11 +26,12 @@ def cifar(folder, sizes=None, labels=None):
             file.write(bytes([label]))
 
 
-def mnist(folder, magic=0x803, images=20, label=1, labels=None):
+def mnist(folder, magic=0x803, images=20, label=1, labels=None, train=(28, 28), test=(28, 28), extra=0):
+    """`train` and `test`: height and width of the images; `extra`: bytes too many in the files of images."""
     os.makedirs(folder)
-    for split in ("train", "t10k"):
+    for split, (height, width) in (("train", train), ("t10k", test)):
         with open(os.path.join(folder, split + "-images-idx3-ubyte"), "wb") as file:
-            file.write(struct.pack(">IIII", magic, images, 28, 28) + bytes(images * 784))
+            file.write(struct.pack(">IIII", magic, images, height, width) + bytes(images * height * width + extra))
         with open(os.path.join(folder, split + "-labels-idx1-ubyte"), "wb") as file:
             count = images if labels is None else labels
             file.write(struct.pack(">II", 0x801, count) + bytes([label]) * count)
@@ -75,9 +76,23 @@ def main():
     mnist(at("mnist_magic"), magic=0x1234)
     mnist(at("mnist_label"), label=10)
     mnist(at("mnist_counts"), labels=19)
+    mnist(at("mnist_truncated"), extra=-1)
+    mnist(at("mnist_oversized"), extra=1)
+    mnist(at("mnist_not_square"), train=(28, 24), test=(28, 24))
+    mnist(at("mnist_two_sizes"), test=(24, 24))
+    mnist(at("mnist_directory"))
+    os.remove(at("mnist_directory/train-labels-idx1-ubyte"))
+    os.mkdir(at("mnist_directory/train-labels-idx1-ubyte"))
+    mnist(at("mnist_gzip"))
+    os.remove(at("mnist_gzip/train-images-idx3-ubyte"))
+    config(at("mnist_gzip/train-images-idx3-ubyte.gz"), "this was never compressed\n")
+    os.mkdir(at("cifar100_truncated"))
+    for name in ("train.bin", "test.bin"):
+        sparse(at("cifar100_truncated/" + name), 10000 * 3074)
 
     linear = {"weight": [10, 4]}
     safetensors(at("other_net.safetensors"), linear)
+    safetensors(at("strange_names.safetensors"), {"two\nlines \x1b[2J": [1]})
     safetensors(at("truncated.safetensors"), linear, cut=5)
     safetensors(at("oversized.safetensors"), linear, extra=b"more")
     safetensors(at("no_json.safetensors"), {}, header=b"<html>not found</html>")

@@ -52,6 +52,13 @@ app_case(NAME "different settings on two ranks" RANKS 2 EXIT 2
   ERR "configuration differs between ranks" "--lr is 0.1 on rank 0 and 0.2 on rank 1" ARGS --lr 0.1 : --lr 0.2)
 app_case(NAME "different images on two ranks" RANKS 2 EXIT 2 ERR "differs between ranks" "--limit-train"
   ARGS --dataset synthetic --limit-train 100 : --dataset synthetic --limit-train 200)
+app_case(NAME "threads on one rank only" RANKS 2 OUT "test accuracy"
+  ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 1 --threads 1 :
+  --dataset synthetic --limit-train 32 --limit-test 32 --epochs 1)
+bad_input(NAME "log-every without a log" ERR "--log-every 2 needs a --log FILE" ARGS --log-every 2)
+app_case(NAME "evaluation only needs no schedule" OUT "test accuracy"
+  ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --schedule cosine --warmup-epochs 1)
+bad_input(NAME "crop larger than the image" ERR "crop" ARGS --dataset synthetic --augment crop-reflect=32)
 app_case(NAME "bad value on one rank" RANKS 2 EXIT 2 ERR "rank 1: --lr -1: must be above 0" ARGS --lr 0.1 : --lr -1)
 
 set(toml app_files)

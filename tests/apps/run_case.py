@@ -69,7 +69,7 @@ def main():
     parser.add_argument("--not-err", action="append", default=[])
     parser.add_argument("--max-columns", type=int)
     parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("--timeout", type=float, default=100)
     options = parser.parse_args(sys.argv[1:split])
     command = launched(sys.argv[split + 1:], options.ranks)
 

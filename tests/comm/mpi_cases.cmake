@@ -9,9 +9,8 @@ set(TANDEM_MPI_TEST_ENVIRONMENT
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_base_warn_component_unused=0 OMP_NUM_THREADS=1)
 set(TANDEM_MPI_TEST_SECONDS 60)
-if(TANDEM_SANITIZE)  # whole stacks, or else leaks of the MPI library cannot be told from ours
-  list(APPEND TANDEM_MPI_TEST_ENVIRONMENT ASAN_OPTIONS=fast_unwind_on_malloc=0
-    LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/mpi/leaks.supp:print_suppressions=0)
+list(APPEND TANDEM_MPI_TEST_ENVIRONMENT ${TANDEM_SANITIZER_ENVIRONMENT})
+if(TANDEM_SANITIZE)
   set(TANDEM_MPI_TEST_SECONDS 240)
 endif()
 
