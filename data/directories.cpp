@@ -8,7 +8,7 @@ namespace tandem::data {
 namespace fs = std::filesystem;
 
 std::string get_data_advice(std::string_view name) {
-  return fmt::format("run scripts/get_data.sh {} (again), or give the folder that holds {} as data directory", name,
+  return fmt::format("run scripts/get_data.sh {} --force, or give the folder that holds {} as data directory", name,
                      name);
 }
 

@@ -8,10 +8,10 @@
 
 namespace tandem::data {
 
-/// "run scripts/get_data.sh NAME, or name the folder that holds it"
+/// "run scripts/get_data.sh NAME --force, or name the folder that holds it"
 std::string get_data_advice(std::string_view name);
 
-/// Where `name` is looked for when no folder is given: data/NAME in the working directory, then where the system's
+/// Where `name` is looked for when no folder is given: datasets/NAME in the working directory, then where the system's
 /// packages put it (Debian's dataset-fashion-mnist).
 std::vector<std::filesystem::path> default_directories(std::string_view name);
 

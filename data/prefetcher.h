@@ -46,7 +46,12 @@ class Prefetcher {
   /// The next item; nothing after the last one. Rethrows what `make` threw for this item, and nothing follows then.
   std::optional<Item> next() {
     if (taken_ == count_) return std::nullopt;
-    if (synchronous_) return make_(std::exchange(taken_, taken_ + 1));
+    if (synchronous_) {
+      const std::int64_t number = std::exchange(taken_, count_);  // nothing follows an exception
+      std::optional<Item> item = make_(number);
+      taken_ = number + 1;
+      return item;
+    }
     std::unique_lock lock(mutex_);
     Slot& slot = slot_of(taken_);
     changed_.wait(lock, [&] { return slot.item.has_value() || slot.error; });

@@ -2,14 +2,23 @@
 #include "autograd/functions/cast.h"
 #include "autograd/grad_mode.h"
 #include "layers/module.h"
+#include "layers/safetensors/header.h"
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 namespace tandem::layers {
 
 namespace {
+
+/// A name for messages. State dicts may come from any file, and their names may hold anything.
+std::string printable(const std::string& name) {
+  constexpr std::size_t kLongest = 200;
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return plain && name.size() <= kLongest ? name : safetensors::escaped(name);
+}
 
 /// "what: a, b, c and 5 more"; empty for no names.
 std::string list_names(std::string_view what, const std::vector<std::string>& names) {
@@ -38,8 +47,8 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
   std::map<std::string_view, const Tensor*> given;
   std::vector<std::string> missing, unexpected, unfit;
   for (const auto& [name, tensor] : state) {
-    require(tensor.defined(), "load_state_dict: tensor {} is undefined", name);
-    require(given.emplace(name, &tensor).second, "load_state_dict: tensor {} is given twice", name);
+    require(tensor.defined(), "load_state_dict: tensor {} is undefined", printable(name));
+    require(given.emplace(name, &tensor).second, "load_state_dict: tensor {} is given twice", printable(name));
   }
   std::vector<std::pair<Tensor, Tensor>> copies;  // to, from
   for (const auto& [name, tensor] : own) {
@@ -60,7 +69,7 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
     }
   }
   for (const auto& [name, tensor] : state) {
-    if (given.contains(name)) unexpected.push_back(name);
+    if (given.contains(name)) unexpected.push_back(printable(name));  // it may come from any file
   }
   if (!strict) {
     missing.clear();

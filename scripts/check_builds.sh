@@ -16,7 +16,7 @@ check_minimal() {
 check_asan() {
   local build
   build=$(scripts/build.sh asan)
-  ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)" --label-exclude no-asan
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" --label-exclude no-asan
 }
 
 check_cuda() {

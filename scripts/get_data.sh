@@ -122,11 +122,10 @@ fetch() {
 
 # unpack ARCHIVE FOLDER: a .tar.gz whose names stay inside the folder and are plain files and folders.
 unpack() {
-  local names kinds
+  local names kinds outside
   names=$(tar -tzf "$1" 2>/dev/null) || die "$1: not a whole .tar.gz archive: get it again"
-  if printf '%s\n' "$names" | grep -Eq '(^/)|(^|/)\.\.(/|$)'; then
-    die "$1: holds names outside of its folder ($(printf '%s\n' "$names" | grep -Em1 '(^/)|(^|/)\.\.(/|$)')): refused"
-  fi
+  outside=$(grep -Em1 '(^/)|(^|/)\.\.(/|$)' <<<"$names" || true)
+  [ -z "$outside" ] || die "$1: holds names outside of its folder ($outside): refused"
   kinds=$(tar -tvzf "$1" | cut -c1 | sort -u | tr -d '\n')
   case $kinds in *[!d-]*) die "$1: holds links or special files: refused" ;; esac
   tar -xzf "$1" -C "$2" --no-same-owner --no-same-permissions || die "$1: cannot be unpacked: is the disk full?"

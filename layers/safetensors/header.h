@@ -1,4 +1,4 @@
-// The JSON header of a safetensors file. Internal to the reader and the writer.
+// The JSON header of a safetensors file. Internal to this room.
 #pragma once
 
 #include "layers/safetensors.h"

@@ -49,7 +49,7 @@ TEST_CASE("no more than `depth` items are made ahead") {
 }
 
 TEST_CASE("what making throws is rethrown in its place, and ends the sequence") {
-  const int threads = GENERATE(1, 3);
+  const int threads = GENERATE(0, 1, 3);
   Prefetcher<int> prefetcher(50, threads, 4, [](std::int64_t number) {
     if (number == 5) fail("item {} is broken", number);
     return static_cast<int>(number);
