@@ -10,8 +10,11 @@ if(TANDEM_PYTHON)
   foreach(group ops layers optimizers training)
     add_test(NAME "parity: ${group}"
       COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/run_parity.py --runner $<TARGET_FILE:parity_runner> ${group})
-    set_tests_properties("parity: ${group}" PROPERTIES SKIP_RETURN_CODE 77 LABELS parity TIMEOUT 900)
+    set_tests_properties("parity: ${group}" PROPERTIES SKIP_RETURN_CODE 77 LABELS parity TIMEOUT 1800
+      PROCESSORS 2)
   endforeach()
+  # Minutes of PyTorch's time for nothing that the other groups would not show the sanitizers.
+  set_property(TEST "parity: training" APPEND PROPERTY LABELS no-asan)
   add_test(NAME "parity: safetensors files" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_safetensors_file.py)
   set_tests_properties("parity: safetensors files" PROPERTIES SKIP_RETURN_CODE 77 LABELS parity)
 else()

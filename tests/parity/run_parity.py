@@ -8,6 +8,7 @@ where a case fails, 77 where there is no PyTorch.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,7 @@ def main():
     unknown = set(arguments.groups) - set(GROUPS)
     if unknown:
         parser.error(f"unknown group {', '.join(unknown)}")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # of both sides: waiting threads leave their core to others
     try:
         import torch
     except ImportError as error:
