@@ -92,12 +92,16 @@ download() {
   case $1 in
     file://*) cp "${1#file://}" "$2.part" || return 1 ;;
     *)
-      if [ -s "$2.part" ]; then
-        # Some servers refuse to go on, also when nothing is missing: then from the start.
-        fetch_part "$1" "$2.part" || { rm -f "$2.part"; fetch_part "$1" "$2.part" || return 1; }
-      else
-        fetch_part "$1" "$2.part" || return 1
-      fi ;;
+      local begun=no status=0
+      [ ! -s "$2.part" ] || begun=yes
+      fetch_part "$1" "$2.part" || status=$?
+      # Some servers refuse to go on (curl's 22, 33 and 36, wget's 8), also when nothing is missing: then from the
+      # start. Without a network, what there is is kept.
+      case $begun$status in
+        yes0 | no0) ;;
+        yes22 | yes33 | yes36 | yes8) rm -f "$2.part"; fetch_part "$1" "$2.part" || return 1 ;;
+        *) return 1 ;;
+      esac ;;
   esac
   mv "$2.part" "$2"
 }

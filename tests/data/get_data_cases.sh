@@ -146,6 +146,12 @@ PYTHON
     expect 0 "cifar100 is in" cifar100 --from "$url/${place}c100.tar.gz" --dir part/c100 --force
     holds part/c100 train.bin test.bin
   done
+  # What was fetched outlives a time without network.
+  mkdir -p away/.get_data.cifar100.downloads
+  head -c 100 c100.tar.gz >away/.get_data.cifar100.downloads/c100.tar.gz.part
+  expect 1 "is there a network?" cifar100 --from "http://127.0.0.1:9/c100.tar.gz" --dir away/c100
+  [ -s away/.get_data.cifar100.downloads/c100.tar.gz.part ] || { echo "FAILED: lost the part"; failures=$((failures + 1)); }
+  rm -rf away
   grep -q "resumed at 100" server.txt || { echo "FAILED: did not resume"; failures=$((failures + 1)); }
   expect 0 "cifar100 is in data/c100" cifar100 --from c100.tar.gz --dir data/c100  # verified, from a file
   holds data/c100 train.bin test.bin
