@@ -10,7 +10,7 @@ build=$(scripts/build.sh "" cifar_train)
 # CIFAR-10 if it is at hand or can be downloaded, else Fashion-MNIST from Debian's package, else synthetic images.
 arguments=("$@")
 case " $* " in
-  *" --dataset"* | *" --config"*) ;;
+  *" --dataset"* | *" --config"* | *" --help "* | *" -h "*) ;;
   *)
     if [ -e "${TANDEM_CIFAR10:-datasets/cifar10}/data_batch_1.bin" ]; then
       arguments=(--dataset cifar10 --data "${TANDEM_CIFAR10:-datasets/cifar10}" "$@")

@@ -1,13 +1,13 @@
 // GELU: checks and choice of implementation.
 #include "kernels/activation/gelu.h"
-
 #include "kernels/elementwise/map.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
 void gelu_forward(const Tensor& x, const Tensor& y) {
   check_elementwise("gelu_forward", x, y);
-  y.storage()->bump_version();
+  mark_written(y);
   if (cpu::gelu_supports(y)) return cpu::gelu_forward(x, y);
   reference::gelu_forward(x, y);
 }
@@ -15,7 +15,7 @@ void gelu_forward(const Tensor& x, const Tensor& y) {
 void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
   check_elementwise("gelu_backward", x, grad_x);
   check_elementwise("gelu_backward", grad_y, grad_x);
-  grad_x.storage()->bump_version();
+  mark_written(grad_x);
   if (cpu::gelu_supports(grad_x)) return cpu::gelu_backward(x, grad_y, grad_x);
   reference::gelu_backward(x, grad_y, grad_x);
 }

@@ -1,13 +1,13 @@
 // ReLU: checks and choice of implementation.
 #include "kernels/activation/relu.h"
-
 #include "kernels/elementwise/map.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
 void relu_forward(const Tensor& x, const Tensor& y) {
   check_elementwise("relu_forward", x, y);
-  y.storage()->bump_version();
+  mark_written(y);
   if (cpu::relu_supports(y)) return cpu::relu_forward(x, y);
   reference::relu_forward(x, y);
 }
@@ -15,7 +15,7 @@ void relu_forward(const Tensor& x, const Tensor& y) {
 void relu_backward(const Tensor& y, const Tensor& grad_y, const Tensor& grad_x) {
   check_elementwise("relu_backward", y, grad_x);
   check_elementwise("relu_backward", grad_y, grad_x);
-  grad_x.storage()->bump_version();
+  mark_written(grad_x);
   if (cpu::relu_supports(grad_x)) return cpu::relu_backward(y, grad_y, grad_x);
   reference::relu_backward(y, grad_y, grad_x);
 }

@@ -1,13 +1,13 @@
 // SiLU: checks and choice of implementation.
 #include "kernels/activation/silu.h"
-
 #include "kernels/elementwise/map.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
 void silu_forward(const Tensor& x, const Tensor& y) {
   check_elementwise("silu_forward", x, y);
-  y.storage()->bump_version();
+  mark_written(y);
   if (cpu::silu_supports(y)) return cpu::silu_forward(x, y);
   reference::silu_forward(x, y);
 }
@@ -15,7 +15,7 @@ void silu_forward(const Tensor& x, const Tensor& y) {
 void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
   check_elementwise("silu_backward", x, grad_x);
   check_elementwise("silu_backward", grad_y, grad_x);
-  grad_x.storage()->bump_version();
+  mark_written(grad_x);
   if (cpu::silu_supports(grad_x)) return cpu::silu_backward(x, grad_y, grad_x);
   reference::silu_backward(x, grad_y, grad_x);
 }

@@ -1,5 +1,6 @@
 // Checks of augment_images, and the choice of its implementation.
 #include "kernels/augment/augment_images.h"
+#include "kernels/written.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -46,6 +47,7 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
     require(index >= 0 && index < shape[0], "augment_images: image {} asked for, the source has {}", index, shape[0]);
   }
   for (std::size_t i = 0; i < augments.size(); ++i) check_augment(augments[i], i, shape, options.border);
+  mark_written(out);
   if (out.numel() == 0) return;
   if (cpu::augment_images_supports(out)) {
     cpu::augment_images(source, indices, augments, options, out);

@@ -1,5 +1,6 @@
 // Mirroring: checks and choice of implementation.
 #include "kernels/augment/flip_horizontal.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -11,7 +12,7 @@ void flip_horizontal(const Tensor& x, const Tensor& out) {
           "flip_horizontal: {} on {} and {} on {} must have one shape, one floating dtype and one device", describe(x),
           name_of(x.device()), describe(out), name_of(out.device()));
   require(x.storage() != out.storage(), "flip_horizontal: input and output share memory; write to a new tensor");
-  out.storage()->bump_version();
+  mark_written(out);
   if (cpu::flip_horizontal_supports(x, out)) return cpu::flip_horizontal(x, out);
   reference::flip_horizontal(x, out);
 }

@@ -1,5 +1,6 @@
 // Padding: checks and choice of implementation.
 #include "kernels/augment/pad2d.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -36,14 +37,14 @@ Shape pad2d_output_shape(const Shape& x, const Pad2dOptions& options) {
 
 void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
   check("pad2d", x, options, out);
-  out.storage()->bump_version();
+  mark_written(out);
   if (cpu::pad2d_supports(x, out)) return cpu::pad2d(x, options, out);
   reference::pad2d(x, options, out);
 }
 
 void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x) {
   check("pad2d_backward", grad_x, options, grad_out);
-  grad_x.storage()->bump_version();
+  mark_written(grad_x);
   if (cpu::pad2d_supports(grad_x, grad_out)) return cpu::pad2d_backward(grad_out, options, grad_x);
   reference::pad2d_backward(grad_out, options, grad_x);
 }

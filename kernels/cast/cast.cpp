@@ -1,5 +1,6 @@
 // Copies between dtypes: checks and choice of implementation.
 #include "kernels/cast/cast.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -11,7 +12,7 @@ void cast(const Tensor& source, const Tensor& destination) {
           name_of(source.device()), describe(destination), name_of(destination.device()));
   require(source.storage() != destination.storage(),
           "cast: source and destination {} share memory; cast to a new tensor", describe(destination));
-  destination.storage()->bump_version();
+  mark_written(destination);
   if (cpu::cast_supports(source, destination)) return cpu::cast(source, destination);
   reference::cast(source, destination);
 }

@@ -1,5 +1,6 @@
 // Dropout: checks, and the choice of implementation.
 #include "kernels/dropout/dropout.h"
+#include "kernels/written.h"
 
 #include <cmath>
 
@@ -12,6 +13,7 @@ void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tens
   require(is_floating(x.dtype()) && x.dtype() == y.dtype() && x.shape() == y.shape(),
           "dropout: input and output must be of one shape and one floating dtype, got {} and {}", describe(x),
           describe(y));
+  mark_written(y);
   if (x.numel() == 0) return;
   if (cpu::supports_dropout(x, y)) return cpu::dropout_forward(x, p, key, y);
   reference::dropout_forward(x, p, key, y);

@@ -1,14 +1,14 @@
 // Element-wise product: checks and choice of implementation.
-#include "kernels/elementwise/mul.h"
-
 #include "kernels/elementwise/map.h"
+#include "kernels/elementwise/mul.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
 void mul(const Tensor& a, const Tensor& b, const Tensor& out) {
   check_elementwise("mul", a, out);
   check_elementwise("mul", b, out);
-  out.storage()->bump_version();
+  mark_written(out);
   if (cpu::mul_supports(out)) return cpu::mul(a, b, out);
   reference::mul(a, b, out);
 }

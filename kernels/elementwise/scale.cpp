@@ -1,13 +1,13 @@
 // Product with a number: checks and choice of implementation.
-#include "kernels/elementwise/scale.h"
-
 #include "kernels/elementwise/map.h"
+#include "kernels/elementwise/scale.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
 void scale(const Tensor& a, double factor, const Tensor& out) {
   check_elementwise("scale", a, out);
-  out.storage()->bump_version();
+  mark_written(out);
   if (cpu::scale_supports(out)) return cpu::scale(a, factor, out);
   reference::scale(a, factor, out);
 }

@@ -1,5 +1,6 @@
 // Softmax cross-entropy: checks, and the choice of implementation.
 #include "kernels/loss/softmax_cross_entropy.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -42,6 +43,7 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
   check_label_values(labels, logits.size(1));
   const auto run = cpu::supports_softmax_cross_entropy(logits) ? cpu::softmax_cross_entropy_forward
                                                                : reference::softmax_cross_entropy_forward;
+  mark_written(loss, probabilities);
   run(logits, labels, label_smoothing, loss, probabilities);
 }
 
@@ -55,6 +57,7 @@ void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& l
   const bool fast =
       cpu::supports_softmax_cross_entropy(probabilities) && cpu::supports_softmax_cross_entropy(grad_logits);
   const auto run = fast ? cpu::softmax_cross_entropy_backward : reference::softmax_cross_entropy_backward;
+  mark_written(grad_logits);
   run(probabilities, labels, label_smoothing, grad_loss, grad_logits);
 }
 

@@ -1,7 +1,7 @@
 // Batch normalisation: checks, and the choice of implementation.
 #include "kernels/norm/batch_norm.h"
-
 #include "kernels/norm/channel_values.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -52,6 +52,7 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   check_optional(kOp, "running variance", running_var, x);
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
+  mark_written(y);  // the rest is marked where it is stored
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   require(x.numel() > x.size(1),
           "batch_norm: training needs more than one value per channel, got {}; use a larger batch", describe(x));
@@ -70,6 +71,7 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   check_channels(kOp, "running variance", running_var, x);
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
+  mark_written(y);  // the rest is marked where it is stored
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   const auto run = cpu::supports_batch_norm(x, y) ? cpu::batch_norm_forward_eval : reference::batch_norm_forward_eval;
   run(x, weight, bias, running_mean, running_var, options, y, saved_mean, saved_inverse_std);
@@ -87,6 +89,7 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
   check_statistics(kOp, "inverse deviation", inverse_std, x);
   check_optional(kOp, "gradient of weight", grad_weight, x);
   check_optional(kOp, "gradient of bias", grad_bias, x);
+  mark_written(grad_x);
   if (x.numel() == 0) {
     if (grad_weight.defined()) grad_weight.zero();
     if (grad_bias.defined()) grad_bias.zero();

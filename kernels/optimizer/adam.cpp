@@ -1,7 +1,7 @@
 // Adam and AdamW: one fused pass over all parameters. f64 is the reference for f32 and below.
 #include "kernels/optimizer/adam.h"
-
 #include "kernels/optimizer/tensor_list.h"
+#include "kernels/written.h"
 
 #include <cmath>
 
@@ -69,7 +69,7 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
     require_alike(kOp, "exp_avg_sq", item.exp_avg_sq, item.parameter, state_dtype);
     if (item.max_exp_avg_sq.defined())
       require_alike(kOp, "max_exp_avg_sq", item.max_exp_avg_sq, item.parameter, state_dtype);
-    for (const Tensor& written : {item.parameter, item.exp_avg, item.exp_avg_sq}) written.storage()->bump_version();
+    mark_written(item.parameter, item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq);
     sizes.push_back(item.parameter.numel());
   }
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {

@@ -1,7 +1,7 @@
 // Norm and scaling over many tensors: one pass over all of them, in chunks that do not depend on the number of threads.
 #include "kernels/optimizer/norm.h"
-
 #include "kernels/optimizer/tensor_list.h"
+#include "kernels/written.h"
 
 #include <array>
 #include <numeric>
@@ -69,7 +69,7 @@ double squared_norm(std::span<const Tensor> tensors) {
 void scale_all(std::span<const Tensor> tensors, double factor) {
   constexpr std::string_view kOp = "scale_all";
   const std::vector<std::int64_t> sizes = sizes_of(kOp, tensors);
-  for (const Tensor& tensor : tensors) tensor.storage()->bump_version();
+  for (const Tensor& tensor : tensors) mark_written(tensor);
   for_each_part(sizes, [&](std::size_t item, std::int64_t begin, std::int64_t end) {
     dispatch_floating(tensors[item].dtype(), kOp, [&](auto tag) {
       using T = typename decltype(tag)::type;

@@ -1,7 +1,7 @@
 // RMSprop: one fused pass over all parameters. f64 is the reference for f32 and below.
 #include "kernels/optimizer/rmsprop.h"
-
 #include "kernels/optimizer/tensor_list.h"
+#include "kernels/written.h"
 
 #include <cmath>
 
@@ -63,7 +63,7 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
     if (options.momentum != 0.0)
       require_alike(kOp, "the momentum buffer", item.momentum_buffer, item.parameter, state_dtype);
     if (item.grad_avg.defined()) require_alike(kOp, "grad_avg", item.grad_avg, item.parameter, state_dtype);
-    for (const Tensor& written : {item.parameter, item.square_avg}) written.storage()->bump_version();
+    mark_written(item.parameter, item.square_avg, item.momentum_buffer, item.grad_avg);
     sizes.push_back(item.parameter.numel());
   }
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {

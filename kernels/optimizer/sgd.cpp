@@ -1,7 +1,7 @@
 // Stochastic gradient descent: one fused pass over all parameters. f64 is the reference for f32 and below.
 #include "kernels/optimizer/sgd.h"
-
 #include "kernels/optimizer/tensor_list.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -58,9 +58,9 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
     require_alike(kOp, "the gradient", item.gradient, item.parameter, dtype);
     if (options.momentum != 0.0) {
       require_alike(kOp, "the momentum buffer", item.momentum_buffer, item.parameter, optimizer_state_dtype(dtype));
-      item.momentum_buffer.storage()->bump_version();
+      mark_written(item.momentum_buffer);
     }
-    item.parameter.storage()->bump_version();
+    mark_written(item.parameter);
     sizes.push_back(item.parameter.numel());
   }
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {

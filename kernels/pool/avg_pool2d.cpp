@@ -1,5 +1,6 @@
 // Average pooling: checks, and the choice of implementation.
 #include "kernels/pool/avg_pool2d.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -27,6 +28,7 @@ double avg_pool2d_weight(std::int64_t i, std::int64_t j, std::int64_t height, st
 
 void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y) {
   check("avg_pool2d", x, options, y);
+  mark_written(y);
   if (y.numel() == 0) return;
   if (cpu::supports_avg_pool2d(x, y)) return cpu::avg_pool2d_forward(x, options, y);
   reference::avg_pool2d_forward(x, options, y);
@@ -34,6 +36,7 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
 
 void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x) {
   check("avg_pool2d_backward", grad_x, options, grad_y);
+  mark_written(grad_x);
   if (grad_x.numel() == 0) return;
   if (cpu::supports_avg_pool2d(grad_x, grad_y)) return cpu::avg_pool2d_backward(grad_y, options, grad_x);
   reference::avg_pool2d_backward(grad_y, options, grad_x);

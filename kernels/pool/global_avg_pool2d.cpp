@@ -1,5 +1,6 @@
 // Global average pooling: checks, and the choice of implementation.
 #include "kernels/pool/global_avg_pool2d.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -18,6 +19,7 @@ void check(std::string_view op, const Tensor& x, const Tensor& y) {
 
 void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
   check("global_avg_pool2d", x, y);
+  mark_written(y);
   if (y.numel() == 0) return;
   if (cpu::supports_global_avg_pool2d(x, y)) return cpu::global_avg_pool2d_forward(x, y);
   reference::global_avg_pool2d_forward(x, y);
@@ -25,6 +27,7 @@ void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
 
 void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
   check("global_avg_pool2d_backward", grad_x, grad_y);
+  mark_written(grad_x);
   if (grad_x.numel() == 0) return;
   if (cpu::supports_global_avg_pool2d(grad_x, grad_y)) return cpu::global_avg_pool2d_backward(grad_y, grad_x);
   reference::global_avg_pool2d_backward(grad_y, grad_x);

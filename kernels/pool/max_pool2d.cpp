@@ -1,5 +1,6 @@
 // Max pooling: checks, and the choice of implementation.
 #include "kernels/pool/max_pool2d.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -25,6 +26,7 @@ DType max_pool2d_index_dtype(const Pool2dOptions& options) {
 
 void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
   check("max_pool2d", x, options, y, indices);
+  mark_written(y, indices);
   if (y.numel() == 0) return;
   if (cpu::supports_max_pool2d(x, y, indices)) return cpu::max_pool2d_forward(x, options, y, indices);
   reference::max_pool2d_forward(x, options, y, indices);
@@ -34,6 +36,7 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
                          const Tensor& grad_x) {
   require(indices.defined(), "max_pool2d_backward: needs the indices of the forward pass");
   check("max_pool2d_backward", grad_x, options, grad_y, indices);
+  mark_written(grad_x);
   if (grad_x.numel() == 0) return;
   if (cpu::supports_max_pool2d(grad_x, grad_y, indices)) {
     return cpu::max_pool2d_backward(grad_y, indices, options, grad_x);

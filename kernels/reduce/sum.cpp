@@ -1,5 +1,6 @@
 // Sum and mean: checks and choice of implementation.
 #include "kernels/reduce/sum.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -11,7 +12,7 @@ void check(std::string_view op, const Tensor& x, const Tensor& out) {
   require(out.rank() == 0 && out.dtype() == x.dtype() && out.device() == x.device(),
           "{}: the output for {} must be {}[] on {}, got {}", op, describe(x), name_of(x.dtype()), name_of(x.device()),
           describe(out));
-  out.storage()->bump_version();
+  mark_written(out);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Sum over broadcast dimensions: checks and choice of implementation.
 #include "kernels/reduce/sum_to.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -12,7 +13,7 @@ void sum_to(const Tensor& x, const Tensor& out) {
   bool fits = out.rank() <= x.rank();
   for (int dim = 1; fits && dim <= out.rank(); ++dim) fits = out.size(-dim) == x.size(-dim) || out.size(-dim) == 1;
   require(fits, "sum_to: output {} does not expand to input {}", describe(out), describe(x));
-  out.storage()->bump_version();
+  mark_written(out);
   if (cpu::sum_to_supports(x, out)) return cpu::sum_to(x, out);
   reference::sum_to(x, out);
 }

@@ -1,0 +1,18 @@
+// Tells autograd that tensors have new contents.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace tandem::kernels {
+
+/// Counts a change of each tensor that is defined. Every dispatcher calls it for all that it is about to write, so that
+/// a backward pass that saved the old contents fails rather than using the new ones.
+template <typename... Tensors>
+void mark_written(const Tensors&... tensors) {
+  const auto mark = [](const Tensor& tensor) {
+    if (tensor.defined()) tensor.storage()->bump_version();
+  };
+  (mark(tensors), ...);
+}
+
+}  // namespace tandem::kernels
