@@ -79,11 +79,15 @@ function(training_case name)
 endfunction()
 
 training_case("learns synthetic images" learning)
+# Many steps, which show the sanitizers no more than the few of the other runs do.
+set_property(TEST "cifar_train: learns synthetic images" APPEND PROPERTY LABELS no-asan)
 training_case("same run, same bits" determinism)
 training_case("weights and logs" files)
 training_case("config round trip" config)
 if(TANDEM_HAS_MPI)
   training_case("synchronous SGD is exact, mpi" exact_sgd mpi)
   training_case("synchronous SGD is exact, ring" exact_sgd ring)
+  set_property(TEST "cifar_train: synchronous SGD is exact, mpi" "cifar_train: synchronous SGD is exact, ring"
+    APPEND PROPERTY LABELS no-asan)
   training_case("uneven batches and accumulation are exact" exact_uneven)
 endif()
