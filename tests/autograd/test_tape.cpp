@@ -4,6 +4,7 @@
 #include "autograd/variable.h"
 #include "kernels/elementwise/mul.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
 #include <pthread.h>
 
@@ -19,16 +20,6 @@ Tensor leaf(const std::vector<double>& values) {
 }
 
 std::vector<double> grad_of(const Tensor& x) { return grad(x).to_vector<double>(); }
-
-template <typename Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 using Values = std::vector<double>;
 

@@ -2,24 +2,12 @@
 #include "comm/agreement.h"
 #include "comm/mpi_environment.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
 using namespace tandem;
 using namespace tandem::comm;
 using tandem::test::ContainsText;
-
-namespace {
-
-template <typename Body>
-std::string error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-}  // namespace
+using tandem::test::error_of;
 
 TEST_CASE("a group of one changes nothing") {
   MpiEnvironment environment;

@@ -2,6 +2,7 @@
 #include "core/tensor.h"
 
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
 #include <numeric>
 
@@ -14,16 +15,6 @@ std::vector<double> counting(std::int64_t count) {
   std::vector<double> values(static_cast<std::size_t>(count));
   std::iota(values.begin(), values.end(), 0.0);
   return values;
-}
-
-template <typename Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "core/random.h"
 #include "core/tensor.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
 #include <numeric>
 
@@ -14,16 +15,6 @@ Tensor counting(const Shape& shape) {
   std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
   std::iota(values.begin(), values.end(), 0.0);
   return Tensor::from(values, shape);
-}
-
-template <typename Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 using Values = std::vector<double>;

@@ -1,7 +1,7 @@
 // Files made for the tests of readers.
 #pragma once
 
-#include "core/error.h"
+#include "tests/support/error_of.h"
 
 #include <zlib.h>
 
@@ -63,17 +63,6 @@ inline Bytes gzip(const Bytes& bytes) {
 inline Bytes operator+(Bytes a, const Bytes& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
-}
-
-/// The text of the Error that `action` throws; empty if it throws none.
-template <typename Action>
-std::string error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace tandem::test

@@ -5,6 +5,7 @@
 #include "core/random.h"
 #include "core/tensor.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
 #include <cmath>
 #include <cstring>
@@ -50,16 +51,5 @@ class ThreadScope {
  private:
   int previous_;
 };
-
-/// The message of the Error that `call` throws.
-template <typename Call>
-std::string message_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 }  // namespace tandem::test

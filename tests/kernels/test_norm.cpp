@@ -104,7 +104,7 @@ TEST_CASE("an empty batch changes nothing; a single value has no variance") {
   const Tensor grad = Tensor::full({3}, 7.0), none = Tensor::empty({0, 3, 4, 4});
   kernels::batch_norm_backward(none, Tensor(), Tensor(), saved, inverse, {}, none, none, grad, Tensor());
   CHECK(grad.to_vector<double>() == std::vector<double>(3, 0.0));
-  CHECK_THAT(message_of([&] { train(Tensor::zeros({1, 3, 1, 1})); }), ContainsText("more than one value per channel"));
+  CHECK_THAT(error_of([&] { train(Tensor::zeros({1, 3, 1, 1})); }), ContainsText("more than one value per channel"));
 }
 
 TEST_CASE("a constant channel is normalised to the bias") {

@@ -78,7 +78,7 @@ TEST_CASE("squared_norm sums in double, in an order of its own") {
 TEST_CASE("tensors that do not go together are refused") {
   const Tensor parameter = Tensor::zeros({2, 3, 2, 2}, {.layout = Layout::channels_last}), fits = zeros_like(parameter);
   const auto sgd = [&](const Tensor& gradient, const Tensor& buffer, double momentum) {
-    return message_of([&] {
+    return error_of([&] {
       const kernels::SgdItem item{parameter, gradient, buffer, false};
       kernels::sgd_step({&item, 1}, {.momentum = momentum});
     });
@@ -87,21 +87,21 @@ TEST_CASE("tensors that do not go together are refused") {
   CHECK_THAT(sgd(Tensor::zeros({2, 3, 2, 2}), {}, 0.0), ContainsText("strides [12, 1, 6, 3]"));
   CHECK_THAT(sgd(fits, {}, 0.9), ContainsText("the momentum buffer of parameter f32[2, 3, 2, 2] must be f32"));
   CHECK(sgd(fits, {}, 0.0) == "no error");
-  CHECK_THAT(message_of([&] {
+  CHECK_THAT(error_of([&] {
                const kernels::AdamItem item{parameter, fits, fits, Tensor::zeros({1}), {}, 1};
                kernels::adam_step({&item, 1}, {});
              }),
              ContainsText("adam_step: exp_avg_sq of parameter"));
-  CHECK_THAT(message_of([&] {
+  CHECK_THAT(error_of([&] {
                const kernels::AdamItem item{parameter, fits, fits, fits, {}, 0};
                kernels::adam_step({&item, 1}, {});
              }),
              ContainsText("steps count from 1, got 0"));
-  CHECK_THAT(message_of([&] {
+  CHECK_THAT(error_of([&] {
                const kernels::RmspropItem item{parameter, fits, {}, {}, {}};
                kernels::rmsprop_step({&item, 1}, {});
              }),
              ContainsText("rmsprop_step: square_avg of parameter"));
-  CHECK_THAT(message_of([&] { kernels::scale_all(std::vector<Tensor>{Tensor::zeros({4}).narrow(0, 0, 2, 2)}, 1.0); }),
+  CHECK_THAT(error_of([&] { kernels::scale_all(std::vector<Tensor>{Tensor::zeros({4}).narrow(0, 0, 2, 2)}, 1.0); }),
              ContainsText("scale_all: needs dense floating tensors"));
 }

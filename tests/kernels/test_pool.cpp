@@ -119,12 +119,12 @@ TEST_CASE("pooling does not depend on the number of threads") {
 
 TEST_CASE("backward refuses what does not belong together") {
   const Tensor x = Tensor::zeros({2, 3, 4, 4}), y = Tensor::zeros({2, 3, 2, 2});
-  CHECK_THAT(message_of([&] { kernels::max_pool2d_backward(y, Tensor(), {}, x); }), ContainsText("needs the indices"));
-  CHECK_THAT(message_of([&] {
+  CHECK_THAT(error_of([&] { kernels::max_pool2d_backward(y, Tensor(), {}, x); }), ContainsText("needs the indices"));
+  CHECK_THAT(error_of([&] {
                kernels::max_pool2d_backward(y, Tensor::zeros({2, 3, 2, 2}), {}, x);
              }),
              ContainsText("indices must be u8[2, 3, 2, 2], got f32[2, 3, 2, 2]"));
-  CHECK_THAT(message_of([&] { kernels::avg_pool2d_backward(x, {}, x); }), ContainsText("pools to shape [2, 3, 2, 2]"));
-  CHECK_THAT(message_of([&] { kernels::global_avg_pool2d_backward(y, x); }),
+  CHECK_THAT(error_of([&] { kernels::avg_pool2d_backward(x, {}, x); }), ContainsText("pools to shape [2, 3, 2, 2]"));
+  CHECK_THAT(error_of([&] { kernels::global_avg_pool2d_backward(y, x); }),
              ContainsText("pools to shape [2, 3, 1, 1]"));
 }

@@ -3,6 +3,7 @@
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
+#include "tests/support/error_of.h"
 
 using namespace tandem;
 using namespace tandem::test;
@@ -34,16 +35,6 @@ void check_resumes(const Options& options) {
   CHECK(second.steps() == 3);
   run(second, 4, 6);
   for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i].to_vector<float>() == parts[i].to_vector<float>());
-}
-
-template <typename Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace
