@@ -11,11 +11,13 @@ large as elsewhere, and which small tensor that happens to differs from run to r
 
 Winograd convolutions round about ten times as much, and no 20 steps are clear enough of kinks for them. One value on
 the other side of a kink takes the weights thousands of times as far away as rounding does, and which run meets one is
-chance. So our trajectories with them ("winograd", of larger batches, in which one value counts less) may stray
-WINOGRAD_FACTOR times as far as the worst of PyTorch's Winograd trajectories of that network over several recipes,
-relative to how far each quantity moved; at least WINOGRAD_FLOOR, what a few such values come to.
+chance. So our trajectories with them ("winograd", of larger batches, in which one value counts less, and of smaller
+steps, which do not blow up what it does) may stray WINOGRAD_FACTOR times as far as the worst of PyTorch's Winograd
+trajectories of that network over several recipes, relative to how far each quantity moved; at least WINOGRAD_FLOOR,
+what a few such values come to.
 """
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +33,13 @@ from torch_training import train
 STEPS = 20
 CLEARANCE = 3e-6  # from kinks, relative to a layer's rms: some times the rounding error of a network of direct sums
 WINOGRAD_FACTOR = 2.0
+WINOGRAD_LR_FACTOR = 0.1
 WINOGRAD_FLOOR = {"losses": 1e-3, "weights": 5e-2, "buffers": 1e-3}
 # Small enough that 20 steps do not blow rounding up to the size of the update: else any result would pass.
 RATES = {"sgd": 0.01, "adam": 2e-4, "adamw": 2e-4, "rmsprop": 2e-5}
 MODELS = {"vgg_lite": dict(name="vgg_lite", image_size=8), "small_cnn": dict(name="small_cnn", image_size=16)}
 BATCH_SIZES = {"vgg_lite": 2, "small_cnn": 4}
-WINOGRAD_BATCH_SIZES = {"vgg_lite": 4, "small_cnn": 16}
+WINOGRAD_BATCH_SIZES = {"vgg_lite": 4, "small_cnn": 32}
 WITH_WINOGRAD = ("momentum", "adam", "rmsprop", "schedule_one_cycle", "clipped_and_smoothed")
 
 
@@ -66,14 +69,14 @@ def make_cases(name, model, winograd, optimizer, schedule, seed, clip_norm=0.0, 
     """The cases of one recipe; with Winograd convolutions, too, where `winograd`."""
     twin = build(model, seed)
 
-    def run(candidate, batches, targets):
+    def run(candidate, batches, targets, optimizer=optimizer):
         losses = train(candidate, batches, targets, optimizer, schedule, label_smoothing, clip_norm)
         return {
             "losses": np.array(losses),
             **{key: np.array(value.double()) for key, value in candidate.state_dict().items()},
         }
 
-    def case(suffix, dtype, conv_impl, images, labels, judge):
+    def case(suffix, dtype, conv_impl, images, labels, judge, optimizer=optimizer):
         description = {
             "kind": "training",
             "model": {**model, "conv_impl": conv_impl},
@@ -98,12 +101,14 @@ def make_cases(name, model, winograd, optimizer, schedule, seed, clip_norm=0.0, 
         yield case("", "f64", "auto", images, labels, lambda got: stray_shares(got, truth, peers, "f64"))
 
     def winograd_case():
+        slower = {**optimizer, "lr": optimizer["lr"] * WINOGRAD_LR_FACTOR}
+        slow_run = functools.partial(run, optimizer=slower)
         images, labels = batch(model, WINOGRAD_BATCH_SIZES[model["name"]], seed, STEPS)
-        truth = pooled(run_f64(twin, images, labels, run))
-        peer = pooled(run_winograd(twin, images, labels, run))
+        truth = pooled(run_f64(twin, images, labels, slow_run))
+        peer = pooled(run_winograd(twin, images, labels, slow_run))
         start = pooled({"losses": np.zeros(STEPS), **state_arrays(twin, "f64")})
         limit = WinogradLimit(model["name"], truth, peer, start)
-        return case("winograd.", "f32", "auto", images, labels, limit.shares)
+        return case("winograd.", "f32", "auto", images, labels, limit.shares, slower)
 
     yield from clear_cases()
     if winograd:
