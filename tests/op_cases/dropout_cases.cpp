@@ -36,7 +36,10 @@ OpCase case_of(const std::string& name, const std::vector<double>& probabilities
           .calls = calls,
           .bad_inputs = {{"p below 0", refuse(-0.1, DType::f32), "the probability must lie in [0, 1], got -0.1"},
                          {"p above 1", refuse(1.5, DType::f32), "the probability must lie in [0, 1], got 1.5"},
-                         {"integers", refuse(0.5, DType::i32), "one floating dtype, got i32[2, 3]"}},
+                         {"integers", refuse(0.5, DType::i32), "one floating dtype, got i32[2, 3]"},
+                         {"other shape",
+                          [] { kernels::dropout_forward(Tensor::zeros({2, 3}), 0.5, {}, Tensor::zeros({3, 2})); },
+                          "of one shape"}},
           .exact_on_integers = exact};
 }
 
