@@ -20,7 +20,7 @@ namespace tandem {
 namespace {
 
 constexpr std::int64_t kLargeBlock = std::int64_t{32} << 10;
-// Small networks have blocks of many sizes; with less they map and unmap blocks half of the time.
+// Small networks have blocks of many sizes; with less, half of their step goes into mapping pages (docs/results/).
 constexpr std::int64_t kLeastSpare = std::int64_t{64} << 20;
 constexpr std::int64_t kHugePage = std::int64_t{2} << 20;
 
