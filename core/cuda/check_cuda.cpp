@@ -1,0 +1,35 @@
+// The text of CUDA errors.
+#include "core/cuda/check.h"
+
+#include "core/error.h"
+
+#include <string_view>
+
+namespace tandem::cuda {
+
+namespace {
+
+/// True for errors that a kernel raised earlier: the call that reports them is not to blame.
+bool comes_from_a_kernel(cudaError_t status) {
+  switch (status) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorAssert: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void throw_if_failed(cudaError_t status, const char* call, std::source_location where) {
+  if (status == cudaSuccess) [[likely]]
+    return;
+  const std::string_view late =
+      comes_from_a_kernel(status) ? "; a kernel that ran before is the cause: run with compute-sanitizer to find it" : "";
+  fail("CUDA: {} ({}) from {} at {}:{}{}", cudaGetErrorString(status), cudaGetErrorName(status), call,
+       where.file_name(), where.line(), late);
+}
+
+}  // namespace tandem::cuda
