@@ -21,6 +21,10 @@ function(tandem_room)
   endif()
 
   add_library(tandem_${ROOM_NAME} STATIC ${sources})
+  if(TANDEM_CUDA_IS_SIMULATED)
+    tandem_simulated_sources(${cuda_sources})
+    target_link_libraries(tandem_${ROOM_NAME} PUBLIC tandem::simulator)
+  endif()
   add_library(tandem::${ROOM_NAME} ALIAS tandem_${ROOM_NAME})
   set_target_properties(tandem_${ROOM_NAME} PROPERTIES EXPORT_NAME ${ROOM_NAME} POSITION_INDEPENDENT_CODE ON)
   target_include_directories(tandem_${ROOM_NAME} PUBLIC
