@@ -26,4 +26,7 @@ function(tandem_room)
   target_include_directories(tandem_${ROOM_NAME} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tandem>)
   target_link_libraries(tandem_${ROOM_NAME} PUBLIC tandem_settings ${ROOM_DEPENDS} PRIVATE ${ROOM_PRIVATE})
+  if(TANDEM_HAS_CUDA)
+    target_link_libraries(tandem_${ROOM_NAME} PRIVATE CUDA::cudart_static)
+  endif()
 endfunction()
