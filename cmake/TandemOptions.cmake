@@ -54,7 +54,13 @@ if(TANDEM_NATIVE)
     target_compile_options(tandem_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
   endif()
 endif()
+# nvcc: our constexpr functions run on the device, too, and fmt 9 must not be evaluated at compile time.
+target_compile_options(tandem_settings INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+target_compile_definitions(tandem_settings INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1> "$<$<COMPILE_LANGUAGE:CUDA>:FMT_CONSTEVAL=>")
 if(TANDEM_DEVELOPMENT_BUILD)
+  target_compile_options(tandem_settings INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings -Xcompiler=-Wall,-Wextra>")
   target_compile_options(tandem_settings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wundef $<$<NOT:$<BOOL:${TANDEM_SANITIZE}>>:-Werror>>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -1,9 +1,11 @@
-// Where storages get their memory from: one allocator per kind of device.
+// Where storages get their memory from: one allocator per device, and one for pinned host memory.
 #pragma once
 
 #include "core/device.h"
+#include "core/stream.h"
 
 #include <cstdint>
+#include <span>
 
 namespace tandem {
 
@@ -12,23 +14,29 @@ class Allocator {
  public:
   virtual ~Allocator() = default;
 
-  /// At least `bytes` > 0 bytes, aligned to kAlignment, contents undefined. Throws Error when there is none left.
+  /// At least `bytes` > 0 bytes, aligned to kAlignment, contents undefined. Device memory may be used by work on the
+  /// calling thread's current stream. Throws Error when there is none left.
   virtual void* allocate(std::int64_t bytes) = 0;
 
-  /// Takes back a block from allocate(); `bytes` is the size that was asked for.
-  virtual void deallocate(void* block, std::int64_t bytes) noexcept = 0;
+  /// Takes back a block from allocate(); `bytes` is the size that was asked for. `streams` may still hold work that uses
+  /// the block; for device memory the first is the one that was current when it was allocated.
+  virtual void deallocate(void* block, std::int64_t bytes, std::span<const Stream> streams) noexcept = 0;
 
   /// Bytes kept for later use but in no storage.
-  virtual std::int64_t cached_bytes() const { return 0; }
+  virtual std::int64_t cached_bytes() const = 0;
 
   /// Gives cached blocks back to the system.
-  virtual void release_cached() noexcept {}
+  virtual void release_cached() noexcept = 0;
 };
 
 /// Every block starts on a multiple of this many bytes.
 constexpr std::int64_t kAlignment = 64;
 
-/// The allocator of a device; throws Error where this build or machine has no such device.
+/// The allocator of a device. Throws Error where this build or machine has no such device.
 Allocator& allocator_for(Device device);
+
+/// Page-locked host memory, which copies to and from a GPU without waiting; the CPU's plain memory where there is no GPU.
+/// Its bytes count as the CPU's.
+Allocator& pinned_allocator();
 
 }  // namespace tandem

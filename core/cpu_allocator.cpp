@@ -2,6 +2,7 @@
 #include "core/cpu_allocator.h"
 
 #include "core/error.h"
+#include "core/memory.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -91,7 +92,9 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
       trim_to(0);
       block = allocate_large(capacity);
     }
-    if (block == nullptr) fail("out of CPU memory: {} bytes asked for, {} in use", bytes, live_bytes_);
+    if (block == nullptr) {
+      fail("out of CPU memory: {} bytes asked for, {} in use: {}", bytes, live_bytes_, largest_memory_tags(Device{}));
+    }
   }
   forbid(block, capacity);
   allow(block, bytes);
@@ -101,7 +104,7 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
   return block;
 }
 
-void CpuAllocator::deallocate(void* block, std::int64_t bytes) noexcept {
+void CpuAllocator::deallocate(void* block, std::int64_t bytes, std::span<const Stream> /*streams*/) noexcept {
   if (bytes < kLargeBlock) return std::free(block);
   const std::lock_guard lock(mutex_);
   const auto live = live_capacities_.find(block);
@@ -131,13 +134,6 @@ void CpuAllocator::trim_to(std::int64_t cached_limit) noexcept {
     free_large(largest->second, largest->first);
     free_blocks_.erase(largest);
   }
-}
-
-Allocator& allocator_for(Device device) {
-  // Never destroyed: storages in static objects may outlive every other static.
-  static CpuAllocator& cpu = *new CpuAllocator;
-  require(device.type == DeviceType::cpu, "this build has no device {}; use the CPU", name_of(device));
-  return cpu;
 }
 
 }  // namespace tandem

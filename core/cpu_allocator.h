@@ -16,7 +16,7 @@ class CpuAllocator final : public Allocator {
  public:
   ~CpuAllocator() override;
   void* allocate(std::int64_t bytes) override;
-  void deallocate(void* block, std::int64_t bytes) noexcept override;
+  void deallocate(void* block, std::int64_t bytes, std::span<const Stream> streams = {}) noexcept override;
   std::int64_t cached_bytes() const override;
   void release_cached() noexcept override;
 

@@ -6,6 +6,9 @@
 
 namespace tandem {
 
+/// True where this build has the CUDA device. Whether the machine has one, too, is asked of core/device_query.h.
+inline constexpr bool kHasCuda = TANDEM_HAS_CUDA != 0;
+
 enum class DeviceType : std::uint8_t { cpu, cuda };
 
 /// `Device{}` is the CPU; `Device{DeviceType::cuda, 1}` the second GPU.

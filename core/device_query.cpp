@@ -1,6 +1,8 @@
 // Device query: the CPU, and the way to the CUDA runtime where it is in the build.
 #include "core/device_query.h"
 
+#include "core/error.h"
+
 #include <fstream>
 #include <thread>
 
@@ -38,22 +40,48 @@ std::int64_t physical_memory() {
 #endif
 }
 
+/// Asked once: neither drivers nor GPUs come while a process runs.
+const detail::CudaPresence& cuda_presence() {
+  static const detail::CudaPresence presence = [] {
+    if constexpr (kHasCuda) return detail::find_cuda();
+    return detail::CudaPresence{0, "this build has no CUDA (TANDEM_CUDA=OFF)"};
+  }();
+  return presence;
+}
+
 }  // namespace
 
 std::vector<DeviceDescription> list_devices() {
   std::vector<DeviceDescription> devices{{Device{}, cpu_name(), physical_memory(), usable_cores(), ""}};
-#if TANDEM_HAS_CUDA
-  for (DeviceDescription& device : detail::list_cuda_devices()) devices.push_back(std::move(device));
-#endif
+  if constexpr (kHasCuda) {
+    for (DeviceDescription& device : detail::list_cuda_devices(cuda_device_count()))
+      devices.push_back(std::move(device));
+  }
   return devices;
 }
 
-std::string cuda_unavailable_reason() {
-#if TANDEM_HAS_CUDA
-  return detail::cuda_runtime_problem();
-#else
-  return "this build has no CUDA (TANDEM_CUDA=OFF)";
-#endif
+std::string device_names() {
+  std::string names = "cpu";
+  for (const DeviceDescription& device : list_devices()) {
+    if (device.device.type != DeviceType::cpu) names += fmt::format(", {} ({})", name_of(device.device), device.name);
+  }
+  return names;
+}
+
+std::string cuda_unavailable_reason() { return cuda_presence().problem; }
+
+int cuda_device_count() { return cuda_presence().devices; }
+
+void check_device(Device device) {
+  if (device.type == DeviceType::cpu) {
+    require(device.index == 0, "device cpu:{}: there is one CPU, cpu; use that", device.index);
+    return;
+  }
+  const detail::CudaPresence& presence = cuda_presence();
+  if (device.index >= 0 && device.index < presence.devices) [[likely]]
+    return;
+  require(presence.devices > 0, "device {}: {}; use the device cpu", name_of(device), presence.problem);
+  fail("device {}: there is no such device; use one of {}", name_of(device), device_names());
 }
 
 }  // namespace tandem

@@ -20,14 +20,27 @@ struct DeviceDescription {
 /// The CPU first, then every CUDA device. Without a driver or a GPU the list holds the CPU alone.
 std::vector<DeviceDescription> list_devices();
 
-/// Why there is no CUDA device to use: "this build has no CUDA (TANDEM_CUDA=OFF)", the driver's own words, or empty
-/// if there is one.
+/// The same in words, for messages: "cpu, cuda:0 (NVIDIA H200)".
+std::string device_names();
+
+/// Why there is no CUDA device to use: "this build has no CUDA (TANDEM_CUDA=OFF)", no driver, one too old, no GPU; or
+/// empty if there is one.
 std::string cuda_unavailable_reason();
 
+/// Number of CUDA devices that can be used; 0 where there is a reason for that.
+int cuda_device_count();
+
+/// Throws Error unless this build and machine have `device`; the text says why not and which devices there are.
+void check_device(Device device);
+
 namespace detail {
+struct CudaPresence {
+  int devices = 0;
+  std::string problem;  // why there is none
+};
 /// The CUDA side, in device_query_cuda.cpp; both are absent from builds without CUDA.
-std::vector<DeviceDescription> list_cuda_devices();
-std::string cuda_runtime_problem();
+CudaPresence find_cuda();
+std::vector<DeviceDescription> list_cuda_devices(int count);
 }  // namespace detail
 
 }  // namespace tandem

@@ -2,28 +2,37 @@
 #include "core/device_query.h"
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 namespace tandem::detail {
 
 namespace {
 
-/// Number of CUDA devices; the runtime's word for why there is none goes to `problem`.
-int count_devices(std::string& problem) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) {
-    problem = cudaGetErrorString(status);
-    return 0;
-  }
-  if (count == 0) problem = "the driver reports no CUDA device";
-  return count;
+/// "13.0" of 13000.
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+/// Why cudaGetDeviceCount failed. The runtime says "driver version is insufficient" also where there is no driver.
+std::string describe_failure(cudaError_t status) {
+  if (status == cudaErrorNoDevice) return "the driver shows no CUDA device (CUDA_VISIBLE_DEVICES may hide it)";
+  if (status != cudaErrorInsufficientDriver) return cudaGetErrorString(status);
+  int driver = 0, runtime = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return "no NVIDIA driver is installed";
+  cudaRuntimeGetVersion(&runtime);
+  return fmt::format("the NVIDIA driver knows CUDA {} only, this build needs {}: update the driver",
+                     version_text(driver), version_text(runtime));
 }
 
 }  // namespace
 
-std::vector<DeviceDescription> list_cuda_devices() {
-  std::string problem;
-  const int count = count_devices(problem);
+CudaPresence find_cuda() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return {count, ""};
+  cudaGetLastError();  // or else the next launch would be blamed
+  return {0, describe_failure(status == cudaSuccess ? cudaErrorNoDevice : status)};
+}
+
+std::vector<DeviceDescription> list_cuda_devices(int count) {
   std::vector<DeviceDescription> devices;
   for (int index = 0; index < count; ++index) {
     cudaDeviceProp properties{};
@@ -33,12 +42,6 @@ std::vector<DeviceDescription> list_cuda_devices() {
                        "sm_" + std::to_string(properties.major) + std::to_string(properties.minor)});
   }
   return devices;
-}
-
-std::string cuda_runtime_problem() {
-  std::string problem;
-  count_devices(problem);
-  return problem;
 }
 
 }  // namespace tandem::detail

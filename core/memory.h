@@ -1,8 +1,11 @@
 // What memory is used for: byte counts, current and peak, by purpose.
 #pragma once
 
+#include "core/device.h"
+
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace tandem {
@@ -29,11 +32,18 @@ struct MemoryStats {
   std::int64_t peak_of(MemoryTag tag) const { return peak[static_cast<std::size_t>(tag)]; }
 };
 
-/// A snapshot over all threads of this process.
-MemoryStats memory_stats();
+/// A snapshot for one device over all threads of this process. Pinned host memory counts as the CPU's.
+MemoryStats memory_stats(Device device = {});
 
-/// Lets every peak start again from the current value.
+/// Lets every peak of every device start again from the current value.
 void reset_peak_memory();
+
+/// The ten tags with the most bytes on a device, largest first, for messages: "activations 1.2 GiB, workspace 64 KiB";
+/// "nothing" where no storage holds any.
+std::string largest_memory_tags(Device device);
+
+/// "512 bytes", "1.5 KiB", "139.8 GiB".
+std::string format_memory(std::int64_t bytes);
 
 /// The tag that new storages of this thread get; MemoryTag::activations unless a scope says otherwise.
 MemoryTag current_memory_tag();
@@ -64,7 +74,7 @@ class PoisonScope {
 };
 
 namespace detail {
-void count_memory(MemoryTag tag, std::int64_t bytes);
+void count_memory(Device device, MemoryTag tag, std::int64_t bytes);
 bool poison_new_storages();
 }  // namespace detail
 

@@ -3,16 +3,21 @@
 
 #include "core/device.h"
 #include "core/memory.h"
+#include "core/stream.h"
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace tandem {
 
 /// Owns `bytes` of one device's memory; tensors share it through std::shared_ptr. Contents start undefined.
+/// Device memory belongs to the stream that was current when it was made: it is freed in the order of that stream.
 class Storage {
  public:
-  Storage(std::int64_t bytes, Device device, MemoryTag tag);
+  /// `pinned`: page-locked host memory, for asynchronous copies. Throws Error for pinned memory of another device than
+  /// the CPU, for a device that is not there, and when memory runs out.
+  Storage(std::int64_t bytes, Device device, MemoryTag tag, bool pinned = false);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -21,9 +26,14 @@ class Storage {
   std::int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   MemoryTag tag() const { return tag_; }
+  bool is_pinned() const { return pinned_; }
 
   /// Moves the bytes of this storage to another purpose's account.
   void set_tag(MemoryTag tag);
+
+  /// Tells that `stream` was given work that uses these bytes: they will not be used for anything else before that is
+  /// done. Needed for every stream but the one they belong to.
+  void record_stream(const Stream& stream);
 
   /// Counts in-place changes, so that autograd can tell whether a saved tensor is still what it was.
   std::uint64_t version() const { return version_; }
@@ -34,6 +44,8 @@ class Storage {
   std::int64_t bytes_;
   Device device_;
   MemoryTag tag_;
+  bool pinned_;
+  std::vector<Stream> streams_;  // that use the bytes; for device memory first the one it belongs to
   std::uint64_t version_ = 0;
 };
 

@@ -1,24 +1,30 @@
-// Walking two strided tensors of one shape together; the engine behind copies on the CPU.
+// Walking two strided tensors of one shape together: the dimensions that copies and fills really have.
 #pragma once
 
 #include "core/shape.h"
 
 namespace tandem::detail {
 
-/// Calls `run(destination_offset, source_offset, length, destination_stride, source_stride)` for runs that together cover
-/// every element once. Dimensions are ordered by destination stride and merged where both sides allow it.
-template <typename Run>
-void for_each_run(const Shape& shape, const Strides& destination, const Strides& source, Run&& run) {
+/// The loop nest over two strided tensors of one shape, outermost dimension first: without sizes of 1, ordered by
+/// destination stride, and merged where both sides allow it. `empty` if there is nothing to do.
+struct LoopNest {
+  Dims sizes, to, from;
+  bool empty = false;
+};
+
+inline LoopNest merge_dims(const Shape& shape, const Strides& destination, const Strides& source) {
+  LoopNest nest;
   DimOrder order{};
   int rank = 0;
   for (int dim = 0; dim < shape.rank(); ++dim) {
-    if (shape[dim] == 0) return;
+    if (shape[dim] == 0) nest.empty = true;
     if (shape[dim] != 1) order[static_cast<std::size_t>(rank++)] = dim;
   }
+  if (nest.empty) return nest;
   sort_dims(order, rank, [&](int a, int b) {
     return destination[a] != destination[b] ? destination[a] > destination[b] : source[a] > source[b];
   });
-  Dims sizes, to, from;  // outermost first
+  auto& [sizes, to, from, empty] = nest;
   for (int i = 0; i < rank; ++i) {
     const int dim = order[static_cast<std::size_t>(i)];
     if (sizes.rank() > 0 && to[-1] == shape[dim] * destination[dim] && from[-1] == shape[dim] * source[dim]) {
@@ -31,6 +37,16 @@ void for_each_run(const Shape& shape, const Strides& destination, const Strides&
     to.push_back(destination[dim]);
     from.push_back(source[dim]);
   }
+  return nest;
+}
+
+/// Calls `run(destination_offset, source_offset, length, destination_stride, source_stride)` for runs that together cover
+/// every element once.
+template <typename Run>
+void for_each_run(const Shape& shape, const Strides& destination, const Strides& source, Run&& run) {
+  const LoopNest nest = merge_dims(shape, destination, source);
+  if (nest.empty) return;
+  const auto& [sizes, to, from, empty] = nest;
   if (sizes.rank() == 0) return run(std::int64_t{0}, std::int64_t{0}, std::int64_t{1}, std::int64_t{1}, std::int64_t{1});
   const int outer = sizes.rank() - 1;
   Dims index = sizes;

@@ -14,7 +14,7 @@ Tensor Tensor::empty(const Shape& shape, TensorOptions options) {
           to_string(shape));
   Tensor result;
   result.impl_ = std::make_shared<Impl>();
-  result.impl_->storage = std::make_shared<Storage>(bytes, options.device, current_memory_tag());
+  result.impl_->storage = std::make_shared<Storage>(bytes, options.device, current_memory_tag(), options.pinned);
   result.impl_->dtype = options.dtype;
   result.impl_->shape = shape;
   result.impl_->strides = dense_strides(shape, options.layout);

@@ -21,11 +21,13 @@ struct TensorOptions {
   DType dtype = DType::f32;
   Layout layout = Layout::row_major;
   Device device{};
+  bool pinned = false;  // page-locked host memory (device cpu), which a GPU copies without waiting
 };
 
 /// A handle: copies share elements, shape and autograd metadata. Views (view, transpose, narrow, ...) are O(1), share
 /// the storage and carry no autograd metadata: use the functions of autograd/ to record them. Image tensors have shape
-/// N,C,H,W and layout channels_last; convolution weights K,C,R,S, likewise. Errors are thrown as tandem::Error.
+/// N,C,H,W and layout channels_last; convolution weights K,C,R,S, likewise. On a CUDA device all is enqueued on the
+/// thread's current stream (core/stream.h). Errors are thrown as tandem::Error.
 class Tensor {
  public:
   /// An undefined tensor: only defined() may be asked.
@@ -35,12 +37,14 @@ class Tensor {
   static Tensor zeros(const Shape& shape, TensorOptions options = {});
   static Tensor full(const Shape& shape, double value, TensorOptions options = {});
 
-  /// A new dense CPU tensor with the elements of `values` in row-major order of `shape`, stored in `layout`.
+  /// A new dense tensor with the elements of `values` in row-major order of `shape`, stored in `layout`.
   template <typename T>
-  static Tensor from(std::span<const T> values, const Shape& shape, Layout layout = Layout::row_major);
+  static Tensor from(std::span<const T> values, const Shape& shape, Layout layout = Layout::row_major,
+                     Device device = {});
   template <typename T>
-  static Tensor from(const std::vector<T>& values, const Shape& shape, Layout layout = Layout::row_major) {
-    return from(std::span<const T>(values), shape, layout);
+  static Tensor from(const std::vector<T>& values, const Shape& shape, Layout layout = Layout::row_major,
+                     Device device = {}) {
+    return from(std::span<const T>(values), shape, layout, device);
   }
 
   bool defined() const { return impl_ != nullptr; }
@@ -56,8 +60,8 @@ class Tensor {
   TensorOptions options(Layout layout = Layout::row_major) const { return {dtype(), layout, device()}; }
   const std::shared_ptr<Storage>& storage() const { return impl().storage; }
 
-  /// The first element, as T*; throws unless T is this tensor's dtype. Constness of the handle is not constness of the
-  /// elements.
+  /// The first element, as T*, in the memory of device(); throws unless T is this tensor's dtype. Constness of the
+  /// handle is not constness of the elements.
   template <typename T>
   T* data() const {
     require(dtype_of<T> == dtype(), "tensor holds {}, asked for {}", name_of(dtype()), name_of(dtype_of<T>));
@@ -65,10 +69,11 @@ class Tensor {
   }
   void* raw_data() const;
 
-  /// The only element of a one-element CPU tensor, as a double (exact for all dtypes but large i64).
+  /// The only element of a one-element tensor, as a double (exact for all dtypes but large i64). Waits for the current
+  /// stream.
   double item() const;
 
-  /// All elements in row-major order, converted to T. For tests and small tensors; CPU only.
+  /// All elements in row-major order, converted to T. For tests and small tensors. Waits for the current stream.
   template <typename T>
   std::vector<T> to_vector() const;
 
@@ -99,8 +104,15 @@ class Tensor {
   /// This tensor if it is dense in `layout` already, else a dense copy.
   Tensor contiguous(Layout layout = Layout::row_major) const;
   Tensor clone() const;
-  /// Writes the elements of `source` (same shape and dtype) here, in place.
+  /// This tensor if it is on `device` already, else a copy there, in the same strides where they are dense. Without
+  /// autograd metadata.
+  Tensor to(Device device) const;
+  /// Writes the elements of `source` (same shape and dtype, any strides and device) here, in place. Host memory may be
+  /// read and written as soon as this returns; between two tensors of CUDA devices nobody waits.
   void copy_from(const Tensor& source) const;
+  /// The same, but pinned host memory is still in use until the current stream has done the copy: wait for that (or for
+  /// an Event behind it) before reading the copy, or writing to the source.
+  void copy_from_async(const Tensor& source) const;
   void fill(double value) const;
   void zero() const { fill(0.0); }
 
@@ -124,6 +136,7 @@ class Tensor {
   };
 
   Tensor make_view(const Shape& shape, const Strides& strides, std::int64_t offset) const;
+  void copy_from(const Tensor& source, bool asynchronous) const;
   Impl& impl() const {
     require(impl_ != nullptr, "this tensor is undefined: it was default-constructed or moved from");
     return *impl_;

@@ -1,4 +1,5 @@
-// Tensor: moving elements between layouts, from and to C++ containers.
+// Tensor: moving elements between layouts and devices, from and to C++ containers.
+#include "core/cuda/runtime.h"
 #include "core/parallel.h"
 #include "core/strided_copy.h"
 #include "core/tensor.h"
@@ -39,11 +40,19 @@ void copy_words(const Tensor& destination, const Tensor& source) {
 
 }  // namespace
 
-void Tensor::copy_from(const Tensor& source) const {
+void Tensor::copy_from(const Tensor& source) const { copy_from(source, false); }
+
+void Tensor::copy_from_async(const Tensor& source) const { copy_from(source, true); }
+
+void Tensor::copy_from(const Tensor& source, [[maybe_unused]] bool asynchronous) const {
   require(shape() == source.shape() && dtype() == source.dtype(), "copy: {} cannot take the elements of {}",
           describe(*this), describe(source));
   storage()->bump_version();
   if (numel() == 0) return;
+  if constexpr (kHasCuda) {
+    const bool on_host = device().type == DeviceType::cpu && source.device().type == DeviceType::cpu;
+    if (!on_host) return cuda::copy(*this, source, asynchronous);
+  }
   switch (size_of(dtype())) {
     case 8:
       return copy_words<std::uint64_t>(*this, source);
@@ -69,9 +78,20 @@ Tensor Tensor::clone() const {
   return result;
 }
 
+Tensor Tensor::to(Device target) const {
+  if (device() == target) return *this;
+  Tensor result = empty(shape(), {.dtype = dtype(), .device = target});
+  if (is_dense() && numel() > 0) result = result.as_strided(shape(), strides(), 0);
+  result.copy_from(*this);
+  return result;
+}
+
 void Tensor::fill(double value) const {
   storage()->bump_version();
   if (numel() == 0) return;
+  if constexpr (kHasCuda) {
+    if (device().type == DeviceType::cuda) return cuda::fill(*this, value);
+  }
   dispatch_all(dtype(), "fill", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T element = static_cast<T>(static_cast<compute_t<T>>(value));
@@ -85,17 +105,17 @@ void Tensor::fill(double value) const {
 }
 
 template <typename T>
-Tensor Tensor::from(std::span<const T> values, const Shape& shape, Layout layout) {
+Tensor Tensor::from(std::span<const T> values, const Shape& shape, Layout layout, Device device) {
   require(static_cast<std::int64_t>(values.size()) == element_count(shape), "{} values do not fill shape {}",
           values.size(), to_string(shape));
   const Tensor flat = empty(shape, {.dtype = dtype_of<T>});
   if (!values.empty()) std::memcpy(flat.raw_data(), values.data(), values.size_bytes());
-  return flat.contiguous(layout);
+  return flat.contiguous(layout).to(device);
 }
 
 template <typename T>
 std::vector<T> Tensor::to_vector() const {
-  const Tensor flat = contiguous();
+  const Tensor flat = to(Device{}).contiguous();
   return dispatch_all(dtype(), "to_vector", [&](auto tag) {
     using From = typename decltype(tag)::type;
     const From* const from = flat.data<From>();
@@ -110,13 +130,13 @@ double Tensor::item() const {
   return to_vector<double>().front();
 }
 
-template Tensor Tensor::from(std::span<const double>, const Shape&, Layout);
-template Tensor Tensor::from(std::span<const float>, const Shape&, Layout);
-template Tensor Tensor::from(std::span<const Half>, const Shape&, Layout);
-template Tensor Tensor::from(std::span<const BFloat16>, const Shape&, Layout);
-template Tensor Tensor::from(std::span<const std::int64_t>, const Shape&, Layout);
-template Tensor Tensor::from(std::span<const std::int32_t>, const Shape&, Layout);
-template Tensor Tensor::from(std::span<const std::uint8_t>, const Shape&, Layout);
+template Tensor Tensor::from(std::span<const double>, const Shape&, Layout, Device);
+template Tensor Tensor::from(std::span<const float>, const Shape&, Layout, Device);
+template Tensor Tensor::from(std::span<const Half>, const Shape&, Layout, Device);
+template Tensor Tensor::from(std::span<const BFloat16>, const Shape&, Layout, Device);
+template Tensor Tensor::from(std::span<const std::int64_t>, const Shape&, Layout, Device);
+template Tensor Tensor::from(std::span<const std::int32_t>, const Shape&, Layout, Device);
+template Tensor Tensor::from(std::span<const std::uint8_t>, const Shape&, Layout, Device);
 template std::vector<double> Tensor::to_vector() const;
 template std::vector<float> Tensor::to_vector() const;
 template std::vector<Half> Tensor::to_vector() const;

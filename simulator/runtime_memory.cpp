@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -82,6 +83,28 @@ bool direction_fits(const void* to, const void* from, cudaMemcpyKind kind) {
   return false;
 }
 
+/// What a memory pool says of itself. Memory is really given back at once; what it would have kept is only counted.
+struct Pool {
+  std::uint64_t release_threshold = 0, reserved = 0;
+};
+
+Pool& pool_of(cudaMemPool_t pool) {
+  static std::map<cudaMemPool_t, Pool> pools;
+  return pools[pool];
+}
+
+cudaMemPool_t pool_of_device(int device) { return reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(device) + 1); }
+
+std::uint64_t used_bytes(cudaMemPool_t pool) {
+  return settings().memory_bytes - free_device_bytes(static_cast<int>(reinterpret_cast<std::uintptr_t>(pool)) - 1);
+}
+
+/// Called when the pool has shrunk.
+void keep_in_pool(int device, std::uint64_t used_before) {
+  Pool& pool = pool_of(pool_of_device(device));
+  pool.reserved = std::max(pool.reserved, std::min(used_before, pool.release_threshold));
+}
+
 cudaError_t allocate(void** start, std::size_t bytes) {
   if (!device_exists(current_device())) return note(cudaErrorNoDevice);
   if (bytes == 0) {
@@ -123,6 +146,7 @@ cudaError_t cudaFreeAsync(void* start, cudaStream_t stream, TandemWhere where) {
   if (allocation_bytes(start) == 0) return note(cudaErrorInvalidValue);
   timeline().enqueue(state_of(stream), "cudaFreeAsync", site_id(where), [start] {
     check_order(start, allocation_bytes(start), true, false);
+    keep_in_pool(device_of(start), used_bytes(pool_of_device(device_of(start))));
     free_device_memory(start);
   });
   return cudaSuccess;
@@ -181,6 +205,12 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
   return cudaStreamSynchronize(nullptr);
 }
 
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                                cudaStream_t stream, TandemWhere where) {
+  if (!device_exists(to_device) || !device_exists(from_device)) return note(cudaErrorInvalidDevice);
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream, where);
+}
+
 cudaError_t cudaMemsetAsync(void* start, int value, std::size_t bytes, cudaStream_t stream, TandemWhere where) {
   if (!device_exists(current_device())) return note(cudaErrorNoDevice);
   const std::lock_guard lock(runtime_mutex());
@@ -210,21 +240,34 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 // One pool per device: the handle is the device's number plus one.
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   if (!device_exists(device)) return note(cudaErrorInvalidDevice);
-  *pool = reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(device) + 1);
+  *pool = pool_of_device(device);
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  const std::lock_guard lock(runtime_mutex());
+  if (attribute == cudaMemPoolAttrReleaseThreshold) std::memcpy(&pool_of(pool).release_threshold, value, sizeof(std::uint64_t));
+  return cudaSuccess;
+}
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   const std::lock_guard lock(runtime_mutex());
-  const int device = static_cast<int>(reinterpret_cast<std::uintptr_t>(pool)) - 1;
-  if (!device_exists(device)) return note(cudaErrorInvalidValue);
-  // Nothing is kept: what is reserved is what is used.
-  const std::uint64_t used = settings().memory_bytes - free_device_bytes(device);
-  const std::uint64_t result = attribute == cudaMemPoolAttrReleaseThreshold ? 0 : used;
+  const Pool& state = pool_of(pool);
+  const std::uint64_t used = used_bytes(pool);
+  std::uint64_t result = 0;
+  switch (attribute) {
+    case cudaMemPoolAttrReleaseThreshold: result = state.release_threshold; break;
+    case cudaMemPoolAttrReservedMemCurrent: result = std::max(used, state.reserved); break;
+    case cudaMemPoolAttrUsedMemCurrent: result = used; break;
+    default: return note(cudaErrorNotSupported);
+  }
   std::memcpy(value, &result, sizeof result);
   return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, std::size_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes_to_keep) {
+  const std::lock_guard lock(runtime_mutex());
+  Pool& state = pool_of(pool);
+  state.reserved = std::max(used_bytes(pool), std::min<std::uint64_t>(state.reserved, bytes_to_keep));
+  return cudaSuccess;
+}

@@ -146,6 +146,8 @@ cudaError_t cudaFreeHost(void* start);
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, TandemWhere where = TandemWhere::current());
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream = nullptr,
                             TandemWhere where = TandemWhere::current());
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                                cudaStream_t stream = nullptr, TandemWhere where = TandemWhere::current());
 cudaError_t cudaMemset(void* start, int value, std::size_t bytes, TandemWhere where = TandemWhere::current());
 cudaError_t cudaMemsetAsync(void* start, int value, std::size_t bytes, cudaStream_t stream = nullptr,
                             TandemWhere where = TandemWhere::current());

@@ -1,0 +1,35 @@
+// Which allocator serves which device.
+#include "core/allocator.h"
+
+#include "core/cpu_allocator.h"
+#include "core/cuda/runtime.h"
+#include "core/device_query.h"
+
+namespace tandem {
+
+namespace {
+
+CpuAllocator& cpu_allocator() {
+  // Never destroyed: storages in static objects may outlive every other static.
+  static CpuAllocator& allocator = *new CpuAllocator;
+  return allocator;
+}
+
+}  // namespace
+
+Allocator& allocator_for(Device device) {
+  check_device(device);
+  if constexpr (kHasCuda) {
+    if (device.type == DeviceType::cuda) return cuda::device_allocator(device.index);
+  }
+  return cpu_allocator();
+}
+
+Allocator& pinned_allocator() {
+  if constexpr (kHasCuda) {
+    if (cuda_device_count() > 0) return cuda::pinned_allocator();
+  }
+  return cpu_allocator();
+}
+
+}  // namespace tandem

@@ -1,0 +1,79 @@
+// Copies from and to CUDA devices: one flat transfer, with elements put in order on one side where strides differ.
+#include "core/cuda/check.h"
+#include "core/cuda/copy.h"
+#include "core/cuda/current_stream.h"
+#include "core/cuda/runtime.h"
+
+namespace tandem::cuda {
+
+namespace {
+
+bool is_host(const Tensor& tensor) { return tensor.device().type == DeviceType::cpu; }
+
+/// True if both are dense with their elements in the same order.
+bool are_flat_copies(const Tensor& a, const Tensor& b) {
+  if (!a.is_dense() || !b.is_dense()) return false;
+  for (int dim = 0; dim < a.rank(); ++dim) {
+    if (a.size(dim) != 1 && a.stride(dim) != b.stride(dim)) return false;
+  }
+  return true;
+}
+
+/// A dense tensor of `like`'s shape on the device of `place`, in `like`'s strides where these are dense; pinned on the
+/// host.
+Tensor staging(const Tensor& like, const Tensor& place) {
+  const MemoryTagScope scope(MemoryTag::workspace);
+  const Tensor flat =
+      Tensor::empty(like.shape(), {.dtype = like.dtype(), .device = place.device(), .pinned = is_host(place)});
+  return like.is_dense() ? flat.as_strided(like.shape(), like.strides(), 0) : flat;
+}
+
+/// Between two GPUs: work on either side that was enqueued before comes first, what is enqueued after waits.
+void copy_between_gpus(const Tensor& to, const Tensor& from, std::size_t bytes) {
+  const Stream sender = tandem::current_stream(from.device()), receiver = tandem::current_stream(to.device());
+  Event ready, done;
+  ready.record(receiver);
+  sender.wait(ready);
+  TANDEM_CUDA_CHECK(cudaMemcpyPeerAsync(to.raw_data(), to.device().index, from.raw_data(), from.device().index, bytes,
+                                        static_cast<cudaStream_t>(sender.native())));
+  done.record(sender);
+  receiver.wait(done);
+}
+
+void copy_flat(const Tensor& to, const Tensor& from, bool asynchronous) {
+  const auto bytes = static_cast<std::size_t>(to.numel() * size_of(to.dtype()));
+  if (!is_host(to) && !is_host(from) && to.device() != from.device()) return copy_between_gpus(to, from, bytes);
+  const Device device = is_host(to) ? from.device() : to.device();
+  const cudaStream_t native = cuda::current_stream(device);
+  const cudaMemcpyKind kind = is_host(to)     ? cudaMemcpyDeviceToHost
+                              : is_host(from) ? cudaMemcpyHostToDevice
+                                              : cudaMemcpyDeviceToDevice;
+  TANDEM_CUDA_CHECK(cudaMemcpyAsync(to.raw_data(), from.raw_data(), bytes, kind, native));
+  if (kind == cudaMemcpyDeviceToDevice) return;
+  // The runtime has read pageable memory when it returns; pinned memory it reads and writes later.
+  const Tensor& host = is_host(to) ? to : from;
+  if (asynchronous && host.storage()->is_pinned()) {
+    host.storage()->record_stream(tandem::current_stream(device));
+  } else if (is_host(to) || host.storage()->is_pinned()) {
+    TANDEM_CUDA_CHECK(cudaStreamSynchronize(native));
+  }
+}
+
+}  // namespace
+
+void copy(const Tensor& to, const Tensor& from, bool asynchronous) {
+  if (are_flat_copies(to, from)) return copy_flat(to, from, asynchronous);
+  if (to.device() == from.device()) return strided_copy(to, from);
+  if (!to.is_dense()) {
+    const Tensor staged = staging(to, to);
+    copy(staged, from, asynchronous && !is_host(to));
+    to.copy_from(staged);
+    return;
+  }
+  const Tensor staged = staging(to, from);
+  staged.copy_from(from);
+  copy_flat(to, staged, true);
+  if (is_host(to)) TANDEM_CUDA_CHECK(cudaStreamSynchronize(cuda::current_stream(from.device())));
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,38 @@
+// What the core asks of the CUDA runtime, without CUDA's headers. Defined in builds with CUDA only: call these under
+// `if constexpr (kHasCuda)`. Streams and events are passed as the runtime's own handles.
+#pragma once
+
+#include "core/allocator.h"
+#include "core/tensor.h"
+
+#include <memory>
+
+namespace tandem::cuda {
+
+std::shared_ptr<void> make_stream(int device);
+void synchronize_stream(void* stream);
+void synchronize_device(int device);
+
+std::shared_ptr<void> make_event(int device, bool timed);
+void record_event(void* event, void* stream);
+void wait_for_event(void* stream, void* event);
+void synchronize_event(void* event);
+bool is_event_done(void* event);
+double elapsed_ms(void* from, void* to);
+
+/// Device memory, from the driver's pool.
+Allocator& device_allocator(int device);
+/// Page-locked host memory.
+Allocator& pinned_allocator();
+
+/// Sets `bytes` bytes of device memory, on the device's current stream.
+void set_bytes(Device device, void* to, int value, std::int64_t bytes);
+
+/// Tensor::copy_from, where at least one of the two is on a CUDA device; shapes and dtypes agree and are not empty. May
+/// return before host memory is done with if `asynchronous`.
+void copy(const Tensor& to, const Tensor& from, bool asynchronous);
+
+/// Tensor::fill on a CUDA device; not empty.
+void fill(const Tensor& tensor, double value);
+
+}  // namespace tandem::cuda
