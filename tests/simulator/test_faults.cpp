@@ -1,6 +1,7 @@
 // Every planted fault is found, named rightly and placed at its line, in every order of threads.
 #include "simulator/settings.h"
 #include "tests/simulator/planted_fault.h"
+#include "tests/simulator/restore_settings.h"
 
 #include <cuda_runtime_api.h>
 
@@ -41,10 +42,6 @@ bool is_at(const simulator::Site& site, const PlantedFault& planted) {
   return base_name(site.file) == base_name(planted.file) && site.line == marked_line(planted);
 }
 
-struct RestoreSettings {
-  simulator::Settings saved = simulator::settings();
-  ~RestoreSettings() { simulator::settings() = saved; }
-};
 
 TEST_CASE("every planted fault is found and placed, in every order") {
 #ifdef TANDEM_SIMULATOR_RACE
