@@ -20,10 +20,9 @@ namespace {
 using Slots = std::array<void*, kWarpSize>;
 
 struct ShuffleSlot {
-  alignas(16) char value[16];
-  std::size_t bytes;
-  unsigned source;
-  bool source_is_missing;
+  alignas(16) char value[16] = {};
+  unsigned source = 0;
+  bool source_is_missing = false;
 };
 
 /// The lane that lane `lane` reads from, by the rules of the PTX instruction shfl: lanes outside of the segment of
@@ -138,15 +137,16 @@ void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsign
   if (width <= 0 || width > 32 || (width & (width - 1)) != 0) {
     e.raise(FaultKind::mask, site_id(where), fmt::format("a shuffle of width {}; it must be 1, 2, 4, 8, 16 or 32", width));
   }
-  ShuffleSlot slot{{}, bytes, source_lane(kind, lane, operand, static_cast<unsigned>(width)), false};
-  std::memcpy(slot.value, value, bytes);
+  ShuffleSlot slot;
+  slot.source = source_lane(kind, lane, operand, static_cast<unsigned>(width));
+  bytes == 4 ? std::memcpy(slot.value, value, 4) : std::memcpy(slot.value, value, bytes);
   e.meet(WarpOperation::shuffle, mask, &slot, finish_shuffle, where);
   if (slot.source_is_missing) {
     e.raise(FaultKind::mask, site_id(where),
             fmt::format("lane {} reads from lane {}, which mask {:#010x} leaves out or the block does not have", lane,
                         slot.source, mask));
   }
-  std::memcpy(value, slot.value, bytes);
+  bytes == 4 ? std::memcpy(value, slot.value, 4) : std::memcpy(value, slot.value, bytes);
 }
 
 unsigned ballot(unsigned mask, bool predicate, const Where& where) {

@@ -38,9 +38,10 @@ std::string text(const uint3& index) { return fmt::format("({},{},{})", index.x,
 
 }  // namespace
 
-Engine& engine() {
-  static Engine the_engine;
-  return the_engine;
+Engine& detail::make_engine() {
+  static Engine engine;
+  the_engine = &engine;
+  return engine;
 }
 
 std::string Engine::kernel_name() const { return launch_ == nullptr ? "no kernel" : function_name(launch_->kernel); }
@@ -143,13 +144,16 @@ void Engine::run_block(unsigned linear_block) {
     thread.linear = i;
     thread.index = unflatten(i, launch_->block);
     thread.state = ThreadState::ready;
-    thread.epoch = 0;
-    thread.known = {};
+    if (thread.epoch != 0) {
+      thread.epoch = 0;
+      thread.known = {};
+    }
     stacks_.prepare(thread.fiber, i, &thread_main);
-    ready_.insert(thread.position);
   }
+  ready_.fill(count_);
   current_ = &threads_[thread_at_[0]];
   ::threadIdx = current_->index;
+  refresh_now();
   running_ = true;
   switch_fiber(main_, current_->fiber);
   running_ = false;
@@ -157,10 +161,15 @@ void Engine::run_block(unsigned linear_block) {
   if (!fault_.raised) finish_block_of_lint();
 }
 
+void Engine::refresh_now() {
+  now_ = Stamp::make(serial_, barrier_epoch_, current_->epoch, current_->linear, false).bits();
+}
+
 void Engine::switch_to(Thread& next) {
   ++switches_;
   Thread& previous = *current_;
   current_ = &next;
+  refresh_now();
   ::threadIdx = next.index;
   switch_fiber(previous.fiber, next.fiber, previous.state == ThreadState::exited);
 }
@@ -198,38 +207,32 @@ int Engine::barrier(const std::source_location& where, bool vote) {
   Thread& self = *current_;
   self.state = ThreadState::at_barrier;
   self.where = where;
+  if (at_barrier_++ == 0) barrier_at_ = where;
+  if (where.line() != barrier_at_.line() || where.file_name() != barrier_at_.file_name()) {
+    raise(FaultKind::barrier, site_id(where),
+          fmt::format("threads wait in different __syncthreads(): some in the one at {}:{}", barrier_at_.file_name(),
+                      barrier_at_.line()),
+          site_id(barrier_at_));
+  }
   ready_.erase(self.position);
   votes_ += vote ? 1 : 0;
-  ++at_barrier_;
   if (at_barrier_ == live_) {
     release_barrier();
     switch_to_next(0);
   } else {
     switch_to_next(self.position);
   }
+  self.state = ThreadState::ready;
   return vote_result_;
 }
 
 void Engine::release_barrier() {
-  const Thread& self = *current_;
   if (live_ < count_) {
-    raise(FaultKind::barrier, site_id(self.where),
+    raise(FaultKind::barrier, site_id(current_->where),
           fmt::format("{} of {} threads have left the kernel, the others wait in __syncthreads()", count_ - live_, count_));
   }
-  for (unsigned i = 0; i < count_; ++i) {
-    const Thread& other = threads_[i];
-    if (other.where.line() != self.where.line() || other.where.file_name() != self.where.file_name()) {
-      raise(FaultKind::barrier, site_id(self.where),
-            fmt::format("threads wait in different __syncthreads(): thread {} in the one at {}:{}", text(other.index),
-                        other.where.file_name(), other.where.line()),
-            site_id(other.where));
-    }
-  }
   if (settings().order == Order::random) prepare_order();
-  for (unsigned i = 0; i < count_; ++i) {
-    threads_[i].state = ThreadState::ready;
-    ready_.insert(i);
-  }
+  ready_.fill(count_);
   at_barrier_ = 0;
   vote_result_ = votes_;
   votes_ = 0;
@@ -237,6 +240,7 @@ void Engine::release_barrier() {
     serial_ = next_serial();
     barrier_epoch_ = 0;
   }
+  refresh_now();
 }
 
 void Engine::raise(FaultKind kind, SiteId where, std::string what, SiteId other) {

@@ -58,7 +58,8 @@ class Engine {
   std::uint64_t block_serial() const { return serial_; }
   std::uint64_t first_serial_of_block() const { return first_serial_of_block_; }
   std::uint64_t first_serial_of_launch() const { return first_serial_of_launch_; }
-  unsigned barrier_epoch() const { return barrier_epoch_; }
+  /// The stamp of what the running thread does now, for plain accesses.
+  std::uint64_t now() const { return now_; }
   /// A new number for a piece of work that touches memory: a block, or a copy.
   std::uint64_t next_serial();
 
@@ -86,9 +87,11 @@ class Engine {
   void thread_exits();
   void release_barrier();
   void check_who_waits_for(const Thread& exiting);
+  void join_meeting(Thread& self);
   bool meeting_is_complete(const Thread& arriving) const;
   [[noreturn]] void raise_deadlock();
   std::string describe_waiting(std::array<const Thread*, 2>& examples) const;
+  void refresh_now();
   void order_warp(const std::array<void*, kWarpSize>& slots, Thread& any);
 
   FiberStacks stacks_;
@@ -96,6 +99,13 @@ class Engine {
   std::array<unsigned, kMaxBlockThreads> thread_at_{};  // by position
   std::array<unsigned, kMaxBlockThreads / kWarpSize> waiting_lanes_{};
   std::array<unsigned, kMaxBlockThreads / kWarpSize> exited_lanes_{};
+  // The meeting that lanes of a warp wait for; `mixed` if they wait for more than one.
+  struct Forming {
+    WarpOperation operation;
+    bool mixed;
+    unsigned mask;
+  };
+  std::array<Forming, kMaxBlockThreads / kWarpSize> forming_{};
   ReadySet ready_;
   Fiber main_;
   Thread* current_ = nullptr;
@@ -104,6 +114,8 @@ class Engine {
   unsigned count_ = 0, live_ = 0, at_barrier_ = 0;
   int votes_ = 0, vote_result_ = 0;
   unsigned barrier_epoch_ = 0;
+  std::source_location barrier_at_;  // of the first thread that waits
+  std::uint64_t now_ = 0;
   std::uint64_t serial_ = 0, first_serial_of_block_ = 0, first_serial_of_launch_ = 0;
   std::uint64_t switches_ = 0;
   std::uint64_t random_ = 1;
@@ -117,6 +129,12 @@ class Engine {
   } fault_;
 };
 
-Engine& engine();
+namespace detail {
+inline Engine* the_engine = nullptr;
+Engine& make_engine();
+}  // namespace detail
+
+/// Made at the first use.
+inline Engine& engine() { return detail::the_engine != nullptr ? *detail::the_engine : detail::make_engine(); }
 
 }  // namespace tandem::simulator

@@ -19,10 +19,10 @@ using boost::context::detail::transfer_t;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kSlotBytes = FiberStacks::kStackBytes + kPage;
 
-// Whom to tell where the fiber that was left can be resumed.
-thread_local Fiber* left = nullptr;
+// Whom to tell where the fiber that was left can be resumed. Launches run one at a time, under the runtime's lock.
+Fiber* left = nullptr;
 #if defined(__SANITIZE_ADDRESS__)
-thread_local Fiber* entered = nullptr;
+Fiber* entered = nullptr;
 #endif
 }  // namespace
 

@@ -26,7 +26,6 @@ struct Totals {
 };
 
 struct Lint {
-  bool on = false;
   const void* kernel = nullptr;
   // The n-th time that each lane of a warp comes to a place is one request.
   std::unordered_map<std::uint64_t, std::uint32_t> visits;  // by place and thread
@@ -95,11 +94,11 @@ void count_wavefronts(const Request& request, Totals& totals) {
 
 }  // namespace
 
-bool lint_is_on() { return lint().on; }
+bool detail::lint_on = false;
 
 void start_lint(const void* kernel) {
-  lint().on = settings().lint;
-  lint().kernel = kernel;
+  detail::lint_on = settings().lint;
+  if (detail::lint_on) lint().kernel = kernel;
 }
 
 void count_request(std::uintptr_t address, std::size_t bytes, bool shared, SiteId where) {
@@ -116,8 +115,8 @@ void count_request(std::uintptr_t address, std::size_t bytes, bool shared, SiteI
 }
 
 void finish_block_of_lint() {
+  if (!lint_is_on()) return;
   Lint& l = lint();
-  if (!l.on) return;
   for (const auto& [key, requests] : l.requests) {
     for (const Request& request : requests) {
       if (request.lanes == 0) continue;
@@ -131,7 +130,8 @@ void finish_block_of_lint() {
 }
 
 void finish_lint() {
-  lint().on = false;
+  if (!lint_is_on()) return;
+  detail::lint_on = false;
   lint().requests.clear();
   lint().visits.clear();
 }

@@ -32,7 +32,10 @@ std::vector<LintEntry> lint_entries();
 void reset_lint();
 
 // Called by the engine.
-bool lint_is_on();
+namespace detail {
+extern bool lint_on;
+}
+inline bool lint_is_on() { return detail::lint_on; }
 void start_lint(const void* kernel);
 void count_request(std::uintptr_t address, std::size_t bytes, bool shared, SiteId where);
 void finish_block_of_lint();

@@ -12,6 +12,12 @@ namespace tandem::simulator {
 class ReadySet {
  public:
   void clear() { words_ = {}; }
+  /// Members 0 to count - 1, and no others.
+  void fill(unsigned count) {
+    words_ = {};
+    for (unsigned word = 0; word < count / 64; ++word) words_[word] = ~std::uint64_t{0};
+    if (count % 64 != 0) words_[count / 64] = (std::uint64_t{1} << count % 64) - 1;
+  }
   void insert(unsigned position) { words_[position / 64] |= std::uint64_t{1} << position % 64; }
   void erase(unsigned position) { words_[position / 64] &= ~(std::uint64_t{1} << position % 64); }
 

@@ -57,6 +57,15 @@ std::string actor(Stamp stamp) {
                              shared ? describe_shared(address) : describe_device_address(address)));
 }
 
+[[noreturn]] void raise_uninitialised(std::uintptr_t address, bool shared, SiteId where) {
+  if (shared && is_being_copied_to(address)) {
+    engine().raise(FaultKind::async_copy, where,
+                   fmt::format("read of {}, which a cp.async that nobody has waited for is to fill", describe_shared(address)));
+  }
+  engine().raise(FaultKind::uninitialised, where,
+                 fmt::format("nobody has written {} yet", shared ? describe_shared(address) : describe_device_address(address)));
+}
+
 /// Keeps the two readers that say most: readers that the new one is ordered after are no longer needed.
 inline void note_read(ShadowCell& cell, std::uint64_t now, SiteId where) {
   if (cell.first_read == Stamp::kNever || is_ordered(cell.first_read, now)) {
@@ -112,33 +121,36 @@ void Shadow::set(std::uintptr_t address, std::size_t size, std::uint64_t state) 
 }
 
 void Shadow::access(std::uintptr_t address, std::size_t size, Access kind, SiteId where) {
-  const std::uint64_t now = stamp_now(kind == Access::atomic).bits();
+  if (size == kWord && (address - base_) % kWord == 0) {
+    ShadowCell& cell = word(address);
+    if (cell.write_site != kSplit) return access_cell(cell, address, size, kind, where);
+  }
+  for_each_cell(address, size,
+                [&](ShadowCell& cell, std::uintptr_t at, std::size_t) { access_cell(cell, at, size, kind, where); });
+}
+
+inline void Shadow::access_cell(ShadowCell& cell, std::uintptr_t address, std::size_t size, Access kind, SiteId where) {
+  // Nothing can have come between two accesses of a thread with one stamp but what was ordered or a fault.
+  std::uint64_t now = engine().now();
+  if (kind == Access::read) {
+    if (cell.first_read == now) return;
+    if (cell.write == now) return note_read(cell, now, where);
+  } else if (kind == Access::atomic) {
+    now |= Stamp::kAtomicBit;
+  }
+  if (cell.write == now) return;
+  if (cell.write == Stamp::kNotAllocated) raise_missing(address, size, kind, where);
   const bool shared = this == &shared_shadow();
-  for_each_cell(address, size, [&](ShadowCell& cell, std::uintptr_t at, std::size_t) {
-    if (cell.write == now) {  // this thread wrote it, and nobody could come between
-      if (kind == Access::read && cell.first_read != now) note_read(cell, now, where);
-      return;
-    }
-    if (kind == Access::read && cell.first_read == now) return;
-    if (cell.write == Stamp::kNotAllocated) raise_missing(at, size, kind, where);
-    // Shared memory does not outlive its block.
-    if (shared && cell.write != Stamp::kUninitialised && Stamp(cell.write).serial() < engine().first_serial_of_block())
-      cell = {Stamp::kUninitialised, Stamp::kNever, Stamp::kNever, 0, 0};
-    const bool both_atomic = kind == Access::atomic && Stamp(cell.write).atomic();
-    if (!both_atomic && !is_ordered(cell.write, now)) raise_race(at, kind, where, cell.write, true, cell.write_site);
-    if (kind != Access::write && cell.write == Stamp::kUninitialised) {
-      if (shared && is_being_copied_to(at)) {
-        engine().raise(FaultKind::async_copy, where,
-                       fmt::format("read of {}, which a cp.async that nobody has waited for is to fill", describe_shared(at)));
-      }
-      engine().raise(FaultKind::uninitialised, where,
-                     fmt::format("nobody has written {} yet", shared ? describe_shared(at) : describe_device_address(at)));
-    }
-    if (kind == Access::read) return note_read(cell, now, where);
-    if (!is_ordered(cell.first_read, now)) raise_race(at, kind, where, cell.first_read, false, cell.read_site);
-    if (!is_ordered(cell.other_read, now)) raise_race(at, kind, where, cell.other_read, false, cell.read_site);
-    cell = {now, Stamp::kNever, Stamp::kNever, where, 0};
-  });
+  // Shared memory does not outlive its block.
+  if (shared && cell.write != Stamp::kUninitialised && Stamp(cell.write).serial() < engine().first_serial_of_block())
+    cell = {Stamp::kUninitialised, Stamp::kNever, Stamp::kNever, 0, 0};
+  const bool both_atomic = kind == Access::atomic && Stamp(cell.write).atomic();
+  if (!both_atomic && !is_ordered(cell.write, now)) raise_race(address, kind, where, cell.write, true, cell.write_site);
+  if (kind != Access::write && cell.write == Stamp::kUninitialised) raise_uninitialised(address, shared, where);
+  if (kind == Access::read) return note_read(cell, now, where);
+  if (!is_ordered(cell.first_read, now)) raise_race(address, kind, where, cell.first_read, false, cell.read_site);
+  if (!is_ordered(cell.other_read, now)) raise_race(address, kind, where, cell.other_read, false, cell.read_site);
+  cell = {now, Stamp::kNever, Stamp::kNever, where, 0};
 }
 
 void Shadow::forget_order(std::uintptr_t address, std::size_t size) {
@@ -148,15 +160,7 @@ void Shadow::forget_order(std::uintptr_t address, std::size_t size) {
   });
 }
 
-Shadow& global_shadow() {
-  static Shadow shadow;
-  return shadow;
-}
-
-Shadow& shared_shadow() {
-  static Shadow shadow;
-  return shadow;
-}
+Shadow detail::global_shadow, detail::shared_shadow;
 
 void forget_order() {
   if constexpr (!kChecksMemory) return;
@@ -165,22 +169,32 @@ void forget_order() {
   forget_timeline();
 }
 
-void check_access(std::uintptr_t address, std::size_t size, Access kind, SiteId where) {
+namespace {
+
+/// Accesses outside of device and shared memory: the thread's own stack, kernel arguments and constants are right.
+void check_elsewhere(std::uintptr_t address, std::size_t size, Access kind, SiteId where) {
   Engine& e = engine();
-  if (!e.running()) return;
-  const Thread& self = e.current();
-  if (address - reinterpret_cast<std::uintptr_t>(self.fiber.stack_low) < self.fiber.stack_bytes) return;
-  const bool shared = shared_shadow().covers(address);
-  if (shared || global_shadow().covers(address)) {
-    const Engine::Aside aside(e);
-    if (lint_is_on()) count_request(address, size, shared, where);
-    return (shared ? shared_shadow() : global_shadow()).access(address, size, kind, where);
-  }
-  if (is_program_data(address) || address - reinterpret_cast<std::uintptr_t>(e.launch().arguments) < e.launch().argument_bytes)
-    return;
+  const Fiber& own = e.current().fiber;
+  if (address - reinterpret_cast<std::uintptr_t>(own.stack_low) < own.stack_bytes) return;
+  if (address - reinterpret_cast<std::uintptr_t>(e.launch().arguments) < e.launch().argument_bytes) return;
+  if (is_program_data(address)) return;
   const char* const what = e.stacks().contains(address) ? "the stack of another thread" : "memory of the host";
   e.raise(FaultKind::host_pointer, where,
           fmt::format("{} of {} bytes at {:#x}, which is {}", kind == Access::read ? "read" : "write", size, address, what));
+}
+
+}  // namespace
+
+void check_access(std::uintptr_t address, std::size_t size, Access kind, SiteId where) {
+  Engine& e = engine();
+  if (!e.running()) return;
+  const bool shared = shared_shadow().covers(address);
+  if (!shared && !global_shadow().covers(address)) return check_elsewhere(address, size, kind, where);
+  if (lint_is_on()) {
+    const Engine::Aside aside(e);
+    count_request(address, size, shared, where);
+  }
+  (shared ? shared_shadow() : global_shadow()).access(address, size, kind, where);
 }
 
 }  // namespace tandem::simulator

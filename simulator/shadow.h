@@ -53,6 +53,7 @@ class Shadow {
 
  private:
   ShadowCell& word(std::uintptr_t address) { return cells_[(address - base_) / kWord]; }
+  void access_cell(ShadowCell& cell, std::uintptr_t address, std::size_t size, Access kind, SiteId where);
   ShadowCell* split(ShadowCell& cell);
   ShadowCell* bytes_of(const ShadowCell& cell) { return split_[static_cast<std::size_t>(cell.write)].data(); }
 
@@ -79,10 +80,11 @@ void Shadow::for_each_cell(std::uintptr_t address, std::size_t size, Visit&& vis
   }
 }
 
-/// The shadow that covers an address, or null.
-Shadow* shadow_of(std::uintptr_t address);
-Shadow& global_shadow();
-Shadow& shared_shadow();
+namespace detail {
+extern Shadow global_shadow, shared_shadow;
+}
+inline Shadow& global_shadow() { return detail::global_shadow; }
+inline Shadow& shared_shadow() { return detail::shared_shadow; }
 
 /// What instrumented code calls for each access; see hooks.cpp.
 void check_access(std::uintptr_t address, std::size_t size, Access kind, SiteId where);

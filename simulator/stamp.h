@@ -24,6 +24,8 @@ class Stamp {
   static constexpr std::uint64_t kUninitialised = 2;
   static constexpr std::uint64_t kNever = 0;         // of reads
 
+  static constexpr std::uint64_t kAtomicBit = 2;
+
   constexpr explicit Stamp(std::uint64_t bits) : bits_(bits) {}
   static constexpr Stamp make(std::uint64_t serial, unsigned barrier, unsigned epoch, unsigned thread, bool atomic) {
     return Stamp(serial << 37 | std::uint64_t{barrier} << 24 | std::uint64_t{epoch % kMaxWarpEpoch} << 12 |
@@ -40,13 +42,6 @@ class Stamp {
  private:
   std::uint64_t bits_;
 };
-
-/// Stamp of what the running thread does now.
-inline Stamp stamp_now(bool atomic) {
-  Engine& e = engine();
-  const Thread& self = e.current();
-  return Stamp::make(e.block_serial(), e.barrier_epoch(), self.epoch, self.linear, atomic);
-}
 
 /// Stamps start from 1 again: everything that was touched so far counts as long ago.
 void forget_order();

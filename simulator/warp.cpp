@@ -30,12 +30,6 @@ unsigned existing_lanes(unsigned warp, unsigned block_threads) {
 
 }  // namespace
 
-bool Engine::meeting_is_complete(const Thread& arriving) const {
-  const unsigned warp = arriving.warp();
-  const unsigned expected = arriving.request.mask & existing_lanes(warp, count_);
-  return (waiting_lanes_[warp] & expected) == expected;
-}
-
 void Engine::order_warp(const std::array<void*, kWarpSize>& slots, Thread& any) {
   Thread* const lanes = &threads_[any.warp() * kWarpSize];
   std::array<std::uint16_t, kWarpSize> merged{};
@@ -62,6 +56,39 @@ void Engine::check_who_waits_for(const Thread& exiting) {
   }
 }
 
+void Engine::join_meeting(Thread& self) {
+  const unsigned warp = self.warp(), lane = self.lane();
+  Forming& forming = forming_[warp];
+  const WarpRequest& request = self.request;
+  if (waiting_lanes_[warp] == 0) forming = {request.operation, false, request.mask};
+  if (!forming.mixed && forming.operation == request.operation && forming.mask == request.mask) return;
+  forming.mixed = true;
+  Thread* const lanes = &threads_[warp * kWarpSize];
+  for (unsigned others = waiting_lanes_[warp] & request.mask; others != 0; others &= others - 1) {
+    const Thread& other = lanes[std::countr_zero(others)];
+    if (other.request.mask == request.mask && other.request.operation == request.operation) continue;
+    if ((other.request.mask >> lane & 1u) == 0) continue;  // it waits for others, and may still come
+    raise(FaultKind::mask, site_id(self.where),
+          fmt::format("lane {} calls {} with mask {:#010x}, lane {} of it waits in {} with mask {:#010x} at {}:{}", lane,
+                      name_of(request.operation), request.mask, other.lane(), name_of(other.request.operation),
+                      other.request.mask, other.where.file_name(), other.where.line()),
+          site_id(other.where));
+  }
+}
+
+bool Engine::meeting_is_complete(const Thread& arriving) const {
+  const unsigned warp = arriving.warp(), mask = arriving.request.mask;
+  const unsigned expected = mask & existing_lanes(warp, count_);
+  if ((waiting_lanes_[warp] & expected) != expected) return false;
+  if (!forming_[warp].mixed) return true;
+  // A lane of the mask may wait for others with a mask of its own: it has yet to come.
+  for (unsigned members = expected; members != 0; members &= members - 1) {
+    const WarpRequest& other = threads_[warp * kWarpSize + static_cast<unsigned>(std::countr_zero(members))].request;
+    if (other.mask != mask || other.operation != arriving.request.operation) return false;
+  }
+  return true;
+}
+
 void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish finish, const std::source_location& where) {
   Thread& self = *current_;
   const unsigned warp = self.warp(), lane = self.lane();
@@ -76,45 +103,28 @@ void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish fin
           fmt::format("the mask {:#010x} of {} names lanes {:#010x}, which have left the kernel", mask, name_of(operation),
                       mask & exited_lanes_[warp]));
   }
-  Thread* const lanes = &threads_[warp * kWarpSize];
-  for (unsigned others = waiting_lanes_[warp] & mask; others != 0; others &= others - 1) {
-    const Thread& other = lanes[std::countr_zero(others)];
-    if (other.request.mask == mask && other.request.operation == operation) continue;
-    if ((other.request.mask >> lane & 1u) == 0) continue;  // it waits for others, and may still come
-    raise(FaultKind::mask, site_id(where),
-          fmt::format("lane {} calls {} with mask {:#010x}, lane {} of it waits in {} with mask {:#010x} at {}:{}", lane,
-                      name_of(operation), mask, other.lane(), name_of(other.request.operation), other.request.mask,
-                      other.where.file_name(), other.where.line()),
-          site_id(other.where));
-  }
+  join_meeting(self);
   waiting_lanes_[warp] |= 1u << lane;
   self.state = ThreadState::at_warp;
   if (!meeting_is_complete(self)) {
     ready_.erase(self.position);
     switch_to_next(self.position);
+    self.state = ThreadState::ready;
     return;
   }
+  Thread* const lanes = &threads_[warp * kWarpSize];
+  const unsigned present = mask & existing_lanes(warp, count_);
   std::array<void*, kWarpSize> slots{};
-  unsigned present = 0;
-  for (unsigned members = mask & waiting_lanes_[warp]; members != 0; members &= members - 1) {
+  for (unsigned members = present; members != 0; members &= members - 1) {
     const auto member = static_cast<unsigned>(std::countr_zero(members));
-    if (lanes[member].request.mask != mask || lanes[member].request.operation != operation) {
-      // A lane of the mask waits for others with a mask of its own: come back when it does.
-      ready_.erase(self.position);
-      switch_to_next(self.position);
-      return;
-    }
     slots[member] = lanes[member].request.slot;
-    present |= 1u << member;
+    ready_.insert(lanes[member].position);
   }
   if (operation == WarpOperation::sync) order_warp(slots, self);
   finish(slots, present);
-  for (unsigned members = present; members != 0; members &= members - 1) {
-    Thread& member = lanes[std::countr_zero(members)];
-    member.state = ThreadState::ready;
-    ready_.insert(member.position);
-  }
   waiting_lanes_[warp] &= ~present;
+  self.state = ThreadState::ready;
+  refresh_now();
 }
 
 }  // namespace tandem::simulator
