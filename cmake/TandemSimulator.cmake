@@ -25,3 +25,5 @@ function(tandem_simulated_sources)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${TANDEM_SIMULATED_KERNEL_OPTIONS}")
   endif()
 endfunction()
+
+include(TandemSimulatedTest)

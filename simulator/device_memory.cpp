@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -48,15 +49,17 @@ class Arena {
     return static_cast<int>(static_cast<std::size_t>(static_cast<const char*>(address) - base_) / device_bytes_);
   }
 
-  void* allocate(int device, std::size_t bytes) {
+  void* allocate(int device, std::size_t bytes, std::size_t alignment = 256) {
     if (used_[device] + bytes > settings().memory_bytes) return nullptr;
     const std::size_t needed = (bytes + kGap + 255) / 256 * 256;
     for (auto hole = holes_.lower_bound(base_ + static_cast<std::size_t>(device) * device_bytes_);
          hole != holes_.end() && device_of(hole->first) == device; ++hole) {
-      if (hole->second < needed) continue;
-      char* const start = hole->first;
-      const std::size_t rest = hole->second - needed;
-      holes_.erase(hole);
+      const std::size_t skipped = (alignment - reinterpret_cast<std::uintptr_t>(hole->first) % alignment) % alignment;
+      if (hole->second < needed + skipped) continue;
+      char* const start = hole->first + skipped;
+      const std::size_t rest = hole->second - needed - skipped;
+      if (skipped > 0) hole->second = skipped;
+      else holes_.erase(hole);
       if (rest > 0) holes_[start + needed] = rest;
       blocks_[start] = bytes;
       used_[device] += bytes;
@@ -65,11 +68,18 @@ class Arena {
     return nullptr;
   }
 
+  /// Lets host code touch whole pages of an allocation, until it is released.
+  void share_with_host(char* start, std::size_t bytes) {
+    if (key_ > 0) pkey_mprotect(start, bytes, PROT_READ | PROT_WRITE, 0);
+    managed_.insert(start);
+  }
+
   bool release(char* start) {
     const auto block = blocks_.find(start);
     if (block == blocks_.end()) return false;
     const int device = device_of(start);
     used_[device] -= block->second;
+    if (managed_.erase(start) != 0 && key_ > 0) pkey_mprotect(start, block->second, PROT_READ | PROT_WRITE, key_);
     std::size_t size = (block->second + kGap + 255) / 256 * 256;
     blocks_.erase(block);
     auto next = holes_.lower_bound(start);
@@ -105,6 +115,7 @@ class Arena {
   char* base_ = nullptr;
   int key_ = -1;
   std::map<char*, std::size_t> holes_, blocks_;
+  std::set<char*> managed_;
   std::size_t used_[kMaxDevices] = {};
 };
 
@@ -127,6 +138,17 @@ void* allocate_device_memory(int device, std::size_t bytes) {
   mark_usable(start, bytes);
   std::memset(start, 0xff, bytes);
   if constexpr (kChecksMemory) global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kUninitialised);
+  return start;
+}
+
+void* allocate_managed_memory(int device, std::size_t bytes) {
+  bytes = (bytes + kPage - 1) / kPage * kPage;  // protection is by page
+  void* const start = arena().allocate(device, bytes, kPage);
+  if (start == nullptr) return nullptr;
+  arena().share_with_host(static_cast<char*>(start), bytes);
+  mark_usable(start, bytes);
+  std::memset(start, 0, bytes);
+  if constexpr (kChecksMemory) global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kLongAgo);
   return start;
 }
 

@@ -13,6 +13,9 @@ namespace tandem::simulator {
 /// has no more, or where fail_allocation() says so.
 void* allocate_device_memory(int device, std::size_t bytes);
 
+/// The same for memory that the host may touch as well: whole pages, counted as written.
+void* allocate_managed_memory(int device, std::size_t bytes);
+
 /// True if `start` is where an allocation begins; it is then free again, and touching it is a fault.
 bool free_device_memory(void* start);
 

@@ -34,4 +34,32 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
       [](void* data) { delete static_cast<Call*>(data); });
 }
 
+/// What kernel<<<grid, block, bytes, stream>>> is translated to: configure(kernel, grid, block, bytes, stream)(arguments).
+template <typename... Parameters>
+class ConfiguredLaunch {
+ public:
+  ConfiguredLaunch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                   const std::source_location& where)
+      : kernel_(kernel), grid_(grid), block_(block), shared_bytes_(shared_bytes), stream_(stream), where_(where) {}
+
+  template <typename... Arguments>
+  void operator()(Arguments&&... arguments) const {
+    launch(kernel_, grid_, block_, shared_bytes_, stream_, where_, static_cast<Parameters>(arguments)...);
+  }
+
+ private:
+  void (*kernel_)(Parameters...);
+  dim3 grid_, block_;
+  std::size_t shared_bytes_;
+  cudaStream_t stream_;
+  std::source_location where_;
+};
+
+template <typename... Parameters>
+ConfiguredLaunch<Parameters...> configure(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes = 0,
+                                          cudaStream_t stream = nullptr,
+                                          const std::source_location& where = std::source_location::current()) {
+  return {kernel, grid, block, shared_bytes, stream, where};
+}
+
 }  // namespace tandem::simulator

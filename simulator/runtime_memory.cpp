@@ -132,6 +132,13 @@ using namespace tandem::simulator;
 
 cudaError_t cudaMalloc(void** start, std::size_t bytes) { return allocate(start, bytes); }
 
+cudaError_t cudaMallocManaged(void** start, std::size_t bytes, unsigned) {
+  if (!device_exists(current_device())) return note(cudaErrorNoDevice);
+  const std::lock_guard lock(runtime_mutex());
+  *start = allocate_managed_memory(current_device(), bytes);
+  return note(*start == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+
 cudaError_t cudaMallocAsync(void** start, std::size_t bytes, cudaStream_t stream) {
   const cudaError_t first_try = allocate(start, bytes);
   if (first_try != cudaErrorMemoryAllocation) return first_try;

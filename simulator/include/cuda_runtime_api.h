@@ -143,6 +143,8 @@ cudaError_t cudaFreeAsync(void* start, cudaStream_t stream, TandemWhere where = 
 cudaError_t cudaMallocHost(void** start, std::size_t bytes, unsigned flags = 0);
 cudaError_t cudaHostAlloc(void** start, std::size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* start);
+/// Memory for host and device alike. What the host does with it is not checked, nor counted as uninitialised.
+cudaError_t cudaMallocManaged(void** start, std::size_t bytes, unsigned flags = 1);
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, TandemWhere where = TandemWhere::current());
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream = nullptr,
                             TandemWhere where = TandemWhere::current());
@@ -179,4 +181,36 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
 template <typename Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute attribute, int value) {
   return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+
+// The typed forms of C++.
+template <typename T>
+cudaError_t cudaMalloc(T** start, std::size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(start), bytes);
+}
+template <typename T>
+cudaError_t cudaMallocAsync(T** start, std::size_t bytes, cudaStream_t stream) {
+  return cudaMallocAsync(reinterpret_cast<void**>(start), bytes, stream);
+}
+template <typename T>
+cudaError_t cudaMallocHost(T** start, std::size_t bytes, unsigned flags = 0) {
+  return cudaMallocHost(reinterpret_cast<void**>(start), bytes, flags);
+}
+template <typename T>
+cudaError_t cudaMallocManaged(T** start, std::size_t bytes, unsigned flags = 1) {
+  return cudaMallocManaged(reinterpret_cast<void**>(start), bytes, flags);
+}
+
+// Variables with __constant__ and __device__ are plain ones here; accesses to them are not checked.
+template <typename T>
+cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0,
+                               cudaMemcpyKind = cudaMemcpyHostToDevice) {
+  __builtin_memcpy(reinterpret_cast<char*>(&symbol) + offset, from, bytes);
+  return cudaSuccess;
+}
+template <typename T>
+cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
+                                 cudaMemcpyKind = cudaMemcpyDeviceToHost) {
+  __builtin_memcpy(to, reinterpret_cast<const char*>(&symbol) + offset, bytes);
+  return cudaSuccess;
 }
