@@ -5,6 +5,7 @@
 #include "comm/agreement.h"
 #include "comm/flat_math.h"
 #include "comm/hash.h"
+#include "core/profile.h"
 
 #include <algorithm>
 
@@ -124,6 +125,7 @@ void DistributedDataParallel::set_gradient_weight(double weight) {
 }
 
 void DistributedDataParallel::finish() {
+  const ProfileRange range("finish gradients");
   if (group_.size() > 1) return state_->finish();
   const double weight = std::exchange(state_->weight, 1.0);
   if (weight == 1.0) return;
