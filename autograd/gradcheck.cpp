@@ -22,7 +22,7 @@ Tensor random_weights(const Tensor& output, std::uint32_t step) {
     const double magnitude = 0.5 + key.uniform(2 * i);
     values[i] = key.bits(2 * i + 1) % 2 == 0 ? magnitude : -magnitude;
   }
-  return Tensor::from(values, output.shape());
+  return Tensor::from(values, output.shape(), Layout::row_major, output.device());
 }
 
 double weighted_sum(const std::vector<Tensor>& outputs, const std::vector<std::vector<double>>& weights) {
@@ -60,7 +60,8 @@ std::vector<Tensor> analytic_gradients(const Function& function, const std::vect
 
 bool same_bits(const Tensor& a, const Tensor& b) {
   if (!a.defined() || a.numel() == 0) return true;
-  return std::memcmp(a.raw_data(), b.raw_data(), static_cast<std::size_t>(a.numel() * size_of(a.dtype()))) == 0;
+  const Tensor left = a.to(Device{}), right = b.to(Device{});
+  return std::memcmp(left.raw_data(), right.raw_data(), static_cast<std::size_t>(a.numel() * size_of(a.dtype()))) == 0;
 }
 
 }  // namespace
@@ -95,16 +96,20 @@ GradcheckReport gradcheck(const Function& function, const std::vector<Tensor>& i
     const Tensor work = empty_like(gradients[i]);
     work.copy_from(inputs[i]);
     varied[i] = work;
-    double* const elements = work.data<double>();
-    const double* const analytic = gradients[i].data<double>();
+    const Tensor host = work.to(Device{}), host_gradient = gradients[i].to(Device{});
+    double* const elements = host.data<double>();
+    const double* const analytic = host_gradient.data<double>();
+    const auto sum_at = [&](std::int64_t element, double value) {
+      elements[element] = value;
+      if (!host.is_same(work)) work.copy_from(host);
+      return weighted_sum(function(varied), weights);
+    };
     const std::int64_t count = work.numel();
     const std::int64_t step = options.max_elements > 0 ? std::max<std::int64_t>(1, count / options.max_elements) : 1;
     for (std::int64_t k = 0; k < count; k += step) {
       const double value = elements[k];
-      elements[k] = value + options.eps;
-      const double above = weighted_sum(function(varied), weights);
-      elements[k] = value - options.eps;
-      const double below = weighted_sum(function(varied), weights);
+      const double above = sum_at(k, value + options.eps);
+      const double below = sum_at(k, value - options.eps);
       elements[k] = value;
       const double numeric = (above - below) / (2.0 * options.eps);
       const double error = std::abs(numeric - analytic[k]);

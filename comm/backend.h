@@ -1,6 +1,7 @@
 // What a ProcessGroup is made of: raw collectives on flat memory, one implementation per backend.
 #pragma once
 
+#include "core/device.h"
 #include "core/dtype.h"
 
 #include <cstdint>
@@ -66,6 +67,8 @@ class Backend {
 
   virtual std::string_view name() const = 0;
   virtual Place place() const = 0;
+  /// True if it works on memory of this device; tensors of other devices are brought to host memory first.
+  virtual bool takes(Device device) const { return device.type == DeviceType::cpu; }
   virtual std::unique_ptr<Work> start_all_reduce(const FlatSpan& span, ReduceOp op) = 0;
   virtual void all_reduce(const FlatSpan& span, ReduceOp op) { start_all_reduce(span, op)->wait(); }
   virtual void broadcast(void* data, std::int64_t bytes, int root) = 0;

@@ -5,6 +5,7 @@
 #include "comm/agreement.h"
 #include "comm/flat_math.h"
 #include "comm/hash.h"
+#include "core/profile.h"
 
 #include <algorithm>
 
@@ -92,6 +93,9 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
   State& state = *state_;
   for (const auto& [name, tensor] : parameters_) {
     if (!autograd::requires_grad(tensor) || contains(state.trained, tensor)) continue;
+    require(state.trained.empty() || tensor.device() == state.trained.front().device(),
+            "DistributedDataParallel: parameter '{}' is on {}, '{}' on {}; move the whole module by to(device)", name,
+            name_of(tensor.device()), state.names.front(), name_of(state.trained.front().device()));
     state.trained.push_back(tensor);
     state.names.push_back(name);
   }
@@ -124,6 +128,7 @@ void DistributedDataParallel::set_gradient_weight(double weight) {
 }
 
 void DistributedDataParallel::finish() {
+  const ProfileRange range("finish gradients");
   if (group_.size() > 1) return state_->finish();
   const double weight = std::exchange(state_->weight, 1.0);
   if (weight == 1.0) return;
@@ -131,7 +136,7 @@ void DistributedDataParallel::finish() {
     const Tensor gradient = autograd::grad(parameter);
     if (!gradient.defined()) continue;
     const Tensor dense = gradient.contiguous();
-    scale(dense.raw_data(), dense.numel(), dense.dtype(), weight);
+    scale(dense, weight);
     autograd::set_grad(parameter, dense);
   }
 }

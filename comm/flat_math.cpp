@@ -2,6 +2,7 @@
 #include "comm/flat_math.h"
 
 #include "core/parallel.h"
+#include "kernels/elementwise/scale.h"
 
 namespace tandem::comm {
 
@@ -64,10 +65,11 @@ void divide(void* data, std::int64_t count, DType dtype, int divisor) {
   });
 }
 
-void scale(void* data, std::int64_t count, DType dtype, double factor) {
-  dispatch_floating(dtype, "scale", [&](auto tag) {
+void scale(const Tensor& tensor, double factor) {
+  if (tensor.device().type != DeviceType::cpu) return kernels::scale(tensor, factor, tensor);
+  dispatch_floating(tensor.dtype(), "scale", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    map_in_place<T>(data, count, [factor = static_cast<compute_t<T>>(factor)](T value) {
+    map_in_place<T>(tensor.raw_data(), tensor.numel(), [factor = static_cast<compute_t<T>>(factor)](T value) {
       return T(static_cast<compute_t<T>>(value) * factor);
     });
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/backend.h"
+#include "core/tensor.h"
 
 namespace tandem::comm {
 
@@ -11,8 +12,8 @@ void reduce_into(void* into, const void* from, std::int64_t count, DType dtype, 
 /// data[i] /= divisor: the last part of `average`. f64 and f32.
 void divide(void* data, std::int64_t count, DType dtype, int divisor);
 
-/// data[i] *= factor, in any floating dtype.
-void scale(void* data, std::int64_t count, DType dtype, double factor);
+/// Multiplies the elements of a dense floating tensor, on any device.
+void scale(const Tensor& tensor, double factor);
 
 /// Half types to float and back, to nearest even.
 void widen(const void* from, DType from_dtype, float* to, std::int64_t count);

@@ -39,6 +39,7 @@ GradientBucket::GradientBucket(std::vector<Tensor> parameters)
   const MemoryTagScope scope(MemoryTag::comm);
   const auto marks = static_cast<std::int64_t>(parameters_.size());
   flat_ = Tensor::zeros({elements + marks}, parameters_.front().options());
+  marks_ = flat_.narrow(0, elements, marks).to(Device{});
   std::int64_t at = 0;
   for (const Tensor& parameter : parameters_) {
     const Strides strides =
@@ -48,10 +49,9 @@ GradientBucket::GradientBucket(std::vector<Tensor> parameters)
   }
 }
 
-Tensor GradientBucket::mark(std::size_t index) const {
-  const auto marks = static_cast<std::int64_t>(parameters_.size());
-  return flat_.narrow(0, flat_.numel() - marks + static_cast<std::int64_t>(index), 1);
-}
+Tensor GradientBucket::mark(std::size_t index) const { return marks_.narrow(0, static_cast<std::int64_t>(index), 1); }
+
+Tensor GradientBucket::reduced_marks() const { return flat_.narrow(0, flat_.numel() - marks_.numel(), marks_.numel()); }
 
 void GradientBucket::take(std::size_t index, double weight) {
   const Tensor& view = views_[index];
@@ -62,18 +62,22 @@ void GradientBucket::take(std::size_t index, double weight) {
   } else {
     const bool is_here = view.numel() == 0 || gradient.raw_data() == view.raw_data();  // kept since the last step
     if (!is_here) view.copy_from(gradient);
-    if (weight != 1.0) scale(view.raw_data(), view.numel(), view.dtype(), weight);
+    if (weight != 1.0) scale(view, weight);
   }
   if (gradient.defined()) autograd::set_grad(parameters_[index], view);
   taken_[index] = true;
   ++taken_count_;
 }
 
-void GradientBucket::launch(ProcessGroup& group) { work_ = group.all_reduce_async(flat_, ReduceOp::average); }
+void GradientBucket::launch(ProcessGroup& group) {
+  if (flat_.device() != marks_.device()) reduced_marks().copy_from(marks_);
+  work_ = group.all_reduce_async(flat_, ReduceOp::average);
+}
 
 void GradientBucket::finish() {
   work_->wait();
   work_.reset();
+  if (flat_.device() != marks_.device()) marks_.copy_from(reduced_marks());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (mark(i).item() != 0.0) {
       autograd::set_grad(parameters_[i], views_[i]);

@@ -41,10 +41,12 @@ class GradientBucket {
 
  private:
   Tensor mark(std::size_t index) const;
+  Tensor reduced_marks() const;
 
   std::vector<Tensor> parameters_;
   std::vector<Tensor> views_;  // of flat_, shaped as the parameters
   Tensor flat_;
+  Tensor marks_;  // the marks in host memory: part of flat_, or a copy where that is on a device
   std::vector<bool> taken_;
   std::size_t taken_count_ = 0;
   std::unique_ptr<Work> work_;

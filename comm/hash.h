@@ -12,7 +12,7 @@ namespace tandem::comm {
 /// a change within a single word always changes the hash.
 std::uint64_t hash_bytes(const void* data, std::size_t bytes);
 
-/// The elements of a CPU tensor as bytes, in row-major order, with dtype and shape.
+/// The elements of a tensor as bytes, in row-major order, with dtype and shape.
 std::uint64_t hash_tensor(const Tensor& tensor);
 
 }  // namespace tandem::comm

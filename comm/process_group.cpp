@@ -11,8 +11,6 @@ bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; 
 
 void check_tensor(std::string_view operation, const Tensor& tensor) {
   require(tensor.defined(), "{}: the tensor is undefined", operation);
-  require(tensor.device() == Device{}, "{}: {} is on {}; this backend moves CPU tensors", operation, describe(tensor),
-          name_of(tensor.device()));
   require(tensor.is_dense(), "{}: {} has strides {}; call contiguous() first", operation, describe(tensor),
           to_string(tensor.strides()));
 }
@@ -73,6 +71,12 @@ class HalfWork final : public Work {
 
 void ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op) {
   check_reduction(tensor, op);
+  staging_.start_all();
+  if (!backend_->takes(tensor.device())) {
+    const Tensor host = HostStaging::host_copy(tensor);
+    all_reduce(host, op);
+    return tensor.copy_from(host);
+  }
   if (!is_half(tensor.dtype())) return backend_->all_reduce(span_of(tensor), op);
   const Tensor wide = widened(tensor);
   backend_->all_reduce(span_of(wide), op);
@@ -82,6 +86,13 @@ void ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op) {
 
 std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, ReduceOp op) {
   check_reduction(tensor, op);
+  if (!backend_->takes(tensor.device()))
+    return staging_.enqueue(tensor, [this, op](const Tensor& host) { return start_all_reduce(host, op); });
+  staging_.start_all();
+  return start_all_reduce(tensor, op);
+}
+
+std::unique_ptr<Work> ProcessGroup::start_all_reduce(const Tensor& tensor, ReduceOp op) {
   if (!is_half(tensor.dtype())) return backend_->start_all_reduce(span_of(tensor), op);
   tensor.storage()->bump_version();
   Tensor wide = widened(tensor);
@@ -92,6 +103,12 @@ std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, Reduc
 void ProcessGroup::broadcast(const Tensor& tensor, int root) {
   check_tensor("broadcast", tensor);
   require(root >= 0 && root < size(), "broadcast: root {} is not a rank of a group of {}", root, size());
+  staging_.start_all();
+  if (!backend_->takes(tensor.device())) {
+    const Tensor host = HostStaging::host_copy(tensor);
+    broadcast(host, root);
+    return tensor.copy_from(host);
+  }
   const FlatSpan span = span_of(tensor);
   backend_->broadcast(span.data, span.bytes(), root);
 }
@@ -99,6 +116,8 @@ void ProcessGroup::broadcast(const Tensor& tensor, int root) {
 Tensor ProcessGroup::all_gather(const Tensor& tensor) {
   check_tensor("all_gather", tensor);
   require(tensor.rank() < kMaxRank, "all_gather: {} has no room for one more dimension", describe(tensor));
+  staging_.start_all();
+  if (!backend_->takes(tensor.device())) return all_gather(tensor.to(Device{})).to(tensor.device());
   const Tensor mine = tensor.contiguous();
   Shape shape{size()};
   for (const std::int64_t extent : mine.shape()) shape.push_back(extent);
@@ -107,7 +126,13 @@ Tensor ProcessGroup::all_gather(const Tensor& tensor) {
   return result;
 }
 
+void ProcessGroup::barrier() {
+  staging_.start_all();
+  backend_->barrier();
+}
+
 std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view mine) {
+  staging_.start_all();
   return backend_->all_gather_bytes(mine);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/backend.h"
+#include "comm/host_staging.h"
 #include "core/tensor.h"
 
 #include <memory>
@@ -14,12 +15,16 @@ namespace tandem::comm {
 class MpiEnvironment;
 
 /// The ranks of one run. Every operation but poll() and the plain questions is collective: all ranks call it, in the
-/// same order, with the same shapes, dtypes and arguments. Tensors are dense CPU tensors; elements are matched by their
-/// order in memory, so strides must be alike on all ranks as well. One thread at a time may use a group.
+/// same order, with the same shapes, dtypes and arguments. Tensors are dense, on any device; elements are matched by
+/// their order in memory, so strides must be alike on all ranks as well. Backends that know host memory only get device
+/// tensors by way of pinned memory; results are there for what is enqueued on the current stream afterwards. One thread
+/// at a time may use a group, and works must not outlive it.
 /// Errors are thrown as tandem::Error.
 class ProcessGroup {
  public:
   explicit ProcessGroup(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   int rank() const { return backend_->place().rank; }
   int size() const { return backend_->place().size; }
@@ -41,21 +46,24 @@ class ProcessGroup {
   /// Gives every rank the elements of `root`'s tensor. Any dtype.
   void broadcast(const Tensor& tensor, int root = 0);
 
-  /// All ranks' tensors, stacked: shape [size, ...tensor.shape()], row-major. Any dtype.
+  /// All ranks' tensors, stacked: shape [size, ...tensor.shape()], row-major, on the device of `tensor`. Any dtype.
   Tensor all_gather(const Tensor& tensor);
 
   /// All ranks' byte strings, by rank; lengths may differ. For small things: names, hashes, error texts.
   std::vector<std::string> all_gather_bytes(std::string_view mine);
 
   /// Returns once every rank has called it.
-  void barrier() { backend_->barrier(); }
+  void barrier();
 
   /// Payload bytes that this rank has sent in all_reduce so far, where the backend moves them itself (ring); 0 for
   /// mpi, which does not tell.
   std::int64_t all_reduce_bytes_sent() const { return backend_->all_reduce_bytes_sent(); }
 
  private:
+  std::unique_ptr<Work> start_all_reduce(const Tensor& tensor, ReduceOp op);
+
   std::unique_ptr<Backend> backend_;
+  HostStaging staging_;
 };
 
 /// The group of all ranks of this run; collective. `backend`: "self" (one process), "mpi" (the MPI library's

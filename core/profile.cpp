@@ -1,6 +1,8 @@
 // The books of the profiler: one table for all threads, and each thread's stack of open ranges.
 #include "core/profile.h"
 
+#include "core/device.h"
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -8,7 +10,7 @@
 namespace tandem {
 
 namespace detail {
-std::atomic<bool> profiling{false};
+std::atomic<unsigned> range_listeners{0};
 }  // namespace detail
 
 namespace {
@@ -26,6 +28,14 @@ std::map<std::string, Totals, std::less<>>& table() {
 
 thread_local ProfileRange* innermost = nullptr;
 
+/// A profiler is there from the start of the process or not at all.
+[[maybe_unused]] const bool nvtx_found = [] {
+  if constexpr (kHasCuda) {
+    if (detail::nvtx_listens()) detail::range_listeners |= detail::kNvtx;
+  }
+  return (detail::listeners() & detail::kNvtx) != 0;
+}();
+
 double to_seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
@@ -35,11 +45,11 @@ double to_seconds(std::chrono::steady_clock::duration duration) {
 void start_profile() {
   const std::lock_guard lock(table_mutex);
   table().clear();
-  detail::profiling = true;
+  detail::range_listeners |= detail::kBooks;
 }
 
 std::vector<ProfileEntry> stop_profile() {
-  detail::profiling = false;
+  detail::range_listeners &= ~detail::kBooks;
   const std::lock_guard lock(table_mutex);
   std::vector<ProfileEntry> entries;
   for (const auto& [name, totals] : table()) {
@@ -51,18 +61,24 @@ std::vector<ProfileEntry> stop_profile() {
 }
 
 void ProfileRange::begin(std::string name) {
+  told_ = detail::listeners();
+  if constexpr (kHasCuda) {
+    if (told_ & detail::kNvtx) detail::push_nvtx_range(name.c_str());
+  }
   name_ = std::move(name);
   outer_ = innermost;
   innermost = this;
-  active_ = true;
   start_ = Clock::now();
 }
 
 void ProfileRange::end() noexcept {
+  if constexpr (kHasCuda) {
+    if (told_ & detail::kNvtx) detail::pop_nvtx_range();
+  }
   const Clock::duration elapsed = Clock::now() - start_;
   innermost = outer_;
   if (outer_ != nullptr) outer_->inner_ += elapsed;
-  if (!profiling()) return;  // began before stop_profile()
+  if (!(told_ & detail::kBooks) || !profiling()) return;  // began before start_profile(), or ends after stop_profile()
   const std::lock_guard lock(table_mutex);
   Totals& totals = table()[name_];
   ++totals.count;

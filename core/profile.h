@@ -1,4 +1,5 @@
-// Profiler ranges: how often named pieces of work ran and how long they took.
+// Profiler ranges: how often named pieces of work ran and how long they took. In builds with CUDA a profiler such as
+// Nsight Systems shows them, too, as NVTX ranges.
 #pragma once
 
 #include <atomic>
@@ -20,11 +21,19 @@ struct ProfileEntry {
 };
 
 namespace detail {
-extern std::atomic<bool> profiling;
+/// Who wants to know of ranges: our own books, a profiler that listens to NVTX, both or, most of the time, none.
+constexpr unsigned kBooks = 1, kNvtx = 2;
+extern std::atomic<unsigned> range_listeners;
+inline unsigned listeners() { return range_listeners.load(std::memory_order_relaxed); }
+
+/// The NVTX side, in profile_cuda.cpp; absent from builds without CUDA.
+bool nvtx_listens();
+void push_nvtx_range(const char* name);
+void pop_nvtx_range();
 }  // namespace detail
 
 /// True between start_profile() and stop_profile().
-inline bool profiling() { return detail::profiling.load(std::memory_order_relaxed); }
+inline bool profiling() { return (detail::listeners() & detail::kBooks) != 0; }
 
 /// Forgets what was collected and collects from now on, in all threads.
 void start_profile();
@@ -32,21 +41,21 @@ void start_profile();
 /// Ends collecting; returns what was, by falling self_seconds.
 std::vector<ProfileEntry> stop_profile();
 
-/// Times its scope under a name. Costs one load while not profiling: the name is then neither made nor copied.
+/// Times its scope under a name. Costs one load while nobody listens: the name is then neither made nor copied.
 class ProfileRange {
  public:
   explicit ProfileRange(std::string_view name) {
-    if (profiling()) [[unlikely]]
+    if (detail::listeners() != 0) [[unlikely]]
       begin(std::string(name));
   }
-  /// For names that are costly to make: `make_name()` is only called while profiling.
+  /// For names that are costly to make: `make_name()` is only called while somebody listens.
   template <std::invocable MakeName>
   explicit ProfileRange(MakeName&& make_name) {
-    if (profiling()) [[unlikely]]
+    if (detail::listeners() != 0) [[unlikely]]
       begin(make_name());
   }
   ~ProfileRange() {
-    if (active_) [[unlikely]]
+    if (told_ != 0) [[unlikely]]
       end();
   }
   ProfileRange(const ProfileRange&) = delete;
@@ -58,7 +67,7 @@ class ProfileRange {
   void begin(std::string name);
   void end() noexcept;
 
-  bool active_ = false;
+  unsigned told_ = 0;  // the listeners that know of its beginning
   std::string name_;
   Clock::time_point start_;
   ProfileRange* outer_ = nullptr;

@@ -8,13 +8,50 @@
 
 namespace tandem::data {
 
+namespace {
+
+/// A batch on its way: `copied` is passed once it has arrived on its device.
+struct Parcel {
+  Batch batch;
+  Event copied;
+};
+
+/// Starts the copies of a batch in pinned memory on `stream`.
+Parcel send(Batch batch, const Stream& stream) {
+  Parcel parcel{std::move(batch), Event()};
+  if (stream.device() == Device{}) return parcel;
+  const StreamScope scope(stream);
+  const MemoryTagScope tag(MemoryTag::data);
+  for (Tensor* const tensor : {&parcel.batch.images, &parcel.batch.labels}) {
+    const Tensor there = Tensor::empty(
+        tensor->shape(), {.dtype = tensor->dtype(),
+                          .layout = tensor->rank() == 4 ? Layout::channels_last : Layout::row_major,
+                          .device = stream.device()});
+    there.copy_from_async(*tensor);
+    *tensor = there;
+  }
+  parcel.copied.record(stream);
+  return parcel;
+}
+
+/// Makes a parcel's batch the current stream's.
+Batch receive(Parcel parcel) {
+  const Stream stream = current_stream(parcel.batch.images.device());
+  stream.wait(parcel.copied);
+  for (const Tensor& tensor : {parcel.batch.images, parcel.batch.labels}) tensor.storage()->record_stream(stream);
+  return std::move(parcel.batch);
+}
+
+}  // namespace
+
 struct Loader::State {
   std::shared_ptr<const Dataset> dataset;
   DistributedSampler sampler;
   LoaderOptions options;
   std::vector<std::int64_t> order = {};
   std::uint32_t epoch = 0;
-  std::unique_ptr<Prefetcher<Batch>> prefetcher = nullptr;  // last: its threads use the rest
+  Stream stream = {};                                        // of the copies
+  std::unique_ptr<Prefetcher<Parcel>> prefetcher = nullptr;  // last: its threads use the rest
 
   Batch make(std::int64_t index) const;
 };
@@ -26,9 +63,11 @@ Batch Loader::State::make(std::int64_t index) const {
   const auto indices =
       std::span(order).subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count));
   const std::int64_t height = dataset->height(), width = dataset->width();
+  const bool pinned = options.device != Device{};
   Batch batch{
-      .images = Tensor::empty({part.count, dataset->channels(), height, width}, {.layout = Layout::channels_last}),
-      .labels = Tensor::empty({part.count}, {.dtype = DType::i64}),
+      .images = Tensor::empty({part.count, dataset->channels(), height, width},
+                              {.layout = Layout::channels_last, .pinned = pinned}),
+      .labels = Tensor::empty({part.count}, {.dtype = DType::i64, .pinned = pinned}),
       .index = index,
       .global_count = part.global_count};
   if (part.count == 0) return batch;
@@ -60,7 +99,8 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler&
               *options.augment.crop < std::min(dataset->height(), dataset->width()),
           "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}",
           options.augment.crop.value_or(0), dataset->name, dataset->height(), dataset->width());
-  state_ = std::make_unique<State>(State{.dataset = std::move(dataset), .sampler = sampler, .options = options});
+  state_ = std::make_unique<State>(State{
+      .dataset = std::move(dataset), .sampler = sampler, .options = options, .stream = Stream(options.device)});
 }
 
 Loader::~Loader() = default;
@@ -70,13 +110,16 @@ void Loader::start(std::uint32_t epoch) {
   state.prefetcher.reset();
   state.epoch = epoch;
   state.order = state.sampler.order(epoch);
-  state.prefetcher = std::make_unique<Prefetcher<Batch>>(batches(), state.options.threads, state.options.prefetch,
-                                                         [&state](std::int64_t index) { return state.make(index); });
+  state.prefetcher = std::make_unique<Prefetcher<Parcel>>(
+      batches(), state.options.threads, state.options.prefetch,
+      [&state](std::int64_t index) { return send(state.make(index), state.stream); });
 }
 
 std::optional<Batch> Loader::next() {
   require(state_->prefetcher != nullptr, "loader: call start(epoch) before next()");
-  return state_->prefetcher->next();
+  std::optional<Parcel> parcel = state_->prefetcher->next();
+  if (!parcel) return std::nullopt;
+  return receive(std::move(*parcel));
 }
 
 std::int64_t Loader::batches() const { return state_->sampler.batches(state_->options.global_batch_size); }

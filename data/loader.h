@@ -11,7 +11,8 @@
 
 namespace tandem::data {
 
-/// One rank's part of a global batch. Where a small last batch leaves nothing for this rank, n is 0.
+/// One rank's part of a global batch, on the loader's device. Where a small last batch leaves nothing for this rank, n
+/// is 0.
 struct Batch {
   Tensor images;                  ///< f32 [n,C,H,W], channels_last, augmented and normalised
   Tensor labels;                  ///< i64 [n]
@@ -27,6 +28,7 @@ struct LoaderOptions {
   std::uint64_t seed = 0;  ///< of the augmentation
   int threads = 1;         ///< background threads; 0: next() does the work
   int prefetch = 3;        ///< batches made ahead
+  Device device = {};      ///< where the batches go; their copies run beside the device's computing
 };
 
 /// Hands out the batches of one epoch after the other. The contents of a batch depend on the data set, the sampler, the
@@ -34,7 +36,8 @@ struct LoaderOptions {
 class Loader {
  public:
   /// Keeps `dataset`. Throws Error if it is not in order (see check()), if the sampler is for another size, or on
-  /// options that make no sense, such as batch size 0, or a reflecting crop wider than the images.
+  /// options that make no sense, such as batch size 0, a reflecting crop wider than the images, or a device that is
+  /// not there.
   Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -43,7 +46,8 @@ class Loader {
   /// Begins `epoch` and its background work; what is left of the epoch before is dropped.
   void start(std::uint32_t epoch);
 
-  /// The next batch of this rank; nothing after the last one of the epoch. Rethrows what went wrong in the background.
+  /// The next batch of this rank, for use on the current stream; nothing after the last one of the epoch. Rethrows what
+  /// went wrong in the background.
   /// Throws Error before the first start().
   std::optional<Batch> next();
 

@@ -4,6 +4,7 @@
 #include "autograd/functions/cast.h"
 #include "autograd/grad_mode.h"
 #include "autograd/variable.h"
+#include "core/device_query.h"
 #include "core/profile.h"
 
 namespace tandem::layers {
@@ -87,16 +88,26 @@ void Module::train(bool on) {
 
 void Module::to(DType dtype) {
   require(is_floating(dtype), "to: a module's dtype is f64, f32, f16 or bf16, not {}", name_of(dtype));
+  replace_tensors([dtype](const Tensor& tensor) { return autograd::cast(tensor, dtype); });
+}
+
+void Module::to(Device device) {
+  check_device(device);
+  replace_tensors([device](const Tensor& tensor) { return tensor.to(device); });
+}
+
+void Module::replace_tensors(const std::function<Tensor(const Tensor&)>& convert) {
   const MemoryTagScope scope(MemoryTag::parameters);
   const autograd::NoGrad no_grad;
   for (const auto& [name, module] : named_modules()) {
     for (const auto& [parameter_name, parameter] : module->parameters_) {
-      if (parameter->dtype() == dtype) continue;
+      const Tensor old = parameter->detach(), converted = convert(old);
+      if (converted.is_same(old)) continue;
       const bool wanted = autograd::requires_grad(*parameter);
-      *parameter = autograd::set_requires_grad(autograd::cast(parameter->detach(), dtype), wanted);
+      *parameter = autograd::set_requires_grad(converted, wanted);
     }
     for (const auto& [buffer_name, buffer] : module->buffers_) {
-      if (is_floating(buffer->dtype()) && buffer->dtype() != dtype) *buffer = autograd::cast(buffer->detach(), dtype);
+      if (is_floating(buffer->dtype())) *buffer = convert(*buffer);
     }
   }
 }

@@ -52,6 +52,10 @@ class Module {
   /// Casts parameters and floating buffers. Parameters become new tensors: make optimizers and replicas afterwards.
   void to(DType dtype);
 
+  /// Moves parameters and floating buffers to a device; they become new tensors, as above. Counters (integer buffers)
+  /// stay on the CPU, which does the counting.
+  void to(Device device);
+
   /// Drops all gradients.
   void zero_grad() const;
 
@@ -76,6 +80,9 @@ class Module {
   void register_module(std::string name, Module& member);
 
  private:
+  /// Replaces each parameter and floating buffer by what `convert` makes of it, unless that is the same tensor.
+  void replace_tensors(const std::function<Tensor(const Tensor&)>& convert);
+
   /// Overridden by layers that draw random numbers.
   virtual bool take_random_state(const std::shared_ptr<const RandomState>& /*state*/, std::uint32_t /*layer*/) {
     return false;

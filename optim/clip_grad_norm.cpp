@@ -2,6 +2,7 @@
 #include "optim/clip_grad_norm.h"
 
 #include "autograd/variable.h"
+#include "core/profile.h"
 #include "kernels/optimizer/norm.h"
 
 #include <cmath>
@@ -10,6 +11,7 @@ namespace tandem::optim {
 
 double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
   require(max_norm > 0.0, "clip_grad_norm: the largest norm must be above 0, got {}", max_norm);
+  const ProfileRange range("clip gradients");
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
     const Tensor gradient = autograd::grad(parameter);

@@ -3,6 +3,7 @@
 
 #include "autograd/grad_mode.h"
 #include "autograd/variable.h"
+#include "core/profile.h"
 #include "kernels/optimizer/tensor_list.h"
 
 #include <algorithm>
@@ -60,6 +61,7 @@ Optimizer::ParameterState Optimizer::fresh_state(const Tensor& parameter) const 
 }
 
 void Optimizer::step() {
+  const ProfileRange range("optimizer step");
   const autograd::NoGrad no_grad;
   std::vector<Update> updates;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {

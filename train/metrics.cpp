@@ -22,8 +22,8 @@ double max_over_ranks(double mine, comm::ProcessGroup& group) {
 std::int64_t count_correct(const Tensor& logits, const Tensor& labels) {
   require(logits.rank() == 2 && labels.rank() == 1 && logits.size(0) == labels.size(0),
           "count_correct: needs logits [N, C] and labels [N], got {} and {}", describe(logits), describe(labels));
-  const Tensor rows = logits.detach().contiguous();
-  const Tensor targets = labels.contiguous();
+  const Tensor rows = logits.detach().to(Device{}).contiguous();
+  const Tensor targets = labels.to(Device{}).contiguous();
   const auto* values = rows.data<float>();
   const auto* wanted = targets.data<std::int64_t>();
   const std::int64_t classes = rows.size(1);

@@ -60,13 +60,17 @@ int answer(Request request, const std::string& help, const OptionTable& table) {
 int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Clock::time_point start) {
   const auto ranks = comm::make_process_group("auto", environment);
   Settings settings;
+  Device device;
   OptionTable table;
   describe_options(table, settings);
   const std::string help = help_text(kHelp, table);
   const Request request = comm::run_agreed(*ranks, [&] {
     const Request asked = parse_command_line(argc, argv, table, {"batch-size", "global-batch-size"});
     resolve(settings, ranks->size());
-    if (asked == Request::run) check(settings, ranks->size());
+    if (asked == Request::run) {
+      check(settings, ranks->size());
+      device = choose_device(settings, ranks->local_rank());
+    }
     return asked;
   });
   comm::check_same(*ranks, "configuration",
@@ -76,7 +80,7 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
   const int fair_share = comm::default_threads(*ranks);  // collective: on ranks that have --threads of their own, too
   set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : fair_share);
   const auto group = comm::make_process_group(settings.backend, environment);
-  return train_and_report(settings, table.config(), environment, *group, start);
+  return train_and_report(settings, table.config(), device, environment, *group, start);
 }
 
 }  // namespace tandem::apps

@@ -3,6 +3,7 @@
 
 #include "core/device_query.h"
 #include "core/error.h"
+#include "core/parse_device.h"
 #include "data/augment.h"
 #include "data/load.h"
 #include "kernels/conv/conv.h"
@@ -79,7 +80,9 @@ void describe_ranks(OptionTable& table, Settings& s) {
   table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
              "size of the pieces gradients are exchanged in (the first one: at most 1)");
   table.flag("check-replicas", s.check_replicas, "after each epoch, check that all ranks hold the same weights");
-  table.choice("device", s.device, {"auto", "cpu", "cuda"}, "where to compute");
+  table.parsed(
+      "device", s.device, "DEVICE", [](const std::string& text) { return read_device(text), text; },
+      "where to compute: auto (a GPU where there is one), cpu, cuda (ranks share out the GPUs of a host) or cuda:N");
   table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: OMP_NUM_THREADS, or a fair share of the cores");
 }
 
@@ -121,12 +124,17 @@ void resolve(Settings& s, std::int64_t ranks) {
           "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.epochs);
 }
 
-void check(const Settings& s, std::int64_t ranks) {
-  if (s.device == "cuda") {
-    const std::string reason = cuda_unavailable_reason();
-    fail("--device cuda: {}", reason.empty() ? "this version trains on the CPU only" : reason);
+void check(const Settings& s, std::int64_t ranks) { micro_batch_size(s, ranks); }
+
+Device choose_device(const Settings& s, int local_rank) {
+  try {
+    Device device = parse_device(*s.device);
+    const bool is_named = s.device->find(':') != std::string::npos;
+    if (device.type == DeviceType::cuda && !is_named) device.index = local_rank % cuda_device_count();
+    return device;
+  } catch (const Error& error) {
+    fail("--device {}: {}", *s.device, error.what());
   }
-  micro_batch_size(s, ranks);
 }
 
 std::int64_t micro_batch_size(const Settings& s, std::int64_t ranks) {

@@ -3,6 +3,8 @@
 
 #include "option_table.h"
 
+#include "core/device.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,7 +48,7 @@ struct Settings {
   std::string backend = "auto";
   double bucket_mb = 25.0;
   bool check_replicas = false;
-  std::string device = "auto";
+  std::optional<std::string> device = "auto";
   std::int64_t threads = 0;
 
   std::string log;
@@ -69,6 +71,10 @@ std::int64_t micro_batch_size(const Settings& settings, std::int64_t ranks);
 
 /// Images of all ranks in one optimizer step.
 std::int64_t global_batch_size(const Settings& settings, std::int64_t ranks);
+
+/// Where this rank computes. Ranks of one host take its GPUs in turn, unless --device names one. Throws Error where
+/// there is no such device.
+Device choose_device(const Settings& settings, int local_rank);
 
 /// The settings that every rank must share, as text; paths, threads and output may differ.
 std::string shared_settings(const OptionTable& table);

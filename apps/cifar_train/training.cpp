@@ -50,7 +50,7 @@ Data load_data(const Settings& s) {
   return loaded;
 }
 
-std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Dataset& images) {
+std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Dataset& images, Device device) {
   auto model = layers::make_model({.name = s.model,
                                    .in_channels = images.channels(),
                                    .image_size = images.height(),
@@ -61,6 +61,7 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Datase
                                    .dropout = s.dropout,
                                    .seed = static_cast<std::uint64_t>(s.seed),
                                    .conv_impl = kernels::parse_conv_impl(s.conv_impl)});
+  model->to(device);
   if (s.load_weights.empty()) return model;
   const auto file = layers::read_safetensors(s.load_weights);
   try {
@@ -83,17 +84,19 @@ void check_writable(const std::string& path) {
 
 std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Dataset>& images,
                                           const comm::ProcessGroup& group, bool training, std::int64_t per_rank,
-                                          const Settings& s) {
+                                          const Settings& s, Device device) {
   const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training,
                                          static_cast<std::uint64_t>(s.seed));
   const data::LoaderOptions options{.global_batch_size = per_rank * group.size(),
                                     .augment = training ? data::parse_augment(*s.augment) : data::AugmentOptions{},
-                                    .seed = static_cast<std::uint64_t>(s.seed)};
+                                    .seed = static_cast<std::uint64_t>(s.seed),
+                                    .device = device};
   return std::make_unique<data::Loader>(images, sampler, options);
 }
 
 train::RunRecord describe_run(const Settings& s, const train::Config& config, const comm::MpiEnvironment& environment,
-                              const comm::ProcessGroup& group, const Data& images, const layers::Module& model) {
+                              const comm::ProcessGroup& group, const Data& images, const layers::Module& model,
+                              Device device) {
   train::RunRecord run;
   run.config = config;
   run.versions = train::build_versions();
@@ -101,7 +104,7 @@ train::RunRecord describe_run(const Settings& s, const train::Config& config, co
   run.host = train::host_name();
   run.started = train::utc_time();
   run.backend = group.name();
-  run.device = "cpu";
+  run.device = name_of(device);
   run.world_size = group.size();
   run.threads = num_threads();
   run.model = s.model;
@@ -116,12 +119,12 @@ train::RunRecord describe_run(const Settings& s, const train::Config& config, co
 
 }  // namespace
 
-int train_and_report(const Settings& s, const train::Config& config, const comm::MpiEnvironment& environment,
-                     comm::ProcessGroup& group, Clock::time_point start) {
+int train_and_report(const Settings& s, const train::Config& config, Device device,
+                     const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start) {
   const bool first_rank = group.rank() == 0;
   const Data images = comm::run_agreed(group, [&] { return load_data(s); });
-  const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train); });
-  const train::RunRecord run = describe_run(s, config, environment, group, images, *model);
+  const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train, device); });
+  const train::RunRecord run = describe_run(s, config, environment, group, images, *model, device);
   comm::check_same(group, "data",
                    fmt::format("training images={}\ntest images={}\nclasses={}\nimage={}\n", run.train_images,
                                run.test_images, images.train->classes(), shape_of(*images.train)));
@@ -137,8 +140,8 @@ int train_and_report(const Settings& s, const train::Config& config, const comm:
   std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<optim::Schedule> schedule;
   comm::run_agreed(group, [&] {
-    train_loader = make_loader(images.train, group, true, micro_batch, s);
-    test_loader = make_loader(images.test, group, false, micro_batch, s);
+    train_loader = make_loader(images.train, group, true, micro_batch, s, device);
+    test_loader = make_loader(images.test, group, false, micro_batch, s, device);
     optimizer = make_optimizer(s, *model);
     schedule = make_schedule(s, run.steps_per_epoch);
     if (first_rank) check_writable(s.save_weights);

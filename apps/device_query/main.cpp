@@ -1,5 +1,6 @@
-// device_query: lists what this build can compute on.
+// device_query: lists what this build can compute on, and what --device auto takes of it.
 #include "core/device_query.h"
+#include "core/parse_device.h"
 
 #include <fmt/core.h>
 
@@ -10,4 +11,5 @@ int main() {
                static_cast<double>(device.memory_bytes) / (1 << 30), device.capability);
   }
   if (const std::string reason = tandem::cuda_unavailable_reason(); !reason.empty()) fmt::print("no CUDA device: {}\n", reason);
+  fmt::print("--device auto: {}\n", name_of(tandem::parse_device("auto")));
 }

@@ -4,7 +4,6 @@
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "autograd/grad_mode.h"
 #include "autograd/variable.h"
-#include "core/profile.h"
 #include "core/random.h"
 #include "core/suggest.h"
 #include "layers/models/models.h"
@@ -85,12 +84,8 @@ BenchModel::BenchModel(const BenchSettings& settings) {
 double BenchModel::step() {
   optimizer_->zero_grad();
   const Tensor logits = (*model_)(images_);
-  const Tensor loss = [&] {
-    const ProfileRange range("forward softmax_cross_entropy");
-    return autograd::softmax_cross_entropy(logits, labels_);
-  }();
+  const Tensor loss = autograd::softmax_cross_entropy(logits, labels_);
   autograd::backward(loss);
-  const ProfileRange range("optimizer step");
   optimizer_->step();
   return loss.item();
 }

@@ -2,11 +2,13 @@
 #include "autograd/functions/softmax_cross_entropy.h"
 
 #include "autograd/record.h"
+#include "core/profile.h"
 #include "kernels/loss/softmax_cross_entropy.h"
 
 namespace tandem::autograd {
 
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing) {
+  const ProfileRange range("forward softmax_cross_entropy");
   const TensorOptions options{kernels::softmax_cross_entropy_dtype(logits.dtype()), Layout::row_major, logits.device()};
   const Tensor loss = Tensor::empty({}, options);
   Tensor probabilities;

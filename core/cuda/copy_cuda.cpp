@@ -72,8 +72,7 @@ void copy(const Tensor& to, const Tensor& from, bool asynchronous) {
   }
   const Tensor staged = staging(to, from);
   staged.copy_from(from);
-  copy_flat(to, staged, true);
-  if (is_host(to)) TANDEM_CUDA_CHECK(cudaStreamSynchronize(cuda::current_stream(from.device())));
+  copy_flat(to, staged, asynchronous || is_host(from));  // nobody else knows the staging memory
 }
 
 }  // namespace tandem::cuda

@@ -30,6 +30,7 @@ std::vector<std::pair<std::string, Tensor>> views_of(const Tensor& t) {  // t: [
           {"rows", t.narrow(1, 2, 3)},
           {"columns", t.narrow(3, 2, 4)},
           {"odd columns", t.narrow(3, 1, 5)},
+          {"odd rows", t.as_strided({5, 4}, {7, 1}, 0)},
           {"stepped", t.narrow(3, 1, 3, 2)},
           {"off by one", t.as_strided({16, 8}, {8, 1}, 1)},
           {"expanded", t.narrow(1, 3, 1).expand({4, 9, 5, 8})},
@@ -189,6 +190,23 @@ TEST_CASE("pinned memory: copy_from is done when it returns, copy_from_async whe
     there.fill(round + 0.75);
     pinned.copy_from(there);
     CHECK(pinned.narrow(0, kCount - 1, 1).item() == round + 0.75);
+
+    there.fill(round + 0.25);
+    const Shape square{1 << 10, 1 << 10};
+    pinned.view(square).transpose(0, 1).copy_from(there.view(square));
+    CHECK(pinned.narrow(0, kCount - 1, 1).item() == round + 0.25);
+  }
+}
+
+TEST_CASE("a slice of host memory takes a device tensor, and is read at once") {
+  if (!has_gpu()) return;
+  const Tensor there = Tensor::empty({1 << 10, 1 << 9}, {.device = kGpu});
+  const Tensor here = Tensor::zeros({1 << 10, 1 << 10});
+  for (int round = 1; round <= 10; ++round) {
+    there.fill(round + 0.5);
+    here.narrow(1, 1 << 9, 1 << 9).copy_from(there);
+    CHECK(here.select(0, 1023).narrow(0, 1023, 1).item() == round + 0.5);
+    CHECK(here.select(0, 1023).narrow(0, 0, 1).item() == 0.0);
   }
 }
 
@@ -203,6 +221,11 @@ TEST_CASE("copies between two GPUs keep the order of both streams") {
     CHECK(there.to_vector<double>() == view.to_vector<double>());
     there.fill(3.0);
     first.clone().copy_from(there);
+    const Tensor overwritten = Tensor::empty(view.shape(), {.device = second});
+    for (int i = 0; i < 10; ++i) overwritten.fill(i);
+    overwritten.copy_from(first);
+    synchronize(kGpu);
+    CHECK(overwritten.to_vector<double>() == view.to_vector<double>());
     const Tensor back = there.to(kGpu);
     there.fill(4.0);
     CHECK(back.to_vector<double>() == std::vector<double>(static_cast<std::size_t>(view.numel()), 3.0));

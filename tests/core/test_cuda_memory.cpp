@@ -68,6 +68,10 @@ TEST_CASE("freed device memory stays in the pool until it is released") {
   CHECK(allocator.cached_bytes() - before >= kBytes);
   allocator.release_cached();
   CHECK(allocator.cached_bytes() <= before);
+  { const Tensor tensor = Tensor::zeros({kBytes}, {.dtype = DType::u8, .device = kGpu}); }
+  allocator.release_cached();  // what the stream has not freed yet as well
+  synchronize(kGpu);
+  CHECK(allocator.cached_bytes() <= before);
 }
 
 TEST_CASE("running out of device memory says how much was asked for, what is free and who has the rest") {

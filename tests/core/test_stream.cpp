@@ -115,8 +115,9 @@ TEST_CASE("memory freed while another stream still reads it is not used anew") {
       source.storage()->record_stream(reader);
     }
     source = Tensor();
+    home.synchronize();
     const Tensor next = Tensor::full({kCount}, -7.5, {.device = kGpu});  // the driver may hand out the same memory
-    reader.synchronize();
+    home.synchronize();
     const StreamScope scope(reader);
     const auto values = copy.to_vector<float>();
     CHECK(std::count(values.begin(), values.end(), 1.5f) == kCount);

@@ -1,0 +1,119 @@
+// The queue of copies, and the works behind them.
+#include "comm/host_staging.h"
+
+#include <algorithm>
+
+namespace tandem::comm {
+
+namespace {
+
+Tensor pinned_like(const Tensor& tensor) {
+  const MemoryTagScope scope(MemoryTag::comm);
+  const Tensor flat = Tensor::empty(tensor.shape(), {.dtype = tensor.dtype(), .pinned = true});
+  return tensor.numel() > 0 ? flat.as_strided(tensor.shape(), tensor.strides(), 0) : flat;
+}
+
+/// Lets `later` begin after all that `earlier` holds now.
+void put_behind(const Stream& later, const Stream& earlier) {
+  Event mark;
+  mark.record(earlier);
+  later.wait(mark);
+}
+
+}  // namespace
+
+struct HostStaging::Transfer {
+  Tensor device, host;
+  Stream stream;
+  Event copied;
+  Start start;
+  std::unique_ptr<Work> work;  // null before it has started
+
+  void finish() {
+    {
+      const StreamScope scope(stream);
+      device.copy_from_async(host);
+    }
+    put_behind(current_stream(device.device()), stream);
+    work.reset();
+    host = Tensor();
+  }
+};
+
+class HostStaging::StagedWork final : public Work {
+ public:
+  StagedWork(HostStaging& staging, std::shared_ptr<Transfer> transfer)
+      : staging_(staging), transfer_(std::move(transfer)) {}
+  ~StagedWork() override { std::erase(staging_.waiting_, transfer_); }
+  StagedWork(const StagedWork&) = delete;
+  StagedWork& operator=(const StagedWork&) = delete;
+
+  bool poll() override {
+    if (done_) return true;
+    staging_.start_copied();
+    if (transfer_->work && transfer_->work->poll()) finish();
+    return done_;
+  }
+
+  void wait() override {
+    if (done_) return;
+    while (!transfer_->work) staging_.start_front();
+    transfer_->work->wait();
+    finish();
+  }
+
+ private:
+  void finish() {
+    transfer_->finish();
+    done_ = true;
+  }
+
+  HostStaging& staging_;
+  std::shared_ptr<Transfer> transfer_;
+  bool done_ = false;
+};
+
+std::unique_ptr<Work> HostStaging::enqueue(const Tensor& tensor, Start start) {
+  auto transfer = std::make_shared<Transfer>();
+  transfer->device = tensor;
+  transfer->host = pinned_like(tensor);
+  transfer->stream = stream_of(tensor.device());
+  transfer->start = std::move(start);
+  put_behind(transfer->stream, current_stream(tensor.device()));
+  {
+    const StreamScope scope(transfer->stream);
+    transfer->host.copy_from_async(tensor);
+  }
+  tensor.storage()->record_stream(transfer->stream);
+  transfer->copied.record(transfer->stream);
+  waiting_.push_back(transfer);
+  return std::make_unique<StagedWork>(*this, std::move(transfer));
+}
+
+void HostStaging::start_all() {
+  while (!waiting_.empty()) start_front();
+}
+
+void HostStaging::start_front() {
+  const std::shared_ptr<Transfer> transfer = waiting_.front();
+  transfer->copied.synchronize();
+  waiting_.pop_front();
+  transfer->work = transfer->start(transfer->host);
+}
+
+void HostStaging::start_copied() {
+  while (!waiting_.empty() && waiting_.front()->copied.is_done()) start_front();
+}
+
+Stream& HostStaging::stream_of(Device device) {
+  if (!stream_ || stream_->device() != device) stream_ = Stream(device);
+  return *stream_;
+}
+
+Tensor HostStaging::host_copy(const Tensor& tensor) {
+  const Tensor host = pinned_like(tensor);
+  host.copy_from(tensor);
+  return host;
+}
+
+}  // namespace tandem::comm

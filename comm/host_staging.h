@@ -1,0 +1,44 @@
+// Device tensors on their way through backends that work on host memory.
+#pragma once
+
+#include "comm/backend.h"
+#include "core/tensor.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace tandem::comm {
+
+/// Copies a device tensor to pinned memory, lets a backend work on it there and copies the result back. Copies run on a
+/// stream of their own, beside the device's computing. All on the thread that uses the group.
+class HostStaging {
+ public:
+  /// Starts the backend's work on the copy.
+  using Start = std::function<std::unique_ptr<Work>(const Tensor& host)>;
+
+  /// Returns at once. Collectives must start in one order on all ranks, however long each rank's copies take: works
+  /// start in the order of these calls. The tensor's device work that is enqueued after the work's wait(), or after the
+  /// poll() that returned true, sees the result.
+  std::unique_ptr<Work> enqueue(const Tensor& tensor, Start start);
+
+  /// Starts all works that still wait for their copies. To be called before any other collective.
+  void start_all();
+
+  /// A pinned copy of a device tensor, in the same strides. Returns once it is made.
+  static Tensor host_copy(const Tensor& tensor);
+
+ private:
+  struct Transfer;
+  class StagedWork;
+
+  void start_front();
+  void start_copied();
+  Stream& stream_of(Device device);
+
+  std::deque<std::shared_ptr<Transfer>> waiting_;
+  std::optional<Stream> stream_;
+};
+
+}  // namespace tandem::comm
