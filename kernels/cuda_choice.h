@@ -18,7 +18,8 @@ inline bool on_cuda(const Tensor& tensor) { return tensor.device().type == Devic
 template <typename... Tensors>
 void require_one_device(std::string_view op, const Tensor& model, const Tensors&... tensors) {
   const auto check = [&](const Tensor& tensor) {
-    require(!tensor.defined() || tensor.device() == model.device(), "{}: {} is on {}, but {} is on {}; move one of them", op,
+    if (!tensor.defined()) return;
+    require(tensor.device() == model.device(), "{}: {} is on {}, but {} is on {}; move one of them", op,
             describe(tensor), name_of(tensor.device()), describe(model), name_of(model.device()));
   };
   (check(tensors), ...);
