@@ -3,6 +3,7 @@
 #include "core/cuda/runtime.h"
 #include "core/cuda/word_loop.cuh"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -31,6 +32,15 @@ Pattern pattern_of(DType dtype, double value) {
   return pattern;
 }
 
+/// The shape of the elements that differ: a dimension of stride 0 repeats one, which one thread is to write.
+Shape distinct_elements(const Tensor& tensor) {
+  Shape shape = tensor.shape();
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    if (tensor.stride(dim) == 0) shape[dim] = std::min<std::int64_t>(shape[dim], 1);
+  }
+  return shape;
+}
+
 }  // namespace
 
 void fill(const Tensor& tensor, double value) {
@@ -41,7 +51,7 @@ void fill(const Tensor& tensor, double value) {
     return set_bytes(tensor.device(), tensor.raw_data(), std::to_integer<int>(pattern[0]), tensor.numel() * bytes);
   }
   const cudaStream_t stream = current_stream(tensor);
-  const WordLoop loop = make_word_loop(tensor.shape(), tensor.strides(), tensor.strides(), tensor.raw_data(),
+  const WordLoop loop = make_word_loop(distinct_elements(tensor), tensor.strides(), tensor.strides(), tensor.raw_data(),
                                        tensor.raw_data(), bytes);
   dispatch_word_loop(loop, [&](auto word, const auto& device_loop) {
     using Word = typename decltype(word)::type;
