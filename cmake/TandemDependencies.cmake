@@ -37,6 +37,7 @@ endif()
 tandem_optional(ONEDNN "${OneDNN_FOUND}" "install libdnnl-dev")
 
 set(TANDEM_HAS_CUDA 0)
+set(TANDEM_CUDA_IS_SIMULATED 0)
 if(TANDEM_CUDA STREQUAL "ON")
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80 90a)
@@ -51,6 +52,12 @@ if(TANDEM_CUDA STREQUAL "ON")
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(TANDEM_HAS_CUDA 1)
+endif()
+
+if(TANDEM_CUDA STREQUAL "SIMULATED")
+  include(TandemSimulator)
+  set(TANDEM_HAS_CUDA 1)
+  set(TANDEM_CUDA_IS_SIMULATED 1)
 endif()
 
 target_compile_definitions(tandem_settings INTERFACE

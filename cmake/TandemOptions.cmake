@@ -6,8 +6,11 @@ set_property(CACHE TANDEM_CUDA PROPERTY STRINGS OFF ON SIMULATED)
 if(NOT TANDEM_CUDA MATCHES "^(OFF|ON|SIMULATED)$")
   message(FATAL_ERROR "TANDEM_CUDA is '${TANDEM_CUDA}': choose OFF, ON or SIMULATED")
 endif()
-if(TANDEM_CUDA STREQUAL "SIMULATED")
-  message(FATAL_ERROR "TANDEM_CUDA=SIMULATED: this version has no simulator; choose OFF or ON")
+set(TANDEM_SIMULATOR_MODE race CACHE STRING
+  "What kernels are compiled with where TANDEM_CUDA is SIMULATED: race (every access is checked) or plain (fast)")
+set_property(CACHE TANDEM_SIMULATOR_MODE PROPERTY STRINGS race plain)
+if(NOT TANDEM_SIMULATOR_MODE MATCHES "^(race|plain)$")
+  message(FATAL_ERROR "TANDEM_SIMULATOR_MODE is '${TANDEM_SIMULATOR_MODE}': choose race or plain")
 endif()
 
 foreach(feature MPI ONEDNN OPENMP)
@@ -22,6 +25,9 @@ option(TANDEM_DEVELOPMENT_BUILD "Build the tests and treat warnings as errors" O
 option(TANDEM_BUILD_APPS "Build the programs under apps/" ON)
 option(TANDEM_NATIVE "Compile for this machine's instruction set (-march=native)" ON)
 option(TANDEM_SANITIZE "Compile with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+if(TANDEM_SANITIZE AND TANDEM_CUDA STREQUAL "SIMULATED" AND TANDEM_SIMULATOR_MODE STREQUAL "race")
+  message(FATAL_ERROR "TANDEM_SANITIZE and race mode both take hold of memory accesses; add -DTANDEM_SIMULATOR_MODE=plain")
+endif()
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)

@@ -25,4 +25,10 @@ void gelu_forward(const Tensor& x, const Tensor& y);
 void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void gelu_forward(const Tensor& x, const Tensor& y);
+void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

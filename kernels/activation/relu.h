@@ -25,4 +25,10 @@ void relu_forward(const Tensor& x, const Tensor& y);
 void relu_backward(const Tensor& y, const Tensor& grad_y, const Tensor& grad_x);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void relu_forward(const Tensor& x, const Tensor& y);
+void relu_backward(const Tensor& y, const Tensor& grad_y, const Tensor& grad_x);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

@@ -25,4 +25,10 @@ void silu_forward(const Tensor& x, const Tensor& y);
 void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void silu_forward(const Tensor& x, const Tensor& y);
+void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

@@ -20,4 +20,9 @@ bool add_supports(const Tensor& out);
 void add(const Tensor& a, const Tensor& b, const Tensor& out);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void add(const Tensor& a, const Tensor& b, const Tensor& out);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

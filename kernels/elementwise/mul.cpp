@@ -1,4 +1,5 @@
 // Element-wise product: checks and choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/elementwise/map.h"
 #include "kernels/elementwise/mul.h"
 #include "kernels/written.h"
@@ -9,6 +10,8 @@ void mul(const Tensor& a, const Tensor& b, const Tensor& out) {
   check_elementwise("mul", a, out);
   check_elementwise("mul", b, out);
   mark_written(out);
+  if constexpr (kHasCuda)
+    if (on_cuda(out)) return cuda::mul(a, b, out);
   if (cpu::mul_supports(out)) return cpu::mul(a, b, out);
   reference::mul(a, b, out);
 }

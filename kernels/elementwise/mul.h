@@ -20,4 +20,9 @@ bool mul_supports(const Tensor& out);
 void mul(const Tensor& a, const Tensor& b, const Tensor& out);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void mul(const Tensor& a, const Tensor& b, const Tensor& out);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

@@ -1,4 +1,5 @@
 // Product with a number: checks and choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/elementwise/map.h"
 #include "kernels/elementwise/scale.h"
 #include "kernels/written.h"
@@ -8,6 +9,8 @@ namespace tandem::kernels {
 void scale(const Tensor& a, double factor, const Tensor& out) {
   check_elementwise("scale", a, out);
   mark_written(out);
+  if constexpr (kHasCuda)
+    if (on_cuda(out)) return cuda::scale(a, factor, out);
   if (cpu::scale_supports(out)) return cpu::scale(a, factor, out);
   reference::scale(a, factor, out);
 }

@@ -19,4 +19,9 @@ bool scale_supports(const Tensor& out);
 void scale(const Tensor& a, double factor, const Tensor& out);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void scale(const Tensor& a, double factor, const Tensor& out);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

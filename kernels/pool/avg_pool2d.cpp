@@ -1,4 +1,5 @@
 // Average pooling: checks, and the choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/pool/avg_pool2d.h"
 #include "kernels/written.h"
 
@@ -11,6 +12,7 @@ void check(std::string_view op, const Tensor& x, const Pool2dOptions& options, c
   require(is_floating(x.dtype()) && y.dtype() == x.dtype() && y.shape() == expected,
           "{}: image {} pools to shape {} of the same floating dtype, got {}", op, describe(x), to_string(expected),
           describe(y));
+  require_one_device(op, x, y);
 }
 
 }  // namespace
@@ -30,6 +32,8 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   check("avg_pool2d", x, options, y);
   mark_written(y);
   if (y.numel() == 0) return;
+  if constexpr (kHasCuda)
+    if (on_cuda(y)) return cuda::avg_pool2d_forward(x, options, y);
   if (cpu::supports_avg_pool2d(x, y)) return cpu::avg_pool2d_forward(x, options, y);
   reference::avg_pool2d_forward(x, options, y);
 }
@@ -38,6 +42,8 @@ void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, con
   check("avg_pool2d_backward", grad_x, options, grad_y);
   mark_written(grad_x);
   if (grad_x.numel() == 0) return;
+  if constexpr (kHasCuda)
+    if (on_cuda(grad_x)) return cuda::avg_pool2d_backward(grad_y, options, grad_x);
   if (cpu::supports_avg_pool2d(grad_x, grad_y)) return cpu::avg_pool2d_backward(grad_y, options, grad_x);
   reference::avg_pool2d_backward(grad_y, options, grad_x);
 }

@@ -28,4 +28,10 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
 void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x);
 }  // namespace cpu
 
+/// f32, f16 and bf16; accumulated in f32. Tensors that are not dense in channels_last are copied first.
+namespace cuda {
+void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y);
+void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

@@ -1,4 +1,5 @@
 // Global average pooling: checks, and the choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/pool/global_avg_pool2d.h"
 #include "kernels/written.h"
 
@@ -13,6 +14,7 @@ void check(std::string_view op, const Tensor& x, const Tensor& y) {
   require(is_floating(x.dtype()) && y.dtype() == x.dtype() && y.shape() == expected,
           "{}: image {} pools to shape {} of the same floating dtype, got {}", op, describe(x), to_string(expected),
           describe(y));
+  require_one_device(op, x, y);
 }
 
 }  // namespace
@@ -21,6 +23,8 @@ void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
   check("global_avg_pool2d", x, y);
   mark_written(y);
   if (y.numel() == 0) return;
+  if constexpr (kHasCuda)
+    if (on_cuda(y)) return cuda::global_avg_pool2d_forward(x, y);
   if (cpu::supports_global_avg_pool2d(x, y)) return cpu::global_avg_pool2d_forward(x, y);
   reference::global_avg_pool2d_forward(x, y);
 }
@@ -29,6 +33,8 @@ void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
   check("global_avg_pool2d_backward", grad_x, grad_y);
   mark_written(grad_x);
   if (grad_x.numel() == 0) return;
+  if constexpr (kHasCuda)
+    if (on_cuda(grad_x)) return cuda::global_avg_pool2d_backward(grad_y, grad_x);
   if (cpu::supports_global_avg_pool2d(grad_x, grad_y)) return cpu::global_avg_pool2d_backward(grad_y, grad_x);
   reference::global_avg_pool2d_backward(grad_y, grad_x);
 }

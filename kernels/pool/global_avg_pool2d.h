@@ -24,4 +24,10 @@ void global_avg_pool2d_forward(const Tensor& x, const Tensor& y);
 void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x);
 }  // namespace cpu
 
+/// f32, f16 and bf16; accumulated in f32. Tensors that are not dense in channels_last are copied first.
+namespace cuda {
+void global_avg_pool2d_forward(const Tensor& x, const Tensor& y);
+void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

@@ -1,4 +1,5 @@
 // Max pooling: checks, and the choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/pool/max_pool2d.h"
 #include "kernels/written.h"
 
@@ -14,6 +15,7 @@ void check(std::string_view op, const Tensor& x, const Pool2dOptions& options, c
   require(!indices.defined() || (indices.shape() == expected && indices.dtype() == max_pool2d_index_dtype(options)),
           "{}: indices must be {}{}, got {}", op, name_of(max_pool2d_index_dtype(options)), to_string(expected),
           describe(indices));
+  require_one_device(op, x, y, indices);
 }
 
 }  // namespace
@@ -28,6 +30,8 @@ void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   check("max_pool2d", x, options, y, indices);
   mark_written(y, indices);
   if (y.numel() == 0) return;
+  if constexpr (kHasCuda)
+    if (on_cuda(y)) return cuda::max_pool2d_forward(x, options, y, indices);
   if (cpu::supports_max_pool2d(x, y, indices)) return cpu::max_pool2d_forward(x, options, y, indices);
   reference::max_pool2d_forward(x, options, y, indices);
 }
@@ -38,6 +42,8 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
   check("max_pool2d_backward", grad_x, options, grad_y, indices);
   mark_written(grad_x);
   if (grad_x.numel() == 0) return;
+  if constexpr (kHasCuda)
+    if (on_cuda(grad_x)) return cuda::max_pool2d_backward(grad_y, indices, options, grad_x);
   if (cpu::supports_max_pool2d(grad_x, grad_y, indices)) {
     return cpu::max_pool2d_backward(grad_y, indices, options, grad_x);
   }

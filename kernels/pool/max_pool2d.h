@@ -31,4 +31,11 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
                          const Tensor& grad_x);
 }  // namespace cpu
 
+/// f32, f16 and bf16; accumulated in f32. Tensors that are not dense in channels_last are copied first.
+namespace cuda {
+void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices);
+void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
+                         const Tensor& grad_x);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

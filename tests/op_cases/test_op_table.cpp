@@ -1,107 +1,11 @@
 // Every op of the table over every shape that it takes.
-#include "autograd/functions.h"
 #include "autograd/gradcheck.h"
 #include "autograd/variable.h"
 #include "core/random.h"
-#include "tests/op_cases/op_case.h"
-#include "tests/support/catch.h"
-
-#include <cmath>
+#include "tests/op_cases/op_checks.h"
 
 using namespace tandem;
 using namespace tandem::test;
-
-namespace {
-
-/// Calls `test(op, call, shape)` for every op (each in its own section), shape and variant.
-template <typename Test>
-void for_each_call(Test&& test) {
-  for (const OpCase& op : op_table()) {
-    DYNAMIC_SECTION(op.name) {
-      std::size_t calls = 0;
-      for (const Shape& shape : nasty_shapes()) {
-        for (const OpCall& call : op.calls(shape)) {
-          INFO("op " << op.name << " " << call.variant << ", images " << to_string(shape));
-          test(op, call, shape);
-          ++calls;
-        }
-      }
-      CHECK(calls >= 3);
-    }
-  }
-}
-
-/// Names the first element of `actual` that is farther from `expected` than bound(i), or nothing.
-template <typename Bound>
-std::string first_outside(const Tensor& actual, const Tensor& expected, Bound&& bound) {
-  if (actual.shape() != expected.shape()) return describe(actual) + " instead of " + describe(expected);
-  const std::vector<double> a = actual.to_vector<double>(), e = expected.to_vector<double>();
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double allowed = bound(i);
-    if (!(std::abs(a[i] - e[i]) <= allowed)) {
-      return fmt::format("element {} of {}: {:.9g}, expected {:.9g} within {:.3g}", i, describe(actual), a[i], e[i],
-                         allowed);
-    }
-  }
-  return {};
-}
-
-std::string first_difference(const Tensor& actual, const Tensor& expected) {
-  return first_outside(actual, expected, [](std::size_t) { return 0.0; });
-}
-
-/// Output rounding of the dtype, plus the roundings of `terms` additions in its compute type (f32 for the half types).
-std::string outside_forward_bound(const OpCall& call, const Tensor& output, const std::vector<Tensor>& f64_inputs) {
-  const Tensor expected = call.reference(f64_inputs);
-  const Tensor size = call.magnitude ? call.magnitude(f64_inputs) : call.reference(absolute(f64_inputs));
-  const std::vector<double> sizes = size.to_vector<double>(), values = expected.to_vector<double>();
-  const double compute = std::max(unit_roundoff(DType::f32), unit_roundoff(output.dtype()) * 0x1p-29);
-  const double round_off = unit_roundoff(output.dtype());
-  return first_outside(output, expected, [&](std::size_t i) {
-    const double from_sums =
-        (call.terms + 2.0) * (output.dtype() == DType::f64 ? round_off : compute) * std::abs(sizes[i]);
-    return from_sums + round_off * (std::abs(values[i]) + from_sums) + smallest_positive(output.dtype());
-  });
-}
-
-Tensor random_like(const Tensor& tensor, bool integers, std::uint32_t seed) {
-  return make_input({.shape = tensor.shape(), .layout = Layout::channels_last}, tensor.dtype(), integers, seed);
-}
-
-/// Gradients of `inputs` after backward from `output`; zeros where none arrived, undefined where none is wanted.
-std::vector<Tensor> gradients_of(const std::vector<Tensor>& inputs, const Tensor& output, const Tensor& grad_output) {
-  if (autograd::requires_grad(output)) autograd::backward(output, grad_output);
-  std::vector<Tensor> gradients;
-  for (const Tensor& input : inputs) {
-    const bool wanted = autograd::requires_grad(input);
-    gradients.push_back(!wanted                           ? Tensor()
-                        : autograd::grad(input).defined() ? autograd::grad(input)
-                                                          : zeros_like(input));
-  }
-  return gradients;
-}
-
-std::vector<Tensor> f64_leaves(const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> leaves = as_f64(inputs);
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (autograd::requires_grad(inputs[i])) autograd::set_requires_grad(leaves[i]);
-  }
-  return leaves;
-}
-
-double norm(const std::vector<double>& values) {
-  double sum = 0.0;
-  for (const double value : values) sum += value * value;
-  return std::sqrt(sum);
-}
-
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-}  // namespace
 
 TEST_CASE("every op has at least three bad inputs, each refused in one line") {
   for (const OpCase& op : op_table()) {

@@ -1,0 +1,29 @@
+# What the simulator needs, and how a .cu file is compiled for it: by the C++ compiler, as C++.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  message(FATAL_ERROR "TANDEM_CUDA=SIMULATED needs g++ (its instrumentation and its libbacktrace), not ${CMAKE_CXX_COMPILER_ID}")
+endif()
+find_package(Boost COMPONENTS context)
+if(NOT Boost_CONTEXT_FOUND)
+  message(FATAL_ERROR "TANDEM_CUDA=SIMULATED needs Boost.Context: install libboost-context-dev")
+endif()
+
+# -g1 for the lines of faults; alignment checks call the simulator; kernels that look alike stay apart.
+set(TANDEM_SIMULATED_KERNEL_OPTIONS -g1 -Wno-unknown-pragmas -fno-strict-aliasing -fno-ipa-icf)
+if(NOT TANDEM_SANITIZE)
+  list(APPEND TANDEM_SIMULATED_KERNEL_OPTIONS -fsanitize=alignment)
+endif()
+if(TANDEM_SIMULATOR_MODE STREQUAL "race")
+  # Every access calls a hook of ours; the ThreadSanitizer library is not linked. Accesses stay what the source says: not
+  # merged, and not made wider.
+  list(APPEND TANDEM_SIMULATED_KERNEL_OPTIONS -O2 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0
+    -fno-tree-vectorize -fno-tree-slp-vectorize -fno-store-merging)
+endif()
+
+# tandem_simulated_sources(file ...): compile these .cu files for the simulator, in the calling directory.
+function(tandem_simulated_sources)
+  if(ARGN)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${TANDEM_SIMULATED_KERNEL_OPTIONS}")
+  endif()
+endfunction()
+
+include(TandemSimulatedTest)

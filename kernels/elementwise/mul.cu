@@ -1,0 +1,17 @@
+// Element-wise product on CUDA.
+#include "kernels/elementwise/map.cuh"
+#include "kernels/elementwise/mul.h"
+
+namespace tandem::kernels::cuda {
+
+namespace {
+
+struct Product {
+  __device__ float operator()(float left, float right) const { return left * right; }
+};
+
+}  // namespace
+
+void mul(const Tensor& a, const Tensor& b, const Tensor& out) { map("mul", Product{}, out, a, b); }
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,191 @@
+// Barriers, warp operations and checked accesses of kernels.
+#include "simulator/device_language.h"
+
+#include "simulator/builtins.h"
+#include "simulator/engine.h"
+#include "simulator/shadow.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+uint3 threadIdx{}, blockIdx{};
+dim3 blockDim, gridDim;
+
+namespace tandem::simulator {
+
+namespace {
+
+using Slots = std::array<void*, kWarpSize>;
+
+struct ShuffleSlot {
+  alignas(16) char value[16] = {};
+  unsigned source = 0;
+  bool source_is_missing = false;
+};
+
+/// The lane that lane `lane` reads from, by the rules of the PTX instruction shfl: lanes outside of the segment of
+/// `width` lanes read themselves.
+unsigned source_lane(Shuffle kind, unsigned lane, unsigned operand, unsigned width) {
+  const unsigned first = lane / width * width, last = first + width - 1;
+  switch (kind) {
+    case Shuffle::index: return first + operand % width;
+    case Shuffle::up: return lane < first + operand ? lane : lane - operand;
+    case Shuffle::down: return lane + operand > last ? lane : lane + operand;
+    case Shuffle::exclusive_or: return (lane ^ operand) > last ? lane : lane ^ operand;
+  }
+  return lane;
+}
+
+void finish_shuffle(const Slots& slots, unsigned present) {
+  std::array<std::array<char, 16>, kWarpSize> values;
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if (slots[lane] != nullptr) std::memcpy(values[lane].data(), static_cast<ShuffleSlot*>(slots[lane])->value, 16);
+  }
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if (slots[lane] == nullptr) continue;
+    auto& slot = *static_cast<ShuffleSlot*>(slots[lane]);
+    slot.source_is_missing = (present >> slot.source & 1u) == 0;
+    if (!slot.source_is_missing) std::memcpy(slot.value, values[slot.source].data(), 16);
+  }
+}
+
+struct BallotSlot {
+  bool predicate;
+  unsigned result;
+};
+
+void finish_ballot(const Slots& slots, unsigned) {
+  unsigned result = 0;
+  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+    if (slots[lane] != nullptr && static_cast<BallotSlot*>(slots[lane])->predicate) result |= 1u << lane;
+  }
+  for (void* const slot : slots) {
+    if (slot != nullptr) static_cast<BallotSlot*>(slot)->result = result;
+  }
+}
+
+struct MatchSlot {
+  std::uint64_t value;
+  unsigned result;
+};
+
+void finish_match(const Slots& slots, unsigned) {
+  for (void* const mine : slots) {
+    if (mine == nullptr) continue;
+    auto& slot = *static_cast<MatchSlot*>(mine);
+    slot.result = 0;
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+      if (slots[lane] != nullptr && static_cast<MatchSlot*>(slots[lane])->value == slot.value) slot.result |= 1u << lane;
+    }
+  }
+}
+
+struct ReduceSlot {
+  Reduce kind;
+  unsigned value;
+};
+
+unsigned combine(Reduce kind, unsigned a, unsigned b) {
+  switch (kind) {
+    case Reduce::add: return a + b;
+    case Reduce::min_signed: return static_cast<int>(a) < static_cast<int>(b) ? a : b;
+    case Reduce::max_signed: return static_cast<int>(a) > static_cast<int>(b) ? a : b;
+    case Reduce::min_unsigned: return a < b ? a : b;
+    case Reduce::max_unsigned: return a > b ? a : b;
+    case Reduce::bit_and: return a & b;
+    case Reduce::bit_or: return a | b;
+    case Reduce::bit_xor: return a ^ b;
+  }
+  return a;
+}
+
+void finish_reduce(const Slots& slots, unsigned present) {
+  const auto first = static_cast<unsigned>(std::countr_zero(present));
+  ReduceSlot total = *static_cast<ReduceSlot*>(slots[first]);
+  for (unsigned lane = first + 1; lane < kWarpSize; ++lane) {
+    if (slots[lane] != nullptr) total.value = combine(total.kind, total.value, static_cast<ReduceSlot*>(slots[lane])->value);
+  }
+  for (void* const slot : slots) {
+    if (slot != nullptr) static_cast<ReduceSlot*>(slot)->value = total.value;
+  }
+}
+
+void check(const void* address, std::size_t bytes, Access kind, const Where& where) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (at % bytes != 0) {
+    engine().raise(FaultKind::misaligned, site_id(where),
+                   fmt::format("{} bytes at {:#x}, which is no multiple of {}", bytes, at, bytes));
+  }
+  if constexpr (kChecksMemory) check_access(at, bytes, kind, site_id(where));
+}
+
+}  // namespace
+
+void sync_threads(const Where& where) { engine().barrier(where); }
+
+int sync_threads_count(bool predicate, const Where& where) { return engine().barrier(where, predicate); }
+
+void sync_warp(unsigned mask, const Where& where) {
+  engine().meet(WarpOperation::sync, mask, &mask, [](const Slots&, unsigned) {}, where);
+}
+
+void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width, const Where& where) {
+  Engine& e = engine();
+  const unsigned lane = e.current().lane();
+  if (width <= 0 || width > 32 || (width & (width - 1)) != 0) {
+    e.raise(FaultKind::mask, site_id(where), fmt::format("a shuffle of width {}; it must be 1, 2, 4, 8, 16 or 32", width));
+  }
+  ShuffleSlot slot;
+  slot.source = source_lane(kind, lane, operand, static_cast<unsigned>(width));
+  bytes == 4 ? std::memcpy(slot.value, value, 4) : std::memcpy(slot.value, value, bytes);
+  e.meet(WarpOperation::shuffle, mask, &slot, finish_shuffle, where);
+  if (slot.source_is_missing) {
+    e.raise(FaultKind::mask, site_id(where),
+            fmt::format("lane {} reads from lane {}, which mask {:#010x} leaves out or the block does not have", lane,
+                        slot.source, mask));
+  }
+  bytes == 4 ? std::memcpy(value, slot.value, 4) : std::memcpy(value, slot.value, bytes);
+}
+
+unsigned ballot(unsigned mask, bool predicate, const Where& where) {
+  BallotSlot slot{predicate, 0};
+  engine().meet(WarpOperation::vote, mask, &slot, finish_ballot, where);
+  return slot.result;
+}
+
+unsigned match_any(unsigned mask, std::uint64_t value, const Where& where) {
+  MatchSlot slot{value, 0};
+  engine().meet(WarpOperation::match, mask, &slot, finish_match, where);
+  return slot.result;
+}
+
+unsigned reduce(Reduce kind, unsigned mask, unsigned value, const Where& where) {
+  ReduceSlot slot{kind, value};
+  engine().meet(WarpOperation::reduce, mask, &slot, finish_reduce, where);
+  return slot.value;
+}
+
+unsigned active_mask() {
+  // Threads run one at a time: the only lane that is certainly here is this one.
+  return 1u << engine().current().lane();
+}
+
+void check_read(const void* address, std::size_t bytes, const Where& where) { check(address, bytes, Access::read, where); }
+void check_write(const void* address, std::size_t bytes, const Where& where) { check(address, bytes, Access::write, where); }
+void check_atomic(const void* address, std::size_t bytes, const Where& where) { check(address, bytes, Access::atomic, where); }
+
+void read(void* to, const void* address, std::size_t bytes, const Where& where) {
+  check(address, bytes, Access::read, where);
+  std::memcpy(to, address, bytes);
+}
+
+void write(void* address, const void* from, std::size_t bytes, const Where& where) {
+  check(address, bytes, Access::write, where);
+  std::memcpy(address, from, bytes);
+}
+
+void move_bytes(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+}  // namespace tandem::simulator

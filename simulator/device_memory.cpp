@@ -1,0 +1,226 @@
+// Device memory: address space, allocations, protection.
+#include "simulator/device_memory.h"
+
+#include "simulator/address_marks.h"
+#include "simulator/settings.h"
+#include "simulator/shadow.h"
+
+#include <fmt/format.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+namespace tandem::simulator {
+
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kGap = 256;  // between allocations, so that running over an end is seen
+constexpr int kMaxDevices = 8;
+
+std::int64_t allocations_until_failure = 0;
+
+class Arena {
+ public:
+  Arena() : device_bytes_((settings().memory_bytes + (std::size_t{64} << 20)) & ~std::size_t{4095}) {
+    bytes_ = device_bytes_ * kMaxDevices;
+    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::runtime_error("simulator: no address space for device memory; lower TANDEM_SIMULATOR_MEMORY");
+    base_ = static_cast<char*>(memory);
+    key_ = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+    if (key_ > 0) pkey_mprotect(base_, bytes_, PROT_READ | PROT_WRITE, key_);
+    if constexpr (kChecksMemory) global_shadow().map(base_, bytes_);
+    for (int device = 0; device < kMaxDevices; ++device) {
+      // A page at the start stays free, so that running backwards off the first allocation is seen, too.
+      holes_[base_ + static_cast<std::size_t>(device) * device_bytes_ + kPage] = device_bytes_ - kPage;
+    }
+    mark_unusable(base_, bytes_);
+  }
+
+  bool contains(const void* address) const {
+    return static_cast<std::size_t>(static_cast<const char*>(address) - base_) < bytes_;
+  }
+  int device_of(const void* address) const {
+    return static_cast<int>(static_cast<std::size_t>(static_cast<const char*>(address) - base_) / device_bytes_);
+  }
+
+  void* allocate(int device, std::size_t bytes, std::size_t alignment = 256) {
+    if (used_[device] + bytes > settings().memory_bytes) return nullptr;
+    const std::size_t needed = (bytes + kGap + 255) / 256 * 256;
+    for (auto hole = holes_.lower_bound(base_ + static_cast<std::size_t>(device) * device_bytes_);
+         hole != holes_.end() && device_of(hole->first) == device; ++hole) {
+      const std::size_t skipped = (alignment - reinterpret_cast<std::uintptr_t>(hole->first) % alignment) % alignment;
+      if (hole->second < needed + skipped) continue;
+      char* const start = hole->first + skipped;
+      const std::size_t rest = hole->second - needed - skipped;
+      if (skipped > 0) hole->second = skipped;
+      else holes_.erase(hole);
+      if (rest > 0) holes_[start + needed] = rest;
+      blocks_[start] = bytes;
+      used_[device] += bytes;
+      return start;
+    }
+    return nullptr;
+  }
+
+  /// Lets host code touch whole pages of an allocation, until it is released.
+  void share_with_host(char* start, std::size_t bytes) {
+    if (key_ > 0) pkey_mprotect(start, bytes, PROT_READ | PROT_WRITE, 0);
+    managed_.insert(start);
+  }
+
+  bool release(char* start) {
+    const auto block = blocks_.find(start);
+    if (block == blocks_.end()) return false;
+    const int device = device_of(start);
+    used_[device] -= block->second;
+    if (managed_.erase(start) != 0 && key_ > 0) pkey_mprotect(start, block->second, PROT_READ | PROT_WRITE, key_);
+    std::size_t size = (block->second + kGap + 255) / 256 * 256;
+    blocks_.erase(block);
+    auto next = holes_.lower_bound(start);
+    if (next != holes_.end() && next->first == start + size && device_of(next->first) == device) {
+      size += next->second;
+      next = holes_.erase(next);
+    }
+    if (next != holes_.begin()) {
+      const auto before = std::prev(next);
+      if (before->first + before->second == start && device_of(before->first) == device) {
+        before->second += size;
+        return true;
+      }
+    }
+    holes_[start] = size;
+    return true;
+  }
+
+  /// The allocation that begins at or last before the address on its device, or null.
+  const std::pair<char* const, std::size_t>* before(const void* address) const {
+    auto next = blocks_.upper_bound(static_cast<char*>(const_cast<void*>(address)));
+    if (next == blocks_.begin()) return nullptr;
+    --next;
+    return device_of(next->first) == device_of(address) ? &*next : nullptr;
+  }
+
+  std::size_t used(int device) const { return used_[device]; }
+  int key() const { return key_; }
+  const std::map<char*, std::size_t>& blocks() const { return blocks_; }
+
+ private:
+  std::size_t device_bytes_, bytes_ = 0;
+  char* base_ = nullptr;
+  int key_ = -1;
+  std::map<char*, std::size_t> holes_, blocks_;
+  std::set<char*> managed_;
+  std::size_t used_[kMaxDevices] = {};
+};
+
+Arena& arena() {
+  static Arena the_arena;
+  return the_arena;
+}
+
+thread_local int access_depth = 0;
+
+}  // namespace
+
+void fail_allocation(std::int64_t nth) { allocations_until_failure = nth; }
+
+void* allocate_device_memory(int device, std::size_t bytes) {
+  if (allocations_until_failure > 0 && --allocations_until_failure == 0) return nullptr;
+  void* const start = arena().allocate(device, bytes);
+  if (start == nullptr) return nullptr;
+  const DeviceAccess access;
+  mark_usable(start, bytes);
+  std::memset(start, 0xff, bytes);
+  if constexpr (kChecksMemory) global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kUninitialised);
+  return start;
+}
+
+void* allocate_managed_memory(int device, std::size_t bytes) {
+  bytes = (bytes + kPage - 1) / kPage * kPage;  // protection is by page
+  void* const start = arena().allocate(device, bytes, kPage);
+  if (start == nullptr) return nullptr;
+  arena().share_with_host(static_cast<char*>(start), bytes);
+  mark_usable(start, bytes);
+  std::memset(start, 0, bytes);
+  if constexpr (kChecksMemory) global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kLongAgo);
+  return start;
+}
+
+bool free_device_memory(void* start) {
+  const std::size_t bytes = allocation_bytes(start);
+  if (bytes == 0) return false;
+  if constexpr (kChecksMemory) global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kNotAllocated);
+  mark_unusable(start, bytes);
+  return arena().release(static_cast<char*>(start));
+}
+
+bool is_device_address(const void* address) { return arena().contains(address); }
+int device_of(const void* address) { return arena().device_of(address); }
+
+std::size_t allocation_bytes(const void* start) {
+  const auto* const block = arena().contains(start) ? arena().before(start) : nullptr;
+  return block != nullptr && block->first == start ? block->second : 0;
+}
+
+std::size_t bytes_from(const void* address) {
+  const auto* const block = arena().contains(address) ? arena().before(address) : nullptr;
+  if (block == nullptr) return 0;
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(address) - block->first);
+  return offset < block->second ? block->second - offset : 0;
+}
+
+std::size_t free_device_bytes(int device) { return settings().memory_bytes - arena().used(device); }
+
+std::string describe_device_address(std::uintptr_t address) {
+  const auto* const block = arena().before(reinterpret_cast<const void*>(address));
+  if (block == nullptr) return fmt::format("device address {:#x}, before every allocation", address);
+  const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(block->first);
+  if (offset < block->second) return fmt::format("byte {} of an allocation of {} bytes", offset, block->second);
+  if (offset < block->second + (std::size_t{1} << 20))
+    return fmt::format("byte {} past the end of an allocation of {} bytes", offset - block->second, block->second);
+  return fmt::format("device address {:#x}, in no allocation (freed?)", address);
+}
+
+bool is_program_data(std::uintptr_t address) {
+  using Ranges = std::vector<std::pair<std::uintptr_t, std::uintptr_t>>;
+  static const Ranges ranges = [] {
+    Ranges found;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* data) {
+          for (int i = 0; i < info->dlpi_phnum; ++i) {
+            if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+            const std::uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            static_cast<Ranges*>(data)->emplace_back(start, start + info->dlpi_phdr[i].p_memsz);
+          }
+          return 0;
+        },
+        &found);
+    return found;
+  }();
+  for (const auto& [start, end] : ranges) {
+    if (address >= start && address < end) return true;
+  }
+  return false;
+}
+
+void forget_order_of_device_memory() {
+  for (const auto& [start, bytes] : arena().blocks()) global_shadow().forget_order(reinterpret_cast<std::uintptr_t>(start), bytes);
+}
+
+DeviceAccess::DeviceAccess() {
+  const int key = arena().key();
+  if (access_depth++ == 0 && key > 0) pkey_set(key, 0);
+}
+
+DeviceAccess::~DeviceAccess() {
+  const int key = arena().key();
+  if (--access_depth == 0 && key > 0) pkey_set(key, PKEY_DISABLE_ACCESS);
+}
+
+}  // namespace tandem::simulator

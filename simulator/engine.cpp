@@ -1,0 +1,296 @@
+// Running a grid: blocks one after another, the order of threads, barriers, faults.
+#include "simulator/engine.h"
+
+#include "simulator/async_copy.h"
+#include "simulator/builtins.h"
+#include "simulator/coverage.h"
+#include "simulator/lint.h"
+#include "simulator/shared_memory.h"
+#include "simulator/stamp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace tandem::simulator {
+
+namespace {
+
+/// xorshift64*: the order of threads needs no better numbers.
+std::uint64_t next_random(std::uint64_t& state) {
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state * 0x2545F4914F6CDD1Dull;
+}
+
+template <typename Values>
+void shuffle(Values& values, unsigned count, std::uint64_t& state) {
+  for (unsigned i = count; i > 1; --i) std::swap(values[i - 1], values[(next_random(state) >> 33) % i]);
+}
+
+uint3 unflatten(unsigned linear, const dim3& sizes) {
+  return {linear % sizes.x, linear / sizes.x % sizes.y, linear / sizes.x / sizes.y};
+}
+
+std::string text(const uint3& index) { return fmt::format("({},{},{})", index.x, index.y, index.z); }
+
+}  // namespace
+
+Engine& detail::make_engine() {
+  static Engine engine;
+  the_engine = &engine;
+  return engine;
+}
+
+std::string Engine::kernel_name() const { return launch_ == nullptr ? "no kernel" : function_name(launch_->kernel); }
+
+std::string Engine::name_of_thread(unsigned linear) const {
+  return fmt::format("block {}, thread {}", text(blockIdx), text(unflatten(linear, launch_->block)));
+}
+
+std::uint64_t Engine::next_serial() {
+  if (serial_ + 1 >= Stamp::kMaxSerial) {
+    forget_order();
+    serial_ = 0;
+  }
+  return ++serial_;
+}
+
+void Engine::check_limits() const {
+  const auto refuse = [&](const std::string& what) {
+    throw Fault(FaultKind::limit, kernel_name(), {launch_->where.file_name(), launch_->where.line()}, {},
+                fmt::format("simulator: {} is launched with {}\n  at {}:{}", kernel_name(), what, launch_->where.file_name(),
+                            launch_->where.line()));
+  };
+  const dim3 &grid = launch_->grid, &block = launch_->block;
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > kMaxBlockThreads || block.x > 1024 || block.y > 1024 || block.z > 64)
+    refuse(fmt::format("blocks of {} x {} x {} threads; a block has 1 to 1024, at most 64 of them in z", block.x, block.y, block.z));
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
+    refuse(fmt::format("a grid of {} x {} x {} blocks; each is at least 1, y and z at most 65535", grid.x, grid.y, grid.z));
+}
+
+void Engine::run(const Launch& launch) {
+  launch_ = &launch;
+  check_limits();
+  record_kernel(launch.kernel);
+  count_ = launch.block.x * launch.block.y * launch.block.z;
+  ::gridDim = launch.grid;
+  ::blockDim = launch.block;
+  random_ = settings().seed * 0x9E3779B97F4A7C15ull | 1;
+  start_shared_memory(launch.dynamic_shared_bytes);
+  start_lint(launch.kernel);
+  first_serial_of_launch_ = serial_ + 1;
+  fault_ = {};
+
+  const auto blocks = static_cast<unsigned>(launch.grid.x * launch.grid.y * launch.grid.z);
+  const Order order = settings().order;
+  std::vector<unsigned> random_order;
+  if (order == Order::random) {
+    random_order.resize(blocks);
+    std::iota(random_order.begin(), random_order.end(), 0u);
+    shuffle(random_order, blocks, random_);
+  }
+  for (unsigned i = 0; i < blocks && !fault_.raised; ++i) {
+    run_block(order == Order::forward ? i : order == Order::reverse ? blocks - 1 - i : random_order[i]);
+  }
+  finish_lint();
+  if (!fault_.raised) {
+    launch_ = nullptr;
+    return;
+  }
+  // Fibers that were abandoned never run again; their destructors do not either, and need not in device code.
+  stacks_.clean();
+  const std::string name = kernel_name();
+  const Site site = site_of(fault_.where);
+  const std::string report = fmt::format("simulator: {} in {}: {}\n  at {}, {}\n  launched at {}:{}", name_of(fault_.kind), name,
+                                         fault_.what, site.text(), name_of_thread(fault_.thread), launch.where.file_name(),
+                                         launch.where.line());
+  launch_ = nullptr;
+  throw Fault(fault_.kind, name, site, fault_.other == 0 ? Site{} : site_of(fault_.other), report);
+}
+
+void Engine::prepare_order() {
+  for (unsigned i = 0; i < count_; ++i) thread_at_[i] = settings().order == Order::reverse ? count_ - 1 - i : i;
+  if (settings().order == Order::random) shuffle(thread_at_, count_, random_);
+  for (unsigned i = 0; i < count_; ++i) threads_[thread_at_[i]].position = i;
+}
+
+void thread_main(boost::context::detail::transfer_t transfer) {
+  fiber_entered(transfer);
+  Engine& self = engine();
+  self.launch_->body(self.launch_->arguments);
+  self.thread_exits();
+}
+
+void Engine::run_block(unsigned linear_block) {
+  ::blockIdx = unflatten(linear_block, launch_->grid);
+  serial_ = next_serial();
+  first_serial_of_block_ = serial_;
+  barrier_epoch_ = 0;
+  live_ = count_;
+  at_barrier_ = 0;
+  votes_ = 0;
+  waiting_lanes_ = {};
+  exited_lanes_ = {};
+  start_block_of_shared_memory();
+  clear_async_copies();
+  ready_.clear();
+  prepare_order();
+  for (unsigned i = 0; i < count_; ++i) {
+    Thread& thread = threads_[i];
+    thread.linear = i;
+    thread.index = unflatten(i, launch_->block);
+    thread.state = ThreadState::ready;
+    if (thread.epoch != 0) {
+      thread.epoch = 0;
+      thread.known = {};
+    }
+    stacks_.prepare(thread.fiber, i, &thread_main);
+  }
+  ready_.fill(count_);
+  current_ = &threads_[thread_at_[0]];
+  ::threadIdx = current_->index;
+  refresh_now();
+  running_ = true;
+  switch_fiber(main_, current_->fiber);
+  running_ = false;
+  current_ = nullptr;
+  if (!fault_.raised) finish_block_of_lint();
+}
+
+void Engine::refresh_now() {
+  now_ = Stamp::make(serial_, barrier_epoch_, current_->epoch, current_->linear, false).bits();
+}
+
+void Engine::switch_to(Thread& next) {
+  ++switches_;
+  Thread& previous = *current_;
+  current_ = &next;
+  refresh_now();
+  ::threadIdx = next.index;
+  switch_fiber(previous.fiber, next.fiber, previous.state == ThreadState::exited);
+}
+
+void Engine::switch_to_next(unsigned from_position) {
+  const int next = ready_.next(from_position);
+  if (next < 0) raise_deadlock();
+  Thread& thread = threads_[thread_at_[static_cast<unsigned>(next)]];
+  if (&thread != current_) switch_to(thread);
+}
+
+void Engine::thread_exits() {
+  Thread& self = *current_;
+  check_async_copies_at_exit(self);
+  self.state = ThreadState::exited;
+  ready_.erase(self.position);
+  exited_lanes_[self.warp()] |= 1u << self.lane();
+  --live_;
+  if (live_ == 0) {
+    ++switches_;
+    switch_fiber(self.fiber, main_, true);
+  }
+  check_who_waits_for(self);
+  if (at_barrier_ == live_) {
+    const Thread& waiting = *std::find_if(threads_.begin(), threads_.begin() + count_,
+                                          [](const Thread& t) { return t.state == ThreadState::at_barrier; });
+    raise(FaultKind::barrier, site_id(waiting.where),
+          fmt::format("thread {} left the kernel, {} of {} threads wait in __syncthreads()", text(self.index), at_barrier_,
+                      count_));
+  }
+  switch_to_next(self.position);
+}
+
+int Engine::barrier(const std::source_location& where, bool vote) {
+  Thread& self = *current_;
+  self.state = ThreadState::at_barrier;
+  self.where = where;
+  if (at_barrier_++ == 0) barrier_at_ = where;
+  if (where.line() != barrier_at_.line() || where.file_name() != barrier_at_.file_name()) {
+    raise(FaultKind::barrier, site_id(where),
+          fmt::format("threads wait in different __syncthreads(): some in the one at {}:{}", barrier_at_.file_name(),
+                      barrier_at_.line()),
+          site_id(barrier_at_));
+  }
+  ready_.erase(self.position);
+  votes_ += vote ? 1 : 0;
+  if (at_barrier_ == live_) {
+    release_barrier();
+    switch_to_next(0);
+  } else {
+    switch_to_next(self.position);
+  }
+  self.state = ThreadState::ready;
+  return vote_result_;
+}
+
+void Engine::release_barrier() {
+  if (live_ < count_) {
+    raise(FaultKind::barrier, site_id(current_->where),
+          fmt::format("{} of {} threads have left the kernel, the others wait in __syncthreads()", count_ - live_, count_));
+  }
+  if (settings().order == Order::random) prepare_order();
+  ready_.fill(count_);
+  at_barrier_ = 0;
+  vote_result_ = votes_;
+  votes_ = 0;
+  if (++barrier_epoch_ == Stamp::kMaxBarrierEpoch) {
+    serial_ = next_serial();
+    barrier_epoch_ = 0;
+  }
+  refresh_now();
+}
+
+void Engine::raise(FaultKind kind, SiteId where, std::string what, SiteId other) {
+  // Nothing on this stack is destroyed: what owns memory has to be moved away.
+  running_ = false;
+  fault_ = {true, kind, where, other, std::move(what), current_->linear};
+  switch_fiber(current_->fiber, main_, true);
+  __builtin_unreachable();
+}
+
+std::string Engine::describe_waiting(std::array<const Thread*, 2>& examples) const {
+  constexpr std::size_t kMostPlaces = 4;
+  std::string text = "no thread can go on";
+  std::vector<std::pair<const char*, unsigned>> seen;
+  for (unsigned i = 0; i < count_; ++i) {
+    const Thread& thread = threads_[i];
+    if (thread.state == ThreadState::exited) continue;
+    const std::pair<const char*, unsigned> place{thread.where.file_name(), thread.where.line()};
+    if (seen.size() == kMostPlaces || std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
+    if (seen.size() < examples.size()) examples[seen.size()] = &thread;
+    seen.push_back(place);
+    const bool at_barrier = thread.state == ThreadState::at_barrier;
+    text += fmt::format("\n  thread {} waits in {} at {}:{}", simulator::text(thread.index),
+                        at_barrier ? "__syncthreads()" : name_of(thread.request.operation), place.first, place.second);
+  }
+  return text;
+}
+
+void Engine::raise_deadlock() {
+  std::array<const Thread*, 2> examples{};
+  std::string what = describe_waiting(examples);
+  raise(at_barrier_ > 0 ? FaultKind::barrier : FaultKind::deadlock,
+        examples[0] == nullptr ? 0 : site_id(examples[0]->where), std::move(what),
+        examples[1] == nullptr ? 0 : site_id(examples[1]->where));
+}
+
+const char* name_of(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::race: return "data race";
+    case FaultKind::barrier: return "divergent barrier";
+    case FaultKind::deadlock: return "deadlock";
+    case FaultKind::out_of_bounds: return "access out of bounds";
+    case FaultKind::host_pointer: return "host pointer used in a kernel";
+    case FaultKind::uninitialised: return "read of uninitialised memory";
+    case FaultKind::misaligned: return "misaligned access";
+    case FaultKind::mask: return "wrong mask";
+    case FaultKind::async_copy: return "wrong asynchronous copy";
+    case FaultKind::limit: return "limit exceeded";
+  }
+  return "fault";
+}
+
+}  // namespace tandem::simulator

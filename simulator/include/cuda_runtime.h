@@ -1,0 +1,143 @@
+// The CUDA C++ language as far as plain C++ can have it, for kernels that run in the simulator. Found under the name of
+// NVIDIA's header, so that the same .cu file compiles with and without nvcc.
+//
+// What plain C++ cannot have: <<<...>>> (use tandem::launch) and __shared__ (use SHARED and DYN_SHARED of
+// kernels/device/shared.h).
+#pragma once
+
+#include "cuda_runtime_api.h"
+#include "simulator/builtins.h"
+#include "simulator/device_language.h"
+#include "simulator/include/device_math.h"
+#include "simulator/run.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __shared__ static_assert(false, "use SHARED or DYN_SHARED of kernels/device/shared.h"); extern
+
+inline constexpr int warpSize = 32;
+
+inline void __syncthreads(tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  tandem::simulator::sync_threads(where);
+}
+inline int __syncthreads_count(int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::sync_threads_count(predicate != 0, where);
+}
+inline int __syncthreads_and(int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::sync_threads_count(predicate == 0, where) == 0;
+}
+inline int __syncthreads_or(int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::sync_threads_count(predicate != 0, where) > 0;
+}
+inline void __syncwarp(unsigned mask = 0xffffffffu, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  tandem::simulator::sync_warp(mask, where);
+}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline void __threadfence_system() {}
+inline unsigned __activemask() { return tandem::simulator::active_mask(); }
+
+template <typename T>
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  tandem::simulator::shuffle(tandem::simulator::Shuffle::index, mask, &value, sizeof value, static_cast<unsigned>(lane), width, where);
+  return value;
+}
+template <typename T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  tandem::simulator::shuffle(tandem::simulator::Shuffle::up, mask, &value, sizeof value, delta, width, where);
+  return value;
+}
+template <typename T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  tandem::simulator::shuffle(tandem::simulator::Shuffle::down, mask, &value, sizeof value, delta, width, where);
+  return value;
+}
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  tandem::simulator::shuffle(tandem::simulator::Shuffle::exclusive_or, mask, &value, sizeof value, static_cast<unsigned>(lanes), width, where);
+  return value;
+}
+
+inline unsigned __ballot_sync(unsigned mask, int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::ballot(mask, predicate != 0, where);
+}
+inline int __any_sync(unsigned mask, int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::ballot(mask, predicate != 0, where) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::ballot(mask, predicate == 0, where) == 0;
+}
+template <typename T>
+unsigned __match_any_sync(unsigned mask, T value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof value);
+  return tandem::simulator::match_any(mask, bits, where);
+}
+template <typename T>
+unsigned __match_all_sync(unsigned mask, T value, int* all, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  const unsigned same = __match_any_sync(mask, value, where);
+  *all = same == mask;
+  return *all ? mask : 0;
+}
+
+#define TANDEM_REDUCE(name, type, kind)                                                                               \
+  inline type name(unsigned mask, type value, tandem::simulator::Where where = tandem::simulator::Where::current()) { \
+    return static_cast<type>(                                                                                         \
+        tandem::simulator::reduce(tandem::simulator::Reduce::kind, mask, static_cast<unsigned>(value), where));       \
+  }
+TANDEM_REDUCE(__reduce_add_sync, int, add)
+TANDEM_REDUCE(__reduce_add_sync, unsigned, add)
+TANDEM_REDUCE(__reduce_min_sync, int, min_signed)
+TANDEM_REDUCE(__reduce_min_sync, unsigned, min_unsigned)
+TANDEM_REDUCE(__reduce_max_sync, int, max_signed)
+TANDEM_REDUCE(__reduce_max_sync, unsigned, max_unsigned)
+TANDEM_REDUCE(__reduce_and_sync, unsigned, bit_and)
+TANDEM_REDUCE(__reduce_or_sync, unsigned, bit_or)
+TANDEM_REDUCE(__reduce_xor_sync, unsigned, bit_xor)
+#undef TANDEM_REDUCE
+
+template <typename T>
+T atomicAdd(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old + value); });
+}
+template <typename T>
+T atomicSub(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old - value); });
+}
+template <typename T>
+T atomicMin(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](T old) { return value < old ? value : old; });
+}
+template <typename T>
+T atomicMax(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](T old) { return old < value ? value : old; });
+}
+template <typename T>
+T atomicExch(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](T) { return value; });
+}
+template <typename T>
+T atomicAnd(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old & value); });
+}
+template <typename T>
+T atomicOr(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old | value); });
+}
+template <typename T>
+T atomicXor(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old ^ value); });
+}
+template <typename T>
+T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value,
+            tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](T old) { return old == expected ? value : old; });
+}
+inline unsigned atomicInc(unsigned* address, unsigned limit, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::atomic_update(address, where, [=](unsigned old) { return old >= limit ? 0u : old + 1; });
+}

@@ -1,0 +1,65 @@
+// Starting a kernel in the simulator, from what a launch names.
+#pragma once
+
+#include "simulator/include/cuda_runtime_api.h"
+#include "simulator/include/vector_types.h"
+
+#include <cstddef>
+#include <source_location>
+#include <tuple>
+#include <type_traits>
+
+namespace tandem::simulator {
+
+/// A launch without the types of its arguments; they are copied until it has run.
+void enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                    const std::source_location& where, void (*body)(const void*), const void* arguments,
+                    std::size_t argument_bytes, void* (*copy)(const void*), void (*destroy)(void*));
+
+template <typename... Parameters>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+            const std::source_location& where, std::type_identity_t<Parameters>... arguments) {
+  struct Call {
+    void (*kernel)(Parameters...);
+    std::tuple<Parameters...> arguments;
+  };
+  const Call call{kernel, {arguments...}};
+  enqueue_launch(
+      reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, stream, where,
+      [](const void* data) {
+        const Call& c = *static_cast<const Call*>(data);
+        std::apply(c.kernel, c.arguments);
+      },
+      &call, sizeof call, [](const void* data) -> void* { return new Call(*static_cast<const Call*>(data)); },
+      [](void* data) { delete static_cast<Call*>(data); });
+}
+
+/// What kernel<<<grid, block, bytes, stream>>> is translated to: configure(kernel, grid, block, bytes, stream)(arguments).
+template <typename... Parameters>
+class ConfiguredLaunch {
+ public:
+  ConfiguredLaunch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                   const std::source_location& where)
+      : kernel_(kernel), grid_(grid), block_(block), shared_bytes_(shared_bytes), stream_(stream), where_(where) {}
+
+  template <typename... Arguments>
+  void operator()(Arguments&&... arguments) const {
+    launch(kernel_, grid_, block_, shared_bytes_, stream_, where_, static_cast<Parameters>(arguments)...);
+  }
+
+ private:
+  void (*kernel_)(Parameters...);
+  dim3 grid_, block_;
+  std::size_t shared_bytes_;
+  cudaStream_t stream_;
+  std::source_location where_;
+};
+
+template <typename... Parameters>
+ConfiguredLaunch<Parameters...> configure(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes = 0,
+                                          cudaStream_t stream = nullptr,
+                                          const std::source_location& where = std::source_location::current()) {
+  return {kernel, grid, block, shared_bytes, stream, where};
+}
+
+}  // namespace tandem::simulator

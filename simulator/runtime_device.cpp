@@ -1,0 +1,141 @@
+// The simulated CUDA runtime: devices and errors.
+#include "simulator/device_memory.h"
+#include "simulator/runtime.h"
+#include "simulator/settings.h"
+#include "simulator/shared_memory.h"
+
+#include <cstdio>
+#include <cstring>
+
+namespace tandem::simulator {
+
+namespace {
+thread_local int device_of_thread = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+constexpr int kMultiprocessors = 132;
+constexpr int kMajor = 9, kMinor = 0;
+}  // namespace
+
+int current_device() { return device_of_thread; }
+bool device_exists(int device) { return device >= 0 && device < settings().devices; }
+
+cudaError_t note(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+}  // namespace tandem::simulator
+
+using namespace tandem::simulator;
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = settings().devices;
+  return note(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (!device_exists(device)) return note(cudaErrorInvalidDevice);
+  device_of_thread = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = device_of_thread;
+  return note(device_exists(device_of_thread) ? cudaSuccess : cudaErrorNoDevice);
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (!device_exists(device)) return note(cudaErrorInvalidDevice);
+  *properties = {};
+  std::snprintf(properties->name, sizeof properties->name, "Tandem simulated GPU %d", device);
+  std::memcpy(properties->uuid.bytes, "tandem simulated", 16);
+  properties->uuid.bytes[15] = static_cast<char>(device);
+  properties->totalGlobalMem = settings().memory_bytes;
+  properties->sharedMemPerBlock = kStaticSharedLimit;
+  properties->sharedMemPerBlockOptin = kSharedLimit;
+  properties->sharedMemPerMultiprocessor = kSharedLimit + 1024;
+  properties->warpSize = 32;
+  properties->maxThreadsPerBlock = 1024;
+  const int block[] = {1024, 1024, 64}, grid[] = {0x7fffffff, 65535, 65535};
+  std::memcpy(properties->maxThreadsDim, block, sizeof block);
+  std::memcpy(properties->maxGridSize, grid, sizeof grid);
+  properties->major = kMajor;
+  properties->minor = kMinor;
+  properties->multiProcessorCount = kMultiprocessors;
+  properties->maxThreadsPerMultiProcessor = 2048;
+  properties->l2CacheSize = 50 << 20;
+  properties->pciDeviceID = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (!device_exists(device)) return note(cudaErrorInvalidDevice);
+  switch (attribute) {
+    case cudaDevAttrMaxThreadsPerBlock: *value = 1024; return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(kStaticSharedLimit); return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount: *value = kMultiprocessors; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor: *value = kMajor; return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor: *value = kMinor; return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(kSharedLimit); return cudaSuccess;
+    case cudaDevAttrMemoryPoolsSupported: *value = 1; return cudaSuccess;
+  }
+  return note(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  const std::lock_guard lock(runtime_mutex());
+  timeline().synchronize_all();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (!device_exists(current_device())) return note(cudaErrorNoDevice);
+  const std::lock_guard lock(runtime_mutex());
+  *free = free_device_bytes(current_device());
+  *total = settings().memory_bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = last_error;
+  last_error = cudaSuccess;
+  return error;
+}
+
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
+    default: return "cudaErrorUnknown";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
+    case cudaErrorNoDevice: return "no simulated device (TANDEM_SIMULATOR_DEVICES is 0)";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle: return "invalid resource handle";
+    case cudaErrorNotReady: return "device not ready";
+    default: return "unknown error";
+  }
+}

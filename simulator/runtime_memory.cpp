@@ -1,0 +1,280 @@
+// The simulated CUDA runtime: allocation, copies and fills.
+#include "simulator/device_memory.h"
+#include "simulator/fault.h"
+#include "simulator/runtime.h"
+#include "simulator/settings.h"
+#include "simulator/shadow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <vector>
+
+namespace tandem::simulator {
+
+namespace {
+
+std::map<const char*, std::size_t>& pinned_blocks() {
+  static std::map<const char*, std::size_t> blocks;
+  return blocks;
+}
+
+[[noreturn]] void fault(FaultKind kind, const std::string& what) {
+  const Work& work = *timeline().current();
+  const Site site = site_of(work.where);
+  throw Fault(kind, work.name, site, {}, fmt::format("simulator: {} in {}: {}\n  at {}", name_of(kind), work.name, what, site.text()));
+}
+
+void check_bounds(const void* start, std::size_t bytes) {
+  if (is_device_address(start) && bytes_from(start) < bytes) {
+    fault(FaultKind::out_of_bounds, fmt::format("{} bytes from {}", bytes, describe_device_address(reinterpret_cast<std::uintptr_t>(start))));
+  }
+}
+
+/// Checks what a copy or fill does to device memory against earlier work on other streams.
+void check_order(const void* start, std::size_t bytes, bool writes, bool to_host) {
+  if constexpr (!kChecksMemory) return;
+  const Work& work = *timeline().current();
+  const std::uint64_t now = Stamp::make(work.first_serial, 0, 0, 0, false).bits();
+  const auto ordered = [](std::uint64_t earlier) {
+    return earlier <= Stamp::kUninitialised || timeline().happened_before_current(Stamp(earlier).serial());
+  };
+  global_shadow().for_each_cell(reinterpret_cast<std::uintptr_t>(start), bytes, [&](ShadowCell& cell, std::uintptr_t at, std::size_t) {
+    const bool late_write = !ordered(cell.write);
+    const std::uint64_t read = !ordered(cell.first_read) ? cell.first_read : cell.other_read;
+    if (late_write || (writes && !ordered(read))) {
+      fault(FaultKind::race, fmt::format("{} of {} that {} {}, with no event between the streams", writes ? "write" : "read",
+                                         describe_device_address(at), name_of_work(Stamp(late_write ? cell.write : read).serial()),
+                                         late_write ? "wrote" : "read"));
+    }
+    if (writes) {
+      cell = {now, Stamp::kNever, Stamp::kNever, work.where, 0};
+    } else {
+      if (to_host && cell.write == Stamp::kUninitialised)
+        fault(FaultKind::uninitialised, fmt::format("nobody has written {}", describe_device_address(at)));
+      cell.other_read = cell.first_read;
+      cell.first_read = now;
+      cell.read_site = work.where;
+    }
+  });
+}
+
+void copy_now(void* to, const void* from, std::size_t bytes) {
+  check_bounds(from, bytes);
+  check_bounds(to, bytes);
+  const bool from_device = is_device_address(from), to_device = is_device_address(to);
+  if (from_device) check_order(from, bytes, false, !to_device);
+  if (to_device) check_order(to, bytes, true, false);
+  std::memmove(to, from, bytes);
+}
+
+bool direction_fits(const void* to, const void* from, cudaMemcpyKind kind) {
+  const bool to_device = is_device_address(to), from_device = is_device_address(from);
+  switch (kind) {
+    case cudaMemcpyHostToHost: return !to_device && !from_device;
+    case cudaMemcpyHostToDevice: return to_device && !from_device;
+    case cudaMemcpyDeviceToHost: return !to_device && from_device;
+    case cudaMemcpyDeviceToDevice: return to_device && from_device;
+    case cudaMemcpyDefault: return true;
+  }
+  return false;
+}
+
+/// What a memory pool says of itself. Memory is really given back at once; what it would have kept is only counted.
+struct Pool {
+  std::uint64_t release_threshold = 0, reserved = 0;
+};
+
+Pool& pool_of(cudaMemPool_t pool) {
+  static std::map<cudaMemPool_t, Pool> pools;
+  return pools[pool];
+}
+
+cudaMemPool_t pool_of_device(int device) { return reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(device) + 1); }
+
+std::uint64_t used_bytes(cudaMemPool_t pool) {
+  return settings().memory_bytes - free_device_bytes(static_cast<int>(reinterpret_cast<std::uintptr_t>(pool)) - 1);
+}
+
+/// Called when the pool has shrunk.
+void keep_in_pool(int device, std::uint64_t used_before) {
+  Pool& pool = pool_of(pool_of_device(device));
+  pool.reserved = std::max(pool.reserved, std::min(used_before, pool.release_threshold));
+}
+
+cudaError_t allocate(void** start, std::size_t bytes) {
+  if (!device_exists(current_device())) return note(cudaErrorNoDevice);
+  if (bytes == 0) {
+    *start = nullptr;
+    return cudaSuccess;
+  }
+  const std::lock_guard lock(runtime_mutex());
+  *start = allocate_device_memory(current_device(), bytes);
+  return note(*start == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+
+}  // namespace
+
+bool is_pinned(const void* address) {
+  const std::lock_guard lock(runtime_mutex());
+  auto next = pinned_blocks().upper_bound(static_cast<const char*>(address));
+  if (next == pinned_blocks().begin()) return false;
+  --next;
+  return static_cast<const char*>(address) < next->first + next->second;
+}
+
+}  // namespace tandem::simulator
+
+using namespace tandem::simulator;
+
+cudaError_t cudaMalloc(void** start, std::size_t bytes) { return allocate(start, bytes); }
+
+cudaError_t cudaMallocManaged(void** start, std::size_t bytes, unsigned) {
+  if (!device_exists(current_device())) return note(cudaErrorNoDevice);
+  const std::lock_guard lock(runtime_mutex());
+  *start = allocate_managed_memory(current_device(), bytes);
+  return note(*start == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+
+cudaError_t cudaMallocAsync(void** start, std::size_t bytes, cudaStream_t stream) {
+  const cudaError_t first_try = allocate(start, bytes);
+  if (first_try != cudaErrorMemoryAllocation) return first_try;
+  cudaGetLastError();
+  cudaStreamSynchronize(stream);  // memory that is to be freed first may do
+  return allocate(start, bytes);
+}
+
+cudaError_t cudaFreeAsync(void* start, cudaStream_t stream, TandemWhere where) {
+  if (start == nullptr) return cudaSuccess;
+  const std::lock_guard lock(runtime_mutex());
+  if (allocation_bytes(start) == 0) return note(cudaErrorInvalidValue);
+  timeline().enqueue(state_of(stream), "cudaFreeAsync", site_id(where), [start] {
+    check_order(start, allocation_bytes(start), true, false);
+    keep_in_pool(device_of(start), used_bytes(pool_of_device(device_of(start))));
+    free_device_memory(start);
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* start, TandemWhere where) {
+  if (start == nullptr) return cudaSuccess;
+  cudaDeviceSynchronize();
+  const cudaError_t status = cudaFreeAsync(start, nullptr, where);
+  cudaDeviceSynchronize();
+  return status;
+}
+
+cudaError_t cudaHostAlloc(void** start, std::size_t bytes, unsigned) {
+  if (!device_exists(current_device())) return note(cudaErrorNoDevice);
+  const std::lock_guard lock(runtime_mutex());
+  *start = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (*start == nullptr) return note(cudaErrorMemoryAllocation);
+  pinned_blocks()[static_cast<const char*>(*start)] = bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void** start, std::size_t bytes, unsigned flags) { return cudaHostAlloc(start, bytes, flags); }
+
+cudaError_t cudaFreeHost(void* start) {
+  if (start == nullptr) return cudaSuccess;
+  const std::lock_guard lock(runtime_mutex());
+  timeline().synchronize_all();
+  if (pinned_blocks().erase(static_cast<const char*>(start)) == 0) return note(cudaErrorInvalidValue);
+  std::free(start);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream, TandemWhere where) {
+  if (!device_exists(current_device())) return note(cudaErrorNoDevice);
+  const std::lock_guard lock(runtime_mutex());
+  if (bytes == 0) return cudaSuccess;
+  if (!direction_fits(to, from, kind)) return note(cudaErrorInvalidMemcpyDirection);
+  StreamState& state = state_of(stream);
+  const bool from_pageable = !is_device_address(from) && !is_pinned(from);
+  const bool to_pageable = !is_device_address(to) && !is_pinned(to);
+  if (from_pageable && settings().streams == Streams::deferred) {
+    // The runtime copies pageable memory before it returns.
+    const auto staged = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
+    timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] { copy_now(to, staged->data(), bytes); });
+  } else {
+    timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] { copy_now(to, from, bytes); });
+  }
+  if (to_pageable) timeline().synchronize(state);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, TandemWhere where) {
+  const cudaError_t status = cudaMemcpyAsync(to, from, bytes, kind, nullptr, where);
+  if (status != cudaSuccess) return status;
+  return cudaStreamSynchronize(nullptr);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                                cudaStream_t stream, TandemWhere where) {
+  if (!device_exists(to_device) || !device_exists(from_device)) return note(cudaErrorInvalidDevice);
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream, where);
+}
+
+cudaError_t cudaMemsetAsync(void* start, int value, std::size_t bytes, cudaStream_t stream, TandemWhere where) {
+  if (!device_exists(current_device())) return note(cudaErrorNoDevice);
+  const std::lock_guard lock(runtime_mutex());
+  if (bytes == 0) return cudaSuccess;
+  if (!is_device_address(start)) return note(cudaErrorInvalidValue);
+  timeline().enqueue(state_of(stream), "cudaMemsetAsync", site_id(where), [=] {
+    check_bounds(start, bytes);
+    check_order(start, bytes, true, false);
+    std::memset(start, value, bytes);
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void* start, int value, std::size_t bytes, TandemWhere where) {
+  return cudaMemsetAsync(start, value, bytes, nullptr, where);
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
+  const std::lock_guard lock(runtime_mutex());
+  void* const plain = const_cast<void*>(address);
+  if (is_device_address(address)) *attributes = {cudaMemoryTypeDevice, device_of(address), plain, nullptr};
+  else if (is_pinned(address)) *attributes = {cudaMemoryTypeHost, current_device(), plain, plain};
+  else *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, plain};
+  return cudaSuccess;
+}
+
+// One pool per device: the handle is the device's number plus one.
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  if (!device_exists(device)) return note(cudaErrorInvalidDevice);
+  *pool = pool_of_device(device);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  const std::lock_guard lock(runtime_mutex());
+  if (attribute == cudaMemPoolAttrReleaseThreshold) std::memcpy(&pool_of(pool).release_threshold, value, sizeof(std::uint64_t));
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  const std::lock_guard lock(runtime_mutex());
+  const Pool& state = pool_of(pool);
+  const std::uint64_t used = used_bytes(pool);
+  std::uint64_t result = 0;
+  switch (attribute) {
+    case cudaMemPoolAttrReleaseThreshold: result = state.release_threshold; break;
+    case cudaMemPoolAttrReservedMemCurrent: result = std::max(used, state.reserved); break;
+    case cudaMemPoolAttrUsedMemCurrent: result = used; break;
+    default: return note(cudaErrorNotSupported);
+  }
+  std::memcpy(value, &result, sizeof result);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t bytes_to_keep) {
+  const std::lock_guard lock(runtime_mutex());
+  Pool& state = pool_of(pool);
+  state.reserved = std::max(used_bytes(pool), std::min<std::uint64_t>(state.reserved, bytes_to_keep));
+  return cudaSuccess;
+}

@@ -1,0 +1,40 @@
+// How the simulator runs: order of threads and streams, what it writes down, and what it lets fail.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tandem::simulator {
+
+/// In which order threads of a block, and blocks of a grid, take their turns. A thread runs as far as it can alone.
+enum class Order : std::uint8_t { forward, reverse, random };
+
+/// When work on a stream is done: at once, or as late as synchronisation allows and in random order between streams.
+enum class Streams : std::uint8_t { eager, deferred };
+
+struct Settings {
+  Order order = Order::forward;
+  Streams streams = Streams::eager;
+  std::uint64_t seed = 1;                       // of random orders
+  int devices = 1;                              // how many GPUs there are
+  std::size_t memory_bytes = std::size_t{8} << 30;  // of each GPU
+  bool lint = false;                            // count sectors and wavefronts of memory requests
+  std::string coverage_file;                    // gets the names of the kernels that ran; empty: none
+  std::string lint_file;                        // gets the lint table at exit; empty: none
+};
+
+/// The settings in force; changes hold from the next launch on. They start from the environment:
+///   TANDEM_SIMULATOR_ORDER     forward | reverse | random[:SEED]
+///   TANDEM_SIMULATOR_STREAMS   eager | deferred
+///   TANDEM_SIMULATOR_DEVICES   number of GPUs; 0 for none
+///   TANDEM_SIMULATOR_MEMORY    bytes of each GPU
+///   TANDEM_SIMULATOR_COVERAGE  file to add the names of kernels to
+///   TANDEM_SIMULATOR_LINT      file to write the lint table to
+/// A value that is none of these throws std::runtime_error.
+Settings& settings();
+
+/// Lets the `nth` device allocation from now on fail (1: the next one); 0: none.
+void fail_allocation(std::int64_t nth);
+
+}  // namespace tandem::simulator

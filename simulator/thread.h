@@ -1,0 +1,45 @@
+// A simulated CUDA thread: where it stands, and what it waits for.
+#pragma once
+
+#include "simulator/fiber.h"
+#include "simulator/include/vector_types.h"
+
+#include <array>
+#include <source_location>
+
+namespace tandem::simulator {
+
+constexpr unsigned kWarpSize = 32;
+
+enum class ThreadState : std::uint8_t { ready, at_barrier, at_warp, exited };
+
+/// Operations that lanes of a warp carry out together.
+enum class WarpOperation : std::uint8_t { sync, shuffle, vote, match, reduce, load_matrix, multiply };
+
+const char* name_of(WarpOperation operation);
+
+/// What a lane brought to a meeting of its warp.
+struct WarpRequest {
+  WarpOperation operation = WarpOperation::sync;
+  unsigned mask = 0;
+  void* slot = nullptr;
+};
+
+struct Thread {
+  Fiber fiber;
+  ThreadState state = ThreadState::exited;
+  unsigned linear = 0;    // x fastest, as CUDA counts
+  unsigned position = 0;  // its turn in the order that is simulated
+  uint3 index{};
+  std::source_location where;  // of the call that it waits in
+  WarpRequest request;
+  // Order within the warp, as vector clocks: `epoch` counts this lane's warp synchronisations; what lane i did before its
+  // epoch known[i] happened before what this thread does now.
+  std::uint16_t epoch = 0;
+  std::array<std::uint16_t, kWarpSize> known{};
+
+  unsigned warp() const { return linear / kWarpSize; }
+  unsigned lane() const { return linear % kWarpSize; }
+};
+
+}  // namespace tandem::simulator

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Installs the simulator to a fresh folder and lets another project test its kernels with it: the correct one passes in all
+# orders, the one with a race is stopped with a message that names it.
+# usage: check_simulated.sh SOURCE_DIR BUILD_DIR WORK_DIR
+set -euo pipefail
+source_dir=$1 build_dir=$2 work_dir=$3
+rm -rf "$work_dir"
+mkdir -p "$work_dir"
+cmake --install "$build_dir" --prefix "$work_dir/prefix" >"$work_dir/install.log"
+cmake -S "$source_dir/tests/consumer/simulated" -B "$work_dir/build" -G Ninja -DCMAKE_PREFIX_PATH="$work_dir/prefix" >"$work_dir/configure.log"
+cmake --build "$work_dir/build" >"$work_dir/build.log"
+ctest --test-dir "$work_dir/build" -R '^block_sum \(' --no-tests=error >"$work_dir/correct.log" ||
+  { cat "$work_dir/correct.log"; echo "check_simulated: the correct kernel fails" >&2; exit 1; }
+if ctest --test-dir "$work_dir/build" -R '^block_sum_with_race' -V >"$work_dir/race.log"; then
+  echo "check_simulated: nobody noticed the race" >&2
+  exit 1
+fi
+found=$(grep -c 'data race in block_sum: .*sums' "$work_dir/race.log" || true)
+placed=$(grep -c 'at .*block_sum_with_race.cu:12' "$work_dir/race.log" || true)
+echo "check_simulated: race named in $found of 5 orders, placed at its line in $placed"
+[ "$found" -eq 5 ] && [ "$placed" -ge 5 ]

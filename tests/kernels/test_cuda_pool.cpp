@@ -1,0 +1,216 @@
+// Pooling kernels on the GPU against the reference.
+#include "kernels/pool/avg_pool2d.h"
+#include "kernels/pool/global_avg_pool2d.h"
+#include "kernels/pool/max_pool2d.h"
+#include "tests/kernels/cuda_compare.h"
+
+using namespace tandem;
+using namespace tandem::test;
+using kernels::Pool2dOptions;
+
+namespace {
+
+const std::vector<Pool2dOptions> kOptions{
+    {},
+    {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}},
+    {.kernel = {3, 2}, .stride = {1, 3}, .padding = {1, 1}, .ceil_mode = true, .count_include_pad = false},
+    {.kernel = {2, 2}, .stride = {3, 3}, .ceil_mode = true},
+};
+
+// Nothing; one pixel each; odd sizes; vectors of channels; channels that are no multiple of a vector.
+const std::vector<Shape> kShapes{{0, 3, 4, 4}, {3, 1, 3, 3}, {2, 3, 5, 7}, {2, 16, 6, 5}, {1, 33, 5, 4}};
+
+struct Case {
+  DType dtype;
+  Place place;
+};
+
+/// Calls test(dtype, place) for all three dtypes, and f32 in all places.
+template <typename Test>
+void for_each_case(Test&& test) {
+  for (const DType dtype : kKernelDtypes) {
+    for (const Place place : {Place::dense, Place::unaligned, Place::gaps}) {
+      if (dtype != DType::f32 && place == Place::gaps) continue;
+      INFO(name_of(dtype) << ", " << name_of(place));
+      test(dtype, place);
+    }
+  }
+}
+
+std::string text_of(const Shape& shape, const Pool2dOptions& options) {
+  return fmt::format("x {}, kernel {}x{}, stride {}x{}", to_string(shape), options.kernel[0], options.kernel[1],
+                     options.stride[0], options.stride[1]);
+}
+
+/// Max pooling forward and backward on the GPU, in the dtype of x, against the reference.
+void check_max_pool(const Tensor& x, const Pool2dOptions& options, Place place) {
+  const PoisonScope poison;
+  const Shape shape = kernels::pool2d_output_shape("test", x.shape(), options);
+  const DType index_dtype = kernels::max_pool2d_index_dtype(options);
+  const Tensor y = Tensor::empty(shape, {.dtype = x.dtype()}), indices = Tensor::empty(shape, {.dtype = index_dtype});
+  kernels::reference::max_pool2d_forward(x, options, y, indices);
+  const Tensor out = empty_at(place, shape, x.dtype()), positions = empty_at(place, shape, index_dtype);
+  kernels::max_pool2d_forward(put(x, place), options, out, positions);
+  CHECK(first_difference(out, y) == "");
+  CHECK(first_difference(positions, indices) == "");
+  const Tensor without = empty_at(place, shape, x.dtype());
+  kernels::max_pool2d_forward(put(x, place), options, without, Tensor());
+  CHECK(first_difference(without, y) == "");
+
+  for (const bool integers : {true, false}) {
+    const Tensor grad_y = values_of(shape, x.dtype(), integers, 5), expected = wide_like(x), size = wide_like(x);
+    kernels::reference::max_pool2d_backward(wide(grad_y), indices, options, expected);
+    const Tensor grad_x = empty_at(place, x.shape(), x.dtype());
+    kernels::max_pool2d_backward(put(grad_y, place), positions, options, grad_x);
+    if (integers) {
+      CHECK(first_difference(grad_x, expected) == "");
+      continue;
+    }
+    const Tensor absolute = wide(grad_y);
+    for (std::int64_t i = 0; i < absolute.numel(); ++i)
+      absolute.data<double>()[i] = std::abs(absolute.data<double>()[i]);
+    kernels::reference::max_pool2d_backward(absolute, indices, options, size);
+    CHECK(outside_sum_bound(grad_x, expected, size, static_cast<double>(options.kernel[0] * options.kernel[1])) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("max pooling on the GPU gives the reference's values and winners", "[cuda_pool]") {
+  if (!has_gpu()) return;
+  for (const Shape& shape : kShapes) {
+    for (const Pool2dOptions& options : kOptions) {
+      INFO(text_of(shape, options));
+      for_each_case(
+          [&](DType dtype, Place place) { check_max_pool(values_of(shape, dtype, true, 1), options, place); });
+    }
+  }
+}
+
+TEST_CASE("max pooling on the GPU: large windows, many rows, ties, NaN and infinities", "[cuda_pool]") {
+  if (!has_gpu()) return;
+  for (const DType dtype : kKernelDtypes) {
+    INFO(name_of(dtype));
+    // i32 indices: a window of more than 256 positions.
+    const Pool2dOptions large{.kernel = {17, 16}, .stride = {2, 5}, .padding = {8, 2}};
+    check_max_pool(values_of({1, 4, 20, 18}, dtype, false, 2), large, Place::dense);
+    const Tensor odd = values_of({2, 8, 4, 4}, dtype, true, 3);
+    odd.narrow(0, 0, 1).fill(-INFINITY);
+    odd.narrow(2, 1, 2).narrow(3, 0, 1).fill(std::nan(""));
+    check_max_pool(odd, {}, Place::dense);
+  }
+  // More rows than a grid has in y, and a row of more elements than a block takes at once.
+  check_max_pool(values_of({2, 1, 4100, 2}, DType::f32, true, 4), {.kernel = {1, 2}, .stride = {1, 2}}, Place::dense);
+  check_max_pool(values_of({1, 8, 2, 600}, DType::f32, true, 4), {}, Place::dense);
+}
+
+TEST_CASE("average pooling on the GPU agrees with the reference", "[cuda_pool]") {
+  if (!has_gpu()) return;
+  const PoisonScope poison;
+  for (const Shape& shape : kShapes) {
+    for (const Pool2dOptions& options : kOptions) {
+      INFO(text_of(shape, options));
+      const Shape pooled = kernels::pool2d_output_shape("test", shape, options);
+      const double terms = static_cast<double>(options.kernel[0] * options.kernel[1]);
+      for_each_case([&](DType dtype, Place place) {
+        // 2x2 windows without padding divide by 4: exact.
+        const bool exact = options.kernel == std::array<std::int64_t, 2>{2, 2} && !options.ceil_mode;
+        const Tensor x = values_of(shape, dtype, exact, 1), grad_y = values_of(pooled, dtype, exact, 2);
+        const Tensor y = empty_at(place, pooled, dtype), grad_x = empty_at(place, shape, dtype);
+        kernels::avg_pool2d_forward(put(x, place), options, y);
+        kernels::avg_pool2d_backward(put(grad_y, place), options, grad_x);
+        const Tensor expected = Tensor::empty(pooled, {.dtype = DType::f64}), expected_gradient = wide_like(x);
+        kernels::reference::avg_pool2d_forward(wide(x), options, expected);
+        kernels::reference::avg_pool2d_backward(wide(grad_y), options, expected_gradient);
+        if (exact) {
+          CHECK(first_difference(y, expected) == "");
+          CHECK(first_difference(grad_x, expected_gradient) == "");
+        } else {
+          // |x| < 6: the mean of |x|, and the sum over windows of |grad_y| / divisor, where no pixel counts more than
+          // its windows, are at most 6 and 6 * terms.
+          CHECK(outside_sum_bound(y, expected, Tensor::full(pooled, 6.0), terms) == "");
+          CHECK(outside_sum_bound(grad_x, expected_gradient, Tensor::full(shape, 6.0 * terms), terms) == "");
+        }
+      });
+    }
+  }
+}
+
+TEST_CASE("global average pooling on the GPU agrees with the reference", "[cuda_pool]") {
+  if (!has_gpu()) return;
+  const PoisonScope poison;
+  // Also more channels than a block takes, and pixels that the slices do not share evenly.
+  for (const Shape& shape : {Shape{0, 3, 2, 2}, Shape{3, 1, 1, 1}, Shape{2, 33, 3, 5}, Shape{2, 8, 4, 4},
+                             Shape{2, 280, 2, 2}, Shape{1, 5, 16, 9}}) {
+    INFO("x " << to_string(shape));
+    const Shape pooled{shape[0], shape[1], 1, 1};
+    const double pixels = static_cast<double>(shape[2] * shape[3]);
+    for_each_case([&](DType dtype, Place place) {
+      const bool exact = std::exp2(std::round(std::log2(pixels))) == pixels;
+      const Tensor x = values_of(shape, dtype, exact, 1), grad_y = values_of(pooled, dtype, exact, 2);
+      const Tensor y = empty_at(place, pooled, dtype), grad_x = empty_at(place, shape, dtype);
+      kernels::global_avg_pool2d_forward(put(x, place), y);
+      kernels::global_avg_pool2d_backward(put(grad_y, place), grad_x);
+      const Tensor expected = Tensor::empty(pooled, {.dtype = DType::f64}), expected_gradient = wide_like(x);
+      kernels::reference::global_avg_pool2d_forward(wide(x), expected);
+      kernels::reference::global_avg_pool2d_backward(wide(grad_y), expected_gradient);
+      // Sums of whole numbers over a power of two; rounded to the dtype once, in both.
+      const auto bound = [&](std::size_t) { return 0.0; };
+      if (exact && dtype == DType::f32) {
+        CHECK(first_outside(y, expected, bound) == "");
+        CHECK(first_outside(grad_x, expected_gradient, bound) == "");
+      } else {
+        CHECK(outside_sum_bound(y, expected, Tensor::full(pooled, 6.0), pixels) == "");
+        CHECK(outside_sum_bound(grad_x, expected_gradient, Tensor::full(shape, 6.0 / pixels), 1.0) == "");
+      }
+    });
+  }
+  const Tensor many = values_of({4100, 1, 1, 2}, DType::f32, true, 3),
+               y = empty_at(Place::dense, {4100, 1, 1, 1}, DType::f32),
+               expected = Tensor::empty({4100, 1, 1, 1}, {.dtype = DType::f64});
+  kernels::reference::global_avg_pool2d_forward(wide(many), expected);
+  kernels::global_avg_pool2d_forward(put(many), y);
+  CHECK(first_difference(y, expected) == "");
+}
+
+TEST_CASE("pooling on the GPU gives the same bits twice", "[cuda_pool]") {
+  if (!has_gpu()) return;
+  const Pool2dOptions options{.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}};
+  const Tensor x = put(values_of({2, 12, 6, 6}, DType::f32, false, 1)),
+               grad_y = put(values_of({2, 12, 6, 6}, DType::f32, false, 2));
+  const auto run = [&] {
+    const Tensor y = empty_like(x), positions = empty_at(Place::dense, x.shape(), DType::u8),
+                 max_gradient = empty_like(x), avg_gradient = empty_like(x);
+    kernels::max_pool2d_forward(x, options, y, positions);
+    kernels::max_pool2d_backward(grad_y, positions, options, max_gradient);
+    kernels::avg_pool2d_backward(grad_y, options, avg_gradient);
+    return std::pair(max_gradient, avg_gradient);
+  };
+  const auto first = run(), second = run();
+  CHECK(same_values(first.first, second.first));
+  CHECK(same_values(first.second, second.second));
+}
+
+TEST_CASE("pooling on the GPU refuses f64 and mixed devices", "[cuda_pool]") {
+  if (!has_gpu()) return;
+  const Shape shape{1, 2, 4, 4}, pooled{1, 2, 2, 2}, single{1, 2, 1, 1};
+  const auto on = [](const Shape& s, DType dtype, Device device) {
+    return Tensor::zeros(s, {.dtype = dtype, .device = device});
+  };
+  const auto messages = [&](DType dtype, Device x_device, Device y_device) {
+    const Tensor x = on(shape, dtype, x_device), y = on(pooled, dtype, y_device), mean = on(single, dtype, y_device),
+                 indices = on(pooled, DType::u8, y_device);
+    return std::vector<std::string>{error_of([&] { kernels::max_pool2d_forward(x, {}, y, indices); }),
+                                    error_of([&] { kernels::max_pool2d_backward(y, indices, {}, x); }),
+                                    error_of([&] { kernels::avg_pool2d_forward(x, {}, y); }),
+                                    error_of([&] { kernels::avg_pool2d_backward(y, {}, x); }),
+                                    error_of([&] { kernels::global_avg_pool2d_forward(x, mean); }),
+                                    error_of([&] { kernels::global_avg_pool2d_backward(mean, x); })};
+  };
+  for (const std::string& text : messages(DType::f64, kGpu, kGpu))
+    CHECK_THAT(text, ContainsText("CUDA kernels take f32, f16 and bf16, got f64"));
+  for (const std::string& text : messages(DType::f32, kGpu, Device{}))
+    CHECK_THAT(text, ContainsText("move one of them"));
+  for (const std::string& text : messages(DType::f32, Device{}, kGpu))
+    CHECK_THAT(text, ContainsText("move one of them"));
+}

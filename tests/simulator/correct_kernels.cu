@@ -1,0 +1,253 @@
+// Correct kernels that look dangerous: none may raise an alarm, and all give one result in every order of threads.
+#include "core/cuda/launch.h"
+#include "kernels/device/atoms.h"
+#include "kernels/device/reduce.h"
+#include "tests/simulator/correct_kernels.h"
+#include "tests/simulator/device_buffer.h"
+
+namespace tandem::test {
+namespace {
+
+constexpr unsigned kAll = 0xffffffffu;
+
+std::vector<float> counting(std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 17) - 8.0f;
+  return values;
+}
+
+/// 16x16 tiles, two barriers per step.
+__global__ void matmul(const float* a, const float* b, float* c, int n) {
+  SHARED(float, a_tile, [16][16]);
+  SHARED(float, b_tile, [16][17]);
+  const int tx = static_cast<int>(threadIdx.x), ty = static_cast<int>(threadIdx.y);
+  const int row = static_cast<int>(blockIdx.y) * 16 + ty, column = static_cast<int>(blockIdx.x) * 16 + tx;
+  float sum = 0.0f;
+  for (int k = 0; k < n; k += 16) {
+    a_tile[ty][tx] = a[row * n + k + tx];
+    b_tile[ty][tx] = b[(k + ty) * n + column];
+    __syncthreads();
+    for (int i = 0; i < 16; ++i) sum += a_tile[ty][i] * b_tile[i][tx];
+    __syncthreads();
+  }
+  c[row * n + column] = sum;
+}
+
+/// Every thread writes its own byte of words that four threads share.
+__global__ void neighbouring_bytes(unsigned char* out) {
+  SHARED(unsigned char, bytes, [64]);
+  const unsigned t = threadIdx.x;
+  bytes[t] = static_cast<unsigned char>(t);
+  out[t] = static_cast<unsigned char>(bytes[t] + 1);
+}
+
+/// A tree in shared memory whose last steps are within one warp.
+__global__ void warp_tree(const float* in, float* out) {
+  SHARED(float, sums, [64]);
+  const int t = static_cast<int>(threadIdx.x);
+  sums[t] = in[t];
+  __syncthreads();
+  if (t < 32) {
+    for (int distance = 32; distance > 0; distance /= 2) {
+      const float other = t < distance ? sums[t + distance] : 0.0f;
+      __syncwarp();
+      if (t < distance) sums[t] += other;
+      __syncwarp();
+    }
+  }
+  if (t == 0) *out = sums[0];
+}
+
+/// Half warps that synchronise by themselves.
+__global__ void half_warps(int* out) {
+  SHARED(int, tile, [32]);
+  const int t = static_cast<int>(threadIdx.x);
+  const unsigned mask = t < 16 ? 0x0000ffffu : 0xffff0000u;
+  tile[t] = t * t;
+  __syncwarp(mask);
+  out[t] = tile[t ^ 15] + __shfl_xor_sync(mask, t, 3);
+}
+
+/// All blocks count into one cell.
+__global__ void count_positive(const float* in, int* count) {
+  if (in[blockIdx.x * blockDim.x + threadIdx.x] > 0.0f) atomicAdd(count, 1);
+}
+
+/// Warps that leave early where nobody waits for them.
+__global__ void leaves_in_warps(const float* in, float* out) {
+  if (threadIdx.x >= 32) return;
+  out[threadIdx.x] = device::warp_sum(in[threadIdx.x]);
+}
+
+/// Two stages of asynchronous copies, the next one under way while one is used.
+__global__ void pipelined_copy(const float* in, float* out, int tiles) {
+  SHARED(float, stage, [2][64]);
+  const int t = static_cast<int>(threadIdx.x);
+  device::cp_async<4>(&stage[0][t], &in[t]);
+  device::cp_async_commit();
+  for (int tile = 0; tile < tiles; ++tile) {
+    if (tile + 1 < tiles) device::cp_async<4>(&stage[(tile + 1) % 2][t], &in[(tile + 1) * 64 + t]);
+    device::cp_async_commit();
+    device::cp_async_wait<1>();
+    __syncthreads();
+    out[tile * 64 + t] = stage[tile % 2][63 - t];
+    __syncthreads();
+  }
+}
+
+/// A copy whose source ends early fills with zeros.
+__global__ void copy_with_zeros(const float* in, float* out) {
+  SHARED(float4, tile, [32]);
+  const int t = static_cast<int>(threadIdx.x);
+  device::cp_async<16>(&tile[t], in + t * 4, t == 31 ? 8 : 16);
+  device::cp_async_commit();
+  device::cp_async_wait<0>();
+  out[t] = tile[t].x + tile[t].y + tile[t].z + tile[t].w;
+}
+
+__global__ void block_sums(const float* in, float* out) {
+  const float sum = device::block_sum<128>(in[blockIdx.x * 128 + threadIdx.x]);
+  const float again = device::block_sum<128>(sum);
+  if (threadIdx.x == 0) out[blockIdx.x] = again;
+}
+
+__global__ void votes(int* out) {
+  const int t = static_cast<int>(threadIdx.x);
+  const int odd = __syncthreads_count(t % 2), any = __syncthreads_or(t == 63), all = __syncthreads_and(t < 64);
+  const unsigned even_lanes = __ballot_sync(kAll, t % 2 == 0);
+  const unsigned same = __match_any_sync(kAll, t / 4);
+  out[t] = odd + any + all + static_cast<int>(even_lanes == 0x55555555u) + __popc(same) +
+           static_cast<int>(__reduce_add_sync(kAll, static_cast<unsigned>(t % 32))) + __reduce_max_sync(kAll, -t % 32);
+}
+
+__global__ void shuffles(int* out) {
+  const int t = static_cast<int>(threadIdx.x);
+  out[t] = __shfl_sync(kAll, t, 5, 8) + 100 * __shfl_up_sync(kAll, t, 3, 16) + 10000 * __shfl_down_sync(kAll, t, 2, 4);
+}
+
+__global__ void dynamic_shared(const float* in, float* out, int count) {
+  DYN_SHARED(float, buffer);
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) buffer[i] = in[i];
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) out[i] = buffer[count - 1 - i];
+}
+
+template <typename T>
+std::vector<double> doubles(const DeviceBuffer<T>& buffer) {
+  const std::vector<T> values = buffer.download();
+  return {values.begin(), values.end()};
+}
+
+/// Runs a kernel float* -> float*.
+std::vector<double> run(void (*kernel)(const float*, float*), unsigned blocks, unsigned threads, std::size_t in, std::size_t out) {
+  const DeviceBuffer<float> input(counting(in)), output(out);
+  launch(kernel, {blocks, threads}, nullptr, input.data(), output.data());
+  return doubles(output);
+}
+
+std::vector<double> run(void (*kernel)(int*), unsigned threads) {
+  const DeviceBuffer<int> output(threads);
+  launch(kernel, {1, threads}, nullptr, output.data());
+  return doubles(output);
+}
+
+}  // namespace
+
+std::vector<CorrectKernel> correct_kernels() {
+  return {
+      {"tiled matrix product", [] {
+         constexpr int kSize = 48;
+         const DeviceBuffer<float> a(counting(kSize * kSize)), b(counting(kSize * kSize)), c(kSize * kSize);
+         launch(matmul, {dim3(3, 3), dim3(16, 16)}, nullptr, a.data(), b.data(), c.data(), kSize);
+         return doubles(c);
+       }, [] {
+         constexpr std::size_t kSize = 48;
+         const std::vector<float> a = counting(kSize * kSize);
+         std::vector<double> c(kSize * kSize);
+         for (std::size_t i = 0; i < kSize; ++i)
+           for (std::size_t j = 0; j < kSize; ++j)
+             for (std::size_t k = 0; k < kSize; ++k) c[i * kSize + j] += static_cast<double>(a[i * kSize + k] * a[k * kSize + j]);
+         return c;
+       }},
+      {"neighbouring bytes", [] {
+         const DeviceBuffer<unsigned char> out(64);
+         launch(neighbouring_bytes, {1, 64}, nullptr, out.data());
+         return doubles(out);
+       }, [] {
+         std::vector<double> expected(64);
+         for (std::size_t i = 0; i < 64; ++i) expected[i] = static_cast<double>(i + 1);
+         return expected;
+       }},
+      {"tree within a warp", [] { return run(warp_tree, 1, 64, 64, 1); }, [] {
+         double sum = 0.0;
+         for (const float value : counting(64)) sum += static_cast<double>(value);
+         return std::vector<double>{sum};
+       }},
+      {"half warps", [] { return run(half_warps, 32); }, [] {
+         std::vector<double> expected(32);
+         for (int t = 0; t < 32; ++t) expected[static_cast<std::size_t>(t)] = (t ^ 15) * (t ^ 15) + (t ^ 3);
+         return expected;
+       }},
+      {"atomic count", [] {
+         const DeviceBuffer<float> in(counting(256));
+         const DeviceBuffer<int> count(zeros<int>(1));
+         launch(count_positive, {4, 64}, nullptr, in.data(), count.data());
+         return doubles(count);
+       }, [] {
+         double count = 0.0;
+         for (const float value : counting(256)) count += value > 0.0f ? 1.0 : 0.0;
+         return std::vector<double>{count};
+       }},
+      {"warps that leave", [] { return run(leaves_in_warps, 1, 96, 32, 32); }, [] {
+         double sum = 0.0;
+         for (const float value : counting(32)) sum += static_cast<double>(value);
+         return std::vector<double>(32, sum);
+       }},
+      {"pipelined copies", [] {
+         const DeviceBuffer<float> in(counting(5 * 64)), out(5 * 64);
+         launch(pipelined_copy, {1, 64}, nullptr, in.data(), out.data(), 5);
+         return doubles(out);
+       }, [] {
+         const std::vector<float> in = counting(5 * 64);
+         std::vector<double> expected(in.size());
+         for (std::size_t i = 0; i < in.size(); ++i) expected[i] = static_cast<double>(in[i / 64 * 64 + 63 - i % 64]);
+         return expected;
+       }},
+      {"copies filled with zeros", [] { return run(copy_with_zeros, 1, 32, 126, 32); }, [] {
+         std::vector<float> in = counting(126);
+         in.resize(128);
+         std::vector<double> expected(32);
+         for (std::size_t i = 0; i < 128; ++i) expected[i / 4] += static_cast<double>(in[i]);
+         return expected;
+       }},
+      {"block sums", [] { return run(block_sums, 2, 128, 256, 2); }, [] {
+         std::vector<double> expected(2);
+         const std::vector<float> in = counting(256);
+         for (std::size_t i = 0; i < 256; ++i) expected[i / 128] += 128.0 * static_cast<double>(in[i]);
+         return expected;
+       }},
+      {"votes, matches and reductions", [] { return run(votes, 64); }, [] {
+         // 32 odd threads, any, all, the ballot, 4 lanes alike, 0+..+31, and the largest of -t % 32, which is 0.
+         return std::vector<double>(64, 32 + 1 + 1 + 1 + 4 + 496 + 0);
+       }},
+      {"shuffles in segments", [] { return run(shuffles, 32); }, [] {
+         std::vector<double> expected(32);
+         for (int t = 0; t < 32; ++t) {
+           const int up = t % 16 >= 3 ? t - 3 : t, down = t % 4 + 2 <= 3 ? t + 2 : t;
+           expected[static_cast<std::size_t>(t)] = t / 8 * 8 + 5 + 100 * up + 10000 * down;
+         }
+         return expected;
+       }},
+      {"dynamic shared memory beyond 48 KiB", [] {
+         constexpr int kCount = 15000;
+         const DeviceBuffer<float> in(counting(kCount)), out(kCount);
+         launch(dynamic_shared, {1, 256, kCount * sizeof(float)}, nullptr, in.data(), out.data(), kCount);
+         return doubles(out);
+       }, [] {
+         const std::vector<float> in = counting(15000);
+         return std::vector<double>(in.rbegin(), in.rend());
+       }},
+  };
+}
+
+}  // namespace tandem::test

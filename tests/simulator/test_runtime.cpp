@@ -1,0 +1,109 @@
+// The simulated CUDA runtime: order between streams, errors, and allocations that fail.
+#include "simulator/fault.h"
+#include "tests/simulator/device_buffer.h"
+#include "tests/simulator/restore_settings.h"
+#include "tests/simulator/runtime_kernels.h"
+#include "tests/support/catch.h"
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+constexpr int kCount = 64;
+
+struct TwoStreams {
+  cudaStream_t first = nullptr, second = nullptr;
+  TwoStreams() {
+    TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+    TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+  }
+  ~TwoStreams() {
+    cudaStreamDestroy(first);
+    cudaStreamDestroy(second);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("events order streams, whenever their work is done") {
+  const RestoreSettings restore;
+  for (const auto mode : {simulator::Streams::eager, simulator::Streams::deferred}) {
+    simulator::settings().streams = mode;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      simulator::settings().seed = seed;
+      const TwoStreams streams;
+      const DeviceBuffer<int> a(kCount), b(kCount);
+      cudaEvent_t filled = nullptr;
+      TANDEM_CUDA_CHECK(cudaEventCreate(&filled));
+      launch_fill(a.data(), kCount, 5, streams.first);
+      TANDEM_CUDA_CHECK(cudaEventRecord(filled, streams.first));
+      TANDEM_CUDA_CHECK(cudaStreamWaitEvent(streams.second, filled));
+      launch_add(a.data(), b.data(), kCount, 2, streams.second);
+      TANDEM_CUDA_CHECK(cudaStreamSynchronize(streams.second));
+      CHECK(b.download() == std::vector<int>(kCount, 7));
+      TANDEM_CUDA_CHECK(cudaEventDestroy(filled));
+    }
+  }
+}
+
+TEST_CASE("deferred work shows a host that does not wait") {
+  const RestoreSettings restore;
+  simulator::settings().streams = simulator::Streams::deferred;
+  const TwoStreams streams;
+  const DeviceBuffer<int> data(kCount);
+  void* pinned = nullptr;
+  TANDEM_CUDA_CHECK(cudaMallocHost(&pinned, kCount * sizeof(int)));
+  int* const result = static_cast<int*>(pinned);
+  result[0] = -1;
+  launch_fill(data.data(), kCount, 3, streams.first);
+  TANDEM_CUDA_CHECK(cudaMemcpyAsync(result, data.data(), kCount * sizeof(int), cudaMemcpyDeviceToHost, streams.first));
+  CHECK(cudaStreamQuery(streams.first) == cudaErrorNotReady);
+  CHECK(result[0] == -1);
+  TANDEM_CUDA_CHECK(cudaStreamSynchronize(streams.first));
+  CHECK(result[0] == 3);
+  TANDEM_CUDA_CHECK(cudaFreeHost(pinned));
+}
+
+TEST_CASE("the n-th allocation fails on request") {
+  for (const int nth : {1, 3}) {
+    simulator::fail_allocation(nth);
+    std::vector<void*> blocks;
+    for (int i = 1; i <= 4; ++i) {
+      void* block = nullptr;
+      const cudaError_t status = cudaMalloc(&block, 1000);
+      CHECK(status == (i == nth ? cudaErrorMemoryAllocation : cudaSuccess));
+      blocks.push_back(block);
+    }
+    cudaGetLastError();
+    for (void* const block : blocks) TANDEM_CUDA_CHECK(cudaFree(block));
+  }
+}
+
+TEST_CASE("memory ends where the settings say") {
+  std::size_t free = 0, total = 0;
+  TANDEM_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  CHECK(total == simulator::settings().memory_bytes);
+  void* block = nullptr;
+  CHECK(cudaMalloc(&block, total + 1) == cudaErrorMemoryAllocation);
+  CHECK(cudaGetLastError() == cudaErrorMemoryAllocation);
+  CHECK(cudaGetLastError() == cudaSuccess);
+}
+
+TEST_CASE("wrong calls get CUDA's error codes") {
+  const DeviceBuffer<int> data(kCount);
+  std::vector<int> host(kCount);
+  CHECK(cudaMemcpy(host.data(), data.data(), 4, cudaMemcpyHostToDevice) == cudaErrorInvalidMemcpyDirection);
+  CHECK(cudaFree(host.data()) == cudaErrorInvalidValue);
+  CHECK(cudaSetDevice(7) == cudaErrorInvalidDevice);
+  CHECK(cudaStreamDestroy(nullptr) == cudaErrorInvalidResourceHandle);
+  cudaGetLastError();
+  CHECK(launch_with_shared(48 * 1024) == cudaSuccess);
+  CHECK(launch_with_shared(48 * 1024 + 1) == cudaErrorInvalidValue);
+  const RestoreSettings restore;
+  simulator::settings().devices = 0;
+  int count = -1;
+  CHECK(cudaGetDeviceCount(&count) == cudaErrorNoDevice);
+  CHECK(count == 0);
+  cudaGetLastError();
+}
