@@ -93,9 +93,12 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
   State& state = *state_;
   for (const auto& [name, tensor] : parameters_) {
     if (!autograd::requires_grad(tensor) || contains(state.trained, tensor)) continue;
-    require(state.trained.empty() || tensor.device() == state.trained.front().device(),
-            "DistributedDataParallel: parameter '{}' is on {}, '{}' on {}; move the whole module by to(device)", name,
-            name_of(tensor.device()), state.names.front(), name_of(state.trained.front().device()));
+    if (!state.trained.empty()) {
+      const Device device = state.trained.front().device();
+      require(tensor.device() == device,
+              "DistributedDataParallel: parameter '{}' is on {}, '{}' on {}; move the whole module by to(device)", name,
+              name_of(tensor.device()), state.names.front(), name_of(device));
+    }
     state.trained.push_back(tensor);
     state.names.push_back(name);
   }

@@ -81,7 +81,11 @@ void describe_ranks(OptionTable& table, Settings& s) {
              "size of the pieces gradients are exchanged in (the first one: at most 1)");
   table.flag("check-replicas", s.check_replicas, "after each epoch, check that all ranks hold the same weights");
   table.parsed(
-      "device", s.device, "DEVICE", [](const std::string& text) { return read_device(text), text; },
+      "device", s.device, "DEVICE",
+      [](const std::string& text) {
+        read_device(text);  // whether it is there is asked later, by every rank for itself
+        return text;
+      },
       "where to compute: auto (a GPU where there is one), cpu, cuda (ranks share out the GPUs of a host) or cuda:N");
   table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: OMP_NUM_THREADS, or a fair share of the cores");
 }

@@ -40,7 +40,14 @@ bad_input(NAME "warm-up of one-cycle" ERR "--warmup-epochs" ARGS --warmup-epochs
 bad_input(NAME "warm-up longer than the run" ERR "--warmup-epochs 5" "--epochs 5"
   ARGS --schedule cosine --warmup-epochs 5 --epochs 5)
 bad_input(NAME "nesterov without momentum" ERR "--nesterov needs a --momentum" ARGS --nesterov --momentum 0)
-bad_input(NAME "cuda" ERR "--device cuda" ARGS --device cuda)
+bad_input(NAME "unknown device" ERR "--device gpu" "give auto, cpu, cuda or cuda:N" "cpu" ARGS --device gpu)
+bad_input(NAME "device index that is no number" ERR "--device cuda:x" "cuda:N" ARGS --device cuda:x)
+if(TANDEM_HAS_CUDA)
+  bad_input(NAME "CUDA device that is not there" ERR "--device cuda:99" ARGS --device cuda:99)
+else()
+  bad_input(NAME "cuda in a build without it" ERR "--device cuda" "TANDEM_CUDA=OFF" ARGS --device cuda)
+  bad_input(NAME "cuda:1 in a build without it" ERR "--device cuda:1" "TANDEM_CUDA=OFF" ARGS --device cuda:1)
+endif()
 bad_input(NAME "micro-batches do not divide" ERR "--global-batch-size 10" "4 micro-batches"
   ARGS --global-batch-size 10 --grad-accumulation 4)
 bad_input(NAME "model has no use for it" ERR "small_cnn" ARGS --dataset synthetic --dropout 0.5)

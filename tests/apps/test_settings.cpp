@@ -4,6 +4,7 @@
 #include "tests/support/catch.h"
 
 #include "command_line.h"
+#include "core/device_query.h"
 #include "core/error.h"
 #include "help_text.h"
 
@@ -50,6 +51,34 @@ TEST_CASE("without options the defaults hold") {
   CHECK(*p.settings.nesterov);
   CHECK(*p.settings.global_batch_size == 128);
   CHECK_FALSE(p.settings.batch_size.has_value());
+}
+
+TEST_CASE("devices: ranks of one host share out the GPUs unless one is named") {
+  using tandem::Device;
+  using tandem::DeviceType;
+  const auto chosen = [](const char* device, int local_rank) {
+    Parsed p;
+    parse(p, {"--device", device});
+    return choose_device(p.settings, local_rank);
+  };
+  CHECK(chosen("cpu", 1) == Device{});
+  const int count = tandem::cuda_device_count();
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(chosen("auto", rank) == (count > 0 ? Device{DeviceType::cuda, rank % count} : Device{}));
+    if (count == 0) continue;
+    CHECK(chosen("cuda", rank) == Device{DeviceType::cuda, rank % count});
+    CHECK(chosen("cuda:0", rank) == Device{DeviceType::cuda, 0});
+  }
+  const std::string missing = "cuda:" + std::to_string(count);
+  Parsed p;
+  parse(p, {"--device", missing.c_str()});
+  try {
+    choose_device(p.settings, 0);
+    FAIL("accepted");
+  } catch (const tandem::Error& error) {
+    CHECK_THAT(error.what(), ContainsText("--device " + missing + ": "));
+  }
+  CHECK_THAT(error_of({"--device", "gpu"}), ContainsText("--device gpu: unknown device 'gpu'"));
 }
 
 TEST_CASE("requests are recognised") {

@@ -4,6 +4,7 @@
 #include "data/synthetic.h"
 #include "tests/data/files.h"
 #include "tests/support/catch.h"
+#include "tests/support/cuda_device.h"
 
 #include <chrono>
 
@@ -178,4 +179,50 @@ TEST_CASE("a loader refuses what makes no sense") {
              ContainsText("image 5 has label 10, expected 0 to 9"));
   Loader loader(dataset, sampler, {});
   CHECK_THAT(error_of([&] { loader.next(); }), ContainsText("call start(epoch)"));
+}
+
+TEST_CASE("batches on a device are those of the CPU, for any number of threads") {
+  if (!has_gpu()) return;
+  const auto dataset = small_set();
+  const DistributedSampler sampler(dataset->size(), 1, 0, true, 2);
+  Loader plain(dataset, sampler, options_with(0));
+  const Epoch expected = run(plain, 3);
+  for (const int threads : {0, 1, 3}) {
+    LoaderOptions options = options_with(threads);
+    options.device = kGpu;
+    Loader loader(dataset, sampler, options);
+    for (int round = 0; round < 2; ++round) CHECK(run(loader, 3) == expected);
+    loader.start(0);
+    const auto batch = loader.next();
+    REQUIRE(batch.has_value());
+    CHECK(batch->images.device() == kGpu);
+    CHECK(batch->labels.device() == kGpu);
+    CHECK(batch->images.is_dense(Layout::channels_last));
+    CHECK(batch->images.storage()->tag() == MemoryTag::data);
+  }
+}
+
+TEST_CASE("batches on a device may be kept, and are ready for whichever stream is current") {
+  if (!has_gpu()) return;
+  const auto dataset = small_set();
+  const DistributedSampler sampler(dataset->size(), 1, 0, true, 2);
+  Loader plain(dataset, sampler, options_with(0));
+  LoaderOptions options = options_with(2);
+  options.device = kGpu;
+  Loader loader(dataset, sampler, options);
+  const Stream stream(kGpu);
+  const StreamScope scope(stream);
+  std::vector<Tensor> copies;
+  loader.start(1);
+  while (const auto batch = loader.next()) copies.push_back(batch->images.clone());  // the batch itself goes at once
+  plain.start(1);
+  for (const Tensor& copy : copies) CHECK(copy.to_vector<float>() == plain.next()->images.to_vector<float>());
+}
+
+TEST_CASE("a loader for a device that is not there is refused") {
+  const auto dataset = small_set();
+  const DistributedSampler sampler(dataset->size(), 1, 0, true, 2);
+  LoaderOptions options = options_with(1);
+  options.device = {DeviceType::cuda, cuda_device_count()};
+  CHECK_THROWS_AS(Loader(dataset, sampler, options), Error);
 }

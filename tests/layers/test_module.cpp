@@ -1,7 +1,10 @@
 // Module: names, modes, casts, state dicts, error context.
 #include "autograd/variable.h"
 #include "layers/layers.h"
+#include "layers/safetensors.h"
+#include "tests/layers/temporary_directory.h"
 #include "tests/support/catch.h"
+#include "tests/support/cuda_device.h"
 
 using namespace tandem;
 using namespace tandem::layers;
@@ -208,4 +211,48 @@ TEST_CASE("zero_grad drops gradients, and observers see outputs") {
   (*network)(Tensor::zeros({5, 1, 4, 4}));
   CHECK(calls == 1);
   CHECK(seen == Shape{5, 8});
+}
+
+TEST_CASE("a module moves to a device and back, with its state and its marks") {
+  if (!has_gpu()) return;
+  const auto network = small_network(), there = small_network();
+  autograd::set_requires_grad(there->named_parameters().back().second, false);
+  there->to(kGpu);
+  for (const auto& [name, parameter] : there->named_parameters()) {
+    INFO(name);
+    CHECK(parameter.device() == kGpu);
+    CHECK(parameter.storage()->tag() == MemoryTag::parameters);
+    CHECK(autograd::requires_grad(parameter) == (name != "head.bias"));
+    CHECK(autograd::is_leaf(parameter));
+  }
+  for (const auto& [name, buffer] : there->named_buffers())
+    CHECK(buffer.device() == (is_floating(buffer.dtype()) ? kGpu : Device{}));
+  const auto same_state = [&](const Module& other) {
+    const NamedTensors expected = network->state_dict(), actual = other.state_dict();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      INFO(expected[i].first);
+      CHECK(actual[i].second.strides() == expected[i].second.strides());
+      CHECK(actual[i].second.to_vector<float>() == expected[i].second.to_vector<float>());
+    }
+  };
+  same_state(*there);
+
+  // Files hold the same whatever the device, and fit either.
+  const TemporaryDirectory directory;
+  write_safetensors(directory / "weights.safetensors", there->state_dict(), {});
+  const auto other = small_network(2);
+  other->to(kGpu);
+  other->load_state_dict(read_safetensors(directory / "weights.safetensors").tensors);
+  same_state(*other);
+  there->to(Device{});
+  same_state(*there);
+  const Tensor parameter = there->parameters().front();
+  there->to(Device{});
+  CHECK(there->parameters().front().is_same(parameter));
+}
+
+TEST_CASE("a module does not move to a device that is not there") {
+  const auto network = small_network();
+  CHECK_THROWS_AS(network->to(Device{DeviceType::cuda, cuda_device_count()}), Error);
+  CHECK(network->parameters().front().device() == Device{});
 }

@@ -1,0 +1,198 @@
+// Device tensors through a backend that knows host memory only.
+#include "autograd/variable.h"
+#include "comm/gradient_bucket.h"
+#include "comm/hash.h"
+#include "comm/process_group.h"
+#include "tests/support/cuda_device.h"
+#include "tests/support/error_of.h"
+
+#include <cstring>
+
+using namespace tandem;
+using namespace tandem::comm;
+using namespace tandem::test;
+
+namespace {
+
+/// What the backend was asked for, in order, and what it does to f32 and f64 elements: it doubles them.
+struct Log {
+  std::vector<std::string> calls;
+};
+
+template <typename T>
+void double_values(const FlatSpan& span) {
+  for (std::int64_t i = 0; i < span.count; ++i) static_cast<T*>(span.data)[i] *= T(2);
+}
+
+class DoublingWork final : public Work {
+ public:
+  DoublingWork(FlatSpan span, int polls) : span_(std::move(span)), polls_(polls) {}
+  bool poll() override {
+    if (polls_ > 0 && --polls_ == 0) finish();
+    return polls_ == 0;
+  }
+  void wait() override {
+    if (polls_ > 0) finish();
+    polls_ = 0;
+  }
+
+ private:
+  void finish() {
+    if (span_.dtype == DType::f64) return double_values<double>(span_);
+    double_values<float>(span_);
+  }
+  FlatSpan span_;
+  int polls_;
+};
+
+class DoublingBackend final : public Backend {
+ public:
+  explicit DoublingBackend(Log& log) : log_(log) {}
+  std::string_view name() const override { return "doubling"; }
+  Place place() const override { return {.rank = 0, .size = 2}; }
+  std::unique_ptr<Work> start_all_reduce(const FlatSpan& span, ReduceOp) override {
+    log_.calls.push_back("reduce " + std::to_string(span.count));
+    return std::make_unique<DoublingWork>(span, 3);
+  }
+  void broadcast(void* data, std::int64_t bytes, int root) override {
+    log_.calls.push_back("broadcast " + std::to_string(bytes));
+    if (root != 0) std::memset(data, 0, static_cast<std::size_t>(bytes));
+  }
+  void all_gather(const void* mine, std::int64_t bytes, void* all) override {
+    log_.calls.push_back("gather " + std::to_string(bytes));
+    for (int rank = 0; rank < 2; ++rank)
+      std::memcpy(static_cast<std::byte*>(all) + rank * bytes, mine, static_cast<std::size_t>(bytes));
+  }
+  std::vector<std::string> all_gather_bytes(std::string_view mine) override {
+    log_.calls.push_back("gather bytes");
+    return {2, std::string(mine)};
+  }
+  void barrier() override { log_.calls.push_back("barrier"); }
+
+ private:
+  Log& log_;
+};
+
+std::vector<double> filled(std::int64_t count, double value) {
+  return std::vector<double>(static_cast<std::size_t>(count), value);
+}
+
+}  // namespace
+
+TEST_CASE("every collective takes device tensors and leaves the result on the device") {
+  if (!has_gpu()) return;
+  Log log;
+  ProcessGroup group(std::make_unique<DoublingBackend>(log));
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    INFO(name_of(dtype));
+    const Tensor tensor =
+        Tensor::full({2, 3, 4, 5}, 1.5, {.dtype = dtype, .layout = Layout::channels_last, .device = kGpu});
+    const std::uint64_t version = tensor.storage()->version();
+    group.all_reduce(tensor);
+    CHECK(tensor.to_vector<double>() == filled(120, 3.0));
+    CHECK(tensor.storage()->version() > version);
+    group.all_reduce_async(tensor)->wait();
+    CHECK(tensor.to_vector<double>() == filled(120, 6.0));
+    const Tensor all = group.all_gather(tensor);
+    CHECK(all.device() == kGpu);
+    CHECK(all.shape() == Shape{2, 2, 3, 4, 5});
+    CHECK(all.to_vector<double>() == filled(240, 6.0));
+    group.broadcast(tensor, 0);
+    CHECK(tensor.to_vector<double>() == filled(120, 6.0));
+    group.broadcast(tensor, 1);
+    CHECK(tensor.to_vector<double>() == filled(120, 0.0));
+  }
+  const Tensor slice = Tensor::zeros({4, 6}, {.device = kGpu}).narrow(1, 0, 3);
+  CHECK_THAT(error_of([&] { group.all_reduce(slice); }), ContainsText("contiguous()"));
+}
+
+TEST_CASE("reductions of device tensors start in the order they were asked for, and before what comes next") {
+  if (!has_gpu()) return;
+  Log log;
+  ProcessGroup group(std::make_unique<DoublingBackend>(log));
+  const auto device_tensor = [](std::int64_t count, double value) {
+    return Tensor::full({count}, value, {.device = kGpu});
+  };
+  const Tensor a = device_tensor(11, 1.0), b = device_tensor(12, 2.0), c = device_tensor(13, 3.0);
+  const auto work_a = group.all_reduce_async(a), work_b = group.all_reduce_async(b), work_c = group.all_reduce_async(c);
+  work_c->wait();  // all ranks must have started a and b by then
+  CHECK(log.calls == std::vector<std::string>{"reduce 11", "reduce 12", "reduce 13"});
+  CHECK(c.to_vector<double>() == filled(13, 6.0));
+  while (!work_a->poll()) {
+  }
+  work_b->wait();
+  work_b->wait();
+  CHECK(a.to_vector<double>() == filled(11, 2.0));
+  CHECK(b.to_vector<double>() == filled(12, 4.0));
+
+  const std::vector<std::function<void()>> collectives{
+      [&] { group.barrier(); },
+      [&] { group.all_gather_bytes("x"); },
+      [&] { group.broadcast(Tensor::zeros({1})); },
+      [&] { group.all_gather(Tensor::zeros({1})); },
+      [&] { group.all_reduce(Tensor::zeros({1})); },
+      [&] { group.all_reduce(device_tensor(1, 0.0)); },
+      [&] { group.all_reduce_async(Tensor::zeros({1}))->wait(); },
+  };
+  for (const auto& collective : collectives) {
+    log.calls.clear();
+    const auto work = group.all_reduce_async(a);
+    collective();
+    REQUIRE(log.calls.size() == 2);
+    CHECK(log.calls.front() == "reduce 11");
+    work->wait();
+  }
+}
+
+TEST_CASE("a reduction sees the device's work before it, and the device's work after it sees the result") {
+  if (!has_gpu()) return;
+  Log log;
+  ProcessGroup group(std::make_unique<DoublingBackend>(log));
+  constexpr std::int64_t kCount = 1 << 20;
+  const Tensor tensor = Tensor::zeros({kCount}, {.device = kGpu});
+  for (int round = 1; round <= 10; ++round) {
+    for (int i = 0; i < 10; ++i) tensor.fill(-i);
+    tensor.fill(round);
+    const auto work = group.all_reduce_async(tensor);
+    work->wait();
+    const Tensor copy = tensor.clone();
+    CHECK(copy.narrow(0, kCount - 1, 1).item() == 2.0 * round);
+  }
+}
+
+TEST_CASE("a reduction that is dropped is not waited for") {
+  if (!has_gpu()) return;
+  Log log;
+  ProcessGroup group(std::make_unique<DoublingBackend>(log));
+  group.all_reduce_async(Tensor::zeros({5}, {.device = kGpu})).reset();
+  group.barrier();
+  CHECK(log.calls == std::vector<std::string>{"barrier"});
+}
+
+TEST_CASE("a bucket of device gradients averages and tells which exist") {
+  if (!has_gpu()) return;
+  ProcessGroup group(make_self_backend());
+  const Tensor a = Tensor::zeros({1, 2, 2, 2}, {.layout = Layout::channels_last, .device = kGpu});
+  const Tensor b = Tensor::zeros({3}, {.device = kGpu}), c = Tensor::zeros({2}, {.device = kGpu});
+  GradientBucket bucket({a, b, c});
+  const std::vector<float> values{1, 2, 3, 4, 5, 6, 7, 8};
+  for (int step = 0; step < 2; ++step) {
+    autograd::set_grad(a, Tensor::from(values, {1, 2, 2, 2}, Layout::row_major, kGpu));
+    autograd::set_grad(c, Tensor::full({2}, 9.0, {.device = kGpu}));
+    for (std::size_t i = 0; i < 3; ++i) bucket.take(i, i == 2 ? 0.0 : 1.0);
+    bucket.launch(group);
+    bucket.finish();
+    CHECK(autograd::grad(a).strides() == a.strides());
+    CHECK(autograd::grad(a).device() == kGpu);
+    CHECK(autograd::grad(a).to_vector<float>() == values);
+    CHECK_FALSE(autograd::grad(b).defined());
+    CHECK(autograd::grad(c).to_vector<float>() == std::vector<float>{0, 0});
+  }
+}
+
+TEST_CASE("hashes do not depend on the device") {
+  if (!has_gpu()) return;
+  const Tensor tensor = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
+  CHECK(hash_tensor(tensor.to(kGpu)) == hash_tensor(tensor));
+  CHECK(hash_tensor(tensor.to(kGpu).transpose(0, 1)) == hash_tensor(tensor.transpose(0, 1)));
+}
