@@ -40,8 +40,12 @@ void fill(const Tensor& tensor, double value) {
   if (one_byte && tensor.is_dense()) {
     return set_bytes(tensor.device(), tensor.raw_data(), std::to_integer<int>(pattern[0]), tensor.numel() * bytes);
   }
+  Shape shape = tensor.shape();
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    if (tensor.stride(dim) == 0) shape[dim] = 1;  // elements that are the same memory are written once
+  }
   const cudaStream_t stream = current_stream(tensor);
-  const WordLoop loop = make_word_loop(tensor.shape(), tensor.strides(), tensor.strides(), tensor.raw_data(),
+  const WordLoop loop = make_word_loop(shape, tensor.strides(), tensor.strides(), tensor.raw_data(),
                                        tensor.raw_data(), bytes);
   dispatch_word_loop(loop, [&](auto word, const auto& device_loop) {
     using Word = typename decltype(word)::type;
