@@ -3,7 +3,6 @@
 #include "core/cuda/runtime.h"
 #include "core/cuda/word_loop.cuh"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -32,15 +31,6 @@ Pattern pattern_of(DType dtype, double value) {
   return pattern;
 }
 
-/// The shape of the elements that differ: a dimension of stride 0 repeats one, which one thread is to write.
-Shape distinct_elements(const Tensor& tensor) {
-  Shape shape = tensor.shape();
-  for (int dim = 0; dim < shape.rank(); ++dim) {
-    if (tensor.stride(dim) == 0) shape[dim] = std::min<std::int64_t>(shape[dim], 1);
-  }
-  return shape;
-}
-
 }  // namespace
 
 void fill(const Tensor& tensor, double value) {
@@ -50,8 +40,12 @@ void fill(const Tensor& tensor, double value) {
   if (one_byte && tensor.is_dense()) {
     return set_bytes(tensor.device(), tensor.raw_data(), std::to_integer<int>(pattern[0]), tensor.numel() * bytes);
   }
+  Shape shape = tensor.shape();
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    if (tensor.stride(dim) == 0) shape[dim] = 1;  // elements that are the same memory are written once
+  }
   const cudaStream_t stream = current_stream(tensor);
-  const WordLoop loop = make_word_loop(distinct_elements(tensor), tensor.strides(), tensor.strides(), tensor.raw_data(),
+  const WordLoop loop = make_word_loop(shape, tensor.strides(), tensor.strides(), tensor.raw_data(),
                                        tensor.raw_data(), bytes);
   dispatch_word_loop(loop, [&](auto word, const auto& device_loop) {
     using Word = typename decltype(word)::type;
