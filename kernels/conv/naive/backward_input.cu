@@ -18,8 +18,7 @@ __device__ std::int64_t output_of(std::int64_t input, std::int64_t offset, std::
 }
 
 template <typename T>
-__global__ void __launch_bounds__(device::kThreadsPerBlock)
-    backward_input_naive(ConvGeometry g, const T* grad_y, Gate<T> gate, const T* w, T* grad_x) {
+__global__ void backward_input_naive(ConvGeometry g, const T* grad_y, Gate<T> gate, const T* w, T* grad_x) {
   const std::int64_t count = g.n * g.h * g.w * g.c;
   const std::int64_t group_c = g.c / g.groups, group_k = g.k / g.groups;
   for (std::int64_t i = device::thread_in_grid(); i < count; i += device::threads_in_grid()) {
