@@ -48,29 +48,6 @@ struct Matrix {
   }
 };
 
-/// Four elements of a row, as floats; the first `count` where they are no vector.
-template <typename T>
-__device__ device::Vector<float, kSide> load_four(const T* from, bool vector, std::int64_t count) {
-  if (vector) return load_floats<kSide>(from);
-  device::Vector<float, kSide> values = {};
-#pragma unroll
-  for (int j = 0; j < kSide; ++j)
-    if (j < count) values[j] = device::to_float(from[j]);
-  return values;
-}
-
-/// Rounds and stores them.
-template <typename T>
-__device__ void store_four(T* to, const device::Vector<float, kSide>& values, bool vector, std::int64_t count) {
-  device::Vector<T, kSide> rounded;
-#pragma unroll
-  for (int j = 0; j < kSide; ++j) rounded[j] = device::from_float<T>(values[j]);
-  if (vector) return device::store_vector(to, rounded);
-#pragma unroll
-  for (int j = 0; j < kSide; ++j)
-    if (j < count) to[j] = rounded[j];
-}
-
 /// A matrix with adjacent columns that takes sums: + what it holds, + bias[column], then ReLU, as asked. If the sums
 /// come in parts, they go to `parts` first, one matrix per blockIdx.y.
 template <typename T>
@@ -82,33 +59,40 @@ struct MatrixResult {
   const T* bias = nullptr;
   bool accumulate = false;
   bool relu = false;
-  bool vectors = false;  // columns come in whole, aligned fours
   float* parts = nullptr;
 
-  __device__ void store(std::int64_t row, std::int64_t column, device::Vector<float, kSide> sums) const {
-    if (row >= rows || column >= columns) return;
-    const std::int64_t count = columns - column;
-    if (parts != nullptr)
-      return store_four(parts + (blockIdx.y * rows + row) * columns + column, sums, columns % kSide == 0, count);
-    T* const to = data + row * row_stride + column;
-    if (accumulate) add(sums, load_four<T>(to, vectors, count));
-    if (bias != nullptr) add(sums, load_four(bias + column, vectors, count));
+  __device__ bool holds(std::int64_t row, std::int64_t column) const { return row < rows && column < columns; }
+
+  /// What becomes of kCount neighbouring sums.
+  template <int kCount>
+  __device__ device::Vector<T, kCount> finished(std::int64_t row, std::int64_t column,
+                                                device::Vector<float, kCount> sums) const {
+    if (accumulate) add(sums, load_floats<kCount>(data + row * row_stride + column));
+    if (bias != nullptr) add(sums, load_floats<kCount>(bias + column));
+    device::Vector<T, kCount> rounded;
 #pragma unroll
-    for (int j = 0; j < kSide; ++j) sums[j] = relu && sums[j] < 0.0f ? 0.0f : sums[j];
-    store_four(to, sums, vectors, count);
+    for (int j = 0; j < kCount; ++j) rounded[j] = device::from_float<T>(relu && sums[j] < 0.0f ? 0.0f : sums[j]);
+    return rounded;
   }
 
-  /// Sets `vectors`. Host only.
-  MatrixResult with_vectors() const {
-    MatrixResult result = *this;
-    result.vectors = columns % 4 == 0 && (row_stride % 4 == 0 || rows <= 1) && starts_fours(data) && starts_fours(bias);
-    return result;
+  /// Takes kCount sums of neighbours, in one access. All threads of the block call it.
+  template <int kCount>
+  __device__ void store(std::int64_t row, std::int64_t column, const device::Vector<float, kCount>& sums) const {
+    if (!holds(row, column)) return;
+    if (parts != nullptr) return device::store_vector(parts + (blockIdx.y * rows + row) * columns + column, sums);
+    device::store_vector(data + row * row_stride + column, finished(row, column, sums));
+  }
+
+  /// True if columns come in whole, aligned fours. Host only.
+  bool takes_vectors() const {
+    return columns % 4 == 0 && (row_stride % 4 == 0 || rows <= 1) && starts_fours(data) && starts_fours(bias);
   }
 
  private:
-  static __device__ void add(device::Vector<float, kSide>& sums, const device::Vector<float, kSide>& more) {
+  template <int kCount>
+  static __device__ void add(device::Vector<float, kCount>& sums, const device::Vector<float, kCount>& more) {
 #pragma unroll
-    for (int j = 0; j < kSide; ++j) sums[j] += more[j];
+    for (int j = 0; j < kCount; ++j) sums[j] += more[j];
   }
 };
 

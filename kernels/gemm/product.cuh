@@ -10,40 +10,18 @@
 
 namespace tandem::kernels {
 
-/// One block per tile of the result and part of the depth.
-template <int kTile, bool kVectors, typename A, typename B, typename Result>
-__global__ void __launch_bounds__(kTileThreads<kTile>)
-    tile_product(A a, B b, Result result, std::int64_t depth, std::int64_t part_depth, unsigned column_tiles) {
-  const std::int64_t first_row = std::int64_t{blockIdx.x / column_tiles} * kTile;
-  const std::int64_t first_column = std::int64_t{blockIdx.x % column_tiles} * kTile;
-  const std::int64_t begin = blockIdx.y * part_depth;
-  const std::int64_t end = begin + part_depth < depth ? begin + part_depth : depth;
-  float sums[kSide][kSide] = {};
-  product_tile<kTile, kVectors>(a, b, first_row, first_column, begin, end, sums);
-#pragma unroll
-  for (int i = 0; i < kSide; ++i)
-    result.store(first_row + thread_row<kTile>() + i, first_column + thread_column<kTile>(),
-                 {sums[i][0], sums[i][1], sums[i][2], sums[i][3]});
-}
-
-/// result = the parts, added in order; a thread per four neighbours.
-template <typename T>
-__global__ void add_parts(const float* parts, std::int64_t part_count, MatrixResult<T> result) {
-  const std::int64_t fours = (result.columns + kSide - 1) / kSide, size = result.rows * result.columns;
-  for (std::int64_t i = device::thread_in_grid(); i < result.rows * fours; i += device::threads_in_grid()) {
-    const std::int64_t row = i / fours, column = i % fours * kSide;
-    device::Vector<float, kSide> sums = {};
-    for (std::int64_t part = 0; part < part_count; ++part) {
-      const float* const from = parts + part * size + row * result.columns + column;
-      const auto more = load_four(from, result.columns % kSide == 0, result.columns - column);
-#pragma unroll
-      for (int j = 0; j < kSide; ++j) sums[j] += more[j];
-    }
-    result.store(row, column, sums);
+/// result = the parts, added in order.
+template <typename Result>
+__global__ void add_parts(const float* parts, std::int64_t part_count, Result result) {
+  const std::int64_t size = result.rows * result.columns;
+  for (std::int64_t i = device::thread_in_grid(); i < size; i += device::threads_in_grid()) {
+    float sum = 0.0f;
+    for (std::int64_t part = 0; part < part_count; ++part) sum += parts[part * size + i];
+    result.template store<1>(i / result.columns, i % result.columns, {sum});
   }
 }
 
-/// Launches the tiles: `vectors` says that both operands can be loaded by fours.
+/// Launches the tiles: `vectors` says that operands and result take whole fours.
 template <typename A, typename B, typename Result>
 void launch_tiles(const ProductPlan& plan, bool vectors, const A& a, const B& b, const Result& result,
                   std::int64_t depth, cudaStream_t stream) {
@@ -59,21 +37,22 @@ void launch_tiles(const ProductPlan& plan, bool vectors, const A& a, const B& b,
   }
 }
 
-/// result (+)= a b on the device and current stream of `model`. Results without elements are the caller's affair.
-template <typename T, typename A, typename B>
-void multiply(const A& a, const B& b, MatrixResult<T> result, std::int64_t depth, bool vectors, const Tensor& model) {
+/// result (+)= a b on the device and current stream of `model`, as plan_product() says. A MatrixResult, or what is
+/// derived from it, that has elements.
+template <typename A, typename B, typename Result>
+void multiply(const A& a, const B& b, const Result& result, std::int64_t depth, bool vectors, const Tensor& model) {
   const ProductPlan plan = plan_product(result.rows, result.columns, depth);
   const cudaStream_t stream = tandem::cuda::current_stream(model);
-  result = result.with_vectors();
+  vectors = vectors && result.takes_vectors();
   if (plan.parts == 1) return launch_tiles(plan, vectors, a, b, result, depth, stream);
 
   const MemoryTagScope tag(MemoryTag::workspace);
   const Tensor parts = Tensor::empty({plan.parts, result.rows, result.columns}, {.device = model.device()});
-  MatrixResult<T> to_parts = result;
+  Result to_parts = result;
   to_parts.parts = parts.data<float>();
   launch_tiles(plan, vectors, a, b, to_parts, depth, stream);
-  const std::int64_t fours = result.rows * ((result.columns + kSide - 1) / kSide);
-  launch(add_parts<T>, {device::blocks_for(fours, device::kThreadsPerBlock), device::kThreadsPerBlock}, stream,
+  const std::int64_t size = result.rows * result.columns;
+  launch(add_parts<Result>, {device::blocks_for(size, device::kThreadsPerBlock), device::kThreadsPerBlock}, stream,
          parts.data<float>(), plan.parts, result);
 }
 

@@ -18,7 +18,7 @@ struct ProductPlan {
 /// Depends on the sizes alone, not on the GPU, so that the order of every sum is the same on all of them.
 inline ProductPlan plan_product(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
   constexpr std::int64_t kBlocksWanted = 264;  // two for each multiprocessor of a large GPU
-  constexpr std::int64_t kBlocksForLarge = 64;
+  constexpr std::int64_t kBlocksForLarge = 32;
   constexpr std::int64_t kLeastPart = 128;  // less is not worth a second launch
   constexpr std::int64_t kRound = 16;
   const auto with_tile = [&](int tile) {

@@ -9,7 +9,8 @@
 //     bool along_depth() const;                             N > 1: neighbours in depth, or else in rows
 //   };
 //
-// "Row" counts M in the left operand and N in the right one; "depth" counts the products behind one sum.
+// "Row" counts M in the left operand and N in the right one; "depth" counts the products behind one sum. The result
+// takes sums by store<N>(row, column, Vector<float, N>), which all threads call.
 #pragma once
 
 #include "kernels/device/shared.h"
@@ -86,28 +87,37 @@ class Carrier {
   int depths_[kPieces];
 };
 
-/// This thread's first row (or column) in the tile.
-template <int kTile>
-__device__ int thread_row() {
-  return static_cast<int>(threadIdx.x) / (kTile / kSide) * kSide;
-}
-template <int kTile>
-__device__ int thread_column() {
-  return static_cast<int>(threadIdx.x) % (kTile / kSide) * kSide;
-}
+/// The rows and columns of the tile that this thread sums up. Neighbouring threads have neighbouring columns, four of
+/// them each where those are stored in one access, and else one of every group.
+template <int kTile, bool kVectors>
+struct ThreadTile {
+  static constexpr int kAcross = kTile / kSide;
 
-/// Adds the products of depths [depth, depth_end) to this thread's sums: rows from first_row + thread_row() on, columns
-/// from first_column + thread_column() on. All threads of the block call it, once.
-template <int kTile, bool kVectors, typename A, typename B>
-__device__ void product_tile(const A& a, const B& b, std::int64_t first_row, std::int64_t first_column,
-                             std::int64_t depth, std::int64_t depth_end, float (&sums)[kSide][kSide]) {
+  static __device__ int row(int i) { return static_cast<int>(threadIdx.x) / kAcross * kSide + i; }
+  static __device__ int column(int j) {
+    const int x = static_cast<int>(threadIdx.x) % kAcross;
+    return kVectors ? x * kSide + j : x + j * kAcross;
+  }
+};
+
+/// One block per tile of the result and part of the depth, which is blockIdx.y.
+template <int kTile, bool kVectors, typename A, typename B, typename Result>
+__global__ void __launch_bounds__(kTileThreads<kTile>)
+    tile_product(A a, B b, Result result, std::int64_t depth_end, std::int64_t part_depth, unsigned column_tiles) {
   // Two of each: while one is multiplied, the next is written, and one barrier a step is enough.
   SHARED(float, a_tiles, [2][kDepth][kTile]);
   SHARED(float, b_tiles, [2][kDepth][kTile]);
+  using Mine = ThreadTile<kTile, kVectors>;
+  const std::int64_t first_row = std::int64_t{blockIdx.x / column_tiles} * kTile;
+  const std::int64_t first_column = std::int64_t{blockIdx.x % column_tiles} * kTile;
+  std::int64_t depth = blockIdx.y * part_depth;
+  if (depth + part_depth < depth_end) depth_end = depth + part_depth;
+
   Carrier<A, kTile, kVectors> from_a(a, first_row);
   Carrier<B, kTile, kVectors> from_b(b, first_column);
   from_a.fetch(depth, depth_end);
   from_b.fetch(depth, depth_end);
+  float sums[kSide][kSide] = {};
   for (int buffer = 0; depth < depth_end; depth += kDepth, buffer ^= 1) {
     from_a.put(a_tiles[buffer]);
     from_b.put(b_tiles[buffer]);
@@ -116,12 +126,30 @@ __device__ void product_tile(const A& a, const B& b, std::int64_t first_row, std
     from_b.fetch(depth + kDepth, depth_end);
 #pragma unroll
     for (int k = 0; k < kDepth; ++k) {
-      const auto left = device::load_vector<kSide>(&a_tiles[buffer][k][place_of(k, thread_row<kTile>())]);
-      const auto right = device::load_vector<kSide>(&b_tiles[buffer][k][place_of(k, thread_column<kTile>())]);
+      const auto left = device::load_vector<kSide>(&a_tiles[buffer][k][place_of(k, Mine::row(0))]);
+      device::Vector<float, kSide> right;
+      if constexpr (kVectors) {
+        right = device::load_vector<kSide>(&b_tiles[buffer][k][place_of(k, Mine::column(0))]);
+      } else {
+#pragma unroll
+        for (int j = 0; j < kSide; ++j) right[j] = b_tiles[buffer][k][place_of(k, Mine::column(j))];
+      }
 #pragma unroll
       for (int i = 0; i < kSide; ++i)
 #pragma unroll
         for (int j = 0; j < kSide; ++j) sums[i][j] += left[i] * right[j];
+    }
+  }
+
+#pragma unroll
+  for (int i = 0; i < kSide; ++i) {
+    const std::int64_t row = first_row + Mine::row(i);
+    if constexpr (kVectors) {
+      result.template store<kSide>(row, first_column + Mine::column(0),
+                                   {sums[i][0], sums[i][1], sums[i][2], sums[i][3]});
+    } else {
+#pragma unroll
+      for (int j = 0; j < kSide; ++j) result.template store<1>(row, first_column + Mine::column(j), {sums[i][j]});
     }
   }
 }

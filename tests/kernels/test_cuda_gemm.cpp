@@ -97,11 +97,11 @@ TEST_CASE("gemm on the GPU rounds no more than its sums explain", "[cuda_gemm]")
 
 TEST_CASE("large gemm on the GPU is exact on whole numbers", "[cuda_gemm]") {
   if (!has_gpu()) return;
-  CHECK(k::plan_product(509, 500, 4).tile == 64);
+  CHECK(k::plan_product(509, 252, 4).tile == 64);
   CHECK(k::plan_product(9, 10, 261).parts == 2);
   for (const DType dtype : kGpuDTypes) {
-    check_gemm({509, 500, 4}, {.transpose_b = true}, dtype, true);
-    check_gemm({511, 509, 3}, {}, dtype, true);
+    check_gemm({509, 252, 4}, {.transpose_b = true}, dtype, true);
+    check_gemm({511, 253, 3}, {}, dtype, true);
   }
 }
 
