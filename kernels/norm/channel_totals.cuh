@@ -24,7 +24,7 @@ inline Tensor make_partial_totals(int fields, const ChannelGrid& grid, Device de
 template <int kWidth, int kFields, typename Join>
 __device__ void store_block_totals(const ChannelGrid& grid, const ChannelPlace& place,
                                    const Totals<kFields> (&own)[kWidth], Join&& join, double* partials) {
-  constexpr int kColumns = kThreads + 8;  // 8 more, so that the channels of a thread lie in different banks
+  constexpr int kColumns = kThreads + 4;  // 4 more, so that the channels of a thread lie in different banks
   SHARED(double, totals, [kFields][kWidth][kColumns]);
   const int thread = static_cast<int>(threadIdx.x);
   const auto read = [&](int v, int column) {
