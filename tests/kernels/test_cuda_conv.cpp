@@ -134,32 +134,32 @@ void check_families(const ConvCase& one, DType dtype, bool whole, bool fused) {
 
 }  // namespace
 
-TEST_CASE("convolution passes on the GPU are exact on whole numbers", "[cuda_conv]") {
+TEST_CASE("convolution passes on the GPU are exact on whole numbers", "[cuda][conv]") {
   if (!has_gpu()) return;
   for (const ConvCase& one : small_cases()) check_families(one, DType::f32, true, true);
 }
 
-TEST_CASE("convolution passes on the GPU are exact without bias and mask", "[cuda_conv]") {
+TEST_CASE("convolution passes on the GPU are exact without bias and mask", "[cuda][conv]") {
   if (!has_gpu()) return;
   for (const ConvCase& one : {square_case(2, 3, 5, 4, 8, 3, 1), square_case(2, 8, 3, 3, 8, 3, 1, 2)})
     for (const DType dtype : kGpuDTypes) check_families(one, dtype, true, false);
 }
 
-TEST_CASE("convolution passes on the GPU in half types", "[cuda_conv]") {
+TEST_CASE("convolution passes on the GPU in half types", "[cuda][conv]") {
   if (!has_gpu()) return;
   for (const ConvCase& one : {square_case(1, 3, 5, 4, 8, 3, 1), square_case(2, 8, 4, 3, 8, 3, 1),
                               square_case(1, 4, 4, 4, 12, 3, 1, 2), square_case(1, 9, 5, 4, 9, 3, 1, 1, 1, 9)})
     for (const DType dtype : {DType::f16, DType::bf16}) check_families(one, dtype, true, true);
 }
 
-TEST_CASE("convolution passes on the GPU round no more than their sums explain", "[cuda_conv]") {
+TEST_CASE("convolution passes on the GPU round no more than their sums explain", "[cuda][conv]") {
   if (!has_gpu()) return;
   for (const ConvCase& one : {square_case(2, 3, 5, 4, 8, 3, 1), square_case(1, 8, 4, 5, 33, 3, 1),
                               square_case(1, 12, 6, 6, 6, 3, 2, 2, 1, 3)})
     for (const DType dtype : kGpuDTypes) check_families(one, dtype, false, true);
 }
 
-TEST_CASE("convolution passes on the GPU add parts of long sums", "[cuda_conv]") {
+TEST_CASE("convolution passes on the GPU add parts of long sums", "[cuda][conv]") {
   if (!has_gpu()) return;
   CHECK(k::plan_product(9, 4, 288).parts == 2);
   for (const DType dtype : kGpuDTypes) {
@@ -172,7 +172,7 @@ TEST_CASE("convolution passes on the GPU add parts of long sums", "[cuda_conv]")
   }
 }
 
-TEST_CASE("convolution on the GPU by large tiles", "[cuda_conv]") {
+TEST_CASE("convolution on the GPU by large tiles", "[cuda][conv]") {
   if (!has_gpu()) return;
   CHECK(k::plan_product(33 * 61, 35, 7).tile == 64);
   const Which forward{.backward_input = false, .backward_weight = false};
@@ -182,7 +182,7 @@ TEST_CASE("convolution on the GPU by large tiles", "[cuda_conv]") {
   }
 }
 
-TEST_CASE("gradients of images on the GPU by large tiles", "[cuda_conv]") {
+TEST_CASE("gradients of images on the GPU by large tiles", "[cuda][conv]") {
   if (!has_gpu()) return;
   const Which backward_input{.forward = false, .backward_weight = false};
   for (const DType dtype : kGpuDTypes) {
@@ -191,7 +191,7 @@ TEST_CASE("gradients of images on the GPU by large tiles", "[cuda_conv]") {
   }
 }
 
-TEST_CASE("gradients of weights on the GPU by large tiles", "[cuda_conv]") {
+TEST_CASE("gradients of weights on the GPU by large tiles", "[cuda][conv]") {
   if (!has_gpu()) return;
   CHECK(k::plan_product(35, 9 * 227, 6).tile == 64);
   const Which backward_weight{.forward = false, .backward_input = false};
@@ -201,7 +201,7 @@ TEST_CASE("gradients of weights on the GPU by large tiles", "[cuda_conv]") {
   }
 }
 
-TEST_CASE("convolution refuses on the GPU what it cannot do there", "[cuda_conv]") {
+TEST_CASE("convolution refuses on the GPU what it cannot do there", "[cuda][conv]") {
   if (!has_gpu()) return;
   const ConvCase one = square_case(1, 4, 3, 3, 4, 3, 1);
   const Tensor x = on_gpu(drawn(one.x(), DType::f32, 1, true, kLast)), y = poisoned_on_gpu(one.y(), DType::f32, kLast);
@@ -233,7 +233,7 @@ TEST_CASE("convolution refuses on the GPU what it cannot do there", "[cuda_conv]
   }
 }
 
-TEST_CASE("an empty batch on the GPU gives empty images and zero weight gradients", "[cuda_conv]") {
+TEST_CASE("an empty batch on the GPU gives empty images and zero weight gradients", "[cuda][conv]") {
   if (!has_gpu()) return;
   const ConvCase one = square_case(0, 4, 3, 3, 4, 3, 1);
   const Tensor x = poisoned_on_gpu(one.x(), DType::f32, kLast), y = poisoned_on_gpu(one.y(), DType::f32, kLast);
@@ -245,7 +245,7 @@ TEST_CASE("an empty batch on the GPU gives empty images and zero weight gradient
   CHECK(difference(grad_bias, Tensor::zeros({4}, {.dtype = DType::f64})) == "");
 }
 
-TEST_CASE("convolution entry points on the GPU choose a family and fuse", "[cuda_conv]") {
+TEST_CASE("convolution entry points on the GPU choose a family and fuse", "[cuda][conv]") {
   if (!has_gpu()) return;
   for (const auto impl : {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused})
     for (ConvCase one : {square_case(1, 4, 4, 4, 8, 3, 1), square_case(1, 4, 4, 4, 8, 3, 1, 1, 1, 2)}) {

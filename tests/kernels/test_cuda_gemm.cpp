@@ -69,7 +69,7 @@ void check_linear(Size size, bool relu, DType dtype, bool whole) {
 
 }  // namespace
 
-TEST_CASE("gemm on the GPU is exact on whole numbers", "[cuda_gemm]") {
+TEST_CASE("gemm on the GPU is exact on whole numbers", "[cuda][gemm]") {
   if (!has_gpu()) return;
   for (const bool transpose_a : {false, true})
     for (const bool transpose_b : {false, true}) {
@@ -87,7 +87,7 @@ TEST_CASE("gemm on the GPU is exact on whole numbers", "[cuda_gemm]") {
   }
 }
 
-TEST_CASE("gemm on the GPU rounds no more than its sums explain", "[cuda_gemm]") {
+TEST_CASE("gemm on the GPU rounds no more than its sums explain", "[cuda][gemm]") {
   if (!has_gpu()) return;
   for (const DType dtype : kGpuDTypes) {
     check_gemm({15, 33, 17}, {.accumulate = true}, dtype, false);
@@ -95,7 +95,7 @@ TEST_CASE("gemm on the GPU rounds no more than its sums explain", "[cuda_gemm]")
   }
 }
 
-TEST_CASE("large gemm on the GPU is exact on whole numbers", "[cuda_gemm]") {
+TEST_CASE("large gemm on the GPU is exact on whole numbers", "[cuda][gemm]") {
   if (!has_gpu()) return;
   CHECK(k::plan_product(509, 252, 4).tile == 64);
   CHECK(k::plan_product(9, 10, 261).parts == 2);
@@ -105,7 +105,7 @@ TEST_CASE("large gemm on the GPU is exact on whole numbers", "[cuda_gemm]") {
   }
 }
 
-TEST_CASE("gemm on the GPU takes views of any strides, and writes only its part", "[cuda_gemm]") {
+TEST_CASE("gemm on the GPU takes views of any strides, and writes only its part", "[cuda][gemm]") {
   if (!has_gpu()) return;
   const Tensor wide = drawn({40, 80}, DType::f32, 1, true), other = drawn({80, 90}, DType::f32, 2, true);
   for (const std::int64_t first : {0, 1, 4})
@@ -121,7 +121,7 @@ TEST_CASE("gemm on the GPU takes views of any strides, and writes only its part"
     }
 }
 
-TEST_CASE("linear on the GPU matches the reference", "[cuda_gemm]") {
+TEST_CASE("linear on the GPU matches the reference", "[cuda][gemm]") {
   if (!has_gpu()) return;
   for (const bool relu : {false, true}) {
     for (const Size size : small_sizes()) check_linear(size, relu, DType::f32, true);
@@ -133,13 +133,13 @@ TEST_CASE("linear on the GPU matches the reference", "[cuda_gemm]") {
   }
 }
 
-TEST_CASE("gradients of biases on the GPU add chunks of rows", "[cuda_gemm]") {
+TEST_CASE("gradients of biases on the GPU add chunks of rows", "[cuda][gemm]") {
   if (!has_gpu()) return;
   for (const DType dtype : kGpuDTypes)
     for (const Size size : {Size{64, 1, 1}, Size{65, 33, 1}, Size{200, 3, 1}}) check_linear(size, true, dtype, true);
 }
 
-TEST_CASE("linear on the GPU computes the gradients asked for, of unaligned views", "[cuda_gemm]") {
+TEST_CASE("linear on the GPU computes the gradients asked for, of unaligned views", "[cuda][gemm]") {
   if (!has_gpu()) return;
   const auto shifted = [](const Tensor& x) {
     const Tensor large = Tensor::zeros({x.numel() + 1}).to(kGpu);
@@ -164,7 +164,7 @@ TEST_CASE("linear on the GPU computes the gradients asked for, of unaligned view
   }
 }
 
-TEST_CASE("products on the GPU have the same bits every time", "[cuda_gemm]") {
+TEST_CASE("products on the GPU have the same bits every time", "[cuda][gemm]") {
   if (!has_gpu()) return;
   const Tensor a = on_gpu(drawn({20, 700}, DType::f32, 1, false)), b = on_gpu(drawn({700, 30}, DType::f32, 2, false));
   const Tensor first = poisoned_on_gpu({20, 30}, DType::f32), second = poisoned_on_gpu({20, 30}, DType::f32);
@@ -173,7 +173,7 @@ TEST_CASE("products on the GPU have the same bits every time", "[cuda_gemm]") {
   CHECK(same_bits_on_gpu(first, second));
 }
 
-TEST_CASE("products on the GPU refuse f64 and tensors on two devices", "[cuda_gemm]") {
+TEST_CASE("products on the GPU refuse f64 and tensors on two devices", "[cuda][gemm]") {
   if (!has_gpu()) return;
   const TensorOptions f64{.dtype = DType::f64, .device = kGpu}, f32{.device = kGpu};
   const Tensor a = Tensor::zeros({2, 2}, f32), wide = Tensor::zeros({2, 2}, f64), here = Tensor::zeros({2, 2});

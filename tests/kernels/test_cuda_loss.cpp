@@ -33,7 +33,7 @@ Result run(const Tensor& logits, const Tensor& labels, double smoothing, Place p
 }  // namespace
 
 // Rows of a warp, of a block, and longer ones; one class; more rows than a grid has warps.
-TEST_CASE("softmax cross-entropy on the GPU agrees with the reference in f64", "[cuda_loss]") {
+TEST_CASE("softmax cross-entropy on the GPU agrees with the reference in f64", "[cuda][loss]") {
   if (!has_gpu()) return;
   const PoisonScope poison;
   for (const Shape& shape : {Shape{1, 1}, Shape{5, 10}, Shape{37, 33}, Shape{3, 128}, Shape{4, 129}, Shape{2, 1024},
@@ -70,7 +70,7 @@ TEST_CASE("softmax cross-entropy on the GPU agrees with the reference in f64", "
   }
 }
 
-TEST_CASE("softmax cross-entropy on the GPU: more rows than the grid takes at once", "[cuda_loss]") {
+TEST_CASE("softmax cross-entropy on the GPU: more rows than the grid takes at once", "[cuda][loss]") {
   if (!has_gpu()) return;
   const std::int64_t classes = GENERATE(4, 129);
   // Equal logits: the loss is the logarithm of the number of classes.
@@ -83,7 +83,7 @@ TEST_CASE("softmax cross-entropy on the GPU: more rows than the grid takes at on
         4 * kU * std::log(static_cast<double>(classes)));
 }
 
-TEST_CASE("softmax cross-entropy on the GPU: large logits, masked classes, no rows", "[cuda_loss]") {
+TEST_CASE("softmax cross-entropy on the GPU: large logits, masked classes, no rows", "[cuda][loss]") {
   if (!has_gpu()) return;
   // In registers of a warp, of a block, and beyond: the same three logits among masked ones.
   for (const std::int64_t classes : {3, 300, 2000}) {
@@ -103,7 +103,7 @@ TEST_CASE("softmax cross-entropy on the GPU: large logits, masked classes, no ro
 }
 
 TEST_CASE("labels outside of the classes make loss and gradient NaN on the GPU, and require_labels names them",
-          "[cuda_loss]") {
+          "[cuda][loss]") {
   if (!has_gpu()) return;
   for (const std::int64_t classes : {10, 300, 2000}) {
     for (const std::int64_t label : {std::int64_t{-1}, classes, std::int64_t{1} << 40}) {
@@ -124,7 +124,7 @@ TEST_CASE("labels outside of the classes make loss and gradient NaN on the GPU, 
   }
 }
 
-TEST_CASE("softmax cross-entropy on the GPU gives the same bits twice", "[cuda_loss]") {
+TEST_CASE("softmax cross-entropy on the GPU gives the same bits twice", "[cuda][loss]") {
   if (!has_gpu()) return;
   const Tensor logits = put(values_of({50, 37}, DType::f32, false, 3, 3.0)), labels = put(labels_of(50, 37));
   const Result first = run(logits, labels, 0.1), second = run(logits, labels, 0.1);
@@ -132,7 +132,7 @@ TEST_CASE("softmax cross-entropy on the GPU gives the same bits twice", "[cuda_l
   CHECK(same_values(first.gradient, second.gradient));
 }
 
-TEST_CASE("softmax cross-entropy on the GPU refuses f64 and mixed devices", "[cuda_loss]") {
+TEST_CASE("softmax cross-entropy on the GPU refuses f64 and mixed devices", "[cuda][loss]") {
   if (!has_gpu()) return;
   const TensorOptions f64{.dtype = DType::f64, .device = kGpu};
   const Tensor wide_logits = Tensor::zeros({2, 3}, f64), logits = put(Tensor::zeros({2, 3})), labels = labels_of(2, 3),

@@ -89,7 +89,7 @@ void check_step(const Shape& shape, DType dtype, Place place, const BatchNormOpt
 }  // namespace
 
 // One channel, few rows, odd sizes, vectors of channels, several tiles of channels, several chunks of rows; matrices.
-TEST_CASE("batch norm on the GPU agrees with the reference in f64, near zero and far from it", "[cuda_norm]") {
+TEST_CASE("batch norm on the GPU agrees with the reference in f64, near zero and far from it", "[cuda][norm]") {
   if (!has_gpu()) return;
   for (const Shape& shape : {Shape{2, 1, 16, 16}, Shape{2, 5}, Shape{4, 3, 20, 20}, Shape{5, 33, 3, 3},
                              Shape{2, 8, 8, 8}, Shape{12, 130, 2, 2}, Shape{3, 520, 4, 4}, Shape{41, 64}}) {
@@ -106,12 +106,12 @@ TEST_CASE("batch norm on the GPU agrees with the reference in f64, near zero and
   }
 }
 
-TEST_CASE("batch norm on the GPU: more rows than the blocks take at once", "[cuda_norm]") {
+TEST_CASE("batch norm on the GPU: more rows than the blocks take at once", "[cuda][norm]") {
   if (!has_gpu()) return;
   check_step({9000, 63}, DType::f32, Place::dense, {}, 100.0);
 }
 
-TEST_CASE("batch norm on the GPU is not thrown off by a first value far from all others", "[cuda_norm]") {
+TEST_CASE("batch norm on the GPU is not thrown off by a first value far from all others", "[cuda][norm]") {
   if (!has_gpu()) return;
   const Tensor x = values_of({8, 8, 6, 6}, DType::f32, false, 3);
   for (std::int64_t c = 0; c < 8; ++c) x.data<float>()[c] = 1e4f;
@@ -122,7 +122,7 @@ TEST_CASE("batch norm on the GPU is not thrown off by a first value far from all
   CHECK(first_outside(fast.inverse_std, exact.inverse_std, [&](std::size_t i) { return 16 * kU * stds[i]; }) == "");
 }
 
-TEST_CASE("batch norm on the GPU takes parameters and statistics of any floating dtype", "[cuda_norm]") {
+TEST_CASE("batch norm on the GPU takes parameters and statistics of any floating dtype", "[cuda][norm]") {
   if (!has_gpu()) return;
   const Tensor x = put(values_of({4, 6, 3, 3}, DType::f16, false, 4)),
                grad_y = put(values_of({4, 6, 3, 3}, DType::f16, false, 5));
@@ -141,7 +141,7 @@ TEST_CASE("batch norm on the GPU takes parameters and statistics of any floating
   }
 }
 
-TEST_CASE("batch norm on the GPU without parameters, running statistics or some gradients", "[cuda_norm]") {
+TEST_CASE("batch norm on the GPU without parameters, running statistics or some gradients", "[cuda][norm]") {
   if (!has_gpu()) return;
   const PoisonScope poison;
   const Shape shape{3, 8, 4, 4}, channels{8};
@@ -176,7 +176,7 @@ TEST_CASE("batch norm on the GPU without parameters, running statistics or some 
   }
 }
 
-TEST_CASE("batch norm on the GPU: an empty batch changes nothing, a constant channel becomes the bias", "[cuda_norm]") {
+TEST_CASE("batch norm on the GPU: an empty batch changes nothing, a constant channel becomes the bias", "[cuda][norm]") {
   if (!has_gpu()) return;
   const Tensor none = put(values_of({0, 3, 4, 4}, DType::f32, true, 1));
   const Step empty = run(none, none, {}, DType::f32, Place::dense);
@@ -187,7 +187,7 @@ TEST_CASE("batch norm on the GPU: an empty batch changes nothing, a constant cha
   CHECK(step.y.to_vector<double>() == std::vector<double>(static_cast<std::size_t>(constant.numel()), -0.25));
 }
 
-TEST_CASE("fused ReLU on the GPU gives what ReLU behind gives, and the same bits twice", "[cuda_norm]") {
+TEST_CASE("fused ReLU on the GPU gives what ReLU behind gives, and the same bits twice", "[cuda][norm]") {
   if (!has_gpu()) return;
   const Shape shape{5, 12, 7, 7};
   const Tensor x = put(values_of(shape, DType::f32, false, 8)), grad_y = values_of(shape, DType::f32, false, 9);
@@ -209,7 +209,7 @@ TEST_CASE("fused ReLU on the GPU gives what ReLU behind gives, and the same bits
   CHECK(same_values(fused.running_var, again.running_var));
 }
 
-TEST_CASE("batch norm on the GPU refuses f64 and mixed devices", "[cuda_norm]") {
+TEST_CASE("batch norm on the GPU refuses f64 and mixed devices", "[cuda][norm]") {
   if (!has_gpu()) return;
   const Tensor x = Tensor::zeros({4, 3}, {.dtype = DType::f64, .device = kGpu});
   for (const bool training : {true, false}) {

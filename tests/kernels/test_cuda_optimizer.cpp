@@ -57,7 +57,7 @@ void check_lists(const char* what, const List& list, double size) {
 
 }  // namespace
 
-TEST_CASE("sgd on the GPU agrees with f64 on the CPU, in one launch for all dtypes", "[cuda_optimizer]") {
+TEST_CASE("sgd on the GPU agrees with f64 on the CPU, in one launch for all dtypes", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   for (const kernels::SgdOptions& options :
        {kernels::SgdOptions{.lr = 0.1}, kernels::SgdOptions{.lr = 0.1, .weight_decay = 0.01},
@@ -79,7 +79,7 @@ TEST_CASE("sgd on the GPU agrees with f64 on the CPU, in one launch for all dtyp
   }
 }
 
-TEST_CASE("adam on the GPU agrees with f64 on the CPU, in one launch for all dtypes", "[cuda_optimizer]") {
+TEST_CASE("adam on the GPU agrees with f64 on the CPU, in one launch for all dtypes", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   for (const bool amsgrad : {false, true}) {
     for (const bool decoupled : {false, true}) {
@@ -106,7 +106,7 @@ TEST_CASE("adam on the GPU agrees with f64 on the CPU, in one launch for all dty
   }
 }
 
-TEST_CASE("rmsprop on the GPU agrees with f64 on the CPU, in one launch for all dtypes", "[cuda_optimizer]") {
+TEST_CASE("rmsprop on the GPU agrees with f64 on the CPU, in one launch for all dtypes", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   for (const bool centered : {false, true}) {
     for (const double momentum : {0.0, 0.9}) {
@@ -136,7 +136,7 @@ TEST_CASE("rmsprop on the GPU agrees with f64 on the CPU, in one launch for all 
   }
 }
 
-TEST_CASE("optimizer steps on the GPU: lists of many tensors, of nothing, and one step repeated", "[cuda_optimizer]") {
+TEST_CASE("optimizer steps on the GPU: lists of many tensors, of nothing, and one step repeated", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   kernels::sgd_step({}, {});
   const Tensor none = put(Tensor::empty({0}));
@@ -163,7 +163,7 @@ TEST_CASE("optimizer steps on the GPU: lists of many tensors, of nothing, and on
   CHECK(once.second == twice.second);
 }
 
-TEST_CASE("squared_norm and scale_all on the GPU agree with the CPU", "[cuda_optimizer]") {
+TEST_CASE("squared_norm and scale_all on the GPU agree with the CPU", "[cuda][optimizer]") {
   if (!has_gpu()) return;
   const List list = list_of(1);
   const double expected = kernels::squared_norm(list.here), sum = kernels::squared_norm(list.there);
@@ -184,7 +184,7 @@ TEST_CASE("squared_norm and scale_all on the GPU agree with the CPU", "[cuda_opt
   kernels::scale_all(empty, 2.0);
 }
 
-TEST_CASE("all_finite finds a single infinity or NaN, wherever it is", "[cuda_optimizer]") {
+TEST_CASE("all_finite finds a single infinity or NaN, wherever it is", "[cuda][optimizer]") {
   const bool gpu = GENERATE(false, true);
   if (gpu && !has_gpu()) return;
   const Device device = gpu ? kGpu : Device{};
@@ -217,7 +217,7 @@ TEST_CASE("all_finite finds a single infinity or NaN, wherever it is", "[cuda_op
   }
 }
 
-TEST_CASE("optimizer kernels on the GPU refuse f64, gaps and mixed devices", "[cuda_optimizer]") {
+TEST_CASE("optimizer kernels on the GPU refuse f64, gaps and mixed devices", "[cuda][optimizer]") {
   CHECK_THAT(error_of([] { kernels::all_finite(std::vector<Tensor>{Tensor::zeros({4}).narrow(0, 0, 2, 2)}); }),
              ContainsText("all_finite: needs dense floating tensors"));
   CHECK_THAT(error_of([] { kernels::all_finite(std::vector<Tensor>{Tensor::zeros({4}, {.dtype = DType::i32})}); }),

@@ -76,7 +76,7 @@ void check_max_pool(const Tensor& x, const Pool2dOptions& options, Place place) 
 
 }  // namespace
 
-TEST_CASE("max pooling on the GPU gives the reference's values and winners", "[cuda_pool]") {
+TEST_CASE("max pooling on the GPU gives the reference's values and winners", "[cuda][pool]") {
   if (!has_gpu()) return;
   for (const Shape& shape : kShapes) {
     for (const Pool2dOptions& options : kOptions) {
@@ -87,7 +87,7 @@ TEST_CASE("max pooling on the GPU gives the reference's values and winners", "[c
   }
 }
 
-TEST_CASE("max pooling on the GPU: large windows, many rows, ties, NaN and infinities", "[cuda_pool]") {
+TEST_CASE("max pooling on the GPU: large windows, many rows, ties, NaN and infinities", "[cuda][pool]") {
   if (!has_gpu()) return;
   for (const DType dtype : kKernelDtypes) {
     INFO(name_of(dtype));
@@ -104,7 +104,7 @@ TEST_CASE("max pooling on the GPU: large windows, many rows, ties, NaN and infin
   check_max_pool(values_of({1, 8, 2, 600}, DType::f32, true, 4), {}, Place::dense);
 }
 
-TEST_CASE("average pooling on the GPU agrees with the reference", "[cuda_pool]") {
+TEST_CASE("average pooling on the GPU agrees with the reference", "[cuda][pool]") {
   if (!has_gpu()) return;
   const PoisonScope poison;
   for (const Shape& shape : kShapes) {
@@ -136,7 +136,7 @@ TEST_CASE("average pooling on the GPU agrees with the reference", "[cuda_pool]")
   }
 }
 
-TEST_CASE("global average pooling on the GPU agrees with the reference", "[cuda_pool]") {
+TEST_CASE("global average pooling on the GPU agrees with the reference", "[cuda][pool]") {
   if (!has_gpu()) return;
   const PoisonScope poison;
   // Also more channels than a block takes, and pixels that the slices do not share evenly.
@@ -173,7 +173,7 @@ TEST_CASE("global average pooling on the GPU agrees with the reference", "[cuda_
   CHECK(first_difference(y, expected) == "");
 }
 
-TEST_CASE("pooling on the GPU gives the same bits twice", "[cuda_pool]") {
+TEST_CASE("pooling on the GPU gives the same bits twice", "[cuda][pool]") {
   if (!has_gpu()) return;
   const Pool2dOptions options{.kernel = {3, 3}, .stride = {1, 1}, .padding = {1, 1}};
   const Tensor x = put(values_of({2, 12, 6, 6}, DType::f32, false, 1)),
@@ -191,7 +191,7 @@ TEST_CASE("pooling on the GPU gives the same bits twice", "[cuda_pool]") {
   CHECK(same_values(first.second, second.second));
 }
 
-TEST_CASE("pooling on the GPU refuses f64 and mixed devices", "[cuda_pool]") {
+TEST_CASE("pooling on the GPU refuses f64 and mixed devices", "[cuda][pool]") {
   if (!has_gpu()) return;
   const Shape shape{1, 2, 4, 4}, pooled{1, 2, 2, 2}, single{1, 2, 1, 1};
   const auto on = [](const Shape& s, DType dtype, Device device) {
