@@ -2,8 +2,9 @@
 # The builds other than the one that scripts/test.sh tests:
 #   minimal  a compiler and the small libraries: no oneDNN, no MPI, no CUDA; builds and trains for a moment
 #   asan     the unit suite under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
-#   cuda     configures, compiles and links, where nvcc is at hand
-# usage: scripts/check_builds.sh [minimal|asan|cuda ...]
+#   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
+#   cuda     every kernel compiles and links for real GPUs without warnings or spills, where nvcc is at hand
+# usage: scripts/check_builds.sh [minimal|asan|simulated|cuda ...]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,16 +25,26 @@ check_cuda() {
     echo "check_builds: no nvcc here, cuda not checked" >&2
     return
   fi
-  local build
-  build=$(scripts/build.sh cuda device_query)
+  local build log=build/cuda-build.log
+  mkdir -p build
+  build=$(scripts/build.sh cuda 2> >(tee "$log" >&2))
+  scripts/kernel_resources.py "$log"
   "$build/apps/device_query"
 }
 
-for preset in "${@:-minimal asan cuda}"; do
+check_simulated() {
+  local build
+  build=$(scripts/build.sh simulated)
+  rm -f "$build/kernels_that_ran.txt"
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" --label-regex '^simulated$'
+  scripts/check_kernel_coverage.py "$build/kernels_that_ran.txt"
+}
+
+for preset in "${@:-minimal asan simulated cuda}"; do
   for name in $preset; do
     case "$name" in
-      minimal | asan | cuda) echo "== check_builds: $name"; "check_$name" ;;
-      *) echo "check_builds: unknown build '$name': choose minimal, asan or cuda" >&2; exit 2 ;;
+      minimal | asan | simulated | cuda) echo "== check_builds: $name"; "check_$name" ;;
+      *) echo "check_builds: unknown build '$name': choose minimal, asan, simulated or cuda" >&2; exit 2 ;;
     esac
   done
 done

@@ -36,6 +36,20 @@ backtrace_state* symbols() {
   return state;
 }
 
+/// The line of an instruction; line 0 where it is not known.
+Site line_at(std::uintptr_t address) {
+  Site result;
+  backtrace_pcinfo(
+      symbols(), address,
+      [](void* data, std::uintptr_t, const char* file, int line, const char*) {
+        if (file == nullptr) return 0;
+        *static_cast<Site*>(data) = {file, static_cast<unsigned>(line)};
+        return 1;  // the innermost inlined function
+      },
+      ignore_error, &result);
+  return result;
+}
+
 /// Everything from the first '(' or '<' of a template's arguments that is not part of a name goes.
 std::string without_arguments(std::string name) {
   if (name.starts_with("void ")) name.erase(0, 5);
@@ -76,21 +90,13 @@ Site site_of(SiteId id) {
     return all.sites.at(id - kFirstCallSite);
   }
   if (id == 0) return {"somewhere", 0};
-  Site result;
   // The address is where the call returns to: one byte before lies in the call.
-  const auto address = reinterpret_cast<std::uintptr_t>(&__executable_start) + id - 1;
-  backtrace_pcinfo(
-      symbols(), address,
-      [](void* data, std::uintptr_t, const char* file, int line, const char*) {
-        Site& site = *static_cast<Site*>(data);
-        if (file == nullptr) return 0;
-        site = {file, static_cast<unsigned>(line)};
-        return 1;  // the innermost inlined function
-      },
-      ignore_error, &result);
+  Site result = line_at(reinterpret_cast<std::uintptr_t>(&__executable_start) + id - 1);
   if (result.line == 0) result.file = fmt::format("program+{:#x} (compile with -g1 to see the line)", id - 1);
   return result;
 }
+
+Site site_of_function(const void* address) { return line_at(reinterpret_cast<std::uintptr_t>(address)); }
 
 std::string function_name(const void* address) {
   std::string name;

@@ -25,6 +25,9 @@ SiteId site_id(const char* file, unsigned line);
 SiteId site_id_of_address(const void* return_address);
 Site site_of(SiteId id);
 
+/// Where the function that begins at `address` is written.
+Site site_of_function(const void* address);
+
 /// The name of the function at `address`, without its arguments; "kernel at 0x..." where the program has no symbols.
 std::string function_name(const void* address);
 

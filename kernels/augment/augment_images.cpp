@@ -1,5 +1,6 @@
 // Checks of augment_images, and the choice of its implementation.
 #include "kernels/augment/augment_images.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 #include <algorithm>
@@ -32,9 +33,7 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
   require(out.rank() == 4 && is_floating(out.dtype()) && out.shape() == Shape({count, shape[1], shape[2], shape[3]}),
           "augment_images: out must be floating [{}, {}, {}, {}], got {}", count, shape[1], shape[2], shape[3],
           describe(out));
-  require(source.device() == Device{} && out.device() == Device{},
-          "augment_images: source and out must be on the cpu, got {} and {}", name_of(source.device()),
-          name_of(out.device()));
+  require_one_device("augment_images", out, source);
   require(augments.empty() || augments.size() == indices.size(),
           "augment_images: {} augmentations for {} images; give one each or none", augments.size(), indices.size());
   const auto channels = static_cast<std::size_t>(shape[1]);
@@ -49,6 +48,8 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
   for (std::size_t i = 0; i < augments.size(); ++i) check_augment(augments[i], i, shape, options.border);
   mark_written(out);
   if (out.numel() == 0) return;
+  if constexpr (kHasCuda)
+    if (on_cuda(out)) return cuda::augment_images(source, indices, augments, options, out);
   if (cpu::augment_images_supports(out)) {
     cpu::augment_images(source, indices, augments, options, out);
   } else {

@@ -1,5 +1,6 @@
 // Cropping: checks and choice of implementation.
 #include "kernels/augment/crop2d.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -26,6 +27,8 @@ void check(std::string_view op, const Tensor& image, std::int64_t top, std::int6
 void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Tensor& out) {
   check("crop2d", x, top, left, out);
   mark_written(out);
+  if constexpr (kHasCuda)
+    if (on_cuda(out)) return cuda::crop2d(x, top, left, out);
   if (cpu::crop2d_supports(out)) return cpu::crop2d(x, top, left, out);
   reference::crop2d(x, top, left, out);
 }
@@ -33,6 +36,8 @@ void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Tensor& 
 void crop2d_backward(const Tensor& grad_out, std::int64_t top, std::int64_t left, const Tensor& grad_x) {
   check("crop2d_backward", grad_x, top, left, grad_out);
   mark_written(grad_x);
+  if constexpr (kHasCuda)
+    if (on_cuda(grad_x)) return cuda::crop2d_backward(grad_out, top, left, grad_x);
   if (cpu::crop2d_supports(grad_x)) return cpu::crop2d_backward(grad_out, top, left, grad_x);
   reference::crop2d_backward(grad_out, top, left, grad_x);
 }

@@ -24,4 +24,10 @@ void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Tensor& 
 void crop2d_backward(const Tensor& grad_out, std::int64_t top, std::int64_t left, const Tensor& grad_x);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Tensor& out);
+void crop2d_backward(const Tensor& grad_out, std::int64_t top, std::int64_t left, const Tensor& grad_x);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

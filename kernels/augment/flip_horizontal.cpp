@@ -1,5 +1,6 @@
 // Mirroring: checks and choice of implementation.
 #include "kernels/augment/flip_horizontal.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -13,6 +14,8 @@ void flip_horizontal(const Tensor& x, const Tensor& out) {
           name_of(x.device()), describe(out), name_of(out.device()));
   require(x.storage() != out.storage(), "flip_horizontal: input and output share memory; write to a new tensor");
   mark_written(out);
+  if constexpr (kHasCuda)
+    if (on_cuda(out)) return cuda::flip_horizontal(x, out);
   if (cpu::flip_horizontal_supports(x, out)) return cpu::flip_horizontal(x, out);
   reference::flip_horizontal(x, out);
 }

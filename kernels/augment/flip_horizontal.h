@@ -19,4 +19,9 @@ bool flip_horizontal_supports(const Tensor& x, const Tensor& out);
 void flip_horizontal(const Tensor& x, const Tensor& out);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void flip_horizontal(const Tensor& x, const Tensor& out);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

@@ -1,5 +1,6 @@
 // Padding: checks and choice of implementation.
 #include "kernels/augment/pad2d.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -38,6 +39,8 @@ Shape pad2d_output_shape(const Shape& x, const Pad2dOptions& options) {
 void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
   check("pad2d", x, options, out);
   mark_written(out);
+  if constexpr (kHasCuda)
+    if (on_cuda(out)) return cuda::pad2d(x, options, out);
   if (cpu::pad2d_supports(x, out)) return cpu::pad2d(x, options, out);
   reference::pad2d(x, options, out);
 }
@@ -45,6 +48,8 @@ void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
 void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x) {
   check("pad2d_backward", grad_x, options, grad_out);
   mark_written(grad_x);
+  if constexpr (kHasCuda)
+    if (on_cuda(grad_x)) return cuda::pad2d_backward(grad_out, options, grad_x);
   if (cpu::pad2d_supports(grad_x, grad_out)) return cpu::pad2d_backward(grad_out, options, grad_x);
   reference::pad2d_backward(grad_out, options, grad_x);
 }

@@ -38,6 +38,12 @@ void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out);
 void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out);
+void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x);
+}  // namespace cuda
+
 namespace detail {
 /// The index in [0, size) that position `i` of a reflected axis shows, for -size < i < 2 size - 1.
 constexpr std::int64_t reflect(std::int64_t i, std::int64_t size) {

@@ -1,5 +1,6 @@
 // Copies between dtypes: checks and choice of implementation.
 #include "kernels/cast/cast.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -13,6 +14,8 @@ void cast(const Tensor& source, const Tensor& destination) {
   require(source.storage() != destination.storage(),
           "cast: source and destination {} share memory; cast to a new tensor", describe(destination));
   mark_written(destination);
+  if constexpr (kHasCuda)
+    if (on_cuda(destination)) return cuda::cast(source, destination);
   if (cpu::cast_supports(source, destination)) return cpu::cast(source, destination);
   reference::cast(source, destination);
 }

@@ -20,4 +20,9 @@ bool cast_supports(const Tensor& source, const Tensor& destination);
 void cast(const Tensor& source, const Tensor& destination);
 }  // namespace cpu
 
+namespace cuda {
+/// Any dtypes and strides, on a CUDA device.
+void cast(const Tensor& source, const Tensor& destination);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

@@ -2,6 +2,7 @@
 #include "kernels/conv/conv.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/sign_mask.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 #include <algorithm>
@@ -83,7 +84,10 @@ void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const 
   check(kOp, "x", x, x.shape(), w.dtype());
   check(kOp, "bias", bias, {g.k}, w.dtype(), true);
   check(kOp, "y", y, output_shape(g), w.dtype());
+  require_one_device(kOp, y, x, w, bias);
   mark_written(y);
+  if constexpr (kHasCuda)
+    if (on_cuda(y)) return cuda::conv_forward(g, options.impl, x, w, {.bias = bias}, y);
   if (const Passes* passes = select(g, w.dtype(), options.impl))
     return passes->forward(g, floats(x), floats(w), {.bias = floats(bias)}, y.data<float>());
   reference::conv2d_forward(x, w, bias, g, false, y);
@@ -95,7 +99,10 @@ void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOp
   const ConvGeometry g = checked_geometry(kOp, grad_x.shape(), w, options);
   check(kOp, "grad_y", grad_y, output_shape(g), w.dtype());
   check(kOp, "grad_x", grad_x, grad_x.shape(), w.dtype());
+  require_one_device(kOp, grad_x, grad_y, w);
   mark_written(grad_x);
+  if constexpr (kHasCuda)
+    if (on_cuda(grad_x)) return cuda::conv_backward_input(g, options.impl, grad_y, {}, w, grad_x);
   if (const Passes* passes = select(g, w.dtype(), options.impl))
     return passes->backward_input(g, {floats(grad_y)}, floats(w), grad_x.data<float>());
   reference::conv2d_backward_input(grad_y, w, g, grad_x);
@@ -107,7 +114,10 @@ void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dO
   const ConvGeometry g = checked_geometry(kOp, x.shape(), grad_w, options);
   check(kOp, "x", x, x.shape(), grad_w.dtype());
   check(kOp, "grad_y", grad_y, output_shape(g), grad_w.dtype());
+  require_one_device(kOp, grad_w, x, grad_y);
   mark_written(grad_w);
+  if constexpr (kHasCuda)
+    if (on_cuda(grad_w)) return cuda::conv_backward_weight(g, options.impl, x, grad_y, {}, grad_w);
   if (const Passes* passes = select(g, grad_w.dtype(), options.impl))
     return passes->backward_weight(g, floats(x), {floats(grad_y)}, grad_w.data<float>(), nullptr);
   reference::conv2d_backward_weight(x, grad_y, g, grad_w);
@@ -118,7 +128,10 @@ void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {
   require(grad_y.defined() && grad_y.rank() == 4, "{}: needs grad_y [N,K,P,Q]", kOp);
   check(kOp, "grad_y", grad_y, grad_y.shape(), grad_y.dtype());
   check(kOp, "grad_bias", grad_bias, {grad_y.size(1)}, grad_y.dtype());
+  require_one_device(kOp, grad_y, grad_bias);
   mark_written(grad_bias);
+  if constexpr (kHasCuda)
+    if (on_cuda(grad_y)) return cuda::conv_backward_bias(grad_y, {}, grad_bias);
   if (grad_y.dtype() != DType::f32 || grad_y.numel() == 0) return reference::conv2d_backward_bias(grad_y, grad_bias);
   sum_rows(floats(grad_y), grad_y.numel() / grad_y.size(1), grad_y.size(1), grad_bias.data<float>());
 }
@@ -132,7 +145,10 @@ void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias
   check(kOp, "bias", bias, {g.k}, w.dtype(), true);
   check(kOp, "y", y, output_shape(g), w.dtype());
   check(kOp, "mask", mask, conv_mask_shape(output_shape(g)), DType::u8, true);
+  require_one_device(kOp, y, x, w, bias, mask);
   mark_written(y, mask);
+  if constexpr (kHasCuda)
+    if (on_cuda(y)) return cuda::conv_forward(g, options.impl, x, w, {.bias = bias, .relu = true, .mask = mask}, y);
   if (const Passes* passes = select(g, w.dtype(), options.impl)) {
     std::uint8_t* out_bits = mask.defined() ? mask.data<std::uint8_t>() : nullptr;
     return passes->forward(g, floats(x), floats(w), {.bias = floats(bias), .relu = true, .mask = out_bits},
@@ -155,7 +171,15 @@ void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mas
   check(kOp, "grad_w", grad_w, weight_shape(g), w.dtype(), true);
   check(kOp, "grad_bias", grad_bias, {g.k}, w.dtype(), true);
 
+  require_one_device(kOp, grad_y, x, w, mask, grad_x, grad_w, grad_bias);
   mark_written(grad_x, grad_w, grad_bias);
+  if constexpr (kHasCuda)
+    if (on_cuda(grad_y)) {
+      if (grad_x.defined()) cuda::conv_backward_input(g, options.impl, grad_y, mask, w, grad_x);
+      if (grad_w.defined()) cuda::conv_backward_weight(g, options.impl, x, grad_y, mask, grad_w);
+      if (grad_bias.defined()) cuda::conv_backward_bias(grad_y, mask, grad_bias);
+      return;
+    }
   if (const Passes* passes = select(g, w.dtype(), options.impl)) {
     const MaskedGradient gradient{floats(grad_y), bits(mask)};
     float* bias_sums = grad_bias.defined() ? grad_bias.data<float>() : nullptr;

@@ -12,9 +12,9 @@ namespace tandem::kernels {
 /// Which implementation runs; `automatic` decides by geometry.
 enum class ConvImpl : std::uint8_t {
   automatic,
-  reference,  // plain loops
-  fused,      // this project's own kernels
-  onednn,     // the library
+  reference,  // plain loops; on a GPU one thread per element
+  fused,      // this project's own kernels, the fastest that support the geometry
+  onednn,     // the library, on the CPU only
 };
 
 std::string_view name_of(ConvImpl impl);
@@ -31,9 +31,9 @@ struct Conv2dOptions {
 };
 
 // x [N,C,H,W], w [K,C/groups,R,S], y [N,K,P,Q] with P = (H + 2 pad - dilation (R-1) - 1) / stride + 1; bias [K].
-// One floating dtype; images and weights dense and channels_last. f32 has fast paths, other dtypes run the reference.
-// Results of our own implementations do not depend on the number of threads. Wrong shapes, dtypes or layouts throw
-// Error.
+// One floating dtype and device; images and weights dense and channels_last. On the CPU f32 has fast paths, other
+// dtypes run the reference; on a GPU f32, f16 and bf16 are accumulated in float, f64 throws. Results of our own
+// implementations do not depend on the number of threads. Wrong shapes, dtypes or layouts throw Error.
 
 /// The shape of y; throws where the shapes or options make no convolution.
 Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);

@@ -47,4 +47,52 @@ void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w
 void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias);
 }  // namespace onednn
 
+namespace cuda {
+
+// Kernels for a GPU, in builds with one: f32, f16 and bf16, accumulated in float in an order that depends on the sizes
+// alone. A mask that is defined says where grad_y counts. They are enqueued on the current stream.
+
+/// What happens to an output before it is stored; bias and mask may be undefined, a mask needs `relu`.
+struct Epilogue {
+  Tensor bias = {};
+  bool relu = false;
+  Tensor mask = {};
+};
+
+template <typename T>
+T* data_or_null(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
+/// The passes by the family of kernels that `impl` and the geometry ask for.
+void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
+                  const Tensor& y);
+void conv_backward_input(const ConvGeometry& g, ConvImpl impl, const Tensor& grad_y, const Tensor& mask,
+                         const Tensor& w, const Tensor& grad_x);
+void conv_backward_weight(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& grad_y,
+                          const Tensor& mask, const Tensor& grad_w);
+void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias);
+/// mask bit = (y > 0)
+void sign_mask(const Tensor& y, const Tensor& mask);
+
+namespace naive {
+/// Every geometry: one thread per element of the result.
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
+void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                    const Tensor& grad_x);
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w);
+}  // namespace naive
+
+namespace tile {
+/// One group, tensors with elements: tiles of a matrix product in shared memory.
+bool supports(const ConvGeometry& g);
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
+void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                    const Tensor& grad_x);
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w);
+}  // namespace tile
+
+}  // namespace cuda
 }  // namespace tandem::kernels

@@ -1,4 +1,5 @@
 // Dropout: checks, and the choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/dropout/dropout.h"
 #include "kernels/written.h"
 
@@ -13,8 +14,11 @@ void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tens
   require(is_floating(x.dtype()) && x.dtype() == y.dtype() && x.shape() == y.shape(),
           "dropout: input and output must be of one shape and one floating dtype, got {} and {}", describe(x),
           describe(y));
+  require_one_device("dropout", x, y);
   mark_written(y);
   if (x.numel() == 0) return;
+  if constexpr (kHasCuda)
+    if (on_cuda(y)) return cuda::dropout_forward(x, p, key, y);
   if (cpu::supports_dropout(x, y)) return cpu::dropout_forward(x, p, key, y);
   reference::dropout_forward(x, p, key, y);
 }

@@ -10,7 +10,7 @@ namespace tandem::kernels {
 /// Whether an element is kept is a function of the key and of its index alone, not of how x is stored: images are
 /// counted in the order N, H, W, C (their usual place in memory), all other ranks row by row. It is dropped if
 /// key.bits(index) >> 8 < p * 2^24.
-/// x, y: one shape, one floating dtype, any strides; y may be x.
+/// x, y: one shape, one floating dtype, one device, any strides; y may be x. Throws Error where that does not hold.
 void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y);
 
 /// grad_x from grad_y: the mask is drawn again from the key of the forward pass.
@@ -25,6 +25,11 @@ namespace cpu {
 bool supports_dropout(const Tensor& x, const Tensor& y);
 void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y);
 }  // namespace cpu
+
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device, any strides: the mask of the other implementations, bit for bit.
+void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y);
+}  // namespace cuda
 
 namespace detail {
 /// Words whose upper 24 bits are below this are dropped.

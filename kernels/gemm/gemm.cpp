@@ -1,5 +1,7 @@
 // gemm: checks, and the choice between the fast and the reference path.
 #include "kernels/gemm/gemm.h"
+
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -15,7 +17,10 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
   require(a.dtype() == b.dtype() && a.dtype() == c.dtype(), "gemm: dtypes differ: a {}, b {}, c {}", describe(a),
           describe(b), describe(c));
   require(n <= 1 || c.stride(1) == 1, "gemm: the columns of c {} must be adjacent; make it contiguous()", describe(c));
+  require_one_device("gemm", c, a, b);
   mark_written(c);
+  if constexpr (kHasCuda)
+    if (on_cuda(c)) return cuda::gemm(a, b, options, c);
   if (cpu::supports_gemm(a, b, c)) return cpu::gemm(a, b, options, c);
   reference::gemm(a, b, options, c);
 }

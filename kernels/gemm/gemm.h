@@ -13,8 +13,9 @@ struct GemmOptions {
   bool accumulate = false;  // add to what C holds
 };
 
-/// c[M,N] (+)= op(a)[M,K] op(b)[K,N]. All of one floating dtype, on the CPU; a and b with any strides, c with adjacent
-/// columns. Products are summed in order of K: f32 in float (the fast path), others as reference::gemm does.
+/// c[M,N] (+)= op(a)[M,K] op(b)[K,N]. All of one floating dtype and device (f64 on the CPU only); a and b with any
+/// strides, c with adjacent columns. On the CPU products are summed in order of K, f32 in float (the fast path), others
+/// as reference::gemm does; on a GPU in float, in an order that depends on the sizes alone.
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
 
 namespace reference {
@@ -40,4 +41,9 @@ bool supports_gemm(const Tensor& a, const Tensor& b, const Tensor& c);
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
 
 }  // namespace cpu
+
+namespace cuda {
+/// f32, f16 and bf16, accumulated in float.
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
+}  // namespace cuda
 }  // namespace tandem::kernels

@@ -1,5 +1,7 @@
 // linear: checks, and the choice between the fast and the reference path.
 #include "kernels/gemm/linear.h"
+
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 #include <string_view>
@@ -34,7 +36,10 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
   check_operands(kOp, x, weight);
   check(kOp, "bias", bias, {weight.size(0)}, x.dtype(), true);
   check(kOp, "y", y, {x.size(0), weight.size(0)}, x.dtype(), false);
+  require_one_device(kOp, y, x, weight, bias);
   mark_written(y);
+  if constexpr (kHasCuda)
+    if (on_cuda(y)) return cuda::linear_forward(x, weight, bias, relu, y);
   if (cpu::supports_linear(x)) return cpu::linear_forward(x, weight, bias, relu, y);
   reference::linear_forward(x, weight, bias, relu, y);
 }
@@ -49,7 +54,10 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
   check(kOp, "grad_x", grad_x, x.shape(), x.dtype(), true);
   check(kOp, "grad_weight", grad_weight, weight.shape(), x.dtype(), true);
   check(kOp, "grad_bias", grad_bias, {weight.size(0)}, x.dtype(), true);
+  require_one_device(kOp, x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   mark_written(grad_x, grad_weight, grad_bias);
+  if constexpr (kHasCuda)
+    if (on_cuda(x)) return cuda::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   if (cpu::supports_linear(x)) return cpu::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   reference::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
 }

@@ -5,7 +5,8 @@
 
 namespace tandem::kernels {
 
-/// y[M,O] = x[M,I] w[O,I]^T + bias[O], then max(y, 0) if `relu`. Dense, one floating dtype; bias may be undefined.
+/// y[M,O] = x[M,I] w[O,I]^T + bias[O], then max(y, 0) if `relu`. Dense, one floating dtype and device (f64
+/// on the CPU only); bias may be undefined.
 void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y);
 
 /// The gradients that are defined: grad_x[M,I], grad_weight[O,I], grad_bias[O]; they are overwritten. After a forward
@@ -27,4 +28,11 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
 void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
                      const Tensor& grad_weight, const Tensor& grad_bias);
 }  // namespace cpu
+
+namespace cuda {
+/// f32, f16 and bf16, accumulated in float, on the product of product.cuh.
+void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y);
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
+                     const Tensor& grad_weight, const Tensor& grad_bias);
+}  // namespace cuda
 }  // namespace tandem::kernels

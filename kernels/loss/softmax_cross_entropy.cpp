@@ -1,4 +1,5 @@
 // Softmax cross-entropy: checks, and the choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/loss/softmax_cross_entropy.h"
 #include "kernels/written.h"
 
@@ -15,19 +16,22 @@ void check(std::string_view op, const Tensor& logits, const Tensor& labels, doub
           label_smoothing);
 }
 
-void check_label_values(const Tensor& labels, std::int64_t classes) {
+}  // namespace
+
+DType softmax_cross_entropy_dtype(DType logits_dtype) { return logits_dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+void require_labels(const Tensor& labels, std::int64_t classes) {
+  require(labels.dtype() == DType::i64 && labels.rank() == 1, "softmax_cross_entropy: labels must be i64[N], got {}",
+          describe(labels));
   if (labels.numel() == 0) return;
-  const std::int64_t* const values = labels.data<std::int64_t>();
-  for (std::int64_t n = 0; n < labels.size(0); ++n) {
-    const std::int64_t label = values[n * labels.stride(0)];
+  const Tensor here = labels.to(Device{});
+  const std::int64_t* const values = here.data<std::int64_t>();
+  for (std::int64_t n = 0; n < here.size(0); ++n) {
+    const std::int64_t label = values[n * here.stride(0)];
     require(label >= 0 && label < classes,
             "softmax_cross_entropy: label {} of the batch is {}, outside of the {} classes", n, label, classes);
   }
 }
-
-}  // namespace
-
-DType softmax_cross_entropy_dtype(DType logits_dtype) { return logits_dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
                                    const Tensor& loss, const Tensor& probabilities) {
@@ -40,7 +44,14 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
                                        probabilities.is_dense(Layout::row_major)),
           "{}: probabilities must be dense {}{}, got {}", kOp, name_of(dtype), to_string(logits.shape()),
           describe(probabilities));
-  check_label_values(labels, logits.size(1));
+  require_one_device(kOp, logits, labels, loss, probabilities);
+  if constexpr (kHasCuda) {
+    if (on_cuda(logits)) {
+      mark_written(loss, probabilities);
+      return cuda::softmax_cross_entropy_forward(logits, labels, label_smoothing, loss, probabilities);
+    }
+  }
+  require_labels(labels, logits.size(1));
   const auto run = cpu::supports_softmax_cross_entropy(logits) ? cpu::softmax_cross_entropy_forward
                                                                : reference::softmax_cross_entropy_forward;
   mark_written(loss, probabilities);
@@ -54,6 +65,13 @@ void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& l
   require(grad_logits.shape() == probabilities.shape() && is_floating(grad_logits.dtype()) && grad_loss.rank() == 0,
           "{}: probabilities {} do not go with gradients {} of the loss and {} of the logits", kOp,
           describe(probabilities), describe(grad_loss), describe(grad_logits));
+  require_one_device(kOp, grad_logits, probabilities, labels, grad_loss);
+  if constexpr (kHasCuda) {
+    if (on_cuda(grad_logits)) {
+      mark_written(grad_logits);
+      return cuda::softmax_cross_entropy_backward(probabilities, labels, label_smoothing, grad_loss, grad_logits);
+    }
+  }
   const bool fast =
       cpu::supports_softmax_cross_entropy(probabilities) && cpu::supports_softmax_cross_entropy(grad_logits);
   const auto run = fast ? cpu::softmax_cross_entropy_backward : reference::softmax_cross_entropy_backward;

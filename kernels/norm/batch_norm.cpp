@@ -1,4 +1,5 @@
 // Batch normalisation: checks, and the choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/norm/channel_values.h"
 #include "kernels/written.h"
@@ -52,10 +53,17 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   check_optional(kOp, "running variance", running_var, x);
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
+  require_one_device(kOp, x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std);
   mark_written(y);  // the rest is marked where it is stored
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   require(x.numel() > x.size(1),
           "batch_norm: training needs more than one value per channel, got {}; use a larger batch", describe(x));
+  if constexpr (kHasCuda) {
+    if (on_cuda(x)) {
+      return cuda::batch_norm_forward_train(x, weight, bias, running_mean, running_var, options, y, saved_mean,
+                                            saved_inverse_std);
+    }
+  }
   const auto run = cpu::supports_batch_norm(x, y) ? cpu::batch_norm_forward_train : reference::batch_norm_forward_train;
   run(x, weight, bias, running_mean, running_var, options, y, saved_mean, saved_inverse_std);
 }
@@ -71,8 +79,15 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   check_channels(kOp, "running variance", running_var, x);
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
+  require_one_device(kOp, x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std);
   mark_written(y);  // the rest is marked where it is stored
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
+  if constexpr (kHasCuda) {
+    if (on_cuda(x)) {
+      return cuda::batch_norm_forward_eval(x, weight, bias, running_mean, running_var, options, y, saved_mean,
+                                            saved_inverse_std);
+    }
+  }
   const auto run = cpu::supports_batch_norm(x, y) ? cpu::batch_norm_forward_eval : reference::batch_norm_forward_eval;
   run(x, weight, bias, running_mean, running_var, options, y, saved_mean, saved_inverse_std);
 }
@@ -89,11 +104,18 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
   check_statistics(kOp, "inverse deviation", inverse_std, x);
   check_optional(kOp, "gradient of weight", grad_weight, x);
   check_optional(kOp, "gradient of bias", grad_bias, x);
+  require_one_device(kOp, x, weight, bias, mean, inverse_std, grad_y, grad_x, grad_weight, grad_bias);
   mark_written(grad_x);
   if (x.numel() == 0) {
     if (grad_weight.defined()) grad_weight.zero();
     if (grad_bias.defined()) grad_bias.zero();
     return;
+  }
+  if constexpr (kHasCuda) {
+    if (on_cuda(x)) {
+      return cuda::batch_norm_backward(x, weight, bias, mean, inverse_std, options, grad_y, grad_x, grad_weight,
+                                       grad_bias);
+    }
   }
   const bool fast = cpu::supports_batch_norm(x, grad_y) && (!grad_x.defined() || cpu::supports_batch_norm(x, grad_x));
   const auto run = fast ? cpu::batch_norm_backward : reference::batch_norm_backward;

@@ -67,4 +67,18 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
                          const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias);
 }  // namespace cpu
 
+/// f32, f16 and bf16; moments in f32 around a value of the batch, joined in f64. Tensors that are not dense in
+/// channels_last are copied first.
+namespace cuda {
+void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
+                              const Tensor& saved_mean, const Tensor& saved_inverse_std);
+void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
+                             const Tensor& saved_mean, const Tensor& saved_inverse_std);
+void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                         const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
+                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

@@ -1,4 +1,5 @@
 // Adam and AdamW: one fused pass over all parameters. f64 is the reference for f32 and below.
+#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/adam.h"
 #include "kernels/optimizer/tensor_list.h"
 #include "kernels/written.h"
@@ -70,8 +71,11 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
     if (item.max_exp_avg_sq.defined())
       require_alike(kOp, "max_exp_avg_sq", item.max_exp_avg_sq, item.parameter, state_dtype);
     mark_written(item.parameter, item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq);
+    require_one_device(kOp, items.front().parameter, item.parameter);
     sizes.push_back(item.parameter.numel());
   }
+  if constexpr (kHasCuda)
+    if (!items.empty() && on_cuda(items.front().parameter)) return cuda::adam_step(items, options);
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const AdamItem& item = items[index];
     dispatch_floating(item.parameter.dtype(), kOp,

@@ -28,7 +28,12 @@ struct AdamItem {
 ///   exp_avg += (g - exp_avg) * (1 - beta1),  exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * g^2
 ///   parameter -= lr / (1 - beta1^step) * exp_avg / (sqrt(v) / sqrt(1 - beta2^step) + eps)
 /// with v = exp_avg_sq, or its running maximum (AMSGrad: Reddi, Kale, Kumar, 2018).
-/// f64, f32, f16, bf16; half types are computed in f32.
+/// f64, f32, f16, bf16; half types are computed in f32. All items on one device; on a GPU, one kernel for all of them,
+/// not in f64.
 void adam_step(std::span<const AdamItem> items, const AdamOptions& options);
+
+namespace cuda {
+void adam_step(std::span<const AdamItem> items, const AdamOptions& options);
+}  // namespace cuda
 
 }  // namespace tandem::kernels

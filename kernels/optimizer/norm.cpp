@@ -1,4 +1,5 @@
 // Norm and scaling over many tensors: one pass over all of them, in chunks that do not depend on the number of threads.
+#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/norm.h"
 #include "kernels/optimizer/tensor_list.h"
 #include "kernels/written.h"
@@ -11,17 +12,6 @@ namespace tandem::kernels {
 namespace {
 
 constexpr std::int64_t kChunk = 1 << 13;
-
-std::vector<std::int64_t> sizes_of(std::string_view op, std::span<const Tensor> tensors) {
-  std::vector<std::int64_t> sizes;
-  for (const Tensor& tensor : tensors) {
-    require(is_floating(tensor.dtype()) && tensor.is_dense(),
-            "{}: needs dense floating tensors, got {} with strides {}", op, describe(tensor),
-            to_string(tensor.strides()));
-    sizes.push_back(tensor.numel());
-  }
-  return sizes;
-}
 
 /// Sums in double, as several sums side by side for the vector units.
 template <typename T>
@@ -42,7 +32,9 @@ double squares(const T* values, std::int64_t count) {
 
 double squared_norm(std::span<const Tensor> tensors) {
   constexpr std::string_view kOp = "squared_norm";
-  const std::vector<std::int64_t> sizes = sizes_of(kOp, tensors);
+  const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
+  if constexpr (kHasCuda)
+    if (!tensors.empty() && on_cuda(tensors.front())) return cuda::squared_norm(tensors);
   struct Chunk {
     std::size_t item;
     std::int64_t begin, end;
@@ -68,8 +60,10 @@ double squared_norm(std::span<const Tensor> tensors) {
 
 void scale_all(std::span<const Tensor> tensors, double factor) {
   constexpr std::string_view kOp = "scale_all";
-  const std::vector<std::int64_t> sizes = sizes_of(kOp, tensors);
+  const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
   for (const Tensor& tensor : tensors) mark_written(tensor);
+  if constexpr (kHasCuda)
+    if (!tensors.empty() && on_cuda(tensors.front())) return cuda::scale_all(tensors, factor);
   for_each_part(sizes, [&](std::size_t item, std::int64_t begin, std::int64_t end) {
     dispatch_floating(tensors[item].dtype(), kOp, [&](auto tag) {
       using T = typename decltype(tag)::type;

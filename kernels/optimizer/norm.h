@@ -8,10 +8,16 @@
 namespace tandem::kernels {
 
 /// Sum of the squares of all elements of all tensors, in double. Dense floating tensors; each is summed in fixed chunks
-/// in the order of its memory, so the result does not depend on the number of threads.
+/// in the order of its memory, so the result does not depend on the number of threads. On one device; on a GPU, waits
+/// for the result; f32, f16 and bf16 there.
 double squared_norm(std::span<const Tensor> tensors);
 
-/// Multiplies all elements of all tensors by `factor`, in place. Dense floating tensors.
+/// Multiplies all elements of all tensors by `factor`, in place. Dense floating tensors on one device.
 void scale_all(std::span<const Tensor> tensors, double factor);
+
+namespace cuda {
+double squared_norm(std::span<const Tensor> tensors);
+void scale_all(std::span<const Tensor> tensors, double factor);
+}  // namespace cuda
 
 }  // namespace tandem::kernels

@@ -1,4 +1,5 @@
 // RMSprop: one fused pass over all parameters. f64 is the reference for f32 and below.
+#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/rmsprop.h"
 #include "kernels/optimizer/tensor_list.h"
 #include "kernels/written.h"
@@ -64,8 +65,11 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
       require_alike(kOp, "the momentum buffer", item.momentum_buffer, item.parameter, state_dtype);
     if (item.grad_avg.defined()) require_alike(kOp, "grad_avg", item.grad_avg, item.parameter, state_dtype);
     mark_written(item.parameter, item.square_avg, item.momentum_buffer, item.grad_avg);
+    require_one_device(kOp, items.front().parameter, item.parameter);
     sizes.push_back(item.parameter.numel());
   }
+  if constexpr (kHasCuda)
+    if (!items.empty() && on_cuda(items.front().parameter)) return cuda::rmsprop_step(items, options);
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const RmspropItem& item = items[index];
     dispatch_floating(item.parameter.dtype(), kOp,

@@ -26,7 +26,12 @@ struct RmspropItem {
 ///   centered: grad_avg += (g - grad_avg) * (1 - alpha),  v = square_avg - grad_avg^2;  else v = square_avg
 ///   update = g / (sqrt(v) + eps),  momentum: update = buffer = momentum * buffer + update
 ///   parameter -= lr * update
-/// f64, f32, f16, bf16; half types are computed in f32.
+/// f64, f32, f16, bf16; half types are computed in f32. All items on one device; on a GPU, one kernel for all of them,
+/// not in f64.
 void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& options);
+
+namespace cuda {
+void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& options);
+}  // namespace cuda
 
 }  // namespace tandem::kernels

@@ -1,4 +1,5 @@
 // Stochastic gradient descent: one fused pass over all parameters. f64 is the reference for f32 and below.
+#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/sgd.h"
 #include "kernels/optimizer/tensor_list.h"
 #include "kernels/written.h"
@@ -61,8 +62,11 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
       mark_written(item.momentum_buffer);
     }
     mark_written(item.parameter);
+    require_one_device(kOp, items.front().parameter, item.parameter);
     sizes.push_back(item.parameter.numel());
   }
+  if constexpr (kHasCuda)
+    if (!items.empty() && on_cuda(items.front().parameter)) return cuda::sgd_step(items, options);
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const SgdItem& item = items[index];
     dispatch_floating(item.parameter.dtype(), kOp,

@@ -26,7 +26,12 @@ struct SgdItem {
 ///   g = gradient + weight_decay * parameter
 ///   buffer = momentum * buffer + (1 - dampening) * g   (at the first step: buffer = g)
 ///   parameter -= lr * (nesterov ? g + momentum * buffer : buffer)
-/// f64, f32, f16, bf16; half types are computed in f32.
+/// f64, f32, f16, bf16; half types are computed in f32. All items on one device; on a GPU, one kernel for all of them,
+/// not in f64.
 void sgd_step(std::span<const SgdItem> items, const SgdOptions& options);
+
+namespace cuda {
+void sgd_step(std::span<const SgdItem> items, const SgdOptions& options);
+}  // namespace cuda
 
 }  // namespace tandem::kernels

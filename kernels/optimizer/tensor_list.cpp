@@ -1,4 +1,5 @@
 // Checks shared by the optimizer kernels.
+#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/tensor_list.h"
 
 namespace tandem::kernels {
@@ -13,6 +14,19 @@ void require_alike(std::string_view op, std::string_view what, const Tensor& ten
   if (alike) return;
   fail("{}: {} of parameter {} must be {} of its shape and strides {}, got {}", op, what, describe(model),
        name_of(dtype), to_string(model.strides()), describe(tensor));
+}
+
+std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors) {
+  std::vector<std::int64_t> sizes;
+  for (const Tensor& tensor : tensors) {
+    if (!is_floating(tensor.dtype()) || !tensor.is_dense()) {
+      fail("{}: needs dense floating tensors, got {} with strides {}", op, describe(tensor),
+           to_string(tensor.strides()));
+    }
+    require_one_device(op, tensors.front(), tensor);
+    sizes.push_back(tensor.numel());
+  }
+  return sizes;
 }
 
 }  // namespace tandem::kernels

@@ -4,6 +4,7 @@
 #include "core/parallel.h"
 #include "core/tensor.h"
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace tandem::kernels {
 /// Throws Error unless `tensor` has the shape, the strides and the device of `model` and holds `dtype`; `model` must be
 /// dense.
 void require_alike(std::string_view op, std::string_view what, const Tensor& tensor, const Tensor& model, DType dtype);
+
+/// The number of elements of each. Throws Error unless all are dense, of a floating dtype and on one device.
+std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors);
 
 /// dtype of an optimizer's state for parameters of this dtype: f64 for f64, else f32.
 constexpr DType optimizer_state_dtype(DType parameter_dtype) {

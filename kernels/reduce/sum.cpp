@@ -1,4 +1,5 @@
 // Sum and mean: checks and choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/reduce/sum.h"
 #include "kernels/written.h"
 
@@ -19,12 +20,16 @@ void check(std::string_view op, const Tensor& x, const Tensor& out) {
 
 void sum(const Tensor& x, const Tensor& out) {
   check("sum", x, out);
+  if constexpr (kHasCuda)
+    if (on_cuda(out)) return cuda::sum(x, out);
   if (cpu::sum_supports(x)) return cpu::sum(x, out);
   reference::sum(x, out);
 }
 
 void mean(const Tensor& x, const Tensor& out) {
   check("mean", x, out);
+  if constexpr (kHasCuda)
+    if (on_cuda(out)) return cuda::mean(x, out);
   if (cpu::sum_supports(x)) return cpu::mean(x, out);
   reference::mean(x, out);
 }

@@ -25,4 +25,10 @@ void sum(const Tensor& x, const Tensor& out);
 void mean(const Tensor& x, const Tensor& out);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void sum(const Tensor& x, const Tensor& out);
+void mean(const Tensor& x, const Tensor& out);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

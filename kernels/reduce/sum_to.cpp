@@ -1,4 +1,5 @@
 // Sum over broadcast dimensions: checks and choice of implementation.
+#include "kernels/cuda_choice.h"
 #include "kernels/reduce/sum_to.h"
 #include "kernels/written.h"
 
@@ -14,6 +15,8 @@ void sum_to(const Tensor& x, const Tensor& out) {
   for (int dim = 1; fits && dim <= out.rank(); ++dim) fits = out.size(-dim) == x.size(-dim) || out.size(-dim) == 1;
   require(fits, "sum_to: output {} does not expand to input {}", describe(out), describe(x));
   mark_written(out);
+  if constexpr (kHasCuda)
+    if (on_cuda(out)) return cuda::sum_to(x, out);
   if (cpu::sum_to_supports(x, out)) return cpu::sum_to(x, out);
   reference::sum_to(x, out);
 }

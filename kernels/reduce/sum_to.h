@@ -21,4 +21,9 @@ bool sum_to_supports(const Tensor& x, const Tensor& out);
 void sum_to(const Tensor& x, const Tensor& out);
 }  // namespace cpu
 
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+void sum_to(const Tensor& x, const Tensor& out);
+}  // namespace cuda
+
 }  // namespace tandem::kernels

@@ -1,0 +1,138 @@
+// augment_images on CUDA: the whole way from stored bytes to normalised pixels in one kernel, one block per image.
+#include "kernels/augment/augment_images.h"
+
+#include "core/cuda/current_stream.h"
+#include "core/cuda/launch.h"
+#include "kernels/augment/augment_pixel.cuh"
+#include "kernels/device/dispatch.h"
+#include "kernels/device/grid.h"
+#include "kernels/device/half.h"
+#include "kernels/device/reduce.h"
+
+#include <limits>
+
+namespace tandem::kernels::cuda {
+
+namespace {
+
+constexpr int kThreads = device::kThreadsPerBlock;
+
+struct SourceImages {
+  const std::uint8_t* bytes;
+  int channels, height, width;
+  BorderMode border;
+};
+
+template <typename T>
+struct OutputImages {
+  T* data;
+  std::int64_t steps[4];
+
+  __device__ T& at(int n, int c, int h, int w) const {
+    return data[n * steps[0] + c * steps[1] + h * steps[2] + w * steps[3]];
+  }
+};
+
+/// The mean grey of an image before its change of contrast; the same in all threads of the block.
+template <bool kRgb>
+__device__ float mean_grey(const AugmentedImage& image, int channels) {
+  const int pixels = image.height * image.width;
+  double sum = 0.0;
+  for (int pixel = static_cast<int>(threadIdx.x); pixel < pixels; pixel += kThreads) {
+    const int y = pixel / image.width, x = pixel - y * image.width;
+    if constexpr (kRgb) {
+      float rgb[3];
+      for (int c = 0; c < 3; ++c) rgb[c] = image.sample(c, y, x) * (1.0f / 255.0f);
+      adjust_color(rgb, image.task, 0.0f, true);
+      sum += static_cast<double>(grey(rgb));
+    } else {
+      for (int c = 0; c < channels; ++c) {
+        float value[1] = {image.sample(c, y, x) * (1.0f / 255.0f)};
+        adjust_color(value, image.task, 0.0f, true);
+        sum += static_cast<double>(value[0]);
+      }
+    }
+  }
+  const double values = static_cast<double>(pixels) * (kRgb ? 1 : channels);
+  return static_cast<float>(device::block_sum<kThreads>(sum) / values);
+}
+
+/// kValues neighbouring channels of one pixel, as they are written.
+template <int kValues>
+__device__ void compute(const AugmentedImage& image, const ChannelAffine* affines, float mean, int y, int x, int first,
+                        float (&values)[kValues]) {
+  const bool mixes = image.task.rotates || image.task.changes_color;
+#pragma unroll
+  for (int i = 0; i < kValues; ++i) values[i] = image.sample(first + i, y, x) * (mixes ? 1.0f / 255.0f : 1.0f);
+  if (image.task.changes_color) adjust_color(values, image.task, mean, false);
+  const bool cut = image.is_cut(y, x);
+#pragma unroll
+  for (int i = 0; i < kValues; ++i) {
+    const ChannelAffine affine = affines[first + i];
+    values[i] = cut ? 0.0f : values[i] * (mixes ? affine.unit_scale : affine.byte_scale) + affine.bias;
+  }
+}
+
+/// A block reads pixels plane by plane, neighbouring threads neighbouring pixels, and writes them channel by channel:
+/// the tile in shared memory turns one order into the other. Its planes are `pitch` apart so that both are free of bank
+/// conflicts.
+template <typename T, bool kRgb>
+__global__ void augment(SourceImages source, const ImageTask* tasks, const ChannelAffine* affines,
+                        OutputImages<T> out) {
+  constexpr int kMostChannels = kRgb ? 3 : 8;
+  SHARED(float, tile, [kMostChannels * (kThreads + device::kWarpThreads)]);
+  const int n = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+  const int pixels = source.height * source.width;
+  AugmentedImage image{source.bytes, source.height, source.width, source.border, tasks[n]};
+  image.bytes += image.task.index * source.channels * pixels;
+  const float mean = image.task.contrast != 1.0f ? mean_grey<kRgb>(image, source.channels) : 0.0f;
+
+  for (int start = 0; start < pixels; start += kThreads) {
+    for (int first = 0; first < source.channels; first += kMostChannels) {
+      const int channels = kRgb ? 3 : min(kMostChannels, source.channels - first);
+      const int pitch = kThreads + (device::kWarpThreads + channels - 1) / channels;
+      const int y = (start + thread) / source.width, x = start + thread - y * source.width;
+      if (y < source.height) {
+        if constexpr (kRgb) {
+          float rgb[3];
+          compute(image, affines, mean, y, x, 0, rgb);
+          for (int c = 0; c < 3; ++c) tile[c * pitch + thread] = rgb[c];
+        } else {
+          for (int c = 0; c < channels; ++c) {
+            float value[1];
+            compute(image, affines, mean, y, x, first + c, value);
+            tile[c * pitch + thread] = value[0];
+          }
+        }
+      }
+      __syncthreads();
+      const int count = min(kThreads, pixels - start) * channels;
+      for (int i = thread; i < count; i += kThreads) {
+        const int pixel = i / channels, c = i - pixel * channels;
+        const int row = (start + pixel) / source.width, column = start + pixel - row * source.width;
+        out.at(n, first + c, row, column) = device::from_float<T>(tile[c * pitch + pixel]);
+      }
+      __syncthreads();
+    }
+  }
+}
+
+}  // namespace
+
+void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
+                    const AugmentImagesOptions& options, const Tensor& out) {
+  const std::int64_t channels = source.size(1), pixels = source.size(2) * source.size(3);
+  require(channels * pixels < std::numeric_limits<std::int32_t>::max() - kThreads,
+          "augment_images: images of {} values are too large for a CUDA device", channels * pixels);
+  device::dispatch(out.dtype(), "augment_images", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const AugmentPlan plan(indices, augments, options, out.device());
+    const SourceImages images{source.data<std::uint8_t>(), static_cast<int>(channels), static_cast<int>(source.size(2)),
+                              static_cast<int>(source.size(3)), options.border};
+    const OutputImages<T> to{out.data<T>(), {out.stride(0), out.stride(1), out.stride(2), out.stride(3)}};
+    launch(channels == 3 ? augment<T, true> : augment<T, false>, {static_cast<unsigned>(indices.size()), kThreads},
+           tandem::cuda::current_stream(out), images, plan.tasks, plan.affines, to);
+  });
+}
+
+}  // namespace tandem::kernels::cuda

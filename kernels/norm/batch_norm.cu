@@ -1,0 +1,186 @@
+// Batch normalisation on a GPU, forward: moments of each chunk of rows, their joint (which also moves the running
+// statistics), then y.
+#include "core/cuda/current_stream.h"
+#include "core/cuda/launch.h"
+#include "kernels/dense_operand.h"
+#include "kernels/device/dispatch.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/norm/channel_totals.cuh"
+#include "kernels/norm/channel_transform.cuh"
+#include "kernels/written.h"
+
+namespace tandem::kernels::cuda {
+
+namespace {
+
+using device::AnyFloats;
+
+constexpr std::int64_t kReducingBlocks = 528, kNormalisingBlocks = 2112;
+
+/// Count, mean, and sum of squared deviations from the mean.
+using Moments = Totals<3>;
+
+/// Joins the moments of two sets (Chan, Golub, LeVeque: "Updating formulae and a pairwise algorithm for computing
+/// sample variances", 1979). The share is rounded to f32: it scales the small difference of two means.
+__device__ void join_moments(Moments& all, const Moments& more) {
+  if (more.fields[0] == 0.0) return;
+  const double count = all.fields[0] + more.fields[0];
+  const double share = static_cast<float>(more.fields[0]) / static_cast<float>(count);
+  const double delta = more.fields[1] - all.fields[1];
+  all.fields[1] += delta * share;
+  all.fields[2] += more.fields[2] + delta * delta * all.fields[0] * share;
+  all.fields[0] = count;
+}
+
+/// The moments of one channel in one thread, in f32, of x - shift. The shift is the thread's first value: what remains
+/// is of the size of the deviations, however far from zero x is.
+struct RunningMoments {
+  float shift = 0.0f, mean = 0.0f, squares = 0.0f;
+
+  /// Takes in `count` values; `share` of all values so far, these included.
+  template <int kWidth>
+  __device__ void add(const Rows<kWidth>& values, int v, int count, float before, float share) {
+    float sum = 0.0f, deviations = 0.0f;
+#pragma unroll
+    for (int k = 0; k < kRowsAtOnce; ++k) sum += k < count ? values[k][v] - shift : 0.0f;
+    const float own_mean = sum / static_cast<float>(count);
+#pragma unroll
+    for (int k = 0; k < kRowsAtOnce; ++k) {
+      const float deviation = k < count ? values[k][v] - shift - own_mean : 0.0f;
+      deviations += deviation * deviation;
+    }
+    const float delta = own_mean - mean;
+    mean += delta * share;
+    squares += deviations + delta * delta * before * share;
+  }
+};
+
+template <typename T, int kWidth>
+__global__ void chunk_moments(const T* x, ChannelGrid grid, double* partials) {
+  const ChannelPlace place(grid, kWidth);
+  RunningMoments own[kWidth];
+  float taken = 0.0f;
+  for_each_rows(grid, place, [&](std::int64_t row, int count) {
+    Rows<kWidth> values;
+    load_rows<kWidth>(x, grid, place.channel, row, count, values);
+    const float total = taken + static_cast<float>(count), share = static_cast<float>(count) / total;
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      if (taken == 0.0f) own[v].shift = values[0][v];
+      own[v].template add<kWidth>(values, v, count, taken, share);
+    }
+    taken = total;
+  });
+  Moments moments[kWidth];
+#pragma unroll
+  for (int v = 0; v < kWidth; ++v) {
+    moments[v] = {{taken, static_cast<double>(own[v].shift) + static_cast<double>(own[v].mean), own[v].squares}};
+  }
+  store_block_totals<kWidth>(grid, place, moments, join_moments, partials);
+}
+
+/// Where the statistics of the batch go.
+struct Statistics {
+  AnyFloats running_mean, running_var, saved_mean, saved_inverse_std;
+};
+
+__global__ void finish_moments(const double* partials, ChannelGrid grid, double momentum, double eps,
+                               Statistics statistics) {
+  join_chunks<3>(grid, partials, join_moments, [&](int c, const Moments& moments) {
+    const double count = moments.fields[0], mean = moments.fields[1], variance = moments.fields[2] / count;
+    statistics.saved_mean.store(c, mean);
+    statistics.saved_inverse_std.store(c, 1.0 / sqrt(variance + eps));
+    const auto move = [&](const AnyFloats& running, double batch) {
+      running.store(c, (1.0 - momentum) * running.load(c) + momentum * batch);
+    };
+    move(statistics.running_mean, mean);
+    move(statistics.running_var, variance * (count / (count - 1.0)));
+  });
+}
+
+__global__ void load_running_statistics(Statistics statistics, int channels, double eps) {
+  for (std::int64_t c = device::thread_in_grid(); c < channels; c += device::threads_in_grid()) {
+    statistics.saved_mean.store(c, statistics.running_mean.load(c));
+    statistics.saved_inverse_std.store(c, 1.0 / sqrt(statistics.running_var.load(c) + eps));
+  }
+}
+
+template <typename T, int kWidth>
+__global__ void normalise_rows(const T* x, ChannelGrid grid, ChannelParameters parameters, bool relu, T* y) {
+  const ChannelPlace place(grid, kWidth);
+  const auto transform = load_transform<kWidth>(grid, place, parameters);
+  for_each_rows(grid, place, [&](std::int64_t row, int count) {
+    Rows<kWidth> values;
+    load_rows<kWidth>(x, grid, place.channel, row, count, values);
+#pragma unroll
+    for (int k = 0; k < kRowsAtOnce; ++k) {
+#pragma unroll
+      for (int v = 0; v < kWidth; ++v) {
+        if (k >= count) continue;
+        const float value = transform(values[k][v], v);
+        values[k][v] = relu && value < 0.0f ? 0.0f : value;
+      }
+    }
+    store_rows<kWidth>(y, grid, place.channel, row, count, values);
+  });
+}
+
+void normalise(const Tensor& x, const ChannelParameters& parameters, bool relu, const Tensor& y) {
+  device::dispatch(x.dtype(), "batch_norm", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* const from = x.data<T>();
+    T* const to = y.data<T>();
+    const auto run = [&](auto width) {
+      const ChannelGrid grid(x.numel() / x.size(1), x.size(1), width, kNormalisingBlocks);
+      launch(normalise_rows<T, width>, {grid.grid(), kThreads}, tandem::cuda::current_stream(x), from, grid, parameters,
+             relu, to);
+    };
+    dispatch_channel_width(x.size(1), run, from, to);
+  });
+}
+
+}  // namespace
+
+void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
+                              const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+  const Tensor in = dense_input(x);
+  const DenseOutput out(y);
+  const cudaStream_t stream = tandem::cuda::current_stream(x);
+  mark_written(running_mean, running_var, saved_mean, saved_inverse_std);
+  const Statistics statistics{AnyFloats(running_mean), AnyFloats(running_var), AnyFloats(saved_mean),
+                              AnyFloats(saved_inverse_std)};
+  device::dispatch(x.dtype(), "batch_norm", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* const from = in.data<T>();
+    const auto run = [&](auto width) {
+      const ChannelGrid grid(x.numel() / x.size(1), x.size(1), width, kReducingBlocks);
+      const Tensor partials = make_partial_totals(3, grid, x.device());
+      launch(chunk_moments<T, width>, {grid.grid(), kThreads}, stream, from, grid, partials.data<double>());
+      launch(finish_moments, {join_blocks(grid), kThreads}, stream, partials.data<double>(), grid, options.momentum,
+             options.eps, statistics);
+    };
+    dispatch_channel_width(x.size(1), run, from);
+  });
+  normalise(in, {statistics.saved_mean, statistics.saved_inverse_std, AnyFloats(weight), AnyFloats(bias)}, options.relu,
+            out.tensor());
+  out.finish();
+}
+
+void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
+                             const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+  device::dispatch(x.dtype(), "batch_norm", [](auto) {});  // refuses f64 before anything is written
+  const Tensor in = dense_input(x);
+  const DenseOutput out(y);
+  mark_written(saved_mean, saved_inverse_std);
+  const Statistics statistics{AnyFloats(running_mean), AnyFloats(running_var), AnyFloats(saved_mean),
+                              AnyFloats(saved_inverse_std)};
+  launch(load_running_statistics, {device::blocks_for(x.size(1), kThreads), kThreads}, tandem::cuda::current_stream(x),
+         statistics, static_cast<int>(x.size(1)), options.eps);
+  normalise(in, {statistics.saved_mean, statistics.saved_inverse_std, AnyFloats(weight), AnyFloats(bias)}, options.relu,
+            out.tensor());
+  out.finish();
+}
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,153 @@
+// Batch normalisation on a GPU, backward: sums over the batch (as forward's moments: chunks, then their joint), then
+// grad_x.
+#include "core/cuda/current_stream.h"
+#include "core/cuda/launch.h"
+#include "kernels/dense_operand.h"
+#include "kernels/device/dispatch.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/norm/channel_totals.cuh"
+#include "kernels/norm/channel_transform.cuh"
+#include "kernels/written.h"
+
+namespace tandem::kernels::cuda {
+
+namespace {
+
+using device::AnyFloats;
+
+constexpr std::int64_t kReducingBlocks = 528, kPropagatingBlocks = 2112;
+
+/// Sums of the gradient, and of the gradient times x - mean.
+using GradientSums = Totals<2>;
+
+__device__ void add_sums(GradientSums& all, const GradientSums& more) {
+  all.fields[0] += more.fields[0];
+  all.fields[1] += more.fields[1];
+}
+
+/// The gradient as it arrives behind the ReLU, if there is one.
+template <int kWidth>
+__device__ float passed(const ChannelTransform<kWidth>& transform, int v, bool relu, float x, float gradient) {
+  return !relu || transform(x, v) > 0.0f ? gradient : 0.0f;
+}
+
+template <typename T, int kWidth>
+__global__ void chunk_gradients(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters, bool relu,
+                                double* partials) {
+  const ChannelPlace place(grid, kWidth);
+  const auto transform = load_transform<kWidth>(grid, place, parameters);
+  GradientSums sums[kWidth];
+  for_each_rows(grid, place, [&](std::int64_t row, int count) {
+    Rows<kWidth> values, gradients;
+    load_rows<kWidth>(x, grid, place.channel, row, count, values);
+    load_rows<kWidth>(grad_y, grid, place.channel, row, count, gradients);
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) {
+      // A few terms in f32, many of those in f64: no error grows with the number of rows.
+      float sum = 0.0f, product = 0.0f;
+#pragma unroll
+      for (int k = 0; k < kRowsAtOnce; ++k) {
+        if (k >= count) continue;
+        const float gradient = passed(transform, v, relu, values[k][v], gradients[k][v]);
+        sum += gradient;
+        product += gradient * (values[k][v] - transform.mean[v]);
+      }
+      sums[v].fields[0] += static_cast<double>(sum);
+      sums[v].fields[1] += static_cast<double>(product);
+    }
+  });
+  store_block_totals<kWidth>(grid, place, sums, add_sums, partials);
+}
+
+/// What training takes off the gradient: center + (x - mean) * slope. [C] each, absent in evaluation.
+struct Correction {
+  float *center, *slope;
+};
+
+__global__ void finish_gradients(const double* partials, ChannelGrid grid, AnyFloats inverse_std, AnyFloats grad_weight,
+                                 AnyFloats grad_bias, Correction correction) {
+  join_chunks<2>(grid, partials, add_sums, [&](int c, const GradientSums& sums) {
+    const double inverse = inverse_std.load(c), product = sums.fields[1] * inverse;
+    grad_bias.store(c, sums.fields[0]);
+    grad_weight.store(c, product);
+    if (correction.center == nullptr) return;
+    const double count = static_cast<double>(grid.rows);
+    correction.center[c] = static_cast<float>(sums.fields[0] / count);
+    correction.slope[c] = static_cast<float>(product * inverse / count);
+  });
+}
+
+/// grad_x = (gradient - center - (x - mean) * slope) * scale
+template <typename T, int kWidth>
+__global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters, bool relu,
+                               Correction correction, T* grad_x) {
+  using Values = device::Vector<float, kWidth>;
+  SHARED(Values, centers, [kMostLanes]);
+  SHARED(Values, slopes, [kMostLanes]);
+  const bool corrected = correction.center != nullptr;
+  stage_channels<kWidth>(grid, centers, [&](int c) { return corrected ? correction.center[c] : 0.0f; });
+  stage_channels<kWidth>(grid, slopes, [&](int c) { return corrected ? correction.slope[c] : 0.0f; });
+  const ChannelPlace place(grid, kWidth);
+  const auto transform = load_transform<kWidth>(grid, place, parameters);
+  if (place.row >= place.end) return;
+  const Values center = device::load_vector<kWidth>(centers[place.lane].values),
+               slope = device::load_vector<kWidth>(slopes[place.lane].values);
+  for_each_rows(grid, place, [&](std::int64_t row, int count) {
+    Rows<kWidth> values, gradients;
+    load_rows<kWidth>(x, grid, place.channel, row, count, values);
+    load_rows<kWidth>(grad_y, grid, place.channel, row, count, gradients);
+#pragma unroll
+    for (int k = 0; k < kRowsAtOnce; ++k) {
+#pragma unroll
+      for (int v = 0; v < kWidth; ++v) {
+        if (k >= count) continue;
+        const float gradient = passed(transform, v, relu, values[k][v], gradients[k][v]);
+        gradients[k][v] = (gradient - center[v] - (values[k][v] - transform.mean[v]) * slope[v]) * transform.scale[v];
+      }
+    }
+    store_rows<kWidth>(grad_x, grid, place.channel, row, count, gradients);
+  });
+}
+
+}  // namespace
+
+void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                         const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
+                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias) {
+  const Tensor in = dense_input(x), gradient = dense_input(grad_y);
+  const DenseOutput out(grad_x);
+  const cudaStream_t stream = tandem::cuda::current_stream(x);
+  const ChannelParameters parameters{AnyFloats(mean), AnyFloats(inverse_std), AnyFloats(weight), AnyFloats(bias)};
+  const std::int64_t rows = x.numel() / x.size(1), channels = x.size(1);
+  Tensor corrections;
+  Correction correction{};
+  if (options.training) {
+    const MemoryTagScope scope(MemoryTag::workspace);
+    corrections = Tensor::empty({2, channels}, {.device = x.device()});
+    correction = {corrections.data<float>(), corrections.data<float>() + channels};
+  }
+  mark_written(grad_weight, grad_bias);
+  device::dispatch(x.dtype(), "batch_norm_backward", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T *const x_data = in.data<T>(), *const gradient_data = gradient.data<T>();
+    T* const out_data = grad_x.defined() ? out.tensor().data<T>() : nullptr;
+    const auto run = [&](auto width) {
+      if (options.training || grad_weight.defined() || grad_bias.defined()) {
+        const ChannelGrid grid(rows, channels, width, kReducingBlocks);
+        const Tensor partials = make_partial_totals(2, grid, x.device());
+        launch(chunk_gradients<T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid, parameters,
+               options.relu, partials.data<double>());
+        launch(finish_gradients, {join_blocks(grid), kThreads}, stream, partials.data<double>(), grid,
+               parameters.inverse_std, AnyFloats(grad_weight), AnyFloats(grad_bias), correction);
+      }
+      if (out_data == nullptr) return;
+      const ChannelGrid grid(rows, channels, width, kPropagatingBlocks);
+      launch(propagate_rows<T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid, parameters,
+             options.relu, correction, out_data);
+    };
+    dispatch_channel_width(channels, run, x_data, gradient_data, out_data);
+  });
+  out.finish();
+}
+
+}  // namespace tandem::kernels::cuda

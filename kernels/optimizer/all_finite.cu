@@ -1,0 +1,30 @@
+// Looking for infinities and NaN in many tensors on a GPU.
+#include "kernels/optimizer/all_finite.h"
+#include "kernels/optimizer/list_entry.cuh"
+
+namespace tandem::kernels::cuda {
+
+namespace {
+
+__global__ void find_non_finite(TableView<ListEntry> table, std::int32_t* found) {
+  const Chunk chunk = find_chunk(table);
+  bool here = false;
+  read_chunk(table.entries[chunk.entry], chunk, [&](float value) { here = here || !(fabsf(value) < INFINITY); });
+  // The order of these does not matter: all write the same.
+  if (__syncthreads_or(here) != 0 && threadIdx.x == 0) atomicOr(found, 1);
+}
+
+}  // namespace
+
+bool all_finite(std::span<const Tensor> tensors) {
+  const TensorTable<ListEntry> table = make_list("all_finite", tensors);
+  if (table.chunks() == 0) return true;
+  const Device device = tensors.front().device();
+  const MemoryTagScope scope(MemoryTag::workspace);
+  const Tensor found = Tensor::zeros({}, {.dtype = DType::i32, .device = device});
+  launch(find_non_finite, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(device),
+         table.view(), found.data<std::int32_t>());
+  return found.item() == 0.0;
+}
+
+}  // namespace tandem::kernels::cuda

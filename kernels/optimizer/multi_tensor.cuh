@@ -1,0 +1,112 @@
+// Kernels over many tensors at once: one launch for all parameters of a model. A table on the device says where the
+// tensors are; each block takes a chunk of one of them, cut up by the sizes alone.
+#pragma once
+
+#include "core/cuda/current_stream.h"
+#include "core/cuda/launch.h"
+#include "core/memory.h"
+#include "kernels/device/grid.h"
+#include "kernels/device/half.h"
+#include "kernels/device/shared.h"
+#include "kernels/device/vector.h"
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace tandem::kernels::cuda {
+
+constexpr std::int64_t kChunkElements = 4096;
+constexpr int kListThreads = device::kThreadsPerBlock;
+
+/// The table as kernels see it: entry i has the chunks [first_chunks[i], first_chunks[i + 1]).
+template <typename Entry>
+struct TableView {
+  const Entry* entries;
+  const std::int64_t* first_chunks;
+  int count;
+};
+
+/// Entries (plain structs with a member `count`, the number of elements) in device memory.
+template <typename Entry>
+class TensorTable {
+ public:
+  /// Uploads the table in one copy, on the current stream; nobody waits for it.
+  TensorTable(std::span<const Entry> entries, Device device) : count_(static_cast<int>(entries.size())) {
+    static_assert(std::is_trivially_copyable_v<Entry> && alignof(Entry) <= 16);
+    std::vector<std::int64_t> first_chunks{0};
+    for (const Entry& entry : entries) {
+      first_chunks.push_back(first_chunks.back() + (entry.count + kChunkElements - 1) / kChunkElements);
+    }
+    chunks_ = first_chunks.back();
+    const std::size_t entry_bytes = entries.size_bytes(), chunk_bytes = first_chunks.size() * sizeof(std::int64_t);
+    std::vector<std::uint8_t> bytes(entry_bytes + chunk_bytes);
+    std::memcpy(bytes.data(), first_chunks.data(), chunk_bytes);
+    std::memcpy(bytes.data() + chunk_bytes, entries.data(), entry_bytes);
+    const MemoryTagScope scope(MemoryTag::workspace);
+    bytes_ = Tensor::from(bytes, {static_cast<std::int64_t>(bytes.size())}, Layout::row_major, device);
+  }
+
+  /// One block per chunk.
+  std::int64_t chunks() const { return chunks_; }
+
+  TableView<Entry> view() const {
+    const auto* const start = bytes_.data<std::uint8_t>();
+    return {reinterpret_cast<const Entry*>(start + (static_cast<std::size_t>(count_) + 1) * sizeof(std::int64_t)),
+            reinterpret_cast<const std::int64_t*>(start), count_};
+  }
+
+ private:
+  int count_;
+  std::int64_t chunks_ = 0;
+  Tensor bytes_;
+};
+
+/// The chunk of a block: elements [begin, end) of an entry.
+struct Chunk {
+  int entry;
+  std::int64_t begin, end;
+};
+
+/// Finds the block's chunk; all threads must call it.
+template <typename Entry>
+__device__ Chunk find_chunk(const TableView<Entry>& table) {
+  SHARED(int, found);
+  const std::int64_t block = blockIdx.x;
+  for (int i = static_cast<int>(threadIdx.x); i < table.count; i += kListThreads) {
+    if (table.first_chunks[i] <= block && block < table.first_chunks[i + 1]) found = i;
+  }
+  __syncthreads();
+  const std::int64_t begin = (block - table.first_chunks[found]) * kChunkElements;
+  return {found, begin, min(begin + kChunkElements, table.entries[found].count)};
+}
+
+/// Calls visit(i, width) so that the elements i .. i + width - 1 together are the chunk; width is an integral_constant,
+/// 4 for the elements that come in fours if `vectors`, else 1. Neighbouring threads get neighbouring elements.
+template <typename Visit>
+__device__ void for_each_of_chunk(const Chunk& chunk, bool vectors, Visit&& visit) {
+  constexpr int kWidth = 4;
+  const std::int64_t rest = vectors ? chunk.end - (chunk.end - chunk.begin) % kWidth : chunk.begin;
+  for (std::int64_t i = chunk.begin + threadIdx.x * kWidth; i < rest; i += kListThreads * kWidth) {
+    visit(i, std::integral_constant<int, kWidth>{});
+  }
+  for (std::int64_t i = rest + threadIdx.x; i < chunk.end; i += kListThreads) {
+    visit(i, std::integral_constant<int, 1>{});
+  }
+}
+
+/// Calls visit(TypeTag<T>{}) inside a kernel; the dtype was checked before.
+template <typename Visit>
+__device__ void visit_dtype(DType dtype, Visit&& visit) {
+  if (dtype == DType::f32) return visit(TypeTag<float>{});
+  if (dtype == DType::f16) return visit(TypeTag<Half>{});
+  visit(TypeTag<BFloat16>{});
+}
+
+/// Refuses dtypes that kernels do not come in.
+inline void require_kernel_dtype(std::string_view op, const Tensor& tensor) {
+  require(tensor.dtype() == DType::f32 || tensor.dtype() == DType::f16 || tensor.dtype() == DType::bf16,
+          "{}: CUDA kernels take f32, f16 and bf16, got {}; use the CPU for it", op, name_of(tensor.dtype()));
+}
+
+}  // namespace tandem::kernels::cuda

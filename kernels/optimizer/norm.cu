@@ -1,0 +1,67 @@
+// Norm and scaling of many tensors on a GPU. The sum is in f64, where squares of f32 are exact: one sum per chunk, then
+// one block adds those up, each in a fixed order.
+#include "kernels/device/reduce.h"
+#include "kernels/optimizer/list_entry.cuh"
+#include "kernels/optimizer/norm.h"
+
+namespace tandem::kernels::cuda {
+
+namespace {
+
+__global__ void chunk_squares(TableView<ListEntry> table, double* partials) {
+  const Chunk chunk = find_chunk(table);
+  double sum = 0.0;
+  read_chunk(table.entries[chunk.entry], chunk, [&](float value) {
+    const double wide = value;
+    sum += wide * wide;
+  });
+  sum = device::block_sum<kListThreads>(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+__global__ void join_squares(const double* partials, std::int64_t count, double* result) {
+  double sum = 0.0;
+  for (std::int64_t i = threadIdx.x; i < count; i += kListThreads) sum += partials[i];
+  sum = device::block_sum<kListThreads>(sum);
+  if (threadIdx.x == 0) *result = sum;
+}
+
+__global__ void scale_chunks(TableView<ListEntry> table, float factor) {
+  const Chunk chunk = find_chunk(table);
+  const ListEntry& entry = table.entries[chunk.entry];
+  visit_dtype(entry.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const data = static_cast<T*>(entry.data);
+    for_each_of_chunk(chunk, entry.vectors, [&](std::int64_t i, auto width) {
+      auto values = device::load_vector<width>(data + i);
+#pragma unroll
+      for (int k = 0; k < width; ++k) values[k] = device::from_float<T>(device::to_float(values[k]) * factor);
+      device::store_vector(data + i, values);
+    });
+  });
+}
+
+}  // namespace
+
+double squared_norm(std::span<const Tensor> tensors) {
+  const TensorTable<ListEntry> table = make_list("squared_norm", tensors);
+  if (table.chunks() == 0) return 0.0;
+  const Device device = tensors.front().device();
+  const cudaStream_t stream = tandem::cuda::current_stream(device);
+  const MemoryTagScope scope(MemoryTag::workspace);
+  const Tensor partials = Tensor::empty({table.chunks()}, {.dtype = DType::f64, .device = device});
+  const Tensor result = Tensor::empty({}, {.dtype = DType::f64, .device = device});
+  launch(chunk_squares, {static_cast<unsigned>(table.chunks()), kListThreads}, stream, table.view(),
+         partials.data<double>());
+  launch(join_squares, {1, kListThreads}, stream, partials.data<double>(), table.chunks(), result.data<double>());
+  return result.item();
+}
+
+void scale_all(std::span<const Tensor> tensors, double factor) {
+  const TensorTable<ListEntry> table = make_list("scale_all", tensors);
+  if (table.chunks() == 0) return;
+  launch(scale_chunks, {static_cast<unsigned>(table.chunks()), kListThreads},
+         tandem::cuda::current_stream(tensors.front()), table.view(), static_cast<float>(factor));
+}
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,53 @@
+// RMSprop on a GPU: one launch for all parameters.
+#include "kernels/optimizer/rmsprop.h"
+#include "kernels/optimizer/update.cuh"
+
+namespace tandem::kernels::cuda {
+
+namespace {
+
+/// States: square_avg, with momentum its buffer, and grad_avg where it is centered.
+using RmspropEntry = UpdateEntry<3>;
+
+struct RmspropFactors {
+  float lr, alpha, fresh, eps, weight_decay, momentum;
+};
+
+__global__ void rmsprop(TableView<RmspropEntry> table, RmspropFactors f) {
+  const Chunk chunk = find_chunk(table);
+  const RmspropEntry& entry = table.entries[chunk.entry];
+  const bool has_momentum = entry.states[1] != nullptr, centered = entry.states[2] != nullptr;
+  update_chunk<3>(entry, chunk, [&](float& parameter, float gradient, float(&states)[3]) {
+    const float g = gradient + f.weight_decay * parameter;
+    states[0] = f.alpha * states[0] + f.fresh * (g * g);
+    float variance = states[0];
+    if (centered) {
+      states[2] += (g - states[2]) * f.fresh;
+      variance -= states[2] * states[2];
+    }
+    float change = g / (sqrtf(variance) + f.eps);
+    if (has_momentum) change = states[1] = change + f.momentum * states[1];
+    parameter -= f.lr * change;
+  });
+}
+
+}  // namespace
+
+void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& options) {
+  std::vector<RmspropEntry> entries;
+  for (const RmspropItem& item : items) {
+    const Tensor states[3] = {item.square_avg, options.momentum != 0.0 ? item.momentum_buffer : Tensor(),
+                              item.grad_avg};
+    entries.push_back(make_update_entry<3>("rmsprop_step", item.parameter, item.gradient, states));
+  }
+  const Tensor& first = items.front().parameter;
+  const TensorTable<RmspropEntry> table(entries, first.device());
+  if (table.chunks() == 0) return;
+  const RmspropFactors factors{static_cast<float>(options.lr),           static_cast<float>(options.alpha),
+                               static_cast<float>(1.0 - options.alpha),  static_cast<float>(options.eps),
+                               static_cast<float>(options.weight_decay), static_cast<float>(options.momentum)};
+  launch(rmsprop, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first),
+         table.view(), factors);
+}
+
+}  // namespace tandem::kernels::cuda

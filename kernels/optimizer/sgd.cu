@@ -1,0 +1,55 @@
+// Stochastic gradient descent on a GPU: one launch for all parameters.
+#include "kernels/optimizer/sgd.h"
+#include "kernels/optimizer/update.cuh"
+
+namespace tandem::kernels::cuda {
+
+namespace {
+
+struct SgdEntry : UpdateEntry<1> {
+  float fresh;  // share of the gradient in the momentum buffer
+};
+
+struct SgdFactors {
+  float lr, momentum, weight_decay;
+  bool nesterov;
+};
+
+__global__ void sgd(TableView<SgdEntry> table, SgdFactors f) {
+  const Chunk chunk = find_chunk(table);
+  const SgdEntry& entry = table.entries[chunk.entry];
+  const float fresh = entry.fresh;
+  const bool has_momentum = entry.states[0] != nullptr;
+  update_chunk<1>(entry, chunk, [&](float& parameter, float gradient, float(&states)[1]) {
+    const float g = gradient + f.weight_decay * parameter;
+    float direction = g;
+    if (has_momentum) {
+      states[0] = f.momentum * states[0] + fresh * g;
+      direction = f.nesterov ? g + f.momentum * states[0] : states[0];
+    }
+    parameter -= f.lr * direction;
+  });
+}
+
+}  // namespace
+
+void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
+  const bool has_momentum = options.momentum != 0.0;
+  std::vector<SgdEntry> entries;
+  for (const SgdItem& item : items) {
+    const Tensor states[1] = {has_momentum ? item.momentum_buffer : Tensor()};
+    SgdEntry entry{make_update_entry<1>("sgd_step", item.parameter, item.gradient, states),
+                   static_cast<float>(item.is_first_step ? 1.0 : 1.0 - options.dampening)};
+    entry.load_states = !item.is_first_step;
+    entries.push_back(entry);
+  }
+  const Tensor& first = items.front().parameter;
+  const TensorTable<SgdEntry> table(entries, first.device());
+  if (table.chunks() == 0) return;
+  const SgdFactors factors{static_cast<float>(options.lr), static_cast<float>(options.momentum),
+                           static_cast<float>(options.weight_decay), options.nesterov};
+  launch(sgd, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first), table.view(),
+         factors);
+}
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Compares the __global__ functions of the tree with those that the simulated suite ran.
+
+usage: check_kernel_coverage.py COVERAGE_FILE...
+
+COVERAGE_FILEs are what TANDEM_SIMULATOR_COVERAGE named: lines of source file, tab, kernel. Prints every kernel that did not
+run and exits with 1 if there is one.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOMS = ["core", "kernels", "comm"]
+KERNEL = re.compile(r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:static\s+)?void\s+"
+                    r"(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\(")
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+
+
+def kernels_in_tree():
+    found = set()
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.cu*")) + sorted((ROOT / room).rglob("*.h")):
+            text = without_comments(path.read_text())
+            names = KERNEL.findall(text)
+            if len(names) != len(re.findall(r"\b__global__\b", text)):
+                sys.exit(f"check_kernel_coverage: {path.relative_to(ROOT)} has a __global__ function that is not understood")
+            found |= {(str(path.relative_to(ROOT)), name) for name in names}
+    return found
+
+
+def short_name(symbol):
+    depth, plain = 0, ""
+    for character in symbol:
+        depth += character == "<"
+        if depth == 0:
+            plain += character
+        depth -= character == ">"
+    return plain.strip().split("::")[-1]
+
+
+def kernels_that_ran(files):
+    ran = set()
+    for file in files:
+        for line in pathlib.Path(file).read_text().splitlines():
+            source, _, symbol = line.partition("\t")
+            parts = pathlib.PurePath(source).parts
+            room = next((i for i, part in enumerate(parts) if part in ROOMS), None)
+            if room is not None:
+                ran.add(("/".join(parts[room:]), short_name(symbol)))
+    return ran
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    all_kernels, ran = kernels_in_tree(), kernels_that_ran(sys.argv[1:])
+    missing = sorted(all_kernels - ran)
+    for file, name in missing:
+        print(f"never run: {name} of {file}")
+    print(f"check_kernel_coverage: {len(all_kernels) - len(missing)} of {len(all_kernels)} kernels ran")
+    sys.exit(1 if missing or not all_kernels else 0)
+
+
+main()

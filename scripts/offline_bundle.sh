@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Collects what scripts/gpu_check.sh needs on a machine without a network: the Debian packages of the libraries, with what
+# they depend on, into offline/ (git-ignored). Debian or Ubuntu; the GPU machine needs the same or a newer release.
+# usage: scripts/offline_bundle.sh [FOLDER]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+folder=${1:-offline}
+case "$folder" in -*) echo "usage: scripts/offline_bundle.sh [FOLDER]" >&2; exit 2 ;; esac
+command -v apt-get >/dev/null || { echo "offline_bundle: needs apt-get, to download Debian packages" >&2; exit 2; }
+
+wanted=(catch2 libcli11-dev nlohmann-json3-dev libfmt-dev zlib1g-dev libboost-context-dev libdnnl-dev libopenmpi-dev
+  openmpi-bin)
+# Of all that these depend on, what a machine with a compiler does not have.
+families='^(catch2|libcli11-dev|nlohmann-json3-dev|libfmt.*|zlib1g.*|libboost[0-9.]*-dev|libboost-context.*|libdnnl.*|'
+families+='libopenmpi.*|openmpi.*|libpmix2.*|libhwloc15.*|libevent-(core|pthreads).*|libltdl7|libmunge2|libpsm.*|libibverbs1|'
+families+='librdmacm1.*|libnl-[a-z0-9-]*200|libfabric1|libucx0|libnuma1)$'
+
+list=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
+  "${wanted[@]}" | grep -E '^[a-z0-9]' | sed 's/:.*//' | sort -u | grep -E "$families")
+
+mkdir -p "$folder"
+part=$folder.part
+rm -rf "$part"
+mkdir -p "$part"
+# apt drops its rights where it can; the folder must then be writable for it.
+chmod 777 "$part"
+(cd "$part" && apt-get download -qq $list)
+rm -rf "$folder"
+mv "$part" "$folder"
+chmod 755 "$folder"
+echo "offline_bundle: $(find "$folder" -name '*.deb' | wc -l) packages, $(du -sh "$folder" | cut -f1), in $folder/"

@@ -1,0 +1,282 @@
+// Convolution on the GPU against the reference in f64: every family and pass, exact on whole numbers, bounded on random
+// ones.
+#include "kernels/conv/conv.h"
+#include "kernels/conv/implementations.h"
+#include "kernels/gemm/product_plan.h"
+#include "tests/kernels/conv_support.h"
+#include "tests/kernels/product_support.h"
+
+namespace tandem::test {
+namespace {
+
+namespace k = tandem::kernels;
+constexpr Layout kLast = Layout::channels_last;
+
+/// Channels, images and kernels on both sides of fours, bytes of a mask and steps; then other strides, paddings,
+/// dilations and groups.
+std::vector<ConvCase> small_cases() {
+  std::vector<ConvCase> cases{
+      square_case(1, 1, 1, 1, 1, 1, 0),          square_case(2, 3, 5, 4, 8, 3, 1),
+      square_case(1, 8, 4, 5, 33, 3, 1),         square_case(1, 33, 3, 3, 5, 1, 0),
+      square_case(3, 8, 3, 3, 8, 3, 1),          square_case(2, 4, 4, 4, 12, 3, 1),
+      square_case(2, 1, 6, 6, 5, 5, 2),          square_case(1, 8, 7, 7, 4, 1, 0, 2),
+      square_case(2, 3, 6, 5, 8, 3, 1, 2),       square_case(1, 4, 9, 9, 8, 3, 2, 1, 2),
+      square_case(1, 5, 8, 9, 3, 3, 1, 2, 2),    square_case(2, 8, 4, 4, 8, 3, 1, 1, 1, 2),
+      square_case(2, 9, 5, 4, 9, 3, 1, 1, 1, 9), square_case(1, 33, 5, 4, 33, 3, 1, 2, 1, 33),
+      square_case(1, 3, 4, 4, 6, 3, 1, 1, 1, 3), square_case(1, 12, 6, 6, 6, 3, 2, 2, 1, 3),
+      square_case(1, 3, 9, 9, 8, 7, 3, 2),       square_case(2, 2, 4, 4, 3, 2, 0, 3),
+      square_case(1, 1, 3, 3, 8, 1, 2),
+  };
+  cases.push_back({1, 5, 7, 9, 8, 5, 3, {{2, 1}, {1, 2}, {1, 2}, 1}});
+  cases.push_back({1, 5, 5, 6, 3, 1, 3, {{1, 1}, {0, 1}, {1, 1}, 1}});
+  return cases;
+}
+
+struct Family {
+  std::string name;
+  decltype(&k::cuda::naive::forward) forward;
+  decltype(&k::cuda::naive::backward_input) backward_input;
+  decltype(&k::cuda::naive::backward_weight) backward_weight;
+};
+const Family kNaive{"naive", k::cuda::naive::forward, k::cuda::naive::backward_input, k::cuda::naive::backward_weight};
+const Family kTile{"tile", k::cuda::tile::forward, k::cuda::tile::backward_input, k::cuda::tile::backward_weight};
+
+Tensor random_mask(const Shape& y, unsigned seed) {
+  std::mt19937 generator(seed);
+  const Tensor mask = Tensor::empty(k::conv_mask_shape(y), {.dtype = DType::u8});
+  for (std::int64_t i = 0; i < mask.numel(); ++i) mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator());
+  return mask;
+}
+
+Tensor empty_f64(const Shape& shape) { return Tensor::empty(shape, {.dtype = DType::f64, .layout = kLast}); }
+
+/// Inputs on the CPU, in the storage dtype.
+struct Inputs {
+  Tensor x, w, bias, grad_y, mask;
+
+  Inputs(const ConvCase& one, DType dtype, bool whole)
+      : x(drawn(one.x(), dtype, 1, whole, kLast)),
+        w(drawn(one.weight(), dtype, 2, whole, kLast)),
+        bias(drawn({one.k}, dtype, 3, whole)),
+        grad_y(drawn(one.y(), dtype, 4, whole, kLast)),
+        mask(random_mask(one.y(), 5)) {}
+};
+
+/// The four results in f64, of the values themselves or of their magnitudes.
+struct Expected {
+  Tensor y, grad_x, grad_w, grad_bias;
+
+  Expected(const ConvCase& one, const Inputs& in, bool magnitudes, bool use_bias, bool relu, bool use_mask)
+      : y(empty_f64(one.y())),
+        grad_x(empty_f64(one.x())),
+        grad_w(empty_f64(one.weight())),
+        grad_bias(empty_f64({one.k})) {
+    const auto wide = [&](const Tensor& x) { return magnitudes ? absolute_f64(x, kLast) : in_f64(x, kLast); };
+    const k::ConvGeometry g = one.geometry();
+    const Tensor gradient = wide(in.grad_y), x = wide(in.x), w = wide(in.w);
+    const Tensor open = use_mask ? empty_like(gradient) : gradient;
+    if (use_mask) k::reference::apply_mask(gradient, in.mask, open);
+    k::reference::conv2d_forward(x, w, use_bias ? wide(in.bias) : Tensor(), g, relu && !magnitudes, y);
+    k::reference::conv2d_backward_input(open, w, g, grad_x);
+    k::reference::conv2d_backward_weight(x, open, g, grad_w);
+    k::reference::conv2d_backward_bias(open, grad_bias);
+  }
+};
+
+/// True if each bit says whether the element of `y` is positive, and those past the end are 0.
+bool mask_matches(const Tensor& y, const Tensor& mask) {
+  const Tensor here = mask.to(Device{}), expected = Tensor::empty(mask.shape(), {.dtype = DType::u8});
+  k::reference::sign_mask(y.to(Device{}), expected);
+  return here.to_vector<int>() == expected.to_vector<int>();
+}
+
+struct Which {
+  bool forward = true, backward_input = true, backward_weight = true;
+};
+
+/// One family's passes, with or without bias, ReLU and masks.
+void check_passes(const Family& family, const ConvCase& one, DType dtype, bool whole, bool fused, Which which = {}) {
+  INFO(family.name << " " << name_of(dtype) << (whole ? " whole " : " random ") << (fused ? "fused " : "plain ")
+                   << one.text());
+  const k::ConvGeometry g = one.geometry();
+  const Inputs in(one, dtype, whole);
+  const Expected expected(one, in, false, fused, fused, fused);
+  const Tensor x = on_gpu(in.x), w = on_gpu(in.w), grad_y = on_gpu(in.grad_y);
+  const Tensor used_mask = fused ? on_gpu(in.mask) : Tensor();
+  const Tensor y = poisoned_on_gpu(one.y(), dtype, kLast), grad_x = poisoned_on_gpu(one.x(), dtype, kLast);
+  const Tensor grad_w = poisoned_on_gpu(one.weight(), dtype, kLast), grad_bias = poisoned_on_gpu({one.k}, dtype);
+  const Tensor mask = fused ? poisoned_on_gpu(k::conv_mask_shape(one.y()), DType::u8) : Tensor();
+  if (which.forward)
+    family.forward(g, x, w, {.bias = fused ? on_gpu(in.bias) : Tensor(), .relu = fused, .mask = mask}, y);
+  if (which.backward_input) family.backward_input(g, grad_y, used_mask, w, grad_x);
+  if (which.backward_weight) family.backward_weight(g, x, grad_y, used_mask, grad_w);
+  k::cuda::conv_backward_bias(grad_y, used_mask, grad_bias);
+  if (fused && which.forward) CHECK(mask_matches(y, mask));
+  if (whole) {
+    if (which.forward) CHECK(difference(y, expected.y) == "");
+    if (which.backward_input) CHECK(difference(grad_x, expected.grad_x) == "");
+    if (which.backward_weight) CHECK(difference(grad_w, expected.grad_w) == "");
+    CHECK(difference(grad_bias, expected.grad_bias) == "");
+    return;
+  }
+  const Expected scale(one, in, true, fused, false, fused);
+  const auto taps = static_cast<double>(g.r * g.s), pixels = static_cast<double>(g.n * g.p * g.q);
+  CHECK(difference(y, expected.y, scale.y, taps * static_cast<double>(g.group_c()) + 2.0) == "");
+  CHECK(difference(grad_x, expected.grad_x, scale.grad_x, taps * static_cast<double>(g.group_k()) + 2.0) == "");
+  CHECK(difference(grad_w, expected.grad_w, scale.grad_w, pixels + 2.0) == "");
+  CHECK(difference(grad_bias, expected.grad_bias, scale.grad_bias, pixels + 2.0) == "");
+}
+
+void check_families(const ConvCase& one, DType dtype, bool whole, bool fused) {
+  check_passes(kNaive, one, dtype, whole, fused);
+  if (k::cuda::tile::supports(one.geometry())) check_passes(kTile, one, dtype, whole, fused);
+}
+
+}  // namespace
+
+TEST_CASE("convolution passes on the GPU are exact on whole numbers", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  for (const ConvCase& one : small_cases()) check_families(one, DType::f32, true, true);
+}
+
+TEST_CASE("convolution passes on the GPU are exact without bias and mask", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  for (const ConvCase& one : {square_case(2, 3, 5, 4, 8, 3, 1), square_case(2, 8, 3, 3, 8, 3, 1, 2)})
+    for (const DType dtype : kGpuDTypes) check_families(one, dtype, true, false);
+}
+
+TEST_CASE("convolution passes on the GPU in half types", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  for (const ConvCase& one : {square_case(1, 3, 5, 4, 8, 3, 1), square_case(2, 8, 4, 3, 8, 3, 1),
+                              square_case(1, 4, 4, 4, 12, 3, 1, 2), square_case(1, 9, 5, 4, 9, 3, 1, 1, 1, 9)})
+    for (const DType dtype : {DType::f16, DType::bf16}) check_families(one, dtype, true, true);
+}
+
+TEST_CASE("convolution passes on the GPU round no more than their sums explain", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  for (const ConvCase& one : {square_case(2, 3, 5, 4, 8, 3, 1), square_case(1, 8, 4, 5, 33, 3, 1),
+                              square_case(1, 12, 6, 6, 6, 3, 2, 2, 1, 3)})
+    for (const DType dtype : kGpuDTypes) check_families(one, dtype, false, true);
+}
+
+TEST_CASE("convolution passes on the GPU add parts of long sums", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  CHECK(k::plan_product(9, 4, 288).parts == 2);
+  for (const DType dtype : kGpuDTypes) {
+    check_passes(kTile, square_case(1, 32, 3, 3, 4, 3, 1), dtype, true, true);   // forward
+    check_passes(kTile, square_case(1, 29, 3, 3, 8, 3, 1), dtype, true, true);   // forward, mask of its own
+    check_passes(kTile, square_case(1, 4, 3, 3, 32, 3, 1), dtype, true, true);   // backward_input
+    check_passes(kTile, square_case(1, 4, 16, 17, 4, 1, 0), dtype, true, true);  // backward_weight
+    check_passes(kTile, square_case(1, 3, 16, 17, 5, 1, 0), dtype, true, true);
+    check_passes(kNaive, square_case(1, 3, 16, 17, 5, 1, 0), dtype, true, true);
+  }
+}
+
+TEST_CASE("convolution on the GPU by large tiles", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  CHECK(k::plan_product(33 * 61, 35, 7).tile == 64);
+  const Which forward{.backward_input = false, .backward_weight = false};
+  for (const DType dtype : kGpuDTypes) {
+    check_passes(kTile, square_case(1, 4, 33, 61, 40, 1, 0), dtype, true, true, forward);
+    check_passes(kTile, square_case(1, 3, 33, 61, 35, 1, 0), dtype, true, true, forward);
+  }
+}
+
+TEST_CASE("gradients of images on the GPU by large tiles", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  const Which backward_input{.forward = false, .backward_weight = false};
+  for (const DType dtype : kGpuDTypes) {
+    check_passes(kTile, square_case(1, 40, 33, 61, 4, 1, 0), dtype, true, true, backward_input);
+    check_passes(kTile, square_case(1, 35, 33, 61, 3, 1, 0), dtype, true, true, backward_input);
+  }
+}
+
+TEST_CASE("gradients of weights on the GPU by large tiles", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  CHECK(k::plan_product(35, 9 * 227, 6).tile == 64);
+  const Which backward_weight{.forward = false, .backward_input = false};
+  for (const DType dtype : kGpuDTypes) {
+    check_passes(kTile, square_case(1, 228, 3, 2, 36, 3, 1), dtype, true, true, backward_weight);
+    check_passes(kTile, square_case(1, 227, 3, 2, 35, 3, 1), dtype, true, true, backward_weight);
+  }
+}
+
+TEST_CASE("convolution refuses on the GPU what it cannot do there", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  const ConvCase one = square_case(1, 4, 3, 3, 4, 3, 1);
+  const Tensor x = on_gpu(drawn(one.x(), DType::f32, 1, true, kLast)), y = poisoned_on_gpu(one.y(), DType::f32, kLast);
+  const Tensor w = on_gpu(drawn(one.weight(), DType::f32, 2, true, kLast)), here = w.to(Device{});
+  k::Conv2dOptions onednn = one.options;
+  onednn.impl = k::ConvImpl::onednn;
+  CHECK_THAT(error_of([&] { k::conv2d_forward(x, w, {}, onednn, y); }), ContainsText("oneDNN runs on the CPU"));
+  CHECK_THAT(error_of([&] { k::conv2d_forward(x, here, {}, one.options, y); }), ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] { k::conv2d_backward_input(y, here, one.options, x); }), ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] { k::conv2d_backward_weight(x, y, one.options, here); }), ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] { k::conv2d_backward_bias(y, Tensor::empty({4})); }), ContainsText("move one of them"));
+  const Tensor mask = Tensor::empty(k::conv_mask_shape(one.y()), {.dtype = DType::u8});
+  CHECK_THAT(error_of([&] { k::conv_bias_relu_forward(x, w, {}, one.options, y, mask); }),
+             ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] { k::conv_bias_relu_backward(x, w, mask, one.options, y, x, {}, {}); }),
+             ContainsText("move one of them"));
+  const TensorOptions f64{.dtype = DType::f64, .layout = kLast, .device = kGpu};
+  for (const k::ConvImpl impl : {k::ConvImpl::automatic, k::ConvImpl::reference}) {
+    k::Conv2dOptions options = one.options;
+    options.impl = impl;
+    const Tensor wide_x = Tensor::zeros(one.x(), f64), wide_w = Tensor::zeros(one.weight(), f64);
+    const Tensor wide_y = Tensor::zeros(one.y(), f64);
+    CHECK_THAT(error_of([&] { k::conv2d_forward(wide_x, wide_w, {}, options, wide_y); }),
+               ContainsText("f32, f16 and bf16"));
+    CHECK_THAT(error_of([&] { k::conv2d_backward_input(wide_y, wide_w, options, wide_x); }),
+               ContainsText("f32, f16 and bf16"));
+    CHECK_THAT(error_of([&] { k::conv2d_backward_weight(wide_x, wide_y, options, wide_w); }),
+               ContainsText("f32, f16 and bf16"));
+  }
+}
+
+TEST_CASE("an empty batch on the GPU gives empty images and zero weight gradients", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  const ConvCase one = square_case(0, 4, 3, 3, 4, 3, 1);
+  const Tensor x = poisoned_on_gpu(one.x(), DType::f32, kLast), y = poisoned_on_gpu(one.y(), DType::f32, kLast);
+  const Tensor w = poisoned_on_gpu(one.weight(), DType::f32, kLast), mask = poisoned_on_gpu({0}, DType::u8);
+  k::conv_bias_relu_forward(x, Tensor::zeros(one.weight(), w.options(kLast)), {}, one.options, y, mask);
+  const Tensor grad_bias = poisoned_on_gpu({4}, DType::f32);
+  k::conv_bias_relu_backward(x, w, mask, one.options, y, x.clone(), w, grad_bias);
+  CHECK(difference(w, Tensor::zeros(one.weight(), {.dtype = DType::f64})) == "");
+  CHECK(difference(grad_bias, Tensor::zeros({4}, {.dtype = DType::f64})) == "");
+}
+
+TEST_CASE("convolution entry points on the GPU choose a family and fuse", "[cuda_conv]") {
+  if (!has_gpu()) return;
+  for (const auto impl : {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused})
+    for (ConvCase one : {square_case(1, 4, 4, 4, 8, 3, 1), square_case(1, 4, 4, 4, 8, 3, 1, 1, 1, 2)}) {
+      one.options.impl = impl;
+      INFO(k::name_of(impl) << ": " << one.text());
+      const Inputs in(one, DType::f32, false);
+      const Tensor x = on_gpu(in.x), w = on_gpu(in.w), bias = on_gpu(in.bias), grad_y = on_gpu(in.grad_y);
+      const auto like = [](const Tensor& model) { return poisoned_on_gpu(model.shape(), DType::f32, kLast); };
+      const Tensor y = like(grad_y), plain = like(grad_y), mask = poisoned_on_gpu(in.mask.shape(), DType::u8);
+      k::conv2d_forward(x, w, bias, one.options, plain);
+      k::conv_bias_relu_forward(x, w, bias, one.options, y, mask);
+      const Tensor relu = mapped(plain, DType::f32, kLast, [](float value) { return std::max(value, 0.0f); });
+      CHECK(same_bits_on_gpu(y, relu));
+      CHECK(mask_matches(y, mask));
+
+      const Tensor open = empty_like(in.grad_y);
+      k::reference::apply_mask(in.grad_y, mask.to(Device{}), open);
+      const Tensor gradient = on_gpu(open);
+      const Tensor grad_x = like(x), grad_w = like(w), grad_bias = like(bias);
+      const Tensor grad_x2 = like(x), grad_w2 = like(w), grad_bias2 = like(bias);
+      k::conv_bias_relu_backward(x, w, mask, one.options, grad_y, grad_x, grad_w, grad_bias);
+      k::conv2d_backward_input(gradient, w, one.options, grad_x2);
+      k::conv2d_backward_weight(x, gradient, one.options, grad_w2);
+      k::conv2d_backward_bias(gradient, grad_bias2);
+      CHECK(same_bits_on_gpu(grad_x, grad_x2));
+      CHECK(same_bits_on_gpu(grad_w, grad_w2));
+      CHECK(same_bits_on_gpu(grad_bias, grad_bias2));
+      const Tensor again = like(w);
+      k::conv_bias_relu_backward(x, w, mask, one.options, grad_y, {}, again, {});
+      CHECK(same_bits_on_gpu(grad_w, again));
+    }
+}
+
+}  // namespace tandem::test

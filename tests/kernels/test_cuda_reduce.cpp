@@ -1,0 +1,126 @@
+// Sums on CUDA against the references in f64.
+#include "kernels/reduce/sum.h"
+#include "kernels/reduce/sum_to.h"
+#include "tests/kernels/cuda_support.h"
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+using Reduce = void (*)(const Tensor& x, const Tensor& out);
+
+/// What is wrong with reduce(x) on the device, or nothing. Sums are added up in f64, so that what is left is one
+/// rounding to f32 beside that of storing.
+std::string check(Reduce reduce, Reduce reference, const Tensor& x, const Shape& shape, bool exact) {
+  const Tensor out = poisoned_on_gpu(shape, x.dtype());
+  reduce(on_gpu(x), out);
+  const Tensor expected = Tensor::empty(shape, {.dtype = DType::f64, .layout = Layout::channels_last});
+  reference(wide(x), expected);
+  if (exact) {
+    const Tensor rounded = Tensor::empty(shape, {.dtype = x.dtype()});
+    kernels::reference::cast(expected, rounded);
+    return first_difference(out, rounded);
+  }
+  const std::vector<double> values = expected.to_vector<double>();
+  const double rest =
+      0x1p-40 * static_cast<double>(x.numel());  // sums that cancel: f64's own rounding, many times over
+  return first_outside(out, expected, [&](std::size_t i) { return 0x1p-24 * std::abs(values[i]) + rest; });
+}
+
+struct SumShapes {
+  Shape x, out;
+};
+
+// Rows that a warp and that a block adds up, columns of 1 to 32 and more lanes; terms in one part and in several.
+const SumShapes kSums[] = {
+    {{}, {}},
+    {{7}, {}},
+    {{2, 3, 4, 5}, {2, 3, 4, 5}},
+    {{2, 3, 4, 5}, {}},
+    {{2, 3, 4, 5}, {5}},
+    {{2, 33, 3, 5}, {1, 33, 1, 1}},
+    {{2, 33, 3, 5}, {2, 1, 3, 5}},
+    {{2, 3, 4, 5}, {3, 1, 5}},
+    {{4, 5, 9, 7}, {4, 1, 1, 1}},
+    {{0, 3, 2, 2}, {1, 3, 1, 1}},
+    {{0, 3}, {0, 1}},
+    {{3, 1500}, {3, 1}},
+    {{3, 1032}, {3, 1}},
+    {{9003}, {1}},
+    {{700, 33}, {33}},
+    {{5000, 3}, {3}},
+    {{9, 70}, {70}},
+};
+
+}  // namespace
+
+TEST_CASE("sums over dimensions on CUDA equal the reference", "[cuda][reduce]") {
+  if (!has_gpu()) return;
+  for (const DType dtype : kKernelDTypes) {
+    for (const SumShapes& shapes : kSums) {
+      for (const bool integers : {true, false}) {
+        INFO(tandem::name_of(dtype) << ' ' << to_string(shapes.x) << " to " << to_string(shapes.out)
+                                    << (integers ? " integers" : ""));
+        const Tensor x = random_values(shapes.x, dtype, integers, 1);
+        CHECK(check(kernels::sum_to, kernels::reference::sum_to, x, shapes.out, integers) == "");
+        CHECK(check(kernels::sum, kernels::reference::sum, x, {}, integers) == "");
+        CHECK(check(kernels::mean, kernels::reference::mean, x, {}, false) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("sums on CUDA take any strides", "[cuda][reduce]") {
+  if (!has_gpu()) return;
+  for (const DType dtype : kKernelDTypes) {
+    for (const Kind kind : kKinds) {
+      const Tensor small = random_view(kind, {3, 5, 4, 7}, dtype, true, 2);
+      const Tensor large = random_view(kind, {2, 1100}, dtype, true, 3);
+      INFO(tandem::name_of(dtype) << ' ' << name_of(kind));
+      CHECK(check(kernels::sum, kernels::reference::sum, small, {}, true) == "");
+      CHECK(check(kernels::sum, kernels::reference::sum, large, {}, true) == "");
+      CHECK(check(kernels::sum_to, kernels::reference::sum_to, large, {2, 1}, true) == "");
+      CHECK(check(kernels::sum_to, kernels::reference::sum_to, large, {1100}, true) == "");
+      for (const Shape& out : {Shape{5, 1, 1}, Shape{3, 1, 4, 7}, Shape{7}, Shape{3, 5, 4, 1}, Shape{3, 1, 4, 1}}) {
+        INFO("to " << to_string(out));
+        CHECK(check(kernels::sum_to, kernels::reference::sum_to, small, out, true) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("the mean of nothing is NaN on CUDA, its sum 0", "[cuda][reduce]") {
+  if (!has_gpu()) return;
+  const Tensor x = Tensor::zeros({0, 3}, {.device = kGpu}), out = poisoned_on_gpu({}, DType::f32);
+  kernels::sum(x, out);
+  CHECK(out.item() == 0.0);
+  kernels::mean(x, out);
+  CHECK(std::isnan(out.item()));
+}
+
+TEST_CASE("sums on CUDA give the same bits twice", "[cuda][reduce]") {
+  if (!has_gpu()) return;
+  const Tensor x = random_values({3000, 3}, DType::f32, false, 5).to(kGpu);
+  for (const Shape& shape : {Shape{}, Shape{3}, Shape{3000, 1}}) {
+    const Tensor first = poisoned_on_gpu(shape, DType::f32), second = poisoned_on_gpu(shape, DType::f32);
+    kernels::sum_to(x, first);
+    kernels::sum_to(x, second);
+    CHECK(equal_bits(first, second));
+  }
+}
+
+TEST_CASE("sums on CUDA refuse f64 and mixed devices, and leave no workspace behind", "[cuda][reduce]") {
+  if (!has_gpu()) return;
+  const Tensor x = Tensor::zeros({30000}, {.device = kGpu}), out = Tensor::zeros({}, {.device = kGpu});
+  const auto before = memory_stats(kGpu).current_of(MemoryTag::workspace);
+  kernels::sum(x, out);
+  CHECK(memory_stats(kGpu).current_of(MemoryTag::workspace) == before);
+  const Tensor wide_x = Tensor::zeros({3}, {.dtype = DType::f64, .device = kGpu});
+  const Tensor wide_out = Tensor::zeros({}, {.dtype = DType::f64, .device = kGpu});
+  CHECK_THAT(error_of([&] { kernels::sum(wide_x, wide_out); }),
+             ContainsText("sum: CUDA kernels take f32, f16 and bf16"));
+  CHECK_THAT(error_of([&] { kernels::sum_to(wide_x, wide_out); }), ContainsText("sum_to: CUDA kernels take"));
+  CHECK_THAT(error_of([&] { kernels::mean(x, Tensor::zeros({})); }), ContainsText("on cuda:0, got"));
+  CHECK_THAT(error_of([&] { kernels::sum_to(Tensor::zeros({3}), out); }), ContainsText("differ"));
+}
