@@ -72,6 +72,8 @@ std::string cuda_unavailable_reason() { return cuda_presence().problem; }
 
 int cuda_device_count() { return cuda_presence().devices; }
 
+bool cuda_is_simulated() { return TANDEM_CUDA_IS_SIMULATED != 0; }
+
 void check_device(Device device) {
   if (device.type == DeviceType::cpu) {
     require(device.index == 0, "device cpu:{}: there is one CPU, cpu; use that", device.index);

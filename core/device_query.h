@@ -30,6 +30,9 @@ std::string cuda_unavailable_reason();
 /// Number of CUDA devices that can be used; 0 where there is a reason for that.
 int cuda_device_count();
 
+/// True where the CUDA devices of this build are the simulator's (TANDEM_CUDA=SIMULATED).
+bool cuda_is_simulated();
+
 /// Throws Error unless this build and machine have `device`; the text says why not and which devices there are.
 void check_device(Device device);
 

@@ -25,7 +25,8 @@ std::optional<Device> read_device(std::string_view text) {
 
 Device parse_device(std::string_view text) {
   const std::optional<Device> named = read_device(text);
-  if (!named) return cuda_device_count() > 0 ? Device{DeviceType::cuda, 0} : Device{};
+  const bool has_gpu = cuda_device_count() > 0 && !cuda_is_simulated();
+  if (!named) return has_gpu ? Device{DeviceType::cuda, 0} : Device{};
   check_device(*named);
   return *named;
 }

@@ -1,6 +1,7 @@
 // Copies between any two strided tensors on one device.
 #include "core/cuda/copy.h"
 #include "core/cuda/current_stream.h"
+#include "core/cuda/shared.h"
 #include "core/cuda/word_loop.cuh"
 
 namespace tandem::cuda {
@@ -17,17 +18,93 @@ __global__ void copy_words(Word* to, const Word* from, DeviceLoop<Index> loop) {
   }
 }
 
+constexpr int kTile = 32;
+
+/// Two dimensions, `column` the quickest of the destination and `row` that of the source, inside a loop over the others.
+template <typename Index>
+struct TransposeLoop {
+  DeviceLoop<Index> outer;
+  Index columns, column_to, column_from;
+  Index rows, row_to, row_from;
+};
+
+/// Tile by tile through shared memory: reads and writes are both coalesced. Its pitch, an odd number of banks, spreads a
+/// column over all of them.
+template <typename Word, typename Index>
+__global__ void transpose_words(Word* to, const Word* from, TransposeLoop<Index> loop) {
+  constexpr int kWordsPerBank = sizeof(Word) < 4 ? 4 / static_cast<int>(sizeof(Word)) : 1;
+  SHARED(Word, tile, [kTile][(kTile + 1) * kWordsPerBank]);
+  const Index lane = threadIdx.x % kTile, first = threadIdx.x / kTile, step = blockDim.x / kTile;
+  const Index across = (loop.columns + kTile - 1) / kTile, down = (loop.rows + kTile - 1) / kTile;
+  const Index tiles = loop.outer.count * across * down;
+  for (Index at = blockIdx.x; at < tiles; at += gridDim.x) {
+    const Index column = at % across * kTile, row = at / across % down * kTile;
+    const WordPlace<Index> place(loop.outer, at / across / down);
+    for (Index i = first; i < kTile; i += step) {
+      if (column + i >= loop.columns || row + lane >= loop.rows) continue;
+      tile[i][lane] = from[place.from + (column + i) * loop.column_from + (row + lane) * loop.row_from];
+    }
+    __syncthreads();
+    for (Index i = first; i < kTile; i += step) {
+      if (row + i >= loop.rows || column + lane >= loop.columns) continue;
+      to[place.to + (column + lane) * loop.column_to + (row + i) * loop.row_to] = tile[lane][i];
+    }
+    __syncthreads();
+  }
+}
+
+/// The dimension of the source's neighbours, where that is not the destination's and a tile is worth its while; else -1.
+int transposed_dim(const detail::LoopNest& nest) {
+  constexpr std::int64_t kWorthATile = 8;
+  const int last = nest.sizes.rank() - 1;
+  if (nest.from[last] == 1 || nest.sizes[last] < kWorthATile) return -1;
+  for (int dim = 0; dim < last; ++dim) {
+    if (nest.from[dim] == 1 && nest.sizes[dim] >= kWorthATile) return dim;
+  }
+  return -1;
+}
+
+template <typename Index>
+TransposeLoop<Index> make_transpose_loop(const detail::LoopNest& nest, int row_dim) {
+  const int column_dim = nest.sizes.rank() - 1;
+  WordLoop outer{};
+  for (int dim = 0; dim < column_dim; ++dim) {
+    if (dim == row_dim) continue;
+    outer.nest.sizes.push_back(nest.sizes[dim]);
+    outer.nest.to.push_back(nest.to[dim]);
+    outer.nest.from.push_back(nest.from[dim]);
+  }
+  if (outer.nest.sizes.rank() == 0) {
+    outer.nest.sizes.push_back(1);
+    outer.nest.to.push_back(0);
+    outer.nest.from.push_back(0);
+  }
+  const auto index = [](std::int64_t value) { return static_cast<Index>(value); };
+  return {make_device_loop<Index>(outer),
+          index(nest.sizes[column_dim]), index(nest.to[column_dim]), index(nest.from[column_dim]),
+          index(nest.sizes[row_dim]),    index(nest.to[row_dim]),    index(nest.from[row_dim])};
+}
+
 }  // namespace
 
 void strided_copy(const Tensor& to, const Tensor& from) {
   const cudaStream_t stream = current_stream(to);
   const WordLoop loop =
       make_word_loop(to.shape(), to.strides(), from.strides(), to.raw_data(), from.raw_data(), size_of(to.dtype()));
+  const int row_dim = transposed_dim(loop.nest);
   dispatch_word_loop(loop, [&](auto word, const auto& device_loop) {
     using Word = typename decltype(word)::type;
     using Index = std::decay_t<decltype(device_loop.count)>;
-    launch(copy_words<Word, Index>, {word_blocks(loop.count()), kWordThreads}, stream,
-           static_cast<Word*>(to.raw_data()), static_cast<const Word*>(from.raw_data()), device_loop);
+    Word* const target = static_cast<Word*>(to.raw_data());
+    const Word* const source = static_cast<const Word*>(from.raw_data());
+    const LaunchShape shape{word_blocks(loop.count()), kWordThreads};
+    if constexpr (sizeof(Word) < sizeof(Word16)) {  // wide words mean that both sides have the same neighbours
+      if (row_dim >= 0) {
+        return launch(transpose_words<Word, Index>, shape, stream, target, source,
+                      make_transpose_loop<Index>(loop.nest, row_dim));
+      }
+    }
+    launch(copy_words<Word, Index>, shape, stream, target, source, device_loop);
   });
 }
 

@@ -135,6 +135,36 @@ TEST_CASE("large transposes are right in every element") {
   }
 }
 
+TEST_CASE("transposes of every small size, also into and out of slices") {
+  if (!has_gpu()) return;
+  for (const std::int64_t rows : {1, 7, 8, 31, 32, 33, 65}) {
+    for (const std::int64_t columns : {1, 7, 8, 31, 32, 33, 65}) {
+      INFO(rows << " x " << columns);
+      const Tensor here = numbered({3, rows, columns}, DType::f32), there = here.to(kGpu);
+      const Tensor to = Tensor::full({3, columns, rows + 2}, -1.0, {.device = kGpu});
+      to.narrow(2, 1, rows).copy_from(there.transpose(1, 2));
+      const Tensor expected = Tensor::full({3, columns, rows + 2}, -1.0);
+      expected.narrow(2, 1, rows).copy_from(here.transpose(1, 2));
+      CHECK(to.to_vector<float>() == expected.to_vector<float>());
+      CHECK(to.narrow(2, 1, rows).transpose(1, 2).contiguous().to_vector<float>() == here.to_vector<float>());
+    }
+  }
+}
+
+TEST_CASE("elements further apart than 31 bits can count are copied and filled") {
+  if (!has_gpu()) return;
+  if (cuda_is_simulated()) return;  // its memory is the CPU's
+  constexpr std::int64_t kApart = (std::int64_t{1} << 31) + 16;
+  const Tensor bytes = Tensor::zeros({kApart + 64}, {.dtype = DType::u8, .device = kGpu});
+  const Tensor far = bytes.as_strided({2, 3}, {kApart, 5}, 1);
+  const Tensor square = Tensor::from(std::vector<std::uint8_t>{1, 2, 3, 4, 5, 6}, {2, 3}, Layout::row_major, kGpu);
+  far.copy_from(square);
+  CHECK(far.to_vector<std::int32_t>() == std::vector<std::int32_t>{1, 2, 3, 4, 5, 6});
+  far.fill(7.0);
+  CHECK(far.to_vector<std::int32_t>() == std::vector<std::int32_t>(6, 7));
+  CHECK(bytes.narrow(0, kApart + 1, 12).to_vector<std::int32_t>() == std::vector<std::int32_t>{7, 0, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0});
+}
+
 TEST_CASE("fills reach the view and nothing else, as on the CPU") {
   if (!has_gpu()) return;
   for (const DType dtype : kDTypes) {
