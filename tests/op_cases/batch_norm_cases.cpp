@@ -14,7 +14,7 @@ namespace {
 /// Running statistics that are neither 0 nor 1, the same for each call.
 struct Running {
   Tensor mean, var;
-  Running(std::int64_t channels, DType dtype) {
+  Running(std::int64_t channels, DType dtype, Device device) {
     std::vector<double> means, vars;
     for (std::int64_t c = 0; c < channels; ++c) {
       means.push_back(0.25 * static_cast<double>(c % 5) - 0.5);
@@ -29,13 +29,15 @@ struct Running {
         var.data<T>()[c] = T(static_cast<compute_t<T>>(vars[c]));
       }
     });
+    mean = mean.to(device);
+    var = var.to(device);
   }
 };
 
 /// The f64 reference; without weight and bias, for x alone.
 Tensor reference_of(const std::vector<Tensor>& in, const BatchNormOptions& options) {
   const Tensor weight = in.size() > 1 ? in[1] : Tensor(), bias = in.size() > 1 ? in[2] : Tensor();
-  const Running running(in[0].size(1), DType::f64);
+  const Running running(in[0].size(1), DType::f64, Device{});
   const Tensor y = empty_like(in[0]), mean = Tensor::empty({in[0].size(1)}, {.dtype = DType::f64}),
                inverse = empty_like(mean);
   const auto run =
@@ -91,7 +93,7 @@ OpCase case_of(const std::string& name, const BatchNormOptions& options) {
         call.inputs = {{.shape = shape}};
         if (affine) call.inputs.insert(call.inputs.end(), {{.shape = {nchw[1]}}, {.shape = {nchw[1]}}});
         call.function = [=](const std::vector<Tensor>& in) {
-          const Running running(in[0].size(1), in[0].dtype());
+          const Running running(in[0].size(1), in[0].dtype(), in[0].device());
           return autograd::batch_norm(in[0], affine ? in[1] : Tensor(), affine ? in[2] : Tensor(), running.mean,
                                       running.var, options);
         };
