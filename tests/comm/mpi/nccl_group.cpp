@@ -29,7 +29,10 @@ TEST_CASE("without GPUs, nccl is an error and auto takes the ring silently") {
 
 TEST_CASE("ranks that share a GPU get the ring and a notice, or an error where they ask for nccl") {
   if (!has_gpu()) return;
-  if (own_gpu().second) return WARN("skipped, every rank has a GPU of its own");
+  if (own_gpu().second) {
+    WARN("skipped, every rank has a GPU of its own");
+    return;
+  }
   CHECK_THAT(agreed_error_of([] { make_process_group("nccl", environment(), own_gpu().first); }),
              ContainsText("are on one GPU"));
   const auto group = make_process_group("auto", environment(), own_gpu().first);
@@ -40,7 +43,10 @@ TEST_CASE("ranks that share a GPU get the ring and a notice, or an error where t
 TEST_CASE("NCCL's collectives, several at a time") {
   if (!has_gpu()) return;
   const auto [device, is_own] = own_gpu();
-  if (!is_own) return WARN("skipped, ranks share a GPU");
+  if (!is_own) {
+    WARN("skipped, ranks share a GPU");
+    return;
+  }
   const auto group = make_process_group("nccl", environment(), device);
   REQUIRE(group->name() == "nccl");
   const auto host = make_process_group("mpi", environment());
