@@ -60,6 +60,13 @@ if(TANDEM_CUDA STREQUAL "SIMULATED")
   set(TANDEM_CUDA_IS_SIMULATED 1)
 endif()
 
+# Only the header: programs look for the library when they need it. NCCL's ranks find each other over MPI.
+set(NCCL_FOUND FALSE)
+if(TANDEM_CUDA STREQUAL "ON" AND TANDEM_HAS_MPI AND NOT TANDEM_NCCL STREQUAL "OFF")
+  find_package(NCCL 2.14 QUIET)
+endif()
+tandem_optional(NCCL "${NCCL_FOUND}" "it takes nccl.h of 2.14 or newer (libnccl-dev), TANDEM_CUDA=ON and MPI")
+
 target_compile_definitions(tandem_settings INTERFACE
   TANDEM_HAS_OPENMP=${TANDEM_HAS_OPENMP} TANDEM_HAS_MPI=${TANDEM_HAS_MPI} TANDEM_HAS_ONEDNN=${TANDEM_HAS_ONEDNN}
   TANDEM_HAS_CUDA=${TANDEM_HAS_CUDA})

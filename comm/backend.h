@@ -60,7 +60,8 @@ struct FlatSpan {
   std::int64_t bytes() const { return count * size_of(dtype); }
 };
 
-/// Arguments are checked by ProcessGroup; reductions come as f64, f32, i64 or i32 and `average` only for floats.
+/// Arguments are checked by ProcessGroup. Reductions come as f64, f32, i64 or i32, as f16 and bf16 only where
+/// reduces_half() says so, and `average` only for floats.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -69,6 +70,9 @@ class Backend {
   virtual Place place() const = 0;
   /// True if it works on memory of this device; tensors of other devices are brought to host memory first.
   virtual bool takes(Device device) const { return device.type == DeviceType::cpu; }
+  /// What works on memory of a device that this backend takes: itself, or another backend that it holds.
+  virtual Backend& on(Device) { return *this; }
+  virtual bool reduces_half() const { return false; }
   virtual std::unique_ptr<Work> start_all_reduce(const FlatSpan& span, ReduceOp op) = 0;
   virtual void all_reduce(const FlatSpan& span, ReduceOp op) { start_all_reduce(span, op)->wait(); }
   virtual void broadcast(void* data, std::int64_t bytes, int root) = 0;

@@ -77,9 +77,10 @@ void ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op) {
     all_reduce(host, op);
     return tensor.copy_from(host);
   }
-  if (!is_half(tensor.dtype())) return backend_->all_reduce(span_of(tensor), op);
+  Backend& backend = backend_->on(tensor.device());
+  if (!is_half(tensor.dtype()) || backend.reduces_half()) return backend.all_reduce(span_of(tensor), op);
   const Tensor wide = widened(tensor);
-  backend_->all_reduce(span_of(wide), op);
+  backend.all_reduce(span_of(wide), op);
   narrow_back(wide, tensor);
   tensor.storage()->bump_version();
 }
@@ -93,10 +94,11 @@ std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, Reduc
 }
 
 std::unique_ptr<Work> ProcessGroup::start_all_reduce(const Tensor& tensor, ReduceOp op) {
-  if (!is_half(tensor.dtype())) return backend_->start_all_reduce(span_of(tensor), op);
+  Backend& backend = backend_->on(tensor.device());
+  if (!is_half(tensor.dtype()) || backend.reduces_half()) return backend.start_all_reduce(span_of(tensor), op);
   tensor.storage()->bump_version();
   Tensor wide = widened(tensor);
-  auto work = backend_->start_all_reduce(span_of(wide), op);
+  auto work = backend.start_all_reduce(span_of(wide), op);
   return std::make_unique<HalfWork>(tensor, std::move(wide), std::move(work));
 }
 
@@ -110,7 +112,7 @@ void ProcessGroup::broadcast(const Tensor& tensor, int root) {
     return tensor.copy_from(host);
   }
   const FlatSpan span = span_of(tensor);
-  backend_->broadcast(span.data, span.bytes(), root);
+  backend_->on(tensor.device()).broadcast(span.data, span.bytes(), root);
 }
 
 Tensor ProcessGroup::all_gather(const Tensor& tensor) {
@@ -122,7 +124,7 @@ Tensor ProcessGroup::all_gather(const Tensor& tensor) {
   Shape shape{size()};
   for (const std::int64_t extent : mine.shape()) shape.push_back(extent);
   Tensor result = Tensor::empty(shape, mine.options());
-  backend_->all_gather(mine.raw_data(), mine.numel() * size_of(mine.dtype()), result.raw_data());
+  backend_->on(tensor.device()).all_gather(mine.raw_data(), mine.numel() * size_of(mine.dtype()), result.raw_data());
   return result;
 }
 

@@ -22,10 +22,12 @@ class MpiEnvironment;
 /// Errors are thrown as tandem::Error.
 class ProcessGroup {
  public:
-  explicit ProcessGroup(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  explicit ProcessGroup(std::unique_ptr<Backend> backend, std::string notice = {})
+      : backend_(std::move(backend)), notice_(std::move(notice)) {}
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
+  Place place() const { return backend_->place(); }
   int rank() const { return backend_->place().rank; }
   int size() const { return backend_->place().size; }
   /// Rank and number of ranks on this host.
@@ -33,11 +35,14 @@ class ProcessGroup {
   int local_size() const { return backend_->place().local_size; }
   /// A number that all ranks of one host, and no others, have in common.
   int node() const { return backend_->place().node; }
-  /// "self", "mpi" or "ring".
+  /// "self", "mpi", "ring" or "nccl".
   std::string_view name() const { return backend_->name(); }
+  /// Why "auto" did not choose what one would expect, in a line to be shown once; the same on all ranks, mostly empty.
+  const std::string& notice() const { return notice_; }
 
   /// Replaces the elements by their reduction over all ranks: the same bits on every rank. f64, f32, i64 and i32
-  /// directly, f16 and bf16 by way of f32 (rounded once, at the end); `average` needs a floating dtype.
+  /// directly, f16 and bf16 by way of f32 (rounded once, at the end); `average` needs a floating dtype. NCCL adds f16 and
+  /// bf16 as they are, rounding at every step, and does not promise that min and max pass NaN on.
   void all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
 
   /// all_reduce that returns at once: the tensor is busy until the work is complete. Several may be under way.
@@ -63,15 +68,18 @@ class ProcessGroup {
   std::unique_ptr<Work> start_all_reduce(const Tensor& tensor, ReduceOp op);
 
   std::unique_ptr<Backend> backend_;
+  std::string notice_;
   HostStaging staging_;
 };
 
 /// The group of all ranks of this run; collective. `backend`: "self" (one process), "mpi" (the MPI library's
-/// collectives), "ring" (our own ring all-reduce) or "auto": self for one rank, else ring. Throws Error for mpi and
-/// ring in a build without MPI, and AgreedError for an unknown name, for ranks that name different backends, and for
-/// self when a launcher started several ranks. Groups are independent of each other; the environment must outlive them.
-/// A program that wants to agree on its command line first makes an "auto" group for that, then the one that the
-/// command line names.
-std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEnvironment& environment);
+/// collectives), "ring" (our own ring all-reduce), "nccl" (between GPUs, one per rank) or "auto": self for one rank, nccl
+/// for more where all compute on GPUs of their own, else ring. `device` is where this rank computes. Throws Error for
+/// mpi, ring and nccl in a build without MPI, and AgreedError for an unknown name, for ranks that name different backends,
+/// for self when a launcher started several ranks, and for nccl where it cannot be used, which with "auto" is a notice().
+/// Groups are independent of each other; the environment must outlive them. A program that wants to agree on its command
+/// line first makes an "auto" group for that, then the one that the command line names.
+std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEnvironment& environment,
+                                                 Device device = {});
 
 }  // namespace tandem::comm

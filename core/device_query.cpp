@@ -52,7 +52,7 @@ const detail::CudaPresence& cuda_presence() {
 }  // namespace
 
 std::vector<DeviceDescription> list_devices() {
-  std::vector<DeviceDescription> devices{{Device{}, cpu_name(), physical_memory(), usable_cores(), ""}};
+  std::vector<DeviceDescription> devices{{Device{}, cpu_name(), physical_memory(), usable_cores(), "", "", ""}};
   if constexpr (kHasCuda) {
     for (DeviceDescription& device : detail::list_cuda_devices(cuda_device_count()))
       devices.push_back(std::move(device));

@@ -15,6 +15,8 @@ struct DeviceDescription {
   std::int64_t memory_bytes = 0;  // total; 0 if unknown
   int units = 0;                  // CPU cores usable by this process, or streaming multiprocessors
   std::string capability;         // "sm_90" for CUDA, empty for the CPU
+  std::string uuid;               // "GPU-3f2a...": one name in all processes, whatever index they see it under
+  std::string pci_address;        // "0000:3b:00", which the parts of a shared GPU (MIG) have in common
 };
 
 /// The CPU first, then every CUDA device. Without a driver or a GPU the list holds the CPU alone.

@@ -11,6 +11,16 @@ namespace {
 /// "13.0" of 13000.
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
+/// As nvidia-smi writes it: "GPU-3f2a0c1e-...".
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
 /// Why cudaGetDeviceCount failed. The runtime says "driver version is insufficient" also where there is no driver.
 std::string describe_failure(cudaError_t status) {
   if (status == cudaErrorNoDevice) return "the driver shows no CUDA device (CUDA_VISIBLE_DEVICES may hide it)";
@@ -39,7 +49,10 @@ std::vector<DeviceDescription> list_cuda_devices(int count) {
     if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) continue;
     devices.push_back({Device{DeviceType::cuda, index}, properties.name,
                        static_cast<std::int64_t>(properties.totalGlobalMem), properties.multiProcessorCount,
-                       "sm_" + std::to_string(properties.major) + std::to_string(properties.minor)});
+                       "sm_" + std::to_string(properties.major) + std::to_string(properties.minor),
+                       uuid_text(properties.uuid),
+                       fmt::format("{:04x}:{:02x}:{:02x}", properties.pciDomainID, properties.pciBusID,
+                                   properties.pciDeviceID)});
   }
   return devices;
 }

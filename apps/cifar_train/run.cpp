@@ -7,6 +7,7 @@
 #include "training.h"
 
 #include "comm/agreement.h"
+#include "comm/gpu_sharing.h"
 #include "comm/threads.h"
 #include "core/parallel.h"
 #include "train/console.h"
@@ -79,7 +80,9 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
 
   const int fair_share = comm::default_threads(*ranks);  // collective: on ranks that have --threads of their own, too
   set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : fair_share);
-  const auto group = comm::make_process_group(settings.backend, environment);
+  if (!names_device(settings)) device = comm::share_out_gpus(*ranks, device);
+  const auto group = comm::make_process_group(settings.backend, environment, device);
+  if (group->rank() == 0 && !group->notice().empty()) fmt::print(stderr, "note: {}\n", group->notice());
   return train_and_report(settings, table.config(), device, environment, *group, start);
 }
 

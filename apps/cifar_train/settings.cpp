@@ -76,7 +76,8 @@ void describe_training(OptionTable& table, Settings& s) {
 
 void describe_ranks(OptionTable& table, Settings& s) {
   table.group("Ranks and devices");
-  table.choice("backend", s.backend, {"auto", "self", "mpi", "ring"}, "how ranks exchange gradients");
+  table.choice("backend", s.backend, {"auto", "self", "mpi", "ring", "nccl"},
+               "how ranks exchange gradients (auto: nccl between GPUs, else ring)");
   table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
              "size of the pieces gradients are exchanged in (the first one: at most 1)");
   table.flag("check-replicas", s.check_replicas, "after each epoch, check that all ranks hold the same weights");
@@ -130,11 +131,12 @@ void resolve(Settings& s, std::int64_t ranks) {
 
 void check(const Settings& s, std::int64_t ranks) { micro_batch_size(s, ranks); }
 
+bool names_device(const Settings& s) { return s.device->find(':') != std::string::npos; }
+
 Device choose_device(const Settings& s, int local_rank) {
   try {
     Device device = parse_device(*s.device);
-    const bool is_named = s.device->find(':') != std::string::npos;
-    if (device.type == DeviceType::cuda && !is_named) device.index = local_rank % cuda_device_count();
+    if (device.type == DeviceType::cuda && !names_device(s)) device.index = local_rank % cuda_device_count();
     return device;
   } catch (const Error& error) {
     fail("--device {}: {}", *s.device, error.what());

@@ -76,6 +76,9 @@ std::int64_t global_batch_size(const Settings& settings, std::int64_t ranks);
 /// there is no such device.
 Device choose_device(const Settings& settings, int local_rank);
 
+/// True if --device gives an index, as cuda:1 does.
+bool names_device(const Settings& settings);
+
 /// The settings that every rank must share, as text; paths, threads and output may differ.
 std::string shared_settings(const OptionTable& table);
 

@@ -30,6 +30,9 @@ endfunction()
 set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
 add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_reduce.cpp ${directory}/collectives.cpp
   ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/timing.cpp)
+if(TANDEM_HAS_NCCL)
+  target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp)
+endif()
 set_source_files_properties(${directory}/main.cpp PROPERTIES COMPILE_OPTIONS -O0)  # Catch2's own code
 target_link_libraries(tandem_comm_mpi_tests PRIVATE tandem::comm Catch2::Catch2)
 add_executable(tandem_comm_exit_program ${directory}/exit_program.cpp)

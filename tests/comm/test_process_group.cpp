@@ -46,8 +46,18 @@ TEST_CASE("tensors that cannot be reduced or moved are refused with the reason")
 TEST_CASE("an unknown backend is refused with the choices") {
   MpiEnvironment environment;
   CHECK_THAT(error_of([&] { make_process_group("nccl2", environment); }),
-             ContainsText("choose auto, self, mpi or ring"));
+             ContainsText("choose auto, self, mpi, ring or nccl"));
 }
+
+#if !TANDEM_HAS_NCCL
+TEST_CASE("backend nccl says that it is not in the build, and what to take") {
+  MpiEnvironment environment;
+  const std::string text = error_of([&] { make_process_group("nccl", environment); });
+  CHECK_THAT(text, ContainsText("backend nccl: this program was built without NCCL"));
+  CHECK_THAT(text, ContainsText("--backend ring"));
+  REQUIRE_THROWS_AS(make_process_group("nccl", environment), AgreedError);
+}
+#endif
 
 #if !TANDEM_HAS_MPI
 TEST_CASE("backends that need MPI say that it is not in the build") {

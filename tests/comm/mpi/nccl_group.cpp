@@ -1,0 +1,73 @@
+// Groups over NCCL where every rank has a GPU of its own, and what happens where it has not.
+#include "comm/gpu_sharing.h"
+#include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/cuda_device.h"
+
+using namespace tandem;
+using namespace tandem::comm;
+using namespace tandem::test;
+
+namespace {
+
+constexpr DType kReducible[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32};
+
+/// This rank's GPU, and whether each rank has one of its own.
+std::pair<Device, bool> own_gpu() {
+  const auto group = make_process_group("mpi", environment());
+  const Device device = share_out_gpus(*group, kGpu);
+  return {device, group->local_size() <= cuda_device_count()};
+}
+
+}  // namespace
+
+TEST_CASE("without GPUs, nccl is an error and auto takes the ring silently") {
+  CHECK_THAT(agreed_error_of([] { make_process_group("nccl", environment()); }), ContainsText("on the CPU"));
+  const auto group = make_process_group("auto", environment());
+  CHECK(group->name() == (environment().size() == 1 ? "self" : "ring"));
+  CHECK(group->notice().empty());
+}
+
+TEST_CASE("ranks that share a GPU get the ring and a notice, or an error where they ask for nccl") {
+  if (!has_gpu()) return;
+  if (own_gpu().second) {
+    WARN("skipped, every rank has a GPU of its own");
+    return;
+  }
+  CHECK_THAT(agreed_error_of([] { make_process_group("nccl", environment(), own_gpu().first); }),
+             ContainsText("are on one GPU"));
+  const auto group = make_process_group("auto", environment(), own_gpu().first);
+  CHECK(group->name() == "ring");
+  CHECK_THAT(group->notice(), ContainsText("using backend ring instead of nccl: ranks 0, "));
+}
+
+TEST_CASE("NCCL's collectives, several at a time") {
+  if (!has_gpu()) return;
+  const auto [device, is_own] = own_gpu();
+  if (!is_own) {
+    WARN("skipped, ranks share a GPU");
+    return;
+  }
+  const auto group = make_process_group("nccl", environment(), device);
+  REQUIRE(group->name() == "nccl");
+  const auto host = make_process_group("mpi", environment());
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
+    std::vector<Tensor> expected, actual;
+    std::vector<std::unique_ptr<Work>> works;
+    for (const DType dtype : kReducible) {
+      expected.push_back(whole_numbers(group->rank(), {3, 1001}, dtype));
+      actual.push_back(expected.back().to(device));
+      works.push_back(group->all_reduce_async(actual.back(), op));
+      host->all_reduce(expected.back(), op);
+    }
+    for (const auto& work : works) work->wait();
+    for (std::size_t i = 0; i < actual.size(); ++i)
+      CHECK(actual[i].to_vector<double>() == expected[i].to_vector<double>());
+  }
+  const Tensor tensor = whole_numbers(group->rank(), {4, 5}, DType::bf16).to(device);
+  const Tensor all = group->all_gather(tensor);
+  for (int rank = 0; rank < group->size(); ++rank)
+    CHECK(all.select(0, rank).to_vector<double>() == whole_numbers(rank, {4, 5}, DType::bf16).to_vector<double>());
+  const int root = group->size() - 1;
+  group->broadcast(tensor, root);
+  CHECK(tensor.to_vector<double>() == whole_numbers(root, {4, 5}, DType::bf16).to_vector<double>());
+}

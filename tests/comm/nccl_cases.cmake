@@ -1,0 +1,11 @@
+# Libraries that pretend to be NCCL, for the tests of how it is looked for: by the version that they tell, or none.
+foreach(kind "STRANGER 0" "TOO_OLD 21304" "TOO_NEW 30000" "BARE 22809")
+  separate_arguments(kind)
+  list(GET kind 0 name)
+  list(GET kind 1 version)
+  set(library tandem_fake_nccl_${version})
+  add_library(${library} MODULE ${CMAKE_CURRENT_LIST_DIR}/fake_nccl/version.cpp)
+  target_compile_definitions(${library} PRIVATE FAKE_NCCL_VERSION=${version})
+  target_compile_definitions(tandem_comm_tests PRIVATE "FAKE_NCCL_${name}=\"$<TARGET_FILE:${library}>\"")
+  add_dependencies(tandem_comm_tests ${library})
+endforeach()
