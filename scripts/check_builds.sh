@@ -27,14 +27,15 @@ check_cuda() {
   fi
   local build log=build/cuda-build.log
   mkdir -p build
-  build=$(scripts/build.sh cuda 2> >(tee "$log" >&2))
+  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a >/dev/null
+  build=$(scripts/build.sh cuda tandem_kernels tandem_comm cifar_train device_query 2> >(tee "$log" >&2))
   scripts/kernel_resources.py "$log"
   "$build/apps/device_query"
 }
 
 check_simulated() {
   local build
-  build=$(scripts/build.sh simulated)
+  build=$(scripts/build.sh simulated simulated_suite)
   rm -f "$build/kernels_that_ran.txt"
   ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" --label-regex '^simulated$'
   scripts/check_kernel_coverage.py "$build/kernels_that_ran.txt"

@@ -5,6 +5,9 @@ endif()
 add_executable(tandem_cuda_training_tests ${CMAKE_CURRENT_LIST_DIR}/mpi/cuda_training.cpp
   ${CMAKE_CURRENT_LIST_DIR}/../comm/mpi/main.cpp)
 target_link_libraries(tandem_cuda_training_tests PRIVATE tandem::tandem Catch2::Catch2)
+if(TANDEM_CUDA_IS_SIMULATED)
+  add_dependencies(simulated_suite tandem_cuda_training_tests)
+endif()
 set(TANDEM_MPI_TEST_SECONDS 240)
 foreach(ranks 1 2)
   tandem_mpi_test(NAME "train: CUDA follows the CPU, ${ranks} ranks" RANKS ${ranks}
