@@ -79,7 +79,7 @@ std::vector<double> filled(std::int64_t count, double value) {
 
 }  // namespace
 
-TEST_CASE("every collective takes device tensors and leaves the result on the device") {
+TEST_CASE("every collective takes device tensors and leaves the result on the device", "[cuda]") {
   if (!has_gpu()) return;
   Log log;
   ProcessGroup group(std::make_unique<DoublingBackend>(log));
@@ -106,7 +106,7 @@ TEST_CASE("every collective takes device tensors and leaves the result on the de
   CHECK_THAT(error_of([&] { group.all_reduce(slice); }), ContainsText("contiguous()"));
 }
 
-TEST_CASE("reductions of device tensors start in the order they were asked for, and before what comes next") {
+TEST_CASE("reductions of device tensors start in the order they were asked for, and before what comes next", "[cuda]") {
   if (!has_gpu()) return;
   Log log;
   ProcessGroup group(std::make_unique<DoublingBackend>(log));
@@ -144,7 +144,7 @@ TEST_CASE("reductions of device tensors start in the order they were asked for, 
   }
 }
 
-TEST_CASE("a reduction sees the device's work before it, and the device's work after it sees the result") {
+TEST_CASE("a reduction sees the device's work before it, and the device's work after it sees the result", "[cuda]") {
   if (!has_gpu()) return;
   Log log;
   ProcessGroup group(std::make_unique<DoublingBackend>(log));
@@ -160,7 +160,7 @@ TEST_CASE("a reduction sees the device's work before it, and the device's work a
   }
 }
 
-TEST_CASE("a reduction that is dropped is not waited for") {
+TEST_CASE("a reduction that is dropped is not waited for", "[cuda]") {
   if (!has_gpu()) return;
   Log log;
   ProcessGroup group(std::make_unique<DoublingBackend>(log));
@@ -169,7 +169,7 @@ TEST_CASE("a reduction that is dropped is not waited for") {
   CHECK(log.calls == std::vector<std::string>{"barrier"});
 }
 
-TEST_CASE("a bucket of device gradients averages and tells which exist") {
+TEST_CASE("a bucket of device gradients averages and tells which exist", "[cuda]") {
   if (!has_gpu()) return;
   ProcessGroup group(make_self_backend());
   const Tensor a = Tensor::zeros({1, 2, 2, 2}, {.layout = Layout::channels_last, .device = kGpu});
@@ -190,7 +190,7 @@ TEST_CASE("a bucket of device gradients averages and tells which exist") {
   }
 }
 
-TEST_CASE("hashes do not depend on the device") {
+TEST_CASE("hashes do not depend on the device", "[cuda]") {
   if (!has_gpu()) return;
   const Tensor tensor = Tensor::from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
   CHECK(hash_tensor(tensor.to(kGpu)) == hash_tensor(tensor));

@@ -3,7 +3,7 @@
 # orders, the one with a race is stopped with a message that names it.
 # usage: check_simulated.sh SOURCE_DIR BUILD_DIR WORK_DIR
 set -euo pipefail
-source_dir=$1 build_dir=$2 work_dir=$3
+source_dir=$(realpath "$1") build_dir=$(realpath "$2") work_dir=$(realpath -m "$3")
 rm -rf "$work_dir"
 mkdir -p "$work_dir"
 cmake --install "$build_dir" --prefix "$work_dir/prefix" >"$work_dir/install.log"

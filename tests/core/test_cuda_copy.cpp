@@ -46,7 +46,7 @@ Tensor same_view_on(Device device, const Tensor& view) {
 
 }  // namespace
 
-TEST_CASE("tensors go to the device and back in every dtype, view and layout") {
+TEST_CASE("tensors go to the device and back in every dtype, view and layout", "[cuda]") {
   if (!has_gpu()) return;
   for (const DType dtype : kDTypes) {
     for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
@@ -68,7 +68,7 @@ TEST_CASE("tensors go to the device and back in every dtype, view and layout") {
   }
 }
 
-TEST_CASE("copies between views on and across devices equal the CPU's, and touch nothing else") {
+TEST_CASE("copies between views on and across devices equal the CPU's, and touch nothing else", "[cuda]") {
   if (!has_gpu()) return;
   for (const DType dtype : kDTypes) {
     const auto sources = views_of(numbered({4, 6, 5, 8}, dtype));
@@ -100,7 +100,7 @@ TEST_CASE("copies between views on and across devices equal the CPU's, and touch
   }
 }
 
-TEST_CASE("clones and dense copies on the device") {
+TEST_CASE("clones and dense copies on the device", "[cuda]") {
   if (!has_gpu()) return;
   for (const DType dtype : kDTypes) {
     for (const auto& [name, view] : views_of(numbered({4, 6, 5, 8}, dtype))) {
@@ -120,7 +120,7 @@ TEST_CASE("clones and dense copies on the device") {
   }
 }
 
-TEST_CASE("large transposes are right in every element") {
+TEST_CASE("large transposes are right in every element", "[cuda]") {
   if (!has_gpu()) return;
   for (const DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
     for (const Shape& shape : {Shape{2, 64, 17, 33}, Shape{3, 130, 8, 8}, Shape{1, 3, 64, 64}, Shape{5, 32, 32, 1}}) {
@@ -135,7 +135,7 @@ TEST_CASE("large transposes are right in every element") {
   }
 }
 
-TEST_CASE("transposes of every small size, also into and out of slices") {
+TEST_CASE("transposes of every small size, also into and out of slices", "[cuda]") {
   if (!has_gpu()) return;
   for (const std::int64_t rows : {1, 7, 8, 31, 32, 33, 65}) {
     for (const std::int64_t columns : {1, 7, 8, 31, 32, 33, 65}) {
@@ -151,7 +151,7 @@ TEST_CASE("transposes of every small size, also into and out of slices") {
   }
 }
 
-TEST_CASE("elements further apart than 31 bits can count are copied and filled") {
+TEST_CASE("elements further apart than 31 bits can count are copied and filled", "[cuda]") {
   if (!has_gpu()) return;
   if (cuda_is_simulated()) return;  // its memory is the CPU's
   constexpr std::int64_t kApart = (std::int64_t{1} << 31) + 16;
@@ -165,7 +165,7 @@ TEST_CASE("elements further apart than 31 bits can count are copied and filled")
   CHECK(bytes.narrow(0, kApart + 1, 12).to_vector<std::int32_t>() == std::vector<std::int32_t>{7, 0, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0});
 }
 
-TEST_CASE("fills reach the view and nothing else, as on the CPU") {
+TEST_CASE("fills reach the view and nothing else, as on the CPU", "[cuda]") {
   if (!has_gpu()) return;
   for (const DType dtype : kDTypes) {
     for (const double value : {0.0, 1.0, -1.0, 2.5, 255.0}) {
@@ -182,7 +182,7 @@ TEST_CASE("fills reach the view and nothing else, as on the CPU") {
   }
 }
 
-TEST_CASE("device tensors are made from values and read as numbers") {
+TEST_CASE("device tensors are made from values and read as numbers", "[cuda]") {
   if (!has_gpu()) return;
   const std::vector<float> values{1.5f, -2.0f, 3.25f, 0.0f, 5.0f, 6.0f};
   const Tensor there = Tensor::from(values, {2, 3}, Layout::row_major, kGpu);
@@ -193,7 +193,7 @@ TEST_CASE("device tensors are made from values and read as numbers") {
   CHECK(Tensor::full({}, 0.1, {.dtype = DType::f64, .device = kGpu}).item() == 0.1);
 }
 
-TEST_CASE("a copy counts as a change of the destination") {
+TEST_CASE("a copy counts as a change of the destination", "[cuda]") {
   if (!has_gpu()) return;
   const Tensor there = Tensor::zeros({4}, {.device = kGpu});
   const std::uint64_t version = there.storage()->version();
@@ -201,7 +201,7 @@ TEST_CASE("a copy counts as a change of the destination") {
   CHECK(there.storage()->version() == version + 1);
 }
 
-TEST_CASE("pinned memory: copy_from is done when it returns, copy_from_async when the stream is") {
+TEST_CASE("pinned memory: copy_from is done when it returns, copy_from_async when the stream is", "[cuda]") {
   if (!has_gpu()) return;
   constexpr std::int64_t kCount = 1 << 18;
   const Tensor there = Tensor::zeros({kCount}, {.device = kGpu});
@@ -228,7 +228,7 @@ TEST_CASE("pinned memory: copy_from is done when it returns, copy_from_async whe
   }
 }
 
-TEST_CASE("a slice of host memory takes a device tensor, and is read at once") {
+TEST_CASE("a slice of host memory takes a device tensor, and is read at once", "[cuda]") {
   if (!has_gpu()) return;
   const Tensor there = Tensor::empty({1 << 10, 1 << 9}, {.device = kGpu});
   const Tensor here = Tensor::zeros({1 << 10, 1 << 10});
@@ -240,7 +240,7 @@ TEST_CASE("a slice of host memory takes a device tensor, and is read at once") {
   }
 }
 
-TEST_CASE("copies between two GPUs keep the order of both streams") {
+TEST_CASE("copies between two GPUs keep the order of both streams", "[cuda]") {
   if (!has_gpu(2)) return;
   const Device second{DeviceType::cuda, 1};
   for (const auto& [name, view] : views_of(numbered({4, 6, 5, 8}, DType::f32))) {

@@ -27,7 +27,7 @@ TEST_CASE("the tags with the most bytes come first") {
   CHECK_THAT(largest_memory_tags(Device{}), ContainsText("workspace 4.0 MiB"));
 }
 
-TEST_CASE("bytes are counted for the device they are on") {
+TEST_CASE("bytes are counted for the device they are on", "[cuda]") {
   if (!has_gpu()) return;
   reset_peak_memory();
   const MemoryStats cpu = memory_stats(), gpu = memory_stats(kGpu);
@@ -47,7 +47,7 @@ TEST_CASE("bytes are counted for the device they are on") {
   CHECK(memory_stats(kGpu).peak_total == gpu.current_total);
 }
 
-TEST_CASE("poisoned device memory starts as NaN") {
+TEST_CASE("poisoned device memory starts as NaN", "[cuda]") {
   if (!has_gpu()) return;
   const PoisonScope poison;
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
@@ -56,7 +56,7 @@ TEST_CASE("poisoned device memory starts as NaN") {
   }
 }
 
-TEST_CASE("freed device memory stays in the pool until it is released") {
+TEST_CASE("freed device memory stays in the pool until it is released", "[cuda]") {
   if (!has_gpu()) return;
   Allocator& allocator = allocator_for(kGpu);
   CHECK(&allocator == &allocator_for(kGpu));
@@ -74,7 +74,7 @@ TEST_CASE("freed device memory stays in the pool until it is released") {
   CHECK(allocator.cached_bytes() <= before);
 }
 
-TEST_CASE("running out of device memory says how much was asked for, what is free and who has the rest") {
+TEST_CASE("running out of device memory says how much was asked for, what is free and who has the rest", "[cuda]") {
   if (!has_gpu()) return;
   const MemoryTagScope scope(MemoryTag::gradients);
   const Tensor held = Tensor::empty({std::int64_t{1} << 20}, {.device = kGpu});
@@ -89,7 +89,7 @@ TEST_CASE("running out of device memory says how much was asked for, what is fre
   CHECK(Tensor::full({3}, 2.5, {.device = kGpu}).to_vector<float>() == std::vector<float>(3, 2.5f));
 }
 
-TEST_CASE("pinned blocks come back to use, but not while a copy reads them") {
+TEST_CASE("pinned blocks come back to use, but not while a copy reads them", "[cuda]") {
   if (!has_gpu()) return;
   Allocator& allocator = pinned_allocator();
   allocator.release_cached();
@@ -117,7 +117,7 @@ TEST_CASE("pinned blocks come back to use, but not while a copy reads them") {
   CHECK(allocator.cached_bytes() == 0);
 }
 
-TEST_CASE("tensors may be freed by another thread than the one that made them") {
+TEST_CASE("tensors may be freed by another thread than the one that made them", "[cuda]") {
   if (!has_gpu()) return;
   for (int round = 0; round < 8; ++round) {
     Tensor tensor = Tensor::full({1 << 16}, round, {.device = kGpu});

@@ -34,7 +34,7 @@ TEST_CASE("time between events that note none is an error") {
   CHECK_THAT(error_of([&] { timed.elapsed_ms(Event(EventTiming::on)); }), ContainsText("none on cpu"));
 }
 
-TEST_CASE("threads share a GPU's stream until a scope gives them another") {
+TEST_CASE("threads share a GPU's stream until a scope gives them another", "[cuda]") {
   if (!has_gpu()) return;
   const Stream shared = current_stream(kGpu);
   CHECK(shared.native() != nullptr);
@@ -58,7 +58,7 @@ TEST_CASE("threads share a GPU's stream until a scope gives them another") {
   CHECK(current_stream(kGpu) == shared);
 }
 
-TEST_CASE("an event is passed once the work before it is done, and measures it") {
+TEST_CASE("an event is passed once the work before it is done, and measures it", "[cuda]") {
   if (!has_gpu()) return;
   const Stream stream(kGpu);
   const StreamScope scope(stream);
@@ -74,7 +74,7 @@ TEST_CASE("an event is passed once the work before it is done, and measures it")
   CHECK(tensor.narrow(0, 1 << 16, 1).item() == 9.5);
 }
 
-TEST_CASE("a stream that waits for an event sees what was done before it") {
+TEST_CASE("a stream that waits for an event sees what was done before it", "[cuda]") {
   if (!has_gpu()) return;
   const Stream writer(kGpu), reader(kGpu);
   for (int round = 0; round < 4; ++round) {
@@ -99,7 +99,7 @@ TEST_CASE("a stream that waits for an event sees what was done before it") {
   }
 }
 
-TEST_CASE("memory freed while another stream still reads it is not used anew") {
+TEST_CASE("memory freed while another stream still reads it is not used anew", "[cuda]") {
   if (!has_gpu()) return;
   const Stream home(kGpu), reader(kGpu);
   constexpr std::int64_t kCount = 1 << 17;

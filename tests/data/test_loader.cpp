@@ -181,7 +181,7 @@ TEST_CASE("a loader refuses what makes no sense") {
   CHECK_THAT(error_of([&] { loader.next(); }), ContainsText("call start(epoch)"));
 }
 
-TEST_CASE("batches on a device are those of the CPU, for any number of threads") {
+TEST_CASE("batches on a device are those of the CPU, for any number of threads", "[cuda]") {
   if (!has_gpu()) return;
   const auto dataset = small_set();
   const DistributedSampler sampler(dataset->size(), 1, 0, true, 2);
@@ -202,7 +202,7 @@ TEST_CASE("batches on a device are those of the CPU, for any number of threads")
   }
 }
 
-TEST_CASE("batches on a device may be kept, and are ready for whichever stream is current") {
+TEST_CASE("batches on a device may be kept, and are ready for whichever stream is current", "[cuda]") {
   if (!has_gpu()) return;
   const auto dataset = small_set();
   const DistributedSampler sampler(dataset->size(), 1, 0, true, 2);

@@ -213,7 +213,7 @@ TEST_CASE("zero_grad drops gradients, and observers see outputs") {
   CHECK(seen == Shape{5, 8});
 }
 
-TEST_CASE("a module moves to a device and back, with its state and its marks") {
+TEST_CASE("a module moves to a device and back, with its state and its marks", "[cuda]") {
   if (!has_gpu()) return;
   const auto network = small_network(), there = small_network();
   autograd::set_requires_grad(there->named_parameters().back().second, false);

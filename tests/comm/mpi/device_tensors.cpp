@@ -55,7 +55,7 @@ std::vector<std::vector<double>> averaged_gradients(ProcessGroup& group, Device 
 
 }  // namespace
 
-TEST_CASE("device tensors are reduced as on the CPU, several at a time") {
+TEST_CASE("device tensors are reduced as on the CPU, several at a time", "[cuda]") {
   if (!has_gpu()) return;
   const auto group = each_group();
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
@@ -73,7 +73,7 @@ TEST_CASE("device tensors are reduced as on the CPU, several at a time") {
   }
 }
 
-TEST_CASE("device tensors are broadcast and gathered") {
+TEST_CASE("device tensors are broadcast and gathered", "[cuda]") {
   if (!has_gpu()) return;
   const auto group = each_group();
   const int root = group->size() - 1;
@@ -86,13 +86,13 @@ TEST_CASE("device tensors are broadcast and gathered") {
   CHECK(tensor.to_vector<float>() == whole_numbers(root, {4, 5}, DType::f32).to_vector<float>());
 }
 
-TEST_CASE("replicas on a device average their gradients as on the CPU") {
+TEST_CASE("replicas on a device average their gradients as on the CPU", "[cuda]") {
   if (!has_gpu()) return;
   const auto group = each_group();
   CHECK(averaged_gradients(*group, kGpu) == averaged_gradients(*group, Device{}));
 }
 
-TEST_CASE("replicas with parameters on two devices are refused") {
+TEST_CASE("replicas with parameters on two devices are refused", "[cuda]") {
   if (!has_gpu()) return;
   const auto group = each_group();
   const NamedTensors parameters{{"here", autograd::set_requires_grad(Tensor::zeros({2}))},

@@ -27,7 +27,7 @@ TEST_CASE("without GPUs, nccl is an error and auto takes the ring silently") {
   CHECK(group->notice().empty());
 }
 
-TEST_CASE("ranks that share a GPU get the ring and a notice, or an error where they ask for nccl") {
+TEST_CASE("ranks that share a GPU get the ring and a notice, or an error where they ask for nccl", "[cuda]") {
   if (!has_gpu()) return;
   if (own_gpu().second) {
     WARN("skipped, every rank has a GPU of its own");
@@ -40,7 +40,7 @@ TEST_CASE("ranks that share a GPU get the ring and a notice, or an error where t
   CHECK_THAT(group->notice(), ContainsText("using backend ring instead of nccl: ranks 0, "));
 }
 
-TEST_CASE("NCCL's collectives, several at a time") {
+TEST_CASE("NCCL's collectives, several at a time", "[cuda]") {
   if (!has_gpu()) return;
   const auto [device, is_own] = own_gpu();
   if (!is_own) {

@@ -90,7 +90,7 @@ std::vector<double> train(comm::ProcessGroup& group, Device device, Method metho
 
 }  // namespace
 
-TEST_CASE("training on CUDA follows training on the CPU") {
+TEST_CASE("training on CUDA follows training on the CPU", "[cuda]") {
   if (!has_gpu()) return;
   const auto group = comm::make_process_group(environment().size() == 1 ? "self" : "ring", environment());
   for (const Method method : {Method::sgd, Method::adam}) {
