@@ -28,7 +28,10 @@ check_cuda() {
   local build log=build/cuda-build.log
   mkdir -p build
   cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a >/dev/null
-  build=$(scripts/build.sh cuda tandem_kernels tandem_comm cifar_train device_query 2> >(tee "$log" >&2))
+  if ! build=$(scripts/build.sh cuda tandem_kernels tandem_comm cifar_train device_query 2>"$log"); then
+    cat "$log" >&2
+    return 1
+  fi
   scripts/kernel_resources.py "$log"
   "$build/apps/device_query"
 }

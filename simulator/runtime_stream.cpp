@@ -16,6 +16,13 @@ std::map<const void*, int>& shared_limits() {
   return limits;
 }
 
+/// The answer to a query; one that says no moves deferred work on.
+cudaError_t ready(const Clock& clock) {
+  if (timeline().is_done(clock)) return cudaSuccess;
+  timeline().advance();
+  return cudaErrorNotReady;
+}
+
 }  // namespace
 
 StreamState& state_of(cudaStream_t stream) {
@@ -83,7 +90,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const std::lock_guard lock(runtime_mutex());
-  return timeline().is_done(state_of(stream).clock) ? cudaSuccess : cudaErrorNotReady;
+  return ready(state_of(stream).clock);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -134,7 +141,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
-  return !event->recorded || timeline().is_done(event->clock) ? cudaSuccess : cudaErrorNotReady;
+  return event->recorded ? ready(event->clock) : cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {

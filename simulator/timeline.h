@@ -70,6 +70,8 @@ class Timeline {
   void synchronize(StreamState& stream);
   void synchronize_all();
   bool is_done(const Clock& clock) const;
+  /// Runs one piece of deferred work, if there is any: a host that polls sees its streams move on.
+  void advance() { run_one(nullptr); }
 
   /// True if the work that had this serial number happened before the one that runs now.
   bool happened_before_current(std::uint64_t serial);
