@@ -172,8 +172,6 @@ unsigned active_mask() {
   return 1u << engine().current().lane();
 }
 
-void check_read(const void* address, std::size_t bytes, const Where& where) { check(address, bytes, Access::read, where); }
-void check_write(const void* address, std::size_t bytes, const Where& where) { check(address, bytes, Access::write, where); }
 void check_atomic(const void* address, std::size_t bytes, const Where& where) { check(address, bytes, Access::atomic, where); }
 
 void read(void* to, const void* address, std::size_t bytes, const Where& where) {

@@ -30,9 +30,7 @@ unsigned reduce(Reduce kind, unsigned mask, unsigned value, const Where& where);
 
 unsigned active_mask();
 
-/// Checks an access that no instrumentation sees: of an atomic, a copy, a matrix load; aligned to its size.
-void check_read(const void* address, std::size_t bytes, const Where& where);
-void check_write(const void* address, std::size_t bytes, const Where& where);
+/// Checks an atomic operation, which no instrumentation sees; aligned to its size.
 void check_atomic(const void* address, std::size_t bytes, const Where& where);
 
 /// Checked accesses of up to 16 bytes that move them, too.

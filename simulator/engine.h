@@ -49,8 +49,6 @@ class Engine {
   std::string kernel_name() const;
   /// "block (0,0,0), thread (3,0,0)"
   std::string name_of_thread(unsigned linear) const;
-  unsigned block_threads() const { return count_; }
-  Thread& thread(unsigned linear) { return threads_[linear]; }
   const FiberStacks& stacks() const { return stacks_; }
   std::uint64_t switches() const { return switches_; }
 
