@@ -7,7 +7,9 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 namespace tandem::comm {
 
@@ -128,13 +130,20 @@ class NcclSession {
   std::string failure_;
 };
 
+/// Memory of an operation that was given up: a kernel may still write there until the process ends.
+void keep_for_ever(std::shared_ptr<const void> memory) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<const void>>;  // never destroyed
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(memory));
+}
+
 class NcclWork final : public Work {
  public:
   NcclWork(std::shared_ptr<NcclSession> session, Pending pending, FlatSpan span)
       : session_(std::move(session)), pending_(std::move(pending)), span_(std::move(span)) {}
   ~NcclWork() override {
-    // Given up by an error, a kernel may still write there until the process ends.
-    if (!complete_) new std::shared_ptr<void>(span_.owner);
+    if (!complete_) keep_for_ever(std::move(span_.owner));
   }
   NcclWork(const NcclWork&) = delete;
   NcclWork& operator=(const NcclWork&) = delete;
