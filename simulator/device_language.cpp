@@ -30,10 +30,14 @@ struct ShuffleSlot {
 unsigned source_lane(Shuffle kind, unsigned lane, unsigned operand, unsigned width) {
   const unsigned first = lane / width * width, last = first + width - 1;
   switch (kind) {
-    case Shuffle::index: return first + operand % width;
-    case Shuffle::up: return lane < first + operand ? lane : lane - operand;
-    case Shuffle::down: return lane + operand > last ? lane : lane + operand;
-    case Shuffle::exclusive_or: return (lane ^ operand) > last ? lane : lane ^ operand;
+    case Shuffle::index:
+      return first + operand % width;
+    case Shuffle::up:
+      return lane < first + operand ? lane : lane - operand;
+    case Shuffle::down:
+      return lane + operand > last ? lane : lane + operand;
+    case Shuffle::exclusive_or:
+      return (lane ^ operand) > last ? lane : lane ^ operand;
   }
   return lane;
 }
@@ -77,7 +81,8 @@ void finish_match(const Slots& slots, unsigned) {
     auto& slot = *static_cast<MatchSlot*>(mine);
     slot.result = 0;
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-      if (slots[lane] != nullptr && static_cast<MatchSlot*>(slots[lane])->value == slot.value) slot.result |= 1u << lane;
+      if (slots[lane] != nullptr && static_cast<MatchSlot*>(slots[lane])->value == slot.value)
+        slot.result |= 1u << lane;
     }
   }
 }
@@ -89,14 +94,22 @@ struct ReduceSlot {
 
 unsigned combine(Reduce kind, unsigned a, unsigned b) {
   switch (kind) {
-    case Reduce::add: return a + b;
-    case Reduce::min_signed: return static_cast<int>(a) < static_cast<int>(b) ? a : b;
-    case Reduce::max_signed: return static_cast<int>(a) > static_cast<int>(b) ? a : b;
-    case Reduce::min_unsigned: return a < b ? a : b;
-    case Reduce::max_unsigned: return a > b ? a : b;
-    case Reduce::bit_and: return a & b;
-    case Reduce::bit_or: return a | b;
-    case Reduce::bit_xor: return a ^ b;
+    case Reduce::add:
+      return a + b;
+    case Reduce::min_signed:
+      return static_cast<int>(a) < static_cast<int>(b) ? a : b;
+    case Reduce::max_signed:
+      return static_cast<int>(a) > static_cast<int>(b) ? a : b;
+    case Reduce::min_unsigned:
+      return a < b ? a : b;
+    case Reduce::max_unsigned:
+      return a > b ? a : b;
+    case Reduce::bit_and:
+      return a & b;
+    case Reduce::bit_or:
+      return a | b;
+    case Reduce::bit_xor:
+      return a ^ b;
   }
   return a;
 }
@@ -105,7 +118,8 @@ void finish_reduce(const Slots& slots, unsigned present) {
   const auto first = static_cast<unsigned>(std::countr_zero(present));
   ReduceSlot total = *static_cast<ReduceSlot*>(slots[first]);
   for (unsigned lane = first + 1; lane < kWarpSize; ++lane) {
-    if (slots[lane] != nullptr) total.value = combine(total.kind, total.value, static_cast<ReduceSlot*>(slots[lane])->value);
+    if (slots[lane] != nullptr)
+      total.value = combine(total.kind, total.value, static_cast<ReduceSlot*>(slots[lane])->value);
   }
   for (void* const slot : slots) {
     if (slot != nullptr) static_cast<ReduceSlot*>(slot)->value = total.value;
@@ -128,14 +142,17 @@ void sync_threads(const Where& where) { engine().barrier(where); }
 int sync_threads_count(bool predicate, const Where& where) { return engine().barrier(where, predicate); }
 
 void sync_warp(unsigned mask, const Where& where) {
-  engine().meet(WarpOperation::sync, mask, &mask, [](const Slots&, unsigned) {}, where);
+  engine().meet(
+      WarpOperation::sync, mask, &mask, [](const Slots&, unsigned) {}, where);
 }
 
-void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width, const Where& where) {
+void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width,
+             const Where& where) {
   Engine& e = engine();
   const unsigned lane = e.current().lane();
   if (width <= 0 || width > 32 || (width & (width - 1)) != 0) {
-    e.raise(FaultKind::mask, site_id(where), fmt::format("a shuffle of width {}; it must be 1, 2, 4, 8, 16 or 32", width));
+    e.raise(FaultKind::mask, site_id(where),
+            fmt::format("a shuffle of width {}; it must be 1, 2, 4, 8, 16 or 32", width));
   }
   ShuffleSlot slot;
   slot.source = source_lane(kind, lane, operand, static_cast<unsigned>(width));
@@ -172,7 +189,9 @@ unsigned active_mask() {
   return 1u << engine().current().lane();
 }
 
-void check_atomic(const void* address, std::size_t bytes, const Where& where) { check(address, bytes, Access::atomic, where); }
+void check_atomic(const void* address, std::size_t bytes, const Where& where) {
+  check(address, bytes, Access::atomic, where);
+}
 
 void read(void* to, const void* address, std::size_t bytes, const Where& where) {
   check(address, bytes, Access::read, where);

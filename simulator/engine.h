@@ -1,7 +1,7 @@
 // The running launch: one block at a time, its threads taking turns.
 //
-// A thread runs until it must wait: at a barrier, or for the lanes of its warp. Then the next one in order goes on. That
-// is the harshest schedule for a missing barrier, and it costs one switch per wait.
+// A thread runs until it must wait: at a barrier, or for the lanes of its warp. Then the next one in order goes on.
+// That is the harshest schedule for a missing barrier, and it costs one switch per wait.
 #pragma once
 
 #include "simulator/fault.h"

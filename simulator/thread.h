@@ -33,8 +33,8 @@ struct Thread {
   uint3 index{};
   std::source_location where;  // of the call that it waits in
   WarpRequest request;
-  // Order within the warp, as vector clocks: `epoch` counts this lane's warp synchronisations; what lane i did before its
-  // epoch known[i] happened before what this thread does now.
+  // Order within the warp, as vector clocks: `epoch` counts this lane's warp synchronisations; what lane i did before
+  // its epoch known[i] happened before what this thread does now.
   std::uint16_t epoch = 0;
   std::array<std::uint16_t, kWarpSize> known{};
 

@@ -9,13 +9,20 @@ namespace tandem::simulator {
 
 const char* name_of(WarpOperation operation) {
   switch (operation) {
-    case WarpOperation::sync: return "__syncwarp()";
-    case WarpOperation::shuffle: return "a shuffle";
-    case WarpOperation::vote: return "a vote";
-    case WarpOperation::match: return "a match";
-    case WarpOperation::reduce: return "a warp reduction";
-    case WarpOperation::load_matrix: return "ldmatrix";
-    case WarpOperation::multiply: return "mma";
+    case WarpOperation::sync:
+      return "__syncwarp()";
+    case WarpOperation::shuffle:
+      return "a shuffle";
+    case WarpOperation::vote:
+      return "a vote";
+    case WarpOperation::match:
+      return "a match";
+    case WarpOperation::reduce:
+      return "a warp reduction";
+    case WarpOperation::load_matrix:
+      return "ldmatrix";
+    case WarpOperation::multiply:
+      return "mma";
   }
   return "a warp operation";
 }
@@ -51,8 +58,8 @@ void Engine::check_who_waits_for(const Thread& exiting) {
     const Thread& other = threads_[warp * kWarpSize + static_cast<unsigned>(std::countr_zero(others))];
     if ((other.request.mask >> exiting.lane() & 1u) == 0) continue;
     raise(FaultKind::mask, site_id(other.where),
-          fmt::format("lane {} left the kernel; lane {} waits for it in {} with mask {:#010x}", exiting.lane(), other.lane(),
-                      name_of(other.request.operation), other.request.mask));
+          fmt::format("lane {} left the kernel; lane {} waits for it in {} with mask {:#010x}", exiting.lane(),
+                      other.lane(), name_of(other.request.operation), other.request.mask));
   }
 }
 
@@ -69,8 +76,8 @@ void Engine::join_meeting(Thread& self) {
     if (other.request.mask == request.mask && other.request.operation == request.operation) continue;
     if ((other.request.mask >> lane & 1u) == 0) continue;  // it waits for others, and may still come
     raise(FaultKind::mask, site_id(self.where),
-          fmt::format("lane {} calls {} with mask {:#010x}, lane {} of it waits in {} with mask {:#010x} at {}:{}", lane,
-                      name_of(request.operation), request.mask, other.lane(), name_of(other.request.operation),
+          fmt::format("lane {} calls {} with mask {:#010x}, lane {} of it waits in {} with mask {:#010x} at {}:{}",
+                      lane, name_of(request.operation), request.mask, other.lane(), name_of(other.request.operation),
                       other.request.mask, other.where.file_name(), other.where.line()),
           site_id(other.where));
   }
@@ -89,7 +96,8 @@ bool Engine::meeting_is_complete(const Thread& arriving) const {
   return true;
 }
 
-void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish finish, const std::source_location& where) {
+void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish finish,
+                  const std::source_location& where) {
   Thread& self = *current_;
   const unsigned warp = self.warp(), lane = self.lane();
   self.where = where;
@@ -100,8 +108,8 @@ void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish fin
   }
   if ((mask & exited_lanes_[warp]) != 0) {
     raise(FaultKind::mask, site_id(where),
-          fmt::format("the mask {:#010x} of {} names lanes {:#010x}, which have left the kernel", mask, name_of(operation),
-                      mask & exited_lanes_[warp]));
+          fmt::format("the mask {:#010x} of {} names lanes {:#010x}, which have left the kernel", mask,
+                      name_of(operation), mask & exited_lanes_[warp]));
   }
   join_meeting(self);
   waiting_lanes_[warp] |= 1u << lane;
