@@ -20,7 +20,7 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
   require_one_device("gemm", c, a, b);
   mark_written(c);
   if constexpr (kHasCuda)
-    if (on_cuda(c)) return cuda::gemm(a, b, options, c);
+    if (const CudaOp op{"gemm", c}) return cuda::gemm(a, b, options, c);
   if (cpu::supports_gemm(a, b, c)) return cpu::gemm(a, b, options, c);
   reference::gemm(a, b, options, c);
 }

@@ -39,7 +39,7 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
   require_one_device(kOp, y, x, weight, bias);
   mark_written(y);
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::linear_forward(x, weight, bias, relu, y);
+    if (const CudaOp op{kOp, y}) return cuda::linear_forward(x, weight, bias, relu, y);
   if (cpu::supports_linear(x)) return cpu::linear_forward(x, weight, bias, relu, y);
   reference::linear_forward(x, weight, bias, relu, y);
 }
@@ -57,7 +57,7 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
   require_one_device(kOp, x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   mark_written(grad_x, grad_weight, grad_bias);
   if constexpr (kHasCuda)
-    if (on_cuda(x)) return cuda::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
+    if (const CudaOp op{kOp, x}) return cuda::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   if (cpu::supports_linear(x)) return cpu::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   reference::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
 }
