@@ -127,6 +127,8 @@ if compgen -G "$offline/*.deb" >/dev/null; then
 else
   note unpack - - "no packages in $offline: using the system's"
 fi
+# Its own headers of cuDNN serve a machine as well; those carried along are for machines that have only the library.
+if [ -f "$offline/cudnn/include/cudnn.h" ]; then export CuDNN_ROOT=$offline/cudnn; fi
 step configure configure && step build compile
 if [ -x "$build/apps/device_query" ]; then
   step kernel_resources "$root/scripts/kernel_resources.py" "$out/build.log"

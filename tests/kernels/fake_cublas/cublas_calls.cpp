@@ -2,6 +2,8 @@
 #include "kernels/gemm/cublas/matrix_library.h"
 #include "tests/kernels/product_support.h"
 
+#include <optional>
+
 namespace tandem::test {
 namespace {
 
@@ -44,6 +46,19 @@ TEST_CASE("a cuBLAS of another version or without functions is refused", "[gemm]
   CHECK_THAT(refusal(FAKE_CUBLAS_TOO_NEW), ContainsText("is cuBLAS 99.2.2, but this program knows cuBLAS"));
   CHECK_THAT(refusal(FAKE_CUDNN), ContainsText("is not the cuBLAS that is needed, it has no cublasGetProperty"));
   CHECK_THAT(refusal("/none/libcublas.so"), ContainsText("install cuBLAS, or let TANDEM_CUBLAS_LIBRARY name its"));
+}
+
+TEST_CASE("the installed cuBLAS has all functions", "[gemm]") {
+  const LibraryRequest request = k::cublas_library();
+  std::optional<LibraryFile> file;
+  try {
+    file.emplace(request, library_files(request, environment_variable));
+  } catch (const Error& error) {
+    WARN("skipped: " << error.what());
+    return;
+  }
+  CHECK(k::make_cublas(*file) != nullptr);
+  CHECK(file->version() >= request.least);
 }
 
 }  // namespace tandem::test

@@ -3,6 +3,8 @@
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/product_support.h"
 
+#include <optional>
+
 namespace tandem::test {
 namespace {
 
@@ -65,6 +67,19 @@ TEST_CASE("a cuDNN of another version or without functions is refused", "[conv]"
   CHECK_THAT(refusal(FAKE_CUDNN_TOO_NEW), ContainsText("is cuDNN 10.2.0, but this program knows cuDNN 9 only"));
   CHECK_THAT(refusal(FAKE_CUBLAS), ContainsText("is not the cuDNN that is needed, it has no cudnnGetVersion"));
   CHECK_THAT(refusal("/none/libcudnn.so"), ContainsText("install cuDNN, or let TANDEM_CUDNN_LIBRARY name its libcudnn.so.9"));
+}
+
+TEST_CASE("the installed cuDNN has all functions", "[conv]") {
+  const LibraryRequest request = k::cudnn_library();
+  std::optional<LibraryFile> file;
+  try {
+    file.emplace(request, library_files(request, environment_variable));
+  } catch (const Error& error) {
+    WARN("skipped: " << error.what());
+    return;
+  }
+  CHECK(k::make_cudnn(*file) != nullptr);
+  CHECK(file->version() >= request.least);
 }
 
 }  // namespace tandem::test
