@@ -19,11 +19,11 @@ std::string version_text(const LibraryVersion& version);
 
 /// What is looked for.
 struct LibraryRequest {
-  std::string name;      // "NCCL"
-  std::string file;      // "libnccl.so.2", found by the system's rules
-  std::string variable;  // of the environment: names the file, and no other is tried then
+  std::string name;        // "NCCL"
+  std::string file;        // "libnccl.so.2", found by the system's rules
+  std::string variable;    // of the environment: names the file, and no other is tried then
   std::string built_with;  // where the build found it, tried last; may be empty
-  LibraryVersion least;  // later versions will do as well, up to the next major number
+  LibraryVersion least;    // later versions will do as well, up to the next major number
   LibraryVersion (*read_version)(const LibraryFile& library);  // all 0 where the library does not tell
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Collects what scripts/gpu_check.sh needs on a machine without a network: the Debian packages of the libraries, with what
-# they depend on, and the headers of cuDNN 9, into offline/ (git-ignored). Debian or Ubuntu; the GPU machine needs the same or a newer release.
+# they depend on, and the headers of cuDNN 9, into offline/ (git-ignored). Debian or Ubuntu; the GPU machine needs the same
+# or a newer release.
 # usage: scripts/offline_bundle.sh [FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."

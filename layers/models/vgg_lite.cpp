@@ -22,7 +22,8 @@ std::unique_ptr<Module> vgg_lite(const ModelOptions& options) {
 
   auto classifier = std::make_unique<Sequential>();
   const std::int64_t side = options.image_size / 8;
-  classifier->add<Linear>(channels * side * side, 256, initializer, LinearOptions{.relu = true, .impl = options.gemm_impl});
+  classifier->add<Linear>(channels * side * side, 256, initializer,
+                          LinearOptions{.relu = true, .impl = options.gemm_impl});
   classifier->add<Dropout>(options.dropout);
   classifier->add<Linear>(256, 32, initializer, LinearOptions{.relu = true, .impl = options.gemm_impl});
   classifier->add<Dropout>(options.dropout);

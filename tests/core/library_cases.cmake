@@ -2,7 +2,7 @@
 foreach(kind "STRANGER" "SILENT;0" "TOO_OLD;305" "GOOD;410" "TOO_NEW;500")
   list(POP_FRONT kind name)
   set(definition)
-  if(kind)
+  if(NOT kind STREQUAL "")
     set(definition FAKE_VERSION=${kind})
   endif()
   tandem_fake_library(tandem_core_tests ${name} ${CMAKE_CURRENT_LIST_DIR}/fake_library/version.cpp ${definition})

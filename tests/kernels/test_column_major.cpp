@@ -51,8 +51,10 @@ TEST_CASE("products by columns equal products by rows", "[gemm]") {
             for (const Stored how_b : kStored) {
               INFO(size.m << "x" << size.n << "x" << size.k << " ta " << transpose_a << " tb " << transpose_b << " add "
                           << accumulate << " a " << static_cast<int>(how_a) << " b " << static_cast<int>(how_b));
-              const Tensor a = stored(how_a, transpose_a ? size.k : size.m, transpose_a ? size.m : size.k, DType::f32, 1);
-              const Tensor b = stored(how_b, transpose_b ? size.n : size.k, transpose_b ? size.k : size.n, DType::f32, 2);
+              const Tensor a =
+                  stored(how_a, transpose_a ? size.k : size.m, transpose_a ? size.m : size.k, DType::f32, 1);
+              const Tensor b =
+                  stored(how_b, transpose_b ? size.n : size.k, transpose_b ? size.k : size.n, DType::f32, 2);
               for (const Stored how_c : {Stored::dense, Stored::wider})
                 check(a, b, {transpose_a, transpose_b, accumulate}, stored(how_c, size.m, size.n, DType::f32, 3));
             }
@@ -71,7 +73,8 @@ TEST_CASE("a product by columns writes only its part of a larger matrix", "[gemm
 }
 
 TEST_CASE("what BLAS cannot multiply is not asked of it", "[gemm]") {
-  const Tensor a = drawn({4, 6}, DType::f32, 1, true), b = drawn({6, 3}, DType::f32, 2, true), c = Tensor::zeros({4, 3});
+  const Tensor a = drawn({4, 6}, DType::f32, 1, true), b = drawn({6, 3}, DType::f32, 2, true),
+               c = Tensor::zeros({4, 3});
   CHECK(k::by_columns(a, b, {}, c));
   const Tensor sparse = drawn({8, 12}, DType::f32, 1, true).narrow(0, 0, 4, 2).narrow(1, 0, 6, 2);  // gaps both ways
   CHECK(!k::by_columns(sparse, b, {}, c));
@@ -89,8 +92,11 @@ TEST_CASE("implementations of products have names", "[gemm]") {
 
 TEST_CASE("cuBLAS is refused on the CPU", "[gemm]") {
   const Tensor a = Tensor::zeros({2, 2});
-  for (const auto impl : {k::GemmImpl::automatic, k::GemmImpl::fused}) k::gemm(a, a, {.impl = impl}, Tensor::zeros({2, 2}));
-  CHECK_THAT(error_of([&] { k::gemm(a, a, {.impl = k::GemmImpl::cublas}, Tensor::zeros({2, 2})); }),
+  for (const auto impl : {k::GemmImpl::automatic, k::GemmImpl::fused})
+    k::gemm(a, a, {.impl = impl}, Tensor::zeros({2, 2}));
+  CHECK_THAT(error_of([&] {
+               k::gemm(a, a, {.impl = k::GemmImpl::cublas}, Tensor::zeros({2, 2}));
+             }),
              ContainsText("gemm: cuBLAS runs on GPUs, not on the CPU; choose auto or fused"));
 }
 

@@ -41,7 +41,8 @@ int check_convolution(const ConvCase& one, DType dtype) {
   const Tensor bias = drawn({one.k}, dtype, 3, true), grad_y = drawn(one.y(), dtype, 4, true, kLast);
   const Tensor mask = random_mask(one.y());
   const Tensor gx = on_gpu(x), gw = on_gpu(w), gb = on_gpu(bias), gg = on_gpu(grad_y), gm = on_gpu(mask);
-  const Tensor wide_x = in_f64(x, kLast), wide_w = in_f64(w, kLast), wide_b = in_f64(bias), wide_g = in_f64(grad_y, kLast);
+  const Tensor wide_x = in_f64(x, kLast), wide_w = in_f64(w, kLast), wide_b = in_f64(bias),
+               wide_g = in_f64(grad_y, kLast);
   const Tensor open = empty_like(wide_g);
   k::reference::apply_mask(wide_g, mask, open);
   int done = 0;
@@ -60,15 +61,16 @@ int check_convolution(const ConvCase& one, DType dtype) {
   const Tensor y = empty(one.y()), relu_y = empty(one.y()), grad_x = empty(one.x()), grad_w = empty(one.weight());
   const Tensor masked_x = empty(one.x()), masked_w = empty(one.weight()), bits = on_gpu(mask);
   for (const Tensor& add : {Tensor(), bias})
-    attempt([&] { k::conv2d_forward(gx, gw, on_gpu(add), one.options, y); }, y, [&](const Tensor& expected) {
-      k::reference::conv2d_forward(wide_x, wide_w, in_f64(add), g, false, expected);
-    });
-  attempt([&] { k::conv_bias_relu_forward(gx, gw, gb, one.options, relu_y, bits); }, relu_y, [&](const Tensor& expected) {
-    k::reference::conv2d_forward(wide_x, wide_w, wide_b, g, true, expected);
-    const Tensor signs = Tensor::empty(mask.shape(), {.dtype = DType::u8});
-    k::reference::sign_mask(expected, signs);
-    CHECK(bits.to(Device{}).to_vector<int>() == signs.to_vector<int>());
-  });
+    attempt(
+        [&] { k::conv2d_forward(gx, gw, on_gpu(add), one.options, y); }, y,
+        [&](const Tensor& expected) { k::reference::conv2d_forward(wide_x, wide_w, in_f64(add), g, false, expected); });
+  attempt([&] { k::conv_bias_relu_forward(gx, gw, gb, one.options, relu_y, bits); }, relu_y,
+          [&](const Tensor& expected) {
+            k::reference::conv2d_forward(wide_x, wide_w, wide_b, g, true, expected);
+            const Tensor signs = Tensor::empty(mask.shape(), {.dtype = DType::u8});
+            k::reference::sign_mask(expected, signs);
+            CHECK(bits.to(Device{}).to_vector<int>() == signs.to_vector<int>());
+          });
   attempt([&] { k::conv2d_backward_input(gg, gw, one.options, grad_x); }, grad_x,
           [&](const Tensor& expected) { k::reference::conv2d_backward_input(wide_g, wide_w, g, expected); });
   attempt([&] { k::conv2d_backward_weight(gx, gg, one.options, grad_w); }, grad_w,
@@ -85,7 +87,8 @@ int check_convolution(const ConvCase& one, DType dtype) {
 TEST_CASE("cuBLAS is exact on whole numbers", "[cuda][gemm]") {
   if (!has_library(k::GemmImpl::cublas)) return;
   for (const DType dtype : kGpuDTypes)
-    for (const Size size : {Size{1, 1, 1}, Size{0, 3, 2}, Size{3, 2, 0}, Size{7, 31, 5}, Size{128, 96, 64}, Size{129, 255, 67}})
+    for (const Size size :
+         {Size{1, 1, 1}, Size{0, 3, 2}, Size{3, 2, 0}, Size{7, 31, 5}, Size{128, 96, 64}, Size{129, 255, 67}})
       for (int flags = 0; flags < 8; ++flags) {
         const k::GemmOptions options{(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, k::GemmImpl::cublas};
         INFO(name_of(dtype) << " " << size.m << "x" << size.n << "x" << size.k << " options " << flags);
@@ -139,9 +142,9 @@ TEST_CASE("cuBLAS gives the same bits every time, and auto chooses it for large 
 
 TEST_CASE("cuDNN is exact on whole numbers", "[cuda][conv]") {
   if (!has_library(k::ConvImpl::cudnn)) return;
-  std::vector<ConvCase> cases{square_case(2, 8, 6, 6, 16, 3, 1),       square_case(2, 3, 5, 4, 8, 3, 1),
-                              square_case(1, 33, 3, 3, 5, 1, 0),       square_case(2, 16, 7, 7, 32, 3, 1, 2),
-                              square_case(1, 5, 8, 9, 3, 3, 1, 2, 2),  square_case(2, 1, 6, 6, 5, 5, 2),
+  std::vector<ConvCase> cases{square_case(2, 8, 6, 6, 16, 3, 1),         square_case(2, 3, 5, 4, 8, 3, 1),
+                              square_case(1, 33, 3, 3, 5, 1, 0),         square_case(2, 16, 7, 7, 32, 3, 1, 2),
+                              square_case(1, 5, 8, 9, 3, 3, 1, 2, 2),    square_case(2, 1, 6, 6, 5, 5, 2),
                               square_case(2, 8, 4, 4, 8, 3, 1, 1, 1, 2), square_case(0, 8, 4, 4, 8, 3, 1)};
   cases.push_back({1, 5, 7, 9, 8, 5, 3, {{2, 1}, {1, 2}, {1, 2}, 1}});
   for (const DType dtype : kGpuDTypes) {
@@ -163,7 +166,8 @@ TEST_CASE("cuDNN gives the same bits every time", "[cuda][conv]") {
     k::Conv2dOptions options = one.options;
     options.impl = k::ConvImpl::cudnn;
     const Tensor x = on_gpu(drawn(one.x(), dtype, 1, false, kLast)), g = on_gpu(drawn(one.y(), dtype, 2, false, kLast));
-    const Tensor first = poisoned_on_gpu(one.weight(), dtype, kLast), again = poisoned_on_gpu(one.weight(), dtype, kLast);
+    const Tensor first = poisoned_on_gpu(one.weight(), dtype, kLast),
+                 again = poisoned_on_gpu(one.weight(), dtype, kLast);
     k::conv2d_backward_weight(x, g, options, first);
     for (int i = 0; i < 5; ++i) {
       k::conv2d_backward_weight(x, g, options, again);

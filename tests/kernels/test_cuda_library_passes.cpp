@@ -54,11 +54,13 @@ void check_forward(ScriptedConvLibrary& library, bool use_bias, bool relu, DType
   const Tensor x = drawn(one.x(), dtype, 1, true, kLast), w = drawn(one.weight(), dtype, 2, true, kLast);
   const Tensor bias = use_bias ? drawn({one.k}, dtype, 3, true) : Tensor();
   const Tensor y = poisoned_on_gpu(one.y(), dtype, kLast);
-  const Tensor mask = relu ? Tensor::full(k::conv_mask_shape(one.y()), 255.0, {.dtype = DType::u8, .device = kGpu}) : Tensor();
+  const Tensor mask =
+      relu ? Tensor::full(k::conv_mask_shape(one.y()), 255.0, {.dtype = DType::u8, .device = kGpu}) : Tensor();
   library.calls.clear();
   k::cuda::library_forward(library, g, on_gpu(x), on_gpu(w), {.bias = on_gpu(bias), .relu = relu, .mask = mask}, y);
   const Tensor expected = in_f64(y, kLast);
-  k::reference::conv2d_forward(in_f64(x, kLast), in_f64(w, kLast), use_bias ? in_f64(bias) : Tensor(), g, relu, expected);
+  k::reference::conv2d_forward(in_f64(x, kLast), in_f64(w, kLast), use_bias ? in_f64(bias) : Tensor(), g, relu,
+                               expected);
   CHECK(difference(y, expected) == "");
   CHECK(library.calls == calls);
   if (!relu) return;
@@ -88,7 +90,8 @@ TEST_CASE("gradients are masked before a library gets them", "[cuda][conv]") {
   for (const DType dtype : kGpuDTypes) {
     const Tensor grad_y = drawn({2, 5, 3, 7}, dtype, 1, true, kLast);
     const Tensor mask = Tensor::empty(k::conv_mask_shape(grad_y.shape()), {.dtype = DType::u8});
-    for (std::int64_t i = 0; i < mask.numel(); ++i) mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(37 * i + 11);
+    for (std::int64_t i = 0; i < mask.numel(); ++i)
+      mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(37 * i + 11);
     const Tensor expected = empty_like(grad_y), there = on_gpu(grad_y);
     k::reference::apply_mask(grad_y, mask, expected);
     const PoisonScope poison;
@@ -164,7 +167,9 @@ TEST_CASE("libraries are refused on simulated GPUs", "[cuda]") {
   CHECK_THAT(error_of([&] { k::gemm(a, a, {.impl = k::GemmImpl::cublas}, a.clone()); }),
              ContainsText("gemm: cuBLAS does not run on simulated GPUs; choose auto or fused"));
   const Tensor x = Tensor::zeros({1, 1, 2, 2}, {.layout = kLast, .device = kGpu});
-  CHECK_THAT(error_of([&] { k::conv2d_forward(x, x, {}, {.padding = {1, 1}, .impl = k::ConvImpl::cudnn}, x.clone()); }),
+  CHECK_THAT(error_of([&] {
+               k::conv2d_forward(x, x, {}, {.padding = {1, 1}, .impl = k::ConvImpl::cudnn}, x.clone());
+             }),
              ContainsText("conv2d_forward: cuDNN does not run on simulated GPUs"));
 }
 

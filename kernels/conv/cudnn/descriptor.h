@@ -108,10 +108,10 @@ class Descriptor {
     std::vector<cudnnBackendDescriptor_t> raw;
     for (const Descriptor& part : parts) raw.push_back(part.get());
     std::int64_t count = 0;
-    functions_->check(
-        functions_->BackendGetAttribute(descriptor_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                        static_cast<std::int64_t>(raw.size()), &count, raw.empty() ? nullptr : raw.data()),
-        call("reading"));
+    functions_->check(functions_->BackendGetAttribute(descriptor_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                                      static_cast<std::int64_t>(raw.size()), &count,
+                                                      raw.empty() ? nullptr : raw.data()),
+                      call("reading"));
     return count;
   }
 

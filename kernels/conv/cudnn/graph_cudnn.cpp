@@ -13,9 +13,7 @@ cudnnDataType_t type_of(DType dtype) {
 }
 
 /// Strides of n, c, h, w where channels are adjacent.
-Sizes channels_last(const Sizes& sizes) {
-  return {sizes[1] * sizes[2] * sizes[3], 1, sizes[1] * sizes[3], sizes[1]};
-}
+Sizes channels_last(const Sizes& sizes) { return {sizes[1] * sizes[2] * sizes[3], 1, sizes[1] * sizes[3], sizes[1]}; }
 
 class GraphMaker {
  public:

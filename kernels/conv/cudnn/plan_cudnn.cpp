@@ -16,7 +16,8 @@ std::vector<Descriptor> made(const Functions& functions, cudnnBackendDescriptorT
 }
 
 /// Engines with their settings, the most promising first.
-std::vector<Descriptor> configurations(const Functions& functions, const Descriptor& graph, cudnnBackendHeurMode_t mode) {
+std::vector<Descriptor> configurations(const Functions& functions, const Descriptor& graph,
+                                       cudnnBackendHeurMode_t mode) {
   Descriptor heuristic(functions, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.refer(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);

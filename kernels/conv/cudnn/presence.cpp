@@ -5,12 +5,9 @@
 namespace tandem::kernels {
 
 std::string_view name_of(ConvPass pass) {
-  constexpr std::array<std::string_view, 6> kNames{"the forward pass",
-                                                   "the forward pass with bias",
-                                                   "the forward pass with ReLU",
-                                                   "the forward pass with bias and ReLU",
-                                                   "the input gradient",
-                                                   "the weight gradient"};
+  constexpr std::array<std::string_view, 6> kNames{"the forward pass",           "the forward pass with bias",
+                                                   "the forward pass with ReLU", "the forward pass with bias and ReLU",
+                                                   "the input gradient",         "the weight gradient"};
   return kNames[static_cast<std::size_t>(pass)];
 }
 
@@ -21,7 +18,8 @@ const FoundLibrary<ConvLibrary>& find_cudnn() {
     const LibraryRequest request = cudnn_library();
     return make_cudnn({request, library_files(request, environment_variable)});
 #else
-    fail("this program was built without cuDNN, which takes TANDEM_CUDA=ON and cudnn.h (pip install nvidia-cudnn-cu13)");
+    fail(
+        "this program was built without cuDNN, which takes TANDEM_CUDA=ON and cudnn.h (pip install nvidia-cudnn-cu13)");
     return std::unique_ptr<ConvLibrary>();
 #endif
   }));

@@ -49,8 +49,8 @@ std::optional<ColumnMajorProduct> by_columns(const Tensor& a, const Tensor& b, c
                                    .c_leading = result->leading,
                                    .accumulate = options.accumulate,
                                    .dtype = dtype};
-  const std::int64_t largest = std::max(
-      {product.m, product.n, product.k, product.a_leading, product.b_leading, product.c_leading});
+  const std::int64_t largest =
+      std::max({product.m, product.n, product.k, product.a_leading, product.b_leading, product.c_leading});
   if (largest > std::numeric_limits<int>::max()) return std::nullopt;
   return product;
 }

@@ -25,8 +25,8 @@ struct ColumnMajorProduct {
 };
 
 /// The product of gemm.h, whose shapes have been checked: by columns it is c^T (+)= op(b)^T op(a)^T. Nothing where BLAS
-/// cannot: it takes f32, f16 and bf16, and in each of `a` and `b` either the elements of rows or those of columns must be
-/// adjacent, without overlap.
+/// cannot: it takes f32, f16 and bf16, and in each of `a` and `b` either the elements of rows or those of columns must
+/// be adjacent, without overlap.
 std::optional<ColumnMajorProduct> by_columns(const Tensor& a, const Tensor& b, const GemmOptions& options,
                                              const Tensor& c);
 

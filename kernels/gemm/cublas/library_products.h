@@ -11,8 +11,8 @@ void library_gemm(MatrixLibrary& library, const Tensor& a, const Tensor& b, cons
                   const Tensor& c);
 
 /// As kernels::linear_forward and linear_backward, none of the sizes 0. Sums are rounded to the dtype of y once.
-void library_linear_forward(MatrixLibrary& library, const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu,
-                            const Tensor& y);
+void library_linear_forward(MatrixLibrary& library, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                            bool relu, const Tensor& y);
 void library_linear_backward(MatrixLibrary& library, const Tensor& x, const Tensor& weight, const Tensor& y,
                              const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_weight,
                              const Tensor& grad_bias);

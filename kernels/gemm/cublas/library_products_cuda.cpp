@@ -9,15 +9,16 @@ namespace tandem::kernels::cuda {
 void library_gemm(MatrixLibrary& library, const Tensor& a, const Tensor& b, const GemmOptions& options,
                   const Tensor& c) {
   const auto product = by_columns(a, b, options, c);
-  require(product.has_value(),
-          "gemm: cuBLAS takes f32, f16 and bf16 with adjacent rows or columns and sizes below 2^31, not a {}, b {}, c {}; "
-          "use --gemm-impl auto",
-          describe(a), describe(b), describe(c));
+  require(
+      product.has_value(),
+      "gemm: cuBLAS takes f32, f16 and bf16 with adjacent rows or columns and sizes below 2^31, not a {}, b {}, c {}; "
+      "use --gemm-impl auto",
+      describe(a), describe(b), describe(c));
   library.multiply(*product, c.device());
 }
 
-void library_linear_forward(MatrixLibrary& library, const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu,
-                            const Tensor& y) {
+void library_linear_forward(MatrixLibrary& library, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                            bool relu, const Tensor& y) {
   // The bias first, so that it is added in float.
   if (bias.defined()) y.copy_from(bias.view({1, bias.numel()}).expand(y.shape()));
   library_gemm(library, x, weight, {.transpose_b = true, .accumulate = bias.defined()}, y);

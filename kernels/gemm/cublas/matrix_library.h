@@ -17,8 +17,8 @@ class MatrixLibrary {
   virtual void multiply(const ColumnMajorProduct& product, Device device) = 0;
 };
 
-/// The file of cuBLAS, of the major version that the build knows, or the one that TANDEM_CUBLAS_LIBRARY names. These two
-/// are in builds with cuBLAS only (TANDEM_HAS_CUBLAS).
+/// The file of cuBLAS, of the major version that the build knows, or the one that TANDEM_CUBLAS_LIBRARY names. These
+/// two are in builds with cuBLAS only (TANDEM_HAS_CUBLAS).
 LibraryRequest cublas_library();
 std::unique_ptr<MatrixLibrary> make_cublas(const LibraryFile& file);
 

@@ -62,8 +62,7 @@ struct StreamHandle {
     cublas.check(cublas.SetWorkspace(handle, workspace.raw_data(), kWorkspaceBytes), "cublasSetWorkspace");
     cublas.check(cublas.SetAtomicsMode(handle, CUBLAS_ATOMICS_NOT_ALLOWED), "cublasSetAtomicsMode");
     // No TF32, and no sums in half precision between parts of a product.
-    const auto mode =
-        static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+    const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
     cublas.check(cublas.SetMathMode(handle, mode), "cublasSetMathMode");
   }
 };
@@ -77,10 +76,10 @@ class CuBlas final : public MatrixLibrary {
     const float one = 1.0f, kept = p.accumulate ? 1.0f : 0.0f;
     const cudaDataType type = type_of(p.dtype);
     const std::scoped_lock lock(mutex_);
-    cublas_.check(cublas_.GemmEx(handle_for(library_stream(device)), operation(p.transpose_a),
-                                 operation(p.transpose_b), integer(p.m), integer(p.n), integer(p.k), &one, p.a, type,
-                                 integer(p.a_leading), p.b, type, integer(p.b_leading), &kept, p.c, type,
-                                 integer(p.c_leading), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+    cublas_.check(cublas_.GemmEx(handle_for(library_stream(device)), operation(p.transpose_a), operation(p.transpose_b),
+                                 integer(p.m), integer(p.n), integer(p.k), &one, p.a, type, integer(p.a_leading), p.b,
+                                 type, integer(p.b_leading), &kept, p.c, type, integer(p.c_leading), CUBLAS_COMPUTE_32F,
+                                 CUBLAS_GEMM_DEFAULT),
                   "cublasGemmEx");
   }
 

@@ -53,7 +53,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transpose_a
   if (!state.has_workspace || !state.without_atomics || !state.exact_sums) return CUBLAS_STATUS_NOT_INITIALIZED;
   const float factor = *static_cast<const float*>(alpha), kept = *static_cast<const float*>(beta);
   const bool one_type = a_type == b_type && a_type == c_type;
-  const bool fits = a_leading >= (transpose_a == CUBLAS_OP_T ? k : m) && b_leading >= (transpose_b == CUBLAS_OP_T ? n : k);
+  const bool fits =
+      a_leading >= (transpose_a == CUBLAS_OP_T ? k : m) && b_leading >= (transpose_b == CUBLAS_OP_T ? n : k);
   if (factor != 1.0f || !one_type || !fits || c_leading < m || compute != CUBLAS_COMPUTE_32F)
     return CUBLAS_STATUS_INVALID_VALUE;
   tandem::test::host_blas({.transpose_a = transpose_a == CUBLAS_OP_T,

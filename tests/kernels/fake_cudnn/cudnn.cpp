@@ -1,6 +1,7 @@
 // A library with the functions of cuDNN that this project calls: it keeps descriptors as they are described to it, and
-// carries out operation graphs in host memory. Of its four engines two do not write the results of convolutions, so that
-// choosing one of them shows: the one that is not deterministic, and tensor cores for floats. One cannot be used at all.
+// carries out operation graphs in host memory. Of its four engines two do not write the results of convolutions, so
+// that choosing one of them shows: the one that is not deterministic, and tensor cores for floats. One cannot be used
+// at all.
 #include "core/half.h"
 
 #include <cudnn.h>
@@ -168,8 +169,8 @@ class Execution {
   }
 
   void pointwise(const Object& operation) {
-    const auto mode =
-        operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR).one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
+    const auto mode = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
+                          .one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
     const Values from = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
     const Values to = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
     for (std::int64_t n = 0; n < to.sizes[0]; ++n)
@@ -246,11 +247,13 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
   const Object& object = object_of(descriptor);
   switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
-      *count = object.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? kBroken + 1 : kEngines;
+      *count =
+          object.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? kBroken + 1 : kEngines;
       for (std::int64_t i = 0; i < std::min(most, *count); ++i) {
         Object& result = *static_cast<Object**>(values)[i];
         result.engine = i;
-        result.attributes[CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH] = object.attributes.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+        result.attributes[CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH] =
+            object.attributes.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
       }
       return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINECFG_ENGINE:
@@ -260,9 +263,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
       *count = object.engine == kGood || object.engine == kBroken ? 0 : 1;
       if (*count == 1)
-        *static_cast<cudnnBackendNumericalNote_t*>(values) = object.engine == kTensorCores
-                                                                 ? CUDNN_NUMERICAL_NOTE_TENSOR_CORE
-                                                                 : CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+        *static_cast<cudnnBackendNumericalNote_t*>(values) =
+            object.engine == kTensorCores ? CUDNN_NUMERICAL_NOTE_TENSOR_CORE : CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
       return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
       *static_cast<std::int64_t*>(values) = 4096;

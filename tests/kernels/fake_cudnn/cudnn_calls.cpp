@@ -1,4 +1,5 @@
-// Operation graphs for cuDNN, carried out by a library that computes them in host memory; and versions that are refused.
+// Operation graphs for cuDNN, carried out by a library that computes them in host memory; and versions that are
+// refused.
 #include "kernels/conv/cudnn/conv_library.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/product_support.h"
@@ -58,7 +59,9 @@ TEST_CASE("what cuDNN does not support is not run", "[conv]") {
   const k::ConvTask strided{square_case(1, 3, 9, 9, 4, 3, 1, 3).geometry(), DType::f32, ConvPass::forward};
   CHECK(!library->supports(strided, Device{}));
   CHECK(!library->supports({square_case(1, 3, 9, 9, 4, 3, 1).geometry(), DType::f64, ConvPass::forward}, Device{}));
-  CHECK_THAT(error_of([&] { library->run(strided, {Tensor::zeros({1}), Tensor::zeros({1}), Tensor::zeros({1})}); }),
+  CHECK_THAT(error_of([&] {
+               library->run(strided, {Tensor::zeros({1}), Tensor::zeros({1}), Tensor::zeros({1})});
+             }),
              ContainsText("cuDNN: no plan for the forward pass"));
 }
 
@@ -66,7 +69,8 @@ TEST_CASE("a cuDNN of another version or without functions is refused", "[conv]"
   CHECK_THAT(refusal(FAKE_CUDNN_TOO_OLD), ContainsText("is cuDNN 8.9.7, but 9.0 is the least"));
   CHECK_THAT(refusal(FAKE_CUDNN_TOO_NEW), ContainsText("is cuDNN 10.2.0, but this program knows cuDNN 9 only"));
   CHECK_THAT(refusal(FAKE_CUBLAS), ContainsText("is not the cuDNN that is needed, it has no cudnnGetVersion"));
-  CHECK_THAT(refusal("/none/libcudnn.so"), ContainsText("install cuDNN, or let TANDEM_CUDNN_LIBRARY name its libcudnn.so.9"));
+  CHECK_THAT(refusal("/none/libcudnn.so"),
+             ContainsText("install cuDNN, or let TANDEM_CUDNN_LIBRARY name its libcudnn.so.9"));
 }
 
 TEST_CASE("the installed cuDNN has all functions", "[conv]") {
