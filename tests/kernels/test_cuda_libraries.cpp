@@ -153,7 +153,8 @@ TEST_CASE("cuDNN is exact on whole numbers", "[cuda][conv]") {
       one.options.impl = k::ConvImpl::cudnn;
       const int passes = check_convolution(one, dtype);
       done += passes;
-      if (one.c % 8 == 0 && one.k % 8 == 0 && one.options.groups == 1) CHECK(passes == 7);
+      // Tensor cores take whole eights of channels; floats may not use them.
+      if (dtype != DType::f32 && one.c % 8 == 0 && one.k % 8 == 0 && one.options.groups == 1) CHECK(passes == 7);
     }
     CHECK(done > 0);
   }
