@@ -105,6 +105,9 @@ cuda_tests() {
   ! grep -q "skipped, no\|skipped, this build" "$out/.tests.log"
 }
 
+# What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
+library_refusals() { ctest --test-dir "$build" --no-tests=error --output-on-failure -R "cifar_train: (cuDNN is|cuBLAS is|auto does)"; }
+
 sanitize() { cuda_tests "$1" compute-sanitizer --tool "$2" --error-exitcode 86 --launch-timeout 120; }
 
 train() {
@@ -127,12 +130,15 @@ if compgen -G "$offline/*.deb" >/dev/null; then
 else
   note unpack - - "no packages in $offline: using the system's"
 fi
+# Its own headers of cuDNN serve a machine as well; those carried along are for machines that have only the library.
+if [ -f "$offline/cudnn/include/cudnn.h" ]; then export CuDNN_ROOT=$offline/cudnn; fi
 step configure configure && step build compile
 if [ -x "$build/apps/device_query" ]; then
   step kernel_resources "$root/scripts/kernel_resources.py" "$out/build.log"
   gpu_step device_query "$build/apps/device_query"
   rooms=(core kernels op_cases layers data comm)
   for room in "${rooms[@]}"; do gpu_step "tests_$room" cuda_tests "$room"; done
+  gpu_step library_refusals library_refusals
   gpu_step train_one_rank train 1
   gpu_step train_two_ranks train 2
   if [ "$quick" -eq 0 ]; then
