@@ -28,9 +28,9 @@ struct ShuffleSlot {
 /// The lane that lane `lane` reads from, by the rules of the PTX instruction shfl: lanes outside of the segment of
 /// `width` lanes read themselves.
 unsigned source_lane(Shuffle kind, unsigned lane, unsigned operand, unsigned width) {
-  const unsigned first = lane / width * width, last = first + width - 1;
+  const unsigned first = lane & ~(width - 1), last = first + width - 1;  // width is a power of two
   switch (kind) {
-    case Shuffle::index: return first + operand % width;
+    case Shuffle::index: return first + (operand & (width - 1));
     case Shuffle::up: return lane < first + operand ? lane : lane - operand;
     case Shuffle::down: return lane + operand > last ? lane : lane + operand;
     case Shuffle::exclusive_or: return (lane ^ operand) > last ? lane : lane ^ operand;
@@ -40,15 +40,26 @@ unsigned source_lane(Shuffle kind, unsigned lane, unsigned operand, unsigned wid
 
 void finish_shuffle(const Slots& slots, unsigned present) {
   std::array<std::array<char, 16>, kWarpSize> values;
-  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-    if (slots[lane] != nullptr) std::memcpy(values[lane].data(), static_cast<ShuffleSlot*>(slots[lane])->value, 16);
+  for (unsigned lanes = present; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+    std::memcpy(values[lane].data(), static_cast<ShuffleSlot*>(slots[lane])->value, 16);
   }
-  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-    if (slots[lane] == nullptr) continue;
+  for (unsigned lanes = present; lanes != 0; lanes &= lanes - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     auto& slot = *static_cast<ShuffleSlot*>(slots[lane]);
     slot.source_is_missing = (present >> slot.source & 1u) == 0;
     if (!slot.source_is_missing) std::memcpy(slot.value, values[slot.source].data(), 16);
   }
+}
+
+[[noreturn, gnu::cold]] void refuse_width(int width, const Where& where) {
+  engine().raise(FaultKind::mask, site_id(where), fmt::format("a shuffle of width {}; it must be 1, 2, 4, 8, 16 or 32", width));
+}
+
+[[noreturn, gnu::cold]] void refuse_source(unsigned source, unsigned mask, const Where& where) {
+  engine().raise(FaultKind::mask, site_id(where),
+                 fmt::format("lane {} reads from lane {}, which mask {:#010x} leaves out or the block does not have",
+                             engine().current().lane(), source, mask));
 }
 
 struct BallotSlot {
@@ -133,19 +144,12 @@ void sync_warp(unsigned mask, const Where& where) {
 
 void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width, const Where& where) {
   Engine& e = engine();
-  const unsigned lane = e.current().lane();
-  if (width <= 0 || width > 32 || (width & (width - 1)) != 0) {
-    e.raise(FaultKind::mask, site_id(where), fmt::format("a shuffle of width {}; it must be 1, 2, 4, 8, 16 or 32", width));
-  }
+  if (width <= 0 || width > 32 || (width & (width - 1)) != 0) refuse_width(width, where);
   ShuffleSlot slot;
-  slot.source = source_lane(kind, lane, operand, static_cast<unsigned>(width));
+  slot.source = source_lane(kind, e.current().lane(), operand, static_cast<unsigned>(width));
   bytes == 4 ? std::memcpy(slot.value, value, 4) : std::memcpy(slot.value, value, bytes);
   e.meet(WarpOperation::shuffle, mask, &slot, finish_shuffle, where);
-  if (slot.source_is_missing) {
-    e.raise(FaultKind::mask, site_id(where),
-            fmt::format("lane {} reads from lane {}, which mask {:#010x} leaves out or the block does not have", lane,
-                        slot.source, mask));
-  }
+  if (slot.source_is_missing) refuse_source(slot.source, mask, where);
   bytes == 4 ? std::memcpy(value, slot.value, 4) : std::memcpy(value, slot.value, bytes);
 }
 

@@ -6,7 +6,6 @@
 #include "simulator/coverage.h"
 #include "simulator/lint.h"
 #include "simulator/shared_memory.h"
-#include "simulator/stamp.h"
 
 #include <fmt/format.h>
 
@@ -115,7 +114,7 @@ void Engine::run(const Launch& launch) {
 void Engine::prepare_order() {
   for (unsigned i = 0; i < count_; ++i) thread_at_[i] = settings().order == Order::reverse ? count_ - 1 - i : i;
   if (settings().order == Order::random) shuffle(thread_at_, count_, random_);
-  for (unsigned i = 0; i < count_; ++i) threads_[thread_at_[i]].position = i;
+  for (unsigned i = 0; i < count_; ++i) threads_[thread_at_[i]].position = static_cast<std::uint16_t>(i);
 }
 
 void thread_main(boost::context::detail::transfer_t transfer) {
@@ -133,8 +132,7 @@ void Engine::run_block(unsigned linear_block) {
   live_ = count_;
   at_barrier_ = 0;
   votes_ = 0;
-  waiting_lanes_ = {};
-  exited_lanes_ = {};
+  warps_ = {};
   start_block_of_shared_memory();
   clear_async_copies();
   ready_.clear();
@@ -161,32 +159,12 @@ void Engine::run_block(unsigned linear_block) {
   if (!fault_.raised) finish_block_of_lint();
 }
 
-void Engine::refresh_now() {
-  now_ = Stamp::make(serial_, barrier_epoch_, current_->epoch, current_->linear, false).bits();
-}
-
-void Engine::switch_to(Thread& next) {
-  ++switches_;
-  Thread& previous = *current_;
-  current_ = &next;
-  refresh_now();
-  ::threadIdx = next.index;
-  switch_fiber(previous.fiber, next.fiber, previous.state == ThreadState::exited);
-}
-
-void Engine::switch_to_next(unsigned from_position) {
-  const int next = ready_.next(from_position);
-  if (next < 0) raise_deadlock();
-  Thread& thread = threads_[thread_at_[static_cast<unsigned>(next)]];
-  if (&thread != current_) switch_to(thread);
-}
-
 void Engine::thread_exits() {
   Thread& self = *current_;
   check_async_copies_at_exit(self);
   self.state = ThreadState::exited;
   ready_.erase(self.position);
-  exited_lanes_[self.warp()] |= 1u << self.lane();
+  warps_[self.warp()].exited |= 1u << self.lane();
   --live_;
   if (live_ == 0) {
     ++switches_;
@@ -207,23 +185,28 @@ int Engine::barrier(const std::source_location& where, bool vote) {
   Thread& self = *current_;
   self.state = ThreadState::at_barrier;
   self.where = where;
-  if (at_barrier_++ == 0) barrier_at_ = where;
-  if (where.line() != barrier_at_.line() || where.file_name() != barrier_at_.file_name()) {
-    raise(FaultKind::barrier, site_id(where),
-          fmt::format("threads wait in different __syncthreads(): some in the one at {}:{}", barrier_at_.file_name(),
-                      barrier_at_.line()),
-          site_id(barrier_at_));
+  if (at_barrier_++ == 0) {
+    barrier_at_ = where;
+  } else if (where.line() != barrier_at_.line() || where.file_name() != barrier_at_.file_name()) {
+    refuse_barrier(where);
   }
   ready_.erase(self.position);
   votes_ += vote ? 1 : 0;
+  unsigned from = self.position;
   if (at_barrier_ == live_) {
     release_barrier();
-    switch_to_next(0);
-  } else {
-    switch_to_next(self.position);
+    from = 0;
   }
+  switch_to_next(from);
   self.state = ThreadState::ready;
   return vote_result_;
+}
+
+void Engine::refuse_barrier(const std::source_location& where) {
+  raise(FaultKind::barrier, site_id(where),
+        fmt::format("threads wait in different __syncthreads(): some in the one at {}:{}", barrier_at_.file_name(),
+                    barrier_at_.line()),
+        site_id(barrier_at_));
 }
 
 void Engine::release_barrier() {

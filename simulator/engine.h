@@ -4,9 +4,11 @@
 // is the harshest schedule for a missing barrier, and it costs one switch per wait.
 #pragma once
 
+#include "simulator/builtins.h"
 #include "simulator/fault.h"
 #include "simulator/ready_set.h"
 #include "simulator/settings.h"
+#include "simulator/stamp.h"
 #include "simulator/thread.h"
 
 #include <string>
@@ -77,39 +79,46 @@ class Engine {
   friend void thread_main(boost::context::detail::transfer_t transfer);
 
  private:
+  static constexpr unsigned kMeetingsInTurn = 64 * kWarpSize;
+
   void check_limits() const;
   void run_block(unsigned linear_block);
   void prepare_order();
   void switch_to_next(unsigned from_position);
-  void switch_to(Thread& next);
   void thread_exits();
   void release_barrier();
+  [[noreturn, gnu::cold]] void refuse_barrier(const std::source_location& where);
   void check_who_waits_for(const Thread& exiting);
-  void join_meeting(Thread& self);
-  bool meeting_is_complete(const Thread& arriving) const;
-  [[noreturn]] void raise_deadlock();
+  void check_mask(const Thread& self);
+  void join_mixed_meeting(const Thread& self);
+  bool mixed_meeting_is_complete(const Thread& arriving) const;
+  // Not inlined: what waits should have small frames, as many threads' stacks share a cache.
+  [[gnu::noinline]] void complete_meeting(Thread& self, Finish finish, unsigned present);
+  /// Lanes of this warp that have threads: the last warp of a block may be cut off.
+  unsigned existing_lanes(unsigned warp) const;
+  [[noreturn, gnu::cold]] void raise_deadlock();
   std::string describe_waiting(std::array<const Thread*, 2>& examples) const;
-  void refresh_now();
+  void refresh_now() { now_ = Stamp::make(serial_, barrier_epoch_, current_->epoch, current_->linear, false).bits(); }
   void order_warp(const std::array<void*, kWarpSize>& slots, Thread& any);
 
   FiberStacks stacks_;
   std::array<Thread, kMaxBlockThreads> threads_;
   std::array<unsigned, kMaxBlockThreads> thread_at_{};  // by position
-  std::array<unsigned, kMaxBlockThreads / kWarpSize> waiting_lanes_{};
-  std::array<unsigned, kMaxBlockThreads / kWarpSize> exited_lanes_{};
-  // The meeting that lanes of a warp wait for; `mixed` if they wait for more than one.
-  struct Forming {
-    WarpOperation operation;
-    bool mixed;
-    unsigned mask;
+  /// Who of a warp has left the kernel, who waits, and for which meeting; `mixed` if they wait for more than one.
+  struct Warp {
+    unsigned exited = 0, waiting = 0;
+    unsigned mask = 0;
+    WarpOperation operation{};
+    bool mixed = false;
   };
-  std::array<Forming, kMaxBlockThreads / kWarpSize> forming_{};
+  std::array<Warp, kMaxBlockThreads / kWarpSize> warps_{};
   ReadySet ready_;
   Fiber main_;
   Thread* current_ = nullptr;
   const Launch* launch_ = nullptr;
   bool running_ = false;
   unsigned count_ = 0, live_ = 0, at_barrier_ = 0;
+  unsigned meetings_ = 0;  // how often a lane has waited for its warp
   int votes_ = 0, vote_result_ = 0;
   unsigned barrier_epoch_ = 0;
   std::source_location barrier_at_;  // of the first thread that waits
@@ -126,6 +135,56 @@ class Engine {
     unsigned thread = 0;
   } fault_;
 };
+
+inline void Engine::switch_to_next(unsigned from_position) {
+  const int position = ready_.next(from_position);
+  if (position < 0) raise_deadlock();
+  Thread& next = threads_[thread_at_[static_cast<unsigned>(position)]];
+  if (&next == current_) return;
+  // Who is likely to come after it: stacks of a block do not fit into the fastest cache.
+  const char* const following = static_cast<const char*>(threads_[thread_at_[(position + 1) % kMaxBlockThreads]].fiber.context);
+  for (int line = 0; line < 3; ++line) __builtin_prefetch(following + line * 64, 1);
+  ++switches_;
+  Thread& previous = *current_;
+  current_ = &next;
+  refresh_now();
+  ::threadIdx = next.index;
+  switch_fiber(previous.fiber, next.fiber, previous.state == ThreadState::exited);
+}
+
+inline unsigned Engine::existing_lanes(unsigned warp) const {
+  const unsigned lanes = count_ - warp * kWarpSize;
+  return lanes >= kWarpSize ? 0xffffffffu : (1u << lanes) - 1;
+}
+
+inline void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish finish, const std::source_location& where) {
+  Thread& self = *current_;
+  Warp& warp = warps_[self.warp()];
+  self.where = where;
+  self.request = {operation, mask, slot};
+  const unsigned lane_bit = 1u << self.lane();
+  if ((mask & lane_bit) == 0 || (mask & warp.exited) != 0) check_mask(self);
+  if (warp.waiting == 0) {
+    warp.operation = operation;
+    warp.mask = mask;
+    warp.mixed = false;
+  } else {
+    warp.mixed |= warp.operation != operation || warp.mask != mask;
+    if (warp.mixed) join_mixed_meeting(self);
+  }
+  warp.waiting |= lane_bit;
+  const unsigned present = mask & existing_lanes(self.warp());
+  if ((warp.waiting & present) != present || (warp.mixed && !mixed_meeting_is_complete(self))) {
+    self.state = ThreadState::at_warp;
+    ready_.erase(self.position);
+    // First its own warp's lanes, whose stacks are in the cache; now and then others, should this warp wait for them.
+    const bool stay = ++meetings_ % kMeetingsInTurn != 0;
+    switch_to_next(stay ? self.position / kWarpSize * kWarpSize : self.position);
+    self.state = ThreadState::ready;
+    return;
+  }
+  complete_meeting(self, finish, present);
+}
 
 namespace detail {
 inline Engine* the_engine = nullptr;

@@ -174,8 +174,7 @@ namespace {
 /// Accesses outside of device and shared memory: the thread's own stack, kernel arguments and constants are right.
 void check_elsewhere(std::uintptr_t address, std::size_t size, Access kind, SiteId where) {
   Engine& e = engine();
-  const Fiber& own = e.current().fiber;
-  if (address - reinterpret_cast<std::uintptr_t>(own.stack_low) < own.stack_bytes) return;
+  if (e.stacks().contains(address, e.current().linear)) return;
   if (address - reinterpret_cast<std::uintptr_t>(e.launch().arguments) < e.launch().argument_bytes) return;
   if (is_program_data(address)) return;
   const char* const what = e.stacks().contains(address) ? "the stack of another thread" : "memory of the host";

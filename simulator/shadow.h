@@ -1,6 +1,7 @@
 // The shadow of memory: who wrote and read each word last, and whether anybody wrote it at all.
 #pragma once
 
+#include "simulator/engine.h"
 #include "simulator/stamp.h"
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 //   valid  :  1
 #pragma once
 
-#include "simulator/engine.h"
+#include <cstdint>
 
 namespace tandem::simulator {
 

@@ -25,14 +25,15 @@ struct WarpRequest {
   void* slot = nullptr;
 };
 
-struct Thread {
+/// What a switch needs comes first, in one cache line.
+struct alignas(64) Thread {
   Fiber fiber;
-  ThreadState state = ThreadState::exited;
-  unsigned linear = 0;    // x fastest, as CUDA counts
-  unsigned position = 0;  // its turn in the order that is simulated
-  uint3 index{};
   std::source_location where;  // of the call that it waits in
   WarpRequest request;
+  uint3 index{};
+  unsigned linear = 0;  // x fastest, as CUDA counts
+  std::uint16_t position = 0;  // its turn in the order that is simulated
+  ThreadState state = ThreadState::exited;
   // Order within the warp, as vector clocks: `epoch` counts this lane's warp synchronisations; what lane i did before its
   // epoch known[i] happened before what this thread does now.
   std::uint16_t epoch = 0;

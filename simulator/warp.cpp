@@ -20,16 +20,6 @@ const char* name_of(WarpOperation operation) {
   return "a warp operation";
 }
 
-namespace {
-
-/// Lanes of this warp that have threads: the last warp of a block may be cut off.
-unsigned existing_lanes(unsigned warp, unsigned block_threads) {
-  const unsigned lanes = std::min(block_threads - warp * kWarpSize, kWarpSize);
-  return lanes == kWarpSize ? 0xffffffffu : (1u << lanes) - 1;
-}
-
-}  // namespace
-
 void Engine::order_warp(const std::array<void*, kWarpSize>& slots, Thread& any) {
   Thread* const lanes = &threads_[any.warp() * kWarpSize];
   std::array<std::uint16_t, kWarpSize> merged{};
@@ -47,7 +37,7 @@ void Engine::order_warp(const std::array<void*, kWarpSize>& slots, Thread& any) 
 
 void Engine::check_who_waits_for(const Thread& exiting) {
   const unsigned warp = exiting.warp();
-  for (unsigned others = waiting_lanes_[warp]; others != 0; others &= others - 1) {
+  for (unsigned others = warps_[warp].waiting; others != 0; others &= others - 1) {
     const Thread& other = threads_[warp * kWarpSize + static_cast<unsigned>(std::countr_zero(others))];
     if ((other.request.mask >> exiting.lane() & 1u) == 0) continue;
     raise(FaultKind::mask, site_id(other.where),
@@ -56,75 +46,59 @@ void Engine::check_who_waits_for(const Thread& exiting) {
   }
 }
 
-void Engine::join_meeting(Thread& self) {
-  const unsigned warp = self.warp(), lane = self.lane();
-  Forming& forming = forming_[warp];
+void Engine::check_mask(const Thread& self) {
+  const unsigned mask = self.request.mask, exited = warps_[self.warp()].exited;
+  if ((mask >> self.lane() & 1u) == 0) {
+    raise(FaultKind::mask, site_id(self.where),
+          fmt::format("lane {} calls {} with mask {:#010x}, which leaves it out", self.lane(),
+                      name_of(self.request.operation), mask));
+  }
+  if ((mask & exited) != 0) {
+    raise(FaultKind::mask, site_id(self.where),
+          fmt::format("the mask {:#010x} of {} names lanes {:#010x}, which have left the kernel", mask,
+                      name_of(self.request.operation), mask & exited));
+  }
+}
+
+void Engine::join_mixed_meeting(const Thread& self) {
   const WarpRequest& request = self.request;
-  if (waiting_lanes_[warp] == 0) forming = {request.operation, false, request.mask};
-  if (!forming.mixed && forming.operation == request.operation && forming.mask == request.mask) return;
-  forming.mixed = true;
-  Thread* const lanes = &threads_[warp * kWarpSize];
-  for (unsigned others = waiting_lanes_[warp] & request.mask; others != 0; others &= others - 1) {
+  const Thread* const lanes = &threads_[self.warp() * kWarpSize];
+  for (unsigned others = warps_[self.warp()].waiting & request.mask; others != 0; others &= others - 1) {
     const Thread& other = lanes[std::countr_zero(others)];
     if (other.request.mask == request.mask && other.request.operation == request.operation) continue;
-    if ((other.request.mask >> lane & 1u) == 0) continue;  // it waits for others, and may still come
+    if ((other.request.mask >> self.lane() & 1u) == 0) continue;  // it waits for others, and may still come
     raise(FaultKind::mask, site_id(self.where),
-          fmt::format("lane {} calls {} with mask {:#010x}, lane {} of it waits in {} with mask {:#010x} at {}:{}", lane,
-                      name_of(request.operation), request.mask, other.lane(), name_of(other.request.operation),
-                      other.request.mask, other.where.file_name(), other.where.line()),
+          fmt::format("lane {} calls {} with mask {:#010x}, lane {} of it waits in {} with mask {:#010x} at {}:{}",
+                      self.lane(), name_of(request.operation), request.mask, other.lane(),
+                      name_of(other.request.operation), other.request.mask, other.where.file_name(), other.where.line()),
           site_id(other.where));
   }
 }
 
-bool Engine::meeting_is_complete(const Thread& arriving) const {
-  const unsigned warp = arriving.warp(), mask = arriving.request.mask;
-  const unsigned expected = mask & existing_lanes(warp, count_);
-  if ((waiting_lanes_[warp] & expected) != expected) return false;
-  if (!forming_[warp].mixed) return true;
+bool Engine::mixed_meeting_is_complete(const Thread& arriving) const {
   // A lane of the mask may wait for others with a mask of its own: it has yet to come.
-  for (unsigned members = expected; members != 0; members &= members - 1) {
-    const WarpRequest& other = threads_[warp * kWarpSize + static_cast<unsigned>(std::countr_zero(members))].request;
-    if (other.mask != mask || other.operation != arriving.request.operation) return false;
+  const Thread* const lanes = &threads_[arriving.warp() * kWarpSize];
+  for (unsigned members = arriving.request.mask & existing_lanes(arriving.warp()); members != 0; members &= members - 1) {
+    const WarpRequest& other = lanes[std::countr_zero(members)].request;
+    if (other.mask != arriving.request.mask || other.operation != arriving.request.operation) return false;
   }
   return true;
 }
 
-void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish finish, const std::source_location& where) {
-  Thread& self = *current_;
-  const unsigned warp = self.warp(), lane = self.lane();
-  self.where = where;
-  self.request = {operation, mask, slot};
-  if ((mask >> lane & 1u) == 0) {
-    raise(FaultKind::mask, site_id(where),
-          fmt::format("lane {} calls {} with mask {:#010x}, which leaves it out", lane, name_of(operation), mask));
-  }
-  if ((mask & exited_lanes_[warp]) != 0) {
-    raise(FaultKind::mask, site_id(where),
-          fmt::format("the mask {:#010x} of {} names lanes {:#010x}, which have left the kernel", mask, name_of(operation),
-                      mask & exited_lanes_[warp]));
-  }
-  join_meeting(self);
-  waiting_lanes_[warp] |= 1u << lane;
-  self.state = ThreadState::at_warp;
-  if (!meeting_is_complete(self)) {
-    ready_.erase(self.position);
-    switch_to_next(self.position);
-    self.state = ThreadState::ready;
-    return;
-  }
-  Thread* const lanes = &threads_[warp * kWarpSize];
-  const unsigned present = mask & existing_lanes(warp, count_);
+void Engine::complete_meeting(Thread& self, Finish finish, unsigned present) {
+  Thread* const lanes = &threads_[self.warp() * kWarpSize];
   std::array<void*, kWarpSize> slots{};
   for (unsigned members = present; members != 0; members &= members - 1) {
     const auto member = static_cast<unsigned>(std::countr_zero(members));
     slots[member] = lanes[member].request.slot;
     ready_.insert(lanes[member].position);
   }
-  if (operation == WarpOperation::sync) order_warp(slots, self);
+  if (self.request.operation == WarpOperation::sync) {
+    order_warp(slots, self);
+    refresh_now();
+  }
   finish(slots, present);
-  waiting_lanes_[warp] &= ~present;
-  self.state = ThreadState::ready;
-  refresh_now();
+  warps_[self.warp()].waiting &= ~present;
 }
 
 }  // namespace tandem::simulator

@@ -58,9 +58,12 @@ class ScriptedCommunicator final : public NcclCommunicator {
 
 constexpr NcclOptions kQuick{.timeout = std::chrono::milliseconds(20), .start_timeout = std::chrono::milliseconds(20)};
 
-std::unique_ptr<Backend> backend_of(Script& script, Device device = {}) {
-  return make_nccl_backend(make_self_backend(), std::make_unique<ScriptedCommunicator>(script), device, kQuick);
+std::unique_ptr<Backend> backend_of(Script& script, Device device = {}, NcclOptions options = {}) {
+  return make_nccl_backend(make_self_backend(), std::make_unique<ScriptedCommunicator>(script), device, options);
 }
+
+/// One that gives up soon.
+std::unique_ptr<Backend> hasty_backend_of(Script& script) { return backend_of(script, {}, kQuick); }
 
 FlatSpan span_of(const Tensor& tensor) {
   return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor.storage()};
@@ -90,7 +93,7 @@ TEST_CASE("nccl: operations are started, completed and closed in order") {
 TEST_CASE("nccl: a connection that does not come is given up") {
   Script script;
   script.busy = 1 << 30;
-  CHECK_THAT(error_of([&] { backend_of(script); }), ContainsText("nccl: connecting: not complete in time"));
+  CHECK_THAT(error_of([&] { hasty_backend_of(script); }), ContainsText("nccl: connecting: not complete in time"));
   CHECK(script.calls == std::vector<std::string>{"abort"});
 }
 
@@ -98,7 +101,7 @@ TEST_CASE("nccl: an operation that does not end is given up, and no other begins
   Script script;
   const Tensor tensor = Tensor::zeros({6});
   {
-    const auto backend = backend_of(script);
+    const auto backend = hasty_backend_of(script);
     script.stuck = true;
     const auto work = backend->start_all_reduce(span_of(tensor), ReduceOp::sum);
     CHECK(!work->poll());
@@ -116,7 +119,7 @@ TEST_CASE("nccl: an operation that does not end is given up, and no other begins
 TEST_CASE("nccl: polling alone ends in time, too") {
   Script script;
   const Tensor tensor = Tensor::zeros({6});
-  const auto backend = backend_of(script);
+  const auto backend = hasty_backend_of(script);
   script.stuck = true;
   const auto work = backend->start_all_reduce(span_of(tensor), ReduceOp::sum);
   CHECK_THAT(error_of([&] { while (!work->poll()) continue; }), ContainsText("not complete in time"));
@@ -147,7 +150,7 @@ TEST_CASE("nccl: an error elsewhere aborts instead of waiting for the others") {
 TEST_CASE("nccl: a close that hangs is given up") {
   Script script;
   {
-    const auto backend = backend_of(script);
+    const auto backend = hasty_backend_of(script);
     script.busy_after_call = 1 << 30;
   }
   CHECK(script.calls == std::vector<std::string>{"finalize", "abort"});
