@@ -109,14 +109,15 @@ configure() {
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTANDEM_DEVELOPMENT_BUILD=ON -DTANDEM_CUDA=ON \
     -DCMAKE_CUDA_ARCHITECTURES="$(architecture)" -DCMAKE_CUDA_FLAGS=-Xptxas=-v
 }
-compile() { cmake --build "$build" --parallel "$(nproc)" "$@"; }
+# What ptxas said is kept over several runs, which build only what has changed.
+compile() { cmake --build "$build" --parallel "$(nproc)" | tee -a "$build/compiled.log"; }
 
 # Every program is there, and finds its libraries.
 programs_start() {
   local program
   for program in "$build"/tests/tandem_*_tests; do
     case "$program" in *_mpi_tests | *_training_tests) continue ;; esac  # they begin with MPI_Init
-    "$program" --list-tests >/dev/null || { echo "$program does not start"; return 1; }
+    "$program" --help >/dev/null || { echo "$program does not start"; return 1; }
   done
   "$build/tests/op_table_recorder" --help && "$build/apps/train_bench" --help && "$build/tests/fault_probe" --list
 }
@@ -193,8 +194,8 @@ on_16_cores() { echo $(($1 * (16 + $(nproc) - 1) / $(nproc))); }
 build_seconds=$(on_16_cores "$([ "$quick" -eq 1 ] && echo 150 || echo 240)")
 if step "$(on_16_cores 60)" configure configure && step "$build_seconds" build compile; then
   gpu_deadline=$((SECONDS + gpu_seconds))
-  step 60 kernel_resources "$root/scripts/kernel_resources.py" "$out/build.log"
-  step "$build_seconds" build_fault_probe compile --target fault_probe
+  step 60 kernel_resources "$root/scripts/kernel_resources.py" "$build/compiled.log"
+  step "$build_seconds" build_fault_probe cmake --build "$build" --parallel "$(nproc)" --target fault_probe
   step 60 programs_start programs_start
   gpu_step 60 device_query "$build/apps/device_query"
   for room in core kernels op_cases layers data comm train; do gpu_step 60 "tests_$room" cuda_tests "$room"; done

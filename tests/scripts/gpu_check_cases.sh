@@ -27,7 +27,7 @@ name=$(basename "$0")
 case " ${HANG:-} " in *" $name "*) sleep 1000 ;; esac
 case " ${FAIL:-} " in *" $name "*) echo "$name is made to fail"; exit 3 ;; esac
 case "$name $*" in
-  *--list-tests* | *--help*) ;;
+  *--help*) ;;
   "fault_probe --list") printf 'memcheck\twrite past the end\nracecheck\tno barrier\n' ;;
   "fault_probe --correct") ;;
   fault_probe*) exit 1 ;;
