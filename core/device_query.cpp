@@ -72,6 +72,13 @@ std::string cuda_unavailable_reason() { return cuda_presence().problem; }
 
 int cuda_device_count() { return cuda_presence().devices; }
 
+std::string cuda_versions() {
+  if constexpr (kHasCuda) {
+    if (cuda_device_count() > 0) return detail::describe_cuda_versions();
+  }
+  return cuda_unavailable_reason();
+}
+
 bool cuda_is_simulated() { return TANDEM_CUDA_IS_SIMULATED != 0; }
 
 void check_device(Device device) {

@@ -32,6 +32,10 @@ std::string cuda_unavailable_reason();
 /// Number of CUDA devices that can be used; 0 where there is a reason for that.
 int cuda_device_count();
 
+/// The CUDA versions that the driver knows and that this build uses: "driver 13.0, runtime 12.8". For builds and machines
+/// without a CUDA device the reason for that.
+std::string cuda_versions();
+
 /// True where the CUDA devices of this build are the simulator's (TANDEM_CUDA=SIMULATED).
 bool cuda_is_simulated();
 
@@ -43,9 +47,10 @@ struct CudaPresence {
   int devices = 0;
   std::string problem;  // why there is none
 };
-/// The CUDA side, in device_query_cuda.cpp; both are absent from builds without CUDA.
+/// The CUDA side, in device_query_cuda.cpp; all are absent from builds without CUDA.
 CudaPresence find_cuda();
 std::vector<DeviceDescription> list_cuda_devices(int count);
+std::string describe_cuda_versions();
 }  // namespace detail
 
 }  // namespace tandem

@@ -42,6 +42,13 @@ CudaPresence find_cuda() {
   return {0, describe_failure(status == cudaSuccess ? cudaErrorNoDevice : status)};
 }
 
+std::string describe_cuda_versions() {
+  int driver = 0, runtime = 0;
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  return fmt::format("driver {}, runtime {}", version_text(driver), version_text(runtime));
+}
+
 std::vector<DeviceDescription> list_cuda_devices(int count) {
   std::vector<DeviceDescription> devices;
   for (int index = 0; index < count; ++index) {

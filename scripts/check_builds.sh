@@ -34,6 +34,8 @@ check_cuda() {
   fi
   scripts/kernel_resources.py "$log"
   "$build/apps/device_query"
+  scripts/build.sh cuda fault_probe 2>"$log" >/dev/null || { cat "$log" >&2; return 1; }
+  "$build/tests/fault_probe" --list
 }
 
 check_simulated() {

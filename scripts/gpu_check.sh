@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, on a machine that has one and perhaps no network: builds for the GPU found, runs every CUDA
-# test and compute-sanitizer, compares with the golden outputs, runs benchmarks and a short training, and prints a table.
+# Everything that needs a GPU, on a machine that has one and perhaps no network: builds for the GPU found, runs every
+# CUDA test, records and compares the golden outputs, trains for a moment, runs benchmarks and compute-sanitizer, and
+# prints a table of what ran.
 # usage: scripts/gpu_check.sh [--quick] [--dry-run]
-#   --quick    the tests and a short training only
+#   --quick    the tests, the golden outputs and a short training only
 #   --dry-run  for machines without a GPU: does all but what a GPU is needed for, and says so in the table
 # Environment: OUT      where logs, recordings and the table go (build/gpu_check)
+#              BUILD    where it is built (build/gpu)
 #              OFFLINE  Debian packages collected by scripts/offline_bundle.sh (offline/); used where it exists
-# Exit code 1 if any step failed, 2 for a machine or arguments that it cannot work with.
+#              LIMIT    seconds that one step on the GPU may take (by step: 60 to 120)
+# Exit code 1 if any step failed or did not come to run, 2 for a machine or arguments that it cannot work with.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,37 +21,51 @@ for argument in "$@"; do
     *) echo "usage: scripts/gpu_check.sh [--quick] [--dry-run]" >&2; exit 2 ;;
   esac
 done
-root=$PWD
-out=${OUT:-$root/build/gpu_check}
-offline=${OFFLINE:-$root/offline}
-mkdir -p "$out"
+command -v nvcc >/dev/null || { echo "gpu_check: nvcc is not on the PATH; install the CUDA toolkit" >&2; exit 2; }
+if ! nvidia-smi -L >/dev/null 2>&1 && [ "$dry" -eq 0 ]; then
+  echo "gpu_check: nvidia-smi finds no GPU; use --dry-run for a rehearsal without one" >&2
+  exit 2
+fi
+
+# Steps run in shells of their own, so that their time can be limited: they see what is exported.
+export root=$PWD out=${OUT:-$PWD/build/gpu_check} build=${BUILD:-$PWD/build/gpu} offline=${OFFLINE:-$PWD/offline}
+export prefix=$out/packages CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+mkdir -p "$out/golden"
 table=$out/table.txt
 : >"$table"
 failures=0
-started=$SECONDS
+# The GPU's share of 9 minutes (--quick: 4), beside 4 (2.5) of building on 16 cores.
+gpu_seconds=$([ "$quick" -eq 1 ] && echo 80 || echo 300)
+gpu_deadline=0
 
-note() { printf '%-44s %-8s %6s  %s\n' "$1" "$2" "$3" "${4:-}" | tee -a "$table"; }
+note() { printf '%-26s %-8s %6s  %s\n' "$1" "$2" "$3" "${4:-}" | tee -a "$table"; }
+fail() { failures=$((failures + 1)); note "$@"; }
 
-# step NAME COMMAND...: runs it with its output in $out/NAME.log and adds a line to the table.
+# step SECONDS NAME COMMAND...: runs it with its output in $out/NAME.log and adds a line to the table.
 step() {
-  local name=$1 begin=$SECONDS
-  shift
-  if "$@" >"$out/$name.log" 2>&1; then
-    note "$name" ok "$((SECONDS - begin))s"
-    return 0
-  fi
-  failures=$((failures + 1))
-  note "$name" FAILED "$((SECONDS - begin))s" "see $out/$name.log"
+  local limit=$1 name=$2 begin=$SECONDS code=0
+  shift 2
+  timeout --kill-after=10 "$limit" bash -o pipefail -c '"$@"' step "$@" >"$out/$name.log" 2>&1 || code=$?
+  case "$code" in
+    0) note "$name" ok "$((SECONDS - begin))s"; return 0 ;;
+    77) note "$name" - "$((SECONDS - begin))s" "$(tail -n 1 "$out/$name.log")"; return 0 ;;
+    124 | 137) fail "$name" TIMEOUT "$((SECONDS - begin))s" "see $out/$name.log" ;;
+    *) fail "$name" FAILED "$((SECONDS - begin))s" "see $out/$name.log" ;;
+  esac
   tail -n 15 "$out/$name.log"
   return 1
 }
 
 gpu_step() {
-  if [ "$dry" -eq 1 ]; then note "$1" "no GPU" -; else step "$@"; fi
+  local limit=${LIMIT:-$1} name=$2 left=$((gpu_deadline - SECONDS))
+  shift 2
+  if [ "$dry" -eq 1 ]; then note "$name" "no GPU" -; return; fi
+  if [ "$left" -le 0 ]; then fail "$name" "NO TIME" -; return; fi
+  step "$((limit < left ? limit : left))" "$name" "$@"
 }
 
 unpack_packages() {
-  local prefix=$root/build/offline_prefix package
+  local package
   rm -rf "$prefix" && mkdir -p "$prefix"
   for package in "$offline"/*.deb; do
     if command -v dpkg-deb >/dev/null; then
@@ -60,8 +77,7 @@ unpack_packages() {
 }
 
 use_prefix() {
-  local prefix=$root/build/offline_prefix libraries
-  libraries=$prefix/usr/lib/x86_64-linux-gnu
+  local libraries=$prefix/usr/lib/x86_64-linux-gnu
   export CMAKE_PREFIX_PATH=$prefix/usr:$libraries/openmpi${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
   export PATH=$prefix/usr/bin:$PATH
   export LD_LIBRARY_PATH=$libraries:$libraries/openmpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -69,15 +85,14 @@ use_prefix() {
   # Open MPI was built for /usr: this is where it is now.
   export OPAL_PREFIX=$prefix/usr OPAL_LIBDIR=$libraries/openmpi/lib OPAL_DATADIR=$prefix/usr/share
   export PMIX_INSTALL_PREFIX=$prefix/usr OMPI_MCA_btl_vader_single_copy_mechanism=none
-  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 architecture() {
   local capability
   capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d .)
   case "$capability" in
-    90) echo 90a ;;
-    '') echo 90a ;;
+    90 | '') echo 90a ;;
     *) echo "$capability" ;;
   esac
 }
@@ -90,62 +105,118 @@ describe_machine() {
   nproc
 }
 
-build=$root/build/gpu
 configure() {
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTANDEM_DEVELOPMENT_BUILD=ON -DTANDEM_CUDA=ON \
     -DCMAKE_CUDA_ARCHITECTURES="$(architecture)" -DCMAKE_CUDA_FLAGS=-Xptxas=-v
 }
-compile() { cmake --build "$build" --parallel "$(nproc)"; }
+# What ptxas said is kept over several runs, which build only what has changed.
+compile() { cmake --build "$build" --parallel "$(nproc)" | tee -a "$build/compiled.log"; }
 
-# Runs the CUDA tests of a room; with arguments, under that tool. A suite that skips itself has not run.
+# Every program is there, and finds its libraries.
+programs_start() {
+  local program
+  for program in "$build"/tests/tandem_*_tests; do
+    case "$program" in *_mpi_tests | *_training_tests) continue ;; esac  # they begin with MPI_Init
+    "$program" --help >/dev/null || { echo "$program does not start"; return 1; }
+  done
+  "$build/tests/op_table_recorder" --help && "$build/apps/train_bench" --help && "$build/tests/fault_probe" --list
+}
+
+# Runs the CUDA tests of a room. A suite that skips itself has not run.
 cuda_tests() {
-  local room=$1
-  shift
-  "$@" "$build/tests/tandem_${room}_tests" "[cuda]" | tee "$out/.tests.log" || return 1
+  "$build/tests/tandem_$1_tests" "[cuda]" | tee "$out/.tests.log" || return 1
   ! grep -q "skipped, no\|skipped, this build" "$out/.tests.log"
 }
 
 # What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
 library_refusals() { ctest --test-dir "$build" --no-tests=error --output-on-failure -R "cifar_train: (cuDNN is|cuBLAS is|auto does)"; }
 
-sanitize() { cuda_tests "$1" compute-sanitizer --tool "$2" --error-exitcode 86 --launch-timeout 120; }
+# 77 says that there is no GPU: then nothing was recorded, and the step has failed.
+record_golden() { "$build/tests/op_table_recorder" --record "$out/golden/recording.json" || return 1; }
 
 train() {
   local ranks=$1
-  shift
-  local program=("$build/apps/cifar_train" --device cuda --dataset synthetic --limit-train 4096 --limit-test 1024 --epochs 2
-    --model small_cnn "$@")
-  if [ "$ranks" -eq 1 ]; then "${program[@]}"; else mpirun --oversubscribe -np "$ranks" "${program[@]}" --check-replicas; fi
+  local program=("$build/apps/cifar_train" --device cuda --dataset synthetic --limit-train 4096 --limit-test 1024
+    --epochs 2 --model small_cnn)
+  if [ "$ranks" -eq 1 ]; then
+    "${program[@]}"
+  else
+    mpirun --oversubscribe -np "$ranks" "${program[@]}" --check-replicas
+  fi
 }
 
-command -v nvcc >/dev/null || { echo "gpu_check: nvcc is not on the PATH; install the CUDA toolkit" >&2; exit 2; }
-if ! nvidia-smi -L >/dev/null 2>&1 && [ "$dry" -eq 0 ]; then
-  echo "gpu_check: nvidia-smi finds no GPU; use --dry-run for a rehearsal without one" >&2
-  exit 2
-fi
+sanitizer() {
+  if ! command -v compute-sanitizer >/dev/null; then
+    echo "compute-sanitizer is not on the PATH: it is part of the CUDA toolkit"
+    return 1
+  fi
+  compute-sanitizer --tool "$@"
+}
+# True if a log of compute-sanitizer holds an error or a hazard.
+reports() { grep -Eq 'SUMMARY: [1-9][0-9]* (error|hazard)' "$1"; }
 
-step machine describe_machine
+sanitize_op_table() {
+  sanitizer "$1" --error-exitcode 86 "$build/tests/op_table_recorder" --record "$out/golden/$1.json" || return 1
+}
+
+# Each planted fault must be reported by its tool, and the correct kernels by none.
+planted_faults() {
+  local tool name log missed=0 list=$out/planted_faults.list
+  "$build/tests/fault_probe" --list >"$list" || return 1
+  mkdir -p "$out/planted_faults"
+  while IFS=$'\t' read -r tool name; do
+    log="$out/planted_faults/$tool, $name.log"
+    sanitizer "$tool" "$build/tests/fault_probe" "$name" >"$log" 2>&1 </dev/null
+    if reports "$log"; then
+      echo "$tool reports: $name"
+    else
+      echo "$tool does NOT report: $name"
+      missed=$((missed + 1))
+    fi
+  done <"$list"
+  for tool in memcheck racecheck initcheck synccheck; do
+    log="$out/planted_faults/$tool, correct kernels.log"
+    if ! sanitizer "$tool" "$build/tests/fault_probe" --correct >"$log" 2>&1 || reports "$log"; then
+      echo "$tool does NOT pass the correct kernels"
+      missed=$((missed + 1))
+    fi
+  done
+  echo "$(wc -l <"$list") planted faults, $missed surprises"
+  [ "$missed" -eq 0 ]
+}
+export -f $(compgen -A function)
+
+step 30 machine describe_machine
 if compgen -G "$offline/*.deb" >/dev/null; then
-  step unpack unpack_packages && use_prefix
+  step 120 unpack unpack_packages && use_prefix
 else
   note unpack - - "no packages in $offline: using the system's"
 fi
 # Its own headers of cuDNN serve a machine as well; those carried along are for machines that have only the library.
 if [ -f "$offline/cudnn/include/cudnn.h" ]; then export CuDNN_ROOT=$offline/cudnn; fi
-step configure configure && step build compile
-if [ -x "$build/apps/device_query" ]; then
-  step kernel_resources "$root/scripts/kernel_resources.py" "$out/build.log"
-  gpu_step device_query "$build/apps/device_query"
-  rooms=(core kernels op_cases layers data comm)
-  for room in "${rooms[@]}"; do gpu_step "tests_$room" cuda_tests "$room"; done
-  gpu_step library_refusals library_refusals
-  gpu_step train_one_rank train 1
-  gpu_step train_two_ranks train 2
+# What 16 cores do in these seconds, fewer cores do in as many times more.
+on_16_cores() { echo $(($1 * (16 + $(nproc) - 1) / $(nproc))); }
+build_seconds=$(on_16_cores "$([ "$quick" -eq 1 ] && echo 150 || echo 240)")
+if step "$(on_16_cores 60)" configure configure && step "$build_seconds" build compile; then
+  gpu_deadline=$((SECONDS + gpu_seconds))
+  step 60 kernel_resources "$root/scripts/kernel_resources.py" "$build/compiled.log"
+  step "$build_seconds" build_fault_probe cmake --build "$build" --parallel "$(nproc)" --target fault_probe
+  step 60 programs_start programs_start
+  gpu_step 60 device_query "$build/apps/device_query"
+  for room in core kernels op_cases layers data comm train; do gpu_step 60 "tests_$room" cuda_tests "$room"; done
+  gpu_step 60 library_refusals library_refusals
+  gpu_step 60 golden_record record_golden
+  gpu_step 60 golden_replay "$build/tests/op_table_recorder" --replay "$root/tests/golden"
+  gpu_step 60 train_one_rank train 1
+  gpu_step 60 train_two_ranks train 2
   if [ "$quick" -eq 0 ]; then
-    for tool in memcheck racecheck initcheck synccheck; do gpu_step "sanitizer_$tool" sanitize op_cases "$tool"; done
+    for model in small_cnn vgg_lite; do
+      gpu_step 60 "bench_$model" "$build/apps/train_bench" --device cuda --model "$model" --steps 50 --warmup 10
+    done
+    gpu_step 120 planted_faults planted_faults
+    for tool in memcheck racecheck initcheck synccheck; do gpu_step 90 "sanitizer_$tool" sanitize_op_table "$tool"; done
   fi
 fi
-note total "$([ "$failures" -eq 0 ] && echo ok || echo FAILED)" "$((SECONDS - started))s" "logs in $out"
-echo
-cat "$table"
+note total "$([ "$failures" -eq 0 ] && echo ok || echo FAILED)" "${SECONDS}s" "logs in $out"
+printf '\n%s\n' "$(cat "$table")"
 [ "$failures" -eq 0 ]

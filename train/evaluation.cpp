@@ -3,6 +3,7 @@
 
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "autograd/grad_mode.h"
+#include "train/batch_loss.h"
 
 namespace tandem::train {
 
@@ -15,7 +16,7 @@ Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup
   while (const auto batch = loader.next()) {
     if (batch->count() == 0) continue;
     const Tensor logits = model(batch->images);
-    const double loss = autograd::softmax_cross_entropy(logits, batch->labels).item();
+    const double loss = batch_loss(autograd::softmax_cross_entropy(logits, batch->labels), logits, batch->labels);
     metrics.add(loss, count_correct(logits, batch->labels), batch->count());
   }
   model.train(was_training);

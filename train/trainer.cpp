@@ -4,6 +4,7 @@
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "autograd/variable.h"
 #include "optim/clip_grad_norm.h"
+#include "train/batch_loss.h"
 #include "train/evaluation.h"
 #include "train/process_info.h"
 
@@ -56,7 +57,7 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, StepSums& sums) {
   // images, times ranks.
   const double share = static_cast<double>(batch->count()) / static_cast<double>(images_in_step);
   autograd::backward(loss, Tensor::full({}, share * parts_.group.size(), loss.options()));
-  const double mean = loss.item();
+  const double mean = batch_loss(loss, logits, batch->labels);
   sums.epoch.add(mean, count_correct(logits, batch->labels), batch->count());
   sums.step_loss += mean * static_cast<double>(batch->count());
 }

@@ -60,7 +60,8 @@ class Trainer {
   EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
 
   /// All epochs; with none, evaluates only. Returns the last record. Stops early, with a record whose train_loss is not
-  /// finite, when the loss is not a finite number any more.
+  /// finite, when the loss is not a finite number any more. Throws Error for a label outside of the model's classes, on
+  /// every device.
   EpochRecord run(const TrainObserver& observer);
 
   std::int64_t steps_per_epoch() const;

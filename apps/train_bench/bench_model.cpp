@@ -4,6 +4,7 @@
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "autograd/grad_mode.h"
 #include "autograd/variable.h"
+#include "core/parse_device.h"
 #include "core/random.h"
 #include "core/suggest.h"
 #include "kernels/implementations.h"
@@ -71,6 +72,8 @@ BenchModel::BenchModel(const BenchSettings& settings) {
   kernels::check_implementations({options.conv_impl, options.gemm_impl}, {});  // all of it on the CPU
   model_ = layers::make_model(options);
   if (!settings.weights_file.empty()) model_->load_state_dict(layers::read_safetensors(settings.weights_file).tensors);
+  const Device device = parse_device(settings.device);
+  model_->to(device);
   optimizer_ = make_optimizer(settings, model_->parameters());
 
   const MemoryTagScope scope(MemoryTag::data);
@@ -82,6 +85,8 @@ BenchModel::BenchModel(const BenchSettings& settings) {
     images_ = find(tensors, "images", settings.batch_file).contiguous(Layout::channels_last);
     labels_ = find(tensors, "labels", settings.batch_file);
   }
+  images_ = images_.to(device);
+  labels_ = labels_.to(device);
 }
 
 double BenchModel::step() {

@@ -15,6 +15,7 @@ class BenchModel {
   /// Zeroes gradients, runs forward, loss and backward, and updates the parameters. Returns the loss.
   double step();
 
+  Device device() const { return images_.device(); }
   std::int64_t batch_size() const { return images_.size(0); }
   std::int64_t parameter_count() const { return model_->parameter_count(); }
 

@@ -40,8 +40,8 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-json memory_report() {
-  const MemoryStats stats = memory_stats();
+json memory_report(Device device) {
+  const MemoryStats stats = memory_stats(device);
   json report{{"total", stats.peak_total}};
   for (int i = 0; i < kMemoryTagCount; ++i) {
     report[std::string(name_of(static_cast<MemoryTag>(i)))] = stats.peak[static_cast<std::size_t>(i)];
@@ -56,6 +56,7 @@ void run_once(BenchModel& model, const BenchSettings& settings) {
   const auto flops = static_cast<double>(model.flops_per_step());
   const json report{{"model", settings.model},
                     {"batch_size", model.batch_size()},
+                    {"device", name_of(model.device())},
                     {"threads", num_threads()},
                     {"optimizer", settings.optimizer},
                     {"parameters", model.parameter_count()},
@@ -64,7 +65,7 @@ void run_once(BenchModel& model, const BenchSettings& settings) {
                     {"images_per_second", static_cast<double>(model.batch_size()) / seconds},
                     {"gflops", flops / seconds * 1e-9},
                     {"loss", timing.loss},
-                    {"peak_tensor_bytes", memory_report()}};
+                    {"peak_tensor_bytes", memory_report(model.device())}};
   fmt::print("{}\n", report.dump());
 }
 
@@ -115,6 +116,7 @@ int run(int argc, char** argv) {
   app.add_option("--lr", settings.lr, "Learning rate")->check(CLI::NonNegativeNumber);
   app.add_option("--conv-impl", settings.conv_impl, "auto, reference, fused or onednn");
   app.add_option("--gemm-impl", settings.gemm_impl, "auto or fused");
+  app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
   app.add_option("--threads", settings.threads, "Threads (0: all cores)")->check(CLI::NonNegativeNumber);
   app.add_option("--steps", settings.steps, "Steps to time")->check(CLI::PositiveNumber);
   app.add_option("--warmup", settings.warmup, "Steps before")->check(CLI::NonNegativeNumber);

@@ -16,6 +16,7 @@ struct BenchSettings {
   double lr = 1e-3;
   std::string conv_impl = "auto";
   std::string gemm_impl = "auto";
+  std::string device = "cpu";
   int threads = 0;  // 0: all cores
   int steps = 10;
   int warmup = 3;

@@ -180,7 +180,8 @@ void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mas
   require_one_device(kOp, grad_y, x, w, mask, grad_x, grad_w, grad_bias);
   mark_written(grad_x, grad_w, grad_bias);
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, grad_y}) return cuda::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias);
+    if (const CudaOp op{kOp, grad_y})
+      return cuda::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias);
   if (const Passes* passes = select(g, w.dtype(), options.impl)) {
     const MaskedGradient gradient{floats(grad_y), bits(mask)};
     float* bias_sums = grad_bias.defined() ? grad_bias.data<float>() : nullptr;

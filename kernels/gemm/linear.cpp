@@ -61,7 +61,8 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
   require_possible(kOp, impl, x.device());
   mark_written(grad_x, grad_weight, grad_bias);
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, x}) return cuda::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias, impl);
+    if (const CudaOp op{kOp, x})
+      return cuda::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias, impl);
   if (cpu::supports_linear(x)) return cpu::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   reference::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
 }

@@ -4,7 +4,22 @@
 #include "autograd/functions.h"
 #include "autograd/variable.h"
 
+#include <algorithm>
+
 namespace tandem::test {
+
+std::vector<Tensor> leaves_on(Device device, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> moved;
+  for (const Tensor& input : inputs) {
+    moved.push_back(input.to(device).detach());
+    autograd::set_requires_grad(moved.back(), autograd::requires_grad(input));
+  }
+  return moved;
+}
+
+bool runs_on_gpu(const OpCase& op, DType dtype) {
+  return dtype != DType::f64 && std::find(op.dtypes.begin(), op.dtypes.end(), dtype) != op.dtypes.end();
+}
 
 std::string first_outside(const Tensor& actual, const Tensor& expected,
                           const std::function<double(std::size_t)>& bound) {
@@ -24,17 +39,28 @@ std::string first_difference(const Tensor& actual, const Tensor& expected) {
   return first_outside(actual, expected, [](std::size_t) { return 0.0; });
 }
 
-std::string outside_forward_bound(const OpCall& call, const Tensor& output, const std::vector<Tensor>& f64_inputs) {
+std::vector<double> forward_bounds(const OpCall& call, DType dtype, const std::vector<Tensor>& f64_inputs) {
   const Tensor expected = call.reference(f64_inputs);
   const Tensor size = call.magnitude ? call.magnitude(f64_inputs) : call.reference(absolute(f64_inputs));
-  const std::vector<double> sizes = size.to_vector<double>(), values = expected.to_vector<double>();
-  const double compute = std::max(unit_roundoff(DType::f32), unit_roundoff(output.dtype()) * 0x1p-29);
-  const double round_off = unit_roundoff(output.dtype());
-  return first_outside(output, expected, [&](std::size_t i) {
-    const double from_sums =
-        (call.terms + 2.0) * (output.dtype() == DType::f64 ? round_off : compute) * std::abs(sizes[i]);
-    return from_sums + round_off * (std::abs(values[i]) + from_sums) + smallest_positive(output.dtype());
-  });
+  const std::vector<double> values = expected.to_vector<double>();
+  std::vector<double> bounds = size.to_vector<double>();
+  const double compute = std::max(unit_roundoff(DType::f32), unit_roundoff(dtype) * 0x1p-29);
+  const double round_off = unit_roundoff(dtype);
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const double from_sums = (call.terms + 2.0) * (dtype == DType::f64 ? round_off : compute) * std::abs(bounds[i]);
+    bounds[i] = from_sums + round_off * (std::abs(values[i]) + from_sums) + smallest_positive(dtype);
+  }
+  return bounds;
+}
+
+std::string outside_forward_bound(const OpCall& call, const Tensor& output, const std::vector<Tensor>& f64_inputs) {
+  const std::vector<double> bounds = forward_bounds(call, output.dtype(), f64_inputs);
+  return first_outside(output, call.reference(f64_inputs), [&](std::size_t i) { return bounds[i]; });
+}
+
+double gradient_bound(const OpCall& call, DType dtype, double size) {
+  const double rounding = 8.0 * (call.terms + 2.0) * unit_roundoff(DType::f32) + 4.0 * unit_roundoff(dtype);
+  return rounding * size + smallest_positive(dtype);
 }
 
 Tensor random_like(const Tensor& tensor, bool integers, std::uint32_t seed) {

@@ -2,6 +2,7 @@
 #include "autograd/gradcheck.h"
 #include "autograd/variable.h"
 #include "core/random.h"
+#include "tests/op_cases/for_each_call.h"
 #include "tests/op_cases/op_checks.h"
 
 using namespace tandem;

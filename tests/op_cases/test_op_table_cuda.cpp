@@ -1,6 +1,7 @@
 // Every op of the table on a CUDA device, real or simulated, against the f64 reference on the CPU.
 #include "autograd/variable.h"
 #include "kernels/cast/cast.h"
+#include "tests/op_cases/for_each_call.h"
 #include "tests/op_cases/op_checks.h"
 #include "tests/support/cuda_device.h"
 
@@ -9,28 +10,12 @@ using namespace tandem::test;
 
 namespace {
 
-/// The same leaves on the GPU.
-std::vector<Tensor> on_gpu(const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> moved;
-  for (const Tensor& input : inputs) {
-    moved.push_back(input.to(kGpu));
-    autograd::set_requires_grad(moved.back(), autograd::requires_grad(input));
-  }
-  return moved;
-}
-
 /// Exact numbers as a dtype holds them.
 Tensor rounded(const Tensor& exact, DType dtype) {
   const Tensor result = Tensor::empty(exact.shape(), {.dtype = dtype});
   kernels::cast(exact.contiguous(), result);
   return result;
 }
-
-bool runs_on_gpu(const OpCase& op, DType dtype) {
-  return dtype != DType::f64 && std::find(op.dtypes.begin(), op.dtypes.end(), dtype) != op.dtypes.end();
-}
-
-constexpr DType kGpuDTypes[] = {DType::f32, DType::f16, DType::bf16};
 
 }  // namespace
 
@@ -43,7 +28,7 @@ TEST_CASE("on CUDA, integer inputs give exact outputs and gradients, rounded onc
       if (!runs_on_gpu(op, dtype)) continue;
       INFO("dtype " << name_of(dtype));
       const std::vector<Tensor> inputs = make_inputs(call, dtype, true, 1);
-      const std::vector<Tensor> wide = f64_leaves(inputs), moved = on_gpu(inputs);
+      const std::vector<Tensor> wide = f64_leaves(inputs), moved = leaves_on(kGpu, inputs);
       const Tensor output = call.function(moved), wide_output = call.function(wide);
       CHECK(output.device() == kGpu);
       CHECK(first_difference(output, rounded(call.reference(as_f64(inputs)), output.dtype())) == "");
@@ -52,7 +37,8 @@ TEST_CASE("on CUDA, integer inputs give exact outputs and gradients, rounded onc
       const std::vector<Tensor> exact = gradients_of(wide, wide_output, as_f64({grad_output}).front());
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         INFO("gradient of input " << i);
-        if (gradients[i].defined()) CHECK(first_difference(gradients[i], rounded(exact[i], gradients[i].dtype())) == "");
+        if (gradients[i].defined())
+          CHECK(first_difference(gradients[i], rounded(exact[i], gradients[i].dtype())) == "");
       }
     }
   });
@@ -66,7 +52,7 @@ TEST_CASE("on CUDA, random inputs stay within the derived bound", "[cuda]") {
       if (!runs_on_gpu(op, dtype)) continue;
       INFO("dtype " << name_of(dtype));
       const std::vector<Tensor> inputs = make_inputs(call, dtype, false, 2);
-      const std::vector<Tensor> wide = f64_leaves(inputs), moved = on_gpu(inputs);
+      const std::vector<Tensor> wide = f64_leaves(inputs), moved = leaves_on(kGpu, inputs);
       const Tensor output = call.function(moved);
       CHECK(outside_forward_bound(call, output, as_f64(inputs)) == "");
       const Tensor grad_output = random_like(output, false, 9);
@@ -75,11 +61,9 @@ TEST_CASE("on CUDA, random inputs stay within the derived bound", "[cuda]") {
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (!gradients[i].defined()) continue;
         INFO("gradient of input " << i);
-        // Sums of `terms` in f32, and the roundings of what is kept in the storage dtype; the norm stands for their sizes.
-        const double size = norm(exact[i].to_vector<double>());
-        const double rounding = 8.0 * (call.terms + 2.0) * unit_roundoff(DType::f32) + 4.0 * unit_roundoff(dtype);
-        CHECK(first_outside(gradients[i], exact[i],
-                            [&](std::size_t) { return rounding * size + smallest_positive(dtype); }) == "");
+        // The norm stands for the sizes of what is summed up.
+        const double bound = gradient_bound(call, dtype, norm(exact[i].to_vector<double>()));
+        CHECK(first_outside(gradients[i], exact[i], [=](std::size_t) { return bound; }) == "");
       }
     }
   });
@@ -90,7 +74,7 @@ TEST_CASE("on CUDA, inputs with gaps give what dense ones give", "[cuda]") {
   const PoisonScope poison;
   for_each_call([](const OpCase& op, const OpCall& call, const Shape&) {
     if (!runs_on_gpu(op, DType::f32)) return;
-    const std::vector<Tensor> inputs = make_inputs(call, DType::f32, false, 3), moved = on_gpu(inputs);
+    const std::vector<Tensor> inputs = make_inputs(call, DType::f32, false, 3), moved = leaves_on(kGpu, inputs);
     std::vector<Tensor> views;
     for (const Tensor& input : moved) {
       views.push_back(with_gaps(input));
@@ -115,7 +99,7 @@ TEST_CASE("on CUDA, the same inputs give the same bits", "[cuda]") {
   for_each_call([](const OpCase& op, const OpCall& call, const Shape&) {
     if (!runs_on_gpu(op, DType::f32)) return;
     const auto run = [&] {
-      const std::vector<Tensor> moved = on_gpu(make_inputs(call, DType::f32, false, 4));
+      const std::vector<Tensor> moved = leaves_on(kGpu, make_inputs(call, DType::f32, false, 4));
       const Tensor output = call.function(moved);
       std::vector<Tensor> results = gradients_of(moved, output, random_like(output, false, 11).to(kGpu));
       results.push_back(output);

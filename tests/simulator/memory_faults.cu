@@ -94,14 +94,6 @@ __global__ void atomic_past_end(int* count) {
   atomicAdd(count + threadIdx.x, 1);  // fault: atomic past the end
 }
 
-__global__ void big_static_shared(float* out) {
-  SHARED(float, tile, [13 * 1024]);  // fault: static shared memory too large
-  tile[threadIdx.x] = 1.0f;
-  out[threadIdx.x] = tile[threadIdx.x];
-}
-
-__global__ void nothing() {}
-
 template <typename T>
 PlantedFault fault(const char* name, FaultKind kind, void (*kernel)(T*), std::size_t elements, bool checked = true, unsigned blocks = 1) {
   return {name, kind, [=] {
@@ -161,10 +153,6 @@ const PlantFault faults[] = {
                   const DeviceBuffer<int> count(zeros<int>(kThreads - 1));
                   launch(atomic_past_end, {1, kThreads}, nullptr, count.data());
                 }, true, __FILE__}),
-    PlantFault(fault("static shared memory too large", FaultKind::limit, big_static_shared, kThreads, false)),
-    PlantFault({"too many threads", FaultKind::limit, [] {
-                  launch(nothing, {1, dim3(32, 33)}, nullptr);  // fault: too many threads
-                }, false, __FILE__}),
     PlantFault({"copy past the end", FaultKind::out_of_bounds, [] {
                   const DeviceBuffer<int> in(kThreads);
                   const std::vector<int> values(kThreads + 1);

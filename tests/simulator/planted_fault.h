@@ -1,7 +1,8 @@
-// The table of planted faults: tiny kernels that do one thing wrong.
+// The table of planted faults: tiny kernels that do one thing wrong. The simulator must find all; compute-sanitizer,
+// which runs the same kernels on a GPU (fault_probe), those that it can see.
 #pragma once
 
-#include "simulator/fault.h"
+#include "simulator/fault_kind.h"
 
 #include <functional>
 #include <string>

@@ -1,4 +1,5 @@
 // Every planted fault is found, named rightly and placed at its line, in every order of threads.
+#include "simulator/fault.h"
 #include "simulator/settings.h"
 #include "tests/simulator/planted_fault.h"
 #include "tests/simulator/restore_settings.h"
@@ -10,11 +11,6 @@
 #include <fstream>
 
 namespace tandem::test {
-
-std::vector<PlantedFault>& planted_faults() {
-  static std::vector<PlantedFault> faults;
-  return faults;
-}
 
 namespace {
 
