@@ -69,10 +69,12 @@ BenchModel::BenchModel(const BenchSettings& settings) {
   options.layers = settings.layers;
   options.conv_impl = kernels::parse_conv_impl(settings.conv_impl);
   options.gemm_impl = kernels::parse_gemm_impl(settings.gemm_impl);
-  kernels::check_implementations({options.conv_impl, options.gemm_impl}, {});  // all of it on the CPU
+  const Device device = parse_device(settings.device);
+  kernels::check_implementations({options.conv_impl, options.gemm_impl}, device);
+  const std::string missing = kernels::missing_libraries({options.conv_impl, options.gemm_impl}, device);
+  if (!missing.empty()) fmt::print(stderr, "note: {}\n", missing);
   model_ = layers::make_model(options);
   if (!settings.weights_file.empty()) model_->load_state_dict(layers::read_safetensors(settings.weights_file).tensors);
-  const Device device = parse_device(settings.device);
   model_->to(device);
   optimizer_ = make_optimizer(settings, model_->parameters());
 
