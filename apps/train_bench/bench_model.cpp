@@ -14,6 +14,8 @@
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
 
+#include <cstdio>
+
 namespace tandem::apps {
 
 namespace {
