@@ -67,6 +67,19 @@ if(TANDEM_CUDA STREQUAL "ON" AND TANDEM_HAS_MPI AND NOT TANDEM_NCCL STREQUAL "OF
 endif()
 tandem_optional(NCCL "${NCCL_FOUND}" "it takes nccl.h of 2.14 or newer (libnccl-dev), TANDEM_CUDA=ON and MPI")
 
+# cuBLAS and cuDNN, too, are headers to the build and files to look for at run time.
+set(CuBLAS_FOUND FALSE)
+if(TANDEM_CUDA STREQUAL "ON" AND NOT TANDEM_CUBLAS STREQUAL "OFF")
+  find_package(CuBLAS 12 QUIET)
+endif()
+tandem_optional(CUBLAS "${CuBLAS_FOUND}" "it takes cublas_v2.h of the CUDA toolkit (libcublas-dev) and TANDEM_CUDA=ON")
+
+set(CuDNN_FOUND FALSE)
+if(TANDEM_CUDA STREQUAL "ON" AND NOT TANDEM_CUDNN STREQUAL "OFF")
+  find_package(CuDNN 9 QUIET)
+endif()
+tandem_optional(CUDNN "${CuDNN_FOUND}" "it takes cudnn.h of version 9 (pip install nvidia-cudnn-cu13) and TANDEM_CUDA=ON")
+
 target_compile_definitions(tandem_settings INTERFACE
   TANDEM_HAS_OPENMP=${TANDEM_HAS_OPENMP} TANDEM_HAS_MPI=${TANDEM_HAS_MPI} TANDEM_HAS_ONEDNN=${TANDEM_HAS_ONEDNN}
   TANDEM_HAS_CUDA=${TANDEM_HAS_CUDA})

@@ -1,6 +1,7 @@
 # One library per room, found by convention, so that a new file needs no edit here:
 #   foo.cpp, foo_reference.cpp, foo_cpu.cpp   always
-#   foo_onednn.cpp, foo_mpi.cpp, foo_nccl.cpp only where that library is in the build
+#   foo_onednn.cpp, foo_mpi.cpp, foo_nccl.cpp, foo_cublas.cpp, foo_cudnn.cpp
+#                                             only where that library is in the build
 #   foo_cuda.cpp, foo.cu                      only with the CUDA device; .cu only where there is device code
 # A room links only against the rooms it may use: an include from elsewhere does not link.
 include(GNUInstallDirs)
@@ -10,7 +11,7 @@ function(tandem_room)
   cmake_parse_arguments(ROOM "" "NAME" "DEPENDS;PRIVATE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
-  foreach(feature ONEDNN MPI NCCL CUDA)
+  foreach(feature ONEDNN MPI NCCL CUBLAS CUDNN CUDA)
     if(NOT TANDEM_HAS_${feature})
       string(TOLOWER ${feature} suffix)
       list(FILTER sources EXCLUDE REGEX "_${suffix}\\.cpp$")

@@ -1,7 +1,8 @@
 // How this process was started: alone, or as one of several ranks, and by which launcher.
 #pragma once
 
-#include <functional>
+#include "core/environment.h"
+
 #include <string>
 
 namespace tandem::comm {
@@ -13,9 +14,6 @@ struct Launch {
   int rank = 0;              // this one's number
   bool reaches_mpi = false;  // the launcher told MPI's start-up interface (PMIx or PMI) about it
 };
-
-/// Reads the variable of a name; null if it is not set. std::getenv, or a table in tests.
-using EnvironmentLookup = std::function<const char*(const char*)>;
 
 Launch detect_launch(const EnvironmentLookup& lookup);
 

@@ -51,7 +51,7 @@ NcclCandidate read_nccl_candidate(std::string_view text) {
   candidate.device = take_line(text);
   candidate.uuid = take_line(text);
   candidate.pci_address = take_line(text);
-  candidate.version = std::stoi(std::string(take_line(text)));
+  candidate.version = take_line(text);
   candidate.problem = text;
   return candidate;
 }
@@ -77,14 +77,9 @@ std::string nccl_obstacle(std::span<const NcclCandidate> ranks) {
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
     if (ranks[rank].version == ranks[0].version) continue;
     return fmt::format("rank 0 has NCCL {}, rank {} has {}: install one version on all hosts",
-                       nccl_version_text(ranks[0].version), rank, nccl_version_text(ranks[rank].version));
+                       ranks[0].version, rank, ranks[rank].version);
   }
   return "";
-}
-
-std::string nccl_version_text(int version) {
-  const int major_unit = version < 10000 ? 1000 : 10000;  // counted otherwise up to 2.8
-  return fmt::format("{}.{}.{}", version / major_unit, version % major_unit / 100, version % 100);
 }
 
 }  // namespace tandem::comm

@@ -13,7 +13,7 @@ struct NcclCandidate {
   std::string device;      // "cuda:0"; "cpu" where it computes there
   std::string uuid;        // of the GPU
   std::string pci_address; // of the GPU, in its host
-  int version = 0;         // of the NCCL library, as it counts: 22809
+  std::string version;     // of the NCCL library: "2.28.9"
   std::string problem;     // why it cannot use NCCL, whatever the others do; empty if it can
 
   bool has_gpu() const { return device != "cpu"; }
@@ -27,8 +27,5 @@ NcclCandidate read_nccl_candidate(std::string_view text);
 /// Why these ranks cannot use NCCL together, and what would help, in one line; empty if they can. NCCL refuses two ranks
 /// on one GPU, which is told by UUID or, for parts of one GPU (MIG), by address, among the ranks of a host.
 std::string nccl_obstacle(std::span<const NcclCandidate> ranks);
-
-/// "2.28.9" of 22809, "2.8.4" of 2804.
-std::string nccl_version_text(int version);
 
 }  // namespace tandem::comm

@@ -37,10 +37,10 @@ class NcclCommunicator {
 };
 
 /// An id for start_nccl_communicator(), made by one rank and given to all.
-std::string make_nccl_id(const NcclFile& file);
+std::string make_nccl_id(const LibraryFile& file);
 
 /// Begins to connect this rank to the others. Collective. These two are absent from builds without NCCL.
-std::unique_ptr<NcclCommunicator> start_nccl_communicator(const NcclFile& file, const std::string& id,
+std::unique_ptr<NcclCommunicator> start_nccl_communicator(const LibraryFile& file, const std::string& id,
                                                           const Place& place, Device device);
 
 }  // namespace tandem::comm

@@ -20,18 +20,18 @@ constexpr std::chrono::seconds kAbortTime{10};
 
 /// What is used of NCCL, under its own names without the prefix.
 struct Functions {
-  explicit Functions(const NcclFile& file) {
-    find(file, "ncclGetUniqueId", GetUniqueId);
-    find(file, "ncclCommInitRankConfig", CommInitRankConfig);
-    find(file, "ncclCommGetAsyncError", CommGetAsyncError);
-    find(file, "ncclCommFinalize", CommFinalize);
-    find(file, "ncclCommDestroy", CommDestroy);
-    find(file, "ncclCommAbort", CommAbort);
-    find(file, "ncclAllReduce", AllReduce);
-    find(file, "ncclBroadcast", Broadcast);
-    find(file, "ncclAllGather", AllGather);
-    find(file, "ncclGetErrorString", GetErrorString);
-    find(file, "ncclGetLastError", GetLastError);
+  explicit Functions(const LibraryFile& file) {
+    file.find("ncclGetUniqueId", GetUniqueId);
+    file.find("ncclCommInitRankConfig", CommInitRankConfig);
+    file.find("ncclCommGetAsyncError", CommGetAsyncError);
+    file.find("ncclCommFinalize", CommFinalize);
+    file.find("ncclCommDestroy", CommDestroy);
+    file.find("ncclCommAbort", CommAbort);
+    file.find("ncclAllReduce", AllReduce);
+    file.find("ncclBroadcast", Broadcast);
+    file.find("ncclAllGather", AllGather);
+    file.find("ncclGetErrorString", GetErrorString);
+    file.find("ncclGetLastError", GetLastError);
   }
 
   decltype(&ncclGetUniqueId) GetUniqueId;
@@ -45,12 +45,6 @@ struct Functions {
   decltype(&ncclAllGather) AllGather;
   decltype(&ncclGetErrorString) GetErrorString;
   decltype(&ncclGetLastError) GetLastError;
-
- private:
-  template <typename Function>
-  static void find(const NcclFile& file, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(file.function(name));
-  }
 };
 
 /// Throws Error unless `result` is success or, for calls that return at once, on the way to it.
@@ -98,7 +92,7 @@ cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(str
 
 class Communicator final : public NcclCommunicator {
  public:
-  Communicator(const NcclFile& file, const std::string& id, const Place& place, Device device) : nccl_(file) {
+  Communicator(const LibraryFile& file, const std::string& id, const Place& place, Device device) : nccl_(file) {
     TANDEM_CUDA_CHECK(cudaSetDevice(device.index));
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -159,14 +153,14 @@ class Communicator final : public NcclCommunicator {
 
 }  // namespace
 
-std::string make_nccl_id(const NcclFile& file) {
+std::string make_nccl_id(const LibraryFile& file) {
   const Functions nccl(file);
   ncclUniqueId id;
   check(nccl, nullptr, nccl.GetUniqueId(&id), "ncclGetUniqueId");
   return {reinterpret_cast<const char*>(&id), sizeof id};
 }
 
-std::unique_ptr<NcclCommunicator> start_nccl_communicator(const NcclFile& file, const std::string& id,
+std::unique_ptr<NcclCommunicator> start_nccl_communicator(const LibraryFile& file, const std::string& id,
                                                           const Place& place, Device device) {
   return std::make_unique<Communicator>(file, id, place, device);
 }

@@ -5,14 +5,11 @@
 #include "comm/nccl_start.h"
 #include "core/device_query.h"
 
-#include <cstdlib>
 #include <optional>
 
 namespace tandem::comm {
 
 namespace {
-
-const char* environment_variable(const char* name) { return std::getenv(name); }
 
 NcclCandidate describe_rank(int node, Device device) {
   NcclCandidate mine;
@@ -32,13 +29,14 @@ NcclCandidate describe_rank(int node, Device device) {
 NcclStart start_nccl(ProcessGroup& group, std::unique_ptr<Backend> others, Device device) {
   NcclStart start;
   NcclCandidate mine = describe_rank(group.node(), device);
-  std::optional<NcclFile> file;
+  std::optional<LibraryFile> file;
   NcclOptions options;
   if (mine.has_gpu()) {
     try {
       options = nccl_options(environment_variable);
-      file.emplace(nccl_files(environment_variable));
-      mine.version = file->version();
+      const LibraryRequest request = nccl_library();
+      file.emplace(request, library_files(request, environment_variable));
+      mine.version = version_text(file->version());
     } catch (const Error& error) {
       mine.problem = error.what();
     }

@@ -1,18 +1,30 @@
 // Which way a dispatcher goes for tensors on a GPU.
 #pragma once
 
+#include "core/profile.h"
 #include "core/tensor.h"
 
+#include <optional>
 #include <string_view>
 
 namespace tandem::kernels {
 
 /// True in builds with a CUDA device, simulated or not. Dispatchers write
 ///   if constexpr (kHasCuda)
-///     if (on_cuda(y)) return cuda::relu_forward(x, y);
+///     if (const CudaOp op{"relu_forward", y}) return cuda::relu_forward(x, y);
 inline constexpr bool kHasCuda = TANDEM_HAS_CUDA != 0;
 
-inline bool on_cuda(const Tensor& tensor) { return tensor.device().type == DeviceType::cuda; }
+/// True where a tensor is on a GPU. Profilers then see a range of the op's name while this lives.
+class CudaOp {
+ public:
+  CudaOp(std::string_view name, const Tensor& tensor) {
+    if (tensor.device().type == DeviceType::cuda) range_.emplace(name);
+  }
+  explicit operator bool() const { return range_.has_value(); }
+
+ private:
+  std::optional<ProfileRange> range_;
+};
 
 /// Throws Error unless all tensors that are defined are on the device of `model`.
 template <typename... Tensors>

@@ -16,7 +16,8 @@ Linear::Linear(std::int64_t in_features, std::int64_t out_features, Initializer&
 }
 
 Tensor Linear::forward(const Tensor& input) {
-  return options_.relu ? autograd::linear_relu(input, weight_, bias_) : autograd::linear(input, weight_, bias_);
+  return options_.relu ? autograd::linear_relu(input, weight_, bias_, options_.impl)
+                       : autograd::linear(input, weight_, bias_, options_.impl);
 }
 
 std::string Linear::describe() const {

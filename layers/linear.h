@@ -1,6 +1,7 @@
 // Fully connected layer.
 #pragma once
 
+#include "kernels/gemm/gemm_impl.h"
 #include "layers/convolution.h"
 
 namespace tandem::layers {
@@ -8,6 +9,7 @@ namespace tandem::layers {
 struct LinearOptions {
   Bias bias = Bias::present;
   bool relu = false;  // fused: then the layer stands for Linear and ReLU of an nn.Sequential
+  kernels::GemmImpl impl = kernels::GemmImpl::automatic;
 };
 
 /// torch.nn.Linear: [N, in] -> [N, out]. Parameters: weight [out, in], bias [out].

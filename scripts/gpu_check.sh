@@ -131,6 +131,11 @@ cuda_tests() {
 # 77 says that there is no GPU: then nothing was recorded, and the step has failed.
 record_golden() { "$build/tests/op_table_recorder" --record "$out/golden/recording.json" || return 1; }
 
+# What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
+library_refusals() {
+  ctest --test-dir "$build" --no-tests=error --output-on-failure -R "cifar_train: (cuDNN is|cuBLAS is|auto does)"
+}
+
 train() {
   local ranks=$1
   local program=("$build/apps/cifar_train" --device cuda --dataset synthetic --limit-train 4096 --limit-test 1024
@@ -189,6 +194,8 @@ if compgen -G "$offline/*.deb" >/dev/null; then
 else
   note unpack - - "no packages in $offline: using the system's"
 fi
+# Its own headers of cuDNN serve a machine as well; those carried along are for machines that have only the library.
+if [ -f "$offline/cudnn/include/cudnn.h" ]; then export CuDNN_ROOT=$offline/cudnn; fi
 # What 16 cores do in these seconds, fewer cores do in as many times more.
 on_16_cores() { echo $(($1 * (16 + $(nproc) - 1) / $(nproc))); }
 build_seconds=$(on_16_cores "$([ "$quick" -eq 1 ] && echo 150 || echo 240)")
@@ -199,6 +206,7 @@ if step "$(on_16_cores 60)" configure configure && step "$build_seconds" build c
   step 60 programs_start programs_start
   gpu_step 60 device_query "$build/apps/device_query"
   for room in core kernels op_cases layers data comm train; do gpu_step 60 "tests_$room" cuda_tests "$room"; done
+  gpu_step 60 library_refusals library_refusals
   gpu_step 60 golden_record record_golden
   gpu_step 60 golden_replay "$build/tests/op_table_recorder" --replay "$root/tests/golden"
   gpu_step 60 train_one_rank train 1

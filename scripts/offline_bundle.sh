@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Collects what scripts/gpu_check.sh needs on a machine without a network: the Debian packages of the libraries, with what
-# they depend on, into offline/ (git-ignored). Debian or Ubuntu; the GPU machine needs the same or a newer release.
+# they depend on, and the headers of cuDNN 9, into offline/ (git-ignored). Debian or Ubuntu; the GPU machine needs the same
+# or a newer release.
 # usage: scripts/offline_bundle.sh [FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +27,26 @@ mkdir -p "$part"
 # apt drops its rights where it can; the folder must then be writable for it.
 chmod 777 "$part"
 (cd "$part" && apt-get download -qq $list)
+
+# The headers of cuDNN: those of this machine, else those in NVIDIA's Python package (large: it holds the library, too).
+headers=$(python3 - <<'PYTHON'
+import glob, os, site
+folders = ["/usr/local/cuda/include", "/usr/include", "/usr/include/x86_64-linux-gnu"]
+folders += [os.path.join(base, "nvidia/cudnn/include") for base in site.getsitepackages() + [site.getusersitepackages()]]
+found = [folder for folder in folders if glob.glob(os.path.join(folder, "cudnn_version_v9.h"))
+         or glob.glob(os.path.join(folder, "cudnn_version.h"))]
+print(found[0] if found else "")
+PYTHON
+)
+mkdir -p "$part/cudnn/include"
+if [ -z "$headers" ]; then
+  python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$part/wheel" nvidia-cudnn-cu13
+  python3 -m zipfile -e "$part"/wheel/*.whl "$part/wheel/content"
+  headers=$part/wheel/content/nvidia/cudnn/include
+fi
+cp -L "$headers"/cudnn*.h "$part/cudnn/include/"
+rm -rf "$part/wheel"
 rm -rf "$folder"
 mv "$part" "$folder"
 chmod 755 "$folder"
-echo "offline_bundle: $(find "$folder" -name '*.deb' | wc -l) packages, $(du -sh "$folder" | cut -f1), in $folder/"
+echo "offline_bundle: $(find "$folder" -name '*.deb' | wc -l) packages and the headers of cuDNN, $(du -sh "$folder" | cut -f1), in $folder/"

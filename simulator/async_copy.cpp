@@ -37,10 +37,13 @@ void start_async_copy(void* shared, const void* global, std::size_t bytes, std::
   const SiteId site = site_id(where);
   const auto to = reinterpret_cast<std::uintptr_t>(shared), from = reinterpret_cast<std::uintptr_t>(global);
   if ((bytes != 4 && bytes != 8 && bytes != 16) || source_bytes > bytes)
-    e.raise(FaultKind::async_copy, site, fmt::format("cp.async of {} bytes, {} of them read; 4, 8 or 16 can be copied", bytes, source_bytes));
+    e.raise(FaultKind::async_copy, site,
+            fmt::format("cp.async of {} bytes, {} of them read; 4, 8 or 16 can be copied", bytes, source_bytes));
   if (to % bytes != 0 || from % bytes != 0)
-    e.raise(FaultKind::misaligned, site, fmt::format("cp.async of {} bytes from {:#x} to {:#x}; both must be multiples", bytes, from, to));
-  if (!is_shared_address(shared)) e.raise(FaultKind::async_copy, site, "the destination of cp.async is not in shared memory");
+    e.raise(FaultKind::misaligned, site,
+            fmt::format("cp.async of {} bytes from {:#x} to {:#x}; both must be multiples", bytes, from, to));
+  if (!is_shared_address(shared))
+    e.raise(FaultKind::async_copy, site, "the destination of cp.async is not in shared memory");
   if (is_shared_address(global)) e.raise(FaultKind::async_copy, site, "the source of cp.async is in shared memory");
   if constexpr (kChecksMemory) {
     if (source_bytes > 0) check_access(from, source_bytes, Access::read, site);
@@ -50,7 +53,8 @@ void start_async_copy(void* shared, const void* global, std::size_t bytes, std::
   const Engine::Aside aside(e);
   std::memset(shared, 0xff, bytes);
   Queue& queue = queues[e.current().linear];
-  queue.copies.push_back({static_cast<char*>(shared), static_cast<const char*>(global), bytes, source_bytes, queue.group, site});
+  queue.copies.push_back(
+      {static_cast<char*>(shared), static_cast<const char*>(global), bytes, source_bytes, queue.group, site});
   any_copy = true;
 }
 
@@ -83,9 +87,10 @@ void clear_async_copies() {
 void check_async_copies_at_exit(const Thread& thread) {
   const Queue& queue = queues[thread.linear];
   if (queue.copies.empty()) return;
-  engine().raise(FaultKind::async_copy, queue.copies.front().where,
-                 fmt::format("the thread leaves the kernel and has not waited for {} of its cp.async{}", queue.copies.size(),
-                             queue.copies.front().group == queue.group ? ", which were never committed" : ""));
+  engine().raise(
+      FaultKind::async_copy, queue.copies.front().where,
+      fmt::format("the thread leaves the kernel and has not waited for {} of its cp.async{}", queue.copies.size(),
+                  queue.copies.front().group == queue.group ? ", which were never committed" : ""));
 }
 
 bool is_being_copied_to(std::uintptr_t address) {

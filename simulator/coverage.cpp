@@ -19,7 +19,8 @@ struct Ran {
     const std::string& file = settings().coverage_file;
     if (file.empty() || kernels.empty()) return;
     std::string names;
-    for (const void* const kernel : kernels) names += site_of_function(kernel).file + "\t" + function_name(kernel) + "\n";
+    for (const void* const kernel : kernels)
+      names += site_of_function(kernel).file + "\t" + function_name(kernel) + "\n";
     // One write in append mode: programs that end together do not mix their lines.
     if (std::FILE* const out = std::fopen(file.c_str(), "a")) {
       std::fwrite(names.data(), 1, names.size(), out);

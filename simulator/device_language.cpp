@@ -30,10 +30,14 @@ struct ShuffleSlot {
 unsigned source_lane(Shuffle kind, unsigned lane, unsigned operand, unsigned width) {
   const unsigned first = lane & ~(width - 1), last = first + width - 1;  // width is a power of two
   switch (kind) {
-    case Shuffle::index: return first + (operand & (width - 1));
-    case Shuffle::up: return lane < first + operand ? lane : lane - operand;
-    case Shuffle::down: return lane + operand > last ? lane : lane + operand;
-    case Shuffle::exclusive_or: return (lane ^ operand) > last ? lane : lane ^ operand;
+    case Shuffle::index:
+      return first + (operand & (width - 1));
+    case Shuffle::up:
+      return lane < first + operand ? lane : lane - operand;
+    case Shuffle::down:
+      return lane + operand > last ? lane : lane + operand;
+    case Shuffle::exclusive_or:
+      return (lane ^ operand) > last ? lane : lane ^ operand;
   }
   return lane;
 }
@@ -53,7 +57,8 @@ void finish_shuffle(const Slots& slots, unsigned present) {
 }
 
 [[noreturn, gnu::cold]] void refuse_width(int width, const Where& where) {
-  engine().raise(FaultKind::mask, site_id(where), fmt::format("a shuffle of width {}; it must be 1, 2, 4, 8, 16 or 32", width));
+  engine().raise(FaultKind::mask, site_id(where),
+                 fmt::format("a shuffle of width {}; it must be 1, 2, 4, 8, 16 or 32", width));
 }
 
 [[noreturn, gnu::cold]] void refuse_source(unsigned source, unsigned mask, const Where& where) {
@@ -88,7 +93,8 @@ void finish_match(const Slots& slots, unsigned) {
     auto& slot = *static_cast<MatchSlot*>(mine);
     slot.result = 0;
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-      if (slots[lane] != nullptr && static_cast<MatchSlot*>(slots[lane])->value == slot.value) slot.result |= 1u << lane;
+      if (slots[lane] != nullptr && static_cast<MatchSlot*>(slots[lane])->value == slot.value)
+        slot.result |= 1u << lane;
     }
   }
 }
@@ -100,14 +106,22 @@ struct ReduceSlot {
 
 unsigned combine(Reduce kind, unsigned a, unsigned b) {
   switch (kind) {
-    case Reduce::add: return a + b;
-    case Reduce::min_signed: return static_cast<int>(a) < static_cast<int>(b) ? a : b;
-    case Reduce::max_signed: return static_cast<int>(a) > static_cast<int>(b) ? a : b;
-    case Reduce::min_unsigned: return a < b ? a : b;
-    case Reduce::max_unsigned: return a > b ? a : b;
-    case Reduce::bit_and: return a & b;
-    case Reduce::bit_or: return a | b;
-    case Reduce::bit_xor: return a ^ b;
+    case Reduce::add:
+      return a + b;
+    case Reduce::min_signed:
+      return static_cast<int>(a) < static_cast<int>(b) ? a : b;
+    case Reduce::max_signed:
+      return static_cast<int>(a) > static_cast<int>(b) ? a : b;
+    case Reduce::min_unsigned:
+      return a < b ? a : b;
+    case Reduce::max_unsigned:
+      return a > b ? a : b;
+    case Reduce::bit_and:
+      return a & b;
+    case Reduce::bit_or:
+      return a | b;
+    case Reduce::bit_xor:
+      return a ^ b;
   }
   return a;
 }
@@ -116,7 +130,8 @@ void finish_reduce(const Slots& slots, unsigned present) {
   const auto first = static_cast<unsigned>(std::countr_zero(present));
   ReduceSlot total = *static_cast<ReduceSlot*>(slots[first]);
   for (unsigned lane = first + 1; lane < kWarpSize; ++lane) {
-    if (slots[lane] != nullptr) total.value = combine(total.kind, total.value, static_cast<ReduceSlot*>(slots[lane])->value);
+    if (slots[lane] != nullptr)
+      total.value = combine(total.kind, total.value, static_cast<ReduceSlot*>(slots[lane])->value);
   }
   for (void* const slot : slots) {
     if (slot != nullptr) static_cast<ReduceSlot*>(slot)->value = total.value;
@@ -139,10 +154,12 @@ void sync_threads(const Where& where) { engine().barrier(where); }
 int sync_threads_count(bool predicate, const Where& where) { return engine().barrier(where, predicate); }
 
 void sync_warp(unsigned mask, const Where& where) {
-  engine().meet(WarpOperation::sync, mask, &mask, [](const Slots&, unsigned) {}, where);
+  engine().meet(
+      WarpOperation::sync, mask, &mask, [](const Slots&, unsigned) {}, where);
 }
 
-void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width, const Where& where) {
+void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width,
+             const Where& where) {
   Engine& e = engine();
   if (width <= 0 || width > 32 || (width & (width - 1)) != 0) refuse_width(width, where);
   ShuffleSlot slot;
@@ -176,7 +193,9 @@ unsigned active_mask() {
   return 1u << engine().current().lane();
 }
 
-void check_atomic(const void* address, std::size_t bytes, const Where& where) { check(address, bytes, Access::atomic, where); }
+void check_atomic(const void* address, std::size_t bytes, const Where& where) {
+  check(address, bytes, Access::atomic, where);
+}
 
 void read(void* to, const void* address, std::size_t bytes, const Where& where) {
   check(address, bytes, Access::read, where);

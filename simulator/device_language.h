@@ -18,7 +18,8 @@ void sync_warp(unsigned mask, const Where& where);
 
 /// Exchanges up to 16 bytes: each lane brings `value` and gets that of lane `source` instead.
 enum class Shuffle : std::uint8_t { index, up, down, exclusive_or };
-void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width, const Where& where);
+void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width,
+             const Where& where);
 
 /// The lanes of the mask whose predicate holds.
 unsigned ballot(unsigned mask, bool predicate, const Where& where);

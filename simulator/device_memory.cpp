@@ -29,8 +29,10 @@ class Arena {
  public:
   Arena() : device_bytes_((settings().memory_bytes + (std::size_t{64} << 20)) & ~std::size_t{4095}) {
     bytes_ = device_bytes_ * kMaxDevices;
-    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::runtime_error("simulator: no address space for device memory; lower TANDEM_SIMULATOR_MEMORY");
+    void* const memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+      throw std::runtime_error("simulator: no address space for device memory; lower TANDEM_SIMULATOR_MEMORY");
     base_ = static_cast<char*>(memory);
     key_ = pkey_alloc(0, PKEY_DISABLE_ACCESS);
     if (key_ > 0) pkey_mprotect(base_, bytes_, PROT_READ | PROT_WRITE, key_);
@@ -58,8 +60,10 @@ class Arena {
       if (hole->second < needed + skipped) continue;
       char* const start = hole->first + skipped;
       const std::size_t rest = hole->second - needed - skipped;
-      if (skipped > 0) hole->second = skipped;
-      else holes_.erase(hole);
+      if (skipped > 0)
+        hole->second = skipped;
+      else
+        holes_.erase(hole);
       if (rest > 0) holes_[start + needed] = rest;
       blocks_[start] = bytes;
       used_[device] += bytes;
@@ -137,7 +141,8 @@ void* allocate_device_memory(int device, std::size_t bytes) {
   const DeviceAccess access;
   mark_usable(start, bytes);
   std::memset(start, 0xff, bytes);
-  if constexpr (kChecksMemory) global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kUninitialised);
+  if constexpr (kChecksMemory)
+    global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kUninitialised);
   return start;
 }
 
@@ -155,7 +160,8 @@ void* allocate_managed_memory(int device, std::size_t bytes) {
 bool free_device_memory(void* start) {
   const std::size_t bytes = allocation_bytes(start);
   if (bytes == 0) return false;
-  if constexpr (kChecksMemory) global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kNotAllocated);
+  if constexpr (kChecksMemory)
+    global_shadow().set(reinterpret_cast<std::uintptr_t>(start), bytes, Stamp::kNotAllocated);
   mark_unusable(start, bytes);
   return arena().release(static_cast<char*>(start));
 }
@@ -210,7 +216,8 @@ bool is_program_data(std::uintptr_t address) {
 }
 
 void forget_order_of_device_memory() {
-  for (const auto& [start, bytes] : arena().blocks()) global_shadow().forget_order(reinterpret_cast<std::uintptr_t>(start), bytes);
+  for (const auto& [start, bytes] : arena().blocks())
+    global_shadow().forget_order(reinterpret_cast<std::uintptr_t>(start), bytes);
 }
 
 DeviceAccess::DeviceAccess() {

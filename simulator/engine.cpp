@@ -60,15 +60,17 @@ std::uint64_t Engine::next_serial() {
 void Engine::check_limits() const {
   const auto refuse = [&](const std::string& what) {
     throw Fault(FaultKind::limit, kernel_name(), {launch_->where.file_name(), launch_->where.line()}, {},
-                fmt::format("simulator: {} is launched with {}\n  at {}:{}", kernel_name(), what, launch_->where.file_name(),
-                            launch_->where.line()));
+                fmt::format("simulator: {} is launched with {}\n  at {}:{}", kernel_name(), what,
+                            launch_->where.file_name(), launch_->where.line()));
   };
   const dim3 &grid = launch_->grid, &block = launch_->block;
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > kMaxBlockThreads || block.x > 1024 || block.y > 1024 || block.z > 64)
-    refuse(fmt::format("blocks of {} x {} x {} threads; a block has 1 to 1024, at most 64 of them in z", block.x, block.y, block.z));
+    refuse(fmt::format("blocks of {} x {} x {} threads; a block has 1 to 1024, at most 64 of them in z", block.x,
+                       block.y, block.z));
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
-    refuse(fmt::format("a grid of {} x {} x {} blocks; each is at least 1, y and z at most 65535", grid.x, grid.y, grid.z));
+    refuse(fmt::format("a grid of {} x {} x {} blocks; each is at least 1, y and z at most 65535", grid.x, grid.y,
+                       grid.z));
 }
 
 void Engine::run(const Launch& launch) {
@@ -104,9 +106,9 @@ void Engine::run(const Launch& launch) {
   stacks_.clean();
   const std::string name = kernel_name();
   const Site site = site_of(fault_.where);
-  const std::string report = fmt::format("simulator: {} in {}: {}\n  at {}, {}\n  launched at {}:{}", name_of(fault_.kind), name,
-                                         fault_.what, site.text(), name_of_thread(fault_.thread), launch.where.file_name(),
-                                         launch.where.line());
+  const std::string report =
+      fmt::format("simulator: {} in {}: {}\n  at {}, {}\n  launched at {}:{}", name_of(fault_.kind), name, fault_.what,
+                  site.text(), name_of_thread(fault_.thread), launch.where.file_name(), launch.where.line());
   launch_ = nullptr;
   throw Fault(fault_.kind, name, site, fault_.other == 0 ? Site{} : site_of(fault_.other), report);
 }
@@ -175,8 +177,8 @@ void Engine::thread_exits() {
     const Thread& waiting = *std::find_if(threads_.begin(), threads_.begin() + count_,
                                           [](const Thread& t) { return t.state == ThreadState::at_barrier; });
     raise(FaultKind::barrier, site_id(waiting.where),
-          fmt::format("thread {} left the kernel, {} of {} threads wait in __syncthreads()", text(self.index), at_barrier_,
-                      count_));
+          fmt::format("thread {} left the kernel, {} of {} threads wait in __syncthreads()", text(self.index),
+                      at_barrier_, count_));
   }
   switch_to_next(self.position);
 }
@@ -212,7 +214,8 @@ void Engine::refuse_barrier(const std::source_location& where) {
 void Engine::release_barrier() {
   if (live_ < count_) {
     raise(FaultKind::barrier, site_id(current_->where),
-          fmt::format("{} of {} threads have left the kernel, the others wait in __syncthreads()", count_ - live_, count_));
+          fmt::format("{} of {} threads have left the kernel, the others wait in __syncthreads()", count_ - live_,
+                      count_));
   }
   if (settings().order == Order::random) prepare_order();
   ready_.fill(count_);
@@ -262,16 +265,26 @@ void Engine::raise_deadlock() {
 
 const char* name_of(FaultKind kind) {
   switch (kind) {
-    case FaultKind::race: return "data race";
-    case FaultKind::barrier: return "divergent barrier";
-    case FaultKind::deadlock: return "deadlock";
-    case FaultKind::out_of_bounds: return "access out of bounds";
-    case FaultKind::host_pointer: return "host pointer used in a kernel";
-    case FaultKind::uninitialised: return "read of uninitialised memory";
-    case FaultKind::misaligned: return "misaligned access";
-    case FaultKind::mask: return "wrong mask";
-    case FaultKind::async_copy: return "wrong asynchronous copy";
-    case FaultKind::limit: return "limit exceeded";
+    case FaultKind::race:
+      return "data race";
+    case FaultKind::barrier:
+      return "divergent barrier";
+    case FaultKind::deadlock:
+      return "deadlock";
+    case FaultKind::out_of_bounds:
+      return "access out of bounds";
+    case FaultKind::host_pointer:
+      return "host pointer used in a kernel";
+    case FaultKind::uninitialised:
+      return "read of uninitialised memory";
+    case FaultKind::misaligned:
+      return "misaligned access";
+    case FaultKind::mask:
+      return "wrong mask";
+    case FaultKind::async_copy:
+      return "wrong asynchronous copy";
+    case FaultKind::limit:
+      return "limit exceeded";
   }
   return "fault";
 }

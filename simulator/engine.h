@@ -1,7 +1,7 @@
 // The running launch: one block at a time, its threads taking turns.
 //
-// A thread runs until it must wait: at a barrier, or for the lanes of its warp. Then the next one in order goes on. That
-// is the harshest schedule for a missing barrier, and it costs one switch per wait.
+// A thread runs until it must wait: at a barrier, or for the lanes of its warp. Then the next one in order goes on.
+// That is the harshest schedule for a missing barrier, and it costs one switch per wait.
 #pragma once
 
 #include "simulator/builtins.h"
@@ -142,7 +142,8 @@ inline void Engine::switch_to_next(unsigned from_position) {
   Thread& next = threads_[thread_at_[static_cast<unsigned>(position)]];
   if (&next == current_) return;
   // Who is likely to come after it: stacks of a block do not fit into the fastest cache.
-  const char* const following = static_cast<const char*>(threads_[thread_at_[(position + 1) % kMaxBlockThreads]].fiber.context);
+  const char* const following =
+      static_cast<const char*>(threads_[thread_at_[(position + 1) % kMaxBlockThreads]].fiber.context);
   for (int line = 0; line < 3; ++line) __builtin_prefetch(following + line * 64, 1);
   ++switches_;
   Thread& previous = *current_;
@@ -157,7 +158,8 @@ inline unsigned Engine::existing_lanes(unsigned warp) const {
   return lanes >= kWarpSize ? 0xffffffffu : (1u << lanes) - 1;
 }
 
-inline void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish finish, const std::source_location& where) {
+inline void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish finish,
+                         const std::source_location& where) {
   Thread& self = *current_;
   Warp& warp = warps_[self.warp()];
   self.where = where;

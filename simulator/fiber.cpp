@@ -42,8 +42,7 @@ void FiberStacks::prepare(Fiber& fiber, unsigned index, void (*entry)(transfer_t
 
 void FiberStacks::clean() const {
 #if defined(__SANITIZE_ADDRESS__)
-  for (unsigned i = 0; i < kMaxBlockThreads; ++i)
-    __asan_unpoison_memory_region(low_end(i), kStackBytes);
+  for (unsigned i = 0; i < kMaxBlockThreads; ++i) __asan_unpoison_memory_region(low_end(i), kStackBytes);
 #endif
 }
 

@@ -29,17 +29,19 @@ inline void hook(const void* address, const void* caller) {
 }  // namespace
 
 // NOLINTBEGIN: the names are the compiler's
-#define TANDEM_HOOK(bytes)                                                                                       \
-  void __tsan_read##bytes(void* p) { hook<bytes, Access::read>(p, __builtin_return_address(0)); }               \
-  void __tsan_write##bytes(void* p) { hook<bytes, Access::write>(p, __builtin_return_address(0)); }             \
-  void __tsan_volatile_read##bytes(void* p) { hook<bytes, Access::read>(p, __builtin_return_address(0)); }      \
+#define TANDEM_HOOK(bytes)                                                                                 \
+  void __tsan_read##bytes(void* p) { hook<bytes, Access::read>(p, __builtin_return_address(0)); }          \
+  void __tsan_write##bytes(void* p) { hook<bytes, Access::write>(p, __builtin_return_address(0)); }        \
+  void __tsan_volatile_read##bytes(void* p) { hook<bytes, Access::read>(p, __builtin_return_address(0)); } \
   void __tsan_volatile_write##bytes(void* p) { hook<bytes, Access::write>(p, __builtin_return_address(0)); }
-#define TANDEM_UNALIGNED_HOOK(bytes)                                                                             \
-  void __tsan_unaligned_read##bytes(void* p) {                                                                   \
-    check_access(reinterpret_cast<std::uintptr_t>(p), bytes, Access::read, site_id_of_address(__builtin_return_address(0)));  \
-  }                                                                                                              \
-  void __tsan_unaligned_write##bytes(void* p) {                                                                  \
-    check_access(reinterpret_cast<std::uintptr_t>(p), bytes, Access::write, site_id_of_address(__builtin_return_address(0))); \
+#define TANDEM_UNALIGNED_HOOK(bytes)                                        \
+  void __tsan_unaligned_read##bytes(void* p) {                              \
+    check_access(reinterpret_cast<std::uintptr_t>(p), bytes, Access::read,  \
+                 site_id_of_address(__builtin_return_address(0)));          \
+  }                                                                         \
+  void __tsan_unaligned_write##bytes(void* p) {                             \
+    check_access(reinterpret_cast<std::uintptr_t>(p), bytes, Access::write, \
+                 site_id_of_address(__builtin_return_address(0)));          \
   }
 
 extern "C" {
@@ -55,10 +57,12 @@ TANDEM_UNALIGNED_HOOK(8)
 TANDEM_UNALIGNED_HOOK(16)
 
 void __tsan_read_range(void* p, std::size_t bytes) {
-  check_access(reinterpret_cast<std::uintptr_t>(p), bytes, Access::read, site_id_of_address(__builtin_return_address(0)));
+  check_access(reinterpret_cast<std::uintptr_t>(p), bytes, Access::read,
+               site_id_of_address(__builtin_return_address(0)));
 }
 void __tsan_write_range(void* p, std::size_t bytes) {
-  check_access(reinterpret_cast<std::uintptr_t>(p), bytes, Access::write, site_id_of_address(__builtin_return_address(0)));
+  check_access(reinterpret_cast<std::uintptr_t>(p), bytes, Access::write,
+               site_id_of_address(__builtin_return_address(0)));
 }
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}

@@ -21,5 +21,6 @@ extern "C" void __ubsan_handle_type_mismatch_v1(TypeMismatch* data, std::uintptr
   tandem::simulator::Engine& e = tandem::simulator::engine();
   if (!e.running()) return;
   e.raise(tandem::simulator::FaultKind::misaligned, tandem::simulator::site_id(data->file, data->line),
-          fmt::format("address {:#x} is used as an object that needs a multiple of {}", address, 1u << data->log_alignment));
+          fmt::format("address {:#x} is used as an object that needs a multiple of {}", address,
+                      1u << data->log_alignment));
 }

@@ -3,13 +3,15 @@
 #include <cstdint>
 
 // NOLINTBEGIN: the names are the compiler's
-#define TANDEM_FETCH(bits, type, name)                                               \
-  type __tsan_atomic##bits##_fetch_##name(volatile type* p, type value, int) {       \
-    return __atomic_fetch_##name(p, value, __ATOMIC_SEQ_CST);                        \
+#define TANDEM_FETCH(bits, type, name)                                         \
+  type __tsan_atomic##bits##_fetch_##name(volatile type* p, type value, int) { \
+    return __atomic_fetch_##name(p, value, __ATOMIC_SEQ_CST);                  \
   }
 #define TANDEM_ATOMICS(bits, type)                                                                              \
-  type __tsan_atomic##bits##_load(const volatile type* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }   \
-  void __tsan_atomic##bits##_store(volatile type* p, type value, int) { __atomic_store_n(p, value, __ATOMIC_SEQ_CST); } \
+  type __tsan_atomic##bits##_load(const volatile type* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); } \
+  void __tsan_atomic##bits##_store(volatile type* p, type value, int) {                                         \
+    __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                               \
+  }                                                                                                             \
   type __tsan_atomic##bits##_exchange(volatile type* p, type value, int) {                                      \
     return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                                     \
   }                                                                                                             \

@@ -28,7 +28,7 @@ struct Totals {
 struct Lint {
   const void* kernel = nullptr;
   // The n-th time that each lane of a warp comes to a place is one request.
-  std::unordered_map<std::uint64_t, std::uint32_t> visits;  // by place and thread
+  std::unordered_map<std::uint64_t, std::uint32_t> visits;           // by place and thread
   std::unordered_map<std::uint64_t, std::vector<Request>> requests;  // by place and warp
   std::map<std::tuple<const void*, SiteId, bool>, Totals> totals;
 
@@ -38,8 +38,9 @@ struct Lint {
     std::FILE* const out = std::fopen(file.c_str(), "a");
     if (out == nullptr) return;
     for (const LintEntry& entry : lint_entries()) {
-      const std::string line = fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", entry.kernel, entry.site.text(),
-                                           entry.shared ? "shared" : "global", entry.requests, entry.moved, entry.ideal);
+      const std::string line =
+          fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", entry.kernel, entry.site.text(), entry.shared ? "shared" : "global",
+                      entry.requests, entry.moved, entry.ideal);
       std::fwrite(line.data(), 1, line.size(), out);
     }
     std::fclose(out);
@@ -64,15 +65,16 @@ void count_sectors(const Request& request, Totals& totals) {
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if ((request.lanes >> lane & 1u) == 0) continue;
     starts.push_back(request.address[lane]);
-    for (std::uintptr_t sector = request.address[lane] / 32; sector <= (request.address[lane] + request.bytes - 1) / 32; ++sector)
+    for (std::uintptr_t sector = request.address[lane] / 32; sector <= (request.address[lane] + request.bytes - 1) / 32;
+         ++sector)
       sectors.push_back(sector);
   }
   totals.moved += count_distinct(sectors);
   totals.ideal += (count_distinct(starts) * request.bytes + 31) / 32;
 }
 
-/// Turns that 32 banks take: lanes go together 128 bytes at a time (all lanes for 4 bytes, half of them for 8, a quarter
-/// for 16), and the same word serves all that want it.
+/// Turns that 32 banks take: lanes go together 128 bytes at a time (all lanes for 4 bytes, half of them for 8, a
+/// quarter for 16), and the same word serves all that want it.
 void count_wavefronts(const Request& request, Totals& totals) {
   const unsigned lanes_at_once = request.bytes <= 4 ? 32 : std::max(1u, 128 / request.bytes);
   for (unsigned first = 0; first < kWarpSize; first += lanes_at_once) {
@@ -81,7 +83,8 @@ void count_wavefronts(const Request& request, Totals& totals) {
     for (unsigned lane = first; lane < std::min(first + lanes_at_once, kWarpSize); ++lane) {
       if ((request.lanes >> lane & 1u) == 0) continue;
       any = true;
-      for (std::uintptr_t word = request.address[lane] / 4; word <= (request.address[lane] + request.bytes - 1) / 4; ++word)
+      for (std::uintptr_t word = request.address[lane] / 4; word <= (request.address[lane] + request.bytes - 1) / 4;
+           ++word)
         words[word % 32].push_back(word);
     }
     if (!any) continue;

@@ -1,8 +1,8 @@
 // How well a kernel's memory requests fit the hardware: the counters that a profiler shows, exact and without a GPU.
 //
-// A warp's access is one request. Global memory moves in sectors of 32 bytes; shared memory has 32 banks of 4 bytes, and
-// lanes that want different words of one bank wait for each other: each turn is a wavefront. (CUDA C++ Best Practices
-// Guide, "Coalesced Access to Global Memory" and "Shared Memory and Memory Banks".)
+// A warp's access is one request. Global memory moves in sectors of 32 bytes; shared memory has 32 banks of 4 bytes,
+// and lanes that want different words of one bank wait for each other: each turn is a wavefront. (CUDA C++ Best
+// Practices Guide, "Coalesced Access to Global Memory" and "Shared Memory and Memory Banks".)
 #pragma once
 
 #include "simulator/site.h"

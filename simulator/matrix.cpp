@@ -54,7 +54,8 @@ struct MultiplySlot {
 float element(MatrixType type, const std::uint32_t* registers, unsigned index) {
   if (type == MatrixType::tf32) return std::bit_cast<float>(registers[index] & 0xffffe000u);
   const auto bits = static_cast<std::uint16_t>(registers[index / 2] >> (index % 2 * 16));
-  return type == MatrixType::f16 ? tandem::detail::half_bits_to_float(bits) : tandem::detail::bfloat16_bits_to_float(bits);
+  return type == MatrixType::f16 ? tandem::detail::half_bits_to_float(bits)
+                                 : tandem::detail::bfloat16_bits_to_float(bits);
 }
 
 void finish_multiply(const Slots& slots, unsigned) {
@@ -89,14 +90,17 @@ void finish_multiply(const Slots& slots, unsigned) {
 
 }  // namespace
 
-void load_matrix(std::uint32_t* registers, unsigned count, bool transposed, const void* row, const std::source_location& where) {
+void load_matrix(std::uint32_t* registers, unsigned count, bool transposed, const void* row,
+                 const std::source_location& where) {
   Engine& e = engine();
   const bool gives_row = e.current().lane() < count * 8;
   const auto at = reinterpret_cast<std::uintptr_t>(row);
   if (gives_row && !is_shared_address(row))
-    e.raise(FaultKind::out_of_bounds, site_id(where), fmt::format("ldmatrix from {:#x}, which is not in shared memory", at));
+    e.raise(FaultKind::out_of_bounds, site_id(where),
+            fmt::format("ldmatrix from {:#x}, which is not in shared memory", at));
   if (gives_row && at % 16 != 0)
-    e.raise(FaultKind::misaligned, site_id(where), fmt::format("ldmatrix from a row at {:#x}, which is no multiple of 16", at));
+    e.raise(FaultKind::misaligned, site_id(where),
+            fmt::format("ldmatrix from a row at {:#x}, which is no multiple of 16", at));
   if constexpr (kChecksMemory) {
     if (gives_row) check_access(at, 16, Access::read, site_id(where));
   }

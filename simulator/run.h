@@ -34,7 +34,8 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
       [](void* data) { delete static_cast<Call*>(data); });
 }
 
-/// What kernel<<<grid, block, bytes, stream>>> is translated to: configure(kernel, grid, block, bytes, stream)(arguments).
+/// What kernel<<<grid, block, bytes, stream>>> is translated to: configure(kernel, grid, block, bytes,
+/// stream)(arguments).
 template <typename... Parameters>
 class ConfiguredLaunch {
  public:
@@ -56,8 +57,8 @@ class ConfiguredLaunch {
 };
 
 template <typename... Parameters>
-ConfiguredLaunch<Parameters...> configure(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes = 0,
-                                          cudaStream_t stream = nullptr,
+ConfiguredLaunch<Parameters...> configure(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                          std::size_t shared_bytes = 0, cudaStream_t stream = nullptr,
                                           const std::source_location& where = std::source_location::current()) {
   return {kernel, grid, block, shared_bytes, stream, where};
 }

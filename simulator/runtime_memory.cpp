@@ -25,12 +25,14 @@ std::map<const char*, std::size_t>& pinned_blocks() {
 [[noreturn]] void fault(FaultKind kind, const std::string& what) {
   const Work& work = *timeline().current();
   const Site site = site_of(work.where);
-  throw Fault(kind, work.name, site, {}, fmt::format("simulator: {} in {}: {}\n  at {}", name_of(kind), work.name, what, site.text()));
+  throw Fault(kind, work.name, site, {},
+              fmt::format("simulator: {} in {}: {}\n  at {}", name_of(kind), work.name, what, site.text()));
 }
 
 void check_bounds(const void* start, std::size_t bytes) {
   if (is_device_address(start) && bytes_from(start) < bytes) {
-    fault(FaultKind::out_of_bounds, fmt::format("{} bytes from {}", bytes, describe_device_address(reinterpret_cast<std::uintptr_t>(start))));
+    fault(FaultKind::out_of_bounds,
+          fmt::format("{} bytes from {}", bytes, describe_device_address(reinterpret_cast<std::uintptr_t>(start))));
   }
 }
 
@@ -42,24 +44,26 @@ void check_order(const void* start, std::size_t bytes, bool writes, bool to_host
   const auto ordered = [](std::uint64_t earlier) {
     return earlier <= Stamp::kUninitialised || timeline().happened_before_current(Stamp(earlier).serial());
   };
-  global_shadow().for_each_cell(reinterpret_cast<std::uintptr_t>(start), bytes, [&](ShadowCell& cell, std::uintptr_t at, std::size_t) {
-    const bool late_write = !ordered(cell.write);
-    const std::uint64_t read = !ordered(cell.first_read) ? cell.first_read : cell.other_read;
-    if (late_write || (writes && !ordered(read))) {
-      fault(FaultKind::race, fmt::format("{} of {} that {} {}, with no event between the streams", writes ? "write" : "read",
-                                         describe_device_address(at), name_of_work(Stamp(late_write ? cell.write : read).serial()),
-                                         late_write ? "wrote" : "read"));
-    }
-    if (writes) {
-      cell = {now, Stamp::kNever, Stamp::kNever, work.where, 0};
-    } else {
-      if (to_host && cell.write == Stamp::kUninitialised)
-        fault(FaultKind::uninitialised, fmt::format("nobody has written {}", describe_device_address(at)));
-      cell.other_read = cell.first_read;
-      cell.first_read = now;
-      cell.read_site = work.where;
-    }
-  });
+  global_shadow().for_each_cell(
+      reinterpret_cast<std::uintptr_t>(start), bytes, [&](ShadowCell& cell, std::uintptr_t at, std::size_t) {
+        const bool late_write = !ordered(cell.write);
+        const std::uint64_t read = !ordered(cell.first_read) ? cell.first_read : cell.other_read;
+        if (late_write || (writes && !ordered(read))) {
+          fault(FaultKind::race,
+                fmt::format("{} of {} that {} {}, with no event between the streams", writes ? "write" : "read",
+                            describe_device_address(at), name_of_work(Stamp(late_write ? cell.write : read).serial()),
+                            late_write ? "wrote" : "read"));
+        }
+        if (writes) {
+          cell = {now, Stamp::kNever, Stamp::kNever, work.where, 0};
+        } else {
+          if (to_host && cell.write == Stamp::kUninitialised)
+            fault(FaultKind::uninitialised, fmt::format("nobody has written {}", describe_device_address(at)));
+          cell.other_read = cell.first_read;
+          cell.first_read = now;
+          cell.read_site = work.where;
+        }
+      });
 }
 
 void copy_now(void* to, const void* from, std::size_t bytes) {
@@ -74,11 +78,16 @@ void copy_now(void* to, const void* from, std::size_t bytes) {
 bool direction_fits(const void* to, const void* from, cudaMemcpyKind kind) {
   const bool to_device = is_device_address(to), from_device = is_device_address(from);
   switch (kind) {
-    case cudaMemcpyHostToHost: return !to_device && !from_device;
-    case cudaMemcpyHostToDevice: return to_device && !from_device;
-    case cudaMemcpyDeviceToHost: return !to_device && from_device;
-    case cudaMemcpyDeviceToDevice: return to_device && from_device;
-    case cudaMemcpyDefault: return true;
+    case cudaMemcpyHostToHost:
+      return !to_device && !from_device;
+    case cudaMemcpyHostToDevice:
+      return to_device && !from_device;
+    case cudaMemcpyDeviceToHost:
+      return !to_device && from_device;
+    case cudaMemcpyDeviceToDevice:
+      return to_device && from_device;
+    case cudaMemcpyDefault:
+      return true;
   }
   return false;
 }
@@ -93,7 +102,9 @@ Pool& pool_of(cudaMemPool_t pool) {
   return pools[pool];
 }
 
-cudaMemPool_t pool_of_device(int device) { return reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(device) + 1); }
+cudaMemPool_t pool_of_device(int device) {
+  return reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(device) + 1);
+}
 
 std::uint64_t used_bytes(cudaMemPool_t pool) {
   return settings().memory_bytes - free_device_bytes(static_cast<int>(reinterpret_cast<std::uintptr_t>(pool)) - 1);
@@ -176,7 +187,9 @@ cudaError_t cudaHostAlloc(void** start, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMallocHost(void** start, std::size_t bytes, unsigned flags) { return cudaHostAlloc(start, bytes, flags); }
+cudaError_t cudaMallocHost(void** start, std::size_t bytes, unsigned flags) {
+  return cudaHostAlloc(start, bytes, flags);
+}
 
 cudaError_t cudaFreeHost(void* start) {
   if (start == nullptr) return cudaSuccess;
@@ -187,7 +200,8 @@ cudaError_t cudaFreeHost(void* start) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream, TandemWhere where) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
+                            TandemWhere where) {
   if (!device_exists(current_device())) return note(cudaErrorNoDevice);
   const std::lock_guard lock(runtime_mutex());
   if (bytes == 0) return cudaSuccess;
@@ -197,7 +211,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const bool to_pageable = !is_device_address(to) && !is_pinned(to);
   if (from_pageable && settings().streams == Streams::deferred) {
     // The runtime copies pageable memory before it returns.
-    const auto staged = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
+    const auto staged =
+        std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
     timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] { copy_now(to, staged->data(), bytes); });
   } else {
     timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] { copy_now(to, from, bytes); });
@@ -238,9 +253,12 @@ cudaError_t cudaMemset(void* start, int value, std::size_t bytes, TandemWhere wh
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
   const std::lock_guard lock(runtime_mutex());
   void* const plain = const_cast<void*>(address);
-  if (is_device_address(address)) *attributes = {cudaMemoryTypeDevice, device_of(address), plain, nullptr};
-  else if (is_pinned(address)) *attributes = {cudaMemoryTypeHost, current_device(), plain, plain};
-  else *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, plain};
+  if (is_device_address(address))
+    *attributes = {cudaMemoryTypeDevice, device_of(address), plain, nullptr};
+  else if (is_pinned(address))
+    *attributes = {cudaMemoryTypeHost, current_device(), plain, plain};
+  else
+    *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, plain};
   return cudaSuccess;
 }
 
@@ -253,7 +271,8 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
   const std::lock_guard lock(runtime_mutex());
-  if (attribute == cudaMemPoolAttrReleaseThreshold) std::memcpy(&pool_of(pool).release_threshold, value, sizeof(std::uint64_t));
+  if (attribute == cudaMemPoolAttrReleaseThreshold)
+    std::memcpy(&pool_of(pool).release_threshold, value, sizeof(std::uint64_t));
   return cudaSuccess;
 }
 
@@ -263,10 +282,17 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
   const std::uint64_t used = used_bytes(pool);
   std::uint64_t result = 0;
   switch (attribute) {
-    case cudaMemPoolAttrReleaseThreshold: result = state.release_threshold; break;
-    case cudaMemPoolAttrReservedMemCurrent: result = std::max(used, state.reserved); break;
-    case cudaMemPoolAttrUsedMemCurrent: result = used; break;
-    default: return note(cudaErrorNotSupported);
+    case cudaMemPoolAttrReleaseThreshold:
+      result = state.release_threshold;
+      break;
+    case cudaMemPoolAttrReservedMemCurrent:
+      result = std::max(used, state.reserved);
+      break;
+    case cudaMemPoolAttrUsedMemCurrent:
+      result = used;
+      break;
+    default:
+      return note(cudaErrorNotSupported);
   }
   std::memcpy(value, &result, sizeof result);
   return cudaSuccess;

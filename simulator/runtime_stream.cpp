@@ -34,7 +34,8 @@ void enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t share
                     std::size_t argument_bytes, void* (*copy)(const void*), void (*destroy)(void*)) {
   const std::lock_guard lock(runtime_mutex());
   const auto limit = shared_limits().find(kernel);
-  const std::size_t allowed = limit == shared_limits().end() ? kStaticSharedLimit : static_cast<std::size_t>(limit->second);
+  const std::size_t allowed =
+      limit == shared_limits().end() ? kStaticSharedLimit : static_cast<std::size_t>(limit->second);
   if (!device_exists(current_device())) {
     note(cudaErrorNoDevice);
     return;

@@ -34,15 +34,21 @@ Settings from_environment() {
     const std::size_t colon = order.find(':');
     if (colon != std::string_view::npos) result.seed = parse_number<std::uint64_t>(kOrder, order.substr(colon + 1), 0);
     order = order.substr(0, colon);
-    if (order == "forward") result.order = Order::forward;
-    else if (order == "reverse") result.order = Order::reverse;
-    else if (order == "random") result.order = Order::random;
-    else refuse(kOrder, order, "forward, reverse or random[:SEED]");
+    if (order == "forward")
+      result.order = Order::forward;
+    else if (order == "reverse")
+      result.order = Order::reverse;
+    else if (order == "random")
+      result.order = Order::random;
+    else
+      refuse(kOrder, order, "forward, reverse or random[:SEED]");
   }
   constexpr const char* kStreams = "TANDEM_SIMULATOR_STREAMS";
   if (const std::string_view streams = variable(kStreams); !streams.empty()) {
-    if (streams == "deferred") result.streams = Streams::deferred;
-    else if (streams != "eager") refuse(kStreams, streams, "eager or deferred");
+    if (streams == "deferred")
+      result.streams = Streams::deferred;
+    else if (streams != "eager")
+      refuse(kStreams, streams, "eager or deferred");
   }
   constexpr const char* kDevices = "TANDEM_SIMULATOR_DEVICES";
   if (const std::string_view devices = variable(kDevices); !devices.empty())

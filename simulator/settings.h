@@ -16,12 +16,12 @@ enum class Streams : std::uint8_t { eager, deferred };
 struct Settings {
   Order order = Order::forward;
   Streams streams = Streams::eager;
-  std::uint64_t seed = 1;                       // of random orders
-  int devices = 1;                              // how many GPUs there are
+  std::uint64_t seed = 1;                           // of random orders
+  int devices = 1;                                  // how many GPUs there are
   std::size_t memory_bytes = std::size_t{8} << 30;  // of each GPU
-  bool lint = false;                            // count sectors and wavefronts of memory requests
-  std::string coverage_file;                    // gets the names of the kernels that ran; empty: none
-  std::string lint_file;                        // gets the lint table at exit; empty: none
+  bool lint = false;                                // count sectors and wavefronts of memory requests
+  std::string coverage_file;                        // gets the names of the kernels that ran; empty: none
+  std::string lint_file;                            // gets the lint table at exit; empty: none
 };
 
 /// The settings in force; changes hold from the next launch on. They start from the environment:

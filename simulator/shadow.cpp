@@ -39,14 +39,14 @@ std::string actor(Stamp stamp) {
   return fmt::format("thread {} of {}", stamp.thread(), block);
 }
 
-[[noreturn]] void raise_race(std::uintptr_t address, Access kind, SiteId where, std::uint64_t earlier, bool earlier_wrote,
-                             SiteId earlier_site) {
+[[noreturn]] void raise_race(std::uintptr_t address, Access kind, SiteId where, std::uint64_t earlier,
+                             bool earlier_wrote, SiteId earlier_site) {
   const bool shared = shared_shadow().covers(address);
   engine().raise(FaultKind::race, where,
                  fmt::format("{} of {} that {} {} at {}, with nothing between to order them",
                              kind == Access::read ? "read" : (kind == Access::write ? "write" : "atomic"),
-                             shared ? describe_shared(address) : describe_device_address(address), actor(Stamp(earlier)),
-                             earlier_wrote ? "wrote" : "read", site_of(earlier_site).text()),
+                             shared ? describe_shared(address) : describe_device_address(address),
+                             actor(Stamp(earlier)), earlier_wrote ? "wrote" : "read", site_of(earlier_site).text()),
                  earlier_site);
 }
 
@@ -59,11 +59,13 @@ std::string actor(Stamp stamp) {
 
 [[noreturn]] void raise_uninitialised(std::uintptr_t address, bool shared, SiteId where) {
   if (shared && is_being_copied_to(address)) {
-    engine().raise(FaultKind::async_copy, where,
-                   fmt::format("read of {}, which a cp.async that nobody has waited for is to fill", describe_shared(address)));
+    engine().raise(
+        FaultKind::async_copy, where,
+        fmt::format("read of {}, which a cp.async that nobody has waited for is to fill", describe_shared(address)));
   }
-  engine().raise(FaultKind::uninitialised, where,
-                 fmt::format("nobody has written {} yet", shared ? describe_shared(address) : describe_device_address(address)));
+  engine().raise(
+      FaultKind::uninitialised, where,
+      fmt::format("nobody has written {} yet", shared ? describe_shared(address) : describe_device_address(address)));
 }
 
 /// Keeps the two readers that say most: readers that the new one is ordered after are no longer needed.
@@ -179,7 +181,8 @@ void check_elsewhere(std::uintptr_t address, std::size_t size, Access kind, Site
   if (is_program_data(address)) return;
   const char* const what = e.stacks().contains(address) ? "the stack of another thread" : "memory of the host";
   e.raise(FaultKind::host_pointer, where,
-          fmt::format("{} of {} bytes at {:#x}, which is {}", kind == Access::read ? "read" : "write", size, address, what));
+          fmt::format("{} of {} bytes at {:#x}, which is {}", kind == Access::read ? "read" : "write", size, address,
+                      what));
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ void Shadow::for_each_cell(std::uintptr_t address, std::size_t size, Visit&& vis
       continue;
     }
     ShadowCell* const bytes = cell.write_site == kSplit ? bytes_of(cell) : split(cell);
-    for (; address < end && address < word_start + kWord; ++address) visit(bytes[address - word_start], address, std::size_t{1});
+    for (; address < end && address < word_start + kWord; ++address)
+      visit(bytes[address - word_start], address, std::size_t{1});
   }
 }
 

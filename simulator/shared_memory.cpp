@@ -59,7 +59,8 @@ void start_shared_memory(std::size_t dynamic_bytes) {
   Layout& l = layout();
   if constexpr (kChecksMemory) {
     for (const Variable& variable : l.variables)
-      shared_shadow().set(reinterpret_cast<std::uintptr_t>(arena + variable.offset), variable.bytes, Stamp::kNotAllocated);
+      shared_shadow().set(reinterpret_cast<std::uintptr_t>(arena + variable.offset), variable.bytes,
+                          Stamp::kNotAllocated);
   }
   mark_unusable(arena, kArenaBytes);
   l = {};
@@ -80,15 +81,18 @@ void* shared_variable(const void* key, std::size_t bytes, std::size_t alignment,
   }
   l.static_bytes += bytes;
   if (l.static_bytes > kStaticSharedLimit || l.static_bytes + l.dynamic_bytes > kSharedLimit) {
-    engine().raise(FaultKind::limit, site_id(where),
-                   fmt::format("{} brings shared memory to {} static and {} dynamic bytes; {} static and {} together are allowed",
-                               name, l.static_bytes, l.dynamic_bytes, kStaticSharedLimit, kSharedLimit));
+    engine().raise(
+        FaultKind::limit, site_id(where),
+        fmt::format("{} brings shared memory to {} static and {} dynamic bytes; {} static and {} together are allowed",
+                    name, l.static_bytes, l.dynamic_bytes, kStaticSharedLimit, kSharedLimit));
   }
   const Engine::Aside aside(engine());
   return place(key, name, bytes, alignment);
 }
 
-void* dynamic_shared_memory() { return arena + (layout().dynamic_bytes > 0 ? layout().variables.front().offset : 1024); }
+void* dynamic_shared_memory() {
+  return arena + (layout().dynamic_bytes > 0 ? layout().variables.front().offset : 1024);
+}
 
 bool is_shared_address(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(arena) < kArenaBytes;

@@ -54,12 +54,16 @@ Site line_at(std::uintptr_t address) {
 std::string without_arguments(std::string name) {
   if (name.starts_with("void ")) name.erase(0, 5);
   const std::string anonymous = "(anonymous namespace)::";
-  for (std::size_t at = name.find(anonymous); at != std::string::npos; at = name.find(anonymous)) name.erase(at, anonymous.size());
+  for (std::size_t at = name.find(anonymous); at != std::string::npos; at = name.find(anonymous))
+    name.erase(at, anonymous.size());
   std::size_t depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] == '<') ++depth;
-    else if (name[i] == '>' && depth > 0) --depth;
-    else if (name[i] == '(' && depth == 0) return name.substr(0, i);
+    if (name[i] == '<')
+      ++depth;
+    else if (name[i] == '>' && depth > 0)
+      --depth;
+    else if (name[i] == '(' && depth == 0)
+      return name.substr(0, i);
   }
   return name;
 }
@@ -73,7 +77,8 @@ SiteId site_id(const std::source_location& where) { return site_id(where.file_na
 SiteId site_id(const char* file, unsigned line) {
   CallSites& all = call_sites();
   const std::lock_guard lock(all.mutex);
-  const auto [entry, is_new] = all.ids.try_emplace({file, line}, kFirstCallSite + static_cast<SiteId>(all.sites.size()));
+  const auto [entry, is_new] =
+      all.ids.try_emplace({file, line}, kFirstCallSite + static_cast<SiteId>(all.sites.size()));
   if (is_new) all.sites.push_back({file, line});
   return entry->second;
 }

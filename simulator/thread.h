@@ -31,11 +31,11 @@ struct alignas(64) Thread {
   std::source_location where;  // of the call that it waits in
   WarpRequest request;
   uint3 index{};
-  unsigned linear = 0;  // x fastest, as CUDA counts
+  unsigned linear = 0;         // x fastest, as CUDA counts
   std::uint16_t position = 0;  // its turn in the order that is simulated
   ThreadState state = ThreadState::exited;
-  // Order within the warp, as vector clocks: `epoch` counts this lane's warp synchronisations; what lane i did before its
-  // epoch known[i] happened before what this thread does now.
+  // Order within the warp, as vector clocks: `epoch` counts this lane's warp synchronisations; what lane i did before
+  // its epoch known[i] happened before what this thread does now.
   std::uint16_t epoch = 0;
   std::array<std::uint16_t, kWarpSize> known{};
 

@@ -137,9 +137,8 @@ void Timeline::synchronize_work(const Clock& clock) {
 void Timeline::synchronize(const Clock& clock) {
   synchronize_work(clock);
   host_.merge(clock);
-  const bool all_known = std::all_of(streams_.begin(), streams_.end(), [&](const StreamState& stream) {
-    return host_.of(stream.id) >= stream.done;
-  });
+  const bool all_known = std::all_of(streams_.begin(), streams_.end(),
+                                     [&](const StreamState& stream) { return host_.of(stream.id) >= stream.done; });
   if (all_known) {
     history_.clear();
     settled_below_ = engine().next_serial();
@@ -157,9 +156,8 @@ void Timeline::synchronize_all() {
 void Timeline::wait(StreamState& stream, const Clock& clock) { stream.clock.merge(clock); }
 
 const Work* Timeline::find(std::uint64_t serial) const {
-  const auto after = std::upper_bound(history_.begin(), history_.end(), serial, [](std::uint64_t value, const auto& work) {
-    return value < work->first_serial;
-  });
+  const auto after = std::upper_bound(history_.begin(), history_.end(), serial,
+                                      [](std::uint64_t value, const auto& work) { return value < work->first_serial; });
   return after == history_.begin() ? nullptr : std::prev(after)->get();
 }
 

@@ -1,8 +1,8 @@
 // Streams, events and the order between pieces of work: kernels, copies, fills.
 //
-// Every piece of work carries a vector clock: for each stream, how much of it is known to be done before. Work A happens
-// before work B if B's clock covers A. The same clocks tell the race detector whether two launches are ordered, and a
-// deferred stream whether it may go on.
+// Every piece of work carries a vector clock: for each stream, how much of it is known to be done before. Work A
+// happens before work B if B's clock covers A. The same clocks tell the race detector whether two launches are ordered,
+// and a deferred stream whether it may go on.
 #pragma once
 
 #include "simulator/site.h"
@@ -33,8 +33,8 @@ struct Work {
   std::string name;
   SiteId where = 0;
   std::size_t stream = 0;
-  std::uint32_t index = 0;  // counts from 1 in its stream
-  Clock clock;              // of what must be done before, itself included
+  std::uint32_t index = 0;         // counts from 1 in its stream
+  Clock clock;                     // of what must be done before, itself included
   std::uint64_t first_serial = 0;  // set when it runs
   std::function<void()> run;
 };

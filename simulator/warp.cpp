@@ -9,13 +9,20 @@ namespace tandem::simulator {
 
 const char* name_of(WarpOperation operation) {
   switch (operation) {
-    case WarpOperation::sync: return "__syncwarp()";
-    case WarpOperation::shuffle: return "a shuffle";
-    case WarpOperation::vote: return "a vote";
-    case WarpOperation::match: return "a match";
-    case WarpOperation::reduce: return "a warp reduction";
-    case WarpOperation::load_matrix: return "ldmatrix";
-    case WarpOperation::multiply: return "mma";
+    case WarpOperation::sync:
+      return "__syncwarp()";
+    case WarpOperation::shuffle:
+      return "a shuffle";
+    case WarpOperation::vote:
+      return "a vote";
+    case WarpOperation::match:
+      return "a match";
+    case WarpOperation::reduce:
+      return "a warp reduction";
+    case WarpOperation::load_matrix:
+      return "ldmatrix";
+    case WarpOperation::multiply:
+      return "mma";
   }
   return "a warp operation";
 }
@@ -41,8 +48,8 @@ void Engine::check_who_waits_for(const Thread& exiting) {
     const Thread& other = threads_[warp * kWarpSize + static_cast<unsigned>(std::countr_zero(others))];
     if ((other.request.mask >> exiting.lane() & 1u) == 0) continue;
     raise(FaultKind::mask, site_id(other.where),
-          fmt::format("lane {} left the kernel; lane {} waits for it in {} with mask {:#010x}", exiting.lane(), other.lane(),
-                      name_of(other.request.operation), other.request.mask));
+          fmt::format("lane {} left the kernel; lane {} waits for it in {} with mask {:#010x}", exiting.lane(),
+                      other.lane(), name_of(other.request.operation), other.request.mask));
   }
 }
 
@@ -67,18 +74,20 @@ void Engine::join_mixed_meeting(const Thread& self) {
     const Thread& other = lanes[std::countr_zero(others)];
     if (other.request.mask == request.mask && other.request.operation == request.operation) continue;
     if ((other.request.mask >> self.lane() & 1u) == 0) continue;  // it waits for others, and may still come
-    raise(FaultKind::mask, site_id(self.where),
-          fmt::format("lane {} calls {} with mask {:#010x}, lane {} of it waits in {} with mask {:#010x} at {}:{}",
-                      self.lane(), name_of(request.operation), request.mask, other.lane(),
-                      name_of(other.request.operation), other.request.mask, other.where.file_name(), other.where.line()),
-          site_id(other.where));
+    raise(
+        FaultKind::mask, site_id(self.where),
+        fmt::format("lane {} calls {} with mask {:#010x}, lane {} of it waits in {} with mask {:#010x} at {}:{}",
+                    self.lane(), name_of(request.operation), request.mask, other.lane(),
+                    name_of(other.request.operation), other.request.mask, other.where.file_name(), other.where.line()),
+        site_id(other.where));
   }
 }
 
 bool Engine::mixed_meeting_is_complete(const Thread& arriving) const {
   // A lane of the mask may wait for others with a mask of its own: it has yet to come.
   const Thread* const lanes = &threads_[arriving.warp() * kWarpSize];
-  for (unsigned members = arriving.request.mask & existing_lanes(arriving.warp()); members != 0; members &= members - 1) {
+  for (unsigned members = arriving.request.mask & existing_lanes(arriving.warp()); members != 0;
+       members &= members - 1) {
     const WarpRequest& other = lanes[std::countr_zero(members)].request;
     if (other.mask != arriving.request.mask || other.operation != arriving.request.operation) return false;
   }

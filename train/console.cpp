@@ -21,6 +21,8 @@ std::string setting(const RunRecord& run, const char* name) {
   return text != nullptr ? *text : to_toml(found->second);
 }
 
+bool is_chosen(const std::string& implementation) { return !implementation.empty() && implementation != "auto"; }
+
 }  // namespace
 
 std::string with_separators(std::int64_t number) {
@@ -48,6 +50,8 @@ std::string header_text(const RunRecord& run) {
   text += fmt::format("  steps    {} of {} per epoch; {}, lr {} ({})\n", with_separators(run.steps_per_epoch),
                       counted(run.global_batch_size, "image"), setting(run, "optimizer"), setting(run, "lr"),
                       setting(run, "schedule"));
+  const std::string conv = setting(run, "conv-impl"), gemm = setting(run, "gemm-impl");
+  if (is_chosen(conv) || is_chosen(gemm)) text += fmt::format("  code     conv-impl {}, gemm-impl {}\n", conv, gemm);
   return text;
 }
 

@@ -35,6 +35,10 @@ void print(const std::string& text) {
   std::fflush(stdout);
 }
 
+void note(const std::string& text) {
+  if (!text.empty()) fmt::print(stderr, "note: {}\n", text);
+}
+
 // A config file that gives the same run: options under their groups.
 std::string config_text(const OptionTable& table) {
   std::string text = "# cifar_train --config FILE\n";
@@ -71,6 +75,7 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
     if (asked == Request::run) {
       check(settings, ranks->size());
       device = choose_device(settings, ranks->local_rank());
+      kernels::check_implementations(implementations(settings), device);
     }
     return asked;
   });
@@ -82,7 +87,10 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
   set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : fair_share);
   if (!names_device(settings)) device = comm::share_out_gpus(*ranks, device);
   const auto group = comm::make_process_group(settings.backend, environment, device);
-  if (group->rank() == 0 && !group->notice().empty()) fmt::print(stderr, "note: {}\n", group->notice());
+  if (group->rank() == 0) {
+    note(group->notice());
+    note(kernels::missing_libraries(implementations(settings), device));
+  }
   return train_and_report(settings, table.config(), device, environment, *group, start);
 }
 

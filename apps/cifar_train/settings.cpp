@@ -43,7 +43,10 @@ void describe_model(OptionTable& table, Settings& s) {
   table.flag("shared-weights", s.shared_weights, "mnist_cnn: all convolutions after the first share their weights");
   table.flag("batch-norm", s.batch_norm, "vgg_lite: batch norm after each convolution");
   table.real("dropout", s.dropout, kBelowOne, "P", "vgg_lite: probability to drop, after hidden linear layers");
-  table.choice("conv-impl", s.conv_impl, {"auto", "fused", "onednn", "reference"}, "code that convolves");
+  table.choice("conv-impl", s.conv_impl, {"auto", "fused", "onednn", "cudnn", "reference"},
+               "code that convolves (auto: cuDNN on a GPU where it is there, else our own or oneDNN)");
+  table.choice("gemm-impl", s.gemm_impl, {"auto", "fused", "cublas"},
+               "code that multiplies matrices (auto: cuBLAS on a GPU where it is there, else our own)");
   table.text("load-weights", s.load_weights, "FILE", "start from these weights (safetensors)");
   table.text("save-weights", s.save_weights, "FILE", "write the weights at the end (safetensors)");
 }
@@ -130,6 +133,10 @@ void resolve(Settings& s, std::int64_t ranks) {
 }
 
 void check(const Settings& s, std::int64_t ranks) { micro_batch_size(s, ranks); }
+
+kernels::Implementations implementations(const Settings& s) {
+  return {.conv = kernels::parse_conv_impl(s.conv_impl), .gemm = kernels::parse_gemm_impl(s.gemm_impl)};
+}
 
 bool names_device(const Settings& s) { return s.device->find(':') != std::string::npos; }
 

@@ -4,6 +4,7 @@
 #include "option_table.h"
 
 #include "core/device.h"
+#include "kernels/implementations.h"
 
 #include <cstdint>
 #include <optional>
@@ -25,6 +26,7 @@ struct Settings {
   bool batch_norm = false;
   double dropout = 0.0;
   std::string conv_impl = "auto";
+  std::string gemm_impl = "auto";
   std::string load_weights;
   std::string save_weights;
 
@@ -75,6 +77,9 @@ std::int64_t global_batch_size(const Settings& settings, std::int64_t ranks);
 /// Where this rank computes. Ranks of one host take its GPUs in turn, unless --device names one. Throws Error where
 /// there is no such device.
 Device choose_device(const Settings& settings, int local_rank);
+
+/// The implementations asked for.
+kernels::Implementations implementations(const Settings& settings);
 
 /// True if --device gives an index, as cuda:1 does.
 bool names_device(const Settings& settings);

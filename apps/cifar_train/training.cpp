@@ -60,7 +60,8 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Datase
                                    .batch_norm = s.batch_norm,
                                    .dropout = s.dropout,
                                    .seed = static_cast<std::uint64_t>(s.seed),
-                                   .conv_impl = kernels::parse_conv_impl(s.conv_impl)});
+                                   .conv_impl = implementations(s).conv,
+                                   .gemm_impl = implementations(s).gemm});
   model->to(device);
   if (s.load_weights.empty()) return model;
   const auto file = layers::read_safetensors(s.load_weights);

@@ -7,6 +7,7 @@
 #include "core/parse_device.h"
 #include "core/random.h"
 #include "core/suggest.h"
+#include "kernels/implementations.h"
 #include "layers/models/models.h"
 #include "layers/safetensors.h"
 #include "optim/adam.h"
@@ -67,6 +68,8 @@ BenchModel::BenchModel(const BenchSettings& settings) {
   options.image_size = settings.image_size;
   options.layers = settings.layers;
   options.conv_impl = kernels::parse_conv_impl(settings.conv_impl);
+  options.gemm_impl = kernels::parse_gemm_impl(settings.gemm_impl);
+  kernels::check_implementations({options.conv_impl, options.gemm_impl}, {});  // all of it on the CPU
   model_ = layers::make_model(options);
   if (!settings.weights_file.empty()) model_->load_state_dict(layers::read_safetensors(settings.weights_file).tensors);
   const Device device = parse_device(settings.device);

@@ -115,6 +115,7 @@ int run(int argc, char** argv) {
   app.add_option("--optimizer", settings.optimizer, "adam, adamw, rmsprop or sgd (momentum 0.9)");
   app.add_option("--lr", settings.lr, "Learning rate")->check(CLI::NonNegativeNumber);
   app.add_option("--conv-impl", settings.conv_impl, "auto, reference, fused or onednn");
+  app.add_option("--gemm-impl", settings.gemm_impl, "auto or fused");
   app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
   app.add_option("--threads", settings.threads, "Threads (0: all cores)")->check(CLI::NonNegativeNumber);
   app.add_option("--steps", settings.steps, "Steps to time")->check(CLI::PositiveNumber);

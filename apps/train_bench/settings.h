@@ -15,6 +15,7 @@ struct BenchSettings {
   std::string optimizer = "adam";
   double lr = 1e-3;
   std::string conv_impl = "auto";
+  std::string gemm_impl = "auto";
   std::string device = "cpu";
   int threads = 0;  // 0: all cores
   int steps = 10;

@@ -2,13 +2,16 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "kernels/gemm/gemm_impl.h"
 
 namespace tandem::autograd {
 
+using kernels::GemmImpl;
+
 /// y = x weight^T + bias. x: [N, I], weight: [O, I], bias: [O] or undefined, one floating dtype, any strides.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, GemmImpl impl = GemmImpl::automatic);
 
 /// max(linear(x, weight, bias), 0) in one; backward reads the signs off the output.
-Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias);
+Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, GemmImpl impl = GemmImpl::automatic);
 
 }  // namespace tandem::autograd

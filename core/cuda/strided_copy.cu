@@ -2,6 +2,7 @@
 #include "core/cuda/copy.h"
 #include "core/cuda/current_stream.h"
 #include "core/cuda/shared.h"
+#include "core/cuda/transpose_tile.h"
 #include "core/cuda/word_loop.cuh"
 
 namespace tandem::cuda {
@@ -18,9 +19,8 @@ __global__ void copy_words(Word* to, const Word* from, DeviceLoop<Index> loop) {
   }
 }
 
-constexpr int kTile = 32;
-
-/// Two dimensions, `column` the quickest of the destination and `row` that of the source, inside a loop over the others.
+/// Two dimensions, `column` the quickest of the destination and `row` that of the source, inside a loop over the
+/// others.
 template <typename Index>
 struct TransposeLoop {
   DeviceLoop<Index> outer;
@@ -28,38 +28,46 @@ struct TransposeLoop {
   Index rows, row_to, row_from;
 };
 
-/// Tile by tile through shared memory: reads and writes are both coalesced. Its pitch, an odd number of banks, spreads a
-/// column over all of them.
+template <typename Word>
+constexpr unsigned kWordsPerBank = sizeof(Word) < 4 ? 4 / sizeof(Word) : 1;
+
+/// Tile by tile through shared memory: reads and writes are both coalesced, and free of bank conflicts.
 template <typename Word, typename Index>
-__global__ void transpose_words(Word* to, const Word* from, TransposeLoop<Index> loop) {
-  constexpr int kWordsPerBank = sizeof(Word) < 4 ? 4 / static_cast<int>(sizeof(Word)) : 1;
-  SHARED(Word, tile, [kTile][(kTile + 1) * kWordsPerBank]);
-  const Index lane = threadIdx.x % kTile, first = threadIdx.x / kTile, step = blockDim.x / kTile;
-  const Index across = (loop.columns + kTile - 1) / kTile, down = (loop.rows + kTile - 1) / kTile;
+__global__ void transpose_words(Word* to, const Word* from, TransposeLoop<Index> loop, TransposeTile tile) {
+  SHARED(Word, words, [TransposeTile::kCapacity * kWordsPerBank<Word>]);
+  const Index across = (loop.columns + tile.columns.size() - 1) / tile.columns.size();
+  const Index down = (loop.rows + tile.rows.size() - 1) / tile.rows.size();
   const Index tiles = loop.outer.count * across * down;
   for (Index at = blockIdx.x; at < tiles; at += gridDim.x) {
-    const Index column = at % across * kTile, row = at / across % down * kTile;
+    const Index first_column = at % across * tile.columns.size(), first_row = at / across % down * tile.rows.size();
     const WordPlace<Index> place(loop.outer, at / across / down);
-    for (Index i = first; i < kTile; i += step) {
-      if (column + i >= loop.columns || row + lane >= loop.rows) continue;
-      tile[i][lane] = from[place.from + (column + i) * loop.column_from + (row + lane) * loop.row_from];
+    for (unsigned i = threadIdx.x; i < tile.words(); i += blockDim.x) {
+      unsigned row = i;
+      const unsigned column = tile.rows.split(row);
+      if (first_column + column >= loop.columns || first_row + row >= loop.rows) continue;
+      words[tile.place(column, row)] =
+          from[place.from + (first_column + column) * loop.column_from + (first_row + row) * loop.row_from];
     }
     __syncthreads();
-    for (Index i = first; i < kTile; i += step) {
-      if (row + i >= loop.rows || column + lane >= loop.columns) continue;
-      to[place.to + (column + lane) * loop.column_to + (row + i) * loop.row_to] = tile[lane][i];
+    for (unsigned i = threadIdx.x; i < tile.words(); i += blockDim.x) {
+      unsigned column = i;
+      const unsigned row = tile.columns.split(column);
+      if (first_column + column >= loop.columns || first_row + row >= loop.rows) continue;
+      to[place.to + (first_column + column) * loop.column_to + (first_row + row) * loop.row_to] =
+          words[tile.place(column, row)];
     }
     __syncthreads();
   }
 }
 
-/// The dimension of the source's neighbours, where that is not the destination's and a tile is worth its while; else -1.
+/// The dimension of the source's neighbours, where that is not the destination's and a tile is worth its while; else
+/// -1.
 int transposed_dim(const detail::LoopNest& nest) {
-  constexpr std::int64_t kWorthATile = 8;
+  constexpr std::int64_t kWorthATile = 64;  // words
   const int last = nest.sizes.rank() - 1;
-  if (nest.from[last] == 1 || nest.sizes[last] < kWorthATile) return -1;
+  if (nest.from[last] == 1) return -1;
   for (int dim = 0; dim < last; ++dim) {
-    if (nest.from[dim] == 1 && nest.sizes[dim] >= kWorthATile) return dim;
+    if (nest.from[dim] == 1 && nest.sizes[dim] * nest.sizes[last] >= kWorthATile) return dim;
   }
   return -1;
 }
@@ -80,9 +88,9 @@ TransposeLoop<Index> make_transpose_loop(const detail::LoopNest& nest, int row_d
     outer.nest.from.push_back(0);
   }
   const auto index = [](std::int64_t value) { return static_cast<Index>(value); };
-  return {make_device_loop<Index>(outer),
-          index(nest.sizes[column_dim]), index(nest.to[column_dim]), index(nest.from[column_dim]),
-          index(nest.sizes[row_dim]),    index(nest.to[row_dim]),    index(nest.from[row_dim])};
+  return {make_device_loop<Index>(outer), index(nest.sizes[column_dim]), index(nest.to[column_dim]),
+          index(nest.from[column_dim]),   index(nest.sizes[row_dim]),    index(nest.to[row_dim]),
+          index(nest.from[row_dim])};
 }
 
 }  // namespace
@@ -97,14 +105,15 @@ void strided_copy(const Tensor& to, const Tensor& from) {
     using Index = std::decay_t<decltype(device_loop.count)>;
     Word* const target = static_cast<Word*>(to.raw_data());
     const Word* const source = static_cast<const Word*>(from.raw_data());
-    const LaunchShape shape{word_blocks(loop.count()), kWordThreads};
     if constexpr (sizeof(Word) < sizeof(Word16)) {  // wide words mean that both sides have the same neighbours
       if (row_dim >= 0) {
-        return launch(transpose_words<Word, Index>, shape, stream, target, source,
-                      make_transpose_loop<Index>(loop.nest, row_dim));
+        const TransposeTile tile(loop.nest.sizes[-1], loop.nest.sizes[row_dim], kWordsPerBank<Word>);
+        const std::int64_t tile_words = std::int64_t{tile.columns.size()} * tile.rows.size();
+        return launch(transpose_words<Word, Index>, {word_blocks(loop.count(), tile_words), kWordThreads}, stream,
+                      target, source, make_transpose_loop<Index>(loop.nest, row_dim), tile);
       }
     }
-    launch(copy_words<Word, Index>, shape, stream, target, source, device_loop);
+    launch(copy_words<Word, Index>, {word_blocks(loop.count()), kWordThreads}, stream, target, source, device_loop);
   });
 }
 

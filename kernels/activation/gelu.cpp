@@ -10,7 +10,7 @@ void gelu_forward(const Tensor& x, const Tensor& y) {
   check_elementwise("gelu_forward", x, y);
   mark_written(y);
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::gelu_forward(x, y);
+    if (const CudaOp op{"gelu_forward", y}) return cuda::gelu_forward(x, y);
   if (cpu::gelu_supports(y)) return cpu::gelu_forward(x, y);
   reference::gelu_forward(x, y);
 }
@@ -20,7 +20,7 @@ void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) 
   check_elementwise("gelu_backward", grad_y, grad_x);
   mark_written(grad_x);
   if constexpr (kHasCuda)
-    if (on_cuda(grad_x)) return cuda::gelu_backward(x, grad_y, grad_x);
+    if (const CudaOp op{"gelu_backward", grad_x}) return cuda::gelu_backward(x, grad_y, grad_x);
   if (cpu::gelu_supports(grad_x)) return cpu::gelu_backward(x, grad_y, grad_x);
   reference::gelu_backward(x, grad_y, grad_x);
 }

@@ -10,7 +10,7 @@ void relu_forward(const Tensor& x, const Tensor& y) {
   check_elementwise("relu_forward", x, y);
   mark_written(y);
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::relu_forward(x, y);
+    if (const CudaOp op{"relu_forward", y}) return cuda::relu_forward(x, y);
   if (cpu::relu_supports(y)) return cpu::relu_forward(x, y);
   reference::relu_forward(x, y);
 }
@@ -20,7 +20,7 @@ void relu_backward(const Tensor& y, const Tensor& grad_y, const Tensor& grad_x) 
   check_elementwise("relu_backward", grad_y, grad_x);
   mark_written(grad_x);
   if constexpr (kHasCuda)
-    if (on_cuda(grad_x)) return cuda::relu_backward(y, grad_y, grad_x);
+    if (const CudaOp op{"relu_backward", grad_x}) return cuda::relu_backward(y, grad_y, grad_x);
   if (cpu::relu_supports(grad_x)) return cpu::relu_backward(y, grad_y, grad_x);
   reference::relu_backward(y, grad_y, grad_x);
 }

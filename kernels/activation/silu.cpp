@@ -10,7 +10,7 @@ void silu_forward(const Tensor& x, const Tensor& y) {
   check_elementwise("silu_forward", x, y);
   mark_written(y);
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::silu_forward(x, y);
+    if (const CudaOp op{"silu_forward", y}) return cuda::silu_forward(x, y);
   if (cpu::silu_supports(y)) return cpu::silu_forward(x, y);
   reference::silu_forward(x, y);
 }
@@ -20,7 +20,7 @@ void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) 
   check_elementwise("silu_backward", grad_y, grad_x);
   mark_written(grad_x);
   if constexpr (kHasCuda)
-    if (on_cuda(grad_x)) return cuda::silu_backward(x, grad_y, grad_x);
+    if (const CudaOp op{"silu_backward", grad_x}) return cuda::silu_backward(x, grad_y, grad_x);
   if (cpu::silu_supports(grad_x)) return cpu::silu_backward(x, grad_y, grad_x);
   reference::silu_backward(x, grad_y, grad_x);
 }

@@ -49,7 +49,7 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
   mark_written(out);
   if (out.numel() == 0) return;
   if constexpr (kHasCuda)
-    if (on_cuda(out)) return cuda::augment_images(source, indices, augments, options, out);
+    if (const CudaOp op{"augment_images", out}) return cuda::augment_images(source, indices, augments, options, out);
   if (cpu::augment_images_supports(out)) {
     cpu::augment_images(source, indices, augments, options, out);
   } else {

@@ -28,7 +28,7 @@ void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Tensor& 
   check("crop2d", x, top, left, out);
   mark_written(out);
   if constexpr (kHasCuda)
-    if (on_cuda(out)) return cuda::crop2d(x, top, left, out);
+    if (const CudaOp op{"crop2d", out}) return cuda::crop2d(x, top, left, out);
   if (cpu::crop2d_supports(out)) return cpu::crop2d(x, top, left, out);
   reference::crop2d(x, top, left, out);
 }
@@ -37,7 +37,7 @@ void crop2d_backward(const Tensor& grad_out, std::int64_t top, std::int64_t left
   check("crop2d_backward", grad_x, top, left, grad_out);
   mark_written(grad_x);
   if constexpr (kHasCuda)
-    if (on_cuda(grad_x)) return cuda::crop2d_backward(grad_out, top, left, grad_x);
+    if (const CudaOp op{"crop2d_backward", grad_x}) return cuda::crop2d_backward(grad_out, top, left, grad_x);
   if (cpu::crop2d_supports(grad_x)) return cpu::crop2d_backward(grad_out, top, left, grad_x);
   reference::crop2d_backward(grad_out, top, left, grad_x);
 }

@@ -15,7 +15,7 @@ void flip_horizontal(const Tensor& x, const Tensor& out) {
   require(x.storage() != out.storage(), "flip_horizontal: input and output share memory; write to a new tensor");
   mark_written(out);
   if constexpr (kHasCuda)
-    if (on_cuda(out)) return cuda::flip_horizontal(x, out);
+    if (const CudaOp op{"flip_horizontal", out}) return cuda::flip_horizontal(x, out);
   if (cpu::flip_horizontal_supports(x, out)) return cpu::flip_horizontal(x, out);
   reference::flip_horizontal(x, out);
 }

@@ -40,7 +40,7 @@ void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
   check("pad2d", x, options, out);
   mark_written(out);
   if constexpr (kHasCuda)
-    if (on_cuda(out)) return cuda::pad2d(x, options, out);
+    if (const CudaOp op{"pad2d", out}) return cuda::pad2d(x, options, out);
   if (cpu::pad2d_supports(x, out)) return cpu::pad2d(x, options, out);
   reference::pad2d(x, options, out);
 }
@@ -49,7 +49,7 @@ void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const T
   check("pad2d_backward", grad_x, options, grad_out);
   mark_written(grad_x);
   if constexpr (kHasCuda)
-    if (on_cuda(grad_x)) return cuda::pad2d_backward(grad_out, options, grad_x);
+    if (const CudaOp op{"pad2d_backward", grad_x}) return cuda::pad2d_backward(grad_out, options, grad_x);
   if (cpu::pad2d_supports(grad_x, grad_out)) return cpu::pad2d_backward(grad_out, options, grad_x);
   reference::pad2d_backward(grad_out, options, grad_x);
 }

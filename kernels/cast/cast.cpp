@@ -15,7 +15,7 @@ void cast(const Tensor& source, const Tensor& destination) {
           "cast: source and destination {} share memory; cast to a new tensor", describe(destination));
   mark_written(destination);
   if constexpr (kHasCuda)
-    if (on_cuda(destination)) return cuda::cast(source, destination);
+    if (const CudaOp op{"cast", destination}) return cuda::cast(source, destination);
   if (cpu::cast_supports(source, destination)) return cpu::cast(source, destination);
   reference::cast(source, destination);
 }

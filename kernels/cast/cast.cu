@@ -34,7 +34,8 @@ void cast(const Tensor& source, const Tensor& destination) {
       using From = typename decltype(from_tag)::type;
       using To = typename decltype(to_tag)::type;
       if constexpr (!std::is_same_v<From, To>) {
-        map_elements(source.shape(), stream, Convert<To, From>{}, Operand<To>(destination), Operand<From>(source));
+        map_elements(source.shape(), stream, Convert<To, From>{}, Operand<To>(destination),
+                     Operand<From>(ordered_input(source, destination)));
       }
     });
   });

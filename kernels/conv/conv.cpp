@@ -1,5 +1,6 @@
 // Convolution entry points: checks, and the choice of implementation.
 #include "kernels/conv/conv.h"
+#include "kernels/conv/cudnn/conv_library.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/sign_mask.h"
 #include "kernels/cuda_choice.h"
@@ -26,6 +27,10 @@ void check(std::string_view op, std::string_view name, const Tensor& tensor, con
 /// Checks the three tensors all passes share and gives the geometry.
 ConvGeometry checked_geometry(std::string_view op, const Shape& x, const Tensor& w, const Conv2dOptions& options) {
   require(w.defined(), "{}: w is undefined", op);
+  if (options.impl == ConvImpl::cudnn) {
+    const std::string reason = obstacle(options.impl, w.device());
+    require(reason.empty(), "{}: {}", op, reason);
+  }
   const ConvGeometry g = make_geometry(x, w.shape(), options);
   check(op, "w", w, w.shape(), w.dtype());
   return g;
@@ -87,7 +92,7 @@ void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const 
   require_one_device(kOp, y, x, w, bias);
   mark_written(y);
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::conv_forward(g, options.impl, x, w, {.bias = bias}, y);
+    if (const CudaOp op{kOp, y}) return cuda::conv_forward(g, options.impl, x, w, {.bias = bias}, y);
   if (const Passes* passes = select(g, w.dtype(), options.impl))
     return passes->forward(g, floats(x), floats(w), {.bias = floats(bias)}, y.data<float>());
   reference::conv2d_forward(x, w, bias, g, false, y);
@@ -102,7 +107,7 @@ void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOp
   require_one_device(kOp, grad_x, grad_y, w);
   mark_written(grad_x);
   if constexpr (kHasCuda)
-    if (on_cuda(grad_x)) return cuda::conv_backward_input(g, options.impl, grad_y, {}, w, grad_x);
+    if (const CudaOp op{kOp, grad_x}) return cuda::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {});
   if (const Passes* passes = select(g, w.dtype(), options.impl))
     return passes->backward_input(g, {floats(grad_y)}, floats(w), grad_x.data<float>());
   reference::conv2d_backward_input(grad_y, w, g, grad_x);
@@ -117,7 +122,7 @@ void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dO
   require_one_device(kOp, grad_w, x, grad_y);
   mark_written(grad_w);
   if constexpr (kHasCuda)
-    if (on_cuda(grad_w)) return cuda::conv_backward_weight(g, options.impl, x, grad_y, {}, grad_w);
+    if (const CudaOp op{kOp, grad_w}) return cuda::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {});
   if (const Passes* passes = select(g, grad_w.dtype(), options.impl))
     return passes->backward_weight(g, floats(x), {floats(grad_y)}, grad_w.data<float>(), nullptr);
   reference::conv2d_backward_weight(x, grad_y, g, grad_w);
@@ -131,7 +136,7 @@ void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {
   require_one_device(kOp, grad_y, grad_bias);
   mark_written(grad_bias);
   if constexpr (kHasCuda)
-    if (on_cuda(grad_y)) return cuda::conv_backward_bias(grad_y, {}, grad_bias);
+    if (const CudaOp op{kOp, grad_y}) return cuda::conv_backward_bias(grad_y, {}, grad_bias);
   if (grad_y.dtype() != DType::f32 || grad_y.numel() == 0) return reference::conv2d_backward_bias(grad_y, grad_bias);
   sum_rows(floats(grad_y), grad_y.numel() / grad_y.size(1), grad_y.size(1), grad_bias.data<float>());
 }
@@ -148,7 +153,8 @@ void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias
   require_one_device(kOp, y, x, w, bias, mask);
   mark_written(y, mask);
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::conv_forward(g, options.impl, x, w, {.bias = bias, .relu = true, .mask = mask}, y);
+    if (const CudaOp op{kOp, y})
+      return cuda::conv_forward(g, options.impl, x, w, {.bias = bias, .relu = true, .mask = mask}, y);
   if (const Passes* passes = select(g, w.dtype(), options.impl)) {
     std::uint8_t* out_bits = mask.defined() ? mask.data<std::uint8_t>() : nullptr;
     return passes->forward(g, floats(x), floats(w), {.bias = floats(bias), .relu = true, .mask = out_bits},
@@ -174,12 +180,7 @@ void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mas
   require_one_device(kOp, grad_y, x, w, mask, grad_x, grad_w, grad_bias);
   mark_written(grad_x, grad_w, grad_bias);
   if constexpr (kHasCuda)
-    if (on_cuda(grad_y)) {
-      if (grad_x.defined()) cuda::conv_backward_input(g, options.impl, grad_y, mask, w, grad_x);
-      if (grad_w.defined()) cuda::conv_backward_weight(g, options.impl, x, grad_y, mask, grad_w);
-      if (grad_bias.defined()) cuda::conv_backward_bias(grad_y, mask, grad_bias);
-      return;
-    }
+    if (const CudaOp op{kOp, grad_y}) return cuda::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias);
   if (const Passes* passes = select(g, w.dtype(), options.impl)) {
     const MaskedGradient gradient{floats(grad_y), bits(mask)};
     float* bias_sums = grad_bias.defined() ? grad_bias.data<float>() : nullptr;

@@ -15,11 +15,12 @@ enum class ConvImpl : std::uint8_t {
   reference,  // plain loops; on a GPU one thread per element
   fused,      // this project's own kernels, the fastest that support the geometry
   onednn,     // the library, on the CPU only
+  cudnn,      // the library, on a GPU only
 };
 
 std::string_view name_of(ConvImpl impl);
 
-/// "auto", "reference", "fused" or "onednn"; anything else throws.
+/// "auto", "reference", "fused", "onednn" or "cudnn"; anything else throws.
 ConvImpl parse_conv_impl(std::string_view text);
 
 struct Conv2dOptions {

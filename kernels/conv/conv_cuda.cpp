@@ -1,4 +1,6 @@
-// Convolution on a GPU: which family of kernels runs a geometry.
+// Convolution on a GPU: which family of kernels, or cuDNN, runs a geometry.
+#include "core/device_query.h"
+#include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/gemm/column_sum.h"
 
@@ -19,21 +21,51 @@ const Passes& select(const ConvGeometry& g, ConvImpl impl) {
   return impl != ConvImpl::reference && tile::supports(g) ? kTile : kNaive;
 }
 
+/// cuDNN for a pass; null for our kernels, which take empty tensors, too.
+ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass, const ConvTensors& tensors) {
+  const bool automatic = impl == ConvImpl::automatic;
+  const std::int64_t work = g.output_numel() * g.group_c() * g.r * g.s;
+  if (!(automatic || impl == ConvImpl::cudnn) || work == 0 || g.input_numel() == 0 || cuda_is_simulated())
+    return nullptr;
+  if (automatic && work < kLeastLibraryWork) return nullptr;
+  ConvLibrary* const library = find_cudnn().library.get();
+  const ConvTask task{g, tensors.y.dtype(), pass};
+  if (library == nullptr || library_takes(*library, task, tensors)) return library;
+  require(automatic,
+          "conv2d: cuDNN has no deterministic code for {} of {} x [{}, {}, {}, {}], w [{}, {}, {}, {}], {} groups, at "
+          "these addresses; use --conv-impl auto",
+          name_of(pass), name_of(task.dtype), g.n, g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, g.groups);
+  return nullptr;
+}
+
 }  // namespace
 
 void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
                   const Tensor& y) {
+  if (ConvLibrary* const library = select_library(g, impl, ConvPass::forward, {x, w, y}))
+    return library_forward(*library, g, x, w, epilogue, y);
   select(g, impl).forward(g, x, w, epilogue, y);
 }
 
-void conv_backward_input(const ConvGeometry& g, ConvImpl impl, const Tensor& grad_y, const Tensor& mask,
-                         const Tensor& w, const Tensor& grad_x) {
-  select(g, impl).backward_input(g, grad_y, mask, w, grad_x);
-}
-
-void conv_backward_weight(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& grad_y,
-                          const Tensor& mask, const Tensor& grad_w) {
-  select(g, impl).backward_weight(g, x, grad_y, mask, grad_w);
+void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
+                   const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias) {
+  const auto library_for = [&](ConvPass pass, const Tensor& result, const Tensor& image, const Tensor& weight) {
+    return result.defined() ? select_library(g, impl, pass, {image, weight, grad_y}) : nullptr;
+  };
+  ConvLibrary* const for_input = library_for(ConvPass::backward_input, grad_x, grad_x, w);
+  ConvLibrary* const for_weight = library_for(ConvPass::backward_weight, grad_w, x, grad_w);
+  const Tensor masked = for_input != nullptr || for_weight != nullptr ? masked_gradient(grad_y, mask) : Tensor();
+  if (for_input != nullptr) {
+    for_input->run({g, grad_y.dtype(), ConvPass::backward_input}, {grad_x, w, masked});
+  } else if (grad_x.defined()) {
+    select(g, impl).backward_input(g, grad_y, mask, w, grad_x);
+  }
+  if (for_weight != nullptr) {
+    for_weight->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, masked});
+  } else if (grad_w.defined()) {
+    select(g, impl).backward_weight(g, x, grad_y, mask, grad_w);
+  }
+  if (grad_bias.defined()) conv_backward_bias(grad_y, mask, grad_bias);
 }
 
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias) {

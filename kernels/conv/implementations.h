@@ -64,16 +64,17 @@ T* data_or_null(const Tensor& tensor) {
   return tensor.defined() ? tensor.data<T>() : nullptr;
 }
 
-/// The passes by the family of kernels that `impl` and the geometry ask for.
+/// The passes by cuDNN or the family of kernels that `impl` and the geometry ask for.
 void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
                   const Tensor& y);
-void conv_backward_input(const ConvGeometry& g, ConvImpl impl, const Tensor& grad_y, const Tensor& mask,
-                         const Tensor& w, const Tensor& grad_x);
-void conv_backward_weight(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& grad_y,
-                          const Tensor& mask, const Tensor& grad_w);
+/// The gradients that are defined; x and w may be undefined where no gradient asked for needs them.
+void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
+                   const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias);
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias);
 /// mask bit = (y > 0)
 void sign_mask(const Tensor& y, const Tensor& mask);
+/// out = grad_y where the bit is set, else 0; both dense and in the same order
+void apply_mask(const Tensor& grad_y, const Tensor& mask, const Tensor& out);
 
 namespace naive {
 /// Every geometry: one thread per element of the result.

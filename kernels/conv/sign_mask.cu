@@ -1,4 +1,5 @@
-// The 1-bit ReLU mask as a pass of its own, where a convolution cannot write it: bytes that two tiles share.
+// The 1-bit ReLU mask as passes of its own, where a convolution cannot write or read it: bytes that two tiles share,
+// and libraries.
 #include "core/cuda/current_stream.h"
 #include "core/cuda/launch.h"
 #include "kernels/conv/implementations.h"
@@ -20,6 +21,12 @@ __global__ void write_bits(const T* y, std::int64_t count, std::uint8_t* mask) {
   }
 }
 
+template <typename T>
+__global__ void keep_where_set(const T* values, const std::uint8_t* mask, std::int64_t count, T* out) {
+  for (std::int64_t i = device::thread_in_grid(); i < count; i += device::threads_in_grid())
+    out[i] = (mask[i / 8] >> i % 8 & 1) != 0 ? values[i] : T{};
+}
+
 }  // namespace
 
 void sign_mask(const Tensor& y, const Tensor& mask) {
@@ -28,6 +35,16 @@ void sign_mask(const Tensor& y, const Tensor& mask) {
     if (y.numel() == 0) return;
     launch(write_bits<T>, {device::blocks_for(y.numel(), device::kThreadsPerBlock), device::kThreadsPerBlock},
            tandem::cuda::current_stream(y), y.data<T>(), y.numel(), mask.data<std::uint8_t>());
+  });
+}
+
+void apply_mask(const Tensor& grad_y, const Tensor& mask, const Tensor& out) {
+  device::dispatch(grad_y.dtype(), "conv_bias_relu_backward", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (grad_y.numel() == 0) return;
+    launch(keep_where_set<T>, {device::blocks_for(grad_y.numel(), device::kThreadsPerBlock), device::kThreadsPerBlock},
+           tandem::cuda::current_stream(grad_y), grad_y.data<T>(), mask.data<std::uint8_t>(), grad_y.numel(),
+           out.data<T>());
   });
 }
 

@@ -1,6 +1,6 @@
 // Dropout: checks, and the choice of implementation.
-#include "kernels/cuda_choice.h"
 #include "kernels/dropout/dropout.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tens
   mark_written(y);
   if (x.numel() == 0) return;
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::dropout_forward(x, p, key, y);
+    if (const CudaOp op{"dropout_forward", y}) return cuda::dropout_forward(x, p, key, y);
   if (cpu::supports_dropout(x, y)) return cpu::dropout_forward(x, p, key, y);
   reference::dropout_forward(x, p, key, y);
 }

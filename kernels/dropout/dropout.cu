@@ -3,6 +3,7 @@
 
 #include "core/cuda/current_stream.h"
 #include "core/cuda/launch.h"
+#include "kernels/dense_operand.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/grid.h"
 #include "kernels/device/half.h"
@@ -60,12 +61,13 @@ __global__ void drop_strided(const T* x, T* y, device::Nest<3> nest, std::int64_
 void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y) {
   using device::kThreadsPerBlock;
   const Gate gate{kernels::detail::dropout_threshold(p), static_cast<float>(p < 1.0 ? 1.0 / (1.0 - p) : 0.0)};
+  const Tensor in = ordered_input(x, y);
   const device::HostNest<3> nest(x.shape(),
-                                 {y.strides(), x.strides(), dense_strides(x.shape(), Layout::channels_last)});
+                                 {y.strides(), in.strides(), dense_strides(x.shape(), Layout::channels_last)});
   device::dispatch(x.dtype(), "dropout", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const cudaStream_t stream = tandem::cuda::current_stream(y);
-    const T* const from = x.data<T>();
+    const T* const from = in.data<T>();
     T* const to = y.data<T>();
     if (nest.is_dense() && device::aligned_for_vectors(from, to)) {
       const unsigned blocks = device::blocks_for(x.numel(), kThreadsPerBlock * device::kVectorWidth<T>);

@@ -1,6 +1,6 @@
 // Element-wise sum: checks and choice of implementation.
-#include "kernels/cuda_choice.h"
 #include "kernels/elementwise/add.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/elementwise/map.h"
 #include "kernels/written.h"
 
@@ -11,7 +11,7 @@ void add(const Tensor& a, const Tensor& b, const Tensor& out) {
   check_elementwise("add", b, out);
   mark_written(out);
   if constexpr (kHasCuda)
-    if (on_cuda(out)) return cuda::add(a, b, out);
+    if (const CudaOp op{"add", out}) return cuda::add(a, b, out);
   if (cpu::add_supports(out)) return cpu::add(a, b, out);
   reference::add(a, b, out);
 }

@@ -4,6 +4,7 @@
 #include "core/cuda/current_stream.h"
 #include "core/cuda/launch.h"
 #include "core/tensor.h"
+#include "kernels/dense_operand.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/grid.h"
 #include "kernels/device/half.h"
@@ -108,7 +109,7 @@ void map(std::string_view op, const Function& function, const Tensor& out, const
   device::dispatch(out.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     map_elements(out.shape(), tandem::cuda::current_stream(out), OnFloats<T, Function>{function}, Operand<T>(out),
-                 Operand<T>(in)...);
+                 Operand<T>(ordered_input(in, out))...);
   });
 }
 

@@ -2,6 +2,7 @@
 #include "kernels/gemm/gemm.h"
 
 #include "kernels/cuda_choice.h"
+#include "kernels/gemm/cublas/matrix_library.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -18,9 +19,10 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
           describe(b), describe(c));
   require(n <= 1 || c.stride(1) == 1, "gemm: the columns of c {} must be adjacent; make it contiguous()", describe(c));
   require_one_device("gemm", c, a, b);
+  require_possible("gemm", options.impl, c.device());
   mark_written(c);
   if constexpr (kHasCuda)
-    if (on_cuda(c)) return cuda::gemm(a, b, options, c);
+    if (const CudaOp op{"gemm", c}) return cuda::gemm(a, b, options, c);
   if (cpu::supports_gemm(a, b, c)) return cpu::gemm(a, b, options, c);
   reference::gemm(a, b, options, c);
 }

@@ -3,7 +3,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/product.cuh"
 
-namespace tandem::kernels::cuda {
+namespace tandem::kernels::cuda::tile {
 
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c) {
   const Tensor left = options.transpose_a ? a.transpose(0, 1) : a;   // [M, K]
@@ -23,4 +23,4 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
   });
 }
 
-}  // namespace tandem::kernels::cuda
+}  // namespace tandem::kernels::cuda::tile

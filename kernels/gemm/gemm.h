@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "kernels/gemm/gemm_impl.h"
 
 #include <cstdint>
 
@@ -11,11 +12,13 @@ struct GemmOptions {
   bool transpose_a = false;  // A is stored as its transpose
   bool transpose_b = false;
   bool accumulate = false;  // add to what C holds
+  GemmImpl impl = GemmImpl::automatic;
 };
 
 /// c[M,N] (+)= op(a)[M,K] op(b)[K,N]. All of one floating dtype and device (f64 on the CPU only); a and b with any
 /// strides, c with adjacent columns. On the CPU products are summed in order of K, f32 in float (the fast path), others
-/// as reference::gemm does; on a GPU in float, in an order that depends on the sizes alone.
+/// as reference::gemm does; on a GPU in float, in an order that depends on the sizes (and by cuBLAS on the GPU) alone.
+/// Throws Error where that does not hold, and where `impl` cannot run here.
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
 
 namespace reference {
@@ -43,7 +46,10 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
 }  // namespace cpu
 
 namespace cuda {
-/// f32, f16 and bf16, accumulated in float.
+/// f32, f16 and bf16, accumulated in float: by cuBLAS or by our tiles.
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
+namespace tile {
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
+}
 }  // namespace cuda
 }  // namespace tandem::kernels

@@ -5,7 +5,7 @@
 #include "kernels/gemm/column_sum.h"
 #include "kernels/gemm/product.cuh"
 
-namespace tandem::kernels::cuda {
+namespace tandem::kernels::cuda::tile {
 
 void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y) {
   const std::int64_t rows = x.size(0), inputs = x.size(1), outputs = weight.size(0);
@@ -44,4 +44,4 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
   if (grad_bias.defined()) column_sum(rows, outputs, grad_y, y, grad_bias);
 }
 
-}  // namespace tandem::kernels::cuda
+}  // namespace tandem::kernels::cuda::tile

@@ -1,6 +1,6 @@
 // Softmax cross-entropy: checks, and the choice of implementation.
-#include "kernels/cuda_choice.h"
 #include "kernels/loss/softmax_cross_entropy.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -46,7 +46,7 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
           describe(probabilities));
   require_one_device(kOp, logits, labels, loss, probabilities);
   if constexpr (kHasCuda) {
-    if (on_cuda(logits)) {
+    if (const CudaOp op{"softmax_cross_entropy_forward", logits}) {
       mark_written(loss, probabilities);
       return cuda::softmax_cross_entropy_forward(logits, labels, label_smoothing, loss, probabilities);
     }
@@ -67,7 +67,7 @@ void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& l
           describe(probabilities), describe(grad_loss), describe(grad_logits));
   require_one_device(kOp, grad_logits, probabilities, labels, grad_loss);
   if constexpr (kHasCuda) {
-    if (on_cuda(grad_logits)) {
+    if (const CudaOp op{kOp, grad_logits}) {
       mark_written(grad_logits);
       return cuda::softmax_cross_entropy_backward(probabilities, labels, label_smoothing, grad_loss, grad_logits);
     }

@@ -1,6 +1,6 @@
 // Batch normalisation: checks, and the choice of implementation.
-#include "kernels/cuda_choice.h"
 #include "kernels/norm/batch_norm.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/norm/channel_values.h"
 #include "kernels/written.h"
 
@@ -59,7 +59,7 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   require(x.numel() > x.size(1),
           "batch_norm: training needs more than one value per channel, got {}; use a larger batch", describe(x));
   if constexpr (kHasCuda) {
-    if (on_cuda(x)) {
+    if (const CudaOp op{"batch_norm_forward_train", x}) {
       return cuda::batch_norm_forward_train(x, weight, bias, running_mean, running_var, options, y, saved_mean,
                                             saved_inverse_std);
     }
@@ -83,9 +83,9 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   mark_written(y);  // the rest is marked where it is stored
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   if constexpr (kHasCuda) {
-    if (on_cuda(x)) {
+    if (const CudaOp op{"batch_norm_forward_eval", x}) {
       return cuda::batch_norm_forward_eval(x, weight, bias, running_mean, running_var, options, y, saved_mean,
-                                            saved_inverse_std);
+                                           saved_inverse_std);
     }
   }
   const auto run = cpu::supports_batch_norm(x, y) ? cpu::batch_norm_forward_eval : reference::batch_norm_forward_eval;
@@ -112,7 +112,7 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
     return;
   }
   if constexpr (kHasCuda) {
-    if (on_cuda(x)) {
+    if (const CudaOp op{kOp, x}) {
       return cuda::batch_norm_backward(x, weight, bias, mean, inverse_std, options, grad_y, grad_x, grad_weight,
                                        grad_bias);
     }

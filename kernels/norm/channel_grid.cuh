@@ -68,14 +68,14 @@ __device__ void for_each_rows(const ChannelGrid& grid, const ChannelPlace& place
 template <int kWidth>
 using Rows = float[kRowsAtOnce][kWidth];
 
-/// Those behind `count` are left alone.
+/// Those behind `count` are zero.
 template <int kWidth, typename T>
 __device__ void load_rows(const T* matrix, const ChannelGrid& grid, int channel, std::int64_t row, int count,
                           Rows<kWidth>& values) {
 #pragma unroll
   for (int k = 0; k < kRowsAtOnce; ++k) {
-    if (k >= count) continue;
-    const auto loaded = device::load_vector<kWidth>(matrix + (row + k * grid.row_threads) * grid.channels + channel);
+    device::Vector<T, kWidth> loaded{};
+    if (k < count) loaded = device::load_vector<kWidth>(matrix + (row + k * grid.row_threads) * grid.channels + channel);
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) values[k][v] = device::to_float(loaded[v]);
   }

@@ -1,6 +1,6 @@
 // Adam and AdamW: one fused pass over all parameters. f64 is the reference for f32 and below.
-#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/adam.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/tensor_list.h"
 #include "kernels/written.h"
 
@@ -75,7 +75,8 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
     sizes.push_back(item.parameter.numel());
   }
   if constexpr (kHasCuda)
-    if (!items.empty() && on_cuda(items.front().parameter)) return cuda::adam_step(items, options);
+    if (!items.empty())
+      if (const CudaOp op{kOp, items.front().parameter}) return cuda::adam_step(items, options);
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const AdamItem& item = items[index];
     dispatch_floating(item.parameter.dtype(), kOp,

@@ -30,7 +30,8 @@ bool all_finite(std::span<const Tensor> tensors) {
   constexpr std::string_view kOp = "all_finite";
   const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
   if constexpr (kHasCuda)
-    if (!tensors.empty() && on_cuda(tensors.front())) return cuda::all_finite(tensors);
+    if (!tensors.empty())
+      if (const CudaOp op{kOp, tensors.front()}) return cuda::all_finite(tensors);
   std::atomic<bool> all{true};
   for_each_part(sizes, [&](std::size_t item, std::int64_t begin, std::int64_t end) {
     dispatch_floating(tensors[item].dtype(), kOp, [&](auto tag) {

@@ -1,6 +1,6 @@
 // Norm and scaling over many tensors: one pass over all of them, in chunks that do not depend on the number of threads.
-#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/norm.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/tensor_list.h"
 #include "kernels/written.h"
 
@@ -34,7 +34,8 @@ double squared_norm(std::span<const Tensor> tensors) {
   constexpr std::string_view kOp = "squared_norm";
   const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
   if constexpr (kHasCuda)
-    if (!tensors.empty() && on_cuda(tensors.front())) return cuda::squared_norm(tensors);
+    if (!tensors.empty())
+      if (const CudaOp op{kOp, tensors.front()}) return cuda::squared_norm(tensors);
   struct Chunk {
     std::size_t item;
     std::int64_t begin, end;
@@ -63,7 +64,8 @@ void scale_all(std::span<const Tensor> tensors, double factor) {
   const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
   for (const Tensor& tensor : tensors) mark_written(tensor);
   if constexpr (kHasCuda)
-    if (!tensors.empty() && on_cuda(tensors.front())) return cuda::scale_all(tensors, factor);
+    if (!tensors.empty())
+      if (const CudaOp op{kOp, tensors.front()}) return cuda::scale_all(tensors, factor);
   for_each_part(sizes, [&](std::size_t item, std::int64_t begin, std::int64_t end) {
     dispatch_floating(tensors[item].dtype(), kOp, [&](auto tag) {
       using T = typename decltype(tag)::type;

@@ -1,6 +1,6 @@
 // RMSprop: one fused pass over all parameters. f64 is the reference for f32 and below.
-#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/rmsprop.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/tensor_list.h"
 #include "kernels/written.h"
 
@@ -69,7 +69,8 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
     sizes.push_back(item.parameter.numel());
   }
   if constexpr (kHasCuda)
-    if (!items.empty() && on_cuda(items.front().parameter)) return cuda::rmsprop_step(items, options);
+    if (!items.empty())
+      if (const CudaOp op{kOp, items.front().parameter}) return cuda::rmsprop_step(items, options);
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const RmspropItem& item = items[index];
     dispatch_floating(item.parameter.dtype(), kOp,

@@ -1,6 +1,6 @@
 // Stochastic gradient descent: one fused pass over all parameters. f64 is the reference for f32 and below.
-#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/sgd.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/tensor_list.h"
 #include "kernels/written.h"
 
@@ -66,7 +66,8 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
     sizes.push_back(item.parameter.numel());
   }
   if constexpr (kHasCuda)
-    if (!items.empty() && on_cuda(items.front().parameter)) return cuda::sgd_step(items, options);
+    if (!items.empty())
+      if (const CudaOp op{kOp, items.front().parameter}) return cuda::sgd_step(items, options);
   for_each_part(sizes, [&](std::size_t index, std::int64_t begin, std::int64_t end) {
     const SgdItem& item = items[index];
     dispatch_floating(item.parameter.dtype(), kOp,

@@ -1,6 +1,6 @@
 // Average pooling: checks, and the choice of implementation.
-#include "kernels/cuda_choice.h"
 #include "kernels/pool/avg_pool2d.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -33,7 +33,7 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   mark_written(y);
   if (y.numel() == 0) return;
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::avg_pool2d_forward(x, options, y);
+    if (const CudaOp op{"avg_pool2d_forward", y}) return cuda::avg_pool2d_forward(x, options, y);
   if (cpu::supports_avg_pool2d(x, y)) return cpu::avg_pool2d_forward(x, options, y);
   reference::avg_pool2d_forward(x, options, y);
 }
@@ -43,7 +43,7 @@ void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, con
   mark_written(grad_x);
   if (grad_x.numel() == 0) return;
   if constexpr (kHasCuda)
-    if (on_cuda(grad_x)) return cuda::avg_pool2d_backward(grad_y, options, grad_x);
+    if (const CudaOp op{"avg_pool2d_backward", grad_x}) return cuda::avg_pool2d_backward(grad_y, options, grad_x);
   if (cpu::supports_avg_pool2d(grad_x, grad_y)) return cpu::avg_pool2d_backward(grad_y, options, grad_x);
   reference::avg_pool2d_backward(grad_y, options, grad_x);
 }

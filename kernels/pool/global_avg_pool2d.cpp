@@ -1,6 +1,6 @@
 // Global average pooling: checks, and the choice of implementation.
-#include "kernels/cuda_choice.h"
 #include "kernels/pool/global_avg_pool2d.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -24,7 +24,7 @@ void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
   mark_written(y);
   if (y.numel() == 0) return;
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::global_avg_pool2d_forward(x, y);
+    if (const CudaOp op{"global_avg_pool2d_forward", y}) return cuda::global_avg_pool2d_forward(x, y);
   if (cpu::supports_global_avg_pool2d(x, y)) return cpu::global_avg_pool2d_forward(x, y);
   reference::global_avg_pool2d_forward(x, y);
 }
@@ -34,7 +34,7 @@ void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
   mark_written(grad_x);
   if (grad_x.numel() == 0) return;
   if constexpr (kHasCuda)
-    if (on_cuda(grad_x)) return cuda::global_avg_pool2d_backward(grad_y, grad_x);
+    if (const CudaOp op{"global_avg_pool2d_backward", grad_x}) return cuda::global_avg_pool2d_backward(grad_y, grad_x);
   if (cpu::supports_global_avg_pool2d(grad_x, grad_y)) return cpu::global_avg_pool2d_backward(grad_y, grad_x);
   reference::global_avg_pool2d_backward(grad_y, grad_x);
 }

@@ -1,6 +1,6 @@
 // Max pooling: checks, and the choice of implementation.
-#include "kernels/cuda_choice.h"
 #include "kernels/pool/max_pool2d.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -31,7 +31,7 @@ void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   mark_written(y, indices);
   if (y.numel() == 0) return;
   if constexpr (kHasCuda)
-    if (on_cuda(y)) return cuda::max_pool2d_forward(x, options, y, indices);
+    if (const CudaOp op{"max_pool2d_forward", y}) return cuda::max_pool2d_forward(x, options, y, indices);
   if (cpu::supports_max_pool2d(x, y, indices)) return cpu::max_pool2d_forward(x, options, y, indices);
   reference::max_pool2d_forward(x, options, y, indices);
 }
@@ -43,7 +43,8 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
   mark_written(grad_x);
   if (grad_x.numel() == 0) return;
   if constexpr (kHasCuda)
-    if (on_cuda(grad_x)) return cuda::max_pool2d_backward(grad_y, indices, options, grad_x);
+    if (const CudaOp op{"max_pool2d_backward", grad_x})
+      return cuda::max_pool2d_backward(grad_y, indices, options, grad_x);
   if (cpu::supports_max_pool2d(grad_x, grad_y, indices)) {
     return cpu::max_pool2d_backward(grad_y, indices, options, grad_x);
   }

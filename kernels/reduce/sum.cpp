@@ -1,6 +1,6 @@
 // Sum and mean: checks and choice of implementation.
-#include "kernels/cuda_choice.h"
 #include "kernels/reduce/sum.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -21,7 +21,7 @@ void check(std::string_view op, const Tensor& x, const Tensor& out) {
 void sum(const Tensor& x, const Tensor& out) {
   check("sum", x, out);
   if constexpr (kHasCuda)
-    if (on_cuda(out)) return cuda::sum(x, out);
+    if (const CudaOp op{"sum", out}) return cuda::sum(x, out);
   if (cpu::sum_supports(x)) return cpu::sum(x, out);
   reference::sum(x, out);
 }
@@ -29,7 +29,7 @@ void sum(const Tensor& x, const Tensor& out) {
 void mean(const Tensor& x, const Tensor& out) {
   check("mean", x, out);
   if constexpr (kHasCuda)
-    if (on_cuda(out)) return cuda::mean(x, out);
+    if (const CudaOp op{"mean", out}) return cuda::mean(x, out);
   if (cpu::sum_supports(x)) return cpu::mean(x, out);
   reference::mean(x, out);
 }

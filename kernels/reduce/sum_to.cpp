@@ -1,6 +1,6 @@
 // Sum over broadcast dimensions: checks and choice of implementation.
-#include "kernels/cuda_choice.h"
 #include "kernels/reduce/sum_to.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -16,7 +16,7 @@ void sum_to(const Tensor& x, const Tensor& out) {
   require(fits, "sum_to: output {} does not expand to input {}", describe(out), describe(x));
   mark_written(out);
   if constexpr (kHasCuda)
-    if (on_cuda(out)) return cuda::sum_to(x, out);
+    if (const CudaOp op{"sum_to", out}) return cuda::sum_to(x, out);
   if (cpu::sum_to_supports(x, out)) return cpu::sum_to(x, out);
   reference::sum_to(x, out);
 }

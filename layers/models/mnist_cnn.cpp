@@ -53,7 +53,8 @@ std::unique_ptr<Module> mnist_cnn(const ModelOptions& options) {
   const std::int64_t side = options.image_size / 2;
   classifier->add<MaxPool2d>(2);
   classifier->add<Flatten>();
-  classifier->add<Linear>(kChannels * side * side, options.classes, initializer);
+  classifier->add<Linear>(kChannels * side * side, options.classes, initializer,
+                          LinearOptions{.impl = options.gemm_impl});
   model->add("classifier", std::move(classifier));
   return model;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/conv/conv.h"
+#include "kernels/gemm/gemm_impl.h"
 #include "layers/module.h"
 
 #include <span>
@@ -20,6 +21,7 @@ struct ModelOptions {
   double dropout = 0.0;         // vgg_lite: after each hidden linear layer
   std::uint64_t seed = 0;       // of the initial weights and of dropout's masks
   kernels::ConvImpl conv_impl = kernels::ConvImpl::automatic;
+  kernels::GemmImpl gemm_impl = kernels::GemmImpl::automatic;
 };
 
 /// The names make_model knows.

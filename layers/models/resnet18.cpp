@@ -21,7 +21,8 @@ std::unique_ptr<Module> resnet18(const ModelOptions& options) {
   }
   model->add("avgpool", std::make_unique<GlobalAvgPool2d>());
   model->add("flatten", std::make_unique<Flatten>());
-  model->add("fc", std::make_unique<Linear>(channels, options.classes, initializer));
+  model->add(
+      "fc", std::make_unique<Linear>(channels, options.classes, initializer, LinearOptions{.impl = options.gemm_impl}));
   return model;
 }
 

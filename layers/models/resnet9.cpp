@@ -38,7 +38,8 @@ std::unique_ptr<Module> resnet9(const ModelOptions& options) {
   auto classifier = std::make_unique<Sequential>();
   classifier->add<MaxPool2d>(options.image_size / 8);
   classifier->add<Flatten>();
-  classifier->add<Linear>(512, options.classes, initializer, LinearOptions{.bias = Bias::absent});
+  classifier->add<Linear>(512, options.classes, initializer,
+                          LinearOptions{.bias = Bias::absent, .impl = options.gemm_impl});
   classifier->add<Scale>(kLogitScale);
   model->add("classifier", std::move(classifier));
   return model;

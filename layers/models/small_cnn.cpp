@@ -20,7 +20,7 @@ std::unique_ptr<Module> small_cnn(const ModelOptions& options) {
   auto classifier = std::make_unique<Sequential>();
   classifier->add<GlobalAvgPool2d>();
   classifier->add<Flatten>();
-  classifier->add<Linear>(channels, options.classes, initializer);
+  classifier->add<Linear>(channels, options.classes, initializer, LinearOptions{.impl = options.gemm_impl});
 
   auto model = std::make_unique<Sequential>();
   model->add("features", std::move(features));

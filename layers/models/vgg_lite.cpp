@@ -22,11 +22,12 @@ std::unique_ptr<Module> vgg_lite(const ModelOptions& options) {
 
   auto classifier = std::make_unique<Sequential>();
   const std::int64_t side = options.image_size / 8;
-  classifier->add<Linear>(channels * side * side, 256, initializer, LinearOptions{.relu = true});
+  classifier->add<Linear>(channels * side * side, 256, initializer,
+                          LinearOptions{.relu = true, .impl = options.gemm_impl});
   classifier->add<Dropout>(options.dropout);
-  classifier->add<Linear>(256, 32, initializer, LinearOptions{.relu = true});
+  classifier->add<Linear>(256, 32, initializer, LinearOptions{.relu = true, .impl = options.gemm_impl});
   classifier->add<Dropout>(options.dropout);
-  classifier->add<Linear>(32, options.classes, initializer);
+  classifier->add<Linear>(32, options.classes, initializer, LinearOptions{.impl = options.gemm_impl});
 
   auto model = std::make_unique<Sequential>();
   model->add("features", std::move(features));

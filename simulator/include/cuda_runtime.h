@@ -18,7 +18,9 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __shared__ static_assert(false, "use SHARED or DYN_SHARED of kernels/device/shared.h"); extern
+#define __shared__                                                             \
+  static_assert(false, "use SHARED or DYN_SHARED of kernels/device/shared.h"); \
+  extern
 
 inline constexpr int warpSize = 32;
 
@@ -34,7 +36,8 @@ inline int __syncthreads_and(int predicate, tandem::simulator::Where where = tan
 inline int __syncthreads_or(int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::sync_threads_count(predicate != 0, where) > 0;
 }
-inline void __syncwarp(unsigned mask = 0xffffffffu, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+inline void __syncwarp(unsigned mask = 0xffffffffu,
+                       tandem::simulator::Where where = tandem::simulator::Where::current()) {
   tandem::simulator::sync_warp(mask, where);
 }
 inline void __threadfence() {}
@@ -42,44 +45,73 @@ inline void __threadfence_block() {}
 inline void __threadfence_system() {}
 inline unsigned __activemask() { return tandem::simulator::active_mask(); }
 
+namespace tandem::simulator {
+
+/// What CUDA's warp functions take. nvcc knows no others; here a template would.
 template <typename T>
-T __shfl_sync(unsigned mask, T value, int lane, int width = 32, tandem::simulator::Where where = tandem::simulator::Where::current()) {
-  tandem::simulator::shuffle(tandem::simulator::Shuffle::index, mask, &value, sizeof value, static_cast<unsigned>(lane), width, where);
-  return value;
-}
+inline constexpr bool kShufflesType =
+    std::is_same_v<T, int> || std::is_same_v<T, unsigned> || std::is_same_v<T, long> ||
+    std::is_same_v<T, unsigned long> || std::is_same_v<T, long long> || std::is_same_v<T, unsigned long long> ||
+    std::is_same_v<T, float> || std::is_same_v<T, double>;
+
 template <typename T>
-T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, tandem::simulator::Where where = tandem::simulator::Where::current()) {
-  tandem::simulator::shuffle(tandem::simulator::Shuffle::up, mask, &value, sizeof value, delta, width, where);
-  return value;
-}
-template <typename T>
-T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, tandem::simulator::Where where = tandem::simulator::Where::current()) {
-  tandem::simulator::shuffle(tandem::simulator::Shuffle::down, mask, &value, sizeof value, delta, width, where);
-  return value;
-}
-template <typename T>
-T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, tandem::simulator::Where where = tandem::simulator::Where::current()) {
-  tandem::simulator::shuffle(tandem::simulator::Shuffle::exclusive_or, mask, &value, sizeof value, static_cast<unsigned>(lanes), width, where);
+T shuffled(Shuffle kind, unsigned mask, T value, unsigned amount, int width, const Where& where) {
+  static_assert(kShufflesType<T>,
+                "__shfl_*sync() takes int, long, long long, unsigned ones of these, float or double: "
+                "cast smaller numbers, and shuffle the members of a struct one by one");
+  shuffle(kind, mask, &value, sizeof value, amount, width, where);
   return value;
 }
 
-inline unsigned __ballot_sync(unsigned mask, int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+}  // namespace tandem::simulator
+
+template <typename T>
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32,
+              tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::shuffled(tandem::simulator::Shuffle::index, mask, value, static_cast<unsigned>(lane), width,
+                                     where);
+}
+template <typename T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32,
+                 tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::shuffled(tandem::simulator::Shuffle::up, mask, value, delta, width, where);
+}
+template <typename T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32,
+                   tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::shuffled(tandem::simulator::Shuffle::down, mask, value, delta, width, where);
+}
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32,
+                  tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  return tandem::simulator::shuffled(tandem::simulator::Shuffle::exclusive_or, mask, value,
+                                     static_cast<unsigned>(lanes), width, where);
+}
+
+inline unsigned __ballot_sync(unsigned mask, int predicate,
+                              tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::ballot(mask, predicate != 0, where);
 }
-inline int __any_sync(unsigned mask, int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+inline int __any_sync(unsigned mask, int predicate,
+                      tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::ballot(mask, predicate != 0, where) != 0;
 }
-inline int __all_sync(unsigned mask, int predicate, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+inline int __all_sync(unsigned mask, int predicate,
+                      tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::ballot(mask, predicate == 0, where) == 0;
 }
 template <typename T>
-unsigned __match_any_sync(unsigned mask, T value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+unsigned __match_any_sync(unsigned mask, T value,
+                          tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  static_assert(tandem::simulator::kShufflesType<T>,
+                "__match_*_sync() takes int, long, long long, unsigned ones of these, float or double");
   std::uint64_t bits = 0;
   __builtin_memcpy(&bits, &value, sizeof value);
   return tandem::simulator::match_any(mask, bits, where);
 }
 template <typename T>
-unsigned __match_all_sync(unsigned mask, T value, int* all, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+unsigned __match_all_sync(unsigned mask, T value, int* all,
+                          tandem::simulator::Where where = tandem::simulator::Where::current()) {
   const unsigned same = __match_any_sync(mask, value, where);
   *all = same == mask;
   return *all ? mask : 0;
@@ -102,35 +134,43 @@ TANDEM_REDUCE(__reduce_xor_sync, unsigned, bit_xor)
 #undef TANDEM_REDUCE
 
 template <typename T>
-T atomicAdd(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+T atomicAdd(T* address, std::type_identity_t<T> value,
+            tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old + value); });
 }
 template <typename T>
-T atomicSub(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+T atomicSub(T* address, std::type_identity_t<T> value,
+            tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old - value); });
 }
 template <typename T>
-T atomicMin(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+T atomicMin(T* address, std::type_identity_t<T> value,
+            tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](T old) { return value < old ? value : old; });
 }
 template <typename T>
-T atomicMax(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+T atomicMax(T* address, std::type_identity_t<T> value,
+            tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](T old) { return old < value ? value : old; });
 }
 template <typename T>
-T atomicExch(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+T atomicExch(T* address, std::type_identity_t<T> value,
+             tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](T) { return value; });
 }
 template <typename T>
-T atomicAnd(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+T atomicAnd(T* address, std::type_identity_t<T> value,
+            tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old & value); });
 }
 template <typename T>
-T atomicOr(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+T atomicOr(T* address, std::type_identity_t<T> value,
+           tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old | value); });
 }
 template <typename T>
-T atomicXor(T* address, std::type_identity_t<T> value, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+T atomicXor(T* address, std::type_identity_t<T> value,
+            tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](T old) { return static_cast<T>(old ^ value); });
 }
 template <typename T>
@@ -138,6 +178,7 @@ T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T
             tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](T old) { return old == expected ? value : old; });
 }
-inline unsigned atomicInc(unsigned* address, unsigned limit, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+inline unsigned atomicInc(unsigned* address, unsigned limit,
+                          tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::atomic_update(address, where, [=](unsigned old) { return old >= limit ? 0u : old + 1; });
 }

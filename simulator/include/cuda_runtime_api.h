@@ -1,5 +1,5 @@
-// The part of the CUDA runtime that host code may use with simulated GPUs; names, arguments and error codes are NVIDIA's.
-// Calls with a place in the source as an extra, last argument name it in messages.
+// The part of the CUDA runtime that host code may use with simulated GPUs; names, arguments and error codes are
+// NVIDIA's. Calls with a place in the source as an extra, last argument name it in messages.
 #pragma once
 
 #include "simulator/include/vector_types.h"
@@ -145,9 +145,10 @@ cudaError_t cudaHostAlloc(void** start, std::size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* start);
 /// Memory for host and device alike. What the host does with it is not checked, nor counted as uninitialised.
 cudaError_t cudaMallocManaged(void** start, std::size_t bytes, unsigned flags = 1);
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, TandemWhere where = TandemWhere::current());
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream = nullptr,
-                            TandemWhere where = TandemWhere::current());
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                       TandemWhere where = TandemWhere::current());
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream = nullptr, TandemWhere where = TandemWhere::current());
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                                 cudaStream_t stream = nullptr, TandemWhere where = TandemWhere::current());
 cudaError_t cudaMemset(void* start, int value, std::size_t bytes, TandemWhere where = TandemWhere::current());

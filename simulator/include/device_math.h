@@ -1,5 +1,5 @@
-// Device functions on numbers: bit casts, bit counting, fast mathematics. Fast variants are exact ones here; a GPU's differ
-// in the last bits.
+// Device functions on numbers: bit casts, bit counting, fast mathematics. Fast variants are exact ones here; a GPU's
+// differ in the last bits.
 #pragma once
 
 #include <algorithm>

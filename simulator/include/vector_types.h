@@ -38,7 +38,9 @@ constexpr int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 constexpr uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 constexpr uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
 constexpr uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
-constexpr uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) { return {x, y, z, w}; }
+constexpr uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) {
+  return {x, y, z, w};
+}
 constexpr float2 make_float2(float x, float y) { return {x, y}; }
 constexpr float3 make_float3(float x, float y, float z) { return {x, y, z}; }
 constexpr float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }

@@ -70,7 +70,8 @@ class Translator {
     return true;
   }
 
-  /// Moves to the first of `text` outside of brackets and literals and returns what lies before; the text is passed, too.
+  /// Moves to the first of `text` outside of brackets and literals and returns what lies before; the text is passed,
+  /// too.
   std::string take_until(std::string_view text) {
     const std::size_t start = at_;
     int depth = 0;
@@ -143,8 +144,10 @@ class Translator {
     int depth = 0;
     for (const char c : declaration) {
       depth += c == '<' || c == '[' || c == '(' ? 1 : c == '>' || c == ']' || c == ')' ? -1 : 0;
-      if (c == ',' && depth == 0) parts.emplace_back();
-      else parts.back() += c;
+      if (c == ',' && depth == 0)
+        parts.emplace_back();
+      else
+        parts.back() += c;
     }
     const std::string first = trimmed(parts.front());
     std::size_t name = std::min(first.find('['), first.size());
@@ -158,7 +161,8 @@ class Translator {
     std::string declaration = trimmed(text);
     if (const std::size_t align = declaration.find("__align__"); align != std::string::npos)
       declaration = trimmed(declaration.substr(0, align) + declaration.substr(declaration.find(')', align) + 1));
-    if (declaration.find('=') != std::string::npos) refuse("shared memory cannot be initialised: '" + declaration + "'");
+    if (declaration.find('=') != std::string::npos)
+      refuse("shared memory cannot be initialised: '" + declaration + "'");
     const std::size_t dims = std::min(declaration.find('['), declaration.size());
     std::size_t name_end = dims;
     while (name_end > 0 && is_space(declaration[name_end - 1])) --name_end;
@@ -167,7 +171,8 @@ class Translator {
     const std::string type = trimmed(declaration.substr(0, name)), variable = declaration.substr(name, name_end - name);
     if (type.empty() || variable.empty()) refuse("cannot read the shared declaration '" + declaration + "'");
     if (dynamic) return "DYN_SHARED(" + type + ", " + variable + ");";
-    if (type.find(',') != std::string::npos) refuse("give the type of '" + variable + "' a name without commas (using)");
+    if (type.find(',') != std::string::npos)
+      refuse("give the type of '" + variable + "' a name without commas (using)");
     return "SHARED(" + type + ", " + variable + ", " + declaration.substr(dims) + ");";
   }
 
@@ -180,7 +185,8 @@ class Translator {
 
 std::string translate_cuda(std::string_view source, std::string_view file) {
   // One line of our own, then the original's numbers.
-  return "#include \"kernels/device/shared.h\"\n#line 1 \"" + std::string(file) + "\"\n" + Translator(source, file).run();
+  return "#include \"kernels/device/shared.h\"\n#line 1 \"" + std::string(file) + "\"\n" +
+         Translator(source, file).run();
 }
 
 }  // namespace tandem::simulator

@@ -23,10 +23,14 @@ add_test(NAME "cifar_train: make files"
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/make_files.py ${app_files})
 set_tests_properties("cifar_train: make files" PROPERTIES FIXTURES_SETUP app_files)
 
-# app_case(NAME text [EXIT n] [RANKS n] [OUT text...] [ERR text...] [NOT_ERR text...] [COLUMNS n] ARGS arg...)
+# app_case(NAME text [EXIT n] [RANKS n] [OUT text...] [ERR text...] [NOT_ERR text...] [COLUMNS n] [ENVIRONMENT a=b...]
+#   [NEEDS_CUDA] ARGS arg...)
 function(app_case)
-  cmake_parse_arguments(CASE "" "NAME;EXIT;RANKS;COLUMNS" "OUT;ERR;NOT_ERR;ARGS" ${ARGN})
+  cmake_parse_arguments(CASE "NEEDS_CUDA" "NAME;EXIT;RANKS;COLUMNS" "OUT;ERR;NOT_ERR;ENVIRONMENT;ARGS" ${ARGN})
   set(expected)
+  if(CASE_NEEDS_CUDA)
+    set(expected --needs-cuda $<TARGET_FILE:device_query>)
+  endif()
   foreach(pair "EXIT;--exit" "RANKS;--ranks" "COLUMNS;--max-columns")
     list(GET pair 0 key)
     list(GET pair 1 option)
@@ -54,8 +58,9 @@ function(app_case)
   add_test(NAME "cifar_train: ${CASE_NAME}"
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/run_case.py ${expected} -- ${command}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  set(environment ${TANDEM_SANITIZER_ENVIRONMENT} ${CASE_ENVIRONMENT})
   set_tests_properties("cifar_train: ${CASE_NAME}" PROPERTIES
-    ENVIRONMENT "${TANDEM_SANITIZER_ENVIRONMENT}" FIXTURES_REQUIRED app_files SKIP_RETURN_CODE 77 TIMEOUT 120)
+    ENVIRONMENT "${environment}" FIXTURES_REQUIRED app_files SKIP_RETURN_CODE 77 TIMEOUT 120)
 endfunction()
 
 # bad_input(NAME text ERR text... ARGS arg...): exit code 2 and one line that has these texts, on one rank and on two.

@@ -33,6 +33,43 @@ else()
   bad_input(NAME "nccl in a build without it" ERR "backend nccl: this program was built without NCCL" "--backend ring"
     ARGS --backend nccl)
 endif()
+bad_input(NAME "unknown convolution code" ERR "--conv-impl" "did you mean cudnn?" ARGS --conv-impl cudn)
+bad_input(NAME "unknown product code" ERR "--gemm-impl" "did you mean cublas?" ARGS --gemm-impl cubla)
+bad_input(NAME "cuDNN on the CPU" ERR "--conv-impl cudnn: cuDNN runs on GPUs, not on the CPU" "choose auto"
+  ARGS --dataset synthetic --device cpu --conv-impl cudnn)
+bad_input(NAME "cuBLAS on the CPU" ERR "--gemm-impl cublas: cuBLAS runs on GPUs, not on the CPU" "choose auto"
+  ARGS --dataset synthetic --device cpu --gemm-impl cublas)
+app_case(NAME "code is kept in the configuration" OUT "conv-impl = \"fused\"" "gemm-impl = \"fused\""
+  ARGS --conv-impl fused --gemm-impl fused --print-config)
+app_case(NAME "code that was chosen is told" OUT "conv-impl reference, gemm-impl fused"
+  ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --device cpu --conv-impl reference --gemm-impl fused)
+if(TANDEM_CUDA_IS_SIMULATED)
+  bad_input(NAME "cuDNN on a simulated GPU" ERR "--conv-impl cudnn: cuDNN does not run on simulated GPUs" "choose auto"
+    ARGS --dataset synthetic --device cuda --conv-impl cudnn)
+  bad_input(NAME "cuBLAS on a simulated GPU" ERR "--gemm-impl cublas: cuBLAS does not run on simulated GPUs" "choose auto"
+    ARGS --dataset synthetic --device cuda --gemm-impl cublas)
+endif()
+# Libraries that are missing, too old or something else, on machines with a GPU.
+if(TARGET tandem_fake_cudnn_too_old)
+  set(on_gpu --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --device cuda)
+  set(missing /none/missing.so)
+  set(old_cudnn $<TARGET_FILE:tandem_fake_cudnn_too_old>)
+  set(old_cublas $<TARGET_FILE:tandem_fake_cublas_too_old>)
+  app_case(NAME "cuDNN is missing" NEEDS_CUDA EXIT 2 ENVIRONMENT TANDEM_CUDNN_LIBRARY=${missing}
+    ERR "--conv-impl cudnn: cuDNN 9.0 or newer was not found (${missing}" "choose auto" ARGS ${on_gpu} --conv-impl cudnn)
+  app_case(NAME "cuDNN is too old" NEEDS_CUDA EXIT 2 ENVIRONMENT TANDEM_CUDNN_LIBRARY=${old_cudnn}
+    ERR "is cuDNN 8.9.7, but 9.0 is the least" ARGS ${on_gpu} --conv-impl cudnn)
+  app_case(NAME "cuDNN is something else" NEEDS_CUDA EXIT 2 ENVIRONMENT TANDEM_CUDNN_LIBRARY=${old_cublas}
+    ERR "it has no cudnnGetVersion" ARGS ${on_gpu} --conv-impl cudnn)
+  app_case(NAME "cuBLAS is missing" NEEDS_CUDA EXIT 2 ENVIRONMENT TANDEM_CUBLAS_LIBRARY=${missing}
+    ERR "--gemm-impl cublas: cuBLAS" "was not found (${missing}" "choose auto" ARGS ${on_gpu} --gemm-impl cublas)
+  app_case(NAME "cuBLAS is too old" NEEDS_CUDA EXIT 2 ENVIRONMENT TANDEM_CUBLAS_LIBRARY=${old_cublas}
+    ERR "is cuBLAS 9.2.2, but" ARGS ${on_gpu} --gemm-impl cublas)
+  app_case(NAME "auto does without libraries, and says so" NEEDS_CUDA OUT "test accuracy"
+    ENVIRONMENT TANDEM_CUDNN_LIBRARY=${missing} TANDEM_CUBLAS_LIBRARY=${old_cublas}
+    ERR "note: convolutions by our own kernels: cuDNN 9.0 or newer was not found" "matrix products by our own kernels"
+    ARGS ${on_gpu})
+endif()
 bad_input(NAME "unknown augmentation" ERR "--augment" "flp" "flip" ARGS --augment crop,flp)
 bad_input(NAME "unknown progress" ERR "--progress" "did you mean plain?" ARGS --progress plan)
 bad_input(NAME "unknown option" ERR "unknown option --lrr: did you mean --lr?" ARGS --lrr 0.1)

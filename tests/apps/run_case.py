@@ -2,10 +2,10 @@
 """Runs one command and checks its exit code and what it prints: a command-line test, for ctest.
 
     run_case.py [--exit N] [--out TEXT]... [--err TEXT]... [--not-err TEXT]... [--max-columns N] [--ranks N] \\
-        [--timeout SECONDS] -- COMMAND...
+        [--needs-cuda DEVICE_QUERY] [--timeout SECONDS] -- COMMAND...
 
 With --ranks, the command runs under mpirun (COMMAND may hold ':' to give ranks different arguments). --ranks together
-with a missing mpirun ends with exit code 77: skipped.
+with a missing mpirun ends with exit code 77: skipped. So does --needs-cuda where that program lists no CUDA device.
 """
 import argparse
 import os
@@ -69,9 +69,15 @@ def main():
     parser.add_argument("--not-err", action="append", default=[])
     parser.add_argument("--max-columns", type=int)
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--needs-cuda")
     parser.add_argument("--timeout", type=float, default=100)
     options = parser.parse_args(sys.argv[1:split])
     command = launched(sys.argv[split + 1:], options.ranks)
+    if options.needs_cuda:
+        listed = subprocess.run([options.needs_cuda], stdout=subprocess.PIPE, text=True)
+        if "cuda:0" not in listed.stdout:
+            print("skipped: there is no CUDA device")
+            sys.exit(SKIPPED)
 
     code, out, err = run(command, options.timeout)
     problems = []

@@ -1,11 +1,4 @@
-# Libraries that pretend to be NCCL, for the tests of how it is looked for: by the version that they tell, or none.
-foreach(kind "STRANGER 0" "TOO_OLD 21304" "TOO_NEW 30000" "BARE 22809")
-  separate_arguments(kind)
-  list(GET kind 0 name)
-  list(GET kind 1 version)
-  set(library tandem_fake_nccl_${version})
-  add_library(${library} MODULE ${CMAKE_CURRENT_LIST_DIR}/fake_nccl/version.cpp)
-  target_compile_definitions(${library} PRIVATE FAKE_NCCL_VERSION=${version})
-  target_compile_definitions(tandem_comm_tests PRIVATE "FAKE_NCCL_${name}=\"$<TARGET_FILE:${library}>\"")
-  add_dependencies(tandem_comm_tests ${library})
-endforeach()
+# Libraries that pretend to be NCCL: by the version that they tell.
+tandem_fake_library(tandem_comm_tests NCCL_TOO_OLD ${CMAKE_CURRENT_LIST_DIR}/fake_nccl/version.cpp FAKE_NCCL_VERSION=21304)
+tandem_fake_library(tandem_comm_tests NCCL_ANCIENT ${CMAKE_CURRENT_LIST_DIR}/fake_nccl/version.cpp FAKE_NCCL_VERSION=2804)
+tandem_fake_library(tandem_comm_tests NCCL_BARE ${CMAKE_CURRENT_LIST_DIR}/fake_nccl/version.cpp FAKE_NCCL_VERSION=22809)

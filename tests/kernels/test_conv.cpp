@@ -1,5 +1,6 @@
 // Convolution entry points: shapes, dtypes, empty batches, fused against separate passes, errors.
 #include "tests/kernels/conv_support.h"
+#include "tests/support/error_of.h"
 
 namespace tandem::test {
 namespace {
@@ -42,9 +43,24 @@ TEST_CASE("conv2d_output_shape refuses what is no convolution") {
 }
 
 TEST_CASE("implementations have names") {
-  for (const auto impl : {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused, k::ConvImpl::onednn})
+  for (const auto impl :
+       {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused, k::ConvImpl::onednn, k::ConvImpl::cudnn})
     CHECK(k::parse_conv_impl(k::name_of(impl)) == impl);
+  CHECK(k::name_of(k::ConvImpl::cudnn) == "cudnn");
   CHECK_THROWS_AS(k::parse_conv_impl("fast"), Error);
+}
+
+TEST_CASE("cuDNN is refused on the CPU") {
+  const Tensor x = Tensor::zeros({1, 1, 2, 2}, channels_last());
+  const k::Conv2dOptions options{.padding = {1, 1}, .impl = k::ConvImpl::cudnn};
+  const std::string expected = "cuDNN runs on GPUs, not on the CPU; choose auto, fused or onednn";
+  const Tensor w = Tensor::zeros({1, 1, 3, 3}, channels_last()),
+               mask = Tensor::empty({1}, {DType::u8, Layout::row_major, {}});
+  CHECK(error_of([&] { k::conv2d_forward(x, w, {}, options, x.clone()); }) == "conv2d_forward: " + expected);
+  CHECK(error_of([&] { k::conv2d_backward_input(x, w, options, x.clone()); }) == "conv2d_backward_input: " + expected);
+  CHECK(error_of([&] { k::conv2d_backward_weight(x, x, options, w); }) == "conv2d_backward_weight: " + expected);
+  CHECK(error_of([&] { k::conv_bias_relu_forward(x, w, {}, options, x.clone(), mask); }) ==
+        "conv_bias_relu_forward: " + expected);
 }
 
 TEST_CASE("the fused convolution equals its parts") {

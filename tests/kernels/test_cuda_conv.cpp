@@ -29,6 +29,9 @@ std::vector<ConvCase> small_cases() {
   };
   cases.push_back({1, 5, 7, 9, 8, 5, 3, {{2, 1}, {1, 2}, {1, 2}, 1}});
   cases.push_back({1, 5, 5, 6, 3, 1, 3, {{1, 1}, {0, 1}, {1, 1}, 1}});
+  // Strides and dilations with and without a common factor; images smaller than a stride.
+  cases.push_back({1, 4, 9, 10, 8, 3, 3, {{4, 3}, {2, 2}, {2, 3}, 1}});
+  cases.push_back({1, 4, 2, 3, 8, 2, 1, {{3, 4}, {1, 0}, {1, 1}, 1}});
   return cases;
 }
 

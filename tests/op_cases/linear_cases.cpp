@@ -8,7 +8,8 @@ using namespace tandem::test;
 
 namespace {
 
-using Function = Tensor (*)(const Tensor&, const Tensor&, const Tensor&);
+using Function = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, kernels::GemmImpl);
+constexpr kernels::GemmImpl kAuto = kernels::GemmImpl::automatic;
 
 OpCase case_of(const std::string& name, Function function, bool relu) {
   const auto calls = [function, relu](const Shape& nchw) {
@@ -20,7 +21,9 @@ OpCase case_of(const std::string& name, Function function, bool relu) {
         call.variant = fmt::format("{} outputs{}", outputs, bias ? "" : ", no bias");
         call.inputs = {{.shape = {nchw[0], inputs}}, {.shape = {outputs, inputs}}};
         if (bias) call.inputs.push_back({.shape = {outputs}});
-        call.function = [=](const std::vector<Tensor>& in) { return function(in[0], in[1], bias ? in[2] : Tensor()); };
+        call.function = [=](const std::vector<Tensor>& in) {
+          return function(in[0], in[1], bias ? in[2] : Tensor(), kAuto);
+        };
         call.reference = [=](const std::vector<Tensor>& in) {
           const Tensor y = Tensor::empty({in[0].size(0), in[1].size(0)}, in[0].options());
           const Tensor x = in[0].contiguous(), weight = in[1].contiguous();
@@ -34,7 +37,7 @@ OpCase case_of(const std::string& name, Function function, bool relu) {
     return result;
   };
   const auto refuse = [function](const Shape& x, const Shape& w, const Shape& b, DType dtype = DType::f32) {
-    return [=] { function(Tensor::zeros(x), Tensor::zeros(w, {.dtype = dtype}), Tensor::zeros(b)); };
+    return [=] { function(Tensor::zeros(x), Tensor::zeros(w, {.dtype = dtype}), Tensor::zeros(b), kAuto); };
   };
   return {.name = name,
           .calls = calls,

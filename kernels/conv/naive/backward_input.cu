@@ -3,9 +3,12 @@
 #include "core/cuda/launch.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/naive/position.cuh"
+#include "kernels/dense_operand.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/grid.h"
 #include "kernels/gemm/gate.cuh"
+
+#include <array>
 
 namespace tandem::kernels::cuda::naive {
 namespace {
@@ -17,6 +20,7 @@ __device__ std::int64_t output_of(std::int64_t input, std::int64_t offset, std::
   return start >= 0 && output * stride == start && output < outputs ? output : -1;
 }
 
+/// `w` is [R, S, K, C / groups]: neighbouring threads, which have neighbouring input channels, read neighbours.
 template <typename T>
 __global__ void backward_input_naive(ConvGeometry g, const T* grad_y, Gate<T> gate, const T* w, T* grad_x) {
   const std::int64_t count = g.n * g.h * g.w * g.c;
@@ -35,7 +39,7 @@ __global__ void backward_input_naive(ConvGeometry g, const T* grad_y, Gate<T> ga
         for (std::int64_t k = first_k; k < first_k + group_k; ++k) {
           device::Vector<float, 1> gradient = load_floats<1>(grad_y + pixel * g.k + k);
           gate.apply(gradient, pixel * g.k + k);
-          sum += gradient[0] * device::to_float(w[((k * g.r + r) * g.s + s) * group_c + c]);
+          sum += gradient[0] * device::to_float(w[((r * g.s + s) * g.k + k) * group_c + c]);
         }
       }
     }
@@ -50,10 +54,11 @@ void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& m
   device::dispatch(grad_x.dtype(), "conv2d_backward_input", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (grad_x.numel() == 0) return;
+    const Tensor turned = dense_input(w.permute(std::array{2, 3, 0, 1}), Layout::row_major);
     const Gate<T> gate{.bits = data_or_null<std::uint8_t>(mask)};
     launch(backward_input_naive<T>,
            {device::blocks_for(grad_x.numel(), device::kThreadsPerBlock, 1 << 20), device::kThreadsPerBlock},
-           tandem::cuda::current_stream(grad_x), g, grad_y.data<T>(), gate, w.data<T>(), grad_x.data<T>());
+           tandem::cuda::current_stream(grad_x), g, grad_y.data<T>(), gate, turned.data<T>(), grad_x.data<T>());
   });
 }
 

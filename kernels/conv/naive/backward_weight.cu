@@ -5,6 +5,7 @@
 #include "kernels/gemm/product.cuh"
 
 #include <algorithm>
+#include <array>
 
 namespace tandem::kernels::cuda::naive {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::int64_t kLeastPart = 64;  // output pixels
 constexpr std::int64_t kMostParts = 256;
 
+/// `grad_w` is [R, S, K, C / groups]: neighbouring threads, which have neighbouring channels, read neighbours of x and,
+/// with one channel per group, of grad_y.
 template <typename T>
 __global__ void __launch_bounds__(device::kThreadsPerBlock)
     backward_weight_naive(ConvGeometry g, const T* x, const T* grad_y, Gate<T> gate, std::int64_t part_pixels,
@@ -20,9 +23,9 @@ __global__ void __launch_bounds__(device::kThreadsPerBlock)
   const std::int64_t begin = blockIdx.y * part_pixels;
   const std::int64_t end = begin + part_pixels < pixels ? begin + part_pixels : pixels;
   for (std::int64_t i = device::thread_in_grid(); i < grad_w.columns; i += device::threads_in_grid()) {
-    const std::int64_t tap = i / group_c, k = tap / (g.r * g.s);
+    const std::int64_t k = i / group_c % g.k, tap = i / group_c / g.k;
     const std::int64_t c = k / group_k * group_c + i % group_c;
-    const std::int64_t top = tap / g.s % g.r * g.dilation_h - g.pad_h, left = tap % g.s * g.dilation_w - g.pad_w;
+    const std::int64_t top = tap / g.s * g.dilation_h - g.pad_h, left = tap % g.s * g.dilation_w - g.pad_w;
     float sum = 0.0f;
     for (std::int64_t pixel = begin; pixel < end; ++pixel) {
       const std::int64_t q = pixel % g.q, p = pixel / g.q % g.p, n = pixel / g.q / g.p;
@@ -46,20 +49,26 @@ void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_
     if (size == 0) return;
     const std::int64_t part_pixels = std::max(kLeastPart, (pixels + kMostParts - 1) / kMostParts);
     const std::int64_t parts = std::max<std::int64_t>((pixels + part_pixels - 1) / part_pixels, 1);
-    const MatrixResult<T> result{.data = grad_w.data<T>(), .rows = 1, .columns = size, .row_stride = size};
+    const MemoryTagScope tag_scope(MemoryTag::workspace);
+    const Tensor turned =
+        Tensor::empty({g.r, g.s, g.k, g.group_c()}, {.dtype = grad_w.dtype(), .device = grad_w.device()});
+    const MatrixResult<T> result{.data = turned.data<T>(), .rows = 1, .columns = size, .row_stride = size};
     const dim3 grid(device::blocks_for(size, device::kThreadsPerBlock), static_cast<unsigned>(parts));
     const cudaStream_t stream = tandem::cuda::current_stream(grad_w);
     const auto sum_parts = [&](const MatrixResult<T>& to) {
       launch(backward_weight_naive<T>, {grid, device::kThreadsPerBlock}, stream, g, x.data<T>(), grad_y.data<T>(),
              Gate<T>{.bits = data_or_null<std::uint8_t>(mask)}, part_pixels, to);
     };
-    if (parts == 1) return sum_parts(result);
-    const MemoryTagScope tag_scope(MemoryTag::workspace);
-    const Tensor sums = Tensor::empty({parts, size}, {.device = grad_w.device()});
-    MatrixResult<T> to_parts = result;
-    to_parts.parts = sums.data<float>();
-    sum_parts(to_parts);
-    launch(add_parts<MatrixResult<T>>, {grid.x, device::kThreadsPerBlock}, stream, sums.data<float>(), parts, result);
+    if (parts == 1) {
+      sum_parts(result);
+    } else {
+      const Tensor sums = Tensor::empty({parts, size}, {.device = grad_w.device()});
+      MatrixResult<T> to_parts = result;
+      to_parts.parts = sums.data<float>();
+      sum_parts(to_parts);
+      launch(add_parts<MatrixResult<T>>, {grid.x, device::kThreadsPerBlock}, stream, sums.data<float>(), parts, result);
+    }
+    grad_w.copy_from(turned.permute(std::array{2, 3, 0, 1}));
   });
 }
 

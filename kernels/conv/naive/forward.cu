@@ -4,14 +4,18 @@
 #include "core/cuda/launch.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/naive/position.cuh"
+#include "kernels/dense_operand.h"
 #include "kernels/device/dispatch.h"
 #include "kernels/device/grid.h"
 #include "kernels/device/half.h"
 #include "kernels/device/reduce.h"
 
+#include <array>
+
 namespace tandem::kernels::cuda::naive {
 namespace {
 
+/// `w` is [R, S, C / groups, K]: neighbouring threads, which have neighbouring output channels, read neighbours.
 template <typename T>
 __device__ float sum_of_products(const ConvGeometry& g, const T* x, const T* w, const Position& at) {
   const std::int64_t group_c = g.c / g.groups, group_k = g.k / g.groups;
@@ -23,8 +27,8 @@ __device__ float sum_of_products(const ConvGeometry& g, const T* x, const T* w, 
       const std::int64_t column = at.column * g.stride_w - g.pad_w + s * g.dilation_w;
       if (row < 0 || row >= g.h || column < 0 || column >= g.w) continue;
       const T* const image = x + ((at.image * g.h + row) * g.w + column) * g.c + first_c;
-      const T* const weight = w + ((at.channel * g.r + r) * g.s + s) * group_c;
-      for (std::int64_t c = 0; c < group_c; ++c) sum += device::to_float(image[c]) * device::to_float(weight[c]);
+      const T* const weight = w + (r * g.s + s) * group_c * g.k + at.channel;
+      for (std::int64_t c = 0; c < group_c; ++c) sum += device::to_float(image[c]) * device::to_float(weight[c * g.k]);
     }
   return sum;
 }
@@ -56,10 +60,11 @@ void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epil
   device::dispatch(y.dtype(), "conv2d_forward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (y.numel() == 0) return;
+    const Tensor turned = dense_input(w.permute(std::array{2, 3, 1, 0}), Layout::row_major);
     launch(forward_naive<T>,
            {device::blocks_for(y.numel(), device::kThreadsPerBlock, 1 << 20), device::kThreadsPerBlock},
-           tandem::cuda::current_stream(y), g, x.data<T>(), w.data<T>(), data_or_null<T>(epilogue.bias), epilogue.relu,
-           y.data<T>(), data_or_null<std::uint8_t>(epilogue.mask));
+           tandem::cuda::current_stream(y), g, x.data<T>(), turned.data<T>(), data_or_null<T>(epilogue.bias),
+           epilogue.relu, y.data<T>(), data_or_null<std::uint8_t>(epilogue.mask));
   });
 }
 

@@ -1,0 +1,20 @@
+// Passes of a convolution by a library: what it does not fuse is done before or after.
+#pragma once
+
+#include "kernels/conv/cudnn/conv_library.h"
+#include "kernels/conv/implementations.h"
+
+namespace tandem::kernels::cuda {
+
+/// True if the library can do the pass on these tensors; a gradient that comes with a mask is copied first.
+bool library_takes(ConvLibrary& library, const ConvTask& task, const ConvTensors& tensors);
+
+/// y and the mask, if it is defined. Where the library does not fuse bias and ReLU they are passes of their own, and
+/// halves are rounded twice.
+void library_forward(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w,
+                     const Epilogue& epilogue, const Tensor& y);
+
+/// grad_y where the bits of `mask` are set, else 0, in new memory; grad_y itself without a mask.
+Tensor masked_gradient(const Tensor& grad_y, const Tensor& mask);
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,37 @@
+// Whether there is a cuDNN to use.
+#include "core/device_query.h"
+#include "kernels/conv/cudnn/conv_library.h"
+
+namespace tandem::kernels {
+
+std::string_view name_of(ConvPass pass) {
+  constexpr std::array<std::string_view, 6> kNames{"the forward pass",           "the forward pass with bias",
+                                                   "the forward pass with ReLU", "the forward pass with bias and ReLU",
+                                                   "the input gradient",         "the weight gradient"};
+  return kNames[static_cast<std::size_t>(pass)];
+}
+
+const FoundLibrary<ConvLibrary>& find_cudnn() {
+  // Never destroyed: the driver may be gone before static objects are.
+  static const auto& found = *new FoundLibrary<ConvLibrary>(find_library<ConvLibrary>([] {
+#if TANDEM_HAS_CUDNN
+    const LibraryRequest request = cudnn_library();
+    return make_cudnn({request, library_files(request, environment_variable)});
+#else
+    fail(
+        "this program was built without cuDNN, which takes TANDEM_CUDA=ON and cudnn.h (pip install nvidia-cudnn-cu13)");
+    return std::unique_ptr<ConvLibrary>();
+#endif
+  }));
+  return found;
+}
+
+std::string obstacle(ConvImpl impl, Device device) {
+  if (impl != ConvImpl::cudnn) return "";
+  if (device.type != DeviceType::cuda) return "cuDNN runs on GPUs, not on the CPU; choose auto, fused or onednn";
+  if (cuda_is_simulated()) return "cuDNN does not run on simulated GPUs; choose auto, fused or reference";
+  const std::string& problem = find_cudnn().problem;
+  return problem.empty() ? problem : problem + "; or choose auto or fused";
+}
+
+}  // namespace tandem::kernels

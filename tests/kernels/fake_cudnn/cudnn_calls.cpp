@@ -1,0 +1,89 @@
+// Operation graphs for cuDNN, carried out by a library that computes them in host memory; and versions that are
+// refused.
+#include "kernels/conv/cudnn/conv_library.h"
+#include "tests/kernels/conv_support.h"
+#include "tests/kernels/product_support.h"
+
+#include <optional>
+
+namespace tandem::test {
+namespace {
+
+namespace k = tandem::kernels;
+using k::ConvPass;
+constexpr Layout kLast = Layout::channels_last;
+
+std::string refusal(const std::string& file) {
+  return error_of([&] { LibraryFile(k::cudnn_library(), {file}); });
+}
+
+void check_pass(k::ConvLibrary& library, const ConvCase& one, DType dtype, ConvPass pass) {
+  INFO(name_of(dtype) << ", " << k::name_of(pass) << ", " << one.text());
+  const k::ConvGeometry g = one.geometry();
+  const Tensor x = drawn(one.x(), dtype, 1, true, kLast), w = drawn(one.weight(), dtype, 2, true, kLast);
+  const Tensor y = drawn(one.y(), dtype, 3, true, kLast);
+  const bool has_bias = pass == ConvPass::forward_bias || pass == ConvPass::forward_bias_relu;
+  const bool relu = pass == ConvPass::forward_relu || pass == ConvPass::forward_bias_relu;
+  const Tensor bias = has_bias ? drawn({one.k}, dtype, 4, true) : Tensor();
+  const Tensor wide_x = in_f64(x, kLast), wide_w = in_f64(w, kLast), wide_y = in_f64(y, kLast);
+  REQUIRE(library.supports({g, dtype, pass}, Device{}));
+  library.run({g, dtype, pass}, {x, w, y, bias});
+  if (pass == ConvPass::backward_input) {
+    k::reference::conv2d_backward_input(wide_y, wide_w, g, wide_x);
+    CHECK(difference(x, wide_x) == "");
+  } else if (pass == ConvPass::backward_weight) {
+    k::reference::conv2d_backward_weight(wide_x, wide_y, g, wide_w);
+    CHECK(difference(w, wide_w) == "");
+  } else {
+    k::reference::conv2d_forward(wide_x, wide_w, in_f64(bias), g, relu, wide_y);
+    CHECK(difference(y, wide_y) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN gets every pass as a graph, and runs it by an exact, deterministic engine", "[conv]") {
+  const auto library = k::make_cudnn({k::cudnn_library(), {FAKE_CUDNN}});
+  std::vector<ConvCase> cases{square_case(2, 3, 5, 4, 8, 3, 1), square_case(1, 5, 7, 6, 4, 1, 0, 2),
+                              square_case(1, 4, 9, 9, 6, 3, 2, 1, 2), square_case(2, 6, 4, 5, 9, 3, 1, 1, 1, 3)};
+  cases.push_back({1, 5, 7, 9, 8, 5, 3, {{2, 1}, {1, 2}, {1, 2}, 1}});
+  for (const ConvCase& one : cases)
+    for (const DType dtype : kGpuDTypes)
+      for (const ConvPass pass : {ConvPass::forward, ConvPass::forward_bias, ConvPass::forward_relu,
+                                  ConvPass::forward_bias_relu, ConvPass::backward_input, ConvPass::backward_weight})
+        check_pass(*library, one, dtype, pass);
+}
+
+TEST_CASE("what cuDNN does not support is not run", "[conv]") {
+  const auto library = k::make_cudnn({k::cudnn_library(), {FAKE_CUDNN}});
+  const k::ConvTask strided{square_case(1, 3, 9, 9, 4, 3, 1, 3).geometry(), DType::f32, ConvPass::forward};
+  CHECK(!library->supports(strided, Device{}));
+  CHECK(!library->supports({square_case(1, 3, 9, 9, 4, 3, 1).geometry(), DType::f64, ConvPass::forward}, Device{}));
+  CHECK_THAT(error_of([&] {
+               library->run(strided, {Tensor::zeros({1}), Tensor::zeros({1}), Tensor::zeros({1})});
+             }),
+             ContainsText("cuDNN: no plan for the forward pass"));
+}
+
+TEST_CASE("a cuDNN of another version or without functions is refused", "[conv]") {
+  CHECK_THAT(refusal(FAKE_CUDNN_TOO_OLD), ContainsText("is cuDNN 8.9.7, but 9.0 is the least"));
+  CHECK_THAT(refusal(FAKE_CUDNN_TOO_NEW), ContainsText("is cuDNN 10.2.0, but this program knows cuDNN 9 only"));
+  CHECK_THAT(refusal(FAKE_CUBLAS), ContainsText("is not the cuDNN that is needed, it has no cudnnGetVersion"));
+  CHECK_THAT(refusal("/none/libcudnn.so"),
+             ContainsText("install cuDNN, or let TANDEM_CUDNN_LIBRARY name its libcudnn.so.9"));
+}
+
+TEST_CASE("the installed cuDNN has all functions", "[conv]") {
+  const LibraryRequest request = k::cudnn_library();
+  std::optional<LibraryFile> file;
+  try {
+    file.emplace(request, library_files(request, environment_variable));
+  } catch (const Error& error) {
+    WARN("skipped: " << error.what());
+    return;
+  }
+  CHECK(k::make_cudnn(*file) != nullptr);
+  CHECK(file->version() >= request.least);
+}
+
+}  // namespace tandem::test

@@ -1,0 +1,67 @@
+// Running kernels under the simulator's lint: how many sectors and wavefronts their requests took, and how few could
+// do.
+#pragma once
+
+#include "core/tensor.h"
+#include "simulator/lint.h"
+#include "tests/support/cuda_device.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem::test {
+
+/// What one kernel moved in one kind of memory; see simulator::LintEntry.
+struct Traffic {
+  std::uint64_t requests = 0, moved = 0, ideal = 0;
+
+  double ratio() const { return ideal == 0 ? 1.0 : static_cast<double>(moved) / static_cast<double>(ideal); }
+
+  Traffic& operator+=(const Traffic& more) {
+    requests += more.requests;
+    moved += more.moved;
+    ideal += more.ideal;
+    return *this;
+  }
+  Traffic& operator-=(const Traffic& less) {
+    requests -= less.requests;
+    moved -= less.moved;
+    ideal -= less.ideal;
+    return *this;
+  }
+};
+
+/// Global memory in sectors, shared memory in wavefronts.
+struct KernelTraffic {
+  Traffic global, shared;
+  std::vector<std::pair<std::string, Traffic>> lines;  // where it comes from
+};
+
+/// By short name, without namespaces and template arguments.
+using TrafficOfKernels = std::map<std::string, KernelTraffic>;
+
+/// What the kernels that `work` launches move.
+TrafficOfKernels traffic_of(const std::function<void()>& work);
+
+/// One piece of work with its inputs ready.
+struct LintCase {
+  std::string name;
+  std::function<void()> work;
+};
+
+/// Files of this folder add their cases by one of these each, at namespace scope.
+struct RegisterLint {
+  using MakeCases = std::vector<LintCase> (*)();
+  explicit RegisterLint(MakeCases make) { all().push_back(make); }
+  static std::vector<MakeCases>& all();
+};
+
+/// Ones on the GPU, images channels_last.
+inline Tensor ones(const Shape& shape, DType dtype = DType::f32, Layout layout = Layout::channels_last) {
+  return Tensor::full(shape, 1.0, {.dtype = dtype, .layout = layout, .device = kGpu});
+}
+
+}  // namespace tandem::test

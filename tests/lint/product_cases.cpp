@@ -1,0 +1,80 @@
+// Matrix products and convolutions under the lint.
+#include "kernels/conv/conv.h"
+#include "kernels/conv/implementations.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/linear.h"
+#include "tests/lint/lint.h"
+
+#include <array>
+
+namespace tandem::test {
+
+namespace {
+
+std::vector<LintCase> products() {
+  std::vector<LintCase> cases;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    for (const auto& [m, n, k] : {std::array{64, 64, 64}, std::array{32, 48, 96}, std::array{256, 512, 16}}) {
+      for (const bool transpose_a : {false, true}) {
+        for (const bool transpose_b : {false, true}) {
+          const Tensor a = transpose_a ? ones({k, m}, dtype) : ones({m, k}, dtype);
+          const Tensor b = transpose_b ? ones({n, k}, dtype) : ones({k, n}, dtype), c = ones({m, n}, dtype);
+          cases.push_back({fmt::format("gemm of {}{} and {}{}", describe(a), transpose_a ? " transposed" : "",
+                                       describe(b), transpose_b ? " transposed" : ""),
+                           [=] {
+                             kernels::gemm(a, b, {transpose_a, transpose_b}, c);
+                           }});
+        }
+      }
+    }
+    for (const std::int64_t outputs : {10, 100, 128}) {
+      const Tensor x = ones({128, 256}, dtype), y = ones({128, outputs}, dtype), grad_x = ones({128, 256}, dtype);
+      const Tensor weight = ones({outputs, 256}, dtype), grad_weight = ones({outputs, 256}, dtype);
+      const Tensor bias = ones({outputs}, dtype), grad_bias = ones({outputs}, dtype);
+      cases.push_back({fmt::format("linear of {} to {}", describe(x), outputs),
+                       [=] { kernels::linear_forward(x, weight, bias, true, y); }});
+      cases.push_back({fmt::format("linear_backward of {} to {}", describe(x), outputs),
+                       [=] { kernels::linear_backward(x, weight, y, y, grad_x, grad_weight, grad_bias); }});
+    }
+  }
+  return cases;
+}
+
+std::vector<LintCase> convolutions() {
+  std::vector<LintCase> cases;
+  struct Layer {
+    Shape x;
+    std::int64_t outputs, stride, groups;
+    kernels::ConvImpl impl;
+  };
+  using enum kernels::ConvImpl;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    for (const Layer& layer : {Layer{{2, 3, 16, 16}, 64, 1, 1, fused}, Layer{{2, 64, 8, 8}, 64, 1, 1, fused},
+                               Layer{{1, 64, 8, 8}, 128, 2, 1, fused}, Layer{{1, 32, 4, 4}, 32, 1, 1, reference},
+                               Layer{{1, 64, 4, 4}, 64, 1, 64, automatic}}) {
+      const kernels::Conv2dOptions options{{layer.stride, layer.stride}, {1, 1}, {1, 1}, layer.groups, layer.impl};
+      const Tensor x = ones(layer.x, dtype), grad_x = ones(layer.x, dtype);
+      const Tensor w = ones({layer.outputs, layer.x[1] / layer.groups, 3, 3}, dtype), grad_w = ones(w.shape(), dtype);
+      const Tensor y = ones(kernels::conv2d_output_shape(x.shape(), w.shape(), options), dtype);
+      const Tensor bias = ones({layer.outputs}, dtype), grad_bias = ones({layer.outputs}, dtype);
+      const Tensor mask = ones(kernels::conv_mask_shape(y.shape()), DType::u8);
+      const auto add_case = [&](const char* op, std::function<void()> work) {
+        cases.push_back({fmt::format("{} of {} to {} channels, stride {}, {} groups, {}", op, describe(x),
+                                     layer.outputs, layer.stride, layer.groups, kernels::name_of(layer.impl)),
+                         std::move(work)});
+      };
+      add_case("conv_bias_relu", [=] { kernels::conv_bias_relu_forward(x, w, bias, options, y, mask); });
+      add_case("grad_x of conv",
+               [=] { kernels::conv_bias_relu_backward(x, w, mask, options, y, grad_x, Tensor(), Tensor()); });
+      add_case("grad_w of conv",
+               [=] { kernels::conv_bias_relu_backward(x, w, mask, options, y, Tensor(), grad_w, grad_bias); });
+    }
+  }
+  return cases;
+}
+
+const RegisterLint register_products(products), register_convolutions(convolutions);
+
+}  // namespace
+
+}  // namespace tandem::test

@@ -1,0 +1,112 @@
+// Every kernel of the tree under the lint, within bounds: sectors of 32 bytes per request to global memory, and
+// wavefronts per request to shared memory, over the fewest that the same bytes could take.
+#include "tests/lint/lint.h"
+
+#include "simulator/settings.h"
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+using namespace tandem;
+using namespace tandem::test;
+
+namespace {
+
+constexpr double kMostSectors = 1.25, kMostWavefronts = 1.1;
+
+/// Where a kernel may take more, and why. `work` is a regular expression for names of cases.
+struct Exception {
+  std::string kernel, work;
+  double sectors, wavefronts;
+  std::string reason;
+};
+
+const std::vector<Exception> kExceptions{
+    {"transpose_words", "transpose of u8", 1.5, kMostWavefronts, "32 bytes of a row of 130 straddle two sectors"},
+    {"copy_words|transpose_words", "u8.*a crop", 1.6, kMostWavefronts, "32 bytes of a row that begins inside a sector"},
+    {"(chunk|normalise|propagate)_.*", "batch_norm.* f16\\[2, 3,", 1.5, kMostWavefronts,
+     "a block takes whole rows of 3 channels, which end inside sectors: 64 bytes of a warp are in 3 of them"},
+    {"augment", "\\[4, 1, 28, 28\\] to f16", 1.3, kMostWavefronts, "28 bytes are a row of the stored image"},
+    {"fold_reflections|move_pixels", "f16\\[2, 3,", 1.4, kMostWavefronts,
+     "a warp moves 64 bytes, 10 or 11 pixels, from places that are no multiple of a sector"},
+    {"sum_chunks", "f16.* to 10+$", 1.5, kMostWavefronts, "rows of 10 or 100 columns begin inside sectors"},
+    {"tile_product", "f16\\[2, 3,|f16.* to 10+$", 2.85, kMostWavefronts,
+     "3 channels and 10 columns are no fours: elements are loaded one by one, eight (half a sector) of each row"},
+    {"tile_product", "f32\\[2, 3,|f32.* to 10$", 1.95, kMostWavefronts,
+     "the same: eight of each row, which begin inside sectors"},
+};
+
+/// The bounds for a kernel in a case; remembers which exception gave them.
+Exception bounds_of(const std::string& kernel, const std::string& work, std::set<const Exception*>& used) {
+  for (const Exception& exception : kExceptions) {
+    if (!std::regex_match(kernel, std::regex(exception.kernel)) || !std::regex_search(work, std::regex(exception.work)))
+      continue;
+    used.insert(&exception);
+    return exception;
+  }
+  return {kernel, work, kMostSectors, kMostWavefronts, ""};
+}
+
+/// The lines of a kernel that take more than they need, worst first.
+std::string culprits(const KernelTraffic& kernel) {
+  auto lines = kernel.lines;
+  std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
+    return a.second.moved - a.second.ideal > b.second.moved - b.second.ideal;
+  });
+  std::string text;
+  for (const auto& [line, traffic] : lines) {
+    if (traffic.moved != traffic.ideal) text += fmt::format("\n  {}: {} for {}", line, traffic.moved, traffic.ideal);
+  }
+  return text;
+}
+
+/// Names of the __global__ functions in the sources of these rooms.
+std::set<std::string> kernels_of_tree() {
+  const std::regex comment("//[^\n]*"), global("__global__"),
+      kernel(R"(__global__[^;{]*?\bvoid\s+(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\()");
+  std::set<std::string> names;
+  for (const char* const room : {"core", "kernels"}) {
+    for (const auto& file :
+         std::filesystem::recursive_directory_iterator(std::filesystem::path(TANDEM_SOURCE_DIR) / room)) {
+      if (!file.path().extension().string().starts_with(".cu")) continue;
+      std::stringstream text;
+      text << std::ifstream(file.path()).rdbuf();
+      const std::string code = std::regex_replace(text.str(), comment, "");
+      const std::sregex_iterator found(code.begin(), code.end(), kernel), end;
+      INFO(file.path() << " has a __global__ function that is not understood");
+      CHECK(std::distance(found, end) == std::distance(std::sregex_iterator(code.begin(), code.end(), global), end));
+      for (auto match = found; match != end; ++match) names.insert((*match)[1]);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("kernels move whole sectors and keep out of each other's banks", "[lint]") {
+  simulator::settings().lint = false;  // while inputs are made
+  std::set<std::string> seen;
+  std::set<const Exception*> used;
+  for (const auto& make_cases : RegisterLint::all()) {
+    for (const LintCase& c : make_cases()) {
+      for (const auto& [name, traffic] : traffic_of(c.work)) {
+        seen.insert(name);
+        const Exception most = bounds_of(name, c.name, used);
+        INFO(name << " in " << c.name << culprits(traffic));
+        CHECK(traffic.global.ratio() <= most.sectors);
+        CHECK(traffic.shared.ratio() <= most.wavefronts);
+      }
+    }
+  }
+  for (const std::string& kernel : kernels_of_tree()) {
+    INFO(kernel << " ran in no case of tests/lint: add one");
+    CHECK(seen.contains(kernel));
+  }
+  for (const Exception& exception : kExceptions) {
+    INFO("the exception for " << exception.kernel << " in '" << exception.work << "' is not used: remove it");
+    CHECK(used.contains(&exception));
+  }
+}

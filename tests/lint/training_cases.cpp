@@ -1,0 +1,91 @@
+// Reductions, losses and optimizers under the lint.
+#include "kernels/loss/softmax_cross_entropy.h"
+#include "kernels/optimizer/adam.h"
+#include "kernels/optimizer/all_finite.h"
+#include "kernels/optimizer/norm.h"
+#include "kernels/optimizer/rmsprop.h"
+#include "kernels/optimizer/sgd.h"
+#include "kernels/reduce/sum.h"
+#include "kernels/reduce/sum_to.h"
+#include "tests/lint/lint.h"
+
+namespace tandem::test {
+
+namespace {
+
+std::vector<LintCase> reductions() {
+  std::vector<LintCase> cases;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    const Tensor all = ones({}, dtype);
+    for (const Layout layout : {Layout::channels_last, Layout::row_major}) {
+      for (const Shape& shape : {Shape{4, 64, 8, 8}, Shape{2, 256, 4, 4}, Shape{2, 3, 32, 32}}) {
+        const Tensor x = ones(shape, dtype, layout), per_channel = ones({1, shape[1], 1, 1}, dtype);
+        const std::string name = fmt::format("{}, {}", describe(x), layout == Layout::row_major ? "row-major" : "");
+        cases.push_back({"sum of " + name, [=] { kernels::sum(x, all); }});
+        cases.push_back({"mean of " + name, [=] { kernels::mean(x, all); }});
+        cases.push_back({"sum per channel of " + name, [=] { kernels::sum_to(x, per_channel); }});
+        const Tensor per_image = ones({shape[0], 1, 1, 1}, dtype);
+        cases.push_back({"sum per image of " + name, [=] { kernels::sum_to(x, per_image); }});
+      }
+    }
+    const Tensor matrix = ones({64, 256}, dtype), row = ones({256}, dtype), column = ones({64, 1}, dtype);
+    cases.push_back({"column sums of " + describe(matrix), [=] { kernels::sum_to(matrix, row); }});
+    cases.push_back({"row sums of " + describe(matrix), [=] { kernels::sum_to(matrix, column); }});
+  }
+  return cases;
+}
+
+std::vector<LintCase> losses() {
+  std::vector<LintCase> cases;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    for (const std::int64_t classes : {10, 100, 1000, 1500}) {
+      const Tensor logits = ones({16, classes}, dtype), gradient = ones({16, classes}, dtype);
+      const Tensor labels = ones({16}, DType::i64), loss = ones({}), probabilities = ones({16, classes});
+      cases.push_back({"softmax_cross_entropy of " + describe(logits),
+                       [=] { kernels::softmax_cross_entropy_forward(logits, labels, 0.1, loss, probabilities); }});
+      cases.push_back({"softmax_cross_entropy_backward of " + describe(logits),
+                       [=] { kernels::softmax_cross_entropy_backward(probabilities, labels, 0.1, loss, gradient); }});
+    }
+  }
+  return cases;
+}
+
+/// The parameters of a small network: weights of convolutions, batch normalisation, and the last layer.
+std::vector<Tensor> parameters(DType dtype) {
+  std::vector<Tensor> result;
+  for (const Shape& shape : {Shape{64, 3, 3, 3}, Shape{64}, Shape{64}, Shape{64, 64, 3, 3}, Shape{10, 256}, Shape{10}})
+    result.push_back(ones(shape, dtype));
+  return result;
+}
+
+std::vector<LintCase> optimizers() {
+  std::vector<LintCase> cases;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    const std::vector<Tensor> values = parameters(dtype), gradients = parameters(dtype), first = parameters(DType::f32),
+                              second = parameters(DType::f32), third = parameters(DType::f32);
+    std::vector<kernels::SgdItem> sgd;
+    std::vector<kernels::AdamItem> adam;
+    std::vector<kernels::RmspropItem> rmsprop;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      sgd.push_back({values[i], gradients[i], first[i]});
+      adam.push_back({values[i], gradients[i], first[i], second[i], third[i]});
+      rmsprop.push_back({values[i], gradients[i], first[i], second[i], third[i]});
+    }
+    const auto add_case = [&](const char* op, std::function<void()> work) {
+      cases.push_back({fmt::format("{} on {}", op, name_of(dtype)), std::move(work)});
+    };
+    add_case("sgd", [=] { kernels::sgd_step(sgd, {.momentum = 0.9}); });
+    add_case("adam", [=] { kernels::adam_step(adam, {}); });
+    add_case("rmsprop", [=] { kernels::rmsprop_step(rmsprop, {.momentum = 0.9}); });
+    add_case("squared_norm", [=] { kernels::squared_norm(gradients); });
+    add_case("scale_all", [=] { kernels::scale_all(gradients, 1.0); });
+    add_case("all_finite", [=] { kernels::all_finite(gradients); });
+  }
+  return cases;
+}
+
+const RegisterLint register_reductions(reductions), register_losses(losses), register_optimizers(optimizers);
+
+}  // namespace
+
+}  // namespace tandem::test
