@@ -128,11 +128,13 @@ cuda_tests() {
   ! grep -q "skipped, no\|skipped, this build" "$out/.tests.log"
 }
 
-# What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
-library_refusals() { ctest --test-dir "$build" --no-tests=error --output-on-failure -R "cifar_train: (cuDNN is|cuBLAS is|auto does)"; }
-
 # 77 says that there is no GPU: then nothing was recorded, and the step has failed.
 record_golden() { "$build/tests/op_table_recorder" --record "$out/golden/recording.json" || return 1; }
+
+# What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
+library_refusals() {
+  ctest --test-dir "$build" --no-tests=error --output-on-failure -R "cifar_train: (cuDNN is|cuBLAS is|auto does)"
+}
 
 train() {
   local ranks=$1

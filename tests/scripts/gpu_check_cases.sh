@@ -19,6 +19,7 @@ ln -s "$(python3 -c 'import sys; print(sys.executable)')" bin/python3
 stand_in() { cat >"bin/$1" && chmod +x "bin/$1"; }
 stand_in nvcc <<<'echo "release 12.8"; echo "build 12.8"'
 stand_in nvidia-smi <<<'[ -z "${NO_GPU:-}" ] || exit 9; case "$*" in *compute_cap*) echo 9.0 ;; *) echo "GPU 0" ;; esac'
+stand_in ctest <<<'echo "$@"'
 stand_in mpirun <<<'while [ "${1#-}" != "$1" ] || [ "$1" -eq 2 ] 2>/dev/null; do shift; done; exec "$@"'
 # The programs: each fails if FAIL names it, and hangs if HANG does.
 cat >program <<'PROGRAM'
@@ -96,7 +97,7 @@ expect 2 "A=" "--dry-run" "nvcc is not on the PATH; install the CUDA toolkit"
 mv nvcc bin/nvcc
 
 # All goes well.
-expect 0 "A=" "" "tests_kernels +ok" "golden_record +ok" "golden_replay +- .*no recordings" \
+expect 0 "A=" "" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" "golden_replay +- .*no recordings" \
   "train_two_ranks +ok" "bench_vgg_lite +ok" "planted_faults +ok" "sanitizer_racecheck +ok" "total +ok"
 expect 0 "A=" "--quick" "tests_kernels +ok" "train_one_rank +ok" "total +ok"
 ! grep -q "sanitizer\|bench" out.txt || wrong "--quick" "runs more than it should"
