@@ -9,12 +9,9 @@
 
 namespace tandem::kernels {
 
-/// True in builds with a CUDA device, simulated or not. Dispatchers write
+/// True where a tensor is on a GPU. Profilers then see a range of the op's name while this lives. Dispatchers write
 ///   if constexpr (kHasCuda)
 ///     if (const CudaOp op{"relu_forward", y}) return cuda::relu_forward(x, y);
-inline constexpr bool kHasCuda = TANDEM_HAS_CUDA != 0;
-
-/// True where a tensor is on a GPU. Profilers then see a range of the op's name while this lives.
 class CudaOp {
  public:
   CudaOp(std::string_view name, const Tensor& tensor) {

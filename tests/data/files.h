@@ -2,11 +2,11 @@
 #pragma once
 
 #include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 #include <zlib.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,34 +16,18 @@ namespace tandem::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A folder of its own that disappears with the object.
-class TemporaryFolder {
+/// A temporary directory with files, in folders that are made as needed.
+class TemporaryFolder : public TemporaryDirectory {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem_data_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path() / name; }
 
   std::filesystem::path write(const std::string& name, const Bytes& bytes) const {
-    const auto file = path_ / name;
+    const auto file = path() / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream stream(file, std::ios::binary);
     stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return file;
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 inline Bytes gzip(const Bytes& bytes) {

@@ -4,7 +4,7 @@
 #include "layers/models/models.h"
 #include "layers/safetensors.h"
 #include "layers/summary.h"
-#include "tests/layers/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
 
 #include <cmath>

@@ -2,7 +2,7 @@
 #include "autograd/variable.h"
 #include "layers/layers.h"
 #include "layers/safetensors.h"
-#include "tests/layers/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 

@@ -1,7 +1,7 @@
 // Safetensors: what is written, what is read back, and files that stay whole.
 #include "layers/safetensors.h"
 #include "tests/layers/safetensors_bytes.h"
-#include "tests/layers/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
 
 #include <sys/resource.h>

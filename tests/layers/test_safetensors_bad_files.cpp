@@ -2,7 +2,7 @@
 #include "core/memory.h"
 #include "layers/safetensors.h"
 #include "tests/layers/safetensors_bytes.h"
-#include "tests/layers/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
 
 #include <sys/stat.h>

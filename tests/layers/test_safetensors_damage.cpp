@@ -1,7 +1,7 @@
 // Safetensors files cut at every byte and with flipped bits.
 #include "core/random.h"
 #include "layers/safetensors.h"
-#include "tests/layers/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
 
 #include <cstring>

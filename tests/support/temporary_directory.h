@@ -26,6 +26,8 @@ class TemporaryDirectory {
 
   std::string operator/(std::string_view name) const { return (path_ / name).string(); }
 
+  const std::filesystem::path& path() const { return path_; }
+
   /// Number of directory entries: 1 after a file was written without leaving anything else.
   std::ptrdiff_t entries() const {
     return std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator());
