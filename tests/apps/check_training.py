@@ -126,8 +126,8 @@ def files():
 
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --augment crop-reflect=3,flip "
-               "--model mnist_cnn --layers 7 --shared-weights --batch-norm --dropout 0.25 --conv-impl reference --gemm-impl fused "
-               "--load-weights a.safetensors --save-weights b.safetensors --epochs 9 --batch-size 12 "
+               "--model mnist_cnn --layers 7 --shared-weights --batch-norm --dropout 0.25 --conv-impl reference "
+               "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --epochs 9 --batch-size 12 "
                "--grad-accumulation 3 --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
                "--schedule cosine --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
                "--label-smoothing 0.1 --seed 77 --backend mpi --bucket-mb 0.5 --check-replicas --device cpu "
