@@ -75,11 +75,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/option_cases.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/file_cases.cmake)
 
 if(TANDEM_CUDA_IS_SIMULATED)
-  add_dependencies(simulated_suite train_bench)
-  add_test(NAME "train_bench: a step on the GPU" COMMAND train_bench --device cuda --model mnist_cnn --layers 1
-    --in-channels 1 --image-size 8 --batch-size 4 --steps 1 --warmup 0)
-  set_tests_properties("train_bench: a step on the GPU" PROPERTIES LABELS simulated
-    PASS_REGULAR_EXPRESSION "\"device\":\"cuda:0\"")
+  include(${CMAKE_CURRENT_LIST_DIR}/simulated_cases.cmake)
 endif()
 
 # Whole runs, checked by their logs.
