@@ -19,7 +19,7 @@ Tensor rounded(const Tensor& exact, DType dtype) {
 
 }  // namespace
 
-TEST_CASE("on CUDA, integer inputs give exact outputs and gradients, rounded once", "[cuda][orders]") {
+TEST_CASE("on CUDA, integer inputs give exact outputs and gradients, rounded once", "[cuda]") {
   if (!has_gpu()) return;
   const PoisonScope poison;
   for_each_call([](const OpCase& op, const OpCall& call, const Shape&) {

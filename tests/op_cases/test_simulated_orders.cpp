@@ -21,7 +21,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 // Not tagged [cuda]: it sets the order itself, and need not run once in each.
-TEST_CASE("every op gives one bit pattern in 20 random orders of threads and blocks", "[twenty-orders]") {
+TEST_CASE("every op gives one bit pattern in 20 random orders of threads and blocks", "[orders]") {
   const RestoreSettings restore;
   std::size_t runs = 0;
   for_each_golden_run({{1, 8, 3, 3}, {2, 3, 3, 2}}, {}, [&](const GoldenRun& run) {
