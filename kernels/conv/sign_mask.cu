@@ -23,8 +23,10 @@ __global__ void write_bits(const T* y, std::int64_t count, std::uint8_t* mask) {
 
 template <typename T>
 __global__ void keep_where_set(const T* values, const std::uint8_t* mask, std::int64_t count, T* out) {
-  for (std::int64_t i = device::thread_in_grid(); i < count; i += device::threads_in_grid())
-    out[i] = (mask[i / 8] >> i % 8 & 1) != 0 ? values[i] : T{};
+  for (std::int64_t i = device::thread_in_grid(); i < count; i += device::threads_in_grid()) {
+    const T value = values[i];  // read by all lanes, whose sectors it is in anyway
+    out[i] = (mask[i / 8] >> i % 8 & 1) != 0 ? value : T{};
+  }
 }
 
 }  // namespace

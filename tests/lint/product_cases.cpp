@@ -63,6 +63,7 @@ std::vector<LintCase> convolutions() {
                                      layer.outputs, layer.stride, layer.groups, kernels::name_of(layer.impl)),
                          std::move(work)});
       };
+      add_case("apply_mask", [=] { kernels::cuda::apply_mask(y, mask, empty_like(y)); });
       add_case("conv_bias_relu", [=] { kernels::conv_bias_relu_forward(x, w, bias, options, y, mask); });
       add_case("grad_x of conv",
                [=] { kernels::conv_bias_relu_backward(x, w, mask, options, y, grad_x, Tensor(), Tensor()); });
