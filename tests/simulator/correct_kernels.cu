@@ -120,10 +120,6 @@ __global__ void votes(int* out) {
            static_cast<int>(__reduce_add_sync(kAll, static_cast<unsigned>(t % 32))) + __reduce_max_sync(kAll, -t % 32);
 }
 
-// nvcc refuses these too, which is why no kernel here can show it.
-static_assert(simulator::kShufflesType<double> && simulator::kShufflesType<long long>);
-static_assert(!simulator::kShufflesType<short> && !simulator::kShufflesType<float2>);
-
 __global__ void shuffles(int* out) {
   const int t = static_cast<int>(threadIdx.x);
   out[t] = __shfl_sync(kAll, t, 5, 8) + 100 * __shfl_up_sync(kAll, t, 3, 16) + 10000 * __shfl_down_sync(kAll, t, 2, 4);

@@ -1,10 +1,15 @@
 // Correct kernels run without alarm and give the expected numbers in every order, streams eager or deferred.
+#include "simulator/include/cuda_runtime.h"
 #include "tests/simulator/correct_kernels.h"
 #include "tests/simulator/restore_settings.h"
 #include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;
+
+// Shuffles take what nvcc takes, and refuse what it refuses, which is why no kernel can show it.
+static_assert(simulator::kShufflesType<double> && simulator::kShufflesType<long long>);
+static_assert(!simulator::kShufflesType<short> && !simulator::kShufflesType<float2>);
 
 TEST_CASE("correct kernels raise no alarm and agree in 20 random orders") {
   const RestoreSettings restore;
