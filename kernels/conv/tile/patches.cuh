@@ -106,20 +106,20 @@ struct PatchColumns {
   std::int64_t rows;
 
   struct Row {
-    int top, left, channel;
-    bool inside;
+    int top, left;
+    int channel;  // negative past the end
   };
   static __device__ constexpr bool along_depth() { return false; }
 
   __device__ Row row(std::int64_t row) const {
-    if (row >= rows) return {0, 0, 0, false};
+    if (row >= rows) return {0, 0, -1};
     const Tap tap(row, g.by_c, g.by_s);
-    return {tap.r * g.dilation_h - g.pad_h, tap.s * g.dilation_w - g.pad_w, tap.channel, true};
+    return {tap.r * g.dilation_h - g.pad_h, tap.s * g.dilation_w - g.pad_w, tap.channel};
   }
 
   template <int N>
   __device__ device::Vector<float, N> load(const Row& row, std::int64_t depth, std::int64_t depth_end) const {
-    if (!row.inside || depth >= depth_end) return {};
+    if (row.channel < 0 || depth >= depth_end) return {};
     const Pixel out(depth, g.by_p, g.by_q);
     const int line = out.row * g.stride_h + row.top, column = out.column * g.stride_w + row.left;
     if (line < 0 || line >= g.h || column < 0 || column >= g.w) return {};
