@@ -79,19 +79,22 @@ template <int... Lane>
 /// Zero where negative; NaN stays NaN.
 [[gnu::always_inline]] inline Vec relu(Vec value) { return value < Vec{} ? Vec{} : value; }
 
-/// Bit i is set where lane i is above zero.
-[[gnu::always_inline]] inline std::uint32_t positive_bits(Vec value) {
+/// Bit i is set where lane i is above `limit`.
+[[gnu::always_inline]] inline std::uint32_t bits_above(Vec value, float limit) {
 #if defined(__AVX512F__)
-  return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(value), _mm512_setzero_ps(), _CMP_GT_OQ);
+  return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(value), _mm512_set1_ps(limit), _CMP_GT_OQ);
 #elif defined(__AVX__)
-  const __m256 above = _mm256_cmp_ps(reinterpret_cast<__m256>(value), _mm256_setzero_ps(), _CMP_GT_OQ);
+  const __m256 above = _mm256_cmp_ps(reinterpret_cast<__m256>(value), _mm256_set1_ps(limit), _CMP_GT_OQ);
   return static_cast<std::uint32_t>(_mm256_movemask_ps(above));
 #else
   std::uint32_t bits = 0;
-  for (int lane = 0; lane < kLanes; ++lane) bits |= (value[lane] > 0.0f ? 1u : 0u) << lane;
+  for (int lane = 0; lane < kLanes; ++lane) bits |= (value[lane] > limit ? 1u : 0u) << lane;
   return bits;
 #endif
 }
+
+/// Bit i is set where lane i is above zero.
+[[gnu::always_inline]] inline std::uint32_t positive_bits(Vec value) { return bits_above(value, 0.0f); }
 
 /// Lane i where bit i is set, zero elsewhere.
 [[gnu::always_inline]] inline Vec keep(Vec value, std::uint32_t bits) {

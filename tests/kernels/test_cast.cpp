@@ -3,6 +3,7 @@
 
 #include "core/random.h"
 #include "kernels/cast/convert.h"
+#include "kernels/cast/float_runs.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -155,4 +156,81 @@ TEST_CASE("casts between layouts go element by element") {
   CHECK(y.to_vector<float>() == x.to_vector<float>());
   kernels::cast(x.narrow(2, 1, 1), y.narrow(2, 0, 1));
   CHECK(y.narrow(2, 0, 1).to_vector<float>() == x.narrow(2, 1, 1).to_vector<float>());
+}
+
+namespace {
+
+/// The 65,536 encodings of a half type, in order.
+template <typename T>
+Tensor all_encodings() {
+  const Tensor tensor = Tensor::empty({65536}, {.dtype = dtype_of<T>});
+  for (unsigned bits = 0; bits < 65536; ++bits) tensor.data<T>()[bits].bits = static_cast<std::uint16_t>(bits);
+  return tensor;
+}
+
+/// Each number of a half type, what lies halfway to the next one, the floats beside both, and floats of any bits.
+template <typename T>
+std::vector<float> floats_around() {
+  const Tensor encodings = all_encodings<T>();
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < encodings.numel(); ++i) {
+    const float value = encodings.data<T>()[i];
+    const float next = encodings.data<T>()[std::min<std::int64_t>(i + 1, 65535)];
+    const float middle = value + (next - value) / 2.0f;
+    for (const float centre : {value, middle})
+      values.insert(values.end(), {centre, std::nextafter(centre, -HUGE_VALF), std::nextafter(centre, HUGE_VALF)});
+  }
+  const RandomKey key{.seed = 11};
+  for (std::uint64_t i = 0; i < 300000; ++i) values.push_back(std::bit_cast<float>(key.bits(i)));
+  return values;
+}
+
+template <typename T>
+void check_every_encoding() {
+  const Tensor encodings = all_encodings<T>(), wide = Tensor::empty({65536});
+  kernels::cast(encodings, wide);
+  int wrong = 0;
+  for (std::int64_t i = 0; i < wide.numel(); ++i) {
+    const float expected = encodings.data<T>()[i];
+    // Instructions make signalling NaNs quiet.
+    const std::uint32_t quiet = std::isnan(expected) ? 0x400000u : 0u;
+    wrong += (std::bit_cast<std::uint32_t>(wide.data<float>()[i]) | quiet) !=
+             (std::bit_cast<std::uint32_t>(expected) | quiet);
+  }
+  CHECK(wrong == 0);
+
+  const std::vector<float> values = floats_around<T>();
+  const Tensor source = Tensor::from(values, {static_cast<std::int64_t>(values.size())});
+  const Tensor narrow = Tensor::empty(source.shape(), {.dtype = dtype_of<T>});
+  kernels::cast(source, narrow);
+  wrong = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) wrong += narrow.data<T>()[i].bits != T(values[i]).bits;
+  CHECK(wrong == 0);
+}
+
+}  // namespace
+
+TEST_CASE("fast casts give every encoding of f16 its bits, and floats around each of them", "[half]") {
+  check_every_encoding<Half>();
+}
+
+TEST_CASE("fast casts give every encoding of bf16 its bits, and floats around each of them", "[half]") {
+  check_every_encoding<BFloat16>();
+}
+
+TEST_CASE("runs of any length are widened and narrowed, and nothing beyond them", "[half]") {
+  int wrong = 0;
+  for (std::size_t count = 0; count < 70; ++count) {
+    const auto length = static_cast<std::int64_t>(count);
+    std::vector<float> values(count + 3), back(count + 3, -1.0f);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 20.0f;
+    std::vector<Half> halves(count + 3, Half(-1.0f));
+    cpu::narrow(values.data(), length, halves.data());
+    cpu::widen(halves.data(), length, back.data());
+    for (std::size_t i = 0; i < back.size(); ++i) {
+      const float expected = i < count ? values[i] : -1.0f;
+      wrong += back[i] != expected || static_cast<float>(halves[i]) != expected;
+    }
+  }
+  CHECK(wrong == 0);
 }
