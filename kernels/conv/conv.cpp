@@ -1,12 +1,10 @@
 // Convolution entry points: checks, and the choice of implementation.
 #include "kernels/conv/conv.h"
+#include "kernels/cast/float_runs.h"
 #include "kernels/conv/cudnn/conv_library.h"
 #include "kernels/conv/implementations.h"
-#include "kernels/conv/sign_mask.h"
 #include "kernels/cuda_choice.h"
 #include "kernels/written.h"
-
-#include <algorithm>
 
 namespace tandem::kernels {
 namespace {
@@ -40,45 +38,6 @@ Shape input_shape(const ConvGeometry& g) { return {g.n, g.c, g.h, g.w}; }
 Shape output_shape(const ConvGeometry& g) { return {g.n, g.k, g.p, g.q}; }
 Shape weight_shape(const ConvGeometry& g) { return {g.k, g.group_c(), g.r, g.s}; }
 
-bool is_empty(const ConvGeometry& g) { return g.input_numel() == 0 || g.output_numel() == 0; }
-
-const float* floats(const Tensor& tensor) { return tensor.defined() ? tensor.data<float>() : nullptr; }
-const std::uint8_t* bits(const Tensor& mask) { return mask.defined() ? mask.data<std::uint8_t>() : nullptr; }
-
-/// One f32 implementation's three passes.
-struct Passes {
-  decltype(&direct::forward) forward;
-  decltype(&direct::backward_input) backward_input;
-  decltype(&direct::backward_weight) backward_weight;
-};
-constexpr Passes kDirect{direct::forward, direct::backward_input, direct::backward_weight};
-constexpr Passes kWinograd{winograd::forward, winograd::backward_input, winograd::backward_weight};
-
-/// The passes that run a geometry; null for the reference.
-const Passes* select(const ConvGeometry& g, DType dtype, ConvImpl impl) {
-#if TANDEM_HAS_ONEDNN
-  static constexpr Passes kOneDnn{onednn::forward, onednn::backward_input, onednn::backward_weight};
-  const bool library = onednn::supports(g);
-#else
-  constexpr bool library = false;
-#endif
-  const bool fast = dtype == DType::f32 && !is_empty(g);
-  require(impl != ConvImpl::onednn || TANDEM_HAS_ONEDNN, "conv2d: this build has no oneDNN; use --conv-impl auto");
-  if (impl == ConvImpl::onednn)
-    require(dtype == DType::f32 && (library || is_empty(g)),
-            "conv2d: oneDNN does not run {} with {} groups here; use --conv-impl auto", name_of(dtype), g.groups);
-  if (!fast || impl == ConvImpl::reference) return nullptr;
-#if TANDEM_HAS_ONEDNN
-  if (impl == ConvImpl::onednn) return &kOneDnn;
-#endif
-  if (winograd::supports(g) && winograd::pays(g)) return &kWinograd;
-#if TANDEM_HAS_ONEDNN
-  // Measured: with few input channels our direct kernels, which fuse the mask, are level; otherwise the library wins.
-  if (impl == ConvImpl::automatic && library && (g.groups > 1 || g.c >= 8)) return &kOneDnn;
-#endif
-  return &kDirect;
-}
-
 }  // namespace
 
 void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
@@ -93,8 +52,8 @@ void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const 
   mark_written(y);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, y}) return cuda::conv_forward(g, options.impl, x, w, {.bias = bias}, y);
-  if (const Passes* passes = select(g, w.dtype(), options.impl))
-    return passes->forward(g, floats(x), floats(w), {.bias = floats(bias)}, y.data<float>());
+  if (cpu::conv_supports(g, w.dtype(), options.impl))
+    return cpu::conv_forward(g, options.impl, x, w, bias, false, {}, y);
   reference::conv2d_forward(x, w, bias, g, false, y);
 }
 
@@ -108,8 +67,8 @@ void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOp
   mark_written(grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_x}) return cuda::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {});
-  if (const Passes* passes = select(g, w.dtype(), options.impl))
-    return passes->backward_input(g, {floats(grad_y)}, floats(w), grad_x.data<float>());
+  if (cpu::conv_supports(g, w.dtype(), options.impl))
+    return cpu::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {});
   reference::conv2d_backward_input(grad_y, w, g, grad_x);
 }
 
@@ -123,8 +82,8 @@ void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dO
   mark_written(grad_w);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_w}) return cuda::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {});
-  if (const Passes* passes = select(g, grad_w.dtype(), options.impl))
-    return passes->backward_weight(g, floats(x), {floats(grad_y)}, grad_w.data<float>(), nullptr);
+  if (cpu::conv_supports(g, grad_w.dtype(), options.impl))
+    return cpu::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {});
   reference::conv2d_backward_weight(x, grad_y, g, grad_w);
 }
 
@@ -137,8 +96,8 @@ void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {
   mark_written(grad_bias);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_y}) return cuda::conv_backward_bias(grad_y, {}, grad_bias);
-  if (grad_y.dtype() != DType::f32 || grad_y.numel() == 0) return reference::conv2d_backward_bias(grad_y, grad_bias);
-  sum_rows(floats(grad_y), grad_y.numel() / grad_y.size(1), grad_y.size(1), grad_bias.data<float>());
+  if (cpu::computes_in_float(grad_y.dtype()) && grad_y.numel() > 0) return cpu::conv_backward_bias(grad_y, grad_bias);
+  reference::conv2d_backward_bias(grad_y, grad_bias);
 }
 
 void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
@@ -155,11 +114,8 @@ void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, y})
       return cuda::conv_forward(g, options.impl, x, w, {.bias = bias, .relu = true, .mask = mask}, y);
-  if (const Passes* passes = select(g, w.dtype(), options.impl)) {
-    std::uint8_t* out_bits = mask.defined() ? mask.data<std::uint8_t>() : nullptr;
-    return passes->forward(g, floats(x), floats(w), {.bias = floats(bias), .relu = true, .mask = out_bits},
-                           y.data<float>());
-  }
+  if (cpu::conv_supports(g, w.dtype(), options.impl))
+    return cpu::conv_forward(g, options.impl, x, w, bias, true, mask, y);
   reference::conv2d_forward(x, w, bias, g, true, y);
   if (mask.defined()) reference::sign_mask(y, mask);
 }
@@ -182,18 +138,8 @@ void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mas
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_y})
       return cuda::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias);
-  if (const Passes* passes = select(g, w.dtype(), options.impl)) {
-    const MaskedGradient gradient{floats(grad_y), bits(mask)};
-    float* bias_sums = grad_bias.defined() ? grad_bias.data<float>() : nullptr;
-    if (grad_w.defined()) {
-      passes->backward_weight(g, floats(x), gradient, grad_w.data<float>(), bias_sums);
-    } else if (bias_sums != nullptr) {
-      const DenseGradient dense(gradient, g, false);
-      sum_rows(dense.gradient.data, g.n * g.p * g.q, g.k, bias_sums);
-    }
-    if (grad_x.defined()) passes->backward_input(g, gradient, floats(w), grad_x.data<float>());
-    return;
-  }
+  if (cpu::conv_supports(g, w.dtype(), options.impl))
+    return cpu::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias);
   const Tensor masked = empty_like(grad_y);
   reference::apply_mask(grad_y, mask, masked);
   if (grad_x.defined()) reference::conv2d_backward_input(masked, w, g, grad_x);

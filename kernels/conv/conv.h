@@ -32,9 +32,9 @@ struct Conv2dOptions {
 };
 
 // x [N,C,H,W], w [K,C/groups,R,S], y [N,K,P,Q] with P = (H + 2 pad - dilation (R-1) - 1) / stride + 1; bias [K].
-// One floating dtype and device; images and weights dense and channels_last. On the CPU f32 has fast paths, other
-// dtypes run the reference; on a GPU f32, f16 and bf16 are accumulated in float, f64 throws. Results of our own
-// implementations do not depend on the number of threads. Wrong shapes, dtypes or layouts throw Error.
+// One floating dtype and device; images and weights dense and channels_last. f32, f16 and bf16 are accumulated in float
+// and rounded once; f64 runs the reference on the CPU and throws on a GPU. Results of our own implementations do not
+// depend on the number of threads. Wrong shapes, dtypes or layouts throw Error.
 
 /// The shape of y; throws where the shapes or options make no convolution.
 Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);

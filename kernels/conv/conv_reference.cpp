@@ -1,4 +1,4 @@
-// Convolution in plain loops: the oracle, and the path of f64 and the half types.
+// Convolution in plain loops: the oracle, and the path of f64.
 #include "kernels/conv/implementations.h"
 
 namespace tandem::kernels::reference {

@@ -36,7 +36,7 @@ ConvGeometry make_geometry(const Shape& x, const Shape& w, const Conv2dOptions& 
 /// is its geometry.
 ConvGeometry backward_input_as_forward(const ConvGeometry& g);
 
-/// What happens to an output element before it is stored. `mask` needs `relu`.
+/// What happens to an output element before it is stored. `mask` needs `relu`; its bits are those of what is stored.
 struct ConvEpilogue {
   const float* bias = nullptr;
   bool relu = false;
@@ -44,8 +44,9 @@ struct ConvEpilogue {
 };
 
 /// A gradient of y that counts only where the bit of the forward pass is set; without a mask it counts everywhere.
+template <typename T>
 struct MaskedGradient {
-  const float* data;
+  const T* data;
   const std::uint8_t* mask = nullptr;
 };
 

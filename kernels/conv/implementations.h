@@ -7,6 +7,11 @@
 
 namespace tandem::kernels {
 
+template <typename T>
+T* data_or_null(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
 namespace reference {
 /// Plain loops for every floating dtype and geometry; sums in double, rounded once. The signatures are conv.h's.
 void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const ConvGeometry& g, bool relu,
@@ -20,31 +25,55 @@ void sign_mask(const Tensor& y, const Tensor& mask);
 void apply_mask(const Tensor& grad_y, const Tensor& mask, const Tensor& out);
 }  // namespace reference
 
-// f32 implementations, on raw pointers. Each has the same three entries: `forward` with an epilogue, `backward_input`,
-// and `backward_weight`, which also sums the bias gradient (grad_bias may be null).
+namespace cpu {
+// The fast passes, for f32, f16 and bf16, computed in float. Images of half types are widened as they are read and
+// rounded as they are written; weights and their gradients go through copies in float.
+
+/// False where only the reference serves: other dtypes, tensors without elements, ConvImpl::reference. Throws Error
+/// where `impl` cannot run.
+bool conv_supports(const ConvGeometry& g, DType dtype, ConvImpl impl);
+/// y = x * w + bias, then max(y, 0) if `relu`; bias and mask may be undefined, a mask needs `relu`.
+void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& bias, bool relu,
+                  const Tensor& mask, const Tensor& y);
+/// The gradients that are defined; x, w and mask may be undefined where they are not needed.
+void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
+                   const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias);
+void conv_backward_bias(const Tensor& grad_y, const Tensor& grad_bias);
+}  // namespace cpu
+
+// What cpu:: chooses from, on raw pointers. Each has the same three entries: `forward` with an epilogue,
+// `backward_input`, and `backward_weight`, which also sums the bias gradient (grad_bias may be null). T is the type of
+// the images: float, Half or BFloat16; weights are floats.
 
 namespace winograd {
 /// 3x3 kernels with unit stride and dilation, no groups; pays from 16 channels on.
 bool supports(const ConvGeometry& g);
 bool pays(const ConvGeometry& g);
-void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y);
-void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x);
-void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias);
+template <typename T>
+void forward(const ConvGeometry& g, const T* x, const float* w, const ConvEpilogue& epilogue, T* y);
+template <typename T>
+void backward_input(const ConvGeometry& g, MaskedGradient<T> grad_y, const float* w, T* grad_x);
+template <typename T>
+void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias);
 }  // namespace winograd
 
 namespace direct {
 /// Every geometry: rows of input patches times packed weights.
-void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y);
-void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x);
-void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias);
+template <typename T>
+void forward(const ConvGeometry& g, const T* x, const float* w, const ConvEpilogue& epilogue, T* y);
+template <typename T>
+void backward_input(const ConvGeometry& g, MaskedGradient<T> grad_y, const float* w, T* grad_x);
+template <typename T>
+void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias);
 }  // namespace direct
 
 namespace onednn {
-/// Present in builds with oneDNN only (TANDEM_HAS_ONEDNN).
+/// Present in builds with oneDNN only (TANDEM_HAS_ONEDNN). Images of floats.
 bool supports(const ConvGeometry& g);
 void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y);
-void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x);
-void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias);
+void backward_input(const ConvGeometry& g, MaskedGradient<float> grad_y, const float* w, float* grad_x);
+void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient<float> grad_y, float* grad_w,
+                     float* grad_bias);
 }  // namespace onednn
 
 namespace cuda {
@@ -58,11 +87,6 @@ struct Epilogue {
   bool relu = false;
   Tensor mask = {};
 };
-
-template <typename T>
-T* data_or_null(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data<T>() : nullptr;
-}
 
 /// The passes by cuDNN or the family of kernels that `impl` and the geometry ask for.
 void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Epilogue& epilogue,

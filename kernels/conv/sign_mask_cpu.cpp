@@ -1,9 +1,9 @@
-// Sign-mask passes over f32 arrays.
+// Sign-mask passes over arrays of floats and halves.
 #include "kernels/conv/sign_mask.h"
 
 #include "core/parallel.h"
+#include "kernels/cast/half_vector.h"
 #include "kernels/gemm/scratch.h"
-#include "kernels/gemm/simd.h"
 #include "kernels/gemm/tasks.h"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ constexpr std::int64_t kRowChunk = 256;
 
 }  // namespace
 
-void write_sign_mask(const float* y, std::int64_t count, std::uint8_t* mask) {
+template <typename T>
+void write_sign_mask(const T* y, std::int64_t count, std::uint8_t* mask) {
   parallel_for((count + kStep - 1) / kStep, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t first = begin * kStep; first < std::min(count, end * kStep); first += kStep) {
       std::uint32_t bits = 0;
@@ -29,11 +30,14 @@ void write_sign_mask(const float* y, std::int64_t count, std::uint8_t* mask) {
   });
 }
 
-void apply_sign_mask(MaskedGradient gradient, std::int64_t count, float* out) {
+template <typename T, typename Out>
+void apply_sign_mask(MaskedGradient<T> gradient, std::int64_t count, Out* out) {
   parallel_for((count + kStep - 1) / kStep, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t first = begin * kStep; first < std::min(count, end * kStep); first += kStep) {
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, gradient.mask + first / 8, static_cast<std::size_t>((std::min(kStep, count - first) + 7) / 8));
+      std::uint32_t bits = ~std::uint32_t{0};
+      if (gradient.mask != nullptr)
+        std::memcpy(&bits, gradient.mask + first / 8,
+                    static_cast<std::size_t>((std::min(kStep, count - first) + 7) / 8));
       for (std::int64_t i = 0; i < kStep && first + i < count; i += simd::kLanes) {
         const std::int64_t left = count - first - i;
         simd::store_partial(out + first + i, simd::keep(simd::load_partial(gradient.data + first + i, left), bits >> i),
@@ -43,14 +47,19 @@ void apply_sign_mask(MaskedGradient gradient, std::int64_t count, float* out) {
   });
 }
 
-void sum_rows(const float* rows, std::int64_t count, std::int64_t k, float* sums) {
+template <typename T>
+void sum_rows(const T* rows, std::int64_t count, std::int64_t k, float* sums) {
   const std::int64_t chunks = (count + kRowChunk - 1) / kRowChunk;
   const Scratch parts(chunks * k);
   for_each_task(chunks, [&](std::int64_t chunk, std::int64_t) {
     float* part = parts.data() + chunk * k;
     std::fill_n(part, k, 0.0f);
     for (std::int64_t row = chunk * kRowChunk; row < std::min(count, (chunk + 1) * kRowChunk); ++row)
-      for (std::int64_t i = 0; i < k; ++i) part[i] += rows[row * k + i];
+      for (std::int64_t i = 0; i < k; i += simd::kLanes) {
+        const std::int64_t left = k - i;
+        simd::store_partial(part + i, simd::load_partial(part + i, left) + simd::load_partial(rows + row * k + i, left),
+                            left);
+      }
   });
   for (std::int64_t i = 0; i < k; ++i) {
     double sum = 0.0;
@@ -58,5 +67,17 @@ void sum_rows(const float* rows, std::int64_t count, std::int64_t k, float* sums
     sums[i] = static_cast<float>(sum);
   }
 }
+
+template void write_sign_mask(const float*, std::int64_t, std::uint8_t*);
+template void write_sign_mask(const Half*, std::int64_t, std::uint8_t*);
+template void write_sign_mask(const BFloat16*, std::int64_t, std::uint8_t*);
+template void apply_sign_mask(MaskedGradient<float>, std::int64_t, float*);
+template void apply_sign_mask(MaskedGradient<Half>, std::int64_t, float*);
+template void apply_sign_mask(MaskedGradient<Half>, std::int64_t, Half*);
+template void apply_sign_mask(MaskedGradient<BFloat16>, std::int64_t, float*);
+template void apply_sign_mask(MaskedGradient<BFloat16>, std::int64_t, BFloat16*);
+template void sum_rows(const float*, std::int64_t, std::int64_t, float*);
+template void sum_rows(const Half*, std::int64_t, std::int64_t, float*);
+template void sum_rows(const BFloat16*, std::int64_t, std::int64_t, float*);
 
 }  // namespace tandem::kernels

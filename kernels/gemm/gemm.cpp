@@ -23,7 +23,7 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
   mark_written(c);
   if constexpr (kHasCuda)
     if (const CudaOp op{"gemm", c}) return cuda::gemm(a, b, options, c);
-  if (cpu::supports_gemm(a, b, c)) return cpu::gemm(a, b, options, c);
+  if (cpu::supports_gemm(c)) return cpu::gemm(a, b, options, c);
   reference::gemm(a, b, options, c);
 }
 

@@ -16,8 +16,9 @@ struct GemmOptions {
 };
 
 /// c[M,N] (+)= op(a)[M,K] op(b)[K,N]. All of one floating dtype and device (f64 on the CPU only); a and b with any
-/// strides, c with adjacent columns. On the CPU products are summed in order of K, f32 in float (the fast path), others
-/// as reference::gemm does; on a GPU in float, in an order that depends on the sizes (and by cuBLAS on the GPU) alone.
+/// strides, c with adjacent columns. On the CPU products are summed in order of K, f32, f16 and bf16 in float (the fast
+/// path), f64 as reference::gemm does; on a GPU in float, in an order that depends on the sizes (and by cuBLAS on the
+/// GPU) alone. Half types are rounded once.
 /// Throws Error where that does not hold, and where `impl` cannot run here.
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
 
@@ -28,19 +29,22 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
 
 namespace cpu {
 
-/// A matrix of floats in memory: element (i, j) is data[i * row_stride + j * column_stride].
+/// A matrix of T (float, Half or BFloat16) in memory: element (i, j) is data[i * row_stride + j * column_stride].
+template <typename T>
 struct MatrixView {
-  const float* data;
+  const T* data;
   std::int64_t row_stride;
   std::int64_t column_stride;
 };
 
-/// The fast f32 product; c's row i starts at c + i * c_row_stride. Blocks of A and B are packed, so strides matter
-/// little. The result does not depend on the number of threads.
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, bool accumulate, float* c,
+/// The fast product, in float; c's row i starts at c + i * c_row_stride. Blocks of A and B are packed, so strides
+/// matter little. The result does not depend on the number of threads. A and B are of one type, or A of float.
+template <typename A, typename B>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<A> a, MatrixView<B> b, bool accumulate, float* c,
           std::int64_t c_row_stride);
 
-bool supports_gemm(const Tensor& a, const Tensor& b, const Tensor& c);
+/// f32, f16 and bf16.
+bool supports_gemm(const Tensor& c);
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c);
 
 }  // namespace cpu

@@ -1,4 +1,5 @@
-// The fast f32 product: blocks of A and B packed for the register tile, tasks over parts of C.
+// The fast product: blocks of A and B packed for the register tile, tasks over parts of C.
+#include "kernels/cast/float_runs.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/scratch.h"
 #include "kernels/gemm/tasks.h"
@@ -23,20 +24,35 @@ constexpr std::int64_t kTaskPanels = 4;
 constexpr std::int64_t parts_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
 /// to[k][i] = a(i, k) for one tile of `rows` rows.
-void pack_rows(MatrixView a, std::int64_t rows, std::int64_t depth, float* to) {
-  for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t k = 0; k < depth; ++k) to[k * rows + i] = a.data[i * a.row_stride + k * a.column_stride];
+template <typename T>
+void pack_rows(MatrixView<T> a, std::int64_t rows, std::int64_t depth, float* to) {
+  if constexpr (is_float<T>) {
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t k = 0; k < depth; ++k) to[k * rows + i] = a.data[i * a.row_stride + k * a.column_stride];
+  } else if (a.row_stride == 1) {
+    for (std::int64_t k = 0; k < depth; ++k) widen(a.data + k * a.column_stride, rows, to + k * rows);
+  } else {
+    alignas(64) float row[kBlockK];
+    for (std::int64_t i = 0; i < rows; ++i) {
+      widen(a.data + i * a.row_stride, a.column_stride, depth, row);
+      for (std::int64_t k = 0; k < depth; ++k) to[k * rows + i] = row[k];
+    }
+  }
 }
 
 /// to[k][j] = b(k, j) for one panel, filled up with zeros to kPanel columns.
-void pack_columns(MatrixView b, std::int64_t columns, std::int64_t depth, float* to) {
+template <typename T>
+void pack_columns(MatrixView<T> b, std::int64_t columns, std::int64_t depth, float* to) {
   if (columns < kPanel) std::fill(to, to + depth * kPanel, 0.0f);
   if (b.column_stride == 1) {
-    for (std::int64_t k = 0; k < depth; ++k) std::copy_n(b.data + k * b.row_stride, columns, to + k * kPanel);
+    for (std::int64_t k = 0; k < depth; ++k) widen(b.data + k * b.row_stride, columns, to + k * kPanel);
     return;
   }
-  for (std::int64_t j = 0; j < columns; ++j)
-    for (std::int64_t k = 0; k < depth; ++k) to[k * kPanel + j] = b.data[k * b.row_stride + j * b.column_stride];
+  alignas(64) float column[kBlockK];
+  for (std::int64_t j = 0; j < columns; ++j) {
+    widen(b.data + j * b.column_stride, b.row_stride, depth, column);
+    for (std::int64_t k = 0; k < depth; ++k) to[k * kPanel + j] = column[k];
+  }
 }
 
 using TileFunction = void (*)(const float* a, const float* b, std::int64_t depth, bool accumulate, float* c,
@@ -77,7 +93,8 @@ void run_tile(const float* a, std::int64_t rows, const float* b, std::int64_t co
 
 }  // namespace
 
-void gemm(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixView b, bool accumulate, float* c,
+template <typename A, typename B>
+void gemm(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<A> a, MatrixView<B> b, bool accumulate, float* c,
           std::int64_t c_row_stride) {
   if (m == 0 || n == 0) return;
   if (k == 0) {
@@ -99,13 +116,13 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixVi
         for_each_task(tiles + (m0 == 0 ? panels : 0), [&](std::int64_t task, std::int64_t) {
           if (task < tiles) {
             const std::int64_t row = first_row(task);
-            const MatrixView from{a.data + (m0 + row) * a.row_stride + k0 * a.column_stride, a.row_stride,
-                                  a.column_stride};
+            const MatrixView<A> from{a.data + (m0 + row) * a.row_stride + k0 * a.column_stride, a.row_stride,
+                                     a.column_stride};
             return pack_rows(from, first_row(task + 1) - row, depth, packed_a.data() + row * depth);
           }
           const std::int64_t column = (task - tiles) * kPanel;
-          const MatrixView from{b.data + k0 * b.row_stride + (n0 + column) * b.column_stride, b.row_stride,
-                                b.column_stride};
+          const MatrixView<B> from{b.data + k0 * b.row_stride + (n0 + column) * b.column_stride, b.row_stride,
+                                   b.column_stride};
           pack_columns(from, std::min<std::int64_t>(kPanel, width - column), depth, packed_b.data() + column * depth);
         });
 
@@ -124,16 +141,41 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView a, MatrixVi
     }
 }
 
-bool supports_gemm(const Tensor& a, const Tensor& b, const Tensor& c) {
-  return a.dtype() == DType::f32 && b.dtype() == DType::f32 && c.dtype() == DType::f32;
-}
+template void gemm(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<float>, bool, float*,
+                   std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<Half>, bool, float*,
+                   std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, MatrixView<float>, MatrixView<BFloat16>, bool, float*,
+                   std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, MatrixView<Half>, MatrixView<Half>, bool, float*,
+                   std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, MatrixView<BFloat16>, MatrixView<BFloat16>, bool, float*,
+                   std::int64_t);
+
+bool supports_gemm(const Tensor& c) { return computes_in_float(c.dtype()); }
 
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c) {
-  const auto view = [](const Tensor& matrix, bool transposed) {
-    return MatrixView{matrix.data<float>(), matrix.stride(transposed ? 1 : 0), matrix.stride(transposed ? 0 : 1)};
-  };
-  gemm(c.size(0), c.size(1), a.size(options.transpose_a ? 0 : 1), view(a, options.transpose_a),
-       view(b, options.transpose_b), options.accumulate, c.data<float>(), c.stride(0));
+  const std::int64_t rows = c.size(0), columns = c.size(1), depth = a.size(options.transpose_a ? 0 : 1);
+  dispatch_float(c.dtype(), "gemm", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto view = [](const Tensor& matrix, bool transposed) {
+      return MatrixView<T>{matrix.data<T>(), matrix.stride(transposed ? 1 : 0), matrix.stride(transposed ? 0 : 1)};
+    };
+    const auto product = [&](bool accumulate, float* out, std::int64_t row_stride) {
+      gemm(rows, columns, depth, view(a, options.transpose_a), view(b, options.transpose_b), accumulate, out,
+           row_stride);
+    };
+    T* const result = c.data<T>();
+    if constexpr (is_float<T>) {
+      product(options.accumulate, result, c.stride(0));
+    } else {  // C in float until it is whole, so that it is rounded once
+      const Scratch sums(rows * columns);
+      for (std::int64_t i = 0; options.accumulate && i < rows; ++i)
+        widen(result + i * c.stride(0), columns, sums.data() + i * columns);
+      product(options.accumulate, sums.data(), columns);
+      for (std::int64_t i = 0; i < rows; ++i) narrow(sums.data() + i * columns, columns, result + i * c.stride(0));
+    }
+  });
 }
 
 }  // namespace tandem::kernels::cpu

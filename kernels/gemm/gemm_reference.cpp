@@ -1,4 +1,4 @@
-// gemm in plain loops: the oracle, and the path of f64 and the half types.
+// gemm in plain loops: the oracle, and the path of f64.
 #include "kernels/gemm/gemm.h"
 
 namespace tandem::kernels::reference {

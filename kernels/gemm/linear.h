@@ -24,7 +24,7 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
 }  // namespace reference
 
 namespace cpu {
-/// f32, on the packed product of gemm.h.
+/// f32, f16 and bf16 on the packed product of gemm.h, in float; half types are rounded once.
 bool supports_linear(const Tensor& x);
 void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y);
 void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,

@@ -1,4 +1,4 @@
-// linear in plain loops: the oracle, and the path of f64 and the half types.
+// linear in plain loops: the oracle, and the path of f64.
 #include "kernels/gemm/linear.h"
 
 namespace tandem::kernels::reference {

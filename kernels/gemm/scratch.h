@@ -1,4 +1,4 @@
-// Temporary float buffers for one kernel call, counted as workspace.
+// Temporary buffers for one kernel call, counted as workspace.
 #pragma once
 
 #include "core/memory.h"
@@ -8,19 +8,22 @@
 
 namespace tandem::kernels {
 
-/// Uninitialised floats, aligned to kAlignment, given back when the object goes.
-class Scratch {
+/// Uninitialised elements, aligned to kAlignment, given back when the object goes.
+template <typename T>
+class ScratchOf {
  public:
-  explicit Scratch(std::int64_t floats) {
+  explicit ScratchOf(std::int64_t count) {
     const MemoryTagScope scope(MemoryTag::workspace);
-    tensor_ = Tensor::empty({floats});
-    data_ = tensor_.data<float>();
+    tensor_ = Tensor::empty({count}, {.dtype = dtype_of<T>});
+    data_ = tensor_.data<T>();
   }
-  float* data() const { return data_; }
+  T* data() const { return data_; }
 
  private:
   Tensor tensor_;
-  float* data_ = nullptr;
+  T* data_ = nullptr;
 };
+
+using Scratch = ScratchOf<float>;
 
 }  // namespace tandem::kernels

@@ -10,17 +10,18 @@ namespace k = tandem::kernels;
 
 struct Implementation {
   std::string name;
-  decltype(&k::direct::forward) forward;
-  decltype(&k::direct::backward_input) backward_input;
-  decltype(&k::direct::backward_weight) backward_weight;
+  decltype(&k::direct::forward<float>) forward;
+  decltype(&k::direct::backward_input<float>) backward_input;
+  decltype(&k::direct::backward_weight<float>) backward_weight;
   std::vector<ConvCase> cases;
 };
 
 std::vector<Implementation> implementations() {
   std::vector<Implementation> all;
-  all.push_back({"direct", k::direct::forward, k::direct::backward_input, k::direct::backward_weight, direct_cases()});
-  all.push_back(
-      {"winograd", k::winograd::forward, k::winograd::backward_input, k::winograd::backward_weight, winograd_cases()});
+  all.push_back({"direct", k::direct::forward<float>, k::direct::backward_input<float>,
+                 k::direct::backward_weight<float>, direct_cases()});
+  all.push_back({"winograd", k::winograd::forward<float>, k::winograd::backward_input<float>,
+                 k::winograd::backward_weight<float>, winograd_cases()});
 #if TANDEM_HAS_ONEDNN
   std::vector<ConvCase> supported;
   for (const ConvCase& one : direct_cases())
@@ -42,7 +43,7 @@ Results run(const Implementation& impl, const ConvCase& one, const Tensor& x, co
               Tensor::full(k::conv_mask_shape(one.y()), 170, {DType::u8, Layout::row_major, {}})};
   impl.forward(g, x.data<float>(), w.data<float>(),
                {.bias = bias.data<float>(), .relu = true, .mask = out.mask.data<std::uint8_t>()}, out.y.data<float>());
-  const k::MaskedGradient gradient{grad_y.data<float>(), used_mask.data<std::uint8_t>()};
+  const k::MaskedGradient<float> gradient{grad_y.data<float>(), used_mask.data<std::uint8_t>()};
   impl.backward_input(g, gradient, w.data<float>(), out.grad_x.data<float>());
   impl.backward_weight(g, x.data<float>(), gradient, out.grad_w.data<float>(), out.grad_bias.data<float>());
   return out;

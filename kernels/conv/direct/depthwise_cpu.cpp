@@ -1,9 +1,9 @@
 // Depthwise convolution over vectors of channels, any kernel, stride and dilation.
 #include "kernels/conv/direct/depthwise.h"
 
+#include "kernels/cast/half_vector.h"
 #include "kernels/conv/sign_mask.h"
 #include "kernels/gemm/scratch.h"
-#include "kernels/gemm/simd.h"
 #include "kernels/gemm/tasks.h"
 
 #include <algorithm>
@@ -48,13 +48,14 @@ template <typename Visit>
 
 }  // namespace
 
-void depthwise_forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y) {
+template <typename T>
+void depthwise_forward(const ConvGeometry& g, const T* x, const float* w, const ConvEpilogue& epilogue, T* y) {
   ConvEpilogue fused = epilogue;
   if (!simd::rows_have_whole_bytes(g.k)) fused.mask = nullptr;
   const Scratch weights(g.weight_numel());
   turn_weights(g, w, weights.data());
   for_each_task(g.n * g.p, [&](std::int64_t task, std::int64_t) {
-    const float* image = x + task / g.p * g.h * g.w * g.c;
+    const T* image = x + task / g.p * g.h * g.w * g.c;
     for (std::int64_t q = 0; q < g.q; ++q)
       for (std::int64_t c = 0; c < g.c; c += kLanes) {
         const std::int64_t left = std::min<std::int64_t>(kLanes, g.c - c), element = (task * g.q + q) * g.c + c;
@@ -64,15 +65,16 @@ void depthwise_forward(const ConvGeometry& g, const float* x, const float* w, co
                  simd::load_partial(weights.data() + tap * g.c + c, left);
         });
         if (fused.bias != nullptr) sum += simd::load_partial(fused.bias + c, left);
-        if (fused.mask != nullptr) simd::store_bits(fused.mask, element, simd::positive_bits(sum));
+        if (fused.mask != nullptr) simd::store_bits(fused.mask, element, simd::stored_positive_bits<T>(sum));
         simd::store_partial(y + element, fused.relu ? simd::relu(sum) : sum, left);
       }
   });
   if (epilogue.mask != fused.mask) write_sign_mask(y, g.output_numel(), epilogue.mask);
 }
 
-void depthwise_backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x) {
-  const DenseGradient dense(grad_y, g, false);
+template <typename T>
+void depthwise_backward_input(const ConvGeometry& g, MaskedGradient<T> grad_y, const float* w, T* grad_x) {
+  const DenseGradient<T> dense(grad_y, g, false);
   const Scratch weights(g.weight_numel());
   if (g.has_unit_stride()) {  // a forward convolution with the kernels turned by 180 degrees
     const std::int64_t taps = g.r * g.s;
@@ -81,7 +83,7 @@ void depthwise_backward_input(const ConvGeometry& g, MaskedGradient grad_y, cons
   }
   turn_weights(g, w, weights.data());
   for_each_task(g.n * g.h, [&](std::int64_t task, std::int64_t) {
-    const float* image = dense.gradient.data + task / g.h * g.p * g.q * g.k;
+    const T* image = dense.gradient.data + task / g.h * g.p * g.q * g.k;
     for (std::int64_t column = 0; column < g.w; ++column)
       for (std::int64_t c = 0; c < g.c; c += kLanes) {
         const std::int64_t left = std::min<std::int64_t>(kLanes, g.c - c);
@@ -95,20 +97,28 @@ void depthwise_backward_input(const ConvGeometry& g, MaskedGradient grad_y, cons
   });
 }
 
-void depthwise_backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w,
+template <typename T>
+void depthwise_backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w,
                                float* grad_bias) {
-  const DenseGradient dense(grad_y, g, false);
+  const DenseGradient<T> dense(grad_y, g, false);
   const std::int64_t rows = g.n * g.p, parts = std::min(rows, kMostParts), part_floats = g.weight_numel();
   const Scratch sums(parts * part_floats);
   for_each_task(parts, [&](std::int64_t part, std::int64_t) {
     float* own = sums.data() + part * part_floats;
     std::fill_n(own, part_floats, 0.0f);
     for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
-      const float* image = x + row / g.p * g.h * g.w * g.c;
+      const T* image = x + row / g.p * g.h * g.w * g.c;
       for (std::int64_t q = 0; q < g.q; ++q) {
-        const float* gradient = dense.gradient.data + (row * g.q + q) * g.k;
+        const T* gradient = dense.gradient.data + (row * g.q + q) * g.k;
         for_inputs(g, row % g.p, q, [&](std::int64_t tap, std::int64_t pixel) {
-          for (std::int64_t c = 0; c < g.c; ++c) own[tap * g.c + c] += image[pixel * g.c + c] * gradient[c];
+          for (std::int64_t c = 0; c < g.c; c += kLanes) {
+            const std::int64_t left = g.c - c;
+            float* to = own + tap * g.c + c;
+            simd::store_partial(to,
+                                simd::load_partial(to, left) + simd::load_partial(image + pixel * g.c + c, left) *
+                                                                   simd::load_partial(gradient + c, left),
+                                left);
+          }
         });
       }
     }
@@ -122,5 +132,15 @@ void depthwise_backward_weight(const ConvGeometry& g, const float* x, MaskedGrad
     }
   if (grad_bias != nullptr) sum_rows(dense.gradient.data, rows * g.q, g.k, grad_bias);
 }
+
+template void depthwise_forward(const ConvGeometry&, const float*, const float*, const ConvEpilogue&, float*);
+template void depthwise_forward(const ConvGeometry&, const Half*, const float*, const ConvEpilogue&, Half*);
+template void depthwise_forward(const ConvGeometry&, const BFloat16*, const float*, const ConvEpilogue&, BFloat16*);
+template void depthwise_backward_input(const ConvGeometry&, MaskedGradient<float>, const float*, float*);
+template void depthwise_backward_input(const ConvGeometry&, MaskedGradient<Half>, const float*, Half*);
+template void depthwise_backward_input(const ConvGeometry&, MaskedGradient<BFloat16>, const float*, BFloat16*);
+template void depthwise_backward_weight(const ConvGeometry&, const float*, MaskedGradient<float>, float*, float*);
+template void depthwise_backward_weight(const ConvGeometry&, const Half*, MaskedGradient<Half>, float*, float*);
+template void depthwise_backward_weight(const ConvGeometry&, const BFloat16*, MaskedGradient<BFloat16>, float*, float*);
 
 }  // namespace tandem::kernels::direct

@@ -1,4 +1,5 @@
 // Forward convolution of any geometry as a product of patches and packed weights.
+#include "kernels/cast/float_runs.h"
 #include "kernels/conv/direct/depthwise.h"
 #include "kernels/conv/direct/forward.h"
 #include "kernels/conv/direct/panels.h"
@@ -26,24 +27,26 @@ void pack_panel(const ConvGeometry& g, const float* w, bool turned, std::int64_t
                    : w[((group * outputs + first + o) * taps + tap) * inputs + i];
 }
 
-/// Bias, ReLU and mask over `rows` finished rows of y that start at element `first`.
-void finish_rows(const ConvEpilogue& epilogue, std::int64_t rows, std::int64_t k, std::int64_t first, float* y) {
-  if (epilogue.bias == nullptr && !epilogue.relu) return;
+/// Bias, ReLU and mask over `rows` finished rows of sums, which become y from element `first` on; they may lie there.
+template <typename T>
+void finish_rows(const ConvEpilogue& epilogue, const float* sums, std::int64_t rows, std::int64_t k, std::int64_t first,
+                 T* y) {
+  if (cpu::is_float<T> && epilogue.bias == nullptr && !epilogue.relu) return;
   for (std::int64_t row = 0; row < rows; ++row)
     for (std::int64_t channel = 0; channel < k; channel += simd::kLanes) {
       const std::int64_t left = std::min<std::int64_t>(simd::kLanes, k - channel);
       const std::int64_t element = first + row * k + channel;
-      simd::Vec value = simd::load_partial(y + element, left);
+      simd::Vec value = simd::load_partial(sums + row * k + channel, left);
       if (epilogue.bias != nullptr) value += simd::load_partial(epilogue.bias + channel, left);
-      if (epilogue.mask != nullptr) simd::store_bits(epilogue.mask, element, simd::positive_bits(value));
+      if (epilogue.mask != nullptr) simd::store_bits(epilogue.mask, element, simd::stored_positive_bits<T>(value));
       simd::store_partial(y + element, epilogue.relu ? simd::relu(value) : value, left);
     }
 }
 
 }  // namespace
 
-void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned, const ConvEpilogue& epilogue,
-              float* y) {
+template <typename T>
+void convolve(const ConvGeometry& g, const T* x, const float* w, bool turned, const ConvEpilogue& epilogue, T* y) {
   ConvEpilogue fused = epilogue;
   if (!simd::rows_have_whole_bytes(g.k)) fused.mask = nullptr;
   const std::int64_t size = patch_size(g), outputs = g.group_k(), panels = panels_of(outputs);
@@ -52,7 +55,7 @@ void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned
   const std::int64_t band =
       std::clamp<std::int64_t>(kPatchBytes / (size * 4), 2 * tiling::kTileRows, 8 * tiling::kTileRows);
   const std::int64_t bands = (pixels + band - 1) / band;
-  const bool pointwise = is_pointwise(g);
+  const bool in_place = cpu::is_float<T>, pointwise = in_place && is_pointwise(g);
 
   const Scratch packed(g.groups * group_floats);
   for_each_task(g.groups * panels, [&](std::int64_t task, std::int64_t) {
@@ -60,24 +63,39 @@ void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned
                packed.data() + task / panels * group_floats + task % panels * size * kPanel);
   });
 
-  const Scratch patches(pointwise ? 1 : std::min<std::int64_t>(num_threads(), bands) * (band * size + kGatherSlack));
+  // A thread's patches, and its sums where y does not hold floats.
+  const std::int64_t patch_floats = pointwise ? 0 : band * size + kGatherSlack;
+  const std::int64_t own_floats = patch_floats + (in_place ? 0 : band * g.k);
+  const Scratch buffers(std::min<std::int64_t>(num_threads(), bands) * own_floats);
   for_each_task(bands, [&](std::int64_t task, std::int64_t worker) {
     const std::int64_t first = task * band, count = std::min(band, pixels - first);
-    float* rows = patches.data() + worker * (band * size + kGatherSlack);
+    float* const patches = buffers.data() + worker * own_floats;
+    float* sums = patches + patch_floats;
+    if constexpr (cpu::is_float<T>) sums = y + first * g.k;
     for (std::int64_t group = 0; group < g.groups; ++group) {
-      const float* a = pointwise ? x + first * g.c + group * size : rows;
-      if (!pointwise) gather_patches(g, x, group, first, count, rows, size);
-      multiply_rows(a, pointwise ? g.c : size, count, size, packed.data() + group * group_floats, outputs,
-                    y + first * g.k + group * outputs, g.k);
+      const float* rows = patches;
+      if constexpr (cpu::is_float<T>)
+        if (pointwise) rows = x + first * g.c + group * size;
+      if (!pointwise) gather_patches(g, x, group, first, count, patches, size);
+      multiply_rows(rows, pointwise ? g.c : size, count, size, packed.data() + group * group_floats, outputs,
+                    sums + group * outputs, g.k);
     }
-    finish_rows(fused, count, g.k, first * g.k, y);
+    finish_rows(fused, sums, count, g.k, first * g.k, y);
   });
   if (epilogue.mask != fused.mask) write_sign_mask(y, g.output_numel(), epilogue.mask);
 }
 
-void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y) {
+template <typename T>
+void forward(const ConvGeometry& g, const T* x, const float* w, const ConvEpilogue& epilogue, T* y) {
   if (is_depthwise(g)) return depthwise_forward(g, x, w, epilogue, y);
   convolve(g, x, w, false, epilogue, y);
 }
+
+template void convolve(const ConvGeometry&, const float*, const float*, bool, const ConvEpilogue&, float*);
+template void convolve(const ConvGeometry&, const Half*, const float*, bool, const ConvEpilogue&, Half*);
+template void convolve(const ConvGeometry&, const BFloat16*, const float*, bool, const ConvEpilogue&, BFloat16*);
+template void forward(const ConvGeometry&, const float*, const float*, const ConvEpilogue&, float*);
+template void forward(const ConvGeometry&, const Half*, const float*, const ConvEpilogue&, Half*);
+template void forward(const ConvGeometry&, const BFloat16*, const float*, const ConvEpilogue&, BFloat16*);
 
 }  // namespace tandem::kernels::direct

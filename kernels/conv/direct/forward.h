@@ -7,7 +7,7 @@ namespace tandem::kernels::direct {
 
 /// y = convolution `g` of x. With `turned`, g is backward_input_as_forward of the convolution that w belongs to: the
 /// kernel is turned by 180 degrees, and inputs and outputs change places.
-void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned, const ConvEpilogue& epilogue,
-              float* y);
+template <typename T>
+void convolve(const ConvGeometry& g, const T* x, const float* w, bool turned, const ConvEpilogue& epilogue, T* y);
 
 }  // namespace tandem::kernels::direct

@@ -1,7 +1,7 @@
 // Gathers and scatters input patches.
 #include "kernels/conv/direct/patches.h"
 
-#include "kernels/gemm/simd.h"
+#include "kernels/cast/float_runs.h"
 
 #include <algorithm>
 
@@ -22,12 +22,13 @@ struct Pixel {
   }
 };
 
-/// Copies `count` floats, in whole vectors where that reads nothing beyond `end`: what then is written too much lies in
-/// the gather buffer, where later values overwrite it.
-[[gnu::always_inline]] inline void copy_run(const float* from, std::int64_t count, const float* end, float* to) {
+/// Copies `count` values to floats, in whole vectors where that reads nothing beyond `end`: what then is written too
+/// much lies in the gather buffer, where later values overwrite it.
+template <typename T>
+[[gnu::always_inline]] inline void copy_run(const T* from, std::int64_t count, const T* end, float* to) {
   const std::int64_t whole = (count + simd::kLanes - 1) / simd::kLanes * simd::kLanes;
   if (from + whole > end) {
-    std::copy_n(from, count, to);
+    cpu::widen(from, count, to);
     return;
   }
   for (std::int64_t i = 0; i < whole; i += simd::kLanes) simd::store(to + i, simd::load(from + i));
@@ -35,11 +36,12 @@ struct Pixel {
 
 }  // namespace
 
-void gather_patches(const ConvGeometry& g, const float* x, std::int64_t group, std::int64_t first, std::int64_t count,
+template <typename T>
+void gather_patches(const ConvGeometry& g, const T* x, std::int64_t group, std::int64_t first, std::int64_t count,
                     float* rows, std::int64_t row_stride) {
   const std::int64_t channels = g.group_c(), run = g.s * channels, size = patch_size(g);
   const bool runs_are_dense = g.dilation_w == 1 && g.groups == 1;
-  const float* end = x + g.input_numel();
+  const T* end = x + g.input_numel();
   Pixel pixel(g, first);
   for (std::int64_t i = 0; i < count; ++i, pixel.advance(g)) {
     float* to = rows + i * row_stride;
@@ -51,7 +53,7 @@ void gather_patches(const ConvGeometry& g, const float* x, std::int64_t group, s
         std::fill_n(to, run, 0.0f);
         continue;
       }
-      const float* line = x + (pixel.image * g.h + row) * g.w * g.c + group * channels;
+      const T* line = x + (pixel.image * g.h + row) * g.w * g.c + group * channels;
       if (run_inside) {
         copy_run(line + column0 * g.c, run, end, to);
         continue;
@@ -68,8 +70,15 @@ void gather_patches(const ConvGeometry& g, const float* x, std::int64_t group, s
   }
 }
 
+template void gather_patches(const ConvGeometry&, const float*, std::int64_t, std::int64_t, std::int64_t, float*,
+                             std::int64_t);
+template void gather_patches(const ConvGeometry&, const Half*, std::int64_t, std::int64_t, std::int64_t, float*,
+                             std::int64_t);
+template void gather_patches(const ConvGeometry&, const BFloat16*, std::int64_t, std::int64_t, std::int64_t, float*,
+                             std::int64_t);
+
 void scatter_patches(const ConvGeometry& g, const float* rows, std::int64_t row_stride, std::int64_t group,
-                     std::int64_t first, std::int64_t count, float* grad_x) {
+                     std::int64_t first, std::int64_t count, float* grad_image) {
   const std::int64_t channels = g.group_c();
   Pixel pixel(g, first);
   for (std::int64_t i = 0; i < count; ++i, pixel.advance(g)) {
@@ -79,7 +88,7 @@ void scatter_patches(const ConvGeometry& g, const float* rows, std::int64_t row_
         const std::int64_t row = pixel.p * g.stride_h - g.pad_h + r * g.dilation_h;
         const std::int64_t column = pixel.q * g.stride_w - g.pad_w + s * g.dilation_w;
         if (row < 0 || row >= g.h || column < 0 || column >= g.w) continue;
-        float* to = grad_x + ((pixel.image * g.h + row) * g.w + column) * g.c + group * channels;
+        float* to = grad_image + (row * g.w + column) * g.c + group * channels;
         for (std::int64_t c = 0; c < channels; ++c) to[c] += from[c];
       }
   }

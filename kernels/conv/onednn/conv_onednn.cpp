@@ -173,8 +173,8 @@ void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEp
   if (epilogue.mask != nullptr) write_sign_mask(y, g.output_numel(), epilogue.mask);
 }
 
-void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x) {
-  const DenseGradient dense(grad_y, g, false);
+void backward_input(const ConvGeometry& g, MaskedGradient<float> grad_y, const float* w, float* grad_x) {
+  const DenseGradient<float> dense(grad_y, g, false);
   run("the input gradient", g, [&](dnnl::stream& stream) {
     const Plan plan = plan_for(g, Pass::backward_input);
     const Scratch packed(floats(plan.weights));
@@ -187,8 +187,9 @@ void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w
   });
 }
 
-void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias) {
-  const DenseGradient dense(grad_y, g, false);
+void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient<float> grad_y, float* grad_w,
+                     float* grad_bias) {
+  const DenseGradient<float> dense(grad_y, g, false);
   run("the weight gradient", g, [&](dnnl::stream& stream) {
     const Plan plan = plan_for(g, Pass::backward_weight);
     const Scratch packed(floats(plan.weights)), unused(g.k);

@@ -1,6 +1,7 @@
 // How Winograd convolution cuts images into tiles, and how transformed data is laid out.
 #pragma once
 
+#include "kernels/cast/half_vector.h"
 #include "kernels/conv/geometry.h"
 #include "kernels/conv/winograd/transforms.h"
 
@@ -46,13 +47,13 @@ struct TileBuffer {
 };
 
 /// Addresses of a square patch of pixels; those outside the image point at zeros.
-template <int kSide>
+template <typename T, int kSide>
 struct Patch {
-  const float* pixel[kSide][kSide];
+  const T* pixel[kSide][kSide];
   std::int64_t element[kSide][kSide];  // index of the pixel's first channel, 0 outside
 
-  Patch(const float* images, const float* zeros, std::int64_t image, std::int64_t row, std::int64_t column,
-        std::int64_t height, std::int64_t width, std::int64_t channels) {
+  Patch(const T* images, const T* zeros, std::int64_t image, std::int64_t row, std::int64_t column, std::int64_t height,
+        std::int64_t width, std::int64_t channels) {
     bool column_inside[kSide];
     for (int j = 0; j < kSide; ++j) column_inside[j] = column + j >= 0 && column + j < width;
     for (int i = 0; i < kSide; ++i) {

@@ -10,14 +10,14 @@ inline constexpr std::int64_t kStreamedBytes = std::int64_t{4} << 20;
 
 /// V = B^T d B for tiles [begin, end); tile begin + i of the image sequence goes to place `slot` + i of `out`.
 /// d are g's input pixels, which count only where `mask`, if kMasked, has its bit set. `zeros` holds g.c zeros.
-template <int kOutputs, bool kMasked>
-void transform_input(const ConvGeometry& g, const float* x, const std::uint8_t* mask, const float* zeros,
-                     std::int64_t begin, std::int64_t end, std::int64_t slot, const TileBuffer& out) {
+template <int kOutputs, bool kMasked, typename T>
+void transform_input(const ConvGeometry& g, const T* x, const std::uint8_t* mask, const T* zeros, std::int64_t begin,
+                     std::int64_t end, std::int64_t slot, const TileBuffer& out) {
   using Maps = Transforms<kOutputs>;
   const Tiles<kOutputs> tiles(g);
   for (std::int64_t tile = begin; tile < end; ++tile, ++slot) {
     const auto at = tiles.place(tile);
-    const Patch<Maps::kSize> patch(x, zeros, at.image, at.row - g.pad_h, at.column - g.pad_w, g.h, g.w, g.c);
+    const Patch<T, Maps::kSize> patch(x, zeros, at.image, at.row - g.pad_h, at.column - g.pad_w, g.h, g.w, g.c);
     float* to = out.data + slot * kLanes;
     for (std::int64_t channel = 0; channel < g.c; channel += kLanes, to += out.block) {
       Vec pixels[Maps::kSize][Maps::kSize], mapped[Maps::kSize][Maps::kSize];
@@ -29,14 +29,14 @@ void transform_input(const ConvGeometry& g, const float* x, const std::uint8_t* 
 }
 
 /// W = A dY A^T likewise for the gradient of g's output; adds the gradient of each channel to `bias_sums`.
-template <int kOutputs, bool kMasked>
-void transform_gradient(const ConvGeometry& g, MaskedGradient grad_y, const float* zeros, std::int64_t begin,
+template <int kOutputs, bool kMasked, typename T>
+void transform_gradient(const ConvGeometry& g, MaskedGradient<T> grad_y, const T* zeros, std::int64_t begin,
                         std::int64_t end, std::int64_t slot, const TileBuffer& out, float* bias_sums) {
   using Maps = Transforms<kOutputs>;
   const Tiles<kOutputs> tiles(g);
   for (std::int64_t tile = begin; tile < end; ++tile, ++slot) {
     const auto at = tiles.place(tile);
-    const Patch<kOutputs> patch(grad_y.data, zeros, at.image, at.row, at.column, g.p, g.q, g.k);
+    const Patch<T, kOutputs> patch(grad_y.data, zeros, at.image, at.row, at.column, g.p, g.q, g.k);
     float* to = out.data + slot * kLanes;
     for (std::int64_t channel = 0; channel < g.k; channel += kLanes, to += out.block) {
       Vec pixels[kOutputs][kOutputs], mapped[Maps::kSize][Maps::kSize];
@@ -53,14 +53,23 @@ void transform_gradient(const ConvGeometry& g, MaskedGradient grad_y, const floa
   }
 }
 
+/// simd::stream for floats. A vector of halves is half a line, which would go to memory as such: they are stored.
+template <typename T>
+[[gnu::always_inline]] inline void stream_vector(T* to, Vec value) {
+  if constexpr (sizeof(T) == sizeof(float))
+    simd::stream(to, value);
+  else
+    simd::store(to, value);
+}
+
 /// Y = A^T M A for tiles [begin, end), M at places 0, 1, ... of `from`, then the epilogue. A mask needs rows of whole
 /// bytes (simd.h).
-template <int kOutputs>
+template <int kOutputs, typename T>
 void transform_output(const ConvGeometry& g, const TileBuffer& from, std::int64_t begin, std::int64_t end,
-                      const ConvEpilogue& epilogue, float* y) {
+                      const ConvEpilogue& epilogue, T* y) {
   using Maps = Transforms<kOutputs>;
   const Tiles<kOutputs> tiles(g);
-  const bool streamed = g.output_numel() * std::int64_t{sizeof(float)} >= kStreamedBytes;
+  const bool streamed = g.output_numel() * std::int64_t{sizeof(T)} >= kStreamedBytes;
   for (std::int64_t tile = begin; tile < end; ++tile) {
     const auto at = tiles.place(tile);
     const std::int64_t rows = std::min<std::int64_t>(kOutputs, g.p - at.row);
@@ -81,12 +90,12 @@ void transform_output(const ConvGeometry& g, const TileBuffer& from, std::int64_
           if (i >= rows || j >= columns) continue;
           const std::int64_t element = origin + (i * g.q + j) * g.k + channel;
           Vec value = pixels[i][j] + bias;
-          if (epilogue.mask != nullptr) simd::store_bits(epilogue.mask, element, simd::positive_bits(value));
+          if (epilogue.mask != nullptr) simd::store_bits(epilogue.mask, element, simd::stored_positive_bits<T>(value));
           if (epilogue.relu) value = simd::relu(value);
           if (left < kLanes)
             simd::store_partial(y + element, value, left);
           else if (streamed)
-            simd::stream(y + element, value);
+            stream_vector(y + element, value);
           else
             simd::store(y + element, value);
         }

@@ -36,8 +36,8 @@ void multiply_outputs(const float* w, std::int64_t w_block, const float* v, std:
                                           .accumulate = accumulate});
 }
 
-template <int kOutputs>
-void weight_gradient(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias) {
+template <int kOutputs, typename T>
+void weight_gradient(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias) {
   constexpr std::int64_t kFrequencies = Transforms<kOutputs>::kSize * Transforms<kOutputs>::kSize;
   const Tiles<kOutputs> tiles(g);
   const WeightGradientBuffer layout(g);
@@ -46,8 +46,8 @@ void weight_gradient(const ConvGeometry& g, const float* x, MaskedGradient grad_
   const std::int64_t chunks = per_block / kChunk;
 
   const Scratch du(layout.frequency * kFrequencies);
-  const Scratch zeros(std::max(c_blocks, k_blocks) * kLanes);
-  std::fill_n(zeros.data(), std::max(c_blocks, k_blocks) * kLanes, 0.0f);
+  const ScratchOf<T> zeros(std::max(c_blocks, k_blocks) * kLanes);
+  std::fill_n(zeros.data(), std::max(c_blocks, k_blocks) * kLanes, T{});
   const Scratch v_data(TileBuffer::floats(c_blocks, per_block, kFrequencies));
   const Scratch w_data(TileBuffer::floats(k_blocks, per_block, kFrequencies));
   const Scratch bias_parts(chunks * k_filled);
@@ -92,13 +92,18 @@ void weight_gradient(const ConvGeometry& g, const float* x, MaskedGradient grad_
 
 }  // namespace
 
-void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient grad_y, float* grad_w, float* grad_bias) {
-  const DenseGradient dense(grad_y, g, simd::rows_have_whole_bytes(g.k));
+template <typename T>
+void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias) {
+  const DenseGradient<T> dense(grad_y, g, simd::rows_have_whole_bytes(g.k));
   if (prefers_large_tiles(g))
     weight_gradient<4>(g, x, dense.gradient, grad_w, grad_bias);
   else
     weight_gradient<2>(g, x, dense.gradient, grad_w, grad_bias);
 }
+
+template void backward_weight(const ConvGeometry&, const float*, MaskedGradient<float>, float*, float*);
+template void backward_weight(const ConvGeometry&, const Half*, MaskedGradient<Half>, float*, float*);
+template void backward_weight(const ConvGeometry&, const BFloat16*, MaskedGradient<BFloat16>, float*, float*);
 
 bool supports(const ConvGeometry& g) {
   return g.r == 3 && g.s == 3 && g.has_unit_stride() && g.dilation_h == 1 && g.dilation_w == 1 && g.groups == 1;

@@ -47,9 +47,9 @@ void multiply(const TileBuffer& v, const WeightBuffer& layout, const float* u, s
 }
 
 /// Runs the convolution `g` of x; kTurned as in transform_weight.
-template <int kOutputs, bool kTurned>
-void convolve(const ConvGeometry& g, const float* x, const std::uint8_t* x_mask, const float* w,
-              const ConvEpilogue& epilogue, float* y) {
+template <int kOutputs, bool kTurned, typename T>
+void convolve(const ConvGeometry& g, const T* x, const std::uint8_t* x_mask, const float* w,
+              const ConvEpilogue& epilogue, T* y) {
   constexpr std::int64_t kFrequencies = Transforms<kOutputs>::kSize * Transforms<kOutputs>::kSize;
   const Tiles<kOutputs> tiles(g);
   const WeightBuffer layout(g);
@@ -60,8 +60,8 @@ void convolve(const ConvGeometry& g, const float* x, const std::uint8_t* x_mask,
   const std::int64_t m_floats = TileBuffer::floats(k_blocks, per_block, kFrequencies);
 
   const Scratch u(layout.frequency * kFrequencies);
-  const Scratch zeros(c_blocks * kLanes);
-  std::fill_n(zeros.data(), c_blocks * kLanes, 0.0f);
+  const ScratchOf<T> zeros(c_blocks * kLanes);
+  std::fill_n(zeros.data(), c_blocks * kLanes, T{});
   const Scratch buffers(std::min<std::int64_t>(num_threads(), blocks) * (v_floats + m_floats));
 
   for_each_task(layout.panels,
@@ -81,7 +81,8 @@ void convolve(const ConvGeometry& g, const float* x, const std::uint8_t* x_mask,
 
 }  // namespace
 
-void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y) {
+template <typename T>
+void forward(const ConvGeometry& g, const T* x, const float* w, const ConvEpilogue& epilogue, T* y) {
   ConvEpilogue fused = epilogue;
   if (!simd::rows_have_whole_bytes(g.k)) fused.mask = nullptr;
   if (prefers_large_tiles(g))
@@ -91,13 +92,21 @@ void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEp
   if (epilogue.mask != fused.mask) write_sign_mask(y, g.output_numel(), epilogue.mask);
 }
 
-void backward_input(const ConvGeometry& g, MaskedGradient grad_y, const float* w, float* grad_x) {
+template <typename T>
+void backward_input(const ConvGeometry& g, MaskedGradient<T> grad_y, const float* w, T* grad_x) {
   const ConvGeometry turned = backward_input_as_forward(g);
-  const DenseGradient dense(grad_y, g, simd::rows_have_whole_bytes(g.k));
+  const DenseGradient<T> dense(grad_y, g, simd::rows_have_whole_bytes(g.k));
   if (prefers_large_tiles(turned))
     convolve<4, true>(turned, dense.gradient.data, dense.gradient.mask, w, {}, grad_x);
   else
     convolve<2, true>(turned, dense.gradient.data, dense.gradient.mask, w, {}, grad_x);
 }
+
+template void forward(const ConvGeometry&, const float*, const float*, const ConvEpilogue&, float*);
+template void forward(const ConvGeometry&, const Half*, const float*, const ConvEpilogue&, Half*);
+template void forward(const ConvGeometry&, const BFloat16*, const float*, const ConvEpilogue&, BFloat16*);
+template void backward_input(const ConvGeometry&, MaskedGradient<float>, const float*, float*);
+template void backward_input(const ConvGeometry&, MaskedGradient<Half>, const float*, Half*);
+template void backward_input(const ConvGeometry&, MaskedGradient<BFloat16>, const float*, BFloat16*);
 
 }  // namespace tandem::kernels::winograd

@@ -1,0 +1,99 @@
+// Convolution on the CPU: the choice among the fast implementations, and weights of half types in float.
+#include "kernels/cast/float_runs.h"
+#include "kernels/conv/implementations.h"
+#include "kernels/conv/sign_mask.h"
+#include "kernels/gemm/float_operands.h"
+
+namespace tandem::kernels::cpu {
+namespace {
+
+constexpr bool kHasOneDnn = TANDEM_HAS_ONEDNN;
+
+bool is_empty(const ConvGeometry& g) { return g.input_numel() == 0 || g.output_numel() == 0; }
+
+bool library_supports([[maybe_unused]] const ConvGeometry& g) {
+#if TANDEM_HAS_ONEDNN
+  return onednn::supports(g);
+#else
+  return false;
+#endif
+}
+
+/// One implementation's three passes over images of T.
+template <typename T>
+struct Passes {
+  decltype(&direct::forward<T>) forward;
+  decltype(&direct::backward_input<T>) backward_input;
+  decltype(&direct::backward_weight<T>) backward_weight;
+};
+template <typename T>
+constexpr Passes<T> kDirect{direct::forward<T>, direct::backward_input<T>, direct::backward_weight<T>};
+template <typename T>
+constexpr Passes<T> kWinograd{winograd::forward<T>, winograd::backward_input<T>, winograd::backward_weight<T>};
+
+/// The passes that run a geometry for which conv_supports is true.
+template <typename T>
+const Passes<T>& select(const ConvGeometry& g, [[maybe_unused]] ConvImpl impl) {
+  const bool by_winograd = winograd::supports(g) && winograd::pays(g);
+#if TANDEM_HAS_ONEDNN
+  if constexpr (is_float<T>) {
+    static constexpr Passes<float> kOneDnn{onednn::forward, onednn::backward_input, onednn::backward_weight};
+    if (impl == ConvImpl::onednn) return kOneDnn;
+    // Measured: with few input channels our direct kernels, which fuse the mask, are level; otherwise the library wins.
+    const bool library_wins = !by_winograd && library_supports(g) && (g.groups > 1 || g.c >= 8);
+    if (impl == ConvImpl::automatic && library_wins) return kOneDnn;
+  }
+#endif
+  return by_winograd ? kWinograd<T> : kDirect<T>;
+}
+
+}  // namespace
+
+bool conv_supports(const ConvGeometry& g, DType dtype, ConvImpl impl) {
+  require(impl != ConvImpl::onednn || kHasOneDnn, "conv2d: this build has no oneDNN; use --conv-impl auto");
+  require(impl != ConvImpl::onednn || (dtype == DType::f32 && (library_supports(g) || is_empty(g))),
+          "conv2d: oneDNN does not run {} with {} groups here; use --conv-impl auto", name_of(dtype), g.groups);
+  return computes_in_float(dtype) && !is_empty(g) && impl != ConvImpl::reference;
+}
+
+void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& bias, bool relu,
+                  const Tensor& mask, const Tensor& y) {
+  dispatch_float(y.dtype(), "conv_forward", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const FloatInput<T> weights(w), biases(bias);
+    const ConvEpilogue epilogue{.bias = biases.data(), .relu = relu, .mask = data_or_null<std::uint8_t>(mask)};
+    select<T>(g, impl).forward(g, x.data<T>(), weights.data(), epilogue, y.data<T>());
+  });
+}
+
+void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
+                   const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias) {
+  dispatch_float(grad_y.dtype(), "conv_backward", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Passes<T>& passes = select<T>(g, impl);
+    const MaskedGradient<T> gradient{grad_y.data<T>(), data_or_null<std::uint8_t>(mask)};
+    const FloatOutput<T> weight_sums(grad_w), bias_sums(grad_bias);
+    if (grad_w.defined()) {
+      passes.backward_weight(g, x.data<T>(), gradient, weight_sums.data(), bias_sums.data());
+    } else if (grad_bias.defined()) {
+      const DenseGradient<T> dense(gradient, g, false);
+      sum_rows(dense.gradient.data, g.n * g.p * g.q, g.k, bias_sums.data());
+    }
+    weight_sums.finish();
+    bias_sums.finish();
+    if (!grad_x.defined()) return;
+    const FloatInput<T> weights(w);
+    passes.backward_input(g, gradient, weights.data(), grad_x.data<T>());
+  });
+}
+
+void conv_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {
+  dispatch_float(grad_y.dtype(), "conv_backward_bias", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const FloatOutput<T> sums(grad_bias);
+    sum_rows(grad_y.data<T>(), grad_y.numel() / grad_y.size(1), grad_y.size(1), sums.data());
+    sums.finish();
+  });
+}
+
+}  // namespace tandem::kernels::cpu
