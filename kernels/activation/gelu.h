@@ -19,7 +19,7 @@ void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x);
 }  // namespace reference
 
 namespace cpu {
-/// f32 on the CPU.
+/// f32, f16 and bf16 on the CPU, computed in float.
 bool gelu_supports(const Tensor& out);
 void gelu_forward(const Tensor& x, const Tensor& y);
 void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x);

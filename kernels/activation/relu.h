@@ -19,7 +19,7 @@ void relu_backward(const Tensor& y, const Tensor& grad_y, const Tensor& grad_x);
 }  // namespace reference
 
 namespace cpu {
-/// f32 on the CPU.
+/// f32, f16 and bf16 on the CPU, computed in float.
 bool relu_supports(const Tensor& out);
 void relu_forward(const Tensor& x, const Tensor& y);
 void relu_backward(const Tensor& y, const Tensor& grad_y, const Tensor& grad_x);

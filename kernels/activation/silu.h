@@ -19,7 +19,7 @@ void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x);
 }  // namespace reference
 
 namespace cpu {
-/// f32 on the CPU.
+/// f32, f16 and bf16 on the CPU, computed in float.
 bool silu_supports(const Tensor& out);
 void silu_forward(const Tensor& x, const Tensor& y);
 void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x);

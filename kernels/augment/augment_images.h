@@ -48,9 +48,9 @@ struct AugmentImagesOptions {
 /// out[i] = augment(source[indices[i]], augments[i]), normalised.
 /// source: u8 [M,C,H,W], row-major dense. indices: n numbers in [0, M). augments: n, or empty for none.
 /// out: floating [n,C,H,W]. mean, deviation: C each, deviation > 0. With BorderMode::reflect |shift| must stay below H,
-/// W. `source` and `out` on one device; the rest is read before this returns. Throws Error on any mismatch. On the CPU it
-/// runs in the calling thread alone, so that a loader's thread does not compete with training for cores; f32 channels_last
-/// output is vectorised there, everything else goes to the reference.
+/// W. `source` and `out` on one device; the rest is read before this returns. Throws Error on any mismatch. On the CPU
+/// it runs in the calling thread alone, so that a loader's thread does not compete with training for cores; f32, f16
+/// and bf16 channels_last output is vectorised there, everything else goes to the reference.
 void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
                     const AugmentImagesOptions& options, const Tensor& out);
 

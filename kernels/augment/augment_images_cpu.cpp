@@ -1,6 +1,7 @@
-// augment_images for f32 channels_last output: row by row from bytes where pixels only move, through float planes where
-// they are mixed.
+// augment_images for channels_last output of floats or halves: row by row from bytes where pixels only move, through
+// float planes where they are mixed.
 #include "kernels/augment/augment_images.h"
+#include "kernels/cast/float_runs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -224,7 +225,7 @@ class Augmenter {
 }  // namespace
 
 bool augment_images_supports(const Tensor& out) {
-  return out.dtype() == DType::f32 && out.is_dense(Layout::channels_last);
+  return computes_in_float(out.dtype()) && out.is_dense(Layout::channels_last);
 }
 
 void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
@@ -233,11 +234,18 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
   const std::int64_t size = geometry.channels * geometry.pixels();
   Augmenter augmenter(geometry, options);
   const auto* bytes = source.data<std::uint8_t>();
-  auto* values = out.data<float>();
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    augmenter.run(bytes + indices[i] * size, augments.empty() ? ImageAugment{} : augments[i],
-                  values + static_cast<std::int64_t>(i) * size);
-  }
+  dispatch_float(out.dtype(), "augment_images", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const values = out.data<T>();
+    std::vector<float> whole(static_cast<std::size_t>(is_float<T> ? 0 : size));
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      T* const image = values + static_cast<std::int64_t>(i) * size;
+      float* to = whole.data();
+      if constexpr (is_float<T>) to = image;
+      augmenter.run(bytes + indices[i] * size, augments.empty() ? ImageAugment{} : augments[i], to);
+      if constexpr (!is_float<T>) narrow(to, size, image);
+    }
+  });
 }
 
 }  // namespace tandem::kernels::cpu

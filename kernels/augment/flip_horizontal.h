@@ -14,7 +14,7 @@ void flip_horizontal(const Tensor& x, const Tensor& out);
 }
 
 namespace cpu {
-/// f32 channels_last on the CPU.
+/// channels_last on the CPU, any floating dtype.
 bool flip_horizontal_supports(const Tensor& x, const Tensor& out);
 void flip_horizontal(const Tensor& x, const Tensor& out);
 }  // namespace cpu

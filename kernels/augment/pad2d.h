@@ -32,7 +32,7 @@ void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const T
 }  // namespace reference
 
 namespace cpu {
-/// f32 channels_last on the CPU.
+/// f32, f16 and bf16, channels_last on the CPU; sums in float.
 bool pad2d_supports(const Tensor& x, const Tensor& out);
 void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out);
 void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x);

@@ -20,7 +20,7 @@ namespace reference {
 void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y);
 }  // namespace reference
 
-/// f32, dense in channels_last (images) or row-major.
+/// f32, f16 and bf16, dense in channels_last (images) or row-major.
 namespace cpu {
 bool supports_dropout(const Tensor& x, const Tensor& y);
 void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y);

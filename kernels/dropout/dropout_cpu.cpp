@@ -1,5 +1,7 @@
-// Dropout of dense f32 tensors: many Philox blocks side by side, as loops that compilers turn into vectors.
+// Dropout of dense tensors of floats or halves: many Philox blocks side by side, as loops that compilers turn into
+// vectors.
 #include "core/parallel.h"
+#include "kernels/cast/float_runs.h"
 #include "kernels/dropout/dropout.h"
 
 #include <array>
@@ -60,26 +62,38 @@ void apply(const std::uint32_t* bits, std::uint32_t threshold, float scale, cons
   }
 }
 
-}  // namespace
-
-bool supports_dropout(const Tensor& x, const Tensor& y) {
-  return x.dtype() == DType::f32 && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
-}
-
-void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y) {
-  const std::uint32_t threshold = detail::dropout_threshold(p);
+template <typename T>
+void run(const Tensor& x, double p, const RandomKey& key, const Tensor& y) {
+  const std::uint32_t threshold = kernels::detail::dropout_threshold(p);
   const auto scale = static_cast<float>(p < 1.0 ? 1.0 / (1.0 - p) : 0.0);
   const std::int64_t count = x.numel();
-  const float* const from = x.data<float>();
-  float* const to = y.data<float>();
+  const T* const from = x.data<T>();
+  T* const to = y.data<T>();
   parallel_for((count + kGroup - 1) / kGroup, 64, [&](std::int64_t begin, std::int64_t end) {
     std::array<std::uint32_t, kGroup> bits;
     for (std::int64_t group = begin; group < end; ++group) {
       philox_words(key, static_cast<std::uint64_t>(group) * kBlocks, bits.data());
       const std::int64_t first = group * kGroup, length = std::min(kGroup, count - first);
-      apply(bits.data(), threshold, scale, from + first, to + first, length);
+      if constexpr (is_float<T>) {
+        apply(bits.data(), threshold, scale, from + first, to + first, length);
+      } else {
+        float values[kGroup];
+        widen(from + first, length, values);
+        apply(bits.data(), threshold, scale, values, values, length);
+        narrow(values, length, to + first);
+      }
     }
   });
+}
+
+}  // namespace
+
+bool supports_dropout(const Tensor& x, const Tensor& y) {
+  return computes_in_float(x.dtype()) && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
+}
+
+void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y) {
+  dispatch_float(x.dtype(), "dropout", [&](auto tag) { run<typename decltype(tag)::type>(x, p, key, y); });
 }
 
 }  // namespace tandem::kernels::cpu

@@ -16,6 +16,8 @@ void check_elementwise(std::string_view op, const Tensor& input, const Tensor& o
           "{}: input and output {} overlap without being the same elements", op, describe(out));
 }
 
-bool map_supports(const Tensor& out) { return out.dtype() == DType::f32 && out.device().type == DeviceType::cpu; }
+bool map_supports(const Tensor& out) {
+  return cpu::computes_in_float(out.dtype()) && out.device().type == DeviceType::cpu;
+}
 
 }  // namespace tandem::kernels

@@ -1,6 +1,7 @@
 // out = f(a) and out = f(a, b) over tensors: the bodies shared by the element-wise kernels, their checks included.
 #pragma once
 
+#include "kernels/cast/float_runs.h"
 #include "kernels/elementwise/plain_loop.h"
 #include "kernels/elementwise/strided_loop.h"
 
@@ -45,47 +46,87 @@ void map(std::string_view op, const Tensor& a, const Tensor& b, const Tensor& ou
 
 namespace cpu {
 
-/// f32, any strides; a dense operand triple is one run, which the compiler vectorises.
+namespace detail {
+
+/// y[i] = function(x[i]) for one run.
+template <typename Function>
+void map_run(const float* x, std::int64_t x_step, float* y, std::int64_t y_step, std::int64_t length,
+             Function&& function) {
+  if (y_step == 1 && x_step == 1) {
+    for (std::int64_t i = 0; i < length; ++i) y[i] = function(x[i]);
+  } else {
+    for (std::int64_t i = 0; i < length; ++i) y[i * y_step] = function(x[i * x_step]);
+  }
+}
+
+/// The same for half types, in float, block by block.
+template <typename T, typename Function>
+void map_run(const T* x, std::int64_t x_step, T* y, std::int64_t y_step, std::int64_t length, Function&& function) {
+  for_each_block(length, [&](std::int64_t at, std::int64_t count) {
+    alignas(64) float values[kBlock];
+    widen(x + at * x_step, x_step, count, values);
+    for (std::int64_t i = 0; i < count; ++i) values[i] = function(values[i]);
+    narrow(values, count, y + at * y_step, y_step);
+  });
+}
+
+/// y[i] = function(a[i], b[i]) for one run; steps of y, a and b.
+template <typename Function>
+void map_run(const float* a, const float* b, float* y, const std::array<std::int64_t, 3>& step, std::int64_t length,
+             Function&& function) {
+  if (step == std::array<std::int64_t, 3>{1, 1, 1}) {
+    for (std::int64_t i = 0; i < length; ++i) y[i] = function(a[i], b[i]);
+  } else if (step == std::array<std::int64_t, 3>{1, 1, 0}) {
+    const float value = *b;
+    for (std::int64_t i = 0; i < length; ++i) y[i] = function(a[i], value);
+  } else if (step == std::array<std::int64_t, 3>{1, 0, 1}) {
+    const float value = *a;
+    for (std::int64_t i = 0; i < length; ++i) y[i] = function(value, b[i]);
+  } else {
+    for (std::int64_t i = 0; i < length; ++i) y[i * step[0]] = function(a[i * step[1]], b[i * step[2]]);
+  }
+}
+
+template <typename T, typename Function>
+void map_run(const T* a, const T* b, T* y, const std::array<std::int64_t, 3>& step, std::int64_t length,
+             Function&& function) {
+  for_each_block(length, [&](std::int64_t at, std::int64_t count) {
+    alignas(64) float left[kBlock], right[kBlock];
+    widen(a + at * step[1], step[1], count, left);
+    widen(b + at * step[2], step[2], count, right);
+    for (std::int64_t i = 0; i < count; ++i) left[i] = function(left[i], right[i]);
+    narrow(left, count, y + at * step[0], step[0]);
+  });
+}
+
+}  // namespace detail
+
+/// f32, f16 and bf16, computed in float; any strides. Dense operands are one run, which the compiler vectorises.
 template <typename Function>
 void map(const Tensor& a, const Tensor& out, Function&& function) {
   const StridedLoop<2> loop(out.shape(), {out.strides(), a.strides()});
-  float* const to = out.data<float>();
-  const float* const from = a.data<float>();
   const auto [to_step, from_step] = loop.inner_strides();
-  loop.parallel_runs(
-      [&, to_step = to_step, from_step = from_step](const std::array<std::int64_t, 2>& at, std::int64_t length) {
-        float* const y = to + at[0];
-        const float* const x = from + at[1];
-        if (to_step == 1 && from_step == 1) {
-          for (std::int64_t i = 0; i < length; ++i) y[i] = function(x[i]);
-        } else {
-          for (std::int64_t i = 0; i < length; ++i) y[i * to_step] = function(x[i * from_step]);
-        }
-      });
+  dispatch_float(out.dtype(), "map", [&, to_step = to_step, from_step = from_step](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const to = out.data<T>();
+    const T* const from = a.data<T>();
+    loop.parallel_runs([&](const std::array<std::int64_t, 2>& at, std::int64_t length) {
+      detail::map_run(from + at[1], from_step, to + at[0], to_step, length, function);
+    });
+  });
 }
 
 template <typename Function>
 void map(const Tensor& a, const Tensor& b, const Tensor& out, Function&& function) {
   const StridedLoop<3> loop(out.shape(), {out.strides(), a.strides(), b.strides()});
-  float* const to = out.data<float>();
-  const float* const from_a = a.data<float>();
-  const float* const from_b = b.data<float>();
-  const std::array<std::int64_t, 3> step = loop.inner_strides();
-  loop.parallel_runs([&](const std::array<std::int64_t, 3>& at, std::int64_t length) {
-    float* const y = to + at[0];
-    const float* const left = from_a + at[1];
-    const float* const right = from_b + at[2];
-    if (step == std::array<std::int64_t, 3>{1, 1, 1}) {
-      for (std::int64_t i = 0; i < length; ++i) y[i] = function(left[i], right[i]);
-    } else if (step == std::array<std::int64_t, 3>{1, 1, 0}) {
-      const float value = *right;
-      for (std::int64_t i = 0; i < length; ++i) y[i] = function(left[i], value);
-    } else if (step == std::array<std::int64_t, 3>{1, 0, 1}) {
-      const float value = *left;
-      for (std::int64_t i = 0; i < length; ++i) y[i] = function(value, right[i]);
-    } else {
-      for (std::int64_t i = 0; i < length; ++i) y[i * step[0]] = function(left[i * step[1]], right[i * step[2]]);
-    }
+  dispatch_float(out.dtype(), "map", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const to = out.data<T>();
+    const T* const from_a = a.data<T>();
+    const T* const from_b = b.data<T>();
+    loop.parallel_runs([&](const std::array<std::int64_t, 3>& at, std::int64_t length) {
+      detail::map_run(from_a + at[1], from_b + at[2], to + at[0], loop.inner_strides(), length, function);
+    });
   });
 }
 

@@ -15,7 +15,7 @@ void mul(const Tensor& a, const Tensor& b, const Tensor& out);
 }
 
 namespace cpu {
-/// f32 on the CPU.
+/// f32, f16 and bf16 on the CPU, computed in float.
 bool mul_supports(const Tensor& out);
 void mul(const Tensor& a, const Tensor& b, const Tensor& out);
 }  // namespace cpu

@@ -14,7 +14,7 @@ void scale(const Tensor& a, double factor, const Tensor& out);
 }
 
 namespace cpu {
-/// f32 on the CPU.
+/// f32, f16 and bf16 on the CPU, computed in float.
 bool scale_supports(const Tensor& out);
 void scale(const Tensor& a, double factor, const Tensor& out);
 }  // namespace cpu

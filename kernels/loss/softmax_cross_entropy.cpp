@@ -72,8 +72,8 @@ void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& l
       return cuda::softmax_cross_entropy_backward(probabilities, labels, label_smoothing, grad_loss, grad_logits);
     }
   }
-  const bool fast =
-      cpu::supports_softmax_cross_entropy(probabilities) && cpu::supports_softmax_cross_entropy(grad_logits);
+  const bool fast = probabilities.dtype() == DType::f32 && probabilities.is_dense(Layout::row_major) &&
+                    cpu::supports_softmax_cross_entropy(grad_logits);
   const auto run = fast ? cpu::softmax_cross_entropy_backward : reference::softmax_cross_entropy_backward;
   mark_written(grad_logits);
   run(probabilities, labels, label_smoothing, grad_loss, grad_logits);

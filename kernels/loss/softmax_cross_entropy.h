@@ -33,7 +33,7 @@ void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& l
                                     const Tensor& grad_loss, const Tensor& grad_logits);
 }  // namespace reference
 
-/// f32, dense row-major: exponentials in f32, rows shared out over threads.
+/// f32, f16 and bf16 logits, dense row-major: exponentials in f32, probabilities f32, rows shared out over threads.
 namespace cpu {
 bool supports_softmax_cross_entropy(const Tensor& logits);
 void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,

@@ -1,5 +1,6 @@
-// Softmax cross-entropy of f32 rows: each row is read once into cache and finished there.
+// Softmax cross-entropy of rows of floats or halves, in float: each row is read once into cache and finished there.
 #include "core/parallel.h"
+#include "kernels/cast/float_runs.h"
 #include "kernels/loss/softmax_cross_entropy.h"
 
 #include <algorithm>
@@ -12,23 +13,29 @@ namespace {
 
 std::int64_t rows_per_part(std::int64_t classes) { return std::max<std::int64_t>(1, 2048 / classes); }
 
-}  // namespace
-
-bool supports_softmax_cross_entropy(const Tensor& logits) {
-  return logits.dtype() == DType::f32 && logits.is_dense(Layout::row_major);
+/// Row `n` of a matrix as floats: in place, or widened into `buffer`.
+template <typename T>
+const float* float_row(const T* matrix, std::int64_t n, std::int64_t columns, [[maybe_unused]] float* buffer) {
+  if constexpr (is_float<T>) {
+    return matrix + n * columns;
+  } else {
+    widen(matrix + n * columns, columns, buffer);
+    return buffer;
+  }
 }
 
-void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
-                                   const Tensor& loss, const Tensor& probabilities) {
+template <typename T>
+void forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Tensor& loss,
+             const Tensor& probabilities) {
   const std::int64_t rows = logits.size(0), classes = logits.size(1), label_stride = labels.stride(0);
-  const float* const z = logits.data<float>();
+  const T* const z = logits.data<T>();
   const std::int64_t* const label = labels.data<std::int64_t>();
   float* const p = probabilities.defined() ? probabilities.data<float>() : nullptr;
   std::vector<double> losses(static_cast<std::size_t>(rows));
   parallel_for(rows, rows_per_part(classes), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> scratch(static_cast<std::size_t>(classes));
+    std::vector<float> scratch(static_cast<std::size_t>(classes)), widened(scratch.size());
     for (std::int64_t n = begin; n < end; ++n) {
-      const float* const row = z + n * classes;
+      const float* const row = float_row(z, n, classes, widened.data());
       float* const out = p != nullptr ? p + n * classes : scratch.data();
       const float largest = *std::max_element(row, row + classes);
       double sum = 0.0, row_sum = 0.0;
@@ -50,23 +57,51 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
   loss.fill(total / static_cast<double>(rows));
 }
 
-void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
-                                    const Tensor& grad_loss, const Tensor& grad_logits) {
+void write_gradient(const float* __restrict p, std::int64_t classes, std::int64_t label, float factor, float everywhere,
+                    float on_label, float* __restrict to) {
+  for (std::int64_t c = 0; c < classes; ++c) to[c] = factor * (p[c] - everywhere);
+  to[label] = factor * (p[label] - everywhere - on_label);
+}
+
+template <typename T>
+void backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing, const Tensor& grad_loss,
+              const Tensor& grad_logits) {
   const std::int64_t rows = probabilities.size(0), classes = probabilities.size(1), label_stride = labels.stride(0);
   const float* const p = probabilities.data<float>();
   const std::int64_t* const label = labels.data<std::int64_t>();
-  float* const out = grad_logits.data<float>();
+  T* const out = grad_logits.data<T>();
   const auto factor = static_cast<float>(grad_loss.item() / static_cast<double>(rows));
   const auto everywhere = static_cast<float>(label_smoothing / static_cast<double>(classes));
   const auto on_label = static_cast<float>(1.0 - label_smoothing);
   parallel_for(rows, rows_per_part(classes), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> scratch(static_cast<std::size_t>(is_float<T> ? 0 : classes));
     for (std::int64_t n = begin; n < end; ++n) {
       const float* const from = p + n * classes;
-      float* __restrict const to = out + n * classes;
-      for (std::int64_t c = 0; c < classes; ++c) to[c] = factor * (from[c] - everywhere);
-      const std::int64_t target = label[n * label_stride];
-      to[target] = factor * (from[target] - everywhere - on_label);
+      float* to = scratch.data();
+      if constexpr (is_float<T>) to = out + n * classes;
+      write_gradient(from, classes, label[n * label_stride], factor, everywhere, on_label, to);
+      if constexpr (!is_float<T>) narrow(to, classes, out + n * classes);
     }
+  });
+}
+
+}  // namespace
+
+bool supports_softmax_cross_entropy(const Tensor& logits) {
+  return computes_in_float(logits.dtype()) && logits.is_dense(Layout::row_major);
+}
+
+void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
+                                   const Tensor& loss, const Tensor& probabilities) {
+  dispatch_float(logits.dtype(), "softmax_cross_entropy", [&](auto tag) {
+    forward<typename decltype(tag)::type>(logits, labels, label_smoothing, loss, probabilities);
+  });
+}
+
+void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
+                                    const Tensor& grad_loss, const Tensor& grad_logits) {
+  dispatch_float(grad_logits.dtype(), "softmax_cross_entropy_backward", [&](auto tag) {
+    backward<typename decltype(tag)::type>(probabilities, labels, label_smoothing, grad_loss, grad_logits);
   });
 }
 

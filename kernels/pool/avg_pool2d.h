@@ -21,7 +21,7 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
 void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x);
 }  // namespace reference
 
-/// f32, all tensors dense in channels_last.
+/// f32, f16 and bf16, computed in float; all tensors dense in channels_last.
 namespace cpu {
 bool supports_avg_pool2d(const Tensor& x, const Tensor& y);
 void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y);

@@ -1,50 +1,58 @@
-// Global average pooling of f32 channels_last images: one image per task, vectors over channels.
+// Global average pooling of channels_last images of floats or halves: one image per task, vectors over channels.
 #include "core/parallel.h"
+#include "kernels/pool/channel_vectors.h"
 #include "kernels/pool/global_avg_pool2d.h"
 
 namespace tandem::kernels::cpu {
 
 namespace {
-std::int64_t images_per_part(const Tensor& x) {
-  return std::max<std::int64_t>(1, (1 << 14) / (x.size(1) * x.size(2) * x.size(3)));
-}
-}  // namespace
 
-bool supports_global_avg_pool2d(const Tensor& x, const Tensor& y) {
-  return x.dtype() == DType::f32 && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
-}
-
-void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
+template <typename T>
+void forward(const Tensor& x, const Tensor& y) {
   const std::int64_t channels = x.size(1), pixels = x.size(2) * x.size(3);
-  const float* const in = x.data<float>();
-  float* const out = y.data<float>();
-  parallel_for(x.size(0), images_per_part(x), [&](std::int64_t begin, std::int64_t end) {
+  const T* const in = x.data<T>();
+  T* const out = y.data<T>();
+  const float weight = 1.0f / static_cast<float>(pixels);
+  parallel_for(x.size(0), rows_per_part(channels * pixels), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
-      float* __restrict const mean = out + n * channels;
-      std::fill_n(mean, channels, 0.0f);
-      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-        const float* const values = in + (n * pixels + pixel) * channels;
-        for (std::int64_t c = 0; c < channels; ++c) mean[c] += values[c];
-      }
-      const float weight = 1.0f / static_cast<float>(pixels);
-      for (std::int64_t c = 0; c < channels; ++c) mean[c] *= weight;
+      const T* const image = in + n * pixels * channels;
+      for_each_vector(channels, [&](Channels part) {
+        simd::Vec sum{};
+        for (std::int64_t pixel = 0; pixel < pixels; ++pixel) sum += part.load(image + pixel * channels);
+        part.store(out + n * channels, sum * weight);
+      });
     }
   });
 }
 
-void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
+template <typename T>
+void backward(const Tensor& grad_y, const Tensor& grad_x) {
   const std::int64_t channels = grad_x.size(1), pixels = grad_x.size(2) * grad_x.size(3);
-  const float* const gradient = grad_y.data<float>();
-  float* const out = grad_x.data<float>();
-  parallel_for(grad_x.size(0), images_per_part(grad_x), [&](std::int64_t begin, std::int64_t end) {
-    const float weight = 1.0f / static_cast<float>(pixels);
+  const T* const gradient = grad_y.data<T>();
+  T* const out = grad_x.data<T>();
+  const float weight = 1.0f / static_cast<float>(pixels);
+  parallel_for(grad_x.size(0), rows_per_part(channels * pixels), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n) {
-      float* __restrict const first = out + n * pixels * channels;
-      const float* const share = gradient + n * channels;
-      for (std::int64_t c = 0; c < channels; ++c) first[c] = share[c] * weight;
+      T* const first = out + n * pixels * channels;
+      for_each_vector(channels, [&](Channels part) { part.store(first, part.load(gradient + n * channels) * weight); });
       for (std::int64_t pixel = 1; pixel < pixels; ++pixel) std::copy_n(first, channels, first + pixel * channels);
     }
   });
+}
+
+}  // namespace
+
+bool supports_global_avg_pool2d(const Tensor& x, const Tensor& y) {
+  return computes_in_float(x.dtype()) && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
+}
+
+void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
+  dispatch_float(x.dtype(), "global_avg_pool2d", [&](auto tag) { forward<typename decltype(tag)::type>(x, y); });
+}
+
+void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
+  dispatch_float(grad_x.dtype(), "global_avg_pool2d_backward",
+                 [&](auto tag) { backward<typename decltype(tag)::type>(grad_y, grad_x); });
 }
 
 }  // namespace tandem::kernels::cpu

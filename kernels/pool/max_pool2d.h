@@ -23,7 +23,7 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
                          const Tensor& grad_x);
 }  // namespace reference
 
-/// f32, all tensors dense in channels_last, u8 indices.
+/// f32, f16 and bf16, computed in float; all tensors dense in channels_last, u8 indices.
 namespace cpu {
 bool supports_max_pool2d(const Tensor& x, const Tensor& y, const Tensor& indices);
 void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices);

@@ -1,6 +1,6 @@
-// Max pooling of f32 channels_last images: threads share out rows, vectors run over channels.
+// Max pooling of channels_last images of floats or halves: threads share out rows, vectors run over channels.
 #include "core/parallel.h"
-#include "kernels/gemm/simd.h"
+#include "kernels/pool/channel_vectors.h"
 #include "kernels/pool/max_pool2d.h"
 
 #include <algorithm>
@@ -15,11 +15,6 @@ using simd::kLanes;
 using simd::Vec;
 using ByteVec = std::uint8_t __attribute__((vector_size(kLanes)));
 
-std::int64_t rows_per_part(std::int64_t row_elements) {
-  constexpr std::int64_t kGrainElements = 1 << 14;
-  return std::max<std::int64_t>(1, kGrainElements / std::max<std::int64_t>(row_elements, 1));
-}
-
 /// Bytes to integers. (GCC 12 turns __builtin_convertvector into scalar code here.)
 IntVec widen(ByteVec bytes) {
 #if defined(__AVX512F__)
@@ -33,49 +28,35 @@ IntVec widen(ByteVec bytes) {
 #endif
 }
 
-/// kLanes channels from `c` on, or as many as there are.
-struct Channels {
-  std::int64_t c, count;
-  bool all() const { return count == kLanes; }
-  Vec load(const float* from) const { return all() ? simd::load(from + c) : simd::load_partial(from + c, count); }
-  void store(float* to, Vec value) const {
-    if (all()) return simd::store(to + c, value);
-    simd::store_partial(to + c, value, count);
+IntVec load_bytes(Channels part, const std::uint8_t* from) {
+  ByteVec bytes{};
+  if (part.all()) {
+    std::memcpy(&bytes, from + part.first, sizeof bytes);
+  } else {
+    std::memcpy(&bytes, from + part.first, static_cast<std::size_t>(part.count));
   }
-  IntVec load_bytes(const std::uint8_t* from) const {
-    ByteVec bytes{};
-    if (all()) {
-      std::memcpy(&bytes, from + c, sizeof bytes);
-    } else {
-      std::memcpy(&bytes, from + c, static_cast<std::size_t>(count));
-    }
-    return widen(bytes);
-  }
-  void store_bytes(std::uint8_t* to, IntVec value) const {
-    const ByteVec bytes = __builtin_convertvector(value, ByteVec);
-    if (all()) {
-      std::memcpy(to + c, &bytes, sizeof bytes);
-    } else {
-      std::memcpy(to + c, &bytes, static_cast<std::size_t>(count));
-    }
-  }
-};
-
-template <typename Visitor>
-void for_each_vector(std::int64_t channels, Visitor&& visit) {
-  for (std::int64_t c = 0; c < channels; c += kLanes) visit(Channels{c, std::min<std::int64_t>(kLanes, channels - c)});
+  return widen(bytes);
 }
 
-template <bool kIndices>
+void store_bytes(Channels part, std::uint8_t* to, IntVec value) {
+  const ByteVec bytes = __builtin_convertvector(value, ByteVec);
+  if (part.all()) {
+    std::memcpy(to + part.first, &bytes, sizeof bytes);
+  } else {
+    std::memcpy(to + part.first, &bytes, static_cast<std::size_t>(part.count));
+  }
+}
+
+template <typename T, bool kIndices>
 void forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
   const std::int64_t channels = x.size(1), height = x.size(2), width = x.size(3), y_height = y.size(2),
                      y_width = y.size(3);
-  const float* const in = x.data<float>();
-  float* const out = y.data<float>();
+  const T* const in = x.data<T>();
+  T* const out = y.data<T>();
   std::uint8_t* const positions = kIndices ? indices.data<std::uint8_t>() : nullptr;
   parallel_for(y.size(0) * y_height, rows_per_part(4 * y_width * channels), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      const float* const image = in + row / y_height * height * width * channels;
+      const T* const image = in + row / y_height * height * width * channels;
       const PoolRange rows = pool_range(row % y_height, 0, height, options);
       for (std::int64_t j = 0; j < y_width; ++j) {
         const PoolRange columns = pool_range(j, 1, width, options);
@@ -94,7 +75,7 @@ void forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, con
             }
           }
           part.store(out + pixel, best);
-          if (kIndices) part.store_bytes(positions + pixel, winner);
+          if (kIndices) store_bytes(part, positions + pixel, winner);
         });
       }
     }
@@ -102,18 +83,20 @@ void forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, con
 }
 
 /// A window over some pixel, and the position of that pixel in it.
+template <typename T>
 struct CoveringWindow {
-  const float* gradient;
+  const T* gradient;
   const std::uint8_t* winner;
   std::int32_t position;
 };
 
 /// The gradients of the windows that the pixel has won.
-void gather(const std::vector<CoveringWindow>& windows, std::int64_t channels, float* pixel) {
+template <typename T>
+void gather(const std::vector<CoveringWindow<T>>& windows, std::int64_t channels, T* pixel) {
   for_each_vector(channels, [&](Channels part) {
     Vec sum{};
-    for (const CoveringWindow& window : windows) {
-      const IntVec won = part.load_bytes(window.winner) == window.position;
+    for (const CoveringWindow<T>& window : windows) {
+      const IntVec won = load_bytes(part, window.winner) == window.position;
       sum += won ? part.load(window.gradient) : Vec{};
     }
     part.store(pixel, sum);
@@ -126,62 +109,51 @@ bool windows_side_by_side(const Pool2dOptions& options) {
 }
 
 /// Backward for windows side by side: each window writes its pixels.
+template <typename T>
 void spread(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Tensor& grad_x) {
   const std::int64_t channels = grad_x.size(1), height = grad_x.size(2), width = grad_x.size(3);
   const std::int64_t y_height = grad_y.size(2), y_width = grad_y.size(3);
-  const std::int64_t rows = options.kernel[0], columns = options.kernel[1], row_floats = width * channels;
-  const float* const gradient = grad_y.data<float>();
+  const std::int64_t rows = options.kernel[0], columns = options.kernel[1], row_elements = width * channels;
+  const T* const gradient = grad_y.data<T>();
   const std::uint8_t* const winner = indices.data<std::uint8_t>();
-  float* const out = grad_x.data<float>();
-  const auto grain = rows_per_part(rows * row_floats);
+  T* const out = grad_x.data<T>();
+  const auto grain = rows_per_part(rows * row_elements);
   parallel_for(grad_y.size(0) * y_height, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t n = row / y_height, i = row % y_height;
-      float* const band = out + (n * height + i * rows) * row_floats;
+      T* const band = out + (n * height + i * rows) * row_elements;
       for (std::int64_t j = 0; j < y_width; ++j) {
         const std::int64_t from = (row * y_width + j) * channels;
         for_each_vector(channels, [&](Channels part) {
           const Vec value = part.load(gradient + from);
-          const IntVec won = part.load_bytes(winner + from);
+          const IntVec won = load_bytes(part, winner + from);
           std::int32_t position = 0;
           for (std::int64_t h = 0; h < rows; ++h)
             for (std::int64_t w = 0; w < columns; ++w, ++position)
-              part.store(band + h * row_floats + (j * columns + w) * channels, won == position ? value : Vec{});
+              part.store(band + h * row_elements + (j * columns + w) * channels, won == position ? value : Vec{});
         });
       }
       const std::int64_t covered = y_width * columns * channels;
       for (std::int64_t h = 0; h < rows; ++h)
-        std::fill_n(band + h * row_floats + covered, row_floats - covered, 0.0f);
-      if (i + 1 == y_height) std::fill_n(band + rows * row_floats, (height - y_height * rows) * row_floats, 0.0f);
+        std::fill_n(band + h * row_elements + covered, row_elements - covered, T{});
+      if (i + 1 == y_height) std::fill_n(band + rows * row_elements, (height - y_height * rows) * row_elements, T{});
     }
   });
 }
 
-}  // namespace
-
-bool supports_max_pool2d(const Tensor& x, const Tensor& y, const Tensor& indices) {
-  return x.dtype() == DType::f32 && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last) &&
-         (!indices.defined() || (indices.dtype() == DType::u8 && indices.is_dense(Layout::channels_last)));
-}
-
-void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
-  if (indices.defined()) return forward<true>(x, options, y, indices);
-  forward<false>(x, options, y, indices);
-}
-
-void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
-                         const Tensor& grad_x) {
-  if (windows_side_by_side(options)) return spread(grad_y, indices, options, grad_x);
+/// Backward for windows that overlap or leave gaps: each pixel gathers from the windows that cover it.
+template <typename T>
+void collect(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Tensor& grad_x) {
   const std::int64_t channels = grad_x.size(1), height = grad_x.size(2), width = grad_x.size(3);
   const std::int64_t y_height = grad_y.size(2), y_width = grad_y.size(3);
-  const float* const gradient = grad_y.data<float>();
+  const T* const gradient = grad_y.data<T>();
   const std::uint8_t* const winner = indices.data<std::uint8_t>();
-  float* const out = grad_x.data<float>();
+  T* const out = grad_x.data<T>();
   std::vector<PoolRange> covering_columns;
   for (std::int64_t w = 0; w < width; ++w) covering_columns.push_back(covering_outputs(w, 1, y_width, options));
   // Each row of grad_x gathers from the windows that cover it: no two threads write one element.
   parallel_for(grad_x.size(0) * height, rows_per_part(width * channels), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<CoveringWindow> windows;
+    std::vector<CoveringWindow<T>> windows;
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t n = row / height, h = row % height;
       const PoolRange rows = covering_outputs(h, 0, y_height, options);
@@ -200,6 +172,30 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
         gather(windows, channels, out + (row * width + w) * channels);
       }
     }
+  });
+}
+
+}  // namespace
+
+bool supports_max_pool2d(const Tensor& x, const Tensor& y, const Tensor& indices) {
+  return computes_in_float(x.dtype()) && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last) &&
+         (!indices.defined() || (indices.dtype() == DType::u8 && indices.is_dense(Layout::channels_last)));
+}
+
+void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
+  dispatch_float(x.dtype(), "max_pool2d", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (indices.defined()) return forward<T, true>(x, options, y, indices);
+    forward<T, false>(x, options, y, indices);
+  });
+}
+
+void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
+                         const Tensor& grad_x) {
+  dispatch_float(grad_x.dtype(), "max_pool2d_backward", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (windows_side_by_side(options)) return spread<T>(grad_y, indices, options, grad_x);
+    collect<T>(grad_y, indices, options, grad_x);
   });
 }
 

@@ -19,7 +19,7 @@ void mean(const Tensor& x, const Tensor& out);
 }  // namespace reference
 
 namespace cpu {
-/// f32 on the CPU.
+/// f32, f16 and bf16 on the CPU.
 bool sum_supports(const Tensor& x);
 void sum(const Tensor& x, const Tensor& out);
 void mean(const Tensor& x, const Tensor& out);

@@ -22,9 +22,10 @@ double sum_of_parts(std::int64_t count, std::int64_t part, PartSum&& part_sum) {
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-double total(const Tensor& x) {
+template <typename T>
+double total_of(const Tensor& x) {
   constexpr std::int64_t kPart = std::int64_t{1} << 15;
-  const float* const data = x.data<float>();
+  const T* const data = x.data<T>();
   const StridedLoop<1> loop(x.shape(), {x.strides()});
   const std::int64_t step = loop.inner_strides()[0];
   if (loop.runs() == 1) {
@@ -41,14 +42,16 @@ double total(const Tensor& x) {
   });
 }
 
+double total(const Tensor& x) {
+  return dispatch_float(x.dtype(), "sum", [&](auto tag) { return total_of<typename decltype(tag)::type>(x); });
+}
+
 }  // namespace
 
-bool sum_supports(const Tensor& x) { return x.dtype() == DType::f32 && x.device().type == DeviceType::cpu; }
+bool sum_supports(const Tensor& x) { return computes_in_float(x.dtype()) && x.device().type == DeviceType::cpu; }
 
-void sum(const Tensor& x, const Tensor& out) { *out.data<float>() = static_cast<float>(total(x)); }
+void sum(const Tensor& x, const Tensor& out) { out.fill(total(x)); }
 
-void mean(const Tensor& x, const Tensor& out) {
-  *out.data<float>() = static_cast<float>(total(x) / static_cast<double>(x.numel()));
-}
+void mean(const Tensor& x, const Tensor& out) { out.fill(total(x) / static_cast<double>(x.numel())); }
 
 }  // namespace tandem::kernels::cpu

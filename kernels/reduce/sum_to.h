@@ -16,8 +16,8 @@ void sum_to(const Tensor& x, const Tensor& out);
 }
 
 namespace cpu {
-/// f32 on the CPU.
-bool sum_to_supports(const Tensor& x, const Tensor& out);
+/// f32, f16 and bf16 on the CPU.
+bool sum_to_supports(const Tensor& x);
 void sum_to(const Tensor& x, const Tensor& out);
 }  // namespace cpu
 

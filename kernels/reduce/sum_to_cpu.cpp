@@ -7,14 +7,31 @@
 
 namespace tandem::kernels::cpu {
 
-bool sum_to_supports(const Tensor& x, const Tensor&) {
-  return x.dtype() == DType::f32 && x.device().type == DeviceType::cpu;
+namespace {
+
+/// to[i * to_step] += from[i * from_step], in f64
+template <typename T>
+void add_run(const T* from, std::int64_t from_step, double* to, std::int64_t to_step, std::int64_t length) {
+  if constexpr (is_float<T>) {
+    if (from_step == 1 && to_step == 1) {
+      for (std::int64_t i = 0; i < length; ++i) to[i] += static_cast<double>(from[i]);
+    } else {
+      for (std::int64_t i = 0; i < length; ++i) to[i * to_step] += static_cast<double>(from[i * from_step]);
+    }
+  } else {
+    for_each_block(length, [&](std::int64_t at, std::int64_t count) {
+      float values[kBlock];
+      widen(from + at * from_step, from_step, count, values);
+      add_run(values, 1, to + at * to_step, to_step, count);
+    });
+  }
 }
 
-void sum_to(const Tensor& x, const Tensor& out) {
+template <typename T>
+void add_up(const Tensor& x, const Tensor& out) {
   const StridedLoop<2> loop(x.shape(), {x.strides(), out.expand(x.shape()).strides()});
   const auto [x_step, out_step] = loop.inner_strides();
-  const float* const values = x.data<float>();
+  const T* const values = x.data<T>();
   const std::int64_t count = out.numel();
 
   // Up to 8 parts of the runs, each with f64 sums of its own that are then added in order: the same bits whatever the
@@ -26,25 +43,27 @@ void sum_to(const Tensor& x, const Tensor& out) {
       double* const own = sums.data() + part * count;
       loop.for_runs(loop.runs() * part / parts, loop.runs() * (part + 1) / parts,
                     [&](const std::array<std::int64_t, 2>& at) {
-                      const float* const from = values + at[0];
-                      double* const to = own + at[1];
-                      if (out_step == 0) {
-                        *to += lane_sum(from, loop.length(), x_step);
-                      } else if (x_step == 1 && out_step == 1) {
-                        for (std::int64_t i = 0; i < loop.length(); ++i) to[i] += static_cast<double>(from[i]);
-                      } else {
-                        for (std::int64_t i = 0; i < loop.length(); ++i)
-                          to[i * out_step] += static_cast<double>(from[i * x_step]);
-                      }
+                      if (out_step == 0)
+                        own[at[1]] += lane_sum(values + at[0], loop.length(), x_step);
+                      else
+                        add_run(values + at[0], x_step, own + at[1], out_step, loop.length());
                     });
     }
   });
-  float* const result = out.data<float>();
+  T* const result = out.data<T>();
   for (std::int64_t i = 0; i < count; ++i) {
     double sum = 0.0;
     for (std::int64_t part = 0; part < parts; ++part) sum += sums[static_cast<std::size_t>(part * count + i)];
-    result[i] = static_cast<float>(sum);
+    result[i] = static_cast<T>(static_cast<float>(sum));
   }
+}
+
+}  // namespace
+
+bool sum_to_supports(const Tensor& x) { return computes_in_float(x.dtype()) && x.device().type == DeviceType::cpu; }
+
+void sum_to(const Tensor& x, const Tensor& out) {
+  dispatch_float(x.dtype(), "sum_to", [&](auto tag) { add_up<typename decltype(tag)::type>(x, out); });
 }
 
 }  // namespace tandem::kernels::cpu
