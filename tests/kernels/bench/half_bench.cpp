@@ -11,7 +11,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cmath>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -116,14 +117,14 @@ class Chain {
     grad_y_ = random(y.shape(), dtype, seed, 0.01f);
   }
 
-  /// Milliseconds of one pass forward and backward.
+  /// CPU milliseconds of all threads for one pass forward and backward: others on the machine have little say in it.
   double run() {
     for (const auto& list : parameters_)
       for (const Tensor& parameter : list) autograd::clear_grad(parameter);
     autograd::clear_grad(x_);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     autograd::backward(forward(), grad_y_);
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return 1000.0 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   }
 
  private:
@@ -172,7 +173,7 @@ void measure(const std::string& name, const std::vector<Layer>& layers, bool inp
 void run(std::string_view name, std::int64_t batch, int rounds) {
   const std::vector<Layer> layers = network(name, batch);
   fmt::print(
-      "{}, batch {}, {} threads, {} rounds: ms forward and backward, ratios to f32, MiB of activations+workspace\n",
+      "{}, batch {}, {} threads, {} rounds: CPU ms forward and backward, ratios to f32, MiB of activations+workspace\n",
       name, batch, num_threads(), rounds);
   fmt::print("{:<34} {:>9} {:>9} {:>9}  {:>5} {:>5}  {:>13} {:>13} {:>13}\n", "", "f32", "f16", "bf16", "f16", "bf16",
              "f32", "f16", "bf16");
