@@ -40,17 +40,17 @@ inline constexpr std::int64_t kBlock = 512;
 /// to[i] = from[i]
 template <typename T>
 inline void widen(const T* from, std::int64_t count, float* to) {
-  std::int64_t i = 0;
-  for (; i + simd::kLanes <= count; i += simd::kLanes) simd::store(to + i, simd::load(from + i));
-  for (; i < count; ++i) to[i] = static_cast<float>(from[i]);
+  const std::int64_t whole = count / simd::kLanes * simd::kLanes;
+  for (std::int64_t i = 0; i < whole; i += simd::kLanes) simd::store(to + i, simd::load(from + i));
+  for (std::int64_t i = whole; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
 /// to[i] = from[i], rounded to nearest even.
 template <typename T>
 inline void narrow(const float* from, std::int64_t count, T* to) {
-  std::int64_t i = 0;
-  for (; i + simd::kLanes <= count; i += simd::kLanes) simd::store(to + i, simd::load(from + i));
-  for (; i < count; ++i) to[i] = static_cast<T>(from[i]);
+  const std::int64_t whole = count / simd::kLanes * simd::kLanes;
+  for (std::int64_t i = 0; i < whole; i += simd::kLanes) simd::store(to + i, simd::load(from + i));
+  for (std::int64_t i = whole; i < count; ++i) to[i] = static_cast<T>(from[i]);
 }
 
 /// to[i] = from[i * step]
