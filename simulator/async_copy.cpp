@@ -2,6 +2,7 @@
 #include "simulator/async_copy.h"
 
 #include "simulator/engine.h"
+#include "simulator/lint.h"
 #include "simulator/shadow.h"
 #include "simulator/shared_memory.h"
 
@@ -46,7 +47,12 @@ void start_async_copy(void* shared, const void* global, std::size_t bytes, std::
     e.raise(FaultKind::async_copy, site, "the destination of cp.async is not in shared memory");
   if (is_shared_address(global)) e.raise(FaultKind::async_copy, site, "the source of cp.async is in shared memory");
   if constexpr (kChecksMemory) {
-    if (source_bytes > 0) check_access(from, source_bytes, Access::read, site);
+    if (source_bytes > 0) {
+      check_access(from, source_bytes, Access::read, site);
+    } else if (lint_is_on()) {
+      const Engine::Aside aside(e);
+      count_request(from, 0, false, site);
+    }
     check_access(to, bytes, Access::write, site);
     shared_shadow().set(to, bytes, Stamp::kUninitialised);
   }

@@ -107,8 +107,11 @@ void start_lint(const void* kernel) {
 void count_request(std::uintptr_t address, std::size_t bytes, bool shared, SiteId where) {
   Lint& l = lint();
   const Thread& self = engine().current();
-  const std::uint32_t visit = l.visits[std::uint64_t{where} << 32 | self.linear]++;
-  std::vector<Request>& requests = l.requests[std::uint64_t{where} << 32 | self.warp()];
+  // A copy from global to shared memory is a request to each, at one place.
+  const std::uint64_t place = (std::uint64_t{where} << 1 | (shared ? 1u : 0u)) << 16;
+  const std::uint32_t visit = l.visits[place | self.linear]++;
+  if (bytes == 0) return;
+  std::vector<Request>& requests = l.requests[place | self.warp()];
   if (requests.size() <= visit) requests.resize(visit + 1);
   Request& request = requests[visit];
   request.address[self.lane()] = address;
@@ -123,7 +126,7 @@ void finish_block_of_lint() {
   for (const auto& [key, requests] : l.requests) {
     for (const Request& request : requests) {
       if (request.lanes == 0) continue;
-      Totals& totals = l.totals[{l.kernel, static_cast<SiteId>(key >> 32), request.shared}];
+      Totals& totals = l.totals[{l.kernel, static_cast<SiteId>(key >> 17), request.shared}];
       ++totals.requests;
       request.shared ? count_wavefronts(request, totals) : count_sectors(request, totals);
     }

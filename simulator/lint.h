@@ -37,6 +37,7 @@ extern bool lint_on;
 }
 inline bool lint_is_on() { return detail::lint_on; }
 void start_lint(const void* kernel);
+/// With 0 bytes, the lane takes no part in the request that others make here.
 void count_request(std::uintptr_t address, std::size_t bytes, bool shared, SiteId where);
 void finish_block_of_lint();
 void finish_lint();

@@ -72,6 +72,30 @@ void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOp
   reference::conv2d_backward_input(grad_y, w, g, grad_x);
 }
 
+void conv2d_backward_input_below(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options,
+                                 const Tensor& mask_below, const Tensor& grad_x, const Tensor& grad_bias_below) {
+  constexpr std::string_view kOp = "conv2d_backward_input_below";
+  require(grad_x.defined(), "{}: grad_x is undefined", kOp);
+  const ConvGeometry g = checked_geometry(kOp, grad_x.shape(), w, options);
+  check(kOp, "grad_y", grad_y, output_shape(g), w.dtype());
+  check(kOp, "grad_x", grad_x, grad_x.shape(), w.dtype());
+  check(kOp, "mask_below", mask_below, conv_mask_shape(grad_x.shape()), DType::u8, true);
+  check(kOp, "grad_bias_below", grad_bias_below, {g.c}, w.dtype(), true);
+  require_one_device(kOp, grad_x, grad_y, w, mask_below, grad_bias_below);
+  if constexpr (kHasCuda)
+    if (const CudaOp op{kOp, grad_x}) {
+      mark_written(grad_x, grad_bias_below);
+      return cuda::conv_backward_input_below(g, options.impl, grad_y, w, {mask_below, grad_bias_below}, grad_x);
+    }
+  conv2d_backward_input(grad_y, w, options, grad_x);
+  if (mask_below.defined() && grad_x.dtype() == DType::f32) {
+    apply_sign_mask({floats(grad_x), bits(mask_below)}, grad_x.numel(), grad_x.data<float>());
+  } else if (mask_below.defined()) {
+    reference::apply_mask(grad_x, mask_below, grad_x);
+  }
+  if (grad_bias_below.defined()) conv2d_backward_bias(grad_x, grad_bias_below);
+}
+
 void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dOptions& options, const Tensor& grad_w) {
   constexpr std::string_view kOp = "conv2d_backward_weight";
   require(x.defined(), "{}: x is undefined", kOp);

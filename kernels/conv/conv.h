@@ -46,6 +46,11 @@ void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const 
 /// grad_x, overwritten.
 void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options, const Tensor& grad_x);
 
+/// grad_x as a layer below with bias and ReLU, whose output x is, takes it: 0 where the bit of that layer's mask is not
+/// set, and grad_bias_below [C] = the sum of that over N, H and W. Both may be undefined.
+void conv2d_backward_input_below(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options,
+                                 const Tensor& mask_below, const Tensor& grad_x, const Tensor& grad_bias_below);
+
 /// grad_w, overwritten.
 void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dOptions& options, const Tensor& grad_w);
 

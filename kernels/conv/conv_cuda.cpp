@@ -13,12 +13,20 @@ struct Passes {
   decltype(&naive::backward_input) backward_input;
   decltype(&naive::backward_weight) backward_weight;
 };
-constexpr Passes kNaive{naive::forward, naive::backward_input, naive::backward_weight};
-constexpr Passes kTile{tile::forward, tile::backward_input, tile::backward_weight};
 
-const Passes& select(const ConvGeometry& g, ConvImpl impl) {
+/// The family for the tensors of one pass.
+Family choose(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
   require(impl != ConvImpl::onednn, "conv2d: oneDNN runs on the CPU, the tensors are on a GPU; use --conv-impl auto");
-  return impl != ConvImpl::reference && tile::supports(g) ? kTile : kNaive;
+  return choose_family(g, impl, dtype, tensors).family;
+}
+
+const Passes& select(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
+  static constexpr Passes kPasses[] = {
+      {naive::forward, naive::backward_input, naive::backward_weight},
+      {tile::forward, tile::backward_input, tile::backward_weight},
+      {implicit_gemm::forward, implicit_gemm::backward_input, implicit_gemm::backward_weight},
+  };
+  return kPasses[static_cast<std::size_t>(choose(g, impl, dtype, tensors))];
 }
 
 /// cuDNN for a pass; null for our kernels, which take empty tensors, too.
@@ -40,11 +48,18 @@ ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass,
 
 }  // namespace
 
+FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
+  if (impl == ConvImpl::reference) return {Family::naive, "it was asked for"};
+  const std::string_view reason = implicit_gemm::obstacle(g, dtype, tensors);
+  if (reason.empty()) return {Family::implicit_gemm, ""};
+  return {tile::supports(g) ? Family::tile : Family::naive, reason};
+}
+
 void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
                   const Tensor& y) {
   if (ConvLibrary* const library = select_library(g, impl, ConvPass::forward, {x, w, y}))
     return library_forward(*library, g, x, w, epilogue, y);
-  select(g, impl).forward(g, x, w, epilogue, y);
+  select(g, impl, y.dtype(), {x, w, epilogue.bias, y}).forward(g, x, w, epilogue, y);
 }
 
 void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
@@ -52,20 +67,36 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
   const auto library_for = [&](ConvPass pass, const Tensor& result, const Tensor& image, const Tensor& weight) {
     return result.defined() ? select_library(g, impl, pass, {image, weight, grad_y}) : nullptr;
   };
+  const auto takes_no_mask = [&](ConvLibrary* library, const Tensor& result, const Tensor& other) {
+    if (!result.defined()) return false;
+    return library != nullptr || choose(g, impl, result.dtype(), {grad_y, other, result}) == Family::implicit_gemm;
+  };
   ConvLibrary* const for_input = library_for(ConvPass::backward_input, grad_x, grad_x, w);
   ConvLibrary* const for_weight = library_for(ConvPass::backward_weight, grad_w, x, grad_w);
-  const Tensor masked = for_input != nullptr || for_weight != nullptr ? masked_gradient(grad_y, mask) : Tensor();
+  // Where one pass needs a copy of the gradient without a mask, all take it: it is read faster.
+  const bool copies = takes_no_mask(for_input, grad_x, w) || takes_no_mask(for_weight, grad_w, x);
+  const Tensor gradient = copies ? masked_gradient(grad_y, mask) : grad_y, open = copies ? Tensor() : mask;
   if (for_input != nullptr) {
-    for_input->run({g, grad_y.dtype(), ConvPass::backward_input}, {grad_x, w, masked});
+    for_input->run({g, grad_y.dtype(), ConvPass::backward_input}, {grad_x, w, gradient});
   } else if (grad_x.defined()) {
-    select(g, impl).backward_input(g, grad_y, mask, w, grad_x);
+    select(g, impl, grad_x.dtype(), {gradient, w, grad_x}).backward_input(g, gradient, open, w, grad_x);
   }
   if (for_weight != nullptr) {
-    for_weight->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, masked});
+    for_weight->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, gradient});
   } else if (grad_w.defined()) {
-    select(g, impl).backward_weight(g, x, grad_y, mask, grad_w);
+    select(g, impl, grad_w.dtype(), {gradient, x, grad_w}).backward_weight(g, x, gradient, open, grad_w);
   }
-  if (grad_bias.defined()) conv_backward_bias(grad_y, mask, grad_bias);
+  if (grad_bias.defined()) conv_backward_bias(gradient, open, grad_bias);
+}
+
+void conv_backward_input_below(const ConvGeometry& g, ConvImpl impl, const Tensor& grad_y, const Tensor& w,
+                               const LayerBelow& below, const Tensor& grad_x) {
+  ConvLibrary* const library = select_library(g, impl, ConvPass::backward_input, {grad_x, w, grad_y});
+  if (library == nullptr && choose(g, impl, grad_x.dtype(), {grad_y, w, grad_x}) == Family::implicit_gemm)
+    return implicit_gemm::backward_input_by({}, g, grad_y, {}, w, below, grad_x);
+  conv_backward(g, impl, {}, w, {}, grad_y, grad_x, {}, {});
+  if (below.mask.defined()) apply_mask(grad_x, below.mask, grad_x);
+  if (below.grad_bias.defined()) conv_backward_bias(grad_x, {}, below.grad_bias);
 }
 
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias) {

@@ -43,31 +43,45 @@ __global__ void __launch_bounds__(kColumns* kLanes)
   sums[blockIdx.y * columns + column] = device::from_float<To>(sum);
 }
 
+/// Enough chunks to keep a large GPU busy, and few enough to be summed up by one block for each kColumns columns.
+template <typename From, typename To>
+void sum_in_chunks(std::int64_t rows, std::int64_t columns, const Tensor& values, const Gate<From>& open,
+                   const Tensor& sums) {
+  if (columns == 0) return;
+  const std::int64_t chunk_rows = std::max(kLeastChunk, (rows + kMostChunks - 1) / kMostChunks);
+  const std::int64_t chunks = std::max<std::int64_t>((rows + chunk_rows - 1) / chunk_rows, 1);
+  const unsigned across = static_cast<unsigned>((columns + kColumns - 1) / kColumns);
+  const auto stream = tandem::cuda::current_stream(values);
+  if (chunks == 1)
+    return launch(sum_chunks<From, To>, {across, kColumns * kLanes}, stream, values.data<From>(), open, rows, columns,
+                  chunk_rows, sums.data<To>());
+  const MemoryTagScope tag_scope(MemoryTag::workspace);
+  const Tensor parts = Tensor::empty({chunks, columns}, {.device = values.device()});
+  launch(sum_chunks<From, float>, {dim3(across, static_cast<unsigned>(chunks)), kColumns * kLanes}, stream,
+         values.data<From>(), open, rows, columns, chunk_rows, parts.data<float>());
+  launch(sum_chunks<float, To>, {across, kColumns * kLanes}, stream, parts.data<float>(), Gate<float>{}, chunks,
+         columns, chunks, sums.data<To>());
+}
+
 }  // namespace
 
 void column_sum(std::int64_t rows, std::int64_t columns, const Tensor& values, const Tensor& gate, const Tensor& sums) {
   device::dispatch(values.dtype(), "bias gradient", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (columns == 0) return;
     Gate<T> open;
     if (gate.defined() && gate.dtype() == DType::u8) {
       open.bits = gate.data<std::uint8_t>();
     } else if (gate.defined()) {
       open.output = gate.data<T>();
     }
-    const std::int64_t chunk_rows = std::max(kLeastChunk, (rows + kMostChunks - 1) / kMostChunks);
-    const std::int64_t chunks = std::max<std::int64_t>((rows + chunk_rows - 1) / chunk_rows, 1);
-    const unsigned across = static_cast<unsigned>((columns + kColumns - 1) / kColumns);
-    const auto stream = tandem::cuda::current_stream(values);
-    if (chunks == 1)
-      return launch(sum_chunks<T, T>, {across, kColumns * kLanes}, stream, values.data<T>(), open, rows, columns,
-                    chunk_rows, sums.data<T>());
-    const MemoryTagScope tag_scope(MemoryTag::workspace);
-    const Tensor parts = Tensor::empty({chunks, columns}, {.device = values.device()});
-    launch(sum_chunks<T, float>, {dim3(across, static_cast<unsigned>(chunks)), kColumns * kLanes}, stream,
-           values.data<T>(), open, rows, columns, chunk_rows, parts.data<float>());
-    launch(sum_chunks<float, T>, {across, kColumns * kLanes}, stream, parts.data<float>(), Gate<float>{}, chunks,
-           columns, chunks, sums.data<T>());
+    sum_in_chunks<T, T>(rows, columns, values, open, sums);
+  });
+}
+
+void column_sum_of_parts(const Tensor& parts, const Tensor& sums) {
+  device::dispatch(sums.dtype(), "bias gradient", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    sum_in_chunks<float, T>(parts.size(0), parts.size(1), parts, Gate<float>{}, sums);
   });
 }
 

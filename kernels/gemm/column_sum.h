@@ -12,4 +12,7 @@ namespace tandem::kernels::cuda {
 /// order that depends on the sizes alone.
 void column_sum(std::int64_t rows, std::int64_t columns, const Tensor& values, const Tensor& gate, const Tensor& sums);
 
+/// The same for f32 parts [rows, columns] of sums of another dtype, which are rounded once.
+void column_sum_of_parts(const Tensor& parts, const Tensor& sums);
+
 }  // namespace tandem::kernels::cuda

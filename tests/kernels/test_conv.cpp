@@ -94,6 +94,35 @@ TEST_CASE("the fused convolution equals its parts") {
   }
 }
 
+TEST_CASE("the gradient for a layer below equals its parts") {
+  const ConvCase one = square_case(2, 16, 6, 6, 32, 3, 1);
+  const Tensor w = integers(one.weight(), 2), grad_y = integers(one.y(), 4), plain = poisoned(one.x());
+  std::mt19937 generator(5);
+  const Tensor mask = Tensor::empty(k::conv_mask_shape(one.x()), {DType::u8, Layout::row_major, {}});
+  for (std::int64_t i = 0; i < mask.numel(); ++i) mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator());
+  k::conv2d_backward_input(grad_y, w, one.options, plain);
+  const Tensor passed = masked(plain, mask), sums = poisoned({one.c});
+  k::conv2d_backward_bias(passed, sums);
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    INFO(name_of(dtype));
+    const Tensor grad_x = Tensor::empty(one.x(), channels_last(dtype)), grad_bias = Tensor::empty({one.c}, {dtype});
+    const Tensor wide_w = in_dtype(w, dtype), wide_gradient = in_dtype(grad_y, dtype);
+    k::conv2d_backward_input_below(wide_gradient, wide_w, one.options, mask, grad_x, grad_bias);
+    CHECK(grad_x.to_vector<float>() == passed.to_vector<float>());
+    CHECK(grad_bias.to_vector<float>() == sums.to_vector<float>());
+    k::conv2d_backward_input_below(wide_gradient, wide_w, one.options, {}, grad_x, {});
+    CHECK(grad_x.to_vector<float>() == plain.to_vector<float>());
+  }
+  const Tensor grad_x = poisoned(one.x());
+  CHECK(error_of([&] {
+          k::conv2d_backward_input_below(grad_y, w, one.options, mask, grad_x, poisoned({3}));
+        }).starts_with("conv2d_backward_input_below: grad_bias_below should have shape [16]"));
+  const Tensor short_mask = Tensor::zeros({5}, {DType::u8, Layout::row_major, {}});
+  CHECK(error_of([&] {
+          k::conv2d_backward_input_below(grad_y, w, one.options, short_mask, grad_x, {});
+        }).starts_with("conv2d_backward_input_below: mask_below should have shape"));
+}
+
 TEST_CASE("convolutions without bias or mask") {
   const ConvCase one = square_case(2, 16, 6, 6, 16, 3, 1);
   const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2), y = poisoned(one.y());

@@ -3,14 +3,12 @@
 #include "kernels/conv/conv.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/gemm/product_plan.h"
-#include "tests/kernels/conv_support.h"
-#include "tests/kernels/product_support.h"
+#include "tests/kernels/cuda_conv_support.h"
 
 namespace tandem::test {
 namespace {
 
 namespace k = tandem::kernels;
-constexpr Layout kLast = Layout::channels_last;
 
 /// Channels, images and kernels on both sides of fours, bytes of a mask and steps; then other strides, paddings,
 /// dilations and groups.
@@ -35,100 +33,9 @@ std::vector<ConvCase> small_cases() {
   return cases;
 }
 
-struct Family {
-  std::string name;
-  decltype(&k::cuda::naive::forward) forward;
-  decltype(&k::cuda::naive::backward_input) backward_input;
-  decltype(&k::cuda::naive::backward_weight) backward_weight;
-};
-const Family kNaive{"naive", k::cuda::naive::forward, k::cuda::naive::backward_input, k::cuda::naive::backward_weight};
-const Family kTile{"tile", k::cuda::tile::forward, k::cuda::tile::backward_input, k::cuda::tile::backward_weight};
-
-Tensor random_mask(const Shape& y, unsigned seed) {
-  std::mt19937 generator(seed);
-  const Tensor mask = Tensor::empty(k::conv_mask_shape(y), {.dtype = DType::u8});
-  for (std::int64_t i = 0; i < mask.numel(); ++i) mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator());
-  return mask;
-}
-
-Tensor empty_f64(const Shape& shape) { return Tensor::empty(shape, {.dtype = DType::f64, .layout = kLast}); }
-
-/// Inputs on the CPU, in the storage dtype.
-struct Inputs {
-  Tensor x, w, bias, grad_y, mask;
-
-  Inputs(const ConvCase& one, DType dtype, bool whole)
-      : x(drawn(one.x(), dtype, 1, whole, kLast)),
-        w(drawn(one.weight(), dtype, 2, whole, kLast)),
-        bias(drawn({one.k}, dtype, 3, whole)),
-        grad_y(drawn(one.y(), dtype, 4, whole, kLast)),
-        mask(random_mask(one.y(), 5)) {}
-};
-
-/// The four results in f64, of the values themselves or of their magnitudes.
-struct Expected {
-  Tensor y, grad_x, grad_w, grad_bias;
-
-  Expected(const ConvCase& one, const Inputs& in, bool magnitudes, bool use_bias, bool relu, bool use_mask)
-      : y(empty_f64(one.y())),
-        grad_x(empty_f64(one.x())),
-        grad_w(empty_f64(one.weight())),
-        grad_bias(empty_f64({one.k})) {
-    const auto wide = [&](const Tensor& x) { return magnitudes ? absolute_f64(x, kLast) : in_f64(x, kLast); };
-    const k::ConvGeometry g = one.geometry();
-    const Tensor gradient = wide(in.grad_y), x = wide(in.x), w = wide(in.w);
-    const Tensor open = use_mask ? empty_like(gradient) : gradient;
-    if (use_mask) k::reference::apply_mask(gradient, in.mask, open);
-    k::reference::conv2d_forward(x, w, use_bias ? wide(in.bias) : Tensor(), g, relu && !magnitudes, y);
-    k::reference::conv2d_backward_input(open, w, g, grad_x);
-    k::reference::conv2d_backward_weight(x, open, g, grad_w);
-    k::reference::conv2d_backward_bias(open, grad_bias);
-  }
-};
-
-/// True if each bit says whether the element of `y` is positive, and those past the end are 0.
-bool mask_matches(const Tensor& y, const Tensor& mask) {
-  const Tensor here = mask.to(Device{}), expected = Tensor::empty(mask.shape(), {.dtype = DType::u8});
-  k::reference::sign_mask(y.to(Device{}), expected);
-  return here.to_vector<int>() == expected.to_vector<int>();
-}
-
-struct Which {
-  bool forward = true, backward_input = true, backward_weight = true;
-};
-
-/// One family's passes, with or without bias, ReLU and masks.
-void check_passes(const Family& family, const ConvCase& one, DType dtype, bool whole, bool fused, Which which = {}) {
-  INFO(family.name << " " << name_of(dtype) << (whole ? " whole " : " random ") << (fused ? "fused " : "plain ")
-                   << one.text());
-  const k::ConvGeometry g = one.geometry();
-  const Inputs in(one, dtype, whole);
-  const Expected expected(one, in, false, fused, fused, fused);
-  const Tensor x = on_gpu(in.x), w = on_gpu(in.w), grad_y = on_gpu(in.grad_y);
-  const Tensor used_mask = fused ? on_gpu(in.mask) : Tensor();
-  const Tensor y = poisoned_on_gpu(one.y(), dtype, kLast), grad_x = poisoned_on_gpu(one.x(), dtype, kLast);
-  const Tensor grad_w = poisoned_on_gpu(one.weight(), dtype, kLast), grad_bias = poisoned_on_gpu({one.k}, dtype);
-  const Tensor mask = fused ? poisoned_on_gpu(k::conv_mask_shape(one.y()), DType::u8) : Tensor();
-  if (which.forward)
-    family.forward(g, x, w, {.bias = fused ? on_gpu(in.bias) : Tensor(), .relu = fused, .mask = mask}, y);
-  if (which.backward_input) family.backward_input(g, grad_y, used_mask, w, grad_x);
-  if (which.backward_weight) family.backward_weight(g, x, grad_y, used_mask, grad_w);
-  k::cuda::conv_backward_bias(grad_y, used_mask, grad_bias);
-  if (fused && which.forward) CHECK(mask_matches(y, mask));
-  if (whole) {
-    if (which.forward) CHECK(difference(y, expected.y) == "");
-    if (which.backward_input) CHECK(difference(grad_x, expected.grad_x) == "");
-    if (which.backward_weight) CHECK(difference(grad_w, expected.grad_w) == "");
-    CHECK(difference(grad_bias, expected.grad_bias) == "");
-    return;
-  }
-  const Expected scale(one, in, true, fused, false, fused);
-  const auto taps = static_cast<double>(g.r * g.s), pixels = static_cast<double>(g.n * g.p * g.q);
-  CHECK(difference(y, expected.y, scale.y, taps * static_cast<double>(g.group_c()) + 2.0) == "");
-  CHECK(difference(grad_x, expected.grad_x, scale.grad_x, taps * static_cast<double>(g.group_k()) + 2.0) == "");
-  CHECK(difference(grad_w, expected.grad_w, scale.grad_w, pixels + 2.0) == "");
-  CHECK(difference(grad_bias, expected.grad_bias, scale.grad_bias, pixels + 2.0) == "");
-}
+const ConvFamily kNaive{"naive", k::cuda::naive::forward, k::cuda::naive::backward_input,
+                        k::cuda::naive::backward_weight};
+const ConvFamily kTile{"tile", k::cuda::tile::forward, k::cuda::tile::backward_input, k::cuda::tile::backward_weight};
 
 void check_families(const ConvCase& one, DType dtype, bool whole, bool fused) {
   check_passes(kNaive, one, dtype, whole, fused);
@@ -178,7 +85,7 @@ TEST_CASE("convolution passes on the GPU add parts of long sums", "[cuda][conv]"
 TEST_CASE("convolution on the GPU by large tiles", "[cuda][conv]") {
   if (!has_gpu()) return;
   CHECK(k::plan_product(33 * 61, 35, 7).tile == 64);
-  const Which forward{.backward_input = false, .backward_weight = false};
+  const ConvPasses forward{.backward_input = false, .backward_weight = false};
   for (const DType dtype : kGpuDTypes) {
     check_passes(kTile, square_case(1, 4, 33, 61, 40, 1, 0), dtype, true, true, forward);
     check_passes(kTile, square_case(1, 3, 33, 61, 35, 1, 0), dtype, true, true, forward);
@@ -187,7 +94,7 @@ TEST_CASE("convolution on the GPU by large tiles", "[cuda][conv]") {
 
 TEST_CASE("gradients of images on the GPU by large tiles", "[cuda][conv]") {
   if (!has_gpu()) return;
-  const Which backward_input{.forward = false, .backward_weight = false};
+  const ConvPasses backward_input{.forward = false, .backward_weight = false};
   for (const DType dtype : kGpuDTypes) {
     check_passes(kTile, square_case(1, 40, 33, 61, 4, 1, 0), dtype, true, true, backward_input);
     check_passes(kTile, square_case(1, 35, 33, 61, 3, 1, 0), dtype, true, true, backward_input);
@@ -197,7 +104,7 @@ TEST_CASE("gradients of images on the GPU by large tiles", "[cuda][conv]") {
 TEST_CASE("gradients of weights on the GPU by large tiles", "[cuda][conv]") {
   if (!has_gpu()) return;
   CHECK(k::plan_product(35, 9 * 227, 6).tile == 64);
-  const Which backward_weight{.forward = false, .backward_input = false};
+  const ConvPasses backward_weight{.forward = false, .backward_input = false};
   for (const DType dtype : kGpuDTypes) {
     check_passes(kTile, square_case(1, 228, 3, 2, 36, 3, 1), dtype, true, true, backward_weight);
     check_passes(kTile, square_case(1, 227, 3, 2, 35, 3, 1), dtype, true, true, backward_weight);
@@ -254,7 +161,7 @@ TEST_CASE("convolution entry points on the GPU choose a family and fuse", "[cuda
     for (ConvCase one : {square_case(1, 4, 4, 4, 8, 3, 1), square_case(1, 4, 4, 4, 8, 3, 1, 1, 1, 2)}) {
       one.options.impl = impl;
       INFO(k::name_of(impl) << ": " << one.text());
-      const Inputs in(one, DType::f32, false);
+      const ConvInputs in(one, DType::f32, false);
       const Tensor x = on_gpu(in.x), w = on_gpu(in.w), bias = on_gpu(in.bias), grad_y = on_gpu(in.grad_y);
       const auto like = [](const Tensor& model) { return poisoned_on_gpu(model.shape(), DType::f32, kLast); };
       const Tensor y = like(grad_y), plain = like(grad_y), mask = poisoned_on_gpu(in.mask.shape(), DType::u8);

@@ -1,6 +1,7 @@
 // Matrix products and convolutions under the lint.
 #include "kernels/conv/conv.h"
 #include "kernels/conv/implementations.h"
+#include "kernels/conv/ladder/ladder.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/linear.h"
 #include "tests/lint/lint.h"
@@ -74,7 +75,38 @@ std::vector<LintCase> convolutions() {
   return cases;
 }
 
-const RegisterLint register_products(products), register_convolutions(convolutions);
+/// Every tile of the tensor-core kernels, on channels that fill it and on some that do not.
+std::vector<LintCase> tensor_core_convolutions() {
+  namespace gemm = kernels::cuda::implicit_gemm;
+  std::vector<LintCase> cases;
+  for (const std::int64_t channels : {64, 40}) {
+    const kernels::Conv2dOptions options{{1, 1}, {1, 1}, {1, 1}, 1, kernels::ConvImpl::fused};
+    const Tensor x = ones({2, channels, 8, 8}, DType::f16), grad_x = ones(x.shape(), DType::f16);
+    const Tensor w = ones({2 * channels, channels, 3, 3}, DType::f16), grad_w = ones(w.shape(), DType::f16);
+    const Tensor y = ones(kernels::conv2d_output_shape(x.shape(), w.shape(), options), DType::f16);
+    const Tensor bias = ones({2 * channels}, DType::f16), mask = ones(kernels::conv_mask_shape(y.shape()), DType::u8);
+    const Tensor mask_below = ones(kernels::conv_mask_shape(x.shape()), DType::u8), sums = ones({channels}, DType::f16);
+    const kernels::ConvGeometry g = kernels::make_geometry(x.shape(), w.shape(), options);
+    const auto add_case = [&](const char* pass, gemm::Tile tile, std::function<void()> work) {
+      cases.push_back({fmt::format("{} of {} to {} channels on tensor cores, tile {}", pass, describe(x), 2 * channels,
+                                   static_cast<int>(tile)),
+                       std::move(work)});
+    };
+    for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow}) {
+      add_case("conv_bias_relu", tile, [=] { gemm::forward_by(tile, g, x, w, {bias, true, mask}, y); });
+      add_case("grad_x of conv", tile, [=] { gemm::backward_input_by(tile, g, y, {}, w, {mask_below, sums}, grad_x); });
+    }
+    add_case("ladder: conv", gemm::Tile::small, [=] { kernels::cuda::ladder::tensor_cores(g, x, w, {bias}, y); });
+    if (channels == 64)
+      add_case("ladder: conv", gemm::Tile::small, [=] { kernels::cuda::ladder::shared_tile(g, x, w, {bias}, y); });
+    for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::small})
+      add_case("grad_w of conv", tile, [=] { gemm::backward_weight_by({tile, 1, 2}, g, x, y, {}, grad_w); });
+  }
+  return cases;
+}
+
+const RegisterLint register_products(products), register_convolutions(convolutions),
+    register_tensor_core_convolutions(tensor_core_convolutions);
 
 }  // namespace
 

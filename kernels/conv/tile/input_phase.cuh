@@ -57,6 +57,13 @@ struct InputPhase {
 
   std::int64_t taps() const { return std::int64_t{rows.taps} * columns.taps; }
   std::int64_t pixels(std::int64_t images) const { return images * rows.inputs * columns.inputs; }
+
+  /// The number, in the whole input, of this phase's pixel number `row`.
+  __device__ std::int64_t pixel(std::int64_t row) const {
+    const Pixel in(row, by_rows, by_columns);
+    const std::int64_t line = std::int64_t{in.image} * height + rows.first + in.row * rows.step;
+    return line * width + columns.first + in.column * columns.step;
+  }
 };
 
 /// Rows: a phase's input pixels. Depth: its taps and the output channels of the gradient, where its gate is open.
@@ -129,9 +136,7 @@ struct PhaseResult : MatrixResult<T> {
   __device__ void store(std::int64_t row, std::int64_t column, const device::Vector<float, kCount>& sums) const {
     if (this->parts != nullptr) return MatrixResult<T>::store(row, column, sums);
     if (!this->holds(row, column)) return;
-    const Pixel in(row, phase.by_rows, phase.by_columns);
-    const std::int64_t line = std::int64_t{in.image} * phase.height + phase.rows.first + in.row * phase.rows.step;
-    const std::int64_t pixel = line * phase.width + phase.columns.first + in.column * phase.columns.step;
+    const std::int64_t pixel = phase.pixel(row);
     device::store_vector(this->data + pixel * this->row_stride + column, this->finished(pixel, column, sums));
   }
 };

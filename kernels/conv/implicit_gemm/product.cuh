@@ -1,0 +1,54 @@
+// The kernel behind all tensor-core convolutions, and its launch: result = A B, tile by tile.
+#pragma once
+
+#include "core/cuda/current_stream.h"
+#include "core/cuda/launch.h"
+#include "kernels/conv/implicit_gemm/results.cuh"
+#include "kernels/device/shared.h"
+
+namespace tandem::kernels::cuda::implicit_gemm {
+
+/// One block per tile of the result and, with blockIdx.y, part of the steps.
+template <typename T, typename Shape, typename A, typename B, typename Result>
+__global__ void __launch_bounds__(Shape::kThreads)
+    implicit_gemm(A a, B b, Result result, int steps, int part_steps, unsigned column_tiles) {
+  DYN_SHARED(T, shared);
+  const WarpPlace<Shape> at;
+  const int first_row = static_cast<int>(blockIdx.x / column_tiles) * Shape::kRows;
+  const int first_column = static_cast<int>(blockIdx.x % column_tiles) * Shape::kColumns;
+  const int first_step = static_cast<int>(blockIdx.y) * part_steps;
+  const int mine = steps - first_step < part_steps ? steps - first_step : part_steps;
+  Sums<Shape> sums;
+  sum_up(a, b, first_row, first_column, first_step * kStepDepth, mine, shared, at, sums);
+  result.take(sums, at, first_row, first_column, shared);
+}
+
+/// How much work there is: sizes of the result, the depth of its sums, and into how many parts of how many steps that
+/// is cut.
+struct ProductSize {
+  std::int64_t rows, columns, depth;
+  std::int64_t parts = 1;
+  std::int64_t part_steps = 0;  // 0: all
+
+  std::int64_t steps() const { return tiles_along(depth, kStepDepth); }
+};
+
+/// Calls `visit(TypeTag<T>{})` with the C++ type of f16 or bf16.
+template <typename Visitor>
+void dispatch_halves(DType dtype, std::string_view op, Visitor&& visit) {
+  if (dtype == DType::f16) return visit(TypeTag<Half>{});
+  if (dtype == DType::bf16) return visit(TypeTag<BFloat16>{});
+  fail("{}: tensor cores multiply f16 and bf16 here, got {}", op, name_of(dtype));
+}
+
+template <typename T, typename Shape, typename A, typename B, typename Result>
+void launch_product(const ProductSize& size, const A& a, const B& b, const Result& result, cudaStream_t stream) {
+  const std::int64_t column_tiles = tiles_along(size.columns, Shape::kColumns);
+  const std::int64_t tiles = tiles_along(size.rows, Shape::kRows) * column_tiles;
+  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(size.parts));
+  const std::int64_t part_steps = size.part_steps == 0 ? size.steps() : size.part_steps;
+  launch(implicit_gemm<T, Shape, A, B, Result>, {grid, Shape::kThreads, Shape::kSharedBytes}, stream, a, b, result,
+         static_cast<int>(size.steps()), static_cast<int>(part_steps), static_cast<unsigned>(column_tiles));
+}
+
+}  // namespace tandem::kernels::cuda::implicit_gemm

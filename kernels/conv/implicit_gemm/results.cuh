@@ -1,0 +1,98 @@
+// What becomes of a tile of sums: from registers through shared memory to rows of 16 bytes per thread.
+//
+// A result says how, with T the storage type:
+//
+//   Vector<float, 2> addend(int column);            what two neighbouring columns of sums begin with
+//   float finished(float sum);                      before it is rounded
+//   void store(int row, int column, Vector<T, 8>&); eight finished neighbours; it may change them
+//   static constexpr bool kSumsColumns;             true: store_column_sums(tile_row, column, sum) takes the sums of
+//                                                   what was stored, if sums_columns()
+#pragma once
+
+#include "kernels/conv/implicit_gemm/main_loop.cuh"
+#include "kernels/device/half.h"
+#include "kernels/device/vector.h"
+
+namespace tandem::kernels::cuda::implicit_gemm {
+
+/// Finished sums, rounded, as lines of a tile in shared memory.
+template <typename T, typename Shape, typename Result>
+__device__ void stage_tile(const Result& result, const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_column,
+                           T* staged) {
+#pragma unroll
+  for (int j = 0; j < Sums<Shape>::kAcross; ++j) {
+    const int column = at.column + j * 8 + device::sum_column(at.lane);
+    const device::Vector<float, 2> addend = result.addend(first_column + column);
+#pragma unroll
+    for (int i = 0; i < Sums<Shape>::kDown; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = at.row + i * 16 + half * 8 + device::sum_row(at.lane);
+        device::Vector<T, 2> pair;
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+          pair[k] = device::from_float<T>(result.finished(sums.of[i][j][half * 2 + k] + addend[k]));
+        const int place = device::swizzled<Shape::kColumns / kPiece>(row, column / kPiece) * kPiece;
+        device::store_vector(staged + place + column % kPiece, pair);
+      }
+  }
+}
+
+/// A thread's share of the staged tile: one piece of every kRowsAtOnce-th row.
+template <typename Shape>
+struct StoreShare {
+  static constexpr int kPieces = Shape::kColumns / kPiece;
+  static constexpr int kRowsAtOnce = Shape::kThreads / kPieces;
+  static constexpr int kTurns = Shape::kRows / kRowsAtOnce;
+
+  static __device__ int piece() { return static_cast<int>(threadIdx.x) % kPieces; }
+  static __device__ int row() { return static_cast<int>(threadIdx.x) / kPieces; }
+};
+
+/// Adds up each column over the threads that stored it, always in the same order. `scratch` has room for kPiece floats
+/// per thread and 16 more.
+template <typename Shape, typename Result>
+__device__ void sum_columns(const Result& result, const device::Vector<float, kPiece>& sums, int tile_row,
+                            int first_column, float* scratch) {
+  using Share = StoreShare<Shape>;
+  // Half pieces, so that neighbours write neighbours; the second halves half a row of banks further on.
+  constexpr int kLine = Share::kPieces * 4, kSecondHalf = Share::kRowsAtOnce * kLine + 16;
+  const int place = Share::row() * kLine + Share::piece() * 4;
+  device::store_vector(scratch + place, device::Vector<float, 4>{sums[0], sums[1], sums[2], sums[3]});
+  device::store_vector(scratch + kSecondHalf + place, device::Vector<float, 4>{sums[4], sums[5], sums[6], sums[7]});
+  __syncthreads();
+  const int column = static_cast<int>(threadIdx.x);
+  if (column >= Shape::kColumns) return;
+  const float* const mine = scratch + column % 8 / 4 * kSecondHalf + column / 8 * 4 + column % 4;
+  float sum = mine[0];
+  for (int row = 1; row < Share::kRowsAtOnce; ++row) sum += mine[row * kLine];
+  result.store_column_sum(tile_row, first_column + column, sum);
+}
+
+/// Stores the tile from (first_row, first_column) on. `shared` is what the main loop has used.
+template <typename T, typename Shape, typename Result>
+__device__ void store_tile(const Result& result, const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_row,
+                           int first_column, T* shared) {
+  using Share = StoreShare<Shape>;
+  static_assert(Shape::kRows * Shape::kColumns * 2 + Shape::kThreads * kPiece * 4 + 64 <= Shape::kSharedBytes);
+  stage_tile(result, sums, at, first_column, shared);
+  __syncthreads();
+  device::Vector<float, kPiece> column_sums = {};
+#pragma unroll
+  for (int turn = 0; turn < Share::kTurns; ++turn) {
+    const int row = Share::row() + turn * Share::kRowsAtOnce;
+    auto values = device::load_vector<kPiece>(shared + device::swizzled<Share::kPieces>(row, Share::piece()) * kPiece);
+    const bool stored = result.store(first_row + row, first_column + Share::piece() * kPiece, values);
+    if constexpr (Result::kSumsColumns) {
+#pragma unroll
+      for (int k = 0; k < kPiece; ++k) column_sums[k] += stored ? device::to_float(values[k]) : 0.0f;
+    }
+  }
+  if constexpr (Result::kSumsColumns) {
+    if (result.sums_columns())
+      sum_columns<Shape>(result, column_sums, first_row / Shape::kRows, first_column,
+                         reinterpret_cast<float*>(shared + Shape::kRows * Shape::kColumns));
+  }
+}
+
+}  // namespace tandem::kernels::cuda::implicit_gemm

@@ -1,0 +1,110 @@
+// What the tests of convolutions on the GPU share: inputs, the reference's results in f64, and the comparison.
+#pragma once
+
+#include "kernels/conv/conv.h"
+#include "kernels/conv/implementations.h"
+#include "tests/kernels/conv_support.h"
+#include "tests/kernels/product_support.h"
+
+#include <functional>
+
+namespace tandem::test {
+
+inline constexpr Layout kLast = Layout::channels_last;
+
+/// One implementation's passes.
+struct ConvFamily {
+  std::string name;
+  std::function<decltype(kernels::cuda::naive::forward)> forward;
+  std::function<decltype(kernels::cuda::naive::backward_input)> backward_input;
+  std::function<decltype(kernels::cuda::naive::backward_weight)> backward_weight;
+};
+inline Tensor random_mask(const Shape& y, unsigned seed) {
+  std::mt19937 generator(seed);
+  const Tensor mask = Tensor::empty(kernels::conv_mask_shape(y), {.dtype = DType::u8});
+  for (std::int64_t i = 0; i < mask.numel(); ++i) mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator());
+  return mask;
+}
+
+inline Tensor empty_f64(const Shape& shape) { return Tensor::empty(shape, {.dtype = DType::f64, .layout = kLast}); }
+
+/// Inputs on the CPU, in the storage dtype.
+struct ConvInputs {
+  Tensor x, w, bias, grad_y, mask;
+
+  ConvInputs(const ConvCase& one, DType dtype, bool whole)
+      : x(drawn(one.x(), dtype, 1, whole, kLast)),
+        w(drawn(one.weight(), dtype, 2, whole, kLast)),
+        bias(drawn({one.k}, dtype, 3, whole)),
+        grad_y(drawn(one.y(), dtype, 4, whole, kLast)),
+        mask(random_mask(one.y(), 5)) {}
+};
+
+/// The four results in f64, of the values themselves or of their magnitudes.
+struct ConvExpected {
+  Tensor y, grad_x, grad_w, grad_bias;
+
+  ConvExpected(const ConvCase& one, const ConvInputs& in, bool magnitudes, bool use_bias, bool relu, bool use_mask)
+      : y(empty_f64(one.y())),
+        grad_x(empty_f64(one.x())),
+        grad_w(empty_f64(one.weight())),
+        grad_bias(empty_f64({one.k})) {
+    const auto wide = [&](const Tensor& x) { return magnitudes ? absolute_f64(x, kLast) : in_f64(x, kLast); };
+    const kernels::ConvGeometry g = one.geometry();
+    const Tensor gradient = wide(in.grad_y), x = wide(in.x), w = wide(in.w);
+    const Tensor open = use_mask ? empty_like(gradient) : gradient;
+    if (use_mask) kernels::reference::apply_mask(gradient, in.mask, open);
+    kernels::reference::conv2d_forward(x, w, use_bias ? wide(in.bias) : Tensor(), g, relu && !magnitudes, y);
+    kernels::reference::conv2d_backward_input(open, w, g, grad_x);
+    kernels::reference::conv2d_backward_weight(x, open, g, grad_w);
+    kernels::reference::conv2d_backward_bias(open, grad_bias);
+  }
+};
+
+/// True if each bit says whether the element of `y` is positive, and those past the end are 0.
+inline bool mask_matches(const Tensor& y, const Tensor& mask) {
+  const Tensor here = mask.to(Device{}), expected = Tensor::empty(mask.shape(), {.dtype = DType::u8});
+  kernels::reference::sign_mask(y.to(Device{}), expected);
+  return here.to_vector<int>() == expected.to_vector<int>();
+}
+
+struct ConvPasses {
+  bool forward = true, backward_input = true, backward_weight = true;
+};
+
+/// One family's passes, with or without bias, ReLU and masks.
+inline void check_passes(const ConvFamily& family, const ConvCase& one, DType dtype, bool whole, bool fused,
+                         ConvPasses which = {}) {
+  INFO(family.name << " " << name_of(dtype) << (whole ? " whole " : " random ") << (fused ? "fused " : "plain ")
+                   << one.text());
+  const kernels::ConvGeometry g = one.geometry();
+  const ConvInputs in(one, dtype, whole);
+  const ConvExpected expected(one, in, false, fused, fused, fused);
+  const Tensor x = on_gpu(in.x), w = on_gpu(in.w), grad_y = on_gpu(in.grad_y);
+  const Tensor used_mask = fused ? on_gpu(in.mask) : Tensor();
+  const Tensor y = poisoned_on_gpu(one.y(), dtype, kLast), grad_x = poisoned_on_gpu(one.x(), dtype, kLast);
+  const Tensor grad_w = poisoned_on_gpu(one.weight(), dtype, kLast), grad_bias = poisoned_on_gpu({one.k}, dtype);
+  const Tensor mask = fused ? poisoned_on_gpu(kernels::conv_mask_shape(one.y()), DType::u8) : Tensor();
+  if (which.forward)
+    family.forward(g, x, w, {.bias = fused ? on_gpu(in.bias) : Tensor(), .relu = fused, .mask = mask}, y);
+  if (which.backward_input) family.backward_input(g, grad_y, used_mask, w, grad_x);
+  if (which.backward_weight) family.backward_weight(g, x, grad_y, used_mask, grad_w);
+  kernels::cuda::conv_backward_bias(grad_y, used_mask, grad_bias);
+  if (fused && which.forward) CHECK(mask_matches(y, mask));
+  if (whole) {
+    if (which.forward) CHECK(difference(y, expected.y) == "");
+    if (which.backward_input) CHECK(difference(grad_x, expected.grad_x) == "");
+    if (which.backward_weight) CHECK(difference(grad_w, expected.grad_w) == "");
+    CHECK(difference(grad_bias, expected.grad_bias) == "");
+    return;
+  }
+  const ConvExpected scale(one, in, true, fused, false, fused);
+  const auto taps = static_cast<double>(g.r * g.s), pixels = static_cast<double>(g.n * g.p * g.q);
+  if (which.forward) CHECK(difference(y, expected.y, scale.y, taps * static_cast<double>(g.group_c()) + 2.0) == "");
+  if (which.backward_input)
+    CHECK(difference(grad_x, expected.grad_x, scale.grad_x, taps * static_cast<double>(g.group_k()) + 2.0) == "");
+  if (which.backward_weight) CHECK(difference(grad_w, expected.grad_w, scale.grad_w, pixels + 2.0) == "");
+  CHECK(difference(grad_bias, expected.grad_bias, scale.grad_bias, pixels + 2.0) == "");
+}
+
+}  // namespace tandem::test

@@ -1,0 +1,203 @@
+// Convolution on tensor cores against the reference in f64: every tile and pass, exact on whole numbers, bounded on
+// random ones; which geometries and addresses go to other kernels; what the gradient does for the layer below.
+#include "kernels/conv/implicit_gemm/tile_shape.h"
+#include "tests/kernels/cuda_conv_support.h"
+
+namespace tandem::test {
+namespace {
+
+namespace k = tandem::kernels;
+namespace gemm = k::cuda::implicit_gemm;
+using gemm::Tile;
+
+constexpr Tile kTiles[] = {Tile::wide, Tile::tall, Tile::small, Tile::narrow};
+constexpr DType kHalves[] = {DType::f16, DType::bf16};
+constexpr ConvPasses kForward{.backward_input = false, .backward_weight = false};
+constexpr ConvPasses kBackwardInput{.forward = false, .backward_weight = false};
+constexpr ConvPasses kBackwardWeight{.forward = false, .backward_input = false};
+
+/// The tensor-core passes; forward and backward_input by this tile.
+ConvFamily tensor_cores(Tile tile) {
+  return {"tensor cores, tile " + std::to_string(static_cast<int>(tile)),
+          [tile](auto&&... arguments) { gemm::forward_by(tile, arguments...); },
+          [tile](const auto& g, const auto& grad_y, const auto& mask, const auto& w, const auto& grad_x) {
+            gemm::backward_input_by(tile, g, grad_y, mask, w, {}, grad_x);
+          },
+          gemm::backward_weight};
+}
+const ConvFamily kTensorCores{"tensor cores", gemm::forward, gemm::backward_input, gemm::backward_weight};
+
+/// Tiles that are full, end in rows, columns or depth, or hang over by more than half; fewer and more steps than
+/// stages.
+std::vector<ConvCase> cases() {
+  return {
+      square_case(1, 8, 5, 4, 8, 3, 1),
+      square_case(1, 64, 8, 8, 64, 1, 0),
+      square_case(3, 8, 3, 3, 40, 1, 0),
+      square_case(2, 24, 5, 7, 72, 3, 1),
+      square_case(1, 40, 9, 9, 24, 3, 1, 2),
+      square_case(1, 16, 11, 13, 136, 3, 2, 1, 2),
+      square_case(1, 8, 7, 7, 16, 5, 2, 3),
+      square_case(1, 16, 1, 1, 8, 3, 1),
+      {2, 8, 7, 9, 16, 5, 3, {{2, 1}, {1, 2}, {1, 2}, 1}},
+      {1, 16, 9, 10, 8, 3, 3, {{4, 3}, {2, 2}, {2, 3}, 1}},
+      {1, 8, 2, 3, 8, 2, 1, {{3, 4}, {1, 0}, {1, 1}, 1}},
+  };
+}
+
+void check_all(ConvPasses which) {
+  for (const ConvCase& one : cases()) {
+    for (const Tile tile : kTiles) check_passes(tensor_cores(tile), one, DType::f16, true, true, which);
+    check_passes(kTensorCores, one, DType::bf16, true, false, which);
+    check_passes(kTensorCores, one, DType::bf16, false, true, which);
+  }
+  for (const Tile tile : kTiles)
+    check_passes(tensor_cores(tile), square_case(2, 24, 5, 7, 72, 3, 1), DType::bf16, true, true, which);
+}
+
+Tensor at_odd_address(const Tensor& values) {
+  const Tensor whole = Tensor::empty({values.numel() + 1}, {.dtype = values.dtype(), .device = kGpu});
+  const Tensor result = whole.as_strided(values.shape(), values.strides(), 1);
+  result.copy_from(values);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("convolution on tensor cores, by all tiles", "[cuda][conv]") {
+  if (has_gpu()) check_all(kForward);
+}
+
+TEST_CASE("gradients of images on tensor cores, by all tiles", "[cuda][conv]") {
+  if (has_gpu()) check_all(kBackwardInput);
+}
+
+TEST_CASE("gradients of weights on tensor cores", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  for (const ConvCase& one : cases()) {
+    check_passes(kTensorCores, one, DType::f16, true, true, kBackwardWeight);
+    check_passes(kTensorCores, one, DType::bf16, true, false, kBackwardWeight);
+    check_passes(kTensorCores, one, DType::bf16, false, true, kBackwardWeight);
+  }
+}
+
+TEST_CASE("gradients of weights on tensor cores in parts, by both tiles", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  const ConvCase one = square_case(3, 24, 10, 9, 72, 3, 1);  // 270 pixels: 5 steps
+  for (const gemm::WeightPlan& plan :
+       {gemm::WeightPlan{Tile::wide, 1, 5}, gemm::WeightPlan{Tile::wide, 3, 2}, gemm::WeightPlan{Tile::small, 1, 5},
+        gemm::WeightPlan{Tile::small, 2, 3}, gemm::WeightPlan{Tile::small, 5, 1}}) {
+    const ConvFamily by_plan{"tensor cores in " + std::to_string(plan.parts) + " parts", gemm::forward,
+                             gemm::backward_input,
+                             [plan](auto&&... arguments) { gemm::backward_weight_by(plan, arguments...); }};
+    for (const DType dtype : kHalves) check_passes(by_plan, one, dtype, true, true, kBackwardWeight);
+  }
+}
+
+TEST_CASE("each geometry and address goes to the kernels that can take it", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  using enum k::cuda::Family;
+  const auto choice = [](const ConvCase& one, DType dtype, k::ConvImpl impl = k::ConvImpl::fused) {
+    return k::cuda::choose_family(one.geometry(), impl, dtype, {});
+  };
+  const ConvCase one = square_case(1, 8, 4, 4, 16, 3, 1);
+  CHECK(choice(one, DType::f16).family == implicit_gemm);
+  CHECK(choice(one, DType::bf16, k::ConvImpl::automatic).family == implicit_gemm);
+  CHECK(choice(one, DType::bf16).reason == "");
+  CHECK(choice(one, DType::f16, k::ConvImpl::reference).family == naive);
+  const auto check_reason = [&](const ConvCase& geometry, DType dtype, k::cuda::Family family, const char* reason) {
+    INFO(geometry.text());
+    CHECK(choice(geometry, dtype).family == family);
+    CHECK_THAT(std::string(choice(geometry, dtype).reason), ContainsText(reason));
+  };
+  check_reason(one, DType::f32, tile, "f16 and bf16");
+  check_reason(square_case(1, 4, 4, 4, 16, 3, 1), DType::f16, tile, "multiples of 8");
+  check_reason(square_case(1, 8, 4, 4, 12, 3, 1), DType::f16, tile, "multiples of 8");
+  check_reason(square_case(1, 16, 4, 4, 16, 3, 1, 1, 1, 2), DType::f16, naive, "more than one group");
+  check_reason(square_case(0, 8, 4, 4, 16, 3, 1), DType::f16, naive, "empty");
+  check_reason(square_case(1 << 10, 1 << 10, 40, 40, 16, 3, 1), DType::f16, tile, "2^30 elements");
+  check_reason({1, 8, 1, 1, 16, 1, 1, {{1, 1}, {1 << 13, 1 << 13}, {1, 1}, 1}}, DType::f16, tile, "2^30 elements");
+
+  const ConvInputs in(one, DType::f16, true);
+  const Tensor x = on_gpu(in.x), odd = at_odd_address(in.x);
+  CHECK(k::cuda::choose_family(one.geometry(), k::ConvImpl::fused, DType::f16, {x}).family == implicit_gemm);
+  const k::cuda::FamilyChoice unaligned =
+      k::cuda::choose_family(one.geometry(), k::ConvImpl::fused, DType::f16, {x, odd});
+  CHECK(unaligned.family == tile);
+  CHECK_THAT(std::string(unaligned.reason), ContainsText("multiple of 16 bytes"));
+}
+
+TEST_CASE("convolution entry points take unaligned halves, and tensor cores refuse them in words", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  ConvCase one = square_case(2, 8, 5, 4, 16, 3, 1);
+  one.options.impl = k::ConvImpl::fused;
+  const ConvInputs in(one, DType::f16, true);
+  const ConvExpected expected(one, in, false, true, true, true);
+  const Tensor x = on_gpu(in.x), w = on_gpu(in.w), bias = on_gpu(in.bias), grad_y = on_gpu(in.grad_y);
+  const auto empty = [](const Tensor& model) { return poisoned_on_gpu(model.shape(), DType::f16, kLast); };
+  const Tensor mask = on_gpu(in.mask), y_mask = poisoned_on_gpu(in.mask.shape(), DType::u8);
+  const Tensor odd_x = at_odd_address(in.x), odd_w = at_odd_address(in.w), odd_gradient = at_odd_address(in.grad_y);
+  for (const auto& [used_x, used_w, used_gradient] : {std::array{x, w, grad_y}, std::array{odd_x, w, grad_y},
+                                                      std::array{x, odd_w, grad_y}, std::array{x, w, odd_gradient}}) {
+    const Tensor y = empty(grad_y), grad_x = empty(x), grad_w = empty(w),
+                 grad_bias = poisoned_on_gpu({one.k}, DType::f16);
+    k::conv_bias_relu_forward(used_x, used_w, bias, one.options, y, y_mask);
+    k::conv_bias_relu_backward(used_x, used_w, mask, one.options, used_gradient, grad_x, grad_w, grad_bias);
+    CHECK(difference(y, expected.y) == "");
+    CHECK(mask_matches(y, y_mask));
+    CHECK(difference(grad_x, expected.grad_x) == "");
+    CHECK(difference(grad_w, expected.grad_w) == "");
+    CHECK(difference(grad_bias, expected.grad_bias) == "");
+  }
+  const k::ConvGeometry g = one.geometry();
+  CHECK_THAT(error_of([&] { gemm::forward(g, odd_x, w, {}, empty(grad_y)); }), ContainsText("multiple of 16 bytes"));
+  CHECK_THAT(error_of([&] { gemm::backward_input(g, odd_gradient, {}, w, empty(x)); }),
+             ContainsText("multiple of 16 bytes"));
+  CHECK_THAT(error_of([&] { gemm::backward_weight(g, odd_x, grad_y, {}, empty(w)); }),
+             ContainsText("multiple of 16 bytes"));
+  const ConvCase few = square_case(1, 4, 4, 4, 16, 3, 1);
+  CHECK_THAT(error_of([&] { gemm::forward(few.geometry(), x, w, {}, grad_y); }),
+             ContainsText("do not run f16 of x [1, 4, 4, 4], w [16, 4, 3, 3]: channels are no multiples of 8"));
+}
+
+TEST_CASE("the gradient of an image passes the ReLU of the layer below and sums up its bias gradient", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  for (const ConvCase& one : {square_case(2, 24, 5, 7, 72, 3, 1), square_case(1, 40, 9, 9, 24, 3, 1, 2),
+                              square_case(3, 136, 8, 9, 8, 1, 0), square_case(1, 4, 5, 4, 8, 3, 1)}) {
+    for (const DType dtype : kHalves) {
+      const bool on_tensor_cores = one.c % 8 == 0;
+      for (const Tile tile : kTiles) {
+        INFO(one.text() << " " << name_of(dtype) << " tile " << static_cast<int>(tile));
+        const ConvInputs in(one, dtype, true);
+        const ConvExpected expected(one, in, false, false, false, false);
+        // The bias gradient is the sum of what is stored, rounded.
+        const Tensor rounded =
+            mapped(expected.grad_x, dtype, kLast, [](double value) { return static_cast<float>(value); });
+        const Tensor bits = random_mask(one.x(), 6), passed = empty_f64(one.x()), sums = empty_f64({one.c});
+        k::reference::apply_mask(in_f64(rounded, kLast), bits, passed);
+        k::reference::conv2d_backward_bias(passed, sums);
+
+        const Tensor grad_y = on_gpu(in.grad_y), w = on_gpu(in.w), mask = on_gpu(bits);
+        const auto check = [&](const k::cuda::LayerBelow& below, auto&& run) {
+          const Tensor grad_x = poisoned_on_gpu(one.x(), dtype, kLast);
+          run(below, grad_x);
+          CHECK(difference(grad_x, below.mask.defined() ? passed : expected.grad_x) == "");
+          if (below.grad_bias.defined()) CHECK(difference(below.grad_bias, sums) == "");
+        };
+        const auto by_tile = [&](const k::cuda::LayerBelow& below, const Tensor& grad_x) {
+          gemm::backward_input_by(tile, one.geometry(), grad_y, {}, w, below, grad_x);
+        };
+        const auto by_choice = [&](const k::cuda::LayerBelow& below, const Tensor& grad_x) {
+          k::cuda::conv_backward_input_below(one.geometry(), k::ConvImpl::fused, grad_y, w, below, grad_x);
+        };
+        if (on_tensor_cores) check({mask, poisoned_on_gpu({one.c}, dtype)}, by_tile);
+        if (tile != kTiles[0]) continue;
+        check({mask, poisoned_on_gpu({one.c}, dtype)}, by_choice);
+        check({mask, {}}, by_choice);
+        check({}, by_choice);
+      }
+    }
+  }
+}
+
+}  // namespace tandem::test

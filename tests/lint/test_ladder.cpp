@@ -1,0 +1,58 @@
+// What the steps of the convolution ladder buy, in memory requests: the numbers of docs/kernels/conv.md.
+#include "kernels/conv/ladder/ladder.h"
+#include "simulator/settings.h"
+#include "tests/lint/lint.h"
+#include "tests/support/catch.h"
+
+namespace tandem::test {
+namespace {
+
+using kernels::ConvGeometry;
+
+struct Layer {
+  ConvGeometry g;
+  Tensor x, w, bias, y;
+
+  Layer(const Shape& shape, std::int64_t outputs)
+      : g(kernels::make_geometry(shape, {outputs, shape[1], 3, 3}, {.padding = {1, 1}})),
+        x(ones(shape, DType::f16)),
+        w(ones({outputs, shape[1], 3, 3}, DType::f16)),
+        bias(ones({outputs}, DType::f16)),
+        y(ones({g.n, g.k, g.p, g.q}, DType::f16)) {}
+};
+
+/// Of the kernel named, which must run.
+KernelTraffic traffic(const std::string& kernel, const std::function<void()>& work) {
+  const TrafficOfKernels all = traffic_of(work);
+  INFO(kernel);
+  REQUIRE(all.contains(kernel));
+  return all.at(kernel);
+}
+
+}  // namespace
+
+TEST_CASE("each step of the convolution ladder moves less", "[lint][ladder]") {
+  namespace cuda = kernels::cuda;
+  simulator::settings().lint = false;
+  const Layer layer({2, 64, 8, 8}, 64);
+  const auto run = [&](const std::string& kernel, decltype(&cuda::ladder::shared_tile) forward) {
+    return traffic(kernel, [&] { forward(layer.g, layer.x, layer.w, {.bias = layer.bias, .relu = true}, layer.y); });
+  };
+  const KernelTraffic naive = run("forward_naive", cuda::naive::forward);
+  const KernelTraffic shared_tile = run("shared_tile_forward", cuda::ladder::shared_tile);
+  const KernelTraffic register_tile = run("tile_product", cuda::tile::forward);
+  const KernelTraffic tensor_cores = run("tensor_cores_forward", cuda::ladder::tensor_cores);
+  const KernelTraffic pipelined = run("implicit_gemm", cuda::implicit_gemm::forward);
+
+  CHECK(naive.shared.requests == 0);
+  CHECK(shared_tile.global.requests * 4 < naive.global.requests);
+  CHECK(register_tile.global.moved * 1.5 < shared_tile.global.moved);
+  CHECK(register_tile.shared.moved * 2 < shared_tile.shared.moved);
+  CHECK(tensor_cores.global.moved < register_tile.global.moved);
+  CHECK(tensor_cores.shared.moved * 5 < register_tile.shared.moved);
+  // The last step moves the same; it waits less, which these counts do not show.
+  CHECK(pipelined.shared.moved == tensor_cores.shared.moved);
+  CHECK(pipelined.global.moved == tensor_cores.global.moved);
+}
+
+}  // namespace tandem::test
