@@ -1,4 +1,5 @@
 // Optimizer kernels on the GPU with half parameters: their masters, gradients in f32, and the factor of gradients.
+#include "kernels/cast/cast.h"
 #include "kernels/optimizer/adam.h"
 #include "kernels/optimizer/rmsprop.h"
 #include "kernels/optimizer/sgd.h"
