@@ -1,5 +1,7 @@
 // The walk over the tape: iterative, each node once, as soon as all that depends on it is done.
+#include "autograd/functions/cast.h"
 #include "autograd/node.h"
+#include "autograd/precision.h"
 #include "core/profile.h"
 #include "kernels/elementwise/add.h"
 
@@ -55,11 +57,19 @@ States count_edges(Node* root) {
   return states;
 }
 
+/// Adds to what earlier backward()s left, in f32: sums of many small parts lose them where each is rounded to half.
+void add_to_leaf(const Tensor& leaf, const Tensor& old, const Tensor& part) {
+  const MemoryTagScope scope(MemoryTag::gradients);
+  const Tensor sum = cast(old, wide_dtype(old.dtype()));
+  kernels::add(sum, cast(part, sum.dtype()), sum);
+  set_grad(leaf, sum);
+}
+
 void accumulate_into_leaf(const Tensor& leaf, PendingGradient& gradient) {
   if (gradient.sum.defined()) {
     const Tensor old = grad(leaf);
     if (old.defined()) {
-      kernels::add(old, gradient.sum, old);
+      add_to_leaf(leaf, old, gradient.sum);
     } else {
       // Keep the tensor itself only where nobody else can see or change its elements.
       const bool ours =

@@ -1,5 +1,6 @@
 // Gradient metadata of tensor handles.
 #include "autograd/node.h"
+#include "autograd/precision.h"
 
 namespace tandem::autograd {
 
@@ -31,8 +32,12 @@ bool is_leaf(const Tensor& tensor) { return !tensor.autograd_meta() || !tensor.a
 Tensor grad(const Tensor& leaf) { return leaf.autograd_meta() ? leaf.autograd_meta()->grad : Tensor(); }
 
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
-  require(!gradient.defined() || (gradient.shape() == leaf.shape() && gradient.dtype() == leaf.dtype()),
-          "set_grad: gradient {} does not fit tensor {}", describe(gradient), describe(leaf));
+  const auto fits = [&] {
+    const bool wide = is_half(leaf.dtype()) && gradient.dtype() == DType::f32;
+    return gradient.shape() == leaf.shape() && (wide || gradient.dtype() == leaf.dtype());
+  };
+  require(!gradient.defined() || fits(), "set_grad: gradient {} does not fit tensor {}", describe(gradient),
+          describe(leaf));
   meta_of(leaf).grad = gradient;
 }
 

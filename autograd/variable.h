@@ -17,14 +17,15 @@ const Tensor& set_requires_grad(const Tensor& tensor, bool required = true);
 /// True unless a recorded operation made this tensor.
 bool is_leaf(const Tensor& tensor);
 
-/// The gradient of a leaf, same shape and dtype; undefined before the first backward() and after clear_grad().
+/// The gradient of a leaf: same shape and dtype, or f32 for half leaves whose gradient has been added up from several
+/// backward()s or exchanged in f32. Undefined before the first backward() and after clear_grad().
 Tensor grad(const Tensor& leaf);
 void set_grad(const Tensor& leaf, const Tensor& gradient);
 void clear_grad(const Tensor& leaf);
 
-/// Called with a leaf's gradient as soon as it is final within a backward(), while earlier layers are still at work: after
-/// the last contribution was added, before backward() returns. The hook may change the gradient's elements or replace it
-/// by set_grad. Hooks run in the order they were added.
+/// Called with a leaf's gradient as soon as it is final within a backward(), while earlier layers are still at work:
+/// after the last contribution was added, before backward() returns. The hook may change the gradient's elements or
+/// replace it by set_grad. Hooks run in the order they were added.
 using GradientHook = std::function<void(const Tensor& leaf)>;
 void on_gradient_ready(const Tensor& leaf, GradientHook hook);
 void clear_hooks(const Tensor& leaf);

@@ -108,7 +108,7 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
   for (const auto& [name, tensor] : parameters_) broadcast_in_place(group, tensor);
   sync_buffers();
 
-  state.plan = plan_buckets(state.trained, options.first_bucket_bytes, options.bucket_bytes);
+  state.plan = plan_buckets(state.trained, options.first_bucket_bytes, options.bucket_bytes, options.half);
   for (std::size_t bucket = 0; bucket < state.plan.size(); ++bucket) {
     std::vector<Tensor> members;
     for (const std::size_t parameter : state.plan[bucket]) members.push_back(state.trained[parameter]);
@@ -117,7 +117,7 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
         if (const auto alive = weak.lock()) alive->on_gradient(bucket, index);
       });
     }
-    state.buckets.emplace_back(std::move(members));
+    state.buckets.emplace_back(std::move(members), options.half);
   }
 }
 

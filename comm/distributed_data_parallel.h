@@ -20,6 +20,7 @@ struct DistributedOptions {
   /// communication starts early.
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
+  HalfExchange half = HalfExchange::as_half;
 };
 
 /// Keeps the replicas of a model in step. A training step, on every rank alike:
@@ -30,7 +31,8 @@ struct DistributedOptions {
 ///   optimizer.step();
 ///
 /// Between a parameter's hook and finish() its gradient lives in a bucket and is not final; after finish() it is the
-/// same on all ranks. Gradients then are views of the buckets (tagged comm), so nothing is copied back.
+/// same on all ranks. Gradients then are views of the buckets (tagged comm), so nothing is copied back; those of half
+/// parameters are f32 where they were exchanged so.
 /// Batch norm's running statistics follow each rank's own samples during an epoch, as in PyTorch; call sync_buffers()
 /// before evaluating or saving, and replicas are bit-identical again. With one rank nothing is hooked or copied.
 /// Constructor, finish, sync_buffers and check_replicas are collective. Errors that all ranks see are AgreedErrors.

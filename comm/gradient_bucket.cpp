@@ -1,15 +1,22 @@
 // Filling, reducing and handing out buckets of gradients.
 #include "comm/gradient_bucket.h"
 
+#include "autograd/precision.h"
 #include "autograd/variable.h"
 #include "comm/flat_math.h"
+#include "kernels/cast/cast.h"
 
 #include <algorithm>
 #include <array>
 
 namespace tandem::comm {
 
-BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes) {
+DType exchange_dtype(DType parameter_dtype, HalfExchange half) {
+  return half == HalfExchange::in_f32 ? autograd::wide_dtype(parameter_dtype) : parameter_dtype;
+}
+
+BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes,
+                        HalfExchange half) {
   struct Open {
     std::vector<std::size_t> members;
     std::int64_t bytes = 0;
@@ -18,9 +25,10 @@ BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_b
   std::array<Open, kDTypeCount> open;
   BucketPlan plan;
   for (std::size_t i = parameters.size(); i-- > 0;) {
-    Open& bucket = open[static_cast<std::size_t>(parameters[i].dtype())];
+    const DType dtype = exchange_dtype(parameters[i].dtype(), half);
+    Open& bucket = open[static_cast<std::size_t>(dtype)];
     bucket.members.push_back(i);
-    bucket.bytes += parameters[i].numel() * size_of(parameters[i].dtype());
+    bucket.bytes += parameters[i].numel() * size_of(dtype);
     if (bucket.bytes < (bucket.is_first ? first_bytes : bytes)) continue;
     plan.push_back(std::move(bucket.members));
     bucket = Open{{}, 0, false};
@@ -32,13 +40,15 @@ BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_b
   return plan;
 }
 
-GradientBucket::GradientBucket(std::vector<Tensor> parameters)
+GradientBucket::GradientBucket(std::vector<Tensor> parameters, HalfExchange half)
     : parameters_(std::move(parameters)), taken_(parameters_.size(), false) {
   std::int64_t elements = 0;
   for (const Tensor& parameter : parameters_) elements += parameter.numel();
   const MemoryTagScope scope(MemoryTag::comm);
   const auto marks = static_cast<std::int64_t>(parameters_.size());
-  flat_ = Tensor::zeros({elements + marks}, parameters_.front().options());
+  TensorOptions options = parameters_.front().options();
+  options.dtype = exchange_dtype(options.dtype, half);
+  flat_ = Tensor::zeros({elements + marks}, options);
   marks_ = flat_.narrow(0, elements, marks).to(Device{});
   std::int64_t at = 0;
   for (const Tensor& parameter : parameters_) {
@@ -61,7 +71,11 @@ void GradientBucket::take(std::size_t index, double weight) {
     view.zero();  // a weight of 0 must silence NaN as well
   } else {
     const bool is_here = view.numel() == 0 || gradient.raw_data() == view.raw_data();  // kept since the last step
-    if (!is_here) view.copy_from(gradient);
+    if (!is_here && gradient.dtype() == view.dtype()) {
+      view.copy_from(gradient);
+    } else if (!is_here) {
+      kernels::cast(gradient, view);
+    }
     if (weight != 1.0) scale(view, weight);
   }
   if (gradient.defined()) autograd::set_grad(parameters_[index], view);

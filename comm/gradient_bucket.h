@@ -9,19 +9,28 @@
 
 namespace tandem::comm {
 
-/// Which parameters share a bucket, by index, in the order of their places in it. All of one dtype.
+/// What gradients of half parameters are exchanged in. Either way the ranks' gradients are added up in f32 (not by
+/// NCCL, which adds halves as they are); `as_half` rounds the result once more, and where the backend moves halves it
+/// moves half as much.
+enum class HalfExchange : std::uint8_t { as_half, in_f32 };
+
+/// The dtype in which the gradients of such parameters are exchanged.
+DType exchange_dtype(DType parameter_dtype, HalfExchange half);
+
+/// Which parameters share a bucket, by index, in the order of their places in it. All are exchanged in one dtype.
 using BucketPlan = std::vector<std::vector<std::size_t>>;
 
 /// Cuts parameters into buckets in reverse order, as backward delivers gradients about so. A bucket is closed once it
 /// holds its limit: `first_bytes` for the first bucket of a dtype, `bytes` for all others; the parameter that crosses
 /// the limit stays in it. Buckets follow each other by when their last parameter is due.
-BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes);
+BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes,
+                        HalfExchange half = HalfExchange::as_half);
 
 /// The gradients of some parameters, one after another in the parameters' own memory order, followed by one mark per
 /// parameter that tells whether any rank had a gradient for it.
 class GradientBucket {
  public:
-  explicit GradientBucket(std::vector<Tensor> parameters);
+  explicit GradientBucket(std::vector<Tensor> parameters, HalfExchange half = HalfExchange::as_half);
 
   std::size_t size() const { return parameters_.size(); }
   const Tensor& parameter(std::size_t index) const { return parameters_[index]; }

@@ -20,6 +20,7 @@ class BatchNorm2d final : public Module {
   explicit BatchNorm2d(std::int64_t channels, BatchNorm2dOptions options = {});
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
+  autograd::OpKind op_kind() const override { return autograd::OpKind::batch_norm; }
   int sequential_slots() const override { return options_.relu ? 2 : 1; }
 
  private:

@@ -16,6 +16,7 @@ class Conv2d : public Module {
          const kernels::Conv2dOptions& options, Initializer& initializer, Bias bias = Bias::present);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
+  autograd::OpKind op_kind() const override { return autograd::OpKind::convolution; }
 
  protected:
   std::string describe_as(std::string_view name) const;

@@ -18,6 +18,7 @@ class Linear final : public Module {
   Linear(std::int64_t in_features, std::int64_t out_features, Initializer& initializer, LinearOptions options = {});
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
+  autograd::OpKind op_kind() const override { return autograd::OpKind::linear; }
   int sequential_slots() const override { return options_.relu ? 2 : 1; }
 
  private:

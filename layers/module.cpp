@@ -88,26 +88,32 @@ void Module::train(bool on) {
 
 void Module::to(DType dtype) {
   require(is_floating(dtype), "to: a module's dtype is f64, f32, f16 or bf16, not {}", name_of(dtype));
-  replace_tensors([dtype](const Tensor& tensor) { return autograd::cast(tensor, dtype); });
+  replace_tensors([dtype](const Tensor& tensor, const Module&) { return autograd::cast(tensor, dtype); });
+}
+
+void Module::set_precision(autograd::Precision precision) {
+  replace_tensors([precision](const Tensor& tensor, const Module& module) {
+    return autograd::cast(tensor, autograd::parameter_dtype(module.op_kind(), precision));
+  });
 }
 
 void Module::to(Device device) {
   check_device(device);
-  replace_tensors([device](const Tensor& tensor) { return tensor.to(device); });
+  replace_tensors([device](const Tensor& tensor, const Module&) { return tensor.to(device); });
 }
 
-void Module::replace_tensors(const std::function<Tensor(const Tensor&)>& convert) {
+void Module::replace_tensors(const std::function<Tensor(const Tensor&, const Module&)>& convert) {
   const MemoryTagScope scope(MemoryTag::parameters);
   const autograd::NoGrad no_grad;
   for (const auto& [name, module] : named_modules()) {
     for (const auto& [parameter_name, parameter] : module->parameters_) {
-      const Tensor old = parameter->detach(), converted = convert(old);
+      const Tensor old = parameter->detach(), converted = convert(old, *module);
       if (converted.is_same(old)) continue;
       const bool wanted = autograd::requires_grad(*parameter);
       *parameter = autograd::set_requires_grad(converted, wanted);
     }
     for (const auto& [buffer_name, buffer] : module->buffers_) {
-      if (is_floating(buffer->dtype())) *buffer = convert(*buffer);
+      if (is_floating(buffer->dtype())) *buffer = convert(*buffer, *module);
     }
   }
 }

@@ -1,7 +1,7 @@
 // Module: what every layer and network is: a function of a tensor that owns named parameters, buffers and children.
 #pragma once
 
-#include "core/tensor.h"
+#include "autograd/precision.h"
 #include "layers/random_state.h"
 
 #include <functional>
@@ -34,6 +34,9 @@ class Module {
   /// "Conv2d(3, 32, kernel 3x3, padding 1)"
   virtual std::string describe() const = 0;
 
+  /// The op that this module's own parameters are for.
+  virtual autograd::OpKind op_kind() const { return autograd::OpKind::linear; }
+
   /// How many modules of a PyTorch nn.Sequential this one stands for: 2 where a ReLU is fused in.
   virtual int sequential_slots() const { return 1; }
 
@@ -51,6 +54,10 @@ class Module {
 
   /// Casts parameters and floating buffers. Parameters become new tensors: make optimizers and replicas afterwards.
   void to(DType dtype);
+
+  /// Brings parameters and floating buffers to the dtypes that the ops of this precision want: weights of convolutions
+  /// and matrix products to half, batch norm's to f32. They become new tensors, as above.
+  void set_precision(autograd::Precision precision);
 
   /// Moves parameters and floating buffers to a device; they become new tensors, as above. Counters (integer buffers)
   /// stay on the CPU, which does the counting.
@@ -80,8 +87,9 @@ class Module {
   void register_module(std::string name, Module& member);
 
  private:
-  /// Replaces each parameter and floating buffer by what `convert` makes of it, unless that is the same tensor.
-  void replace_tensors(const std::function<Tensor(const Tensor&)>& convert);
+  /// Replaces each parameter and floating buffer of this tree by what `convert` makes of it and its module, unless that
+  /// is the same tensor.
+  void replace_tensors(const std::function<Tensor(const Tensor& tensor, const Module& module)>& convert);
 
   /// Overridden by layers that draw random numbers.
   virtual bool take_random_state(const std::shared_ptr<const RandomState>& /*state*/, std::uint32_t /*layer*/) {

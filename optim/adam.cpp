@@ -14,7 +14,7 @@ std::vector<std::string> state_names(const AdamOptions& options) {
 }  // namespace
 
 Adam::Adam(std::string name, std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled_weight_decay)
-    : Optimizer(name, std::move(parameters), options.lr, state_names(options)),
+    : Optimizer(name, std::move(parameters), options.lr, options.master_weights, state_names(options)),
       options_(options),
       decoupled_weight_decay_(decoupled_weight_decay) {
   require_rate(name, "beta1", options.beta1);
@@ -27,10 +27,10 @@ void Adam::update(std::span<const Update> updates) {
   std::vector<kernels::AdamItem> items;
   for (const Update& update : updates) {
     items.push_back({update.parameter, update.gradient, update.state[0], update.state[1],
-                     options_.amsgrad ? update.state[2] : Tensor(), update.step});
+                     options_.amsgrad ? update.state[2] : Tensor(), update.step, update.master});
   }
-  kernels::adam_step(
-      items, {lr(), options_.beta1, options_.beta2, options_.eps, options_.weight_decay, decoupled_weight_decay_});
+  kernels::adam_step(items, {lr(), options_.beta1, options_.beta2, options_.eps, options_.weight_decay,
+                             decoupled_weight_decay_, gradient_factor()});
 }
 
 }  // namespace tandem::optim

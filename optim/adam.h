@@ -13,6 +13,7 @@ struct AdamOptions {
   double eps = 1e-8;
   double weight_decay = 0.0;
   bool amsgrad = false;
+  bool master_weights = true;  // f32 copies of half parameters, which steps are taken in
 };
 
 /// torch.optim.Adam; weight decay is added to the gradient. The formulas are in kernels/optimizer/adam.h. Throws Error

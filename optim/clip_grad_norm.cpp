@@ -1,7 +1,6 @@
 // Gradient clipping by norm.
 #include "optim/clip_grad_norm.h"
 
-#include "autograd/variable.h"
 #include "core/profile.h"
 #include "kernels/optimizer/norm.h"
 
@@ -9,17 +8,36 @@
 
 namespace tandem::optim {
 
-double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
-  require(max_norm > 0.0, "clip_grad_norm: the largest norm must be above 0, got {}", max_norm);
-  const ProfileRange range("clip gradients");
-  std::vector<Tensor> gradients;
-  for (const Tensor& parameter : parameters) {
-    const Tensor gradient = autograd::grad(parameter);
-    if (gradient.defined()) gradients.push_back(gradient);
-  }
-  const double norm = std::sqrt(kernels::squared_norm(gradients));
+namespace {
+
+/// By what to multiply gradients of this norm; 1 where they stay as they are.
+double clip_factor(double norm, double max_norm) {
   const double factor = max_norm / (norm + 1e-6);
-  if (!(factor >= 1.0)) kernels::scale_all(gradients, factor);
+  return factor >= 1.0 ? 1.0 : factor;
+}
+
+void check_bound(double max_norm) {
+  require(max_norm > 0.0, "clip_grad_norm: the largest norm must be above 0, got {}", max_norm);
+}
+
+}  // namespace
+
+double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
+  check_bound(max_norm);
+  const ProfileRange range("clip gradients");
+  const std::vector<Tensor> gradients = gradients_of(parameters);
+  const double norm = std::sqrt(kernels::squared_norm(gradients));
+  const double factor = clip_factor(norm, max_norm);
+  if (factor != 1.0) kernels::scale_all(gradients, factor);
+  return norm;
+}
+
+double clip_grad_norm(Optimizer& optimizer, double max_norm) {
+  check_bound(max_norm);
+  const ProfileRange range("clip gradients");
+  const double stored_norm = std::sqrt(kernels::squared_norm(gradients_of(optimizer.parameters())));
+  const double norm = stored_norm * std::abs(optimizer.gradient_factor());
+  optimizer.scale_gradients(clip_factor(norm, max_norm));
   return norm;
 }
 

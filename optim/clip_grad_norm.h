@@ -1,9 +1,7 @@
 // Gradient clipping by norm.
 #pragma once
 
-#include "core/tensor.h"
-
-#include <vector>
+#include "optim/optimizer.h"
 
 namespace tandem::optim {
 
@@ -12,5 +10,9 @@ namespace tandem::optim {
 /// norm before scaling; a norm that is not finite makes the gradients NaN or 0, as in PyTorch. Throws unless max_norm >
 /// 0.
 double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm);
+
+/// The same for an optimizer's gradients as they count, gradient_factor() times: the factor changes, not the gradients,
+/// which are only read. Between GradScaler::unscale() and step() the norm is that of the unscaled gradients.
+double clip_grad_norm(Optimizer& optimizer, double max_norm);
 
 }  // namespace tandem::optim

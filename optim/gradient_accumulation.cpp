@@ -9,10 +9,10 @@ GradientAccumulation::GradientAccumulation(std::int64_t micro_batches) : micro_b
   require(micro_batches >= 1, "gradient accumulation: needs at least 1 micro-batch, got {}", micro_batches);
 }
 
-bool GradientAccumulation::backward(const Tensor& loss) {
+bool GradientAccumulation::backward(const Tensor& loss, double scale) {
   require(loss.numel() == 1, "gradient accumulation: the loss must have one element, got {}", describe(loss));
-  // d(loss / k) = (1 / k) d(loss): the division is the start of the walk, no operation of its own.
-  const Tensor share = Tensor::full(loss.shape(), 1.0 / static_cast<double>(micro_batches_), loss.options());
+  // d(loss / k) = (1 / k) d(loss): the factor is the start of the walk, no operation of its own.
+  const Tensor share = Tensor::full(loss.shape(), scale / static_cast<double>(micro_batches_), loss.options());
   autograd::backward(loss, share);
   done_ = (done_ + 1) % micro_batches_;
   return done_ == 0;

@@ -20,8 +20,9 @@ class GradientAccumulation {
   /// True if the next backward() completes a batch: its gradients are the ones to synchronise.
   bool is_last() const { return done_ + 1 == micro_batches_; }
 
-  /// Runs autograd's backward on loss / micro_batches (rank 0 or one element). True if that completed the batch.
-  bool backward(const Tensor& loss);
+  /// Runs autograd's backward on scale * loss / micro_batches (rank 0 or one element); `scale` is that of a GradScaler,
+  /// the same for the whole batch. True if that completed the batch.
+  bool backward(const Tensor& loss, double scale = 1.0);
 
   std::int64_t micro_batches() const { return micro_batches_; }
 

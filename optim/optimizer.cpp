@@ -1,7 +1,9 @@
 // What all optimizers share.
 #include "optim/optimizer.h"
 
+#include "autograd/functions/cast.h"
 #include "autograd/grad_mode.h"
+#include "autograd/precision.h"
 #include "autograd/variable.h"
 #include "core/profile.h"
 #include "kernels/optimizer/tensor_list.h"
@@ -13,20 +15,37 @@ namespace tandem::optim {
 
 namespace {
 
+/// A new tensor of another dtype, laid out like a dense one.
+Tensor empty_in_strides_of(const Tensor& model, DType dtype) {
+  const Tensor tensor = Tensor::empty(model.shape(), {dtype, Layout::row_major, model.device()});
+  return model.numel() > 0 ? tensor.as_strided(model.shape(), model.strides(), 0) : tensor;
+}
+
 /// The gradient in the strides of the parameter.
 Tensor gradient_like(const Tensor& parameter) {
   const Tensor gradient = autograd::grad(parameter);
   if (!gradient.defined() || gradient.strides() == parameter.strides()) return gradient;
-  const Tensor copy = empty_like(parameter);
+  const Tensor copy = empty_in_strides_of(parameter, gradient.dtype());
   copy.copy_from(gradient);
   return copy;
 }
 
 }  // namespace
 
-Optimizer::Optimizer(std::string name, std::vector<Tensor> parameters, double lr, std::vector<std::string> state_names)
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> gradients;
+  for (const Tensor& parameter : parameters) {
+    const Tensor gradient = autograd::grad(parameter);
+    if (gradient.defined()) gradients.push_back(gradient);
+  }
+  return gradients;
+}
+
+Optimizer::Optimizer(std::string name, std::vector<Tensor> parameters, double lr, bool master_weights,
+                     std::vector<std::string> state_names)
     : name_(std::move(name)),
       parameters_(std::move(parameters)),
+      masters_(parameters_.size()),
       state_names_(std::move(state_names)),
       states_(parameters_.size()) {
   require(!parameters_.empty(), "{}: got no parameters", name_);
@@ -40,6 +59,24 @@ Optimizer::Optimizer(std::string name, std::vector<Tensor> parameters, double lr
     require(!repeated, "{}: parameter {}, {}, is given twice", name_, i, describe(parameter));
   }
   set_lr(lr);
+  if (master_weights) make_masters();
+}
+
+void Optimizer::make_masters() {
+  const MemoryTagScope scope(MemoryTag::optimizer);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (autograd::is_half(parameters_[i].dtype())) masters_[i] = autograd::cast(parameters_[i].detach(), DType::f32);
+  }
+}
+
+void Optimizer::set_value(std::size_t index, const Tensor& value) {
+  const Tensor& parameter = parameters_.at(index);
+  require(value.defined() && is_floating(value.dtype()) && value.shape() == parameter.shape(),
+          "{}: parameter {} is {}, and cannot be set to {}", name_, index, describe(parameter), describe(value));
+  const autograd::NoGrad no_grad;
+  const Tensor plain = value.detach();
+  parameter.copy_from(autograd::cast(plain, parameter.dtype()));
+  if (masters_[index].defined()) masters_[index].copy_from(autograd::cast(plain, DType::f32));
 }
 
 void Optimizer::set_lr(double lr) {
@@ -51,11 +88,8 @@ Optimizer::ParameterState Optimizer::fresh_state(const Tensor& parameter) const 
   const MemoryTagScope scope(MemoryTag::optimizer);
   ParameterState state;
   for (std::size_t i = 0; i < state_names_.size(); ++i) {
-    TensorOptions options = parameter.options();
-    options.dtype = kernels::optimizer_state_dtype(parameter.dtype());
-    const Tensor tensor = Tensor::zeros(parameter.shape(), options);
-    const bool strided = parameter.numel() > 0;
-    state.tensors.push_back(strided ? tensor.as_strided(parameter.shape(), parameter.strides(), 0) : tensor);
+    state.tensors.push_back(empty_in_strides_of(parameter, kernels::optimizer_state_dtype(parameter.dtype())));
+    state.tensors.back().zero();
   }
   return state;
 }
@@ -69,13 +103,15 @@ void Optimizer::step() {
     if (!gradient.defined()) continue;
     ParameterState& state = states_[i];
     if (state.step == 0) state = fresh_state(parameters_[i]);
-    updates.push_back({parameters_[i], gradient, ++state.step, state.tensors});
+    updates.push_back({parameters_[i], gradient, masters_[i], ++state.step, state.tensors});
   }
   if (!updates.empty()) update(updates);
+  gradient_factor_ = 1.0;
 }
 
 void Optimizer::zero_grad() {
   for (const Tensor& parameter : parameters_) autograd::clear_grad(parameter);
+  gradient_factor_ = 1.0;
 }
 
 std::int64_t Optimizer::steps() const {
@@ -87,6 +123,7 @@ std::int64_t Optimizer::steps() const {
 NamedTensors Optimizer::state_dict() const {
   NamedTensors result;
   for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (masters_[i].defined()) result.emplace_back(fmt::format("{}.master", i), masters_[i]);
     if (states_[i].step == 0) continue;
     result.emplace_back(fmt::format("{}.step", i), Tensor::from(std::vector<std::int64_t>{states_[i].step}, {}));
     for (std::size_t k = 0; k < state_names_.size(); ++k) {
@@ -98,13 +135,21 @@ NamedTensors Optimizer::state_dict() const {
 
 void Optimizer::load_state_dict(const NamedTensors& state) {
   std::vector<ParameterState> loaded(parameters_.size());
+  std::vector<Tensor> masters(parameters_.size());
   std::size_t used = 0;
   const auto find = [&](const std::string& name) {
     const auto found = std::find_if(state.begin(), state.end(), [&](const auto& entry) { return entry.first == name; });
     if (found != state.end()) ++used;
     return found == state.end() ? Tensor() : found->second;
   };
+  const auto find_like = [&](const std::string& name, const Tensor& model) {
+    const Tensor source = find(name);
+    require(source.defined() && source.shape() == model.shape() && source.dtype() == model.dtype(),
+            "{}: the state needs '{}' as {}, got {}", name_, name, describe(model), describe(source));
+    return source;
+  };
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (masters_[i].defined()) masters[i] = find_like(fmt::format("{}.master", i), masters_[i]);
     const Tensor step = find(fmt::format("{}.step", i));
     if (!step.defined()) continue;
     require(step.dtype() == DType::i64 && step.numel() == 1 && step.item() >= 1.0,
@@ -112,17 +157,16 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     loaded[i] = fresh_state(parameters_[i]);
     loaded[i].step = step.to_vector<std::int64_t>().front();
     for (std::size_t k = 0; k < state_names_.size(); ++k) {
-      const std::string name = fmt::format("{}.{}", i, state_names_[k]);
-      const Tensor source = find(name);
       const Tensor& target = loaded[i].tensors[k];
-      require(source.defined() && source.shape() == target.shape() && source.dtype() == target.dtype(),
-              "{}: the state needs '{}' as {}, got {}", name_, name, describe(target), describe(source));
-      target.copy_from(source);
+      target.copy_from(find_like(fmt::format("{}.{}", i, state_names_[k]), target));
     }
   }
   require(used == state.size(), "{}: {} of the {} entries in the state belong to none of the {} parameters", name_,
           state.size() - used, state.size(), parameters_.size());
   states_ = std::move(loaded);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (masters[i].defined()) set_value(i, masters[i]);
+  }
 }
 
 }  // namespace tandem::optim

@@ -12,7 +12,9 @@ namespace tandem::optim {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// Updates parameters in place from their gradients. Parameters are dense floating leaves, each named once.
+/// Updates parameters in place from their gradients. Parameters are dense floating leaves, each named once. A half
+/// parameter has an f32 master, unless the options say no: steps are taken there, and the parameter is its rounded
+/// copy.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -22,8 +24,13 @@ class Optimizer {
   /// One update, a single pass over all parameters that have a gradient; the others are left alone, as in PyTorch.
   void step();
 
-  /// Forgets all gradients.
+  /// Forgets all gradients, and factors.
   void zero_grad();
+
+  /// Gradients count this many times at the next step, which multiplies by it in passing; factors of several calls are
+  /// multiplied. How a loss scale is taken out of gradients again, and how they are clipped.
+  void scale_gradients(double factor) { gradient_factor_ *= factor; }
+  double gradient_factor() const { return gradient_factor_; }
 
   double lr() const { return lr_; }
   /// Takes effect at the next step. Throws unless finite and >= 0.
@@ -31,28 +38,38 @@ class Optimizer {
 
   const std::vector<Tensor>& parameters() const { return parameters_; }
 
+  /// f32, in the strides of the `index`-th parameter; undefined for a parameter without.
+  Tensor master(std::size_t index) const { return masters_.at(index); }
+
+  /// Copies a value (of the parameter's shape, floating, on any device) into the `index`-th parameter and its master,
+  /// which keeps the digits that the parameter has no room for.
+  void set_value(std::size_t index, const Tensor& value);
+
   /// Steps of the parameter that has made the most.
   std::int64_t steps() const;
 
   /// For checkpoints: "<parameter index>.step" (i64, rank 0) and "<parameter index>.<state name>" (PyTorch's names:
-  /// momentum_buffer, exp_avg, ...) for each parameter that was ever updated. The tensors are the live ones, not
-  /// copies.
+  /// momentum_buffer, exp_avg, ...) for each parameter that was ever updated, and "<parameter index>.master" for each
+  /// that has one. The tensors are the live ones, not copies.
   NamedTensors state_dict() const;
 
-  /// Copies a state in. Throws Error on names or shapes that do not belong to these parameters, changing nothing.
+  /// Copies a state in, and masters to their parameters. Throws Error on names or shapes that do not belong to these
+  /// parameters, changing nothing.
   void load_state_dict(const NamedTensors& state);
 
  protected:
   /// A parameter that is due for an update. `step` counts from 1; `state` follows the order of state_names.
   struct Update {
-    Tensor parameter, gradient;
+    Tensor parameter, gradient, master;
     std::int64_t step;
     const std::vector<Tensor>& state;
   };
 
   /// `state_names`: what is kept per parameter, each a tensor like the parameter that starts as zeros.
-  Optimizer(std::string name, std::vector<Tensor> parameters, double lr, std::vector<std::string> state_names);
+  Optimizer(std::string name, std::vector<Tensor> parameters, double lr, bool master_weights,
+            std::vector<std::string> state_names);
 
+  /// Gradients count gradient_factor() times.
   virtual void update(std::span<const Update> updates) = 0;
 
  private:
@@ -62,12 +79,18 @@ class Optimizer {
   };
 
   ParameterState fresh_state(const Tensor& parameter) const;
+  void make_masters();
 
   std::string name_;
   std::vector<Tensor> parameters_;
+  std::vector<Tensor> masters_;  // undefined where there is none
   double lr_ = 0.0;
+  double gradient_factor_ = 1.0;
   std::vector<std::string> state_names_;
   std::vector<ParameterState> states_;
 };
+
+/// The gradients of those parameters that have one.
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters);
 
 }  // namespace tandem::optim

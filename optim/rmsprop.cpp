@@ -16,7 +16,8 @@ std::vector<std::string> state_names(const RMSpropOptions& options) {
 }  // namespace
 
 RMSprop::RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options)
-    : Optimizer("RMSprop", std::move(parameters), options.lr, state_names(options)), options_(options) {
+    : Optimizer("RMSprop", std::move(parameters), options.lr, options.master_weights, state_names(options)),
+      options_(options) {
   require_rate("RMSprop", "alpha", options.alpha);
   require_not_negative("RMSprop", "eps", options.eps);
   require_not_negative("RMSprop", "momentum", options.momentum);
@@ -28,9 +29,10 @@ void RMSprop::update(std::span<const Update> updates) {
   for (const Update& update : updates) {
     items.push_back({update.parameter, update.gradient, update.state[0],
                      options_.momentum != 0.0 ? update.state[1] : Tensor(),
-                     options_.centered ? update.state.back() : Tensor()});
+                     options_.centered ? update.state.back() : Tensor(), update.master});
   }
-  kernels::rmsprop_step(items, {lr(), options_.alpha, options_.eps, options_.weight_decay, options_.momentum});
+  kernels::rmsprop_step(
+      items, {lr(), options_.alpha, options_.eps, options_.weight_decay, options_.momentum, gradient_factor()});
 }
 
 }  // namespace tandem::optim

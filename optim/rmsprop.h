@@ -13,6 +13,7 @@ struct RMSpropOptions {
   double weight_decay = 0.0;
   double momentum = 0.0;
   bool centered = false;
+  bool master_weights = true;  // f32 copies of half parameters, which steps are taken in
 };
 
 /// torch.optim.RMSprop; the formulas are in kernels/optimizer/rmsprop.h. Throws Error on options out of range.

@@ -14,7 +14,8 @@ std::vector<std::string> state_names(const SGDOptions& options) {
 }  // namespace
 
 SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
-    : Optimizer("SGD", std::move(parameters), options.lr, state_names(options)), options_(options) {
+    : Optimizer("SGD", std::move(parameters), options.lr, options.master_weights, state_names(options)),
+      options_(options) {
   require_not_negative("SGD", "momentum", options.momentum);
   require_not_negative("SGD", "weight_decay", options.weight_decay);
   require(!options.nesterov || (options.momentum > 0.0 && options.dampening == 0.0),
@@ -25,10 +26,11 @@ SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
 void SGD::update(std::span<const Update> updates) {
   std::vector<kernels::SgdItem> items;
   for (const Update& update : updates) {
-    items.push_back(
-        {update.parameter, update.gradient, update.state.empty() ? Tensor() : update.state[0], update.step == 1});
+    items.push_back({update.parameter, update.gradient, update.state.empty() ? Tensor() : update.state[0],
+                     update.step == 1, update.master});
   }
-  kernels::sgd_step(items, {lr(), options_.momentum, options_.dampening, options_.weight_decay, options_.nesterov});
+  kernels::sgd_step(items, {lr(), options_.momentum, options_.dampening, options_.weight_decay, options_.nesterov,
+                            gradient_factor()});
 }
 
 }  // namespace tandem::optim

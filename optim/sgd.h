@@ -12,6 +12,7 @@ struct SGDOptions {
   double dampening = 0.0;
   double weight_decay = 0.0;
   bool nesterov = false;
+  bool master_weights = true;  // f32 copies of half parameters, which steps are taken in
 };
 
 /// torch.optim.SGD; the formulas are in kernels/optimizer/sgd.h. Throws Error on options out of range.

@@ -1,6 +1,7 @@
 // Wording and alignment.
 #include "train/console.h"
 
+#include "core/memory.h"
 #include "core/number_text.h"
 #include "train/progress_format.h"
 
@@ -20,6 +21,27 @@ std::string setting(const RunRecord& run, const char* name) {
   if (found == run.config.end()) return "";
   const auto* text = std::get_if<std::string>(&found->second);
   return text != nullptr ? *text : to_toml(found->second);
+}
+
+/// The largest first.
+std::string memory_line(TensorMemory memory) {
+  std::stable_sort(memory.begin(), memory.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [kind, bytes] : memory) {
+    text += fmt::format("{}{} {}", text.empty() ? "  tensors  " : ", ", kind, format_memory(bytes));
+  }
+  return text + " at most\n";
+}
+
+/// What differs from plain f32; empty for that.
+std::string precision_line(const RunRecord& run) {
+  const std::string precision = setting(run, "precision");
+  if (precision.empty() || precision == "fp32") return "";
+  const bool masters = setting(run, "master-weights") == "true";
+  std::string text = fmt::format("  numbers  {}, {}, loss scale {}", precision,
+                                 masters ? "f32 master weights" : "no master weights", setting(run, "loss-scale"));
+  if (run.world_size > 1) text += fmt::format(", gradients exchanged in {}", setting(run, "allreduce-dtype"));
+  return text + "\n";
 }
 
 bool is_chosen(const std::string& implementation) { return !implementation.empty() && implementation != "auto"; }
@@ -42,6 +64,7 @@ std::string header_text(const RunRecord& run) {
   text += fmt::format("  steps    {} of {} per epoch; {}, lr {} ({})\n", with_separators(run.steps_per_epoch),
                       counted(run.global_batch_size, "image"), setting(run, "optimizer"), setting(run, "lr"),
                       setting(run, "schedule"));
+  text += precision_line(run);
   const std::string conv = setting(run, "conv-impl"), gemm = setting(run, "gemm-impl");
   if (is_chosen(conv) || is_chosen(gemm)) text += fmt::format("  code     conv-impl {}, gemm-impl {}\n", conv, gemm);
   return text;
@@ -59,6 +82,11 @@ std::string summary_text(const ResultRecord& result, const Leftovers& leftovers)
   std::string text = fmt::format("test accuracy {:.2f}% (loss {:.4f}) after {} in {}, peak memory {} per rank\n",
                                  last.test_accuracy, last.test_loss, counted(last.epoch, "epoch"),
                                  format_duration(result.total_seconds), format_bytes(last.peak_memory_bytes));
+  if (!result.peak_tensor_bytes.empty()) text += memory_line(result.peak_tensor_bytes);
+  if (last.skipped_steps > 0) {
+    text += fmt::format("  skipped  {}: a gradient was not finite; the loss scale ends at {:g}\n",
+                        counted(last.skipped_steps, "step"), last.loss_scale);
+  }
   if (!leftovers.log.empty()) text += fmt::format("  log      {}\n", leftovers.log);
   if (!leftovers.weights.empty()) text += fmt::format("  weights  {}\n", leftovers.weights);
   return text;

@@ -24,6 +24,8 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
   json["world_size"] = r.world_size;
   json["backend"] = r.backend;
   json["peak_memory_bytes"] = r.peak_memory_bytes;
+  json["loss_scale"] = r.loss_scale;
+  json["skipped_steps"] = r.skipped_steps;
 }
 
 // A path may hold bytes that are no UTF-8: they are replaced rather than losing the record.
@@ -67,7 +69,13 @@ void JsonlLog::write(const RunRecord& r) {
 }
 
 void JsonlLog::write(const StepRecord& r) {
-  write_line(line_of({{"record", "step"}, {"step", r.step}, {"epoch", r.epoch}, {"lr", r.lr}, {"loss", r.loss}}));
+  write_line(line_of({{"record", "step"},
+                      {"step", r.step},
+                      {"epoch", r.epoch},
+                      {"lr", r.lr},
+                      {"loss", r.loss},
+                      {"loss_scale", r.loss_scale},
+                      {"skipped_steps", r.skipped_steps}}));
 }
 
 void JsonlLog::write(const EpochRecord& r) {
@@ -80,6 +88,8 @@ void JsonlLog::write(const ResultRecord& r) {
   Json json = {{"record", "result"}};
   add_epoch_fields(json, r.last);
   json["total_seconds"] = r.total_seconds;
+  json["peak_tensor_bytes"] = Json::object();
+  for (const auto& [kind, bytes] : r.peak_tensor_bytes) json["peak_tensor_bytes"][kind] = bytes;
   write_line(line_of(json));
 }
 

@@ -1,6 +1,8 @@
 // Metric sums, and their reduction in f64: counts stay exact up to 2^53.
 #include "train/metrics.h"
 
+#include "autograd/functions/cast.h"
+
 #include <cmath>
 
 namespace tandem::train {
@@ -22,7 +24,7 @@ double max_over_ranks(double mine, comm::ProcessGroup& group) {
 std::int64_t count_correct(const Tensor& logits, const Tensor& labels) {
   require(logits.rank() == 2 && labels.rank() == 1 && logits.size(0) == labels.size(0),
           "count_correct: needs logits [N, C] and labels [N], got {} and {}", describe(logits), describe(labels));
-  const Tensor rows = logits.detach().to(Device{}).contiguous();
+  const Tensor rows = autograd::cast(logits.detach(), DType::f32).to(Device{}).contiguous();
   const Tensor targets = labels.to(Device{}).contiguous();
   const auto* values = rows.data<float>();
   const auto* wanted = targets.data<std::int64_t>();

@@ -33,8 +33,8 @@ Metrics sum_over_ranks(const Metrics& mine, comm::ProcessGroup& group);
 /// The largest of all ranks' values. Collective.
 double max_over_ranks(double mine, comm::ProcessGroup& group);
 
-/// Rows of `logits` (f32 [N, C]) whose largest element stands at the label (i64 [N]); a row with NaN is never right,
-/// and of equal elements the first counts as the largest.
+/// Rows of `logits` (floating [N, C]) whose largest element stands at the label (i64 [N]); a row with NaN is never
+/// right, and of equal elements the first counts as the largest.
 std::int64_t count_correct(const Tensor& logits, const Tensor& labels);
 
 }  // namespace tandem::train

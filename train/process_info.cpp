@@ -1,6 +1,8 @@
 // Process facts from /proc, the C library and the compiler.
 #include "train/process_info.h"
 
+#include "core/memory.h"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,6 +21,16 @@ std::int64_t peak_memory_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return std::int64_t{1024} * usage.ru_maxrss;
+}
+
+TensorMemory peak_tensor_memory(Device device) {
+  const MemoryStats stats = memory_stats(device);
+  TensorMemory result;
+  for (int i = 0; i < kMemoryTagCount; ++i) {
+    const auto tag = static_cast<MemoryTag>(i);
+    if (stats.peak_of(tag) > 0) result.emplace_back(name_of(tag), stats.peak_of(tag));
+  }
+  return result;
 }
 
 std::string host_name() {

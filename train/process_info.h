@@ -1,6 +1,7 @@
 // Facts about this process and its machine.
 #pragma once
 
+#include "core/device.h"
 #include "train/records.h"
 
 #include <cstdint>
@@ -10,6 +11,9 @@ namespace tandem::train {
 
 /// Largest resident set of this process so far, in bytes.
 std::int64_t peak_memory_bytes();
+
+/// The peaks of all kinds of tensors on a device; kinds without any are left out.
+TensorMemory peak_tensor_memory(Device device);
 
 std::string host_name();
 

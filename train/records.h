@@ -37,6 +37,8 @@ struct StepRecord {
   std::int64_t epoch = 0;
   double lr = 0.0;
   double loss = 0.0;
+  double loss_scale = 1.0;         ///< that this step's gradients were computed at
+  std::int64_t skipped_steps = 0;  ///< so far: not taken because a gradient was not finite
 };
 
 /// One epoch. Accuracies in percent; train figures are means over the epoch as it went, in train mode.
@@ -52,12 +54,18 @@ struct EpochRecord {
   std::int64_t world_size = 1;
   std::string backend;
   std::int64_t peak_memory_bytes = 0;  ///< resident set, largest over ranks
+  double loss_scale = 1.0;             ///< after the last step
+  std::int64_t skipped_steps = 0;      ///< since the run began
 };
 
-/// The end of a run: its last epoch and the whole time, from process start.
+/// The most bytes that tensors of each kind ever took on this rank's device, by name.
+using TensorMemory = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// The end of a run: its last epoch, the whole time from process start, and the memory of rank 0's tensors.
 struct ResultRecord {
   EpochRecord last;
   double total_seconds = 0.0;
+  TensorMemory peak_tensor_bytes{};
 };
 
 }  // namespace tandem::train

@@ -32,8 +32,8 @@ TrainObserver Reporter::observer() {
   return observer;
 }
 
-void Reporter::finish(const EpochRecord& last, bool saved) {
-  const ResultRecord result{last, options_.elapsed()};
+void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, bool saved) {
+  const ResultRecord result{last, options_.elapsed(), std::move(peak_tensor_bytes)};
   if (log_) log_->write(result);
   if (!saved) options_.files.weights.clear();
   say(summary_text(result, options_.files));

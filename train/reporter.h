@@ -34,7 +34,7 @@ class Reporter {
   TrainObserver observer();
 
   /// Writes the last record and prints the summary; names the file of the weights only where they were `saved`.
-  void finish(const EpochRecord& last, bool saved = true);
+  void finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, bool saved = true);
 
  private:
   void say(const std::string& text);

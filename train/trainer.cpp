@@ -28,7 +28,6 @@ struct Trainer::StepSums {
 Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options)
     : parts_(parts),
       options_(options),
-      parameters_(parts.model.parameters()),
       random_state_(
           std::make_shared<layers::RandomState>(options.seed, static_cast<std::uint32_t>(parts.group.rank()))),
       base_lr_(parts.optimizer.lr()) {
@@ -56,7 +55,8 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, StepSums& sums) {
   // Gradients are averaged over ranks with equal weights, so a rank's mean loss counts by its share of the step's
   // images, times ranks.
   const double share = static_cast<double>(batch->count()) / static_cast<double>(images_in_step);
-  autograd::backward(loss, Tensor::full({}, share * parts_.group.size(), loss.options()));
+  const double start = share * parts_.group.size() * parts_.scaler.scale();
+  autograd::backward(loss, Tensor::full({}, start, loss.options()));
   const double mean = batch_loss(loss, logits, batch->labels);
   sums.epoch.add(mean, count_correct(logits, batch->labels), batch->count());
   sums.step_loss += mean * static_cast<double>(batch->count());
@@ -71,9 +71,11 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepSums
   }
   run_micro_batch(images, sums);
   parts_.replicas.finish();
-  if (options_.clip_norm > 0.0) optim::clip_grad_norm(parameters_, options_.clip_norm);
+  parts_.scaler.unscale(parts_.optimizer);
+  if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
   parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_)));
-  parts_.optimizer.step();
+  parts_.scaler.step(parts_.optimizer);
+  parts_.scaler.update();
   ++step_;
 }
 
@@ -88,12 +90,19 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   parts_.train_loader.start(static_cast<std::uint32_t>(epoch - 1));
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::int64_t images = std::min(options_.images_per_step, images_per_epoch - progress.images);
+    const double scale = parts_.scaler.scale();
     run_step(images, std::min(options_.accumulation, batches - step * options_.accumulation), sums);
     if (step_ == 1 && observer.first_step) observer.first_step();
     if (options_.log_every > 0 && step_ % options_.log_every == 0) {
       const Metrics all = sum_over_ranks({sums.step_loss, 0, 0}, parts_.group);
-      if (observer.step)
-        observer.step({step_, epoch, parts_.optimizer.lr(), all.loss_sum / static_cast<double>(images)});
+      if (observer.step) {
+        observer.step({.step = step_,
+                       .epoch = epoch,
+                       .lr = parts_.optimizer.lr(),
+                       .loss = all.loss_sum / static_cast<double>(images),
+                       .loss_scale = scale,
+                       .skipped_steps = parts_.scaler.skipped_steps()});
+      }
     }
     progress.step = step + 1;
     progress.images += images;
@@ -121,6 +130,8 @@ void Trainer::fill_in_evaluation(EpochRecord& record) {
   const Metrics test = evaluate(parts_.model, parts_.test_loader, parts_.group);
   record.test_loss = test.loss();
   record.test_accuracy = test.accuracy();
+  record.loss_scale = parts_.scaler.scale();
+  record.skipped_steps = parts_.scaler.skipped_steps();
   record.world_size = parts_.group.size();
   record.backend = parts_.group.name();
   record.peak_memory_bytes =

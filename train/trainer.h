@@ -5,7 +5,7 @@
 #include "comm/process_group.h"
 #include "data/loader.h"
 #include "layers/module.h"
-#include "optim/optimizer.h"
+#include "optim/grad_scaler.h"
 #include "optim/schedule.h"
 #include "train/progress_format.h"
 #include "train/records.h"
@@ -47,6 +47,7 @@ struct TrainingParts {
   comm::DistributedDataParallel& replicas;
   data::Loader& train_loader;
   data::Loader& test_loader;
+  optim::GradScaler& scaler;
 };
 
 /// Synchronous SGD is exact: the gradient of a step is the mean over the images of all ranks and micro-batches, each
@@ -75,7 +76,6 @@ class Trainer {
 
   TrainingParts parts_;
   TrainerOptions options_;
-  std::vector<Tensor> parameters_;
   std::shared_ptr<layers::RandomState> random_state_;
   double base_lr_;
   std::int64_t step_ = 0;  // over all epochs

@@ -14,17 +14,28 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Settings& s, const layers
     optim::AdamOptions options;
     options.lr = *s.lr;
     options.weight_decay = *s.weight_decay;
+    options.master_weights = s.master_weights;
     if (s.optimizer == "adam") return std::make_unique<optim::Adam>(parameters, options);
     return std::make_unique<optim::AdamW>(parameters, options);
   }
   if (s.optimizer == "rmsprop") {
     return std::make_unique<optim::RMSprop>(
-        parameters, optim::RMSpropOptions{.lr = *s.lr, .weight_decay = *s.weight_decay, .momentum = *s.momentum});
+        parameters,
+        optim::RMSpropOptions{
+            .lr = *s.lr, .weight_decay = *s.weight_decay, .momentum = *s.momentum, .master_weights = s.master_weights});
   }
   require(s.optimizer == "sgd", "unknown optimizer '{}'", s.optimizer);
-  return std::make_unique<optim::SGD>(
-      parameters, optim::SGDOptions{
-                      .lr = *s.lr, .momentum = *s.momentum, .weight_decay = *s.weight_decay, .nesterov = *s.nesterov});
+  return std::make_unique<optim::SGD>(parameters, optim::SGDOptions{.lr = *s.lr,
+                                                                    .momentum = *s.momentum,
+                                                                    .weight_decay = *s.weight_decay,
+                                                                    .nesterov = *s.nesterov,
+                                                                    .master_weights = s.master_weights});
+}
+
+optim::GradScaler make_scaler(const Settings& s) {
+  if (*s.loss_scale == "none") return optim::GradScaler({.mode = optim::LossScaling::none});
+  if (*s.loss_scale == "dynamic") return optim::GradScaler();
+  return optim::GradScaler({.mode = optim::LossScaling::fixed, .init_scale = std::stod(*s.loss_scale)});
 }
 
 std::unique_ptr<optim::Schedule> make_schedule(const Settings& s, std::int64_t steps_per_epoch) {

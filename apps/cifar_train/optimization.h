@@ -4,15 +4,17 @@
 #include "settings.h"
 
 #include "layers/module.h"
-#include "optim/optimizer.h"
+#include "optim/grad_scaler.h"
 #include "optim/schedule.h"
 
 #include <memory>
 
 namespace tandem::apps {
 
-/// Settings must be resolved.
+/// Settings must be resolved, here and below.
 std::unique_ptr<optim::Optimizer> make_optimizer(const Settings& settings, const layers::Module& model);
+
+optim::GradScaler make_scaler(const Settings& settings);
 
 /// Its time is counted in steps.
 std::unique_ptr<optim::Schedule> make_schedule(const Settings& settings, std::int64_t steps_per_epoch);

@@ -1,6 +1,7 @@
 // Option names, groups and help; defaults that depend on one another.
 #include "settings.h"
 
+#include "autograd/precision.h"
 #include "core/device_query.h"
 #include "core/error.h"
 #include "core/parse_device.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace tandem::apps {
 namespace {
@@ -77,12 +79,36 @@ void describe_training(OptionTable& table, Settings& s) {
   table.integer("seed", s.seed, {}, "decides weights, order, augmentation and dropout");
 }
 
+/// "none", "dynamic" or the text of a number that f32 can hold.
+std::string read_loss_scale(const std::string& text) {
+  if (text == "none" || text == "dynamic") return text;
+  double scale = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
+  const bool number = error == std::errc{} && end == text.data() + text.size();
+  require(number && scale >= 0x1p-126 && scale <= 0x1p126, "give dynamic, none or a number above 0");
+  return text;
+}
+
+void describe_precision(OptionTable& table, Settings& s) {
+  table.group("Precision");
+  table.parsed(
+      "precision", s.precision, "fp32|fp16|bf16",
+      [](const std::string& text) { return std::string(name_of(autograd::parse_precision(text))); },
+      "what to compute in; fp16 and bf16 keep batch norm, loss and sums in f32");
+  table.parsed("loss-scale", s.loss_scale, "SCALE", read_loss_scale,
+               "factor that keeps small gradients from vanishing: dynamic (found as training goes), none or a number; "
+               "default dynamic for fp16, else none");
+  table.flag("master-weights", s.master_weights, "fp16, bf16: f32 weights beside the half ones, to add small steps to");
+}
+
 void describe_ranks(OptionTable& table, Settings& s) {
   table.group("Ranks and devices");
   table.choice("backend", s.backend, {"auto", "self", "mpi", "ring", "nccl"},
                "how ranks exchange gradients (auto: nccl between GPUs, else ring)");
   table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
              "size of the pieces gradients are exchanged in (the first one: at most 1)");
+  table.choice("allreduce-dtype", s.allreduce_dtype, {"auto", "fp32", "half"},
+               "what gradients of half weights are exchanged in (auto: fp32)");
   table.flag("check-replicas", s.check_replicas, "after each epoch, check that all ranks hold the same weights");
   table.parsed(
       "device", s.device, "DEVICE",
@@ -101,6 +127,17 @@ void describe_output(OptionTable& table, Settings& s) {
   table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error");
 }
 
+/// Half precision's own options: their defaults, and no use of them without it.
+void resolve_precision(Settings& s) {
+  const bool half = *s.precision != "fp32";
+  constexpr std::string_view kNeedsHalf = "is for half precision: add --precision fp16 or bf16, or leave it out";
+  if (!s.loss_scale) s.loss_scale = *s.precision == "fp16" ? "dynamic" : "none";
+  require(half || *s.loss_scale == "none", "--loss-scale {} {}", *s.loss_scale, kNeedsHalf);
+  require(half || s.allreduce_dtype != "half", "--allreduce-dtype half {}", kNeedsHalf);
+  require(half || s.master_weights, "--no-master-weights {}", kNeedsHalf);
+  if (s.allreduce_dtype == "auto") s.allreduce_dtype = "fp32";
+}
+
 bool is_cifar(const std::string& dataset) { return dataset == "cifar10" || dataset == "cifar100"; }
 
 }  // namespace
@@ -109,6 +146,7 @@ void describe_options(OptionTable& table, Settings& settings) {
   describe_data(table, settings);
   describe_model(table, settings);
   describe_training(table, settings);
+  describe_precision(table, settings);
   describe_ranks(table, settings);
   describe_output(table, settings);
 }
@@ -123,6 +161,7 @@ void resolve(Settings& s, std::int64_t ranks) {
     const std::int64_t parts = ranks * s.grad_accumulation;
     s.global_batch_size = (kDefaultGlobalBatch + parts - 1) / parts * parts;
   }
+  resolve_precision(s);
   require(s.schedule != "one-cycle" || s.warmup_epochs == 0.0,
           "--warmup-epochs {}: the one-cycle schedule warms up by itself; choose another --schedule or leave it out",
           s.warmup_epochs);

@@ -47,8 +47,13 @@ struct Settings {
   double label_smoothing = 0.0;
   std::int64_t seed = 1;
 
+  std::optional<std::string> precision = "fp32";
+  std::optional<std::string> loss_scale;
+  bool master_weights = true;
+
   std::string backend = "auto";
   double bucket_mb = 25.0;
+  std::string allreduce_dtype = "auto";
   bool check_replicas = false;
   std::optional<std::string> device = "auto";
   std::int64_t threads = 0;
@@ -61,8 +66,8 @@ struct Settings {
 /// Binds every option to its field.
 void describe_options(OptionTable& table, Settings& settings);
 
-/// Fills in the defaults that depend on other options and on the number of ranks, and refuses combinations that make no sense. Values themselves
-/// were checked as they were read. Throws Error.
+/// Fills in the defaults that depend on other options and on the number of ranks, and refuses combinations that make no
+/// sense. Values themselves were checked as they were read. Throws Error.
 void resolve(Settings& settings, std::int64_t ranks);
 
 /// Refuses what cannot run here, on this number of ranks. Throws Error.

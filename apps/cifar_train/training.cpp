@@ -12,6 +12,7 @@
 #include "train/process_info.h"
 #include "train/reporter.h"
 #include "train/trainer.h"
+#include "train/weights.h"
 
 #include <cmath>
 #include <cstdio>
@@ -71,6 +72,17 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Datase
     fail("--load-weights {}: does not fit {}: {}", s.load_weights, s.model, error.what());
   }
   return model;
+}
+
+/// Brings the model to its precision and makes its optimizer, whose masters keep all digits of the weights.
+std::unique_ptr<optim::Optimizer> prepare(const Settings& s, layers::Module& model) {
+  const std::vector<Tensor> full = model.parameters();
+  model.set_precision(autograd::parse_precision(*s.precision));
+  auto optimizer = make_optimizer(s, model);
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    if (autograd::is_half(optimizer->parameters()[i].dtype())) optimizer->set_value(i, full[i]);
+  }
+  return optimizer;
 }
 
 // Long before the file is written, so that no training is lost to a wrong path.
@@ -143,16 +155,19 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
   comm::run_agreed(group, [&] {
     train_loader = make_loader(images.train, group, true, micro_batch, s, device);
     test_loader = make_loader(images.test, group, false, micro_batch, s, device);
-    optimizer = make_optimizer(s, *model);
+    optimizer = prepare(s, *model);
     schedule = make_schedule(s, run.steps_per_epoch);
     if (first_rank) check_writable(s.save_weights);
     reporter.open_log(run);
   });
   reporter.header(run);
 
-  comm::DistributedDataParallel replicas(group, model->named_parameters(), model->named_buffers(),
-                                         {.bucket_bytes = static_cast<std::int64_t>(s.bucket_mb * (1 << 20))});
-  train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, *test_loader},
+  comm::DistributedDataParallel replicas(
+      group, train::parameters_and_masters(*model, *optimizer), model->named_buffers(),
+      {.bucket_bytes = static_cast<std::int64_t>(s.bucket_mb * (1 << 20)),
+       .half = s.allreduce_dtype == "half" ? comm::HalfExchange::as_half : comm::HalfExchange::in_f32});
+  optim::GradScaler scaler = make_scaler(s);
+  train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, *test_loader, scaler},
                          {.epochs = s.epochs,
                           .images_per_step = run.global_batch_size,
                           .accumulation = s.grad_accumulation,
@@ -165,10 +180,11 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
   const bool finite = (s.epochs == 0 || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
   comm::run_agreed(group, [&] {
     if (first_rank && finite && !s.save_weights.empty()) {
-      layers::write_safetensors(s.save_weights, model->state_dict(), {{"model", s.model}, {"dataset", s.dataset}});
+      layers::write_safetensors(s.save_weights, train::full_state_dict(*model, *optimizer),
+                                {{"model", s.model}, {"dataset", s.dataset}});
     }
   });
-  comm::run_agreed(group, [&] { reporter.finish(last, finite); });
+  comm::run_agreed(group, [&] { reporter.finish(last, train::peak_tensor_memory(device), finite); });
   if (finite) return 0;
   if (first_rank) {
     fmt::print(stderr, "error: the loss is not a finite number after epoch {}: try a lower --lr, or --clip-norm 1{}\n",

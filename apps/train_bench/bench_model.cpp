@@ -64,7 +64,8 @@ Tensor find(const layers::NamedTensors& tensors, const std::string& name, const 
 
 }  // namespace
 
-BenchModel::BenchModel(const BenchSettings& settings) {
+BenchModel::BenchModel(const BenchSettings& settings)
+    : scaler_({.mode = settings.precision == "fp16" ? optim::LossScaling::dynamic : optim::LossScaling::none}) {
   layers::ModelOptions options{.name = settings.model};
   options.in_channels = settings.in_channels;
   options.image_size = settings.image_size;
@@ -78,6 +79,7 @@ BenchModel::BenchModel(const BenchSettings& settings) {
   model_ = layers::make_model(options);
   if (!settings.weights_file.empty()) model_->load_state_dict(layers::read_safetensors(settings.weights_file).tensors);
   model_->to(device);
+  model_->set_precision(autograd::parse_precision(settings.precision));
   optimizer_ = make_optimizer(settings, model_->parameters());
 
   const MemoryTagScope scope(MemoryTag::data);
@@ -97,8 +99,9 @@ double BenchModel::step() {
   optimizer_->zero_grad();
   const Tensor logits = (*model_)(images_);
   const Tensor loss = autograd::softmax_cross_entropy(logits, labels_);
-  autograd::backward(loss);
-  optimizer_->step();
+  autograd::backward(loss, Tensor::full({}, scaler_.scale(), loss.options()));
+  scaler_.step(*optimizer_);
+  scaler_.update();
   return loss.item();
 }
 

@@ -3,7 +3,7 @@
 
 #include "apps/train_bench/settings.h"
 #include "layers/module.h"
-#include "optim/optimizer.h"
+#include "optim/grad_scaler.h"
 
 namespace tandem::apps {
 
@@ -12,7 +12,8 @@ class BenchModel {
   /// Throws Error on unknown names, and on files that do not fit the network.
   explicit BenchModel(const BenchSettings& settings);
 
-  /// Zeroes gradients, runs forward, loss and backward, and updates the parameters. Returns the loss.
+  /// Zeroes gradients, runs forward, loss and backward, and updates the parameters; in fp16 with a dynamic loss scale.
+  /// Returns the loss.
   double step();
 
   Device device() const { return images_.device(); }
@@ -26,6 +27,7 @@ class BenchModel {
  private:
   std::unique_ptr<layers::Module> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
+  optim::GradScaler scaler_;
   Tensor images_, labels_;
 };
 

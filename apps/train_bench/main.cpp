@@ -59,6 +59,7 @@ void run_once(BenchModel& model, const BenchSettings& settings) {
                     {"device", name_of(model.device())},
                     {"threads", num_threads()},
                     {"optimizer", settings.optimizer},
+                    {"precision", settings.precision},
                     {"parameters", model.parameter_count()},
                     {"seconds", timing.seconds},
                     {"median_seconds", seconds},
@@ -114,6 +115,7 @@ int run(int argc, char** argv) {
   app.add_option("--batch-size", settings.batch_size, "Images per step")->check(CLI::PositiveNumber);
   app.add_option("--optimizer", settings.optimizer, "adam, adamw, rmsprop or sgd (momentum 0.9)");
   app.add_option("--lr", settings.lr, "Learning rate")->check(CLI::NonNegativeNumber);
+  app.add_option("--precision", settings.precision, "fp32, fp16 or bf16");
   app.add_option("--conv-impl", settings.conv_impl, "auto, reference, fused, onednn or cudnn");
   app.add_option("--gemm-impl", settings.gemm_impl, "auto, fused or cublas");
   app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");

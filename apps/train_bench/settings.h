@@ -14,6 +14,7 @@ struct BenchSettings {
   std::int64_t batch_size = 128;
   std::string optimizer = "adam";
   double lr = 1e-3;
+  std::string precision = "fp32";
   std::string conv_impl = "auto";
   std::string gemm_impl = "auto";
   std::string device = "cpu";

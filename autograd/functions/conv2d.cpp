@@ -1,12 +1,14 @@
 // Differentiable two-dimensional convolution.
 #include "autograd/functions/conv2d.h"
 
+#include "autograd/precision.h"
 #include "autograd/record.h"
 
 namespace tandem::autograd {
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
   constexpr Layout kLayout = Layout::channels_last;
+  const Tensor x = input_for(OpKind::convolution, input, weight);
   const Shape y_shape = kernels::conv2d_output_shape(x.shape(), weight.shape(), options);
   const Tensor images = x.contiguous(kLayout), filters = weight.contiguous(kLayout);
   const Tensor y = Tensor::empty(y_shape, x.options(kLayout));

@@ -9,8 +9,8 @@ namespace tandem::autograd {
 using kernels::Conv2dOptions;
 
 /// y = x * weight + bias, as torch.nn.functional.conv2d. x: [N, C, H, W], weight: [K, C/groups, R, S], bias: [K] or
-/// undefined, one floating dtype, any strides; y is channels_last. Throws Error where the shapes or options make no
-/// convolution.
+/// undefined, one floating dtype, any strides; y is channels_last. x in f32 is rounded to a half weight's dtype, and
+/// half x widened for an f32 weight (precision.h). Throws Error where the shapes or options make no convolution.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});
 
 }  // namespace tandem::autograd

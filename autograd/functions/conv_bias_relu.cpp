@@ -1,12 +1,14 @@
 // Differentiable convolution, bias and ReLU in one.
 #include "autograd/functions/conv_bias_relu.h"
 
+#include "autograd/precision.h"
 #include "autograd/record.h"
 
 namespace tandem::autograd {
 
-Tensor conv_bias_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+Tensor conv_bias_relu(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
   constexpr Layout kLayout = Layout::channels_last;
+  const Tensor x = input_for(OpKind::convolution, input, weight);
   const Shape y_shape = kernels::conv2d_output_shape(x.shape(), weight.shape(), options);
   const Tensor images = x.contiguous(kLayout), filters = weight.contiguous(kLayout);
   const Tensor y = Tensor::empty(y_shape, x.options(kLayout));

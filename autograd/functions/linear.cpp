@@ -1,6 +1,7 @@
 // Differentiable fully connected layer, plain or with ReLU.
 #include "autograd/functions/linear.h"
 
+#include "autograd/precision.h"
 #include "autograd/record.h"
 #include "kernels/gemm/linear.h"
 
@@ -8,8 +9,9 @@ namespace tandem::autograd {
 
 namespace {
 
-Tensor apply(std::string_view name, const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu,
+Tensor apply(std::string_view name, const Tensor& input, const Tensor& weight, const Tensor& bias, bool relu,
              GemmImpl impl) {
+  const Tensor x = input_for(OpKind::linear, input, weight);
   require(x.rank() == 2 && weight.rank() == 2 && x.size(1) == weight.size(1),
           "{}: needs rows [N, I] and a weight [O, I], got {} and {}", name, describe(x), describe(weight));
   const Tensor rows = x.contiguous(), matrix = weight.contiguous();

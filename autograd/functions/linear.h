@@ -8,7 +8,8 @@ namespace tandem::autograd {
 
 using kernels::GemmImpl;
 
-/// y = x weight^T + bias. x: [N, I], weight: [O, I], bias: [O] or undefined, one floating dtype, any strides.
+/// y = x weight^T + bias. x: [N, I], weight: [O, I], bias: [O] or undefined, one floating dtype, any strides. x in f32
+/// is rounded to a half weight's dtype, and half x widened for an f32 weight (precision.h).
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, GemmImpl impl = GemmImpl::automatic);
 
 /// max(linear(x, weight, bias), 0) in one; backward reads the signs off the output.

@@ -1,13 +1,16 @@
 // Differentiable sums over all elements.
 #include "autograd/functions/reduce.h"
 
+#include "autograd/functions/cast.h"
+#include "autograd/precision.h"
 #include "autograd/record.h"
 #include "kernels/elementwise/scale.h"
 #include "kernels/reduce/sum.h"
 
 namespace tandem::autograd {
 
-Tensor sum(const Tensor& x) {
+Tensor sum(const Tensor& input) {
+  const Tensor x = cast(input, result_dtype(OpKind::reduction, input.dtype()));
   const Tensor y = Tensor::empty({}, x.options());
   kernels::sum(x, y);
   return record("sum", {x}, y, [shape = x.shape()](const BackwardContext& context) {
@@ -15,7 +18,8 @@ Tensor sum(const Tensor& x) {
   });
 }
 
-Tensor mean(const Tensor& x) {
+Tensor mean(const Tensor& input) {
+  const Tensor x = cast(input, result_dtype(OpKind::reduction, input.dtype()));
   const Tensor y = Tensor::empty({}, x.options());
   kernels::mean(x, y);
   return record("mean", {x}, y, [shape = x.shape()](const BackwardContext& context) {

@@ -5,10 +5,10 @@
 
 namespace tandem::autograd {
 
-/// Sum of all elements, rank 0; 0 for none. Floating x of any shape and strides.
+/// Sum of all elements, rank 0, in f32 for half x; 0 for none. Floating x of any shape and strides.
 Tensor sum(const Tensor& x);
 
-/// Mean of all elements, rank 0; NaN for none.
+/// Mean of all elements, likewise; NaN for none.
 Tensor mean(const Tensor& x);
 
 }  // namespace tandem::autograd

@@ -1,6 +1,7 @@
 // Differentiable softmax cross-entropy.
 #include "autograd/functions/softmax_cross_entropy.h"
 
+#include "autograd/precision.h"
 #include "autograd/record.h"
 #include "core/profile.h"
 #include "kernels/loss/softmax_cross_entropy.h"
@@ -9,7 +10,7 @@ namespace tandem::autograd {
 
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing) {
   const ProfileRange range("forward softmax_cross_entropy");
-  const TensorOptions options{kernels::softmax_cross_entropy_dtype(logits.dtype()), Layout::row_major, logits.device()};
+  const TensorOptions options{result_dtype(OpKind::loss, logits.dtype()), Layout::row_major, logits.device()};
   const Tensor loss = Tensor::empty({}, options);
   Tensor probabilities;
   if (should_record({logits})) probabilities = Tensor::empty(logits.shape(), options);

@@ -12,6 +12,94 @@
 
 namespace tandem::kernels {
 
+template <typename T>
+T* data_or_null(const Tensor& tensor) {
+  return tensor.defined() ? tensor.data<T>() : nullptr;
+}
+
+namespace reference {
+/// Plain loops for every floating dtype and geometry; sums in double, rounded once. The signatures are conv.h's.
+void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const ConvGeometry& g, bool relu,
+                    const Tensor& y);
+void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const ConvGeometry& g, const Tensor& grad_x);
+void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const ConvGeometry& g, const Tensor& grad_w);
+void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias);
+/// mask bit = (y > 0)
+void sign_mask(const Tensor& y, const Tensor& mask);
+/// out = grad_y where the bit is set, else 0
+void apply_mask(const Tensor& grad_y, const Tensor& mask, const Tensor& out);
+}  // namespace reference
+
+namespace cpu {
+// The fast passes, for f32, f16 and bf16, computed in float. Images of half types are widened as they are read and
+// rounded as they are written; weights and their gradients go through copies in float.
+
+/// False where only the reference serves: other dtypes, tensors without elements, ConvImpl::reference. Throws Error
+/// where `impl` cannot run.
+bool conv_supports(const ConvGeometry& g, DType dtype, ConvImpl impl);
+/// y = x * w + bias, then max(y, 0) if `relu`; bias and mask may be undefined, a mask needs `relu`.
+void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& bias, bool relu,
+                  const Tensor& mask, const Tensor& y);
+/// The gradients that are defined; x, w and mask may be undefined where they are not needed.
+void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
+                   const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias);
+void conv_backward_bias(const Tensor& grad_y, const Tensor& grad_bias);
+}  // namespace cpu
+
+// What cpu:: chooses from, on raw pointers. Each has the same three entries: `forward` with an epilogue,
+// `backward_input`, and `backward_weight`, which also sums the bias gradient (grad_bias may be null). T is the type of
+// the images: float, Half or BFloat16; weights are floats.
+
+namespace winograd {
+/// 3x3 kernels with unit stride and dilation, no groups; pays from 16 channels on.
+bool supports(const ConvGeometry& g);
+bool pays(const ConvGeometry& g);
+template <typename T>
+void forward(const ConvGeometry& g, const T* x, const float* w, const ConvEpilogue& epilogue, T* y);
+template <typename T>
+void backward_input(const ConvGeometry& g, MaskedGradient<T> grad_y, const float* w, T* grad_x);
+template <typename T>
+void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias);
+}  // namespace winograd
+
+namespace direct {
+/// Every geometry: rows of input patches times packed weights.
+template <typename T>
+void forward(const ConvGeometry& g, const T* x, const float* w, const ConvEpilogue& epilogue, T* y);
+template <typename T>
+void backward_input(const ConvGeometry& g, MaskedGradient<T> grad_y, const float* w, T* grad_x);
+template <typename T>
+void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias);
+}  // namespace direct
+
+namespace onednn {
+/// Present in builds with oneDNN only (TANDEM_HAS_ONEDNN). Images of floats.
+bool supports(const ConvGeometry& g);
+void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y);
+void backward_input(const ConvGeometry& g, MaskedGradient<float> grad_y, const float* w, float* grad_x);
+void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient<float> grad_y, float* grad_w,
+                     float* grad_bias);
+}  // namespace onednn
+
+namespace cuda {
+
+// Kernels for a GPU, in builds with one: f32, f16 and bf16, accumulated in float in an order that depends on the sizes
+// alone. A mask that is defined says where grad_y counts. They are enqueued on the current stream.
+
+/// What happens to an output before it is stored; bias and mask may be undefined, a mask needs `relu`.
+struct Epilogue {
+  Tensor bias = {};
+  bool relu = false;
+  Tensor mask = {};
+};
+
+/// The layer whose output x is, if it ends in a ReLU: grad_x counts only where the bits of its mask are set, and the
+/// sum of that over pixels is the gradient of its bias. Both may be undefined.
+struct LayerBelow {
+  Tensor mask = {};
+  Tensor grad_bias = {};
+};
+
 /// Our families of kernels, slowest first.
 enum class Family : std::uint8_t { naive, tile, implicit_gemm };
 

@@ -14,7 +14,7 @@ struct AdamEntry : UpdateEntry<3> {
 };
 
 struct AdamFactors {
-  float keep, weight_decay, fresh1, beta2, fresh2, eps;
+  float gradient, keep, weight_decay, fresh1, beta2, fresh2, eps;
 };
 
 __global__ void adam(TableView<AdamEntry> table, AdamFactors f) {
@@ -24,7 +24,7 @@ __global__ void adam(TableView<AdamEntry> table, AdamFactors f) {
   const bool amsgrad = entry.states[2] != nullptr;
   update_chunk<3>(entry, chunk, [&](float& parameter, float gradient, float(&states)[3]) {
     const float value = parameter * f.keep;
-    const float g = gradient + f.weight_decay * value;
+    const float g = f.gradient * gradient + f.weight_decay * value;
     states[0] += (g - states[0]) * f.fresh1;
     states[1] = f.beta2 * states[1] + f.fresh2 * (g * g);
     float second = states[1];
@@ -40,7 +40,7 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
   for (const AdamItem& item : items) {
     const auto count = static_cast<double>(item.step);
     const Tensor states[3] = {item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq};
-    entries.push_back({make_update_entry<3>("adam_step", item.parameter, item.gradient, states),
+    entries.push_back({make_update_entry<3>("adam_step", {item.parameter, item.gradient, item.master}, states),
                        static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options.beta2, count))),
                        static_cast<float>(options.lr / (1.0 - std::pow(options.beta1, count)))});
   }
@@ -48,7 +48,8 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
   const TensorTable<AdamEntry> table(entries, first.device());
   if (table.chunks() == 0) return;
   const bool decoupled = options.decoupled_weight_decay;
-  const AdamFactors factors{static_cast<float>(decoupled ? 1.0 - options.lr * options.weight_decay : 1.0),
+  const AdamFactors factors{static_cast<float>(options.gradient_factor),
+                            static_cast<float>(decoupled ? 1.0 - options.lr * options.weight_decay : 1.0),
                             static_cast<float>(decoupled ? 0.0 : options.weight_decay),
                             static_cast<float>(1.0 - options.beta1),
                             static_cast<float>(options.beta2),

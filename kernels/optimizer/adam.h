@@ -14,21 +14,25 @@ struct AdamOptions {
   double eps = 1e-8;
   double weight_decay = 0.0;
   bool decoupled_weight_decay = false;  // AdamW
+  double gradient_factor = 1.0;         // see below
 };
 
 /// A parameter, its gradient and its moments (of optimizer_state_dtype), all dense and of equal strides. With AMSGrad,
-/// max_exp_avg_sq is defined, too. `step` counts from 1.
+/// max_exp_avg_sq is defined, too. `step` counts from 1. Half parameters may have an f32 gradient, and an f32 master.
 struct AdamItem {
   Tensor parameter, gradient, exp_avg, exp_avg_sq, max_exp_avg_sq;
   std::int64_t step = 1;
+  Tensor master{};
 };
 
 /// In place, as torch.optim.Adam (Kingma, Ba, 2015) and AdamW (Loshchilov, Hutter, 2019):
-///   g = gradient + weight_decay * parameter            (AdamW: parameter *= 1 - lr * weight_decay; g = gradient)
+///   g = gradient_factor * gradient
+///   g += weight_decay * parameter                      (AdamW: parameter *= 1 - lr * weight_decay)
 ///   exp_avg += (g - exp_avg) * (1 - beta1),  exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * g^2
 ///   parameter -= lr / (1 - beta1^step) * exp_avg / (sqrt(v) / sqrt(1 - beta2^step) + eps)
 /// with v = exp_avg_sq, or its running maximum (AMSGrad: Reddi, Kale, Kumar, 2018).
-/// f64, f32, f16, bf16; half types are computed in f32. All items on one device; on a GPU, one kernel for all of them,
+/// f64, f32, f16, bf16; half types are computed in f32. Where there is a master, it is what is updated, and the
+/// parameter becomes its rounded copy in the same pass. All items on one device; on a GPU, one kernel for all of them,
 /// not in f64.
 void adam_step(std::span<const AdamItem> items, const AdamOptions& options);
 

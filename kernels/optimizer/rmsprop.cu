@@ -10,7 +10,7 @@ namespace {
 using RmspropEntry = UpdateEntry<3>;
 
 struct RmspropFactors {
-  float lr, alpha, fresh, eps, weight_decay, momentum;
+  float lr, alpha, fresh, eps, weight_decay, momentum, gradient;
 };
 
 __global__ void rmsprop(TableView<RmspropEntry> table, RmspropFactors f) {
@@ -18,7 +18,7 @@ __global__ void rmsprop(TableView<RmspropEntry> table, RmspropFactors f) {
   const RmspropEntry& entry = table.entries[chunk.entry];
   const bool has_momentum = entry.states[1] != nullptr, centered = entry.states[2] != nullptr;
   update_chunk<3>(entry, chunk, [&](float& parameter, float gradient, float(&states)[3]) {
-    const float g = gradient + f.weight_decay * parameter;
+    const float g = f.gradient * gradient + f.weight_decay * parameter;
     states[0] = f.alpha * states[0] + f.fresh * (g * g);
     float variance = states[0];
     if (centered) {
@@ -38,14 +38,18 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
   for (const RmspropItem& item : items) {
     const Tensor states[3] = {item.square_avg, options.momentum != 0.0 ? item.momentum_buffer : Tensor(),
                               item.grad_avg};
-    entries.push_back(make_update_entry<3>("rmsprop_step", item.parameter, item.gradient, states));
+    entries.push_back(make_update_entry<3>("rmsprop_step", {item.parameter, item.gradient, item.master}, states));
   }
   const Tensor& first = items.front().parameter;
   const TensorTable<RmspropEntry> table(entries, first.device());
   if (table.chunks() == 0) return;
-  const RmspropFactors factors{static_cast<float>(options.lr),           static_cast<float>(options.alpha),
-                               static_cast<float>(1.0 - options.alpha),  static_cast<float>(options.eps),
-                               static_cast<float>(options.weight_decay), static_cast<float>(options.momentum)};
+  const RmspropFactors factors{static_cast<float>(options.lr),
+                               static_cast<float>(options.alpha),
+                               static_cast<float>(1.0 - options.alpha),
+                               static_cast<float>(options.eps),
+                               static_cast<float>(options.weight_decay),
+                               static_cast<float>(options.momentum),
+                               static_cast<float>(options.gradient_factor)};
   launch(rmsprop, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first),
          table.view(), factors);
 }

@@ -11,7 +11,7 @@ struct SgdEntry : UpdateEntry<1> {
 };
 
 struct SgdFactors {
-  float lr, momentum, weight_decay;
+  float lr, momentum, weight_decay, gradient;
   bool nesterov;
 };
 
@@ -21,7 +21,7 @@ __global__ void sgd(TableView<SgdEntry> table, SgdFactors f) {
   const float fresh = entry.fresh;
   const bool has_momentum = entry.states[0] != nullptr;
   update_chunk<1>(entry, chunk, [&](float& parameter, float gradient, float(&states)[1]) {
-    const float g = gradient + f.weight_decay * parameter;
+    const float g = f.gradient * gradient + f.weight_decay * parameter;
     float direction = g;
     if (has_momentum) {
       states[0] = f.momentum * states[0] + fresh * g;
@@ -38,7 +38,7 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
   std::vector<SgdEntry> entries;
   for (const SgdItem& item : items) {
     const Tensor states[1] = {has_momentum ? item.momentum_buffer : Tensor()};
-    SgdEntry entry{make_update_entry<1>("sgd_step", item.parameter, item.gradient, states),
+    SgdEntry entry{make_update_entry<1>("sgd_step", {item.parameter, item.gradient, item.master}, states),
                    static_cast<float>(item.is_first_step ? 1.0 : 1.0 - options.dampening)};
     entry.load_states = !item.is_first_step;
     entries.push_back(entry);
@@ -47,7 +47,8 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
   const TensorTable<SgdEntry> table(entries, first.device());
   if (table.chunks() == 0) return;
   const SgdFactors factors{static_cast<float>(options.lr), static_cast<float>(options.momentum),
-                           static_cast<float>(options.weight_decay), options.nesterov};
+                           static_cast<float>(options.weight_decay), static_cast<float>(options.gradient_factor),
+                           options.nesterov};
   launch(sgd, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(first), table.view(),
          factors);
 }

@@ -13,20 +13,23 @@ struct SgdOptions {
   double dampening = 0.0;
   double weight_decay = 0.0;
   bool nesterov = false;
+  double gradient_factor = 1.0;  // see below
 };
 
 /// A parameter, its gradient, and its momentum buffer (of optimizer_state_dtype; undefined with momentum 0), all dense
-/// and of equal strides.
+/// and of equal strides. Half parameters may have an f32 gradient, and an f32 master.
 struct SgdItem {
   Tensor parameter, gradient, momentum_buffer;
   bool is_first_step = false;  // the buffer holds nothing yet: it starts as the gradient itself
+  Tensor master{};
 };
 
 /// In place, as torch.optim.SGD:
-///   g = gradient + weight_decay * parameter
+///   g = gradient_factor * gradient + weight_decay * parameter
 ///   buffer = momentum * buffer + (1 - dampening) * g   (at the first step: buffer = g)
 ///   parameter -= lr * (nesterov ? g + momentum * buffer : buffer)
-/// f64, f32, f16, bf16; half types are computed in f32. All items on one device; on a GPU, one kernel for all of them,
+/// f64, f32, f16, bf16; half types are computed in f32. Where there is a master, it is what is updated, and the
+/// parameter becomes its rounded copy in the same pass. All items on one device; on a GPU, one kernel for all of them,
 /// not in f64.
 void sgd_step(std::span<const SgdItem> items, const SgdOptions& options);
 

@@ -1,6 +1,7 @@
 // Checks shared by the optimizer kernels.
-#include "kernels/cuda_choice.h"
 #include "kernels/optimizer/tensor_list.h"
+#include "kernels/cuda_choice.h"
+#include "kernels/written.h"
 
 namespace tandem::kernels {
 
@@ -14,6 +15,18 @@ void require_alike(std::string_view op, std::string_view what, const Tensor& ten
   if (alike) return;
   fail("{}: {} of parameter {} must be {} of its shape and strides {}, got {}", op, what, describe(model),
        name_of(dtype), to_string(model.strides()), describe(tensor));
+}
+
+void check_update(std::string_view op, const UpdateTensors& item) {
+  const DType dtype = item.parameter.dtype();
+  const bool half = dtype != optimizer_state_dtype(dtype);
+  const bool wide_gradient = half && item.gradient.defined() && item.gradient.dtype() == DType::f32;
+  require_alike(op, "the gradient", item.gradient, item.parameter, wide_gradient ? DType::f32 : dtype);
+  if (item.master.defined()) {
+    require(half, "{}: only f16 and bf16 parameters have a master, {} is its own", op, describe(item.parameter));
+    require_alike(op, "the master", item.master, item.parameter, DType::f32);
+  }
+  mark_written(item.parameter, item.master);
 }
 
 std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors) {

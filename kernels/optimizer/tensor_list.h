@@ -14,6 +14,16 @@ namespace tandem::kernels {
 /// dense.
 void require_alike(std::string_view op, std::string_view what, const Tensor& tensor, const Tensor& model, DType dtype);
 
+/// What every optimizer kernel updates. All dense, of equal strides, and on one device.
+struct UpdateTensors {
+  Tensor parameter;
+  Tensor gradient;  // of the parameter's dtype, or f32
+  Tensor master;    // f32, for half parameters that have one: the parameter is its rounded copy
+};
+
+/// Throws Error unless the three go together; marks parameter and master as written.
+void check_update(std::string_view op, const UpdateTensors& item);
+
 /// The number of elements of each. Throws Error unless all are dense, of a floating dtype and on one device.
 std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors);
 

@@ -1,4 +1,5 @@
-// What the optimizer kernels share: a parameter, its gradient and its state, read, updated and written once.
+// What the optimizer kernels share: a parameter, its gradient, its master and its state, read, updated and written
+// once.
 #pragma once
 
 #include "kernels/optimizer/multi_tensor.cuh"
@@ -6,25 +7,35 @@
 
 namespace tandem::kernels::cuda {
 
-/// Where the elements of one item are. State that is absent is null: it reads as 0 and is not written.
+/// Where the elements of one item are. State that is absent is null: it reads as 0 and is not written. A master that is
+/// absent is null, too.
 template <int kStates>
 struct UpdateEntry {
   void* parameter;
   const void* gradient;
+  float* master;
   float* states[kStates];
   std::int64_t count;
   DType dtype;
-  bool vectors;      // all addresses are multiples of 16
-  bool load_states;  // false: they hold nothing yet and read as 0
+  bool wide_gradient;  // f32, whatever the parameter's dtype
+  bool vectors;        // all addresses are multiples of 16
+  bool load_states;    // false: they hold nothing yet and read as 0
 };
 
 template <int kStates>
-UpdateEntry<kStates> make_update_entry(std::string_view op, const Tensor& parameter, const Tensor& gradient,
+UpdateEntry<kStates> make_update_entry(std::string_view op, const UpdateTensors& item,
                                        const Tensor (&states)[kStates]) {
+  const Tensor& parameter = item.parameter;
   require_kernel_dtype(op, parameter);
-  UpdateEntry<kStates> entry{
-      parameter.raw_data(), gradient.raw_data(), {}, parameter.numel(), parameter.dtype(), true, true};
-  entry.vectors = device::aligned_for_vectors(entry.parameter, entry.gradient);
+  UpdateEntry<kStates> entry{};
+  entry.parameter = parameter.raw_data();
+  entry.gradient = item.gradient.raw_data();
+  entry.master = item.master.defined() ? item.master.data<float>() : nullptr;
+  entry.count = parameter.numel();
+  entry.dtype = parameter.dtype();
+  entry.wide_gradient = item.gradient.dtype() == DType::f32;
+  entry.load_states = true;
+  entry.vectors = device::aligned_for_vectors(entry.parameter, entry.gradient, entry.master);
   for (int s = 0; s < kStates; ++s) {
     const Tensor& state = states[s];
     entry.states[s] = state.defined() ? state.data<float>() : nullptr;
@@ -33,40 +44,59 @@ UpdateEntry<kStates> make_update_entry(std::string_view op, const Tensor& parame
   return entry;
 }
 
-/// Calls update(parameter, gradient, states) with references to floats for every element of the block's chunk.
+/// kWidth elements as floats.
+template <int kWidth, typename T>
+__device__ device::Vector<float, kWidth> load_floats(const T* from) {
+  const auto values = device::load_vector<kWidth>(from);
+  device::Vector<float, kWidth> result;
+#pragma unroll
+  for (int k = 0; k < kWidth; ++k) result[k] = device::to_float(values[k]);
+  return result;
+}
+
+/// Parameters of type T with gradients of type G.
+template <typename T, typename G, int kStates, typename Update>
+__device__ void update_typed_chunk(const UpdateEntry<kStates>& entry, const Chunk& chunk, Update&& update) {
+  T* const parameter = static_cast<T*>(entry.parameter);
+  const G* const gradient = static_cast<const G*>(entry.gradient);
+  for_each_of_chunk(chunk, entry.vectors, [&](std::int64_t i, auto width) {
+    constexpr int kWidth = width;
+    auto values = entry.master != nullptr ? load_floats<kWidth>(entry.master + i) : load_floats<kWidth>(parameter + i);
+    const auto gradients = load_floats<kWidth>(gradient + i);
+    device::Vector<float, kWidth> states[kStates];
+#pragma unroll
+    for (int s = 0; s < kStates; ++s) {
+      const bool load = entry.load_states && entry.states[s] != nullptr;
+      states[s] = load ? device::load_vector<kWidth>(entry.states[s] + i) : device::Vector<float, kWidth>{};
+    }
+    device::Vector<T, kWidth> rounded;
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) {
+      float of_element[kStates];
+#pragma unroll
+      for (int s = 0; s < kStates; ++s) of_element[s] = states[s][k];
+      update(values[k], gradients[k], of_element);
+      rounded[k] = device::from_float<T>(values[k]);
+#pragma unroll
+      for (int s = 0; s < kStates; ++s) states[s][k] = of_element[s];
+    }
+    device::store_vector(parameter + i, rounded);
+    if (entry.master != nullptr) device::store_vector(entry.master + i, values);
+#pragma unroll
+    for (int s = 0; s < kStates; ++s) {
+      if (entry.states[s] != nullptr) device::store_vector(entry.states[s] + i, states[s]);
+    }
+  });
+}
+
+/// Calls update(parameter, gradient, states) with references to floats for every element of the block's chunk. What it
+/// leaves in `parameter` is stored in the parameter, rounded, and in its master.
 template <int kStates, typename Update>
 __device__ void update_chunk(const UpdateEntry<kStates>& entry, const Chunk& chunk, Update&& update) {
   visit_dtype(entry.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* const parameter = static_cast<T*>(entry.parameter);
-    const T* const gradient = static_cast<const T*>(entry.gradient);
-    for_each_of_chunk(chunk, entry.vectors, [&](std::int64_t i, auto width) {
-      constexpr int kWidth = width;
-      auto values = device::load_vector<kWidth>(parameter + i);
-      const auto gradients = device::load_vector<kWidth>(gradient + i);
-      device::Vector<float, kWidth> states[kStates];
-#pragma unroll
-      for (int s = 0; s < kStates; ++s) {
-        const bool load = entry.load_states && entry.states[s] != nullptr;
-        states[s] = load ? device::load_vector<kWidth>(entry.states[s] + i) : device::Vector<float, kWidth>{};
-      }
-#pragma unroll
-      for (int k = 0; k < kWidth; ++k) {
-        float value = device::to_float(values[k]);
-        float of_element[kStates];
-#pragma unroll
-        for (int s = 0; s < kStates; ++s) of_element[s] = states[s][k];
-        update(value, device::to_float(gradients[k]), of_element);
-        values[k] = device::from_float<T>(value);
-#pragma unroll
-        for (int s = 0; s < kStates; ++s) states[s][k] = of_element[s];
-      }
-      device::store_vector(parameter + i, values);
-#pragma unroll
-      for (int s = 0; s < kStates; ++s) {
-        if (entry.states[s] != nullptr) device::store_vector(entry.states[s] + i, states[s]);
-      }
-    });
+    if (entry.wide_gradient) return update_typed_chunk<T, float>(entry, chunk, update);
+    update_typed_chunk<T, T>(entry, chunk, update);
   });
 }
 

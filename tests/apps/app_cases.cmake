@@ -90,6 +90,7 @@ set_property(TEST "cifar_train: learns synthetic images" APPEND PROPERTY LABELS 
 training_case("same run, same bits" determinism)
 training_case("weights and logs" files)
 training_case("config round trip" config)
+training_case("half precision" precision)
 if(TANDEM_HAS_MPI)
   training_case("synchronous SGD is exact, mpi" exact_sgd mpi)
   training_case("synchronous SGD is exact, ring" exact_sgd ring)

@@ -130,7 +130,8 @@ def config():
                "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --epochs 9 --batch-size 12 "
                "--grad-accumulation 3 --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
                "--schedule cosine --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
-               "--label-smoothing 0.1 --seed 77 --backend mpi --bucket-mb 0.5 --check-replicas --device cpu "
+               "--label-smoothing 0.1 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi "
+               "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
                "--threads 3 --log c.jsonl --log-every 8 --progress none").split()
     for arguments in ([], options):
         printed = subprocess.run([PROGRAM, "--print-config"] + arguments, stdout=subprocess.PIPE, text=True, check=True)
@@ -143,6 +144,40 @@ def config():
     lines = {line.split(" = ")[0] for line in printed.stdout.splitlines() if " = " in line}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov"}, f"not in this test: {lines - names}")
+
+
+def precision():
+    """Masters, loss scale and memory of half precision; on two ranks, where there is an mpirun."""
+    ranks = 2 if shutil.which("mpirun") and "no_mpi" not in sys.argv else 1
+    net = ("--dataset synthetic --limit-train 24 --limit-test 4 --model small_cnn --global-batch-size 8 --epochs 1 "
+           "--log-every 1 --lr 0.01 --check-replicas ")
+    train("first", net + f"--epochs 0 --save-weights {path('first')}")
+    # So large a scale that every gradient overflows: no step is taken, and no digit of the weights is lost.
+    records = train("skips", net + f"--precision fp16 --loss-scale 1e30 --save-weights {path('skips')}", ranks)
+    steps, result = of_kind(records, "step"), of_kind(records, "result")[0]
+    check([step["skipped_steps"] for step in steps] == [1, 2, 3], f"skipped steps: {steps}")
+    check(all(step["loss_scale"] == 1e30 for step in steps), f"loss scales: {steps}")
+    check(result["skipped_steps"] == 3, f"the end does not tell the skipped steps: {result}")
+    first, skips = weights("first"), weights("skips")
+    learnt = [name for name in first if "running" not in name]
+    check(sorted(first) == sorted(skips), f"not all saved in f32: {sorted(set(first) - set(skips))}")
+    check(all(first[name] == skips[name] for name in learnt), "skipped steps changed weights")
+
+    activations = {}
+    for kind in ("fp32", "fp16", "bf16"):
+        extra = "--allreduce-dtype half " if kind == "bf16" else ""
+        records = train(kind, net + extra + f"--precision {kind} --save-weights {path(kind)}", ranks)
+        check(records[0]["config"]["precision"] == kind, f"run record: {records[0]}")
+        scale = 65536 if kind == "fp16" else 1
+        check(of_kind(records, "step")[0]["loss_scale"] == scale, f"{kind}: {of_kind(records, 'step')}")
+        result = of_kind(records, "result")[0]
+        check(result["skipped_steps"] == 0, f"{kind}: {result}")
+        activations[kind] = result["peak_tensor_bytes"]["activations"]
+        check(weights(kind)[learnt[0]] != first[learnt[0]], f"{kind}: weights do not change")
+    for kind in ("fp16", "bf16"):
+        check_close({name: weights("fp32")[name] for name in learnt if name.endswith("weight")}, weights(kind),
+                    0.02, f"{kind} against fp32")
+        check(activations[kind] < 0.6 * activations["fp32"], f"memory of activations: {activations}")
 
 
 def check_gradients(images, batch, runs, extra=""):
@@ -198,6 +233,6 @@ def exact_uneven():
 
 if __name__ == "__main__":
     try:
-        {case.__name__: case for case in (learning, determinism, files, config, exact_sgd, exact_uneven)}[sys.argv[2]]()
+        {case.__name__: case for case in (learning, determinism, files, config, precision, exact_sgd, exact_uneven)}[sys.argv[2]]()
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)

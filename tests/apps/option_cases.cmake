@@ -70,6 +70,22 @@ if(TARGET tandem_fake_cudnn_too_old)
     ERR "note: convolutions by our own kernels: cuDNN 9.0 or newer was not found" "matrix products by our own kernels"
     ARGS ${on_gpu})
 endif()
+bad_input(NAME "tf32" ERR "--precision tf32: there are no kernels for tf32 yet; available: fp32, fp16, bf16"
+  ARGS --precision tf32)
+bad_input(NAME "unknown precision" ERR "--precision half: unknown precision 'half'; available: fp32, fp16, bf16"
+  ARGS --precision half)
+bad_input(NAME "loss scale of text" ERR "--loss-scale auto: give dynamic, none or a number above 0"
+  ARGS --precision fp16 --loss-scale auto)
+bad_input(NAME "loss scale 0" ERR "--loss-scale 0: give dynamic, none or a number above 0"
+  ARGS --precision fp16 --loss-scale 0)
+bad_input(NAME "loss scale in f32" ERR "--loss-scale dynamic is for half precision: add --precision fp16 or bf16"
+  ARGS --loss-scale dynamic)
+bad_input(NAME "half all-reduce in f32" ERR "--allreduce-dtype half is for half precision" ARGS --allreduce-dtype half)
+bad_input(NAME "unknown all-reduce dtype" ERR "--allreduce-dtype" "did you mean half?" ARGS --allreduce-dtype haf)
+bad_input(NAME "no masters in f32" ERR "--no-master-weights is for half precision" ARGS --no-master-weights)
+app_case(NAME "defaults follow the precision" OUT "loss-scale = \"dynamic\"" "allreduce-dtype = \"fp32\""
+  ARGS --precision fp16 --print-config)
+app_case(NAME "bf16 needs no loss scale" OUT "loss-scale = \"none\"" ARGS --precision bf16 --print-config)
 bad_input(NAME "unknown augmentation" ERR "--augment" "flp" "flip" ARGS --augment crop,flp)
 bad_input(NAME "unknown progress" ERR "--progress" "did you mean plain?" ARGS --progress plan)
 bad_input(NAME "unknown option" ERR "unknown option --lrr: did you mean --lr?" ARGS --lrr 0.1)

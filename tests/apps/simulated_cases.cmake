@@ -18,6 +18,8 @@ set(tiny_run --device cuda --dataset synthetic --model mnist_cnn --layers 1 --li
 simulated_case(NAME "trains on a GPU" OUT "on cuda:0, backend self" "test accuracy" ARGS ${tiny_run})
 simulated_case(NAME "trains on two GPUs" RANKS 2 ENVIRONMENT TANDEM_SIMULATOR_DEVICES=2
   OUT "backend ring" "test accuracy" ARGS ${tiny_run} --check-replicas)
+simulated_case(NAME "trains in half precision on a GPU" OUT "numbers  fp16, f32 master weights" "test accuracy"
+  ARGS ${tiny_run} --precision fp16)
 simulated_case(NAME "GPU without memory" EXIT 2 ENVIRONMENT TANDEM_SIMULATOR_MEMORY=65536
   ERR "out of memory on cuda:0" "in use:" "try a smaller batch size" ARGS ${tiny_run})
 simulated_case(NAME "GPU that is not there" EXIT 2 ERR "--device cuda:1" "cuda:0 (Tandem simulated GPU 0)"

@@ -35,6 +35,27 @@ TEST_CASE("a bucket holds one dtype, and buckets come in the order in which they
   CHECK(plan_buckets(parameters, 1000, 1000) == BucketPlan{{3, 2}, {4, 1, 0}});
 }
 
+TEST_CASE("gradients of half parameters share f32 buckets where they are exchanged in f32") {
+  auto parameters = tensors_of({10, 10});
+  for (const Tensor& half : tensors_of({10, 10}, DType::bf16)) parameters.push_back(half);
+  CHECK(plan_buckets(parameters, 40, 80, HalfExchange::in_f32) == BucketPlan{{3}, {2, 1}, {0}});
+  CHECK(plan_buckets(parameters, 40, 80, HalfExchange::as_half) == BucketPlan{{3, 2}, {1}, {0}});
+
+  ProcessGroup group(make_self_backend());
+  const Tensor half = parameters[2], wide = parameters[0];
+  GradientBucket bucket({half, wide}, HalfExchange::in_f32);
+  autograd::set_grad(half, Tensor::full({10}, 1.5, {.dtype = DType::bf16}));
+  autograd::set_grad(wide, Tensor::full({10}, 2.0));
+  bucket.take(0, 0.001);
+  bucket.take(1, 1.0);
+  bucket.launch(group);
+  bucket.finish();
+  CHECK(autograd::grad(half).dtype() == DType::f32);
+  CHECK(autograd::grad(half).to_vector<float>() == std::vector<float>(10, 1.5f * 0.001f));
+  CHECK(autograd::grad(wide).to_vector<float>() == std::vector<float>(10, 2.0f));
+  CHECK(autograd::grad(half).storage() == autograd::grad(wide).storage());
+}
+
 TEST_CASE("a bucket averages, keeps strides, and tells which gradients exist") {
   ProcessGroup group(make_self_backend());
   const Tensor a = Tensor::zeros({1, 2, 2, 2}, {DType::f32, Layout::channels_last}), b = Tensor::zeros({3}),

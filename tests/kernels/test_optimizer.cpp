@@ -4,6 +4,7 @@
 #include "kernels/optimizer/rmsprop.h"
 #include "kernels/optimizer/sgd.h"
 #include "tests/kernels/image_support.h"
+#include "tests/support/error_of.h"
 
 using namespace tandem;
 using namespace tandem::test;
@@ -104,4 +105,19 @@ TEST_CASE("tensors that do not go together are refused") {
              ContainsText("rmsprop_step: square_avg of parameter"));
   CHECK_THAT(error_of([&] { kernels::scale_all(std::vector<Tensor>{Tensor::zeros({4}).narrow(0, 0, 2, 2)}, 1.0); }),
              ContainsText("scale_all: needs dense floating tensors"));
+}
+
+TEST_CASE("the factor of gradients counts, and masters of the wrong kind are refused") {
+  const Tensor parameter = Tensor::full({3}, 1.0), gradient = Tensor::full({3}, 8.0);
+  const kernels::SgdItem item{parameter, gradient, {}, true};
+  kernels::sgd_step({&item, 1}, {.lr = 0.5, .gradient_factor = 0.125});
+  CHECK(parameter.to_vector<double>() == std::vector<double>(3, 0.5));
+  const Tensor half = Tensor::zeros({3}, {.dtype = DType::f16});
+  const auto refused = [](const kernels::SgdItem& bad) { return error_of([&] { kernels::sgd_step({&bad, 1}, {}); }); };
+  CHECK_THAT(refused({parameter, gradient, {}, true, Tensor::zeros({3})}),
+             ContainsText("only f16 and bf16 parameters have a master"));
+  CHECK_THAT(refused({half, half, {}, true, half}), ContainsText("the master of parameter f16[3] must be f32"));
+  CHECK_THAT(refused({half, Tensor::zeros({3}, {.dtype = DType::f64}), {}, true}),
+             ContainsText("the gradient of parameter f16[3] must be f16"));
+  CHECK_THAT(refused({parameter, half, {}, true}), ContainsText("the gradient of parameter f32[3] must be f32"));
 }

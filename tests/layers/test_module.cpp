@@ -2,9 +2,9 @@
 #include "autograd/variable.h"
 #include "layers/layers.h"
 #include "layers/safetensors.h"
-#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/temporary_directory.h"
 
 using namespace tandem;
 using namespace tandem::layers;
@@ -103,6 +103,21 @@ TEST_CASE("to casts floating tensors and keeps values, gradients wanted and the 
   }
   CHECK((*network)(Tensor::zeros({2, 1, 4, 4}, {.dtype = DType::f64})).dtype() == DType::f64);
   CHECK_THROWS_WITH(network->to(DType::i32), ContainsText("not i32"));
+}
+
+TEST_CASE("half precision is for weights of products, not for batch norm") {
+  const auto network = small_network();
+  network->set_precision(autograd::Precision::bf16);
+  for (const auto& [name, tensor] : network->state_dict()) {
+    const bool norm = name.starts_with("features.1.");
+    CHECK(tensor.dtype() == (name == "features.1.num_batches_tracked" ? DType::i64 : norm ? DType::f32 : DType::bf16));
+    CHECK(tensor.storage()->tag() == MemoryTag::parameters);
+  }
+  for (const Tensor& parameter : network->parameters()) CHECK(autograd::requires_grad(parameter));
+  const Tensor output = (*network)(Tensor::full({2, 1, 4, 4}, 0.5, {.layout = Layout::channels_last}));
+  CHECK(output.dtype() == DType::bf16);
+  network->set_precision(autograd::Precision::fp32);
+  for (const auto& [name, tensor] : network->named_parameters()) CHECK(tensor.dtype() == DType::f32);
 }
 
 TEST_CASE("a state dict moves weights from one network to another") {

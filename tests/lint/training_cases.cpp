@@ -62,14 +62,16 @@ std::vector<LintCase> optimizers() {
   std::vector<LintCase> cases;
   for (const DType dtype : {DType::f32, DType::f16}) {
     const std::vector<Tensor> values = parameters(dtype), gradients = parameters(dtype), first = parameters(DType::f32),
-                              second = parameters(DType::f32), third = parameters(DType::f32);
+                              second = parameters(DType::f32), third = parameters(DType::f32),
+                              masters = parameters(DType::f32);
     std::vector<kernels::SgdItem> sgd;
     std::vector<kernels::AdamItem> adam;
     std::vector<kernels::RmspropItem> rmsprop;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      sgd.push_back({values[i], gradients[i], first[i]});
-      adam.push_back({values[i], gradients[i], first[i], second[i], third[i]});
-      rmsprop.push_back({values[i], gradients[i], first[i], second[i], third[i]});
+      const Tensor master = dtype == DType::f32 ? Tensor() : masters[i];
+      sgd.push_back({values[i], gradients[i], first[i], false, master});
+      adam.push_back({values[i], gradients[i], first[i], second[i], third[i], 1, master});
+      rmsprop.push_back({values[i], gradients[i], first[i], second[i], third[i], master});
     }
     const auto add_case = [&](const char* op, std::function<void()> work) {
       cases.push_back({fmt::format("{} on {}", op, name_of(dtype)), std::move(work)});

@@ -44,7 +44,7 @@ OpCase case_of(const std::string& name, Function function, bool relu) {
           .bad_inputs = {{"features", refuse({2, 3}, {4, 5}, {4}), "got f32[2, 3] and f32[4, 5]"},
                          {"rank", refuse({2, 3, 1}, {4, 3}, {4}), name + ": needs rows [N, I]"},
                          {"bias", refuse({2, 3}, {4, 3}, {3}), "bias should have shape [4]"},
-                         {"dtypes", refuse({2, 3}, {4, 3}, {4}, DType::f16), "weight should be f32"}}};
+                         {"dtypes", refuse({2, 3}, {4, 3}, {4}, DType::f64), "weight should be f32"}}};
 }
 
 const RegisterOp linear_case(case_of("linear", autograd::linear, false));

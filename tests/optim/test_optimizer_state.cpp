@@ -53,10 +53,11 @@ TEST_CASE("state has PyTorch's names and counts as optimizer memory") {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : adam.state_dict()) names.push_back(name);
   CHECK(names ==
-        std::vector<std::string>{"0.step", "0.exp_avg", "0.exp_avg_sq", "1.step", "1.exp_avg", "1.exp_avg_sq"});
-  CHECK(adam.state_dict()[1].second.dtype() == DType::f32);
+        std::vector<std::string>{"0.master", "0.step", "0.exp_avg", "0.exp_avg_sq", "1.master", "1.step", "1.exp_avg",
+                                 "1.exp_avg_sq"});
+  CHECK(adam.state_dict()[2].second.dtype() == DType::f32);
   const std::int64_t elements = parameters[0].numel() + parameters[1].numel();
-  CHECK(memory_stats().current_of(MemoryTag::optimizer) - before == 2 * 4 * elements);
+  CHECK(memory_stats().current_of(MemoryTag::optimizer) - before == 3 * 4 * elements);
 }
 
 TEST_CASE("a state that does not fit is refused and changes nothing") {

@@ -54,6 +54,13 @@ TEST_CASE("the header names model, data, ranks and steps") {
   CHECK_THAT(text, ContainsText("cifar10, 50,000 images for training, 10,000 for testing"));
   CHECK_THAT(text, ContainsText("2 x 1 thread on cpu, backend ring"));
   CHECK_THAT(text, ContainsText("391 of 128 images per epoch; sgd, lr 0.1 (one-cycle)"));
+  CHECK_THAT(text, !ContainsText("numbers"));
+  run.config.insert(run.config.end(), {{"precision", std::string("fp16")},
+                                       {"loss-scale", std::string("dynamic")},
+                                       {"master-weights", true},
+                                       {"allreduce-dtype", std::string("half")}});
+  CHECK_THAT(header_text(run), ContainsText("  numbers  fp16, f32 master weights, loss scale dynamic, gradients "
+                                            "exchanged in half\n"));
 }
 
 TEST_CASE("the summary tells the result and where things are") {
@@ -63,4 +70,15 @@ TEST_CASE("the summary tells the result and where things are") {
   CHECK_THAT(text, ContainsText("log      run.jsonl"));
   CHECK_THAT(text, ContainsText("weights  w.safetensors"));
   CHECK_THAT(summary_text(result, {}), !ContainsText("weights"));
+  CHECK_THAT(text, !ContainsText("skipped"));
+  CHECK_THAT(text, !ContainsText("  tensors  "));
+}
+
+TEST_CASE("the summary tells skipped steps, and what memory went to") {
+  ResultRecord result{epoch(1), 187.0, {{"parameters", 1 << 10}, {"activations", 3 << 20}}};
+  result.last.skipped_steps = 2;
+  result.last.loss_scale = 16384.0;
+  const std::string text = summary_text(result, {});
+  CHECK_THAT(text, ContainsText("  skipped  2 steps: a gradient was not finite; the loss scale ends at 16384\n"));
+  CHECK_THAT(text, ContainsText("  tensors  activations 3.0 MiB, parameters 1.0 KiB at most\n"));
 }

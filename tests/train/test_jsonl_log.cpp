@@ -48,6 +48,8 @@ EpochRecord some_epoch() {
   r.world_size = 2;
   r.backend = "ring";
   r.peak_memory_bytes = 123456789;
+  r.loss_scale = 4096.0;
+  r.skipped_steps = 3;
   return r;
 }
 
@@ -81,7 +83,8 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   const std::vector<std::string> fields{"record",        "epoch",          "lr",
                                         "train_loss",    "train_accuracy", "test_loss",
                                         "test_accuracy", "seconds",        "images_per_second",
-                                        "world_size",    "backend",        "peak_memory_bytes"};
+                                        "world_size",    "backend",        "peak_memory_bytes",
+                                        "loss_scale",    "skipped_steps"};
   log.write(some_epoch());
   records = file.records();
   REQUIRE(records.size() == 2);
@@ -90,18 +93,28 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   CHECK(records[1]["epoch"] == 2);
   CHECK(records[1]["test_accuracy"] == 60.25);
   CHECK(records[1]["peak_memory_bytes"] == 123456789);
+  CHECK(records[1]["loss_scale"] == 4096.0);
+  CHECK(records[1]["skipped_steps"] == 3);
 
-  log.write(StepRecord{7, 1, 0.05, 2.25});
-  CHECK(file.records()[2] == Json({{"record", "step"}, {"step", 7}, {"epoch", 1}, {"lr", 0.05}, {"loss", 2.25}}));
+  log.write(StepRecord{7, 1, 0.05, 2.25, 1024.0, 2});
+  CHECK(file.records()[2] == Json({{"record", "step"},
+                                   {"step", 7},
+                                   {"epoch", 1},
+                                   {"lr", 0.05},
+                                   {"loss", 2.25},
+                                   {"loss_scale", 1024.0},
+                                   {"skipped_steps", 2}}));
 
-  log.write(ResultRecord{some_epoch(), 99.5});
+  log.write(ResultRecord{some_epoch(), 99.5, {{"activations", 4096}, {"optimizer", 1024}}});
   records = file.records();
   REQUIRE(records.size() == 4);
   auto result_fields = fields;
   result_fields.emplace_back("total_seconds");
+  result_fields.emplace_back("peak_tensor_bytes");
   CHECK(keys(records[3]) == result_fields);
   CHECK(records[3]["record"] == "result");
   CHECK(records[3]["total_seconds"] == 99.5);
+  CHECK(records[3]["peak_tensor_bytes"] == Json({{"activations", 4096}, {"optimizer", 1024}}));
 }
 
 TEST_CASE("what JSON cannot hold becomes null, what is no UTF-8 is replaced") {

@@ -32,6 +32,7 @@ struct Run {
   optim::SGD optimizer{model->parameters(), {.lr = 0.1, .momentum = 0.9}};
   optim::ConstantSchedule schedule;
   data::Loader train_loader, test_loader;
+  optim::GradScaler scaler{{.mode = optim::LossScaling::none}};
 
   Run(std::int64_t count, std::int64_t micro_batch)
       : train_images(images(count)),
@@ -39,7 +40,7 @@ struct Run {
         test_loader(test_images, {13, 1, 0, false, 1}, {.global_batch_size = 4}) {}
 
   train::Trainer trainer(const train::TrainerOptions& options) {
-    return train::Trainer({*model, optimizer, schedule, group, replicas, train_loader, test_loader}, options);
+    return train::Trainer({*model, optimizer, schedule, group, replicas, train_loader, test_loader, scaler}, options);
   }
 
   std::vector<float> weights() const {

@@ -1,18 +1,30 @@
-# Training on a CUDA device against training on the CPU, on one and two ranks. The label is that of the simulated suite.
-if(NOT TANDEM_HAS_MPI OR NOT TANDEM_HAS_CUDA)
+# Training on several ranks: on a CUDA device against the CPU, and in half precision. The label is that of the simulated
+# suite.
+if(NOT TANDEM_HAS_MPI)
   return()
 endif()
-add_executable(tandem_cuda_training_tests ${CMAKE_CURRENT_LIST_DIR}/mpi/cuda_training.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/../comm/mpi/main.cpp)
-target_link_libraries(tandem_cuda_training_tests PRIVATE tandem_test_support tandem::tandem)
-target_precompile_headers(tandem_cuda_training_tests REUSE_FROM tandem_test_headers)
-if(TANDEM_CUDA_IS_SIMULATED)
-  add_dependencies(simulated_suite tandem_cuda_training_tests)
-endif()
+# tandem_train_mpi_tests(target source): on 1 and 2 ranks, or those given by RANKS
+function(tandem_train_mpi_tests target source name)
+  cmake_parse_arguments(CASE "" "" "RANKS" ${ARGN})
+  add_executable(${target} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mpi/${source}
+    ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../comm/mpi/main.cpp)
+  target_link_libraries(${target} PRIVATE tandem_test_support tandem::tandem)
+  target_precompile_headers(${target} REUSE_FROM tandem_test_headers)
+  if(TANDEM_CUDA_IS_SIMULATED)
+    add_dependencies(simulated_suite ${target})
+  endif()
+  foreach(ranks ${CASE_RANKS})
+    set(case "train: ${name}, ${ranks} ranks")
+    tandem_mpi_test(NAME "${case}" RANKS ${ranks} COMMAND $<TARGET_FILE:${target}>)
+    if(TANDEM_CUDA_IS_SIMULATED)
+      set_tests_properties("${case}" PROPERTIES LABELS simulated)
+    endif()
+  endforeach()
+endfunction()
+
 set(TANDEM_MPI_TEST_SECONDS 240)
-foreach(ranks 1 2)
-  tandem_mpi_test(NAME "train: CUDA follows the CPU, ${ranks} ranks" RANKS ${ranks}
-    COMMAND $<TARGET_FILE:tandem_cuda_training_tests>)
-  set_tests_properties("train: CUDA follows the CPU, ${ranks} ranks" PROPERTIES LABELS simulated)
-endforeach()
+if(TANDEM_HAS_CUDA)
+  tandem_train_mpi_tests(tandem_cuda_training_tests cuda_training.cpp "CUDA follows the CPU" RANKS 1 2)
+endif()
+tandem_train_mpi_tests(tandem_mixed_precision_mpi_tests mixed_precision.cpp "half precision" RANKS 2 3)
 set(TANDEM_MPI_TEST_SECONDS 60)

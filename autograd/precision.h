@@ -1,0 +1,75 @@
+// In which dtype each kind of op computes, where a network runs in half precision.
+#pragma once
+
+#include "core/tensor.h"
+
+#include <array>
+#include <string_view>
+
+namespace tandem::autograd {
+
+constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+/// What a network computes in. The half ones are mixed: rule_of() says which tensors stay in f32.
+enum class Precision : std::uint8_t { fp32, fp16, bf16 };
+
+inline constexpr std::array kPrecisions{Precision::fp32, Precision::fp16, Precision::bf16};
+
+constexpr std::string_view name_of(Precision precision) {
+  constexpr std::string_view kNames[] = {"fp32", "fp16", "bf16"};
+  return kNames[static_cast<int>(precision)];
+}
+
+/// The reverse; throws Error that names what there is.
+Precision parse_precision(std::string_view name);
+
+/// The dtype of half tensors, or f32.
+constexpr DType storage_dtype(Precision precision) {
+  constexpr DType kDTypes[] = {DType::f32, DType::f16, DType::bf16};
+  return kDTypes[static_cast<int>(precision)];
+}
+
+/// Kinds of ops, by what half precision means to them.
+enum class OpKind : std::uint8_t { convolution, linear, batch_norm, loss, reduction };
+
+enum class Rule : std::uint8_t {
+  /// All operands in half: products of halves are exact in f32, in which they are summed up.
+  half_operands,
+  /// Half in, half out, but statistics and parameters in f32: they are means over many values, and small steps.
+  wide_parameters,
+  /// Half in, f32 out: exponentials overflow in half, and sums of many values are beyond its range or its digits.
+  wide_result,
+};
+
+constexpr Rule rule_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::convolution:
+    case OpKind::linear:
+      return Rule::half_operands;
+    case OpKind::batch_norm:
+      return Rule::wide_parameters;
+    case OpKind::loss:
+    case OpKind::reduction:
+      return Rule::wide_result;
+  }
+  return Rule::half_operands;
+}
+
+/// f32 for the half dtypes, any other unchanged.
+constexpr DType wide_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
+/// What the parameters of an op, and its statistics, are stored in.
+constexpr DType parameter_dtype(OpKind kind, Precision precision) {
+  return rule_of(kind) == Rule::half_operands ? storage_dtype(precision) : DType::f32;
+}
+
+/// What an op returns for an input of this dtype.
+constexpr DType result_dtype(OpKind kind, DType input) {
+  return rule_of(kind) == Rule::wide_result ? wide_dtype(input) : input;
+}
+
+/// The input of an op with parameters: brought to the dtype of `weight` where the op's rule wants it and one of the two
+/// is half, the other f32 (the images of a half network, say). The cast is recorded.
+Tensor input_for(OpKind kind, const Tensor& x, const Tensor& weight);
+
+}  // namespace tandem::autograd

@@ -1,0 +1,77 @@
+// Loss scaling: keeps small gradients from vanishing in half precision.
+#pragma once
+
+#include "optim/optimizer.h"
+
+#include <map>
+
+namespace tandem::optim {
+
+/// `dynamic` finds the largest scale that overflows only now and then; `fixed` stays at init_scale; `none` scales
+/// nothing and skips nothing.
+enum class LossScaling : std::uint8_t { none, fixed, dynamic };
+
+/// PyTorch's names and defaults.
+struct GradScalerOptions {
+  LossScaling mode = LossScaling::dynamic;
+  double init_scale = 65536.0;
+  double growth_factor = 2.0;  // dynamic only, as are the next two
+  double backoff_factor = 0.5;
+  std::int64_t growth_interval = 2000;  // good steps in a row before the scale grows
+};
+
+/// torch.cuda.amp.GradScaler (Micikevicius et al.: "Mixed precision training", 2018). A step, on every rank alike:
+///
+///   backward(loss, Tensor::full({}, scaler.scale()));   // gradients are scale() times too large
+///   ddp.finish();
+///   scaler.unscale(optimizer);                          // only where gradients are to be clipped
+///   clip_grad_norm(optimizer, max_norm);
+///   scaler.step(optimizer);                             // not taken where a gradient is not finite
+///   scaler.update();                                    // once per step, for all optimizers of it
+///
+/// Gradients are only read: 1 / scale() goes into the optimizer's gradient factor, so that half gradients do not vanish
+/// by unscaling, and no pass over them is spent on it. Whether to skip is asked of the gradients after their exchange,
+/// where an infinity of one rank has reached all: all ranks decide alike, and no further message is needed.
+class GradScaler {
+ public:
+  /// Throws Error on options out of range: scale and interval above 0, growth above 1, backoff in (0, 1).
+  explicit GradScaler(const GradScalerOptions& options = {});
+
+  /// What to multiply losses by; 1 without scaling.
+  double scale() const { return scale_; }
+
+  /// Takes the scale out of the optimizer's gradients, and looks whether all of these are finite. Throws Error if it is
+  /// called twice before update(), or after step().
+  void unscale(Optimizer& optimizer);
+
+  /// unscale(), unless that was done; then optimizer.step() if all gradients are finite. Else nothing of the optimizer
+  /// changes: no parameter, master, moment or count. True if the step was taken. Throws Error if called twice before
+  /// update().
+  bool step(Optimizer& optimizer);
+
+  /// The scale of the next step: smaller if a step was skipped, larger after growth_interval good ones. Throws Error if
+  /// there was no step since the last update().
+  void update();
+
+  /// Updates for which a step was skipped, of this run.
+  std::int64_t skipped_steps() const { return skipped_steps_; }
+
+  /// "scale" (f64) and "growth_tracker" (i64), both rank 0; nothing without scaling. These are copies.
+  NamedTensors state_dict() const;
+  /// Goes on from a state; throws Error on one that is damaged or of another mode, changing nothing.
+  void load_state_dict(const NamedTensors& state);
+
+ private:
+  enum class Stage : std::uint8_t { unscaled, stepped };
+  struct OptimizerState {
+    Stage stage;
+    bool all_finite;
+  };
+
+  GradScalerOptions options_;
+  double scale_;
+  std::int64_t growth_tracker_ = 0, skipped_steps_ = 0;
+  std::map<const Optimizer*, OptimizerState> optimizers_;  // since the last update()
+};
+
+}  // namespace tandem::optim
