@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
-#include <cstdio>
+#include <cmath>
 
 namespace tandem::conv_bench {
 
@@ -56,10 +56,8 @@ void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
   app.add_option("--launches", settings.protocol.launches, "Runs in a group (0: by itself)")
       ->check(CLI::Range(0, 100000));
   app.add_option("--warmup", settings.protocol.warmup, "Runs before the first group")->check(CLI::Range(0, 1000));
-  app.add_option("--peak-flops", texts.peak_flops, "The machine's operations per second, for the floor (0: measured)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--peak-bandwidth", texts.peak_bandwidth, "Its bytes of memory per second (0: measured)")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--peak-flops", texts.peak_flops, "The machine's operations per second, for the floor (0: measured)");
+  app.add_option("--peak-bandwidth", texts.peak_bandwidth, "Its bytes of memory per second (0: measured)");
   app.add_option("--json", settings.json_file, "Write the results to this file");
   app.add_option("--svg", settings.svg_file, "Draw bars and a roofline to this file");
   app.add_flag("--count", settings.count,
@@ -143,7 +141,7 @@ std::optional<BenchSettings> parse_command_line(int argc, const char* const* arg
     settings.device = parse_device(texts.device);
   } catch (const Error& error) {
     const std::string_view what = error.what();
-    fail("{}{}", what.starts_with("--device") ? "" : "--device: ", what);
+    fail("{}{}", what.starts_with("device") ? "--" : "--device: ", what);
   }
   if (settings.count) {
     const std::string obstacle = counting_obstacle(settings.device);
@@ -151,6 +149,9 @@ std::optional<BenchSettings> parse_command_line(int argc, const char* const* arg
     require(settings.svg_file.empty(), "--count draws no --svg");
   }
   settings.contestants = contestants_from(texts.impls, settings.device);
+  for (const auto& [name, value] :
+       {std::pair{"--peak-flops", texts.peak_flops}, std::pair{"--peak-bandwidth", texts.peak_bandwidth}})
+    require(value >= 0.0 && std::isfinite(value), "{} {}: must be at least 0, and finite", name, value);
   if (texts.threads > 0) set_num_threads(texts.threads);
   if (!settings.serve && !settings.count) settings.ceilings = ceilings_from(texts, settings.device);
   return settings;

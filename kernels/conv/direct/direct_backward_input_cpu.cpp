@@ -37,8 +37,8 @@ void scatter_gradient(const ConvGeometry& g, const float* grad_y, const float* w
     for (std::int64_t start = 0; start < image_pixels; start += band)
       for (std::int64_t group = 0; group < g.groups; ++group) {
         const std::int64_t first = image * image_pixels + start, count = std::min(band, image_pixels - start);
-        multiply_rows(grad_y + first * g.k + group * outputs, g.k, count, outputs, packed.data() + group * group_floats,
-                      size, rows, size);
+        multiply_rows(dense_rows(grad_y + first * g.k + group * outputs, g.k, outputs), count,
+                      packed.data() + group * group_floats, size, rows, size);
         scatter_patches(g, rows, size, group, first, count, grad_x);
       }
   });

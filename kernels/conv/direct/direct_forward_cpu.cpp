@@ -1,6 +1,7 @@
 // Forward convolution of any geometry as a product of patches and packed weights.
 #include "kernels/conv/direct/depthwise.h"
 #include "kernels/conv/direct/forward.h"
+#include "kernels/conv/direct/padded_rows.h"
 #include "kernels/conv/direct/panels.h"
 #include "kernels/conv/direct/patches.h"
 #include "kernels/conv/implementations.h"
@@ -11,6 +12,7 @@
 namespace tandem::kernels::direct {
 namespace {
 
+constexpr std::int64_t kBandPixels = 256;        // outputs of one task that reads its patches in place
 constexpr std::int64_t kPatchBytes = 128 << 10;  // patches of one task: they share L2 with a panel of weights
 
 /// One panel of weights as [tap][input channel][kPanel], zeros for outputs that are not there.
@@ -40,6 +42,30 @@ void finish_rows(const ConvEpilogue& epilogue, std::int64_t rows, std::int64_t k
     }
 }
 
+/// True where patches are better read in place than gathered: rows fill tiles, and the weights, which each row reads
+/// anew, stay in L2.
+bool rows_pay(const ConvGeometry& g) {
+  constexpr std::int64_t kMostWeights = (256 << 10) / sizeof(float);
+  return PaddedRows::supports(g) && !is_pointwise(g) && g.q >= tiling::kTileRows && g.weight_numel() <= kMostWeights;
+}
+
+/// Convolves row by row, from rows with padding; `packed` are the weights of the one group.
+void convolve_rows(const ConvGeometry& g, const float* x, const float* packed, const ConvEpilogue& epilogue, float* y) {
+  const std::int64_t band = std::clamp<std::int64_t>(kBandPixels / g.q, 1, g.p), bands = (g.p + band - 1) / band;
+  const std::int64_t memory_floats = PaddedRows::floats(g, band);
+  const Scratch memory(std::min<std::int64_t>(num_threads(), g.n * bands) * memory_floats);
+  for_each_task(g.n * bands, [&](std::int64_t task, std::int64_t worker) {
+    const std::int64_t image = task / bands, first = task % bands * band, count = std::min(band, g.p - first);
+    const PaddedRows rows(g, x, image, first, count, memory.data() + worker * memory_floats);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t element = (image * g.p + first + i) * g.q * g.k;
+      multiply_rows({rows.row(i, 0), rows.pixel_step(), g.r, g.s * g.c, rows.tap_row_step()}, g.q, packed, g.k,
+                    y + element, g.k);
+      finish_rows(epilogue, g.q, g.k, element, y);
+    }
+  });
+}
+
 }  // namespace
 
 void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned, const ConvEpilogue& epilogue,
@@ -60,6 +86,12 @@ void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned
                packed.data() + task / panels * group_floats + task % panels * size * kPanel);
   });
 
+  if (rows_pay(g)) {
+    convolve_rows(g, x, packed.data(), fused, y);
+    if (epilogue.mask != fused.mask) write_sign_mask(y, g.output_numel(), epilogue.mask);
+    return;
+  }
+
   const Scratch patches(pointwise ? 1 : std::min<std::int64_t>(num_threads(), bands) * (band * size + kGatherSlack));
   for_each_task(bands, [&](std::int64_t task, std::int64_t worker) {
     const std::int64_t first = task * band, count = std::min(band, pixels - first);
@@ -67,7 +99,7 @@ void convolve(const ConvGeometry& g, const float* x, const float* w, bool turned
     for (std::int64_t group = 0; group < g.groups; ++group) {
       const float* a = pointwise ? x + first * g.c + group * size : rows;
       if (!pointwise) gather_patches(g, x, group, first, count, rows, size);
-      multiply_rows(a, pointwise ? g.c : size, count, size, packed.data() + group * group_floats, outputs,
+      multiply_rows(dense_rows(a, pointwise ? g.c : size, size), count, packed.data() + group * group_floats, outputs,
                     y + first * g.k + group * outputs, g.k);
     }
     finish_rows(fused, count, g.k, first * g.k, y);
