@@ -26,6 +26,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from turns import SETTLE_SECONDS, Party, Turns, environment_for
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "parity"))
 
@@ -35,7 +37,6 @@ MODELS = {
     "mnist_cnn": dict(in_channels=1, image_size=28, layers=10),
 }
 PARTIES = ("ours", "pytorch nchw", "pytorch channels_last")
-SETTLE_SECONDS = 0.15  # after a turn, until the last thread of that process is asleep
 
 
 # The PyTorch process -------------------------------------------------------------------------------------------------
@@ -110,41 +111,6 @@ def serve_pytorch(arguments):
 # The comparing process -----------------------------------------------------------------------------------------------
 
 
-class Party:
-    """A process that times steps on request."""
-
-    def __init__(self, command, environment):
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-        self.greeting = self.answer()
-
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"{self.process.args[0]} ended with {self.process.wait()}")
-        return json.loads(line)
-
-    def steps(self, count):
-        self.process.stdin.write(f"step {count}\n")
-        self.process.stdin.flush()
-        return self.answer()
-
-    def peak_memory(self):
-        """The largest resident set so far, in bytes."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024
-
-    def cpu_seconds(self):
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def quit(self):
-        self.process.stdin.write("quit\n")
-        self.process.stdin.close()
-        self.process.wait()
-
-
 def write_inputs(folder, model, batch_size):
     """The weights and the batch that all three start from."""
     import numpy as np
@@ -170,11 +136,7 @@ def write_inputs(folder, model, batch_size):
 
 
 def start_parties(arguments, folder, model):
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": str(arguments.threads),
-        "OPENBLAS_NUM_THREADS": str(arguments.threads),
-    }
+    environment = environment_for(arguments.threads)
     files = [str(folder / "batch.safetensors"), str(folder / "weights.safetensors")]
     common = [
         "--model",
@@ -207,28 +169,19 @@ def start_parties(arguments, folder, model):
 def take_turns(parties, arguments):
     """The median step and the processor time per step of each party in each round, and its last loss; complains where a
     waiting process was not idle."""
-    medians, processor = {name: [] for name in parties}, {name: [] for name in parties}
-    losses, intruder = {}, {name: 0.0 for name in parties}
+    medians, processor, losses = {name: [] for name in parties}, {name: [] for name in parties}, {}
+    turns = Turns(parties)
     for party in parties.values():
-        party.steps(arguments.warmup)
+        party.request(f"step {arguments.warmup}")
         time.sleep(SETTLE_SECONDS)
     order = list(parties)
     for pair in range(arguments.pairs):
         for name in order[pair % 3 :] + order[: pair % 3]:  # so that no one always follows the same one
-            before = {other: party.cpu_seconds() for other, party in parties.items()}
-            start = time.perf_counter()
-            timed = parties[name].steps(arguments.steps)
-            elapsed = time.perf_counter() - start
-            used = {other: party.cpu_seconds() - before[other] for other, party in parties.items()}
-            processor[name].append(used.pop(name) / arguments.steps)
-            for other, seconds in used.items():
-                intruder[other] = max(intruder[other], seconds / elapsed)
+            timed, used = turns.take(name, f"step {arguments.steps}")
+            processor[name].append(used / arguments.steps)
             medians[name].append(statistics.median(timed["seconds"]))
             losses[name] = timed["loss"]
-            time.sleep(SETTLE_SECONDS)
-    for name, share in intruder.items():
-        if share > 0.05:
-            print(f"warning: {name} used {100 * share:.0f} % of a core while it should have waited", file=sys.stderr)
+    turns.complain()
     return medians, processor, losses
 
 

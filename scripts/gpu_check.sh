@@ -119,7 +119,8 @@ programs_start() {
     case "$program" in *_mpi_tests | *_training_tests) continue ;; esac  # they begin with MPI_Init
     "$program" --help >/dev/null || { echo "$program does not start"; return 1; }
   done
-  "$build/tests/op_table_recorder" --help && "$build/apps/train_bench" --help && "$build/tests/fault_probe" --list
+  "$build/tests/op_table_recorder" --help && "$build/apps/train_bench" --help && "$build/apps/conv_bench" --help &&
+    "$build/tests/fault_probe" --list
 }
 
 # Runs the CUDA tests of a room. A suite that skips itself has not run.
@@ -145,6 +146,12 @@ train() {
   else
     mpirun --oversubscribe -np "$ranks" "${program[@]}" --check-replicas
   fi
+}
+
+# Each layer by every implementation that there is, verified first.
+bench_conv() {
+  "$build/apps/conv_bench" --device cuda --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --dtype "$1" \
+    --json "$out/conv_$1.json" --svg "$out/conv_$1.svg"
 }
 
 sanitizer() {
@@ -215,6 +222,7 @@ if step "$(on_16_cores 60)" configure configure && step "$build_seconds" build c
     for model in small_cnn vgg_lite; do
       gpu_step 60 "bench_$model" "$build/apps/train_bench" --device cuda --model "$model" --steps 50 --warmup 10
     done
+    for type in f32 f16; do gpu_step 60 "bench_conv_$type" bench_conv "$type"; done
     gpu_step 120 planted_faults planted_faults
     for tool in memcheck racecheck initcheck synccheck; do gpu_step 90 "sanitizer_$tool" sanitize_op_table "$tool"; done
   fi

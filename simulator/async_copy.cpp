@@ -51,7 +51,7 @@ void start_async_copy(void* shared, const void* global, std::size_t bytes, std::
       check_access(from, source_bytes, Access::read, site);
     } else if (lint_is_on()) {
       const Engine::Aside aside(e);
-      count_request(from, 0, false, site);
+      count_request(from, 0, false, false, site);
     }
     check_access(to, bytes, Access::write, site);
     shared_shadow().set(to, bytes, Stamp::kUninitialised);

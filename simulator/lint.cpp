@@ -19,6 +19,7 @@ struct Request {
   std::uint32_t lanes = 0;
   std::uint32_t bytes = 0;
   bool shared = false;
+  bool writes = false;
 };
 
 struct Totals {
@@ -28,9 +29,10 @@ struct Totals {
 struct Lint {
   const void* kernel = nullptr;
   // The n-th time that each lane of a warp comes to a place is one request.
-  std::unordered_map<std::uint64_t, std::uint32_t> visits;           // by place and thread
-  std::unordered_map<std::uint64_t, std::vector<Request>> requests;  // by place and warp
-  std::map<std::tuple<const void*, SiteId, bool>, Totals> totals;
+  std::unordered_map<std::uint64_t, std::uint32_t> visits;               // by place and thread
+  std::unordered_map<std::uint64_t, std::vector<Request>> requests;      // by place and warp
+  std::map<std::tuple<const void*, SiteId, bool, bool>, Totals> totals;  // shared, writes
+  std::uint64_t launches = 0;
 
   ~Lint() {
     const std::string& file = settings().lint_file;
@@ -101,10 +103,12 @@ bool detail::lint_on = false;
 
 void start_lint(const void* kernel) {
   detail::lint_on = settings().lint;
-  if (detail::lint_on) lint().kernel = kernel;
+  if (!detail::lint_on) return;
+  lint().kernel = kernel;
+  ++lint().launches;
 }
 
-void count_request(std::uintptr_t address, std::size_t bytes, bool shared, SiteId where) {
+void count_request(std::uintptr_t address, std::size_t bytes, bool shared, bool writes, SiteId where) {
   Lint& l = lint();
   const Thread& self = engine().current();
   // A copy from global to shared memory is a request to each, at one place.
@@ -118,6 +122,7 @@ void count_request(std::uintptr_t address, std::size_t bytes, bool shared, SiteI
   request.lanes |= 1u << self.lane();
   request.bytes = static_cast<std::uint32_t>(bytes);
   request.shared = shared;
+  request.writes = writes;
 }
 
 void finish_block_of_lint() {
@@ -126,7 +131,7 @@ void finish_block_of_lint() {
   for (const auto& [key, requests] : l.requests) {
     for (const Request& request : requests) {
       if (request.lanes == 0) continue;
-      Totals& totals = l.totals[{l.kernel, static_cast<SiteId>(key >> 17), request.shared}];
+      Totals& totals = l.totals[{l.kernel, static_cast<SiteId>(key >> 17), request.shared, request.writes}];
       ++totals.requests;
       request.shared ? count_wavefronts(request, totals) : count_sectors(request, totals);
     }
@@ -145,12 +150,18 @@ void finish_lint() {
 std::vector<LintEntry> lint_entries() {
   std::vector<LintEntry> entries;
   for (const auto& [key, totals] : lint().totals) {
-    const auto& [kernel, site, shared] = key;
-    entries.push_back({function_name(kernel), site_of(site), shared, totals.requests, totals.moved, totals.ideal});
+    const auto& [kernel, site, shared, writes] = key;
+    entries.push_back(
+        {function_name(kernel), site_of(site), shared, writes, totals.requests, totals.moved, totals.ideal});
   }
   return entries;
 }
 
-void reset_lint() { lint().totals.clear(); }
+std::uint64_t lint_launches() { return lint().launches; }
+
+void reset_lint() {
+  lint().totals.clear();
+  lint().launches = 0;
+}
 
 }  // namespace tandem::simulator

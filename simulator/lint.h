@@ -19,6 +19,7 @@ struct LintEntry {
   std::string kernel;
   Site site;
   bool shared = false;
+  bool writes = false;  // stores and atomics, else loads
   std::uint64_t requests = 0;
   std::uint64_t moved = 0;  // sectors, or wavefronts
   std::uint64_t ideal = 0;  // the fewest that the requested bytes could have taken
@@ -29,6 +30,8 @@ struct LintEntry {
 /// What was counted since the start or reset_lint(), while settings().lint was set. Race builds only: others count
 /// nothing.
 std::vector<LintEntry> lint_entries();
+/// The kernels that were launched meanwhile.
+std::uint64_t lint_launches();
 void reset_lint();
 
 // Called by the engine.
@@ -38,7 +41,7 @@ extern bool lint_on;
 inline bool lint_is_on() { return detail::lint_on; }
 void start_lint(const void* kernel);
 /// With 0 bytes, the lane takes no part in the request that others make here.
-void count_request(std::uintptr_t address, std::size_t bytes, bool shared, SiteId where);
+void count_request(std::uintptr_t address, std::size_t bytes, bool shared, bool writes, SiteId where);
 void finish_block_of_lint();
 void finish_lint();
 

@@ -194,7 +194,7 @@ void check_access(std::uintptr_t address, std::size_t size, Access kind, SiteId 
   if (!shared && !global_shadow().covers(address)) return check_elsewhere(address, size, kind, where);
   if (lint_is_on()) {
     const Engine::Aside aside(e);
-    count_request(address, size, shared, where);
+    count_request(address, size, shared, kind != Access::read, where);
   }
   (shared ? shared_shadow() : global_shadow()).access(address, size, kind, where);
 }

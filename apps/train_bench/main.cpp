@@ -1,6 +1,7 @@
 // train_bench: times whole training steps of a network on one batch.
+#include "apps/measure/peak.h"
+#include "apps/measure/quantile.h"
 #include "apps/train_bench/bench_model.h"
-#include "apps/train_bench/peak.h"
 #include "core/memory.h"
 #include "core/parallel.h"
 #include "core/profile.h"
@@ -32,12 +33,6 @@ Timing time_steps(BenchModel& model, int steps) {
     timing.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return timing;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 json memory_report(Device device) {

@@ -5,6 +5,7 @@
 #include "core/allocator.h"
 #include "core/tensor.h"
 
+#include <functional>
 #include <memory>
 
 namespace tandem::cuda {
@@ -19,6 +20,10 @@ void wait_for_event(void* stream, void* event);
 void synchronize_event(void* event);
 bool is_event_done(void* event);
 double elapsed_ms(void* from, void* to);
+
+/// A cudaGraphExec_t of what `work` enqueues on the current stream; see core/work_graph.h.
+std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work);
+void launch_graph(Device device, void* graph);
 
 /// Device memory, from the driver's pool.
 Allocator& device_allocator(int device);

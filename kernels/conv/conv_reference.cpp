@@ -1,6 +1,8 @@
 // Convolution in plain loops: the oracle, and the path of f64.
 #include "kernels/conv/implementations.h"
 
+#include <algorithm>
+
 namespace tandem::kernels::reference {
 namespace {
 
@@ -101,18 +103,18 @@ void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {
     using T = typename decltype(tag)::type;
     const T* pg = grad_y.data<T>();
     sum_into<T>(grad_bias, [&](double* sums) {
-      for (std::int64_t i = 0; i < grad_y.numel(); ++i) sums[i % k] += static_cast<double>(pg[i]);
+      for (std::int64_t i = 0, count = grad_y.numel(); i < count; ++i) sums[i % k] += static_cast<double>(pg[i]);
     });
   });
 }
 
 void sign_mask(const Tensor& y, const Tensor& mask) {
   auto* bytes = mask.data<std::uint8_t>();
-  for (std::int64_t i = 0; i < mask.numel(); ++i) bytes[i] = 0;
+  std::fill_n(bytes, mask.numel(), std::uint8_t{0});
   dispatch_floating(y.dtype(), "conv_bias_relu_forward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* py = y.data<T>();
-    for (std::int64_t i = 0; i < y.numel(); ++i)
+    for (std::int64_t i = 0, count = y.numel(); i < count; ++i)
       if (static_cast<double>(py[i]) > 0.0) bytes[i / 8] = static_cast<std::uint8_t>(bytes[i / 8] | 1u << i % 8);
   });
 }
@@ -122,8 +124,9 @@ void apply_mask(const Tensor& grad_y, const Tensor& mask, const Tensor& out) {
   dispatch_floating(grad_y.dtype(), "conv_bias_relu_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = grad_y.data<T>();
-    for (std::int64_t i = 0; i < grad_y.numel(); ++i)
-      out.data<T>()[i] = (bytes[i / 8] >> i % 8 & 1) != 0 ? from[i] : T{};
+    T* to = out.data<T>();
+    for (std::int64_t i = 0, count = grad_y.numel(); i < count; ++i)
+      to[i] = (bytes[i / 8] >> i % 8 & 1) != 0 ? from[i] : T{};
   });
 }
 

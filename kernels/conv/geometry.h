@@ -48,6 +48,11 @@ template <typename T>
 struct MaskedGradient {
   const T* data;
   const std::uint8_t* mask = nullptr;
+
+  /// From an element on whose number is a multiple of 8: its bit begins a byte.
+  MaskedGradient from(std::int64_t element) const {
+    return {data + element, mask != nullptr ? mask + element / 8 : nullptr};
+  }
 };
 
 }  // namespace tandem::kernels

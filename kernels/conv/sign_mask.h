@@ -19,6 +19,15 @@ void write_sign_mask(const T* y, std::int64_t count, std::uint8_t* mask);
 template <typename T, typename Out>
 void apply_sign_mask(MaskedGradient<T> gradient, std::int64_t count, Out* out);
 
+/// The gradient as floats: where it lies if that is what it holds, else in `memory`, `count` floats.
+template <typename T>
+const float* masked_floats(MaskedGradient<T> gradient, std::int64_t count, float* memory) {
+  if constexpr (cpu::is_float<T>)
+    if (gradient.mask == nullptr) return gradient.data;
+  apply_sign_mask(gradient, count, memory);
+  return memory;
+}
+
 /// The gradient in a form without a mask where the mask cannot be fused: a masked copy, kept while this object lives.
 template <typename T>
 class DenseGradient {

@@ -1,17 +1,17 @@
-# Command-line tests of cifar_train: options, config files, bad input on one rank and on two, and short trainings.
+# Command-line tests of the programs. cifar_train: options, config files, bad input on one rank and on two, and short trainings.
 if(NOT TANDEM_BUILD_APPS)
   return()
 endif()
 
 file(GLOB app_test_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.cpp)
 add_executable(tandem_apps_tests ${app_test_sources})
-target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts)
+target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts conv_bench_parts)
 target_precompile_headers(tandem_apps_tests REUSE_FROM tandem_test_headers)
 catch_discover_tests(tandem_apps_tests TEST_PREFIX "apps: " DISCOVERY_MODE PRE_TEST)
 
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(NOT Python3_Interpreter_FOUND)
-  message(STATUS "No python3: the command-line tests of cifar_train are left out")
+  message(STATUS "No python3: the command-line tests of the programs are left out")
   return()
 endif()
 
@@ -20,11 +20,14 @@ add_test(NAME "cifar_train: make files"
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/make_files.py ${app_files})
 set_tests_properties("cifar_train: make files" PROPERTIES FIXTURES_SETUP app_files)
 
-# app_case(NAME text [EXIT n] [RANKS n] [OUT text...] [ERR text...] [NOT_ERR text...] [COLUMNS n] [ENVIRONMENT a=b...]
-#   [NEEDS_CUDA] ARGS arg...)
+# app_case(NAME text [PROGRAM target] [EXIT n] [RANKS n] [OUT text...] [ERR text...] [NOT_ERR text...] [COLUMNS n] [ENVIRONMENT a=b...]
+#   [NEEDS_CUDA] ARGS arg...): of cifar_train, unless another PROGRAM is named
 function(app_case)
-  cmake_parse_arguments(CASE "NEEDS_CUDA" "NAME;EXIT;RANKS;COLUMNS" "OUT;ERR;NOT_ERR;ENVIRONMENT;ARGS" ${ARGN})
+  cmake_parse_arguments(CASE "NEEDS_CUDA" "NAME;PROGRAM;EXIT;RANKS;COLUMNS" "OUT;ERR;NOT_ERR;ENVIRONMENT;ARGS" ${ARGN})
   set(expected)
+  if(NOT DEFINED CASE_PROGRAM)
+    set(CASE_PROGRAM cifar_train)
+  endif()
   if(CASE_NEEDS_CUDA)
     set(expected --needs-cuda $<TARGET_FILE:device_query>)
   endif()
@@ -42,21 +45,21 @@ function(app_case)
       list(APPEND expected "${option}=${text}")
     endforeach()
   endforeach()
-  set(command $<TARGET_FILE:cifar_train>)
+  set(command $<TARGET_FILE:${CASE_PROGRAM}>)
   foreach(arg IN LISTS CASE_ARGS)
     list(APPEND command "${arg}")
     if(arg STREQUAL ":")
-      list(APPEND command $<TARGET_FILE:cifar_train>)
+      list(APPEND command $<TARGET_FILE:${CASE_PROGRAM}>)
     endif()
   endforeach()
   if(CASE_RANKS GREATER 1 AND NOT TANDEM_HAS_MPI)
     return()
   endif()
-  add_test(NAME "cifar_train: ${CASE_NAME}"
+  add_test(NAME "${CASE_PROGRAM}: ${CASE_NAME}"
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/run_case.py ${expected} -- ${command}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
   set(environment ${TANDEM_SANITIZER_ENVIRONMENT} ${CASE_ENVIRONMENT})
-  set_tests_properties("cifar_train: ${CASE_NAME}" PROPERTIES
+  set_tests_properties("${CASE_PROGRAM}: ${CASE_NAME}" PROPERTIES
     ENVIRONMENT "${environment}" FIXTURES_REQUIRED app_files SKIP_RETURN_CODE 77 TIMEOUT 120)
 endfunction()
 
@@ -70,6 +73,7 @@ endfunction()
 
 include(${CMAKE_CURRENT_LIST_DIR}/option_cases.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/file_cases.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/conv_bench_cases.cmake)
 
 if(TANDEM_CUDA_IS_SIMULATED)
   include(${CMAKE_CURRENT_LIST_DIR}/simulated_cases.cmake)

@@ -1,5 +1,5 @@
 # The programs on a simulated GPU, in builds with one: part of the simulated suite.
-add_dependencies(simulated_suite cifar_train train_bench)
+add_dependencies(simulated_suite cifar_train conv_bench train_bench)
 
 add_test(NAME "train_bench: a step on the GPU" COMMAND train_bench --device cuda --model mnist_cnn --layers 1
   --in-channels 1 --image-size 8 --batch-size 4 --steps 1 --warmup 0)
@@ -26,3 +26,19 @@ simulated_case(NAME "GPU that is not there" EXIT 2 ERR "--device cuda:1" "cuda:0
   ARGS --device cuda:1)
 simulated_case(NAME "auto leaves simulated GPUs alone" OUT "on cpu" ARGS --device auto --dataset synthetic --epochs 0
   --limit-train 8 --limit-test 4)
+
+app_case(PROGRAM conv_bench NAME "verifies and times on a GPU" OUT "cuda:0 (Tandem simulated GPU 0)" "ours" "reference"
+  ARGS --device cuda --shape 2,3,6,6,8,3,3,1,1 --dtype f32,f16 --impl ours,fused,reference --groups 1 --launches 1
+  --warmup 0 --cache hot)
+app_case(PROGRAM conv_bench NAME "cuDNN on a simulated GPU" EXIT 2 ERR "--impl cudnn: cuDNN does not run on simulated GPUs"
+  ARGS --device cuda --shape 2,3,6,6,8,3,3,1,1 --impl cudnn)
+set_property(TEST "conv_bench: verifies and times on a GPU" "conv_bench: cuDNN on a simulated GPU"
+  APPEND PROPERTY LABELS simulated)
+if(TANDEM_SIMULATOR_MODE STREQUAL "race")
+  app_case(PROGRAM conv_bench NAME "counts on a GPU" OUT "launches" "fwd  reference" "bwd  reference"
+    ARGS --device cuda --count --shape 1,8,4,4,8,1,1,1,0 --impl ours,reference --passes fwd,bwd)
+  app_case(PROGRAM conv_bench NAME "counts nothing on the CPU" EXIT 2 ERR "--count: only simulated GPUs" ARGS --count
+    --shape 1,8,4,4,8,1,1,1,0)
+  set_property(TEST "conv_bench: counts on a GPU" "conv_bench: counts nothing on the CPU"
+    APPEND PROPERTY LABELS simulated)
+endif()

@@ -126,10 +126,15 @@ inline std::vector<ConvCase> direct_cases() {
            square_case(2, 12, 8, 8, 6, 3, 2, 2, 1, 3),
            square_case(1, 3, 12, 12, 16, 7, 3, 2),
            square_case(2, 2, 4, 4, 3, 2, 0, 3),
+           square_case(2, 1, 28, 28, 32, 3, 1),
+           square_case(3, 3, 16, 15, 48, 3, 1),
+           square_case(2, 4, 31, 33, 32, 5, 2, 2),
+           square_case(1, 7, 9, 20, 20, 2, 3),
        })
     cases.push_back(more);
   cases.push_back({2, 7, 9, 11, 10, 5, 3, {{2, 1}, {1, 2}, {1, 2}, 1}});
   cases.push_back({2, 7, 6, 8, 10, 1, 3, {{1, 1}, {0, 1}, {1, 1}, 1}});
+  cases.push_back({2, 3, 20, 17, 16, 3, 4, {{2, 1}, {3, 0}, {2, 1}, 1}});
   return cases;
 }
 

@@ -2,6 +2,7 @@
 // wavefronts per request to shared memory, over the fewest that the same bytes could take.
 #include "tests/lint/lint.h"
 
+#include "kernels/elementwise/add.h"
 #include "simulator/settings.h"
 
 #include <filesystem>
@@ -109,4 +110,23 @@ TEST_CASE("kernels move whole sectors and keep out of each other's banks", "[lin
     INFO("the exception for " << exception.kernel << " in '" << exception.work << "' is not used: remove it");
     CHECK(used.contains(&exception));
   }
+}
+
+TEST_CASE("loads are told from stores, and launches are counted", "[lint]") {
+  simulator::settings().lint = false;
+  const Tensor a = ones({1024}), b = ones({1024}), sum = ones({1024});
+  const auto sectors = [](bool writes) {
+    std::uint64_t moved = 0;
+    for (const simulator::LintEntry& entry : simulator::lint_entries())
+      if (!entry.shared && entry.writes == writes) moved += entry.moved;
+    return moved;
+  };
+  const std::uint64_t loads = sectors(false), stores = sectors(true), launches = simulator::lint_launches();
+  traffic_of([&] {
+    kernels::add(a, b, sum);
+    kernels::add(a, sum, sum);
+  });
+  CHECK(simulator::lint_launches() - launches == 2);
+  CHECK(sectors(false) - loads == 2 * 2 * 1024 * 4 / 32);
+  CHECK(sectors(true) - stores == 2 * 1024 * 4 / 32);
 }

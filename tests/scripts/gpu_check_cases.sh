@@ -41,7 +41,7 @@ stand_in cmake <<'CMAKE'
 #!/usr/bin/env bash
 case " ${FAIL:-} " in *" cmake "*) echo "cmake is made to fail"; exit 3 ;; esac
 mkdir -p "$BUILD/apps" "$BUILD/tests"
-for program in apps/cifar_train apps/train_bench apps/device_query tests/op_table_recorder tests/fault_probe \
+for program in apps/cifar_train apps/train_bench apps/conv_bench apps/device_query tests/op_table_recorder tests/fault_probe \
   tests/tandem_{core,kernels,op_cases,layers,data,comm,train}_tests; do
   ln -sf "$WORK/program" "$BUILD/$program"
 done
@@ -98,7 +98,7 @@ mv nvcc bin/nvcc
 
 # All goes well.
 expect 0 "A=" "" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" "golden_replay +- .*no recordings" \
-  "train_two_ranks +ok" "bench_vgg_lite +ok" "planted_faults +ok" "sanitizer_racecheck +ok" "total +ok"
+  "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" "planted_faults +ok" "sanitizer_racecheck +ok" "total +ok"
 expect 0 "A=" "--quick" "tests_kernels +ok" "train_one_rank +ok" "total +ok"
 ! grep -q "sanitizer\|bench" out.txt || wrong "--quick" "runs more than it should"
 expect 0 "NO_GPU=1" "--dry-run" "build +ok" "programs_start +ok" "tests_kernels +no GPU" "total +ok"
@@ -109,6 +109,7 @@ expect 1 "FAIL=tandem_kernels_tests" "--quick" "programs_start +FAILED" "tests_k
   "tests_layers +ok" "train_one_rank +ok" "total +FAILED"
 expect 1 "FAIL=train_bench" "" "bench_small_cnn +FAILED .*see .*/bench_small_cnn.log" "train_bench is made to fail" \
   "sanitizer_memcheck +ok" "total +FAILED"
+expect 1 "FAIL=conv_bench" "" "bench_conv_f16 +FAILED .*see .*/bench_conv_f16.log" "sanitizer_memcheck +ok"
 expect 1 "FAIL=cmake" "" "configure +FAILED" "cmake is made to fail" "total +FAILED"
 ! grep -q "tests_" out.txt || wrong "FAIL=cmake" "tests what was not built"
 expect 1 "HANG=device_query LIMIT=1" "--quick" "device_query +TIMEOUT" "tests_core +ok" "total +FAILED"

@@ -14,3 +14,12 @@ set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 300)
 if(TANDEM_CUDA_IS_SIMULATED)
   set_tests_properties("scripts: gpu_check.sh" PROPERTIES LABELS simulated)
 endif()
+
+find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+mark_as_advanced(TANDEM_PYTHON)
+if(TANDEM_PYTHON AND TANDEM_BUILD_APPS)
+  add_test(NAME "scripts: comparison with PyTorch" COMMAND ${TANDEM_PYTHON}
+    ${CMAKE_CURRENT_LIST_DIR}/test_torch_comparison.py ${PROJECT_SOURCE_DIR}/scripts $<TARGET_FILE:conv_bench>)
+  set_tests_properties("scripts: comparison with PyTorch" PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300
+    ENVIRONMENT "OMP_NUM_THREADS=1")
+endif()

@@ -49,8 +49,8 @@ void scatter_gradient(const ConvGeometry& g, const T* grad_y, const float* w, T*
       else
         cpu::widen(grad_y + first * g.k, count * g.k, band_gradient);
       for (std::int64_t group = 0; group < g.groups; ++group) {
-        multiply_rows(gradient + group * outputs, g.k, count, outputs, packed.data() + group * group_floats, size, rows,
-                      size);
+        multiply_rows(dense_rows(gradient + group * outputs, g.k, outputs), count, packed.data() + group * group_floats,
+                      size, rows, size);
         scatter_patches(g, rows, size, group, start, count, sums);
       }
     }

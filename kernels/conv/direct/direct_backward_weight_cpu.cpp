@@ -1,6 +1,7 @@
 // Weight and bias gradient of any geometry: a product of gradients and patches, summed in a fixed number of parts.
 #include "kernels/cast/float_runs.h"
 #include "kernels/conv/direct/depthwise.h"
+#include "kernels/conv/direct/few_channels.h"
 #include "kernels/conv/direct/patches.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/sign_mask.h"
@@ -61,6 +62,7 @@ void accumulate(const float* gradient, std::int64_t k, std::int64_t outputs, std
 template <typename T>
 void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias) {
   if (is_depthwise(g)) return depthwise_backward_weight(g, x, grad_y, grad_w, grad_bias);
+  if (has_few_channels(g)) return few_channels_backward_weight(g, x, grad_y, grad_w, grad_bias);
   const std::int64_t size = patch_size(g), stride = (size + kLanes - 1) / kLanes * kLanes, outputs = g.group_k();
   const std::int64_t pixels = g.n * g.p * g.q;
   const std::int64_t chunk = std::clamp<std::int64_t>(kPatchBytes / (stride * 4), 32, 256) / 8 * 8;
@@ -79,14 +81,7 @@ void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y
     std::fill_n(weight_sums, part_floats, 0.0f);
     for (std::int64_t at = chunks * part / parts; at < chunks * (part + 1) / parts; ++at) {
       const std::int64_t first = at * chunk, count = std::min(chunk, pixels - first);
-      const float* gradient = masked;
-      if (!cpu::is_float<T> || grad_y.mask != nullptr) {
-        // first * k is a multiple of 8: a chunk's bits start in a byte of their own.
-        const std::uint8_t* bits = grad_y.mask != nullptr ? grad_y.mask + first * g.k / 8 : nullptr;
-        apply_sign_mask(MaskedGradient<T>{grad_y.data + first * g.k, bits}, count * g.k, masked);
-      } else if constexpr (cpu::is_float<T>) {
-        gradient = grad_y.data + first * g.k;
-      }
+      const float* const gradient = masked_floats(grad_y.from(first * g.k), count * g.k, masked);  // chunks are of 8s
       for (std::int64_t i = 0; i < count; ++i)
         for (std::int64_t k = 0; k < g.k; ++k) bias_sums[k] += gradient[i * g.k + k];
       for (std::int64_t group = 0; group < g.groups; ++group) {

@@ -2,6 +2,7 @@
 #include "kernels/cast/float_runs.h"
 #include "kernels/conv/direct/depthwise.h"
 #include "kernels/conv/direct/forward.h"
+#include "kernels/conv/direct/padded_rows.h"
 #include "kernels/conv/direct/panels.h"
 #include "kernels/conv/direct/patches.h"
 #include "kernels/conv/implementations.h"
@@ -12,6 +13,7 @@
 namespace tandem::kernels::direct {
 namespace {
 
+constexpr std::int64_t kBandPixels = 256;        // outputs of one task that reads its patches in place
 constexpr std::int64_t kPatchBytes = 128 << 10;  // patches of one task: they share L2 with a panel of weights
 
 /// One panel of weights as [tap][input channel][kPanel], zeros for outputs that are not there.
@@ -43,6 +45,36 @@ void finish_rows(const ConvEpilogue& epilogue, const float* sums, std::int64_t r
     }
 }
 
+/// True where patches are better read in place than gathered: rows fill tiles, and the weights, which each row reads
+/// anew, stay in L2.
+bool rows_pay(const ConvGeometry& g) {
+  constexpr std::int64_t kMostWeights = (256 << 10) / sizeof(float);
+  return PaddedRows::supports(g) && !is_pointwise(g) && g.q >= tiling::kTileRows && g.weight_numel() <= kMostWeights;
+}
+
+/// Convolves row by row, from rows with padding; `packed` are the weights of the one group.
+template <typename T>
+void convolve_rows(const ConvGeometry& g, const T* x, const float* packed, const ConvEpilogue& epilogue, T* y) {
+  const std::int64_t band = std::clamp<std::int64_t>(kBandPixels / g.q, 1, g.p), bands = (g.p + band - 1) / band;
+  // A thread's rows of the image, and one of sums where y does not hold floats.
+  const std::int64_t row_floats = PaddedRows::floats(g, band);
+  const std::int64_t own_floats = row_floats + (cpu::is_float<T> ? 0 : g.q * g.k);
+  const Scratch memory(std::min<std::int64_t>(num_threads(), g.n * bands) * own_floats);
+  for_each_task(g.n * bands, [&](std::int64_t task, std::int64_t worker) {
+    const std::int64_t image = task / bands, first = task % bands * band, count = std::min(band, g.p - first);
+    float* const own = memory.data() + worker * own_floats;
+    const PaddedRows rows(g, x, image, first, count, own);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t element = (image * g.p + first + i) * g.q * g.k;
+      float* sums = own + row_floats;
+      if constexpr (cpu::is_float<T>) sums = y + element;
+      multiply_rows({rows.row(i, 0), rows.pixel_step(), g.r, g.s * g.c, rows.tap_row_step()}, g.q, packed, g.k, sums,
+                    g.k);
+      finish_rows(epilogue, sums, g.q, g.k, element, y);
+    }
+  });
+}
+
 }  // namespace
 
 template <typename T>
@@ -63,6 +95,12 @@ void convolve(const ConvGeometry& g, const T* x, const float* w, bool turned, co
                packed.data() + task / panels * group_floats + task % panels * size * kPanel);
   });
 
+  if (rows_pay(g)) {
+    convolve_rows(g, x, packed.data(), fused, y);
+    if (epilogue.mask != fused.mask) write_sign_mask(y, g.output_numel(), epilogue.mask);
+    return;
+  }
+
   // A thread's patches, and its sums where y does not hold floats.
   const std::int64_t patch_floats = pointwise ? 0 : band * size + kGatherSlack;
   const std::int64_t own_floats = patch_floats + (in_place ? 0 : band * g.k);
@@ -77,7 +115,7 @@ void convolve(const ConvGeometry& g, const T* x, const float* w, bool turned, co
       if constexpr (cpu::is_float<T>)
         if (pointwise) rows = x + first * g.c + group * size;
       if (!pointwise) gather_patches(g, x, group, first, count, patches, size);
-      multiply_rows(rows, pointwise ? g.c : size, count, size, packed.data() + group * group_floats, outputs,
+      multiply_rows(dense_rows(rows, pointwise ? g.c : size, size), count, packed.data() + group * group_floats, outputs,
                     sums + group * outputs, g.k);
     }
     finish_rows(fused, sums, count, g.k, first * g.k, y);

@@ -1,5 +1,5 @@
 // The multiply-add loop.
-#include "apps/train_bench/peak.h"
+#include "apps/measure/peak.h"
 
 #include "kernels/gemm/simd.h"
 

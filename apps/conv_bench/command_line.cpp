@@ -1,0 +1,160 @@
+// Options, and what they mean.
+#include "apps/conv_bench/command_line.h"
+
+#include "apps/conv_bench/count.h"
+#include "core/device_query.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/parse_device.h"
+#include "kernels/implementations.h"
+
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <cmath>
+
+namespace tandem::conv_bench {
+
+namespace {
+
+/// Options as they are written.
+struct Texts {
+  std::vector<std::string> layers, shapes, passes{"fwd", "bwd", "both"}, dtypes{"f32"}, impls, caches{"hot", "cold"};
+  std::vector<std::int64_t> batches{128};
+  std::string device = "cpu";
+  int threads = 0;
+  bool no_input_gradient = false;
+  double peak_flops = 0.0, peak_bandwidth = 0.0;
+};
+
+std::string impl_help() {
+  std::string text = "Implementations (default: ours and the libraries there are): ";
+  for (const Contestant& contestant : contestants()) {
+    if (&contestant != &contestants().front()) text += "; ";
+    text += contestant.name + " (" + contestant.description + ")";
+  }
+  return text;
+}
+
+void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
+  app.option_defaults()->always_capture_default();
+  const auto list = [&](const char* name, auto& values, const std::string& help) {
+    return app.add_option(name, values, help)->delimiter(',');
+  };
+  list("--layers", texts.layers,
+       fmt::format("Networks whose convolutions are timed: {}", fmt::join(net_names(), ", ")));
+  app.add_option("--shape", texts.shapes, "One convolution: N,C,H,W,K,R,S,stride,pad; may be repeated");
+  app.add_flag("--no-input-gradient", texts.no_input_gradient, "--shape is a first layer: nobody wants grad_x");
+  list("--batch", texts.batches, "Batch sizes of --layers")->check(CLI::Range(1, 1 << 20));
+  list("--passes", texts.passes, "fwd, bwd (input, weight and bias gradient, ReLU's mask) and both together");
+  list("--dtype", texts.dtypes, "f32, f16 and bf16");
+  list("--impl", texts.impls, impl_help());
+  list("--cache", texts.caches, "hot: as the run before has left them; cold: full of something else");
+  app.add_option("--device", texts.device, "cpu, cuda, cuda:N or auto");
+  app.add_option("--threads", texts.threads, "Threads (0: all cores)")->check(CLI::Range(0, 4096));
+  app.add_option("--groups", settings.protocol.groups, "Measured groups of runs")->check(CLI::Range(1, 1000));
+  app.add_option("--launches", settings.protocol.launches, "Runs in a group (0: by itself)")
+      ->check(CLI::Range(0, 100000));
+  app.add_option("--warmup", settings.protocol.warmup, "Runs before the first group")->check(CLI::Range(0, 1000));
+  app.add_option("--peak-flops", texts.peak_flops, "The machine's operations per second, for the floor (0: measured)");
+  app.add_option("--peak-bandwidth", texts.peak_bandwidth, "Its bytes of memory per second (0: measured)");
+  app.add_option("--json", settings.json_file, "Write the results to this file");
+  app.add_option("--svg", settings.svg_file, "Draw bars and a roofline to this file");
+  app.add_flag("--count", settings.count,
+               "Count launches and bytes instead of timing; on simulated GPUs, preset simulated");
+  app.add_flag("--serve", settings.serve, "Time on request: 'time CASE PASS IMPL RUNS' and 'quit' on stdin");
+}
+
+template <typename Value, typename Parse>
+std::vector<Value> parse_all(const std::vector<std::string>& texts, Parse&& parse) {
+  std::vector<Value> values;
+  for (const std::string& text : texts) values.push_back(parse(text));
+  return values;
+}
+
+DType parse_dtype(const std::string& text) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    if (name_of(dtype) == text) return dtype;
+  fail("--dtype '{}': choose from f32, f16 and bf16", text);
+}
+
+std::vector<TimedLayer> layers_from(const Texts& texts) {
+  std::vector<TimedLayer> layers;
+  for (const std::string& net : texts.layers)
+    for (BenchLayer& layer : layers_of(net)) layers.push_back({std::move(layer), texts.batches});
+  for (const std::string& shape : texts.shapes) {
+    GivenShape given = parse_shape(shape);
+    given.layer.is_first = texts.no_input_gradient;
+    layers.push_back({std::move(given.layer), {given.batch}});
+  }
+  require(!layers.empty(), "nothing to time: give --layers ({}) or --shape N,C,H,W,K,R,S,stride,pad",
+          fmt::join(net_names(), ", "));
+  require(!texts.no_input_gradient || !texts.shapes.empty(), "--no-input-gradient is about a --shape");
+  return layers;
+}
+
+std::vector<Contestant> contestants_from(const std::vector<std::string>& names, Device device) {
+  if (names.empty()) return usual_contestants(device);
+  return parse_all<Contestant>(names, [&](const std::string& name) {
+    const Contestant& contestant = find_contestant(name);
+    const std::string obstacle = contestant.obstacle(device);
+    require(obstacle.empty(), "--impl {}: {}", name, obstacle);
+    return contestant;
+  });
+}
+
+Ceilings ceilings_from(const Texts& texts, Device device) {
+  Ceilings ceilings;
+  const bool given = texts.peak_flops > 0.0 && texts.peak_bandwidth > 0.0;
+  if (device.type == DeviceType::cuda) {
+    for (const DeviceDescription& known : list_devices())
+      if (known.device == device) ceilings = known_ceilings(known.name);
+  } else if (!given) {
+    ceilings = measured_ceilings();
+  }
+  if (texts.peak_flops > 0.0) ceilings.flops_f32 = ceilings.flops_half = texts.peak_flops;
+  if (texts.peak_bandwidth > 0.0) ceilings.bandwidth = texts.peak_bandwidth;
+  if (given) ceilings.source = "given";
+  return ceilings;
+}
+
+}  // namespace
+
+std::optional<BenchSettings> parse_command_line(int argc, const char* const* argv) {
+  Texts texts;
+  BenchSettings settings;
+  CLI::App app("Times convolution with bias and ReLU, forward and backward, by several implementations in turn");
+  add_options(app, texts, settings);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    app.exit(help);
+    return {};
+  } catch (const CLI::ParseError& error) {
+    fail("{}", error.what());
+  }
+  settings.layers = layers_from(texts);
+  settings.passes = parse_all<Pass>(texts.passes, parse_pass);
+  settings.dtypes = parse_all<DType>(texts.dtypes, parse_dtype);
+  settings.caches = parse_all<Cache>(texts.caches, parse_cache);
+  try {
+    settings.device = parse_device(texts.device);
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    fail("{}{}", what.starts_with("device") ? "--" : "--device: ", what);
+  }
+  if (settings.count) {
+    const std::string obstacle = counting_obstacle(settings.device);
+    require(obstacle.empty(), "--count: {}", obstacle);
+    require(settings.svg_file.empty(), "--count draws no --svg");
+  }
+  settings.contestants = contestants_from(texts.impls, settings.device);
+  for (const auto& [name, value] :
+       {std::pair{"--peak-flops", texts.peak_flops}, std::pair{"--peak-bandwidth", texts.peak_bandwidth}})
+    require(value >= 0.0 && std::isfinite(value), "{} {}: must be at least 0, and finite", name, value);
+  if (texts.threads > 0) set_num_threads(texts.threads);
+  if (!settings.serve && !settings.count) settings.ceilings = ceilings_from(texts, settings.device);
+  return settings;
+}
+
+}  // namespace tandem::conv_bench

@@ -1,0 +1,138 @@
+// The table of contestants.
+#include "apps/conv_bench/contestants.h"
+
+#include "autograd/functions/conv_bias_relu.h"
+#include "autograd/variable.h"
+#include "core/device_query.h"
+#include "core/error.h"
+#include "core/suggest.h"
+#include "kernels/activation/relu.h"
+#include "kernels/conv/cudnn/conv_library.h"
+#include "kernels/elementwise/add.h"
+
+#include <fmt/ranges.h>
+
+namespace tandem::conv_bench {
+
+namespace {
+
+using kernels::Conv2dOptions;
+using kernels::ConvImpl;
+
+Conv2dOptions options_for(const Workload& workload, ConvImpl impl) {
+  Conv2dOptions options = workload.layer.options();
+  options.impl = impl;
+  return options;
+}
+
+std::string obstacle_of(ConvImpl impl, Device device) {
+  const bool on_cpu = device.type == DeviceType::cpu;
+  if (impl == ConvImpl::onednn) {
+    if (!on_cpu) return "oneDNN runs on the CPU only";
+    return TANDEM_HAS_ONEDNN ? "" : "this build has no oneDNN";
+  }
+  return impl == ConvImpl::cudnn ? kernels::obstacle(impl, device) : "";
+}
+
+/// The fused entry points, forced to one implementation.
+Contestant fused(std::string name, std::string description, ConvImpl impl, bool is_library) {
+  return {
+      .name = std::move(name),
+      .description = std::move(description),
+      .is_library = is_library,
+      .obstacle = [impl](Device device) { return obstacle_of(impl, device); },
+      .forward =
+          [impl](Workload& o) { kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, impl), o.y, o.mask); },
+      .backward =
+          [impl](Workload& o) {
+            kernels::conv_bias_relu_backward(o.x, o.w, o.mask, options_for(o, impl), o.grad_y, o.grad_x, o.grad_w,
+                                             o.grad_bias);
+          }};
+}
+
+/// Each step a pass of its own; bias is the convolution's where the library has it for nothing.
+Contestant unfused(std::string name, std::string description, ConvImpl impl, bool conv_adds_bias) {
+  return {.name = std::move(name),
+          .description = std::move(description),
+          .is_library = true,
+          .writes_mask = false,
+          .obstacle = [impl](Device device) { return obstacle_of(impl, device); },
+          .forward =
+              [impl, conv_adds_bias](Workload& o) {
+                kernels::conv2d_forward(o.x, o.w, conv_adds_bias ? o.bias : Tensor(), options_for(o, impl), o.y);
+                if (!conv_adds_bias) kernels::add(o.y, o.bias.view({1, o.layer.k, 1, 1}).expand(o.y.shape()), o.y);
+                kernels::relu_forward(o.y, o.y);
+              },
+          .backward =
+              [impl](Workload& o) {
+                const Conv2dOptions options = options_for(o, impl);
+                kernels::relu_backward(o.y, o.grad_y, o.grad_z);
+                kernels::conv2d_backward_bias(o.grad_z, o.grad_bias);
+                if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, o.grad_x);
+                kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
+              }};
+}
+
+/// Ours as a model runs it: recorded on the tape, with results in new memory.
+Contestant taped() {
+  return {.name = "autograd",
+          .description = "ours on the tape, results in new memory, as in a model",
+          .reads_mask = false,
+          .can_be_recorded = false,
+          .obstacle = [](Device) { return std::string(); },
+          .forward =
+              [](Workload& o) {
+                const Tensor x = o.x.detach(), w = o.w.detach(), bias = o.bias.detach();
+                autograd::set_requires_grad(x, !o.layer.is_first);
+                o.w = autograd::set_requires_grad(w);
+                o.bias = autograd::set_requires_grad(bias);
+                o.x = x;
+                o.y = Tensor();
+                o.y = autograd::conv_bias_relu(o.x, o.w, o.bias, o.layer.options());
+              },
+          .backward =
+              [](Workload& o) {
+                autograd::backward(o.y, o.grad_y);
+                o.grad_x = o.layer.is_first ? Tensor() : autograd::grad(o.x);
+                o.grad_w = autograd::grad(o.w);
+                o.grad_bias = autograd::grad(o.bias);
+              }};
+}
+
+}  // namespace
+
+const std::vector<Contestant>& contestants() {
+  static const std::vector<Contestant> all{
+      fused("ours", "what --conv-impl auto takes", ConvImpl::automatic, false),
+      fused("fused", "our own kernels only", ConvImpl::fused, false),
+      taped(),
+      fused("reference", "plain loops", ConvImpl::reference, false),
+      fused("onednn", "oneDNN with bias and ReLU fused forward; masking apart", ConvImpl::onednn, true),
+      unfused("onednn-unfused", "oneDNN, ReLU and bias gradient apart", ConvImpl::onednn, true),
+      fused("cudnn", "cuDNN with bias and ReLU fused forward; masking apart", ConvImpl::cudnn, true),
+      unfused("cudnn-unfused", "cuDNN; bias, ReLU and their gradients apart", ConvImpl::cudnn, false),
+  };
+  return all;
+}
+
+const Contestant& find_contestant(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Contestant& contestant : contestants()) {
+    if (contestant.name == name) return contestant;
+    names.push_back(contestant.name);
+  }
+  const std::string nearest = nearest_name(name, names);
+  fail("--impl '{}': unknown implementation{}; known: {}", name,
+       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest), fmt::join(names, ", "));
+}
+
+std::vector<Contestant> usual_contestants(Device device) {
+  std::vector<Contestant> usual;
+  for (const std::string_view name : {"ours", "fused", "onednn", "onednn-unfused", "cudnn", "cudnn-unfused"}) {
+    const Contestant& contestant = find_contestant(name);
+    if (contestant.obstacle(device).empty()) usual.push_back(contestant);
+  }
+  return usual;
+}
+
+}  // namespace tandem::conv_bench

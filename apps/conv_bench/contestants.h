@@ -1,0 +1,36 @@
+// Who can be timed: ways to compute convolution, bias and ReLU, and their gradients.
+#pragma once
+
+#include "apps/conv_bench/workload.h"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tandem::conv_bench {
+
+struct Contestant {
+  std::string name, description;
+  bool is_library = false;      // of the others: what ours are compared with
+  bool writes_mask = true;      // its forward pass leaves the sign mask, not y alone
+  bool reads_mask = true;       // its backward pass works from `mask` or `y`, else from what its own forward pass left
+  bool can_be_recorded = true;  // enqueues the same work each time, and nothing else
+  /// Why it cannot run on a device in this process; empty if it can, whatever the geometry.
+  std::function<std::string(Device)> obstacle;
+  /// y and the mask, or y alone.
+  std::function<void(Workload&)> forward;
+  /// grad_x (unless undefined), grad_w and grad_bias.
+  std::function<void(Workload&)> backward;
+};
+
+/// All, ours first.
+const std::vector<Contestant>& contestants();
+
+/// Throws Error for an unknown name, suggesting the nearest.
+const Contestant& find_contestant(std::string_view name);
+
+/// What is timed on a device unless --impl says otherwise: ours and the libraries there are.
+std::vector<Contestant> usual_contestants(Device device);
+
+}  // namespace tandem::conv_bench

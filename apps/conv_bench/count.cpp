@@ -1,0 +1,81 @@
+// The simulator's lint as a counter.
+#include "apps/conv_bench/count.h"
+
+#include "apps/conv_bench/bench.h"
+#include "apps/conv_bench/reports.h"
+#include "core/device_query.h"
+#include "core/error.h"
+
+#include <nlohmann/json.hpp>
+
+#if TANDEM_SIMULATOR_COUNTS
+#include "simulator/lint.h"
+#include "simulator/settings.h"
+#endif
+
+namespace tandem::conv_bench {
+
+std::string counting_obstacle(Device device) {
+#if TANDEM_SIMULATOR_COUNTS
+  return device.type == DeviceType::cuda ? "" : "only simulated GPUs are counted on; add --device cuda";
+#else
+  static_cast<void>(device);
+  return "this build counts nothing; the preset simulated does";
+#endif
+}
+
+#if TANDEM_SIMULATOR_COUNTS
+Counts count(const std::function<void()>& work) {
+  constexpr std::uint64_t kSector = 32;
+  simulator::reset_lint();
+  simulator::settings().lint = true;
+  work();
+  simulator::settings().lint = false;
+  Counts counts{.launches = simulator::lint_launches()};
+  for (const simulator::LintEntry& entry : simulator::lint_entries()) {
+    if (entry.shared) continue;
+    (entry.writes ? counts.bytes_written : counts.bytes_read) += kSector * entry.moved;
+  }
+  return counts;
+}
+#else
+Counts count(const std::function<void()>&) { fail("{}", counting_obstacle({})); }
+#endif
+
+int run_count(const BenchSettings& settings, std::FILE* out, std::FILE* problems) {
+  using nlohmann::json;
+  json rows = json::array();
+  fmt::print(out, "{}; bytes of global memory by requests of warps; least: each tensor once\n",
+             name_of(settings.device));
+  fmt::print(out, "{:<5}{:<16}{:>9}{:>12}{:>12}{:>12}{:>9}\n", "pass", "implementation", "launches", "KB read",
+             "KB written", "KB least", "times");
+  const Report report = for_each_layer(settings, [&](const Workload& workload, const std::vector<Entrant>& entrants) {
+    fmt::print(out, "{}, batch {}, {}\n", workload.layer.text(), workload.batch, name_of(workload.dtype()));
+    restore_forward_results(workload);
+    for (const Pass pass : settings.passes) {
+      for (const Entrant& entrant : entrants) {
+        if (!entrant.can_do(pass)) continue;
+        const Counts counts = count(entrant.work(pass));
+        const double least = work_of(workload, pass).bytes;
+        const auto all = static_cast<double>(counts.bytes_read + counts.bytes_written);
+        fmt::print(out, "{:<5}{:<16}{:>9}{:>12.1f}{:>12.1f}{:>12.1f}{:>9.2f}\n", name_of(pass),
+                   entrant.contestant->name, counts.launches, 1e-3 * static_cast<double>(counts.bytes_read),
+                   1e-3 * static_cast<double>(counts.bytes_written), 1e-3 * least, all / least);
+        rows.push_back({{"layer", workload.layer.text()},
+                        {"batch", workload.batch},
+                        {"dtype", name_of(workload.dtype())},
+                        {"pass", name_of(pass)},
+                        {"impl", entrant.contestant->name},
+                        {"launches", counts.launches},
+                        {"bytes_read", counts.bytes_read},
+                        {"bytes_written", counts.bytes_written},
+                        {"bytes_least", least}});
+      }
+    }
+    std::fflush(out);
+  });
+  if (!settings.json_file.empty()) write_file(settings.json_file, json{{"counts", rows}}.dump(1) + "\n");
+  return tell_problems(report, problems);
+}
+
+}  // namespace tandem::conv_bench

@@ -1,0 +1,47 @@
+// The least that a pass must do, and the least time that a machine takes for it.
+#pragma once
+
+#include "apps/conv_bench/workload.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tandem::conv_bench {
+
+enum class Pass : std::uint8_t { forward, backward, both };
+
+std::string_view name_of(Pass pass);
+/// "fwd", "bwd" or "both"; anything else throws.
+Pass parse_pass(std::string_view text);
+
+/// Operations by the definition of convolution, two per multiply-add, and bytes that must be read or written once.
+struct Work {
+  double flops = 0.0, bytes = 0.0;
+};
+
+/// A machine's ceilings: f32 and half operations per second, and bytes of memory per second; 0: unknown.
+struct Ceilings {
+  double flops_f32 = 0.0, flops_half = 0.0, bandwidth = 0.0;
+  std::string source;  // where they come from
+
+  double flops(DType dtype) const { return dtype == DType::f16 || dtype == DType::bf16 ? flops_half : flops_f32; }
+};
+
+/// The sum over the parts of a pass: the forward pass; the input gradient, unless nobody wants it; the weight gradient
+/// with the bias gradient. Forward reads x, w and bias and writes y and a bit per element of y; a gradient reads the
+/// mask's bits, grad_y, and w or x.
+Work work_of(const Workload& workload, Pass pass);
+
+/// Seconds: for each part the larger of its operations and its bytes at the machine's ceilings. Nothing where a ceiling
+/// is unknown. Winograd's algorithm takes fewer operations than the definition and may be faster than this.
+std::optional<double> floor_of(const Workload& workload, Pass pass, const Ceilings& ceilings);
+
+/// Known ceilings of a GPU by its name; zeros for one that is not known.
+Ceilings known_ceilings(std::string_view gpu);
+
+/// Measured on all threads of this process.
+Ceilings measured_ceilings();
+
+}  // namespace tandem::conv_bench

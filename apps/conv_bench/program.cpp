@@ -1,0 +1,35 @@
+// From settings to reports.
+#include "apps/conv_bench/program.h"
+
+#include "apps/conv_bench/count.h"
+#include "apps/conv_bench/reports.h"
+#include "core/error.h"
+#include "layers/file.h"
+
+namespace tandem::conv_bench {
+
+namespace {
+
+/// A file that cannot be written is found out before minutes of work, not after.
+void check_writable(const std::string& path) {
+  if (!path.empty()) layers::AtomicFile probe(path);
+}
+
+}  // namespace
+
+int run_program(const BenchSettings& settings, std::FILE* out, std::FILE* problems) {
+  check_writable(settings.json_file);
+  check_writable(settings.svg_file);
+  if (settings.count) return run_count(settings, out, problems);
+  fmt::print(out, "{}", table_heading(settings));
+  const Report report = run_bench(settings, [&](const std::vector<Result>& of_layer) {
+    fmt::print(out, "{}", table_rows(of_layer));
+    std::fflush(out);
+  });
+  fmt::print(out, "{}", table_summary(report.results));
+  if (!settings.json_file.empty()) write_file(settings.json_file, json_report(settings, report));
+  if (!settings.svg_file.empty()) write_file(settings.svg_file, svg_report(settings, report.results));
+  return tell_problems(report, problems);
+}
+
+}  // namespace tandem::conv_bench

@@ -1,0 +1,156 @@
+// The picture: bars on the left grow with speed; points on the right lie under the roofline (Williams, Waterman,
+// Patterson: "Roofline", CACM 2009).
+#include "apps/conv_bench/reports.h"
+#include "apps/measure/quantile.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+namespace tandem::conv_bench {
+
+namespace {
+
+constexpr double kTop = 50, kHeight = 300, kBar = 12, kGap = 14, kLeft = 70, kRoofline = 420;
+constexpr std::array<const char*, 8> kColours{"#1b6ca8", "#6fb1e0", "#2e8b57", "#999999",
+                                              "#d9822b", "#f2b879", "#b03a48", "#de8f99"};
+
+double flops_per_second(const Result& result) { return result.work.flops / apps::median(result.seconds()); }
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char letter : text)
+    safe += letter == '<' ? "&lt;" : letter == '>' ? "&gt;" : letter == '&' ? "&amp;" : std::string(1, letter);
+  return safe;
+}
+
+class Drawing {
+ public:
+  Drawing(const BenchSettings& settings, const std::vector<Result>& results) : settings_(settings), results_(results) {
+    for (const Result& result : results) {
+      colours_.try_emplace(result.impl, kColours[colours_.size() % kColours.size()]);
+      highest_ = std::max(highest_, flops_per_second(result));
+    }
+  }
+
+  std::string text() {
+    const double bars_end = results_.empty() ? kLeft : bars();
+    if (!results_.empty()) roofline(bars_end + 90);
+    legend();
+    const double width = bars_end + 90 + kRoofline + 30;
+    return fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+        "{1:.0f}\" "
+        "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" "
+        "fill=\"white\"/>\n{2}</svg>\n",
+        width, kTop + kHeight + 190, body_);
+  }
+
+ private:
+  template <typename... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    body_ += fmt::format(format, std::forward<Args>(args)...) + "\n";
+  }
+  void line(double x1, double y1, double x2, double y2, const char* style) {
+    add("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>", x1, y1, x2, y2, style);
+  }
+  void label(double x, double y, const std::string& what, const char* style) {
+    add("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>", x, y, style, escaped(what));
+  }
+  std::string title_of(const Result& result) const {
+    return escaped(fmt::format("{}, batch {}, {} {}, {}: {:.1f} us, {:.1f} GFLOP/s", result.layer.text(), result.batch,
+                               name_of(result.dtype), name_of(result.pass), result.impl,
+                               1e6 * apps::median(result.seconds()), 1e-9 * flops_per_second(result)));
+  }
+
+  /// One group of bars per layer, batch, dtype and pass; a dash above it is the floor. Returns where they end.
+  double bars() {
+    double x = kLeft;
+    for (double part = 0.0; part <= 1.0; part += 0.25) {
+      const double y = kTop + kHeight * (1.0 - part);
+      label(kLeft - 6, y + 4, fmt::format("{:.3g}", 1e-9 * highest_ * part), "text-anchor=\"end\"");
+    }
+    label(kLeft, kTop - 12, "GFLOP/s by the definition of convolution", "");
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      const Result& result = results_[i];
+      if (i == 0 || !result.is_rival_of(results_[i - 1])) {
+        x += i == 0 ? 6 : kGap;
+        label(0, 0,
+              fmt::format("{} {} b{} {} {}", result.layer.net, result.layer.name, result.batch, name_of(result.dtype),
+                          name_of(result.pass)),
+              fmt::format("transform=\"translate({:.1f},{:.1f}) rotate(60)\"", x, kTop + kHeight + 12).c_str());
+      }
+      const double height = kHeight * flops_per_second(result) / highest_;
+      add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"><title>{}</title></rect>", x,
+          kTop + kHeight - height, kBar - 1, height, colours_[result.impl], title_of(result));
+      x += kBar;
+    }
+    line(kLeft, kTop + kHeight, x + 6, kTop + kHeight, "stroke=\"black\"");
+    line(kLeft, kTop, kLeft, kTop + kHeight, "stroke=\"black\"");
+    return x + 6;
+  }
+
+  /// Both axes are logarithmic.
+  void roofline(double left) {
+    double least_x = 1e30, most_x = 0.0, least_y = 1e30, most_y = highest_;
+    for (const Result& result : results_) {
+      least_x = std::min(least_x, result.work.flops / result.work.bytes);
+      most_x = std::max(most_x, result.work.flops / result.work.bytes);
+      least_y = std::min(least_y, flops_per_second(result));
+    }
+    const Ceilings& ceilings = settings_.ceilings;
+    const double roof = std::max(ceilings.flops_f32, ceilings.flops_half);
+    most_y = std::max(most_y, roof);
+    least_x /= 2, most_x *= 2, least_y /= 2, most_y *= 2;
+    const auto x = [&](double value) {
+      return left + kRoofline * std::log(value / least_x) / std::log(most_x / least_x);
+    };
+    const auto y = [&](double value) {
+      return kTop + kHeight * (1.0 - std::log(value / least_y) / std::log(most_y / least_y));
+    };
+    add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"black\"/>", left,
+        kTop, kRoofline, kHeight);
+    label(left, kTop - 12, "roofline: GFLOP/s over FLOP per byte", "");
+    for (double tick = std::pow(10.0, std::ceil(std::log10(least_x))); tick < most_x; tick *= 10)
+      label(x(tick), kTop + kHeight + 14, fmt::format("{:g}", tick), "text-anchor=\"middle\"");
+    for (double tick = std::pow(10.0, std::ceil(std::log10(least_y))); tick < most_y; tick *= 10)
+      label(left - 6, y(tick) + 4, fmt::format("{:g}", 1e-9 * tick), "text-anchor=\"end\"");
+    for (const double flops : {ceilings.flops_f32, ceilings.flops_half}) {
+      if (flops <= 0.0 || ceilings.bandwidth <= 0.0) continue;
+      const double ridge = std::clamp(flops / ceilings.bandwidth, least_x, most_x);
+      const double foot = std::max(least_x, least_y / ceilings.bandwidth);
+      line(x(foot), y(std::min(foot * ceilings.bandwidth, flops)), x(ridge),
+           y(std::min(ridge * ceilings.bandwidth, flops)), "stroke=\"black\" stroke-dasharray=\"4 3\"");
+      line(x(ridge), y(flops), x(most_x), y(flops), "stroke=\"black\" stroke-dasharray=\"4 3\"");
+    }
+    for (const Result& result : results_) {
+      add("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" fill-opacity=\"0.8\"><title>{}</title></circle>",
+          x(result.work.flops / result.work.bytes), y(flops_per_second(result)), colours_[result.impl],
+          title_of(result));
+    }
+  }
+
+  void legend() {
+    double x = kLeft;
+    for (const auto& [impl, colour] : colours_) {
+      add("<rect x=\"{:.1f}\" y=\"8\" width=\"11\" height=\"11\" fill=\"{}\"/>", x, colour);
+      label(x + 15, 18, impl, "");
+      x += 30 + 7.0 * static_cast<double>(impl.size());
+    }
+  }
+
+  const BenchSettings& settings_;
+  const std::vector<Result>& results_;
+  std::map<std::string, std::string> colours_;
+  double highest_ = 0.0;
+  std::string body_;
+};
+
+}  // namespace
+
+std::string svg_report(const BenchSettings& settings, const std::vector<Result>& results) {
+  return Drawing(settings, results).text();
+}
+
+}  // namespace tandem::conv_bench

@@ -1,0 +1,75 @@
+// Random tensors, quickly.
+#include "apps/conv_bench/workload.h"
+
+#include "core/random.h"
+#include "kernels/conv/implementations.h"
+
+#include <array>
+#include <cmath>
+
+namespace tandem::conv_bench {
+
+namespace {
+
+// Drawing each element would take longer than the measurement: a prime number of values is repeated, so that no two
+// images, rows or tiles are the same.
+constexpr std::size_t kDistinct = 1'048'573;
+
+/// Values uniform in [-1, 1).
+const std::vector<float>& random_values() {
+  static const std::vector<float> values = [] {
+    std::vector<float> drawn(kDistinct);
+    const RandomKey key{.seed = 1, .stream = RandomStream::synthetic};
+    for (std::size_t i = 0; i < kDistinct; ++i) drawn[i] = 2.0F * key.uniform(i) - 1.0F;
+    return drawn;
+  }();
+  return values;
+}
+
+/// On the CPU, in memory order: from the `first`-th random value on, times `scale`.
+Tensor random_tensor(const Shape& shape, DType dtype, std::size_t first, float scale = 1.0F) {
+  const Tensor tensor = Tensor::empty(shape, {.dtype = dtype, .layout = Layout::channels_last});
+  const std::vector<float>& values = random_values();
+  dispatch_floating(dtype, "conv_bench", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const data = tensor.data<T>();
+    std::size_t at = first % kDistinct;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+      data[i] = static_cast<T>(static_cast<compute_t<T>>(scale * values[at]));
+      at = at + 1 == kDistinct ? 0 : at + 1;
+    }
+  });
+  return tensor;
+}
+
+constexpr std::size_t kFirstOfY = 500'000;
+
+}  // namespace
+
+Workload make_workload(const BenchLayer& layer, std::int64_t batch, DType dtype, Device device) {
+  Workload made{.layer = layer, .batch = batch};
+  const Shape y = kernels::conv2d_output_shape(layer.x(batch), layer.weight(), layer.options());
+  const auto scale = static_cast<float>(std::sqrt(3.0 / static_cast<double>(layer.c * layer.r * layer.s)));
+  made.x = random_tensor(layer.x(batch), dtype, 0).to(device);
+  made.w = random_tensor(layer.weight(), dtype, 100'000, scale).to(device);
+  made.bias = random_tensor({layer.k}, dtype, 200'000).to(device);
+  made.grad_y = random_tensor(y, dtype, 300'000).to(device);
+  made.y = Tensor::empty(y, {dtype, Layout::channels_last, device});
+  made.mask = Tensor::empty(kernels::conv_mask_shape(y), {.dtype = DType::u8, .device = device});
+  if (!layer.is_first) made.grad_x = empty_like(made.x);
+  made.grad_w = empty_like(made.w);
+  made.grad_bias = empty_like(made.bias);
+  made.grad_z = empty_like(made.grad_y);
+  restore_forward_results(made);
+  return made;
+}
+
+void restore_forward_results(const Workload& workload) {
+  const Tensor y = random_tensor(workload.y.shape(), workload.dtype(), kFirstOfY);
+  const Tensor mask = Tensor::empty(workload.mask.shape(), {.dtype = DType::u8});
+  kernels::reference::sign_mask(y, mask);
+  workload.y.copy_from(y);
+  workload.mask.copy_from(mask);
+}
+
+}  // namespace tandem::conv_bench

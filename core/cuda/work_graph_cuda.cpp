@@ -1,0 +1,66 @@
+// CUDA graphs, by capture of a stream.
+#include "core/cuda/check.h"
+#include "core/cuda/current_stream.h"
+#include "core/cuda/runtime.h"
+#include "core/error.h"
+
+#include <utility>
+
+namespace tandem::cuda {
+
+#ifdef TANDEM_SIMULATED_CUDA
+
+std::shared_ptr<void> record_graph(Device device, const std::function<void()>&) {
+  tandem::fail("{}: simulated GPUs record no work", name_of(device));
+}
+
+void launch_graph(Device, void*) {}
+
+#else
+
+namespace {
+
+/// A capture that is ended whatever happens: a stream that stays captured is of no more use to anyone.
+class Capture {
+ public:
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    TANDEM_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  }
+  ~Capture() {
+    if (stream_ == nullptr) return;
+    cudaGraph_t unfinished = nullptr;
+    if (cudaStreamEndCapture(stream_, &unfinished) == cudaSuccess) cudaGraphDestroy(unfinished);
+    cudaGetLastError();  // the error that ended the work is on its way already
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  cudaGraph_t finish() {
+    cudaGraph_t graph = nullptr;
+    TANDEM_CUDA_CHECK(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph));
+    return graph;
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
+}  // namespace
+
+std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work) {
+  Capture capture(cuda::current_stream(device));
+  work();
+  const std::unique_ptr<CUgraph_st, void (*)(cudaGraph_t)> graph(capture.finish(),
+                                                                 [](cudaGraph_t g) { cudaGraphDestroy(g); });
+  cudaGraphExec_t executable = nullptr;
+  TANDEM_CUDA_CHECK(cudaGraphInstantiateWithFlags(&executable, graph.get(), 0));
+  return {executable, [](void* made) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(made)); }};
+}
+
+void launch_graph(Device device, void* graph) {
+  TANDEM_CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), cuda::current_stream(device)));
+}
+
+#endif
+
+}  // namespace tandem::cuda

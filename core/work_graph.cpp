@@ -1,0 +1,22 @@
+// Recorded work: what is the same with and without CUDA.
+#include "core/work_graph.h"
+
+#include "core/cuda/runtime.h"
+#include "core/device_query.h"
+#include "core/error.h"
+
+namespace tandem {
+
+bool WorkGraph::can_record(Device device) { return device.type == DeviceType::cuda && !cuda_is_simulated(); }
+
+WorkGraph::WorkGraph(Device device, const std::function<void()>& work) : device_(device) {
+  check_device(device);
+  require(can_record(device), "work graph: {} cannot record work, only real GPUs can", name_of(device));
+  if constexpr (kHasCuda) graph_ = cuda::record_graph(device, work);
+}
+
+void WorkGraph::launch() const {
+  if constexpr (kHasCuda) cuda::launch_graph(device_, graph_.get());
+}
+
+}  // namespace tandem

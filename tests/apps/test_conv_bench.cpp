@@ -1,0 +1,264 @@
+// conv_bench: its table of layers, its floors, and that it times nothing that is wrong.
+#include "apps/conv_bench/oracle.h"
+#include "apps/conv_bench/program.h"
+#include "apps/conv_bench/reports.h"
+#include "apps/measure/quantile.h"
+#include "core/error.h"
+#include "kernels/conv/implementations.h"
+#include "layers/models/models.h"
+#include "tests/support/catch.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+using namespace tandem::conv_bench;
+using tandem::Device;
+using tandem::DType;
+using tandem::Shape;
+using tandem::Tensor;
+using tandem::test::error_of;
+
+namespace {
+
+BenchLayer layer_of(std::string_view net, std::size_t index) { return layers_of(net).at(index); }
+
+BenchLayer small_layer(bool is_first = false) {
+  BenchLayer layer = parse_shape("2,5,7,6,9,3,3,2,1").layer;
+  layer.is_first = is_first;
+  return layer;
+}
+
+/// The contestant `right` with something done to its results.
+Contestant spoilt(std::string name, const Contestant& right, std::function<void(Workload&)> after_forward,
+                  std::function<void(Workload&)> after_backward) {
+  Contestant wrong = right;
+  wrong.name = std::move(name);
+  wrong.forward = [=](Workload& workload) {
+    right.forward(workload);
+    if (after_forward) after_forward(workload);
+  };
+  wrong.backward = [=](Workload& workload) {
+    right.backward(workload);
+    if (after_backward) after_backward(workload);
+  };
+  return wrong;
+}
+
+/// Multiplies the last element in memory.
+void spoil_last(const Tensor& tensor) {
+  float& last = tensor.data<float>()[tensor.numel() - 1];
+  last = last * 1.01F + 0.01F;
+}
+
+std::string verdict(const Contestant& contestant, const BenchLayer& layer, std::int64_t batch,
+                    DType dtype = DType::f32) {
+  const Workload workload = make_workload(layer, batch, dtype, Device{});
+  Oracle oracle(workload);
+  return verify(contestant, workload, oracle);
+}
+
+BenchSettings small_settings(std::vector<Contestant> contestants) {
+  BenchSettings settings;
+  settings.layers = {{small_layer(), {2}}};
+  settings.passes = {Pass::forward, Pass::backward, Pass::both};
+  settings.dtypes = {DType::f32};
+  settings.caches = {Cache::hot};
+  settings.contestants = std::move(contestants);
+  settings.protocol = {.warmup = 1, .groups = 3, .launches = 2};
+  settings.ceilings = {1e11, 1e11, 1e10, "given"};
+  return settings;
+}
+
+}  // namespace
+
+TEST_CASE("conv_bench: the table has the convolutions of the networks") {
+  for (const auto& [net, channels, size, layers] :
+       {std::tuple{"vgg_lite", 3, 32, 0}, std::tuple{"mnist_cnn", 1, 28, 10}, std::tuple{"resnet18", 3, 32, 0}}) {
+    INFO(net);
+    tandem::layers::ModelOptions options{.name = net, .in_channels = channels, .image_size = size, .layers = layers};
+    const auto model = tandem::layers::make_model(options);
+    using Key = std::vector<std::int64_t>;  // weight and output
+    std::map<Key, std::int64_t> in_model, in_table;
+    for (const auto& [name, module] : model->named_modules()) {
+      for (const auto& [parameter, tensor] : module->named_parameters()) {
+        if (parameter != "weight" || tensor.rank() != 4) continue;
+        module->set_observer([&in_model, w = tensor.shape()](const Tensor& y) {
+          ++in_model[{w[0], w[1], w[2], w[3], y.size(2), y.size(3)}];
+        });
+      }
+    }
+    (*model)(Tensor::zeros({1, channels, size, size}, {.layout = tandem::Layout::channels_last}));
+    bool first = true;
+    for (const BenchLayer& layer : layers_of(net)) {
+      const auto g = layer.geometry(1);
+      in_table[{g.k, g.c, g.r, g.s, g.p, g.q}] += layer.count;
+      CHECK(layer.is_first == first);
+      first = false;
+    }
+    CHECK(in_model == in_table);
+  }
+}
+
+TEST_CASE("conv_bench: shapes are read, and refused with a reason") {
+  const GivenShape given = parse_shape("4,3,32,30,16,5,3,2,1");
+  CHECK(given.batch == 4);
+  const auto g = given.layer.geometry(given.batch);
+  CHECK((g.c == 3 && g.h == 32 && g.w == 30 && g.k == 16 && g.r == 5 && g.s == 3));
+  CHECK((g.stride_h == 2 && g.pad_w == 1 && g.p == 15 && g.q == 15));
+  for (const char* text :
+       {"", "1,2,3", "1,2,3,4,5,6,7,8,9,10", "1,1,8,8,1,3,3,1,x", "1,1,8,8,1,3,3,1,", "1.5,1,8,8,1,3,3,1,1"})
+    CHECK_THAT(error_of([&] { parse_shape(text); }), tandem::test::ContainsText("nine whole numbers"));
+  CHECK_THAT(error_of([] { parse_shape("0,1,8,8,1,3,3,1,1"); }), tandem::test::ContainsText("0 is not between 1"));
+  CHECK_THAT(error_of([] { parse_shape("1,1,8,8,1,3,3,0,1"); }), tandem::test::ContainsText("0 is not between 1"));
+  CHECK_THAT(error_of([] { parse_shape("1,1,2,2,1,5,5,1,0"); }), tandem::test::ContainsText("kernel spans 5"));
+  CHECK_THAT(error_of([] { parse_shape("1048576,1024,64,64,1,1,1,1,0"); }), tandem::test::ContainsText("elements"));
+}
+
+TEST_CASE("conv_bench: floors are those of the roofline model") {
+  const Ceilings h200 = known_ceilings("NVIDIA H200");
+  CHECK(known_ceilings("some other GPU").bandwidth == 0.0);
+  // Of tensors, only sizes and dtype count here.
+  const auto at = [](const BenchLayer& layer, std::int64_t batch, DType dtype) {
+    Workload workload{.layer = layer, .batch = batch};
+    workload.x = Tensor::empty({1}, {.dtype = dtype});
+    return workload;
+  };
+  const Workload first = at(layer_of("vgg_lite", 0), 512, DType::f16),
+                 fourth = at(layer_of("vgg_lite", 3), 512, DType::f16);
+  CHECK(1e6 * *floor_of(first, Pass::forward, h200) == Approx(9.0).margin(0.05));   // of memory
+  CHECK(1e6 * *floor_of(first, Pass::backward, h200) == Approx(9.0).margin(0.05));  // no input gradient
+  CHECK(1e6 * *floor_of(fourth, Pass::forward, h200) == Approx(97.9).margin(0.1));  // of operations
+  CHECK(1e6 * *floor_of(fourth, Pass::both, h200) == Approx(3 * 97.9).margin(0.3));
+  CHECK(!floor_of(first, Pass::forward, known_ceilings("some other GPU")));
+  CHECK(work_of(fourth, Pass::both).flops == Approx(3 * 2.0 * 512 * 256 * 256 * 128 * 9));
+}
+
+TEST_CASE("conv_bench: every implementation of the CPU passes its verification") {
+  for (const Contestant& contestant : contestants()) {
+    if (!contestant.obstacle(Device{}).empty()) continue;
+    INFO(contestant.name);
+    for (const bool is_first : {false, true}) CHECK(verdict(contestant, small_layer(is_first), 4) == "");
+    CHECK(verdict(contestant, parse_shape("5,16,9,9,32,3,3,1,1").layer, 5) == "");
+    if (contestant.name != "onednn" && contestant.name != "onednn-unfused")
+      CHECK(verdict(contestant, small_layer(), 2, DType::f16) == "");
+  }
+}
+
+TEST_CASE("conv_bench: what is wrong is found") {
+  const Contestant& right = find_contestant("ours");
+  const auto of = [&](std::function<void(Workload&)> forward, std::function<void(Workload&)> backward) {
+    return verdict(spoilt("wrong", right, std::move(forward), std::move(backward)), small_layer(), 4);
+  };
+  using tandem::test::ContainsText;
+  CHECK_THAT(of([](Workload& o) { spoil_last(o.y); }, {}), ContainsText("forward, y: element"));
+  CHECK_THAT(of([](Workload& o) { ++o.mask.data<std::uint8_t>()[1]; }, {}), ContainsText("forward, the mask"));
+  CHECK_THAT(of({}, [](Workload& o) { spoil_last(o.grad_x); }), ContainsText("backward, grad_x: element"));
+  CHECK_THAT(of({}, [](Workload& o) { spoil_last(o.grad_w); }), ContainsText("backward, grad_w: element"));
+  CHECK_THAT(of({}, [](Workload& o) { spoil_last(o.grad_bias); }), ContainsText("backward, grad_bias: element"));
+  // Results that nobody writes are not those of the one before.
+  Contestant idle = right;
+  idle.forward = idle.backward = [](Workload&) {};
+  CHECK_THAT(verdict(idle, small_layer(), 4), ContainsText("is nan"));
+  idle.forward = right.forward;
+  CHECK_THAT(verdict(idle, small_layer(), 4), ContainsText("backward, grad_x: element 0 from 0 on is nan"));
+}
+
+TEST_CASE("conv_bench: of large batches the first and last images and channels are checked") {
+  const BenchLayer layer = parse_shape("9,40,24,24,40,3,3,1,1").layer;  // too many operations for all
+  const Contestant& right = find_contestant("ours");
+  CHECK(verdict(right, layer, 9) == "");
+  for (const auto& result : {&Workload::y, &Workload::grad_x, &Workload::grad_w}) {
+    const auto spoil = [result](Workload& o) { spoil_last(o.*result); };
+    const bool forward = result == &Workload::y;
+    const Contestant wrong = forward ? spoilt("wrong", right, spoil, {}) : spoilt("wrong", right, {}, spoil);
+    CHECK_THAT(verdict(wrong, layer, 9),
+               tandem::test::ContainsText(result == &Workload::grad_w ? "from 39 on" : "from 8 on"));
+  }
+}
+
+TEST_CASE("conv_bench: a wrong implementation is named and not timed, the others are") {
+  const Contestant& right = find_contestant("ours");
+  const BenchSettings settings =
+      small_settings({right, spoilt("crooked", right, [](Workload& o) { spoil_last(o.y); }, {})});
+  const Report report = run_bench(settings, [](const std::vector<Result>&) {});
+  REQUIRE(report.wrong.size() == 1);
+  CHECK_THAT(report.wrong[0], tandem::test::ContainsText("crooked is wrong: forward, y"));
+  CHECK(report.results.size() == 3);
+  for (const Result& result : report.results) {
+    CHECK(result.impl == "ours");
+    CHECK(result.hot.size() == 3);
+    CHECK(result.launches == 2);
+  }
+
+  const tandem::test::TemporaryDirectory folder;
+  std::FILE* const out = std::fopen((folder / "out").c_str(), "w");
+  std::FILE* const problems = std::fopen((folder / "problems").c_str(), "w");
+  CHECK(run_program(settings, out, problems) == 1);
+  CHECK(run_program(small_settings({right}), out, problems) == 0);
+  std::fclose(out);
+  std::fclose(problems);
+  CHECK_THAT(tandem::test::read_bytes(folder / "problems"), tandem::test::ContainsText("error: left out: 7x6"));
+}
+
+TEST_CASE("conv_bench: reports hold what was measured") {
+  BenchSettings settings = small_settings({find_contestant("ours"), find_contestant("reference")});
+  settings.contestants[1].is_library = true;
+  settings.caches = {Cache::hot, Cache::cold};
+  const Report report = run_bench(settings, [](const std::vector<Result>&) {});
+  REQUIRE(report.results.size() == 6);
+  const auto ratio = ratio_to_library(report.results[0], report.results);
+  REQUIRE(ratio.has_value());
+  CHECK(*ratio == Approx(tandem::apps::median(report.results[1].hot) / tandem::apps::median(report.results[0].hot)));
+  CHECK(*ratio_to_library(report.results[1], report.results) == Approx(1.0));
+
+  const auto parsed = nlohmann::json::parse(json_report(settings, report));
+  REQUIRE(parsed["results"].size() == 6);
+  const auto& first = parsed["results"][0];
+  CHECK((first["impl"] == "ours" && first["pass"] == "fwd" && first["dtype"] == "f32" && first["layer"]["c"] == 5));
+  CHECK(first["hot_seconds"]["groups"].size() == 3);
+  CHECK(first["cold_seconds"]["median"].get<double>() > 0.0);
+  CHECK(first["ratio_to_best_library"].get<double>() == Approx(*ratio));
+
+  const std::string picture = svg_report(settings, report.results);
+  const auto count = [&](const std::string& text) {
+    std::size_t found = 0;
+    for (std::size_t at = picture.find(text); at != std::string::npos; at = picture.find(text, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count("<circle") == 6);
+  CHECK(count("<title>") == 12);
+  CHECK(count("nan") == 0);
+  CHECK(count("inf") == 0);
+  CHECK(picture.find("</svg>") != std::string::npos);
+}
+
+TEST_CASE("conv_bench: groups take turns, and each begins once") {
+  std::string order;
+  std::vector<GroupTimer> timers;
+  for (const char name : {'a', 'b', 'c'})
+    timers.emplace_back(
+        Device{}, [&order, name] { order += name; }, true, Cache::hot,
+        Protocol{.warmup = 1, .groups = 3, .launches = 2});
+  CHECK(order == "abc");
+  order.clear();
+  const auto seconds = take_turns(timers, 3);
+  CHECK(order ==
+        "aabbcc"
+        "bbccaa"
+        "ccaabb");
+  REQUIRE(seconds.size() == 3);
+  CHECK(seconds[2].size() == 3);
+}
+
+TEST_CASE("quantiles lie between neighbours") {
+  using tandem::apps::quantile;
+  CHECK(quantile({}, 0.5) == 0.0);
+  CHECK(quantile({3.0}, 0.9) == 3.0);
+  CHECK(tandem::apps::median({4.0, 1.0, 3.0}) == 3.0);
+  CHECK(tandem::apps::median({4.0, 1.0, 3.0, 2.0}) == 2.5);
+  CHECK(quantile({10.0, 20.0, 30.0, 40.0, 50.0}, 0.1) == Approx(14.0));
+  CHECK(quantile({10.0, 20.0}, 1.0) == 20.0);
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Tests of conv_bench --serve and of the scripts that compare it with PyTorch.
+
+    test_torch_comparison.py SCRIPTS CONV_BENCH
+
+The last test, a whole comparison of one tiny layer, needs PyTorch; without it this ends with exit code 77, if all else is
+well.
+"""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SHAPE = "2,3,6,6,8,3,3,1,1"
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print(f"FAILED: {what}")
+
+
+def run(command, text="", **environment):
+    return subprocess.run(
+        command, input=text, capture_output=True, text=True, env={**os.environ, **environment}, timeout=240
+    )
+
+
+def check_serving(bench):
+    command = [bench, "--serve", "--shape", SHAPE, "--shape", "1,4,5,5,4,1,1,1,0", "--impl", "ours,autograd"]
+    requests = "time 0 both autograd 3\ntime 1 bwd ours 2\ntime 0 fwd ours 1\nquit\n"
+    result = run(command, requests)
+    check(result.returncode == 0, f"serving ends with {result.returncode}: {result.stderr}")
+    greeting, *answers = [json.loads(line) for line in result.stdout.splitlines()]
+    check([case["k"] for case in greeting["cases"]] == [8, 4], f"cases: {greeting['cases']}")
+    check(greeting["cases"][0]["flops"] == 3 * 2 * 2 * 36 * 8 * 27, f"operations: {greeting['cases'][0]}")
+    check([len(answer["seconds"]) for answer in answers] == [3, 2, 1], f"answers: {answers}")
+    check(all(0 <= answer["cpu_seconds"] < 10 for answer in answers), f"answers: {answers}")
+    check(all(0 < second < 10 for answer in answers for second in answer["seconds"]), f"answers: {answers}")
+    for request, complaint in (
+        ("time 2 fwd ours 1", "there is no case 2"),
+        ("time 0 fwd theirs 1", "'theirs' is not among"),
+        ("time 0 bwd autograd 1", "ask for both"),
+        ("time 0 fwd ours", "only 'time CASE PASS IMPL RUNS' and 'quit' are known"),
+        ("step 3", "request 'step'"),
+    ):
+        result = run(command, request + "\n")
+        check(result.returncode == 2, f"'{request}' ends with {result.returncode}")
+        check(result.stderr.startswith("error: ") and complaint in result.stderr, f"'{request}': {result.stderr}")
+
+
+def refuses(command, complaint, **environment):
+    result = run(command, **environment)
+    check(result.returncode == 2, f"{command} ends with {result.returncode}: {result.stderr}")
+    lines = result.stderr.splitlines()
+    check(len(lines) == 1 and lines[0].startswith("error: "), f"{command}: {result.stderr}")
+    check(complaint in result.stderr, f"{command}: '{complaint}' is not in: {result.stderr}")
+
+
+def check_refusals(scripts, bench):
+    cpu, gpu = [sys.executable, str(scripts / "compare_torch_conv.py")], [sys.executable, str(scripts / "compare_torch_gpu.py")]
+    with tempfile.TemporaryDirectory() as folder:
+        stand_in = pathlib.Path(folder) / "torch.py"
+        stand_in.write_text("class cuda:\n    is_available = staticmethod(lambda: False)\n")
+        refuses(gpu, "PyTorch sees no GPU here", PYTHONPATH=folder)
+        refuses([*cpu, "--bench", "/none/conv_bench"], "/none/conv_bench is not there: build", PYTHONPATH=folder)
+        refuses([*cpu, "--bench", bench, "--rounds", "0"], "--rounds 0: must be at least 1", PYTHONPATH=folder)
+        stand_in.write_text("raise ImportError('no torch here')\n")
+        for command in (gpu, [*cpu, "--bench", bench]):
+            refuses(command, "cannot import torch (no torch here)", PYTHONPATH=folder)
+
+
+def check_comparison(scripts, bench):
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.json"
+        command = [sys.executable, str(scripts / "compare_torch_conv.py"), "--bench", bench, "--shape", SHAPE]
+        result = run([*command, "--rounds", "2", "--threads", "1", "--json", str(report)])
+        check(result.returncode == 0, f"comparison ends with {result.returncode}: {result.stderr}")
+        check("geometric mean, all (1 layers): " in result.stdout, result.stdout)
+        rows = json.loads(report.read_text())["rows"]
+        check(len(rows) == 1 and rows[0]["best"] in ("nchw", "channels_last"), f"rows: {rows}")
+        seconds = rows[0]["seconds"]
+        check(all(len(pairs) == 2 and min(map(min, pairs)) > 0 for pairs in seconds.values()), f"rows: {rows}")
+        best = f"{rows[0]['best']} both"
+        ratios = sorted(theirs[0] / ours[0] for theirs, ours in zip(seconds[best], seconds["autograd both"]))
+        check(abs(rows[0]["ratio"] - sum(ratios) / 2) < 1e-9, f"rows: {rows}")
+
+
+def main():
+    scripts, bench = pathlib.Path(sys.argv[1]), sys.argv[2]
+    check_serving(bench)
+    check_refusals(scripts, bench)
+    has_torch = importlib.util.find_spec("torch") is not None
+    if has_torch:
+        check_comparison(scripts, bench)
+    if failures:
+        sys.exit(1)
+    if not has_torch:
+        print(f"skipped: {sys.executable} has no torch for a whole comparison; all else is well")
+        sys.exit(77)
+
+
+if __name__ == "__main__":
+    main()
