@@ -88,8 +88,8 @@ void conv2d_backward_input_below(const Tensor& grad_y, const Tensor& w, const Co
       return cuda::conv_backward_input_below(g, options.impl, grad_y, w, {mask_below, grad_bias_below}, grad_x);
     }
   conv2d_backward_input(grad_y, w, options, grad_x);
-  if (mask_below.defined() && grad_x.dtype() == DType::f32) {
-    apply_sign_mask({floats(grad_x), bits(mask_below)}, grad_x.numel(), grad_x.data<float>());
+  if (mask_below.defined() && cpu::computes_in_float(grad_x.dtype())) {
+    cpu::apply_mask(grad_x, mask_below);
   } else if (mask_below.defined()) {
     reference::apply_mask(grad_x, mask_below, grad_x);
   }

@@ -96,4 +96,12 @@ void conv_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {
   });
 }
 
+void apply_mask(const Tensor& gradient, const Tensor& mask) {
+  dispatch_float(gradient.dtype(), "apply_mask", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const MaskedGradient<T> masked{gradient.data<T>(), mask.data<std::uint8_t>()};
+    apply_sign_mask(masked, gradient.numel(), gradient.data<T>());
+  });
+}
+
 }  // namespace tandem::kernels::cpu

@@ -44,6 +44,8 @@ void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const T
 void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
                    const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias);
 void conv_backward_bias(const Tensor& grad_y, const Tensor& grad_bias);
+/// Zeros the elements of a dense gradient whose bit is not set.
+void apply_mask(const Tensor& gradient, const Tensor& mask);
 }  // namespace cpu
 
 // What cpu:: chooses from, on raw pointers. Each has the same three entries: `forward` with an epilogue,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/half.h"
+#include "kernels/cast/float_runs.h"
 #include "kernels/conv/geometry.h"
 #include "kernels/gemm/scratch.h"
 
