@@ -2,6 +2,7 @@
 #include "train/console.h"
 
 #include "core/memory.h"
+#include "core/number_text.h"
 #include "train/progress_format.h"
 
 #include <fmt/core.h>
@@ -46,15 +47,6 @@ std::string precision_line(const RunRecord& run) {
 bool is_chosen(const std::string& implementation) { return !implementation.empty() && implementation != "auto"; }
 
 }  // namespace
-
-std::string with_separators(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  const std::size_t first = digits.starts_with('-') ? 1 : 0;
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > static_cast<std::ptrdiff_t>(first); at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
-  }
-  return digits;
-}
 
 std::string format_bytes(std::int64_t bytes) {
   const double mebibytes = static_cast<double>(bytes) / (1 << 20);
