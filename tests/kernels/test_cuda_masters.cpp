@@ -61,7 +61,8 @@ void check(const Lists& lists, double size) {
     const DType dtype = here.parameter.dtype();
     const std::vector<double> values = here.parameter.to_vector<double>();
     CHECK(first_outside(there.parameter, here.parameter, [&](std::size_t k) {
-            return 0x1p-24 * size + (dtype != DType::f32 ? 2.0 * roundoff(dtype) * (std::abs(values[k]) + 0x1p-12) : 0.0);
+            return 0x1p-24 * size +
+                   (dtype != DType::f32 ? 2.0 * roundoff(dtype) * (std::abs(values[k]) + 0x1p-12) : 0.0);
           }) == "");
     CHECK(first_outside(there.first, here.first, bound) == "");
     CHECK(first_outside(there.second, here.second, bound) == "");

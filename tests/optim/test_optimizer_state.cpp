@@ -52,9 +52,8 @@ TEST_CASE("state has PyTorch's names and counts as optimizer memory") {
   run(adam, 1, 1);
   std::vector<std::string> names;
   for (const auto& [name, tensor] : adam.state_dict()) names.push_back(name);
-  CHECK(names ==
-        std::vector<std::string>{"0.master", "0.step", "0.exp_avg", "0.exp_avg_sq", "1.master", "1.step", "1.exp_avg",
-                                 "1.exp_avg_sq"});
+  CHECK(names == std::vector<std::string>{"0.master", "0.step", "0.exp_avg", "0.exp_avg_sq", "1.master", "1.step",
+                                          "1.exp_avg", "1.exp_avg_sq"});
   CHECK(adam.state_dict()[2].second.dtype() == DType::f32);
   const std::int64_t elements = parameters[0].numel() + parameters[1].numel();
   CHECK(memory_stats().current_of(MemoryTag::optimizer) - before == 3 * 4 * elements);
