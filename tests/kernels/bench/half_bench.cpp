@@ -41,9 +41,9 @@ struct Layer {
   std::function<Tensor(const Tensor& x, const std::vector<Tensor>& parameters)> function;
 };
 
-Layer conv(std::int64_t batch, std::int64_t side, std::int64_t inputs, std::int64_t outputs, std::int64_t kernel = 3,
-           std::int64_t stride = 1) {
-  const kernels::Conv2dOptions options{.stride = {stride, stride}, .padding = {kernel / 2, kernel / 2}};
+Layer conv(kernels::ConvImpl impl, std::int64_t batch, std::int64_t side, std::int64_t inputs, std::int64_t outputs,
+           std::int64_t kernel = 3, std::int64_t stride = 1) {
+  const kernels::Conv2dOptions options{.stride = {stride, stride}, .padding = {kernel / 2, kernel / 2}, .impl = impl};
   return {fmt::format("conv {}x{}{} {}->{} at {}x{}", kernel, kernel, stride > 1 ? ", stride 2," : "", inputs, outputs,
                       side, side),
           {batch, inputs, side, side},
@@ -82,19 +82,19 @@ Layer linear(std::int64_t batch, std::int64_t inputs, std::int64_t outputs, bool
           }};
 }
 
-std::vector<Layer> network(std::string_view name, std::int64_t n) {
+std::vector<Layer> network(std::string_view name, std::int64_t n, kernels::ConvImpl impl) {
   if (name == "small_cnn")
-    return {conv(n, 32, 3, 32),   pool(n, 32, 32),        conv(n, 16, 32, 64),
-            pool(n, 16, 64),      conv(n, 8, 64, 128),    pool(n, 8, 128),
-            conv(n, 4, 128, 128), global_pool(n, 4, 128), linear(n, 128, 10, false)};
+    return {conv(impl, n, 32, 3, 32),  pool(n, 32, 32), conv(impl, n, 16, 32, 64),  pool(n, 16, 64),
+            conv(impl, n, 8, 64, 128), pool(n, 8, 128), conv(impl, n, 4, 128, 128), global_pool(n, 4, 128),
+            linear(n, 128, 10, false)};
   if (name == "vgg_lite")
-    return {conv(n, 32, 3, 32),      conv(n, 32, 32, 64),        pool(n, 32, 64),
-            conv(n, 16, 64, 128),    conv(n, 16, 128, 256),      pool(n, 16, 256),
-            conv(n, 8, 256, 256),    conv(n, 8, 256, 256),       pool(n, 8, 256),
-            flatten(n, 4, 256),      linear(n, 4096, 256, true), linear(n, 256, 32, true),
+    return {conv(impl, n, 32, 3, 32),   conv(impl, n, 32, 32, 64),   pool(n, 32, 64),
+            conv(impl, n, 16, 64, 128), conv(impl, n, 16, 128, 256), pool(n, 16, 256),
+            conv(impl, n, 8, 256, 256), conv(impl, n, 8, 256, 256),  pool(n, 8, 256),
+            flatten(n, 4, 256),         linear(n, 4096, 256, true),  linear(n, 256, 32, true),
             linear(n, 32, 10, false)};
   if (name == "strided")  // what resnet18 has beside 3x3 convolutions
-    return {conv(n, 32, 64, 128, 3, 2), conv(n, 16, 128, 256, 1, 2), conv(n, 8, 256, 128, 1)};
+    return {conv(impl, n, 32, 64, 128, 3, 2), conv(impl, n, 16, 128, 256, 1, 2), conv(impl, n, 8, 256, 128, 1)};
   fail("unknown network '{}': choose small_cnn, vgg_lite or strided", name);
 }
 
@@ -170,8 +170,8 @@ void measure(const std::string& name, const std::vector<Layer>& layers, bool inp
              median(times[1]), median(times[2]), median(ratios[1]), median(ratios[2]), memory[0], memory[1], memory[2]);
 }
 
-void run(std::string_view name, std::int64_t batch, int rounds) {
-  const std::vector<Layer> layers = network(name, batch);
+void run(std::string_view name, std::int64_t batch, int rounds, kernels::ConvImpl impl) {
+  const std::vector<Layer> layers = network(name, batch, impl);
   fmt::print(
       "{}, batch {}, {} threads, {} rounds: CPU ms forward and backward, ratios to f32, MiB of activations+workspace\n",
       name, batch, num_threads(), rounds);
@@ -184,12 +184,14 @@ void run(std::string_view name, std::int64_t batch, int rounds) {
 }  // namespace
 }  // namespace tandem::test
 
-/// half_bench NETWORK BATCH ROUNDS [THREADS]
+/// half_bench NETWORK BATCH ROUNDS THREADS [CONV_IMPL]
 int main(int count, char** arguments) {
   try {
-    tandem::require(count == 4 || count == 5, "usage: half_bench small_cnn|vgg_lite|strided BATCH ROUNDS [THREADS]");
-    if (count == 5) tandem::set_num_threads(std::stoi(arguments[4]));
-    tandem::test::run(arguments[1], std::stoll(arguments[2]), std::stoi(arguments[3]));
+    tandem::require(count == 5 || count == 6,
+                    "usage: half_bench small_cnn|vgg_lite|strided BATCH ROUNDS THREADS [auto|fused|reference]");
+    tandem::set_num_threads(std::stoi(arguments[4]));
+    const auto impl = tandem::kernels::parse_conv_impl(count == 6 ? arguments[5] : "auto");
+    tandem::test::run(arguments[1], std::stoll(arguments[2]), std::stoi(arguments[3]), impl);
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 2;
