@@ -7,8 +7,7 @@
 //   bool store(int row, int column, Vector<T, 8>&); eight finished neighbours, which it may change; false past the end
 //   void take(sums, at, first_row, first_column, shared);  a whole tile, mostly by store_tile()
 //   static constexpr bool kSumsColumns;             true: sums_columns() says whether store_column_sum(tile_row,
-//   column,
-//                                                   sum) wants the sums of what was stored
+//                                                   column, sum) wants the sums of what was stored
 #pragma once
 
 #include "kernels/conv/implicit_gemm/main_loop.cuh"
