@@ -4,9 +4,10 @@
 //
 //   Vector<float, 2> addend(int column);            what two neighbouring columns of sums begin with
 //   float finished(float sum);                      before it is rounded
-//   void store(int row, int column, Vector<T, 8>&); eight finished neighbours; it may change them
-//   static constexpr bool kSumsColumns;             true: store_column_sums(tile_row, column, sum) takes the sums of
-//                                                   what was stored, if sums_columns()
+//   bool store(int row, int column, Vector<T, 8>&); eight finished neighbours, which it may change; false past the end
+//   void take(sums, at, first_row, first_column, shared);  a whole tile, mostly by store_tile()
+//   static constexpr bool kSumsColumns;             true: sums_columns() says whether store_column_sum(tile_row,
+//                                                   column, sum) wants the sums of what was stored
 #pragma once
 
 #include "kernels/conv/implicit_gemm/main_loop.cuh"
