@@ -40,7 +40,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 find_program(TANDEM_CCACHE ccache)
 mark_as_advanced(TANDEM_CCACHE)
 if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  # What ccache must be told before it keeps what was compiled with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TANDEM_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
 endif()
 

@@ -5,6 +5,7 @@
 #   foo_cuda.cpp, foo.cu                      only with the CUDA device; .cu only where there is device code
 # A room links only against the rooms it may use: an include from elsewhere does not link.
 include(GNUInstallDirs)
+tandem_precompile(tandem_room_headers "${TANDEM_PRECOMPILED_HEADERS}" POSITION_INDEPENDENT)
 
 # tandem_room(NAME core [DEPENDS tandem::x ...] [PRIVATE lib ...])
 function(tandem_room)
@@ -24,6 +25,7 @@ function(tandem_room)
   add_library(tandem_${ROOM_NAME} STATIC ${sources})
   add_library(tandem::${ROOM_NAME} ALIAS tandem_${ROOM_NAME})
   set_target_properties(tandem_${ROOM_NAME} PROPERTIES EXPORT_NAME ${ROOM_NAME} POSITION_INDEPENDENT_CODE ON)
+  target_precompile_headers(tandem_${ROOM_NAME} REUSE_FROM tandem_room_headers)
   target_include_directories(tandem_${ROOM_NAME} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tandem>)
   target_link_libraries(tandem_${ROOM_NAME} PUBLIC tandem_settings ${ROOM_DEPENDS} PRIVATE ${ROOM_PRIVATE})

@@ -22,7 +22,8 @@ endif()
 # tandem_simulated_sources(file ...): compile these .cu files for the simulator, in the calling directory.
 function(tandem_simulated_sources)
   if(ARGN)
-    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${TANDEM_SIMULATED_KERNEL_OPTIONS}")
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX SKIP_PRECOMPILE_HEADERS ON
+      COMPILE_OPTIONS "${TANDEM_SIMULATED_KERNEL_OPTIONS}")
   endif()
 endfunction()
 

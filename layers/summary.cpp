@@ -2,6 +2,7 @@
 #include "layers/summary.h"
 
 #include "autograd/grad_mode.h"
+#include "core/number_text.h"
 
 #include <fmt/format.h>
 
@@ -12,14 +13,6 @@ namespace {
 struct Row {
   std::string name, what, shape, parameters;
 };
-
-/// "1,234,567"
-std::string with_commas(std::int64_t value) {
-  std::string text = std::to_string(value);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
 
 /// "12.3 KiB" or "1.2 MiB": the elements of all tensors.
 std::string size_text(const NamedTensors& tensors) {
@@ -76,7 +69,7 @@ std::string summary(Module& module, const Shape& input) {
     if (part->named_modules().size() > 1) continue;  // its children have their own lines
     const std::string repeats = seen[i].calls > 1 ? fmt::format(", used {} times", seen[i].calls) : std::string();
     rows.push_back({name, part->describe() + repeats, seen[i].calls > 0 ? to_string(seen[i].shape) : "not used",
-                    part->parameter_count() > 0 ? with_commas(part->parameter_count()) : "-"});
+                    part->parameter_count() > 0 ? with_separators(part->parameter_count()) : "-"});
   }
   std::size_t name_width = 0, what_width = 0, shape_width = 0, count_width = 0;
   for (const Row& row : rows) {
@@ -91,7 +84,7 @@ std::string summary(Module& module, const Shape& input) {
                         shape_width, row.parameters, count_width);
   }
   const NamedTensors parameters = module.named_parameters();
-  text += fmt::format("{} parameters in {} tensors, {}; buffers {}\n", with_commas(module.parameter_count()),
+  text += fmt::format("{} parameters in {} tensors, {}; buffers {}\n", with_separators(module.parameter_count()),
                       parameters.size(), size_text(parameters), size_text(module.named_buffers()));
   return text;
 }

@@ -1,6 +1,7 @@
 // Wording and alignment.
 #include "train/console.h"
 
+#include "core/number_text.h"
 #include "train/progress_format.h"
 
 #include <fmt/core.h>
@@ -24,15 +25,6 @@ std::string setting(const RunRecord& run, const char* name) {
 bool is_chosen(const std::string& implementation) { return !implementation.empty() && implementation != "auto"; }
 
 }  // namespace
-
-std::string with_separators(std::int64_t number) {
-  std::string digits = std::to_string(number);
-  const std::size_t first = digits.starts_with('-') ? 1 : 0;
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > static_cast<std::ptrdiff_t>(first); at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
-  }
-  return digits;
-}
 
 std::string format_bytes(std::int64_t bytes) {
   const double mebibytes = static_cast<double>(bytes) / (1 << 20);

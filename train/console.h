@@ -7,9 +7,6 @@
 
 namespace tandem::train {
 
-/// "50,000"
-std::string with_separators(std::int64_t number);
-
 /// "1.5 GiB", "312 MiB"
 std::string format_bytes(std::int64_t bytes);
 

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -57,7 +58,7 @@ void ProgressLine::update(const Progress& progress) {
   if (now - last_ < (bar ? kBarInterval : kPlainInterval)) return;
   last_ = now;
   if (bar) {
-    options_.write_transient("\r" + format_bar(progress, options_.terminal) + "\x1b[K");
+    options_.write_transient(fmt::format("\r{}\x1b[K", format_bar(progress, options_.terminal)));
     drawn_ = true;
   } else {
     options_.write_transient(format_plain(progress) + "\n");
@@ -69,7 +70,7 @@ void ProgressLine::finish(const std::string& line) {
   last_ = options_.seconds();
   if (options_.mode == ProgressMode::bar) {
     // One stream for the bar and what replaces it: two streams may reach the screen in either order.
-    options_.write_transient("\r\x1b[K" + line + "\n");
+    options_.write_transient(fmt::format("\r\x1b[K{}\n", line));
     drawn_ = false;
     if (options_.shared_screen) return;
   }

@@ -4,13 +4,10 @@ if(NOT TANDEM_BUILD_APPS)
 endif()
 
 file(GLOB app_test_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.cpp)
-set(cifar_train_dir ${PROJECT_SOURCE_DIR}/apps/cifar_train)
-add_executable(tandem_apps_tests ${app_test_sources} ${cifar_train_dir}/command_line.cpp
-  ${cifar_train_dir}/config_file.cpp ${cifar_train_dir}/help_text.cpp ${cifar_train_dir}/option_table.cpp
-  ${cifar_train_dir}/settings.cpp)
-target_include_directories(tandem_apps_tests PRIVATE ${cifar_train_dir})
-target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support tandem_conv_bench tandem::tandem CLI11::CLI11
-  nlohmann_json::nlohmann_json)
+add_executable(tandem_apps_tests ${app_test_sources})
+# cifar_train_parts first: its tests include its headers without a folder.
+target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts conv_bench_parts)
+target_precompile_headers(tandem_apps_tests REUSE_FROM tandem_test_headers)
 catch_discover_tests(tandem_apps_tests TEST_PREFIX "apps: " DISCOVERY_MODE PRE_TEST)
 
 find_package(Python3 COMPONENTS Interpreter QUIET)

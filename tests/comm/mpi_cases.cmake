@@ -33,8 +33,8 @@ add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_redu
 if(TANDEM_HAS_NCCL)
   target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp)
 endif()
-set_source_files_properties(${directory}/main.cpp PROPERTIES COMPILE_OPTIONS -O0)  # Catch2's own code
-target_link_libraries(tandem_comm_mpi_tests PRIVATE tandem::comm Catch2::Catch2)
+target_link_libraries(tandem_comm_mpi_tests PRIVATE tandem_test_support tandem::comm)
+target_precompile_headers(tandem_comm_mpi_tests REUSE_FROM tandem_test_headers)
 add_executable(tandem_comm_exit_program ${directory}/exit_program.cpp)
 target_link_libraries(tandem_comm_exit_program PRIVATE tandem::comm)
 

@@ -1,5 +1,4 @@
-// Entry point of the test programs.
-#define CATCH_CONFIG_RUNNER
-#include "tests/support/catch.h"
+// Entry point of the test programs that need no other.
+#include "tests/support/session.h"
 
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
+int main(int argc, char** argv) { return tandem::test::run_session(argc, argv); }

@@ -1,0 +1,9 @@
+// Runs the tests that are linked into a program.
+#pragma once
+
+namespace tandem::test {
+
+/// What a test program's main returns: 0 where all is well. With `abort_after`, the run ends after as many failures.
+int run_session(int argc, char** argv, int abort_after = -1);
+
+}  // namespace tandem::test
