@@ -226,7 +226,8 @@ def summarize(rows):
     for row in rows:
         groups.setdefault(f"batch {row['case']['n']}, {row['case']['dtype']}", []).append(row)
     for name, members in groups.items():
-        means = [statistics.geometric_mean(row[key] for row in members) for key in ("ratio", "forward_ratio", "cpu_ratio")]
+        keys = ("ratio", "forward_ratio", "cpu_ratio")
+        means = [statistics.geometric_mean(row[key] for row in members) for key in keys]
         print(
             f"geometric mean, {name} ({len(members)} layers): {means[0]:.2f}, forward alone {means[1]:.2f}, "
             f"by processor time {means[2]:.2f}"

@@ -98,7 +98,8 @@ mv nvcc bin/nvcc
 
 # All goes well.
 expect 0 "A=" "" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" "golden_replay +- .*no recordings" \
-  "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" "planted_faults +ok" "sanitizer_racecheck +ok" "total +ok"
+  "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" \
+  "planted_faults +ok" "sanitizer_racecheck +ok" "total +ok"
 expect 0 "A=" "--quick" "tests_kernels +ok" "train_one_rank +ok" "total +ok"
 ! grep -q "sanitizer\|bench" out.txt || wrong "--quick" "runs more than it should"
 expect 0 "NO_GPU=1" "--dry-run" "build +ok" "programs_start +ok" "tests_kernels +no GPU" "total +ok"

@@ -63,7 +63,8 @@ def refuses(command, complaint, **environment):
 
 
 def check_refusals(scripts, bench):
-    cpu, gpu = [sys.executable, str(scripts / "compare_torch_conv.py")], [sys.executable, str(scripts / "compare_torch_gpu.py")]
+    cpu = [sys.executable, str(scripts / "compare_torch_conv.py")]
+    gpu = [sys.executable, str(scripts / "compare_torch_gpu.py")]
     with tempfile.TemporaryDirectory() as folder:
         stand_in = pathlib.Path(folder) / "torch.py"
         stand_in.write_text("class cuda:\n    is_available = staticmethod(lambda: False)\n")

@@ -3,7 +3,7 @@
 if(NOT TANDEM_HAS_MPI)
   return()
 endif()
-# tandem_train_mpi_tests(target source): on 1 and 2 ranks, or those given by RANKS
+# tandem_train_mpi_tests(target source name RANKS n...): the tests of a file in mpi/, on each of these numbers of ranks
 function(tandem_train_mpi_tests target source name)
   cmake_parse_arguments(CASE "" "" "RANKS" ${ARGN})
   add_executable(${target} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mpi/${source}
