@@ -25,6 +25,7 @@ struct Run {
   std::unique_ptr<optim::SGD> optimizer;
   optim::ConstantSchedule schedule;
   data::Loader loader{images, {16, 1, 0, true, 1}, {.global_batch_size = 16, .device = kGpu}};
+  optim::GradScaler scaler{{.mode = optim::LossScaling::none}};
 
   explicit Run(std::int64_t classes) {
     layers::Initializer initializer(3);
@@ -36,7 +37,7 @@ struct Run {
   }
 
   train::EpochRecord train() {
-    train::Trainer trainer({model, *optimizer, schedule, group, *replicas, loader, loader},
+    train::Trainer trainer({model, *optimizer, schedule, group, *replicas, loader, loader, scaler},
                            {.epochs = 1, .images_per_step = 16});
     return trainer.run({});
   }
