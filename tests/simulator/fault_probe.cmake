@@ -9,6 +9,7 @@ list(TRANSFORM fault_probe_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 add_executable(fault_probe EXCLUDE_FROM_ALL ${fault_probe_sources})
 target_link_libraries(fault_probe PRIVATE tandem::core)
 if(TANDEM_CUDA_IS_SIMULATED)
+  set_target_properties(fault_probe PROPERTIES EXCLUDE_FROM_ALL OFF)  # tests of the whole build run it
   target_link_libraries(fault_probe PRIVATE tandem::simulator)
   add_dependencies(simulated_suite fault_probe)
 else()
