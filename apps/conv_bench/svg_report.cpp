@@ -13,6 +13,7 @@ namespace tandem::conv_bench {
 namespace {
 
 constexpr double kTop = 50, kHeight = 300, kBar = 12, kGap = 14, kLeft = 70, kRoofline = 420;
+constexpr double kLeastBars = 240;  // the width of their title
 constexpr std::array<const char*, 8> kColours{"#1b6ca8", "#6fb1e0", "#2e8b57", "#999999",
                                               "#d9822b", "#f2b879", "#b03a48", "#de8f99"};
 
@@ -23,6 +24,14 @@ std::string escaped(const std::string& text) {
   for (const char letter : text)
     safe += letter == '<' ? "&lt;" : letter == '>' ? "&gt;" : letter == '&' ? "&amp;" : std::string(1, letter);
   return safe;
+}
+
+/// The least 1, 2 or 5 times a power of ten by which five ticks reach `highest`.
+double tick_step(double highest) {
+  const double power = std::pow(10.0, std::floor(std::log10(highest / 5)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (factor * power * 5 >= highest) return factor * power;
+  return 10 * power;
 }
 
 class Drawing {
@@ -64,13 +73,13 @@ class Drawing {
                                1e6 * apps::median(result.seconds()), 1e-9 * flops_per_second(result)));
   }
 
-  /// One group of bars per layer, batch, dtype and pass; a dash above it is the floor. Returns where they end.
+  /// One group of bars per layer, batch, dtype and pass. Returns where they end.
   double bars() {
     double x = kLeft;
-    for (double part = 0.0; part <= 1.0; part += 0.25) {
-      const double y = kTop + kHeight * (1.0 - part);
-      label(kLeft - 6, y + 4, fmt::format("{:.3g}", 1e-9 * highest_ * part), "text-anchor=\"end\"");
-    }
+    const double step = tick_step(highest_);
+    for (double tick = 0.0; tick <= highest_; tick += step)
+      label(kLeft - 6, kTop + kHeight * (1.0 - tick / highest_) + 4, fmt::format("{:g}", 1e-9 * tick),
+            "text-anchor=\"end\"");
     label(kLeft, kTop - 12, "GFLOP/s by the definition of convolution", "");
     for (std::size_t i = 0; i < results_.size(); ++i) {
       const Result& result = results_[i];
@@ -86,9 +95,10 @@ class Drawing {
           kTop + kHeight - height, kBar - 1, height, colours_[result.impl], title_of(result));
       x += kBar;
     }
-    line(kLeft, kTop + kHeight, x + 6, kTop + kHeight, "stroke=\"black\"");
+    const double end = std::max(x + 6, kLeft + kLeastBars);
+    line(kLeft, kTop + kHeight, end, kTop + kHeight, "stroke=\"black\"");
     line(kLeft, kTop, kLeft, kTop + kHeight, "stroke=\"black\"");
-    return x + 6;
+    return end;
   }
 
   /// Both axes are logarithmic.
