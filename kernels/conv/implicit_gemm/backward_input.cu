@@ -3,7 +3,7 @@
 #include "core/memory.h"
 #include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/patches.cuh"
+#include "kernels/conv/implicit_gemm/patch_rows.cuh"
 #include "kernels/conv/implicit_gemm/product.cuh"
 #include "kernels/conv/implicit_gemm/turned_weights.cuh"
 #include "kernels/gemm/column_sum.h"

@@ -3,7 +3,8 @@
 #include "core/memory.h"
 #include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/pixels.cuh"
+#include "kernels/conv/implicit_gemm/dense_operand.cuh"
+#include "kernels/conv/implicit_gemm/patch_columns.cuh"
 #include "kernels/conv/implicit_gemm/product.cuh"
 #include "kernels/gemm/product.cuh"
 
@@ -49,15 +50,13 @@ struct WeightResult {
 template <typename T>
 void run(const ConvGeometry& g, const WeightPlan& plan, const Tensor& x, const Tensor& grad_y, const Tensor& grad_w) {
   const auto int32 = [](std::int64_t value) { return static_cast<int>(value); };
-  const PixelAxis down{int32(g.p), int32(g.h), int32(g.r), int32(g.stride_h), int32(g.pad_h), int32(g.dilation_h)};
-  const PixelAxis across{int32(g.q), int32(g.w), int32(g.s), int32(g.stride_w), int32(g.pad_w), int32(g.dilation_w)};
   const ProductSize size{.rows = g.k,
                          .columns = g.r * g.s * g.c,
                          .depth = g.n * g.p * g.q,
                          .parts = plan.parts,
                          .part_steps = plan.part_steps};
-  const GradientRows<T> gradient{grad_y.data<T>(), int32(g.k), int32(size.depth)};
-  const PatchColumns<T> patches(x.data<T>(), down, across, g.c, g.n);
+  const DenseOperand<T, false> gradient{grad_y.data<T>(), int32(g.k), int32(size.depth)};
+  const PatchColumns<T> patches(x.data<T>(), patches_down(g), patches_across(g), g.c, g.n);
   const cudaStream_t stream = tandem::cuda::current_stream(grad_w);
   const auto multiply_to = [&](float* parts) {
     const WeightResult<T> result{grad_w.data<T>(), int32(g.k), int32(size.columns), parts};

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/patches.cuh"
+#include "kernels/conv/implicit_gemm/dense_operand.cuh"
+#include "kernels/conv/implicit_gemm/patch_rows.cuh"
 #include "kernels/conv/implicit_gemm/results.cuh"
-#include "kernels/conv/implicit_gemm/weights.cuh"
 #include "kernels/gemm/gate.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
@@ -46,26 +46,19 @@ struct ForwardResult {
   }
 };
 
-inline PatchAxis forward_axis(std::int64_t outputs, std::int64_t inputs, std::int64_t taps, std::int64_t stride,
-                              std::int64_t pad, std::int64_t dilation) {
-  return {static_cast<int>(outputs), static_cast<int>(inputs), static_cast<int>(taps),
-          static_cast<int>(stride),  static_cast<int>(-pad),   static_cast<int>(dilation)};
-}
-
 /// The operands and the result of one forward pass.
 template <typename T>
 struct ForwardProduct {
   PatchRows<T> patches;
-  WeightColumns<T> weights;
+  DenseOperand<T, true> weights;  // [K, R, S, C]: a column is an output channel, depth taps and input channels
   ForwardResult<T> result;
 
   ForwardProduct(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y)
-      : patches(x.data<T>(), forward_axis(g.p, g.h, g.r, g.stride_h, g.pad_h, g.dilation_h),
-                forward_axis(g.q, g.w, g.s, g.stride_w, g.pad_w, g.dilation_w), g.c, g.n),
+      : patches(x.data<T>(), patches_down(g), patches_across(g), g.c, g.n),
         weights{w.data<T>(), static_cast<int>(g.k), static_cast<int>(g.r * g.s * g.c)},
-        result{y.data<T>(),     patches.rows,
-               weights.columns, data_or_null<T>(epilogue.bias),
-               epilogue.relu,   data_or_null<std::uint8_t>(epilogue.mask)} {}
+        result{y.data<T>(),   patches.rows,
+               weights.rows,  data_or_null<T>(epilogue.bias),
+               epilogue.relu, data_or_null<std::uint8_t>(epilogue.mask)} {}
 };
 
 }  // namespace tandem::kernels::cuda::implicit_gemm

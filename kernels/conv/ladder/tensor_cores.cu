@@ -13,7 +13,7 @@ template <typename T>
 __global__ void __launch_bounds__(Shape::kThreads)
     tensor_cores_forward(ForwardProduct<T> product, int steps, unsigned column_tiles) {
   using Patches = PatchRows<T>;
-  using Weights = WeightColumns<T>;
+  using Weights = DenseOperand<T, true>;
   DYN_SHARED(T, x_tile);
   T* const w_tile = x_tile + Shape::kRows * kStepDepth;
   const WarpPlace<Shape> at;

@@ -3,18 +3,12 @@
 #pragma once
 
 #include "kernels/conv/implicit_gemm/odometer.h"
+#include "kernels/conv/implicit_gemm/patch_axis.h"
 #include "kernels/conv/implicit_gemm/shared_tile.cuh"
 
 #include <algorithm>
 
 namespace tandem::kernels::cuda::implicit_gemm {
-
-/// One axis of patches: tap t of output number i is input i * stride + first + t * step; outside of [0, inputs) it is
-/// 0.
-struct PatchAxis {
-  int outputs, inputs, taps;
-  int stride, first, step;
-};
 
 /// `T` is 16 bits wide; channels are a multiple of 8.
 template <typename T>
@@ -67,8 +61,7 @@ struct PatchRows {
       const bool is_tap = depth_.outer < operand_.down.taps;
 #pragma unroll
       for (int i = 0; i < Share::kTurns; ++i) {
-        const bool inside = is_tap && is_within(top_[i] + down, operand_.down.inputs) &&
-                            is_within(left_[i] + across, operand_.across.inputs);
+        const bool inside = is_tap && operand_.down.holds(top_[i] + down) && operand_.across.holds(left_[i] + across);
         device::cp_async<16>(tile + Share::place(i), inside ? operand_.images + (start_[i] + tap) : operand_.images,
                              inside ? 16 : 0);
       }
@@ -77,8 +70,6 @@ struct PatchRows {
 
    private:
     static constexpr int kOutside = -(1 << 30);  // no tap leads from here into an image
-
-    static __device__ bool is_within(int i, int size) { return static_cast<unsigned>(i) < static_cast<unsigned>(size); }
 
     const PatchRows& operand_;
     Digits depth_;
