@@ -9,39 +9,12 @@
 
 namespace tandem::kernels::cpu {
 
-/// The elements of a dense tensor of T as floats: its own, or a widened copy that lives as long as this object.
+/// Floats for a dense tensor of T: where its elements lie, or memory of their number, not filled.
 template <typename T>
-class FloatInput {
+class FloatMemory {
  public:
   /// data() is null where `tensor` is undefined.
-  explicit FloatInput(const Tensor& tensor) {
-    if (!tensor.defined()) return;
-    if constexpr (is_float<T>) {
-      data_ = tensor.data<float>();
-    } else {
-      copy_.emplace(tensor.numel());
-      data_ = copy_->data();
-      const T* const from = tensor.data<T>();
-      parallel_for(tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        widen(from + begin, end - begin, copy_->data() + begin);
-      });
-    }
-  }
-  const float* data() const { return data_; }
-
- private:
-  static constexpr std::int64_t kGrain = std::int64_t{1} << 14;
-
-  std::optional<Scratch> copy_;
-  const float* data_ = nullptr;
-};
-
-/// Where floats for a dense tensor of T may be written: its own memory, or a copy that finish() rounds to it.
-template <typename T>
-class FloatOutput {
- public:
-  /// data() is null where `tensor` is undefined.
-  explicit FloatOutput(const Tensor& tensor) : tensor_(tensor) {
+  explicit FloatMemory(const Tensor& tensor) : tensor_(tensor) {
     if (!tensor.defined()) return;
     if constexpr (is_float<T>) {
       data_ = tensor.data<float>();
@@ -51,19 +24,42 @@ class FloatOutput {
     }
   }
   float* data() const { return data_; }
-  void finish() const {
+
+ protected:
+  /// Calls visit(elements, floats, count) for runs of a copy's elements.
+  template <typename Visit>
+  void for_each_run(Visit&& visit) const {
+    constexpr std::int64_t kGrain = std::int64_t{1} << 14;
     if (!copy_) return;
-    T* const to = tensor_.template data<T>();
+    T* const elements = tensor_.template data<T>();
     parallel_for(tensor_.numel(), kGrain,
-                 [&](std::int64_t begin, std::int64_t end) { narrow(data_ + begin, end - begin, to + begin); });
+                 [&](std::int64_t begin, std::int64_t end) { visit(elements + begin, data_ + begin, end - begin); });
   }
 
  private:
-  static constexpr std::int64_t kGrain = std::int64_t{1} << 14;
-
   Tensor tensor_;
   std::optional<Scratch> copy_;
   float* data_ = nullptr;
+};
+
+/// The elements of a dense tensor as floats: its own, or a widened copy that lives as long as this object.
+template <typename T>
+class FloatInput : FloatMemory<T> {
+ public:
+  explicit FloatInput(const Tensor& tensor) : FloatMemory<T>(tensor) {
+    this->for_each_run([](const T* elements, float* floats, std::int64_t count) { widen(elements, count, floats); });
+  }
+  const float* data() const { return FloatMemory<T>::data(); }
+};
+
+/// Where floats for a dense tensor may be written: its own memory, or a copy that finish() rounds to it.
+template <typename T>
+class FloatOutput : public FloatMemory<T> {
+ public:
+  using FloatMemory<T>::FloatMemory;
+  void finish() const {
+    this->for_each_run([](T* elements, const float* floats, std::int64_t count) { narrow(floats, count, elements); });
+  }
 };
 
 }  // namespace tandem::kernels::cpu

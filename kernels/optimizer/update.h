@@ -2,40 +2,32 @@
 // by one loop over f32 or f64.
 #pragma once
 
+#include "kernels/cast/float_runs.h"
 #include "kernels/optimizer/tensor_list.h"
 
 #include <array>
 
 namespace tandem::kernels::detail {
 
-/// Elements of half parameters that are widened, updated and rounded at a time: their floats stay in the L1 cache.
-constexpr std::int64_t kBlockElements = 512;
-
-template <typename T>
-const float* widened(const T* from, std::int64_t count, std::array<float, kBlockElements>& to) {
-  for (std::int64_t i = 0; i < count; ++i) to[static_cast<std::size_t>(i)] = static_cast<float>(from[i]);
-  return to.data();
-}
-
 /// A half parameter: `step` works on its master where there is one, else on a widened copy; either is rounded back.
 template <typename T, typename Step>
 void step_half(const UpdateTensors& item, std::int64_t begin, std::int64_t end, Step&& step) {
-  std::array<float, kBlockElements> values, gradients;
+  std::array<float, cpu::kBlock> values, gradients;
   T* const parameter = item.parameter.data<T>();
   float* const master = item.master.defined() ? item.master.data<float>() : nullptr;
-  for (std::int64_t at = begin; at < end; at += kBlockElements) {
-    const std::int64_t count = std::min(kBlockElements, end - at);
-    const float* gradient = nullptr;
+  cpu::for_each_block(end - begin, [&](std::int64_t offset, std::int64_t count) {
+    const std::int64_t at = begin + offset;
+    const float* gradient = gradients.data();
     if (item.gradient.dtype() == DType::f32) {
       gradient = item.gradient.data<float>() + at;
     } else {
-      gradient = widened(item.gradient.data<T>() + at, count, gradients);
+      cpu::widen(item.gradient.data<T>() + at, count, gradients.data());
     }
-    if (master == nullptr) widened(parameter + at, count, values);
+    if (master == nullptr) cpu::widen(parameter + at, count, values.data());
     float* const value = master == nullptr ? values.data() : master + at;
     step(value, gradient, at, count);
-    for (std::int64_t i = 0; i < count; ++i) parameter[at + i] = T(value[i]);
-  }
+    cpu::narrow(value, count, parameter + at);
+  });
 }
 
 /// Calls step(S* value, const S* gradient, first, count), S f32 or f64, for runs that together are the elements
