@@ -17,6 +17,13 @@ bool is_running() {
   return initialized != 0 && finalized == 0;
 }
 
+/// Whether this process was started by mpiexec of Open MPI 4 (its run time is called ORTE) and a non-zero exit code of
+/// one rank ends all others, as mpiexec does unless it was told otherwise.
+bool orte_ends_all_ranks() {
+  const char* launched = std::getenv("OMPI_MCA_orte_launch");
+  return launched != nullptr && std::getenv("OMPI_MCA_orte_abort_on_non_zero_status") == nullptr;
+}
+
 }  // namespace
 
 void check_mpi(int code, const char* expression, const char* file, int line) {
@@ -55,7 +62,9 @@ void finalize_mpi() noexcept {
 }
 
 void abort_mpi(int exit_code) {
-  if (is_running()) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  // MPI_Abort of Open MPI 4 also sends mpiexec a notice to print. Open MPI 4.1.4 over PMIx 4.2 garbled it in 10 % of our
+  // runs, and crashed in 2 %. Leaving without MPI_Finalize ends the other ranks just as well, without the notice.
+  if (is_running() && !(exit_code != 0 && orte_ends_all_ranks())) MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);
 }
 
