@@ -6,6 +6,10 @@
 # A room links only against the rooms it may use: an include from elsewhere does not link.
 include(GNUInstallDirs)
 tandem_precompile(tandem_room_headers "${TANDEM_PRECOMPILED_HEADERS}" POSITION_INDEPENDENT)
+if(TANDEM_CUDA_IS_SIMULATED)
+  tandem_precompile(tandem_kernel_headers "${TANDEM_PRECOMPILED_HEADERS};<core/cuda/launch.h>;<kernels/device/dispatch.h>" POSITION_INDEPENDENT
+    OPTIONS ${TANDEM_SIMULATED_KERNEL_OPTIONS} LIBRARIES tandem_simulator)
+endif()
 
 # tandem_room(NAME core [DEPENDS tandem::x ...] [PRIVATE lib ...])
 function(tandem_room)
@@ -31,6 +35,7 @@ function(tandem_room)
   target_link_libraries(tandem_${ROOM_NAME} PUBLIC tandem_settings ${ROOM_DEPENDS} PRIVATE ${ROOM_PRIVATE})
   if(TANDEM_CUDA_IS_SIMULATED)
     tandem_simulated_sources(${cuda_sources})
+    tandem_simulated_headers(${cuda_sources})
     target_link_libraries(tandem_${ROOM_NAME} PRIVATE tandem::simulator)
   elseif(TANDEM_HAS_CUDA)
     target_link_libraries(tandem_${ROOM_NAME} PRIVATE CUDA::cudart_static)

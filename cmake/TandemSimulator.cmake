@@ -15,7 +15,7 @@ endif()
 if(TANDEM_SIMULATOR_MODE STREQUAL "race")
   # Every access calls a hook of ours; the ThreadSanitizer library is not linked. Accesses stay what the source says: not
   # merged, and not made wider.
-  list(APPEND TANDEM_SIMULATED_KERNEL_OPTIONS -O2 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0
+  list(APPEND TANDEM_SIMULATED_KERNEL_OPTIONS -O1 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0
     -fno-tree-vectorize -fno-tree-slp-vectorize -fno-store-merging)
 endif()
 
@@ -25,6 +25,16 @@ function(tandem_simulated_sources)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX SKIP_PRECOMPILE_HEADERS ON
       COMPILE_OPTIONS "${TANDEM_SIMULATED_KERNEL_OPTIONS}")
   endif()
+endfunction()
+
+# tandem_simulated_headers(file ...): give the .cu files of a room, which are compiled by other options than its .cpp
+# files, precompiled headers of their own.
+function(tandem_simulated_headers)
+  set(headers ${PROJECT_BINARY_DIR}/CMakeFiles/tandem_kernel_headers.dir/cmake_pch.hxx)
+  foreach(source ${ARGN})
+    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -Winvalid-pch -include ${headers})
+    set_property(SOURCE ${source} APPEND PROPERTY OBJECT_DEPENDS ${headers}.gch)
+  endforeach()
 endfunction()
 
 include(TandemSimulatedTest)
