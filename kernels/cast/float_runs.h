@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace tandem::kernels::cpu {
 
@@ -67,6 +68,46 @@ inline void narrow(const float* from, std::int64_t count, T* to, std::int64_t st
   if (step == 1) return narrow(from, count, to);
   for (std::int64_t i = 0; i < count; ++i) to[i * step] = static_cast<T>(from[i]);
 }
+
+/// Runs of up to `longest` elements as floats to read: those in place of T float, else a widened copy in a buffer that
+/// the next run overwrites.
+template <typename T>
+class RunReader {
+ public:
+  explicit RunReader(std::int64_t longest) : buffer_(is_float<T> ? 0 : static_cast<std::size_t>(longest)) {}
+
+  const float* operator()(const T* from, std::int64_t count) {
+    if constexpr (is_float<T>) {
+      return from;
+    } else {
+      widen(from, count, buffer_.data());
+      return buffer_.data();
+    }
+  }
+
+ private:
+  std::vector<float> buffer_;
+};
+
+/// The same to write: what `write(float*)` leaves in the run goes to `to`.
+template <typename T>
+class RunWriter {
+ public:
+  explicit RunWriter(std::int64_t longest) : buffer_(is_float<T> ? 0 : static_cast<std::size_t>(longest)) {}
+
+  template <typename Write>
+  void operator()(T* to, std::int64_t count, Write&& write) {
+    if constexpr (is_float<T>) {
+      write(to);
+    } else {
+      write(buffer_.data());
+      narrow(buffer_.data(), count, to);
+    }
+  }
+
+ private:
+  std::vector<float> buffer_;
+};
 
 /// Calls visit(begin, length) for [0, count) in pieces of kBlock.
 template <typename Visit>

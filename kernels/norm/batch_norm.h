@@ -52,7 +52,7 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
                          const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias);
 }  // namespace reference
 
-/// f32 images dense in channels_last (matrices: row-major). Training reads x twice forward and twice backward. Results
+/// f32, f16 and bf16 images dense in channels_last (matrices: row-major), computed in float. Training reads x twice forward and twice backward. Results
 /// do not depend on the number of threads.
 namespace cpu {
 bool supports_batch_norm(const Tensor& x, const Tensor& y);

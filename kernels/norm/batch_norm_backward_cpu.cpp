@@ -1,5 +1,6 @@
-// Batch normalisation of f32 rows of channels, backward: one pass for the sums over the batch, one for grad_x.
+// Batch normalisation of rows of channels, backward: one pass for the sums over the batch, one for grad_x.
 #include "core/parallel.h"
+#include "kernels/cast/float_runs.h"
 #include "kernels/norm/channel_rows.h"
 
 namespace tandem::kernels::cpu {
@@ -25,8 +26,8 @@ float passed(float gradient, float x, float mean, float scale, float bias) {
   return !kRelu || WideTransform::apply(x, mean, scale, bias) > 0.0f ? gradient : 0.0f;
 }
 
-template <bool kRelu>
-GradientSums block_sums(const ChannelRows& rows, const WideTransform& transform, const float* x, const float* grad_y,
+template <bool kRelu, typename T>
+GradientSums block_sums(const ChannelRows& rows, const WideTransform& transform, const T* x, const T* grad_y,
                         std::int64_t block) {
   const float* const mean = transform.mean.data();
   const float* const scale = transform.scale.data();
@@ -34,15 +35,18 @@ GradientSums block_sums(const ChannelRows& rows, const WideTransform& transform,
   const auto channels = static_cast<std::size_t>(rows.channels());
   GradientSums sums{ChannelValues(channels), ChannelValues(channels)};
   std::vector<float> wide_gradient(transform.mean.size()), wide_product(transform.mean.size());
+  RunReader<T> read_x(rows.width()), read_gradient(rows.width());
   rows.for_each_chunk(block, [&](std::int64_t first, std::int64_t count) {
     std::fill(wide_gradient.begin(), wide_gradient.end(), 0.0f);
     std::fill(wide_product.begin(), wide_product.end(), 0.0f);
     float* __restrict const gradient_sum = wide_gradient.data();
     float* __restrict const product_sum = wide_product.data();
     rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
+      const float* const values = read_x(x + offset, length);
+      const float* const incoming = read_gradient(grad_y + offset, length);
       for (std::int64_t i = 0; i < length; ++i) {
-        const float value = x[offset + i];
-        const float gradient = passed<kRelu>(grad_y[offset + i], value, mean[i], scale[i], bias[i]);
+        const float value = values[i];
+        const float gradient = passed<kRelu>(incoming[i], value, mean[i], scale[i], bias[i]);
         gradient_sum[i] += gradient;
         product_sum[i] += gradient * (value - mean[i]);
       }
@@ -53,12 +57,12 @@ GradientSums block_sums(const ChannelRows& rows, const WideTransform& transform,
   return sums;
 }
 
-template <bool kRelu>
-GradientSums sums_of(const ChannelRows& rows, const WideTransform& transform, const float* x, const float* grad_y) {
+template <bool kRelu, typename T>
+GradientSums sums_of(const ChannelRows& rows, const WideTransform& transform, const T* x, const T* grad_y) {
   std::vector<GradientSums> blocks(static_cast<std::size_t>(rows.blocks()));
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
-      blocks[static_cast<std::size_t>(block)] = block_sums<kRelu>(rows, transform, x, grad_y, block);
+      blocks[static_cast<std::size_t>(block)] = block_sums<kRelu, T>(rows, transform, x, grad_y, block);
     }
   });
   GradientSums all = std::move(blocks.front());
@@ -70,22 +74,27 @@ GradientSums sums_of(const ChannelRows& rows, const WideTransform& transform, co
 }
 
 /// grad_x = (gradient - center - (x - mean) * slope) * scale
-template <bool kRelu>
+template <bool kRelu, typename T>
 void propagate(const ChannelRows& rows, const WideTransform& transform, const std::vector<float>& centers,
-               const std::vector<float>& slopes, const float* x, const float* grad_y, float* grad_x) {
+               const std::vector<float>& slopes, const T* x, const T* grad_y, T* grad_x) {
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
     const float* const mean = transform.mean.data();
     const float* const scale = transform.scale.data();
     const float* const bias = transform.bias.data();
     const float* const center = centers.data();
     const float* const slope = slopes.data();
+    RunReader<T> read_x(rows.width()), read_gradient(rows.width());
+    RunWriter<T> write(rows.width());
     const auto row = [&](std::int64_t offset, std::int64_t length) {
-      float* __restrict const to = grad_x + offset;
-      for (std::int64_t i = 0; i < length; ++i) {
-        const float value = x[offset + i];
-        const float gradient = passed<kRelu>(grad_y[offset + i], value, mean[i], scale[i], bias[i]);
-        to[i] = (gradient - center[i] - (value - mean[i]) * slope[i]) * scale[i];
-      }
+      const float* const values = read_x(x + offset, length);
+      const float* const incoming = read_gradient(grad_y + offset, length);
+      write(grad_x + offset, length, [&](float* __restrict to) {
+        for (std::int64_t i = 0; i < length; ++i) {
+          const float value = values[i];
+          const float gradient = passed<kRelu>(incoming[i], value, mean[i], scale[i], bias[i]);
+          to[i] = (gradient - center[i] - (value - mean[i]) * slope[i]) * scale[i];
+        }
+      });
     };
     for (std::int64_t block = begin; block < end; ++block) {
       rows.for_each_chunk(block,
@@ -105,8 +114,10 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
   const auto channels = static_cast<std::size_t>(rows.channels());
   ChannelValues center(channels), slope(channels);
   if (options.training || grad_weight.defined() || grad_bias.defined()) {
-    const auto reduce = options.relu ? sums_of<true> : sums_of<false>;
-    GradientSums sums = reduce(rows, transform, x.data<float>(), grad_y.data<float>());
+    GradientSums sums = dispatch_float(x.dtype(), "batch_norm_backward", [&]<typename T>(TypeTag<T>) {
+      const auto reduce = options.relu ? sums_of<true, T> : sums_of<false, T>;
+      return reduce(rows, transform, x.data<T>(), grad_y.data<T>());
+    });
     const double count = static_cast<double>(rows.rows());
     for (std::size_t c = 0; c < channels; ++c) {
       double& product = sums.gradient_times_deviation[c];
@@ -119,9 +130,10 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
     detail::store_channels(sums.gradient_times_deviation, grad_weight);
   }
   if (!grad_x.defined()) return;
-  const auto run = options.relu ? propagate<true> : propagate<false>;
-  run(rows, transform, rows.widen(center), rows.widen(slope), x.data<float>(), grad_y.data<float>(),
-      grad_x.data<float>());
+  dispatch_float(x.dtype(), "batch_norm_backward", [&]<typename T>(TypeTag<T>) {
+    const auto run = options.relu ? propagate<true, T> : propagate<false, T>;
+    run(rows, transform, rows.widen(center), rows.widen(slope), x.data<T>(), grad_y.data<T>(), grad_x.data<T>());
+  });
 }
 
 }  // namespace tandem::kernels::cpu

@@ -1,5 +1,6 @@
-// Batch normalisation of f32 rows of channels, forward: one pass for the statistics, one to normalise.
+// Batch normalisation of rows of channels, forward: one pass for the statistics, one to normalise.
 #include "core/parallel.h"
+#include "kernels/cast/float_runs.h"
 #include "kernels/norm/channel_rows.h"
 
 namespace tandem::kernels::cpu {
@@ -29,11 +30,14 @@ ChannelMoments no_moments(std::int64_t channels) {
   return {0, ChannelValues(count), ChannelValues(count)};
 }
 
-ChannelValues chunk_mean(const ChannelRows& rows, const float* x, std::int64_t first, std::int64_t count) {
+template <typename T>
+ChannelValues chunk_mean(const ChannelRows& rows, const T* x, std::int64_t first, std::int64_t count) {
   std::vector<float> wide(static_cast<std::size_t>(rows.width()));
+  RunReader<T> read(rows.width());
   rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
+    const float* const from = read(x + offset, length);
     float* __restrict const sum = wide.data();
-    for (std::int64_t i = 0; i < length; ++i) sum[i] += x[offset + i];
+    for (std::int64_t i = 0; i < length; ++i) sum[i] += from[i];
   });
   ChannelValues mean = rows.fold(wide);
   for (double& value : mean) value /= static_cast<double>(count);
@@ -41,12 +45,14 @@ ChannelValues chunk_mean(const ChannelRows& rows, const float* x, std::int64_t f
 }
 
 /// Moments of one chunk from sums over x - shift. With a shift not far from the mean, nothing large cancels.
-ChannelMoments chunk_moments(const ChannelRows& rows, const float* x, std::int64_t first, std::int64_t count,
+template <typename T>
+ChannelMoments chunk_moments(const ChannelRows& rows, const T* x, std::int64_t first, std::int64_t count,
                              const ChannelValues& shift) {
   const std::vector<float> wide_shift = rows.widen(shift);
   std::vector<float> wide_sum(wide_shift.size()), wide_squares(wide_shift.size());
+  RunReader<T> read(rows.width());
   rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
-    const float* const from = x + offset;
+    const float* const from = read(x + offset, length);
     const float* const center = wide_shift.data();
     float* __restrict const sum = wide_sum.data();
     float* __restrict const squares = wide_squares.data();
@@ -67,7 +73,8 @@ ChannelMoments chunk_moments(const ChannelRows& rows, const float* x, std::int64
 
 /// The shift of a chunk is the mean of those before it in the block: where that is far off, the variance of the block
 /// is as large as the squares that cancel.
-ChannelMoments block_moments(const ChannelRows& rows, const float* x, std::int64_t block) {
+template <typename T>
+ChannelMoments block_moments(const ChannelRows& rows, const T* x, std::int64_t block) {
   ChannelMoments moments = no_moments(rows.channels());
   rows.for_each_chunk(block, [&](std::int64_t first, std::int64_t count) {
     const ChannelValues shift = moments.count == 0 ? chunk_mean(rows, x, first, count) : moments.mean;
@@ -76,7 +83,8 @@ ChannelMoments block_moments(const ChannelRows& rows, const float* x, std::int64
   return moments;
 }
 
-ChannelMoments moments_of(const ChannelRows& rows, const float* x) {
+template <typename T>
+ChannelMoments moments_of(const ChannelRows& rows, const T* x) {
   std::vector<ChannelMoments> blocks(static_cast<std::size_t>(rows.blocks()));
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
@@ -88,19 +96,22 @@ ChannelMoments moments_of(const ChannelRows& rows, const float* x) {
   return all;
 }
 
-template <bool kRelu>
-void normalise(const ChannelRows& rows, const WideTransform& transform, const float* x, float* y) {
+template <bool kRelu, typename T>
+void normalise(const ChannelRows& rows, const WideTransform& transform, const T* x, T* y) {
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
     const float* const mean = transform.mean.data();
     const float* const scale = transform.scale.data();
     const float* const bias = transform.bias.data();
+    RunReader<T> read(rows.width());
+    RunWriter<T> write(rows.width());
     const auto row = [&](std::int64_t offset, std::int64_t length) {
-      const float* const from = x + offset;
-      float* __restrict const to = y + offset;
-      for (std::int64_t i = 0; i < length; ++i) {
-        const float value = WideTransform::apply(from[i], mean[i], scale[i], bias[i]);
-        to[i] = kRelu && value < 0.0f ? 0.0f : value;
-      }
+      const float* const from = read(x + offset, length);
+      write(y + offset, length, [&](float* __restrict to) {
+        for (std::int64_t i = 0; i < length; ++i) {
+          const float value = WideTransform::apply(from[i], mean[i], scale[i], bias[i]);
+          to[i] = kRelu && value < 0.0f ? 0.0f : value;
+        }
+      });
     };
     for (std::int64_t block = begin; block < end; ++block) {
       rows.for_each_chunk(block,
@@ -110,22 +121,25 @@ void normalise(const ChannelRows& rows, const WideTransform& transform, const fl
 }
 
 void normalise(const Tensor& x, const WideTransform& transform, bool relu, const Tensor& y) {
-  const auto run = relu ? normalise<true> : normalise<false>;
-  run(ChannelRows(x), transform, x.data<float>(), y.data<float>());
+  dispatch_float(x.dtype(), "batch_norm", [&]<typename T>(TypeTag<T>) {
+    const auto run = relu ? normalise<true, T> : normalise<false, T>;
+    run(ChannelRows(x), transform, x.data<T>(), y.data<T>());
+  });
 }
 
 }  // namespace
 
 bool supports_batch_norm(const Tensor& x, const Tensor& y) {
-  return x.dtype() == DType::f32 && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
+  return computes_in_float(x.dtype()) && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
 }
 
 void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                               const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
                               const Tensor& saved_mean, const Tensor& saved_inverse_std) {
   const ChannelRows rows(x);
-  detail::finish_batch_statistics(moments_of(rows, x.data<float>()), options, running_mean, running_var, saved_mean,
-                                  saved_inverse_std);
+  const ChannelMoments moments = dispatch_float(
+      x.dtype(), "batch_norm", [&]<typename T>(TypeTag<T>) { return moments_of(rows, x.data<T>()); });
+  detail::finish_batch_statistics(moments, options, running_mean, running_var, saved_mean, saved_inverse_std);
   const WideTransform transform(rows, saved_mean.to_vector<double>(), saved_inverse_std.to_vector<double>(), weight,
                                 bias);
   normalise(x, transform, options.relu, y);

@@ -4,6 +4,7 @@
 #include "core/parallel.h"
 #include "core/random.h"
 #include "core/tensor.h"
+#include "kernels/cast/cast.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -32,6 +33,13 @@ inline Tensor poisoned_like(const Tensor& tensor) {
 /// The same values in another floating dtype, same strides.
 inline Tensor to_f64(const Tensor& tensor) {
   return Tensor::from(tensor.to_vector<double>(), tensor.shape(), Layout::channels_last);
+}
+
+/// The same values in another dtype, channels_last, rounded once.
+inline Tensor in_dtype(const Tensor& tensor, DType dtype) {
+  const Tensor result = Tensor::empty(tensor.shape(), {.dtype = dtype, .layout = Layout::channels_last});
+  kernels::reference::cast(tensor, result);
+  return result;
 }
 
 /// True if both hold the same bits in the same order of memory; both dense.

@@ -1,5 +1,4 @@
 // Convolution of half types on the CPU: the same sums as in f32, rounded once, and masks of what is stored.
-#include "kernels/cast/cast.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/image_support.h"
 
@@ -11,13 +10,6 @@ namespace k = tandem::kernels;
 struct Results {
   Tensor y, grad_x, grad_w, grad_bias, mask;
 };
-
-/// `x` in another dtype, same strides, rounded once.
-Tensor in_dtype(const Tensor& x, DType dtype) {
-  const Tensor out = Tensor::empty(x.shape(), channels_last(dtype));
-  k::reference::cast(x, out);
-  return out;
-}
 
 Tensor bits_like(const Shape& y, unsigned seed) {
   std::mt19937 generator(seed);

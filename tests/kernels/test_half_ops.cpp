@@ -31,12 +31,6 @@ namespace {
 namespace k = tandem::kernels;
 using Inputs = std::vector<Tensor>;
 
-Tensor in_dtype(const Tensor& x, DType dtype) {
-  const Tensor out = Tensor::empty(x.shape(), {.dtype = dtype, .layout = Layout::channels_last});
-  k::reference::cast(x, out);
-  return out;
-}
-
 Tensor like(const Tensor& x, const Shape& shape) { return Tensor::empty(shape, x.options(Layout::channels_last)); }
 
 /// An op by its dispatcher, in the dtype of its inputs; f32 inputs run the f32 loops.

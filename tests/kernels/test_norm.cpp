@@ -15,7 +15,7 @@ struct Step {
 
 Step run(const Tensor& x, const Tensor& grad_y, const BatchNormOptions& options, bool reference = false) {
   const Shape channels{x.size(1)};
-  const TensorOptions kind{.dtype = x.dtype()};
+  const TensorOptions kind{.dtype = kernels::batch_norm_statistics_dtype(x.dtype())};
   Step s{.weight = Tensor::full(channels, 1.5, kind),
          .bias = Tensor::full(channels, -0.25, kind),
          .running_mean = Tensor::full(channels, 2.0, kind),
@@ -78,6 +78,21 @@ TEST_CASE("a training step agrees with the reference in f64, near zero and far f
   if (!relu) {
     CHECK(largest_difference(fast.grad_x, exact.grad_x) <=
           1.5 * 1.5 * (14.0 * sum_error / rows + 8.0 * y_error + 64 * kU));
+  }
+}
+
+TEST_CASE("a training step in half is the one in f32, rounded once") {
+  const DType dtype = GENERATE(DType::f16, DType::bf16);
+  const Shape shape = GENERATE(Shape{4, 3, 5, 7}, Shape{64, 8, 32, 32}, Shape{40, 130, 3, 3}, Shape{200, 64});
+  const BatchNormOptions options{.relu = GENERATE(false, true)};
+  INFO("x " << to_string(shape) << " " << name_of(dtype) << (options.relu ? ", relu" : ""));
+  const Tensor x = in_dtype(random_images(shape, 1, 1.0f, 3.0f), dtype), grad_y = in_dtype(random_images(shape, 2), dtype);
+  const Step half = run(x, grad_y, options), wide = run(in_dtype(x, DType::f32), in_dtype(grad_y, DType::f32), options);
+  CHECK(half.y.to_vector<double>() == in_dtype(wide.y, dtype).to_vector<double>());
+  CHECK(half.grad_x.to_vector<double>() == in_dtype(wide.grad_x, dtype).to_vector<double>());
+  for (const auto member : {&Step::mean, &Step::inverse_std, &Step::running_mean, &Step::running_var,
+                            &Step::grad_weight, &Step::grad_bias}) {
+    CHECK((half.*member).to_vector<double>() == (wide.*member).to_vector<double>());
   }
 }
 
