@@ -10,6 +10,7 @@
 namespace tandem::autograd {
 
 struct Node;
+struct FusedLayer;
 
 /// Where the gradient of an input goes: the node that made it and which of its outputs it was. No node: no gradient.
 struct Edge {
@@ -25,6 +26,7 @@ struct Node {
   std::vector<DType> output_dtypes;
   BackwardFunction backward;  // empty at a leaf, and once its saved tensors are freed
   Tensor leaf;
+  std::weak_ptr<FusedLayer> fused_layer;  // at conv_bias_relu, for one right above it
 
   Node() = default;
   ~Node();

@@ -38,6 +38,16 @@ Shape input_shape(const ConvGeometry& g) { return {g.n, g.c, g.h, g.w}; }
 Shape output_shape(const ConvGeometry& g) { return {g.n, g.k, g.p, g.q}; }
 Shape weight_shape(const ConvGeometry& g) { return {g.k, g.group_c(), g.r, g.s}; }
 
+/// What a layer below wants done with grad_x, on the CPU.
+void finish_for_layer_below(const Tensor& grad_x, const LayerBelow& below) {
+  if (below.mask.defined() && cpu::computes_in_float(grad_x.dtype())) {
+    cpu::apply_mask(grad_x, below.mask);
+  } else if (below.mask.defined()) {
+    reference::apply_mask(grad_x, below.mask, grad_x);
+  }
+  if (below.grad_bias.defined()) conv2d_backward_bias(grad_x, below.grad_bias);
+}
+
 }  // namespace
 
 void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
@@ -66,7 +76,7 @@ void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOp
   require_one_device(kOp, grad_x, grad_y, w);
   mark_written(grad_x);
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, grad_x}) return cuda::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {});
+    if (const CudaOp op{kOp, grad_x}) return cuda::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {}, {});
   if (cpu::conv_supports(g, w.dtype(), options.impl))
     return cpu::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {});
   reference::conv2d_backward_input(grad_y, w, g, grad_x);
@@ -85,15 +95,10 @@ void conv2d_backward_input_below(const Tensor& grad_y, const Tensor& w, const Co
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_x}) {
       mark_written(grad_x, grad_bias_below);
-      return cuda::conv_backward_input_below(g, options.impl, grad_y, w, {mask_below, grad_bias_below}, grad_x);
+      return cuda::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {}, {mask_below, grad_bias_below});
     }
   conv2d_backward_input(grad_y, w, options, grad_x);
-  if (mask_below.defined() && cpu::computes_in_float(grad_x.dtype())) {
-    cpu::apply_mask(grad_x, mask_below);
-  } else if (mask_below.defined()) {
-    reference::apply_mask(grad_x, mask_below, grad_x);
-  }
-  if (grad_bias_below.defined()) conv2d_backward_bias(grad_x, grad_bias_below);
+  finish_for_layer_below(grad_x, {mask_below, grad_bias_below});
 }
 
 void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dOptions& options, const Tensor& grad_w) {
@@ -105,7 +110,7 @@ void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dO
   require_one_device(kOp, grad_w, x, grad_y);
   mark_written(grad_w);
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, grad_w}) return cuda::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {});
+    if (const CudaOp op{kOp, grad_w}) return cuda::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {}, {});
   if (cpu::conv_supports(g, grad_w.dtype(), options.impl))
     return cpu::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {});
   reference::conv2d_backward_weight(x, grad_y, g, grad_w);
@@ -146,29 +151,50 @@ void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias
 
 void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mask, const Conv2dOptions& options,
                              const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w,
-                             const Tensor& grad_bias) {
+                             const Tensor& grad_bias, const LayerBelow& below) {
   constexpr std::string_view kOp = "conv_bias_relu_backward";
   require(x.defined(), "{}: x is undefined", kOp);
   const ConvGeometry g = checked_geometry(kOp, x.shape(), w, options);
   check(kOp, "x", x, x.shape(), w.dtype());
-  check(kOp, "mask", mask, conv_mask_shape(output_shape(g)), DType::u8);
+  check(kOp, "mask", mask, conv_mask_shape(output_shape(g)), DType::u8, true);
   check(kOp, "grad_y", grad_y, output_shape(g), w.dtype());
   check(kOp, "grad_x", grad_x, input_shape(g), w.dtype(), true);
   check(kOp, "grad_w", grad_w, weight_shape(g), w.dtype(), true);
   check(kOp, "grad_bias", grad_bias, {g.k}, w.dtype(), true);
+  check(kOp, "the mask below", below.mask, conv_mask_shape(input_shape(g)), DType::u8, true);
+  check(kOp, "the grad_bias below", below.grad_bias, {g.c}, w.dtype(), true);
+  const bool has_below = below.mask.defined() || below.grad_bias.defined();
+  require(grad_x.defined() || !has_below, "{}: what the layer below wants needs grad_x", kOp);
 
-  require_one_device(kOp, grad_y, x, w, mask, grad_x, grad_w, grad_bias);
-  mark_written(grad_x, grad_w, grad_bias);
+  require_one_device(kOp, grad_y, x, w, mask, grad_x, grad_w, grad_bias, below.mask, below.grad_bias);
+  mark_written(grad_x, grad_w, grad_bias, below.grad_bias);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_y})
-      return cuda::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias);
-  if (cpu::conv_supports(g, w.dtype(), options.impl))
-    return cpu::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias);
-  const Tensor masked = empty_like(grad_y);
-  reference::apply_mask(grad_y, mask, masked);
-  if (grad_x.defined()) reference::conv2d_backward_input(masked, w, g, grad_x);
-  if (grad_w.defined()) reference::conv2d_backward_weight(x, masked, g, grad_w);
-  if (grad_bias.defined()) reference::conv2d_backward_bias(masked, grad_bias);
+      return cuda::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias, below);
+  if (cpu::conv_supports(g, w.dtype(), options.impl)) {
+    cpu::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias);
+  } else {
+    Tensor masked = grad_y;
+    if (mask.defined()) {
+      masked = empty_like(grad_y);
+      reference::apply_mask(grad_y, mask, masked);
+    }
+    if (grad_x.defined()) reference::conv2d_backward_input(masked, w, g, grad_x);
+    if (grad_w.defined()) reference::conv2d_backward_weight(x, masked, g, grad_w);
+    if (grad_bias.defined()) reference::conv2d_backward_bias(masked, grad_bias);
+  }
+  if (has_below) finish_for_layer_below(grad_x, below);
+}
+
+bool conv_backward_fuses_layer_below(const Tensor& x, const Tensor& w, const Conv2dOptions& options) {
+  constexpr std::string_view kOp = "conv_backward_fuses_layer_below";
+  require(x.defined(), "{}: x is undefined", kOp);
+  const ConvGeometry g = checked_geometry(kOp, x.shape(), w, options);
+  check(kOp, "x", x, x.shape(), w.dtype());
+  require_one_device(kOp, x, w);
+  if constexpr (kHasCuda)
+    if (x.device().type == DeviceType::cuda) return cuda::fuses_layer_below(g, options.impl, x, w);
+  return false;
 }
 
 }  // namespace tandem::kernels

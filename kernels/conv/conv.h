@@ -64,8 +64,21 @@ Shape conv_mask_shape(const Shape& y);
 void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
                             const Tensor& y, const Tensor& mask);
 
-/// The gradients that are defined, from the mask of the forward pass: grad_y counts where its bit is set.
+/// The layer whose output x is, where that ends in bias and ReLU: its mask, and room for its bias's gradient [C]. Both
+/// may be undefined.
+struct LayerBelow {
+  Tensor mask = {};
+  Tensor grad_bias = {};
+};
+
+/// The gradients that are defined, from the mask of the forward pass: grad_y counts where its bit is set, everywhere if
+/// the mask is undefined. With `below`, grad_x is what conv2d_backward_input_below would give, and so is its grad_bias.
 void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mask, const Conv2dOptions& options,
-                             const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias);
+                             const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias,
+                             const LayerBelow& below = {});
+
+/// Whether the kernels that the gradient of x takes do the work of a LayerBelow as they write it; others go over it
+/// once more, which is no faster than to leave that work to the layer below.
+bool conv_backward_fuses_layer_below(const Tensor& x, const Tensor& w, const Conv2dOptions& options);
 
 }  // namespace tandem::kernels

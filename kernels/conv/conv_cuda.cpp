@@ -46,6 +46,12 @@ ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass,
   return nullptr;
 }
 
+/// What a layer below wants done, where the kernels that wrote grad_x did not.
+void finish_for_layer_below(const Tensor& grad_x, const LayerBelow& below) {
+  if (below.mask.defined()) apply_mask(grad_x, below.mask, grad_x);
+  if (below.grad_bias.defined()) conv_backward_bias(grad_x, {}, below.grad_bias);
+}
+
 }  // namespace
 
 FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
@@ -63,7 +69,8 @@ void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const T
 }
 
 void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
-                   const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias) {
+                   const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias,
+                   const LayerBelow& below) {
   const auto library_for = [&](ConvPass pass, const Tensor& result, const Tensor& image, const Tensor& weight) {
     return result.defined() ? select_library(g, impl, pass, {image, weight, grad_y}) : nullptr;
   };
@@ -71,6 +78,7 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
     if (!result.defined()) return false;
     return library != nullptr || choose(g, impl, result.dtype(), {grad_y, other, result}) == Family::implicit_gemm;
   };
+  const bool has_below = below.mask.defined() || below.grad_bias.defined();
   ConvLibrary* const for_input = library_for(ConvPass::backward_input, grad_x, grad_x, w);
   ConvLibrary* const for_weight = library_for(ConvPass::backward_weight, grad_w, x, grad_w);
   // Where one pass needs a copy of the gradient without a mask, all take it: it is read faster.
@@ -78,8 +86,13 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
   const Tensor gradient = copies ? masked_gradient(grad_y, mask) : grad_y, open = copies ? Tensor() : mask;
   if (for_input != nullptr) {
     for_input->run({g, grad_y.dtype(), ConvPass::backward_input}, {grad_x, w, gradient});
+    if (has_below) finish_for_layer_below(grad_x, below);
+  } else if (grad_x.defined() && has_below &&
+             choose(g, impl, grad_x.dtype(), {gradient, w, grad_x}) == Family::implicit_gemm) {
+    implicit_gemm::backward_input_by({}, g, gradient, open, w, below, grad_x);
   } else if (grad_x.defined()) {
     select(g, impl, grad_x.dtype(), {gradient, w, grad_x}).backward_input(g, gradient, open, w, grad_x);
+    if (has_below) finish_for_layer_below(grad_x, below);
   }
   if (for_weight != nullptr) {
     for_weight->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, gradient});
@@ -89,14 +102,9 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
   if (grad_bias.defined()) conv_backward_bias(gradient, open, grad_bias);
 }
 
-void conv_backward_input_below(const ConvGeometry& g, ConvImpl impl, const Tensor& grad_y, const Tensor& w,
-                               const LayerBelow& below, const Tensor& grad_x) {
-  ConvLibrary* const library = select_library(g, impl, ConvPass::backward_input, {grad_x, w, grad_y});
-  if (library == nullptr && choose(g, impl, grad_x.dtype(), {grad_y, w, grad_x}) == Family::implicit_gemm)
-    return implicit_gemm::backward_input_by({}, g, grad_y, {}, w, below, grad_x);
-  conv_backward(g, impl, {}, w, {}, grad_y, grad_x, {}, {});
-  if (below.mask.defined()) apply_mask(grad_x, below.mask, grad_x);
-  if (below.grad_bias.defined()) conv_backward_bias(grad_x, {}, below.grad_bias);
+bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w) {
+  return select_library(g, impl, ConvPass::backward_input, {x, w, x}) == nullptr &&
+         choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
 }
 
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias) {

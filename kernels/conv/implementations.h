@@ -95,13 +95,6 @@ struct Epilogue {
   Tensor mask = {};
 };
 
-/// The layer whose output x is, if it ends in a ReLU: grad_x counts only where the bits of its mask are set, and the
-/// sum of that over pixels is the gradient of its bias. Both may be undefined.
-struct LayerBelow {
-  Tensor mask = {};
-  Tensor grad_bias = {};
-};
-
 /// Our families of kernels, slowest first.
 enum class Family : std::uint8_t { naive, tile, implicit_gemm };
 
@@ -118,10 +111,10 @@ void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const T
                   const Tensor& y);
 /// The gradients that are defined; x and w may be undefined where no gradient asked for needs them.
 void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
-                   const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias);
-/// grad_x as the layer below wants it.
-void conv_backward_input_below(const ConvGeometry& g, ConvImpl impl, const Tensor& grad_y, const Tensor& w,
-                               const LayerBelow& below, const Tensor& grad_x);
+                   const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias,
+                   const LayerBelow& below);
+/// Whether grad_x comes from kernels that do the work of a LayerBelow as they write it.
+bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w);
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias);
 /// mask bit = (y > 0)
 void sign_mask(const Tensor& y, const Tensor& mask);

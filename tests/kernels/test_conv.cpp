@@ -1,22 +1,11 @@
 // Convolution entry points: shapes, dtypes, empty batches, fused against separate passes, errors.
 #include "tests/kernels/conv_support.h"
+#include "tests/kernels/image_support.h"
 #include "tests/support/error_of.h"
 
 namespace tandem::test {
-namespace {
 
 namespace k = tandem::kernels;
-
-Tensor in_dtype(const Tensor& x, DType dtype) {
-  const Tensor out = Tensor::empty(x.shape(), channels_last(dtype));
-  dispatch_floating(dtype, "test", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    for (std::int64_t i = 0; i < x.numel(); ++i) out.data<T>()[i] = static_cast<T>(x.data<float>()[i]);
-  });
-  return out;
-}
-
-}  // namespace
 
 TEST_CASE("conv2d_output_shape counts windows") {
   CHECK(square_case(2, 3, 32, 32, 8, 3, 1).y() == Shape{2, 8, 32, 32});
@@ -114,7 +103,21 @@ TEST_CASE("the gradient for a layer below equals its parts") {
     CHECK(grad_bias.to_vector<double>() == sums.to_vector<double>());
     k::conv2d_backward_input_below(own_grad_y, own_w, one.options, {}, grad_x, {});
     CHECK(grad_x.to_vector<double>() == plain.to_vector<double>());
+
+    const Tensor x = in_dtype(integers(one.x(), 6), dtype);
+    const Tensor again = empty_like(grad_x), again_bias = empty_like(grad_bias);
+    const Tensor grad_w = empty_like(own_w), grad_w_alone = empty_like(own_w);
+    k::conv_bias_relu_backward(x, own_w, {}, one.options, own_grad_y, again, grad_w, {}, {mask, again_bias});
+    k::conv2d_backward_weight(x, own_grad_y, one.options, grad_w_alone);
+    CHECK(again.to_vector<double>() == passed.to_vector<double>());
+    CHECK(again_bias.to_vector<double>() == sums.to_vector<double>());
+    CHECK(grad_w.to_vector<double>() == grad_w_alone.to_vector<double>());
+    CHECK_FALSE(k::conv_backward_fuses_layer_below(x, own_w, one.options));
   }
+  const Tensor x = integers(one.x(), 6);
+  CHECK(error_of([&] {
+          k::conv_bias_relu_backward(x, w, {}, one.options, grad_y, {}, {}, {}, {mask, {}});
+        }) == "conv_bias_relu_backward: what the layer below wants needs grad_x");
   const Tensor grad_x = poisoned(one.x());
   CHECK(error_of([&] {
           k::conv2d_backward_input_below(grad_y, w, one.options, mask, grad_x, poisoned({3}));

@@ -178,17 +178,17 @@ TEST_CASE("the gradient of an image passes the ReLU of the layer below and sums 
         k::reference::conv2d_backward_bias(passed, sums);
 
         const Tensor grad_y = on_gpu(in.grad_y), w = on_gpu(in.w), mask = on_gpu(bits);
-        const auto check = [&](const k::cuda::LayerBelow& below, auto&& run) {
+        const auto check = [&](const k::LayerBelow& below, auto&& run) {
           const Tensor grad_x = poisoned_on_gpu(one.x(), dtype, kLast);
           run(below, grad_x);
           CHECK(difference(grad_x, below.mask.defined() ? passed : expected.grad_x) == "");
           if (below.grad_bias.defined()) CHECK(difference(below.grad_bias, sums) == "");
         };
-        const auto by_tile = [&](const k::cuda::LayerBelow& below, const Tensor& grad_x) {
+        const auto by_tile = [&](const k::LayerBelow& below, const Tensor& grad_x) {
           gemm::backward_input_by(tile, one.geometry(), grad_y, {}, w, below, grad_x);
         };
-        const auto by_choice = [&](const k::cuda::LayerBelow& below, const Tensor& grad_x) {
-          k::cuda::conv_backward_input_below(one.geometry(), k::ConvImpl::fused, grad_y, w, below, grad_x);
+        const auto by_choice = [&](const k::LayerBelow& below, const Tensor& grad_x) {
+          k::cuda::conv_backward(one.geometry(), k::ConvImpl::fused, {}, w, {}, grad_y, grad_x, {}, {}, below);
         };
         if (on_tensor_cores) check({mask, poisoned_on_gpu({one.c}, dtype)}, by_tile);
         if (tile != kTiles[0]) continue;

@@ -1,0 +1,90 @@
+// Fused convolutions one above the other, where the kernels of one do the work of the layer below it.
+#include "autograd/functions.h"
+#include "autograd/variable.h"
+#include "core/memory.h"
+#include "tests/support/catch.h"
+#include "tests/support/cuda_device.h"
+
+#include <random>
+
+namespace tandem::test {
+namespace {
+
+using namespace autograd;
+
+/// Whole numbers from -2 to 2: their sums in f32 are exact, in whatever order.
+Tensor small_integers(const Shape& shape, DType dtype, unsigned seed) {
+  std::mt19937 generator(seed);
+  const Layout layout = shape.rank() == 4 ? Layout::channels_last : Layout::row_major;
+  const Tensor numbers = Tensor::empty(shape, {.layout = layout});
+  for (std::int64_t i = 0; i < numbers.numel(); ++i)
+    numbers.data<float>()[i] = static_cast<float>(static_cast<int>(generator() % 5) - 2);
+  return cast(numbers, dtype).to(kGpu);
+}
+
+struct Form {
+  bool apart;   // an operation between the layers, so that each works for itself
+  bool shared;  // the first layer's result is used twice
+  bool has_bias;
+};
+
+struct Gradients {
+  std::vector<std::vector<float>> values;  // of x, then of each layer's weight and bias
+  std::int64_t peak_bytes;                 // of the backward pass, beyond what was there before
+};
+
+/// The gradients of three layers, the last with a stride.
+Gradients gradients_of(const Form& form, DType dtype) {
+  constexpr std::int64_t kChannels[] = {8, 24, 16, 8};
+  std::vector<Tensor> leaves{set_requires_grad(small_integers({2, 8, 10, 9}, dtype, 1))};
+  Tensor y = leaves.front(), first;
+  for (unsigned layer = 0; layer < 3; ++layer) {
+    const Tensor weight =
+        set_requires_grad(small_integers({kChannels[layer + 1], kChannels[layer], 3, 3}, dtype, 2 + layer));
+    leaves.push_back(weight);
+    Tensor bias;
+    if (form.has_bias) {
+      bias = set_requires_grad(small_integers({kChannels[layer + 1]}, dtype, 10 + layer));
+      leaves.push_back(bias);
+    }
+    const std::int64_t stride = layer == 2 ? 4 : 1;
+    const Conv2dOptions options{.stride = {stride, stride}, .padding = {1, 1}, .impl = kernels::ConvImpl::fused};
+    y = conv_bias_relu(y, weight, bias, options);
+    if (form.apart) y = permute(y, {0, 1, 2, 3});
+    if (layer == 0) first = y;
+  }
+  Tensor loss = sum(y);
+  if (form.shared) loss = add(loss, sum(first));
+  first = y = {};
+  reset_peak_memory();
+  const std::int64_t before = memory_stats(kGpu).current_total;
+  backward(loss);
+  Gradients result{{}, memory_stats(kGpu).peak_total - before};
+  for (const Tensor& leaf : leaves) result.values.push_back(grad(leaf).to(Device{}).to_vector<float>());
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a fused convolution does the work of the fused one below it", "[cuda]") {
+  if (!has_gpu()) return;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    for (const bool has_bias : {true, false}) {
+      for (const bool shared : {false, true}) {
+        INFO(name_of(dtype) << (has_bias ? ", bias" : ", no bias") << (shared ? ", shared" : ""));
+        const Gradients chained = gradients_of({.apart = false, .shared = shared, .has_bias = has_bias}, dtype);
+        const Gradients apart = gradients_of({.apart = true, .shared = shared, .has_bias = has_bias}, dtype);
+        CHECK(chained.values == apart.values);
+        // On tensor cores the chain spares the masked copy of the second layer's gradient.
+        if (shared) continue;
+        if (dtype == DType::f32) {
+          CHECK(chained.peak_bytes == apart.peak_bytes);
+        } else {
+          CHECK(chained.peak_bytes < apart.peak_bytes);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tandem::test
