@@ -27,6 +27,9 @@ const std::vector<Variant>& exact_variants() {
       {"3x3, dilation 2, padding 2", 7, 3, 3, {.padding = {2, 2}, .dilation = {2, 2}}},
       {"3x3, padding 1, depthwise", 2, 3, 3, {.padding = {1, 1}}, true, true},
       {"5x5, padding 2", 2, 5, 5, {.padding = {2, 2}}},
+      // With 8 input channels these two run on tensor cores.
+      {"1x1, stride 2, 16 outputs", 16, 1, 1, {.stride = {2, 2}}},
+      {"5x3, padding 2x1, dilation 1x2, no bias", 8, 5, 3, {.padding = {2, 1}, .dilation = {1, 2}}, false},
   };
   return all;
 }
