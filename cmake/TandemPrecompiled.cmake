@@ -1,7 +1,7 @@
-# Precompiled headers: half of a build's time would go into reading the standard library, fmt, Catch2 and the tensor
-# again and again. Of our own only what nearly every file includes is among them: a change of it compiles everything
-# anew anyway. Sources include what they need all the same. Angle brackets keep this tree's path out of them, so that
-# clones share the compiler cache.
+# Precompiled headers: half of a build's time would go into reading the standard library, fmt, json, Catch2 and the
+# tensor again and again. Of our own only what nearly every file includes is among them: a change of it compiles
+# everything anew anyway. Angle brackets keep this tree's path out of them, so that clones share the compiler cache. No
+# more than pays: each file takes a moment for each megabyte of them. Sources include what they need all the same.
 set(TANDEM_PRECOMPILED_HEADERS <algorithm> <array> <cmath> <cstdint> <functional> <memory> <numeric> <optional> <span>
   <string> <string_view> <utility> <vector> <fmt/core.h> <core/tensor.h>)
 
@@ -18,3 +18,13 @@ function(tandem_precompile name headers)
   target_compile_options(${name} PRIVATE ${SET_OPTIONS})
   target_precompile_headers(${name} PRIVATE ${headers})
 endfunction()
+
+# For rooms, for programs, and for the .cu files of the simulated device.
+tandem_precompile(tandem_room_headers "${TANDEM_PRECOMPILED_HEADERS}" POSITION_INDEPENDENT)
+tandem_precompile(tandem_program_headers "${TANDEM_PRECOMPILED_HEADERS};<nlohmann/json.hpp>"
+  LIBRARIES nlohmann_json::nlohmann_json)
+if(TANDEM_CUDA_IS_SIMULATED)
+  tandem_precompile(tandem_kernel_headers
+    "${TANDEM_PRECOMPILED_HEADERS};<core/cuda/launch.h>;<kernels/device/dispatch.h>" POSITION_INDEPENDENT
+    OPTIONS ${TANDEM_SIMULATED_KERNEL_OPTIONS} LIBRARIES tandem_simulator)
+endif()

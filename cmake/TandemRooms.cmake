@@ -5,11 +5,6 @@
 #   foo_cuda.cpp, foo.cu                      only with the CUDA device; .cu only where there is device code
 # A room links only against the rooms it may use: an include from elsewhere does not link.
 include(GNUInstallDirs)
-tandem_precompile(tandem_room_headers "${TANDEM_PRECOMPILED_HEADERS}" POSITION_INDEPENDENT)
-if(TANDEM_CUDA_IS_SIMULATED)
-  tandem_precompile(tandem_kernel_headers "${TANDEM_PRECOMPILED_HEADERS};<core/cuda/launch.h>;<kernels/device/dispatch.h>" POSITION_INDEPENDENT
-    OPTIONS ${TANDEM_SIMULATED_KERNEL_OPTIONS} LIBRARIES tandem_simulator)
-endif()
 
 # tandem_room(NAME core [DEPENDS tandem::x ...] [PRIVATE lib ...])
 function(tandem_room)
