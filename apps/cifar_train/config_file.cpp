@@ -114,7 +114,8 @@ class LineReader {
       if (!first && !take(',')) wrong("an array needs commas between its values and a closing ] on the same line");
       if (take(']')) return joined;
       if (at_end()) wrong("an array needs its closing ] on the same line");
-      joined += (first ? "" : ",") + value();
+      if (!first) joined += ',';
+      joined += value();
       first = false;
     }
     return joined;
