@@ -30,7 +30,8 @@ TEST_CASE("on a GPU convolutions are measured at first use, and right however th
     tuner.clear();
     tuner.set_measuring(true);
     check_passes(kTuned, one, dtype, true, true);
-    CHECK(tuner.results().size() == (dtype == DType::f16 ? 3 : 3 * !cuda_is_simulated()));
+    // In f32 the tile has nobody to be measured against but cuDNN.
+    if (dtype == DType::f16 || cuda_is_simulated()) CHECK(tuner.results().size() == (dtype == DType::f16 ? 3 : 0));
     tuner.set_measuring(false);
     for (const auto& [key, result] : tuner.results()) {
       CHECK(key.device == DeviceType::cuda);
