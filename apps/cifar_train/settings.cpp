@@ -49,6 +49,10 @@ void describe_model(OptionTable& table, Settings& s) {
                "code that convolves (auto: cuDNN on a GPU where it is there, else our own or oneDNN)");
   table.choice("gemm-impl", s.gemm_impl, {"auto", "fused", "cublas"},
                "code that multiplies matrices (auto: cuBLAS on a GPU where it is there, else our own)");
+  table.flag("autotune", s.autotune,
+             "measure at first use which code convolves each shape fastest; results then differ in their last digits");
+  table.text("tuning-file", s.tuning_file, "FILE",
+             "convolve by what --autotune measured before, kept in FILE; with --autotune, add to it");
   table.text("load-weights", s.load_weights, "FILE", "start from these weights (safetensors)");
   table.text("save-weights", s.save_weights, "FILE", "write the weights at the end (safetensors)");
 }
@@ -166,6 +170,9 @@ void resolve(Settings& s, std::int64_t ranks) {
           "--warmup-epochs {}: the one-cycle schedule warms up by itself; choose another --schedule or leave it out",
           s.warmup_epochs);
   require(s.log_every == 0 || !s.log.empty(), "--log-every {} needs a --log FILE to write to", s.log_every);
+  const std::string_view tuning = s.autotune ? "--autotune" : "--tuning-file";
+  require(s.conv_impl == "auto" || (!s.autotune && s.tuning_file.empty()),
+          "{} chooses the code that convolves, and so does --conv-impl {}; leave one out", tuning, s.conv_impl);
   require(!*s.nesterov || *s.momentum > 0.0, "--nesterov needs a --momentum above 0");
   require(s.epochs == 0 || s.warmup_epochs < static_cast<double>(s.epochs),
           "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.epochs);

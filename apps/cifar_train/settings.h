@@ -27,6 +27,8 @@ struct Settings {
   double dropout = 0.0;
   std::string conv_impl = "auto";
   std::string gemm_impl = "auto";
+  bool autotune = false;
+  std::string tuning_file;
   std::string load_weights;
   std::string save_weights;
 

@@ -5,13 +5,16 @@
 
 #include "comm/agreement.h"
 #include "core/parallel.h"
+#include "core/device_query.h"
 #include "data/load.h"
+#include "kernels/conv/tuning/tuner.h"
 #include "layers/file.h"
 #include "layers/models/models.h"
 #include "layers/safetensors.h"
 #include "train/process_info.h"
 #include "train/reporter.h"
 #include "train/trainer.h"
+#include "train/tuning_file.h"
 #include "train/weights.h"
 
 #include <cmath>
@@ -86,13 +89,35 @@ std::unique_ptr<optim::Optimizer> prepare(const Settings& s, layers::Module& mod
 }
 
 // Long before the file is written, so that no training is lost to a wrong path.
-void check_writable(const std::string& path) {
+void check_writable(std::string_view option, const std::string& path) {
   if (path.empty()) return;
   try {
     const layers::AtomicFile probe(path);
   } catch (const Error& error) {
-    fail("--save-weights {}", error.what());
+    fail("{} {}", option, error.what());
   }
+}
+
+/// Lets convolutions run by what was measured, before or from now on. Returns what is to be said about it, or "".
+std::string start_tuning(const Settings& s, Device device) {
+  kernels::conv_tuner().set_measuring(s.autotune);
+  if (!s.tuning_file.empty()) {
+    const std::string problem = train::load_tuning(s.tuning_file, train::tuning_machine(device));
+    if (!problem.empty()) return fmt::format("--tuning-file {}", problem);
+  }
+  if (s.autotune && device.type == DeviceType::cuda && cuda_is_simulated())
+    return "--autotune: times on a simulated GPU say nothing about real ones";
+  return "";
+}
+
+/// Keeps what was measured, and tells it.
+void finish_tuning(const Settings& s, Device device) {
+  const std::int64_t measured = kernels::conv_tuner().measured();
+  if (measured > 0 && !s.tuning_file.empty()) train::save_tuning(s.tuning_file, train::tuning_machine(device));
+  if (!s.autotune) return;
+  fmt::print("tuned {} convolution passes{}\n{}", measured,
+             measured > 0 && !s.tuning_file.empty() ? fmt::format(", kept in {}", s.tuning_file) : "",
+             train::tuning_table());
 }
 
 std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Dataset>& images,
@@ -157,10 +182,13 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
     test_loader = make_loader(images.test, group, false, micro_batch, s, device);
     optimizer = prepare(s, *model);
     schedule = make_schedule(s, run.steps_per_epoch);
-    if (first_rank) check_writable(s.save_weights);
+    if (first_rank) check_writable("--save-weights", s.save_weights);
+    if (first_rank && s.autotune) check_writable("--tuning-file", s.tuning_file);
     reporter.open_log(run);
   });
   reporter.header(run);
+  const std::string tuning_note = start_tuning(s, device);
+  if (first_rank && !tuning_note.empty()) fmt::print(stderr, "note: {}\n", tuning_note);
 
   comm::DistributedDataParallel replicas(
       group, train::parameters_and_masters(*model, *optimizer), model->named_buffers(),
@@ -183,6 +211,9 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
       layers::write_safetensors(s.save_weights, train::full_state_dict(*model, *optimizer),
                                 {{"model", s.model}, {"dataset", s.dataset}});
     }
+  });
+  comm::run_agreed(group, [&] {
+    if (first_rank) finish_tuning(s, device);
   });
   comm::run_agreed(group, [&] { reporter.finish(last, train::peak_tensor_memory(device), finite); });
   if (finite) return 0;

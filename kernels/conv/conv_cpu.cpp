@@ -2,6 +2,7 @@
 #include "kernels/cast/float_runs.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/sign_mask.h"
+#include "kernels/conv/tuning/tuner.h"
 #include "kernels/gemm/float_operands.h"
 
 namespace tandem::kernels::cpu {
@@ -31,13 +32,16 @@ constexpr Passes<T> kDirect{direct::forward<T>, direct::backward_input<T>, direc
 template <typename T>
 constexpr Passes<T> kWinograd{winograd::forward<T>, winograd::backward_input<T>, winograd::backward_weight<T>};
 
-/// The passes that run a geometry for which conv_supports is true.
+#if TANDEM_HAS_ONEDNN
+constexpr Passes<float> kOneDnn{onednn::forward, onednn::backward_input, onednn::backward_weight};
+#endif
+
+/// The passes that run a geometry for which conv_supports is true, by rule.
 template <typename T>
-const Passes<T>& select(const ConvGeometry& g, [[maybe_unused]] ConvImpl impl) {
+const Passes<T>& by_rule(const ConvGeometry& g, [[maybe_unused]] ConvImpl impl) {
   const bool by_winograd = winograd::supports(g) && winograd::pays(g);
 #if TANDEM_HAS_ONEDNN
   if constexpr (is_float<T>) {
-    static constexpr Passes<float> kOneDnn{onednn::forward, onednn::backward_input, onednn::backward_weight};
     if (impl == ConvImpl::onednn) return kOneDnn;
     // Measured: with few input channels our direct kernels, which fuse the mask, are level; otherwise the library wins.
     const bool library_wins = !by_winograd && library_supports(g) && (g.groups > 1 || g.c >= 8);
@@ -45,6 +49,33 @@ const Passes<T>& select(const ConvGeometry& g, [[maybe_unused]] ConvImpl impl) {
   }
 #endif
   return by_winograd ? kWinograd<T> : kDirect<T>;
+}
+
+/// The passes for `pass`: by measurement where the tuner has one or makes one, else by rule. `run` does the pass by the
+/// passes it is given.
+template <typename T, typename Run>
+const Passes<T>& select(const ConvGeometry& g, ConvImpl impl, TunedPass pass, Run&& run) {
+  const Passes<T>& rule = by_rule<T>(g, impl);
+  if (impl != ConvImpl::automatic || !conv_tuner().is_active()) return rule;
+  std::vector<const Passes<T>*> all{&kDirect<T>};
+  std::vector<std::string_view> names{"direct"};
+  if (winograd::supports(g)) {
+    all.push_back(&kWinograd<T>);
+    names.push_back("winograd");
+  }
+#if TANDEM_HAS_ONEDNN
+  if constexpr (is_float<T>) {
+    if (library_supports(g)) {
+      all.push_back(&kOneDnn);
+      names.push_back("onednn");
+    }
+  }
+#endif
+  std::vector<TuningCandidate> candidates;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    candidates.push_back({names[i], [&run, passes = all[i]] { run(*passes); }});
+  const auto fallback = static_cast<std::size_t>(std::find(all.begin(), all.end(), &rule) - all.begin());
+  return *all[conv_tuner().choose({DeviceType::cpu, pass, dtype_of<T>, g}, {}, candidates, fallback)];
 }
 
 }  // namespace
@@ -62,7 +93,10 @@ void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const T
     using T = typename decltype(tag)::type;
     const FloatInput<T> weights(w), biases(bias);
     const ConvEpilogue epilogue{.bias = biases.data(), .relu = relu, .mask = data_or_null<std::uint8_t>(mask)};
-    select<T>(g, impl).forward(g, x.data<T>(), weights.data(), epilogue, y.data<T>());
+    const auto run = [&](const Passes<T>& passes) {
+      passes.forward(g, x.data<T>(), weights.data(), epilogue, y.data<T>());
+    };
+    run(select<T>(g, impl, TunedPass::forward, run));
   });
 }
 
@@ -70,11 +104,13 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
                    const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias) {
   dispatch_float(grad_y.dtype(), "conv_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Passes<T>& passes = select<T>(g, impl);
     const MaskedGradient<T> gradient{grad_y.data<T>(), data_or_null<std::uint8_t>(mask)};
     const FloatOutput<T> weight_sums(grad_w), bias_sums(grad_bias);
     if (grad_w.defined()) {
-      passes.backward_weight(g, x.data<T>(), gradient, weight_sums.data(), bias_sums.data());
+      const auto run = [&](const Passes<T>& passes) {
+        passes.backward_weight(g, x.data<T>(), gradient, weight_sums.data(), bias_sums.data());
+      };
+      run(select<T>(g, impl, TunedPass::backward_weight, run));
     } else if (grad_bias.defined()) {
       const DenseGradient<T> dense(gradient, g, false);
       sum_rows(dense.gradient.data, g.n * g.p * g.q, g.k, bias_sums.data());
@@ -83,7 +119,10 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
     bias_sums.finish();
     if (!grad_x.defined()) return;
     const FloatInput<T> weights(w);
-    passes.backward_input(g, gradient, weights.data(), grad_x.data<T>());
+    const auto run = [&](const Passes<T>& passes) {
+      passes.backward_input(g, gradient, weights.data(), grad_x.data<T>());
+    };
+    run(select<T>(g, impl, TunedPass::backward_input, run));
   });
 }
 

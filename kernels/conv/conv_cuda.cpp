@@ -2,7 +2,11 @@
 #include "core/device_query.h"
 #include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/conv/implementations.h"
+#include "kernels/conv/tuning/tuner.h"
 #include "kernels/gemm/column_sum.h"
+
+#include <algorithm>
+#include <vector>
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -20,13 +24,13 @@ Family choose(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initialize
   return choose_family(g, impl, dtype, tensors).family;
 }
 
-const Passes& select(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
+const Passes& passes_of(Family family) {
   static constexpr Passes kPasses[] = {
       {naive::forward, naive::backward_input, naive::backward_weight},
       {tile::forward, tile::backward_input, tile::backward_weight},
       {implicit_gemm::forward, implicit_gemm::backward_input, implicit_gemm::backward_weight},
   };
-  return kPasses[static_cast<std::size_t>(choose(g, impl, dtype, tensors))];
+  return kPasses[static_cast<std::size_t>(family)];
 }
 
 /// cuDNN for a pass; null for our kernels, which take empty tensors, too.
@@ -52,6 +56,84 @@ void finish_for_layer_below(const Tensor& grad_x, const LayerBelow& below) {
   if (below.grad_bias.defined()) conv_backward_bias(grad_x, {}, below.grad_bias);
 }
 
+/// Who runs a pass: the library, or a family of our kernels.
+struct Runner {
+  ConvLibrary* library = nullptr;
+  Family family = Family::naive;
+
+  std::string_view name() const {
+    constexpr std::string_view kNames[] = {"naive", "tile", "implicit_gemm"};
+    return library != nullptr ? "cudnn" : kNames[static_cast<std::size_t>(family)];
+  }
+
+  /// Whether a gradient may come with its mask.
+  bool takes_mask() const { return library == nullptr && family != Family::implicit_gemm; }
+
+  friend bool operator==(const Runner&, const Runner&) = default;
+};
+
+/// One pass, as far as the choice of its runner goes.
+struct Pass {
+  TunedPass tuned;
+  ConvPass library;
+  ConvTensors tensors;
+  std::initializer_list<Tensor> all;  // all that a family must be able to read and write
+};
+
+Runner runner_by_rule(const ConvGeometry& g, ConvImpl impl, const Pass& pass) {
+  if (ConvLibrary* const library = select_library(g, impl, pass.library, pass.tensors)) return {.library = library};
+  return {.family = choose(g, impl, pass.tensors.y.dtype(), pass.all)};
+}
+
+/// Everyone who can run a pass for ConvImpl::automatic; the naive family only where there is no other of ours.
+std::vector<Runner> all_runners(const ConvGeometry& g, const Pass& pass) {
+  const DType dtype = pass.tensors.y.dtype();
+  std::vector<Runner> all;
+  if (choose(g, ConvImpl::automatic, dtype, pass.all) == Family::implicit_gemm)
+    all.push_back({.family = Family::implicit_gemm});
+  all.push_back({.family = tile::supports(g) ? Family::tile : Family::naive});
+  if (!cuda_is_simulated()) {
+    ConvLibrary* const library = find_cudnn().library.get();
+    if (library != nullptr && library_takes(*library, {g, dtype, pass.library}, pass.tensors))
+      all.push_back({.library = library});
+  }
+  return all;
+}
+
+/// By measurement where the tuner has one or makes one by `run(runner)`, else by rule.
+template <typename Run>
+Runner select(const ConvGeometry& g, ConvImpl impl, const Pass& pass, Run&& run) {
+  const Runner rule = runner_by_rule(g, impl, pass);
+  if (impl != ConvImpl::automatic || !conv_tuner().is_active() || g.output_numel() == 0 || g.input_numel() == 0)
+    return rule;
+  const std::vector<Runner> all = all_runners(g, pass);
+  std::vector<TuningCandidate> candidates;
+  for (const Runner& runner : all) candidates.push_back({runner.name(), [&run, runner] { run(runner); }});
+  const auto fallback = static_cast<std::size_t>(std::find(all.begin(), all.end(), rule) - all.begin());
+  const TuningKey key{DeviceType::cuda, pass.tuned, pass.tensors.y.dtype(), g};
+  return all[conv_tuner().choose(key, pass.tensors.y.device(), candidates, fallback)];
+}
+
+void run_backward_input(const Runner& runner, const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask,
+                        const Tensor& w, const LayerBelow& below, const Tensor& grad_x) {
+  const bool has_below = below.mask.defined() || below.grad_bias.defined();
+  if (runner.library != nullptr) {
+    runner.library->run({g, grad_y.dtype(), ConvPass::backward_input}, {grad_x, w, grad_y});
+  } else if (has_below && runner.family == Family::implicit_gemm) {
+    return implicit_gemm::backward_input_by({}, g, grad_y, mask, w, below, grad_x);
+  } else {
+    passes_of(runner.family).backward_input(g, grad_y, mask, w, grad_x);
+  }
+  if (has_below) finish_for_layer_below(grad_x, below);
+}
+
+void run_backward_weight(const Runner& runner, const ConvGeometry& g, const Tensor& x, const Tensor& grad_y,
+                         const Tensor& mask, const Tensor& grad_w) {
+  if (runner.library != nullptr)
+    return runner.library->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, grad_y});
+  passes_of(runner.family).backward_weight(g, x, grad_y, mask, grad_w);
+}
+
 }  // namespace
 
 FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
@@ -63,42 +145,39 @@ FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, st
 
 void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
                   const Tensor& y) {
-  if (ConvLibrary* const library = select_library(g, impl, ConvPass::forward, {x, w, y}))
-    return library_forward(*library, g, x, w, epilogue, y);
-  select(g, impl, y.dtype(), {x, w, epilogue.bias, y}).forward(g, x, w, epilogue, y);
+  const auto run = [&](const Runner& runner) {
+    if (runner.library != nullptr) return library_forward(*runner.library, g, x, w, epilogue, y);
+    passes_of(runner.family).forward(g, x, w, epilogue, y);
+  };
+  run(select(g, impl, {TunedPass::forward, ConvPass::forward, {x, w, y}, {x, w, epilogue.bias, y}}, run));
 }
 
 void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
                    const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias,
                    const LayerBelow& below) {
-  const auto library_for = [&](ConvPass pass, const Tensor& result, const Tensor& image, const Tensor& weight) {
-    return result.defined() ? select_library(g, impl, pass, {image, weight, grad_y}) : nullptr;
+  Tensor copy;
+  const auto masked = [&]() -> const Tensor& {
+    if (!copy.defined()) copy = masked_gradient(grad_y, mask);
+    return copy;
   };
-  const auto takes_no_mask = [&](ConvLibrary* library, const Tensor& result, const Tensor& other) {
-    if (!result.defined()) return false;
-    return library != nullptr || choose(g, impl, result.dtype(), {grad_y, other, result}) == Family::implicit_gemm;
-  };
-  const bool has_below = below.mask.defined() || below.grad_bias.defined();
-  ConvLibrary* const for_input = library_for(ConvPass::backward_input, grad_x, grad_x, w);
-  ConvLibrary* const for_weight = library_for(ConvPass::backward_weight, grad_w, x, grad_w);
-  // Where one pass needs a copy of the gradient without a mask, all take it: it is read faster.
-  const bool copies = takes_no_mask(for_input, grad_x, w) || takes_no_mask(for_weight, grad_w, x);
-  const Tensor gradient = copies ? masked_gradient(grad_y, mask) : grad_y, open = copies ? Tensor() : mask;
-  if (for_input != nullptr) {
-    for_input->run({g, grad_y.dtype(), ConvPass::backward_input}, {grad_x, w, gradient});
-    if (has_below) finish_for_layer_below(grad_x, below);
-  } else if (grad_x.defined() && has_below &&
-             choose(g, impl, grad_x.dtype(), {gradient, w, grad_x}) == Family::implicit_gemm) {
-    implicit_gemm::backward_input_by({}, g, gradient, open, w, below, grad_x);
-  } else if (grad_x.defined()) {
-    select(g, impl, grad_x.dtype(), {gradient, w, grad_x}).backward_input(g, gradient, open, w, grad_x);
-    if (has_below) finish_for_layer_below(grad_x, below);
+  Runner for_input, for_weight;
+  // Where one pass needs a copy of the gradient without a mask, all take it: it is read faster. So it is in measurements.
+  bool copies = false;
+  if (grad_x.defined()) {
+    const auto run = [&](const Runner& runner) { run_backward_input(runner, g, masked(), {}, w, below, grad_x); };
+    for_input = select(
+        g, impl, {TunedPass::backward_input, ConvPass::backward_input, {grad_x, w, grad_y}, {grad_y, w, grad_x}}, run);
+    copies = !for_input.takes_mask();
   }
-  if (for_weight != nullptr) {
-    for_weight->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, gradient});
-  } else if (grad_w.defined()) {
-    select(g, impl, grad_w.dtype(), {gradient, x, grad_w}).backward_weight(g, x, gradient, open, grad_w);
+  if (grad_w.defined()) {
+    const auto run = [&](const Runner& runner) { run_backward_weight(runner, g, x, masked(), {}, grad_w); };
+    for_weight = select(
+        g, impl, {TunedPass::backward_weight, ConvPass::backward_weight, {x, grad_w, grad_y}, {grad_y, x, grad_w}}, run);
+    copies = copies || !for_weight.takes_mask();
   }
+  const Tensor gradient = copies ? masked() : grad_y, open = copies ? Tensor() : mask;
+  if (grad_x.defined()) run_backward_input(for_input, g, gradient, open, w, below, grad_x);
+  if (grad_w.defined()) run_backward_weight(for_weight, g, x, gradient, open, grad_w);
   if (grad_bias.defined()) conv_backward_bias(gradient, open, grad_bias);
 }
 

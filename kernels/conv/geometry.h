@@ -5,6 +5,7 @@
 #include "core/tensor.h"
 #include "kernels/conv/conv.h"
 
+#include <compare>
 #include <cstdint>
 
 namespace tandem::kernels {
@@ -27,7 +28,7 @@ struct ConvGeometry {
   std::int64_t weight_numel() const { return k * group_c() * r * s; }
   bool has_unit_stride() const { return stride_h == 1 && stride_w == 1; }
 
-  friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
+  friend auto operator<=>(const ConvGeometry&, const ConvGeometry&) = default;
 };
 
 ConvGeometry make_geometry(const Shape& x, const Shape& w, const Conv2dOptions& options);

@@ -43,6 +43,19 @@ app_case(NAME "code is kept in the configuration" OUT "conv-impl = \"fused\"" "g
   ARGS --conv-impl fused --gemm-impl fused --print-config)
 app_case(NAME "code that was chosen is told" OUT "conv-impl reference, gemm-impl fused"
   ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --device cpu --conv-impl reference --gemm-impl fused)
+bad_input(NAME "measured and forced code" ERR "--autotune chooses the code that convolves, and so does --conv-impl fused"
+  ARGS --dataset synthetic --autotune --conv-impl fused)
+bad_input(NAME "tuning file in no folder" ERR "--tuning-file /none/t.json: cannot write"
+  ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --device cpu --autotune --tuning-file /none/t.json)
+set(one_epoch --dataset synthetic --model mnist_cnn --layers 1 --limit-train 32 --limit-test 32 --epochs 1 --device cpu)
+app_case(NAME "measures convolutions" OUT "convolution passes, kept in app_files/measured.json" "forward         f32 "
+  "direct" " us" ARGS ${one_epoch} --autotune --tuning-file app_files/measured.json)
+app_case(NAME "convolves by what was measured" OUT "tuned 0 convolution passes\n" "direct"
+  NOT_ERR "note" ARGS ${one_epoch} --autotune --tuning-file app_files/measured.json)
+set_tests_properties("cifar_train: measures convolutions" PROPERTIES FIXTURES_SETUP measured)
+set_property(TEST "cifar_train: convolves by what was measured" APPEND PROPERTY FIXTURES_REQUIRED measured)
+app_case(NAME "damaged tuning file" OUT "test accuracy" ERR "note: --tuning-file app_files/plain_file: ignored: damaged"
+  ARGS ${one_epoch} --tuning-file app_files/plain_file)
 if(TANDEM_CUDA_IS_SIMULATED)
   bad_input(NAME "cuDNN on a simulated GPU" ERR "--conv-impl cudnn: cuDNN does not run on simulated GPUs" "choose auto"
     ARGS --dataset synthetic --device cuda --conv-impl cudnn)

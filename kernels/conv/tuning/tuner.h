@@ -1,0 +1,81 @@
+// Which code runs a convolution, decided by measurement instead of by a table.
+#pragma once
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "kernels/conv/geometry.h"
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tandem::kernels {
+
+enum class TunedPass : std::uint8_t { forward, backward_input, backward_weight };
+
+std::string_view name_of(TunedPass pass);
+
+/// One pass over one geometry, on the CPU or the GPUs of one machine.
+struct TuningKey {
+  DeviceType device;
+  TunedPass pass;
+  DType dtype;
+  ConvGeometry geometry;
+
+  friend auto operator<=>(const TuningKey&, const TuningKey&) = default;
+};
+
+struct TuningResult {
+  std::string chosen;
+  std::map<std::string, double> microseconds;  // of every candidate
+};
+
+/// One way to run a pass. `run` may be called any number of times; it enqueues the whole pass.
+struct TuningCandidate {
+  std::string_view name;
+  std::function<void()> run;
+};
+
+/// Remembers what was measured. All member functions may be called from several threads.
+class ConvTuner {
+ public:
+  /// Whether choose() measures what it does not know. Off at first.
+  void set_measuring(bool measuring);
+
+  /// False where choose() would give nothing but fallbacks.
+  bool is_active() const { return active_; }
+
+  /// The index of the candidate that is the fastest for `key`. What was not measured yet, or of other candidates, is
+  /// measured now, in three turns on `device`, or else is `fallback`.
+  std::size_t choose(const TuningKey& key, Device device, std::span<const TuningCandidate> candidates,
+                     std::size_t fallback);
+
+  void add(const TuningKey& key, const TuningResult& result);
+  std::map<TuningKey, TuningResult> results() const;
+
+  /// How many keys choose() has measured.
+  std::int64_t measured() const;
+
+  /// Forgets everything.
+  void clear();
+
+ private:
+  void update_active() { active_ = measuring_ || !results_.empty(); }
+
+  std::atomic<bool> active_ = false;
+  mutable std::mutex mutex_;
+  std::map<TuningKey, TuningResult> results_;
+  bool measuring_ = false;
+  std::int64_t measured_ = 0;
+};
+
+/// The one that all convolutions ask.
+ConvTuner& conv_tuner();
+
+}  // namespace tandem::kernels

@@ -1,0 +1,122 @@
+// Convolution code chosen by measurement.
+#include "kernels/conv/tuning/tuner.h"
+#include "tests/kernels/conv_support.h"
+#include "tests/kernels/image_support.h"
+
+#include <chrono>
+#include <thread>
+
+namespace tandem::test {
+namespace {
+
+namespace k = tandem::kernels;
+
+/// Gives the tuner of all convolutions back as it was found.
+struct CleanTuner {
+  CleanTuner() { k::conv_tuner().clear(); }
+  ~CleanTuner() { k::conv_tuner().clear(); }
+};
+
+k::TuningKey key_of(const ConvCase& one, k::TunedPass pass = k::TunedPass::forward) {
+  return {DeviceType::cpu, pass, DType::f32, one.geometry()};
+}
+
+/// Candidates that take this many milliseconds, and how often each ran.
+struct Sleepers {
+  std::vector<int> runs;
+  std::vector<k::TuningCandidate> candidates;
+
+  Sleepers(const std::vector<std::pair<std::string_view, int>>& milliseconds) : runs(milliseconds.size()) {
+    for (std::size_t i = 0; i < milliseconds.size(); ++i) {
+      candidates.push_back({milliseconds[i].first, [this, i, time = milliseconds[i].second] {
+                              ++runs[i];
+                              std::this_thread::sleep_for(std::chrono::milliseconds(time));
+                            }});
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the tuner takes the fastest candidate, and measures it once") {
+  k::ConvTuner tuner;
+  const k::TuningKey key = key_of(square_case(1, 8, 4, 4, 16, 3, 1));
+  Sleepers three({{"slow", 12}, {"fast", 1}, {"medium", 6}});
+  CHECK_FALSE(tuner.is_active());
+  CHECK(tuner.choose(key, {}, three.candidates, 2) == 2);
+  CHECK(three.runs == std::vector<int>(3, 0));
+
+  tuner.set_measuring(true);
+  CHECK(tuner.is_active());
+  CHECK(tuner.choose(key, {}, three.candidates, 2) == 1);
+  const std::vector<int> runs = three.runs;
+  CHECK(runs[0] == 5);  // a warm-up, one to see how long it takes, three turns
+  CHECK(tuner.choose(key, {}, three.candidates, 2) == 1);
+  CHECK(three.runs == runs);
+  CHECK(tuner.measured() == 1);
+  const k::TuningResult result = tuner.results().at(key);
+  CHECK(result.chosen == "fast");
+  CHECK(result.microseconds.at("slow") >= 12000.0);
+  CHECK(result.microseconds.at("medium") >= 6000.0);
+
+  // Another pass is another key, and a result of other candidates is none.
+  Sleepers two({{"fast", 6}, {"new", 1}});
+  CHECK(tuner.choose(key_of(square_case(1, 8, 4, 4, 16, 3, 1), k::TunedPass::backward_input), {}, two.candidates, 0) == 1);
+  CHECK(tuner.choose(key, {}, two.candidates, 0) == 1);
+  CHECK(tuner.measured() == 3);
+  tuner.set_measuring(false);
+  CHECK(tuner.is_active());
+  CHECK(tuner.choose(key, {}, two.candidates, 0) == 1);
+  CHECK(tuner.choose(key, {}, three.candidates, 2) == 2);
+}
+
+TEST_CASE("convolutions are measured at first use, and right however they were chosen") {
+  const CleanTuner clean;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    const ConvCase one = square_case(2, 8, 7, 6, 16, 3, 1);
+    const auto ints = [&](const Shape& shape, unsigned seed) { return in_dtype(integers(shape, seed), dtype); };
+    const Tensor x = ints(one.x(), 1), w = ints(one.weight(), 2), grad_y = ints(one.y(), 3);
+    const auto empty = [&](const Shape& shape) { return Tensor::empty(shape, channels_last(dtype)); };
+    const auto run = [&](k::ConvImpl impl) {
+      k::Conv2dOptions options = one.options;
+      options.impl = impl;
+      std::vector<Tensor> results{empty(one.y()), empty(one.x()), empty(one.weight())};
+      k::conv2d_forward(x, w, {}, options, results[0]);
+      k::conv2d_backward_input(grad_y, w, options, results[1]);
+      k::conv2d_backward_weight(x, grad_y, options, results[2]);
+      return results;
+    };
+    const std::vector<Tensor> expected = run(k::ConvImpl::reference);
+    k::conv_tuner().clear();
+    k::conv_tuner().set_measuring(true);
+    const std::vector<Tensor> measured = run(k::ConvImpl::automatic);
+    CHECK(k::conv_tuner().measured() == 3);
+    const auto results = k::conv_tuner().results();
+    CHECK(results.size() == 3);
+    for (const auto& [key, result] : results) {
+      CHECK(key.dtype == dtype);
+      CHECK(key.geometry == one.geometry());
+      CHECK(result.microseconds.contains("direct"));
+      CHECK(result.microseconds.contains("winograd"));
+      CHECK(result.microseconds.contains("onednn") == (TANDEM_HAS_ONEDNN != 0 && dtype == DType::f32));
+    }
+    run(k::ConvImpl::fused);  // is not the tuner's business
+    CHECK(k::conv_tuner().measured() == 3);
+    // Winograd rounds even whole numbers.
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto want = expected[i].to_vector<double>(), got = measured[i].to_vector<double>();
+      for (std::size_t j = 0; j < want.size(); ++j)
+        REQUIRE(std::abs(want[j] - got[j]) <= 1e-3 * (dtype == DType::f32 ? 1.0 : std::abs(want[j])) + 1e-3);
+    }
+    // Every choice, as a file would bring it.
+    for (const std::string chosen : {"direct", "winograd"}) {
+      for (const auto& [key, result] : results) k::conv_tuner().add(key, {chosen, result.microseconds});
+      const std::vector<Tensor> again = run(k::ConvImpl::automatic);
+      if (chosen == "direct")
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          CHECK(again[i].to_vector<double>() == expected[i].to_vector<double>());
+    }
+  }
+}
+
+}  // namespace tandem::test

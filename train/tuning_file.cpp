@@ -1,0 +1,155 @@
+// The tuning file is JSON: {"format", "version", "machine", "passes": [{"device", "pass", "dtype", "geometry", "chosen",
+// "microseconds": {candidate: time}}]}.
+#include "train/tuning_file.h"
+
+#include "core/device_query.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "kernels/conv/tuning/tuner.h"
+#include "layers/file.h"
+#include "train/process_info.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <vector>
+
+namespace tandem::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using kernels::ConvGeometry;
+using kernels::TunedPass;
+using kernels::TuningKey;
+using kernels::TuningResult;
+
+constexpr std::string_view kFormat = "tandem convolution tuning";
+constexpr int kVersion = 1;
+constexpr std::int64_t kMostBytes = 64 << 20;
+
+struct Field {
+  const char* name;
+  std::int64_t ConvGeometry::*member;
+};
+constexpr std::array kFields{Field{"n", &ConvGeometry::n},
+                             Field{"c", &ConvGeometry::c},
+                             Field{"h", &ConvGeometry::h},
+                             Field{"w", &ConvGeometry::w},
+                             Field{"k", &ConvGeometry::k},
+                             Field{"r", &ConvGeometry::r},
+                             Field{"s", &ConvGeometry::s},
+                             Field{"p", &ConvGeometry::p},
+                             Field{"q", &ConvGeometry::q},
+                             Field{"groups", &ConvGeometry::groups},
+                             Field{"stride_h", &ConvGeometry::stride_h},
+                             Field{"stride_w", &ConvGeometry::stride_w},
+                             Field{"pad_h", &ConvGeometry::pad_h},
+                             Field{"pad_w", &ConvGeometry::pad_w},
+                             Field{"dilation_h", &ConvGeometry::dilation_h},
+                             Field{"dilation_w", &ConvGeometry::dilation_w}};
+
+constexpr std::array kPasses{TunedPass::forward, TunedPass::backward_input, TunedPass::backward_weight};
+constexpr std::array kDTypes{DType::f32, DType::f16, DType::bf16, DType::f64};
+constexpr std::array kDevices{DeviceType::cpu, DeviceType::cuda};
+
+std::string_view name_of_type(DeviceType type) { return type == DeviceType::cpu ? "cpu" : "cuda"; }
+
+/// The value of that name; throws Error for others.
+template <typename Values, typename Name>
+auto named(const Values& values, Name&& name_of_value, const std::string& name, std::string_view what) {
+  const auto found = std::find_if(values.begin(), values.end(), [&](auto value) { return name_of_value(value) == name; });
+  require(found != values.end(), "unknown {} '{}'", what, name);
+  return *found;
+}
+
+Json to_json(const TuningKey& key, const TuningResult& result) {
+  Json geometry, times;
+  for (const Field& field : kFields) geometry[field.name] = key.geometry.*field.member;
+  for (const auto& [name, time] : result.microseconds) times[name] = time;
+  return {{"device", name_of_type(key.device)}, {"pass", name_of(key.pass)},  {"dtype", name_of(key.dtype)},
+          {"geometry", geometry},               {"chosen", result.chosen}, {"microseconds", times}};
+}
+
+std::pair<TuningKey, TuningResult> from_json(const Json& json) {
+  TuningKey key{named(kDevices, name_of_type, json.at("device").get<std::string>(), "device"),
+                named(kPasses, [](TunedPass p) { return kernels::name_of(p); }, json.at("pass").get<std::string>(), "pass"),
+                named(kDTypes, [](DType d) { return tandem::name_of(d); }, json.at("dtype").get<std::string>(), "dtype"),
+                {}};
+  for (const Field& field : kFields) key.geometry.*field.member = json.at("geometry").at(field.name).get<std::int64_t>();
+  TuningResult result{json.at("chosen").get<std::string>(), {}};
+  for (const auto& [name, time] : json.at("microseconds").items()) result.microseconds[name] = time.get<double>();
+  require(result.microseconds.contains(result.chosen), "'{}' was chosen without a time", result.chosen);
+  return {key, result};
+}
+
+std::string text_of(const std::string& path) {
+  const layers::InputFile file(path);
+  require(file.size() <= kMostBytes, "{}: larger than any tuning file", path);
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(text.data(), file.size(), 0);
+  return text;
+}
+
+}  // namespace
+
+std::string tuning_machine(Device device) {
+  std::string text;
+  for (const DeviceDescription& description : list_devices())
+    if (description.device == device) text = description.name;
+  if (device.type == DeviceType::cpu) text += fmt::format(", threads {}", num_threads());
+  for (const auto& [name, version] : build_versions()) text += fmt::format(", {} {}", name, version);
+  return text;
+}
+
+std::string load_tuning(const std::string& path, const std::string& machine) {
+  std::error_code missing;
+  if (!std::filesystem::exists(path, missing)) return "";
+  std::vector<std::pair<TuningKey, TuningResult>> results;
+  try {
+    const Json json = Json::parse(text_of(path));
+    require(json.at("format").get<std::string>() == kFormat, "not a tuning file");
+    require(json.at("version").get<int>() == kVersion, "version {} of the format, this is for {}",
+            json.at("version").get<int>(), kVersion);
+    const std::string theirs = json.at("machine").get<std::string>();
+    if (theirs != machine) return fmt::format("{}: ignored: measured on {}; this is {}", path, theirs, machine);
+    for (const Json& pass : json.at("passes")) results.push_back(from_json(pass));
+  } catch (const Error& error) {
+    const std::string_view reason = error.what();
+    return reason.starts_with(path) ? fmt::format("{}; ignored", reason) : fmt::format("{}: ignored: {}", path, reason);
+  } catch (const Json::exception& error) {
+    return fmt::format("{}: ignored: damaged: {}", path, error.what());
+  }
+  for (const auto& [key, result] : results) kernels::conv_tuner().add(key, result);
+  return "";
+}
+
+void save_tuning(const std::string& path, const std::string& machine) {
+  Json passes = Json::array();
+  for (const auto& [key, result] : kernels::conv_tuner().results()) passes.push_back(to_json(key, result));
+  const Json json{{"format", kFormat}, {"version", kVersion}, {"machine", machine}, {"passes", passes}};
+  const std::string text = json.dump(1) + "\n";
+  layers::AtomicFile file(path);
+  file.write(text.data(), static_cast<std::int64_t>(text.size()));
+  file.commit();
+}
+
+std::string tuning_table() {
+  std::string text;
+  for (const auto& [key, result] : kernels::conv_tuner().results()) {
+    const ConvGeometry& g = key.geometry;
+    text += fmt::format("  {:<15} {:<4} {}x{}x{}x{} * {}x{}x{}{}", name_of(key.pass), name_of(key.dtype), g.n, g.c, g.h,
+                        g.w, g.k, g.r, g.s, g.has_unit_stride() ? "" : fmt::format("/{}", g.stride_h));
+    std::vector<std::pair<double, std::string>> order;
+    for (const auto& [name, time] : result.microseconds) order.emplace_back(time, name);
+    std::sort(order.begin(), order.end());
+    for (const auto& [time, name] : order) text += fmt::format("  {} {:.0f} us", name, time);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace tandem::train
