@@ -133,14 +133,15 @@ def config():
                "--label-smoothing 0.1 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi "
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
                "--threads 3 --log c.jsonl --log-every 8 --progress none").split()
-    for arguments in ([], options):
+    measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
+    for arguments in ([], measured, options):
         printed = subprocess.run([PROGRAM, "--print-config"] + arguments, stdout=subprocess.PIPE, text=True, check=True)
         with open(path("run.toml"), "w") as file:
             file.write(printed.stdout)
         again = subprocess.run([PROGRAM, "--print-config", "--config", path("run.toml")], stdout=subprocess.PIPE,
                                text=True, check=True)
         check(printed.stdout == again.stdout, f"changed on the way:\n{printed.stdout}\n{again.stdout}")
-    names = {word[2:] for word in options if word.startswith("--")}
+    names = {word[2:] for word in measured + options if word.startswith("--")}
     lines = {line.split(" = ")[0] for line in printed.stdout.splitlines() if " = " in line}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov"}, f"not in this test: {lines - names}")
