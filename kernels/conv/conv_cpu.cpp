@@ -5,6 +5,10 @@
 #include "kernels/conv/tuning/tuner.h"
 #include "kernels/gemm/float_operands.h"
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 namespace tandem::kernels::cpu {
 namespace {
 
