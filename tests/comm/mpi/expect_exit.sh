@@ -9,15 +9,21 @@ shift 4
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 
+children_of() { cat /proc/"$1"/task/*/children 2>/dev/null || true; }
+
 # The exit code of the command in $actual; true if mpiexec itself broke down, which says nothing about the ranks.
 breaks_down() {
   timeout -k 5 "$seconds" "$@" >"$output" 2>&1 &
-  local timer=$! mpiexec idle=0
+  local timer=$! mpiexec started=no idle=0
   while kill -0 "$timer" 2>/dev/null; do
     sleep 0.1
-    mpiexec=$(pgrep -P "$timer" | head -1)
+    read -r mpiexec _ <<<"$(children_of "$timer")"
     [ -n "$mpiexec" ] || continue
-    if pgrep -P "$mpiexec" >/dev/null; then idle=0; else idle=$((idle + 1)); fi
+    if [ -n "$(children_of "$mpiexec")" ]; then
+      started=yes idle=0
+    elif [ "$started" = yes ]; then
+      idle=$((idle + 1))
+    fi
     if [ "$idle" -ge 100 ]; then
       kill -9 "$mpiexec"
       wait "$timer"
