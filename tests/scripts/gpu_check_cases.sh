@@ -12,7 +12,7 @@ failures=0
 
 # All that the script may find: the usual tools, and the stand-ins.
 mkdir -p bin
-for tool in bash basename cat c++filt date dirname env git grep head ln mkdir nproc rm sleep tail tee timeout tr wc; do
+for tool in bash basename cat c++filt date dirname env grep head ln mkdir nproc rm sleep tail tee timeout tr wc; do
   ln -s "$(command -v $tool)" bin/$tool || exit 1
 done
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" bin/python3
