@@ -4,8 +4,8 @@
 #include "optimization.h"
 
 #include "comm/agreement.h"
-#include "core/parallel.h"
 #include "core/device_query.h"
+#include "core/parallel.h"
 #include "data/load.h"
 #include "kernels/conv/tuning/tuner.h"
 #include "layers/file.h"
