@@ -11,6 +11,19 @@ trap 'rm -f "$output"' EXIT
 
 children_of() { cat /proc/"$1"/task/*/children 2>/dev/null || true; }
 
+# True while process $1 has a child that runs. One that has ended and that nobody asked about (a zombie) does not count.
+has_running_child() {
+  local child state
+  for child in $(children_of "$1"); do
+    state=$(sed -n 's/^State:[[:space:]]*//p' "/proc/$child/status" 2>/dev/null)
+    case "$state" in '' | Z* | X*) ;; *) return 0 ;; esac
+  done
+  return 1
+}
+
+# mpiexec's last words: it writes them when no rank is left.
+has_reported() { grep -q '^mpiexec detected that one or more processes exited\|^mpiexec noticed that process' "$output"; }
+
 # The exit code of the command in $actual; true if mpiexec itself broke down, which says nothing about the ranks.
 breaks_down() {
   timeout -k 5 "$seconds" "$@" >"$output" 2>&1 &
@@ -19,7 +32,9 @@ breaks_down() {
     sleep 0.1
     read -r mpiexec _ <<<"$(children_of "$timer")"
     [ -n "$mpiexec" ] || continue
-    if [ -n "$(children_of "$mpiexec")" ]; then
+    if has_reported; then
+      idle=$((idle + 1))
+    elif has_running_child "$mpiexec"; then
       started=yes idle=0
     elif [ "$started" = yes ]; then
       idle=$((idle + 1))
