@@ -33,7 +33,7 @@ bool any_copy = false;  // since clear_async_copies()
 }  // namespace
 
 void start_async_copy(void* shared, const void* global, std::size_t bytes, std::size_t source_bytes,
-                      const std::source_location& where) {
+                      std::source_location where) {
   Engine& e = engine();
   const SiteId site = site_id(where);
   const auto to = reinterpret_cast<std::uintptr_t>(shared), from = reinterpret_cast<std::uintptr_t>(global);

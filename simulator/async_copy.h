@@ -12,7 +12,7 @@ namespace tandem::simulator {
 /// Starts copying `bytes` (4, 8 or 16) to `shared`; only the first `source_bytes` come from `global`, the rest is zero.
 /// Until the copy has been waited for, what is at `shared` is poison, and reading it a fault.
 void start_async_copy(void* shared, const void* global, std::size_t bytes, std::size_t source_bytes,
-                      const std::source_location& where);
+                      std::source_location where);
 /// Closes the group of copies started since the last commit.
 void commit_async_copies();
 /// Waits for all groups of this thread but the newest `pending`.

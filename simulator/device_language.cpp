@@ -56,12 +56,12 @@ void finish_shuffle(const Slots& slots, unsigned present) {
   }
 }
 
-[[noreturn, gnu::cold]] void refuse_width(int width, const Where& where) {
+[[noreturn, gnu::cold]] void refuse_width(int width, Where where) {
   engine().raise(FaultKind::mask, site_id(where),
                  fmt::format("a shuffle of width {}; it must be 1, 2, 4, 8, 16 or 32", width));
 }
 
-[[noreturn, gnu::cold]] void refuse_source(unsigned source, unsigned mask, const Where& where) {
+[[noreturn, gnu::cold]] void refuse_source(unsigned source, unsigned mask, Where where) {
   engine().raise(FaultKind::mask, site_id(where),
                  fmt::format("lane {} reads from lane {}, which mask {:#010x} leaves out or the block does not have",
                              engine().current().lane(), source, mask));
@@ -138,7 +138,7 @@ void finish_reduce(const Slots& slots, unsigned present) {
   }
 }
 
-void check(const void* address, std::size_t bytes, Access kind, const Where& where) {
+void check(const void* address, std::size_t bytes, Access kind, Where where) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   if (at % bytes != 0) {
     engine().raise(FaultKind::misaligned, site_id(where),
@@ -149,17 +149,16 @@ void check(const void* address, std::size_t bytes, Access kind, const Where& whe
 
 }  // namespace
 
-void sync_threads(const Where& where) { engine().barrier(where); }
+void sync_threads(Where where) { engine().barrier(where); }
 
-int sync_threads_count(bool predicate, const Where& where) { return engine().barrier(where, predicate); }
+int sync_threads_count(bool predicate, Where where) { return engine().barrier(where, predicate); }
 
-void sync_warp(unsigned mask, const Where& where) {
+void sync_warp(unsigned mask, Where where) {
   engine().meet(
       WarpOperation::sync, mask, &mask, [](const Slots&, unsigned) {}, where);
 }
 
-void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width,
-             const Where& where) {
+void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width, Where where) {
   Engine& e = engine();
   if (width <= 0 || width > 32 || (width & (width - 1)) != 0) refuse_width(width, where);
   ShuffleSlot slot;
@@ -170,19 +169,19 @@ void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsign
   bytes == 4 ? std::memcpy(value, slot.value, 4) : std::memcpy(value, slot.value, bytes);
 }
 
-unsigned ballot(unsigned mask, bool predicate, const Where& where) {
+unsigned ballot(unsigned mask, bool predicate, Where where) {
   BallotSlot slot{predicate, 0};
   engine().meet(WarpOperation::vote, mask, &slot, finish_ballot, where);
   return slot.result;
 }
 
-unsigned match_any(unsigned mask, std::uint64_t value, const Where& where) {
+unsigned match_any(unsigned mask, std::uint64_t value, Where where) {
   MatchSlot slot{value, 0};
   engine().meet(WarpOperation::match, mask, &slot, finish_match, where);
   return slot.result;
 }
 
-unsigned reduce(Reduce kind, unsigned mask, unsigned value, const Where& where) {
+unsigned reduce(Reduce kind, unsigned mask, unsigned value, Where where) {
   ReduceSlot slot{kind, value};
   engine().meet(WarpOperation::reduce, mask, &slot, finish_reduce, where);
   return slot.value;
@@ -193,16 +192,14 @@ unsigned active_mask() {
   return 1u << engine().current().lane();
 }
 
-void check_atomic(const void* address, std::size_t bytes, const Where& where) {
-  check(address, bytes, Access::atomic, where);
-}
+void check_atomic(const void* address, std::size_t bytes, Where where) { check(address, bytes, Access::atomic, where); }
 
-void read(void* to, const void* address, std::size_t bytes, const Where& where) {
+void read(void* to, const void* address, std::size_t bytes, Where where) {
   check(address, bytes, Access::read, where);
   std::memcpy(to, address, bytes);
 }
 
-void write(void* address, const void* from, std::size_t bytes, const Where& where) {
+void write(void* address, const void* from, std::size_t bytes, Where where) {
   check(address, bytes, Access::write, where);
   std::memcpy(address, from, bytes);
 }

@@ -11,38 +11,37 @@ namespace tandem::simulator {
 
 using Where = std::source_location;
 
-void sync_threads(const Where& where);
+void sync_threads(Where where);
 /// What __syncthreads_count, _and and _or are made of: a barrier, and the number of threads whose `predicate` holds.
-int sync_threads_count(bool predicate, const Where& where);
-void sync_warp(unsigned mask, const Where& where);
+int sync_threads_count(bool predicate, Where where);
+void sync_warp(unsigned mask, Where where);
 
 /// Exchanges up to 16 bytes: each lane brings `value` and gets that of lane `source` instead.
 enum class Shuffle : std::uint8_t { index, up, down, exclusive_or };
-void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width,
-             const Where& where);
+void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width, Where where);
 
 /// The lanes of the mask whose predicate holds.
-unsigned ballot(unsigned mask, bool predicate, const Where& where);
+unsigned ballot(unsigned mask, bool predicate, Where where);
 /// The lanes of the mask with this lane's value.
-unsigned match_any(unsigned mask, std::uint64_t value, const Where& where);
+unsigned match_any(unsigned mask, std::uint64_t value, Where where);
 
 enum class Reduce : std::uint8_t { add, min_signed, max_signed, min_unsigned, max_unsigned, bit_and, bit_or, bit_xor };
-unsigned reduce(Reduce kind, unsigned mask, unsigned value, const Where& where);
+unsigned reduce(Reduce kind, unsigned mask, unsigned value, Where where);
 
 unsigned active_mask();
 
 /// Checks an atomic operation, which no instrumentation sees; aligned to its size.
-void check_atomic(const void* address, std::size_t bytes, const Where& where);
+void check_atomic(const void* address, std::size_t bytes, Where where);
 
 /// Checked accesses of up to 16 bytes that move them, too.
-void read(void* to, const void* address, std::size_t bytes, const Where& where);
-void write(void* address, const void* from, std::size_t bytes, const Where& where);
+void read(void* to, const void* address, std::size_t bytes, Where where);
+void write(void* address, const void* from, std::size_t bytes, Where where);
 /// Moves bytes without a check, out of instrumented code's sight.
 void move_bytes(void* to, const void* from, std::size_t bytes);
 
 /// old = *address; *address = update(old); as one step.
 template <typename T, typename Update>
-T atomic_update(T* address, const Where& where, Update&& update) {
+T atomic_update(T* address, Where where, Update&& update) {
   check_atomic(address, sizeof(T), where);
   // Not through *address: the build that checks accesses would see a plain read and write here.
   T old;

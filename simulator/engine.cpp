@@ -183,7 +183,7 @@ void Engine::thread_exits() {
   switch_to_next(self.position);
 }
 
-int Engine::barrier(const std::source_location& where, bool vote) {
+int Engine::barrier(std::source_location where, bool vote) {
   Thread& self = *current_;
   self.state = ThreadState::at_barrier;
   self.where = where;
@@ -204,7 +204,7 @@ int Engine::barrier(const std::source_location& where, bool vote) {
   return vote_result_;
 }
 
-void Engine::refuse_barrier(const std::source_location& where) {
+void Engine::refuse_barrier(std::source_location where) {
   raise(FaultKind::barrier, site_id(where),
         fmt::format("threads wait in different __syncthreads(): some in the one at {}:{}", barrier_at_.file_name(),
                     barrier_at_.line()),

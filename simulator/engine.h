@@ -39,11 +39,11 @@ class Engine {
   // Called by the threads of a block.
   Thread& current() { return *current_; }
   /// __syncthreads(); gives the number of threads that came with a `vote`.
-  int barrier(const std::source_location& where, bool vote = false);
+  int barrier(std::source_location where, bool vote = false);
   /// Waits until all lanes of `mask` have come with the same operation; the last one calls `finish` with all slots
   /// (null for lanes outside of the mask), and every lane goes on.
   using Finish = void (*)(const std::array<void*, kWarpSize>& slots, unsigned mask);
-  void meet(WarpOperation operation, unsigned mask, void* slot, Finish finish, const std::source_location& where);
+  void meet(WarpOperation operation, unsigned mask, void* slot, Finish finish, std::source_location where);
   /// Ends the launch with a Fault that names kernel, block, thread and `where`; a race also has another place.
   [[noreturn]] void raise(FaultKind kind, SiteId where, std::string what, SiteId other = 0);
 
@@ -87,7 +87,7 @@ class Engine {
   void switch_to_next(unsigned from_position);
   void thread_exits();
   void release_barrier();
-  [[noreturn, gnu::cold]] void refuse_barrier(const std::source_location& where);
+  [[noreturn, gnu::cold]] void refuse_barrier(std::source_location where);
   void check_who_waits_for(const Thread& exiting);
   void check_mask(const Thread& self);
   void join_mixed_meeting(const Thread& self);
@@ -159,7 +159,7 @@ inline unsigned Engine::existing_lanes(unsigned warp) const {
 }
 
 inline void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish finish,
-                         const std::source_location& where) {
+                         std::source_location where) {
   Thread& self = *current_;
   Warp& warp = warps_[self.warp()];
   self.where = where;

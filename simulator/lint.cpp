@@ -32,7 +32,7 @@ struct Lint {
   std::unordered_map<std::uint64_t, std::uint32_t> visits;               // by place and thread
   std::unordered_map<std::uint64_t, std::vector<Request>> requests;      // by place and warp
   std::map<std::tuple<const void*, SiteId, bool, bool>, Totals> totals;  // shared, writes
-  std::uint64_t launches = 0;
+  std::map<const void*, std::uint64_t> launches;
 
   ~Lint() {
     const std::string& file = settings().lint_file;
@@ -105,7 +105,7 @@ void start_lint(const void* kernel) {
   detail::lint_on = settings().lint;
   if (!detail::lint_on) return;
   lint().kernel = kernel;
-  ++lint().launches;
+  ++lint().launches[kernel];
 }
 
 void count_request(std::uintptr_t address, std::size_t bytes, bool shared, bool writes, SiteId where) {
@@ -157,11 +157,15 @@ std::vector<LintEntry> lint_entries() {
   return entries;
 }
 
-std::uint64_t lint_launches() { return lint().launches; }
+std::vector<std::pair<std::string, std::uint64_t>> lint_launches() {
+  std::vector<std::pair<std::string, std::uint64_t>> result;
+  for (const auto& [kernel, count] : lint().launches) result.emplace_back(function_name(kernel), count);
+  return result;
+}
 
 void reset_lint() {
   lint().totals.clear();
-  lint().launches = 0;
+  lint().launches.clear();
 }
 
 }  // namespace tandem::simulator

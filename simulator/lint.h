@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::simulator {
@@ -30,8 +31,8 @@ struct LintEntry {
 /// What was counted since the start or reset_lint(), while settings().lint was set. Race builds only: others count
 /// nothing.
 std::vector<LintEntry> lint_entries();
-/// The kernels that were launched meanwhile.
-std::uint64_t lint_launches();
+/// Each kernel that was launched meanwhile, and how often.
+std::vector<std::pair<std::string, std::uint64_t>> lint_launches();
 void reset_lint();
 
 // Called by the engine.

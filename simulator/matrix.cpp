@@ -11,6 +11,9 @@
 
 #include <bit>
 #include <cstring>
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 namespace tandem::simulator {
 
@@ -54,15 +57,23 @@ struct MultiplySlot {
 float element(MatrixType type, const std::uint32_t* registers, unsigned index) {
   if (type == MatrixType::tf32) return std::bit_cast<float>(registers[index] & 0xffffe000u);
   const auto bits = static_cast<std::uint16_t>(registers[index / 2] >> (index % 2 * 16));
-  return type == MatrixType::f16 ? tandem::detail::half_bits_to_float(bits)
-                                 : tandem::detail::bfloat16_bits_to_float(bits);
+  if (type == MatrixType::bf16) return tandem::detail::bfloat16_bits_to_float(bits);
+#ifdef __F16C__
+  return _cvtsh_ss(bits);
+#else
+  return tandem::detail::half_bits_to_float(bits);
+#endif
 }
 
 void finish_multiply(const Slots& slots, unsigned) {
   const auto lane_slot = [&](unsigned lane) -> MultiplySlot& { return *static_cast<MultiplySlot*>(slots[lane]); };
   const MatrixType type = lane_slot(0).type;
   const unsigned k_size = type == MatrixType::tf32 ? 8 : 16;
-  double a[16][16], b[16][8];
+  double a[16][16], b[16][8], sums[16][8];
+  const auto each_sum = [&](auto&& visit) {
+    for (unsigned lane = 0; lane < kWarpSize; ++lane)
+      for (unsigned i = 0; i < 4; ++i) visit(lane_slot(lane), i, sums[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2]);
+  };
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     const unsigned g = lane / 4, t = lane % 4;
     const MultiplySlot& slot = lane_slot(lane);
@@ -75,23 +86,17 @@ void finish_multiply(const Slots& slots, unsigned) {
       for (unsigned i = 0; i < 4; ++i) b[t * 2 + i % 2 + i / 2 * 8][g] = static_cast<double>(element(type, slot.b, i));
     }
   }
-  for (unsigned lane = 0; lane < kWarpSize; ++lane) {
-    MultiplySlot& slot = lane_slot(lane);
-    float result[4];
-    for (unsigned i = 0; i < 4; ++i) {
-      const unsigned row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-      double sum = static_cast<double>(slot.c[i]);
-      for (unsigned k = 0; k < k_size; ++k) sum += a[row][k] * b[k][column];
-      result[i] = static_cast<float>(sum);
-    }
-    std::memcpy(slot.d, result, sizeof result);  // d may be c
-  }
+  each_sum([](const MultiplySlot& slot, unsigned i, double& sum) { sum = static_cast<double>(slot.c[i]); });
+  for (unsigned row = 0; row < 16; ++row)
+    for (unsigned k = 0; k < k_size; ++k)
+      for (unsigned column = 0; column < 8; ++column) sums[row][column] += a[row][k] * b[k][column];
+  each_sum([](const MultiplySlot& slot, unsigned i, double& sum) { slot.d[i] = static_cast<float>(sum); });
 }
 
 }  // namespace
 
 void load_matrix(std::uint32_t* registers, unsigned count, bool transposed, const void* row,
-                 const std::source_location& where) {
+                 std::source_location where) {
   Engine& e = engine();
   const bool gives_row = e.current().lane() < count * 8;
   const auto at = reinterpret_cast<std::uintptr_t>(row);
@@ -109,9 +114,17 @@ void load_matrix(std::uint32_t* registers, unsigned count, bool transposed, cons
 }
 
 void multiply_matrices(MatrixType type, float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,
-                       const std::source_location& where) {
+                       std::source_location where) {
   MultiplySlot slot{type, d, a, b, c};
   engine().meet(WarpOperation::multiply, kAllLanes, &slot, finish_multiply, where);
+}
+
+std::uint32_t round_to_tf32(float value) {
+  constexpr std::uint32_t kKept = 0xffffe000u, kHalf = 0x1000u, kInfinity = 0x7f800000u, kNaN = 0x7fffe000u;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > kInfinity) return kNaN;
+  return magnitude == kInfinity ? bits : (bits + kHalf) & kKept;  // a carry reaches the exponent, as it should
 }
 
 }  // namespace tandem::simulator

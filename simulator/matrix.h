@@ -16,11 +16,14 @@ enum class MatrixType : std::uint8_t { f16, bf16, tf32 };
 /// Loads `count` (1, 2 or 4) 8x8 matrices of 2-byte elements from shared memory: lane i gives the address of row i % 8
 /// of matrix i / 8, 16 bytes, aligned; registers[m] gets this lane's two elements of matrix m.
 void load_matrix(std::uint32_t* registers, unsigned count, bool transposed, const void* row,
-                 const std::source_location& where);
+                 std::source_location where);
 
 /// d = a b + c of 16 x k, k x 8 (k = 16 for halves, 8 for tf32). Registers: a 4, b 2 (both packed pairs, or tf32
 /// values), c and d 4 floats.
 void multiply_matrices(MatrixType type, float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,
-                       const std::source_location& where);
+                       std::source_location where);
+
+/// cvt.rna.tf32.f32: the nearest float of 10 bits of mantissa, ties away from zero; NaN stays NaN.
+std::uint32_t round_to_tf32(float value);
 
 }  // namespace tandem::simulator

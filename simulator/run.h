@@ -13,12 +13,12 @@ namespace tandem::simulator {
 
 /// A launch without the types of its arguments; they are copied until it has run.
 void enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
-                    const std::source_location& where, void (*body)(const void*), const void* arguments,
+                    std::source_location where, void (*body)(const void*), const void* arguments,
                     std::size_t argument_bytes, void* (*copy)(const void*), void (*destroy)(void*));
 
 template <typename... Parameters>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
-            const std::source_location& where, std::type_identity_t<Parameters>... arguments) {
+            std::source_location where, std::type_identity_t<Parameters>... arguments) {
   struct Call {
     void (*kernel)(Parameters...);
     std::tuple<Parameters...> arguments;
@@ -40,7 +40,7 @@ template <typename... Parameters>
 class ConfiguredLaunch {
  public:
   ConfiguredLaunch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
-                   const std::source_location& where)
+                   std::source_location where)
       : kernel_(kernel), grid_(grid), block_(block), shared_bytes_(shared_bytes), stream_(stream), where_(where) {}
 
   template <typename... Arguments>
@@ -59,7 +59,7 @@ class ConfiguredLaunch {
 template <typename... Parameters>
 ConfiguredLaunch<Parameters...> configure(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                                           std::size_t shared_bytes = 0, cudaStream_t stream = nullptr,
-                                          const std::source_location& where = std::source_location::current()) {
+                                          std::source_location where = std::source_location::current()) {
   return {kernel, grid, block, shared_bytes, stream, where};
 }
 

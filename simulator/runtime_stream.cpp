@@ -30,7 +30,7 @@ StreamState& state_of(cudaStream_t stream) {
 }
 
 void enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
-                    const std::source_location& where, void (*body)(const void*), const void* arguments,
+                    std::source_location where, void (*body)(const void*), const void* arguments,
                     std::size_t argument_bytes, void* (*copy)(const void*), void (*destroy)(void*)) {
   const std::lock_guard lock(runtime_mutex());
   const auto limit = shared_limits().find(kernel);

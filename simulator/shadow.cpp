@@ -173,8 +173,12 @@ void forget_order() {
 
 namespace {
 
+extern "C" const char __data_start, _end;  // of the program's own variables, threadIdx among them
+
 /// Accesses outside of device and shared memory: the thread's own stack, kernel arguments and constants are right.
 void check_elsewhere(std::uintptr_t address, std::size_t size, Access kind, SiteId where) {
+  const auto variables = reinterpret_cast<std::uintptr_t>(&__data_start);
+  if (address - variables < reinterpret_cast<std::uintptr_t>(&_end) - variables) return;
   Engine& e = engine();
   if (e.stacks().contains(address, e.current().linear)) return;
   if (address - reinterpret_cast<std::uintptr_t>(e.launch().arguments) < e.launch().argument_bytes) return;

@@ -74,7 +74,7 @@ void start_block_of_shared_memory() {
 }
 
 void* shared_variable(const void* key, std::size_t bytes, std::size_t alignment, const char* name,
-                      const std::source_location& where) {
+                      std::source_location where) {
   Layout& l = layout();
   for (const Variable& variable : l.variables) {
     if (variable.key == key) return arena + variable.offset;

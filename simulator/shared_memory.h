@@ -19,7 +19,7 @@ void start_block_of_shared_memory();
 /// The variable that `key` (an address that only this declaration has) stands for; all threads get the same one. Ends
 /// the launch where static variables exceed 48 KiB, or all together 227 KiB.
 void* shared_variable(const void* key, std::size_t bytes, std::size_t alignment, const char* name,
-                      const std::source_location& where);
+                      std::source_location where);
 /// The dynamic part.
 void* dynamic_shared_memory();
 

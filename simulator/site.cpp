@@ -5,6 +5,7 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -13,10 +14,6 @@
 namespace tandem::simulator {
 
 namespace {
-
-// Addresses of code are kept as a distance from this program's start; call sites get numbers from kFirstCallSite on.
-constexpr SiteId kFirstCallSite = 0x80000000u;
-extern "C" const char __executable_start;
 
 struct CallSites {
   std::mutex mutex;
@@ -72,20 +69,25 @@ std::string without_arguments(std::string name) {
 
 std::string Site::text() const { return line == 0 ? file : fmt::format("{}:{}", file, line); }
 
-SiteId site_id(const std::source_location& where) { return site_id(where.file_name(), where.line()); }
+SiteId site_id(std::source_location where) { return site_id(where.file_name(), where.line()); }
 
 SiteId site_id(const char* file, unsigned line) {
+  // Kernels come to the same few places again and again.
+  struct Known {
+    const char* file = nullptr;
+    unsigned line = 0;
+    SiteId id = 0;
+  };
+  thread_local std::array<Known, 256> recent;
+  Known& known = recent[(reinterpret_cast<std::uintptr_t>(file) + line) % recent.size()];
+  if (known.file == file && known.line == line) return known.id;
   CallSites& all = call_sites();
   const std::lock_guard lock(all.mutex);
   const auto [entry, is_new] =
       all.ids.try_emplace({file, line}, kFirstCallSite + static_cast<SiteId>(all.sites.size()));
   if (is_new) all.sites.push_back({file, line});
+  known = {file, line, entry->second};
   return entry->second;
-}
-
-SiteId site_id_of_address(const void* return_address) {
-  const auto distance = static_cast<const char*>(return_address) - &__executable_start;
-  return distance > 0 && distance < static_cast<std::ptrdiff_t>(kFirstCallSite) ? static_cast<SiteId>(distance) : 0;
 }
 
 Site site_of(SiteId id) {

@@ -1,6 +1,7 @@
 // Places in the source: from a call's std::source_location, or from an instruction's address.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <source_location>
 #include <string>
@@ -19,10 +20,19 @@ struct Site {
 /// A place as a number that fits into the shadow of memory: 0 is "nowhere known".
 using SiteId = std::uint32_t;
 
-SiteId site_id(const std::source_location& where);
+SiteId site_id(std::source_location where);
 /// `file` must live as long as the program.
 SiteId site_id(const char* file, unsigned line);
-SiteId site_id_of_address(const void* return_address);
+
+// Addresses of code are kept as a distance from this program's start; call sites get numbers from kFirstCallSite on.
+inline constexpr SiteId kFirstCallSite = 0x80000000u;
+extern "C" const char __executable_start;
+
+inline SiteId site_id_of_address(const void* return_address) {
+  const auto distance = static_cast<const char*>(return_address) - &__executable_start;
+  return distance > 0 && distance < static_cast<std::ptrdiff_t>(kFirstCallSite) ? static_cast<SiteId>(distance) : 0;
+}
+
 Site site_of(SiteId id);
 
 /// Where the function that begins at `address` is written.

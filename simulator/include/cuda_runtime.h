@@ -55,7 +55,7 @@ inline constexpr bool kShufflesType =
     std::is_same_v<T, float> || std::is_same_v<T, double>;
 
 template <typename T>
-T shuffled(Shuffle kind, unsigned mask, T value, unsigned amount, int width, const Where& where) {
+T shuffled(Shuffle kind, unsigned mask, T value, unsigned amount, int width, Where where) {
   static_assert(kShufflesType<T>,
                 "__shfl_*sync() takes int, long, long long, unsigned ones of these, float or double: "
                 "cast smaller numbers, and shuffle the members of a struct one by one");
