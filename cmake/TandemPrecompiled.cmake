@@ -19,10 +19,14 @@ function(tandem_precompile name headers)
   target_precompile_headers(${name} PRIVATE ${headers})
 endfunction()
 
+# What programs and tests are compiled with: they take longer to compile than to run, as what takes their time is in the
+# rooms.
+set(TANDEM_PROGRAM_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+
 # For rooms, for programs, and for the .cu files of the simulated device.
 tandem_precompile(tandem_room_headers "${TANDEM_PRECOMPILED_HEADERS}" POSITION_INDEPENDENT)
 tandem_precompile(tandem_program_headers "${TANDEM_PRECOMPILED_HEADERS};<nlohmann/json.hpp>"
-  LIBRARIES nlohmann_json::nlohmann_json)
+  OPTIONS ${TANDEM_PROGRAM_OPTIONS} LIBRARIES nlohmann_json::nlohmann_json)
 if(TANDEM_CUDA_IS_SIMULATED)
   tandem_precompile(tandem_kernel_headers
     "${TANDEM_PRECOMPILED_HEADERS};<core/cuda/launch.h>;<kernels/device/dispatch.h>" POSITION_INDEPENDENT
