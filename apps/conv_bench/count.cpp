@@ -1,46 +1,23 @@
-// The simulator's lint as a counter.
+// What each contestant moves, in the simulator.
 #include "apps/conv_bench/count.h"
 
 #include "apps/conv_bench/bench.h"
 #include "apps/conv_bench/reports.h"
 #include "core/device_query.h"
-#include "core/error.h"
 
 #include <nlohmann/json.hpp>
 
-#if TANDEM_SIMULATOR_COUNTS
-#include "simulator/lint.h"
-#include "simulator/settings.h"
-#endif
-
 namespace tandem::conv_bench {
 
-std::string counting_obstacle(Device device) {
-#if TANDEM_SIMULATOR_COUNTS
-  return device.type == DeviceType::cuda ? "" : "only simulated GPUs are counted on; add --device cuda";
-#else
-  static_cast<void>(device);
-  return "this build counts nothing; the preset simulated does";
-#endif
-}
-
-#if TANDEM_SIMULATOR_COUNTS
 Counts count(const std::function<void()>& work) {
-  constexpr std::uint64_t kSector = 32;
-  simulator::reset_lint();
-  simulator::settings().lint = true;
-  work();
-  simulator::settings().lint = false;
-  Counts counts{.launches = simulator::lint_launches()};
-  for (const simulator::LintEntry& entry : simulator::lint_entries()) {
-    if (entry.shared) continue;
-    (entry.writes ? counts.bytes_written : counts.bytes_read) += kSector * entry.moved;
+  Counts counts;
+  for (const KernelCounts& kernel : count_kernels(work)) {
+    counts.launches += kernel.launches;
+    counts.bytes_read += kernel.bytes_read;
+    counts.bytes_written += kernel.bytes_written;
   }
   return counts;
 }
-#else
-Counts count(const std::function<void()>&) { fail("{}", counting_obstacle({})); }
-#endif
 
 int run_count(const BenchSettings& settings, std::FILE* out, std::FILE* problems) {
   using nlohmann::json;

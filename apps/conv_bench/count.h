@@ -2,13 +2,11 @@
 #pragma once
 
 #include "apps/conv_bench/settings.h"
+#include "apps/measure/kernel_counts.h"
 
 #include <cstdio>
 
 namespace tandem::conv_bench {
-
-/// Why this build or device counts nothing; empty if it does.
-std::string counting_obstacle(Device device);
 
 /// One contestant's pass over one layer.
 struct Counts {

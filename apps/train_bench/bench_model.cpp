@@ -3,6 +3,7 @@
 
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "autograd/grad_mode.h"
+#include "autograd/precision.h"
 #include "autograd/variable.h"
 #include "core/parse_device.h"
 #include "core/random.h"
@@ -74,12 +75,14 @@ BenchModel::BenchModel(const BenchSettings& settings)
   options.gemm_impl = kernels::parse_gemm_impl(settings.gemm_impl);
   const Device device = parse_device(settings.device);
   kernels::check_implementations({options.conv_impl, options.gemm_impl}, device);
+  const autograd::Precision precision = autograd::parse_precision(settings.precision);
+  autograd::use_products_of(precision, device);
   const std::string missing = kernels::missing_libraries({options.conv_impl, options.gemm_impl}, device);
   if (!missing.empty()) fmt::print(stderr, "note: {}\n", missing);
   model_ = layers::make_model(options);
   if (!settings.weights_file.empty()) model_->load_state_dict(layers::read_safetensors(settings.weights_file).tensors);
   model_->to(device);
-  model_->set_precision(autograd::parse_precision(settings.precision));
+  model_->set_precision(precision);
   optimizer_ = make_optimizer(settings, model_->parameters());
 
   const MemoryTagScope scope(MemoryTag::data);

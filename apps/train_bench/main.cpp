@@ -1,4 +1,5 @@
 // train_bench: times whole training steps of a network on one batch.
+#include "apps/measure/kernel_counts.h"
 #include "apps/measure/peak.h"
 #include "apps/measure/quantile.h"
 #include "apps/train_bench/bench_model.h"
@@ -83,6 +84,27 @@ void run_profile(BenchModel& model, const BenchSettings& settings) {
              covered * 1e3);
 }
 
+/// What the kernels of one step move, after the warm-up.
+void run_count(BenchModel& model, const BenchSettings& settings) {
+  const std::string obstacle = counting_obstacle(model.device());
+  require(obstacle.empty(), "--count: {}", obstacle);
+  time_steps(model, settings.warmup);
+  KernelCounts total;
+  fmt::print("{:>8} {:>12} {:>12}  {}\n", "launches", "KB read", "KB written", "kernel");
+  const auto print = [](const KernelCounts& counts) {
+    fmt::print("{:8} {:12.1f} {:12.1f}  {}\n", counts.launches, 1e-3 * static_cast<double>(counts.bytes_read),
+               1e-3 * static_cast<double>(counts.bytes_written), counts.kernel);
+  };
+  for (const KernelCounts& counts : count_kernels([&] { model.step(); })) {
+    print(counts);
+    total.launches += counts.launches;
+    total.bytes_read += counts.bytes_read;
+    total.bytes_written += counts.bytes_written;
+  }
+  total.kernel = "in all";
+  print(total);
+}
+
 /// Requests on stdin, one a line: "step N" answers the times of N steps, "quit" ends. Lets a script take turns between
 /// this process and another without either running while the other is timed.
 void serve(BenchModel& model, std::int64_t start_bytes) {
@@ -110,7 +132,7 @@ int run(int argc, char** argv) {
   app.add_option("--batch-size", settings.batch_size, "Images per step")->check(CLI::PositiveNumber);
   app.add_option("--optimizer", settings.optimizer, "adam, adamw, rmsprop or sgd (momentum 0.9)");
   app.add_option("--lr", settings.lr, "Learning rate")->check(CLI::NonNegativeNumber);
-  app.add_option("--precision", settings.precision, "fp32, fp16 or bf16");
+  app.add_option("--precision", settings.precision, "fp32, 3xtf32, tf32, fp16 or bf16");
   app.add_option("--conv-impl", settings.conv_impl, "auto, reference, fused, onednn or cudnn");
   app.add_option("--gemm-impl", settings.gemm_impl, "auto, fused or cublas");
   app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
@@ -120,6 +142,7 @@ int run(int argc, char** argv) {
   app.add_option("--batch", settings.batch_file, "Safetensors file with images and labels (default: random ones)");
   app.add_option("--load-weights", settings.weights_file, "Safetensors file with the first weights (default: drawn)");
   app.add_flag("--profile", settings.profile, "Print where the time of a step goes");
+  app.add_flag("--count", settings.count, "On a simulated GPU: print what each kernel of a step moves");
   app.add_flag("--serve", settings.serve, "Time steps on request: 'step N' and 'quit' on stdin");
   app.add_flag("--peak", settings.peak, "Print the machine's peak f32 GFLOP/s, and do nothing else");
   try {
@@ -137,6 +160,8 @@ int run(int argc, char** argv) {
   BenchModel model(settings);
   if (settings.serve) {
     serve(model, start_bytes);
+  } else if (settings.count) {
+    run_count(model, settings);
   } else if (settings.profile) {
     run_profile(model, settings);
   } else {
@@ -153,7 +178,7 @@ int main(int argc, char** argv) {
   try {
     return tandem::apps::run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "train_bench: {}\n", error.what());
+    fmt::print(stderr, "error: {}\n", error.what());
     return 2;
   }
 }

@@ -24,6 +24,7 @@ struct BenchSettings {
   std::string batch_file;    // safetensors with images [N,C,H,W] and labels [N]; empty: made up
   std::string weights_file;  // safetensors; empty: drawn
   bool profile = false;
+  bool count = false;
   bool serve = false;
   bool peak = false;
 };
