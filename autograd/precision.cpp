@@ -2,6 +2,7 @@
 #include "autograd/precision.h"
 
 #include "autograd/functions/cast.h"
+#include "kernels/float32_products.h"
 
 #include <algorithm>
 
@@ -11,8 +12,17 @@ Precision parse_precision(std::string_view name) {
   const auto found =
       std::find_if(kPrecisions.begin(), kPrecisions.end(), [&](Precision p) { return name_of(p) == name; });
   if (found != kPrecisions.end()) return *found;
-  require(name != "tf32", "there are no kernels for tf32 yet; available: fp32, fp16, bf16");
-  fail("unknown precision '{}'; available: fp32, fp16, bf16", name);
+  fail("unknown precision '{}'; available: fp32, 3xtf32, tf32, fp16, bf16", name);
+}
+
+void use_products_of(Precision precision, Device device) {
+  using kernels::Float32Products;
+  Float32Products products = Float32Products::full;
+  if (precision == Precision::tf32x3) products = Float32Products::tf32x3;
+  if (precision == Precision::tf32) products = Float32Products::tf32;
+  require(products == Float32Products::full || device.type == DeviceType::cuda,
+          "precision {} is for a GPU's tensor cores, not for {}: use fp32 here", name_of(precision), name_of(device));
+  kernels::set_float32_products(products);
 }
 
 Tensor input_for(OpKind kind, const Tensor& x, const Tensor& weight) {

@@ -10,13 +10,15 @@ namespace tandem::autograd {
 
 constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-/// What a network computes in. The half ones are mixed: rule_of() says which tensors stay in f32.
-enum class Precision : std::uint8_t { fp32, fp16, bf16 };
+/// What a network computes in. The half ones are mixed: rule_of() says which tensors stay in f32. The TF32 ones store
+/// f32, and differ in how a GPU's convolutions multiply it (kernels/float32_products.h).
+enum class Precision : std::uint8_t { fp32, tf32x3, tf32, fp16, bf16 };
 
-inline constexpr std::array kPrecisions{Precision::fp32, Precision::fp16, Precision::bf16};
+inline constexpr std::array kPrecisions{Precision::fp32, Precision::tf32x3, Precision::tf32, Precision::fp16,
+                                        Precision::bf16};
 
 constexpr std::string_view name_of(Precision precision) {
-  constexpr std::string_view kNames[] = {"fp32", "fp16", "bf16"};
+  constexpr std::string_view kNames[] = {"fp32", "3xtf32", "tf32", "fp16", "bf16"};
   return kNames[static_cast<int>(precision)];
 }
 
@@ -25,9 +27,13 @@ Precision parse_precision(std::string_view name);
 
 /// The dtype of half tensors, or f32.
 constexpr DType storage_dtype(Precision precision) {
-  constexpr DType kDTypes[] = {DType::f32, DType::f16, DType::bf16};
+  constexpr DType kDTypes[] = {DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16};
   return kDTypes[static_cast<int>(precision)];
 }
+
+/// From now on, convolutions of f32 multiply as `precision` says: a setting of the whole process. Throws Error where
+/// `device` has no tensor cores to multiply TF32 on.
+void use_products_of(Precision precision, Device device);
 
 /// Kinds of ops, by what half precision means to them.
 enum class OpKind : std::uint8_t { convolution, linear, batch_norm, loss, reduction };

@@ -3,6 +3,8 @@
 
 #include "autograd/functions/conv2d.h"
 #include "autograd/functions/conv_bias_relu.h"
+#include "autograd/functions/conv_bias_relu_pool.h"
+#include "layers/pooling.h"
 
 namespace tandem::layers {
 
@@ -54,6 +56,15 @@ ConvBiasReLU::ConvBiasReLU(std::int64_t in_channels, std::int64_t out_channels, 
 
 Tensor ConvBiasReLU::forward(const Tensor& input) {
   return autograd::conv_bias_relu(input, weight(), bias(), options());
+}
+
+bool ConvBiasReLU::fuses_with(const Module& next, const Tensor& input) const {
+  const auto* const pool = dynamic_cast<const MaxPool2d*>(&next);
+  return pool != nullptr && pool->takes_pairs() && input.device().type == DeviceType::cuda;
+}
+
+Tensor ConvBiasReLU::forward_with(const Module&, const Tensor& input) {
+  return autograd::conv_bias_relu_pool(input, weight(), bias(), options());
 }
 
 std::string ConvBiasReLU::describe() const { return describe_as("ConvBiasReLU"); }

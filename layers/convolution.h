@@ -37,6 +37,11 @@ class ConvBiasReLU final : public Conv2d {
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
   int sequential_slots() const override { return 2; }
+
+ private:
+  /// With the maxima of 2x2 windows, on a GPU.
+  bool fuses_with(const Module& next, const Tensor& input) const override;
+  Tensor forward_with(const Module& next, const Tensor& input) override;
 };
 
 }  // namespace tandem::layers

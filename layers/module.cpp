@@ -30,11 +30,22 @@ std::string join(const std::string& parent, const std::string& child) {
 }  // namespace
 
 Tensor Module::operator()(const Tensor& input) {
-  const ProfileRange range([&] { return fmt::format("forward {}", describe()); });
-  try {
+  return guarded([&] {
     Tensor output = forward(input);
     if (observer_) observer_(output);
     return output;
+  });
+}
+
+Tensor Module::call_with(Module& next, const Tensor& input) {
+  if (observer_ || next.observer_ || !fuses_with(next, input)) return {};
+  return guarded([&] { return forward_with(next, input); });
+}
+
+Tensor Module::guarded(const std::function<Tensor()>& compute) {
+  const ProfileRange range([&] { return fmt::format("forward {}", describe()); });
+  try {
+    return compute();
   } catch (const LayerError& error) {
     throw LayerError(join(name_, error.path()), error.message());
   } catch (const Error& error) {

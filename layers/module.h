@@ -31,6 +31,10 @@ class Module {
   virtual Tensor forward(const Tensor& input) = 0;
   Tensor operator()(const Tensor& input);
 
+  /// What this module and `next` compute one after the other, where one kernel does both and neither is observed; else
+  /// undefined.
+  Tensor call_with(Module& next, const Tensor& input);
+
   /// "Conv2d(3, 32, kernel 3x3, padding 1)"
   virtual std::string describe() const = 0;
 
@@ -87,6 +91,14 @@ class Module {
   void register_module(std::string name, Module& member);
 
  private:
+  /// Overridden by layers that have such a kernel: whether there is one for these two and this input, and what it
+  /// gives.
+  virtual bool fuses_with(const Module& /*next*/, const Tensor& /*input*/) const { return false; }
+  virtual Tensor forward_with(const Module& /*next*/, const Tensor& /*input*/) { return {}; }
+
+  /// forward or forward_with, with error context.
+  Tensor guarded(const std::function<Tensor()>& compute);
+
   /// Replaces each parameter and floating buffer of this tree by what `convert` makes of it and its module, unless that
   /// is the same tensor.
   void replace_tensors(const std::function<Tensor(const Tensor& tensor, const Module& module)>& convert);

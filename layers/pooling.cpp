@@ -22,6 +22,10 @@ std::string text_of(std::string_view name, const kernels::Pool2dOptions& options
 }  // namespace
 
 Tensor MaxPool2d::forward(const Tensor& input) { return autograd::max_pool2d(input, options_); }
+bool MaxPool2d::takes_pairs() const {
+  constexpr std::array<std::int64_t, 2> kTwo{2, 2}, kNone{0, 0};
+  return options_.kernel == kTwo && options_.stride == kTwo && options_.padding == kNone;
+}
 std::string MaxPool2d::describe() const { return text_of("MaxPool2d", options_); }
 
 Tensor AvgPool2d::forward(const Tensor& input) { return autograd::avg_pool2d(input, options_); }

@@ -12,6 +12,8 @@ class MaxPool2d final : public Module {
   explicit MaxPool2d(const kernels::Pool2dOptions& options) : options_(options) {}
   /// Windows of size x size side by side.
   explicit MaxPool2d(std::int64_t size) : options_{.kernel = {size, size}, .stride = {size, size}} {}
+  /// Whether the windows are 2x2, side by side, without padding.
+  bool takes_pairs() const;
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
 

@@ -5,7 +5,11 @@ namespace tandem::layers {
 
 Tensor Sequential::forward(const Tensor& input) {
   Tensor output = input;
-  for (const auto& layer : layers_) output = (*layer)(output);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Tensor both = i + 1 < layers_.size() ? layers_[i]->call_with(*layers_[i + 1], output) : Tensor();
+    output = both.defined() ? both : (*layers_[i])(output);
+    if (both.defined()) ++i;
+  }
   return output;
 }
 

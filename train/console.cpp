@@ -37,6 +37,7 @@ std::string memory_line(TensorMemory memory) {
 std::string precision_line(const RunRecord& run) {
   const std::string precision = setting(run, "precision");
   if (precision.empty() || precision == "fp32") return "";
+  if (precision.ends_with("tf32")) return fmt::format("  numbers  f32, multiplied as {} in convolutions\n", precision);
   const bool masters = setting(run, "master-weights") == "true";
   std::string text = fmt::format("  numbers  {}, {}, loss scale {}", precision,
                                  masters ? "f32 master weights" : "no master weights", setting(run, "loss-scale"));

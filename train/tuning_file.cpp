@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "kernels/conv/tuning/tuner.h"
+#include "kernels/float32_products.h"
 #include "layers/file.h"
 #include "train/process_info.h"
 
@@ -101,6 +102,8 @@ std::string tuning_machine(Device device) {
   for (const DeviceDescription& description : list_devices())
     if (description.device == device) text = description.name;
   if (device.type == DeviceType::cpu) text += fmt::format(", threads {}", num_threads());
+  if (kernels::float32_products() == kernels::Float32Products::tf32) text += ", f32 as tf32";
+  if (kernels::float32_products() == kernels::Float32Products::tf32x3) text += ", f32 as 3xtf32";
   for (const auto& [name, version] : build_versions()) text += fmt::format(", {} {}", name, version);
   return text;
 }

@@ -6,6 +6,7 @@
 #include "settings.h"
 #include "training.h"
 
+#include "autograd/precision.h"
 #include "comm/agreement.h"
 #include "comm/gpu_sharing.h"
 #include "comm/threads.h"
@@ -76,6 +77,7 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
       check(settings, ranks->size());
       device = choose_device(settings, ranks->local_rank());
       kernels::check_implementations(implementations(settings), device);
+      autograd::use_products_of(autograd::parse_precision(*settings.precision), device);
     }
     return asked;
   });

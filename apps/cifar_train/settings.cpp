@@ -96,9 +96,10 @@ std::string read_loss_scale(const std::string& text) {
 void describe_precision(OptionTable& table, Settings& s) {
   table.group("Precision");
   table.parsed(
-      "precision", s.precision, "fp32|fp16|bf16",
+      "precision", s.precision, "fp32|3xtf32|tf32|fp16|bf16",
       [](const std::string& text) { return std::string(name_of(autograd::parse_precision(text))); },
-      "what to compute in; fp16 and bf16 keep batch norm, loss and sums in f32");
+      "what to compute in; fp16 and bf16 keep batch norm, loss and sums in f32, tf32 and 3xtf32 are f32 "
+      "with convolutions on a GPU's tensor cores");
   table.parsed("loss-scale", s.loss_scale, "SCALE", read_loss_scale,
                "factor that keeps small gradients from vanishing: dynamic (found as training goes), none or a number; "
                "default dynamic for fp16, else none");
@@ -133,7 +134,7 @@ void describe_output(OptionTable& table, Settings& s) {
 
 /// Half precision's own options: their defaults, and no use of them without it.
 void resolve_precision(Settings& s) {
-  const bool half = *s.precision != "fp32";
+  const bool half = autograd::is_half(storage_dtype(autograd::parse_precision(*s.precision)));
   constexpr std::string_view kNeedsHalf = "is for half precision: add --precision fp16 or bf16, or leave it out";
   if (!s.loss_scale) s.loss_scale = *s.precision == "fp16" ? "dynamic" : "none";
   require(half || *s.loss_scale == "none", "--loss-scale {} {}", *s.loss_scale, kNeedsHalf);

@@ -34,6 +34,15 @@ ConvGeometry checked_geometry(std::string_view op, const Shape& x, const Tensor&
   return g;
 }
 
+/// The geometry of operands that are only asked about.
+ConvGeometry checked_inputs(std::string_view op, const Tensor& x, const Tensor& w, const Conv2dOptions& options) {
+  require(x.defined(), "{}: x is undefined", op);
+  const ConvGeometry g = checked_geometry(op, x.shape(), w, options);
+  check(op, "x", x, x.shape(), w.dtype());
+  require_one_device(op, x, w);
+  return g;
+}
+
 Shape input_shape(const ConvGeometry& g) { return {g.n, g.c, g.h, g.w}; }
 Shape output_shape(const ConvGeometry& g) { return {g.n, g.k, g.p, g.q}; }
 Shape weight_shape(const ConvGeometry& g) { return {g.k, g.group_c(), g.r, g.s}; }
@@ -76,7 +85,8 @@ void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOp
   require_one_device(kOp, grad_x, grad_y, w);
   mark_written(grad_x);
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, grad_x}) return cuda::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {}, {});
+    if (const CudaOp op{kOp, grad_x})
+      return cuda::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {}, {});
   if (cpu::conv_supports(g, w.dtype(), options.impl))
     return cpu::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {});
   reference::conv2d_backward_input(grad_y, w, g, grad_x);
@@ -110,21 +120,28 @@ void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dO
   require_one_device(kOp, grad_w, x, grad_y);
   mark_written(grad_w);
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, grad_w}) return cuda::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {}, {});
+    if (const CudaOp op{kOp, grad_w})
+      return cuda::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {}, {});
   if (cpu::conv_supports(g, grad_w.dtype(), options.impl))
     return cpu::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {});
   reference::conv2d_backward_weight(x, grad_y, g, grad_w);
 }
 
-void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {
+void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias, const Tensor& mask) {
   constexpr std::string_view kOp = "conv2d_backward_bias";
   require(grad_y.defined() && grad_y.rank() == 4, "{}: needs grad_y [N,K,P,Q]", kOp);
   check(kOp, "grad_y", grad_y, grad_y.shape(), grad_y.dtype());
   check(kOp, "grad_bias", grad_bias, {grad_y.size(1)}, grad_y.dtype());
-  require_one_device(kOp, grad_y, grad_bias);
+  check(kOp, "mask", mask, conv_mask_shape(grad_y.shape()), DType::u8, true);
+  require_one_device(kOp, grad_y, grad_bias, mask);
   mark_written(grad_bias);
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, grad_y}) return cuda::conv_backward_bias(grad_y, {}, grad_bias);
+    if (const CudaOp op{kOp, grad_y}) return cuda::conv_backward_bias(grad_y, mask, grad_bias);
+  if (mask.defined()) {
+    const Tensor masked = empty_like(grad_y);
+    reference::apply_mask(grad_y, mask, masked);
+    return conv2d_backward_bias(masked, grad_bias);
+  }
   if (cpu::computes_in_float(grad_y.dtype()) && grad_y.numel() > 0) return cpu::conv_backward_bias(grad_y, grad_bias);
   reference::conv2d_backward_bias(grad_y, grad_bias);
 }
@@ -149,9 +166,38 @@ void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias
   if (mask.defined()) reference::sign_mask(y, mask);
 }
 
+Shape conv_pool_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options) {
+  const Shape y = conv2d_output_shape(x, w, options);
+  return {y[0], y[1], y[2] / 2, y[3] / 2};
+}
+
+void conv_bias_relu_pool_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
+                                 const Tensor& y, const Tensor& positions, const Tensor& mask) {
+  constexpr std::string_view kOp = "conv_bias_relu_pool_forward";
+  require(conv_fuses_pool(x, w, options), "{}: there are no kernels for {} and these options; pool the result instead",
+          kOp, describe(x));
+  const ConvGeometry g = checked_geometry(kOp, x.shape(), w, options);
+  const Shape pooled = conv_pool_output_shape(x.shape(), w.shape(), options);
+  check(kOp, "bias", bias, {g.k}, w.dtype(), true);
+  check(kOp, "y", y, pooled, w.dtype());
+  check(kOp, "positions", positions, pooled, DType::u8, true);
+  check(kOp, "mask", mask, conv_mask_shape(pooled), DType::u8, true);
+  require_one_device(kOp, y, x, w, bias, positions, mask);
+  mark_written(y, positions, mask);
+  if constexpr (kHasCuda)
+    if (const CudaOp op{kOp, y}) cuda::conv_pool_forward(g, x, w, bias, {y, positions, mask});
+}
+
+bool conv_fuses_pool(const Tensor& x, const Tensor& w, const Conv2dOptions& options) {
+  const ConvGeometry g = checked_inputs("conv_fuses_pool", x, w, options);
+  if constexpr (kHasCuda)
+    if (x.device().type == DeviceType::cuda) return cuda::fuses_pool(g, options.impl, x, w);
+  return false;
+}
+
 void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mask, const Conv2dOptions& options,
-                             const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w,
-                             const Tensor& grad_bias, const LayerBelow& below) {
+                             const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias,
+                             const LayerBelow& below) {
   constexpr std::string_view kOp = "conv_bias_relu_backward";
   require(x.defined(), "{}: x is undefined", kOp);
   const ConvGeometry g = checked_geometry(kOp, x.shape(), w, options);
@@ -187,11 +233,7 @@ void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mas
 }
 
 bool conv_backward_fuses_layer_below(const Tensor& x, const Tensor& w, const Conv2dOptions& options) {
-  constexpr std::string_view kOp = "conv_backward_fuses_layer_below";
-  require(x.defined(), "{}: x is undefined", kOp);
-  const ConvGeometry g = checked_geometry(kOp, x.shape(), w, options);
-  check(kOp, "x", x, x.shape(), w.dtype());
-  require_one_device(kOp, x, w);
+  const ConvGeometry g = checked_inputs("conv_backward_fuses_layer_below", x, w, options);
   if constexpr (kHasCuda)
     if (x.device().type == DeviceType::cuda) return cuda::fuses_layer_below(g, options.impl, x, w);
   return false;

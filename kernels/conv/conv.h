@@ -54,8 +54,8 @@ void conv2d_backward_input_below(const Tensor& grad_y, const Tensor& w, const Co
 /// grad_w, overwritten.
 void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dOptions& options, const Tensor& grad_w);
 
-/// grad_bias[k] = sum of grad_y over N, P and Q.
-void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias);
+/// grad_bias[k] = sum of grad_y over N, P and Q, where the bit of a sign mask is set if there is one.
+void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias, const Tensor& mask = {});
 
 /// Shape of the sign mask of y: u8, one bit per element of y in memory (N,P,Q,K) order, lowest bit first.
 Shape conv_mask_shape(const Shape& y);
@@ -63,6 +63,22 @@ Shape conv_mask_shape(const Shape& y);
 /// y = max(x * w + bias, 0), and mask bit = (y > 0). Bias and mask may be undefined.
 void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
                             const Tensor& y, const Tensor& mask);
+
+/// Stands in the positions of conv_bias_relu_pool_forward for a maximum that is not positive.
+inline constexpr std::uint8_t kNoPosition = 255;
+
+/// y [N,K,P/2,Q/2] = the maxima of 2x2 elements, side by side, of max(x * w + bias, 0); an odd last row or column is
+/// left out. positions (u8, of y's shape and layout) are those of max_pool2d_forward, or kNoPosition where y is not
+/// positive, so that max_pool2d_backward goes through the ReLU as well; mask bit = (y > 0). Bias, positions and mask
+/// may be undefined. Throws where conv_fuses_pool() says no.
+void conv_bias_relu_pool_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
+                                 const Tensor& y, const Tensor& positions, const Tensor& mask);
+
+/// The shape of that y.
+Shape conv_pool_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);
+
+/// Whether there are kernels that write only the maxima; elsewhere they are another operation's work.
+bool conv_fuses_pool(const Tensor& x, const Tensor& w, const Conv2dOptions& options);
 
 /// The layer whose output x is, where that ends in bias and ReLU: its mask, and room for its bias's gradient [C]. Both
 /// may be undefined.

@@ -3,6 +3,7 @@
 #include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/tuning/tuner.h"
+#include "kernels/float32_products.h"
 #include "kernels/gemm/column_sum.h"
 
 #include <algorithm>
@@ -28,6 +29,7 @@ const Passes& passes_of(Family family) {
   static constexpr Passes kPasses[] = {
       {naive::forward, naive::backward_input, naive::backward_weight},
       {tile::forward, tile::backward_input, tile::backward_weight},
+      {few_channels::forward, tile::backward_input, few_channels::backward_weight},
       {implicit_gemm::forward, implicit_gemm::backward_input, implicit_gemm::backward_weight},
   };
   return kPasses[static_cast<std::size_t>(family)];
@@ -40,6 +42,10 @@ ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass,
   if (!(automatic || impl == ConvImpl::cudnn) || work == 0 || g.input_numel() == 0 || cuda_is_simulated())
     return nullptr;
   if (automatic && work < kLeastLibraryWork) return nullptr;
+  // cuDNN multiplies f32 in full here.
+  const bool tf32 = tensors.y.dtype() == DType::f32 && float32_products() != Float32Products::full;
+  if (automatic && tf32 && implicit_gemm::obstacle(g, DType::f32, {tensors.x, tensors.w, tensors.y}).empty())
+    return nullptr;
   ConvLibrary* const library = find_cudnn().library.get();
   const ConvTask task{g, tensors.y.dtype(), pass};
   if (library == nullptr || library_takes(*library, task, tensors)) return library;
@@ -62,12 +68,15 @@ struct Runner {
   Family family = Family::naive;
 
   std::string_view name() const {
-    constexpr std::string_view kNames[] = {"naive", "tile", "implicit_gemm"};
+    constexpr std::string_view kNames[] = {"naive", "tile", "few_channels", "implicit_gemm"};
     return library != nullptr ? "cudnn" : kNames[static_cast<std::size_t>(family)];
   }
 
   /// Whether a gradient may come with its mask.
   bool takes_mask() const { return library == nullptr && family != Family::implicit_gemm; }
+
+  /// Whether one reading of the gradient serves weights and bias.
+  bool sums_bias_with_weight() const { return library == nullptr && family == Family::few_channels; }
 
   friend bool operator==(const Runner&, const Runner&) = default;
 };
@@ -80,18 +89,24 @@ struct Pass {
   std::initializer_list<Tensor> all;  // all that a family must be able to read and write
 };
 
+/// Images with few channels are the data: their gradient has no kernels of its own.
+Family family_of(const ConvGeometry& g, ConvImpl impl, const Pass& pass) {
+  const Family family = choose(g, impl, pass.tensors.y.dtype(), pass.all);
+  return family == Family::few_channels && pass.tuned == TunedPass::backward_input ? Family::tile : family;
+}
+
 Runner runner_by_rule(const ConvGeometry& g, ConvImpl impl, const Pass& pass) {
   if (ConvLibrary* const library = select_library(g, impl, pass.library, pass.tensors)) return {.library = library};
-  return {.family = choose(g, impl, pass.tensors.y.dtype(), pass.all)};
+  return {.family = family_of(g, impl, pass)};
 }
 
 /// Everyone who can run a pass for ConvImpl::automatic; the naive family only where there is no other of ours.
 std::vector<Runner> all_runners(const ConvGeometry& g, const Pass& pass) {
   const DType dtype = pass.tensors.y.dtype();
   std::vector<Runner> all;
-  if (choose(g, ConvImpl::automatic, dtype, pass.all) == Family::implicit_gemm)
-    all.push_back({.family = Family::implicit_gemm});
-  all.push_back({.family = tile::supports(g) ? Family::tile : Family::naive});
+  const Family fastest = family_of(g, ConvImpl::automatic, pass);
+  all.push_back({.family = fastest});
+  if (fastest > Family::tile) all.push_back({.family = Family::tile});
   if (!cuda_is_simulated()) {
     ConvLibrary* const library = find_cudnn().library.get();
     if (library != nullptr && library_takes(*library, {g, dtype, pass.library}, pass.tensors))
@@ -128,10 +143,15 @@ void run_backward_input(const Runner& runner, const ConvGeometry& g, const Tenso
 }
 
 void run_backward_weight(const Runner& runner, const ConvGeometry& g, const Tensor& x, const Tensor& grad_y,
-                         const Tensor& mask, const Tensor& grad_w) {
-  if (runner.library != nullptr)
-    return runner.library->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, grad_y});
-  passes_of(runner.family).backward_weight(g, x, grad_y, mask, grad_w);
+                         const Tensor& mask, const Tensor& grad_w, const Tensor& grad_bias) {
+  if (runner.sums_bias_with_weight())
+    return few_channels::backward_weight_and_bias(g, x, grad_y, mask, grad_w, grad_bias);
+  if (runner.library != nullptr) {
+    runner.library->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, grad_y});
+  } else {
+    passes_of(runner.family).backward_weight(g, x, grad_y, mask, grad_w);
+  }
+  if (grad_bias.defined()) conv_backward_bias(grad_y, mask, grad_bias);
 }
 
 }  // namespace
@@ -140,6 +160,7 @@ FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, st
   if (impl == ConvImpl::reference) return {Family::naive, "it was asked for"};
   const std::string_view reason = implicit_gemm::obstacle(g, dtype, tensors);
   if (reason.empty()) return {Family::implicit_gemm, ""};
+  if (few_channels::obstacle(g, dtype, tensors).empty()) return {Family::few_channels, reason};
   return {tile::supports(g) ? Family::tile : Family::naive, reason};
 }
 
@@ -161,7 +182,8 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
     return copy;
   };
   Runner for_input, for_weight;
-  // Where one pass needs a copy of the gradient without a mask, all take it: it is read faster. So it is in measurements.
+  // Where one pass needs a copy of the gradient without a mask, all take it: it is read faster. So it is in
+  // measurements.
   bool copies = false;
   if (grad_x.defined()) {
     const auto run = [&](const Runner& runner) { run_backward_input(runner, g, masked(), {}, w, below, grad_x); };
@@ -170,19 +192,33 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
     copies = !for_input.takes_mask();
   }
   if (grad_w.defined()) {
-    const auto run = [&](const Runner& runner) { run_backward_weight(runner, g, x, masked(), {}, grad_w); };
-    for_weight = select(
-        g, impl, {TunedPass::backward_weight, ConvPass::backward_weight, {x, grad_w, grad_y}, {grad_y, x, grad_w}}, run);
+    const auto run = [&](const Runner& runner) { run_backward_weight(runner, g, x, masked(), {}, grad_w, {}); };
+    for_weight =
+        select(g, impl,
+               {TunedPass::backward_weight, ConvPass::backward_weight, {x, grad_w, grad_y}, {grad_y, x, grad_w}}, run);
     copies = copies || !for_weight.takes_mask();
   }
   const Tensor gradient = copies ? masked() : grad_y, open = copies ? Tensor() : mask;
   if (grad_x.defined()) run_backward_input(for_input, g, gradient, open, w, below, grad_x);
-  if (grad_w.defined()) run_backward_weight(for_weight, g, x, gradient, open, grad_w);
-  if (grad_bias.defined()) conv_backward_bias(gradient, open, grad_bias);
+  if (grad_w.defined()) {
+    run_backward_weight(for_weight, g, x, gradient, open, grad_w, grad_bias);
+  } else if (grad_bias.defined()) {
+    conv_backward_bias(gradient, open, grad_bias);
+  }
 }
 
 bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w) {
   return select_library(g, impl, ConvPass::backward_input, {x, w, x}) == nullptr &&
+         choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
+}
+
+void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
+                       const PooledOutput& to) {
+  implicit_gemm::forward_pool_by({}, g, x, w, bias, to);
+}
+
+bool fuses_pool(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w) {
+  return g.p >= 2 && g.q >= 2 && select_library(g, impl, ConvPass::forward, {x, w, x}) == nullptr &&
          choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
 }
 

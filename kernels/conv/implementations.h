@@ -95,8 +95,15 @@ struct Epilogue {
   Tensor mask = {};
 };
 
+/// Where the 2x2 maxima go; positions and mask may be undefined.
+struct PooledOutput {
+  Tensor y = {};
+  Tensor positions = {};
+  Tensor mask = {};
+};
+
 /// Our families of kernels, slowest first.
-enum class Family : std::uint8_t { naive, tile, implicit_gemm };
+enum class Family : std::uint8_t { naive, tile, few_channels, implicit_gemm };
 
 struct FamilyChoice {
   Family family;
@@ -115,6 +122,11 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
                    const LayerBelow& below);
 /// Whether grad_x comes from kernels that do the work of a LayerBelow as they write it.
 bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w);
+/// conv_bias_relu_pool_forward; throws where fuses_pool() says no.
+void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
+                       const PooledOutput& to);
+/// Whether there are kernels that write only the maxima, and nothing faster was asked for.
+bool fuses_pool(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w);
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias);
 /// mask bit = (y > 0)
 void sign_mask(const Tensor& y, const Tensor& mask);
@@ -140,6 +152,22 @@ void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_
                      const Tensor& grad_w);
 }  // namespace tile
 
+namespace few_channels {
+/// Tensor cores for the first layers of networks, forward and gradient of the weights: f16 and bf16, one group, at most
+/// 256 taps x channels, outputs in multiples of 8, tensors that begin at multiples of 16 bytes. The reason why these do
+/// not run, or "".
+std::string_view obstacle(const ConvGeometry& g, DType dtype, std::initializer_list<Tensor> tensors);
+/// Throws Error with that reason; so do the passes.
+void require_no_obstacle(std::string_view op, const ConvGeometry& g, DType dtype,
+                         std::initializer_list<Tensor> tensors);
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w);
+/// The bias gradient as well, unless that is undefined, in the same reading of grad_y.
+void backward_weight_and_bias(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                              const Tensor& grad_w, const Tensor& grad_bias);
+}  // namespace few_channels
+
 namespace implicit_gemm {
 /// Tensor cores: f16 and bf16, one group, channels in multiples of 8, tensors that begin at multiples of 16 bytes. The
 /// reason why these do not run, or "".
@@ -151,6 +179,9 @@ void require_no_obstacle(std::string_view op, const ConvGeometry& g, DType dtype
 void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
 void forward_by(Tile tile, const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
                 const Tensor& y);
+/// Ends in bias, ReLU and 2x2 maxima; the geometry is that of the convolution.
+void forward_pool_by(std::optional<Tile> tile, const ConvGeometry& g, const Tensor& x, const Tensor& w,
+                     const Tensor& bias, const PooledOutput& to);
 
 /// A gradient that comes with a mask is copied first. What the caller chooses is the tile of every phase.
 void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,

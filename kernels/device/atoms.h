@@ -117,6 +117,17 @@ __device__ inline void mma_m16n8k16_bf16(float (&d)[4], const std::uint32_t (&a)
 #endif
 }
 
+/// The nearest float of 10 bits of mantissa, ties away from zero, as a tensor core takes it.
+__device__ inline std::uint32_t round_to_tf32(float value) {
+#ifdef __CUDACC__
+  std::uint32_t rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;\n" : "=r"(rounded) : "f"(value));
+  return rounded;
+#else
+  return simulator::round_to_tf32(value);
+#endif
+}
+
 /// d += a b for 16x8 times 8x8 floats of which the tensor core reads 10 bits of mantissa.
 __device__ inline void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
                                         [[maybe_unused]] std::source_location where = std::source_location::current()) {

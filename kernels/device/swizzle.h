@@ -13,4 +13,12 @@ constexpr int swizzled(int line, int piece) {
   return line * kPieces + (piece ^ turn);
 }
 
+/// The same for lanes that meet four lines, from a multiple of four on, by two neighbouring pieces, from an even one
+/// on: the numbers of a 32-bit operand that is turned, and the sums of an instruction as 32-bit numbers.
+template <int kPieces>
+constexpr int swizzled_by_twos(int line, int piece) {
+  static_assert(kPieces % 8 == 0, "lines of multiples of 128 bytes");
+  return line * kPieces + (piece ^ line % 4 * 2);
+}
+
 }  // namespace tandem::device

@@ -20,6 +20,8 @@ simulated_case(NAME "trains on two GPUs" RANKS 2 ENVIRONMENT TANDEM_SIMULATOR_DE
   OUT "backend ring" "test accuracy" ARGS ${tiny_run} --check-replicas)
 simulated_case(NAME "trains in half precision on a GPU" OUT "numbers  fp16, f32 master weights" "test accuracy"
   ARGS ${tiny_run} --precision fp16)
+simulated_case(NAME "trains in TF32 on a GPU" OUT "numbers  f32, multiplied as tf32 in convolutions" "test accuracy"
+  ARGS ${tiny_run} --precision tf32)
 simulated_case(NAME "GPU without memory" EXIT 2 ENVIRONMENT TANDEM_SIMULATOR_MEMORY=65536
   ERR "out of memory on cuda:0" "in use:" "try a smaller batch size" ARGS ${tiny_run})
 simulated_case(NAME "GPU that is not there" EXIT 2 ERR "--device cuda:1" "cuda:0 (Tandem simulated GPU 0)"
@@ -39,6 +41,11 @@ if(TANDEM_SIMULATOR_MODE STREQUAL "race")
     ARGS --device cuda --count --shape 1,8,4,4,8,1,1,1,0 --impl ours,reference --passes fwd,bwd)
   app_case(PROGRAM conv_bench NAME "counts nothing on the CPU" EXIT 2 ERR "--count: only simulated GPUs" ARGS --count
     --shape 1,8,4,4,8,1,1,1,0)
+  app_case(PROGRAM train_bench NAME "counts a step on a GPU" OUT "launches" "few_channels_forward<Half" "adam" "in all"
+    ARGS --device cuda --precision fp16 --model mnist_cnn --layers 2 --in-channels 1 --image-size 8 --batch-size 4
+    --warmup 0 --count)
+  app_case(PROGRAM train_bench NAME "counts nothing on the CPU" EXIT 2 ERR "--count: only simulated GPUs"
+    ARGS --count --model mnist_cnn --layers 1 --in-channels 1 --image-size 8 --batch-size 4 --warmup 0)
   set_property(TEST "conv_bench: counts on a GPU" "conv_bench: counts nothing on the CPU"
-    APPEND PROPERTY LABELS simulated)
+    "train_bench: counts a step on a GPU" "train_bench: counts nothing on the CPU" APPEND PROPERTY LABELS simulated)
 endif()

@@ -33,6 +33,15 @@ struct Gradients {
   std::int64_t peak_bytes;                 // of the backward pass, beyond what was there before
 };
 
+Gradients measured_gradients(const Tensor& loss, const std::vector<Tensor>& leaves) {
+  reset_peak_memory();
+  const std::int64_t before = memory_stats(kGpu).current_total;
+  backward(loss);
+  Gradients result{{}, memory_stats(kGpu).peak_total - before};
+  for (const Tensor& leaf : leaves) result.values.push_back(grad(leaf).to(Device{}).to_vector<float>());
+  return result;
+}
+
 /// The gradients of three layers, the last with a stride.
 Gradients gradients_of(const Form& form, DType dtype) {
   constexpr std::int64_t kChannels[] = {8, 24, 16, 8};
@@ -56,12 +65,34 @@ Gradients gradients_of(const Form& form, DType dtype) {
   Tensor loss = sum(y);
   if (form.shared) loss = add(loss, sum(first));
   first = y = {};
-  reset_peak_memory();
-  const std::int64_t before = memory_stats(kGpu).current_total;
-  backward(loss);
-  Gradients result{{}, memory_stats(kGpu).peak_total - before};
-  for (const Tensor& leaf : leaves) result.values.push_back(grad(leaf).to(Device{}).to_vector<float>());
-  return result;
+  return measured_gradients(loss, leaves);
+}
+
+/// The gradients of two layers that are pooled and one above them.
+Gradients pooled_gradients_of(bool fused, bool shared, DType dtype) {
+  constexpr std::int64_t kChannels[] = {8, 24, 16, 8};
+  const kernels::Pool2dOptions windows{.kernel = {2, 2}, .stride = {2, 2}};
+  std::vector<Tensor> leaves{set_requires_grad(small_integers({2, 8, 13, 12}, dtype, 1))};
+  Tensor y = leaves.front(), first;
+  for (unsigned layer = 0; layer < 3; ++layer) {
+    leaves.push_back(
+        set_requires_grad(small_integers({kChannels[layer + 1], kChannels[layer], 3, 3}, dtype, 2 + layer)));
+    leaves.push_back(set_requires_grad(small_integers({kChannels[layer + 1]}, dtype, 10 + layer)));
+    const Tensor weight = leaves[leaves.size() - 2], bias = leaves.back();
+    const Conv2dOptions options{.padding = {1, 1}, .impl = kernels::ConvImpl::fused};
+    if (layer == 2) {
+      y = conv_bias_relu(y, weight, bias, options);
+    } else if (fused) {
+      y = conv_bias_relu_pool(y, weight, bias, options);
+    } else {
+      y = permute(max_pool2d(permute(conv_bias_relu(y, weight, bias, options), {0, 1, 2, 3}), windows), {0, 1, 2, 3});
+    }
+    if (layer == 0) first = y;
+  }
+  Tensor loss = sum(y);
+  if (shared) loss = add(loss, sum(first));
+  first = y = {};
+  return measured_gradients(loss, leaves);
 }
 
 }  // namespace
@@ -83,6 +114,16 @@ TEST_CASE("a fused convolution does the work of the fused one below it", "[cuda]
           CHECK(chained.peak_bytes < apart.peak_bytes);
         }
       }
+    }
+  }
+}
+
+TEST_CASE("a convolution that pools on its way out has the gradients of the three operations", "[cuda]") {
+  if (!has_gpu()) return;
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+    for (const bool shared : {false, true}) {
+      INFO(name_of(dtype) << (shared ? ", shared" : ""));
+      CHECK(pooled_gradients_of(true, shared, dtype).values == pooled_gradients_of(false, shared, dtype).values);
     }
   }
 }

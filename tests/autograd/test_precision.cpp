@@ -2,6 +2,7 @@
 #include "autograd/functions.h"
 #include "autograd/precision.h"
 #include "autograd/variable.h"
+#include "kernels/float32_products.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -21,9 +22,23 @@ Tensor leaf(const Shape& shape, double value, DType dtype) {
 
 TEST_CASE("precisions have names, and unknown ones are told what there is") {
   for (const Precision precision : kPrecisions) CHECK(parse_precision(name_of(precision)) == precision);
-  CHECK_THAT(error_of([] { parse_precision("tf32"); }),
-             ContainsText("no kernels for tf32 yet; available: fp32, fp16, bf16"));
   CHECK_THAT(error_of([] { parse_precision("half"); }), ContainsText("unknown precision 'half'; available: fp32"));
+}
+
+TEST_CASE("TF32 is a way to multiply f32, and of GPUs alone") {
+  using kernels::Float32Products;
+  const kernels::Float32ProductsScope restore(kernels::float32_products());
+  const Device gpu{DeviceType::cuda, 0};
+  for (const auto& [precision, products] :
+       {std::pair{Precision::tf32, Float32Products::tf32}, std::pair{Precision::tf32x3, Float32Products::tf32x3},
+        std::pair{Precision::fp16, Float32Products::full}, std::pair{Precision::fp32, Float32Products::full}}) {
+    use_products_of(precision, gpu);
+    CHECK(kernels::float32_products() == products);
+  }
+  CHECK(storage_dtype(Precision::tf32) == DType::f32);
+  CHECK_THAT(error_of([] { use_products_of(Precision::tf32, {}); }),
+             ContainsText("precision tf32 is for a GPU's tensor cores, not for cpu: use fp32 here"));
+  CHECK_NOTHROW(use_products_of(Precision::bf16, {}));
 }
 
 TEST_CASE("rules: products in half, statistics and parameters of batch norm in f32, loss and sums to f32") {

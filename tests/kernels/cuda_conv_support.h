@@ -72,9 +72,9 @@ struct ConvPasses {
   bool forward = true, backward_input = true, backward_weight = true;
 };
 
-/// One family's passes, with or without bias, ReLU and masks.
+/// One family's passes, with or without bias, ReLU and masks. `product_error` is that of difference().
 inline void check_passes(const ConvFamily& family, const ConvCase& one, DType dtype, bool whole, bool fused,
-                         ConvPasses which = {}) {
+                         ConvPasses which = {}, double product_error = 0) {
   INFO(family.name << " " << name_of(dtype) << (whole ? " whole " : " random ") << (fused ? "fused " : "plain ")
                    << one.text());
   const kernels::ConvGeometry g = one.geometry();
@@ -100,10 +100,13 @@ inline void check_passes(const ConvFamily& family, const ConvCase& one, DType dt
   }
   const ConvExpected scale(one, in, true, fused, false, fused);
   const auto taps = static_cast<double>(g.r * g.s), pixels = static_cast<double>(g.n * g.p * g.q);
-  if (which.forward) CHECK(difference(y, expected.y, scale.y, taps * static_cast<double>(g.group_c()) + 2.0) == "");
+  if (which.forward)
+    CHECK(difference(y, expected.y, scale.y, taps * static_cast<double>(g.group_c()) + 2.0, product_error) == "");
   if (which.backward_input)
-    CHECK(difference(grad_x, expected.grad_x, scale.grad_x, taps * static_cast<double>(g.group_k()) + 2.0) == "");
-  if (which.backward_weight) CHECK(difference(grad_w, expected.grad_w, scale.grad_w, pixels + 2.0) == "");
+    CHECK(difference(grad_x, expected.grad_x, scale.grad_x, taps * static_cast<double>(g.group_k()) + 2.0,
+                     product_error) == "");
+  if (which.backward_weight)
+    CHECK(difference(grad_w, expected.grad_w, scale.grad_w, pixels + 2.0, product_error) == "");
   CHECK(difference(grad_bias, expected.grad_bias, scale.grad_bias, pixels + 2.0) == "");
 }
 

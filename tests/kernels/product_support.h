@@ -66,8 +66,10 @@ inline Tensor poisoned_on_gpu(const Shape& shape, DType dtype, Layout layout = L
 
 /// The first difference between `got` and `expected` (f64), or "" if there is none: whole numbers must agree after one
 /// rounding to the dtype of `got`; others within `terms` float roundings of `scale` (f64), the sum of what was added up
-/// in absolute value, and one of the dtype. Without a scale, whole numbers.
-inline std::string difference(const Tensor& got, const Tensor& expected, const Tensor& scale = {}, double terms = 0) {
+/// in absolute value, and one of the dtype; if products are less exact than that, `product_error` says by how much.
+/// Without a scale, whole numbers.
+inline std::string difference(const Tensor& got, const Tensor& expected, const Tensor& scale = {}, double terms = 0,
+                              double product_error = 0) {
   const std::vector<double> a = got.to_vector<double>(), b = expected.to_vector<double>();
   const std::vector<double> s = scale.defined() ? scale.to_vector<double>() : std::vector<double>();
   const double eps = got.dtype() == DType::f16 ? 0x1p-10 : got.dtype() == DType::bf16 ? 0x1p-7 : 0x1p-23;
@@ -82,7 +84,7 @@ inline std::string difference(const Tensor& got, const Tensor& expected, const T
     } else {
       // Small results of halves are rounded to multiples of their smallest number.
       const double smallest = got.dtype() == DType::f16 ? 0x1p-24 : 0.0;
-      if (std::fabs(a[i] - b[i]) <= s[i] * (terms * 0x1p-23 + eps) + smallest) continue;
+      if (std::fabs(a[i] - b[i]) <= s[i] * (terms * 0x1p-23 + eps + product_error) + smallest) continue;
     }
     return "element " + std::to_string(i) + ": " + std::to_string(a[i]) + " for " + std::to_string(b[i]);
   }

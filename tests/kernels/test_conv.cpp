@@ -96,6 +96,9 @@ TEST_CASE("the gradient for a layer below equals its parts") {
     k::conv2d_backward_input(own_grad_y, own_w, one.options, plain);
     const Tensor passed = masked(plain, mask);
     k::conv2d_backward_bias(passed, sums);
+    const Tensor open_sums = Tensor::empty({one.c}, {dtype});
+    k::conv2d_backward_bias(plain, open_sums, mask);
+    CHECK(open_sums.to_vector<double>() == sums.to_vector<double>());
 
     const Tensor grad_x = Tensor::empty(one.x(), channels_last(dtype)), grad_bias = Tensor::empty({one.c}, {dtype});
     k::conv2d_backward_input_below(own_grad_y, own_w, one.options, mask, grad_x, grad_bias);

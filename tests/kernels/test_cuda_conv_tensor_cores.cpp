@@ -1,6 +1,8 @@
 // Convolution on tensor cores against the reference in f64: every tile and pass, exact on whole numbers, bounded on
 // random ones; which geometries and addresses go to other kernels; what the gradient does for the layer below.
 #include "kernels/conv/implicit_gemm/tile_shape.h"
+#include "kernels/float32_products.h"
+#include "kernels/pool/max_pool2d.h"
 #include "tests/kernels/cuda_conv_support.h"
 
 namespace tandem::test {
@@ -81,6 +83,45 @@ TEST_CASE("gradients of weights on tensor cores", "[cuda][conv]") {
   }
 }
 
+TEST_CASE("f32 on tensor cores, rounded or split", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  using k::Float32Products;
+  for (const auto& [products, product_error] :
+       {std::pair{Float32Products::tf32, 2 * 0x1p-11}, std::pair{Float32Products::tf32x3, 0x1p-21}}) {
+    const k::Float32ProductsScope scope(products);
+    INFO((products == Float32Products::tf32 ? "tf32" : "3xtf32"));
+    for (const ConvCase& one : cases()) {
+      for (const Tile tile : kTiles) check_passes(tensor_cores(tile), one, DType::f32, true, true, {}, 0);
+      check_passes(kTensorCores, one, DType::f32, false, true, {}, product_error);
+      check_passes(kTensorCores, one, DType::f32, false, false, {}, product_error);
+    }
+  }
+}
+
+TEST_CASE("what is not finite stays so as split f32, in its own results only", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  const ConvCase one = square_case(1, 8, 1, 4, 8, 1, 0);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::full(one.x(), 1.0, {.layout = kLast}),
+               w = Tensor::full(one.weight(), 1.0, {.layout = kLast});
+  x.data<float>()[0] = kInfinity;
+  x.data<float>()[8] = -kInfinity;
+  x.data<float>()[16] = std::numeric_limits<float>::quiet_NaN();
+  const auto pixels = [&](k::Float32Products products) {
+    const k::Float32ProductsScope scope(products);
+    const Tensor y = poisoned_on_gpu(one.y(), DType::f32, kLast);
+    gemm::forward(one.geometry(), on_gpu(x), on_gpu(w), {}, y);
+    return y.to(Device{}).to_vector<float>();
+  };
+  const std::vector<float> rounded = pixels(k::Float32Products::tf32), split = pixels(k::Float32Products::tf32x3);
+  CHECK(rounded[0] == kInfinity);
+  CHECK(rounded[1] == -kInfinity);
+  for (const int pixel : {0, 1, 2}) CHECK(!std::isfinite(split[static_cast<std::size_t>(pixel)]));
+  CHECK(std::isnan(rounded[2]));
+  CHECK(rounded[3] == 8.0f);
+  CHECK(split[3] == 8.0f);
+}
+
 TEST_CASE("gradients of weights on tensor cores in parts, by both tiles", "[cuda][conv]") {
   if (!has_gpu()) return;
   const ConvCase one = square_case(3, 24, 10, 9, 72, 3, 1);  // 270 pixels: 5 steps
@@ -110,8 +151,15 @@ TEST_CASE("each geometry and address goes to the kernels that can take it", "[cu
     CHECK(choice(geometry, dtype).family == family);
     CHECK_THAT(std::string(choice(geometry, dtype).reason), ContainsText(reason));
   };
-  check_reason(one, DType::f32, tile, "f16 and bf16");
-  check_reason(square_case(1, 4, 4, 4, 16, 3, 1), DType::f16, tile, "multiples of 8");
+  check_reason(one, DType::f32, tile, "multiplied in full");
+  {
+    const k::Float32ProductsScope scope(k::Float32Products::tf32);
+    CHECK(choice(one, DType::f32).family == implicit_gemm);
+    check_reason(square_case(1, 4, 4, 4, 16, 3, 1), DType::f32, tile, "multiples of 8");
+  }
+  check_reason(one, DType::f64, tile, "f16, bf16 and f32");
+  check_reason(square_case(1, 4, 4, 4, 16, 3, 1), DType::f16, few_channels, "multiples of 8");
+  check_reason(square_case(1, 36, 4, 4, 16, 3, 1), DType::f16, tile, "multiples of 8");
   check_reason(square_case(1, 8, 4, 4, 12, 3, 1), DType::f16, tile, "multiples of 8");
   check_reason(square_case(1, 16, 4, 4, 16, 3, 1, 1, 1, 2), DType::f16, naive, "more than one group");
   check_reason(square_case(0, 8, 4, 4, 16, 3, 1), DType::f16, naive, "empty");
@@ -198,6 +246,66 @@ TEST_CASE("the gradient of an image passes the ReLU of the layer below and sums 
       }
     }
   }
+}
+
+TEST_CASE("maxima of 2x2 outputs are all that the pooling convolution writes", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  const k::Float32ProductsScope scope(k::Float32Products::tf32);
+  const k::Pool2dOptions windows{.kernel = {2, 2}, .stride = {2, 2}};
+  // Odd sizes, tiles that end within an image, a stride, one window only.
+  for (const ConvCase& one : {square_case(2, 24, 5, 7, 72, 3, 1), square_case(1, 8, 2, 2, 8, 1, 0),
+                              square_case(3, 16, 9, 8, 136, 3, 1, 2), square_case(1, 8, 12, 14, 40, 3, 1)}) {
+    for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+      for (const Tile tile : kTiles) {
+        for (const bool whole : {true, false}) {
+          if (!whole && tile != kTiles[0]) continue;
+          INFO(one.text() << " " << name_of(dtype) << " tile " << static_cast<int>(tile));
+          const ConvInputs in(one, dtype, whole);
+          const k::ConvGeometry g = one.geometry();
+          const Tensor x = on_gpu(in.x), w = on_gpu(in.w), bias = whole ? on_gpu(in.bias) : Tensor();
+          const Shape pooled = k::conv_pool_output_shape(one.x(), one.weight(), one.options);
+          const Tensor y = poisoned_on_gpu(pooled, dtype, kLast), positions = poisoned_on_gpu(pooled, DType::u8, kLast);
+          const Tensor mask = poisoned_on_gpu(k::conv_mask_shape(pooled), DType::u8);
+          gemm::forward_pool_by(tile, g, x, w, bias, {y, positions, mask});
+          // The same from what the other kernels write.
+          const Tensor before = poisoned_on_gpu(one.y(), dtype, kLast);
+          gemm::forward_by(tile, g, x, w, {.bias = bias, .relu = true}, before);
+          const Tensor expected = empty_f64(pooled), winners = Tensor::empty(pooled, {DType::u8, kLast, {}});
+          k::reference::max_pool2d_forward(in_f64(before, kLast), windows, expected, winners);
+          CHECK(difference(y, expected) == "");
+          CHECK(mask_matches(y, mask));
+          const auto maxima = expected.to_vector<double>();
+          const auto got = positions.to(Device{}).to_vector<int>(), wanted = winners.to_vector<int>();
+          std::size_t wrong = 0;
+          for (std::size_t i = 0; i < got.size(); ++i)
+            wrong += got[i] != (maxima[i] > 0.0 ? wanted[i] : int{k::kNoPosition}) ? 1 : 0;
+          CHECK(wrong == 0);
+          const Tensor alone = poisoned_on_gpu(pooled, dtype, kLast);
+          gemm::forward_pool_by(tile, g, x, w, bias, {alone, {}, {}});
+          CHECK(same_bits_on_gpu(alone, y));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what cannot be pooled on the way out is said", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  const auto fuses = [](const ConvCase& one, DType dtype, k::ConvImpl impl = k::ConvImpl::fused) {
+    k::Conv2dOptions options = one.options;
+    options.impl = impl;
+    return k::conv_fuses_pool(poisoned_on_gpu(one.x(), dtype, kLast), poisoned_on_gpu(one.weight(), dtype, kLast),
+                              options);
+  };
+  const ConvCase one = square_case(1, 8, 4, 4, 16, 3, 1);
+  CHECK(fuses(one, DType::f16));
+  CHECK(!fuses(one, DType::f32));
+  CHECK(!fuses(one, DType::f16, k::ConvImpl::reference));
+  CHECK(!fuses(square_case(1, 8, 1, 4, 16, 3, 1), DType::f16));
+  CHECK(!fuses(square_case(1, 3, 4, 4, 16, 3, 1), DType::f16));
+  const Tensor x = poisoned_on_gpu(one.x(), DType::f32, kLast), w = poisoned_on_gpu(one.weight(), DType::f32, kLast);
+  CHECK_THAT(error_of([&] { k::conv_bias_relu_pool_forward(x, w, {}, one.options, x, {}, {}); }),
+             ContainsText("there are no kernels for f32[1, 8, 4, 4]"));
 }
 
 }  // namespace tandem::test

@@ -1,5 +1,6 @@
 // The layouts behind the tensor-core convolutions, exhaustively: no two lanes that go together meet in a bank, and what
 // ldmatrix hands to a lane is what mma.m16n8k16 wants of it.
+#include "core/half.h"
 #include "kernels/conv/implicit_gemm/tile_layout.h"
 #include "tests/support/catch.h"
 
@@ -38,13 +39,14 @@ void check_swizzle() {
 }
 
 /// What stands where in a tile: row * kStepDepth + depth.
-template <typename Layout, int kSize>
+template <typename T, typename Layout, int kSize>
 std::vector<int> contents() {
-  std::vector<int> tile(std::size_t{kSize} * kStepDepth, -1);
+  std::vector<int> tile(std::size_t{kSize} * kStepDepth<T>, -1);
   for (int row = 0; row < kSize; ++row) {
-    for (int depth = 0; depth < kStepDepth; ++depth) {
+    for (int depth = 0; depth < kStepDepth<T>; ++depth) {
       const int line = Layout::kAlongDepth ? row : depth, along = Layout::kAlongDepth ? depth : row;
-      tile[static_cast<std::size_t>(Layout::place(line, along / kPiece) + along % kPiece)] = row * kStepDepth + depth;
+      tile[static_cast<std::size_t>(Layout::place(line, along / kPiece<T>) + along % kPiece<T>)] =
+          row * kStepDepth<T> + depth;
     }
   }
   return tile;
@@ -59,31 +61,73 @@ std::pair<int, int> loaded(const std::vector<int>& tile, int lane, bool transpos
 }
 
 template <int kSize, bool kAlongDepth>
-void check_operands() {
-  using Layout = TileLayout<kSize, kAlongDepth>;
-  const std::vector<int> tile = contents<Layout, kSize>();
+void check_halves() {
+  using Layout = TileLayout<Half, kSize, kAlongDepth>;
+  const std::vector<int> tile = contents<Half, Layout, kSize>();
   const auto check = [&](int row, int depth, auto&& place, auto&& wanted_row, auto&& wanted_depth) {
     for (int matrix = 0; matrix < 4; ++matrix) {
       std::set<int> groups;
-      for (int i = 0; i < 8; ++i) groups.insert(place(matrix * 8 + i, row, depth) / kPiece % kBankGroups);
+      for (int i = 0; i < 8; ++i) groups.insert(place(matrix * 8 + i, row, depth) / kPiece<Half> % kBankGroups);
       CHECK(groups.size() == std::size_t{kBankGroups});
       for (int lane = 0; lane < 32; ++lane) {
         const auto [low, high] =
             loaded(tile, lane, !kAlongDepth, [&](int i) { return place(matrix * 8 + i, row, depth); });
-        const int expected = (row + wanted_row(matrix, lane)) * kStepDepth + depth + wanted_depth(matrix, lane);
+        const int expected = (row + wanted_row(matrix, lane)) * kStepDepth<Half> + depth + wanted_depth(matrix, lane);
         CHECK(low == expected);
         CHECK(high == expected + 1);
       }
     }
   };
   for (int row = 0; row < kSize; row += 16) {
-    for (int depth = 0; depth < kStepDepth; depth += 16) {
+    for (int depth = 0; depth < kStepDepth<Half>; depth += 16) {
       check(
           row, depth, Layout::left, [](int matrix, int lane) { return lane / 4 + matrix % 2 * 8; },
           [](int matrix, int lane) { return lane % 4 * 2 + matrix / 2 * 8; });
       check(
           row, depth, Layout::right, [](int matrix, int lane) { return lane / 4 + matrix / 2 * 8; },
           [](int matrix, int lane) { return lane % 4 * 2 + matrix % 2 * 8; });
+    }
+  }
+}
+
+/// f32 along depth, by ldmatrix: a lane gets the 32 bits of row lane / 4, number lane % 4.
+template <int kSize>
+void check_floats_along_depth() {
+  using Layout = TileLayout<float, kSize, true>;
+  const std::vector<int> tile = contents<float, Layout, kSize>();
+  for (int row = 0; row < kSize; row += 16) {
+    for (int depth = 0; depth < kStepDepth<float>; depth += 8) {
+      for (int matrix = 0; matrix < 4; ++matrix) {
+        for (int lane = 0; lane < 32; ++lane) {
+          const auto got = [&](auto&& place) {
+            return tile[static_cast<std::size_t>(place(matrix * 8 + lane / 4, row, depth) + lane % 4)];
+          };
+          const auto wanted = [&](int down, int deeper) {
+            return (row + lane / 4 + down * 8) * kStepDepth<float> + depth + lane % 4 + deeper * 4;
+          };
+          CHECK(got(Layout::left) == wanted(matrix % 2, matrix / 2));
+          CHECK(got(Layout::right) == wanted(matrix / 2, matrix % 2));
+        }
+      }
+    }
+  }
+}
+
+/// f32 across depth, number by number: 32 lanes are in 32 banks.
+template <int kSize>
+void check_floats_across() {
+  using Layout = TileLayout<float, kSize, false>;
+  const std::vector<int> tile = contents<float, Layout, kSize>();
+  for (int row = 0; row < kSize; row += 8) {
+    for (int depth = 0; depth < kStepDepth<float>; depth += 4) {
+      std::set<int> banks;
+      for (int lane = 0; lane < 32; ++lane) {
+        const int place = Layout::turned(lane, row, depth);
+        CHECK(Layout::turned(lane, row % 32, depth) + row / 32 * 32 == place);
+        CHECK(tile[static_cast<std::size_t>(place)] == (row + lane / 4) * kStepDepth<float> + depth + lane % 4);
+        banks.insert(place % 32);
+      }
+      CHECK(banks.size() == 32);
     }
   }
 }
@@ -97,12 +141,18 @@ TEST_CASE("swizzled tiles keep neighbours and columns out of each other's banks"
 }
 
 TEST_CASE("lanes get the shares of tensor-core operands that the instruction wants", "[conv]") {
-  check_operands<32, true>();
-  check_operands<64, true>();
-  check_operands<128, true>();
-  check_operands<32, false>();
-  check_operands<64, false>();
-  check_operands<128, false>();
+  check_halves<32, true>();
+  check_halves<64, true>();
+  check_halves<128, true>();
+  check_halves<32, false>();
+  check_halves<64, false>();
+  check_halves<128, false>();
+  check_floats_along_depth<32>();
+  check_floats_along_depth<64>();
+  check_floats_along_depth<128>();
+  check_floats_across<32>();
+  check_floats_across<64>();
+  check_floats_across<128>();
 }
 
 TEST_CASE("tensor-core tiles are chosen by the sizes", "[conv]") {
@@ -121,17 +171,18 @@ TEST_CASE("tensor-core tiles are chosen by the sizes", "[conv]") {
 TEST_CASE("gradients of weights are cut into parts by the sizes", "[conv]") {
   for (const auto& [rows, columns, pixels] : {std::array{8, 72, 30}, std::array{64, 576, 1 << 19},
                                               std::array{128, 576, 1 << 17}, std::array{256, 2304, 1 << 15}}) {
-    const WeightPlan plan = plan_weights(rows, columns, pixels);
-    const std::int64_t steps = tiles_along(pixels, kStepDepth);
+    const WeightPlan plan = plan_weights(rows, columns, pixels, kStepDepth<Half>);
+    const std::int64_t steps = tiles_along(pixels, kStepDepth<Half>);
     INFO(rows << " x " << columns << ", " << pixels << " pixels");
     CHECK(plan.tile == (rows > 64 ? Tile::wide : Tile::small));
     CHECK(plan.parts >= 1);
     CHECK((plan.parts - 1) * plan.part_steps < steps);
     CHECK(plan.parts * plan.part_steps >= steps);
   }
-  CHECK(plan_weights(8, 72, 30).parts == 1);
-  CHECK(plan_weights(64, 576, 1 << 19).parts == 28);  // 9 tiles: 252 blocks
-  CHECK(plan_weights(8, 72, 64 * 4).parts == 2);
+  CHECK(plan_weights(8, 72, 30, 64).parts == 1);
+  CHECK(plan_weights(64, 576, 1 << 19, 64).parts == 28);  // 9 tiles: 252 blocks
+  CHECK(plan_weights(8, 72, 64 * 4, 64).parts == 2);
+  CHECK(plan_weights(8, 72, 64 * 4, kStepDepth<float>).parts == 4);
 }
 
 }  // namespace tandem::test

@@ -2,6 +2,7 @@
 #include "kernels/conv/conv.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/ladder/ladder.h"
+#include "kernels/float32_products.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/linear.h"
 #include "tests/lint/lint.h"
@@ -75,6 +76,44 @@ std::vector<LintCase> convolutions() {
   return cases;
 }
 
+/// Images with few channels, of f16 on tensor cores; f32 on tensor cores.
+std::vector<LintCase> more_on_tensor_cores() {
+  namespace gemm = kernels::cuda::implicit_gemm;
+  namespace few = kernels::cuda::few_channels;
+  std::vector<LintCase> cases;
+  const kernels::Conv2dOptions options{{1, 1}, {1, 1}, {1, 1}, 1, kernels::ConvImpl::fused};
+  for (const Shape& shape : {Shape{1, 3, 32, 32}, Shape{1, 1, 28, 28}, Shape{1, 4, 16, 16}}) {
+    const Tensor x = ones(shape, DType::f16), w = ones({64, shape[1], 3, 3}, DType::f16),
+                 grad_w = ones(w.shape(), DType::f16);
+    const Tensor y = ones(kernels::conv2d_output_shape(x.shape(), w.shape(), options), DType::f16);
+    const Tensor bias = ones({64}, DType::f16), mask = ones(kernels::conv_mask_shape(y.shape()), DType::u8);
+    const kernels::ConvGeometry g = kernels::make_geometry(x.shape(), w.shape(), options);
+    cases.push_back({fmt::format("conv_bias_relu of few channels, {}", describe(x)), [=] {
+                       few::forward(g, x, w, {bias, true, mask}, y);
+                     }});
+    cases.push_back({fmt::format("grad_w of few channels, {}", describe(x)),
+                     [=] { few::backward_weight_and_bias(g, x, y, mask, grad_w, bias); }});
+  }
+  const Tensor x = ones({2, 64, 8, 8}, DType::f32), w = ones({64, 64, 3, 3}, DType::f32),
+               grad_w = ones(w.shape(), DType::f32);
+  const Tensor y = ones(x.shape(), DType::f32), bias = ones({64}, DType::f32), grad_x = ones(x.shape(), DType::f32);
+  const Tensor mask = ones(kernels::conv_mask_shape(y.shape()), DType::u8);
+  const kernels::ConvGeometry g = kernels::make_geometry(x.shape(), w.shape(), options);
+  for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow}) {
+    const auto add_case = [&](const char* pass, std::function<void()> work) {
+      cases.push_back({fmt::format("{} of {} as tf32, tile {}", pass, describe(x), static_cast<int>(tile)), [=] {
+                         const kernels::Float32ProductsScope scope(kernels::Float32Products::tf32);
+                         work();
+                       }});
+    };
+    add_case("conv_bias_relu", [=] { gemm::forward_by(tile, g, x, w, {bias, true, mask}, y); });
+    add_case("grad_x of conv", [=] { gemm::backward_input_by(tile, g, y, {}, w, {mask, bias}, grad_x); });
+    if (tile == gemm::Tile::wide || tile == gemm::Tile::small)
+      add_case("grad_w of conv", [=] { gemm::backward_weight_by({tile, 1, 4}, g, x, y, {}, grad_w); });
+  }
+  return cases;
+}
+
 /// Every tile of the tensor-core kernels, on channels that fill it and on some that do not.
 std::vector<LintCase> tensor_core_convolutions() {
   namespace gemm = kernels::cuda::implicit_gemm;
@@ -97,6 +136,12 @@ std::vector<LintCase> tensor_core_convolutions() {
       add_case("grad_x of conv", tile, [=] { gemm::backward_input_by(tile, g, y, {}, w, {mask_below, sums}, grad_x); });
     }
     add_case("ladder: conv", gemm::Tile::small, [=] { kernels::cuda::ladder::tensor_cores(g, x, w, {bias}, y); });
+    const Tensor pooled = ones({2, 2 * channels, 4, 4}, DType::f16), positions = ones(pooled.shape(), DType::u8);
+    const Tensor pooled_mask = ones(kernels::conv_mask_shape(pooled.shape()), DType::u8);
+    for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow})
+      add_case("conv_bias_relu_pool", tile, [=] {
+        gemm::forward_pool_by(tile, g, x, w, bias, {pooled, positions, pooled_mask});
+      });
     if (channels == 64)
       add_case("ladder: conv", gemm::Tile::small, [=] { kernels::cuda::ladder::shared_tile(g, x, w, {bias}, y); });
     for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::small})
@@ -106,7 +151,7 @@ std::vector<LintCase> tensor_core_convolutions() {
 }
 
 const RegisterLint register_products(products), register_convolutions(convolutions),
-    register_tensor_core_convolutions(tensor_core_convolutions);
+    register_tensor_core_convolutions(tensor_core_convolutions), register_more_on_tensor_cores(more_on_tensor_cores);
 
 }  // namespace
 

@@ -1,6 +1,8 @@
-// Op cases: conv2d and conv_bias_relu.
+// Op cases: conv2d, conv_bias_relu and conv_bias_relu_pool.
 #include "autograd/functions/conv2d.h"
 #include "autograd/functions/conv_bias_relu.h"
+#include "autograd/functions/conv_bias_relu_pool.h"
+#include "kernels/pool/max_pool2d.h"
 #include "tests/op_cases/op_case.h"
 
 using namespace tandem;
@@ -46,23 +48,29 @@ const std::vector<Variant>& rounded_variants() {
 
 using Function = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Conv2dOptions&);
 
-Tensor reference_of(const std::vector<Tensor>& in, Conv2dOptions options, bool relu) {
+/// What comes after the convolution.
+enum class End { nothing, relu, relu_and_pool };
+
+Tensor reference_of(const std::vector<Tensor>& in, Conv2dOptions options, End end) {
   options.impl = ConvImpl::reference;
   std::vector<Tensor> dense;
   for (const Tensor& tensor : in) dense.push_back(tensor.contiguous(Layout::channels_last));
   const Tensor bias = dense.size() > 2 ? dense[2] : Tensor();
   const Shape shape = kernels::conv2d_output_shape(in[0].shape(), in[1].shape(), options);
   const Tensor y = Tensor::empty(shape, in[0].options(Layout::channels_last));
-  if (relu) {
+  if (end != End::nothing) {
     kernels::conv_bias_relu_forward(dense[0], dense[1], bias, options, y, Tensor());
   } else {
     kernels::conv2d_forward(dense[0], dense[1], bias, options, y);
   }
-  return y;
+  if (end != End::relu_and_pool) return y;
+  const Tensor pooled = Tensor::empty({shape[0], shape[1], shape[2] / 2, shape[3] / 2}, y.options());
+  kernels::reference::max_pool2d_forward(y, {.kernel = {2, 2}, .stride = {2, 2}}, pooled, {});
+  return pooled;
 }
 
-OpCase case_of(const std::string& name, Function function, bool relu, bool exact) {
-  const auto calls = [function, relu, exact](const Shape& nchw) {
+OpCase case_of(const std::string& name, Function function, End end, bool exact) {
+  const auto calls = [function, end, exact](const Shape& nchw) {
     std::vector<OpCall> result;
     for (const Variant& variant : exact ? exact_variants() : rounded_variants()) {
       Conv2dOptions options = variant.options;
@@ -72,6 +80,8 @@ OpCase case_of(const std::string& name, Function function, bool relu, bool exact
       const bool fits = nchw[2] + 2 * options.padding[0] > options.dilation[0] * (variant.height - 1) &&
                         nchw[3] + 2 * options.padding[1] > options.dilation[1] * (variant.width - 1);
       if (!fits) continue;
+      const Shape y = kernels::conv2d_output_shape(nchw, weight, options);
+      if (end == End::relu_and_pool && (y[2] < 2 || y[3] < 2)) continue;
       OpCall call;
       call.variant = variant.name;
       call.inputs = {{.shape = nchw}, {.shape = weight}};
@@ -79,7 +89,7 @@ OpCase case_of(const std::string& name, Function function, bool relu, bool exact
       call.function = [=](const std::vector<Tensor>& in) {
         return function(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), options);
       };
-      call.reference = [=](const std::vector<Tensor>& in) { return reference_of(in, options, relu); };
+      call.reference = [=](const std::vector<Tensor>& in) { return reference_of(in, options, end); };
       // Forward sums over the filter, backward over outputs of a window or over all pixels.
       const std::int64_t filter = element_count(weight), pixels = nchw[0] * (nchw[2] + 4) * (nchw[3] + 4);
       call.terms = static_cast<double>(std::max(filter, pixels));
@@ -107,10 +117,19 @@ OpCase case_of(const std::string& name, Function function, bool relu, bool exact
       .exact_on_integers = exact};
 }
 
-const RegisterOp conv2d_case(case_of("conv2d", autograd::conv2d, false, true));
-const RegisterOp conv_bias_relu_case(case_of("conv_bias_relu", autograd::conv_bias_relu, true, true));
-const RegisterOp conv2d_rounded_case(case_of("conv2d, many channels", autograd::conv2d, false, false));
-const RegisterOp conv_bias_relu_rounded_case(case_of("conv_bias_relu, many channels", autograd::conv_bias_relu, true,
-                                                     false));
+const RegisterOp conv2d_case(case_of("conv2d", autograd::conv2d, End::nothing, true));
+const RegisterOp conv_bias_relu_case(case_of("conv_bias_relu", autograd::conv_bias_relu, End::relu, true));
+const RegisterOp conv2d_rounded_case(case_of("conv2d, many channels", autograd::conv2d, End::nothing, false));
+const RegisterOp conv_bias_relu_rounded_case(case_of("conv_bias_relu, many channels", autograd::conv_bias_relu,
+                                                     End::relu, false));
+
+/// In f32 and f64: rounded to half, numbers of one window become equal, and another one may win than in f64. Pooling of
+/// halves is tests/kernels/test_cuda_conv_tensor_cores.cpp's.
+OpCase pooled_case() {
+  OpCase result = case_of("conv_bias_relu_pool", autograd::conv_bias_relu_pool, End::relu_and_pool, true);
+  result.dtypes = {DType::f32};
+  return result;
+}
+const RegisterOp conv_bias_relu_pool_case(pooled_case());
 
 }  // namespace

@@ -26,13 +26,13 @@ struct InputResult {
   __device__ device::Vector<float, 2> addend(int) const { return {}; }
   __device__ float finished(float sum) const { return sum; }
 
-  __device__ bool store(int row, int column, device::Vector<T, kPiece>& values) const {
+  __device__ bool store(int row, int column, device::Vector<T, kPiece<T>>& values) const {
     if (row >= rows || column >= columns) return false;
     const std::int64_t at = phase.pixel(row) * columns + column;
     if (open != nullptr) {
-      const unsigned bits = open[at / kPiece];
+      const unsigned bits = static_cast<unsigned>(open[at / 8]) >> (at % 8);
 #pragma unroll
-      for (int k = 0; k < kPiece; ++k) values[k] = (bits >> k & 1u) != 0 ? values[k] : T{};
+      for (int k = 0; k < kPiece<T>; ++k) values[k] = (bits >> k & 1u) != 0 ? values[k] : T{};
     }
     device::store_vector(grad_x + at, values);
     return true;
@@ -74,9 +74,10 @@ std::vector<PhaseWork> phases_of(const ConvGeometry& g, std::optional<Tile> forc
   return all;
 }
 
-template <typename T>
+template <typename Numbers>
 void run(const ConvGeometry& g, std::optional<Tile> forced, const Tensor& grad_y, const Tensor& w,
          const LayerBelow& below, const Tensor& grad_x) {
+  using T = typename Numbers::Element;
   const std::vector<PhaseWork> phases = phases_of(g, forced);
   const bool sums = below.grad_bias.defined();
   std::int64_t sum_rows = 0;
@@ -96,7 +97,7 @@ void run(const ConvGeometry& g, std::optional<Tile> forced, const Tensor& grad_y
                                 next_sums};
     const ProductSize size{.rows = work.pixels, .columns = g.c, .depth = work.phase.taps() * g.k};
     with_tile(work.tile, [&]<typename Shape>(Shape) {
-      launch_product<T, Shape>(size, patches, weights, result, tandem::cuda::current_stream(grad_x));
+      launch_product<Numbers, Shape>(size, patches, weights, result, tandem::cuda::current_stream(grad_x));
     });
     if (sums) next_sums += work.tile_rows * g.c;
   }
@@ -109,8 +110,8 @@ void backward_input_by(std::optional<Tile> tile, const ConvGeometry& g, const Te
                        const Tensor& w, const LayerBelow& below, const Tensor& grad_x) {
   require_no_obstacle("conv2d_backward_input", g, grad_x.dtype(), {grad_y, w, grad_x});
   const Tensor gradient = masked_gradient(grad_y, mask);
-  dispatch_halves(grad_x.dtype(), "conv2d_backward_input",
-                  [&]<typename T>(TypeTag<T>) { run<T>(g, tile, gradient, w, below, grad_x); });
+  dispatch_numbers(grad_x.dtype(), "conv2d_backward_input",
+                   [&]<typename Numbers>(Numbers) { run<Numbers>(g, tile, gradient, w, below, grad_x); });
 }
 
 void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,

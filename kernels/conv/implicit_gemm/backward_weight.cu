@@ -23,7 +23,7 @@ struct WeightResult {
   __device__ device::Vector<float, 2> addend(int) const { return {}; }
   __device__ float finished(float sum) const { return sum; }
 
-  __device__ bool store(int row, int column, const device::Vector<T, kPiece>& values) const {
+  __device__ bool store(int row, int column, const device::Vector<T, kPiece<T>>& values) const {
     if (row >= rows || column >= columns) return false;
     device::store_vector(grad_w + row * columns + column, values);
     return true;
@@ -47,8 +47,9 @@ struct WeightResult {
   }
 };
 
-template <typename T>
+template <typename Numbers>
 void run(const ConvGeometry& g, const WeightPlan& plan, const Tensor& x, const Tensor& grad_y, const Tensor& grad_w) {
+  using T = typename Numbers::Element;
   const auto int32 = [](std::int64_t value) { return static_cast<int>(value); };
   const ProductSize size{.rows = g.k,
                          .columns = g.r * g.s * g.c,
@@ -61,9 +62,9 @@ void run(const ConvGeometry& g, const WeightPlan& plan, const Tensor& x, const T
   const auto multiply_to = [&](float* parts) {
     const WeightResult<T> result{grad_w.data<T>(), int32(g.k), int32(size.columns), parts};
     if (plan.tile == Tile::wide) {
-      launch_product<T, WideTile>(size, gradient, patches, result, stream);
+      launch_product<Numbers, WideTile>(size, gradient, patches, result, stream);
     } else {
-      launch_product<T, SmallTile>(size, gradient, patches, result, stream);
+      launch_product<Numbers, SmallTile>(size, gradient, patches, result, stream);
     }
   };
   if (plan.parts == 1) return multiply_to(nullptr);
@@ -83,13 +84,14 @@ void backward_weight_by(const WeightPlan& plan, const ConvGeometry& g, const Ten
                         const Tensor& mask, const Tensor& grad_w) {
   require_no_obstacle("conv2d_backward_weight", g, grad_w.dtype(), {x, grad_y, grad_w});
   const Tensor gradient = masked_gradient(grad_y, mask);
-  dispatch_halves(grad_w.dtype(), "conv2d_backward_weight",
-                  [&]<typename T>(TypeTag<T>) { run<T>(g, plan, x, gradient, grad_w); });
+  dispatch_numbers(grad_w.dtype(), "conv2d_backward_weight",
+                   [&]<typename Numbers>(Numbers) { run<Numbers>(g, plan, x, gradient, grad_w); });
 }
 
 void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
                      const Tensor& grad_w) {
-  backward_weight_by(plan_weights(g.k, g.r * g.s * g.c, g.n * g.p * g.q), g, x, grad_y, mask, grad_w);
+  backward_weight_by(plan_weights(g.k, g.r * g.s * g.c, g.n * g.p * g.q, kStepBytes / size_of(grad_w.dtype())), g, x,
+                     grad_y, mask, grad_w);
 }
 
 }  // namespace tandem::kernels::cuda::implicit_gemm

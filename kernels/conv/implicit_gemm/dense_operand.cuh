@@ -16,12 +16,12 @@ struct DenseOperand {
 
   template <int kSize, int kThreads>
   class Loader {
-    using Share = CopyShare<TileLayout<kSize, kAlongDepth>, kThreads>;
+    using Share = CopyShare<T, kSize, kAlongDepth, kThreads>;
 
    public:
     __device__ Loader(const DenseOperand& operand, int first_row, int first_depth)
         : operand_(operand),
-          adjacent_((kAlongDepth ? first_depth : first_row) + Share::piece() * kPiece),
+          adjacent_((kAlongDepth ? first_depth : first_row) + Share::piece() * kPiece<T>),
           line_((kAlongDepth ? first_row : first_depth) + Share::line()) {}
 
     __device__ void copy(T* tile) {
@@ -34,7 +34,7 @@ struct DenseOperand {
         device::cp_async<16>(tile + Share::place(i), operand_.data + (inside ? line * length + adjacent_ : 0),
                              inside ? 16 : 0);
       }
-      (kAlongDepth ? adjacent_ : line_) += kStepDepth;
+      (kAlongDepth ? adjacent_ : line_) += kStepDepth<T>;
     }
 
    private:

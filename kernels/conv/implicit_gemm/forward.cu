@@ -5,13 +5,14 @@
 namespace tandem::kernels::cuda::implicit_gemm {
 namespace {
 
-template <typename T>
+template <typename Numbers>
 void run(const ConvGeometry& g, Tile tile, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
          const Tensor& y) {
-  const ForwardProduct<T> product(g, x, w, epilogue, y);
+  const ForwardProduct<typename Numbers::Element> product(g, x, w, epilogue, y);
   const ProductSize size{.rows = g.n * g.p * g.q, .columns = g.k, .depth = g.r * g.s * g.c};
   with_tile(tile, [&]<typename Shape>(Shape) {
-    launch_product<T, Shape>(size, product.patches, product.weights, product.result, tandem::cuda::current_stream(y));
+    launch_product<Numbers, Shape>(size, product.patches, product.weights, product.result,
+                                   tandem::cuda::current_stream(y));
   });
 }
 
@@ -20,7 +21,8 @@ void run(const ConvGeometry& g, Tile tile, const Tensor& x, const Tensor& w, con
 void forward_by(Tile tile, const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
                 const Tensor& y) {
   require_no_obstacle("conv2d_forward", g, y.dtype(), {x, w, epilogue.bias, y});
-  dispatch_halves(y.dtype(), "conv2d_forward", [&]<typename T>(TypeTag<T>) { run<T>(g, tile, x, w, epilogue, y); });
+  dispatch_numbers(y.dtype(), "conv2d_forward",
+                   [&]<typename Numbers>(Numbers) { run<Numbers>(g, tile, x, w, epilogue, y); });
 }
 
 void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y) {

@@ -27,16 +27,14 @@ struct ForwardResult {
 
   __device__ float finished(float sum) const { return relu && sum < 0.0f ? 0.0f : sum; }
 
-  __device__ bool store(int row, int column, const device::Vector<T, kPiece>& values) const {
-    if (row >= rows || column >= columns) return false;
+  __device__ bool store(int row, int column, const device::Vector<T, kPiece<T>>& values) const {
+    const bool inside = row < rows && column < columns;
     const int at = row * columns + column;
-    device::store_vector(y + at, values);
-    if (mask == nullptr) return true;
-    unsigned bits = 0;
-#pragma unroll
-    for (int k = 0; k < kPiece; ++k) bits |= (device::to_float(values[k]) > 0.0f ? 1u : 0u) << k;
-    mask[at / kPiece] = static_cast<std::uint8_t>(bits);
-    return true;
+    if (inside) device::store_vector(y + at, values);
+    if (mask == nullptr) return inside;
+    const unsigned bits = sign_bits<T>(values);
+    if (inside && at % 8 == 0) mask[at / 8] = static_cast<std::uint8_t>(bits);
+    return inside;
   }
 
   template <typename Shape>

@@ -25,16 +25,16 @@ struct PatchColumns {
         across(horizontal),
         channels(static_cast<int>(channel_count)),
         image_count(static_cast<int>(number_of_images)),
-        of_column(channel_count, horizontal.taps, kPiece),
-        of_pixel(horizontal.outputs, vertical.outputs, kStepDepth) {}
+        of_column(channel_count, horizontal.taps, kPiece<T>),
+        of_pixel(horizontal.outputs, vertical.outputs, kStepDepth<T>) {}
 
   template <int kSize, int kThreads>
   class Loader {
-    using Share = CopyShare<TileLayout<kSize, false>, kThreads>;
+    using Share = CopyShare<T, kSize, false, kThreads>;
 
    public:
     __device__ Loader(const PatchColumns& operand, int first_column, int first_pixel) : operand_(operand) {
-      const Digits column = operand.of_column.digits(first_column + Share::piece() * kPiece);
+      const Digits column = operand.of_column.digits(first_column + Share::piece() * kPiece<T>);
       top_ = column.outer * operand.down.step + operand.down.first;
       left_ = column.middle * operand.across.step + operand.across.first;
       channel_ = column.inner;

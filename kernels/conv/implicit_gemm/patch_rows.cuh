@@ -10,15 +10,16 @@
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
-/// `T` is 16 bits wide; channels are a multiple of 8.
-template <typename T>
+/// Channels are a multiple of 8. Rows go through the outputs of an image line by line or, where kWindow is 2, through
+/// windows of 2 x 2 outputs: four neighbouring rows are one. An odd last line or column is then left out.
+template <typename T, int kWindow = 1>
 struct PatchRows {
   static constexpr bool kAlongDepth = true;
 
   const T* images;
   PatchAxis down, across;
   int channels;
-  int rows;           // images x outputs down x outputs across
+  int rows;           // outputs of all images
   Odometer of_depth;  // channel, tap across, tap down
   device::Divisor by_down, by_across;
 
@@ -28,29 +29,33 @@ struct PatchRows {
         down(vertical),
         across(horizontal),
         channels(static_cast<int>(channel_count)),
-        rows(static_cast<int>(image_count * vertical.outputs * horizontal.outputs)),
-        of_depth(channel_count, std::max(horizontal.taps, 1), kStepDepth),
-        by_down(vertical.outputs),
-        by_across(horizontal.outputs) {}
+        rows(static_cast<int>(image_count * (vertical.outputs / kWindow) * (horizontal.outputs / kWindow) * kWindow *
+                              kWindow)),
+        of_depth(channel_count, std::max(horizontal.taps, 1), kStepDepth<T>),
+        by_down(vertical.outputs / kWindow),
+        by_across(horizontal.outputs / kWindow) {}
 
   template <int kSize, int kThreads>
   class Loader {
-    using Share = CopyShare<TileLayout<kSize, true>, kThreads>;
+    using Share = CopyShare<T, kSize, true, kThreads>;
 
    public:
     __device__ Loader(const PatchRows& operand, int first_row, int first_depth) : operand_(operand) {
-      depth_ = operand.of_depth.digits(first_depth + Share::piece() * kPiece);
+      depth_ = operand.of_depth.digits(first_depth + Share::piece() * kPiece<T>);
 #pragma unroll
       for (int i = 0; i < Share::kTurns; ++i) {
         const int row = first_row + Share::line() + i * Share::kLinesAtOnce;
         top_[i] = kOutside;
         left_[i] = start_[i] = 0;
         if (row >= operand.rows) continue;
-        unsigned column = static_cast<unsigned>(row);
+        const int in_window = row % (kWindow * kWindow);
+        unsigned column = static_cast<unsigned>(row) / (kWindow * kWindow);
         unsigned line = operand.by_across.split(column);
         const int image = static_cast<int>(operand.by_down.split(line));
-        top_[i] = static_cast<int>(line) * operand.down.stride + operand.down.first;
-        left_[i] = static_cast<int>(column) * operand.across.stride + operand.across.first;
+        const int output_line = static_cast<int>(line) * kWindow + in_window / kWindow;
+        const int output_column = static_cast<int>(column) * kWindow + in_window % kWindow;
+        top_[i] = output_line * operand.down.stride + operand.down.first;
+        left_[i] = output_column * operand.across.stride + operand.across.first;
         start_[i] = ((image * operand.down.inputs + top_[i]) * operand.across.inputs + left_[i]) * operand.channels;
       }
     }

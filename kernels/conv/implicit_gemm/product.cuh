@@ -5,21 +5,22 @@
 #include "core/cuda/launch.h"
 #include "kernels/conv/implicit_gemm/results.cuh"
 #include "kernels/device/shared.h"
+#include "kernels/float32_products.h"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
 /// One block per tile of the result and, with blockIdx.y, part of the steps.
-template <typename T, typename Shape, typename A, typename B, typename Result>
-__global__ void __launch_bounds__(Shape::kThreads)
+template <typename Numbers, typename Shape, typename A, typename B, typename Result>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
     implicit_gemm(A a, B b, Result result, int steps, int part_steps, unsigned column_tiles) {
-  DYN_SHARED(T, shared);
+  DYN_SHARED(typename Numbers::Element, shared);
   const WarpPlace<Shape> at;
   const int first_row = static_cast<int>(blockIdx.x / column_tiles) * Shape::kRows;
   const int first_column = static_cast<int>(blockIdx.x % column_tiles) * Shape::kColumns;
   const int first_step = static_cast<int>(blockIdx.y) * part_steps;
   const int mine = steps - first_step < part_steps ? steps - first_step : part_steps;
   Sums<Shape> sums;
-  sum_up(a, b, first_row, first_column, first_step * kStepDepth, mine, shared, at, sums);
+  sum_up<Numbers>(a, b, first_row, first_column, first_step, mine, shared, at, sums);
   result.take(sums, at, first_row, first_column, shared);
 }
 
@@ -29,8 +30,6 @@ struct ProductSize {
   std::int64_t rows, columns, depth;
   std::int64_t parts = 1;
   std::int64_t part_steps = 0;  // 0: all
-
-  std::int64_t steps() const { return tiles_along(depth, kStepDepth); }
 };
 
 /// Calls `visit(TypeTag<T>{})` with the C++ type of f16 or bf16.
@@ -41,14 +40,23 @@ void dispatch_halves(DType dtype, std::string_view op, Visitor&& visit) {
   fail("{}: tensor cores multiply f16 and bf16 here, got {}", op, name_of(dtype));
 }
 
-template <typename T, typename Shape, typename A, typename B, typename Result>
+/// Calls `visit(Numbers{})` with how tensor cores multiply numbers of a dtype: f32 as float32_products() says.
+template <typename Visitor>
+void dispatch_numbers(DType dtype, std::string_view op, Visitor&& visit) {
+  if (dtype != DType::f32) return dispatch_halves(dtype, op, [&]<typename T>(TypeTag<T>) { visit(Halves<T>{}); });
+  if (float32_products() == Float32Products::tf32) return visit(Tf32{});
+  visit(SplitTf32{});
+}
+
+template <typename Numbers, typename Shape, typename A, typename B, typename Result>
 void launch_product(const ProductSize& size, const A& a, const B& b, const Result& result, cudaStream_t stream) {
   const std::int64_t column_tiles = tiles_along(size.columns, Shape::kColumns);
   const std::int64_t tiles = tiles_along(size.rows, Shape::kRows) * column_tiles;
   const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(size.parts));
-  const std::int64_t part_steps = size.part_steps == 0 ? size.steps() : size.part_steps;
-  launch(implicit_gemm<T, Shape, A, B, Result>, {grid, Shape::kThreads, Shape::kSharedBytes}, stream, a, b, result,
-         static_cast<int>(size.steps()), static_cast<int>(part_steps), static_cast<unsigned>(column_tiles));
+  const std::int64_t steps = tiles_along(size.depth, kStepDepth<typename Numbers::Element>);
+  const std::int64_t part_steps = size.part_steps == 0 ? steps : size.part_steps;
+  launch(implicit_gemm<Numbers, Shape, A, B, Result>, {grid, Shape::kThreads, Shape::kSharedBytes}, stream, a, b,
+         result, static_cast<int>(steps), static_cast<int>(part_steps), static_cast<unsigned>(column_tiles));
 }
 
 }  // namespace tandem::kernels::cuda::implicit_gemm

@@ -4,7 +4,9 @@
 //
 //   Vector<float, 2> addend(int column);            what two neighbouring columns of sums begin with
 //   float finished(float sum);                      before it is rounded
-//   bool store(int row, int column, Vector<T, 8>&); eight finished neighbours, which it may change; false past the end
+//   bool store(int row, int column, Vector<T, kPiece<T>>&);
+//                                                   a piece of finished neighbours, which it may change; false past the
+//                                                   end; all threads of a block call it
 //   void take(sums, at, first_row, first_column, shared);  a whole tile, mostly by store_tile()
 //   static constexpr bool kSumsColumns;             true: sums_columns() says whether store_column_sum(tile_row,
 //                                                   column, sum) wants the sums of what was stored
@@ -33,16 +35,27 @@ __device__ void stage_tile(const Result& result, const Sums<Shape>& sums, const 
 #pragma unroll
         for (int k = 0; k < 2; ++k)
           pair[k] = device::from_float<T>(result.finished(sums.of[i][j][half * 2 + k] + addend[k]));
-        const int place = device::swizzled<Shape::kColumns / kPiece>(row, column / kPiece) * kPiece;
-        device::store_vector(staged + place + column % kPiece, pair);
+        const int place = across_place<T, Shape::kColumns>(row, column / kPiece<T>);
+        device::store_vector(staged + place + column % kPiece<T>, pair);
       }
   }
 }
 
+/// Bits of which of 8 elements are positive, lowest first. All threads of a block call it with their pieces of staged
+/// rows; where a piece is half of a byte, the thread that has the first half gets the whole.
+template <typename T>
+__device__ unsigned sign_bits(const device::Vector<T, kPiece<T>>& values) {
+  unsigned bits = 0;
+#pragma unroll
+  for (int k = 0; k < kPiece<T>; ++k) bits |= (device::to_float(values[k]) > 0.0f ? 1u : 0u) << k;
+  if constexpr (kPiece<T> == 4) bits |= __shfl_down_sync(device::kAllLanes, bits, 1) << 4;
+  return bits;
+}
+
 /// A thread's share of the staged tile: one piece of every kRowsAtOnce-th row.
-template <typename Shape>
+template <typename T, typename Shape>
 struct StoreShare {
-  static constexpr int kPieces = Shape::kColumns / kPiece;
+  static constexpr int kPieces = Shape::kColumns / kPiece<T>;
   static constexpr int kRowsAtOnce = Shape::kThreads / kPieces;
   static constexpr int kTurns = Shape::kRows / kRowsAtOnce;
 
@@ -50,21 +63,23 @@ struct StoreShare {
   static __device__ int row() { return static_cast<int>(threadIdx.x) / kPieces; }
 };
 
-/// Adds up each column over the threads that stored it, always in the same order. `scratch` has room for kPiece floats
-/// per thread and 16 more.
-template <typename Shape, typename Result>
-__device__ void sum_columns(const Result& result, const device::Vector<float, kPiece>& sums, int tile_row,
+/// Adds up each column over the threads that stored it, always in the same order. `scratch` has room for a piece of
+/// floats per thread and 16 more.
+template <typename T, typename Shape, typename Result>
+__device__ void sum_columns(const Result& result, const device::Vector<float, kPiece<T>>& sums, int tile_row,
                             int first_column, float* scratch) {
-  using Share = StoreShare<Shape>;
-  // Half pieces, so that neighbours write neighbours; the second halves half a row of banks further on.
-  constexpr int kLine = Share::kPieces * 4, kSecondHalf = Share::kRowsAtOnce * kLine + 16;
+  using Share = StoreShare<T, Shape>;
+  // Fours, so that neighbours write neighbours; the second fours of pieces half a row of banks further on.
+  constexpr int kLine = Share::kPieces * 4, kSecondFours = Share::kRowsAtOnce * kLine + 16;
   const int place = Share::row() * kLine + Share::piece() * 4;
-  device::store_vector(scratch + place, device::Vector<float, 4>{sums[0], sums[1], sums[2], sums[3]});
-  device::store_vector(scratch + kSecondHalf + place, device::Vector<float, 4>{sums[4], sums[5], sums[6], sums[7]});
+#pragma unroll
+  for (int k = 0; k < kPiece<T>; k += 4)
+    device::store_vector(scratch + k / 4 * kSecondFours + place,
+                         device::Vector<float, 4>{sums[k], sums[k + 1], sums[k + 2], sums[k + 3]});
   __syncthreads();
   const int column = static_cast<int>(threadIdx.x);
   if (column >= Shape::kColumns) return;
-  const float* const mine = scratch + column % 8 / 4 * kSecondHalf + column / 8 * 4 + column % 4;
+  const float* const mine = scratch + column % kPiece<T> / 4 * kSecondFours + column / kPiece<T> * 4 + column % 4;
   float sum = mine[0];
   for (int row = 1; row < Share::kRowsAtOnce; ++row) sum += mine[row * kLine];
   result.store_column_sum(tile_row, first_column + column, sum);
@@ -74,25 +89,26 @@ __device__ void sum_columns(const Result& result, const device::Vector<float, kP
 template <typename T, typename Shape, typename Result>
 __device__ void store_tile(const Result& result, const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_row,
                            int first_column, T* shared) {
-  using Share = StoreShare<Shape>;
-  static_assert(Shape::kRows * Shape::kColumns * 2 + Shape::kThreads * kPiece * 4 + 64 <= Shape::kSharedBytes);
+  using Share = StoreShare<T, Shape>;
+  constexpr int kTileBytes = Shape::kRows * Shape::kColumns * static_cast<int>(sizeof(T));
+  static_assert(kTileBytes + Shape::kThreads * kPiece<T> * 4 + 64 <= Shape::kSharedBytes);
   stage_tile(result, sums, at, first_column, shared);
   __syncthreads();
-  device::Vector<float, kPiece> column_sums = {};
+  device::Vector<float, kPiece<T>> column_sums = {};
 #pragma unroll
   for (int turn = 0; turn < Share::kTurns; ++turn) {
     const int row = Share::row() + turn * Share::kRowsAtOnce;
-    auto values = device::load_vector<kPiece>(shared + device::swizzled<Share::kPieces>(row, Share::piece()) * kPiece);
-    const bool stored = result.store(first_row + row, first_column + Share::piece() * kPiece, values);
+    auto values = device::load_vector<kPiece<T>>(shared + across_place<T, Shape::kColumns>(row, Share::piece()));
+    const bool stored = result.store(first_row + row, first_column + Share::piece() * kPiece<T>, values);
     if constexpr (Result::kSumsColumns) {
 #pragma unroll
-      for (int k = 0; k < kPiece; ++k) column_sums[k] += stored ? device::to_float(values[k]) : 0.0f;
+      for (int k = 0; k < kPiece<T>; ++k) column_sums[k] += stored ? device::to_float(values[k]) : 0.0f;
     }
   }
   if constexpr (Result::kSumsColumns) {
     if (result.sums_columns())
-      sum_columns<Shape>(result, column_sums, first_row / Shape::kRows, first_column,
-                         reinterpret_cast<float*>(shared + Shape::kRows * Shape::kColumns));
+      sum_columns<T, Shape>(result, column_sums, first_row / Shape::kRows, first_column,
+                            reinterpret_cast<float*>(shared + Shape::kRows * Shape::kColumns));
   }
 }
 

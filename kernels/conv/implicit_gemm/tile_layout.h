@@ -1,4 +1,4 @@
-// How tiles of operands lie in shared memory, and which of their rows a lane fetches.
+// How tiles of operands lie in shared memory, and which of their numbers a lane fetches.
 #pragma once
 
 #include "kernels/conv/implicit_gemm/tile_shape.h"
@@ -7,19 +7,37 @@
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
-/// A tile of kSize rows, kStepDepth deep. Its lines are rows, each with all depths, or else depths, each with all rows:
+/// The place, in elements, of a piece of a line of kElements that lanes meet across its length: 16-bit numbers piece by
+/// piece (ldmatrix, pairs of neighbours), 32-bit ones by two pieces of four lines.
+template <typename T, int kElements>
+constexpr int across_place(int line, int piece) {
+  constexpr int kPieces = kElements / kPiece<T>;
+  if constexpr (sizeof(T) == 2) {
+    return device::swizzled<kPieces>(line, piece) * kPiece<T>;
+  } else {
+    return device::swizzled_by_twos<kPieces>(line, piece) * kPiece<T>;
+  }
+}
+
+/// A tile of kSize rows, a step deep. Its lines are rows, each with all depths, or else depths, each with all rows:
 /// whichever way neighbours lie in global memory. For the right operand of a product, read "column" for "row".
-template <int kSize, bool kAlongDepth_>
+template <typename T, int kSize, bool kAlongDepth_>
 struct TileLayout {
   static constexpr bool kAlongDepth = kAlongDepth_;
-  static constexpr int kLines = kAlongDepth ? kSize : kStepDepth;
-  static constexpr int kPieces = (kAlongDepth ? kStepDepth : kSize) / kPiece;  // of a line
+  static constexpr int kLines = kAlongDepth ? kSize : kStepDepth<T>;
+  static constexpr int kPieces = (kAlongDepth ? kStepDepth<T> : kSize) / kPiece<T>;  // of a line
 
   /// Offset in elements.
-  static constexpr int place(int line, int piece) { return device::swizzled<kPieces>(line, piece) * kPiece; }
+  static constexpr int place(int line, int piece) {
+    if constexpr (kAlongDepth) {
+      return device::swizzled<kPieces>(line, piece) * kPiece<T>;
+    } else {
+      return across_place<T, kSize>(line, piece);
+    }
+  }
 
-  /// Where the row of 8 numbers lies that a lane fetches of the 16 rows and 16 depths from (row, depth) on, for a left
-  /// operand of m16n8k16 (upper rows before lower ones before greater depths) ...
+  /// Where the row of 16 bytes lies that a lane fetches of the 16 rows and 32 bytes of depth from (row, depth) on, for
+  /// a left operand of m16n8k16 or m16n8k8 (upper rows before lower ones before greater depths) ...
   static constexpr int left(int lane, int row, int depth) {
     return place_in_block(kAlongDepth ? device::down_then_across(lane) : device::across_then_down(lane), row, depth);
   }
@@ -28,10 +46,18 @@ struct TileLayout {
     return place_in_block(kAlongDepth ? device::across_then_down(lane) : device::down_then_across(lane), column, depth);
   }
 
+  /// Where the number lies that a lane fetches of the 8 rows and 4 depths from (row, depth) on, a multiple of each,
+  /// where lines are depths: ldmatrix turns no numbers of 32 bits. A multiple of 32 may be added to the result instead
+  /// of the row, which spares the swizzle.
+  static constexpr int turned(int lane, int row, int depth) {
+    const int in_row = lane / 4;
+    return place(depth + lane % 4, row / kPiece<T> + in_row / kPiece<T>) + in_row % kPiece<T>;
+  }
+
  private:
   static constexpr int place_in_block(device::BlockRow at, int row, int depth) {
-    return kAlongDepth ? place(row + at.line, depth / kPiece + at.piece)
-                       : place(depth + at.line, row / kPiece + at.piece);
+    return kAlongDepth ? place(row + at.line, depth / kPiece<T> + at.piece)
+                       : place(depth + at.line, row / kPiece<T> + at.piece);
   }
 };
 

@@ -6,11 +6,16 @@
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
-/// Products that each step of the main loop adds to every sum: four tensor-core instructions deep.
-constexpr int kStepDepth = 64;
+/// What each step of the main loop takes of every row and column: four tensor-core instructions deep.
+constexpr int kStepBytes = 128;
 
-/// 16-bit numbers that one copy of 16 bytes moves.
-constexpr int kPiece = 8;
+/// Numbers in that: products that a step adds to every sum.
+template <typename T>
+constexpr int kStepDepth = kStepBytes / static_cast<int>(sizeof(T));
+
+/// Numbers that one copy of 16 bytes moves.
+template <typename T>
+constexpr int kPiece = 16 / static_cast<int>(sizeof(T));
 
 /// A block sums up a tile of kRows x kColumns results, each of its warps a tile of kWarpRows x kWarpColumns. kStages
 /// steps of operands are in shared memory: one is multiplied while the others arrive.
@@ -21,8 +26,9 @@ struct TileShape {
   static constexpr int kStages = kStages_;
   static constexpr int kWarpsAcross = kColumns / kWarpColumns;
   static constexpr int kThreads = kRows / kWarpRows * kWarpsAcross * 32;
-  static constexpr int kStageElements = (kRows + kColumns) * kStepDepth;
-  static constexpr int kSharedBytes = kStages * kStageElements * 2;
+  static constexpr int kBlocksAtOnce = 256 / kThreads;  // that a multiprocessor must have registers for
+  static constexpr int kStageBytes = (kRows + kColumns) * kStepBytes;
+  static constexpr int kSharedBytes = kStages * kStageBytes;
 };
 
 using WideTile = TileShape<128, 128, 64, 32, 3>;
@@ -71,20 +77,22 @@ constexpr Tile choose_tile(std::int64_t rows, std::int64_t columns) {
   return Tile::small;
 }
 
-/// How the gradient of weights [rows, columns] is cut: the sums over pixels in `parts` of `part_steps` steps each.
+/// How the gradient of weights [rows, columns] is cut: the sums over pixels in `parts` of `part_steps` steps each, a
+/// step being `step_depth` pixels.
 struct WeightPlan {
   Tile tile;  // wide or small
   std::int64_t parts, part_steps;
 };
 
 /// Depends on the sizes alone, so that the order of every sum is the same on all GPUs.
-constexpr WeightPlan plan_weights(std::int64_t rows, std::int64_t columns, std::int64_t pixels) {
+constexpr WeightPlan plan_weights(std::int64_t rows, std::int64_t columns, std::int64_t pixels,
+                                  std::int64_t step_depth) {
   constexpr std::int64_t kLeastSteps = 2;  // less is not worth its share of the second launch
   const bool wide = rows > SmallTile::kRows && columns > SmallTile::kColumns;
   const std::int64_t tile_rows = wide ? WideTile::kRows : SmallTile::kRows;
   const std::int64_t tile_columns = wide ? WideTile::kColumns : SmallTile::kColumns;
   const std::int64_t tiles = tiles_along(rows, tile_rows) * tiles_along(columns, tile_columns);
-  const std::int64_t steps = tiles_along(pixels, kStepDepth);
+  const std::int64_t steps = tiles_along(pixels, step_depth);
   const std::int64_t most_parts = std::max<std::int64_t>(2 * kBlocksThatFill / tiles, 1);
   const std::int64_t parts = std::clamp<std::int64_t>(steps / kLeastSteps, 1, most_parts);
   const std::int64_t part_steps = tiles_along(steps, parts);

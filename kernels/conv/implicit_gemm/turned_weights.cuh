@@ -32,15 +32,15 @@ struct TurnedWeights {
         columns(phase.channels),
         kernel_taps(phase.kernel_taps),
         kernel_columns(phase.kernel_columns),
-        of_depth(output_channels, std::max(across.taps, 1), kStepDepth) {}
+        of_depth(output_channels, std::max(across.taps, 1), kStepDepth<T>) {}
 
   template <int kSize, int kThreads>
   class Loader {
-    using Share = CopyShare<TileLayout<kSize, false>, kThreads>;
+    using Share = CopyShare<T, kSize, false, kThreads>;
 
    public:
     __device__ Loader(const TurnedWeights& operand, int first_column, int first_depth)
-        : operand_(operand), column_(first_column + Share::piece() * kPiece) {
+        : operand_(operand), column_(first_column + Share::piece() * kPiece<T>) {
 #pragma unroll
       for (int i = 0; i < Share::kTurns; ++i)
         depths_[i] = operand.of_depth.digits(first_depth + Share::line() + i * Share::kLinesAtOnce);

@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(Shape::kThreads)
   using Patches = PatchRows<T>;
   using Weights = DenseOperand<T, true>;
   DYN_SHARED(T, x_tile);
-  T* const w_tile = x_tile + Shape::kRows * kStepDepth;
+  T* const w_tile = x_tile + Shape::kRows * kStepDepth<T>;
   const WarpPlace<Shape> at;
   const int first_row = static_cast<int>(blockIdx.x / column_tiles) * Shape::kRows;
   const int first_column = static_cast<int>(blockIdx.x % column_tiles) * Shape::kColumns;
@@ -28,8 +28,8 @@ __global__ void __launch_bounds__(Shape::kThreads)
     device::cp_async_commit();
     device::cp_async_wait<0>();
     __syncthreads();
-    multiply_step<T, Shape, TileLayout<Shape::kRows, Patches::kAlongDepth>,
-                  TileLayout<Shape::kColumns, Weights::kAlongDepth>>(x_tile, w_tile, at, sums);
+    multiply_step<Halves<T>, Shape, TileLayout<T, Shape::kRows, Patches::kAlongDepth>,
+                  TileLayout<T, Shape::kColumns, Weights::kAlongDepth>>(x_tile, w_tile, at, sums);
     __syncthreads();
   }
   product.result.take(sums, at, first_row, first_column, x_tile);
@@ -44,7 +44,7 @@ void tensor_cores(const ConvGeometry& g, const Tensor& x, const Tensor& w, const
     const auto row_tiles = static_cast<unsigned>(tiles_along(g.n * g.p * g.q, Shape::kRows));
     launch(tensor_cores_forward<T>, {row_tiles * column_tiles, Shape::kThreads, Shape::kSharedBytes},
            tandem::cuda::current_stream(y), ForwardProduct<T>(g, x, w, epilogue, y),
-           static_cast<int>(tiles_along(g.r * g.s * g.c, kStepDepth)), column_tiles);
+           static_cast<int>(tiles_along(g.r * g.s * g.c, kStepDepth<T>)), column_tiles);
   });
 }
 

@@ -1,0 +1,17 @@
+// Differentiable convolution, bias, ReLU and 2x2 maxima in one.
+#pragma once
+
+#include "core/tensor.h"
+#include "kernels/conv/conv.h"
+
+namespace tandem::autograd {
+
+using kernels::Conv2dOptions;
+
+/// max_pool2d by windows of 2x2 of conv_bias_relu(x, weight, bias, options), [N,K,P/2,Q/2]; an odd last row or column
+/// is left out. On tensor cores one kernel writes the maxima alone, and backward keeps a byte and a bit of each beside
+/// x and weight; elsewhere it is those two operations.
+Tensor conv_bias_relu_pool(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                           const Conv2dOptions& options = {});
+
+}  // namespace tandem::autograd

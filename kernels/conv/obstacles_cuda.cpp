@@ -1,0 +1,93 @@
+// What the tensor-core convolutions take, and why not the rest.
+#include "kernels/conv/few_channels/plan.h"
+#include "kernels/conv/implementations.h"
+#include "kernels/float32_products.h"
+
+#include <limits>
+
+namespace tandem::kernels::cuda {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<int>::max() / 2;
+
+/// Offsets, also those of taps outside of an image, are 32-bit numbers.
+bool fits_indices(const ConvGeometry& g) {
+  const auto reach = [](std::int64_t size, std::int64_t pad, std::int64_t taps, std::int64_t dilation) {
+    return size + 2 * pad + taps * dilation;
+  };
+  const std::int64_t sizes[] = {g.n,        g.c,        g.k,     g.r,     g.s,          g.h,         g.w,
+                                g.stride_h, g.stride_w, g.pad_h, g.pad_w, g.dilation_h, g.dilation_w};
+  for (const std::int64_t size : sizes)
+    if (size > kMost) return false;
+  const double image = static_cast<double>(reach(g.h, g.pad_h, g.r, g.dilation_h)) *
+                       static_cast<double>(reach(g.w, g.pad_w, g.s, g.dilation_w));
+  const double gradient =
+      static_cast<double>(reach(g.p, 0, g.r, g.dilation_h)) * static_cast<double>(reach(g.q, 0, g.s, g.dilation_w));
+  const double most = static_cast<double>(kMost), images = static_cast<double>(g.n);
+  return images * image * static_cast<double>(g.c) <= most && images * gradient * static_cast<double>(g.k) <= most &&
+         static_cast<double>(g.k) * static_cast<double>(g.r * g.s) * static_cast<double>(g.c) <= most;
+}
+
+bool is_aligned(const Tensor& tensor) {
+  return !tensor.defined() || reinterpret_cast<std::uintptr_t>(tensor.raw_data()) % 16 == 0;
+}
+
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+using Obstacle = std::string_view(const ConvGeometry& g);
+
+std::string_view obstacle_of(Obstacle* of_geometry, const ConvGeometry& g, std::initializer_list<Tensor> tensors) {
+  if (g.groups != 1) return "there is more than one group";
+  if (const std::string_view reason = of_geometry(g); !reason.empty()) return reason;
+  if (g.input_numel() == 0 || g.output_numel() == 0) return "a tensor is empty";
+  if (!fits_indices(g)) return "the tensors, with padding, have more than 2^30 elements (32-bit offsets)";
+  for (const Tensor& tensor : tensors)
+    if (!is_aligned(tensor)) return "a tensor begins at no multiple of 16 bytes";
+  return "";
+}
+
+void require_none(std::string_view reason, std::string_view op, const ConvGeometry& g, DType dtype) {
+  require(
+      reason.empty(),
+      "{}: the tensor-core kernels do not run {} of x [{}, {}, {}, {}], w [{}, {}, {}, {}]: {}; use --conv-impl auto",
+      op, name_of(dtype), g.n, g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, reason);
+}
+
+}  // namespace
+
+std::string_view implicit_gemm::obstacle(const ConvGeometry& g, DType dtype, std::initializer_list<Tensor> tensors) {
+  const auto of_geometry = [](const ConvGeometry& geometry) -> std::string_view {
+    return geometry.c % 8 != 0 || geometry.k % 8 != 0 ? "channels are no multiples of 8 (copies of 16 bytes)" : "";
+  };
+  if (dtype == DType::f32 && float32_products() == Float32Products::full)
+    return "f32 is multiplied in full (--precision tf32 and 3xtf32 use tensor cores)";
+  if (dtype != DType::f32 && !is_half(dtype)) return "tensor cores multiply f16, bf16 and f32 here";
+  return obstacle_of(of_geometry, g, tensors);
+}
+
+void implicit_gemm::require_no_obstacle(std::string_view op, const ConvGeometry& g, DType dtype,
+                                        std::initializer_list<Tensor> tensors) {
+  require_none(obstacle(g, dtype, tensors), op, g, dtype);
+}
+
+std::string_view few_channels::obstacle(const ConvGeometry& g, DType dtype, std::initializer_list<Tensor> tensors) {
+  const auto of_geometry = [](const ConvGeometry& geometry) -> std::string_view {
+    constexpr std::int64_t kMostDepth = 256, kMostHalo = 16384;  // elements of shared memory
+    if (geometry.k % 8 != 0) return "output channels are no multiple of 8 (stores of 16 bytes)";
+    if (geometry.c * geometry.r * geometry.s > kMostDepth) return "a patch has more than 256 elements";
+    if (geometry.n == 0 || geometry.p == 0 || geometry.q == 0) return "a tensor is empty";
+    const TileExtent tile = extent_of_tile(geometry);
+    const bool fits =
+        static_cast<double>(tile.halo_lines) * static_cast<double>(pitch_of(tile.halo_row, geometry.c)) <= kMostHalo;
+    return fits ? "" : "the part of an image that 128 outputs need has more than 16384 elements";
+  };
+  if (!is_half(dtype)) return "tensor cores multiply f16 and bf16 here";
+  return obstacle_of(of_geometry, g, tensors);
+}
+
+void few_channels::require_no_obstacle(std::string_view op, const ConvGeometry& g, DType dtype,
+                                       std::initializer_list<Tensor> tensors) {
+  require_none(obstacle(g, dtype, tensors), op, g, dtype);
+}
+
+}  // namespace tandem::kernels::cuda

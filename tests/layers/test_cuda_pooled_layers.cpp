@@ -1,0 +1,69 @@
+// A fused convolution and the pool right after it, on a GPU one operation.
+#include "autograd/functions/reduce.h"
+#include "autograd/variable.h"
+#include "core/memory.h"
+#include "layers/layers.h"
+#include "tests/support/catch.h"
+#include "tests/support/cuda_device.h"
+
+using namespace tandem;
+using namespace tandem::layers;
+using namespace tandem::test;
+
+namespace {
+
+struct Outcome {
+  std::vector<float> output, grad_weight, grad_bias;
+  std::int64_t peak_bytes;  // of the forward pass
+};
+
+Outcome run(Sequential& network, const Tensor& images) {
+  network.zero_grad();
+  reset_peak_memory();
+  const std::int64_t before = memory_stats(kGpu).current_total;
+  const Tensor y = network(images);
+  Outcome outcome{y.to(Device{}).to_vector<float>(), {}, {}, memory_stats(kGpu).peak_total - before};
+  autograd::backward(autograd::sum(y));
+  const std::vector<Tensor> parameters = network.parameters();
+  outcome.grad_weight = autograd::grad(parameters[0]).to(Device{}).to_vector<float>();
+  outcome.grad_bias = autograd::grad(parameters[1]).to(Device{}).to_vector<float>();
+  return outcome;
+}
+
+}  // namespace
+
+TEST_CASE("a convolution and the pool after it are one operation on a GPU, unless somebody looks", "[cuda]") {
+  if (!has_gpu()) return;
+  Initializer initializer(1);
+  Sequential network;
+  const kernels::Conv2dOptions options{.padding = {1, 1}, .impl = kernels::ConvImpl::fused};
+  network.add<ConvBiasReLU>(8, 16, std::array<std::int64_t, 2>{3, 3}, options, initializer);
+  network.add<MaxPool2d>(2);
+  network.to(DType::f16);
+  network.to(kGpu);
+  const Tensor images = Tensor::full({2, 8, 7, 10}, 0.25, {.dtype = DType::f16, .layout = Layout::channels_last});
+  for (std::int64_t i = 0; i < images.numel(); ++i)
+    images.data<Half>()[i] = Half(static_cast<float>(i % 7) * 0.5f - 1.0f);
+  const Tensor there = images.to(kGpu);
+
+  const Outcome together = run(network, there);
+  int seen = 0;
+  network[0].set_observer([&](const Tensor& output) {
+    ++seen;
+    CHECK(output.shape() == Shape{2, 16, 7, 10});
+  });
+  const Outcome apart = run(network, there);
+  CHECK(seen == 1);
+  CHECK(together.output == apart.output);
+  CHECK(together.grad_weight == apart.grad_weight);
+  CHECK(together.grad_bias.size() == 16);
+  CHECK(together.peak_bytes < apart.peak_bytes);
+
+  network[0].set_observer({});
+  network[1].set_observer([&](const Tensor& output) {
+    ++seen;
+    CHECK(output.shape() == Shape{2, 16, 3, 5});
+  });
+  run(network, there);
+  CHECK(seen == 2);
+}
