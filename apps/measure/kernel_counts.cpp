@@ -26,7 +26,8 @@ std::string counting_obstacle(Device device) {
 namespace {
 
 std::string without_namespaces(std::string name) {
-  for (const std::string space : {"tandem::", "kernels::", "cuda::", "implicit_gemm::", "few_channels::", "device::"}) {
+  for (const std::string space :
+       {"tandem::", "kernels::", "cuda::", "implicit_gemm::", "few_channels::", "stationary::", "device::"}) {
     for (std::size_t at = name.find(space); at != std::string::npos; at = name.find(space))
       name.erase(at, space.size());
   }

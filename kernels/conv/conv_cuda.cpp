@@ -31,6 +31,7 @@ const Passes& passes_of(Family family) {
       {tile::forward, tile::backward_input, tile::backward_weight},
       {few_channels::forward, tile::backward_input, few_channels::backward_weight},
       {implicit_gemm::forward, implicit_gemm::backward_input, implicit_gemm::backward_weight},
+      {stationary::forward, stationary::backward_input, implicit_gemm::backward_weight},
   };
   return kPasses[static_cast<std::size_t>(family)];
 }
@@ -68,12 +69,12 @@ struct Runner {
   Family family = Family::naive;
 
   std::string_view name() const {
-    constexpr std::string_view kNames[] = {"naive", "tile", "few_channels", "implicit_gemm"};
+    constexpr std::string_view kNames[] = {"naive", "tile", "few_channels", "implicit_gemm", "stationary"};
     return library != nullptr ? "cudnn" : kNames[static_cast<std::size_t>(family)];
   }
 
   /// Whether a gradient may come with its mask.
-  bool takes_mask() const { return library == nullptr && family != Family::implicit_gemm; }
+  bool takes_mask() const { return library == nullptr && family < Family::implicit_gemm; }
 
   /// Whether one reading of the gradient serves weights and bias.
   bool sums_bias_with_weight() const { return library == nullptr && family == Family::few_channels; }
@@ -89,10 +90,20 @@ struct Pass {
   std::initializer_list<Tensor> all;  // all that a family must be able to read and write
 };
 
+bool is_for_stationary(StationaryPass pass, const ConvGeometry& g, DType dtype, std::initializer_list<Tensor> tensors) {
+  return stationary::pays(pass, g) && stationary::obstacle(pass, g, dtype, tensors).empty();
+}
+
 /// Images with few channels are the data: their gradient has no kernels of its own.
 Family family_of(const ConvGeometry& g, ConvImpl impl, const Pass& pass) {
-  const Family family = choose(g, impl, pass.tensors.y.dtype(), pass.all);
-  return family == Family::few_channels && pass.tuned == TunedPass::backward_input ? Family::tile : family;
+  const DType dtype = pass.tensors.y.dtype();
+  const Family family = choose(g, impl, dtype, pass.all);
+  const bool of_weight = pass.tuned == TunedPass::backward_weight, of_input = pass.tuned == TunedPass::backward_input;
+  if (family == Family::few_channels && of_input) return Family::tile;
+  const StationaryPass stationary = of_input ? StationaryPass::backward_input : StationaryPass::forward;
+  if (family == Family::implicit_gemm && !of_weight && is_for_stationary(stationary, g, dtype, pass.all))
+    return Family::stationary;
+  return family;
 }
 
 Runner runner_by_rule(const ConvGeometry& g, ConvImpl impl, const Pass& pass) {
@@ -106,6 +117,7 @@ std::vector<Runner> all_runners(const ConvGeometry& g, const Pass& pass) {
   std::vector<Runner> all;
   const Family fastest = family_of(g, ConvImpl::automatic, pass);
   all.push_back({.family = fastest});
+  if (fastest > Family::implicit_gemm) all.push_back({.family = Family::implicit_gemm});
   if (fastest > Family::tile) all.push_back({.family = Family::tile});
   if (!cuda_is_simulated()) {
     ConvLibrary* const library = find_cudnn().library.get();
@@ -136,6 +148,8 @@ void run_backward_input(const Runner& runner, const ConvGeometry& g, const Tenso
     runner.library->run({g, grad_y.dtype(), ConvPass::backward_input}, {grad_x, w, grad_y});
   } else if (has_below && runner.family == Family::implicit_gemm) {
     return implicit_gemm::backward_input_by({}, g, grad_y, mask, w, below, grad_x);
+  } else if (has_below && runner.family == Family::stationary) {
+    return stationary::backward_input_for(g, grad_y, mask, w, below, grad_x);
   } else {
     passes_of(runner.family).backward_input(g, grad_y, mask, w, grad_x);
   }
@@ -214,6 +228,8 @@ bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, co
 
 void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
                        const PooledOutput& to) {
+  if (is_for_stationary(StationaryPass::forward_pool, g, to.y.dtype(), {x, w, bias, to.y, to.positions}))
+    return stationary::forward_pool(g, x, w, bias, to);
   implicit_gemm::forward_pool_by({}, g, x, w, bias, to);
 }
 

@@ -103,14 +103,15 @@ struct PooledOutput {
 };
 
 /// Our families of kernels, slowest first.
-enum class Family : std::uint8_t { naive, tile, few_channels, implicit_gemm };
+enum class Family : std::uint8_t { naive, tile, few_channels, implicit_gemm, stationary };
 
 struct FamilyChoice {
   Family family;
   std::string_view reason;  // why it is not a faster one; "" for the fastest
 };
 
-/// The fastest family for a pass over these tensors, which may be undefined; `impl` reference asks for the naive one.
+/// The fastest family for all passes over these tensors, which may be undefined; `impl` reference asks for the naive
+/// one. Where that is implicit_gemm, single passes may go to `stationary`.
 FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors);
 
 /// The passes by cuDNN or the family of kernels that `impl` and the geometry ask for.
@@ -194,6 +195,31 @@ void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_
 void backward_weight_by(const WeightPlan& plan, const ConvGeometry& g, const Tensor& x, const Tensor& grad_y,
                         const Tensor& mask, const Tensor& grad_w);
 }  // namespace implicit_gemm
+
+/// The passes that can keep weights in shared memory.
+enum class StationaryPass : std::uint8_t { forward, forward_pool, backward_input };
+
+namespace stationary {
+/// Tensor cores whose weights stay in shared memory, while blocks fetch the halo of one tile of pixels after the other:
+/// f16 and bf16, one group, strides of 1, channels in multiples of 8 and at most 128, weights and two halos that fit
+/// into shared memory, tensors that begin at multiples of 16 bytes. The reason why these do not run, or "".
+std::string_view obstacle(StationaryPass pass, const ConvGeometry& g, DType dtype,
+                          std::initializer_list<Tensor> tensors);
+/// Throws Error with that reason; so do the passes.
+void require_no_obstacle(std::string_view op, StationaryPass pass, const ConvGeometry& g, DType dtype,
+                         std::initializer_list<Tensor> tensors);
+/// True where this is planned to be faster than implicit_gemm: every halo is read once, for several taps, and tiles are
+/// many and mostly full.
+bool pays(StationaryPass pass, const ConvGeometry& g);
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
+/// Ends in bias, ReLU and 2x2 maxima; the geometry is that of the convolution.
+void forward_pool(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const PooledOutput& to);
+/// A gradient that comes with a mask is copied first.
+void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                    const Tensor& grad_x);
+void backward_input_for(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                        const LayerBelow& below, const Tensor& grad_x);
+}  // namespace stationary
 
 }  // namespace cuda
 }  // namespace tandem::kernels

@@ -1,8 +1,11 @@
 // What the tensor-core convolutions take, and why not the rest.
+#include "core/cuda/device_limits.h"
 #include "kernels/conv/few_channels/plan.h"
 #include "kernels/conv/implementations.h"
+#include "kernels/conv/stationary/plan.h"
 #include "kernels/float32_products.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tandem::kernels::cuda {
@@ -88,6 +91,39 @@ std::string_view few_channels::obstacle(const ConvGeometry& g, DType dtype, std:
 void few_channels::require_no_obstacle(std::string_view op, const ConvGeometry& g, DType dtype,
                                        std::initializer_list<Tensor> tensors) {
   require_none(obstacle(g, dtype, tensors), op, g, dtype);
+}
+
+std::string_view stationary::obstacle(StationaryPass pass, const ConvGeometry& g, DType dtype,
+                                      std::initializer_list<Tensor> tensors) {
+  const auto of_geometry = [](const ConvGeometry& geometry) -> std::string_view {
+    if (geometry.c % 8 != 0 || geometry.k % 8 != 0) return "channels are no multiples of 8 (copies of 16 bytes)";
+    if (geometry.c > kMostChannels || geometry.k > kMostChannels) return "there are more than 128 channels";
+    if (geometry.stride_h != 1 || geometry.stride_w != 1) return "strides are not 1";
+    return "";
+  };
+  if (!is_half(dtype)) return "tensor cores multiply f16 and bf16 here";
+  if (const std::string_view reason = obstacle_of(of_geometry, g, tensors); !reason.empty()) return reason;
+  const Task task(g, pass);
+  if (task.lines() == 0 || task.line() == 0) return "there is no whole window to pool";
+  const auto* const any = std::find_if(tensors.begin(), tensors.end(), [](const Tensor& x) { return x.defined(); });
+  require(any != tensors.end(), "stationary::obstacle: needs a tensor, to know the device");
+  const bool fits = Plan(task).shared_bytes() <= tandem::cuda::device_limits(any->device()).shared_bytes;
+  return fits ? "" : "weights and two halos do not fit into the shared memory of a multiprocessor";
+}
+
+void stationary::require_no_obstacle(std::string_view op, StationaryPass pass, const ConvGeometry& g, DType dtype,
+                                     std::initializer_list<Tensor> tensors) {
+  require_none(obstacle(pass, g, dtype, tensors), op, g, dtype);
+}
+
+bool stationary::pays(StationaryPass pass, const ConvGeometry& g) {
+  constexpr std::int64_t kMostForOneBlock = 64;  // channels, in and out, for which a block has all weights
+  const Task task(g, pass);
+  if (task.channels > kMostForOneBlock || task.columns > kMostForOneBlock || task.taps() == 1) return false;
+  const Plan plan(task);
+  const std::int64_t tiles = plan.tiles_down * plan.tiles_across;
+  const std::int64_t planned = tiles * plan.tile_lines * kTileColumns, made = task.lines() * task.line();
+  return plan.tiles(task.images) >= implicit_gemm::kBlocksThatFill && 5 * made >= 3 * planned;
 }
 
 }  // namespace tandem::kernels::cuda

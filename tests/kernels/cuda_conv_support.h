@@ -3,6 +3,7 @@
 
 #include "kernels/conv/conv.h"
 #include "kernels/conv/implementations.h"
+#include "kernels/pool/max_pool2d.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/product_support.h"
 
@@ -108,6 +109,55 @@ inline void check_passes(const ConvFamily& family, const ConvCase& one, DType dt
   if (which.backward_weight)
     CHECK(difference(grad_w, expected.grad_w, scale.grad_w, pixels + 2.0, product_error) == "");
   CHECK(difference(grad_bias, expected.grad_bias, scale.grad_bias, pixels + 2.0) == "");
+}
+
+/// The gradient of whole numbers that passes a random mask of the layer below and leaves its bias gradient, each if
+/// asked for. `run(grad_y, w, below, grad_x)`.
+template <typename Run>
+void check_layer_below(const ConvCase& one, DType dtype, bool masks, bool sums, Run&& run) {
+  INFO(one.text() << " " << name_of(dtype) << (masks ? " masked" : "") << (sums ? " summed up" : ""));
+  const ConvInputs in(one, dtype, true);
+  const ConvExpected expected(one, in, false, false, false, false);
+  // The bias gradient is the sum of what is stored, rounded.
+  const Tensor rounded = mapped(expected.grad_x, dtype, kLast, [](double value) { return static_cast<float>(value); });
+  const Tensor bits = random_mask(one.x(), 6), passed = empty_f64(one.x()), bias = empty_f64({one.c});
+  kernels::reference::apply_mask(in_f64(rounded, kLast), bits, passed);
+  kernels::reference::conv2d_backward_bias(masks ? passed : in_f64(rounded, kLast), bias);
+  const Tensor grad_x = poisoned_on_gpu(one.x(), dtype, kLast), grad_bias = poisoned_on_gpu({one.c}, dtype);
+  run(on_gpu(in.grad_y), on_gpu(in.w),
+      kernels::LayerBelow{masks ? on_gpu(bits) : Tensor(), sums ? grad_bias : Tensor()}, grad_x);
+  CHECK(difference(grad_x, masks ? passed : expected.grad_x) == "");
+  if (sums) CHECK(difference(grad_bias, bias) == "");
+}
+
+/// Bias, ReLU and 2x2 maxima with their places and mask, against the maxima of what `forward` writes; the maxima alone
+/// are the same bits. `pool(g, x, w, bias, PooledOutput)`, `forward(g, x, w, Epilogue, y)`.
+template <typename Pool, typename Forward>
+void check_pooled(const ConvCase& one, DType dtype, bool whole, Pool&& pool, Forward&& forward) {
+  INFO(one.text() << " " << name_of(dtype) << (whole ? " whole" : " random"));
+  const kernels::Pool2dOptions windows{.kernel = {2, 2}, .stride = {2, 2}};
+  const ConvInputs in(one, dtype, whole);
+  const kernels::ConvGeometry g = one.geometry();
+  const Tensor x = on_gpu(in.x), w = on_gpu(in.w), bias = whole ? on_gpu(in.bias) : Tensor();
+  const Shape pooled = kernels::conv_pool_output_shape(one.x(), one.weight(), one.options);
+  const Tensor y = poisoned_on_gpu(pooled, dtype, kLast), positions = poisoned_on_gpu(pooled, DType::u8, kLast);
+  const Tensor mask = poisoned_on_gpu(kernels::conv_mask_shape(pooled), DType::u8);
+  pool(g, x, w, bias, kernels::cuda::PooledOutput{y, positions, mask});
+  const Tensor before = poisoned_on_gpu(one.y(), dtype, kLast);
+  forward(g, x, w, kernels::cuda::Epilogue{.bias = bias, .relu = true}, before);
+  const Tensor expected = empty_f64(pooled), winners = Tensor::empty(pooled, {DType::u8, kLast, {}});
+  kernels::reference::max_pool2d_forward(in_f64(before, kLast), windows, expected, winners);
+  CHECK(difference(y, expected) == "");
+  CHECK(mask_matches(y, mask));
+  const auto maxima = expected.to_vector<double>();
+  const auto got = positions.to(Device{}).to_vector<int>(), wanted = winners.to_vector<int>();
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    wrong += got[i] != (maxima[i] > 0.0 ? wanted[i] : int{kernels::kNoPosition}) ? 1 : 0;
+  CHECK(wrong == 0);
+  const Tensor alone = poisoned_on_gpu(pooled, dtype, kLast);
+  pool(g, x, w, bias, kernels::cuda::PooledOutput{alone, {}, {}});
+  CHECK(same_bits_on_gpu(alone, y));
 }
 
 }  // namespace tandem::test

@@ -2,7 +2,6 @@
 // random ones; which geometries and addresses go to other kernels; what the gradient does for the layer below.
 #include "kernels/conv/implicit_gemm/tile_shape.h"
 #include "kernels/float32_products.h"
-#include "kernels/pool/max_pool2d.h"
 #include "tests/kernels/cuda_conv_support.h"
 
 namespace tandem::test {
@@ -214,35 +213,19 @@ TEST_CASE("the gradient of an image passes the ReLU of the layer below and sums 
                               square_case(3, 136, 8, 9, 8, 1, 0), square_case(1, 4, 5, 4, 8, 3, 1)}) {
     for (const DType dtype : kHalves) {
       const bool on_tensor_cores = one.c % 8 == 0;
+      const auto by_choice = [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below,
+                                 const Tensor& grad_x) {
+        k::cuda::conv_backward(one.geometry(), k::ConvImpl::fused, {}, w, {}, grad_y, grad_x, {}, {}, below);
+      };
+      for (const auto& [masks, sums] : {std::pair{true, true}, {true, false}, {false, false}})
+        check_layer_below(one, dtype, masks, sums, by_choice);
+      if (!on_tensor_cores) continue;
       for (const Tile tile : kTiles) {
-        INFO(one.text() << " " << name_of(dtype) << " tile " << static_cast<int>(tile));
-        const ConvInputs in(one, dtype, true);
-        const ConvExpected expected(one, in, false, false, false, false);
-        // The bias gradient is the sum of what is stored, rounded.
-        const Tensor rounded =
-            mapped(expected.grad_x, dtype, kLast, [](double value) { return static_cast<float>(value); });
-        const Tensor bits = random_mask(one.x(), 6), passed = empty_f64(one.x()), sums = empty_f64({one.c});
-        k::reference::apply_mask(in_f64(rounded, kLast), bits, passed);
-        k::reference::conv2d_backward_bias(passed, sums);
-
-        const Tensor grad_y = on_gpu(in.grad_y), w = on_gpu(in.w), mask = on_gpu(bits);
-        const auto check = [&](const k::LayerBelow& below, auto&& run) {
-          const Tensor grad_x = poisoned_on_gpu(one.x(), dtype, kLast);
-          run(below, grad_x);
-          CHECK(difference(grad_x, below.mask.defined() ? passed : expected.grad_x) == "");
-          if (below.grad_bias.defined()) CHECK(difference(below.grad_bias, sums) == "");
-        };
-        const auto by_tile = [&](const k::LayerBelow& below, const Tensor& grad_x) {
-          gemm::backward_input_by(tile, one.geometry(), grad_y, {}, w, below, grad_x);
-        };
-        const auto by_choice = [&](const k::LayerBelow& below, const Tensor& grad_x) {
-          k::cuda::conv_backward(one.geometry(), k::ConvImpl::fused, {}, w, {}, grad_y, grad_x, {}, {}, below);
-        };
-        if (on_tensor_cores) check({mask, poisoned_on_gpu({one.c}, dtype)}, by_tile);
-        if (tile != kTiles[0]) continue;
-        check({mask, poisoned_on_gpu({one.c}, dtype)}, by_choice);
-        check({mask, {}}, by_choice);
-        check({}, by_choice);
+        INFO("tile " << static_cast<int>(tile));
+        check_layer_below(one, dtype, true, true,
+                          [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {
+                            gemm::backward_input_by(tile, one.geometry(), grad_y, {}, w, below, grad_x);
+                          });
       }
     }
   }
@@ -251,7 +234,6 @@ TEST_CASE("the gradient of an image passes the ReLU of the layer below and sums 
 TEST_CASE("maxima of 2x2 outputs are all that the pooling convolution writes", "[cuda][conv]") {
   if (!has_gpu()) return;
   const k::Float32ProductsScope scope(k::Float32Products::tf32);
-  const k::Pool2dOptions windows{.kernel = {2, 2}, .stride = {2, 2}};
   // Odd sizes, tiles that end within an image, a stride, one window only.
   for (const ConvCase& one : {square_case(2, 24, 5, 7, 72, 3, 1), square_case(1, 8, 2, 2, 8, 1, 0),
                               square_case(3, 16, 9, 8, 136, 3, 1, 2), square_case(1, 8, 12, 14, 40, 3, 1)}) {
@@ -259,30 +241,10 @@ TEST_CASE("maxima of 2x2 outputs are all that the pooling convolution writes", "
       for (const Tile tile : kTiles) {
         for (const bool whole : {true, false}) {
           if (!whole && tile != kTiles[0]) continue;
-          INFO(one.text() << " " << name_of(dtype) << " tile " << static_cast<int>(tile));
-          const ConvInputs in(one, dtype, whole);
-          const k::ConvGeometry g = one.geometry();
-          const Tensor x = on_gpu(in.x), w = on_gpu(in.w), bias = whole ? on_gpu(in.bias) : Tensor();
-          const Shape pooled = k::conv_pool_output_shape(one.x(), one.weight(), one.options);
-          const Tensor y = poisoned_on_gpu(pooled, dtype, kLast), positions = poisoned_on_gpu(pooled, DType::u8, kLast);
-          const Tensor mask = poisoned_on_gpu(k::conv_mask_shape(pooled), DType::u8);
-          gemm::forward_pool_by(tile, g, x, w, bias, {y, positions, mask});
-          // The same from what the other kernels write.
-          const Tensor before = poisoned_on_gpu(one.y(), dtype, kLast);
-          gemm::forward_by(tile, g, x, w, {.bias = bias, .relu = true}, before);
-          const Tensor expected = empty_f64(pooled), winners = Tensor::empty(pooled, {DType::u8, kLast, {}});
-          k::reference::max_pool2d_forward(in_f64(before, kLast), windows, expected, winners);
-          CHECK(difference(y, expected) == "");
-          CHECK(mask_matches(y, mask));
-          const auto maxima = expected.to_vector<double>();
-          const auto got = positions.to(Device{}).to_vector<int>(), wanted = winners.to_vector<int>();
-          std::size_t wrong = 0;
-          for (std::size_t i = 0; i < got.size(); ++i)
-            wrong += got[i] != (maxima[i] > 0.0 ? wanted[i] : int{k::kNoPosition}) ? 1 : 0;
-          CHECK(wrong == 0);
-          const Tensor alone = poisoned_on_gpu(pooled, dtype, kLast);
-          gemm::forward_pool_by(tile, g, x, w, bias, {alone, {}, {}});
-          CHECK(same_bits_on_gpu(alone, y));
+          INFO("tile " << static_cast<int>(tile));
+          check_pooled(
+              one, dtype, whole, [&](auto&&... arguments) { gemm::forward_pool_by(tile, arguments...); },
+              [&](auto&&... arguments) { gemm::forward_by(tile, arguments...); });
         }
       }
     }

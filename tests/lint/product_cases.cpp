@@ -135,23 +135,58 @@ std::vector<LintCase> tensor_core_convolutions() {
       add_case("conv_bias_relu", tile, [=] { gemm::forward_by(tile, g, x, w, {bias, true, mask}, y); });
       add_case("grad_x of conv", tile, [=] { gemm::backward_input_by(tile, g, y, {}, w, {mask_below, sums}, grad_x); });
     }
-    add_case("ladder: conv", gemm::Tile::small, [=] { kernels::cuda::ladder::tensor_cores(g, x, w, {bias}, y); });
+    namespace ladder = kernels::cuda::ladder;
+    add_case("ladder: conv", gemm::Tile::small, [=] { ladder::tensor_cores::forward(g, x, w, {bias}, y); });
+    add_case("ladder: grad_x of conv", gemm::Tile::small,
+             [=] { ladder::tensor_cores::backward_input(g, y, {}, w, grad_x); });
+    add_case("ladder: grad_w of conv", gemm::Tile::small,
+             [=] { ladder::tensor_cores::backward_weight(g, x, y, {}, grad_w); });
     const Tensor pooled = ones({2, 2 * channels, 4, 4}, DType::f16), positions = ones(pooled.shape(), DType::u8);
     const Tensor pooled_mask = ones(kernels::conv_mask_shape(pooled.shape()), DType::u8);
     for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow})
       add_case("conv_bias_relu_pool", tile, [=] {
         gemm::forward_pool_by(tile, g, x, w, bias, {pooled, positions, pooled_mask});
       });
-    if (channels == 64)
-      add_case("ladder: conv", gemm::Tile::small, [=] { kernels::cuda::ladder::shared_tile(g, x, w, {bias}, y); });
+    if (channels == 64) {
+      add_case("ladder: conv", gemm::Tile::small, [=] { ladder::shared_tile::forward(g, x, w, {bias}, y); });
+      add_case("ladder: grad_x of conv", gemm::Tile::small,
+               [=] { ladder::shared_tile::backward_input(g, y, mask, w, grad_x); });
+      add_case("ladder: grad_w of conv", gemm::Tile::small,
+               [=] { ladder::shared_tile::backward_weight(g, x, y, mask, grad_w); });
+    }
     for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::small})
       add_case("grad_w of conv", tile, [=] { gemm::backward_weight_by({tile, 1, 2}, g, x, y, {}, grad_w); });
   }
   return cases;
 }
 
+/// Weights that stay in shared memory: channels that fill a shape of block and some that do not.
+std::vector<LintCase> stationary_convolutions() {
+  namespace stationary = kernels::cuda::stationary;
+  std::vector<LintCase> cases;
+  const kernels::Conv2dOptions options{{1, 1}, {1, 1}, {1, 1}, 1, kernels::ConvImpl::fused};
+  for (const auto& [channels, outputs] : {std::pair{64, 64}, {32, 32}, {32, 64}, {64, 32}, {40, 24}, {128, 128}}) {
+    const Tensor x = ones({2, channels, 16, 16}, DType::f16), y = ones({2, outputs, 16, 16}, DType::f16);
+    const Tensor w = ones({outputs, channels, 3, 3}, DType::f16), bias = ones({outputs}, DType::f16);
+    const Tensor mask = ones(kernels::conv_mask_shape(y.shape()), DType::u8);
+    const Tensor mask_below = ones(kernels::conv_mask_shape(x.shape()), DType::u8), sums = ones({channels}, DType::f16);
+    const Tensor pooled = ones({2, outputs, 8, 8}, DType::f16), positions = ones(pooled.shape(), DType::u8);
+    const Tensor pooled_mask = ones(kernels::conv_mask_shape(pooled.shape()), DType::u8);
+    const kernels::ConvGeometry g = kernels::make_geometry(x.shape(), w.shape(), options);
+    const auto add_case = [&](const char* pass, std::function<void()> work) {
+      cases.push_back(
+          {fmt::format("{} of {} to {} channels, stationary weights", pass, describe(x), outputs), std::move(work)});
+    };
+    add_case("conv_bias_relu", [=] { stationary::forward(g, x, w, {bias, true, mask}, y); });
+    add_case("conv_bias_relu_pool", [=] { stationary::forward_pool(g, x, w, bias, {pooled, positions, pooled_mask}); });
+    add_case("grad_x of conv", [=] { stationary::backward_input_for(g, y, {}, w, {mask_below, sums}, x); });
+  }
+  return cases;
+}
+
 const RegisterLint register_products(products), register_convolutions(convolutions),
-    register_tensor_core_convolutions(tensor_core_convolutions), register_more_on_tensor_cores(more_on_tensor_cores);
+    register_tensor_core_convolutions(tensor_core_convolutions), register_more_on_tensor_cores(more_on_tensor_cores),
+    register_stationary_convolutions(stationary_convolutions);
 
 }  // namespace
 

@@ -3,57 +3,12 @@
 #include "core/memory.h"
 #include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/patch_rows.cuh"
+#include "kernels/conv/implicit_gemm/input_product.cuh"
 #include "kernels/conv/implicit_gemm/product.cuh"
-#include "kernels/conv/implicit_gemm/turned_weights.cuh"
 #include "kernels/gemm/column_sum.h"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 namespace {
-
-/// The gradient of a phase's pixels, 0 where a bit of `open` is not set. Each row of tiles leaves the sums of its
-/// columns in a row of `column_sums`. Both may be null.
-template <typename T>
-struct InputResult {
-  static constexpr bool kSumsColumns = true;
-
-  T* grad_x;
-  tile::InputPhase phase;
-  int rows, columns;
-  const std::uint8_t* open;
-  float* column_sums;
-
-  __device__ device::Vector<float, 2> addend(int) const { return {}; }
-  __device__ float finished(float sum) const { return sum; }
-
-  __device__ bool store(int row, int column, device::Vector<T, kPiece<T>>& values) const {
-    if (row >= rows || column >= columns) return false;
-    const std::int64_t at = phase.pixel(row) * columns + column;
-    if (open != nullptr) {
-      const unsigned bits = static_cast<unsigned>(open[at / 8]) >> (at % 8);
-#pragma unroll
-      for (int k = 0; k < kPiece<T>; ++k) values[k] = (bits >> k & 1u) != 0 ? values[k] : T{};
-    }
-    device::store_vector(grad_x + at, values);
-    return true;
-  }
-
-  __device__ bool sums_columns() const { return column_sums != nullptr; }
-  __device__ void store_column_sum(int tile_row, int column, float sum) const {
-    if (column < columns) column_sums[std::int64_t{tile_row} * columns + column] = sum;
-  }
-
-  template <typename Shape>
-  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_row, int first_column,
-                       T* shared) const {
-    store_tile(*this, sums, at, first_row, first_column, shared);
-  }
-};
-
-/// The gradient in "forward" terms: its pixels are the inputs, and further taps lie further back.
-PatchAxis gradient_axis(const tile::PhaseAxis& axis) {
-  return {axis.inputs, axis.outputs, axis.taps, 1, axis.offset, -axis.dilation};
-}
 
 struct PhaseWork {
   tile::InputPhase phase;
@@ -86,18 +41,11 @@ void run(const ConvGeometry& g, std::optional<Tile> forced, const Tensor& grad_y
   const Tensor column_sums = sums ? Tensor::empty({sum_rows, g.c}, {.device = grad_x.device()}) : Tensor();
   float* next_sums = data_or_null<float>(column_sums);
   for (const PhaseWork& work : phases) {
-    const PatchRows<T> patches(grad_y.data<T>(), gradient_axis(work.phase.rows), gradient_axis(work.phase.columns), g.k,
-                               g.n);
-    const TurnedWeights<T> weights(w.data<T>(), work.phase, g.k);
-    const InputResult<T> result{grad_x.data<T>(),
-                                work.phase,
-                                static_cast<int>(work.pixels),
-                                static_cast<int>(g.c),
-                                data_or_null<std::uint8_t>(below.mask),
-                                next_sums};
+    const InputProduct<T> product(g, work.phase, grad_y, w, grad_x, data_or_null<std::uint8_t>(below.mask), next_sums);
     const ProductSize size{.rows = work.pixels, .columns = g.c, .depth = work.phase.taps() * g.k};
     with_tile(work.tile, [&]<typename Shape>(Shape) {
-      launch_product<Numbers, Shape>(size, patches, weights, result, tandem::cuda::current_stream(grad_x));
+      launch_product<Numbers, Shape>(size, product.patches, product.weights, product.result,
+                                     tandem::cuda::current_stream(grad_x));
     });
     if (sums) next_sums += work.tile_rows * g.c;
   }

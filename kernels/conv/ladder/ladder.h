@@ -1,22 +1,36 @@
-// Steps between the plainest convolution and the one that runs, to read and to measure one gain at a time:
+// Steps between the plainest convolution and the ones that run, to read and to measure one gain at a time:
 //
-//   1  naive::forward           one thread per output, everything from global memory
-//   2  ladder::shared_tile      blocks share what their threads load
-//   3  tile::forward            each thread keeps 4 x 4 sums in registers
-//   4  ladder::tensor_cores     warps multiply 16 x 8 x 16 at once
-//   5  implicit_gemm::forward   copies of later steps are under way meanwhile
+//   1  naive                 one thread per element of the result, everything from global memory
+//   2  ladder::shared_tile   blocks share what their threads load
+//   3  tile                  each thread keeps 4 x 4 sums in registers
+//   4  ladder::tensor_cores  warps multiply 16 x 8 x 16 at once
+//   5  implicit_gemm         copies of later steps are under way meanwhile
+//   6  stationary            the part of the image that a tile meets is fetched once for all taps, weights once for all
+//                            tiles of a block; forward and gradient of the input
 //
-// docs/kernels/conv.md says what each step buys. Only 1, 3 and 5 are ever chosen for an op.
+// docs/kernels/conv.md says what each step buys. Ops never choose 2 and 4.
 #pragma once
 
 #include "kernels/conv/implementations.h"
 
 namespace tandem::kernels::cuda::ladder {
 
-/// What tile::forward takes.
-void shared_tile(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
+/// What tile takes.
+namespace shared_tile {
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
+void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                    const Tensor& grad_x);
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w);
+}  // namespace shared_tile
 
-/// What implicit_gemm::forward takes.
-void tensor_cores(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
+/// What implicit_gemm takes, of f16 and bf16.
+namespace tensor_cores {
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
+void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                    const Tensor& grad_x);
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w);
+}  // namespace tensor_cores
 
 }  // namespace tandem::kernels::cuda::ladder

@@ -1,51 +1,83 @@
 // Fourth step of the ladder: warps multiply on tensor cores, and wait for each step's operands before they do.
+#include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/conv/implicit_gemm/forward.cuh"
+#include "kernels/conv/implicit_gemm/input_product.cuh"
 #include "kernels/conv/implicit_gemm/product.cuh"
+#include "kernels/conv/implicit_gemm/weight_product.cuh"
 #include "kernels/conv/ladder/ladder.h"
 
-namespace tandem::kernels::cuda::ladder {
+namespace tandem::kernels::cuda::ladder::tensor_cores {
 namespace {
 
 using namespace implicit_gemm;
 using Shape = TileShape<64, 64, 32, 32, 1>;
 
-template <typename T>
+template <typename T, typename A, typename B, typename Result>
 __global__ void __launch_bounds__(Shape::kThreads)
-    tensor_cores_forward(ForwardProduct<T> product, int steps, unsigned column_tiles) {
-  using Patches = PatchRows<T>;
-  using Weights = DenseOperand<T, true>;
-  DYN_SHARED(T, x_tile);
-  T* const w_tile = x_tile + Shape::kRows * kStepDepth<T>;
+    tensor_cores_product(A a, B b, Result result, int steps, unsigned column_tiles) {
+  DYN_SHARED(T, a_tile);
+  T* const b_tile = a_tile + Shape::kRows * kStepDepth<T>;
   const WarpPlace<Shape> at;
   const int first_row = static_cast<int>(blockIdx.x / column_tiles) * Shape::kRows;
   const int first_column = static_cast<int>(blockIdx.x % column_tiles) * Shape::kColumns;
-  typename Patches::template Loader<Shape::kRows, Shape::kThreads> from_x(product.patches, first_row, 0);
-  typename Weights::template Loader<Shape::kColumns, Shape::kThreads> from_w(product.weights, first_column, 0);
+  typename A::template Loader<Shape::kRows, Shape::kThreads> from_a(a, first_row, 0);
+  typename B::template Loader<Shape::kColumns, Shape::kThreads> from_b(b, first_column, 0);
   Sums<Shape> sums;
   for (int step = 0; step < steps; ++step) {
-    from_x.copy(x_tile);
-    from_w.copy(w_tile);
+    from_a.copy(a_tile);
+    from_b.copy(b_tile);
     device::cp_async_commit();
     device::cp_async_wait<0>();
     __syncthreads();
-    multiply_step<Halves<T>, Shape, TileLayout<T, Shape::kRows, Patches::kAlongDepth>,
-                  TileLayout<T, Shape::kColumns, Weights::kAlongDepth>>(x_tile, w_tile, at, sums);
+    multiply_step<Halves<T>, Shape, TileLayout<T, Shape::kRows, A::kAlongDepth>,
+                  TileLayout<T, Shape::kColumns, B::kAlongDepth>>(a_tile, b_tile, at, sums);
     __syncthreads();
   }
-  product.result.take(sums, at, first_row, first_column, x_tile);
+  result.take(sums, at, first_row, first_column, a_tile);
+}
+
+template <typename T, typename A, typename B, typename Result>
+void multiply(const A& a, const B& b, const Result& result, std::int64_t depth, const Tensor& on) {
+  const auto column_tiles = static_cast<unsigned>(tiles_along(result.columns, Shape::kColumns));
+  const auto row_tiles = static_cast<unsigned>(tiles_along(result.rows, Shape::kRows));
+  launch(tensor_cores_product<T, A, B, Result>, {row_tiles * column_tiles, Shape::kThreads, Shape::kSharedBytes},
+         tandem::cuda::current_stream(on), a, b, result, static_cast<int>(tiles_along(depth, kStepDepth<T>)),
+         column_tiles);
 }
 
 }  // namespace
 
-void tensor_cores(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y) {
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y) {
   require_no_obstacle("conv2d_forward", g, y.dtype(), {x, w, epilogue.bias, y});
   dispatch_halves(y.dtype(), "conv2d_forward", [&]<typename T>(TypeTag<T>) {
-    const auto column_tiles = static_cast<unsigned>(tiles_along(g.k, Shape::kColumns));
-    const auto row_tiles = static_cast<unsigned>(tiles_along(g.n * g.p * g.q, Shape::kRows));
-    launch(tensor_cores_forward<T>, {row_tiles * column_tiles, Shape::kThreads, Shape::kSharedBytes},
-           tandem::cuda::current_stream(y), ForwardProduct<T>(g, x, w, epilogue, y),
-           static_cast<int>(tiles_along(g.r * g.s * g.c, kStepDepth<T>)), column_tiles);
+    const ForwardProduct<T> product(g, x, w, epilogue, y);
+    multiply<T>(product.patches, product.weights, product.result, g.r * g.s * g.c, y);
   });
 }
 
-}  // namespace tandem::kernels::cuda::ladder
+void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                    const Tensor& grad_x) {
+  require_no_obstacle("conv2d_backward_input", g, grad_x.dtype(), {grad_y, w, grad_x});
+  const Tensor gradient = masked_gradient(grad_y, mask);
+  dispatch_halves(grad_x.dtype(), "conv2d_backward_input", [&]<typename T>(TypeTag<T>) {
+    for (std::int64_t row = 0; row < std::min(g.stride_h, g.h); ++row) {
+      for (std::int64_t column = 0; column < std::min(g.stride_w, g.w); ++column) {
+        const tile::InputPhase phase(g, row, column);
+        const InputProduct<T> product(g, phase, gradient, w, grad_x, nullptr, nullptr);
+        multiply<T>(product.patches, product.weights, product.result, phase.taps() * g.k, grad_x);
+      }
+    }
+  });
+}
+
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w) {
+  require_no_obstacle("conv2d_backward_weight", g, grad_w.dtype(), {x, grad_y, grad_w});
+  const Tensor gradient = masked_gradient(grad_y, mask);
+  dispatch_halves(grad_w.dtype(), "conv2d_backward_weight", [&]<typename T>(TypeTag<T>) {
+    const WeightProduct<T> product(g, x, gradient, grad_w, nullptr);
+    multiply<T>(product.gradient, product.patches, product.result, g.n * g.p * g.q, grad_w);
+  });
+}
+
+}  // namespace tandem::kernels::cuda::ladder::tensor_cores

@@ -1,0 +1,27 @@
+#include "core/cuda/device_limits.h"
+
+#include "core/cuda/check.h"
+#include "core/device_query.h"
+#include "core/error.h"
+
+#include <map>
+#include <mutex>
+
+namespace tandem::cuda {
+
+DeviceLimits device_limits(Device device) {
+  static std::mutex mutex;
+  static std::map<int, DeviceLimits> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(device.index);
+  if (found != known.end() && device.type == DeviceType::cuda) return found->second;
+  check_device(device);
+  require(device.type == DeviceType::cuda, "device_limits: the device is a CPU; ask for a CUDA device");
+  DeviceLimits limits{};
+  TANDEM_CUDA_CHECK(cudaDeviceGetAttribute(&limits.multiprocessors, cudaDevAttrMultiProcessorCount, device.index));
+  TANDEM_CUDA_CHECK(
+      cudaDeviceGetAttribute(&limits.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));
+  return known[device.index] = limits;
+}
+
+}  // namespace tandem::cuda

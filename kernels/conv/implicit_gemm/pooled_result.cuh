@@ -1,0 +1,81 @@
+// Bias, ReLU and the maxima of 2 x 2 outputs: only those are written. Four neighbouring rows of a tile are a window.
+#pragma once
+
+#include "kernels/conv/implementations.h"
+#include "kernels/conv/implicit_gemm/results.cuh"
+#include "kernels/gemm/gate.cuh"
+
+namespace tandem::kernels::cuda::implicit_gemm {
+
+constexpr int kWindow = 2, kWindowRows = kWindow * kWindow;
+
+/// y, and of each element the place of the maximum in its window, or kNoPosition where it is not positive, and a bit
+/// that says so; positions and mask may be null.
+template <typename T>
+struct PooledResult {
+  T* y;
+  int rows, columns;  // of y
+  const T* bias;
+  std::uint8_t* positions;
+  std::uint8_t* mask;
+
+  __device__ device::Vector<float, 2> addend(int column) const {
+    if (bias == nullptr || column >= columns) return {};
+    return load_floats<2>(bias + column);
+  }
+
+  __device__ float finished(float sum) const { return sum < 0.0f ? 0.0f : sum; }
+
+  /// The maxima of a staged window, as max_pool2d takes them: the first of equals, NaN before all.
+  template <typename Shape>
+  static __device__ void pool(const T* staged, int first_row, int piece, device::Vector<T, kPiece<T>>& maxima,
+                              device::Vector<std::uint8_t, kPiece<T>>& winners) {
+    float best[kPiece<T>];
+#pragma unroll
+    for (int i = 0; i < kWindowRows; ++i) {
+      const auto values =
+          device::load_vector<kPiece<T>>(staged + across_place<T, Shape::kColumns>(first_row + i, piece));
+#pragma unroll
+      for (int k = 0; k < kPiece<T>; ++k) {
+        const float value = device::to_float(values[k]);
+        if (i > 0 && !(value > best[k]) && value == value) continue;
+        best[k] = value;
+        maxima[k] = values[k];
+        winners[k] = value > 0.0f ? static_cast<std::uint8_t>(i) : kNoPosition;
+      }
+    }
+  }
+
+  /// Of the windows of a tile, in_tile by in_tile, the maxima of each that `row_of(in_tile)` says is one of y's rows.
+  template <typename Shape, typename RowOf>
+  __device__ void take_windows(const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_column, T* shared,
+                               const RowOf& row_of) const {
+    using Share = StoreShare<T, Shape>;
+    constexpr int kTurns = Shape::kRows / kWindowRows / Share::kRowsAtOnce;
+    static_assert(kTurns * Share::kRowsAtOnce * kWindowRows == Shape::kRows);
+    stage_tile(*this, sums, at, first_column, shared);
+    __syncthreads();
+#pragma unroll
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const int in_tile = Share::row() + turn * Share::kRowsAtOnce;
+      device::Vector<T, kPiece<T>> maxima;
+      device::Vector<std::uint8_t, kPiece<T>> winners;
+      pool<Shape>(shared, in_tile * kWindowRows, Share::piece(), maxima, winners);
+      const unsigned bits = sign_bits<T>(maxima);
+      const int row = row_of(in_tile), column = first_column + Share::piece() * kPiece<T>;
+      if (row >= rows || column >= columns) continue;
+      const int at_element = row * columns + column;
+      device::store_vector(y + at_element, maxima);
+      if (positions != nullptr) device::store_vector(positions + at_element, winners);
+      if (mask != nullptr && at_element % 8 == 0) mask[at_element / 8] = static_cast<std::uint8_t>(bits);
+    }
+  }
+
+  template <typename Shape>
+  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_row, int first_column,
+                       T* shared) const {
+    take_windows(sums, at, first_column, shared, [&](int in_tile) { return first_row / kWindowRows + in_tile; });
+  }
+};
+
+}  // namespace tandem::kernels::cuda::implicit_gemm

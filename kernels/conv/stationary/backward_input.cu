@@ -1,0 +1,40 @@
+// The input's gradient with weights that stay in shared memory: the forward pass of the gradient of y, its weights
+// turned, its taps running the other way. On the way out as in implicit_gemm/backward_input.cu.
+#include "core/memory.h"
+#include "kernels/conv/cudnn/library_passes.h"
+#include "kernels/conv/implicit_gemm/input_product.cuh"
+#include "kernels/conv/implicit_gemm/product.cuh"
+#include "kernels/conv/stationary/kernel.cuh"
+#include "kernels/gemm/column_sum.h"
+
+namespace tandem::kernels::cuda::stationary {
+
+void backward_input_for(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                        const LayerBelow& below, const Tensor& grad_x) {
+  constexpr StationaryPass kPass = StationaryPass::backward_input;
+  require_no_obstacle("conv2d_backward_input", kPass, g, grad_x.dtype(), {grad_y, w, grad_x});
+  const Task task(g, kPass);
+  const Plan plan(task);
+  const Tensor gradient = masked_gradient(grad_y, mask);
+  const MemoryTagScope tag(MemoryTag::workspace);
+  const Tensor column_sums =
+      below.grad_bias.defined() ? Tensor::empty({plan.tiles(g.n), g.c}, {.device = grad_x.device()}) : Tensor();
+  implicit_gemm::dispatch_halves(grad_x.dtype(), "conv2d_backward_input", [&]<typename T>(TypeTag<T>) {
+    const implicit_gemm::InputResult<T> result{grad_x.data<T>(),
+                                               tile::InputPhase(g, 0, 0),
+                                               static_cast<int>(g.n * g.h * g.w),
+                                               static_cast<int>(g.c),
+                                               data_or_null<std::uint8_t>(below.mask),
+                                               data_or_null<float>(column_sums)};
+    launch_task<T, 1, true>(task, plan, gradient.data<T>(), w.data<T>(),
+                            TileTaker<implicit_gemm::InputResult<T>>{result}, grad_x.device());
+  });
+  if (column_sums.defined()) column_sum_of_parts(column_sums, below.grad_bias);
+}
+
+void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                    const Tensor& grad_x) {
+  backward_input_for(g, grad_y, mask, w, {}, grad_x);
+}
+
+}  // namespace tandem::kernels::cuda::stationary

@@ -1,0 +1,176 @@
+// The kernel behind these convolutions, and its launch. While a tile is multiplied, the halo of the block's next one
+// arrives in the other of two buffers; results go through the buffer whose halo is used up.
+#pragma once
+
+#include "core/cuda/current_stream.h"
+#include "core/cuda/device_limits.h"
+#include "core/cuda/launch.h"
+#include "kernels/conv/implicit_gemm/results.cuh"
+#include "kernels/conv/stationary/halo.cuh"
+#include "kernels/conv/stationary/weights.cuh"
+#include "kernels/device/shared.h"
+
+namespace tandem::kernels::cuda::stationary {
+
+using implicit_gemm::Sums;
+using implicit_gemm::WarpPlace;
+
+/// A warp's operands for one instruction in depth, in registers.
+template <typename T, typename Shape, bool kTurned>
+struct Fragments {
+  static constexpr int kDown = Sums<Shape>::kDown, kAcross = Sums<Shape>::kAcross;
+
+  std::uint32_t left[kDown][4], right[kAcross][2];
+
+  /// `pixels` are the lane's rows as they lie in the halo, `tap` what is added to them.
+  __device__ void load(const T* halo, const int (&pixels)[kDown], int tap, const T* weights, int channel, int lane) {
+#pragma unroll
+    for (int i = 0; i < kDown; ++i)
+      device::ldmatrix_x4(left[i], halo + HaloImages<T>::template place<Shape>(
+                                              pixels[i] + tap, channel / 8 + device::down_then_across(lane).piece));
+#pragma unroll
+    for (int j = 0; j < kAcross; j += 2)
+      Weights<T, kTurned>::template load<Shape>(right[j], right[j + 1], weights, j * 8, channel, lane);
+  }
+
+  __device__ void multiply(Sums<Shape>& sums) const {
+#pragma unroll
+    for (int i = 0; i < kDown; ++i)
+#pragma unroll
+      for (int j = 0; j < kAcross; ++j) implicit_gemm::Halves<T>::multiply(sums.of[i][j], left[i], right[j]);
+  }
+};
+
+/// Adds up one tile whose halo is there: tap by tap, and within a tap 16 channels at a time. The fragments of the next
+/// instruction are loaded before the current one is multiplied.
+template <typename T, typename Shape, bool kTurned>
+__device__ void multiply_tile(const HaloImages<T>& images, const T* halo, const T* weights,
+                              const int (&pixels)[Sums<Shape>::kDown], int lane, Sums<Shape>& sums) {
+  constexpr int kSteps = Shape::kChannels / 16;
+  static_assert(kSteps % 2 == 0, "the first fragments of each tap are the same ones");
+  Fragments<T, Shape, kTurned> fragments[2];
+  const int taps = images.taps_down * images.taps_across;
+  int tap = images.first_tap, tap_column = 0;
+  fragments[0].load(halo, pixels, tap, weights, 0, lane);
+  for (int i = 0; i < taps; ++i) {
+    int next_tap = tap + images.tap_across;
+    if (++tap_column == images.taps_across) {
+      next_tap += images.tap_down - images.taps_across * images.tap_across;
+      tap_column = 0;
+    }
+    const T* const tap_weights = weights + i * Weights<T, kTurned>::template kTapElements<Shape>;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      if (step + 1 < kSteps) {
+        fragments[(step + 1) % 2].load(halo, pixels, tap, tap_weights, (step + 1) * 16, lane);
+      } else if (i + 1 < taps) {
+        fragments[0].load(halo, pixels, next_tap, tap_weights + Weights<T, kTurned>::template kTapElements<Shape>, 0,
+                          lane);
+      }
+      fragments[step % 2].multiply(sums);
+    }
+    tap = next_tap;
+  }
+}
+
+/// Each block keeps the weights of its columns, blockIdx.y's, and takes every gridDim.x-th tile. `Taker` says what
+/// becomes of a tile: take(sums, at, grid, tile, first_column, buffer), after which the buffer's content is used up.
+template <typename T, typename Shape, int kWindow, bool kTurned, typename Taker>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
+    stationary_conv(HaloImages<T> images, Weights<T, kTurned> weights, TileGrid grid, Taker taker, int weight_elements,
+                    int buffer_elements) {
+  DYN_SHARED(T, shared);
+  T* const halos = shared + weight_elements;
+  const WarpPlace<Shape> at;
+  const int first_column = static_cast<int>(blockIdx.y) * Shape::kColumns;
+  int pixels[Sums<Shape>::kDown];
+#pragma unroll
+  for (int i = 0; i < Sums<Shape>::kDown; ++i) {
+    const TilePixel<kWindow> pixel(at.row + i * 16 + device::down_then_across(at.lane).line);
+    pixels[i] = pixel.line * images.pitch + pixel.column;
+  }
+  const auto fetch = [&](int tile, T* halo) {
+    if (tile < grid.tiles) images.template copy<Shape>(grid.place(tile), halo);
+    device::cp_async_commit();  // also where there is nothing to copy: waits count groups
+  };
+
+  const int step = static_cast<int>(gridDim.x);
+  int tile = static_cast<int>(blockIdx.x), buffer = 0;
+  weights.template copy<Shape>(first_column, shared);
+  fetch(tile, halos);
+  for (; tile < grid.tiles; tile += step, buffer ^= 1) {
+    T* const halo = halos + buffer * buffer_elements;
+    fetch(tile + step, halos + (buffer ^ 1) * buffer_elements);
+    device::cp_async_wait<1>();
+    __syncthreads();
+    Sums<Shape> sums;
+    multiply_tile<T, Shape, kTurned>(images, halo, shared, pixels, at.lane, sums);
+    __syncthreads();
+    taker.take(sums, at, grid, tile, first_column, halo);
+    __syncthreads();  // the results have left: the next but one halo may come
+  }
+  device::cp_async_wait<0>();
+}
+
+/// Results by implicit_gemm::store_tile(): rows of a tile become pixels of an image.
+template <typename Result>
+struct TileTaker {
+  Result result;
+
+  /// What store_tile() asks of a result, for one tile.
+  template <typename T>
+  struct OfTile {
+    static constexpr bool kSumsColumns = Result::kSumsColumns;
+
+    const Result& result;
+    const TileGrid& grid;
+    TilePlace place;
+    int tile;
+
+    __device__ device::Vector<float, 2> addend(int column) const { return result.addend(column); }
+    __device__ float finished(float sum) const { return result.finished(sum); }
+    __device__ bool store(int row, int column, device::Vector<T, implicit_gemm::kPiece<T>>& values) const {
+      const TilePixel<1> pixel(row);
+      const int line = place.line + pixel.line, at = place.column + pixel.column;
+      const bool inside = line < grid.lines && at < grid.columns;
+      return result.store(inside ? (place.image * grid.lines + line) * grid.columns + at : result.rows, column, values);
+    }
+    __device__ bool sums_columns() const { return result.sums_columns(); }
+    __device__ void store_column_sum(int, int column, float sum) const { result.store_column_sum(tile, column, sum); }
+  };
+
+  template <typename T, typename Shape>
+  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, const TileGrid& grid, int tile,
+                       int first_column, T* buffer) const {
+    implicit_gemm::store_tile(OfTile<T>{result, grid, grid.place(tile), tile}, sums, at, 0, first_column, buffer);
+  }
+};
+
+/// Launches as many blocks as the GPU runs at once, or fewer where there is less to do: how many changes no bit.
+template <typename T, typename Shape, int kWindow, bool kTurned, typename Taker>
+void launch_shape(const Task& task, const Plan& plan, const T* images, const T* weights, const Taker& taker,
+                  Device device) {
+  const tandem::cuda::DeviceLimits limits = tandem::cuda::device_limits(device);
+  const std::int64_t column_tiles = (task.columns + Shape::kColumns - 1) / Shape::kColumns;
+  const std::int64_t fit = std::clamp<std::int64_t>(limits.shared_bytes / plan.shared_bytes(), 1, Shape::kBlocksAtOnce);
+  const std::int64_t at_once = (limits.multiprocessors * fit + column_tiles - 1) / column_tiles;
+  const TileGrid grid(task, plan);
+  const dim3 blocks(static_cast<unsigned>(std::min<std::int64_t>(grid.tiles, at_once)),
+                    static_cast<unsigned>(column_tiles));
+  launch(stationary_conv<T, Shape, kWindow, kTurned, Taker>,
+         {blocks, Shape::kThreads, static_cast<std::size_t>(plan.shared_bytes())}, tandem::cuda::current_stream(device),
+         HaloImages<T>(images, task, plan),
+         Weights<T, kTurned>{weights, static_cast<int>(task.taps()), static_cast<int>(task.channels),
+                             static_cast<int>(task.columns)},
+         grid, taker, static_cast<int>(plan.weight_elements), static_cast<int>(plan.buffer_elements));
+}
+
+template <typename T, int kWindow, bool kTurned, typename Taker>
+void launch_task(const Task& task, const Plan& plan, const T* images, const T* weights, const Taker& taker,
+                 Device device) {
+  with_shape(task.channels, task.columns, [&]<typename Shape>(Shape) {
+    launch_shape<T, Shape, kWindow, kTurned>(task, plan, images, weights, taker, device);
+  });
+}
+
+}  // namespace tandem::kernels::cuda::stationary
