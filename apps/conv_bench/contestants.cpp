@@ -102,16 +102,20 @@ Contestant taped() {
 }  // namespace
 
 const std::vector<Contestant>& contestants() {
-  static const std::vector<Contestant> all{
-      fused("ours", "what --conv-impl auto takes", ConvImpl::automatic, false),
-      fused("fused", "our own kernels only", ConvImpl::fused, false),
-      taped(),
-      fused("reference", "plain loops", ConvImpl::reference, false),
-      fused("onednn", "oneDNN with bias and ReLU fused forward; masking apart", ConvImpl::onednn, true),
-      unfused("onednn-unfused", "oneDNN, ReLU and bias gradient apart", ConvImpl::onednn, true),
-      fused("cudnn", "cuDNN with bias and ReLU fused forward; masking apart", ConvImpl::cudnn, true),
-      unfused("cudnn-unfused", "cuDNN; bias, ReLU and their gradients apart", ConvImpl::cudnn, false),
-  };
+  static const std::vector<Contestant> all = [] {
+    std::vector<Contestant> list{
+        fused("ours", "what --conv-impl auto takes", ConvImpl::automatic, false),
+        fused("fused", "our own kernels only", ConvImpl::fused, false),
+        taped(),
+        fused("reference", "plain loops", ConvImpl::reference, false),
+        fused("onednn", "oneDNN with bias and ReLU fused forward; masking apart", ConvImpl::onednn, true),
+        unfused("onednn-unfused", "oneDNN, ReLU and bias gradient apart", ConvImpl::onednn, true),
+        fused("cudnn", "cuDNN with bias and ReLU fused forward; masking apart", ConvImpl::cudnn, true),
+        unfused("cudnn-unfused", "cuDNN; bias, ReLU and their gradients apart", ConvImpl::cudnn, false),
+    };
+    for (Contestant& step : ladder_contestants()) list.push_back(std::move(step));
+    return list;
+  }();
   return all;
 }
 

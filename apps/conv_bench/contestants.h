@@ -24,6 +24,9 @@ struct Contestant {
   std::function<void(Workload&)> backward;
 };
 
+/// The steps of kernels/conv/ladder, each a contestant; none in builds without CUDA.
+std::vector<Contestant> ladder_contestants();
+
 /// All, ours first.
 const std::vector<Contestant>& contestants();
 

@@ -58,4 +58,51 @@ TEST_CASE("each step of the convolution ladder moves less", "[lint][ladder]") {
   CHECK(halo.shared.moved < pipelined.shared.moved);
 }
 
+TEST_CASE("each step of the ladder's gradients moves less", "[lint][ladder-input]") {
+  namespace cuda = kernels::cuda;
+  simulator::settings().lint = false;
+  const Layer layer({2, 64, 16, 16}, 64);
+  const auto run = [&](const std::string& kernel, decltype(&cuda::naive::backward_input) backward) {
+    return traffic(kernel, [&] { backward(layer.g, layer.y, {}, layer.w, layer.x); });
+  };
+  const KernelTraffic naive = run("backward_input_naive", cuda::naive::backward_input);
+  const KernelTraffic shared_tile = run("shared_tile_product", cuda::ladder::shared_tile::backward_input);
+  const KernelTraffic register_tile = run("tile_product", cuda::tile::backward_input);
+  const KernelTraffic tensor_cores = run("tensor_cores_product", cuda::ladder::tensor_cores::backward_input);
+  const KernelTraffic pipelined = run("implicit_gemm", cuda::implicit_gemm::backward_input);
+  const KernelTraffic halo = run("stationary_conv", cuda::stationary::backward_input);
+
+  CHECK(shared_tile.global.requests * 4 < naive.global.requests);
+  CHECK(register_tile.global.moved * 1.5 < shared_tile.global.moved);
+  CHECK(register_tile.shared.moved * 2 < shared_tile.shared.moved);
+  CHECK(tensor_cores.global.moved < register_tile.global.moved);
+  CHECK(tensor_cores.shared.moved * 5 < register_tile.shared.moved);
+  CHECK(pipelined.shared.moved == tensor_cores.shared.moved);
+  CHECK(halo.global.moved * 2 < pipelined.global.moved);
+  CHECK(halo.shared.moved < pipelined.shared.moved);
+}
+
+TEST_CASE("each step of the ladder's weight gradients moves less", "[lint][ladder-weight]") {
+  namespace cuda = kernels::cuda;
+  simulator::settings().lint = false;
+  const Layer layer({2, 64, 16, 16}, 64);
+  const Tensor grad_w = ones(layer.w.shape(), DType::f16);
+  const auto run = [&](const std::string& kernel, decltype(&cuda::naive::backward_weight) backward) {
+    return traffic(kernel, [&] { backward(layer.g, layer.x, layer.y, {}, grad_w); });
+  };
+  const KernelTraffic naive = run("backward_weight_naive", cuda::naive::backward_weight);
+  const KernelTraffic shared_tile = run("shared_tile_product", cuda::ladder::shared_tile::backward_weight);
+  const KernelTraffic register_tile = run("tile_product", cuda::tile::backward_weight);
+  const KernelTraffic tensor_cores = run("tensor_cores_product", cuda::ladder::tensor_cores::backward_weight);
+  const KernelTraffic pipelined = run("implicit_gemm", cuda::implicit_gemm::backward_weight);
+
+  CHECK(shared_tile.global.requests * 4 < naive.global.requests);
+  CHECK(register_tile.global.moved < shared_tile.global.moved);
+  CHECK(register_tile.shared.moved * 2 < shared_tile.shared.moved);
+  CHECK(tensor_cores.global.moved < register_tile.global.moved);
+  CHECK(tensor_cores.shared.moved * 5 < register_tile.shared.moved);
+  // In parts, whose sums are written in f32 and added up, it keeps more multiprocessors busy, and moves more.
+  CHECK(pipelined.shared.moved < tensor_cores.shared.moved);
+}
+
 }  // namespace tandem::test
