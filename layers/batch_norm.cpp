@@ -19,10 +19,12 @@ BatchNorm2d::BatchNorm2d(std::int64_t channels, BatchNorm2dOptions options) : op
   register_buffer("num_batches_tracked", num_batches_tracked_);
 }
 
-Tensor BatchNorm2d::forward(const Tensor& input) {
+Tensor BatchNorm2d::forward(const Tensor& input) { return normalise(input, {}); }
+
+Tensor BatchNorm2d::normalise(const Tensor& input, const Tensor& moments) const {
   const Tensor output = autograd::batch_norm(
       input, weight_, bias_, running_mean_, running_var_,
-      {.training = training(), .momentum = options_.momentum, .eps = options_.eps, .relu = options_.relu});
+      {.training = training(), .momentum = options_.momentum, .eps = options_.eps, .relu = options_.relu}, moments);
   if (training()) ++*num_batches_tracked_.data<std::int64_t>();
   return output;
 }

@@ -19,6 +19,8 @@ class BatchNorm2d final : public Module {
  public:
   explicit BatchNorm2d(std::int64_t channels, BatchNorm2dOptions options = {});
   Tensor forward(const Tensor& input) override;
+  /// The same where somebody knows the moments of the input (kernels::conv2d_forward_with_moments).
+  Tensor normalise(const Tensor& input, const Tensor& moments) const;
   std::string describe() const override;
   autograd::OpKind op_kind() const override { return autograd::OpKind::batch_norm; }
   int sequential_slots() const override { return options_.relu ? 2 : 1; }

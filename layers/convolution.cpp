@@ -4,6 +4,7 @@
 #include "autograd/functions/conv2d.h"
 #include "autograd/functions/conv_bias_relu.h"
 #include "autograd/functions/conv_bias_relu_pool.h"
+#include "layers/batch_norm.h"
 #include "layers/pooling.h"
 
 namespace tandem::layers {
@@ -39,6 +40,16 @@ Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels, Pair kernel,
 }
 
 Tensor Conv2d::forward(const Tensor& input) { return autograd::conv2d(input, weight_, bias_, options_); }
+
+bool Conv2d::fuses_with(const Module& next, const Tensor& input) const {
+  const auto* const norm = dynamic_cast<const BatchNorm2d*>(&next);
+  return norm != nullptr && norm->training() && input.device().type == DeviceType::cuda;
+}
+
+Tensor Conv2d::forward_with(const Module& next, const Tensor& input) {
+  const auto [y, moments] = autograd::conv2d_with_moments(input, weight_, bias_, options_);
+  return dynamic_cast<const BatchNorm2d&>(next).normalise(y, moments);
+}
 
 std::string Conv2d::describe() const { return describe_as("Conv2d"); }
 

@@ -25,6 +25,10 @@ class Conv2d : public Module {
   const Tensor& bias() const { return bias_; }
 
  private:
+  /// With a BatchNorm2d in training, on a GPU: the convolution leaves the moments of its result.
+  bool fuses_with(const Module& next, const Tensor& input) const override;
+  Tensor forward_with(const Module& next, const Tensor& input) override;
+
   kernels::Conv2dOptions options_;
   Tensor weight_, bias_;
 };

@@ -42,6 +42,11 @@ Tensor Module::call_with(Module& next, const Tensor& input) {
   return guarded([&] { return forward_with(next, input); });
 }
 
+Tensor Module::then(Module& next, const Tensor& input) {
+  const Tensor both = call_with(next, input);
+  return both.defined() ? both : next((*this)(input));
+}
+
 Tensor Module::guarded(const std::function<Tensor()>& compute) {
   const ProfileRange range([&] { return fmt::format("forward {}", describe()); });
   try {

@@ -35,6 +35,9 @@ class Module {
   /// undefined.
   Tensor call_with(Module& next, const Tensor& input);
 
+  /// next((*this)(input)), by call_with where it can.
+  Tensor then(Module& next, const Tensor& input);
+
   /// "Conv2d(3, 32, kernel 3x3, padding 1)"
   virtual std::string describe() const = 0;
 

@@ -30,7 +30,7 @@ BasicBlock::BasicBlock(std::int64_t in_channels, std::int64_t out_channels, std:
 }
 
 Tensor BasicBlock::forward(const Tensor& input) {
-  const Tensor residual = bn2_(conv2_(bn1_(conv1_(input))));
+  const Tensor residual = conv2_.then(bn2_, conv1_.then(bn1_, input));
   const Tensor shortcut = downsample_ ? (*downsample_)(input) : input;
   return autograd::relu(autograd::add(residual, shortcut));
 }

@@ -11,8 +11,8 @@ using kernels::BatchNormOptions;
 /// As torch.nn.functional.batch_norm; with options.relu, max(., 0) of that in the same passes and without keeping more.
 /// x: [N, C, H, W] or [N, C]; the others [C]: weight, bias (undefined: 1 and 0) and the running statistics, which
 /// training updates in place (undefined: none kept) and evaluation normalises by. See kernels::batch_norm_forward_train
-/// for errors.
+/// for errors. `moments` of x: kernels::batch_norm_forward_from_moments.
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                  const Tensor& running_var, const BatchNormOptions& options);
+                  const Tensor& running_var, const BatchNormOptions& options, const Tensor& moments = {});
 
 }  // namespace tandem::autograd

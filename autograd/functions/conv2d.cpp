@@ -4,15 +4,28 @@
 #include "autograd/precision.h"
 #include "autograd/record.h"
 
+#include "core/memory.h"
+
 namespace tandem::autograd {
 
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+namespace {
+
+Tensor convolve(const Tensor& input, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options,
+                Tensor* moments) {
   constexpr Layout kLayout = Layout::channels_last;
   const Tensor x = input_for(OpKind::convolution, input, weight);
   const Shape y_shape = kernels::conv2d_output_shape(x.shape(), weight.shape(), options);
   const Tensor images = x.contiguous(kLayout), filters = weight.contiguous(kLayout);
   const Tensor y = Tensor::empty(y_shape, x.options(kLayout));
-  kernels::conv2d_forward(images, filters, bias.defined() ? bias.contiguous() : bias, options, y);
+  const Tensor addend = bias.defined() ? bias.contiguous() : bias;
+  const std::int64_t parts = moments != nullptr ? kernels::conv_moment_parts(images, filters, options) : 0;
+  if (parts > 0) {
+    const MemoryTagScope scope(MemoryTag::workspace);
+    *moments = Tensor::empty({3, parts, y_shape[1]}, {.dtype = DType::f64, .device = x.device()});
+    kernels::conv2d_forward_with_moments(images, filters, addend, options, y, *moments);
+  } else {
+    kernels::conv2d_forward(images, filters, addend, options, y);
+  }
   if (!should_record({x, weight, bias})) return y;
 
   const SavedTensor saved_x(requires_grad(weight) ? images : Tensor()),
@@ -35,6 +48,19 @@ Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, con
                   }
                   return gradients;
                 });
+}
+
+}  // namespace
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+  return convolve(x, weight, bias, options, nullptr);
+}
+
+ConvWithMoments conv2d_with_moments(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                    const Conv2dOptions& options) {
+  Tensor moments;
+  const Tensor y = convolve(x, weight, bias, options, &moments);
+  return {y, moments};
 }
 
 }  // namespace tandem::autograd

@@ -13,4 +13,12 @@ using kernels::Conv2dOptions;
 /// half x widened for an f32 weight (precision.h). Throws Error where the shapes or options make no convolution.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});
 
+/// The same, and moments of y for the batch_norm() behind it (kernels::conv2d_forward_with_moments); undefined where no
+/// kernels leave any.
+struct ConvWithMoments {
+  Tensor y, moments;
+};
+ConvWithMoments conv2d_with_moments(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                                    const Conv2dOptions& options = {});
+
 }  // namespace tandem::autograd

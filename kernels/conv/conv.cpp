@@ -76,6 +76,30 @@ void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const 
   reference::conv2d_forward(x, w, bias, g, false, y);
 }
 
+void conv2d_forward_with_moments(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
+                                 const Tensor& y, const Tensor& moments) {
+  constexpr std::string_view kOp = "conv2d_forward_with_moments";
+  const ConvGeometry g = checked_inputs(kOp, x, w, options);
+  const std::int64_t parts = conv_moment_parts(x, w, options);
+  require(parts > 0, "{}: there are no kernels for {} and these options; batch norm reads y instead", kOp, describe(x));
+  check(kOp, "bias", bias, {g.k}, w.dtype(), true);
+  check(kOp, "y", y, output_shape(g), w.dtype());
+  require(moments.defined() && moments.dtype() == DType::f64 && moments.shape() == Shape{3, parts, g.k},
+          "{}: moments must be f64 [3, {}, {}], got {}", kOp, parts, g.k,
+          moments.defined() ? describe(moments) : "nothing");
+  require_one_device(kOp, y, x, w, bias, moments);
+  mark_written(y, moments);
+  if constexpr (kHasCuda)
+    if (const CudaOp op{kOp, y}) cuda::conv_forward_moments(g, x, w, bias, y, moments);
+}
+
+std::int64_t conv_moment_parts(const Tensor& x, const Tensor& w, const Conv2dOptions& options) {
+  const ConvGeometry g = checked_inputs("conv_moment_parts", x, w, options);
+  if constexpr (kHasCuda)
+    if (x.device().type == DeviceType::cuda) return cuda::conv_moment_parts(g, options.impl, x, w);
+  return 0;
+}
+
 void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options, const Tensor& grad_x) {
   constexpr std::string_view kOp = "conv2d_backward_input";
   require(grad_x.defined(), "{}: grad_x is undefined", kOp);

@@ -43,6 +43,14 @@ Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& o
 void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
                     const Tensor& y);
 
+/// y = x * w + bias, and the moments that batch norm wants of y: [3, parts, K] of f64 holds count, mean and sum of
+/// squared deviations of each channel over parts of the pixels. For parts = conv_moment_parts(), not 0.
+void conv2d_forward_with_moments(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
+                                 const Tensor& y, const Tensor& moments);
+
+/// In how many parts the kernels that write y leave moments; 0 where there are no such kernels, or faster ones without.
+std::int64_t conv_moment_parts(const Tensor& x, const Tensor& w, const Conv2dOptions& options);
+
 /// grad_x, overwritten.
 void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options, const Tensor& grad_x);
 

@@ -31,7 +31,7 @@ const Passes& passes_of(Family family) {
       {tile::forward, tile::backward_input, tile::backward_weight},
       {few_channels::forward, tile::backward_input, few_channels::backward_weight},
       {implicit_gemm::forward, implicit_gemm::backward_input, implicit_gemm::backward_weight},
-      {stationary::forward, stationary::backward_input, implicit_gemm::backward_weight},
+      {stationary::forward, stationary::backward_input, stationary::backward_weight},
   };
   return kPasses[static_cast<std::size_t>(family)];
 }
@@ -57,20 +57,17 @@ ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass,
   return nullptr;
 }
 
-/// What a layer below wants done, where the kernels that wrote grad_x did not.
-void finish_for_layer_below(const Tensor& grad_x, const LayerBelow& below) {
-  if (below.mask.defined()) apply_mask(grad_x, below.mask, grad_x);
-  if (below.grad_bias.defined()) conv_backward_bias(grad_x, {}, below.grad_bias);
-}
-
 /// Who runs a pass: the library, or a family of our kernels.
 struct Runner {
   ConvLibrary* library = nullptr;
   Family family = Family::naive;
+  int plan = 0;  // of the library
 
   std::string_view name() const {
+    constexpr std::string_view kPlans[kMostPlans] = {"cudnn",   "cudnn-1", "cudnn-2", "cudnn-3",
+                                                     "cudnn-4", "cudnn-5", "cudnn-6", "cudnn-7"};
     constexpr std::string_view kNames[] = {"naive", "tile", "few_channels", "implicit_gemm", "stationary"};
-    return library != nullptr ? "cudnn" : kNames[static_cast<std::size_t>(family)];
+    return library != nullptr ? kPlans[plan] : kNames[static_cast<std::size_t>(family)];
   }
 
   /// Whether a gradient may come with its mask.
@@ -85,9 +82,10 @@ struct Runner {
 /// One pass, as far as the choice of its runner goes.
 struct Pass {
   TunedPass tuned;
-  ConvPass library;
+  ConvPass library;  // what the library is asked for
   ConvTensors tensors;
-  std::initializer_list<Tensor> all;  // all that a family must be able to read and write
+  std::initializer_list<Tensor> all;   // all that a family must be able to read and write
+  const Epilogue* epilogue = nullptr;  // of the forward pass
 };
 
 bool is_for_stationary(StationaryPass pass, const ConvGeometry& g, DType dtype, std::initializer_list<Tensor> tensors) {
@@ -98,10 +96,11 @@ bool is_for_stationary(StationaryPass pass, const ConvGeometry& g, DType dtype, 
 Family family_of(const ConvGeometry& g, ConvImpl impl, const Pass& pass) {
   const DType dtype = pass.tensors.y.dtype();
   const Family family = choose(g, impl, dtype, pass.all);
-  const bool of_weight = pass.tuned == TunedPass::backward_weight, of_input = pass.tuned == TunedPass::backward_input;
-  if (family == Family::few_channels && of_input) return Family::tile;
-  const StationaryPass stationary = of_input ? StationaryPass::backward_input : StationaryPass::forward;
-  if (family == Family::implicit_gemm && !of_weight && is_for_stationary(stationary, g, dtype, pass.all))
+  if (family == Family::few_channels && pass.tuned == TunedPass::backward_input) return Family::tile;
+  constexpr StationaryPass kStationary[] = {StationaryPass::forward, StationaryPass::backward_input,
+                                            StationaryPass::backward_weight};  // by TunedPass
+  if (family == Family::implicit_gemm &&
+      is_for_stationary(kStationary[static_cast<std::size_t>(pass.tuned)], g, dtype, pass.all))
     return Family::stationary;
   return family;
 }
@@ -121,31 +120,39 @@ std::vector<Runner> all_runners(const ConvGeometry& g, const Pass& pass) {
   if (fastest > Family::tile) all.push_back({.family = Family::tile});
   if (!cuda_is_simulated()) {
     ConvLibrary* const library = find_cudnn().library.get();
-    if (library != nullptr && library_takes(*library, {g, dtype, pass.library}, pass.tensors))
-      all.push_back({.library = library});
+    if (library != nullptr && library_takes(*library, {g, dtype, pass.library}, pass.tensors)) {
+      const ConvTensors& on = pass.tensors;
+      const ConvTask task = pass.epilogue != nullptr
+                                ? library_forward_task(*library, g, on.x, on.w, *pass.epilogue, on.y)
+                                : ConvTask{g, dtype, pass.library};
+      const int plans = library->plan_count(task, on.y.device());
+      for (int plan = 0; plan < plans; ++plan) all.push_back({.library = library, .plan = plan});
+    }
   }
   return all;
 }
 
-/// By measurement where the tuner has one or makes one by `run(runner)`, else by rule.
+/// By measurement where the tuner has one or makes one by `run(runner)`, else by rule. Where cuDNN was asked for, the
+/// fastest of its plans.
 template <typename Run>
 Runner select(const ConvGeometry& g, ConvImpl impl, const Pass& pass, Run&& run) {
   const Runner rule = runner_by_rule(g, impl, pass);
-  if (impl != ConvImpl::automatic || !conv_tuner().is_active() || g.output_numel() == 0 || g.input_numel() == 0)
-    return rule;
+  const bool measured = impl == ConvImpl::automatic || rule.library != nullptr;
+  if (!measured || !conv_tuner().is_active() || g.output_numel() == 0 || g.input_numel() == 0) return rule;
   const std::vector<Runner> all = all_runners(g, pass);
   std::vector<TuningCandidate> candidates;
   for (const Runner& runner : all) candidates.push_back({runner.name(), [&run, runner] { run(runner); }});
   const auto fallback = static_cast<std::size_t>(std::find(all.begin(), all.end(), rule) - all.begin());
   const TuningKey key{DeviceType::cuda, pass.tuned, pass.tensors.y.dtype(), g};
-  return all[conv_tuner().choose(key, pass.tensors.y.device(), candidates, fallback)];
+  const auto allowed = [&](std::size_t i) { return impl == ConvImpl::automatic || all[i].library != nullptr; };
+  return all[conv_tuner().choose(key, pass.tensors.y.device(), candidates, fallback, allowed)];
 }
 
-void run_backward_input(const Runner& runner, const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask,
-                        const Tensor& w, const LayerBelow& below, const Tensor& grad_x) {
+void run_backward_input(const Runner& runner, const ConvGeometry& g, const Tensor& x, const Tensor& grad_y,
+                        const Tensor& mask, const Tensor& w, const LayerBelow& below, const Tensor& grad_x) {
   const bool has_below = below.mask.defined() || below.grad_bias.defined();
   if (runner.library != nullptr) {
-    runner.library->run({g, grad_y.dtype(), ConvPass::backward_input}, {grad_x, w, grad_y});
+    return library_backward_input(*runner.library, g, grad_y, w, x, below, grad_x, runner.plan);
   } else if (has_below && runner.family == Family::implicit_gemm) {
     return implicit_gemm::backward_input_by({}, g, grad_y, mask, w, below, grad_x);
   } else if (has_below && runner.family == Family::stationary) {
@@ -161,7 +168,7 @@ void run_backward_weight(const Runner& runner, const ConvGeometry& g, const Tens
   if (runner.sums_bias_with_weight())
     return few_channels::backward_weight_and_bias(g, x, grad_y, mask, grad_w, grad_bias);
   if (runner.library != nullptr) {
-    runner.library->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, grad_y});
+    runner.library->run({g, grad_y.dtype(), ConvPass::backward_weight}, {x, grad_w, grad_y}, runner.plan);
   } else {
     passes_of(runner.family).backward_weight(g, x, grad_y, mask, grad_w);
   }
@@ -181,10 +188,10 @@ FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, st
 void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
                   const Tensor& y) {
   const auto run = [&](const Runner& runner) {
-    if (runner.library != nullptr) return library_forward(*runner.library, g, x, w, epilogue, y);
+    if (runner.library != nullptr) return library_forward(*runner.library, g, x, w, epilogue, y, runner.plan);
     passes_of(runner.family).forward(g, x, w, epilogue, y);
   };
-  run(select(g, impl, {TunedPass::forward, ConvPass::forward, {x, w, y}, {x, w, epilogue.bias, y}}, run));
+  run(select(g, impl, {TunedPass::forward, ConvPass::forward, {x, w, y}, {x, w, epilogue.bias, y}, &epilogue}, run));
 }
 
 void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
@@ -200,7 +207,7 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
   // measurements.
   bool copies = false;
   if (grad_x.defined()) {
-    const auto run = [&](const Runner& runner) { run_backward_input(runner, g, masked(), {}, w, below, grad_x); };
+    const auto run = [&](const Runner& runner) { run_backward_input(runner, g, x, masked(), {}, w, below, grad_x); };
     for_input = select(
         g, impl, {TunedPass::backward_input, ConvPass::backward_input, {grad_x, w, grad_y}, {grad_y, w, grad_x}}, run);
     copies = !for_input.takes_mask();
@@ -213,7 +220,7 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
     copies = copies || !for_weight.takes_mask();
   }
   const Tensor gradient = copies ? masked() : grad_y, open = copies ? Tensor() : mask;
-  if (grad_x.defined()) run_backward_input(for_input, g, gradient, open, w, below, grad_x);
+  if (grad_x.defined()) run_backward_input(for_input, g, x, gradient, open, w, below, grad_x);
   if (grad_w.defined()) {
     run_backward_weight(for_weight, g, x, gradient, open, grad_w, grad_bias);
   } else if (grad_bias.defined()) {
@@ -222,8 +229,9 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
 }
 
 bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w) {
-  return select_library(g, impl, ConvPass::backward_input, {x, w, x}) == nullptr &&
-         choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
+  ConvLibrary* const library = select_library(g, impl, ConvPass::backward_input, {x, w, x});
+  if (library != nullptr) return library_fuses_layer_below(*library, g, x, w);
+  return choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
 }
 
 void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
@@ -236,6 +244,20 @@ void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, 
 bool fuses_pool(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w) {
   return g.p >= 2 && g.q >= 2 && select_library(g, impl, ConvPass::forward, {x, w, x}) == nullptr &&
          choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
+}
+
+void conv_forward_moments(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& y,
+                          const Tensor& moments) {
+  if (is_for_stationary(StationaryPass::forward, g, x.dtype(), {x, w}))
+    return stationary::forward_moments(g, x, w, bias, y, moments);
+  implicit_gemm::forward_moments_by({}, g, x, w, bias, y, moments);
+}
+
+std::int64_t conv_moment_parts(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w) {
+  if (select_library(g, impl, ConvPass::forward, {x, w, x}) != nullptr) return 0;
+  if (choose(g, impl, x.dtype(), {x, w}) != Family::implicit_gemm) return 0;
+  if (is_for_stationary(StationaryPass::forward, g, x.dtype(), {x, w})) return stationary::moment_parts(g);
+  return implicit_gemm::moment_parts({}, g);
 }
 
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias) {

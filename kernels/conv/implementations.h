@@ -128,6 +128,10 @@ void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, 
                        const PooledOutput& to);
 /// Whether there are kernels that write only the maxima, and nothing faster was asked for.
 bool fuses_pool(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w);
+/// conv2d_forward_with_moments, and conv_moment_parts.
+void conv_forward_moments(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& y,
+                          const Tensor& moments);
+std::int64_t conv_moment_parts(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w);
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias);
 /// mask bit = (y > 0)
 void sign_mask(const Tensor& y, const Tensor& mask);
@@ -184,6 +188,12 @@ void forward_by(Tile tile, const ConvGeometry& g, const Tensor& x, const Tensor&
 void forward_pool_by(std::optional<Tile> tile, const ConvGeometry& g, const Tensor& x, const Tensor& w,
                      const Tensor& bias, const PooledOutput& to);
 
+/// Without ReLU; of each tile of y's pixels and each channel the moments, [3, moment_parts, K] of f64: count, mean,
+/// squared deviations.
+void forward_moments_by(std::optional<Tile> tile, const ConvGeometry& g, const Tensor& x, const Tensor& w,
+                        const Tensor& bias, const Tensor& y, const Tensor& moments);
+std::int64_t moment_parts(std::optional<Tile> tile, const ConvGeometry& g);
+
 /// A gradient that comes with a mask is copied first. What the caller chooses is the tile of every phase.
 void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
                     const Tensor& grad_x);
@@ -197,12 +207,13 @@ void backward_weight_by(const WeightPlan& plan, const ConvGeometry& g, const Ten
 }  // namespace implicit_gemm
 
 /// The passes that can keep weights in shared memory.
-enum class StationaryPass : std::uint8_t { forward, forward_pool, backward_input };
+enum class StationaryPass : std::uint8_t { forward, forward_pool, backward_input, backward_weight };
 
 namespace stationary {
 /// Tensor cores whose weights stay in shared memory, while blocks fetch the halo of one tile of pixels after the other:
 /// f16 and bf16, one group, strides of 1, channels in multiples of 8 and at most 128, weights and two halos that fit
-/// into shared memory, tensors that begin at multiples of 16 bytes. The reason why these do not run, or "".
+/// into shared memory, tensors that begin at multiples of 16 bytes; for the gradient of weights, whose sums stay in
+/// registers, at most 64 channels and 9 taps. The reason why these do not run, or "".
 std::string_view obstacle(StationaryPass pass, const ConvGeometry& g, DType dtype,
                           std::initializer_list<Tensor> tensors);
 /// Throws Error with that reason; so do the passes.
@@ -214,11 +225,17 @@ bool pays(StationaryPass pass, const ConvGeometry& g);
 void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
 /// Ends in bias, ReLU and 2x2 maxima; the geometry is that of the convolution.
 void forward_pool(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const PooledOutput& to);
+/// As implicit_gemm::forward_moments_by.
+void forward_moments(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& y,
+                     const Tensor& moments);
+std::int64_t moment_parts(const ConvGeometry& g);
 /// A gradient that comes with a mask is copied first.
 void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
                     const Tensor& grad_x);
 void backward_input_for(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
                         const LayerBelow& below, const Tensor& grad_x);
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w);
 }  // namespace stationary
 
 }  // namespace cuda

@@ -103,12 +103,16 @@ std::string_view stationary::obstacle(StationaryPass pass, const ConvGeometry& g
   };
   if (!is_half(dtype)) return "tensor cores multiply f16 and bf16 here";
   if (const std::string_view reason = obstacle_of(of_geometry, g, tensors); !reason.empty()) return reason;
+  const bool of_weight = pass == StationaryPass::backward_weight;
+  if (of_weight && (g.c > kMostWeightChannels || g.k > kMostWeightChannels || g.r * g.s > kMostWeightTaps))
+    return "there are more than 64 channels or 9 taps (sums in registers)";
   const Task task(g, pass);
   if (task.lines() == 0 || task.line() == 0) return "there is no whole window to pool";
   const auto* const any = std::find_if(tensors.begin(), tensors.end(), [](const Tensor& x) { return x.defined(); });
   require(any != tensors.end(), "stationary::obstacle: needs a tensor, to know the device");
-  const bool fits = Plan(task).shared_bytes() <= tandem::cuda::device_limits(any->device()).shared_bytes;
-  return fits ? "" : "weights and two halos do not fit into the shared memory of a multiprocessor";
+  const std::int64_t bytes = of_weight ? WeightParts(g).shared_bytes() : Plan(task).shared_bytes();
+  const bool fits = bytes <= tandem::cuda::device_limits(any->device()).shared_bytes;
+  return fits ? "" : "two halos, and what goes with them, do not fit into the shared memory of a multiprocessor";
 }
 
 void stationary::require_no_obstacle(std::string_view op, StationaryPass pass, const ConvGeometry& g, DType dtype,
@@ -120,10 +124,9 @@ bool stationary::pays(StationaryPass pass, const ConvGeometry& g) {
   constexpr std::int64_t kMostForOneBlock = 64;  // channels, in and out, for which a block has all weights
   const Task task(g, pass);
   if (task.channels > kMostForOneBlock || task.columns > kMostForOneBlock || task.taps() == 1) return false;
-  const Plan plan(task);
-  const std::int64_t tiles = plan.tiles_down * plan.tiles_across;
-  const std::int64_t planned = tiles * plan.tile_lines * kTileColumns, made = task.lines() * task.line();
-  return plan.tiles(task.images) >= implicit_gemm::kBlocksThatFill && 5 * made >= 3 * planned;
+  const std::int64_t tile_pixels = Plan(task).tile_lines * kTileColumns, tiles = tiles_of(task);
+  const std::int64_t made = task.images * task.lines() * task.line();
+  return tiles >= implicit_gemm::kBlocksThatFill && 5 * made >= 3 * tiles * tile_pixels;
 }
 
 }  // namespace tandem::kernels::cuda

@@ -38,13 +38,10 @@ void fill_neutral(const Tensor& saved_mean, const Tensor& saved_inverse_std) {
   saved_inverse_std.fill(1.0);
 }
 
-}  // namespace
-
-DType batch_norm_statistics_dtype(DType x_dtype) { return x_dtype == DType::f64 ? DType::f64 : DType::f32; }
-
-void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+/// The checks and the choice of both ways to train; `moments` may be undefined.
+void train(const Tensor& x, const Tensor& moments, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+           const Tensor& running_var, const BatchNormOptions& options, const Tensor& y, const Tensor& saved_mean,
+           const Tensor& saved_inverse_std) {
   constexpr std::string_view kOp = "batch_norm";
   check_images(kOp, x, y, options.eps);
   check_optional(kOp, "weight", weight, x);
@@ -53,7 +50,7 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   check_optional(kOp, "running variance", running_var, x);
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
-  require_one_device(kOp, x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std);
+  require_one_device(kOp, x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std, moments);
   mark_written(y);  // the rest is marked where it is stored
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   require(x.numel() > x.size(1),
@@ -61,11 +58,32 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   if constexpr (kHasCuda) {
     if (const CudaOp op{"batch_norm_forward_train", x}) {
       return cuda::batch_norm_forward_train(x, weight, bias, running_mean, running_var, options, y, saved_mean,
-                                            saved_inverse_std);
+                                            saved_inverse_std, moments);
     }
   }
   const auto run = cpu::supports_batch_norm(x, y) ? cpu::batch_norm_forward_train : reference::batch_norm_forward_train;
   run(x, weight, bias, running_mean, running_var, options, y, saved_mean, saved_inverse_std);
+}
+
+}  // namespace
+
+DType batch_norm_statistics_dtype(DType x_dtype) { return x_dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
+                              const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+  train(x, {}, weight, bias, running_mean, running_var, options, y, saved_mean, saved_inverse_std);
+}
+
+void batch_norm_forward_from_moments(const Tensor& x, const Tensor& moments, const Tensor& weight, const Tensor& bias,
+                                     const Tensor& running_mean, const Tensor& running_var,
+                                     const BatchNormOptions& options, const Tensor& y, const Tensor& saved_mean,
+                                     const Tensor& saved_inverse_std) {
+  require(x.device().type == DeviceType::cuda && moments.defined() && moments.dtype() == DType::f64 &&
+              moments.rank() == 3 && moments.size(0) == 3 && moments.size(2) == x.size(1),
+          "batch_norm: moments of an input {} must be f64 [3, parts, {}] and on a GPU, got {}", describe(x), x.size(1),
+          moments.defined() ? describe(moments) : "nothing");
+  train(x, moments, weight, bias, running_mean, running_var, options, y, saved_mean, saved_inverse_std);
 }
 
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,

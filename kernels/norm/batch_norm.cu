@@ -79,6 +79,18 @@ __global__ void chunk_moments(const T* x, ChannelGrid grid, double* partials) {
   store_block_totals<kWidth>(grid, place, moments, join_moments, partials);
 }
 
+/// Joins neighbouring chunks, as many to a group, so that few are left for the last step: blockIdx.y's group.
+__global__ void join_groups(const double* partials, ChannelGrid grid, int group_chunks, ChannelGrid groups,
+                            double* joined) {
+  const int group = static_cast<int>(blockIdx.y), first = group * group_chunks;
+  const int end = min(first + group_chunks, grid.chunks);
+  join_chunks<3>(grid, first, end, partials, join_moments, [&](int c, const Moments& moments) {
+#pragma unroll
+    for (int f = 0; f < 3; ++f)
+      joined[(std::int64_t{f} * groups.chunks + group) * groups.channels + c] = moments.fields[f];
+  });
+}
+
 /// Where the statistics of the batch go.
 struct Statistics {
   AnyFloats running_mean, running_var, saved_mean, saved_inverse_std;
@@ -139,11 +151,28 @@ void normalise(const Tensor& x, const ChannelParameters& parameters, bool relu, 
   });
 }
 
+/// Moments of parts that somebody else left, `grid.chunks` of them: joined to so few that one block per sixteen channels
+/// is quick about them.
+Tensor join_many(const Tensor& moments, ChannelGrid& grid) {
+  constexpr int kFew = 256, kGroups = 64;
+  grid.chunks = static_cast<int>(moments.size(1));
+  if (grid.chunks <= kFew) return moments;
+  ChannelGrid groups = grid;
+  const int group_chunks = (grid.chunks + kGroups - 1) / kGroups;
+  groups.chunks = (grid.chunks + group_chunks - 1) / group_chunks;
+  const Tensor joined = make_partial_totals(3, groups, moments.device());
+  launch(join_groups, {dim3(join_blocks(grid), static_cast<unsigned>(groups.chunks)), kThreads},
+         tandem::cuda::current_stream(moments), moments.data<double>(), grid, group_chunks, groups,
+         joined.data<double>());
+  grid = groups;
+  return joined;
+}
+
 }  // namespace
 
 void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                               const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+                              const Tensor& saved_mean, const Tensor& saved_inverse_std, const Tensor& moments) {
   const Tensor in = dense_input(x);
   const DenseOutput out(y);
   const cudaStream_t stream = tandem::cuda::current_stream(x);
@@ -154,9 +183,10 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
     using T = typename decltype(tag)::type;
     const T* const from = in.data<T>();
     const auto run = [&](auto width) {
-      const ChannelGrid grid(x.numel() / x.size(1), x.size(1), width, kReducingBlocks);
-      const Tensor partials = make_partial_totals(3, grid, x.device());
-      launch(chunk_moments<T, width>, {grid.grid(), kThreads}, stream, from, grid, partials.data<double>());
+      ChannelGrid grid(x.numel() / x.size(1), x.size(1), width, kReducingBlocks);
+      const Tensor partials = moments.defined() ? join_many(moments, grid) : make_partial_totals(3, grid, x.device());
+      if (!moments.defined())
+        launch(chunk_moments<T, width>, {grid.grid(), kThreads}, stream, from, grid, partials.data<double>());
       launch(finish_moments, {join_blocks(grid), kThreads}, stream, partials.data<double>(), grid, options.momentum,
              options.eps, statistics);
     };

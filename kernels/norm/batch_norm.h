@@ -27,6 +27,12 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
                               const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
                               const Tensor& saved_mean, const Tensor& saved_inverse_std);
 
+/// The same on a GPU by moments of x that conv2d_forward_with_moments left, which spare a reading of x.
+void batch_norm_forward_from_moments(const Tensor& x, const Tensor& moments, const Tensor& weight, const Tensor& bias,
+                                     const Tensor& running_mean, const Tensor& running_var,
+                                     const BatchNormOptions& options, const Tensor& y, const Tensor& saved_mean,
+                                     const Tensor& saved_inverse_std);
+
 /// Normalises x by the running statistics, which it copies to saved_mean and, as 1 / sqrt(variance + eps), to
 /// saved_inverse_std.
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
@@ -72,7 +78,7 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
 namespace cuda {
 void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                               const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std);
+                              const Tensor& saved_mean, const Tensor& saved_inverse_std, const Tensor& moments);
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
                              const Tensor& saved_mean, const Tensor& saved_inverse_std);

@@ -71,16 +71,17 @@ inline unsigned join_blocks(const ChannelGrid& grid) {
   return static_cast<unsigned>((grid.channels + kJoinLanes - 1) / kJoinLanes);
 }
 
-/// Joins the partial totals of all chunks. Calls finish(channel, totals) in one thread per channel; all threads of
-/// join_blocks() blocks must call it.
+/// Joins the partial totals of the chunks [first, end). Calls finish(channel, totals) in one thread per channel; all
+/// threads of join_blocks() blocks must call it.
 template <int kFields, typename Join, typename Finish>
-__device__ void join_chunks(const ChannelGrid& grid, const double* partials, Join&& join, Finish&& finish) {
+__device__ void join_chunks(const ChannelGrid& grid, int first, int end, const double* partials, Join&& join,
+                            Finish&& finish) {
   SHARED(double, totals, [kFields][kJoinSlices][kJoinLanes]);
   const int lane = static_cast<int>(threadIdx.x) % kJoinLanes, slice = static_cast<int>(threadIdx.x) / kJoinLanes;
   const int channel = static_cast<int>(blockIdx.x) * kJoinLanes + lane;
   Totals<kFields> all;
   if (channel < grid.channels) {
-    for (int chunk = slice; chunk < grid.chunks; chunk += kJoinSlices) {
+    for (int chunk = first + slice; chunk < end; chunk += kJoinSlices) {
       Totals<kFields> more;
 #pragma unroll
       for (int f = 0; f < kFields; ++f) {
@@ -100,6 +101,12 @@ __device__ void join_chunks(const ChannelGrid& grid, const double* partials, Joi
     join(all, more);
   }
   finish(channel, all);
+}
+
+/// The same for all chunks.
+template <int kFields, typename Join, typename Finish>
+__device__ void join_chunks(const ChannelGrid& grid, const double* partials, Join&& join, Finish&& finish) {
+  join_chunks<kFields>(grid, 0, grid.chunks, partials, join, finish);
 }
 
 }  // namespace tandem::kernels::cuda

@@ -71,7 +71,7 @@ inline Tensor random_view(Kind kind, const Shape& shape, DType dtype, bool integ
 }
 
 /// The same view of a copy of its whole storage on the device.
-inline Tensor on_gpu(const Tensor& view) {
+inline Tensor view_on_gpu(const Tensor& view) {
   const Tensor whole = view.as_strided({view.storage()->bytes() / size_of(view.dtype())}, {1}, 0);
   return whole.to(kGpu).as_strided(view.shape(), view.strides(), view.offset());
 }

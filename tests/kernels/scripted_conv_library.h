@@ -15,21 +15,42 @@ class ScriptedConvLibrary final : public kernels::ConvLibrary {
  public:
   std::vector<kernels::ConvPass> refused;  // not supported
   std::vector<std::string> calls;
+  int plans = 1;
+  std::vector<int> plans_run;
 
   bool supports(const kernels::ConvTask& task, Device) override {
     return std::find(refused.begin(), refused.end(), task.pass) == refused.end();
   }
 
-  void run(const kernels::ConvTask& task, const kernels::ConvTensors& tensors) override {
+  int plan_count(const kernels::ConvTask& task, Device device) override { return supports(task, device) ? plans : 0; }
+
+  void run(const kernels::ConvTask& task, const kernels::ConvTensors& tensors, int plan) override {
     using kernels::ConvPass;
     namespace reference = kernels::reference;
     calls.emplace_back(kernels::name_of(task.pass));
+    plans_run.push_back(plan);
     const auto here = [](const Tensor& tensor) { return tensor.defined() ? tensor.to(Device{}) : tensor; };
     const Tensor x = here(tensors.x), w = here(tensors.w), y = here(tensors.y), bias = here(tensors.bias);
     switch (task.pass) {
       case ConvPass::backward_input:
         reference::conv2d_backward_input(y, w, task.geometry, x);
         return tensors.x.copy_from(x);
+      case ConvPass::backward_input_relu:
+      case ConvPass::backward_input_relu_bias: {
+        const Tensor gate = here(tensors.gate), whole = empty_like(x);
+        const Tensor bits = Tensor::empty(kernels::conv_mask_shape(x.shape()), {.dtype = DType::u8});
+        reference::sign_mask(gate, bits);
+        reference::conv2d_backward_input(y, w, task.geometry, whole);
+        reference::apply_mask(whole, bits, x);
+        tensors.x.copy_from(x);
+        if (task.pass == ConvPass::backward_input_relu) return;
+        const std::vector<float> values = x.to_vector<float>();  // in the order of the shape
+        const Tensor sums = Tensor::zeros({1, x.size(1)});
+        const std::int64_t pixels = x.size(2) * x.size(3);
+        for (std::int64_t i = 0; i < x.numel(); ++i)
+          sums.data<float>()[i / pixels % x.size(1)] += values[static_cast<std::size_t>(i)];
+        return tensors.sums.copy_from(sums);
+      }
       case ConvPass::backward_weight:
         reference::conv2d_backward_weight(x, y, task.geometry, w);
         return tensors.w.copy_from(w);

@@ -61,13 +61,26 @@ TEST_CASE("the tuner takes the fastest candidate, and measures it once") {
 
   // Another pass is another key, and a result of other candidates is none.
   Sleepers two({{"fast", 6}, {"new", 1}});
-  CHECK(tuner.choose(key_of(square_case(1, 8, 4, 4, 16, 3, 1), k::TunedPass::backward_input), {}, two.candidates, 0) == 1);
+  CHECK(tuner.choose(key_of(square_case(1, 8, 4, 4, 16, 3, 1), k::TunedPass::backward_input), {}, two.candidates, 0) ==
+        1);
   CHECK(tuner.choose(key, {}, two.candidates, 0) == 1);
   CHECK(tuner.measured() == 3);
   tuner.set_measuring(false);
   CHECK(tuner.is_active());
   CHECK(tuner.choose(key, {}, two.candidates, 0) == 1);
   CHECK(tuner.choose(key, {}, three.candidates, 2) == 2);
+
+  // Some may not be chosen: then it is the fastest of the others.
+  tuner.add(key, {"fast", {{"slow", 9.0}, {"medium", 5.0}, {"fast", 1.0}}});
+  const auto is = [&](std::string_view name) {
+    return [&, name](std::size_t i) { return three.candidates[i].name == name; };
+  };
+  const auto name_chosen = [&](const std::function<bool(std::size_t)>& allowed) {
+    return std::string(three.candidates[tuner.choose(key, {}, three.candidates, 0, allowed)].name);
+  };
+  CHECK(name_chosen({}) == "fast");
+  CHECK(name_chosen([&](std::size_t i) { return three.candidates[i].name != "fast"; }) == "medium");
+  CHECK(name_chosen(is("slow")) == "slow");
 }
 
 TEST_CASE("convolutions are measured at first use, and right however they were chosen") {

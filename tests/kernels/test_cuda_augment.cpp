@@ -50,7 +50,7 @@ std::vector<MoveCase> cases_of(std::int64_t n, std::int64_t c) {
 
 /// What is wrong with a move, or nothing. Up to 9 numbers are added up where reflections are folded.
 std::string check(const MoveCase& move, const Tensor& x, const Tensor& out, bool exact) {
-  move.run(on_gpu(x), out);
+  move.run(view_on_gpu(x), out);
   const Tensor expected = Tensor::empty(move.to, {.dtype = DType::f64});
   const Tensor sizes = Tensor::empty(move.to, {.dtype = DType::f64}), wide_x = wide(x), absolute = wide(x);
   for (std::int64_t i = 0; i < wide_x.numel(); ++i) absolute.data<double>()[i] = std::abs(wide_x.data<double>()[i]);
@@ -128,7 +128,7 @@ TEST_CASE("pixels are moved on CUDA from and to any strides", "[cuda][augment]")
         CHECK(check(move, x, poisoned_on_gpu(move.to, dtype), true) == "");
         CHECK(check(move, x, poisoned_on_gpu(move.to, dtype, Layout::row_major, true), true) == "");
         if (kind == Kind::expanded) continue;
-        CHECK(check(move, random_values(move.from, dtype, true, 3), on_gpu(random_view(kind, move.to, dtype, true, 4)),
+        CHECK(check(move, random_values(move.from, dtype, true, 3), view_on_gpu(random_view(kind, move.to, dtype, true, 4)),
                     true) == "");
       }
     }

@@ -132,8 +132,8 @@ TEST_CASE("casts on CUDA take any strides on both sides", "[cuda][cast]") {
         if (to == Kind::expanded) continue;
         INFO(to_string(shape) << ' ' << name_of(from) << " to " << name_of(to));
         const Tensor source = random_view(from, shape, DType::f32, true, 3);
-        const Tensor there = on_gpu(random_view(to, shape, DType::f16, true, 4));
-        kernels::cast(on_gpu(source), there);
+        const Tensor there = view_on_gpu(random_view(to, shape, DType::f16, true, 4));
+        kernels::cast(view_on_gpu(source), there);
         CHECK(there.to_vector<float>() == source.to_vector<float>());
       }
     }

@@ -13,7 +13,8 @@ using k::cuda::StationaryPass;
 
 constexpr DType kHalves[] = {DType::f16, DType::bf16};
 const ConvFamily kStationary{"stationary weights", stationary::forward, stationary::backward_input,
-                             k::cuda::implicit_gemm::backward_weight};
+                             stationary::backward_weight};
+constexpr ConvPasses kWeight{.forward = false, .backward_input = false};
 constexpr ConvPasses kBoth{.backward_weight = false};
 constexpr ConvPasses kForward{.backward_input = false, .backward_weight = false};
 
@@ -52,6 +53,20 @@ TEST_CASE("blocks keep their weights for several tiles", "[cuda][conv]") {
   if (!has_gpu()) return;
   check_passes(kStationary, square_case(900, 8, 3, 2, 8, 1, 0), DType::f16, true, true, kBoth);
   check_passes(kStationary, square_case(300, 8, 2, 3, 8, 3, 1), DType::f16, true, true, kForward);
+}
+
+TEST_CASE("gradients of weights whose sums stay in registers", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  // Every shape of block; fewer taps than registers; tiles that end within an image; several tiles to a block.
+  for (const ConvCase& one :
+       {square_case(2, 8, 5, 7, 16, 3, 1), square_case(1, 32, 16, 16, 64, 3, 1), square_case(1, 24, 17, 33, 40, 3, 1),
+        square_case(1, 64, 18, 16, 64, 3, 1), square_case(2, 48, 7, 9, 8, 1, 0), square_case(1, 64, 20, 19, 24, 2, 1),
+        square_case(1, 8, 12, 11, 8, 3, 2, 1, 2), ConvCase{1, 16, 9, 21, 32, 1, 7, {{1, 1}, {0, 3}, {1, 1}, 1}},
+        ConvCase{2, 40, 6, 4, 24, 4, 2, {{1, 1}, {5, 0}, {2, 3}, 1}}, square_case(600, 8, 2, 3, 8, 3, 1),
+        square_case(300, 40, 1, 2, 40, 1, 0)}) {
+    for (const DType dtype : kHalves) check_passes(kStationary, one, dtype, true, true, kWeight);
+    check_passes(kStationary, one, DType::f16, false, false, kWeight);
+  }
 }
 
 TEST_CASE("stationary weights and the implicit product give the same bits", "[cuda][conv]") {
@@ -111,12 +126,15 @@ TEST_CASE("what stationary weights do not take", "[cuda][conv]") {
   CHECK_THAT(reason(square_case(1, 8, 8, 1, 16, 3, 1), DType::f16, StationaryPass::forward_pool),
              ContainsText("no whole window"));
   CHECK_THAT(reason(square_case(0, 8, 8, 8, 16, 3, 1)), ContainsText("empty"));
+  for (const ConvCase& one : {square_case(1, 72, 8, 8, 16, 3, 1), square_case(1, 8, 8, 8, 16, 4, 1)})
+    CHECK_THAT(reason(one, DType::f16, StationaryPass::backward_weight), ContainsText("64 channels or 9 taps"));
   const ConvCase strided = square_case(1, 8, 4, 4, 8, 3, 1, 2);
   const Tensor x = poisoned_on_gpu(strided.x(), DType::f16, kLast), y = poisoned_on_gpu(strided.y(), DType::f16, kLast);
   const Tensor w = poisoned_on_gpu(strided.weight(), DType::f16, kLast);
   CHECK_THAT(error_of([&] { stationary::forward(strided.geometry(), x, w, {}, y); }),
              ContainsText("do not run f16 of x [1, 8, 4, 4], w [8, 8, 3, 3]: strides are not 1"));
   CHECK_THAT(error_of([&] { stationary::backward_input(strided.geometry(), y, {}, w, x); }), ContainsText("strides"));
+  CHECK_THAT(error_of([&] { stationary::backward_weight(strided.geometry(), x, y, {}, w); }), ContainsText("strides"));
   CHECK_THAT(error_of([&] { stationary::forward_pool(strided.geometry(), x, w, {}, {.y = y}); }),
              ContainsText("strides"));
 }
@@ -128,6 +146,7 @@ TEST_CASE("stationary weights are chosen for many full tiles of few channels", "
   CHECK(pays(square_case(128, 64, 32, 32, 64, 3, 1)));
   CHECK(pays(square_case(128, 64, 32, 32, 64, 3, 1), StationaryPass::forward_pool));
   CHECK(pays(square_case(512, 32, 28, 28, 32, 3, 1), StationaryPass::backward_input));
+  CHECK(pays(square_case(512, 64, 32, 32, 64, 3, 1), StationaryPass::backward_weight));
   CHECK(!pays(square_case(128, 64, 32, 32, 128, 3, 1)));
   CHECK(!pays(square_case(128, 64, 32, 32, 64, 1, 0)));
   CHECK(!pays(square_case(8, 64, 32, 32, 64, 3, 1)));  // few tiles
@@ -149,7 +168,9 @@ TEST_CASE("the entry points of convolution reach stationary weights", "[cuda][co
       [](const auto& g, const auto& grad_y, const auto& mask, const auto& w, const auto& grad_x) {
         k::cuda::conv_backward(g, k::ConvImpl::fused, {}, w, mask, grad_y, grad_x, {}, {}, {});
       },
-      k::cuda::implicit_gemm::backward_weight};
+      [](const auto& g, const auto& x, const auto& grad_y, const auto& mask, const auto& grad_w) {
+        k::cuda::conv_backward(g, k::ConvImpl::fused, x, {}, mask, grad_y, {}, grad_w, {}, {});
+      }};
   check_passes(by_choice, one, DType::f16, true, true);
   check_layer_below(one, DType::bf16, true, true,
                     [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {

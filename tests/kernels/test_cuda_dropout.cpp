@@ -12,7 +12,7 @@ const RandomKey kKey{.seed = 0x123456789abcdefULL, .stream = RandomStream::dropo
 /// What is wrong with dropout on the device, or nothing: x is scaled with one rounding, of 1 / (1 - p) and of the
 /// product.
 std::string check(const Tensor& x, double p, const Tensor& out) {
-  kernels::dropout_forward(on_gpu(x), p, kKey, out);
+  kernels::dropout_forward(view_on_gpu(x), p, kKey, out);
   const Tensor expected = Tensor::empty(x.shape(), {.dtype = DType::f64});
   kernels::reference::dropout_forward(wide(x), p, kKey, expected);
   const std::vector<double> e = expected.to_vector<double>();
@@ -44,10 +44,10 @@ TEST_CASE("dropout on CUDA takes any strides on both sides, and works in place",
       const Tensor x = random_view(from, shape, dtype, true, 2);
       for (const Kind to : {Kind::dense, Kind::gaps, Kind::transposed}) {
         INFO(tandem::name_of(dtype) << ' ' << name_of(from) << " to " << name_of(to));
-        CHECK(check(x, 0.5, on_gpu(random_view(to, shape, dtype, true, 3))) == "");
+        CHECK(check(x, 0.5, view_on_gpu(random_view(to, shape, dtype, true, 3))) == "");
       }
       if (from == Kind::expanded) continue;
-      const Tensor in_place = on_gpu(x), out = poisoned_on_gpu(shape, dtype);
+      const Tensor in_place = view_on_gpu(x), out = poisoned_on_gpu(shape, dtype);
       kernels::dropout_forward(in_place, 0.3, kKey, out);
       kernels::dropout_forward(in_place, 0.3, kKey, in_place);
       CHECK(first_difference(in_place, out) == "");
@@ -72,7 +72,7 @@ TEST_CASE("dropout on CUDA goes on where the grid ends", "[cuda][dropout]") {
   const bool dense = GENERATE(true, false);
   const std::int64_t count = dense ? 4 * kMostThreads + 13 : kMostThreads + 77;
   const Tensor x = Tensor::full({count + 1}, 1.0).narrow(0, dense ? 0 : 1, count);
-  const Tensor there = on_gpu(x), here = empty_like(x);
+  const Tensor there = view_on_gpu(x), here = empty_like(x);
   kernels::dropout_forward(there, 0.5, kKey, there);
   kernels::dropout_forward(x, 0.5, kKey, here);
   CHECK(equal_bits(there, here));

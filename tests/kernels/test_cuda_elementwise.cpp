@@ -68,7 +68,7 @@ const std::vector<MapCase>& map_cases() {
 std::string check_map(const MapCase& map, const Tensors& in, const Tensor& out, bool exact) {
   Tensors there, wide_in;
   for (const Tensor& tensor : in) {
-    there.push_back(on_gpu(tensor));
+    there.push_back(view_on_gpu(tensor));
     wide_in.push_back(wide(tensor));
   }
   const Tensor expected = Tensor::empty(out.shape(), {.dtype = DType::f64});
@@ -127,7 +127,7 @@ TEST_CASE("element-wise kernels on CUDA write over their inputs", "[cuda][elemen
         INFO(map.name << ' ' << name_of(kind) << " over input " << which);
         Tensors in;
         for (std::size_t i = 0; i < map.inputs; ++i)
-          in.push_back(on_gpu(random_view(kind, {2, 3, 5, 3}, DType::f32, false, 5 + static_cast<std::uint32_t>(i))));
+          in.push_back(view_on_gpu(random_view(kind, {2, 3, 5, 3}, DType::f32, false, 5 + static_cast<std::uint32_t>(i))));
         const Tensor out = poisoned_on_gpu(in[0].shape(), DType::f32);
         map.run(in, out);
         map.run(in, in[which]);

@@ -100,6 +100,46 @@ TEST_CASE("gradients are masked before a library gets them", "[cuda][conv]") {
   }
 }
 
+TEST_CASE("a library does the work of the layer below where it can, else it is done after", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  const ConvCase one = square_case(2, 8, 5, 4, 16, 3, 1);
+  const k::ConvGeometry g = one.geometry();
+  for (const DType dtype : kGpuDTypes) {
+    const Tensor x = drawn(one.x(), dtype, 6, true, kLast);
+    const Tensor bits = Tensor::empty(k::conv_mask_shape(one.x()), {.dtype = DType::u8});
+    k::reference::sign_mask(x, bits);
+    const Tensor grad_y = drawn(one.y(), dtype, 1, true, kLast), w = drawn(one.weight(), dtype, 2, true, kLast);
+    const auto check = [&](const std::vector<ConvPass>& refused, bool has_x, bool masks, bool sums,
+                           const std::string& call) {
+      INFO(name_of(dtype) << " x " << has_x << " mask " << masks << " sums " << sums << ", " << call);
+      ScriptedConvLibrary library;
+      library.refused = refused;
+      const Tensor grad_x = poisoned_on_gpu(one.x(), dtype, kLast), grad_bias = poisoned_on_gpu({one.c}, dtype);
+      k::cuda::library_backward_input(library, g, on_gpu(grad_y), on_gpu(w), has_x ? on_gpu(x) : Tensor(),
+                                      {masks ? on_gpu(bits) : Tensor(), sums ? grad_bias : Tensor()}, grad_x, 3);
+      CHECK(library.calls == std::vector<std::string>{call});
+      CHECK(library.plans_run == std::vector<int>{3});
+      const Tensor whole = in_f64(grad_x, kLast), expected = empty_like(whole), added = in_f64(grad_bias);
+      k::reference::conv2d_backward_input(in_f64(grad_y, kLast), in_f64(w, kLast), g, whole);
+      k::reference::apply_mask(whole, bits, expected);
+      CHECK(difference(grad_x, masks ? expected : whole) == "");
+      k::reference::conv2d_backward_bias(masks ? expected : whole, added);
+      if (sums) CHECK(difference(grad_bias, added) == "");
+    };
+    const std::string plain = "the input gradient", gated = plain + " through ReLU", all = gated + " with its sums";
+    check({}, true, true, true, all);
+    check({}, true, true, false, gated);
+    check({}, true, false, true, plain);
+    check({}, false, true, true, plain);
+    check({ConvPass::backward_input_relu_bias}, true, true, true, gated);
+    check({ConvPass::backward_input_relu_bias, ConvPass::backward_input_relu}, true, true, true, plain);
+    ScriptedConvLibrary library;
+    CHECK(k::cuda::library_fuses_layer_below(library, g, on_gpu(x), on_gpu(w)));
+    library.refused = {ConvPass::backward_input_relu};
+    CHECK(!k::cuda::library_fuses_layer_below(library, g, on_gpu(x), on_gpu(w)));
+  }
+}
+
 TEST_CASE("a library gets no tensor at an odd address", "[cuda][conv]") {
   if (!has_gpu()) return;
   ScriptedConvLibrary library;

@@ -14,7 +14,7 @@ using Reduce = void (*)(const Tensor& x, const Tensor& out);
 /// rounding to f32 beside that of storing.
 std::string check(Reduce reduce, Reduce reference, const Tensor& x, const Shape& shape, bool exact) {
   const Tensor out = poisoned_on_gpu(shape, x.dtype());
-  reduce(on_gpu(x), out);
+  reduce(view_on_gpu(x), out);
   const Tensor expected = Tensor::empty(shape, {.dtype = DType::f64, .layout = Layout::channels_last});
   reference(wide(x), expected);
   if (exact) {

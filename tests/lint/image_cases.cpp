@@ -57,6 +57,10 @@ std::vector<LintCase> normalisation() {
         };
         add_case("batch_norm",
                  [=] { kernels::batch_norm_forward_train(x, p[0], p[1], p[2], p[3], train, y, p[4], p[5]); });
+        const Tensor moments = ones({3, 1000, x.size(1)}, DType::f64, Layout::row_major);
+        add_case("batch_norm from moments", [=] {
+          kernels::batch_norm_forward_from_moments(x, moments, p[0], p[1], p[2], p[3], train, y, p[4], p[5]);
+        });
         add_case("batch_norm in evaluation",
                  [=] { kernels::batch_norm_forward_eval(x, p[0], p[1], p[2], p[3], eval, y, p[4], p[5]); });
         add_case("batch_norm_backward",

@@ -143,6 +143,10 @@ std::vector<LintCase> tensor_core_convolutions() {
              [=] { ladder::tensor_cores::backward_weight(g, x, y, {}, grad_w); });
     const Tensor pooled = ones({2, 2 * channels, 4, 4}, DType::f16), positions = ones(pooled.shape(), DType::u8);
     const Tensor pooled_mask = ones(kernels::conv_mask_shape(pooled.shape()), DType::u8);
+    for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow}) {
+      const Tensor moments = ones({3, gemm::moment_parts(tile, g), 2 * channels}, DType::f64, Layout::row_major);
+      add_case("conv and moments", tile, [=] { gemm::forward_moments_by(tile, g, x, w, bias, y, moments); });
+    }
     for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow})
       add_case("conv_bias_relu_pool", tile, [=] {
         gemm::forward_pool_by(tile, g, x, w, bias, {pooled, positions, pooled_mask});
@@ -179,6 +183,12 @@ std::vector<LintCase> stationary_convolutions() {
     };
     add_case("conv_bias_relu", [=] { stationary::forward(g, x, w, {bias, true, mask}, y); });
     add_case("conv_bias_relu_pool", [=] { stationary::forward_pool(g, x, w, bias, {pooled, positions, pooled_mask}); });
+    if (channels <= 64 && outputs <= 64) {
+      const Tensor grad_w = ones(w.shape(), DType::f16);
+      add_case("grad_w of conv", [=] { stationary::backward_weight(g, x, y, {}, grad_w); });
+    }
+    const Tensor moments = ones({3, stationary::moment_parts(g), outputs}, DType::f64, Layout::row_major);
+    add_case("conv and moments", [=] { stationary::forward_moments(g, x, w, bias, y, moments); });
     add_case("grad_x of conv", [=] { stationary::backward_input_for(g, y, {}, w, {mask_below, sums}, x); });
   }
   return cases;

@@ -95,6 +95,7 @@ TEST_CASE("each step of the ladder's weight gradients moves less", "[lint][ladde
   const KernelTraffic register_tile = run("tile_product", cuda::tile::backward_weight);
   const KernelTraffic tensor_cores = run("tensor_cores_product", cuda::ladder::tensor_cores::backward_weight);
   const KernelTraffic pipelined = run("implicit_gemm", cuda::implicit_gemm::backward_weight);
+  const KernelTraffic halo = run("stationary_conv_weight", cuda::stationary::backward_weight);
 
   CHECK(shared_tile.global.requests * 4 < naive.global.requests);
   CHECK(register_tile.global.moved < shared_tile.global.moved);
@@ -103,6 +104,8 @@ TEST_CASE("each step of the ladder's weight gradients moves less", "[lint][ladde
   CHECK(tensor_cores.shared.moved * 5 < register_tile.shared.moved);
   // In parts, whose sums are written in f32 and added up, it keeps more multiprocessors busy, and moves more.
   CHECK(pipelined.shared.moved < tensor_cores.shared.moved);
+  CHECK(halo.global.moved < pipelined.global.moved);
+  CHECK(halo.shared.moved < pipelined.shared.moved);
 }
 
 }  // namespace tandem::test

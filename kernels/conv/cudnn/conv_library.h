@@ -12,12 +12,15 @@ namespace tandem::kernels {
 
 /// What a library computes in one go.
 enum class ConvPass : std::uint8_t {
-  forward,            // y = x * w
-  forward_bias,       // y = x * w + bias
-  forward_relu,       // y = max(x * w, 0)
-  forward_bias_relu,  // y = max(x * w + bias, 0)
-  backward_input,     // x = the gradient of x, from w and y, the gradient of y
-  backward_weight,    // w = the gradient of w, from x and y, the gradient of y
+  forward,                   // y = x * w
+  forward_bias,              // y = x * w + bias
+  forward_relu,              // y = max(x * w, 0)
+  forward_bias_relu,         // y = max(x * w + bias, 0)
+  backward_input,            // x = the gradient of x, from w and y, the gradient of y
+  backward_input_relu,       // the same where `gate` is positive, else 0
+  backward_input_relu_bias,  // and `sums` = the sums of that over N, H and W
+  backward_weight,           // w = the gradient of w, from x and y, the gradient of y
+  backward_relu_bias,        // no convolution: x = y where `gate` is positive, and `sums` its sums; x and gate like y
 };
 
 std::string_view name_of(ConvPass pass);
@@ -30,10 +33,12 @@ struct ConvTask {
   friend bool operator==(const ConvTask&, const ConvTask&) = default;
 };
 
-/// Tensors as in conv.h, all on one device; bias is undefined where the pass has none.
+/// Tensors as in conv.h, all on one device; those that a pass does not have are undefined.
 struct ConvTensors {
   Tensor x, w, y;
   Tensor bias = {};
+  Tensor gate = {};  // like x
+  Tensor sums = {};  // [1, channels of x], f32
 };
 
 class ConvLibrary {
@@ -44,10 +49,17 @@ class ConvLibrary {
   /// numbers than the reference would on whole numbers (no TF32, FFT or Winograd). What it finds it keeps.
   virtual bool supports(const ConvTask& task, Device device) = 0;
 
-  /// Enqueues a task that is supported on the current stream of the tensors' device. They start at multiples of
-  /// kLibraryAlignment. Throws Error with the library's words where it refuses.
-  virtual void run(const ConvTask& task, const ConvTensors& tensors) = 0;
+  /// In how many ways it can compute the task, at most kMostPlans, the one that it advises most first; 0 if it does not
+  /// support it. Finding all of them may take a second.
+  virtual int plan_count(const ConvTask& task, Device device) = 0;
+
+  /// Enqueues a task that is supported on the current stream of the tensors' device, in the way of this number or,
+  /// where that is none, in the first. They start at multiples of kLibraryAlignment. Throws Error with the library's
+  /// words where it refuses.
+  virtual void run(const ConvTask& task, const ConvTensors& tensors, int plan = 0) = 0;
 };
+
+inline constexpr int kMostPlans = 8;
 
 inline constexpr std::int64_t kLibraryAlignment = 16;  // bytes
 

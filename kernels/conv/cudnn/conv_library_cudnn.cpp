@@ -4,6 +4,7 @@
 #include "kernels/conv/cudnn/plan.h"
 #include "kernels/library_stream.h"
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <mutex>
@@ -13,7 +14,7 @@ namespace {
 
 using namespace cudnn;
 
-constexpr std::size_t kMostPlans = 512;
+constexpr std::size_t kMostTasks = 512;
 
 class CuDnn final : public ConvLibrary {
  public:
@@ -22,21 +23,34 @@ class CuDnn final : public ConvLibrary {
   bool supports(const ConvTask& task, Device device) override {
     if (task.dtype != DType::f32 && task.dtype != DType::f16 && task.dtype != DType::bf16) return false;
     const std::scoped_lock lock(mutex_);
-    return plan_for(task, device) != nullptr;
+    return plan_for(task, device, 0) != nullptr;
   }
 
-  void run(const ConvTask& task, const ConvTensors& tensors) override {
+  int plan_count(const ConvTask& task, Device device) override {
+    if (!supports(task, device)) return 0;
+    const std::scoped_lock lock(mutex_);
+    int count = 1;
+    while (count < kMostPlans && plan_for(task, device, count) != nullptr) ++count;
+    return count;
+  }
+
+  void run(const ConvTask& task, const ConvTensors& tensors, int number) override {
     const std::scoped_lock lock(mutex_);
     const Device device = tensors.y.device();
-    const Plan* const plan = plan_for(task, device);
+    const Plan* const asked_for = plan_for(task, device, number);
+    const Plan* const plan = asked_for != nullptr ? asked_for : plan_for(task, device, 0);
     require(plan != nullptr, "cuDNN: no plan for {}", name_of(task.pass));
     const MemoryTagScope scope(MemoryTag::workspace);
     const Tensor workspace = Tensor::empty({plan->workspace_bytes}, {.dtype = DType::u8, .device = device});
-    std::vector<std::int64_t> names{kX, kW, kY};
-    std::vector<void*> addresses{tensors.x.raw_data(), tensors.w.raw_data(), tensors.y.raw_data()};
-    if (tensors.bias.defined()) {
-      names.push_back(kBias);
-      addresses.push_back(tensors.bias.raw_data());
+    std::vector<std::int64_t> names;
+    std::vector<void*> addresses;
+    const std::pair<TensorId, const Tensor&> all[] = {{kX, tensors.x},       {kW, tensors.w},
+                                                      {kY, tensors.y},       {kBias, tensors.bias},
+                                                      {kGate, tensors.gate}, {kSums, tensors.sums}};
+    for (const auto& [name, tensor] : all) {
+      if (!tensor.defined()) continue;
+      names.push_back(name);
+      addresses.push_back(tensor.raw_data());
     }
     Descriptor pack(functions_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, names);
@@ -51,7 +65,7 @@ class CuDnn final : public ConvLibrary {
   struct Entry {
     ConvTask task;
     Device device;
-    std::unique_ptr<Plan> plan;  // null: not supported
+    std::unique_ptr<Plans> plans;
   };
 
   /// A handle that works on the current stream of its device.
@@ -63,15 +77,17 @@ class CuDnn final : public ConvLibrary {
     return handle;
   }
 
-  const Plan* plan_for(const ConvTask& task, Device device) {
-    for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-      if (entry->device != device || entry->task != task) continue;
-      entries_.splice(entries_.begin(), entries_, entry);
-      return entry->plan.get();
+  /// Null if there are not so many.
+  const Plan* plan_for(const ConvTask& task, Device device, int number) {
+    const auto known = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& entry) { return entry.device == device && entry.task == task; });
+    if (known != entries_.end()) {
+      entries_.splice(entries_.begin(), entries_, known);
+    } else {
+      entries_.push_front({task, device, std::make_unique<Plans>(functions_, handle_for(device), task)});
+      if (entries_.size() > kMostTasks) entries_.pop_back();
     }
-    entries_.push_front({task, device, make_plan(functions_, handle_for(device), task)});
-    if (entries_.size() > kMostPlans) entries_.pop_back();
-    return entries_.front().plan.get();
+    return entries_.front().plans->at(static_cast<std::size_t>(number), handle_for(device));
   }
 
   Functions functions_;

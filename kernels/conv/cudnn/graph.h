@@ -6,8 +6,8 @@
 
 namespace tandem::kernels::cudnn {
 
-/// A finalized operation graph: the convolution, then bias and ReLU, with sums in float. Throws Error where cuDNN does
-/// not know such a graph.
+/// A finalized operation graph: the convolution, then bias and ReLU, or a gradient, then ReLU and sums, in float.
+/// Throws Error where cuDNN does not know such a graph.
 Descriptor make_graph(const Functions& functions, cudnnHandle_t handle, const ConvTask& task);
 
 }  // namespace tandem::kernels::cudnn

@@ -22,8 +22,21 @@ class GraphMaker {
 
   std::vector<Descriptor> operations() const {
     std::vector<Descriptor> all;
-    if (pass_ == ConvPass::backward_input || pass_ == ConvPass::backward_weight) {
-      all.push_back(gradient());
+    if (pass_ == ConvPass::backward_weight) {
+      all.push_back(weight_gradient());
+      return all;
+    }
+    if (pass_ == ConvPass::backward_relu_bias) {
+      all.push_back(gate(kY));
+      all.push_back(column_sums());
+      return all;
+    }
+    const bool sums = pass_ == ConvPass::backward_input_relu_bias;
+    const bool gated = sums || pass_ == ConvPass::backward_input_relu;
+    if (gated || pass_ == ConvPass::backward_input) {
+      all.push_back(input_gradient(gated ? kGradient : kX));
+      if (gated) all.push_back(gate(kGradient));
+      if (sums) all.push_back(column_sums());
       return all;
     }
     const bool bias = pass_ == ConvPass::forward_bias || pass_ == ConvPass::forward_bias_relu;
@@ -40,7 +53,12 @@ class GraphMaker {
   Sizes sizes_of(TensorId id) const {
     switch (id) {
       case kX:
+      case kGate:
+      case kGradient:
+        if (pass_ == ConvPass::backward_relu_bias) return {g_.n, g_.k, g_.p, g_.q};
         return {g_.n, g_.c, g_.h, g_.w};
+      case kSums:
+        return {1, pass_ == ConvPass::backward_relu_bias ? g_.k : g_.c, 1, 1};
       case kW:
         return {g_.k, g_.group_c(), g_.r, g_.s};  // the library counts the groups by the channels of x and w
       case kBias:
@@ -52,11 +70,12 @@ class GraphMaker {
 
   /// What is between two operations is never stored, and float.
   Descriptor tensor(TensorId id) const {
-    const bool between = id == kSum || id == kBiased;
+    const bool between = id == kSum || id == kBiased || id == kGradient;
+    const bool is_float = between || id == kSums;
     const Sizes sizes = sizes_of(id);
     Descriptor tensor = made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, static_cast<std::int64_t>(id));
-    tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, between ? CUDNN_DATA_FLOAT : type_);
+    tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, is_float ? CUDNN_DATA_FLOAT : type_);
     tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, sizes);
     tensor.set(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, channels_last(sizes));
     tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, kLibraryAlignment);
@@ -91,38 +110,67 @@ class GraphMaker {
     return operation;
   }
 
-  Descriptor gradient() const {
-    const bool of_input = pass_ == ConvPass::backward_input;
-    Descriptor operation = made(of_input ? CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
-                                         : CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
-    if (of_input) {
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, window());
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, tensor(kX));
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, tensor(kW));
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, tensor(kY));
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_TYPE_FLOAT, 1.0f);
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_TYPE_FLOAT, 0.0f);
-    } else {
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, window());
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, tensor(kX));
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, tensor(kW));
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, tensor(kY));
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_TYPE_FLOAT, 1.0f);
-      operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_TYPE_FLOAT, 0.0f);
-    }
+  Descriptor input_gradient(TensorId result) const {
+    Descriptor operation = made(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, window());
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, tensor(result));
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, tensor(kW));
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, tensor(kY));
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_TYPE_FLOAT, 1.0f);
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_TYPE_FLOAT, 0.0f);
+    operation.finalize();
+    return operation;
+  }
+
+  Descriptor weight_gradient() const {
+    Descriptor operation = made(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, window());
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, tensor(kX));
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, tensor(kW));
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, tensor(kY));
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_TYPE_FLOAT, 1.0f);
+    operation.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_TYPE_FLOAT, 0.0f);
+    operation.finalize();
+    return operation;
+  }
+
+  Descriptor function(cudnnPointwiseMode_t mode) const {
+    Descriptor function = made(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
+    function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+    if (mode != CUDNN_POINTWISE_ADD)
+      function.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, CUDNN_PROPAGATE_NAN);
+    function.finalize();
+    return function;
+  }
+
+  /// A gradient where the gate is positive.
+  Descriptor gate(TensorId gradient) const {
+    Descriptor operation = made(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function(CUDNN_POINTWISE_RELU_BWD));
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensor(kGate));
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, tensor(gradient));
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, tensor(kX));
+    operation.finalize();
+    return operation;
+  }
+
+  Descriptor column_sums() const {
+    Descriptor sum = made(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+    sum.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, CUDNN_REDUCE_TENSOR_ADD);
+    sum.set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+    sum.finalize();
+    Descriptor operation = made(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, std::move(sum));
+    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, tensor(kX));
+    operation.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, tensor(kSums));
     operation.finalize();
     return operation;
   }
 
   Descriptor pointwise(cudnnPointwiseMode_t mode, TensorId from, TensorId to) const {
-    Descriptor function = made(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
-    function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
-    if (mode == CUDNN_POINTWISE_RELU_FWD)
-      function.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, CUDNN_PROPAGATE_NAN);
-    function.finalize();
     Descriptor operation = made(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, std::move(function));
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function(mode));
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensor(from));
     if (mode == CUDNN_POINTWISE_ADD) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensor(kBias));
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensor(to));

@@ -12,7 +12,22 @@ bool library_takes(ConvLibrary& library, const ConvTask& task, const ConvTensors
 /// y and the mask, if it is defined. Where the library does not fuse bias and ReLU they are passes of their own, and
 /// halves are rounded twice.
 void library_forward(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w,
-                     const Epilogue& epilogue, const Tensor& y);
+                     const Epilogue& epilogue, const Tensor& y, int plan = 0);
+
+/// The task that library_forward() hands to the library: with bias and ReLU where that fuses them.
+ConvTask library_forward_task(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w,
+                              const Epilogue& epilogue, const Tensor& y);
+
+/// grad_x and what the layer below wants, by one graph where the library has it; `x`, that layer's output, may be
+/// undefined, and then it is done after.
+void library_backward_input(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& w,
+                            const Tensor& x, const LayerBelow& below, const Tensor& grad_x, int plan = 0);
+
+/// True if one graph does both.
+bool library_fuses_layer_below(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w);
+
+/// What a layer below wants, done to a gradient that is there.
+void finish_for_layer_below(const Tensor& grad_x, const LayerBelow& below);
 
 /// grad_y where the bits of `mask` are set, else 0, in new memory; grad_y itself without a mask.
 Tensor masked_gradient(const Tensor& grad_y, const Tensor& mask);

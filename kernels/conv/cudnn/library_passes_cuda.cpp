@@ -4,6 +4,9 @@
 #include "core/memory.h"
 #include "kernels/activation/relu.h"
 #include "kernels/elementwise/add.h"
+#include "kernels/gemm/column_sum.h"
+
+#include <algorithm>
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -20,23 +23,63 @@ ConvPass fused_pass(const Epilogue& epilogue) {
 }  // namespace
 
 bool library_takes(ConvLibrary& library, const ConvTask& task, const ConvTensors& tensors) {
-  const bool aligned =
-      is_aligned(tensors.x) && is_aligned(tensors.w) && is_aligned(tensors.y) && is_aligned(tensors.bias);
+  const Tensor* const all[] = {&tensors.x, &tensors.w, &tensors.y, &tensors.bias, &tensors.gate, &tensors.sums};
+  const bool aligned = std::all_of(std::begin(all), std::end(all), [](const Tensor* one) { return is_aligned(*one); });
   return aligned && library.supports(task, tensors.y.device());
 }
 
-void library_forward(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w,
-                     const Epilogue& epilogue, const Tensor& y) {
+ConvTask library_forward_task(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w,
+                              const Epilogue& epilogue, const Tensor& y) {
   const ConvTask fused{g, y.dtype(), fused_pass(epilogue)};
-  const ConvTensors tensors{x, w, y, epilogue.bias};
-  if (library_takes(library, fused, tensors)) {
-    library.run(fused, tensors);
-  } else {
-    library.run({g, y.dtype(), ConvPass::forward}, {x, w, y});
-    if (epilogue.bias.defined()) add(y, epilogue.bias.view({1, g.k, 1, 1}).expand(y.shape()), y);
-    if (epilogue.relu) relu_forward(y, y);
-  }
+  if (library_takes(library, fused, {x, w, y, epilogue.bias})) return fused;
+  return {g, y.dtype(), ConvPass::forward};
+}
+
+void library_forward(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w,
+                     const Epilogue& epilogue, const Tensor& y, int plan) {
+  const ConvTask task = library_forward_task(library, g, x, w, epilogue, y);
+  const bool fused = task.pass == fused_pass(epilogue);
+  library.run(task, {x, w, y, fused ? epilogue.bias : Tensor()}, plan);
+  if (!fused && epilogue.bias.defined()) add(y, epilogue.bias.view({1, g.k, 1, 1}).expand(y.shape()), y);
+  if (!fused && epilogue.relu) relu_forward(y, y);
   if (epilogue.mask.defined()) sign_mask(y, epilogue.mask);
+}
+
+void library_backward_input(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& w,
+                            const Tensor& x, const LayerBelow& below, const Tensor& grad_x, int plan) {
+  const auto task = [&](ConvPass pass) { return ConvTask{g, grad_y.dtype(), pass}; };
+  ConvTensors tensors{grad_x, w, grad_y, {}, x};
+  if (!below.mask.defined() || !x.defined()) {
+    tensors.gate = {};
+    library.run(task(ConvPass::backward_input), tensors, plan);
+    return finish_for_layer_below(grad_x, below);
+  }
+  if (below.grad_bias.defined()) {
+    const MemoryTagScope scope(MemoryTag::workspace);
+    const Tensor sums = Tensor::empty({1, g.c}, {.device = grad_x.device()});
+    tensors.sums = sums;
+    if (library_takes(library, task(ConvPass::backward_input_relu_bias), tensors)) {
+      library.run(task(ConvPass::backward_input_relu_bias), tensors, plan);
+      return column_sum_of_parts(sums, below.grad_bias);
+    }
+    tensors.sums = {};
+  }
+  if (library_takes(library, task(ConvPass::backward_input_relu), tensors)) {
+    library.run(task(ConvPass::backward_input_relu), tensors, plan);
+    return finish_for_layer_below(grad_x, {{}, below.grad_bias});
+  }
+  tensors.gate = {};
+  library.run(task(ConvPass::backward_input), tensors, plan);
+  finish_for_layer_below(grad_x, below);
+}
+
+bool library_fuses_layer_below(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w) {
+  return library_takes(library, {g, x.dtype(), ConvPass::backward_input_relu}, {x, w, x, {}, x});
+}
+
+void finish_for_layer_below(const Tensor& grad_x, const LayerBelow& below) {
+  if (below.mask.defined()) apply_mask(grad_x, below.mask, grad_x);
+  if (below.grad_bias.defined()) conv_backward_bias(grad_x, {}, below.grad_bias);
 }
 
 Tensor masked_gradient(const Tensor& grad_y, const Tensor& mask) {

@@ -1,10 +1,9 @@
-// The choice among cuDNN's engines: the first that its heuristics advise and that is exact and deterministic.
+// The choice among cuDNN's engines: those that its heuristics advise and that are exact and deterministic.
 #include "kernels/conv/cudnn/plan.h"
 
 #include "kernels/conv/cudnn/graph.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace tandem::kernels::cudnn {
 namespace {
@@ -52,26 +51,31 @@ bool breaks_promises(const std::vector<cudnnBackendNumericalNote_t>& notes, DTyp
   });
 }
 
-std::unique_ptr<Plan> make_plan(const Functions& functions, cudnnHandle_t handle, const ConvTask& task) {
-  std::optional<Descriptor> graph;
+Plans::Plans(const Functions& functions, cudnnHandle_t handle, const ConvTask& task)
+    : functions_(functions), dtype_(task.dtype) {
   try {
-    graph.emplace(make_graph(functions, handle, task));
+    graph_.emplace(make_graph(functions, handle, task));
   } catch (const Error&) {
-    return nullptr;  // no such graph: the answer is no, not a failure
+    return;  // no such graph: the answer is no, not a failure
   }
-  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (Descriptor& configuration : configurations(functions, *graph, mode)) {
-      if (breaks_promises(notes_of(functions, configuration), task.dtype)) continue;
-      Descriptor execution(functions, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      execution.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
-      execution.refer(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-      if (!execution.try_finalize()) continue;
-      const auto bytes =
-          execution.read<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1).at(0);
-      return std::make_unique<Plan>(Plan{std::move(*graph), std::move(configuration), std::move(execution), bytes});
-    }
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
+    for (Descriptor& configuration : configurations(functions, *graph_, mode))
+      configurations_.push_back(std::move(configuration));
+}
+
+const Plan* Plans::at(std::size_t index, cudnnHandle_t handle) {
+  while (plans_.size() <= index && tried_ < configurations_.size()) {
+    const Descriptor& configuration = configurations_[tried_++];
+    if (breaks_promises(notes_of(functions_, configuration), dtype_)) continue;
+    Descriptor execution(functions_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    execution.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
+    execution.refer(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    if (!execution.try_finalize()) continue;
+    const auto bytes =
+        execution.read<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1).at(0);
+    plans_.push_back(std::make_unique<Plan>(Plan{std::move(execution), bytes}));
   }
-  return nullptr;
+  return index < plans_.size() ? plans_[index].get() : nullptr;
 }
 
 }  // namespace tandem::kernels::cudnn

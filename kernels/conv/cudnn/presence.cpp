@@ -5,9 +5,15 @@
 namespace tandem::kernels {
 
 std::string_view name_of(ConvPass pass) {
-  constexpr std::array<std::string_view, 6> kNames{"the forward pass",           "the forward pass with bias",
-                                                   "the forward pass with ReLU", "the forward pass with bias and ReLU",
-                                                   "the input gradient",         "the weight gradient"};
+  constexpr std::string_view kNames[] = {"the forward pass",
+                                         "the forward pass with bias",
+                                         "the forward pass with ReLU",
+                                         "the forward pass with bias and ReLU",
+                                         "the input gradient",
+                                         "the input gradient through ReLU",
+                                         "the input gradient through ReLU with its sums",
+                                         "the weight gradient",
+                                         "the gradient through ReLU with its sums"};
   return kNames[static_cast<std::size_t>(pass)];
 }
 

@@ -63,11 +63,10 @@ struct StoreShare {
   static __device__ int row() { return static_cast<int>(threadIdx.x) / kPieces; }
 };
 
-/// Adds up each column over the threads that stored it, always in the same order. `scratch` has room for a piece of
-/// floats per thread and 16 more.
-template <typename T, typename Shape, typename Result>
-__device__ void sum_columns(const Result& result, const device::Vector<float, kPiece<T>>& sums, int tile_row,
-                            int first_column, float* scratch) {
+/// The sum of a column over the threads that stored it, always in the same order, in the thread of the column's number;
+/// 0 in others. `scratch` has room for a piece of floats per thread and 16 more.
+template <typename T, typename Shape>
+__device__ float column_total(const device::Vector<float, kPiece<T>>& sums, float* scratch) {
   using Share = StoreShare<T, Shape>;
   // Fours, so that neighbours write neighbours; the second fours of pieces half a row of banks further on.
   constexpr int kLine = Share::kPieces * 4, kSecondFours = Share::kRowsAtOnce * kLine + 16;
@@ -78,11 +77,19 @@ __device__ void sum_columns(const Result& result, const device::Vector<float, kP
                          device::Vector<float, 4>{sums[k], sums[k + 1], sums[k + 2], sums[k + 3]});
   __syncthreads();
   const int column = static_cast<int>(threadIdx.x);
-  if (column >= Shape::kColumns) return;
+  if (column >= Shape::kColumns) return 0.0f;
   const float* const mine = scratch + column % kPiece<T> / 4 * kSecondFours + column / kPiece<T> * 4 + column % 4;
   float sum = mine[0];
   for (int row = 1; row < Share::kRowsAtOnce; ++row) sum += mine[row * kLine];
-  result.store_column_sum(tile_row, first_column + column, sum);
+  return sum;
+}
+
+/// Where column_total() works: behind the staged tile.
+template <typename T, typename Shape>
+__device__ float* scratch_of(T* shared) {
+  constexpr int kTileBytes = Shape::kRows * Shape::kColumns * static_cast<int>(sizeof(T));
+  static_assert(kTileBytes + Shape::kThreads * kPiece<T> * 4 + 64 <= Shape::kSharedBytes);
+  return reinterpret_cast<float*>(shared + Shape::kRows * Shape::kColumns);
 }
 
 /// Stores the tile from (first_row, first_column) on. `shared` is what the main loop has used.
@@ -90,8 +97,6 @@ template <typename T, typename Shape, typename Result>
 __device__ void store_tile(const Result& result, const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_row,
                            int first_column, T* shared) {
   using Share = StoreShare<T, Shape>;
-  constexpr int kTileBytes = Shape::kRows * Shape::kColumns * static_cast<int>(sizeof(T));
-  static_assert(kTileBytes + Shape::kThreads * kPiece<T> * 4 + 64 <= Shape::kSharedBytes);
   stage_tile(result, sums, at, first_column, shared);
   __syncthreads();
   device::Vector<float, kPiece<T>> column_sums = {};
@@ -106,9 +111,11 @@ __device__ void store_tile(const Result& result, const Sums<Shape>& sums, const 
     }
   }
   if constexpr (Result::kSumsColumns) {
-    if (result.sums_columns())
-      sum_columns<T, Shape>(result, column_sums, first_row / Shape::kRows, first_column,
-                            reinterpret_cast<float*>(shared + Shape::kRows * Shape::kColumns));
+    if (result.sums_columns()) {
+      const float total = column_total<T, Shape>(column_sums, scratch_of<T, Shape>(shared));
+      const int column = static_cast<int>(threadIdx.x);
+      if (column < Shape::kColumns) result.store_column_sum(first_row / Shape::kRows, first_column + column, total);
+    }
   }
 }
 

@@ -6,7 +6,7 @@
 //   4  ladder::tensor_cores  warps multiply 16 x 8 x 16 at once
 //   5  implicit_gemm         copies of later steps are under way meanwhile
 //   6  stationary            the part of the image that a tile meets is fetched once for all taps, weights once for all
-//                            tiles of a block; forward and gradient of the input
+//                            tiles of a block; in the gradient of weights, their sums stay in registers
 //
 // docs/kernels/conv.md says what each step buys. Ops never choose 2 and 4.
 #pragma once

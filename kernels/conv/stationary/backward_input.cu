@@ -18,7 +18,7 @@ void backward_input_for(const ConvGeometry& g, const Tensor& grad_y, const Tenso
   const Tensor gradient = masked_gradient(grad_y, mask);
   const MemoryTagScope tag(MemoryTag::workspace);
   const Tensor column_sums =
-      below.grad_bias.defined() ? Tensor::empty({plan.tiles(g.n), g.c}, {.device = grad_x.device()}) : Tensor();
+      below.grad_bias.defined() ? Tensor::empty({tiles_of(task), g.c}, {.device = grad_x.device()}) : Tensor();
   implicit_gemm::dispatch_halves(grad_x.dtype(), "conv2d_backward_input", [&]<typename T>(TypeTag<T>) {
     const implicit_gemm::InputResult<T> result{grad_x.data<T>(),
                                                tile::InputPhase(g, 0, 0),

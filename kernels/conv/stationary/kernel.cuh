@@ -26,7 +26,7 @@ struct Fragments {
   __device__ void load(const T* halo, const int (&pixels)[kDown], int tap, const T* weights, int channel, int lane) {
 #pragma unroll
     for (int i = 0; i < kDown; ++i)
-      device::ldmatrix_x4(left[i], halo + HaloImages<T>::template place<Shape>(
+      device::ldmatrix_x4(left[i], halo + halo_place<Shape::kChannels>(
                                               pixels[i] + tap, channel / 8 + device::down_then_across(lane).piece));
 #pragma unroll
     for (int j = 0; j < kAcross; j += 2)
@@ -44,18 +44,18 @@ struct Fragments {
 /// Adds up one tile whose halo is there: tap by tap, and within a tap 16 channels at a time. The fragments of the next
 /// instruction are loaded before the current one is multiplied.
 template <typename T, typename Shape, bool kTurned>
-__device__ void multiply_tile(const HaloImages<T>& images, const T* halo, const T* weights,
+__device__ void multiply_tile(const HaloTaps& halo_taps, const T* halo, const T* weights,
                               const int (&pixels)[Sums<Shape>::kDown], int lane, Sums<Shape>& sums) {
   constexpr int kSteps = Shape::kChannels / 16;
   static_assert(kSteps % 2 == 0, "the first fragments of each tap are the same ones");
   Fragments<T, Shape, kTurned> fragments[2];
-  const int taps = images.taps_down * images.taps_across;
-  int tap = images.first_tap, tap_column = 0;
+  const int taps = halo_taps.down * halo_taps.across;
+  int tap = halo_taps.first, tap_column = 0;
   fragments[0].load(halo, pixels, tap, weights, 0, lane);
   for (int i = 0; i < taps; ++i) {
-    int next_tap = tap + images.tap_across;
-    if (++tap_column == images.taps_across) {
-      next_tap += images.tap_down - images.taps_across * images.tap_across;
+    int next_tap = tap + halo_taps.step_across;
+    if (++tap_column == halo_taps.across) {
+      next_tap += halo_taps.step_down - halo_taps.across * halo_taps.step_across;
       tap_column = 0;
     }
     const T* const tap_weights = weights + i * Weights<T, kTurned>::template kTapElements<Shape>;
@@ -87,10 +87,10 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
 #pragma unroll
   for (int i = 0; i < Sums<Shape>::kDown; ++i) {
     const TilePixel<kWindow> pixel(at.row + i * 16 + device::down_then_across(at.lane).line);
-    pixels[i] = pixel.line * images.pitch + pixel.column;
+    pixels[i] = pixel.line * images.taps.pitch + pixel.column;
   }
   const auto fetch = [&](int tile, T* halo) {
-    if (tile < grid.tiles) images.template copy<Shape>(grid.place(tile), halo);
+    if (tile < grid.tiles) images.template copy<Shape::kChannels, Shape::kThreads>(grid.place(tile), halo);
     device::cp_async_commit();  // also where there is nothing to copy: waits count groups
   };
 
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
     device::cp_async_wait<1>();
     __syncthreads();
     Sums<Shape> sums;
-    multiply_tile<T, Shape, kTurned>(images, halo, shared, pixels, at.lane, sums);
+    multiply_tile<T, Shape, kTurned>(images.taps, halo, shared, pixels, at.lane, sums);
     __syncthreads();
     taker.take(sums, at, grid, tile, first_column, halo);
     __syncthreads();  // the results have left: the next but one halo may come
@@ -130,10 +130,8 @@ struct TileTaker {
     __device__ device::Vector<float, 2> addend(int column) const { return result.addend(column); }
     __device__ float finished(float sum) const { return result.finished(sum); }
     __device__ bool store(int row, int column, device::Vector<T, implicit_gemm::kPiece<T>>& values) const {
-      const TilePixel<1> pixel(row);
-      const int line = place.line + pixel.line, at = place.column + pixel.column;
-      const bool inside = line < grid.lines && at < grid.columns;
-      return result.store(inside ? (place.image * grid.lines + line) * grid.columns + at : result.rows, column, values);
+      const int pixel = grid.pixel(place, TilePixel<1>(row));
+      return result.store(pixel < 0 ? result.rows : pixel, column, values);
     }
     __device__ bool sums_columns() const { return result.sums_columns(); }
     __device__ void store_column_sum(int, int column, float sum) const { result.store_column_sum(tile, column, sum); }
@@ -154,12 +152,12 @@ void launch_shape(const Task& task, const Plan& plan, const T* images, const T* 
   const std::int64_t column_tiles = (task.columns + Shape::kColumns - 1) / Shape::kColumns;
   const std::int64_t fit = std::clamp<std::int64_t>(limits.shared_bytes / plan.shared_bytes(), 1, Shape::kBlocksAtOnce);
   const std::int64_t at_once = (limits.multiprocessors * fit + column_tiles - 1) / column_tiles;
-  const TileGrid grid(task, plan);
+  const TileGrid grid(task.images, task.lines(), task.line(), Shape::kLines);
   const dim3 blocks(static_cast<unsigned>(std::min<std::int64_t>(grid.tiles, at_once)),
                     static_cast<unsigned>(column_tiles));
   launch(stationary_conv<T, Shape, kWindow, kTurned, Taker>,
          {blocks, Shape::kThreads, static_cast<std::size_t>(plan.shared_bytes())}, tandem::cuda::current_stream(device),
-         HaloImages<T>(images, task, plan),
+         HaloImages<T>(images, task.down, task.across, task.channels, plan.halo),
          Weights<T, kTurned>{weights, static_cast<int>(task.taps()), static_cast<int>(task.channels),
                              static_cast<int>(task.columns)},
          grid, taker, static_cast<int>(plan.weight_elements), static_cast<int>(plan.buffer_elements));

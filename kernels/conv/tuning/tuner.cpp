@@ -62,15 +62,21 @@ void ConvTuner::set_measuring(bool measuring) {
 }
 
 std::size_t ConvTuner::choose(const TuningKey& key, Device device, std::span<const TuningCandidate> candidates,
-                              std::size_t fallback) {
+                              std::size_t fallback, const std::function<bool(std::size_t)>& allowed) {
+  const auto best_of = [&](const TuningResult& result) {
+    const auto time = [&](std::size_t i) { return result.microseconds.at(std::string(candidates[i].name)); };
+    std::size_t best = candidates.size();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (allowed && !allowed(i)) continue;
+      if (candidates[i].name == result.chosen) return i;
+      if (best == candidates.size() || time(i) < time(best)) best = i;
+    }
+    return best == candidates.size() ? fallback : best;
+  };
   {
     const std::lock_guard lock(mutex_);
     const auto found = results_.find(key);
-    if (found != results_.end() && same_candidates(found->second, candidates)) {
-      const auto chosen = std::find_if(candidates.begin(), candidates.end(),
-                                       [&](const TuningCandidate& one) { return one.name == found->second.chosen; });
-      if (chosen != candidates.end()) return static_cast<std::size_t>(chosen - candidates.begin());
-    }
+    if (found != results_.end() && same_candidates(found->second, candidates)) return best_of(found->second);
     if (!measuring_ || candidates.size() < 2) return fallback;
   }
   const std::vector<double> times = times_of(candidates, device);
@@ -82,7 +88,7 @@ std::size_t ConvTuner::choose(const TuningKey& key, Device device, std::span<con
   results_[key] = result;
   update_active();
   ++measured_;
-  return fastest;
+  return best_of(result);
 }
 
 void ConvTuner::add(const TuningKey& key, const TuningResult& result) {

@@ -51,10 +51,11 @@ class ConvTuner {
   /// False where choose() would give nothing but fallbacks.
   bool is_active() const { return active_; }
 
-  /// The index of the candidate that is the fastest for `key`. What was not measured yet, or of other candidates, is
-  /// measured now, in three turns on `device`, or else is `fallback`.
+  /// The index of the candidate that is the fastest for `key` among those that are `allowed`; all are, by default. What
+  /// was not measured yet, or of other candidates, is measured now, all of them, in three turns on `device`, or else is
+  /// `fallback`.
   std::size_t choose(const TuningKey& key, Device device, std::span<const TuningCandidate> candidates,
-                     std::size_t fallback);
+                     std::size_t fallback, const std::function<bool(std::size_t)>& allowed = {});
 
   void add(const TuningKey& key, const TuningResult& result);
   std::map<TuningKey, TuningResult> results() const;

@@ -115,6 +115,9 @@ class Execution {
                         values(operation.part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X)),
                         values(operation.part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW)),
                         values(operation.part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY)), 1);
+      case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+        return add_up(values(operation.part(CUDNN_ATTR_OPERATION_REDUCTION_XDESC)),
+                      values(operation.part(CUDNN_ATTR_OPERATION_REDUCTION_YDESC)));
       default:
         return pointwise(operation);
     }
@@ -168,9 +171,31 @@ class Execution {
     for (const auto& [at, sum] : sums) into.set(at, sum);
   }
 
+  static void add_up(const Values& x, const Values& sums) {
+    if (sums.sizes != Sizes{1, x.sizes[1], 1, 1}) throw std::runtime_error("only sums of channels here");
+    for (std::int64_t k = 0; k < x.sizes[1]; ++k) {
+      float sum = 0.0f;
+      for (std::int64_t n = 0; n < x.sizes[0]; ++n)
+        for (std::int64_t p = 0; p < x.sizes[2]; ++p)
+          for (std::int64_t q = 0; q < x.sizes[3]; ++q) sum += x.get(x.at(n, k, p, q));
+      sums.set(sums.at(0, k, 0, 0), sum);
+    }
+  }
+
   void pointwise(const Object& operation) {
     const auto mode = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
                           .one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
+    if (mode == CUDNN_POINTWISE_RELU_BWD) {
+      const Values gate = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
+      const Values from = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC));
+      const Values to = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_DXDESC));
+      for (std::int64_t n = 0; n < to.sizes[0]; ++n)
+        for (std::int64_t c = 0; c < to.sizes[1]; ++c)
+          for (std::int64_t h = 0; h < to.sizes[2]; ++h)
+            for (std::int64_t w = 0; w < to.sizes[3]; ++w)
+              to.set(to.at(n, c, h, w), gate.get(gate.at(n, c, h, w)) > 0.0f ? from.get(from.at(n, c, h, w)) : 0.0f);
+      return;
+    }
     const Values from = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
     const Values to = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
     for (std::int64_t n = 0; n < to.sizes[0]; ++n)

@@ -17,8 +17,8 @@ std::string refusal(const std::string& file) {
   return error_of([&] { LibraryFile(k::cudnn_library(), {file}); });
 }
 
-void check_pass(k::ConvLibrary& library, const ConvCase& one, DType dtype, ConvPass pass) {
-  INFO(name_of(dtype) << ", " << k::name_of(pass) << ", " << one.text());
+void check_pass(k::ConvLibrary& library, const ConvCase& one, DType dtype, ConvPass pass, int plan) {
+  INFO("plan " << plan << ", " << name_of(dtype) << ", " << k::name_of(pass) << ", " << one.text());
   const k::ConvGeometry g = one.geometry();
   const Tensor x = drawn(one.x(), dtype, 1, true, kLast), w = drawn(one.weight(), dtype, 2, true, kLast);
   const Tensor y = drawn(one.y(), dtype, 3, true, kLast);
@@ -26,9 +26,24 @@ void check_pass(k::ConvLibrary& library, const ConvCase& one, DType dtype, ConvP
   const bool relu = pass == ConvPass::forward_relu || pass == ConvPass::forward_bias_relu;
   const Tensor bias = has_bias ? drawn({one.k}, dtype, 4, true) : Tensor();
   const Tensor wide_x = in_f64(x, kLast), wide_w = in_f64(w, kLast), wide_y = in_f64(y, kLast);
+  const bool sums_up = pass == ConvPass::backward_input_relu_bias;
+  const bool gated = sums_up || pass == ConvPass::backward_input_relu;
+  const Tensor gate = gated ? drawn(one.x(), dtype, 5, true, kLast) : Tensor();
+  const Tensor sums = sums_up ? Tensor::full({1, one.c}, -1.0) : Tensor();
   REQUIRE(library.supports({g, dtype, pass}, Device{}));
-  library.run({g, dtype, pass}, {x, w, y, bias});
-  if (pass == ConvPass::backward_input) {
+  const int plans = library.plan_count({g, dtype, pass}, Device{});
+  CHECK(plans == (dtype == DType::f32 ? 1 : 3));  // tensor cores may have halves: advised twice
+  library.run({g, dtype, pass}, {x, w, y, bias, gate, sums}, plan);
+  if (gated) {
+    const Tensor bits = Tensor::empty(k::conv_mask_shape(one.x()), {.dtype = DType::u8});
+    k::reference::sign_mask(gate, bits);
+    const Tensor whole = empty_like(wide_x), added = in_f64(Tensor::zeros({one.c}));
+    k::reference::conv2d_backward_input(wide_y, wide_w, g, whole);
+    k::reference::apply_mask(whole, bits, wide_x);
+    CHECK(difference(x, wide_x) == "");
+    k::reference::conv2d_backward_bias(wide_x, added);
+    if (sums_up) CHECK(sums.to_vector<double>() == added.to_vector<double>());
+  } else if (pass == ConvPass::backward_input) {
     k::reference::conv2d_backward_input(wide_y, wide_w, g, wide_x);
     CHECK(difference(x, wide_x) == "");
   } else if (pass == ConvPass::backward_weight) {
@@ -50,14 +65,36 @@ TEST_CASE("cuDNN gets every pass as a graph, and runs it by an exact, determinis
   for (const ConvCase& one : cases)
     for (const DType dtype : kGpuDTypes)
       for (const ConvPass pass : {ConvPass::forward, ConvPass::forward_bias, ConvPass::forward_relu,
-                                  ConvPass::forward_bias_relu, ConvPass::backward_input, ConvPass::backward_weight})
-        check_pass(*library, one, dtype, pass);
+                                  ConvPass::forward_bias_relu, ConvPass::backward_input, ConvPass::backward_input_relu,
+                                  ConvPass::backward_input_relu_bias, ConvPass::backward_weight})
+        for (const int plan : {0, 2, 7})
+          check_pass(*library, one, dtype, pass, plan);  // one of that number or the first
+}
+
+TEST_CASE("cuDNN masks a gradient and sums it up in one graph", "[conv]") {
+  const auto library = k::make_cudnn({k::cudnn_library(), {FAKE_CUDNN}});
+  const ConvCase one = square_case(2, 3, 5, 4, 8, 3, 1, 2);
+  for (const DType dtype : kGpuDTypes) {
+    const k::ConvTask task{one.geometry(), dtype, ConvPass::backward_relu_bias};
+    const Tensor gradient = drawn(one.y(), dtype, 1, true, kLast), y = drawn(one.y(), dtype, 2, true, kLast);
+    const Tensor open = empty_like(gradient), sums = Tensor::full({1, one.k}, -1.0);
+    REQUIRE(library->supports(task, Device{}));
+    library->run(task, {open, {}, gradient, {}, y, sums});
+    const Tensor bits = Tensor::empty(k::conv_mask_shape(one.y()), {.dtype = DType::u8});
+    k::reference::sign_mask(y, bits);
+    const Tensor expected = in_f64(gradient, kLast), added = in_f64(Tensor::zeros({one.k}));
+    k::reference::apply_mask(in_f64(gradient, kLast), bits, expected);
+    k::reference::conv2d_backward_bias(expected, added);
+    CHECK(difference(open, expected) == "");
+    CHECK(sums.to_vector<double>() == added.to_vector<double>());
+  }
 }
 
 TEST_CASE("what cuDNN does not support is not run", "[conv]") {
   const auto library = k::make_cudnn({k::cudnn_library(), {FAKE_CUDNN}});
   const k::ConvTask strided{square_case(1, 3, 9, 9, 4, 3, 1, 3).geometry(), DType::f32, ConvPass::forward};
   CHECK(!library->supports(strided, Device{}));
+  CHECK(library->plan_count(strided, Device{}) == 0);
   CHECK(!library->supports({square_case(1, 3, 9, 9, 4, 3, 1).geometry(), DType::f64, ConvPass::forward}, Device{}));
   CHECK_THAT(error_of([&] {
                library->run(strided, {Tensor::zeros({1}), Tensor::zeros({1}), Tensor::zeros({1})});

@@ -1,4 +1,5 @@
-// A fused convolution and the pool right after it, on a GPU one operation.
+// What layers do in one operation on a GPU: a fused convolution and the pool right after it, a convolution and the
+// batch norm after it.
 #include "autograd/functions/reduce.h"
 #include "autograd/variable.h"
 #include "core/memory.h"
@@ -66,4 +67,39 @@ TEST_CASE("a convolution and the pool after it are one operation on a GPU, unles
   });
   run(network, there);
   CHECK(seen == 2);
+}
+
+TEST_CASE("a convolution leaves moments for the batch norm after it, unless somebody looks", "[cuda]") {
+  if (!has_gpu()) return;
+  const auto train = [](bool watched) {
+    Initializer initializer(3);
+    Sequential network;
+    const kernels::Conv2dOptions options{.padding = {1, 1}, .impl = kernels::ConvImpl::fused};
+    network.add<Conv2d>(8, 16, std::array<std::int64_t, 2>{3, 3}, options, initializer, Bias::absent);
+    network.add<BatchNorm2d>(16, BatchNorm2dOptions{.relu = true});
+    network.set_precision(autograd::Precision::fp16);
+    network.to(kGpu);
+    int seen = 0;
+    if (watched) network[0].set_observer([&](const Tensor&) { ++seen; });
+    const Tensor images = Tensor::empty({2, 8, 7, 10}, {.dtype = DType::f16, .layout = Layout::channels_last});
+    for (std::int64_t i = 0; i < images.numel(); ++i)
+      images.data<Half>()[i] = Half(static_cast<float>(i % 11) * 0.5f - 1.0f);
+    const Tensor y = network(images.to(kGpu));
+    autograd::backward(autograd::sum(y));
+    CHECK(seen == (watched ? 1 : 0));
+    std::vector<std::vector<float>> all{y.to(Device{}).to_vector<float>()};
+    for (const Tensor& parameter : network.parameters())
+      all.push_back(autograd::grad(parameter).to(Device{}).to_vector<float>());
+    for (const auto& [name, buffer] : network.named_buffers())
+      if (is_floating(buffer.dtype())) all.push_back(buffer.to(Device{}).to_vector<float>());
+    return all;
+  };
+  const auto together = train(false), apart = train(true);
+  REQUIRE(together.size() == apart.size());
+  CHECK(together.size() == 6);  // y, three gradients, two running statistics
+  for (std::size_t i = 0; i < apart.size(); ++i) {
+    REQUIRE(together[i].size() == apart[i].size());
+    for (std::size_t j = 0; j < apart[i].size(); ++j)
+      CHECK(together[i][j] == Approx(apart[i][j]).epsilon(4e-3).margin(4e-3));
+  }
 }

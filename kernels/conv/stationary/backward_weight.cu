@@ -1,0 +1,181 @@
+// The weights' gradient of few channels: its sums stay in registers while a block goes from tile to tile, and each
+// tile's halo and gradient are fetched once for all taps. Parts of the sums, one per block, are added in order.
+#include "core/cuda/current_stream.h"
+#include "core/cuda/launch.h"
+#include "core/memory.h"
+#include "kernels/conv/cudnn/library_passes.h"
+#include "kernels/conv/implicit_gemm/product.cuh"
+#include "kernels/conv/stationary/halo.cuh"
+#include "kernels/device/fragments.h"
+#include "kernels/device/shared.h"
+#include "kernels/gemm/product.cuh"
+
+namespace tandem::kernels::cuda::stationary {
+namespace {
+
+/// A warp's sums: for each tap kWarpRows output channels by 8 input channels.
+template <typename Shape>
+struct WeightSums {
+  static constexpr int kDown = Shape::kWarpRows / 16;
+  float of[kMostWeightTaps][kDown][4] = {};
+};
+
+/// Where a warp's sums stand among a block's.
+template <typename Shape>
+struct WeightPlace {
+  int lane, row, channel;
+
+  __device__ WeightPlace() {
+    const int warp = static_cast<int>(threadIdx.x) / device::kWarpThreads;
+    lane = static_cast<int>(threadIdx.x) % device::kWarpThreads;
+    row = warp / Shape::kWarpsAcross * Shape::kWarpRows;
+    channel = warp % Shape::kWarpsAcross * 8;
+  }
+};
+
+/// Where in the halo the tap of a lane leads: half of the warp is one tap ahead, as it fetches for the next one.
+class TapWalk {
+ public:
+  __device__ TapWalk(const HaloTaps& taps, int line, int lane)
+      : taps_(taps), pixel_(line * taps.pitch + taps.first + lane % 16) {
+    if (lane >= 16) advance();
+  }
+
+  __device__ int pixel() const { return pixel_; }
+
+  /// To the next tap; the last one is not left.
+  __device__ void advance() {
+    if (++tap_ >= taps_.down * taps_.across) return;
+    pixel_ += taps_.step_across;
+    if (++column_ < taps_.across) return;
+    pixel_ += taps_.step_down - taps_.across * taps_.step_across;
+    column_ = 0;
+  }
+
+ private:
+  const HaloTaps& taps_;
+  int pixel_, tap_ = 0, column_ = 0;
+};
+
+/// Adds the products of one tile: a line of 16 pixels is the depth of an instruction.
+template <typename T, typename Shape>
+__device__ void add_tile(const HaloTaps& halo_taps, const T* halo, const T* gradient, const WeightPlace<Shape>& at,
+                         WeightSums<Shape>& sums) {
+  constexpr int kDown = WeightSums<Shape>::kDown;
+  const int taps = halo_taps.down * halo_taps.across;
+  const device::BlockRow in_gradient = device::across_then_down(at.lane);
+#pragma unroll 1
+  for (int line = 0; line < Shape::kLines; ++line) {
+    std::uint32_t left[kDown][4];
+#pragma unroll
+    for (int i = 0; i < kDown; ++i)
+      device::ldmatrix_x4_trans(left[i],
+                                gradient + halo_place<Shape::kOutputs>(line * kTileColumns + in_gradient.line,
+                                                                       (at.row + i * 16) / 8 + in_gradient.piece));
+    const auto add = [&](int tap, const std::uint32_t(&right)[2]) {
+#pragma unroll
+      for (int i = 0; i < kDown; ++i) implicit_gemm::Halves<T>::multiply(sums.of[tap][i], left[i], right);
+    };
+    TapWalk walk(halo_taps, line, at.lane);
+    std::uint32_t both[2][4];  // of two taps; those of the next two are fetched before these are multiplied
+    const auto fetch = [&](std::uint32_t(&registers)[4]) {
+      device::ldmatrix_x4_trans(registers, halo + halo_place<Shape::kChannels>(walk.pixel(), at.channel / 8));
+      walk.advance();
+      walk.advance();
+    };
+    fetch(both[0]);
+#pragma unroll
+    for (int tap = 0; tap < kMostWeightTaps; tap += 2) {
+      if (tap >= taps) continue;
+      const std::uint32_t(&now)[4] = both[tap / 2 % 2];
+      if (tap + 2 < kMostWeightTaps) fetch(both[(tap / 2 + 1) % 2]);  // past the end the last tap again
+      add(tap, {now[0], now[1]});
+      if (tap + 1 < kMostWeightTaps && tap + 1 < taps) add(tap + 1, {now[2], now[3]});
+    }
+  }
+}
+
+/// Block i takes the i-th run of `part_tiles` tiles, and leaves its sums in the i-th of `parts`, [K, R, S, C] each.
+template <typename T, typename Shape>
+__global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
+    stationary_conv_weight(HaloImages<T> images, HaloImages<T> gradients, TileGrid grid, int part_tiles,
+                           int halo_elements, float* parts) {
+  DYN_SHARED(T, shared);
+  const int buffer_elements = halo_elements + Shape::kPixels * Shape::kOutputs;
+  const WeightPlace<Shape> at;
+  const int begin = static_cast<int>(blockIdx.x) * part_tiles;
+  const int end = begin + part_tiles < grid.tiles ? begin + part_tiles : grid.tiles;
+  const auto fetch = [&](int tile, T* buffer) {
+    if (tile < end) {
+      const TilePlace place = grid.place(tile);
+      images.template copy<Shape::kChannels, Shape::kThreads>(place, buffer);
+      gradients.template copy<Shape::kOutputs, Shape::kThreads>(place, buffer + halo_elements);
+    }
+    device::cp_async_commit();  // also where there is nothing to copy: waits count groups
+  };
+  WeightSums<Shape> sums;
+  int buffer = 0;
+  fetch(begin, shared);
+  for (int tile = begin; tile < end; ++tile, buffer ^= 1) {
+    const T* const halo = shared + buffer * buffer_elements;
+    fetch(tile + 1, shared + (buffer ^ 1) * buffer_elements);
+    device::cp_async_wait<1>();
+    __syncthreads();
+    add_tile<T, Shape>(images.taps, halo, halo + halo_elements, at, sums);
+    __syncthreads();  // used up: the next but one tile may come
+  }
+  device::cp_async_wait<0>();
+
+  const int taps = images.taps.down * images.taps.across, row_elements = taps * images.channels;
+  float* const part = parts + std::int64_t{blockIdx.x} * gradients.channels * row_elements;
+  const int channel = at.channel + device::sum_column(at.lane);
+  if (channel >= images.channels) return;
+#pragma unroll
+  for (int i = 0; i < WeightSums<Shape>::kDown * 2; ++i) {
+    const int row = at.row + i * 8 + device::sum_row(at.lane);
+    float* to = part + row * row_elements + channel;
+#pragma unroll
+    for (int tap = 0; tap < kMostWeightTaps; ++tap, to += images.channels) {
+      const float* const pair = sums.of[tap][i / 2] + i % 2 * 2;
+      if (tap < taps && row < gradients.channels) device::store_vector(to, device::Vector<float, 2>{pair[0], pair[1]});
+    }
+  }
+}
+
+template <typename T>
+void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& grad_w) {
+  const WeightParts plan(g);
+  const cudaStream_t stream = tandem::cuda::current_stream(grad_w);
+  const MemoryTagScope tag(MemoryTag::workspace);
+  const std::int64_t numel = g.weight_numel();
+  const Tensor parts = Tensor::empty({plan.parts, numel}, {.device = grad_w.device()});
+  const auto own = [](std::int64_t size) {  // a pixel of the gradient meets itself alone
+    return PatchAxis{static_cast<int>(size), static_cast<int>(size), 1, 1, 0, 1};
+  };
+  with_weight_shape(g.c, g.k, [&]<typename Shape>(Shape) {
+    const HaloImages<T> images(x.data<T>(), implicit_gemm::patches_down(g), implicit_gemm::patches_across(g), g.c,
+                               plan.halo);
+    const HaloImages<T> gradients(grad_y.data<T>(), own(g.p), own(g.q), g.k,
+                                  HaloExtent(own(g.p), own(g.q), Shape::kLines));
+    launch(stationary_conv_weight<T, Shape>,
+           {static_cast<unsigned>(plan.parts), Shape::kThreads, static_cast<std::size_t>(plan.shared_bytes())}, stream,
+           images, gradients, TileGrid(g.n, g.p, g.q, Shape::kLines), static_cast<int>(plan.part_tiles),
+           static_cast<int>(plan.halo_elements), parts.data<float>());
+  });
+  const MatrixResult<T> sum{.data = grad_w.data<T>(), .rows = 1, .columns = numel, .row_stride = numel};
+  launch(add_parts<MatrixResult<T>>, {device::blocks_for(numel, device::kThreadsPerBlock), device::kThreadsPerBlock},
+         stream, parts.data<float>(), plan.parts, sum);
+}
+
+}  // namespace
+
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w) {
+  require_no_obstacle("conv2d_backward_weight", StationaryPass::backward_weight, g, grad_w.dtype(),
+                      {x, grad_y, grad_w});
+  const Tensor gradient = masked_gradient(grad_y, mask);
+  implicit_gemm::dispatch_halves(grad_w.dtype(), "conv2d_backward_weight",
+                                 [&]<typename T>(TypeTag<T>) { run<T>(g, x, gradient, grad_w); });
+}
+
+}  // namespace tandem::kernels::cuda::stationary

@@ -1,0 +1,184 @@
+// Convolution that leaves the moments of its result, and batch norm that takes them, against those of the result.
+#include "kernels/conv/implicit_gemm/tile_shape.h"
+#include "kernels/float32_products.h"
+#include "kernels/norm/batch_norm.h"
+#include "tests/kernels/cuda_conv_support.h"
+
+namespace tandem::test {
+namespace {
+
+namespace k = tandem::kernels;
+namespace gemm = k::cuda::implicit_gemm;
+namespace stationary = k::cuda::stationary;
+using gemm::Tile;
+
+struct Moments {
+  double count = 0, mean = 0, squares = 0;
+};
+
+/// Of a channel, all parts of [3, parts, channels] together.
+Moments joined(const Tensor& moments, std::int64_t channel) {
+  const std::vector<double> all = moments.to(Device{}).to_vector<double>();
+  const std::int64_t parts = moments.size(1), channels = moments.size(2);
+  const auto at = [&](std::int64_t field, std::int64_t part) {
+    return all[static_cast<std::size_t>((field * parts + part) * channels + channel)];
+  };
+  Moments result;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    result.count += at(0, part);
+    result.mean += at(0, part) * at(1, part);
+  }
+  result.mean /= result.count;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const double delta = at(1, part) - result.mean;
+    result.squares += at(2, part) + at(0, part) * delta * delta;
+  }
+  return result;
+}
+
+/// Of a channel of y [N, K, P, Q].
+Moments moments_of(const Tensor& y, std::int64_t channel) {
+  const Tensor here = in_f64(y.to(Device{}), kLast);
+  const std::int64_t channels = y.size(1), pixels = y.numel() / channels;
+  const auto value = [&](std::int64_t pixel) { return here.data<double>()[pixel * channels + channel]; };
+  Moments result{static_cast<double>(pixels)};
+  for (std::int64_t i = 0; i < pixels; ++i) result.mean += value(i) / result.count;
+  for (std::int64_t i = 0; i < pixels; ++i) result.squares += (value(i) - result.mean) * (value(i) - result.mean);
+  return result;
+}
+
+/// `run(g, x, w, bias, y, moments)` leaves the bits of y that `forward` leaves, and their moments.
+template <typename Run, typename Forward>
+void check_moments(const ConvCase& one, DType dtype, std::int64_t parts, double offset, Run&& run, Forward&& forward) {
+  INFO(one.text() << " " << name_of(dtype) << " offset " << offset);
+  const ConvInputs in(one, dtype, false);
+  const Tensor x = on_gpu(in.x), w = on_gpu(in.w);
+  const Tensor bias = Tensor::full({one.k}, offset, {.dtype = dtype, .device = kGpu});
+  const Tensor y = poisoned_on_gpu(one.y(), dtype, kLast), expected = poisoned_on_gpu(one.y(), dtype, kLast);
+  const Tensor moments = Tensor::full({3, parts, one.k}, -1.0, {.dtype = DType::f64, .device = kGpu});
+  run(one.geometry(), x, w, bias, y, moments);
+  forward(one.geometry(), x, w, k::cuda::Epilogue{.bias = bias}, expected);
+  CHECK(same_bits_on_gpu(y, expected));
+  for (std::int64_t channel = 0; channel < one.k; ++channel) {
+    const Moments got = joined(moments, channel), wanted = moments_of(expected, channel);
+    const double deviation = std::sqrt(wanted.squares / wanted.count);
+    if (got.count == wanted.count && std::fabs(got.mean - wanted.mean) <= 1e-5 * deviation &&
+        std::fabs(got.squares - wanted.squares) <= 1e-5 * wanted.squares)
+      continue;
+    INFO("channel " << channel << ": mean " << got.mean << " for " << wanted.mean << ", squares " << got.squares
+                    << " for " << wanted.squares << ", count " << got.count);
+    CHECK(false);
+    return;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("convolution leaves the moments of its result, by all tiles", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  const k::Float32ProductsScope scope(k::Float32Products::tf32);
+  for (const ConvCase& one : {square_case(2, 24, 5, 7, 72, 3, 1), square_case(3, 16, 9, 8, 136, 3, 1, 2),
+                              square_case(1, 8, 12, 14, 40, 3, 1)}) {
+    for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
+      for (const Tile tile : {Tile::wide, Tile::tall, Tile::small, Tile::narrow})
+        check_moments(
+            one, dtype, gemm::moment_parts(tile, one.geometry()), dtype == DType::f32 ? 1000.0 : 3.0,
+            [&](auto&&... arguments) { gemm::forward_moments_by(tile, arguments...); },
+            [&](auto&&... arguments) { gemm::forward_by(tile, arguments...); });
+    }
+  }
+}
+
+TEST_CASE("convolution with stationary weights leaves the moments of its result", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  for (const ConvCase& one : {square_case(2, 24, 5, 7, 72, 3, 1), square_case(1, 64, 18, 35, 64, 3, 1),
+                              square_case(1, 128, 9, 18, 40, 3, 1), square_case(290, 8, 3, 2, 8, 1, 0)}) {
+    for (const DType dtype : {DType::f16, DType::bf16})
+      check_moments(one, dtype, stationary::moment_parts(one.geometry()), 3.0, stationary::forward_moments,
+                    stationary::forward);
+  }
+}
+
+TEST_CASE("entry points leave moments where kernels do, and say where not", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  for (ConvCase one : {square_case(2, 24, 5, 7, 72, 3, 1), square_case(128, 8, 14, 13, 8, 2, 0)}) {
+    one.options.impl = k::ConvImpl::fused;
+    const Tensor x = poisoned_on_gpu(one.x(), DType::f16, kLast), w = poisoned_on_gpu(one.weight(), DType::f16, kLast);
+    check_moments(
+        one, DType::f16, k::conv_moment_parts(x, w, one.options), 0.5,
+        [&](const auto&, auto&&... tensors) {
+          const auto& [used_x, used_w, bias, y, moments] = std::tie(tensors...);
+          k::conv2d_forward_with_moments(used_x, used_w, bias, one.options, y, moments);
+        },
+        [](const auto& g, auto&&... arguments) { k::cuda::conv_forward(g, k::ConvImpl::fused, arguments...); });
+  }
+  const auto parts = [](const ConvCase& one, DType dtype, k::ConvImpl impl) {
+    k::Conv2dOptions options = one.options;
+    options.impl = impl;
+    return k::conv_moment_parts(poisoned_on_gpu(one.x(), dtype, kLast), poisoned_on_gpu(one.weight(), dtype, kLast),
+                                options);
+  };
+  const ConvCase one = square_case(1, 8, 4, 4, 16, 3, 1);
+  CHECK(parts(one, DType::f16, k::ConvImpl::fused) == 1);
+  CHECK(parts(one, DType::f32, k::ConvImpl::fused) == 0);
+  CHECK(parts(one, DType::f16, k::ConvImpl::reference) == 0);
+  CHECK(parts(square_case(1, 3, 4, 4, 16, 3, 1), DType::f16, k::ConvImpl::fused) == 0);
+  const Tensor x = poisoned_on_gpu(one.x(), DType::f16, kLast), w = poisoned_on_gpu(one.weight(), DType::f16, kLast);
+  const Tensor y = poisoned_on_gpu(one.y(), DType::f16, kLast);
+  const Tensor whole = poisoned_on_gpu(one.x(), DType::f32, kLast);
+  const Tensor wide = poisoned_on_gpu(one.weight(), DType::f32, kLast);
+  const k::Conv2dOptions fused{.padding = {1, 1}, .impl = k::ConvImpl::fused};
+  CHECK_THAT(error_of([&] { k::conv2d_forward_with_moments(x, w, {}, fused, y, {}); }),
+             ContainsText("moments must be f64 [3, 1, 16], got nothing"));
+  CHECK_THAT(error_of([&] { k::conv2d_forward_with_moments(whole, wide, {}, fused, y, {}); }),
+             ContainsText("there are no kernels for f32[1, 8, 4, 4]"));
+}
+
+TEST_CASE("batch norm takes moments in few parts and in many", "[cuda][norm]") {
+  if (!has_gpu()) return;
+  for (const std::int64_t parts : {1, 37, 1000}) {
+    constexpr std::int64_t kChannels = 20;
+    INFO(parts << " parts");
+    const Shape shape{parts, kChannels, 3, 1};  // a part is an image
+    const Tensor x = drawn(shape, DType::f16, 11, false, kLast);
+    const Tensor moments = Tensor::empty({3, parts, kChannels}, {.dtype = DType::f64});
+    const std::vector<float> values = x.to_vector<float>();  // in the order of the shape
+    for (std::int64_t part = 0; part < parts; ++part) {
+      for (std::int64_t c = 0; c < kChannels; ++c) {
+        const float* const three = values.data() + (part * kChannels + c) * 3;
+        const double mean = (double{three[0]} + double{three[1]} + double{three[2]}) / 3;
+        double squares = 0;
+        for (int i = 0; i < 3; ++i) squares += (three[i] - mean) * (three[i] - mean);
+        const double fields[] = {3, mean, squares};
+        for (std::int64_t f = 0; f < 3; ++f)
+          moments.data<double>()[(f * parts + part) * kChannels + c] = fields[static_cast<std::size_t>(f)];
+      }
+    }
+    const auto train = [&](const Tensor& known) {
+      const Tensor there = on_gpu(x), y = poisoned_on_gpu(shape, DType::f16, kLast);
+      const Tensor mean = poisoned_on_gpu({kChannels}, DType::f32), scale = poisoned_on_gpu({kChannels}, DType::f32);
+      const Tensor running_mean = Tensor::zeros({kChannels}, {.device = kGpu});
+      const Tensor running_var = Tensor::zeros({kChannels}, {.device = kGpu});
+      if (known.defined()) {
+        k::batch_norm_forward_from_moments(there, known, {}, {}, running_mean, running_var, {}, y, mean, scale);
+      } else {
+        k::batch_norm_forward_train(there, {}, {}, running_mean, running_var, {}, y, mean, scale);
+      }
+      std::vector<float> all;
+      for (const Tensor& result : {mean, scale, running_mean, running_var})
+        for (const float value : result.to(Device{}).to_vector<float>()) all.push_back(value);
+      return all;
+    };
+    const std::vector<float> got = train(on_gpu(moments)), wanted = train({});
+    for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(wanted[i]).epsilon(1e-5).margin(1e-6));
+  }
+  const Tensor x = poisoned_on_gpu({2, 8, 2, 2}, DType::f16, kLast), of = poisoned_on_gpu({8}, DType::f32);
+  CHECK_THAT(error_of([&] { k::batch_norm_forward_from_moments(x, of, {}, {}, {}, {}, {}, x, of, of); }),
+             ContainsText("moments of an input f16[2, 8, 2, 2] must be f64 [3, parts, 8] and on a GPU"));
+  const Tensor here = Tensor::zeros({2, 8, 2, 2}), mean = Tensor::zeros({8});
+  const Tensor moments = Tensor::zeros({3, 1, 8}, {.dtype = DType::f64});
+  CHECK_THAT(error_of([&] { k::batch_norm_forward_from_moments(here, moments, {}, {}, {}, {}, {}, here, mean, mean); }),
+             ContainsText("on a GPU"));
+}
+
+}  // namespace tandem::test
