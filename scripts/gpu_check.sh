@@ -150,8 +150,15 @@ train() {
 
 # Each layer by every implementation that there is, verified first.
 bench_conv() {
-  "$build/apps/conv_bench" --device cuda --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --dtype "$1" \
-    --json "$out/conv_$1.json" --svg "$out/conv_$1.svg"
+  "$build/apps/conv_bench" --device cuda --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --dtype "$1" --autotune \
+    --json "$out/conv_$1.json" --svg "$out/conv_$1.svg" "${@:2}"
+}
+
+bench_ladder() {
+  local step steps=()
+  for step in naive shared-tile register-tile tensor-cores pipelined halo; do steps+=("ladder-$step"); done
+  "$build/apps/conv_bench" --device cuda --layers vgg_lite --batch 128 --groups 3 --dtype f16 --cache hot \
+    --impl "$(IFS=,; echo "${steps[*]}")" --json "$out/ladder.json"
 }
 
 sanitizer() {
@@ -212,7 +219,7 @@ if step "$(on_16_cores 60)" configure configure && step "$build_seconds" build c
   step "$build_seconds" build_fault_probe cmake --build "$build" --parallel "$(nproc)" --target fault_probe
   step 60 programs_start programs_start
   gpu_step 60 device_query "$build/apps/device_query"
-  for room in core kernels op_cases layers data comm train; do gpu_step 60 "tests_$room" cuda_tests "$room"; done
+  for room in core kernels op_cases autograd layers data comm train; do gpu_step 60 "tests_$room" cuda_tests "$room"; done
   gpu_step 60 library_refusals library_refusals
   gpu_step 60 golden_record record_golden
   gpu_step 60 golden_replay "$build/tests/op_table_recorder" --replay "$root/tests/golden"
@@ -222,7 +229,9 @@ if step "$(on_16_cores 60)" configure configure && step "$build_seconds" build c
     for model in small_cnn vgg_lite; do
       gpu_step 60 "bench_$model" "$build/apps/train_bench" --device cuda --model "$model" --steps 50 --warmup 10
     done
-    for type in f32 f16; do gpu_step 60 "bench_conv_$type" bench_conv "$type"; done
+    gpu_step 60 bench_conv_f16 bench_conv f16
+    gpu_step 60 bench_conv_f32 bench_conv f32 --impl ours,fused,tf32,3xtf32,cudnn,cudnn-unfused
+    gpu_step 60 bench_ladder bench_ladder
     gpu_step 120 planted_faults planted_faults
     for tool in memcheck racecheck initcheck synccheck; do gpu_step 90 "sanitizer_$tool" sanitize_op_table "$tool"; done
   fi

@@ -62,6 +62,9 @@ void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
   app.add_option("--svg", settings.svg_file, "Draw bars and a roofline to this file");
   app.add_flag("--count", settings.count,
                "Count launches and bytes instead of timing; on simulated GPUs, preset simulated");
+  app.add_flag(
+      "--autotune", settings.autotune,
+      "First measure who is the fastest for 'ours', and of cuDNN every plan, and take those; prints the times");
   app.add_flag("--serve", settings.serve, "Time on request: 'time CASE PASS IMPL RUNS' and 'quit' on stdin");
 }
 
@@ -147,6 +150,7 @@ std::optional<BenchSettings> parse_command_line(int argc, const char* const* arg
     const std::string obstacle = counting_obstacle(settings.device);
     require(obstacle.empty(), "--count: {}", obstacle);
     require(settings.svg_file.empty(), "--count draws no --svg");
+    require(!settings.autotune, "--count: nothing is measured; leave --autotune out");
   }
   settings.contestants = contestants_from(texts.impls, settings.device);
   for (const auto& [name, value] :

@@ -9,6 +9,7 @@
 #include "kernels/activation/relu.h"
 #include "kernels/conv/cudnn/conv_library.h"
 #include "kernels/elementwise/add.h"
+#include "kernels/float32_products.h"
 
 #include <fmt/ranges.h>
 
@@ -50,6 +51,26 @@ Contestant fused(std::string name, std::string description, ConvImpl impl, bool 
           }};
 }
 
+/// Our own kernels for f32 on tensor cores.
+Contestant on_tensor_cores(std::string name, std::string description, kernels::Float32Products products,
+                           double product_error) {
+  Contestant made = fused(std::move(name), std::move(description), ConvImpl::fused, false);
+  made.product_error = product_error;
+  made.obstacle = [](Device device) -> std::string {
+    return device.type == DeviceType::cuda ? "" : "the tensor cores are a GPU's";
+  };
+  const auto rounding = [products](const std::function<void(Workload&)>& pass) {
+    return [products, pass](Workload& o) {
+      require(o.dtype() == DType::f32, "only f32 is rounded for tensor cores, not {}", name_of(o.dtype()));
+      const kernels::Float32ProductsScope scope(products);
+      pass(o);
+    };
+  };
+  made.forward = rounding(made.forward);
+  made.backward = rounding(made.backward);
+  return made;
+}
+
 /// Each step a pass of its own; bias is the convolution's where the library has it for nothing.
 Contestant unfused(std::string name, std::string description, ConvImpl impl, bool conv_adds_bias) {
   return {.name = std::move(name),
@@ -71,6 +92,28 @@ Contestant unfused(std::string name, std::string description, ConvImpl impl, boo
                 if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, o.grad_x);
                 kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
               }};
+}
+
+/// cuDNN's passes as NVIDIA's apex puts them together (contrib/csrc/conv_bias_relu, commit 6424da3b): y is kept, and
+/// the backward pass is three graphs: through the ReLU with the sums of the bias, the gradient of w, the gradient of x.
+Contestant apex_like() {
+  Contestant made = fused("apex-like", "cuDNN as apex: one graph forward, three backward", ConvImpl::cudnn, true);
+  made.writes_mask = false;
+  made.forward = [](Workload& o) {
+    kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, ConvImpl::cudnn), o.y, {});
+  };
+  made.backward = [](Workload& o) {
+    kernels::ConvLibrary& library = *kernels::find_cudnn().library;
+    const kernels::ConvTask task{o.geometry(), o.dtype(), kernels::ConvPass::backward_relu_bias};
+    const Tensor sums = Tensor::empty({1, o.layer.k}, {.device = o.device()});
+    require(library.supports(task, o.device()), "cuDNN has no code for {}", name_of(task.pass));
+    library.run(task, {o.grad_z, {}, o.grad_y, {}, o.y, sums});
+    o.grad_bias.copy_from(sums.view({o.layer.k}));
+    const Conv2dOptions options = options_for(o, ConvImpl::cudnn);
+    kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
+    if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, o.grad_x);
+  };
+  return made;
 }
 
 /// Ours as a model runs it: recorded on the tape, with results in new memory.
@@ -106,11 +149,15 @@ const std::vector<Contestant>& contestants() {
     std::vector<Contestant> list{
         fused("ours", "what --conv-impl auto takes", ConvImpl::automatic, false),
         fused("fused", "our own kernels only", ConvImpl::fused, false),
+        on_tensor_cores("tf32", "our own kernels, f32 rounded to TF32", kernels::Float32Products::tf32, 0x1p-10),
+        on_tensor_cores("3xtf32", "our own kernels, f32 as the sum of two TF32", kernels::Float32Products::tf32x3,
+                        0x1p-21),
         taped(),
         fused("reference", "plain loops", ConvImpl::reference, false),
         fused("onednn", "oneDNN with bias and ReLU fused forward; masking apart", ConvImpl::onednn, true),
         unfused("onednn-unfused", "oneDNN, ReLU and bias gradient apart", ConvImpl::onednn, true),
         fused("cudnn", "cuDNN with bias and ReLU fused forward; masking apart", ConvImpl::cudnn, true),
+        apex_like(),
         unfused("cudnn-unfused", "cuDNN; bias, ReLU and their gradients apart", ConvImpl::cudnn, false),
     };
     for (Contestant& step : ladder_contestants()) list.push_back(std::move(step));
@@ -132,7 +179,8 @@ const Contestant& find_contestant(std::string_view name) {
 
 std::vector<Contestant> usual_contestants(Device device) {
   std::vector<Contestant> usual;
-  for (const std::string_view name : {"ours", "fused", "onednn", "onednn-unfused", "cudnn", "cudnn-unfused"}) {
+  for (const std::string_view name :
+       {"ours", "fused", "onednn", "onednn-unfused", "cudnn", "apex-like", "cudnn-unfused"}) {
     const Contestant& contestant = find_contestant(name);
     if (contestant.obstacle(device).empty()) usual.push_back(contestant);
   }

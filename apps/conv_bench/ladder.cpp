@@ -58,7 +58,7 @@ std::vector<Contestant> ladder_contestants() {
         step("pipelined", "later copies are under way",
              {implicit_gemm::forward, implicit_gemm::backward_input, implicit_gemm::backward_weight, false}),
         step("halo", "images and weights are fetched once",
-             {stationary::forward, stationary::backward_input, implicit_gemm::backward_weight, false}),
+             {stationary::forward, stationary::backward_input, stationary::backward_weight, false}),
     };
   }
 }

@@ -76,9 +76,9 @@ double largest(const Tensor& tensor) {
 
 /// Names the first element that is too far off.
 std::string compare(std::string_view name, const Tensor& part, DType dtype, Range range, const Tensor& expected,
-                    double largest_sum, double terms) {
+                    double largest_sum, double terms, double product_error) {
   const Tensor actual = wide(part);
-  const double from_sums = (8.0 * std::sqrt(terms) + 40.0) * 0x1p-23 * largest_sum;
+  const double from_sums = ((8.0 * std::sqrt(terms) + 40.0) * 0x1p-23 + product_error) * largest_sum;
   for (std::int64_t i = 0; i < actual.numel(); ++i) {
     const double got = actual.data<double>()[i], wanted = expected.data<double>()[i];
     const double allowed = from_sums + 2.0 * roundoff(dtype) * (std::abs(wanted) + 1.0) + smallest(dtype);
@@ -148,12 +148,12 @@ void Oracle::expect_backward(const Tensor& mask) {
   kernels::reference::conv2d_backward_bias(absolute(grad_z), gradients_.grad_bias.sizes);
 }
 
-std::string Oracle::check_forward(const Workload& done, bool masked) {
+std::string Oracle::check_forward(const Workload& done, bool masked, double product_error) {
   if (y_.empty()) expect_forward();
   const ConvGeometry& g = geometry_;
   for (const Expected& part : y_) {
     const std::string wrong = compare("y", images(done.y, part.range), done.dtype(), part.range, part.values,
-                                      largest(part.sizes), static_cast<double>(g.c * g.r * g.s));
+                                      largest(part.sizes), static_cast<double>(g.c * g.r * g.s), product_error);
     if (!wrong.empty()) return wrong;
   }
   if (!masked) return {};
@@ -162,21 +162,22 @@ std::string Oracle::check_forward(const Workload& done, bool masked) {
   return bytes_of(signs) == bytes_of(done.mask) ? "" : "the mask does not tell where y is positive";
 }
 
-std::string Oracle::check_backward(const Workload& done) {
+std::string Oracle::check_backward(const Workload& done, double product_error) {
   const Tensor mask = done.mask.to(Device{});
   if (gradients_.mask != bytes_of(mask)) expect_backward(mask);
   const ConvGeometry& g = geometry_;
   const auto pixels = static_cast<double>(g.n * g.p * g.q);
   std::string wrong;
-  const auto check = [&](std::string_view name, const Tensor& part, const Expected& expected, double terms) {
+  const auto check = [&](std::string_view name, const Tensor& part, const Expected& expected, double terms,
+                         double error) {
     if (wrong.empty())
-      wrong = compare(name, part, done.dtype(), expected.range, expected.values, largest(expected.sizes), terms);
+      wrong = compare(name, part, done.dtype(), expected.range, expected.values, largest(expected.sizes), terms, error);
   };
   for (const Expected& part : gradients_.grad_x)
-    check("grad_x", images(done.grad_x, part.range), part, static_cast<double>(g.k * g.r * g.s));
+    check("grad_x", images(done.grad_x, part.range), part, static_cast<double>(g.k * g.r * g.s), product_error);
   for (const Expected& part : gradients_.grad_w)
-    check("grad_w", done.grad_w.narrow(0, part.range.first, part.range.count), part, pixels);
-  check("grad_bias", done.grad_bias, gradients_.grad_bias, pixels);
+    check("grad_w", done.grad_w.narrow(0, part.range.first, part.range.count), part, pixels, product_error);
+  check("grad_bias", done.grad_bias, gradients_.grad_bias, pixels, 0.0);
   return wrong;
 }
 
@@ -186,7 +187,8 @@ std::string verify(const Contestant& contestant, const Workload& workload, Oracl
   own.y.fill(nan);
   own.mask.fill(170);
   contestant.forward(own);
-  std::string wrong = oracle.check_forward(own, contestant.writes_mask && contestant.reads_mask);
+  std::string wrong =
+      oracle.check_forward(own, contestant.writes_mask && contestant.reads_mask, contestant.product_error);
   if (!wrong.empty()) return "forward, " + wrong;
 
   restore_forward_results(workload);
@@ -199,7 +201,7 @@ std::string verify(const Contestant& contestant, const Workload& workload, Oracl
     if (gradient.defined()) gradient.fill(nan);
   }
   contestant.backward(own);
-  wrong = oracle.check_backward(own);
+  wrong = oracle.check_backward(own, contestant.product_error);
   return wrong.empty() ? wrong : "backward, " + wrong;
 }
 

@@ -16,17 +16,18 @@ struct Range {
 /// Compares results with the reference: all of them where that is quick, else those of the first image, the last and
 /// one between, and likewise output channels of grad_w; grad_bias always whole. A result may be off by what sums in
 /// f32, in any order, and rounding to the dtype explain for random numbers: (8 sqrt(terms) + 40) eps_f32 times the
-/// largest sum of |products|, which leaves Winograd's algorithm its transforms, and two roundings of the result.
+/// largest sum of |products|, which leaves Winograd's algorithm its transforms, two roundings of the result, and where
+/// products are not exact `product_error` of that sum as well.
 class Oracle {
  public:
   /// Keeps copies of the inputs; computes when asked.
   explicit Oracle(const Workload& workload);
 
   /// What is wrong with y, and with the mask if `masked`; empty if nothing is.
-  std::string check_forward(const Workload& done, bool masked);
+  std::string check_forward(const Workload& done, bool masked, double product_error = 0.0);
 
   /// The same for the gradients, where `done.mask` says where grad_y counts.
-  std::string check_backward(const Workload& done);
+  std::string check_backward(const Workload& done, double product_error = 0.0);
 
  private:
   /// Part of a result: what it should be, and the sums of |products|.

@@ -4,7 +4,9 @@
 #include "apps/conv_bench/count.h"
 #include "apps/conv_bench/reports.h"
 #include "core/error.h"
+#include "kernels/conv/tuning/tuner.h"
 #include "layers/file.h"
+#include "train/tuning_file.h"
 
 namespace tandem::conv_bench {
 
@@ -21,12 +23,14 @@ int run_program(const BenchSettings& settings, std::FILE* out, std::FILE* proble
   check_writable(settings.json_file);
   check_writable(settings.svg_file);
   if (settings.count) return run_count(settings, out, problems);
+  kernels::conv_tuner().set_measuring(settings.autotune);
   fmt::print(out, "{}", table_heading(settings));
   const Report report = run_bench(settings, [&](const std::vector<Result>& of_layer) {
     fmt::print(out, "{}", table_rows(of_layer));
     std::fflush(out);
   });
   fmt::print(out, "{}", table_summary(report.results));
+  if (settings.autotune) fmt::print(out, "\nchosen by measurement:\n{}", train::tuning_table());
   if (!settings.json_file.empty()) write_file(settings.json_file, json_report(settings, report));
   if (!settings.svg_file.empty()) write_file(settings.svg_file, svg_report(settings, report.results));
   return tell_problems(report, problems);

@@ -23,6 +23,7 @@ struct BenchSettings {
   Protocol protocol;
   Ceilings ceilings;
   bool serve = false, count = false;
+  bool autotune = false;
   std::string json_file, svg_file;  // empty: none
 };
 

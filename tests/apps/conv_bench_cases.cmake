@@ -19,6 +19,8 @@ bench_case(NAME "half types, two shapes" OUT "6x6 3->8 3x3, batch 2, f16" "5x5 4
   ARGS ${tiny} --shape 3,4,5,5,4,1,1,1,0 ${quick} --dtype f16,bf16 --impl ours,reference --passes fwd --cache cold)
 bench_case(NAME "a network" OUT "mnist_cnn 1: 28x28 1->32 3x3, batch 1, f32" "mnist_cnn 2-10: 28x28 32->32 3x3, batch 2"
   ARGS --layers mnist_cnn --batch 1,2 ${quick} --impl ours --cache hot)
+bench_case(NAME "measures who is the fastest" OUT "chosen by measurement:" "direct" "winograd" ARGS ${tiny} ${quick}
+  --impl ours --passes fwd --autotune)
 bench_case(NAME "measures the machine" OUT "measured: multiply-adds in registers"
   ARGS ${tiny} --groups 1 --impl ours --cache hot --passes fwd)
 if(TANDEM_HAS_ONEDNN)

@@ -32,6 +32,10 @@ simulated_case(NAME "auto leaves simulated GPUs alone" OUT "on cpu" ARGS --devic
 app_case(PROGRAM conv_bench NAME "verifies and times on a GPU" OUT "cuda:0 (Tandem simulated GPU 0)" "ours" "reference"
   ARGS --device cuda --shape 2,3,6,6,8,3,3,1,1 --dtype f32,f16 --impl ours,fused,reference --groups 1 --launches 1
   --warmup 0 --cache hot)
+app_case(PROGRAM conv_bench NAME "verifies and times f32 on tensor cores" OUT "  tf32 " "  3xtf32 "
+  ERR "tf32: only f32 is rounded for tensor cores, not f16"
+  ARGS --device cuda --shape 1,8,6,6,8,3,3,1,1 --dtype f32,f16 --groups 1 --launches 1 --warmup 0 --cache hot
+  --impl tf32,3xtf32)
 app_case(PROGRAM conv_bench NAME "verifies and times the ladder"
   OUT "ladder-naive" "ladder-shared-tile" "ladder-register-tile" "ladder-tensor-cores" "ladder-pipelined" "ladder-halo"
   ARGS --device cuda --shape 1,8,6,6,8,3,3,1,1 --dtype f16 --groups 1 --launches 1 --warmup 0 --cache hot
@@ -39,6 +43,7 @@ app_case(PROGRAM conv_bench NAME "verifies and times the ladder"
 app_case(PROGRAM conv_bench NAME "cuDNN on a simulated GPU" EXIT 2 ERR "--impl cudnn: cuDNN does not run on simulated GPUs"
   ARGS --device cuda --shape 2,3,6,6,8,3,3,1,1 --impl cudnn)
 set_property(TEST "conv_bench: verifies and times on a GPU" "conv_bench: verifies and times the ladder"
+  "conv_bench: verifies and times f32 on tensor cores"
   "conv_bench: cuDNN on a simulated GPU"
   APPEND PROPERTY LABELS simulated)
 if(TANDEM_SIMULATOR_MODE STREQUAL "race")

@@ -42,7 +42,7 @@ stand_in cmake <<'CMAKE'
 case " ${FAIL:-} " in *" cmake "*) echo "cmake is made to fail"; exit 3 ;; esac
 mkdir -p "$BUILD/apps" "$BUILD/tests"
 for program in apps/cifar_train apps/train_bench apps/conv_bench apps/device_query tests/op_table_recorder tests/fault_probe \
-  tests/tandem_{core,kernels,op_cases,layers,data,comm,train}_tests; do
+  tests/tandem_{core,kernels,op_cases,autograd,layers,data,comm,train}_tests; do
   ln -sf "$WORK/program" "$BUILD/$program"
 done
 [ -z "${PROBE:-}" ] || ln -sf "$PROBE" "$BUILD/tests/fault_probe"
