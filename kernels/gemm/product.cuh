@@ -21,6 +21,22 @@ __global__ void add_parts(const float* parts, std::int64_t part_count, Result re
   }
 }
 
+/// Launches that: parts are [count, rows, columns] of f32, or of any shape with as many elements.
+template <typename Result>
+void launch_add_parts(const Tensor& parts, const Result& result, cudaStream_t stream) {
+  const std::int64_t size = result.rows * result.columns;
+  launch(add_parts<Result>, {device::blocks_for(size, device::kThreadsPerBlock), device::kThreadsPerBlock}, stream,
+         parts.data<float>(), parts.size(0), result);
+}
+
+/// The same for parts of all elements of a dense tensor, [count, elements].
+template <typename T>
+void launch_add_parts_to(const Tensor& sum, const Tensor& parts, cudaStream_t stream) {
+  launch_add_parts(parts,
+                   MatrixResult<T>{.data = sum.data<T>(), .rows = 1, .columns = sum.numel(), .row_stride = sum.numel()},
+                   stream);
+}
+
 /// Launches the tiles: `vectors` says that operands and result take whole fours.
 template <typename A, typename B, typename Result>
 void launch_tiles(const ProductPlan& plan, bool vectors, const A& a, const B& b, const Result& result,
@@ -51,9 +67,7 @@ void multiply(const A& a, const B& b, const Result& result, std::int64_t depth, 
   Result to_parts = result;
   to_parts.parts = parts.data<float>();
   launch_tiles(plan, vectors, a, b, to_parts, depth, stream);
-  const std::int64_t size = result.rows * result.columns;
-  launch(add_parts<Result>, {device::blocks_for(size, device::kThreadsPerBlock), device::kThreadsPerBlock}, stream,
-         parts.data<float>(), plan.parts, result);
+  launch_add_parts(parts, result, stream);
 }
 
 }  // namespace tandem::kernels

@@ -225,9 +225,7 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Ten
   } else {
     sum_parts<T, 64>(band, from, part_tiles, part_count, parts.data<float>(), stream);
   }
-  const WeightAndBias<T> sum{grad_w.data<T>(), data_or_null<T>(grad_bias), g.k, columns};
-  launch(add_parts<WeightAndBias<T>>, {device::blocks_for(numel, device::kThreadsPerBlock), device::kThreadsPerBlock},
-         stream, parts.data<float>(), part_count, sum);
+  launch_add_parts(parts, WeightAndBias<T>{grad_w.data<T>(), data_or_null<T>(grad_bias), g.k, columns}, stream);
 }
 
 }  // namespace

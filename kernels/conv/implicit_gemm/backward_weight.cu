@@ -29,12 +29,9 @@ void run(const ConvGeometry& g, const WeightPlan& plan, const Tensor& x, const T
   if (plan.parts == 1) return multiply_to(nullptr);
 
   const MemoryTagScope tag(MemoryTag::workspace);
-  const std::int64_t numel = g.weight_numel();
-  const Tensor parts = Tensor::empty({plan.parts, numel}, {.device = grad_w.device()});
+  const Tensor parts = Tensor::empty({plan.parts, g.weight_numel()}, {.device = grad_w.device()});
   multiply_to(parts.data<float>());
-  const MatrixResult<T> sum{.data = grad_w.data<T>(), .rows = 1, .columns = numel, .row_stride = numel};
-  launch(add_parts<MatrixResult<T>>, {device::blocks_for(numel, device::kThreadsPerBlock), device::kThreadsPerBlock},
-         stream, parts.data<float>(), plan.parts, sum);
+  launch_add_parts_to<T>(grad_w, parts, stream);
 }
 
 }  // namespace

@@ -33,30 +33,6 @@ struct WeightPlace {
   }
 };
 
-/// Where in the halo the tap of a lane leads: half of the warp is one tap ahead, as it fetches for the next one.
-class TapWalk {
- public:
-  __device__ TapWalk(const HaloTaps& taps, int line, int lane)
-      : taps_(taps), pixel_(line * taps.pitch + taps.first + lane % 16) {
-    if (lane >= 16) advance();
-  }
-
-  __device__ int pixel() const { return pixel_; }
-
-  /// To the next tap; the last one is not left.
-  __device__ void advance() {
-    if (++tap_ >= taps_.down * taps_.across) return;
-    pixel_ += taps_.step_across;
-    if (++column_ < taps_.across) return;
-    pixel_ += taps_.step_down - taps_.across * taps_.step_across;
-    column_ = 0;
-  }
-
- private:
-  const HaloTaps& taps_;
-  int pixel_, tap_ = 0, column_ = 0;
-};
-
 /// Adds the products of one tile: a line of 16 pixels is the depth of an instruction.
 template <typename T, typename Shape>
 __device__ void add_tile(const HaloTaps& halo_taps, const T* halo, const T* gradient, const WeightPlace<Shape>& at,
@@ -76,8 +52,9 @@ __device__ void add_tile(const HaloTaps& halo_taps, const T* halo, const T* grad
 #pragma unroll
       for (int i = 0; i < kDown; ++i) implicit_gemm::Halves<T>::multiply(sums.of[tap][i], left[i], right);
     };
-    TapWalk walk(halo_taps, line, at.lane);
-    std::uint32_t both[2][4];  // of two taps; those of the next two are fetched before these are multiplied
+    TapWalk walk(halo_taps, line * halo_taps.pitch + at.lane % 16);
+    if (at.lane >= 16) walk.advance();  // half of the warp fetches for the next tap
+    std::uint32_t both[2][4];           // of two taps; those of the next two are fetched before these are multiplied
     const auto fetch = [&](std::uint32_t(&registers)[4]) {
       device::ldmatrix_x4_trans(registers, halo + halo_place<Shape::kChannels>(walk.pixel(), at.channel / 8));
       walk.advance();
@@ -147,8 +124,7 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Ten
   const WeightParts plan(g);
   const cudaStream_t stream = tandem::cuda::current_stream(grad_w);
   const MemoryTagScope tag(MemoryTag::workspace);
-  const std::int64_t numel = g.weight_numel();
-  const Tensor parts = Tensor::empty({plan.parts, numel}, {.device = grad_w.device()});
+  const Tensor parts = Tensor::empty({plan.parts, g.weight_numel()}, {.device = grad_w.device()});
   const auto own = [](std::int64_t size) {  // a pixel of the gradient meets itself alone
     return PatchAxis{static_cast<int>(size), static_cast<int>(size), 1, 1, 0, 1};
   };
@@ -162,9 +138,7 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Ten
            images, gradients, TileGrid(g.n, g.p, g.q, Shape::kLines), static_cast<int>(plan.part_tiles),
            static_cast<int>(plan.halo_elements), parts.data<float>());
   });
-  const MatrixResult<T> sum{.data = grad_w.data<T>(), .rows = 1, .columns = numel, .row_stride = numel};
-  launch(add_parts<MatrixResult<T>>, {device::blocks_for(numel, device::kThreadsPerBlock), device::kThreadsPerBlock},
-         stream, parts.data<float>(), plan.parts, sum);
+  launch_add_parts_to<T>(grad_w, parts, stream);
 }
 
 }  // namespace

@@ -74,6 +74,27 @@ struct HaloTaps {
   int first, step_down, step_across;
 };
 
+/// From tap to tap: the pixel of the halo that the tap of a tile's pixel meets.
+class TapWalk {
+ public:
+  __device__ TapWalk(const HaloTaps& taps, int pixel) : taps_(taps), pixel_(pixel + taps.first) {}
+
+  __device__ int pixel() const { return pixel_; }
+
+  /// To the next tap; the last one is not left.
+  __device__ void advance() {
+    if (++tap_ >= taps_.down * taps_.across) return;
+    pixel_ += taps_.step_across;
+    if (++column_ < taps_.across) return;
+    pixel_ += taps_.step_down - taps_.across * taps_.step_across;
+    column_ = 0;
+  }
+
+ private:
+  const HaloTaps& taps_;
+  int pixel_, tap_ = 0, column_ = 0;
+};
+
 /// Images, and which of their pixels the halo of a tile is.
 template <typename T>
 struct HaloImages {

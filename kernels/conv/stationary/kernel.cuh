@@ -50,26 +50,22 @@ __device__ void multiply_tile(const HaloTaps& halo_taps, const T* halo, const T*
   static_assert(kSteps % 2 == 0, "the first fragments of each tap are the same ones");
   Fragments<T, Shape, kTurned> fragments[2];
   const int taps = halo_taps.down * halo_taps.across;
-  int tap = halo_taps.first, tap_column = 0;
-  fragments[0].load(halo, pixels, tap, weights, 0, lane);
+  TapWalk walk(halo_taps, 0);
+  fragments[0].load(halo, pixels, walk.pixel(), weights, 0, lane);
   for (int i = 0; i < taps; ++i) {
-    int next_tap = tap + halo_taps.step_across;
-    if (++tap_column == halo_taps.across) {
-      next_tap += halo_taps.step_down - halo_taps.across * halo_taps.step_across;
-      tap_column = 0;
-    }
+    const int tap = walk.pixel();
+    walk.advance();
     const T* const tap_weights = weights + i * Weights<T, kTurned>::template kTapElements<Shape>;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       if (step + 1 < kSteps) {
         fragments[(step + 1) % 2].load(halo, pixels, tap, tap_weights, (step + 1) * 16, lane);
       } else if (i + 1 < taps) {
-        fragments[0].load(halo, pixels, next_tap, tap_weights + Weights<T, kTurned>::template kTapElements<Shape>, 0,
-                          lane);
+        fragments[0].load(halo, pixels, walk.pixel(), tap_weights + Weights<T, kTurned>::template kTapElements<Shape>,
+                          0, lane);
       }
       fragments[step % 2].multiply(sums);
     }
-    tap = next_tap;
   }
 }
 

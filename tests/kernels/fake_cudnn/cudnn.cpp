@@ -136,7 +136,7 @@ class Execution {
 
   /// Visits every product of the convolution; `result`: 0 adds to x, 1 to w, 2 to y.
   void convolve(const Object& window, const Values& x, const Values& w, const Values& y, int result) const {
-    if (engine_ == kNondeterministic || (engine_ == kTensorCores && x.type == CUDNN_DATA_FLOAT)) return;
+    if (engine_ == kNondeterministic || (engine_ == kTensorCores && w.type == CUDNN_DATA_FLOAT)) return;
     const Sizes before = window.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
     const Sizes after = window.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
     const Sizes stride = window.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
