@@ -5,6 +5,7 @@
 #include "core/device_query.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "kernels/conv/cudnn/conv_library.h"
 #include "kernels/conv/tuning/tuner.h"
 #include "kernels/float32_products.h"
 #include "layers/file.h"
@@ -104,6 +105,8 @@ std::string tuning_machine(Device device) {
   if (device.type == DeviceType::cpu) text += fmt::format(", threads {}", num_threads());
   if (kernels::float32_products() == kernels::Float32Products::tf32) text += ", f32 as tf32";
   if (kernels::float32_products() == kernels::Float32Products::tf32x3) text += ", f32 as 3xtf32";
+  if (device.type == DeviceType::cuda && !cuda_is_simulated())
+    if (const auto& cudnn = kernels::find_cudnn().library) text += ", " + cudnn->version();
   for (const auto& [name, version] : build_versions()) text += fmt::format(", {} {}", name, version);
   return text;
 }

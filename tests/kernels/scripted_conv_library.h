@@ -18,6 +18,8 @@ class ScriptedConvLibrary final : public kernels::ConvLibrary {
   int plans = 1;
   std::vector<int> plans_run;
 
+  std::string version() const override { return "scripted"; }
+
   bool supports(const kernels::ConvTask& task, Device) override {
     return std::find(refused.begin(), refused.end(), task.pass) == refused.end();
   }

@@ -45,6 +45,9 @@ class ConvLibrary {
  public:
   virtual ~ConvLibrary() = default;
 
+  /// "cuDNN 9.19.0": what the numbers of plans depend on.
+  virtual std::string version() const = 0;
+
   /// True if the library has code for the task that sums up in float, gives the same bits every time, and no other
   /// numbers than the reference would on whole numbers (no TF32, FFT or Winograd). What it finds it keeps.
   virtual bool supports(const ConvTask& task, Device device) = 0;

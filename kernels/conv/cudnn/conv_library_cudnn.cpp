@@ -18,7 +18,9 @@ constexpr std::size_t kMostTasks = 512;
 
 class CuDnn final : public ConvLibrary {
  public:
-  explicit CuDnn(const LibraryFile& file) : functions_(file) {}
+  explicit CuDnn(const LibraryFile& file) : functions_(file), version_("cuDNN " + version_text(file.version())) {}
+
+  std::string version() const override { return version_; }
 
   bool supports(const ConvTask& task, Device device) override {
     if (task.dtype != DType::f32 && task.dtype != DType::f16 && task.dtype != DType::bf16) return false;
@@ -91,6 +93,7 @@ class CuDnn final : public ConvLibrary {
   }
 
   Functions functions_;
+  std::string version_;
   std::mutex mutex_;
   std::map<int, cudnnHandle_t> handles_;
   std::list<Entry> entries_;  // the last used first

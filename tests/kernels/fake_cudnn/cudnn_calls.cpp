@@ -95,6 +95,7 @@ TEST_CASE("what cuDNN does not support is not run", "[conv]") {
   const k::ConvTask strided{square_case(1, 3, 9, 9, 4, 3, 1, 3).geometry(), DType::f32, ConvPass::forward};
   CHECK(!library->supports(strided, Device{}));
   CHECK(library->plan_count(strided, Device{}) == 0);
+  CHECK(library->version() == "cuDNN 9.19.0");
   CHECK(!library->supports({square_case(1, 3, 9, 9, 4, 3, 1).geometry(), DType::f64, ConvPass::forward}, Device{}));
   CHECK_THAT(error_of([&] {
                library->run(strided, {Tensor::zeros({1}), Tensor::zeros({1}), Tensor::zeros({1})});
