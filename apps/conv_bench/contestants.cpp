@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/suggest.h"
 #include "kernels/activation/relu.h"
-#include "kernels/conv/cudnn/conv_library.h"
+#include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/elementwise/add.h"
 #include "kernels/float32_products.h"
 
@@ -103,12 +103,9 @@ Contestant apex_like() {
     kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, ConvImpl::cudnn), o.y, {});
   };
   made.backward = [](Workload& o) {
-    kernels::ConvLibrary& library = *kernels::find_cudnn().library;
-    const kernels::ConvTask task{o.geometry(), o.dtype(), kernels::ConvPass::backward_relu_bias};
-    const Tensor sums = Tensor::empty({1, o.layer.k}, {.device = o.device()});
-    require(library.supports(task, o.device()), "cuDNN has no code for {}", name_of(task.pass));
-    library.run(task, {o.grad_z, {}, o.grad_y, {}, o.y, sums});
-    o.grad_bias.copy_from(sums.view({o.layer.k}));
+    if constexpr (kHasCuda)
+      kernels::cuda::library_backward_relu_bias(*kernels::find_cudnn().library, o.geometry(), o.grad_y, o.y, o.grad_z,
+                                                o.grad_bias);
     const Conv2dOptions options = options_for(o, ConvImpl::cudnn);
     kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
     if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, o.grad_x);

@@ -37,12 +37,15 @@ class ScriptedConvLibrary final : public kernels::ConvLibrary {
       case ConvPass::backward_input:
         reference::conv2d_backward_input(y, w, task.geometry, x);
         return tensors.x.copy_from(x);
+      case ConvPass::backward_relu_bias:
       case ConvPass::backward_input_relu:
       case ConvPass::backward_input_relu_bias: {
-        const Tensor gate = here(tensors.gate), whole = empty_like(x);
+        const Tensor gate = here(tensors.gate);
         const Tensor bits = Tensor::empty(kernels::conv_mask_shape(x.shape()), {.dtype = DType::u8});
         reference::sign_mask(gate, bits);
-        reference::conv2d_backward_input(y, w, task.geometry, whole);
+        const bool convolves = task.pass != ConvPass::backward_relu_bias;
+        const Tensor whole = convolves ? empty_like(x) : y;
+        if (convolves) reference::conv2d_backward_input(y, w, task.geometry, whole);
         reference::apply_mask(whole, bits, x);
         tensors.x.copy_from(x);
         if (task.pass == ConvPass::backward_input_relu) return;

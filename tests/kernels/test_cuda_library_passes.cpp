@@ -140,6 +140,31 @@ TEST_CASE("a library does the work of the layer below where it can, else it is d
   }
 }
 
+TEST_CASE("a library masks a gradient and sums it up", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  const ConvCase one = square_case(2, 3, 5, 4, 8, 3, 1);
+  for (const DType dtype : kGpuDTypes) {
+    INFO(name_of(dtype));
+    const Tensor y = drawn(one.y(), dtype, 6, true, kLast), grad_y = drawn(one.y(), dtype, 1, true, kLast);
+    const Tensor open = poisoned_on_gpu(one.y(), dtype, kLast), grad_bias = poisoned_on_gpu({one.k}, dtype);
+    ScriptedConvLibrary library;
+    k::cuda::library_backward_relu_bias(library, one.geometry(), on_gpu(grad_y), on_gpu(y), open, grad_bias);
+    const Tensor bits = Tensor::empty(k::conv_mask_shape(one.y()), {.dtype = DType::u8});
+    k::reference::sign_mask(y, bits);
+    const Tensor expected = in_f64(grad_y, kLast), added = in_f64(grad_bias);
+    k::reference::apply_mask(in_f64(grad_y, kLast), bits, expected);
+    k::reference::conv2d_backward_bias(expected, added);
+    CHECK(difference(open, expected) == "");
+    CHECK(difference(grad_bias, added) == "");
+    library.refused = {ConvPass::backward_relu_bias};
+    CHECK_THAT(error_of([&] {
+                 k::cuda::library_backward_relu_bias(library, one.geometry(), on_gpu(grad_y), on_gpu(y), open,
+                                                     grad_bias);
+               }),
+               ContainsText("no code for the gradient through ReLU with its sums"));
+  }
+}
+
 TEST_CASE("a library gets no tensor at an odd address", "[cuda][conv]") {
   if (!has_gpu()) return;
   ScriptedConvLibrary library;

@@ -26,6 +26,10 @@ void library_backward_input(ConvLibrary& library, const ConvGeometry& g, const T
 /// True if one graph does both.
 bool library_fuses_layer_below(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w);
 
+/// `open` = grad_y where y is positive, and grad_bias = its sums, by one graph. Throws where the library has none.
+void library_backward_relu_bias(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& y,
+                                const Tensor& open, const Tensor& grad_bias);
+
 /// What a layer below wants, done to a gradient that is there.
 void finish_for_layer_below(const Tensor& grad_x, const LayerBelow& below);
 

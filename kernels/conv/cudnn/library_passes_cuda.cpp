@@ -77,6 +77,17 @@ bool library_fuses_layer_below(ConvLibrary& library, const ConvGeometry& g, cons
   return library_takes(library, {g, x.dtype(), ConvPass::backward_input_relu}, {x, w, x, {}, x});
 }
 
+void library_backward_relu_bias(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& y,
+                                const Tensor& open, const Tensor& grad_bias) {
+  const MemoryTagScope scope(MemoryTag::workspace);
+  const Tensor sums = Tensor::empty({1, g.k}, {.device = y.device()});
+  const ConvTask task{g, y.dtype(), ConvPass::backward_relu_bias};
+  const ConvTensors tensors{open, {}, grad_y, {}, y, sums};
+  require(library_takes(library, task, tensors), "the library has no code for {}", name_of(task.pass));
+  library.run(task, tensors);
+  column_sum_of_parts(sums, grad_bias);
+}
+
 void finish_for_layer_below(const Tensor& grad_x, const LayerBelow& below) {
   if (below.mask.defined()) apply_mask(grad_x, below.mask, grad_x);
   if (below.grad_bias.defined()) conv_backward_bias(grad_x, {}, below.grad_bias);
