@@ -1,5 +1,6 @@
 // Convolution on a GPU: which family of kernels, or cuDNN, runs a geometry.
 #include "core/device_query.h"
+#include "core/memory.h"
 #include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/tuning/tuner.h"
@@ -234,8 +235,20 @@ bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, co
   return choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
 }
 
-void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
+namespace {
+
+/// Whether these passes run was decided by x and w; a bias at an odd address (a part of something) must not undo that.
+Tensor aligned_bias(const Tensor& bias) {
+  if (!bias.defined() || reinterpret_cast<std::uintptr_t>(bias.raw_data()) % 16 == 0) return bias;
+  const MemoryTagScope scope(MemoryTag::workspace);
+  return bias.clone();
+}
+
+}  // namespace
+
+void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& any_bias,
                        const PooledOutput& to) {
+  const Tensor bias = aligned_bias(any_bias);
   if (is_for_stationary(StationaryPass::forward_pool, g, to.y.dtype(), {x, w, bias, to.y, to.positions}))
     return stationary::forward_pool(g, x, w, bias, to);
   implicit_gemm::forward_pool_by({}, g, x, w, bias, to);
@@ -246,8 +259,9 @@ bool fuses_pool(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Ten
          choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
 }
 
-void conv_forward_moments(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& y,
-                          const Tensor& moments) {
+void conv_forward_moments(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& any_bias,
+                          const Tensor& y, const Tensor& moments) {
+  const Tensor bias = aligned_bias(any_bias);
   if (is_for_stationary(StationaryPass::forward, g, x.dtype(), {x, w}))
     return stationary::forward_moments(g, x, w, bias, y, moments);
   implicit_gemm::forward_moments_by({}, g, x, w, bias, y, moments);

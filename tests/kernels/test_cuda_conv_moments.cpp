@@ -112,6 +112,29 @@ TEST_CASE("entry points leave moments where kernels do, and say where not", "[cu
         },
         [](const auto& g, auto&&... arguments) { k::cuda::conv_forward(g, k::ConvImpl::fused, arguments...); });
   }
+  {  // a bias at an odd address does not matter
+    ConvCase one = square_case(1, 8, 4, 4, 16, 3, 1);
+    one.options.impl = k::ConvImpl::fused;
+    const auto odd = [](const Tensor& bias) {
+      const Tensor whole = Tensor::empty({bias.numel() + 1}, {.dtype = bias.dtype(), .device = kGpu});
+      const Tensor part = whole.narrow(0, 1, bias.numel());
+      part.copy_from(bias);
+      return part;
+    };
+    check_moments(
+        one, DType::f16, 1, 0.5,
+        [&](const auto&, auto&&... tensors) {
+          const auto& [x, w, bias, y, moments] = std::tie(tensors...);
+          k::conv2d_forward_with_moments(x, w, odd(bias), one.options, y, moments);
+        },
+        [](const auto& g, auto&&... arguments) { k::cuda::conv_forward(g, k::ConvImpl::fused, arguments...); });
+    check_pooled(
+        one, DType::f16, true,
+        [&](const auto& g, const auto& x, const auto& w, const auto& bias, const auto& to) {
+          k::cuda::conv_pool_forward(g, x, w, odd(bias), to);
+        },
+        gemm::forward);
+  }
   const auto parts = [](const ConvCase& one, DType dtype, k::ConvImpl impl) {
     k::Conv2dOptions options = one.options;
     options.impl = impl;
