@@ -5,7 +5,6 @@
 #include "kernels/conv/implicit_gemm/dense_operand.cuh"
 #include "kernels/conv/implicit_gemm/patch_rows.cuh"
 #include "kernels/conv/implicit_gemm/results.cuh"
-#include "kernels/gemm/gate.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
@@ -20,10 +19,7 @@ struct ForwardResult {
   bool relu;
   std::uint8_t* mask;
 
-  __device__ device::Vector<float, 2> addend(int column) const {
-    if (bias == nullptr || column >= columns) return {};
-    return load_floats<2>(bias + column);
-  }
+  __device__ device::Vector<float, 2> addend(int column) const { return bias_addend(bias, columns, column); }
 
   __device__ float finished(float sum) const { return relu && sum < 0.0f ? 0.0f : sum; }
 

@@ -3,7 +3,6 @@
 
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/implicit_gemm/results.cuh"
-#include "kernels/gemm/gate.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
@@ -19,10 +18,7 @@ struct PooledResult {
   std::uint8_t* positions;
   std::uint8_t* mask;
 
-  __device__ device::Vector<float, 2> addend(int column) const {
-    if (bias == nullptr || column >= columns) return {};
-    return load_floats<2>(bias + column);
-  }
+  __device__ device::Vector<float, 2> addend(int column) const { return bias_addend(bias, columns, column); }
 
   __device__ float finished(float sum) const { return sum < 0.0f ? 0.0f : sum; }
 

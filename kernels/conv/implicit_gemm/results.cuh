@@ -15,8 +15,16 @@
 #include "kernels/conv/implicit_gemm/main_loop.cuh"
 #include "kernels/device/half.h"
 #include "kernels/device/vector.h"
+#include "kernels/gemm/gate.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
+
+/// The addend of results with a bias [columns], which may be null.
+template <typename T>
+__device__ device::Vector<float, 2> bias_addend(const T* bias, int columns, int column) {
+  if (bias == nullptr || column >= columns) return {};
+  return load_floats<2>(bias + column);
+}
 
 /// Finished sums, rounded, as lines of a tile in shared memory.
 template <typename T, typename Shape, typename Result>
