@@ -5,7 +5,10 @@
 #include "simulator/builtins.h"
 #include "simulator/coverage.h"
 #include "simulator/lint.h"
+#include "simulator/mbarrier.h"
+#include "simulator/named_barrier.h"
 #include "simulator/shared_memory.h"
+#include "simulator/warpgroup.h"
 
 #include <fmt/format.h>
 
@@ -137,6 +140,9 @@ void Engine::run_block(unsigned linear_block) {
   warps_ = {};
   start_block_of_shared_memory();
   clear_async_copies();
+  clear_mbarriers();
+  clear_named_barriers();
+  clear_warpgroup_products();
   ready_.clear();
   prepare_order();
   for (unsigned i = 0; i < count_; ++i) {
@@ -144,12 +150,13 @@ void Engine::run_block(unsigned linear_block) {
     thread.linear = i;
     thread.index = unflatten(i, launch_->block);
     thread.state = ThreadState::ready;
-    if (thread.epoch != 0) {
+    if (thread.epoch != 0 || !clocks_.empty()) {
       thread.epoch = 0;
       thread.known = {};
     }
     stacks_.prepare(thread.fiber, i, &thread_main);
   }
+  clocks_.clear();
   ready_.fill(count_);
   current_ = &threads_[thread_at_[0]];
   ::threadIdx = current_->index;
@@ -164,6 +171,8 @@ void Engine::run_block(unsigned linear_block) {
 void Engine::thread_exits() {
   Thread& self = *current_;
   check_async_copies_at_exit(self);
+  check_warpgroup_products_at_exit(self);
+  if (live_ == 1) check_mbarriers_at_end();
   self.state = ThreadState::exited;
   ready_.erase(self.position);
   warps_[self.warp()].exited |= 1u << self.lane();
@@ -202,6 +211,20 @@ int Engine::barrier(std::source_location where, bool vote) {
   switch_to_next(from);
   self.state = ThreadState::ready;
   return vote_result_;
+}
+
+void Engine::sleep(const char* in, std::source_location where) {
+  Thread& self = *current_;
+  self.state = ThreadState::asleep;
+  self.where = where;
+  self.asleep_in = in;
+  ready_.erase(self.position);
+  switch_to_next(self.position);
+}
+
+void Engine::wake(unsigned linear) {
+  threads_[linear].state = ThreadState::ready;
+  ready_.insert(threads_[linear].position);
 }
 
 void Engine::refuse_barrier(std::source_location where) {
@@ -248,9 +271,11 @@ std::string Engine::describe_waiting(std::array<const Thread*, 2>& examples) con
     if (seen.size() == kMostPlaces || std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
     if (seen.size() < examples.size()) examples[seen.size()] = &thread;
     seen.push_back(place);
-    const bool at_barrier = thread.state == ThreadState::at_barrier;
-    text += fmt::format("\n  thread {} waits in {} at {}:{}", simulator::text(thread.index),
-                        at_barrier ? "__syncthreads()" : name_of(thread.request.operation), place.first, place.second);
+    const char* const in = thread.state == ThreadState::at_barrier ? "__syncthreads()"
+                           : thread.state == ThreadState::asleep   ? thread.asleep_in
+                                                                   : name_of(thread.request.operation);
+    text +=
+        fmt::format("\n  thread {} waits in {} at {}:{}", simulator::text(thread.index), in, place.first, place.second);
   }
   return text;
 }

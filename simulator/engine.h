@@ -27,6 +27,9 @@ struct Launch {
   std::source_location where;
 };
 
+/// What is known of each thread of a block: everything that it did before this epoch.
+using ThreadClock = std::vector<std::uint16_t>;
+
 /// Runs one launch after another; all state of the block that runs is here. One per process, used under one lock.
 class Engine {
  public:
@@ -44,6 +47,9 @@ class Engine {
   /// (null for lanes outside of the mask), and every lane goes on.
   using Finish = void (*)(const std::array<void*, kWarpSize>& slots, unsigned mask);
   void meet(WarpOperation operation, unsigned mask, void* slot, Finish finish, std::source_location where);
+  /// Waits until another thread wakes this one; `in` says in what, for messages.
+  void sleep(const char* in, std::source_location where);
+  void wake(unsigned linear);
   /// Ends the launch with a Fault that names kernel, block, thread and `where`; a race also has another place.
   [[noreturn]] void raise(FaultKind kind, SiteId where, std::string what, SiteId other = 0);
 
@@ -62,6 +68,12 @@ class Engine {
   std::uint64_t now() const { return now_; }
   /// A new number for a piece of work that touches memory: a block, or a copy.
   std::uint64_t next_serial();
+  // Order between threads by other means than __syncthreads() and __syncwarp(); see thread_clocks.cpp.
+  /// Notes in `clock` what the running thread has done and knows: who acquires it comes after all that.
+  void release(ThreadClock& clock);
+  void acquire(const ThreadClock& clock);
+  /// True if the running thread has acquired what `thread` did in `epoch`.
+  bool has_acquired(unsigned thread, unsigned epoch) const;
 
   /// While one lives, what the running thread does is the simulator's own work, not the kernel's.
   class Aside {
@@ -74,6 +86,23 @@ class Engine {
    private:
     Engine& engine_;
     bool was_running_;
+  };
+
+  /// While one lives, what the running thread does counts as not done yet: nobody who acquires its clock comes after.
+  class Unfinished {
+   public:
+    explicit Unfinished(Engine& engine) : engine_(engine), now_(engine.now_) {
+      const Stamp now(now_);
+      engine.now_ =
+          Stamp::make(now.serial(), now.barrier(), Stamp::kMaxWarpEpoch - 1, now.thread(), now.atomic()).bits();
+    }
+    ~Unfinished() { engine_.now_ = now_; }
+    Unfinished(const Unfinished&) = delete;
+    Unfinished& operator=(const Unfinished&) = delete;
+
+   private:
+    Engine& engine_;
+    std::uint64_t now_;
   };
 
   friend void thread_main(boost::context::detail::transfer_t transfer);
@@ -100,10 +129,12 @@ class Engine {
   std::string describe_waiting(std::array<const Thread*, 2>& examples) const;
   void refresh_now() { now_ = Stamp::make(serial_, barrier_epoch_, current_->epoch, current_->linear, false).bits(); }
   void order_warp(const std::array<void*, kWarpSize>& slots, Thread& any);
+  void order_clocks_of_warp(const std::array<void*, kWarpSize>& slots, unsigned warp);
 
   FiberStacks stacks_;
   std::array<Thread, kMaxBlockThreads> threads_;
   std::array<unsigned, kMaxBlockThreads> thread_at_{};  // by position
+  std::vector<ThreadClock> clocks_;                     // by thread; empty where none has acquired anything
   /// Who of a warp has left the kernel, who waits, and for which meeting; `mixed` if they wait for more than one.
   struct Warp {
     unsigned exited = 0, waiting = 0;

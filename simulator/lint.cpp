@@ -125,6 +125,19 @@ void count_request(std::uintptr_t address, std::size_t bytes, bool shared, bool 
   request.writes = writes;
 }
 
+void count_request_of(const std::uintptr_t* addresses, unsigned count, std::size_t bytes, bool shared, bool writes,
+                      SiteId where) {
+  Request request;
+  request.bytes = static_cast<std::uint32_t>(bytes);
+  for (unsigned i = 0; i < count; ++i) {
+    request.address[i] = addresses[i];
+    request.lanes |= 1u << i;
+  }
+  Totals& totals = lint().totals[{lint().kernel, where, shared, writes}];
+  ++totals.requests;
+  shared ? count_wavefronts(request, totals) : count_sectors(request, totals);
+}
+
 void finish_block_of_lint() {
   if (!lint_is_on()) return;
   Lint& l = lint();

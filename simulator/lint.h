@@ -43,6 +43,9 @@ inline bool lint_is_on() { return detail::lint_on; }
 void start_lint(const void* kernel);
 /// With 0 bytes, the lane takes no part in the request that others make here.
 void count_request(std::uintptr_t address, std::size_t bytes, bool shared, bool writes, SiteId where);
+/// One request of up to 32 addresses that no warp makes: of a tensor core or a copy of a tile.
+void count_request_of(const std::uintptr_t* addresses, unsigned count, std::size_t bytes, bool shared, bool writes,
+                      SiteId where);
 void finish_block_of_lint();
 void finish_lint();
 

@@ -56,13 +56,7 @@ struct MultiplySlot {
 /// The `index`-th element of packed registers.
 float element(MatrixType type, const std::uint32_t* registers, unsigned index) {
   if (type == MatrixType::tf32) return std::bit_cast<float>(registers[index] & 0xffffe000u);
-  const auto bits = static_cast<std::uint16_t>(registers[index / 2] >> (index % 2 * 16));
-  if (type == MatrixType::bf16) return tandem::detail::bfloat16_bits_to_float(bits);
-#ifdef __F16C__
-  return _cvtsh_ss(bits);
-#else
-  return tandem::detail::half_bits_to_float(bits);
-#endif
+  return half_value(type, static_cast<std::uint16_t>(registers[index / 2] >> (index % 2 * 16)));
 }
 
 void finish_multiply(const Slots& slots, unsigned) {
@@ -94,6 +88,15 @@ void finish_multiply(const Slots& slots, unsigned) {
 }
 
 }  // namespace
+
+float half_value(MatrixType type, std::uint16_t bits) {
+  if (type == MatrixType::bf16) return tandem::detail::bfloat16_bits_to_float(bits);
+#ifdef __F16C__
+  return _cvtsh_ss(bits);
+#else
+  return tandem::detail::half_bits_to_float(bits);
+#endif
+}
 
 void load_matrix(std::uint32_t* registers, unsigned count, bool transposed, const void* row,
                  std::source_location where) {

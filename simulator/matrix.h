@@ -23,6 +23,9 @@ void load_matrix(std::uint32_t* registers, unsigned count, bool transposed, cons
 void multiply_matrices(MatrixType type, float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,
                        std::source_location where);
 
+/// The number that 16 bits of f16 or bf16 are.
+float half_value(MatrixType type, std::uint16_t bits);
+
 /// cvt.rna.tf32.f32: the nearest float of 10 bits of mantissa, ties away from zero; NaN stays NaN.
 std::uint32_t round_to_tf32(float value);
 

@@ -1,5 +1,6 @@
 // The simulated CUDA runtime: devices and errors.
 #include "simulator/device_memory.h"
+#include "simulator/include/cuda.h"
 #include "simulator/runtime.h"
 #include "simulator/settings.h"
 #include "simulator/shared_memory.h"
@@ -138,4 +139,12 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorNotReady: return "device not ready";
     default: return "unknown error";
   }
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  const bool known = std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0;
+  *function = known ? reinterpret_cast<void*>(&cuTensorMapEncodeTiled) : nullptr;
+  if (result != nullptr) *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
 }

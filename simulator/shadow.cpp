@@ -4,6 +4,7 @@
 #include "simulator/async_copy.h"
 #include "simulator/device_memory.h"
 #include "simulator/lint.h"
+#include "simulator/mbarrier.h"
 #include "simulator/shared_memory.h"
 #include "simulator/timeline.h"
 
@@ -23,8 +24,9 @@ inline bool is_ordered(std::uint64_t earlier, std::uint64_t now) {
   Engine& e = engine();
   if (then.serial() == current.serial()) {
     if (then.barrier() != current.barrier() || then.thread() == current.thread()) return true;
-    if (then.thread() / kWarpSize != current.thread() / kWarpSize) return false;
-    return e.current().known[then.thread() % kWarpSize] > then.epoch();
+    const bool same_warp = then.thread() / kWarpSize == current.thread() / kWarpSize;
+    if (same_warp && e.current().known[then.thread() % kWarpSize] > then.epoch()) return true;
+    return e.has_acquired(then.thread(), then.epoch());
   }
   if (then.serial() >= e.first_serial_of_block() && then.serial() < current.serial()) return true;
   if (then.serial() >= e.first_serial_of_launch()) return false;
@@ -63,6 +65,11 @@ std::string actor(Stamp stamp) {
         FaultKind::async_copy, where,
         fmt::format("read of {}, which a cp.async that nobody has waited for is to fill", describe_shared(address)));
   }
+  if (shared && is_tile_being_copied_to(address)) {
+    engine().raise(FaultKind::async_copy, where,
+                   fmt::format("read of {}, which a copy of a tile is to fill that nobody has waited for",
+                               describe_shared(address)));
+  }
   engine().raise(
       FaultKind::uninitialised, where,
       fmt::format("nobody has written {} yet", shared ? describe_shared(address) : describe_device_address(address)));
@@ -73,6 +80,7 @@ inline void note_read(ShadowCell& cell, std::uint64_t now, SiteId where) {
   if (cell.first_read == Stamp::kNever || is_ordered(cell.first_read, now)) {
     cell.first_read = now;
     cell.read_site = where;
+    if (cell.other_read != Stamp::kNever && is_ordered(cell.other_read, now)) cell.other_read = Stamp::kNever;
   } else if (cell.other_read == Stamp::kNever || is_ordered(cell.other_read, now) ||
              Stamp(cell.other_read).thread() / kWarpSize == Stamp(cell.first_read).thread() / kWarpSize) {
     cell.other_read = now;
@@ -105,7 +113,7 @@ ShadowCell* Shadow::split(ShadowCell& cell) {
   return split_[index].data();
 }
 
-void Shadow::set(std::uintptr_t address, std::size_t size, std::uint64_t state) {
+void Shadow::set(std::uintptr_t address, std::size_t size, std::uint64_t state, SiteId where) {
   const std::uintptr_t end = address + size;
   // Whole words first become whole again.
   for (std::uintptr_t at = (address + kWord - 1) / kWord * kWord; at + kWord <= end; at += kWord) {
@@ -113,11 +121,13 @@ void Shadow::set(std::uintptr_t address, std::size_t size, std::uint64_t state) 
     if (cell.write_site == kSplit) free_split_.push_back(static_cast<std::size_t>(cell.write));
     cell = {};
     cell.write = state;
+    cell.write_site = where;
   }
   for_each_cell(address, size, [&](ShadowCell& cell, std::uintptr_t, std::size_t bytes) {
     if (bytes == 1) {
       cell = {};
       cell.write = state;
+      cell.write_site = where;
     }
   });
 }

@@ -42,8 +42,9 @@ class Shadow {
   /// Checks an access of the running thread and writes it down. Ends the launch where something is wrong.
   void access(std::uintptr_t address, std::size_t size, Access kind, SiteId where);
 
-  /// Gives bytes a state (kNotAllocated, kUninitialised, kLongAgo) and forgets their history.
-  void set(std::uintptr_t address, std::size_t size, std::uint64_t state);
+  /// Gives bytes a state (kNotAllocated, kUninitialised, kLongAgo, or the stamp of a write at `where`) and forgets
+  /// their history.
+  void set(std::uintptr_t address, std::size_t size, std::uint64_t state, SiteId where = 0);
 
   /// Calls `visit(cell, address, bytes)` for every cell of a range.
   template <typename Visit>

@@ -98,6 +98,12 @@ bool is_shared_address(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(arena) < kArenaBytes;
 }
 
+unsigned offset_in_shared_memory(const void* address) {
+  return static_cast<unsigned>(static_cast<const char*>(address) - arena);
+}
+
+char* at_shared_offset(unsigned offset) { return arena + offset; }
+
 std::string describe_shared(std::uintptr_t address) {
   const auto offset = static_cast<std::ptrdiff_t>(address - reinterpret_cast<std::uintptr_t>(arena));
   const Variable* nearest = nullptr;

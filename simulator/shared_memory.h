@@ -24,6 +24,10 @@ void* shared_variable(const void* key, std::size_t bytes, std::size_t alignment,
 void* dynamic_shared_memory();
 
 bool is_shared_address(const void* address);
+/// Where in the window of shared memory an address lies, which is what descriptors of operands and the swizzle of tiles
+/// go by; and back.
+unsigned offset_in_shared_memory(const void* address);
+char* at_shared_offset(unsigned offset);
 
 /// "tile+68 (shared)" for messages.
 std::string describe_shared(std::uintptr_t address);

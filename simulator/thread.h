@@ -11,10 +11,19 @@ namespace tandem::simulator {
 
 constexpr unsigned kWarpSize = 32;
 
-enum class ThreadState : std::uint8_t { ready, at_barrier, at_warp, exited };
+enum class ThreadState : std::uint8_t { ready, at_barrier, at_warp, asleep, exited };
 
 /// Operations that lanes of a warp carry out together.
-enum class WarpOperation : std::uint8_t { sync, shuffle, vote, match, reduce, load_matrix, multiply };
+enum class WarpOperation : std::uint8_t {
+  sync,
+  shuffle,
+  vote,
+  match,
+  reduce,
+  load_matrix,
+  multiply,
+  wait_for_products
+};
 
 const char* name_of(WarpOperation operation);
 
@@ -38,6 +47,7 @@ struct alignas(64) Thread {
   // its epoch known[i] happened before what this thread does now.
   std::uint16_t epoch = 0;
   std::array<std::uint16_t, kWarpSize> known{};
+  const char* asleep_in = nullptr;  // what it waits for, where its state is asleep
 
   unsigned warp() const { return linear / kWarpSize; }
   unsigned lane() const { return linear % kWarpSize; }

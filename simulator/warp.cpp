@@ -23,6 +23,8 @@ const char* name_of(WarpOperation operation) {
       return "ldmatrix";
     case WarpOperation::multiply:
       return "mma";
+    case WarpOperation::wait_for_products:
+      return "wgmma.wait_group";
   }
   return "a warp operation";
 }
@@ -40,6 +42,7 @@ void Engine::order_warp(const std::array<void*, kWarpSize>& slots, Thread& any) 
   for (unsigned lane = 0; lane < kWarpSize; ++lane) {
     if (slots[lane] != nullptr) lanes[lane].known = merged;
   }
+  order_clocks_of_warp(slots, any.warp());
 }
 
 void Engine::check_who_waits_for(const Thread& exiting) {
