@@ -4,7 +4,7 @@
 usage: kernel_resources.py BUILD_LOG [--markdown]
 
 Prints a line per kernel and architecture (the worst of its instances) and exits with 1 if any kernel spills registers to
-memory, or if the log holds no kernel.
+memory, if ptxas says that it had to run products of warpgroups one after the other, or if the log holds no kernel.
 """
 import argparse
 import collections
@@ -14,6 +14,7 @@ import sys
 
 ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\w+)'")
 SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+LOSS = re.compile(r"Potential Performance Loss: (.*)")
 USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
 
 
@@ -59,6 +60,8 @@ def main():
     arguments = parser.parse_args()
     with open(arguments.build_log, errors="replace") as log:
         kernels = read(log)
+        log.seek(0)
+        losses = [match[1].strip() for line in log if (match := LOSS.search(line))]
     names = demangled(sorted({symbol for symbol, _ in kernels}))
     worst = collections.defaultdict(lambda: {"instances": 0, "spills": 0, "registers": 0, "shared": 0, "stack": 0})
     for (symbol, architecture), numbers in kernels.items():
@@ -74,7 +77,9 @@ def main():
         print(row.format(name, architecture, entry["instances"], entry["registers"], entry["shared"], entry["spills"]))
     spilling = sum(entry["spills"] > 0 for entry in worst.values())
     print(f"\n{len(worst)} kernels and architectures, {len(kernels)} instances, {spilling} with spills")
-    sys.exit(1 if spilling or not kernels else 0)
+    for loss in losses:
+        print(f"performance loss: {loss}")
+    sys.exit(1 if spilling or losses or not kernels else 0)
 
 
 main()
