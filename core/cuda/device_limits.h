@@ -8,6 +8,7 @@ namespace tandem::cuda {
 struct DeviceLimits {
   int multiprocessors;
   int shared_bytes;  // of shared memory that one block may have, where it asks for more than 48 KiB
+  int capability;    // 90 for 9.0
 };
 
 /// Asked once for each device. Throws Error unless it is a CUDA device that is there.

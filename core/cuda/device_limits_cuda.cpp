@@ -21,6 +21,10 @@ DeviceLimits device_limits(Device device) {
   TANDEM_CUDA_CHECK(cudaDeviceGetAttribute(&limits.multiprocessors, cudaDevAttrMultiProcessorCount, device.index));
   TANDEM_CUDA_CHECK(
       cudaDeviceGetAttribute(&limits.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));
+  int major = 0, minor = 0;
+  TANDEM_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
+  TANDEM_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index));
+  limits.capability = major * 10 + minor;
   return known[device.index] = limits;
 }
 

@@ -40,6 +40,14 @@ struct ForwardResult {
   }
 };
 
+/// The result of a pass to y [N, K, P, Q].
+template <typename T>
+ForwardResult<T> forward_result(const ConvGeometry& g, const Epilogue& epilogue, const Tensor& y) {
+  return {y.data<T>(),           static_cast<int>(g.n * g.p * g.q),
+          static_cast<int>(g.k), data_or_null<T>(epilogue.bias),
+          epilogue.relu,         data_or_null<std::uint8_t>(epilogue.mask)};
+}
+
 /// The operands and the result of one forward pass.
 template <typename T>
 struct ForwardProduct {
@@ -50,9 +58,7 @@ struct ForwardProduct {
   ForwardProduct(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y)
       : patches(x.data<T>(), patches_down(g), patches_across(g), g.c, g.n),
         weights{w.data<T>(), static_cast<int>(g.k), static_cast<int>(g.r * g.s * g.c)},
-        result{y.data<T>(),   patches.rows,
-               weights.rows,  data_or_null<T>(epilogue.bias),
-               epilogue.relu, data_or_null<std::uint8_t>(epilogue.mask)} {}
+        result(forward_result<T>(g, epilogue, y)) {}
 };
 
 }  // namespace tandem::kernels::cuda::implicit_gemm

@@ -49,6 +49,18 @@ struct InputResult {
   }
 };
 
+/// The result of a pass with unit strides, which is one phase; `column_sums`, of any number of tiles, may be undefined.
+template <typename T>
+InputResult<T> input_result(const ConvGeometry& g, const LayerBelow& below, const Tensor& column_sums,
+                            const Tensor& grad_x) {
+  return {grad_x.data<T>(),
+          tile::InputPhase(g, 0, 0),
+          static_cast<int>(g.n * g.h * g.w),
+          static_cast<int>(g.c),
+          data_or_null<std::uint8_t>(below.mask),
+          data_or_null<float>(column_sums)};
+}
+
 /// The gradient in "forward" terms: its pixels are the inputs, and further taps lie further back.
 inline PatchAxis gradient_axis(const tile::PhaseAxis& axis) {
   return {axis.inputs, axis.outputs, axis.taps, 1, axis.offset, -axis.dilation};

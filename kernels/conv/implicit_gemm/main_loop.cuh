@@ -32,7 +32,7 @@ struct WarpPlace {
 /// This thread's share of its warp's sums, by blocks of 16 x 8.
 template <typename Shape>
 struct Sums {
-  static_assert(Shape::kWarpRows % 32 == 0 && Shape::kWarpColumns % 32 == 0);
+  static_assert(Shape::kWarpRows % 16 == 0 && Shape::kWarpColumns % 32 == 0);
   static constexpr int kDown = Shape::kWarpRows / 16;
   static constexpr int kAcross = Shape::kWarpColumns / 8;
   float of[kDown][kAcross][4] = {};

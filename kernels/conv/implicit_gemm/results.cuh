@@ -14,6 +14,7 @@
 
 #include "kernels/conv/implicit_gemm/main_loop.cuh"
 #include "kernels/device/half.h"
+#include "kernels/device/mbarrier.h"
 #include "kernels/device/vector.h"
 #include "kernels/gemm/gate.cuh"
 
@@ -71,6 +72,16 @@ struct StoreShare {
   static __device__ int row() { return static_cast<int>(threadIdx.x) / kPieces; }
 };
 
+/// Waits for all threads that work on a tile: the block's, unless the shape names a barrier of theirs.
+template <typename Shape>
+__device__ void sync_tile() {
+  if constexpr (requires { Shape::kBarrier; }) {
+    device::sync_named<Shape::kThreads>(Shape::kBarrier);
+  } else {
+    __syncthreads();
+  }
+}
+
 /// The sum of a column over the threads that stored it, always in the same order, in the thread of the column's number;
 /// 0 in others. `scratch` has room for a piece of floats per thread and 16 more.
 template <typename T, typename Shape>
@@ -83,7 +94,7 @@ __device__ float column_total(const device::Vector<float, kPiece<T>>& sums, floa
   for (int k = 0; k < kPiece<T>; k += 4)
     device::store_vector(scratch + k / 4 * kSecondFours + place,
                          device::Vector<float, 4>{sums[k], sums[k + 1], sums[k + 2], sums[k + 3]});
-  __syncthreads();
+  sync_tile<Shape>();
   const int column = static_cast<int>(threadIdx.x);
   if (column >= Shape::kColumns) return 0.0f;
   const float* const mine = scratch + column % kPiece<T> / 4 * kSecondFours + column / kPiece<T> * 4 + column % 4;
@@ -106,7 +117,7 @@ __device__ void store_tile(const Result& result, const Sums<Shape>& sums, const 
                            int first_column, T* shared) {
   using Share = StoreShare<T, Shape>;
   stage_tile(result, sums, at, first_column, shared);
-  __syncthreads();
+  sync_tile<Shape>();
   device::Vector<float, kPiece<T>> column_sums = {};
 #pragma unroll
   for (int turn = 0; turn < Share::kTurns; ++turn) {

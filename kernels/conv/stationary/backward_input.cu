@@ -20,14 +20,8 @@ void backward_input_for(const ConvGeometry& g, const Tensor& grad_y, const Tenso
   const Tensor column_sums =
       below.grad_bias.defined() ? Tensor::empty({tiles_of(task), g.c}, {.device = grad_x.device()}) : Tensor();
   implicit_gemm::dispatch_halves(grad_x.dtype(), "conv2d_backward_input", [&]<typename T>(TypeTag<T>) {
-    const implicit_gemm::InputResult<T> result{grad_x.data<T>(),
-                                               tile::InputPhase(g, 0, 0),
-                                               static_cast<int>(g.n * g.h * g.w),
-                                               static_cast<int>(g.c),
-                                               data_or_null<std::uint8_t>(below.mask),
-                                               data_or_null<float>(column_sums)};
-    launch_task<T, 1, true>(task, plan, gradient.data<T>(), w.data<T>(),
-                            TileTaker<implicit_gemm::InputResult<T>>{result}, grad_x.device());
+    const TileTaker taker{implicit_gemm::input_result<T>(g, below, column_sums, grad_x)};
+    launch_task<T, 1, true>(task, plan, gradient.data<T>(), w.data<T>(), taker, grad_x.device());
   });
   if (column_sums.defined()) column_sum_of_parts(column_sums, below.grad_bias);
 }

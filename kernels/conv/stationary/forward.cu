@@ -10,11 +10,8 @@ void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epil
   require_no_obstacle("conv2d_forward", kPass, g, y.dtype(), {x, w, epilogue.bias, y});
   implicit_gemm::dispatch_halves(y.dtype(), "conv2d_forward", [&]<typename T>(TypeTag<T>) {
     const Task task(g, kPass);
-    const implicit_gemm::ForwardResult<T> result{y.data<T>(),           static_cast<int>(g.n * g.p * g.q),
-                                                 static_cast<int>(g.k), data_or_null<T>(epilogue.bias),
-                                                 epilogue.relu,         data_or_null<std::uint8_t>(epilogue.mask)};
-    launch_task<T, 1, false>(task, Plan(task), x.data<T>(), w.data<T>(),
-                             TileTaker<implicit_gemm::ForwardResult<T>>{result}, y.device());
+    const TileTaker taker{implicit_gemm::forward_result<T>(g, epilogue, y)};
+    launch_task<T, 1, false>(task, Plan(task), x.data<T>(), w.data<T>(), taker, y.device());
   });
 }
 

@@ -54,6 +54,8 @@ struct TileGrid {
     return line < lines && column < columns ? (tile.image * lines + line) * columns + column : -1;
   }
 
+  __device__ int pixel_of_row(const TilePlace& tile, int row) const { return pixel(tile, TilePixel<1>(row)); }
+
   /// How many of a tile's pixels are there.
   __device__ int pixels(const TilePlace& tile) const {
     const int lines_left = lines - tile.line, columns_left = columns - tile.column;

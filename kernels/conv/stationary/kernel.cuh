@@ -5,7 +5,7 @@
 #include "core/cuda/current_stream.h"
 #include "core/cuda/device_limits.h"
 #include "core/cuda/launch.h"
-#include "kernels/conv/implicit_gemm/results.cuh"
+#include "kernels/conv/implicit_gemm/tile_taker.cuh"
 #include "kernels/conv/stationary/halo.cuh"
 #include "kernels/conv/stationary/weights.cuh"
 #include "kernels/device/shared.h"
@@ -13,6 +13,7 @@
 namespace tandem::kernels::cuda::stationary {
 
 using implicit_gemm::Sums;
+using implicit_gemm::TileTaker;
 using implicit_gemm::WarpPlace;
 
 /// A warp's operands for one instruction in depth, in registers.
@@ -107,38 +108,6 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
   }
   device::cp_async_wait<0>();
 }
-
-/// Results by implicit_gemm::store_tile(): rows of a tile become pixels of an image.
-template <typename Result>
-struct TileTaker {
-  Result result;
-
-  /// What store_tile() asks of a result, for one tile.
-  template <typename T>
-  struct OfTile {
-    static constexpr bool kSumsColumns = Result::kSumsColumns;
-
-    const Result& result;
-    const TileGrid& grid;
-    TilePlace place;
-    int tile;
-
-    __device__ device::Vector<float, 2> addend(int column) const { return result.addend(column); }
-    __device__ float finished(float sum) const { return result.finished(sum); }
-    __device__ bool store(int row, int column, device::Vector<T, implicit_gemm::kPiece<T>>& values) const {
-      const int pixel = grid.pixel(place, TilePixel<1>(row));
-      return result.store(pixel < 0 ? result.rows : pixel, column, values);
-    }
-    __device__ bool sums_columns() const { return result.sums_columns(); }
-    __device__ void store_column_sum(int, int column, float sum) const { result.store_column_sum(tile, column, sum); }
-  };
-
-  template <typename T, typename Shape>
-  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, const TileGrid& grid, int tile,
-                       int first_column, T* buffer) const {
-    implicit_gemm::store_tile(OfTile<T>{result, grid, grid.place(tile), tile}, sums, at, 0, first_column, buffer);
-  }
-};
 
 /// Launches as many blocks as the GPU runs at once, or fewer where there is less to do: how many changes no bit.
 template <typename T, typename Shape, int kWindow, bool kTurned, typename Taker>
