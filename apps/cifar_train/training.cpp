@@ -8,6 +8,7 @@
 #include "core/parallel.h"
 #include "data/load.h"
 #include "kernels/conv/tuning/tuner.h"
+#include "kernels/notice.h"
 #include "layers/file.h"
 #include "layers/models/models.h"
 #include "layers/safetensors.h"
@@ -160,6 +161,7 @@ train::RunRecord describe_run(const Settings& s, const train::Config& config, co
 int train_and_report(const Settings& s, const train::Config& config, Device device,
                      const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start) {
   const bool first_rank = group.rank() == 0;
+  if (!first_rank) kernels::listen_to_notices(nullptr);
   const Data images = comm::run_agreed(group, [&] { return load_data(s); });
   const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train, device); });
   const train::RunRecord run = describe_run(s, config, environment, group, images, *model, device);

@@ -32,7 +32,7 @@ std::string obstacle_of(ConvImpl impl, Device device) {
     if (!on_cpu) return "oneDNN runs on the CPU only";
     return TANDEM_HAS_ONEDNN ? "" : "this build has no oneDNN";
   }
-  return impl == ConvImpl::cudnn ? kernels::obstacle(impl, device) : "";
+  return kernels::obstacle(impl, device);
 }
 
 /// The fused entry points, forced to one implementation.
@@ -146,6 +146,7 @@ const std::vector<Contestant>& contestants() {
     std::vector<Contestant> list{
         fused("ours", "what --conv-impl auto takes", ConvImpl::automatic, false),
         fused("fused", "our own kernels only", ConvImpl::fused, false),
+        fused("warpgroup", "our own kernels, those for Hopper (TMA, wgmma) where they run", ConvImpl::warpgroup, false),
         on_tensor_cores("tf32", "our own kernels, f32 rounded to TF32", kernels::Float32Products::tf32, 0x1p-10),
         on_tensor_cores("3xtf32", "our own kernels, f32 as the sum of two TF32", kernels::Float32Products::tf32x3,
                         0x1p-21),

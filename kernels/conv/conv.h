@@ -16,11 +16,12 @@ enum class ConvImpl : std::uint8_t {
   fused,      // this project's own kernels, the fastest that support the geometry
   onednn,     // the library, on the CPU only
   cudnn,      // the library, on a GPU only
+  warpgroup,  // as `fused`, but with the kernels for Hopper (sm_90a) where they run; not yet measured on hardware
 };
 
 std::string_view name_of(ConvImpl impl);
 
-/// "auto", "reference", "fused", "onednn" or "cudnn"; anything else throws.
+/// "auto", "reference", "fused", "onednn", "cudnn" or "warpgroup"; anything else throws.
 ConvImpl parse_conv_impl(std::string_view text);
 
 struct Conv2dOptions {

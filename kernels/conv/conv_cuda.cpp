@@ -6,6 +6,7 @@
 #include "kernels/conv/tuning/tuner.h"
 #include "kernels/float32_products.h"
 #include "kernels/gemm/column_sum.h"
+#include "kernels/notice.h"
 
 #include <algorithm>
 #include <vector>
@@ -20,10 +21,22 @@ struct Passes {
   decltype(&naive::backward_weight) backward_weight;
 };
 
-/// The family for the tensors of one pass.
+std::string_view name_of(Family family) {
+  constexpr std::string_view kNames[] = {"naive", "tile", "few_channels", "implicit_gemm", "stationary", "warpgroup"};
+  return kNames[static_cast<std::size_t>(family)];
+}
+
+/// The family for the tensors of one pass. One line says where a fast one does not run.
 Family choose(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
   require(impl != ConvImpl::onednn, "conv2d: oneDNN runs on the CPU, the tensors are on a GPU; use --conv-impl auto");
-  return choose_family(g, impl, dtype, tensors).family;
+  const FamilyChoice choice = choose_family(g, impl, dtype, tensors);
+  const bool misses_tensor_cores =
+      impl != ConvImpl::reference && dtype != DType::f32 && choice.family < Family::few_channels;
+  const bool misses_warpgroups = impl == ConvImpl::warpgroup && choice.family != Family::warpgroup;
+  if ((misses_tensor_cores || misses_warpgroups) && g.output_numel() > 0 && g.input_numel() > 0)
+    notice(fmt::format("conv2d: {} x [N, {}, {}, {}], w [{}, {}, {}, {}] goes to the {} kernels: {}", name_of(dtype),
+                       g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, name_of(choice.family), choice.reason));
+  return choice.family;
 }
 
 const Passes& passes_of(Family family) {
@@ -33,6 +46,7 @@ const Passes& passes_of(Family family) {
       {few_channels::forward, tile::backward_input, few_channels::backward_weight},
       {implicit_gemm::forward, implicit_gemm::backward_input, implicit_gemm::backward_weight},
       {stationary::forward, stationary::backward_input, stationary::backward_weight},
+      {warpgroup::forward, warpgroup::backward_input, warpgroup::backward_weight},
   };
   return kPasses[static_cast<std::size_t>(family)];
 }
@@ -67,8 +81,7 @@ struct Runner {
   std::string_view name() const {
     constexpr std::string_view kPlans[kMostPlans] = {"cudnn",   "cudnn-1", "cudnn-2", "cudnn-3",
                                                      "cudnn-4", "cudnn-5", "cudnn-6", "cudnn-7"};
-    constexpr std::string_view kNames[] = {"naive", "tile", "few_channels", "implicit_gemm", "stationary"};
-    return library != nullptr ? kPlans[plan] : kNames[static_cast<std::size_t>(family)];
+    return library != nullptr ? kPlans[plan] : name_of(family);
   }
 
   /// Whether a gradient may come with its mask.
@@ -158,6 +171,8 @@ void run_backward_input(const Runner& runner, const ConvGeometry& g, const Tenso
     return implicit_gemm::backward_input_by({}, g, grad_y, mask, w, below, grad_x);
   } else if (has_below && runner.family == Family::stationary) {
     return stationary::backward_input_for(g, grad_y, mask, w, below, grad_x);
+  } else if (has_below && runner.family == Family::warpgroup) {
+    return warpgroup::backward_input_for(g, grad_y, mask, w, below, grad_x);
   } else {
     passes_of(runner.family).backward_input(g, grad_y, mask, w, grad_x);
   }
@@ -180,6 +195,11 @@ void run_backward_weight(const Runner& runner, const ConvGeometry& g, const Tens
 
 FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
   if (impl == ConvImpl::reference) return {Family::naive, "it was asked for"};
+  if (impl == ConvImpl::warpgroup) {
+    const std::string_view reason = warpgroup::obstacle(g, dtype, tensors);
+    if (reason.empty()) return {Family::warpgroup, ""};
+    return {choose_family(g, ConvImpl::fused, dtype, tensors).family, reason};
+  }
   const std::string_view reason = implicit_gemm::obstacle(g, dtype, tensors);
   if (reason.empty()) return {Family::implicit_gemm, ""};
   if (few_channels::obstacle(g, dtype, tensors).empty()) return {Family::few_channels, reason};
@@ -232,7 +252,8 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
 bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w) {
   ConvLibrary* const library = select_library(g, impl, ConvPass::backward_input, {x, w, x});
   if (library != nullptr) return library_fuses_layer_below(*library, g, x, w);
-  return choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
+  const Family family = choose(g, impl, x.dtype(), {x, w});
+  return family == Family::implicit_gemm || family == Family::warpgroup;
 }
 
 namespace {

@@ -5,7 +5,7 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::array<std::string_view, 5> kImplNames{"auto", "reference", "fused", "onednn", "cudnn"};
+constexpr std::array<std::string_view, 6> kImplNames{"auto", "reference", "fused", "onednn", "cudnn", "warpgroup"};
 
 /// Output size along one dimension.
 std::int64_t output_size(std::string_view dimension, std::int64_t input, std::int64_t kernel, std::int64_t stride,
@@ -25,7 +25,7 @@ std::string_view name_of(ConvImpl impl) { return kImplNames[static_cast<std::siz
 ConvImpl parse_conv_impl(std::string_view text) {
   for (std::size_t i = 0; i < kImplNames.size(); ++i)
     if (kImplNames[i] == text) return static_cast<ConvImpl>(i);
-  fail("unknown convolution implementation '{}': choose auto, reference, fused, onednn or cudnn", text);
+  fail("unknown convolution implementation '{}': choose auto, reference, fused, onednn, cudnn or warpgroup", text);
 }
 
 Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options) {

@@ -103,7 +103,7 @@ struct PooledOutput {
 };
 
 /// Our families of kernels, slowest first.
-enum class Family : std::uint8_t { naive, tile, few_channels, implicit_gemm, stationary };
+enum class Family : std::uint8_t { naive, tile, few_channels, implicit_gemm, stationary, warpgroup };
 
 struct FamilyChoice {
   Family family;
@@ -111,7 +111,7 @@ struct FamilyChoice {
 };
 
 /// The fastest family for all passes over these tensors, which may be undefined; `impl` reference asks for the naive
-/// one. Where that is implicit_gemm, single passes may go to `stationary`.
+/// one, `impl` warpgroup for that one where it runs. Where it is implicit_gemm, single passes may go to `stationary`.
 FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors);
 
 /// The passes by cuDNN or the family of kernels that `impl` and the geometry ask for.
@@ -237,6 +237,24 @@ void backward_input_for(const ConvGeometry& g, const Tensor& grad_y, const Tenso
 void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
                      const Tensor& grad_w);
 }  // namespace stationary
+
+namespace warpgroup {
+/// Tensor cores that four warps use together (wgmma), with operands that the memory system fetches by itself (TMA), on
+/// GPUs of compute capability 9.0: f16 and bf16, one group, strides of 1, channels in multiples of 8, tensors that
+/// begin at multiples of 16 bytes. The reason why these do not run, or "". Only for ConvImpl::warpgroup.
+std::string_view obstacle(const ConvGeometry& g, DType dtype, std::initializer_list<Tensor> tensors);
+/// Throws Error with that reason; so do the passes.
+void require_no_obstacle(std::string_view op, const ConvGeometry& g, DType dtype,
+                         std::initializer_list<Tensor> tensors);
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
+/// A gradient that comes with a mask is copied first.
+void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                    const Tensor& grad_x);
+void backward_input_for(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
+                        const LayerBelow& below, const Tensor& grad_x);
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w);
+}  // namespace warpgroup
 
 }  // namespace cuda
 }  // namespace tandem::kernels

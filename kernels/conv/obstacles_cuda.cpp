@@ -49,6 +49,13 @@ std::string_view obstacle_of(Obstacle* of_geometry, const ConvGeometry& g, std::
   return "";
 }
 
+/// The device of the first tensor that is defined.
+Device device_of(std::string_view op, std::initializer_list<Tensor> tensors) {
+  const auto* const any = std::find_if(tensors.begin(), tensors.end(), [](const Tensor& x) { return x.defined(); });
+  require(any != tensors.end(), "{}: needs a tensor, to know the device", op);
+  return any->device();
+}
+
 void require_none(std::string_view reason, std::string_view op, const ConvGeometry& g, DType dtype) {
   require(
       reason.empty(),
@@ -108,16 +115,32 @@ std::string_view stationary::obstacle(StationaryPass pass, const ConvGeometry& g
     return "there are more than 64 channels or 9 taps (sums in registers)";
   const Task task(g, pass);
   if (task.lines() == 0 || task.line() == 0) return "there is no whole window to pool";
-  const auto* const any = std::find_if(tensors.begin(), tensors.end(), [](const Tensor& x) { return x.defined(); });
-  require(any != tensors.end(), "stationary::obstacle: needs a tensor, to know the device");
   const std::int64_t bytes = of_weight ? WeightParts(g).shared_bytes() : Plan(task).shared_bytes();
-  const bool fits = bytes <= tandem::cuda::device_limits(any->device()).shared_bytes;
+  const bool fits = bytes <= tandem::cuda::device_limits(device_of("stationary::obstacle", tensors)).shared_bytes;
   return fits ? "" : "two halos, and what goes with them, do not fit into the shared memory of a multiprocessor";
 }
 
 void stationary::require_no_obstacle(std::string_view op, StationaryPass pass, const ConvGeometry& g, DType dtype,
                                      std::initializer_list<Tensor> tensors) {
   require_none(obstacle(pass, g, dtype, tensors), op, g, dtype);
+}
+
+std::string_view warpgroup::obstacle(const ConvGeometry& g, DType dtype, std::initializer_list<Tensor> tensors) {
+  const auto of_geometry = [](const ConvGeometry& geometry) -> std::string_view {
+    if (geometry.c % 8 != 0 || geometry.k % 8 != 0) return "channels are no multiples of 8 (copies of 16 bytes)";
+    if (geometry.stride_h != 1 || geometry.stride_w != 1) return "strides are not 1";
+    return "";
+  };
+  if (!TANDEM_HAS_SM90A) return "this build has no code for sm_90a (CMAKE_CUDA_ARCHITECTURES)";
+  if (!is_half(dtype)) return "warpgroups multiply f16 and bf16 here";
+  if (const std::string_view reason = obstacle_of(of_geometry, g, tensors); !reason.empty()) return reason;
+  const bool has_wgmma = tandem::cuda::device_limits(device_of("warpgroup::obstacle", tensors)).capability == 90;
+  return has_wgmma ? "" : "the GPU's compute capability is not 9.0";
+}
+
+void warpgroup::require_no_obstacle(std::string_view op, const ConvGeometry& g, DType dtype,
+                                    std::initializer_list<Tensor> tensors) {
+  require_none(obstacle(g, dtype, tensors), op, g, dtype);
 }
 
 bool stationary::pays(StationaryPass pass, const ConvGeometry& g) {

@@ -2,6 +2,7 @@
 // random ones; which geometries and addresses go to other kernels; what the gradient does for the layer below.
 #include "kernels/conv/implicit_gemm/tile_shape.h"
 #include "kernels/float32_products.h"
+#include "kernels/notice.h"
 #include "tests/kernels/cuda_conv_support.h"
 
 namespace tandem::test {
@@ -180,6 +181,8 @@ TEST_CASE("convolution entry points take unaligned halves, and tensor cores refu
   one.options.impl = k::ConvImpl::fused;
   const ConvInputs in(one, DType::f16, true);
   const ConvExpected expected(one, in, false, true, true, true);
+  std::vector<std::string> notices;
+  k::listen_to_notices([&](const std::string& line) { notices.push_back(line); });
   const Tensor x = on_gpu(in.x), w = on_gpu(in.w), bias = on_gpu(in.bias), grad_y = on_gpu(in.grad_y);
   const auto empty = [](const Tensor& model) { return poisoned_on_gpu(model.shape(), DType::f16, kLast); };
   const Tensor mask = on_gpu(in.mask), y_mask = poisoned_on_gpu(in.mask.shape(), DType::u8);
@@ -196,6 +199,11 @@ TEST_CASE("convolution entry points take unaligned halves, and tensor cores refu
     CHECK(difference(grad_w, expected.grad_w) == "");
     CHECK(difference(grad_bias, expected.grad_bias) == "");
   }
+  k::listen_to_notices(k::print_notice);
+  REQUIRE(notices.size() == 1);  // three passes, each more than once
+  CHECK(notices[0] ==
+        "conv2d: f16 x [N, 8, 5, 4], w [16, 8, 3, 3] goes to the tile kernels: a tensor begins at no multiple of 16 "
+        "bytes");
   const k::ConvGeometry g = one.geometry();
   CHECK_THAT(error_of([&] { gemm::forward(g, odd_x, w, {}, empty(grad_y)); }), ContainsText("multiple of 16 bytes"));
   CHECK_THAT(error_of([&] { gemm::backward_input(g, odd_gradient, {}, w, empty(x)); }),

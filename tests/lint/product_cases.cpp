@@ -194,9 +194,31 @@ std::vector<LintCase> stationary_convolutions() {
   return cases;
 }
 
+/// Warpgroups: narrow and wide blocks, channels that fill lines of 64 and some that do not.
+std::vector<LintCase> warpgroup_convolutions() {
+  namespace warpgroup = kernels::cuda::warpgroup;
+  std::vector<LintCase> cases;
+  const kernels::Conv2dOptions options{{1, 1}, {1, 1}, {1, 1}, 1, kernels::ConvImpl::warpgroup};
+  for (const auto& [channels, outputs] : {std::pair{64, 128}, {256, 256}, {72, 200}}) {
+    const Tensor x = ones({2, channels, 8, 8}, DType::f16), y = ones({2, outputs, 8, 8}, DType::f16);
+    const Tensor w = ones({outputs, channels, 3, 3}, DType::f16), bias = ones({outputs}, DType::f16);
+    const Tensor mask = ones(kernels::conv_mask_shape(y.shape()), DType::u8), grad_w = ones(w.shape(), DType::f16);
+    const Tensor mask_below = ones(kernels::conv_mask_shape(x.shape()), DType::u8), sums = ones({channels}, DType::f16);
+    const kernels::ConvGeometry g = kernels::make_geometry(x.shape(), w.shape(), options);
+    const auto add_case = [&](const char* pass, std::function<void()> work) {
+      cases.push_back(
+          {fmt::format("{} of {} to {} channels, warpgroups", pass, describe(x), outputs), std::move(work)});
+    };
+    add_case("conv_bias_relu", [=] { warpgroup::forward(g, x, w, {bias, true, mask}, y); });
+    add_case("grad_x of conv", [=] { warpgroup::backward_input_for(g, y, {}, w, {mask_below, sums}, x); });
+    add_case("grad_w of conv", [=] { warpgroup::backward_weight(g, x, y, {}, grad_w); });
+  }
+  return cases;
+}
+
 const RegisterLint register_products(products), register_convolutions(convolutions),
     register_tensor_core_convolutions(tensor_core_convolutions), register_more_on_tensor_cores(more_on_tensor_cores),
-    register_stationary_convolutions(stationary_convolutions);
+    register_stationary_convolutions(stationary_convolutions), register_warpgroup_convolutions(warpgroup_convolutions);
 
 }  // namespace
 

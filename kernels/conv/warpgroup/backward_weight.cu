@@ -1,0 +1,141 @@
+// The weights' gradient by warpgroups: the gradient of y times x, both turned as they are multiplied, summed up over
+// boxes of 64 pixels. Parts of the sums are added in order.
+#include "core/cuda/current_stream.h"
+#include "core/cuda/launch.h"
+#include "core/memory.h"
+#include "kernels/conv/cudnn/library_passes.h"
+#include "kernels/conv/implementations.h"
+#include "kernels/conv/implicit_gemm/patch_axis.h"
+#include "kernels/conv/implicit_gemm/product.cuh"
+#include "kernels/conv/warpgroup/box_grid.cuh"
+#include "kernels/conv/warpgroup/pipeline.cuh"
+#include "kernels/conv/warpgroup/tensor_maps.h"
+#include "kernels/device/shared.h"
+#include "kernels/gemm/product.cuh"
+
+namespace tandem::kernels::cuda::warpgroup {
+namespace {
+
+/// Which boxes a block's steps take, and where its sums go: block x is a tile of output channels, a tap and a tile of
+/// input channels, the tap fastest, as neighbours then fetch the same gradient; block y is a part of the boxes.
+struct WeightSteps {
+  BoxGrid grid;
+  int part_boxes;
+  int taps_across, taps, channel_tiles;
+  int first_line, first_column, step_down, step_across;  // of taps, as seen from an output pixel
+  int rows, channels;
+  float* parts;  // [gridDim.y, K, R, S, C]
+};
+
+struct WeightTile {
+  int row, tap, channel;  // the first ones
+
+  template <typename Shape>
+  static __device__ WeightTile of(const WeightSteps& work) {
+    const int tile = static_cast<int>(blockIdx.x), rest = tile / work.taps;
+    return {rest / work.channel_tiles * Shape::kRows, tile % work.taps, rest % work.channel_tiles * Shape::kColumns};
+  }
+};
+
+template <typename Shape>
+__device__ void fetch_boxes(const Pipeline<Shape>& pipeline, const CUtensorMap* images, const CUtensorMap* gradients,
+                            const WeightSteps& work, int begin, int end) {
+  const WeightTile tile = WeightTile::of<Shape>(work);
+  const int down = work.first_line + tile.tap / work.taps_across * work.step_down;
+  const int across = work.first_column + tile.tap % work.taps_across * work.step_across;
+  Turn<Shape> turn;
+  for (int i = begin; i < end; ++i) {
+    Mbarrier& full = pipeline.begin_step(turn);
+    const BoxPlace at = work.grid.place(i);
+    for (int chunk = 0; chunk < Shape::kRows / device::kLineHalves; ++chunk)
+      full.copy_tile(pipeline.left(turn.stage) + chunk * kChunkBytes, gradients, tile.row + chunk * device::kLineHalves,
+                     at.column, at.line, at.image);
+    for (int chunk = 0; chunk < Shape::kColumns / device::kLineHalves; ++chunk)
+      full.copy_tile(pipeline.right(turn.stage) + chunk * kChunkBytes, images,
+                     tile.channel + chunk * device::kLineHalves, at.column + across, at.line + down, at.image);
+    turn.advance();
+  }
+}
+
+template <typename Shape>
+__device__ void store_sums(const WeightSteps& work, const Sums<Shape>& sums) {
+  const WeightTile tile = WeightTile::of<Shape>(work);
+  const WarpPlace<Shape> at;
+  const int row_elements = work.taps * work.channels;
+  float* const part = work.parts + (std::int64_t{blockIdx.y} * work.rows * work.taps + tile.tap) * work.channels;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = tile.row + at.row + half * 8 + device::sum_row(at.lane);
+    if (row >= work.rows) continue;
+#pragma unroll
+    for (int j = 0; j < Sums<Shape>::kAcross; ++j) {
+      const int channel = tile.channel + j * 8 + device::sum_column(at.lane);
+      const float* const pair = sums.of[0][j] + half * 2;
+      if (channel < work.channels)
+        device::store_vector(part + std::int64_t{row} * row_elements + channel,
+                             device::Vector<float, 2>{pair[0], pair[1]});
+    }
+  }
+}
+
+template <typename T, typename Shape>
+__global__ void __launch_bounds__(Shape::kBlockThreads, 1)
+    warpgroup_conv_weight(const __grid_constant__ CUtensorMap images, const __grid_constant__ CUtensorMap gradients,
+                          WeightSteps work) {
+  DYN_SHARED(unsigned char, shared);
+  const Pipeline<Shape> pipeline(shared);
+  const int begin = static_cast<int>(blockIdx.y) * work.part_boxes;
+  const int end = begin + work.part_boxes < work.grid.boxes ? begin + work.part_boxes : work.grid.boxes;
+  if (threadIdx.x >= Shape::kThreads) {
+    device::give_registers<kFetchRegisters>();
+    if (threadIdx.x == Shape::kThreads) fetch_boxes(pipeline, &images, &gradients, work, begin, end);
+    return;
+  }
+  device::take_registers<kMultiplyRegisters>();
+  Turn<Shape> turn;
+  Sums<Shape> sums;
+  sum_up<T, Shape, Lines::along_rows, Lines::along_rows>(pipeline, turn, end - begin, sums);
+  store_sums(work, sums);
+}
+
+template <typename T>
+void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& grad_w) {
+  const WeightParts plan(g);
+  const implicit_gemm::PatchAxis down = implicit_gemm::patches_down(g), across = implicit_gemm::patches_across(g);
+  const cudaStream_t stream = tandem::cuda::current_stream(grad_w);
+  const MemoryTagScope tag(MemoryTag::workspace);
+  const Tensor parts = Tensor::empty({plan.parts, g.weight_numel()}, {.device = grad_w.device()});
+  const WeightSteps work{.grid = BoxGrid(plan.box, g.n, g.p, g.q),
+                         .part_boxes = static_cast<int>(plan.part_boxes),
+                         .taps_across = across.taps,
+                         .taps = down.taps * across.taps,
+                         .channel_tiles = static_cast<int>(plan.channel_tiles),
+                         .first_line = down.first,
+                         .first_column = across.first,
+                         .step_down = down.step,
+                         .step_across = across.step,
+                         .rows = static_cast<int>(g.k),
+                         .channels = static_cast<int>(g.c),
+                         .parts = parts.data<float>()};
+  const auto by = [&]<typename Shape>(Shape) {
+    launch(warpgroup_conv_weight<T, Shape>,
+           {dim3(static_cast<unsigned>(plan.tiles), static_cast<unsigned>(plan.parts)), Shape::kBlockThreads,
+            Shape::kDynamicBytes},
+           stream, map_of_images(x.data<T>(), x.dtype(), g.n, g.h, g.w, g.c, plan.box),
+           map_of_images(grad_y.data<T>(), x.dtype(), g.n, g.p, g.q, g.k, plan.box), work);
+  };
+  takes_wide_block(g.c) ? by(WideWeightBlock{}) : by(WeightBlock{});
+  launch_add_parts_to<T>(grad_w, parts, stream);
+}
+
+}  // namespace
+
+void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
+                     const Tensor& grad_w) {
+  require_no_obstacle("conv2d_backward_weight", g, grad_w.dtype(), {x, grad_y, grad_w});
+  const Tensor gradient = masked_gradient(grad_y, mask);
+  implicit_gemm::dispatch_halves(grad_w.dtype(), "conv2d_backward_weight",
+                                 [&]<typename T>(TypeTag<T>) { run<T>(g, x, gradient, grad_w); });
+}
+
+}  // namespace tandem::kernels::cuda::warpgroup

@@ -1,0 +1,53 @@
+// Asking the driver for tensor maps; found through the runtime, so that nothing links with the driver.
+#include "kernels/conv/warpgroup/tensor_maps.h"
+
+#include "core/cuda/check.h"
+#include "core/error.h"
+
+#include <cuda_runtime.h>
+
+namespace tandem::kernels::cuda::warpgroup {
+namespace {
+
+using Encode = decltype(&cuTensorMapEncodeTiled);
+
+Encode find_encode() {
+  constexpr unsigned kSince = 12000;  // the driver API's version that has it
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  TANDEM_CUDA_CHECK(
+      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kSince, cudaEnableDefault, &result));
+  require(result == cudaDriverEntryPointSuccess && function != nullptr,
+          "the driver has no tensor maps (cuTensorMapEncodeTiled): update it to one for CUDA 12 or later");
+  return reinterpret_cast<Encode>(function);
+}
+
+}  // namespace
+
+CUtensorMap map_of(const void* data, DType dtype, const std::array<std::int64_t, 4>& sizes,
+                   const std::array<int, 4>& box) {
+  static const Encode encode = find_encode();
+  std::array<cuuint64_t, 4> map_sizes{};  // the driver counts innermost first
+  std::array<cuuint32_t, 4> map_box{}, steps{1, 1, 1, 1};
+  std::array<cuuint64_t, 3> strides{};
+  std::uint64_t stride = size_of(dtype);
+  for (std::size_t i = 0; i < 4; ++i) {
+    map_sizes[i] = static_cast<cuuint64_t>(sizes[3 - i]);
+    map_box[i] = static_cast<cuuint32_t>(box[3 - i]);
+    stride *= map_sizes[i];
+    if (i < 3) strides[i] = stride;
+  }
+  CUtensorMap map{};
+  const CUresult result =
+      encode(&map, dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4,
+             const_cast<void*>(data), map_sizes.data(), strides.data(), map_box.data(), steps.data(),
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  require(
+      result == CUDA_SUCCESS,
+      "the driver refuses a tensor map of {} [{}, {}, {}, {}] by [{}, {}, {}, {}] (error {}): use --conv-impl fused",
+      name_of(dtype), sizes[0], sizes[1], sizes[2], sizes[3], box[0], box[1], box[2], box[3], static_cast<int>(result));
+  return map;
+}
+
+}  // namespace tandem::kernels::cuda::warpgroup

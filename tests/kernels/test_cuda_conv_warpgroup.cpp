@@ -1,0 +1,160 @@
+// Convolution by warpgroups against the reference in f64: exact on whole numbers, bounded on random ones; the gradient
+// for the layer below; the same bits as the implicit product; what it takes, and that it is off by default.
+#include "core/device_query.h"
+#include "kernels/conv/warpgroup/plan.h"
+#include "kernels/notice.h"
+#include "tests/kernels/cuda_conv_support.h"
+
+namespace tandem::test {
+namespace {
+
+namespace k = tandem::kernels;
+namespace warpgroup = k::cuda::warpgroup;
+
+constexpr DType kHalves[] = {DType::f16, DType::bf16};
+const ConvFamily kWarpgroup{"warpgroups", warpgroup::forward, warpgroup::backward_input, warpgroup::backward_weight};
+
+/// False where the kernels cannot run: no GPU, or not one for them.
+bool has_hopper() {
+  if (!has_gpu()) return false;
+  const Tensor any = poisoned_on_gpu({8}, DType::f16);
+  const std::string_view reason = warpgroup::obstacle(square_case(1, 8, 8, 8, 8, 3, 1).geometry(), DType::f16, {any});
+  if (!reason.empty()) WARN("skipped: " << reason);
+  return reason.empty();
+}
+
+/// Narrow and wide blocks; boxes of one line, of many, of several images, that hang over; channels that fill blocks of
+/// 64 and do not; taps that are one, many, far apart, and mostly outside.
+std::vector<ConvCase> cases() {
+  return {
+      square_case(2, 8, 5, 7, 16, 3, 1),
+      square_case(1, 64, 16, 16, 128, 3, 1),
+      square_case(3, 72, 8, 8, 136, 3, 1),
+      square_case(1, 136, 7, 9, 264, 1, 0),
+      square_case(5, 24, 4, 4, 40, 3, 1),
+      square_case(1, 16, 3, 130, 24, 1, 0),
+      square_case(1, 16, 20, 19, 24, 5, 2),
+      square_case(1, 8, 12, 11, 8, 3, 2, 1, 2),
+      square_case(2, 16, 9, 10, 8, 3, 0),
+      {1, 16, 9, 21, 32, 1, 7, {{1, 1}, {0, 3}, {1, 1}, 1}},
+      {2, 40, 6, 4, 24, 4, 2, {{1, 1}, {5, 0}, {2, 3}, 1}},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("convolution by warpgroups", "[cuda][conv]") {
+  if (!has_hopper()) return;
+  for (const ConvCase& one : cases()) {
+    for (const DType dtype : kHalves) {
+      check_passes(kWarpgroup, one, dtype, true, true);
+      check_passes(kWarpgroup, one, dtype, false, dtype == DType::f16);
+    }
+    check_passes(kWarpgroup, one, DType::f16, true, false);
+  }
+}
+
+TEST_CASE("blocks of warpgroups take several tiles", "[cuda][conv]") {
+  if (!has_hopper()) return;
+  // More tiles than a GPU has multiprocessors, and more steps than a block has stages.
+  check_passes(kWarpgroup, square_case(520, 8, 8, 8, 8, 1, 0), DType::f16, true, true,
+               {.forward = true, .backward_input = true, .backward_weight = true});
+}
+
+TEST_CASE("warpgroups and the implicit product give the same bits", "[cuda][conv]") {
+  if (!has_hopper()) return;
+  if (!cuda_is_simulated()) return;  // tensor cores add up their 16 products in an order of their own
+  for (const ConvCase& one : {square_case(2, 64, 9, 18, 64, 3, 1), square_case(1, 128, 8, 9, 192, 3, 1)}) {
+    const ConvInputs in(one, DType::f16, false);
+    const Tensor x = on_gpu(in.x), w = on_gpu(in.w), grad_y = on_gpu(in.grad_y);
+    const auto empty = [](const Shape& shape) { return poisoned_on_gpu(shape, DType::f16, kLast); };
+    const Tensor y = empty(one.y()), same_y = empty(one.y()), grad_x = empty(one.x()), same_grad_x = empty(one.x());
+    warpgroup::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, y);
+    k::cuda::implicit_gemm::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, same_y);
+    CHECK(same_bits_on_gpu(y, same_y));
+    warpgroup::backward_input(one.geometry(), grad_y, {}, w, grad_x);
+    k::cuda::implicit_gemm::backward_input(one.geometry(), grad_y, {}, w, same_grad_x);
+    CHECK(same_bits_on_gpu(grad_x, same_grad_x));
+  }
+}
+
+TEST_CASE("gradients by warpgroups do the work of the layer below", "[cuda][conv]") {
+  if (!has_hopper()) return;
+  for (const ConvCase& one : {square_case(2, 24, 5, 18, 72, 3, 1), square_case(1, 136, 17, 9, 64, 3, 1)}) {
+    for (const DType dtype : kHalves) {
+      const auto run = [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {
+        warpgroup::backward_input_for(one.geometry(), grad_y, {}, w, below, grad_x);
+      };
+      for (const auto& [masks, sums] : {std::pair{true, true}, {true, false}, {false, true}})
+        check_layer_below(one, dtype, masks, sums, run);
+    }
+  }
+}
+
+TEST_CASE("what warpgroups do not take", "[cuda][conv]") {
+  if (!has_hopper()) return;
+  const Tensor any = poisoned_on_gpu({16}, DType::f16);
+  const auto reason = [&](const ConvCase& one, DType dtype = DType::f16) {
+    return std::string(warpgroup::obstacle(one.geometry(), dtype, {any}));
+  };
+  CHECK(reason(square_case(1, 8, 8, 8, 16, 3, 1)) == "");
+  CHECK_THAT(reason(square_case(1, 8, 8, 8, 16, 3, 1), DType::f32), ContainsText("f16 and bf16"));
+  CHECK_THAT(reason(square_case(1, 12, 8, 8, 16, 3, 1)), ContainsText("multiples of 8"));
+  CHECK_THAT(reason(square_case(1, 8, 8, 8, 16, 3, 1, 2)), ContainsText("strides are not 1"));
+  CHECK_THAT(reason(square_case(0, 8, 8, 8, 16, 3, 1)), ContainsText("empty"));
+  const Tensor odd = any.narrow(0, 1, 8);
+  CHECK_THAT(std::string(warpgroup::obstacle(square_case(1, 8, 8, 8, 16, 3, 1).geometry(), DType::f16, {odd})),
+             ContainsText("multiple of 16 bytes"));
+  const ConvCase strided = square_case(1, 8, 4, 4, 8, 3, 1, 2);
+  const Tensor x = poisoned_on_gpu(strided.x(), DType::f16, kLast), y = poisoned_on_gpu(strided.y(), DType::f16, kLast);
+  const Tensor w = poisoned_on_gpu(strided.weight(), DType::f16, kLast);
+  CHECK_THAT(error_of([&] { warpgroup::forward(strided.geometry(), x, w, {}, y); }),
+             ContainsText("do not run f16 of x [1, 8, 4, 4], w [8, 8, 3, 3]: strides are not 1"));
+  CHECK_THAT(error_of([&] { warpgroup::backward_input(strided.geometry(), y, {}, w, x); }), ContainsText("strides"));
+  CHECK_THAT(error_of([&] { warpgroup::backward_weight(strided.geometry(), x, y, {}, w); }), ContainsText("strides"));
+}
+
+TEST_CASE("warpgroups run where they are asked for, and only there", "[cuda][conv]") {
+  if (!has_hopper()) return;
+  const ConvCase one = square_case(1, 64, 8, 8, 64, 3, 1), strided = square_case(1, 8, 8, 8, 16, 3, 1, 2);
+  const Tensor any = poisoned_on_gpu({8}, DType::f16);
+  const auto family = [&](const ConvCase& of, k::ConvImpl impl) {
+    return k::cuda::choose_family(of.geometry(), impl, DType::f16, {any}).family;
+  };
+  CHECK(family(one, k::ConvImpl::automatic) == k::cuda::Family::implicit_gemm);
+  CHECK(family(one, k::ConvImpl::fused) == k::cuda::Family::implicit_gemm);
+  CHECK(family(one, k::ConvImpl::warpgroup) == k::cuda::Family::warpgroup);
+  CHECK(family(strided, k::ConvImpl::warpgroup) == k::cuda::Family::implicit_gemm);
+
+  std::vector<std::string> notices;
+  k::listen_to_notices([&](const std::string& line) { notices.push_back(line); });
+  const auto run = [](const ConvCase& of) {
+    const ConvFamily by_choice{
+        "by choice",
+        [&](const auto& g, const auto& x, const auto& w, const auto& epilogue, const auto& y) {
+          k::cuda::conv_forward(g, k::ConvImpl::warpgroup, x, w, epilogue, y);
+        },
+        [&](const auto& g, const auto& grad_y, const auto& mask, const auto& w, const auto& grad_x) {
+          k::cuda::conv_backward(g, k::ConvImpl::warpgroup, {}, w, mask, grad_y, grad_x, {}, {}, {});
+        },
+        [&](const auto& g, const auto& x, const auto& grad_y, const auto& mask, const auto& grad_w) {
+          k::cuda::conv_backward(g, k::ConvImpl::warpgroup, x, {}, mask, grad_y, {}, grad_w, {}, {});
+        }};
+    check_passes(by_choice, of, DType::f16, true, true);
+  };
+  run(one);
+  CHECK(notices.empty());
+  run(strided);
+  run(strided);
+  k::listen_to_notices(k::print_notice);
+  REQUIRE(notices.size() == 1);
+  CHECK(notices[0] ==
+        "conv2d: f16 x [N, 8, 8, 8], w [16, 8, 3, 3] goes to the implicit_gemm kernels: strides are not 1");
+  check_layer_below(one, DType::bf16, true, true,
+                    [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {
+                      k::cuda::conv_backward(one.geometry(), k::ConvImpl::warpgroup, {}, w, {}, grad_y, grad_x, {}, {},
+                                             below);
+                    });
+}
+
+}  // namespace tandem::test
