@@ -14,7 +14,6 @@ namespace {
 thread_local int device_of_thread = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
-constexpr int kMultiprocessors = 132;
 constexpr int kMajor = 9, kMinor = 0;
 }  // namespace
 
@@ -63,7 +62,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::memcpy(properties->maxGridSize, grid, sizeof grid);
   properties->major = kMajor;
   properties->minor = kMinor;
-  properties->multiProcessorCount = kMultiprocessors;
+  properties->multiProcessorCount = settings().multiprocessors;
   properties->maxThreadsPerMultiProcessor = 2048;
   properties->l2CacheSize = 50 << 20;
   properties->pciDeviceID = device;
@@ -75,7 +74,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   switch (attribute) {
     case cudaDevAttrMaxThreadsPerBlock: *value = 1024; return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(kStaticSharedLimit); return cudaSuccess;
-    case cudaDevAttrMultiProcessorCount: *value = kMultiprocessors; return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount: *value = settings().multiprocessors; return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor: *value = kMajor; return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor: *value = kMinor; return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(kSharedLimit); return cudaSuccess;

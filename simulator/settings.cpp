@@ -53,6 +53,9 @@ Settings from_environment() {
   constexpr const char* kDevices = "TANDEM_SIMULATOR_DEVICES";
   if (const std::string_view devices = variable(kDevices); !devices.empty())
     result.devices = parse_number<int>(kDevices, devices, 0);
+  constexpr const char* kMultiprocessors = "TANDEM_SIMULATOR_MULTIPROCESSORS";
+  if (const std::string_view multiprocessors = variable(kMultiprocessors); !multiprocessors.empty())
+    result.multiprocessors = parse_number<int>(kMultiprocessors, multiprocessors, 1);
   constexpr const char* kMemory = "TANDEM_SIMULATOR_MEMORY";
   if (const std::string_view memory = variable(kMemory); !memory.empty())
     result.memory_bytes = parse_number<std::size_t>(kMemory, memory, 1);

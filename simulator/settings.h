@@ -18,6 +18,7 @@ struct Settings {
   Streams streams = Streams::eager;
   std::uint64_t seed = 1;                           // of random orders
   int devices = 1;                                  // how many GPUs there are
+  int multiprocessors = 132;                        // of each GPU
   std::size_t memory_bytes = std::size_t{8} << 30;  // of each GPU
   bool lint = false;                                // count sectors and wavefronts of memory requests
   std::string coverage_file;                        // gets the names of the kernels that ran; empty: none
@@ -25,12 +26,13 @@ struct Settings {
 };
 
 /// The settings in force; changes hold from the next launch on. They start from the environment:
-///   TANDEM_SIMULATOR_ORDER     forward | reverse | random[:SEED]
-///   TANDEM_SIMULATOR_STREAMS   eager | deferred
-///   TANDEM_SIMULATOR_DEVICES   number of GPUs; 0 for none
-///   TANDEM_SIMULATOR_MEMORY    bytes of each GPU
-///   TANDEM_SIMULATOR_COVERAGE  file to add the names of kernels to
-///   TANDEM_SIMULATOR_LINT      file to write the lint table to
+///   TANDEM_SIMULATOR_ORDER            forward | reverse | random[:SEED]
+///   TANDEM_SIMULATOR_STREAMS          eager | deferred
+///   TANDEM_SIMULATOR_DEVICES          number of GPUs; 0 for none
+///   TANDEM_SIMULATOR_MULTIPROCESSORS  of each GPU
+///   TANDEM_SIMULATOR_MEMORY           bytes of each GPU
+///   TANDEM_SIMULATOR_COVERAGE         file to add the names of kernels to
+///   TANDEM_SIMULATOR_LINT             file to write the lint table to
 /// A value that is none of these throws std::runtime_error.
 Settings& settings();
 
