@@ -22,15 +22,15 @@ struct TilePlace {
 /// All that a kernel needs to know of where things are; offsets in elements.
 struct Band {
   int output_lines, output_columns;
-  int image_lines, image_row;      // elements of an image's row: columns x channels
-  int stride_down, stride_across;  // the former in lines
-  int first_line, first_element;   // what tap 0 of output (0, 0) meets
-  int lines, columns;              // of a whole tile
-  int halo_lines, pitch;           // elements from one line of the halo to the next
-  int step_down, step_across;      // from tap to tap, the former in lines
-  int depth, padded_depth;         // taps x channels
+  int image_lines, image_row;       // elements of an image's row: columns x channels
+  int stride_down, stride_across;   // the former in lines
+  int first_line, first_element;    // what tap 0 of output (0, 0) meets
+  int lines, columns;               // of a whole tile
+  int halo_lines, halo_row, pitch;  // elements of a line of the halo, and from one to the next
+  int step_down, step_across;       // from tap to tap, the former in lines
+  int depth, padded_depth;          // taps x channels
   int tiles;
-  device::Divisor by_tiles_across, by_tiles_down, by_columns, by_channels, by_kernel_columns, by_depth;
+  device::Divisor by_tiles_across, by_tiles_down, by_columns, by_channels, by_kernel_columns, by_depth, by_image_row;
 
   explicit Band(const ConvGeometry& g) {
     const auto int32 = [](std::int64_t value) { return static_cast<int>(value); };
@@ -46,6 +46,7 @@ struct Band {
     lines = int32(tile.lines);
     columns = int32(tile.columns);
     halo_lines = int32(tile.halo_lines);
+    halo_row = int32(tile.halo_row);
     pitch = int32(pitch_of(tile.halo_row, g.c));
     step_down = int32(g.dilation_h);
     step_across = int32(g.dilation_w * g.c);
@@ -59,6 +60,7 @@ struct Band {
     by_channels = device::Divisor(g.c);
     by_kernel_columns = device::Divisor(g.s);
     by_depth = device::Divisor(depth);
+    by_image_row = device::Divisor(image_row);
   }
 
   __host__ __device__ int halo_elements() const { return halo_lines * pitch; }

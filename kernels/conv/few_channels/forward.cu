@@ -20,15 +20,17 @@ using Shape = TileShape<kTilePixels, kColumns, kTilePixels / kWarps, kColumns, 1
 /// A line of weights is eight elements longer than it needs to be: 16-byte pieces of eight lines are in other banks.
 __host__ __device__ constexpr int weight_pitch(int padded_depth) { return padded_depth + 8; }
 
-/// Elements of shared memory: the tile of results, the weights, the places of depths (two elements each), the halo.
+/// Elements of shared memory: the tile of results, the weights, the places of depths (two elements each), the bias, the
+/// halo.
 template <int kColumns>
 struct Parts {
-  int weights, places, halo, end;
+  int weights, places, bias, halo, end;
 
   __host__ __device__ explicit Parts(const Band& band)
       : weights(Shape<kColumns>::kStageBytes / 2),
         places(weights + kColumns * weight_pitch(band.padded_depth)),
-        halo(places + 2 * band.padded_depth),
+        bias(places + 2 * band.padded_depth),
+        halo(bias + kColumns),
         end(halo + band.halo_elements()) {}
 };
 
@@ -108,6 +110,10 @@ __global__ void __launch_bounds__(kThreads)
   load_weights<T, kColumns>(weights, band, first_channel, result.columns, weight_lines);
   for (int i = static_cast<int>(threadIdx.x); i < band.padded_depth; i += kThreads)
     places[i] = i < band.depth ? band.within_patch(i) : kNowhere;
+  T* const bias = shared + parts.bias;
+  const int column = first_channel + static_cast<int>(threadIdx.x);
+  if (result.bias != nullptr && static_cast<int>(threadIdx.x) < kColumns && column < result.columns)
+    bias[threadIdx.x] = result.bias[column];
   const Patches<kColumns> patches(band, at);
 
   const int begin = static_cast<int>(blockIdx.x) * block_tiles;
@@ -121,6 +127,7 @@ __global__ void __launch_bounds__(kThreads)
     const int first_pixel = band.first_pixel(place);
     ForwardResult<T> of_tile = result;
     of_tile.rows = first_pixel + place.pixels;
+    of_tile.bias = result.bias != nullptr ? bias - first_channel : nullptr;
     of_tile.take(sums, at, first_pixel, first_channel, shared);
   }
 }
