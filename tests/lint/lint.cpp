@@ -22,13 +22,19 @@ std::string short_name(const std::string& symbol) {
   return colon == std::string::npos ? plain : plain.substr(colon + 1);
 }
 
-/// By kernel, line and kind of memory; places within a line are added up.
-using Lines = std::map<std::tuple<std::string, std::string, bool>, Traffic>;
+/// By kernel, line, whether memory is shared, and whether it is written; places within a line are added up.
+using Lines = std::map<std::tuple<std::string, std::string, bool, bool>, Traffic>;
+
+/// "kernels/elementwise/add.cu:12" becomes "add.cu".
+std::string file_of(const std::string& site) {
+  const std::string path = site.substr(0, site.rfind(':'));
+  return path.substr(path.rfind('/') + 1);
+}
 
 Lines lines_so_far() {
   Lines lines;
   for (const simulator::LintEntry& entry : simulator::lint_entries())
-    lines[{entry.kernel, entry.site.text(), entry.shared}] += {entry.requests, entry.moved, entry.ideal};
+    lines[{entry.kernel, entry.site.text(), entry.shared, entry.writes}] += {entry.requests, entry.moved, entry.ideal};
   return lines;
 }
 
@@ -43,10 +49,11 @@ TrafficOfKernels traffic_of(const std::function<void()>& work) {
   for (auto [key, traffic] : lines_so_far()) {
     if (const auto found = before.find(key); found != before.end()) traffic -= found->second;
     if (traffic.requests == 0) continue;
-    const auto& [kernel, site, shared] = key;
+    const auto& [kernel, site, shared, writes] = key;
     KernelTraffic& of_kernel = result[short_name(kernel)];
     (shared ? of_kernel.shared : of_kernel.global) += traffic;
     of_kernel.lines.push_back({site + (shared ? " (shared)" : " (global)"), traffic});
+    if (!shared && !writes) of_kernel.sectors_read[file_of(site)] += traffic.moved;
   }
   return result;
 }

@@ -38,6 +38,7 @@ struct Traffic {
 struct KernelTraffic {
   Traffic global, shared;
   std::vector<std::pair<std::string, Traffic>> lines;  // where it comes from
+  std::map<std::string, std::uint64_t> sectors_read;   // of global memory, by file of source, without its folders
 };
 
 /// By short name, without namespaces and template arguments.
