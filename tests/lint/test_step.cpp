@@ -1,0 +1,92 @@
+// What a training step of vgg_lite in half precision launches: no kernel of its own for a bias, a ReLU, its gradient,
+// a bias gradient or a cast, but for those that are listed here.
+#include "autograd/functions/softmax_cross_entropy.h"
+#include "autograd/precision.h"
+#include "autograd/variable.h"
+#include "layers/models/models.h"
+#include "optim/adam.h"
+#include "optim/grad_scaler.h"
+#include "simulator/settings.h"
+#include "tests/lint/lint.h"
+
+#include <regex>
+
+namespace tandem::test {
+namespace {
+
+/// Kernels by a regular expression for their names, how often they are launched, and what for.
+struct Expected {
+  std::string kernels;
+  std::uint64_t launches;
+  std::string why;
+};
+
+const std::vector<Expected> kStep{
+    {"map_dense<.*Convert<.*", 1, "rounds the images to halves"},
+    {"few_channels_forward<.*|(implicit_gemm|stationary_conv)<.*(ForwardResult|PooledResult|WindowTaker)<.*", 6,
+     "convolutions with bias, ReLU and, three of them, pooling"},
+    {"max_pool_gradient<.*", 3, "from pooled gradients to unpooled ones, through the ReLU as well"},
+    {"(implicit_gemm|stationary_conv)<.*InputResult<.*", 5, "gradients of images, masked for the layer below"},
+    {"few_channels_backward_weight<.*|implicit_gemm<.*WeightResult<.*|stationary_conv_weight<.*", 6,
+     "gradients of weights"},
+    {"add_parts<.*", 7, "sums of the parts of these, and of a linear layer's, and rounding"},
+    {"sum_chunks<float, .*", 5, "bias gradients of layers below, from the sums that each tile left"},
+    {"sum_chunks<.*Half, .*", 4,
+     "bias gradients of the linear layers, and of the last convolution, which has a linear "
+     "layer above: over its pooled gradient"},
+    {"transpose_words<.*", 2, "the last images, channels last, to rows of the first linear layer, and back"},
+    {"tile_product<.*", 9, "linear layers with bias and ReLU, and their gradients"},
+    {"short_rows<.*|mean_loss|row_gradients<.*", 3, "the loss and its gradient"},
+    {"fill_words<.*", 1, "the scale of the loss"},
+    {"find_non_finite.*", 1, "infinities in gradients"},
+    {"adam.*", 1, "unscales, updates f32 masters and writes half weights"},
+};
+
+std::map<std::string, std::uint64_t> launches_so_far() {
+  std::map<std::string, std::uint64_t> launches;
+  for (const auto& [kernel, count] : simulator::lint_launches()) launches[kernel] += count;
+  return launches;
+}
+
+std::string without_namespaces(const std::string& kernel) {
+  return std::regex_replace(kernel, std::regex("\\(anonymous namespace\\)::|\\w+::"), "");
+}
+
+}  // namespace
+
+TEST_CASE("a training step launches no pass for bias, ReLU or casts", "[lint][step]") {
+  simulator::settings().lint = false;
+  const auto model = layers::make_model({.name = "vgg_lite"});
+  autograd::use_products_of(autograd::Precision::fp16, kGpu);
+  model->to(kGpu);
+  model->set_precision(autograd::Precision::fp16);
+  optim::Adam optimizer(model->parameters(), optim::AdamOptions{});
+  optim::GradScaler scaler({.mode = optim::LossScaling::dynamic});
+  const Tensor images = ones({2, 3, 32, 32}), labels = ones({2}, DType::i64);
+
+  const std::map<std::string, std::uint64_t> before = launches_so_far();
+  traffic_of([&] {
+    optimizer.zero_grad();
+    const Tensor loss = autograd::softmax_cross_entropy((*model)(images), labels);
+    autograd::backward(loss, Tensor::full({}, scaler.scale(), loss.options()));
+    scaler.step(optimizer);
+  });
+
+  std::vector<std::uint64_t> launches(kStep.size());
+  for (auto [kernel, count] : launches_so_far()) {
+    if (const auto found = before.find(kernel); found != before.end()) count -= found->second;
+    if (count == 0) continue;
+    const std::string name = without_namespaces(kernel);
+    INFO(name << ", launched " << count << " times");
+    const auto expected = std::find_if(
+        kStep.begin(), kStep.end(), [&](const Expected& e) { return std::regex_match(name, std::regex(e.kernels)); });
+    CHECK(expected != kStep.end());
+    if (expected != kStep.end()) launches[static_cast<std::size_t>(expected - kStep.begin())] += count;
+  }
+  for (std::size_t i = 0; i < kStep.size(); ++i) {
+    INFO(kStep[i].kernels << ": " << kStep[i].why);
+    CHECK(launches[i] == kStep[i].launches);
+  }
+}
+
+}  // namespace tandem::test
