@@ -35,20 +35,18 @@ TEST_CASE("descriptors name the places where swizzled lines lie") {
           for (int depth = 0; depth < 16; ++depth) {
             const int line = row, byte = (step * 16 + depth) * 2;
             REQUIRE(simulator::operand_offset(
-                        device::operand_descriptor(Lines::along_depth,
-                                                   address + static_cast<unsigned>(step) *
-                                                                 device::depth_step(Lines::along_depth),
-                                                   chunk),
+                        device::operand_descriptor(
+                            Lines::along_depth,
+                            address + static_cast<unsigned>(step) * device::depth_step(Lines::along_depth), chunk),
                         false, static_cast<unsigned>(row), static_cast<unsigned>(depth)) ==
                     address + static_cast<unsigned>(device::line_place(line, byte)));
             const int in_chunk = device::line_place(step * 16 + depth, row % 64 * 2) + row / 64 * chunk;
             REQUIRE(simulator::operand_offset(
-                        device::operand_descriptor(Lines::along_rows,
-                                                   address + static_cast<unsigned>(step) *
-                                                                 device::depth_step(Lines::along_rows),
-                                                   chunk),
-                        true, static_cast<unsigned>(row), static_cast<unsigned>(depth)) ==
-                    address + static_cast<unsigned>(in_chunk));
+                        device::operand_descriptor(
+                            Lines::along_rows,
+                            address + static_cast<unsigned>(step) * device::depth_step(Lines::along_rows), chunk),
+                        true, static_cast<unsigned>(row),
+                        static_cast<unsigned>(depth)) == address + static_cast<unsigned>(in_chunk));
           }
 }
 
@@ -88,11 +86,11 @@ TEST_CASE("tensor maps that the hardware cannot have are refused") {
   };
   constexpr auto kSwizzled = CU_TENSOR_MAP_SWIZZLE_128B, kPlain = CU_TENSOR_MAP_SWIZZLE_NONE;
   CHECK(encode(64, 128, 64, 0, kSwizzled) == CUDA_SUCCESS);
-  CHECK(encode(64, 128, 64, 8, kSwizzled) == CUDA_ERROR_INVALID_VALUE);   // address
-  CHECK(encode(64, 136, 64, 0, kSwizzled) == CUDA_ERROR_INVALID_VALUE);   // stride
-  CHECK(encode(128, 256, 128, 0, kSwizzled) == CUDA_ERROR_INVALID_VALUE); // line longer than the swizzle
+  CHECK(encode(64, 128, 64, 8, kSwizzled) == CUDA_ERROR_INVALID_VALUE);    // address
+  CHECK(encode(64, 136, 64, 0, kSwizzled) == CUDA_ERROR_INVALID_VALUE);    // stride
+  CHECK(encode(128, 256, 128, 0, kSwizzled) == CUDA_ERROR_INVALID_VALUE);  // line longer than the swizzle
   CHECK(encode(128, 256, 128, 0, kPlain) == CUDA_SUCCESS);
-  CHECK(encode(512, 1024, 512, 0, kPlain) == CUDA_ERROR_INVALID_VALUE);   // more than 256
-  CHECK(encode(64, 128, 4, 0, kPlain) == CUDA_ERROR_INVALID_VALUE);       // lines of 8 bytes
+  CHECK(encode(512, 1024, 512, 0, kPlain) == CUDA_ERROR_INVALID_VALUE);  // more than 256
+  CHECK(encode(64, 128, 4, 0, kPlain) == CUDA_ERROR_INVALID_VALUE);      // lines of 8 bytes
   CHECK(encode(0, 128, 64, 0, kPlain) == CUDA_ERROR_INVALID_VALUE);
 }
