@@ -1,4 +1,5 @@
 // Sums on CUDA against the references in f64.
+#include "kernels/reduce/add_rows.h"
 #include "kernels/reduce/sum.h"
 #include "kernels/reduce/sum_to.h"
 #include "tests/kernels/cuda_support.h"
@@ -110,6 +111,26 @@ TEST_CASE("sums on CUDA give the same bits twice", "[cuda][reduce]") {
   }
 }
 
+TEST_CASE("sums of rows on CUDA have the reference's bits", "[cuda][reduce]") {
+  if (!has_gpu()) return;
+  for (const DType dtype : kKernelDTypes) {
+    for (const std::int64_t row_count : {1, 2, 3, 5, 8}) {
+      for (const std::int64_t count : {0, 1, 7, 8, 1000, 2051}) {
+        for (const bool off_by_one : {false, true}) {  // 1000 columns are whole vectors, where they begin at one
+          INFO(tandem::name_of(dtype) << '[' << row_count << ", " << count << ']' << (off_by_one ? " off by one" : ""));
+          const Tensor rows =
+              random_view(off_by_one ? Kind::off_by_one : Kind::row_major, {row_count, count}, dtype, false, 6);
+          const Tensor sum = poisoned_on_gpu({count}, dtype, Layout::row_major, off_by_one);
+          kernels::add_rows(view_on_gpu(rows), 3.0, sum);
+          const Tensor expected = Tensor::empty({count}, {.dtype = dtype});
+          kernels::reference::add_rows(rows, 3.0, expected);
+          CHECK(equal_bits(sum, expected));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("sums on CUDA refuse f64 and mixed devices, and leave no workspace behind", "[cuda][reduce]") {
   if (!has_gpu()) return;
   const Tensor x = Tensor::zeros({30000}, {.device = kGpu}), out = Tensor::zeros({}, {.device = kGpu});
@@ -121,6 +142,10 @@ TEST_CASE("sums on CUDA refuse f64 and mixed devices, and leave no workspace beh
   CHECK_THAT(error_of([&] { kernels::sum(wide_x, wide_out); }),
              ContainsText("sum: CUDA kernels take f32, f16 and bf16"));
   CHECK_THAT(error_of([&] { kernels::sum_to(wide_x, wide_out); }), ContainsText("sum_to: CUDA kernels take"));
+  const Tensor wide_rows = Tensor::zeros({1, 3}, {.dtype = DType::f64, .device = kGpu});
+  CHECK_THAT(error_of([&] { kernels::add_rows(wide_rows, 1.0, wide_x); }), ContainsText("add_rows: CUDA kernels take"));
+  CHECK_THAT(error_of([&] { kernels::add_rows(wide_rows, 1.0, Tensor::zeros({3}, {.dtype = DType::f64})); }),
+             ContainsText("add_rows: f64[1, 3] is on cuda:0, but"));
   CHECK_THAT(error_of([&] { kernels::mean(x, Tensor::zeros({})); }), ContainsText("on cuda:0, got"));
   CHECK_THAT(error_of([&] { kernels::sum_to(Tensor::zeros({3}), out); }), ContainsText("differ"));
 }

@@ -5,6 +5,7 @@
 #include "kernels/optimizer/norm.h"
 #include "kernels/optimizer/rmsprop.h"
 #include "kernels/optimizer/sgd.h"
+#include "kernels/reduce/add_rows.h"
 #include "kernels/reduce/sum.h"
 #include "kernels/reduce/sum_to.h"
 #include "tests/lint/lint.h"
@@ -31,6 +32,7 @@ std::vector<LintCase> reductions() {
     const Tensor matrix = ones({64, 256}, dtype), row = ones({256}, dtype), column = ones({64, 1}, dtype);
     cases.push_back({"column sums of " + describe(matrix), [=] { kernels::sum_to(matrix, row); }});
     cases.push_back({"row sums of " + describe(matrix), [=] { kernels::sum_to(matrix, column); }});
+    cases.push_back({"rows added, " + describe(matrix), [=] { kernels::add_rows(matrix, 2.0, row); }});
   }
   return cases;
 }
