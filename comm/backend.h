@@ -1,8 +1,7 @@
 // What a ProcessGroup is made of: raw collectives on flat memory, one implementation per backend.
 #pragma once
 
-#include "core/device.h"
-#include "core/dtype.h"
+#include "core/tensor.h"
 
 #include <cstdint>
 #include <memory>
@@ -55,7 +54,7 @@ struct FlatSpan {
   void* data = nullptr;
   std::int64_t count = 0;
   DType dtype = DType::f32;
-  std::shared_ptr<void> owner;  // keeps `data` alive
+  Tensor owner;  // whose elements they are, all of them, in their order in memory; keeps `data` alive
 
   std::int64_t bytes() const { return count * size_of(dtype); }
 };

@@ -59,7 +59,7 @@ class MpiWork final : public Work {
   }
   ~MpiWork() override {
     // MPI cannot cancel a collective: given up by an error, it may still write here until the process ends.
-    if (!done_ && !requests_.empty()) new std::shared_ptr<void>(span_.owner);
+    if (!done_ && !requests_.empty()) new Tensor(span_.owner);
   }
   MpiWork(const MpiWork&) = delete;
   MpiWork& operator=(const MpiWork&) = delete;

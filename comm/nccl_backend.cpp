@@ -131,9 +131,9 @@ class NcclSession {
 };
 
 /// Memory of an operation that was given up: a kernel may still write there until the process ends.
-void keep_for_ever(std::shared_ptr<const void> memory) {
+void keep_for_ever(Tensor memory) {
   static std::mutex mutex;
-  static auto& kept = *new std::vector<std::shared_ptr<const void>>;  // never destroyed
+  static auto& kept = *new std::vector<Tensor>;  // never destroyed
   const std::lock_guard lock(mutex);
   kept.push_back(std::move(memory));
 }

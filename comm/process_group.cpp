@@ -25,7 +25,7 @@ void check_reduction(const Tensor& tensor, ReduceOp op) {
 
 FlatSpan span_of(const Tensor& tensor) {
   tensor.storage()->bump_version();
-  return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor.storage()};
+  return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor};
 }
 
 Tensor widened(const Tensor& tensor) {

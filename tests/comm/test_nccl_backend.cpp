@@ -66,7 +66,7 @@ std::unique_ptr<Backend> backend_of(Script& script, Device device = {}, NcclOpti
 std::unique_ptr<Backend> hasty_backend_of(Script& script) { return backend_of(script, {}, kQuick); }
 
 FlatSpan span_of(const Tensor& tensor) {
-  return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor.storage()};
+  return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor};
 }
 
 }  // namespace

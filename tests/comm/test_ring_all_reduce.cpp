@@ -24,8 +24,7 @@ struct SimulatedRing {
     std::vector<std::shared_ptr<RingAllReduce>> operations;
     for (std::size_t rank = 0; rank < engines.size(); ++rank) {
       const Tensor& tensor = tensors[rank];
-      operations.push_back(
-          engines[rank]->start({tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor.storage()}, op));
+      operations.push_back(engines[rank]->start({tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor}, op));
     }
     return operations;
   }
