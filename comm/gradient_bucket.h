@@ -9,9 +9,8 @@
 
 namespace tandem::comm {
 
-/// What gradients of half parameters are exchanged in. Either way the ranks' gradients are added up in f32 (not by
-/// NCCL, which adds halves as they are); `as_half` rounds the result once more, and where the backend moves halves it
-/// moves half as much.
+/// What gradients of half parameters are exchanged in. Either way the ranks' gradients are added up in f32; `as_half`
+/// rounds the result once more, and where the backend moves halves it moves half as much.
 enum class HalfExchange : std::uint8_t { as_half, in_f32 };
 
 /// The dtype in which the gradients of such parameters are exchanged.

@@ -1,12 +1,14 @@
 // Order between streams, waiting, and giving up.
 #include "comm/nccl_backend.h"
 
+#include "comm/nccl_half_sum.h"
 #include "core/error.h"
 
 #include <charconv>
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -26,6 +28,8 @@ struct Pending {
   Event done;
   Clock::time_point deadline;
 };
+
+using Call = std::function<void(NcclCommunicator&, const Stream&)>;
 
 /// A communicator with its stream, and why it failed if it did.
 class NcclSession {
@@ -54,15 +58,19 @@ class NcclSession {
   NcclSession(const NcclSession&) = delete;
   NcclSession& operator=(const NcclSession&) = delete;
 
-  /// Lets `call` enqueue on the stream, after all that the current one holds.
-  Pending start(std::string name, const std::function<void(NcclCommunicator&, const Stream&)>& call) {
+  const Stream& stream() const { return stream_; }
+
+  /// Lets `calls` enqueue on the stream one after another, after all that the current one holds.
+  Pending start(std::string name, std::initializer_list<Call> calls) {
     Pending pending{std::move(name), Event(), Clock::now() + options_.timeout};
     guarded(pending.name, [&] {
       Event ready;
       ready.record(current_stream(device_));
       stream_.wait(ready);
-      call(*communicator_, stream_);
-      wait_until_ready(pending.deadline);
+      for (const Call& call : calls) {
+        call(*communicator_, stream_);
+        wait_until_ready(pending.deadline);
+      }
       pending.done.record(stream_);
     });
     return pending;
@@ -179,32 +187,43 @@ class NcclBackend final : public Backend {
   bool reduces_half() const override { return true; }
 
   std::unique_ptr<Work> start_all_reduce(const FlatSpan& span, ReduceOp op) override {
-    Pending pending =
-        session_->start(fmt::format("all_reduce of {}[{}]", tandem::name_of(span.dtype), span.count),
-                        [&](NcclCommunicator& communicator, const Stream& stream) {
-                          communicator.all_reduce(span.data, span.count, span.dtype, op, stream);
-                        });
+    const std::string name = fmt::format("all_reduce of {}[{}]", tandem::name_of(span.dtype), span.count);
+    Pending pending = place().size > 1 && is_half_sum(span.dtype, op) ? start_half_sum(name, span, op)
+                                                                      : start_reduction(name, span, op);
     return std::make_unique<NcclWork>(session_, std::move(pending), span);
   }
 
   void broadcast(void* data, std::int64_t bytes, int root) override {
     session_->wait_for(session_->start(fmt::format("broadcast of {} bytes", bytes),
-                                       [&](NcclCommunicator& communicator, const Stream& stream) {
+                                       {[&](NcclCommunicator& communicator, const Stream& stream) {
                                          communicator.broadcast(data, bytes, root, stream);
-                                       }));
+                                       }}));
   }
 
   void all_gather(const void* mine, std::int64_t bytes, void* all) override {
     session_->wait_for(session_->start(fmt::format("all_gather of {} bytes per rank", bytes),
-                                       [&](NcclCommunicator& communicator, const Stream& stream) {
+                                       {[&](NcclCommunicator& communicator, const Stream& stream) {
                                          communicator.all_gather(mine, bytes, all, stream);
-                                       }));
+                                       }}));
   }
 
   std::vector<std::string> all_gather_bytes(std::string_view mine) override { return others_->all_gather_bytes(mine); }
   void barrier() override { others_->barrier(); }
 
  private:
+  Pending start_reduction(const std::string& name, const FlatSpan& span, ReduceOp op) {
+    return session_->start(name, {[&](NcclCommunicator& communicator, const Stream& stream) {
+                             communicator.all_reduce(span.data, span.count, span.dtype, op, stream);
+                           }});
+  }
+
+  Pending start_half_sum(const std::string& name, const FlatSpan& span, ReduceOp op) {
+    const HalfSum sum(span, op, place(), session_->stream());
+    return session_->start(name,
+                           {[&](NcclCommunicator& communicator, const Stream&) { sum.exchange(communicator); },
+                            [&](NcclCommunicator& communicator, const Stream&) { sum.add_and_gather(communicator); }});
+  }
+
   std::unique_ptr<Backend> others_;
   Device device_;
   std::shared_ptr<NcclSession> session_;

@@ -21,8 +21,8 @@ NcclOptions nccl_options(const EnvironmentLookup& lookup);
 
 /// Waits until the communicator is connected. `others` tells rank and size and does everything that is not between
 /// GPUs: host tensors, byte strings, barriers. Operations follow what the current stream of `device` holds when they
-/// start; a complete one is complete on the host. After an error or a timeout the communicator is aborted, and every
-/// further operation throws an Error with the reason.
+/// start; a complete one is complete on the host. Sums of halves are those of comm/nccl_half_sum.h. After an error or a
+/// timeout the communicator is aborted, and every further operation throws an Error with the reason.
 std::unique_ptr<Backend> make_nccl_backend(std::unique_ptr<Backend> others,
                                            std::unique_ptr<NcclCommunicator> communicator, Device device,
                                            NcclOptions options = {});

@@ -6,9 +6,19 @@
 #include "core/stream.h"
 
 #include <memory>
+#include <span>
 #include <string>
 
 namespace tandem::comm {
+
+/// As many bytes for a rank as from it, which may be this one. Between two ranks the swaps of both, in their order, are
+/// the same in number and sizes.
+struct NcclSwap {
+  int rank = 0;
+  const void* from = nullptr;
+  void* into = nullptr;
+  std::int64_t bytes = 0;
+};
 
 /// Calls return at once; all throw Error with NCCL's words where it refuses or has failed meanwhile. After start and
 /// after every call but the last two, is_ready() must have been true before the next call or a look at the stream. One
@@ -23,7 +33,10 @@ class NcclCommunicator {
   /// In place, on device memory; enqueued on `stream`. All dtypes but u8.
   virtual void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op, const Stream& stream) = 0;
   virtual void broadcast(void* data, std::int64_t bytes, int root, const Stream& stream) = 0;
+  /// `mine` may be this rank's part of `all`.
   virtual void all_gather(const void* mine, std::int64_t bytes, void* all, const Stream& stream) = 0;
+  /// All at once.
+  virtual void swap(std::span<const NcclSwap> swaps, const Stream& stream) = 0;
 
   /// True once `stream` has passed `mark`.
   virtual bool has_passed(const Event& mark) { return mark.is_done(); }

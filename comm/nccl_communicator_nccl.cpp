@@ -30,6 +30,10 @@ struct Functions {
     file.find("ncclAllReduce", AllReduce);
     file.find("ncclBroadcast", Broadcast);
     file.find("ncclAllGather", AllGather);
+    file.find("ncclSend", Send);
+    file.find("ncclRecv", Recv);
+    file.find("ncclGroupStart", GroupStart);
+    file.find("ncclGroupEnd", GroupEnd);
     file.find("ncclGetErrorString", GetErrorString);
     file.find("ncclGetLastError", GetLastError);
   }
@@ -43,6 +47,10 @@ struct Functions {
   decltype(&ncclAllReduce) AllReduce;
   decltype(&ncclBroadcast) Broadcast;
   decltype(&ncclAllGather) AllGather;
+  decltype(&ncclSend) Send;
+  decltype(&ncclRecv) Recv;
+  decltype(&ncclGroupStart) GroupStart;
+  decltype(&ncclGroupEnd) GroupEnd;
   decltype(&ncclGetErrorString) GetErrorString;
   decltype(&ncclGetLastError) GetLastError;
 };
@@ -88,6 +96,11 @@ ncclRedOp_t operation_of(ReduceOp op) {
   }
 }
 
+/// The first result that is neither success nor on the way to it stays.
+void keep_error(ncclResult_t& kept, ncclResult_t result) {
+  if (kept == ncclSuccess && result != ncclInProgress) kept = result;
+}
+
 cudaStream_t native(const Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
 
 class Communicator final : public NcclCommunicator {
@@ -124,6 +137,20 @@ class Communicator final : public NcclCommunicator {
   void all_gather(const void* mine, std::int64_t bytes, void* all, const Stream& stream) override {
     accept(nccl_.AllGather(mine, all, static_cast<std::size_t>(bytes), ncclUint8, communicator_, native(stream)),
            "ncclAllGather");
+  }
+
+  void swap(std::span<const NcclSwap> swaps, const Stream& stream) override {
+    accept(nccl_.GroupStart(), "ncclGroupStart");
+    ncclResult_t sends = ncclSuccess, receives = ncclSuccess;
+    for (const NcclSwap& swap : swaps) {
+      const auto bytes = static_cast<std::size_t>(swap.bytes);
+      keep_error(sends, nccl_.Send(swap.from, bytes, ncclUint8, swap.rank, communicator_, native(stream)));
+      keep_error(receives, nccl_.Recv(swap.into, bytes, ncclUint8, swap.rank, communicator_, native(stream)));
+    }
+    const ncclResult_t group = nccl_.GroupEnd();  // also after errors: a group that stays open takes in all later calls
+    accept(sends, "ncclSend");
+    accept(receives, "ncclRecv");
+    accept(group, "ncclGroupEnd");
   }
 
   void finalize() override { accept(nccl_.CommFinalize(communicator_), "ncclCommFinalize"); }

@@ -42,6 +42,7 @@ class ScriptedCommunicator final : public NcclCommunicator {
   void all_gather(const void*, std::int64_t bytes, void*, const Stream&) override {
     note(fmt::format("all_gather {}", bytes));
   }
+  void swap(std::span<const NcclSwap> swaps, const Stream&) override { note(fmt::format("swap {}", swaps.size())); }
   bool has_passed(const Event& mark) override { return !script_.stuck && mark.is_done(); }
   void finalize() override { note("finalize"); }
   void close() override { note("close"); }

@@ -71,3 +71,28 @@ TEST_CASE("NCCL's collectives, several at a time", "[cuda]") {
   group->broadcast(tensor, root);
   CHECK(tensor.to_vector<double>() == whole_numbers(root, {4, 5}, DType::bf16).to_vector<double>());
 }
+
+TEST_CASE("NCCL's sums of halves are added in f32, of any size", "[cuda]") {
+  if (!has_gpu()) return;
+  const auto [device, is_own] = own_gpu();
+  if (!is_own) {
+    WARN("skipped, ranks share a GPU");
+    return;
+  }
+  const auto group = make_process_group("nccl", environment(), device);
+  const auto host = make_process_group("mpi", environment());
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    for (const std::int64_t count : {1, 15, 64, 1001, 100003}) {
+      INFO(tandem::name_of(dtype) << '[' << count << ']');
+      const double large = dtype == DType::f16 ? 2048.0 : 256.0;  // + 1 is itself
+      const Tensor tensor = Tensor::full({count}, group->rank() == 0 ? large : 1.0, {.dtype = dtype}).to(device);
+      const Tensor sum = Tensor::full({1}, large + group->size() - 1, {.dtype = dtype});
+      group->all_reduce(tensor);
+      CHECK(tensor.to_vector<double>() == Tensor::full({count}, sum.item(), {.dtype = dtype}).to_vector<double>());
+      const Tensor expected = whole_numbers(group->rank(), {count}, dtype), actual = expected.to(device);
+      group->all_reduce(actual, ReduceOp::average);
+      host->all_reduce(expected, ReduceOp::average);
+      CHECK(actual.to_vector<double>() == expected.to_vector<double>());
+    }
+  }
+}

@@ -1,0 +1,134 @@
+// Communicators of ranks that are threads of this program and meet in every call, in place of NCCL's. One thread runs
+// at a time: the simulated device takes no more.
+#pragma once
+
+#include "comm/nccl_communicator.h"
+#include "tests/comm/copy_bytes.h"
+
+#include <barrier>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace tandem::test {
+
+/// Where the ranks meet, and what they did.
+struct Meeting {
+  struct Seat {
+    std::span<const comm::NcclSwap> swaps;
+    const void* mine = nullptr;
+    bool busy = false;  // until is_ready() was asked
+    std::vector<std::string> calls;
+    std::int64_t bytes_sent = 0;
+    std::string error_once_called;  // of is_ready()
+    std::string failure;            // of the rank's body
+  };
+
+  explicit Meeting(int ranks) : seats(static_cast<std::size_t>(ranks)), barrier(ranks) {}
+
+  Seat& seat(int rank) { return seats[static_cast<std::size_t>(rank)]; }
+  int size() const { return static_cast<int>(seats.size()); }
+
+  /// Returns once all ranks have come here.
+  void meet() {
+    turn.unlock();
+    barrier.arrive_and_wait();
+    turn.lock();
+  }
+
+  std::vector<Seat> seats;
+  std::mutex turn;  // held by the rank that runs
+  std::barrier<> barrier;
+};
+
+class MeetingCommunicator final : public comm::NcclCommunicator {
+ public:
+  MeetingCommunicator(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+
+  bool is_ready() override {
+    if (!mine().error_once_called.empty() && !mine().calls.empty()) fail("{}", mine().error_once_called);
+    return !std::exchange(mine().busy, false);
+  }
+
+  void all_reduce(void*, std::int64_t count, DType dtype, comm::ReduceOp op, const Stream&) override {
+    begin(fmt::format("all_reduce {} {} {}", count, tandem::name_of(dtype), comm::name_of(op)));
+  }
+  void broadcast(void*, std::int64_t, int, const Stream&) override { begin("broadcast"); }
+
+  void swap(std::span<const comm::NcclSwap> swaps, const Stream& stream) override {
+    begin("swap");
+    mine().swaps = swaps;
+    stream.synchronize();
+    meeting_.meet();
+    for (int rank = 0; rank < meeting_.size(); ++rank) {
+      const auto here = of_rank(swaps, rank), there = of_rank(meeting_.seat(rank).swaps, rank_);
+      require(here.size() == there.size(), "rank {} has {} swaps with rank {}, which has {}", rank_, here.size(), rank,
+              there.size());
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        require(here[i].bytes == there[i].bytes, "{} bytes meet {}", here[i].bytes, there[i].bytes);
+        copy_bytes(stream, here[i].into, there[i].from, here[i].bytes);
+        if (rank != rank_) mine().bytes_sent += here[i].bytes;
+      }
+    }
+    stream.synchronize();
+    meeting_.meet();
+  }
+
+  void all_gather(const void* piece, std::int64_t bytes, void* all, const Stream& stream) override {
+    begin("all_gather");
+    mine().mine = piece;
+    stream.synchronize();
+    meeting_.meet();
+    for (int rank = 0; rank < meeting_.size(); ++rank) {
+      void* const into = static_cast<std::byte*>(all) + rank * bytes;
+      const void* const from = meeting_.seat(rank).mine;
+      if (into != from) copy_bytes(stream, into, from, bytes);
+    }
+    mine().bytes_sent += (meeting_.size() - 1) * bytes;
+    stream.synchronize();
+    meeting_.meet();
+  }
+
+  void finalize() override {}
+  void close() override {}
+  void abort() noexcept override { mine().calls.emplace_back("abort"); }
+
+ private:
+  Meeting::Seat& mine() { return meeting_.seat(rank_); }
+
+  void begin(std::string call) {
+    require(!mine().busy, "{} while the call before is under way", call);
+    mine().calls.push_back(std::move(call));
+    mine().busy = true;
+  }
+
+  static std::vector<comm::NcclSwap> of_rank(std::span<const comm::NcclSwap> swaps, int rank) {
+    std::vector<comm::NcclSwap> result;
+    for (const comm::NcclSwap& swap : swaps)
+      if (swap.rank == rank) result.push_back(swap);
+    return result;
+  }
+
+  Meeting& meeting_;
+  int rank_;
+};
+
+/// Runs `body(rank)` in a thread per rank. Text of what a rank throws goes to its seat, and the others go on without
+/// it.
+inline void run_ranks(Meeting& meeting, const std::function<void(int rank)>& body) {
+  std::vector<std::jthread> ranks;
+  for (int rank = 0; rank < meeting.size(); ++rank) {
+    ranks.emplace_back([&, rank] {
+      const std::lock_guard turn(meeting.turn);
+      try {
+        body(rank);
+      } catch (const std::exception& error) {
+        meeting.seat(rank).failure = error.what();
+        meeting.barrier.arrive_and_drop();
+      }
+    });
+  }
+}
+
+}  // namespace tandem::test
