@@ -43,7 +43,7 @@ std::vector<ConvCase> cases() {
 
 }  // namespace
 
-TEST_CASE("convolution by warpgroups", "[cuda][conv]") {
+TEST_CASE("convolution by warpgroups", "[cuda][conv][warpgroup]") {
   if (!has_hopper()) return;
   for (const ConvCase& one : cases()) {
     for (const DType dtype : kHalves) {
@@ -54,14 +54,14 @@ TEST_CASE("convolution by warpgroups", "[cuda][conv]") {
   }
 }
 
-TEST_CASE("blocks of warpgroups take several tiles", "[cuda][conv]") {
+TEST_CASE("blocks of warpgroups take several tiles", "[cuda][conv][warpgroup]") {
   if (!has_hopper()) return;
   // More tiles than a GPU has multiprocessors, and more steps than a block has stages.
   check_passes(kWarpgroup, square_case(520, 8, 8, 8, 8, 1, 0), DType::f16, true, true,
                {.forward = true, .backward_input = true, .backward_weight = true});
 }
 
-TEST_CASE("warpgroups and the implicit product give the same bits", "[cuda][conv]") {
+TEST_CASE("warpgroups and the implicit product give the same bits", "[cuda][conv][warpgroup]") {
   if (!has_hopper()) return;
   if (!cuda_is_simulated()) return;  // tensor cores add up their 16 products in an order of their own
   for (const ConvCase& one : {square_case(2, 64, 9, 18, 64, 3, 1), square_case(1, 128, 8, 9, 192, 3, 1)}) {
@@ -78,7 +78,7 @@ TEST_CASE("warpgroups and the implicit product give the same bits", "[cuda][conv
   }
 }
 
-TEST_CASE("gradients by warpgroups do the work of the layer below", "[cuda][conv]") {
+TEST_CASE("gradients by warpgroups do the work of the layer below", "[cuda][conv][warpgroup]") {
   if (!has_hopper()) return;
   for (const ConvCase& one : {square_case(2, 24, 5, 18, 72, 3, 1), square_case(1, 136, 17, 9, 64, 3, 1)}) {
     for (const DType dtype : kHalves) {
@@ -91,7 +91,7 @@ TEST_CASE("gradients by warpgroups do the work of the layer below", "[cuda][conv
   }
 }
 
-TEST_CASE("what warpgroups do not take", "[cuda][conv]") {
+TEST_CASE("what warpgroups do not take", "[cuda][conv][warpgroup]") {
   if (!has_hopper()) return;
   const Tensor any = poisoned_on_gpu({16}, DType::f16);
   const auto reason = [&](const ConvCase& one, DType dtype = DType::f16) {
@@ -114,7 +114,7 @@ TEST_CASE("what warpgroups do not take", "[cuda][conv]") {
   CHECK_THAT(error_of([&] { warpgroup::backward_weight(strided.geometry(), x, y, {}, w); }), ContainsText("strides"));
 }
 
-TEST_CASE("warpgroups run where they are asked for, and only there", "[cuda][conv]") {
+TEST_CASE("warpgroups run where they are asked for, and only there", "[cuda][conv][warpgroup]") {
   if (!has_hopper()) return;
   const ConvCase one = square_case(1, 64, 8, 8, 64, 3, 1), strided = square_case(1, 8, 8, 8, 16, 3, 1, 2);
   const Tensor any = poisoned_on_gpu({8}, DType::f16);
