@@ -54,7 +54,8 @@ constexpr std::array kFields{Field{"n", &ConvGeometry::n},
                              Field{"dilation_h", &ConvGeometry::dilation_h},
                              Field{"dilation_w", &ConvGeometry::dilation_w}};
 
-constexpr std::array kPasses{TunedPass::forward, TunedPass::backward_input, TunedPass::backward_weight};
+constexpr std::array kPasses{TunedPass::forward, TunedPass::backward_input, TunedPass::backward_weight,
+                             TunedPass::forward_pool, TunedPass::forward_moments};
 constexpr std::array kDTypes{DType::f32, DType::f16, DType::bf16, DType::f64};
 constexpr std::array kDevices{DeviceType::cpu, DeviceType::cuda};
 

@@ -90,7 +90,7 @@ void conv2d_forward_with_moments(const Tensor& x, const Tensor& w, const Tensor&
   require_one_device(kOp, y, x, w, bias, moments);
   mark_written(y, moments);
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, y}) cuda::conv_forward_moments(g, x, w, bias, y, moments);
+    if (const CudaOp op{kOp, y}) cuda::conv_forward_moments(g, options.impl, x, w, bias, y, moments);
 }
 
 std::int64_t conv_moment_parts(const Tensor& x, const Tensor& w, const Conv2dOptions& options) {
@@ -209,7 +209,7 @@ void conv_bias_relu_pool_forward(const Tensor& x, const Tensor& w, const Tensor&
   require_one_device(kOp, y, x, w, bias, positions, mask);
   mark_written(y, positions, mask);
   if constexpr (kHasCuda)
-    if (const CudaOp op{kOp, y}) cuda::conv_pool_forward(g, x, w, bias, {y, positions, mask});
+    if (const CudaOp op{kOp, y}) cuda::conv_pool_forward(g, options.impl, x, w, bias, {y, positions, mask});
 }
 
 bool conv_fuses_pool(const Tensor& x, const Tensor& w, const Conv2dOptions& options) {

@@ -1,12 +1,11 @@
-// Convolution on a GPU: which family of kernels, or cuDNN, runs a geometry.
+// Convolution on a GPU: the passes, each by who is chosen for it.
 #include "core/device_query.h"
 #include "core/memory.h"
+#include "kernels/conv/choice_cuda.h"
 #include "kernels/conv/cudnn/library_passes.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/tuning/tuner.h"
-#include "kernels/float32_products.h"
 #include "kernels/gemm/column_sum.h"
-#include "kernels/notice.h"
 
 #include <algorithm>
 #include <vector>
@@ -21,24 +20,6 @@ struct Passes {
   decltype(&naive::backward_weight) backward_weight;
 };
 
-std::string_view name_of(Family family) {
-  constexpr std::string_view kNames[] = {"naive", "tile", "few_channels", "implicit_gemm", "stationary", "warpgroup"};
-  return kNames[static_cast<std::size_t>(family)];
-}
-
-/// The family for the tensors of one pass. One line says where a fast one does not run.
-Family choose(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
-  require(impl != ConvImpl::onednn, "conv2d: oneDNN runs on the CPU, the tensors are on a GPU; use --conv-impl auto");
-  const FamilyChoice choice = choose_family(g, impl, dtype, tensors);
-  const bool misses_tensor_cores =
-      impl != ConvImpl::reference && dtype != DType::f32 && choice.family < Family::few_channels;
-  const bool misses_warpgroups = impl == ConvImpl::warpgroup && choice.family != Family::warpgroup;
-  if ((misses_tensor_cores || misses_warpgroups) && g.output_numel() > 0 && g.input_numel() > 0)
-    notice(fmt::format("conv2d: {} x [N, {}, {}, {}], w [{}, {}, {}, {}] goes to the {} kernels: {}", name_of(dtype),
-                       g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, name_of(choice.family), choice.reason));
-  return choice.family;
-}
-
 const Passes& passes_of(Family family) {
   static constexpr Passes kPasses[] = {
       {naive::forward, naive::backward_input, naive::backward_weight},
@@ -49,27 +30,6 @@ const Passes& passes_of(Family family) {
       {warpgroup::forward, warpgroup::backward_input, warpgroup::backward_weight},
   };
   return kPasses[static_cast<std::size_t>(family)];
-}
-
-/// cuDNN for a pass; null for our kernels, which take empty tensors, too.
-ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass, const ConvTensors& tensors) {
-  const bool automatic = impl == ConvImpl::automatic;
-  const std::int64_t work = g.output_numel() * g.group_c() * g.r * g.s;
-  if (!(automatic || impl == ConvImpl::cudnn) || work == 0 || g.input_numel() == 0 || cuda_is_simulated())
-    return nullptr;
-  if (automatic && work < kLeastLibraryWork) return nullptr;
-  // cuDNN multiplies f32 in full here.
-  const bool tf32 = tensors.y.dtype() == DType::f32 && float32_products() != Float32Products::full;
-  if (automatic && tf32 && implicit_gemm::obstacle(g, DType::f32, {tensors.x, tensors.w, tensors.y}).empty())
-    return nullptr;
-  ConvLibrary* const library = find_cudnn().library.get();
-  const ConvTask task{g, tensors.y.dtype(), pass};
-  if (library == nullptr || library_takes(*library, task, tensors)) return library;
-  require(automatic,
-          "conv2d: cuDNN has no deterministic code for {} of {} x [{}, {}, {}, {}], w [{}, {}, {}, {}], {} groups, at "
-          "these addresses; use --conv-impl auto",
-          name_of(pass), name_of(task.dtype), g.n, g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, g.groups);
-  return nullptr;
 }
 
 /// Who runs a pass: the library, or a family of our kernels.
@@ -101,10 +61,6 @@ struct Pass {
   std::initializer_list<Tensor> all;   // all that a family must be able to read and write
   const Epilogue* epilogue = nullptr;  // of the forward pass
 };
-
-bool is_for_stationary(StationaryPass pass, const ConvGeometry& g, DType dtype, std::initializer_list<Tensor> tensors) {
-  return stationary::pays(pass, g) && stationary::obstacle(pass, g, dtype, tensors).empty();
-}
 
 /// Images with few channels are the data: their gradient has no kernels of its own.
 Family family_of(const ConvGeometry& g, ConvImpl impl, const Pass& pass) {
@@ -193,19 +149,6 @@ void run_backward_weight(const Runner& runner, const ConvGeometry& g, const Tens
 
 }  // namespace
 
-FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
-  if (impl == ConvImpl::reference) return {Family::naive, "it was asked for"};
-  if (impl == ConvImpl::warpgroup) {
-    const std::string_view reason = warpgroup::obstacle(g, dtype, tensors);
-    if (reason.empty()) return {Family::warpgroup, ""};
-    return {choose_family(g, ConvImpl::fused, dtype, tensors).family, reason};
-  }
-  const std::string_view reason = implicit_gemm::obstacle(g, dtype, tensors);
-  if (reason.empty()) return {Family::implicit_gemm, ""};
-  if (few_channels::obstacle(g, dtype, tensors).empty()) return {Family::few_channels, reason};
-  return {tile::supports(g) ? Family::tile : Family::naive, reason};
-}
-
 void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
                   const Tensor& y) {
   const auto run = [&](const Runner& runner) {
@@ -254,45 +197,6 @@ bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, co
   if (library != nullptr) return library_fuses_layer_below(*library, g, x, w);
   const Family family = choose(g, impl, x.dtype(), {x, w});
   return family == Family::implicit_gemm || family == Family::warpgroup;
-}
-
-namespace {
-
-/// Whether these passes run was decided by x and w; a bias at an odd address (a part of something) must not undo that.
-Tensor aligned_bias(const Tensor& bias) {
-  if (!bias.defined() || reinterpret_cast<std::uintptr_t>(bias.raw_data()) % 16 == 0) return bias;
-  const MemoryTagScope scope(MemoryTag::workspace);
-  return bias.clone();
-}
-
-}  // namespace
-
-void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& any_bias,
-                       const PooledOutput& to) {
-  const Tensor bias = aligned_bias(any_bias);
-  if (is_for_stationary(StationaryPass::forward_pool, g, to.y.dtype(), {x, w, bias, to.y, to.positions}))
-    return stationary::forward_pool(g, x, w, bias, to);
-  implicit_gemm::forward_pool_by({}, g, x, w, bias, to);
-}
-
-bool fuses_pool(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w) {
-  return g.p >= 2 && g.q >= 2 && select_library(g, impl, ConvPass::forward, {x, w, x}) == nullptr &&
-         choose(g, impl, x.dtype(), {x, w}) == Family::implicit_gemm;
-}
-
-void conv_forward_moments(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& any_bias,
-                          const Tensor& y, const Tensor& moments) {
-  const Tensor bias = aligned_bias(any_bias);
-  if (is_for_stationary(StationaryPass::forward, g, x.dtype(), {x, w}))
-    return stationary::forward_moments(g, x, w, bias, y, moments);
-  implicit_gemm::forward_moments_by({}, g, x, w, bias, y, moments);
-}
-
-std::int64_t conv_moment_parts(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w) {
-  if (select_library(g, impl, ConvPass::forward, {x, w, x}) != nullptr) return 0;
-  if (choose(g, impl, x.dtype(), {x, w}) != Family::implicit_gemm) return 0;
-  if (is_for_stationary(StationaryPass::forward, g, x.dtype(), {x, w})) return stationary::moment_parts(g);
-  return implicit_gemm::moment_parts({}, g);
 }
 
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias) {

@@ -124,13 +124,13 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
 /// Whether grad_x comes from kernels that do the work of a LayerBelow as they write it.
 bool fuses_layer_below(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w);
 /// conv_bias_relu_pool_forward; throws where fuses_pool() says no.
-void conv_pool_forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias,
+void conv_pool_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& bias,
                        const PooledOutput& to);
-/// Whether there are kernels that write only the maxima, and nothing faster was asked for.
+/// Whether there are kernels that write only the maxima, and nothing faster was asked for or measured.
 bool fuses_pool(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w);
 /// conv2d_forward_with_moments, and conv_moment_parts.
-void conv_forward_moments(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& y,
-                          const Tensor& moments);
+void conv_forward_moments(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& bias,
+                          const Tensor& y, const Tensor& moments);
 std::int64_t conv_moment_parts(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w);
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Tensor& grad_bias);
 /// mask bit = (y > 0)

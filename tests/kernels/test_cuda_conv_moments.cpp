@@ -131,7 +131,7 @@ TEST_CASE("entry points leave moments where kernels do, and say where not", "[cu
     check_pooled(
         one, DType::f16, true,
         [&](const auto& g, const auto& x, const auto& w, const auto& bias, const auto& to) {
-          k::cuda::conv_pool_forward(g, x, w, odd(bias), to);
+          k::cuda::conv_pool_forward(g, k::ConvImpl::fused, x, w, odd(bias), to);
         },
         gemm::forward);
   }

@@ -177,7 +177,10 @@ TEST_CASE("the entry points of convolution reach stationary weights", "[cuda][co
                       k::cuda::conv_backward(one.geometry(), k::ConvImpl::fused, {}, w, {}, grad_y, grad_x, {}, {},
                                              below);
                     });
-  check_pooled(one, DType::f16, true, k::cuda::conv_pool_forward, stationary::forward);
+  check_pooled(
+      one, DType::f16, true,
+      [](const auto& g, auto&&... arguments) { k::cuda::conv_pool_forward(g, k::ConvImpl::fused, arguments...); },
+      stationary::forward);
 }
 
 }  // namespace tandem::test

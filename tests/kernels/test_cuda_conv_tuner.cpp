@@ -1,4 +1,5 @@
 // Convolution code chosen by measurement on a GPU: right by every choice.
+#include "core/device_query.h"
 #include "kernels/conv/tuning/tuner.h"
 #include "tests/kernels/cuda_conv_support.h"
 
@@ -8,17 +9,16 @@ namespace {
 namespace k = tandem::kernels;
 
 /// The passes as the entry points run them.
-const ConvFamily kTuned{
-    "tuned",
-    [](const auto& g, const auto& x, const auto& w, const auto& epilogue, const auto& y) {
-      k::cuda::conv_forward(g, k::ConvImpl::automatic, x, w, epilogue, y);
-    },
-    [](const auto& g, const auto& grad_y, const auto& mask, const auto& w, const auto& grad_x) {
-      k::cuda::conv_backward(g, k::ConvImpl::automatic, {}, w, mask, grad_y, grad_x, {}, {}, {});
-    },
-    [](const auto& g, const auto& x, const auto& grad_y, const auto& mask, const auto& grad_w) {
-      k::cuda::conv_backward(g, k::ConvImpl::automatic, x, {}, mask, grad_y, {}, grad_w, {}, {});
-    }};
+const ConvFamily kTuned{"tuned",
+                        [](const auto& g, const auto& x, const auto& w, const auto& epilogue, const auto& y) {
+                          k::cuda::conv_forward(g, k::ConvImpl::automatic, x, w, epilogue, y);
+                        },
+                        [](const auto& g, const auto& grad_y, const auto& mask, const auto& w, const auto& grad_x) {
+                          k::cuda::conv_backward(g, k::ConvImpl::automatic, {}, w, mask, grad_y, grad_x, {}, {}, {});
+                        },
+                        [](const auto& g, const auto& x, const auto& grad_y, const auto& mask, const auto& grad_w) {
+                          k::cuda::conv_backward(g, k::ConvImpl::automatic, x, {}, mask, grad_y, {}, grad_w, {}, {});
+                        }};
 
 }  // namespace
 
@@ -42,6 +42,62 @@ TEST_CASE("on a GPU convolutions are measured at first use, and right however th
       for (const auto& [key, result] : tuner.results())
         if (result.microseconds.contains(chosen)) tuner.add(key, {chosen, result.microseconds});
       for (const bool fused : {false, true}) check_passes(kTuned, one, dtype, true, fused);
+    }
+  }
+  tuner.clear();
+}
+
+TEST_CASE("what follows a convolution is measured together with it and apart", "[cuda][conv]") {
+  if (!has_gpu()) return;
+  k::ConvTuner& tuner = k::conv_tuner();
+  // The second one is for stationary weights, with moments but not with pooling.
+  for (const ConvCase& one : {square_case(2, 8, 5, 4, 16, 3, 1), square_case(128, 8, 14, 13, 8, 2, 0)}) {
+    INFO(one.text());
+    tuner.clear();
+    const ConvInputs in(one, DType::f16, true);
+    const Tensor x = on_gpu(in.x), w = on_gpu(in.w);
+    const auto fuses = [&] { return k::conv_fuses_pool(x, w, one.options); };
+    const auto parts = [&] { return k::conv_moment_parts(x, w, one.options); };
+    if (cuda_is_simulated()) {  // by rule
+      CHECK(fuses());
+      CHECK(parts() > 0);
+    }
+    tuner.set_measuring(true);
+    fuses();
+    parts();
+    tuner.set_measuring(false);
+    CHECK(tuner.results().size() == 3);  // and the forward pass alone
+    for (const auto& [key, result] : tuner.results()) {
+      if (key.pass == k::TunedPass::forward) continue;
+      const auto pass = key.pass == k::TunedPass::forward_pool ? k::cuda::StationaryPass::forward_pool
+                                                               : k::cuda::StationaryPass::forward;
+      CHECK(result.microseconds.size() == (k::cuda::stationary::pays(pass, one.geometry()) ? 3 : 2));
+      for (const auto& [chosen, time] : result.microseconds) {
+        INFO(k::name_of(key.pass) << " " << chosen);
+        tuner.add(key, {chosen, result.microseconds});
+        const bool together = chosen != "apart";
+        if (key.pass == k::TunedPass::forward_pool) {
+          CHECK(fuses() == together);
+          if (!together) continue;
+          check_pooled(
+              one, DType::f16, true,
+              [](const auto& g, auto&&... arguments) {
+                k::cuda::conv_pool_forward(g, k::ConvImpl::automatic, arguments...);
+              },
+              k::cuda::implicit_gemm::forward);
+        } else {
+          const std::int64_t expected = !together ? 0
+                                        : chosen == "stationary"
+                                            ? k::cuda::stationary::moment_parts(one.geometry())
+                                            : k::cuda::implicit_gemm::moment_parts({}, one.geometry());
+          CHECK(parts() == expected);
+        }
+        // What was forced is not the tuner's business.
+        k::Conv2dOptions fused = one.options;
+        fused.impl = k::ConvImpl::fused;
+        CHECK(k::conv_fuses_pool(x, w, fused));
+        CHECK(k::conv_moment_parts(x, w, fused) > 0);
+      }
     }
   }
   tuner.clear();

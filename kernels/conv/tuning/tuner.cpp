@@ -51,7 +51,7 @@ bool same_candidates(const TuningResult& result, std::span<const TuningCandidate
 }  // namespace
 
 std::string_view name_of(TunedPass pass) {
-  constexpr std::string_view kNames[] = {"forward", "backward_input", "backward_weight"};
+  constexpr std::string_view kNames[] = {"forward", "backward_input", "backward_weight", "forward_pool", "forward_moments"};
   return kNames[static_cast<int>(pass)];
 }
 

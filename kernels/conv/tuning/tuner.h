@@ -17,7 +17,8 @@
 
 namespace tandem::kernels {
 
-enum class TunedPass : std::uint8_t { forward, backward_input, backward_weight };
+/// The last two stand for a forward pass and what follows it: 2x2 maxima, or batch norm.
+enum class TunedPass : std::uint8_t { forward, backward_input, backward_weight, forward_pool, forward_moments };
 
 std::string_view name_of(TunedPass pass);
 
