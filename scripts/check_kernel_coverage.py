@@ -3,8 +3,8 @@
 
 usage: check_kernel_coverage.py COVERAGE_FILE...
 
-COVERAGE_FILEs are what TANDEM_SIMULATOR_COVERAGE named: lines of source file, tab, kernel. Prints every kernel that did not
-run and exits with 1 if there is one.
+COVERAGE_FILEs are what TANDEM_SIMULATOR_COVERAGE named: lines of source file, kernel, threads per block and dynamic shared
+bytes, with tabs between. Prints every kernel that did not run and exits with 1 if there is one.
 """
 import pathlib
 import re
@@ -46,7 +46,7 @@ def kernels_that_ran(files):
     ran = set()
     for file in files:
         for line in pathlib.Path(file).read_text().splitlines():
-            source, _, symbol = line.partition("\t")
+            source, symbol, *_ = line.split("\t")
             parts = pathlib.PurePath(source).parts
             room = next((i for i, part in enumerate(parts) if part in ROOMS), None)
             if room is not None:

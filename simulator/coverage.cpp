@@ -4,26 +4,35 @@
 #include "simulator/settings.h"
 #include "simulator/site.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace tandem::simulator {
 
 namespace {
 
 struct Ran {
-  std::set<const void*> kernels;
+  std::map<const void*, std::set<std::pair<unsigned, std::size_t>>> kernels;
 
   ~Ran() {
     const std::string& file = settings().coverage_file;
     if (file.empty() || kernels.empty()) return;
-    std::string names;
-    for (const void* const kernel : kernels)
-      names += site_of_function(kernel).file + "\t" + function_name(kernel) + "\n";
-    // One write in append mode: programs that end together do not mix their lines.
+    std::string lines;
+    for (const auto& [kernel, blocks] : kernels) {
+      const std::string name = site_of_function(kernel).file + "\t" + function_name(kernel);
+      for (const auto& [threads, dynamic_shared_bytes] : blocks)
+        lines += fmt::format("{}\t{}\t{}\n", name, threads, dynamic_shared_bytes);
+    }
+    // One write in append mode, past the buffer that would cut it in two: programs that end together do not mix their
+    // lines.
     if (std::FILE* const out = std::fopen(file.c_str(), "a")) {
-      std::fwrite(names.data(), 1, names.size(), out);
+      std::setvbuf(out, nullptr, _IONBF, 0);
+      std::fwrite(lines.data(), 1, lines.size(), out);
       std::fclose(out);
     } else {
       std::fprintf(stderr, "simulator: cannot append to %s\n", file.c_str());
@@ -33,10 +42,10 @@ struct Ran {
 
 }  // namespace
 
-void record_kernel(const void* kernel) {
+void record_launch(const void* kernel, unsigned threads, std::size_t dynamic_shared_bytes) {
   settings();  // lives longer than what is made after it
   static Ran ran;
-  ran.kernels.insert(kernel);
+  ran.kernels[kernel].emplace(threads, dynamic_shared_bytes);
 }
 
 }  // namespace tandem::simulator

@@ -79,12 +79,12 @@ void Engine::check_limits() const {
 void Engine::run(const Launch& launch) {
   launch_ = &launch;
   check_limits();
-  record_kernel(launch.kernel);
   count_ = launch.block.x * launch.block.y * launch.block.z;
   ::gridDim = launch.grid;
   ::blockDim = launch.block;
   random_ = settings().seed * 0x9E3779B97F4A7C15ull | 1;
   start_shared_memory(launch.dynamic_shared_bytes);
+  record_launch(launch.kernel, count_, launch.dynamic_shared_bytes);
   start_lint(launch.kernel);
   first_serial_of_launch_ = serial_ + 1;
   fault_ = {};
