@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 """Reads what `ptxas -v` printed during a build and tells what each kernel costs: registers, shared memory, spills.
 
-usage: kernel_resources.py BUILD_LOG [--markdown]
+usage: kernel_resources.py BUILD_LOG [--launches FILE] [--markdown]
 
 Prints a line per kernel and architecture (the worst of its instances) and exits with 1 if any kernel spills registers to
 memory, if ptxas says that it had to run products of warpgroups one after the other, or if the log holds no kernel.
+
+Occupancy takes the sizes of launches, which the simulator knows: FILE is what TANDEM_SIMULATOR_COVERAGE named while the
+kernels ran. With it each line tells how many of the kernel's instances were launched, in blocks of how many threads, with
+how much dynamic shared memory, how many of a multiprocessor's warps these launches can have at once (the least and the
+most, in percent of 64), and what keeps the least from having more. Launches that do not fit on an architecture are left out.
 """
 import argparse
 import collections
@@ -12,10 +17,13 @@ import re
 import subprocess
 import sys
 
+import occupancy
+
 ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\w+)'")
 SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 LOSS = re.compile(r"Potential Performance Loss: (.*)")
-USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
+USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?(?:.*?(\d+) bytes smem)?")
+NUMBERS = ("spills", "registers", "shared", "stack", "barriers")
 
 
 def demangled(symbols):
@@ -23,17 +31,22 @@ def demangled(symbols):
     return dict(zip(symbols, text.splitlines()))
 
 
-def short_name(signature):
-    """The name without namespaces, arguments and template arguments."""
+def split_name(signature):
+    """(name with template arguments, name without them), both without arguments and unnamed namespaces."""
     name = signature.replace("(anonymous namespace)::", "").removeprefix("void ")
-    plain, depth = "", 0
+    instance, plain, depth = "", "", 0
     for character in name:
         if character == "(" and depth == 0:
             break
+        instance += character
         depth += character == "<"
         if depth == 0:
             plain += character
         depth -= character == ">"
+    return instance, plain
+
+
+def short_name(plain):
     return "::".join(part for part in plain.split("::") if part not in ("tandem", "kernels", "cuda"))
 
 
@@ -42,44 +55,98 @@ def read(log):
     kernels, current = {}, None
     for line in log:
         if match := ENTRY.search(line):
-            current = kernels.setdefault((match[1], match[2]), {"spills": 0, "registers": 0, "shared": 0, "stack": 0})
+            current = kernels.setdefault((match[1], match[2]), dict.fromkeys(NUMBERS, 0))
         elif current is not None and (match := SPILLS.search(line)):
             current["stack"] = int(match[1])
             current["spills"] = int(match[2]) + int(match[3])
         elif current is not None and (match := USED.search(line)):
             current["registers"] = int(match[1])
-            current["shared"] = int(match[2] or 0)
+            current["barriers"] = int(match[2] or 0)
+            current["shared"] = int(match[3] or 0)
             current = None
     return kernels
+
+
+def read_launches(file):
+    """Name of an instance -> set of (threads per block, bytes of dynamic shared memory)."""
+    launches = collections.defaultdict(set)
+    with open(file) as lines:
+        for line in lines:
+            _, name, threads, dynamic = line.rstrip("\n").split("\t")
+            launches[split_name(name)[0]].add((int(threads), int(dynamic)))
+    return launches
+
+
+def span(values, pattern="{:,}"):
+    low, high = pattern.format(min(values)), pattern.format(max(values))
+    return low if low == high else f"{low}-{high}"
+
+
+def launch_columns(architecture, launched):
+    """Threads, dynamic bytes, occupancy in percent and its limits of [(numbers of an instance, threads, dynamic bytes)].
+    Launches that this architecture refuses are left out."""
+    if not launched:
+        return "", "", "not launched", ""
+    if architecture not in occupancy.MULTIPROCESSORS:
+        return "", "", "unknown", ""
+    fitting = []
+    for numbers, threads, dynamic in launched:
+        shared = numbers["shared"] + dynamic
+        found = occupancy.occupancy(architecture, threads, numbers["registers"], shared, numbers["barriers"])
+        if found.percent > 0:
+            fitting.append((threads, dynamic, found))
+    if not fitting:
+        return "", "", "does not fit", ""
+    threads, dynamic, found = zip(*fitting)
+    percents = [each.percent for each in found]
+    limits = {limit: None for each in found if each.percent == min(percents) for limit in each.limits}
+    return span(threads), span(dynamic), span(percents, "{:g}"), ", ".join(limits)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build_log")
+    parser.add_argument("--launches", metavar="FILE")
     parser.add_argument("--markdown", action="store_true")
     arguments = parser.parse_args()
     with open(arguments.build_log, errors="replace") as log:
         kernels = read(log)
         log.seek(0)
         losses = [match[1].strip() for line in log if (match := LOSS.search(line))]
-    names = demangled(sorted({symbol for symbol, _ in kernels}))
-    worst = collections.defaultdict(lambda: {"instances": 0, "spills": 0, "registers": 0, "shared": 0, "stack": 0})
+    launches = read_launches(arguments.launches) if arguments.launches else {}
+    names = {symbol: split_name(name) for symbol, name in demangled(sorted({symbol for symbol, _ in kernels})).items()}
+    by_name = collections.defaultdict(list)
     for (symbol, architecture), numbers in kernels.items():
-        entry = worst[short_name(names[symbol]), architecture]
-        entry["instances"] += 1
-        for key, value in numbers.items():
-            entry[key] = max(entry[key], value)
-    row = "| {:<44} | {:<7} | {:>9} | {:>9} | {:>12} | {:>6} |" if arguments.markdown else "{:<44} {:<7} {:>9} {:>9} {:>12} {:>6}"
-    print(row.format("kernel", "for", "instances", "registers", "shared bytes", "spills"))
+        instance, plain = names[symbol]
+        by_name[short_name(plain), architecture].append((numbers, launches.get(instance, ())))
+
+    columns = [("kernel", "<44"), ("for", "<7"), ("instances", ">9"), ("registers", ">9"), ("shared bytes", ">12"),
+               ("spills", ">6")]
+    if arguments.launches:
+        columns += [("launched", ">8"), ("threads", ">8"), ("dynamic bytes", ">15"), ("occupancy, %", ">12"),
+                    ("limited by", "<24")]
+    row = (" | " if arguments.markdown else " ").join(f"{{:{width}}}" for _, width in columns)
+    row = f"| {row} |" if arguments.markdown else row
+    print(row.format(*(title for title, _ in columns)).rstrip())
     if arguments.markdown:
-        print("|---|---|---:|---:|---:|---:|")
-    for (name, architecture), entry in sorted(worst.items()):
-        print(row.format(name, architecture, entry["instances"], entry["registers"], entry["shared"], entry["spills"]))
-    spilling = sum(entry["spills"] > 0 for entry in worst.values())
-    print(f"\n{len(worst)} kernels and architectures, {len(kernels)} instances, {spilling} with spills")
+        print("|" + "|".join("---:" if width[0] == ">" else "---" for _, width in columns) + "|")
+    spilling = 0
+    for (name, architecture), instances in sorted(by_name.items()):
+        worst = {key: max(numbers[key] for numbers, _ in instances) for key in NUMBERS}
+        spilling += worst["spills"] > 0
+        cells = [name, architecture, len(instances), worst["registers"], worst["shared"], worst["spills"]]
+        if arguments.launches:
+            launched = [(numbers, *block) for numbers, blocks in instances for block in blocks]
+            cells += [sum(bool(blocks) for _, blocks in instances), *launch_columns(architecture, launched)]
+        print(row.format(*cells).rstrip())
+    print(f"\n{len(by_name)} kernels and architectures, {len(kernels)} instances, {spilling} with spills")
+    if arguments.launches:
+        unknown = launches.keys() - {instance for instance, _ in names.values()}
+        print(f"{len(launches) - len(unknown)} instances launched; {len(unknown)} others were, which the log does not hold")
     for loss in losses:
         print(f"performance loss: {loss}")
     sys.exit(1 if spilling or losses or not kernels else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

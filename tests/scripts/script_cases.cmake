@@ -1,5 +1,5 @@
 # scripts/gpu_check.sh without a GPU, with stand-ins for the tools. In the simulated build its search for planted faults
-# runs the real ones.
+# runs the real ones, and launches are written down for the table of occupancy.
 find_program(TANDEM_BASH bash)
 if(NOT TANDEM_BASH)
   return()
@@ -17,6 +17,13 @@ endif()
 
 find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 mark_as_advanced(TANDEM_PYTHON)
+if(TANDEM_PYTHON)
+  add_test(NAME "scripts: registers and occupancy" COMMAND ${TANDEM_PYTHON}
+    ${CMAKE_CURRENT_LIST_DIR}/test_kernel_resources.py ${PROJECT_SOURCE_DIR}/scripts ${probe})
+  if(TANDEM_CUDA_IS_SIMULATED)
+    set_tests_properties("scripts: registers and occupancy" PROPERTIES LABELS simulated)
+  endif()
+endif()
 if(TANDEM_PYTHON AND TANDEM_BUILD_APPS)
   add_test(NAME "scripts: comparison with PyTorch" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_torch_comparison.py ${PROJECT_SOURCE_DIR}/scripts $<TARGET_FILE:conv_bench>)
