@@ -102,8 +102,9 @@ TEST_CASE("gradients through stationary weights do the work of the layer below",
 
 TEST_CASE("stationary weights pool on the way out", "[cuda][conv]") {
   if (!has_gpu()) return;
-  for (const ConvCase& one : {square_case(2, 24, 5, 7, 72, 3, 1), square_case(1, 64, 18, 35, 64, 3, 1),
-                              square_case(3, 8, 2, 2, 8, 1, 0), square_case(1, 128, 9, 18, 40, 3, 1)}) {
+  for (const ConvCase& one :
+       {square_case(2, 24, 5, 7, 72, 3, 1), square_case(1, 64, 18, 35, 64, 3, 1), square_case(3, 8, 2, 2, 8, 1, 0),
+        square_case(1, 128, 9, 18, 40, 3, 1), square_case(1, 40, 9, 18, 24, 3, 1)}) {
     for (const DType dtype : kHalves)
       for (const bool whole : {true, false})
         check_pooled(one, dtype, whole, stationary::forward_pool, stationary::forward);

@@ -256,6 +256,11 @@ TEST_CASE("maxima of 2x2 outputs are all that the pooling convolution writes", "
         }
       }
     }
+    const k::Float32ProductsScope split(k::Float32Products::tf32x3);
+    for (const Tile tile : kTiles)
+      check_pooled(
+          one, DType::f32, true, [&](auto&&... arguments) { gemm::forward_pool_by(tile, arguments...); },
+          [&](auto&&... arguments) { gemm::forward_by(tile, arguments...); });
   }
 }
 
