@@ -1,4 +1,5 @@
-// linear on the GPU: bias and ReLU as the product's last step, ReLU's gradient as the gradient is loaded.
+// linear on the GPU: bias and ReLU as the product's last step, ReLU's gradient as the gradient is loaded, and the
+// bias's as that is in shared memory for the weights'.
 #include "kernels/gemm/linear.h"
 
 #include "kernels/device/dispatch.h"
@@ -26,6 +27,7 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
 void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
                      const Tensor& grad_weight, const Tensor& grad_bias) {
   const std::int64_t rows = x.size(0), inputs = x.size(1), outputs = weight.size(0);
+  const bool has_weights = grad_weight.defined() && grad_weight.numel() > 0;
   device::dispatch(x.dtype(), "linear_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Gate<T> gate{.output = y.defined() ? y.data<T>() : nullptr};
@@ -34,14 +36,16 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
       const MatrixResult<T> result{.data = grad_x.data<T>(), .rows = rows, .columns = inputs, .row_stride = inputs};
       multiply(a, b, result, outputs, a.takes_vectors(outputs) && b.takes_vectors(outputs), grad_x);
     }
-    if (grad_weight.defined() && grad_weight.numel() > 0) {  // [O, M] [M, I]
+    if (has_weights) {  // [O, M] [M, I]
       const Matrix<T> a{grad_y.data<T>(), outputs, 1, outputs, gate}, b{x.data<T>(), inputs, 1, inputs};
       const MatrixResult<T> result{
           .data = grad_weight.data<T>(), .rows = outputs, .columns = inputs, .row_stride = inputs};
-      multiply(a, b, result, rows, a.takes_vectors(rows) && b.takes_vectors(rows), grad_weight);
+      const bool vectors = a.takes_vectors(rows) && b.takes_vectors(rows);
+      if (!grad_bias.defined()) return multiply(a, b, result, rows, vectors, grad_weight);
+      multiply(a, b, MatrixAndRowSums<T>{result, grad_bias.data<T>()}, rows, vectors, grad_weight);
     }
   });
-  if (grad_bias.defined()) column_sum(rows, outputs, grad_y, y, grad_bias);
+  if (grad_bias.defined() && !has_weights) column_sum(rows, outputs, grad_y, y, grad_bias);
 }
 
 }  // namespace tandem::kernels::cuda::tile

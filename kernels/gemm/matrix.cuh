@@ -61,6 +61,8 @@ struct MatrixResult {
   bool relu = false;
   float* parts = nullptr;
 
+  static constexpr bool kSumsRows = false;
+
   __device__ bool holds(std::int64_t row, std::int64_t column) const { return row < rows && column < columns; }
 
   /// What becomes of kCount neighbouring sums.
@@ -95,5 +97,62 @@ struct MatrixResult {
     for (int j = 0; j < kCount; ++j) sums[j] += more[j];
   }
 };
+
+/// A matrix, and beside it the sums of the left operand's rows. A part holds the matrix, then those.
+template <typename T>
+struct MatrixAndRowSums : MatrixResult<T> {
+  T* row_sums;  // [rows]
+
+  static constexpr bool kSumsRows = true;
+
+  template <int kCount>
+  __device__ void store(std::int64_t row, std::int64_t column, const device::Vector<float, kCount>& sums) const {
+    if (this->parts == nullptr) return MatrixResult<T>::store(row, column, sums);
+    if (this->holds(row, column)) device::store_vector(part() + row * this->columns + column, sums);
+  }
+
+  __device__ void store_row_sum(std::int64_t row, float sum) const {
+    if (row >= this->rows) return;
+    if (this->parts != nullptr) {
+      part()[this->rows * this->columns + row] = sum;
+    } else {
+      row_sums[row] = device::from_float<T>(sum);
+    }
+  }
+
+  /// True if the parts, too, begin at whole fours. Host only.
+  bool takes_vectors() const { return MatrixResult<T>::takes_vectors() && this->rows % 4 == 0; }
+
+ private:
+  __device__ float* part() const { return this->parts + blockIdx.y * this->rows * (this->columns + 1); }
+};
+
+/// What takes the added parts of a result: number `column` of `columns` at a time.
+template <typename T>
+struct AddedMatrixAndRowSums {
+  MatrixAndRowSums<T> result;
+  std::int64_t rows, columns;  // 1, and all elements of a part
+
+  template <int kCount>
+  __device__ void store(std::int64_t, std::int64_t at, const device::Vector<float, kCount>& sum) const {
+    static_assert(kCount == 1);
+    const std::int64_t size = result.rows * result.columns;
+    if (at < size) {
+      result.template store<1>(at / result.columns, at % result.columns, sum);
+    } else {
+      result.store_row_sum(at - size, sum[0]);
+    }
+  }
+};
+
+template <typename Result>
+Result of_added_parts(const Result& result) {
+  return result;
+}
+
+template <typename T>
+AddedMatrixAndRowSums<T> of_added_parts(const MatrixAndRowSums<T>& result) {
+  return {result, 1, result.rows * (result.columns + 1)};
+}
 
 }  // namespace tandem::kernels

@@ -63,11 +63,12 @@ void multiply(const A& a, const B& b, const Result& result, std::int64_t depth, 
   if (plan.parts == 1) return launch_tiles(plan, vectors, a, b, result, depth, stream);
 
   const MemoryTagScope tag(MemoryTag::workspace);
-  const Tensor parts = Tensor::empty({plan.parts, result.rows, result.columns}, {.device = model.device()});
+  const auto added = of_added_parts(result);
+  const Tensor parts = Tensor::empty({plan.parts, added.rows * added.columns}, {.device = model.device()});
   Result to_parts = result;
   to_parts.parts = parts.data<float>();
   launch_tiles(plan, vectors, a, b, to_parts, depth, stream);
-  launch_add_parts(parts, result, stream);
+  launch_add_parts(parts, added, stream);
 }
 
 }  // namespace tandem::kernels

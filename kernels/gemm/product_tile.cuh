@@ -10,7 +10,8 @@
 //   };
 //
 // "Row" counts M in the left operand and N in the right one; "depth" counts the products behind one sum. The result
-// takes sums by store<N>(row, column, Vector<float, N>), which all threads call.
+// takes sums by store<N>(row, column, Vector<float, N>), which all threads call; if its kSumsRows is true, it gets the
+// sum of each row of the left operand as well, by store_row_sum(row, sum), from the tiles of the first column.
 #pragma once
 
 #include "kernels/device/shared.h"
@@ -100,6 +101,14 @@ struct ThreadTile {
   }
 };
 
+/// What is in shared memory of row `row` of a tile, on top of `sum`.
+template <int kTile>
+__device__ float add_row(const float (&tile)[kDepth][kTile], int row, float sum) {
+#pragma unroll
+  for (int k = 0; k < kDepth; ++k) sum += tile[k][place_of(k, row)];
+  return sum;
+}
+
 /// One block per tile of the result and part of the depth, which is blockIdx.y.
 template <int kTile, bool kVectors, typename A, typename B, typename Result>
 __global__ void __launch_bounds__(kTileThreads<kTile>)
@@ -118,6 +127,9 @@ __global__ void __launch_bounds__(kTileThreads<kTile>)
   from_a.fetch(depth, depth_end);
   from_b.fetch(depth, depth_end);
   float sums[kSide][kSide] = {};
+  const int my_row = static_cast<int>(threadIdx.x);
+  const bool sums_row = Result::kSumsRows && first_column == 0 && my_row < kTile;
+  float row_sum = 0.0f;
   for (int buffer = 0; depth < depth_end; depth += kDepth, buffer ^= 1) {
     from_a.put(a_tiles[buffer]);
     from_b.put(b_tiles[buffer]);
@@ -139,6 +151,7 @@ __global__ void __launch_bounds__(kTileThreads<kTile>)
 #pragma unroll
         for (int j = 0; j < kSide; ++j) sums[i][j] += left[i] * right[j];
     }
+    if (sums_row) row_sum = add_row(a_tiles[buffer], my_row, row_sum);
   }
 
 #pragma unroll
@@ -151,6 +164,9 @@ __global__ void __launch_bounds__(kTileThreads<kTile>)
 #pragma unroll
       for (int j = 0; j < kSide; ++j) result.template store<1>(row, first_column + Mine::column(j), {sums[i][j]});
     }
+  }
+  if constexpr (Result::kSumsRows) {
+    if (sums_row) result.store_row_sum(first_row + my_row, row_sum);
   }
 }
 
