@@ -40,13 +40,13 @@ Tensor conv_bias_relu_pool(const Tensor& input, const Tensor& weight, const Tens
                own->take(context.grad_output(), bias_sum);
                const Tensor grad_y = context.grad_output().contiguous(kLayout);
                const Tensor from_x = saved_x.get(), from_weight = saved_weight.get();
-               if (context.needs(2) && !bias_sum.defined()) {  // a quarter of what there is before pooling
-                 bias_sum = Tensor::empty({grad_y.size(1)}, grad_y.options());
-                 kernels::conv2d_backward_bias(grad_y, bias_sum, own->mask);
-               }
+               Tensor own_sum;  // where no layer above has made it
+               if (context.needs(2) && !bias_sum.defined())
+                 bias_sum = own_sum = Tensor::empty({grad_y.size(1)}, grad_y.options());
                const Tensor before_pooling = Tensor::empty(
                    kernels::conv2d_output_shape(from_x.shape(), from_weight.shape(), options), grad_y.options(kLayout));
-               kernels::max_pool2d_backward(grad_y, positions, windows, before_pooling);  // and through the ReLU
+               // And through the ReLU.
+               kernels::max_pool2d_backward(grad_y, positions, windows, before_pooling, own_sum);
                return fused_gradients(context, from_x, from_weight, options, {}, before_pooling, bias_sum, below.get());
              });
   result.autograd_meta()->made_by.node->fused_layer = own;

@@ -1,6 +1,8 @@
 // Max pooling: checks, and the choice of implementation.
 #include "kernels/pool/max_pool2d.h"
+
 #include "kernels/cuda_choice.h"
+#include "kernels/reduce/sum_to.h"
 #include "kernels/written.h"
 
 namespace tandem::kernels {
@@ -37,18 +39,28 @@ void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
 }
 
 void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
-                         const Tensor& grad_x) {
-  require(indices.defined(), "max_pool2d_backward: needs the indices of the forward pass");
-  check("max_pool2d_backward", grad_x, options, grad_y, indices);
-  mark_written(grad_x);
-  if (grad_x.numel() == 0) return;
-  if constexpr (kHasCuda)
-    if (const CudaOp op{"max_pool2d_backward", grad_x})
-      return cuda::max_pool2d_backward(grad_y, indices, options, grad_x);
-  if (cpu::supports_max_pool2d(grad_x, grad_y, indices)) {
-    return cpu::max_pool2d_backward(grad_y, indices, options, grad_x);
+                         const Tensor& grad_x, const Tensor& sums) {
+  constexpr std::string_view kOp = "max_pool2d_backward";
+  require(indices.defined(), "{}: needs the indices of the forward pass", kOp);
+  check(kOp, grad_x, options, grad_y, indices);
+  if (sums.defined()) {
+    require(sums.shape() == Shape{grad_x.size(1)} && sums.dtype() == grad_x.dtype() && sums.is_dense(),
+            "{}: sums must be dense {} [{}], got {}", kOp, name_of(grad_x.dtype()), grad_x.size(1), describe(sums));
+    require_one_device(kOp, grad_x, sums);
   }
-  reference::max_pool2d_backward(grad_y, indices, options, grad_x);
+  mark_written(grad_x, sums);
+  if (grad_x.numel() == 0) {
+    if (sums.defined()) sums.fill(0.0);
+    return;
+  }
+  if constexpr (kHasCuda)
+    if (const CudaOp op{kOp, grad_x}) return cuda::max_pool2d_backward(grad_y, indices, options, grad_x, sums);
+  if (cpu::supports_max_pool2d(grad_x, grad_y, indices)) {
+    cpu::max_pool2d_backward(grad_y, indices, options, grad_x);
+  } else {
+    reference::max_pool2d_backward(grad_y, indices, options, grad_x);
+  }
+  if (sums.defined()) sum_to(grad_x, sums.view({1, grad_x.size(1), 1, 1}));
 }
 
 }  // namespace tandem::kernels

@@ -2,11 +2,15 @@
 // write one element and the order of additions is fixed.
 #include "core/cuda/current_stream.h"
 #include "core/cuda/launch.h"
+#include "core/memory.h"
 #include "kernels/dense_operand.h"
 #include "kernels/device/dispatch.h"
+#include "kernels/device/shared.h"
+#include "kernels/gemm/column_sum.h"
 #include "kernels/pool/max_pool2d.h"
 #include "kernels/pool/pool_rows.cuh"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tandem::kernels::cuda {
@@ -54,31 +58,98 @@ __global__ void max_pool(const T* x, PoolShape shape, T* y, Index* indices) {
   });
 }
 
-template <typename T, typename Index, int kWidth>
-__global__ void max_pool_gradient(const T* grad_y, const Index* indices, PoolShape shape, T* grad_x) {
-  const int height = shape.rows.size, width = shape.columns.size;
-  for_each_pixel<kWidth>(shape.images, height, width, shape.channels, [&](std::int64_t n, int h, int w, int c) {
-    const PoolSpan rows = outputs_over(shape.rows, h), columns = outputs_over(shape.columns, w);
-    float sum[kWidth] = {};
-    for (int i = rows.begin; i < rows.end; ++i) {
-      const std::int64_t line = (n * shape.rows.outputs + i) * shape.columns.outputs * shape.channels + c;
-      const int row_of_window = h - (i * shape.rows.stride - shape.rows.padding);
-      for (int j = columns.begin; j < columns.end; ++j) {
-        const int position =
-            row_of_window * shape.columns.kernel + w - (j * shape.columns.stride - shape.columns.padding);
-        const auto winner = device::load_vector<kWidth>(indices + line + j * shape.channels);
-        const auto gradient = device::load_vector<kWidth>(grad_y + line + j * shape.channels);
+template <typename T, typename Index>
+struct Pooled {
+  const T* gradient;
+  const Index* winners;
+};
+
+/// What the pixel at row h and column w of image n gets, in the channels from c on: of the windows over it, those that
+/// it won.
+template <int kWidth, typename T, typename Index>
+__device__ Vector<T, kWidth> gathered(const Pooled<T, Index>& from, const PoolShape& shape, std::int64_t n, int h,
+                                      int w, int c) {
+  const PoolSpan rows = outputs_over(shape.rows, h), columns = outputs_over(shape.columns, w);
+  float sum[kWidth] = {};
+  for (int i = rows.begin; i < rows.end; ++i) {
+    const std::int64_t line = (n * shape.rows.outputs + i) * shape.columns.outputs * shape.channels + c;
+    const int row_of_window = h - (i * shape.rows.stride - shape.rows.padding);
+    for (int j = columns.begin; j < columns.end; ++j) {
+      const int position =
+          row_of_window * shape.columns.kernel + w - (j * shape.columns.stride - shape.columns.padding);
+      const auto winner = device::load_vector<kWidth>(from.winners + line + j * shape.channels);
+      const auto gradient = device::load_vector<kWidth>(from.gradient + line + j * shape.channels);
 #pragma unroll
-        for (int k = 0; k < kWidth; ++k) {
-          if (static_cast<int>(winner[k]) == position) sum[k] += device::to_float(gradient[k]);
-        }
+      for (int k = 0; k < kWidth; ++k) {
+        if (static_cast<int>(winner[k]) == position) sum[k] += device::to_float(gradient[k]);
       }
     }
-    Vector<T, kWidth> out;
+  }
+  Vector<T, kWidth> out;
 #pragma unroll
-    for (int k = 0; k < kWidth; ++k) out[k] = device::from_float<T>(sum[k]);
-    device::store_vector(grad_x + (n * height + h) * width * shape.channels + w * shape.channels + c, out);
-  });
+  for (int k = 0; k < kWidth; ++k) out[k] = device::from_float<T>(sum[k]);
+  return out;
+}
+
+__device__ std::int64_t place_of(const PoolShape& shape, std::int64_t n, int h, int w, int c) {
+  const int width = shape.columns.size;
+  return (n * shape.rows.size + h) * width * shape.channels + w * shape.channels + c;
+}
+
+template <typename T, typename Index, int kWidth>
+__global__ void max_pool_gradient(Pooled<T, Index> from, PoolShape shape, T* grad_x) {
+  const auto visit = [&](std::int64_t n, int h, int w, int c) {
+    device::store_vector(grad_x + place_of(shape, n, h, w, c), gathered<kWidth>(from, shape, n, h, w, c));
+  };
+  for_each_pixel<kWidth>(shape.images, shape.rows.size, shape.columns.size, shape.channels, visit);
+}
+
+/// The launch of max_pool_gradient_and_sums: a block has `across` vectors of channels (blockIdx.x says which) of
+/// `lanes` pixels of a row at once; blocks share out the rows (blockIdx.y). Depends on the sizes alone, as the order of
+/// sums does.
+struct SummingGrid {
+  static constexpr std::int64_t kMostParts = 512;  // 4 blocks for each multiprocessor of a large GPU
+  int across, lanes;
+  dim3 grid;
+
+  SummingGrid(const PoolShape& shape, int width)
+      : across(std::min(shape.channels / width, device::kThreadsPerBlock)),
+        lanes(std::clamp(device::kThreadsPerBlock / across, 1, shape.columns.size)),
+        grid(device::blocks_for(shape.channels / width, across),
+             static_cast<unsigned>(std::min(shape.images * shape.rows.size, kMostParts))) {}
+};
+
+/// The same, and parts[blockIdx.y, channel] = the sum of what the block wrote of a channel: each lane adds up its
+/// pixels, then the lanes are added in order.
+template <typename T, typename Index, int kWidth>
+__global__ void __launch_bounds__(device::kThreadsPerBlock)
+    max_pool_gradient_and_sums(Pooled<T, Index> from, PoolShape shape, int across, int lanes, T* grad_x, float* parts) {
+  // Neighbours write neighbouring vectors, and read neighbouring channels: the pitch keeps both out of each other's
+  // banks.
+  SHARED(float, of_threads, [kWidth][device::kThreadsPerBlock + 32 / kWidth]);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread / across;
+  const int c = (static_cast<int>(blockIdx.x) * across + thread % across) * kWidth;
+  float sums[kWidth] = {};
+  for (std::int64_t line = blockIdx.y; c < shape.channels && line < shape.images * shape.rows.size; line += gridDim.y) {
+    const std::int64_t n = line / shape.rows.size;
+    const int h = static_cast<int>(line - n * shape.rows.size);
+    for (int w = lane; w < shape.columns.size; w += lanes) {
+      const auto values = gathered<kWidth>(from, shape, n, h, w, c);
+      device::store_vector(grad_x + place_of(shape, n, h, w, c), values);
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k) sums[k] += device::to_float(values[k]);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < kWidth; ++k) of_threads[k][thread] = sums[k];
+  __syncthreads();
+  const int first = static_cast<int>(blockIdx.x) * across * kWidth;
+  for (int i = thread; i < across * kWidth && first + i < shape.channels; i += across * lanes) {
+    float sum = 0.0f;
+    for (int other = 0; other < lanes; ++other) sum += of_threads[i % kWidth][other * across + i / kWidth];
+    parts[std::int64_t{blockIdx.y} * shape.channels + first + i] = sum;
+  }
 }
 
 /// Calls visit(TypeTag<T>, TypeTag<Index>, width). i32 indices go with windows so large that vectors gain nothing.
@@ -112,16 +183,26 @@ void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
 }
 
 void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
-                         const Tensor& grad_x) {
+                         const Tensor& grad_x, const Tensor& sums) {
   const Tensor gradient = dense_input(grad_y), positions = dense_input(indices);
   const DenseOutput out(grad_x);
   const PoolShape shape = make_pool_shape(grad_x.shape(), grad_y.shape(), options);
+  const cudaStream_t stream = tandem::cuda::current_stream(grad_x);
   const auto run = [&](auto tag, auto index_tag, auto width) {
     using T = typename decltype(tag)::type;
     using Index = typename decltype(index_tag)::type;
-    const PixelGrid grid(grad_x.size(0), grad_x.size(2), grad_x.size(3), grad_x.size(1) / width);
-    launch(max_pool_gradient<T, Index, width>, {grid.grid, grid.block}, tandem::cuda::current_stream(grad_x),
-           gradient.data<T>(), positions.data<Index>(), shape, out.tensor().data<T>());
+    const Pooled<T, Index> from{gradient.data<T>(), positions.data<Index>()};
+    T* const to = out.tensor().data<T>();
+    if (!sums.defined()) {
+      const PixelGrid grid(grad_x.size(0), grad_x.size(2), grad_x.size(3), grad_x.size(1) / width);
+      return launch(max_pool_gradient<T, Index, width>, {grid.grid, grid.block}, stream, from, shape, to);
+    }
+    const SummingGrid grid(shape, width);
+    const MemoryTagScope tag_scope(MemoryTag::workspace);
+    const Tensor parts = Tensor::empty({grid.grid.y, shape.channels}, {.device = grad_x.device()});
+    launch(max_pool_gradient_and_sums<T, Index, width>, {grid.grid, static_cast<unsigned>(grid.across * grid.lanes)},
+           stream, from, shape, grid.across, grid.lanes, to, parts.data<float>());
+    column_sum_of_parts(parts, sums);
   };
   dispatch_pool("max_pool2d_backward", gradient, indices.dtype(), run, positions, out.tensor());
   out.finish();

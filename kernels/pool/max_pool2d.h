@@ -13,9 +13,10 @@ DType max_pool2d_index_dtype(const Pool2dOptions& options);
 /// position within its window, row by row (row * kernel width + column); undefined: not written.
 void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices);
 
-/// grad_x gets each grad_y at the place of its winner, zero elsewhere; overwrites grad_x.
+/// grad_x gets each grad_y at the place of its winner, zero elsewhere; overwrites grad_x. sums: [C] of the same dtype,
+/// gets the sum of grad_x over images and pixels, the gradient of a bias before the pooling; undefined: not written.
 void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
-                         const Tensor& grad_x);
+                         const Tensor& grad_x, const Tensor& sums = {});
 
 namespace reference {
 void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices);
@@ -31,11 +32,12 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
                          const Tensor& grad_x);
 }  // namespace cpu
 
-/// f32, f16 and bf16; accumulated in f32. Tensors that are not dense in channels_last are copied first.
+/// f32, f16 and bf16; accumulated in f32, sums in an order that depends on the sizes alone. Tensors that are not dense
+/// in channels_last are copied first.
 namespace cuda {
 void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices);
 void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
-                         const Tensor& grad_x);
+                         const Tensor& grad_x, const Tensor& sums);
 }  // namespace cuda
 
 }  // namespace tandem::kernels

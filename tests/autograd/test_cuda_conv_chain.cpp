@@ -68,13 +68,17 @@ Gradients gradients_of(const Form& form, DType dtype) {
   return measured_gradients(loss, leaves);
 }
 
-/// The gradients of two layers that are pooled and one above them.
-Gradients pooled_gradients_of(bool fused, bool shared, DType dtype) {
+struct PooledForm {
+  bool shared;      // the first layer's result is used twice
+  unsigned layers;  // of three: two that are pooled, and one above them
+};
+
+Gradients pooled_gradients_of(bool fused, const PooledForm& form, DType dtype) {
   constexpr std::int64_t kChannels[] = {8, 24, 16, 8};
   const kernels::Pool2dOptions windows{.kernel = {2, 2}, .stride = {2, 2}};
   std::vector<Tensor> leaves{set_requires_grad(small_integers({2, 8, 13, 12}, dtype, 1))};
   Tensor y = leaves.front(), first;
-  for (unsigned layer = 0; layer < 3; ++layer) {
+  for (unsigned layer = 0; layer < form.layers; ++layer) {
     leaves.push_back(
         set_requires_grad(small_integers({kChannels[layer + 1], kChannels[layer], 3, 3}, dtype, 2 + layer)));
     leaves.push_back(set_requires_grad(small_integers({kChannels[layer + 1]}, dtype, 10 + layer)));
@@ -90,7 +94,7 @@ Gradients pooled_gradients_of(bool fused, bool shared, DType dtype) {
     if (layer == 0) first = y;
   }
   Tensor loss = sum(y);
-  if (shared) loss = add(loss, sum(first));
+  if (form.shared) loss = add(loss, sum(first));
   first = y = {};
   return measured_gradients(loss, leaves);
 }
@@ -121,9 +125,9 @@ TEST_CASE("a fused convolution does the work of the fused one below it", "[cuda]
 TEST_CASE("a convolution that pools on its way out has the gradients of the three operations", "[cuda]") {
   if (!has_gpu()) return;
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-    for (const bool shared : {false, true}) {
-      INFO(name_of(dtype) << (shared ? ", shared" : ""));
-      CHECK(pooled_gradients_of(true, shared, dtype).values == pooled_gradients_of(false, shared, dtype).values);
+    for (const PooledForm& form : {PooledForm{false, 3}, {true, 3}, {false, 2}}) {
+      INFO(name_of(dtype) << ", " << form.layers << " layers" << (form.shared ? ", shared" : ""));
+      CHECK(pooled_gradients_of(true, form, dtype).values == pooled_gradients_of(false, form, dtype).values);
     }
   }
 }

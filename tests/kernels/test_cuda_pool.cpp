@@ -1,7 +1,9 @@
 // Pooling kernels on the GPU against the reference.
+#include "kernels/cast/cast.h"
 #include "kernels/pool/avg_pool2d.h"
 #include "kernels/pool/global_avg_pool2d.h"
 #include "kernels/pool/max_pool2d.h"
+#include "kernels/reduce/sum_to.h"
 #include "tests/kernels/cuda_compare.h"
 
 using namespace tandem;
@@ -42,6 +44,28 @@ std::string text_of(const Shape& shape, const Pool2dOptions& options) {
                      options.stride[0], options.stride[1]);
 }
 
+/// The same gradient with its sums over images and pixels: exact on whole numbers, and else within the bound of a sum.
+void check_max_pool_sums(const Tensor& grad_y, const Tensor& positions, const Pool2dOptions& options, Place place,
+                         const Tensor& grad_x, bool integers) {
+  const Shape channels{grad_x.size(1)}, row{1, grad_x.size(1), 1, 1};
+  const Tensor again = empty_at(place, grad_x.shape(), grad_x.dtype());
+  const Tensor sums = empty_at(place == Place::gaps ? Place::dense : place, channels, grad_x.dtype());
+  kernels::max_pool2d_backward(grad_y, positions, options, again, sums);
+  CHECK(same_values(again, grad_x));
+  const Tensor written = wide(grad_x), expected = Tensor::empty(channels, {.dtype = DType::f64});
+  kernels::reference::sum_to(written, expected.view(row));
+  if (integers) {
+    const Tensor rounded = Tensor::empty(channels, {.dtype = grad_x.dtype()});
+    kernels::cast(expected, rounded);
+    CHECK(first_difference(sums, rounded) == "");
+    return;
+  }
+  const Tensor size = Tensor::empty(channels, {.dtype = DType::f64});
+  for (std::int64_t i = 0; i < written.numel(); ++i) written.data<double>()[i] = std::abs(written.data<double>()[i]);
+  kernels::reference::sum_to(written, size.view(row));
+  CHECK(outside_sum_bound(sums, expected, size, static_cast<double>(written.numel() / written.size(1))) == "");
+}
+
 /// Max pooling forward and backward on the GPU, in the dtype of x, against the reference.
 void check_max_pool(const Tensor& x, const Pool2dOptions& options, Place place) {
   const PoisonScope poison;
@@ -62,6 +86,7 @@ void check_max_pool(const Tensor& x, const Pool2dOptions& options, Place place) 
     kernels::reference::max_pool2d_backward(wide(grad_y), indices, options, expected);
     const Tensor grad_x = empty_at(place, x.shape(), x.dtype());
     kernels::max_pool2d_backward(put(grad_y, place), positions, options, grad_x);
+    check_max_pool_sums(put(grad_y, place), positions, options, place, grad_x, integers);
     if (integers) {
       CHECK(first_difference(grad_x, expected) == "");
       continue;
@@ -99,6 +124,9 @@ TEST_CASE("max pooling on the GPU: large windows, many rows, ties, NaN and infin
     odd.narrow(2, 1, 2).narrow(3, 0, 1).fill(std::nan(""));
     check_max_pool(odd, {}, Place::dense);
   }
+  // More vectors of channels than a block of sums has threads.
+  check_max_pool(values_of({1, 8 * 256 + 24, 2, 2}, DType::f16, true, 4), {}, Place::dense);
+  check_max_pool(values_of({1, 261, 3, 2}, DType::f32, true, 4), {}, Place::dense);
   // More rows than a grid has in y, and a row of more elements than a block takes at once.
   check_max_pool(values_of({2, 1, 4100, 2}, DType::f32, true, 4), {.kernel = {1, 2}, .stride = {1, 2}}, Place::dense);
   check_max_pool(values_of({1, 8, 2, 600}, DType::f32, true, 4), {}, Place::dense);
@@ -180,15 +208,15 @@ TEST_CASE("pooling on the GPU gives the same bits twice", "[cuda][pool]") {
                grad_y = put(values_of({2, 12, 6, 6}, DType::f32, false, 2));
   const auto run = [&] {
     const Tensor y = empty_like(x), positions = empty_at(Place::dense, x.shape(), DType::u8),
-                 max_gradient = empty_like(x), avg_gradient = empty_like(x);
+                 max_gradient = empty_like(x), avg_gradient = empty_like(x),
+                 sums = empty_at(Place::dense, {12}, DType::f32);
     kernels::max_pool2d_forward(x, options, y, positions);
-    kernels::max_pool2d_backward(grad_y, positions, options, max_gradient);
+    kernels::max_pool2d_backward(grad_y, positions, options, max_gradient, sums);
     kernels::avg_pool2d_backward(grad_y, options, avg_gradient);
-    return std::pair(max_gradient, avg_gradient);
+    return std::vector{max_gradient, avg_gradient, sums};
   };
   const auto first = run(), second = run();
-  CHECK(same_values(first.first, second.first));
-  CHECK(same_values(first.second, second.second));
+  for (std::size_t i = 0; i < first.size(); ++i) CHECK(same_values(first[i], second[i]));
 }
 
 TEST_CASE("pooling on the GPU refuses f64 and mixed devices", "[cuda][pool]") {

@@ -97,6 +97,11 @@ TEST_CASE("fast pooling agrees with the reference to the last bit") {
   kernels::max_pool2d_backward(grad_y, indices, options, fast);
   kernels::reference::max_pool2d_backward(grad_y, indices, options, slow);
   CHECK(fast.to_vector<float>() == slow.to_vector<float>());
+  const Tensor sums = poisoned_like(Tensor::zeros({channels})), expected = Tensor::zeros({channels});
+  kernels::max_pool2d_backward(grad_y, indices, options, fast, sums);
+  for (std::int64_t i = 0; i < slow.numel(); ++i)  // channels_last: channels are neighbours
+    expected.data<float>()[i % channels] += slow.data<float>()[i];
+  CHECK(sums.to_vector<float>() == expected.to_vector<float>());
 }
 
 TEST_CASE("pooling does not depend on the number of threads") {
@@ -124,7 +129,9 @@ TEST_CASE("backward refuses what does not belong together") {
                kernels::max_pool2d_backward(y, Tensor::zeros({2, 3, 2, 2}), {}, x);
              }),
              ContainsText("indices must be u8[2, 3, 2, 2], got f32[2, 3, 2, 2]"));
+  const Tensor indices = Tensor::zeros({2, 3, 2, 2}, {.dtype = DType::u8});
+  CHECK_THAT(error_of([&] { kernels::max_pool2d_backward(y, indices, {}, x, Tensor::zeros({2})); }),
+             ContainsText("sums must be dense f32 [3], got f32[2]"));
   CHECK_THAT(error_of([&] { kernels::avg_pool2d_backward(x, {}, x); }), ContainsText("pools to shape [2, 3, 2, 2]"));
-  CHECK_THAT(error_of([&] { kernels::global_avg_pool2d_backward(y, x); }),
-             ContainsText("pools to shape [2, 3, 1, 1]"));
+  CHECK_THAT(error_of([&] { kernels::global_avg_pool2d_backward(y, x); }), ContainsText("pools to shape [2, 3, 1, 1]"));
 }

@@ -51,7 +51,8 @@ TEST_CASE("what a kernel writes counts as changed") {
   const Tensor x = image(), y = image(), pooled = image(4, 2), one = image(4, 1);
   const Tensor indices = Tensor::zeros({2, 4, 2, 2}, {.dtype = DType::u8, .layout = Layout::channels_last});
   CHECK(marks({pooled, indices}, [&] { max_pool2d_forward(x, {}, pooled, indices); }));
-  CHECK(marks({x}, [&] { max_pool2d_backward(pooled, indices, {}, x); }));
+  const Tensor sums = Tensor::zeros({4});
+  CHECK(marks({x, sums}, [&] { max_pool2d_backward(pooled, indices, {}, x, sums); }));
   CHECK(marks({pooled}, [&] { avg_pool2d_forward(x, {}, pooled); }));
   CHECK(marks({x}, [&] { avg_pool2d_backward(pooled, {}, x); }));
   CHECK(marks({one}, [&] { global_avg_pool2d_forward(x, one); }));

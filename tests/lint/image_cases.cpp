@@ -21,7 +21,7 @@ std::vector<LintCase> pooling() {
   std::vector<LintCase> cases;
   for (const DType dtype : {DType::f32, DType::f16}) {
     for (const Shape& shape : kImages) {
-      const Tensor x = ones(shape, dtype), grad_x = ones(shape, dtype);
+      const Tensor x = ones(shape, dtype), grad_x = ones(shape, dtype), sums = ones({shape[1]}, dtype);
       for (const kernels::Pool2dOptions& options :
            {kernels::Pool2dOptions{}, kernels::Pool2dOptions{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}}) {
         const Tensor y = ones(kernels::pool2d_output_shape("lint", shape, options), dtype);
@@ -31,6 +31,8 @@ std::vector<LintCase> pooling() {
         };
         add_case("max_pool2d", [=] { kernels::max_pool2d_forward(x, options, y, indices); });
         add_case("max_pool2d_backward", [=] { kernels::max_pool2d_backward(y, indices, options, grad_x); });
+        add_case("max_pool2d_backward with sums",
+                 [=] { kernels::max_pool2d_backward(y, indices, options, grad_x, sums); });
         add_case("avg_pool2d", [=] { kernels::avg_pool2d_forward(x, options, y); });
         add_case("avg_pool2d_backward", [=] { kernels::avg_pool2d_backward(y, options, grad_x); });
       }
