@@ -23,10 +23,10 @@ Parcel send(Batch batch, const Stream& stream) {
   const StreamScope scope(stream);
   const MemoryTagScope tag(MemoryTag::data);
   for (Tensor* const tensor : {&parcel.batch.images, &parcel.batch.labels}) {
-    const Tensor there = Tensor::empty(
-        tensor->shape(), {.dtype = tensor->dtype(),
-                          .layout = tensor->rank() == 4 ? Layout::channels_last : Layout::row_major,
-                          .device = stream.device()});
+    const Tensor there =
+        Tensor::empty(tensor->shape(), {.dtype = tensor->dtype(),
+                                        .layout = tensor->rank() == 4 ? Layout::channels_last : Layout::row_major,
+                                        .device = stream.device()});
     there.copy_from_async(*tensor);
     *tensor = there;
   }
@@ -64,12 +64,11 @@ Batch Loader::State::make(std::int64_t index) const {
       std::span(order).subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count));
   const std::int64_t height = dataset->height(), width = dataset->width();
   const bool pinned = options.device != Device{};
-  Batch batch{
-      .images = Tensor::empty({part.count, dataset->channels(), height, width},
-                              {.layout = Layout::channels_last, .pinned = pinned}),
-      .labels = Tensor::empty({part.count}, {.dtype = DType::i64, .pinned = pinned}),
-      .index = index,
-      .global_count = part.global_count};
+  Batch batch{.images = Tensor::empty({part.count, dataset->channels(), height, width},
+                                      {.dtype = options.dtype, .layout = Layout::channels_last, .pinned = pinned}),
+              .labels = Tensor::empty({part.count}, {.dtype = DType::i64, .pinned = pinned}),
+              .index = index,
+              .global_count = part.global_count};
   if (part.count == 0) return batch;
 
   std::vector<kernels::ImageAugment> augments;
@@ -95,12 +94,14 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler&
   require(options.threads >= 0 && options.threads <= 256 && options.prefetch >= 1,
           "loader: {} threads and {} batches ahead make no sense: give 0 to 256 and 1 or more", options.threads,
           options.prefetch);
+  require(is_floating(options.dtype), "loader: images of {} make no sense: give a floating dtype",
+          name_of(options.dtype));
   require(!options.augment.crop || options.augment.crop_border == kernels::BorderMode::zero ||
               *options.augment.crop < std::min(dataset->height(), dataset->width()),
           "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}",
           options.augment.crop.value_or(0), dataset->name, dataset->height(), dataset->width());
-  state_ = std::make_unique<State>(State{
-      .dataset = std::move(dataset), .sampler = sampler, .options = options, .stream = Stream(options.device)});
+  state_ = std::make_unique<State>(
+      State{.dataset = std::move(dataset), .sampler = sampler, .options = options, .stream = Stream(options.device)});
 }
 
 Loader::~Loader() = default;

@@ -14,7 +14,7 @@ namespace tandem::data {
 /// One rank's part of a global batch, on the loader's device. Where a small last batch leaves nothing for this rank, n
 /// is 0.
 struct Batch {
-  Tensor images;                  ///< f32 [n,C,H,W], channels_last, augmented and normalised
+  Tensor images;                  ///< [n,C,H,W], channels_last, augmented and normalised
   Tensor labels;                  ///< i64 [n]
   std::int64_t index = 0;         ///< number of the global batch in its epoch
   std::int64_t global_count = 0;  ///< images of all ranks in this batch: weight gradients by n / global_count
@@ -25,10 +25,11 @@ struct Batch {
 struct LoaderOptions {
   std::int64_t global_batch_size = 128;  ///< of all ranks together
   AugmentOptions augment = {};
-  std::uint64_t seed = 0;  ///< of the augmentation
-  int threads = 1;         ///< background threads; 0: next() does the work
-  int prefetch = 3;        ///< batches made ahead
-  Device device = {};      ///< where the batches go; their copies run beside the device's computing
+  std::uint64_t seed = 0;    ///< of the augmentation
+  int threads = 1;           ///< background threads; 0: next() does the work
+  int prefetch = 3;          ///< batches made ahead
+  DType dtype = DType::f32;  ///< of the images, computed in f32 and rounded once
+  Device device = {};        ///< where the batches go; their copies run beside the device's computing
 };
 
 /// Hands out the batches of one epoch after the other. The contents of a batch depend on the data set, the sampler, the
@@ -36,8 +37,8 @@ struct LoaderOptions {
 class Loader {
  public:
   /// Keeps `dataset`. Throws Error if it is not in order (see check()), if the sampler is for another size, or on
-  /// options that make no sense, such as batch size 0, a reflecting crop wider than the images, or a device that is
-  /// not there.
+  /// options that make no sense, such as batch size 0, a reflecting crop wider than the images, images of
+  /// integers, or a device that is not there.
   Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;

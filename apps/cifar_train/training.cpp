@@ -3,6 +3,7 @@
 
 #include "optimization.h"
 
+#include "autograd/precision.h"
 #include "comm/agreement.h"
 #include "core/device_query.h"
 #include "core/parallel.h"
@@ -129,6 +130,7 @@ std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Data
   const data::LoaderOptions options{.global_batch_size = per_rank * group.size(),
                                     .augment = training ? data::parse_augment(*s.augment) : data::AugmentOptions{},
                                     .seed = static_cast<std::uint64_t>(s.seed),
+                                    .dtype = storage_dtype(autograd::parse_precision(*s.precision)),
                                     .device = device};
   return std::make_unique<data::Loader>(images, sampler, options);
 }

@@ -1,6 +1,7 @@
 // The training step that is timed.
 #include "apps/train_bench/bench_model.h"
 
+#include "autograd/functions/cast.h"
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "autograd/grad_mode.h"
 #include "autograd/precision.h"
@@ -94,7 +95,8 @@ BenchModel::BenchModel(const BenchSettings& settings)
     images_ = find(tensors, "images", settings.batch_file).contiguous(Layout::channels_last);
     labels_ = find(tensors, "labels", settings.batch_file);
   }
-  images_ = images_.to(device);
+  // As a loader for this precision makes them.
+  images_ = autograd::cast(images_, storage_dtype(precision)).to(device);
   labels_ = labels_.to(device);
 }
 

@@ -2,6 +2,7 @@
 #include "data/loader.h"
 
 #include "data/synthetic.h"
+#include "kernels/cast/cast.h"
 #include "tests/data/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
@@ -49,6 +50,32 @@ Epoch run(Loader& loader, std::uint32_t epoch) {
     result.labels.insert(result.labels.end(), labels.begin(), labels.end());
   }
   return result;
+}
+
+/// A loader of halves against one of f32, whose images are cast on the device.
+void check_half_images(Device device) {
+  const auto dataset = small_set();
+  const DistributedSampler sampler(dataset->size(), 1, 0, true, 2);
+  LoaderOptions options = options_with(1);
+  options.device = device;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    INFO(name_of(dtype));
+    options.dtype = DType::f32;
+    Loader wide(dataset, sampler, options);
+    options.dtype = dtype;
+    Loader half(dataset, sampler, options);
+    wide.start(1);
+    half.start(1);
+    while (const auto batch = half.next()) {
+      REQUIRE(batch->images.dtype() == dtype);
+      REQUIRE(batch->images.is_dense(Layout::channels_last));
+      REQUIRE(batch->images.device() == device);
+      const Tensor rounded = empty_like(batch->images);
+      kernels::cast(wide.next()->images, rounded);
+      REQUIRE(batch->images.to_vector<float>() == rounded.to_vector<float>());
+    }
+    CHECK_FALSE(wide.next().has_value());
+  }
 }
 
 }  // namespace
@@ -138,6 +165,12 @@ TEST_CASE("ranks together see the global batches of one rank") {
   for (auto& loader : ranks) CHECK(!loader->next().has_value());
 }
 
+TEST_CASE("half images are the f32 ones, rounded once") { check_half_images(Device{}); }
+
+TEST_CASE("half images on a device are the f32 ones, rounded there", "[cuda]") {
+  if (has_gpu()) check_half_images(kGpu);
+}
+
 TEST_CASE("a loader stops in the middle of an epoch and can start another") {
   const auto dataset = small_set();
   Loader loader(dataset, DistributedSampler(53, 1, 0, true, 2), options_with(2));
@@ -168,6 +201,7 @@ TEST_CASE("a loader refuses what makes no sense") {
   CHECK_THAT(refusal({.global_batch_size = 0}), ContainsText("got batch size 0"));
   CHECK_THAT(refusal({.threads = -1}), ContainsText("-1 threads"));
   CHECK_THAT(refusal({.prefetch = 0}), ContainsText("0 batches ahead"));
+  CHECK_THAT(refusal({.dtype = DType::u8}), ContainsText("images of u8 make no sense"));
   CHECK_THAT(refusal({.augment = parse_augment("crop-reflect=12")}),
              ContainsText("crop-reflect=12 needs images larger"));
   CHECK_THAT(error_of([&] { Loader(dataset, DistributedSampler(52, 1, 0, true, 2), {}); }), ContainsText("52 images"));
