@@ -24,7 +24,8 @@ double max_over_ranks(double mine, comm::ProcessGroup& group) {
 std::int64_t count_correct(const Tensor& logits, const Tensor& labels) {
   require(logits.rank() == 2 && labels.rank() == 1 && logits.size(0) == labels.size(0),
           "count_correct: needs logits [N, C] and labels [N], got {} and {}", describe(logits), describe(labels));
-  const Tensor rows = autograd::cast(logits.detach(), DType::f32).to(Device{}).contiguous();
+  // Widened here: on a GPU that would be a pass of its own.
+  const Tensor rows = autograd::cast(logits.detach().to(Device{}), DType::f32).contiguous();
   const Tensor targets = labels.to(Device{}).contiguous();
   const auto* values = rows.data<float>();
   const auto* wanted = targets.data<std::int64_t>();
