@@ -37,8 +37,12 @@ Tensor Module::operator()(const Tensor& input) {
   });
 }
 
+bool Module::fuses(const Module& next, const Tensor& input) const {
+  return !observer_ && !next.observer_ && fuses_with(next, input);
+}
+
 Tensor Module::call_with(Module& next, const Tensor& input) {
-  if (observer_ || next.observer_ || !fuses_with(next, input)) return {};
+  if (!fuses(next, input)) return {};
   return guarded([&] { return forward_with(next, input); });
 }
 

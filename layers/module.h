@@ -31,9 +31,11 @@ class Module {
   virtual Tensor forward(const Tensor& input) = 0;
   Tensor operator()(const Tensor& input);
 
-  /// What this module and `next` compute one after the other, where one kernel does both and neither is observed; else
-  /// undefined.
-  Tensor call_with(Module& next, const Tensor& input);
+  /// What this module and `next` compute one after the other, where fuses(); else undefined.
+  virtual Tensor call_with(Module& next, const Tensor& input);
+
+  /// Whether one kernel does both (of sequences: where they meet) and neither is observed. `input`: any on that device.
+  bool fuses(const Module& next, const Tensor& input) const;
 
   /// next((*this)(input)), by call_with where it can.
   Tensor then(Module& next, const Tensor& input);
@@ -93,14 +95,14 @@ class Module {
   void register_buffer(std::string name, Tensor& member);
   void register_module(std::string name, Module& member);
 
+  /// What `compute` gives, which is a part of forward, with error context.
+  Tensor guarded(const std::function<Tensor()>& compute);
+
  private:
   /// Overridden by layers that have such a kernel: whether there is one for these two and this input, and what it
   /// gives.
   virtual bool fuses_with(const Module& /*next*/, const Tensor& /*input*/) const { return false; }
   virtual Tensor forward_with(const Module& /*next*/, const Tensor& /*input*/) { return {}; }
-
-  /// forward or forward_with, with error context.
-  Tensor guarded(const std::function<Tensor()>& compute);
 
   /// Replaces each parameter and floating buffer of this tree by what `convert` makes of it and its module, unless that
   /// is the same tensor.

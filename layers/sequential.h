@@ -34,7 +34,14 @@ class Sequential final : public Module {
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
 
+  /// With a sequence whose first module fuses with this one's last.
+  Tensor call_with(Module& next, const Tensor& input) override;
+
  private:
+  bool fuses_with(const Module& next, const Tensor& input) const override;
+
+  /// Calls modules [begin, end), two at once where they fuse.
+  Tensor run(std::size_t begin, std::size_t end, const Tensor& input);
   void append(std::string name, std::unique_ptr<Module> layer);
 
   std::vector<std::unique_ptr<Module>> layers_;

@@ -4,8 +4,10 @@
 #include "autograd/variable.h"
 #include "core/memory.h"
 #include "layers/layers.h"
+#include "layers/models/models.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/error_of.h"
 
 using namespace tandem;
 using namespace tandem::layers;
@@ -67,6 +69,64 @@ TEST_CASE("a convolution and the pool after it are one operation on a GPU, unles
   });
   run(network, there);
   CHECK(seen == 2);
+}
+
+TEST_CASE("a pool at the head of one sequence is fused with the convolution at the end of the one before", "[cuda]") {
+  if (!has_gpu()) return;
+  const auto model = make_model({.name = "mnist_cnn", .in_channels = 1, .image_size = 10, .layers = 2});
+  auto& network = dynamic_cast<Sequential&>(*model);
+  auto &features = dynamic_cast<Sequential&>(network[0]), &classifier = dynamic_cast<Sequential&>(network[1]);
+  // Whole numbers: sums are exact in any order.
+  unsigned drawn = 1;
+  const auto small_integers = [&](const Shape& shape) {
+    const Tensor numbers = Tensor::empty(shape);
+    for (std::int64_t i = 0; i < numbers.numel(); ++i) {
+      drawn = drawn * 1664525u + 1013904223u;
+      numbers.data<float>()[i] = static_cast<float>(static_cast<int>(drawn >> 24) % 3 - 1);
+    }
+    return numbers;
+  };
+  for (const Tensor& parameter : network.parameters()) parameter.detach().copy_from(small_integers(parameter.shape()));
+  network.set_precision(autograd::Precision::fp16);
+  network.to(kGpu);
+  const Tensor images = small_integers({2, 1, 10, 10}).to(kGpu);
+
+  struct Result {
+    std::vector<std::vector<float>> values;  // of the output and all gradients
+    std::int64_t peak_bytes;                 // of the forward pass
+  };
+  const auto result = [&] {
+    network.zero_grad();
+    reset_peak_memory();
+    const std::int64_t before = memory_stats(kGpu).current_total;
+    const Tensor y = network(images);
+    Result all{{y.to(Device{}).to_vector<float>()}, memory_stats(kGpu).peak_total - before};
+    autograd::backward(autograd::sum(y));
+    for (const Tensor& parameter : network.parameters())
+      all.values.push_back(autograd::grad(parameter).to(Device{}).to_vector<float>());
+    return all;
+  };
+  const Result together = result();
+  CHECK(together.values.size() == 7);
+  int seen = 0;
+  for (Module* const watched : {&features[1], &classifier[0], &network[0], &network[1]}) {
+    const int before = seen;
+    watched->set_observer([&](const Tensor&) { ++seen; });
+    const Result apart = result();
+    watched->set_observer({});
+    CHECK(seen == before + 1);
+    CHECK(together.values == apart.values);
+    CHECK(together.peak_bytes < apart.peak_bytes);
+  }
+  // Errors are still told from where they are.
+  CHECK_THAT(error_of([&] {
+               network(Tensor::zeros({2, 1, 14, 14}, images.options()));
+             }),
+             ContainsText("layer classifier.2: linear"));
+  CHECK_THAT(error_of([&] {
+               network(Tensor::zeros({2, 3, 10, 10}, images.options()));
+             }),
+             ContainsText("layer features.0: "));
 }
 
 TEST_CASE("a convolution leaves moments for the batch norm after it, unless somebody looks", "[cuda]") {
