@@ -122,7 +122,7 @@ struct SummingGrid {
 /// The same, and parts[blockIdx.y, channel] = the sum of what the block wrote of a channel: each lane adds up its
 /// pixels, then the lanes are added in order.
 template <typename T, typename Index, int kWidth>
-__global__ void __launch_bounds__(device::kThreadsPerBlock)
+__global__ void __launch_bounds__(device::kThreadsPerBlock, 4)
     max_pool_gradient_and_sums(Pooled<T, Index> from, PoolShape shape, int across, int lanes, T* grad_x, float* parts) {
   // Neighbours write neighbouring vectors, and read neighbouring channels: the pitch keeps both out of each other's
   // banks.
