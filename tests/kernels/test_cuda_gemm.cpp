@@ -135,12 +135,14 @@ TEST_CASE("linear on the GPU matches the reference", "[cuda][gemm]") {
 
 TEST_CASE("gradients of biases on the GPU come with those of weights", "[cuda][gemm]") {
   if (!has_gpu()) return;
-  const Size parts{261, 10, 9}, parts_in_fours{260, 12, 8}, one_output{256, 1, 8}, tiles{4, 509, 252};
+  const Size parts{261, 10, 9}, parts_in_fours{260, 12, 8}, one_output{256, 1, 8}, tiles{4, 509, 252},
+      tiles_in_fours{4, 508, 252};
   CHECK(k::plan_product(parts.n, parts.k, parts.m).parts == 2);
   CHECK(k::plan_product(one_output.n, one_output.k, one_output.m).parts == 2);
   CHECK(k::plan_product(tiles.n, tiles.k, tiles.m).tile == 64);
+  CHECK(k::plan_product(tiles_in_fours.n, tiles_in_fours.k, tiles_in_fours.m).tile == 64);
   for (const DType dtype : kGpuDTypes) {
-    for (const Size size : {Size{64, 1, 1}, Size{65, 33, 1}, parts, parts_in_fours, one_output, tiles})
+    for (const Size size : {Size{64, 1, 1}, Size{65, 33, 1}, parts, parts_in_fours, one_output, tiles, tiles_in_fours})
       check_linear(size, true, dtype, true);
     check_linear(parts, false, dtype, false);
   }
