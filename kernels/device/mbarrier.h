@@ -1,6 +1,5 @@
 // Barriers that count arrivals and bytes, copies of tiles that arrive at them, and registers that warpgroups hand to each
-// other: PTX under nvcc for sm_90, plain C++ in the simulator. (PTX ISA, "mbarrier", "cp.async.bulk.tensor", "bar.sync",
-// "setmaxnreg")
+// other: PTX under nvcc for sm_90, plain C++ in the simulator. (PTX ISA, "mbarrier", "cp.async.bulk.tensor", "setmaxnreg")
 #pragma once
 
 #include <cuda.h>
@@ -11,7 +10,6 @@
 
 #ifndef __CUDACC__
 #include "simulator/mbarrier.h"
-#include "simulator/named_barrier.h"
 #include "simulator/tensor_map.h"
 #endif
 
@@ -107,16 +105,6 @@ __device__ inline void publish_mbarriers() {
 __device__ inline void prefetch_tensor_map([[maybe_unused]] const CUtensorMap* map) {
 #if defined(TANDEM_HAS_SM90_PTX)
   asm volatile("prefetch.tensormap [%0];\n" ::"l"(map) : "memory");
-#endif
-}
-
-/// Waits for kThreads threads, a multiple of 32, at barrier `id`, 1 to 15.
-template <int kThreads>
-__device__ void sync_named(unsigned id, [[maybe_unused]] std::source_location where = std::source_location::current()) {
-#ifdef __CUDACC__
-  asm volatile("bar.sync %0, %1;\n" ::"r"(id), "n"(kThreads) : "memory");
-#else
-  simulator::sync_named(id, kThreads, where);
 #endif
 }
 

@@ -2,6 +2,7 @@
 #include "core/cuda/launch.h"
 #include "core/half.h"
 #include "kernels/device/mbarrier.h"
+#include "kernels/device/named_barrier.h"
 #include "kernels/device/shared.h"
 #include "kernels/device/wgmma.h"
 #include "tests/simulator/device_buffer.h"

@@ -14,7 +14,7 @@
 
 #include "kernels/conv/implicit_gemm/main_loop.cuh"
 #include "kernels/device/half.h"
-#include "kernels/device/mbarrier.h"
+#include "kernels/device/named_barrier.h"
 #include "kernels/device/vector.h"
 #include "kernels/gemm/gate.cuh"
 
