@@ -20,6 +20,22 @@ struct ConvFamily {
   std::function<decltype(kernels::cuda::naive::backward_input)> backward_input;
   std::function<decltype(kernels::cuda::naive::backward_weight)> backward_weight;
 };
+
+/// The passes as the entry points run them: by whom `impl` asks for.
+inline ConvFamily chosen_by(kernels::ConvImpl impl) {
+  namespace cuda = kernels::cuda;
+  return {"chosen by " + std::string(kernels::name_of(impl)),
+          [=](const auto& g, const auto& x, const auto& w, const auto& epilogue, const auto& y) {
+            cuda::conv_forward(g, impl, x, w, epilogue, y);
+          },
+          [=](const auto& g, const auto& grad_y, const auto& mask, const auto& w, const auto& grad_x) {
+            cuda::conv_backward(g, impl, {}, w, mask, grad_y, grad_x, {}, {}, {});
+          },
+          [=](const auto& g, const auto& x, const auto& grad_y, const auto& mask, const auto& grad_w) {
+            cuda::conv_backward(g, impl, x, {}, mask, grad_y, {}, grad_w, {}, {});
+          }};
+}
+
 inline Tensor random_mask(const Shape& y, unsigned seed) {
   std::mt19937 generator(seed);
   const Tensor mask = Tensor::empty(kernels::conv_mask_shape(y), {.dtype = DType::u8});

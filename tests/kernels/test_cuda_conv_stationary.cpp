@@ -161,18 +161,7 @@ TEST_CASE("the entry points of convolution reach stationary weights", "[cuda][co
   one.options.impl = k::ConvImpl::fused;
   CHECK(stationary::pays(StationaryPass::forward, one.geometry()));
   CHECK(stationary::pays(StationaryPass::backward_input, one.geometry()));
-  const ConvFamily by_choice{
-      "by choice",
-      [](const auto& g, const auto& x, const auto& w, const auto& epilogue, const auto& y) {
-        k::cuda::conv_forward(g, k::ConvImpl::fused, x, w, epilogue, y);
-      },
-      [](const auto& g, const auto& grad_y, const auto& mask, const auto& w, const auto& grad_x) {
-        k::cuda::conv_backward(g, k::ConvImpl::fused, {}, w, mask, grad_y, grad_x, {}, {}, {});
-      },
-      [](const auto& g, const auto& x, const auto& grad_y, const auto& mask, const auto& grad_w) {
-        k::cuda::conv_backward(g, k::ConvImpl::fused, x, {}, mask, grad_y, {}, grad_w, {}, {});
-      }};
-  check_passes(by_choice, one, DType::f16, true, true);
+  check_passes(chosen_by(k::ConvImpl::fused), one, DType::f16, true, true);
   check_layer_below(one, DType::bf16, true, true,
                     [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {
                       k::cuda::conv_backward(one.geometry(), k::ConvImpl::fused, {}, w, {}, grad_y, grad_x, {}, {},

@@ -8,17 +8,7 @@ namespace {
 
 namespace k = tandem::kernels;
 
-/// The passes as the entry points run them.
-const ConvFamily kTuned{"tuned",
-                        [](const auto& g, const auto& x, const auto& w, const auto& epilogue, const auto& y) {
-                          k::cuda::conv_forward(g, k::ConvImpl::automatic, x, w, epilogue, y);
-                        },
-                        [](const auto& g, const auto& grad_y, const auto& mask, const auto& w, const auto& grad_x) {
-                          k::cuda::conv_backward(g, k::ConvImpl::automatic, {}, w, mask, grad_y, grad_x, {}, {}, {});
-                        },
-                        [](const auto& g, const auto& x, const auto& grad_y, const auto& mask, const auto& grad_w) {
-                          k::cuda::conv_backward(g, k::ConvImpl::automatic, x, {}, mask, grad_y, {}, grad_w, {}, {});
-                        }};
+const ConvFamily kTuned = chosen_by(k::ConvImpl::automatic);
 
 }  // namespace
 

@@ -129,18 +129,7 @@ TEST_CASE("warpgroups run where they are asked for, and only there", "[cuda][con
   std::vector<std::string> notices;
   k::listen_to_notices([&](const std::string& line) { notices.push_back(line); });
   const auto run = [](const ConvCase& of) {
-    const ConvFamily by_choice{
-        "by choice",
-        [&](const auto& g, const auto& x, const auto& w, const auto& epilogue, const auto& y) {
-          k::cuda::conv_forward(g, k::ConvImpl::warpgroup, x, w, epilogue, y);
-        },
-        [&](const auto& g, const auto& grad_y, const auto& mask, const auto& w, const auto& grad_x) {
-          k::cuda::conv_backward(g, k::ConvImpl::warpgroup, {}, w, mask, grad_y, grad_x, {}, {}, {});
-        },
-        [&](const auto& g, const auto& x, const auto& grad_y, const auto& mask, const auto& grad_w) {
-          k::cuda::conv_backward(g, k::ConvImpl::warpgroup, x, {}, mask, grad_y, {}, grad_w, {}, {});
-        }};
-    check_passes(by_choice, of, DType::f16, true, true);
+    check_passes(chosen_by(k::ConvImpl::warpgroup), of, DType::f16, true, true);
   };
   run(one);
   CHECK(notices.empty());

@@ -3,6 +3,8 @@
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/cuda_device.h"
 
+#include <optional>
+
 using namespace tandem;
 using namespace tandem::comm;
 using namespace tandem::test;
@@ -16,6 +18,14 @@ std::pair<Device, bool> own_gpu() {
   const auto group = make_process_group("mpi", environment());
   const Device device = share_out_gpus(*group, kGpu);
   return {device, group->local_size() <= cuda_device_count()};
+}
+
+/// The same for tests of NCCL: nothing where they are skipped, which is said.
+std::optional<Device> gpu_of_this_rank() {
+  if (!has_gpu()) return {};
+  const auto [device, is_own] = own_gpu();
+  if (!is_own) WARN("skipped, ranks share a GPU");
+  return is_own ? std::optional(device) : std::nullopt;
 }
 
 }  // namespace
@@ -41,13 +51,9 @@ TEST_CASE("ranks that share a GPU get the ring and a notice, or an error where t
 }
 
 TEST_CASE("NCCL's collectives, several at a time", "[cuda]") {
-  if (!has_gpu()) return;
-  const auto [device, is_own] = own_gpu();
-  if (!is_own) {
-    WARN("skipped, ranks share a GPU");
-    return;
-  }
-  const auto group = make_process_group("nccl", environment(), device);
+  const std::optional<Device> device = gpu_of_this_rank();
+  if (!device) return;
+  const auto group = make_process_group("nccl", environment(), *device);
   REQUIRE(group->name() == "nccl");
   const auto host = make_process_group("mpi", environment());
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
@@ -55,7 +61,7 @@ TEST_CASE("NCCL's collectives, several at a time", "[cuda]") {
     std::vector<std::unique_ptr<Work>> works;
     for (const DType dtype : kReducible) {
       expected.push_back(whole_numbers(group->rank(), {3, 1001}, dtype));
-      actual.push_back(expected.back().to(device));
+      actual.push_back(expected.back().to(*device));
       works.push_back(group->all_reduce_async(actual.back(), op));
       host->all_reduce(expected.back(), op);
     }
@@ -63,7 +69,7 @@ TEST_CASE("NCCL's collectives, several at a time", "[cuda]") {
     for (std::size_t i = 0; i < actual.size(); ++i)
       CHECK(actual[i].to_vector<double>() == expected[i].to_vector<double>());
   }
-  const Tensor tensor = whole_numbers(group->rank(), {4, 5}, DType::bf16).to(device);
+  const Tensor tensor = whole_numbers(group->rank(), {4, 5}, DType::bf16).to(*device);
   const Tensor all = group->all_gather(tensor);
   for (int rank = 0; rank < group->size(); ++rank)
     CHECK(all.select(0, rank).to_vector<double>() == whole_numbers(rank, {4, 5}, DType::bf16).to_vector<double>());
@@ -73,23 +79,19 @@ TEST_CASE("NCCL's collectives, several at a time", "[cuda]") {
 }
 
 TEST_CASE("NCCL's sums of halves are added in f32, of any size", "[cuda]") {
-  if (!has_gpu()) return;
-  const auto [device, is_own] = own_gpu();
-  if (!is_own) {
-    WARN("skipped, ranks share a GPU");
-    return;
-  }
-  const auto group = make_process_group("nccl", environment(), device);
+  const std::optional<Device> device = gpu_of_this_rank();
+  if (!device) return;
+  const auto group = make_process_group("nccl", environment(), *device);
   const auto host = make_process_group("mpi", environment());
   for (const DType dtype : {DType::f16, DType::bf16}) {
     for (const std::int64_t count : {1, 15, 64, 1001, 100003}) {
       INFO(tandem::name_of(dtype) << '[' << count << ']');
       const double large = dtype == DType::f16 ? 2048.0 : 256.0;  // + 1 is itself
-      const Tensor tensor = Tensor::full({count}, group->rank() == 0 ? large : 1.0, {.dtype = dtype}).to(device);
+      const Tensor tensor = Tensor::full({count}, group->rank() == 0 ? large : 1.0, {.dtype = dtype}).to(*device);
       const Tensor sum = Tensor::full({1}, large + group->size() - 1, {.dtype = dtype});
       group->all_reduce(tensor);
       CHECK(tensor.to_vector<double>() == Tensor::full({count}, sum.item(), {.dtype = dtype}).to_vector<double>());
-      const Tensor expected = whole_numbers(group->rank(), {count}, dtype), actual = expected.to(device);
+      const Tensor expected = whole_numbers(group->rank(), {count}, dtype), actual = expected.to(*device);
       group->all_reduce(actual, ReduceOp::average);
       host->all_reduce(expected, ReduceOp::average);
       CHECK(actual.to_vector<double>() == expected.to_vector<double>());
