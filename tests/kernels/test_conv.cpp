@@ -33,7 +33,8 @@ TEST_CASE("conv2d_output_shape refuses what is no convolution") {
 
 TEST_CASE("implementations have names") {
   for (const auto impl :
-       {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused, k::ConvImpl::onednn, k::ConvImpl::cudnn})
+       {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused, k::ConvImpl::onednn, k::ConvImpl::cudnn,
+        k::ConvImpl::warpgroup, k::ConvImpl::direct, k::ConvImpl::winograd})
     CHECK(k::parse_conv_impl(k::name_of(impl)) == impl);
   CHECK(k::name_of(k::ConvImpl::cudnn) == "cudnn");
   CHECK_THROWS_AS(k::parse_conv_impl("fast"), Error);
