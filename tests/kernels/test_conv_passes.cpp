@@ -204,13 +204,13 @@ TEST_CASE("errors of the code that convolves are those of its algorithm") {
 }
 
 TEST_CASE("a table of errors: relative root mean squares against f64", "[.][conv-errors]") {
-  fmt::print("{:<22}{:<10}{:>10}{:>10}{:>10}\n", "x * w", "by", "y", "grad_x", "grad_w");
+  fmt::print("{:<16}{:<10}{:>10}{:>10}{:>10}\n", "channels, image", "by", "y", "grad_x", "grad_w");
   for (const auto& [channels, size] : {std::pair{32, 32}, {64, 16}, {128, 16}, {256, 8}, {512, 4}}) {
     const ConvCase one = square_case(8, channels, size, size, channels, 3, 1);
     for (const auto impl : {k::ConvImpl::direct, k::ConvImpl::winograd}) {
       const RelativeErrors errors = errors_of(impl, one);
-      fmt::print("{:<22}{:<10}{:10.2e}{:10.2e}{:10.2e}\n", one.text(), k::name_of(impl), errors.y, errors.grad_x,
-                 errors.grad_w);
+      fmt::print("{:<16}{:<10}{:10.2e}{:10.2e}{:10.2e}\n", fmt::format("{}, {}x{}", channels, size, size),
+                 k::name_of(impl), errors.y, errors.grad_x, errors.grad_w);
     }
   }
 }
