@@ -19,6 +19,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace tandem::kernels::onednn {
 namespace {
@@ -178,19 +179,33 @@ ImagePart part_of(const ConvGeometry& g, std::int64_t parts, std::int64_t number
   return part;
 }
 
-/// Calls body(part) for all parts, each by one of our threads, and turns the library's exceptions into ours.
+/// Calls body(part) for all parts, each by one of our threads.
 template <typename Body>
-void for_each_part(std::string_view pass, const ConvGeometry& g, const Split& split, Body&& body) {
-  const auto run_parts = [&](std::int64_t begin, std::int64_t end) {
+void for_each_part(const ConvGeometry& g, const Split& split, Body&& body) {
+  parallel_for(split.parts, 1, [&](std::int64_t begin, std::int64_t end) {
     const LibraryThreads threads(split.library_threads);
     for (std::int64_t number = begin; number < end; ++number) body(part_of(g, split.parts, number));
-  };
+  });
+}
+
+/// Turns the library's exceptions into ours.
+template <typename Body>
+void guarded(std::string_view pass, const ConvGeometry& g, Body&& body) {
   try {
-    parallel_for(split.parts, 1, run_parts);
+    body();
   } catch (const dnnl::error& error) {
     fail("conv2d: oneDNN failed in {} of x [{}, {}, {}, {}], w [{}, {}, {}, {}]: {}; use --conv-impl auto", pass, g.n,
          g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, error.what());
   }
+}
+
+/// The plan of each part.
+std::vector<Plan> plans_for(const ConvGeometry& g, Pass pass, const Split& split) {
+  const LibraryThreads threads(split.library_threads);
+  std::vector<Plan> plans;
+  for (std::int64_t i = 0; i < split.parts; ++i)
+    plans.push_back(plan_for(part_of(g, split.parts, i).g, pass, split.library_threads));
+  return plans;
 }
 
 using Arguments = std::unordered_map<int, memory>;
@@ -203,32 +218,67 @@ void execute(const Plan& plan, Arguments arguments) {
   stream.wait();
 }
 
-/// Copies weights from one layout into another.
 void reorder(memory from, memory to) {
+  const LibraryThreads threads(1);
   dnnl::stream stream(engine());
   dnnl::reorder(from, to).execute(stream, from, to);
   stream.wait();
 }
 
+/// Copies the weights of `g` from one layout into another, some outputs (or groups) by each of our threads where both
+/// layouts can be cut there.
+void reorder_weights(const ConvGeometry& g, const memory::desc& from, const float* source, const memory::desc& to,
+                     float* target) {
+  constexpr std::int64_t kBlock = 64;  // a multiple of the blocks in the library's layouts
+  const Dims whole = weight_dims(g);
+  const std::int64_t blocks = (whole[0] + kBlock - 1) / kBlock;
+  const auto cut = [&](const memory::desc& desc, std::int64_t begin, std::int64_t end) {
+    Dims dims = whole, first(whole.size(), 0);
+    first[0] = begin * kBlock;
+    dims[0] = std::min(whole[0], end * kBlock) - first[0];
+    return desc.submemory_desc(dims, first, /*allow_empty=*/true);  // empty where that is impossible
+  };
+  const bool can_be_cut = !cut(from, 0, 1).is_zero() && !cut(to, 0, 1).is_zero() &&
+                          !cut(from, blocks - 1, blocks).is_zero() && !cut(to, blocks - 1, blocks).is_zero();
+  if (!can_be_cut) return reorder(wrap(from, source), wrap(to, target));
+  parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    reorder(wrap(cut(from, begin, end), source), wrap(cut(to, begin, end), target));
+  });
+}
+
 memory images(const ConvGeometry& g, const float* x) { return wrap(described({g.n, g.c, g.h, g.w}, Tag::nhwc), x); }
 memory results(const ConvGeometry& g, const float* y) { return wrap(described({g.n, g.k, g.p, g.q}, Tag::nhwc), y); }
 
-/// Weights as the primitive of a part wants them. Parts of different sizes may differ in that: each has its own.
+/// Weights as the primitives of all parts want them. Parts of different sizes may differ in that.
 class PackedWeights {
  public:
-  PackedWeights(const ConvGeometry& g, const Plan& plan, const float* w) : packed_(floats(plan.weights)) {
-    memory_ = wrap(plan.weights, packed_.data());
-    reorder(wrap(our_weights(g), w), memory_);
+  PackedWeights(const ConvGeometry& g, const std::vector<Plan>& plans, const float* w) {
+    for (const Plan& plan : plans) {
+      if (packed_.empty() || plan.weights != memories_.back().get_desc()) {
+        packed_.emplace_back(floats(plan.weights));
+        reorder_weights(g, our_weights(g), w, plan.weights, packed_.back().data());
+      }
+      memories_.push_back(wrap(plan.weights, packed_.back().data()));
+    }
   }
-  const memory& get() const { return memory_; }
+  const memory& of(const ImagePart& part) const { return memories_[static_cast<std::size_t>(part.number)]; }
 
  private:
-  Scratch packed_;
-  memory memory_;
+  std::vector<Scratch> packed_;
+  std::vector<memory> memories_;
 };
 
 /// Each part of a weight gradient has sums of its own, as large as the weights: at most so many floats in all.
 constexpr std::int64_t kMostSums = std::int64_t{1} << 26;
+
+/// Adds further rows of `count` numbers to the first one.
+void add_parts(float* rows, std::int64_t count, std::int64_t parts) {
+  if (parts == 1) return;
+  parallel_for(count, std::int64_t{1} << 14, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t part = 1; part < parts; ++part)
+      for (std::int64_t i = begin; i < end; ++i) rows[i] += rows[part * count + i];
+  });
+}
 
 }  // namespace
 
@@ -241,14 +291,16 @@ void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEp
   const Split split = split_of(g, g.n);
   const Scratch zeros(epilogue.bias == nullptr ? g.k : 1);
   if (epilogue.bias == nullptr) std::fill_n(zeros.data(), g.k, 0.0f);
-  const memory bias = wrap(described({g.k}, Tag::a), epilogue.bias ? epilogue.bias : zeros.data());
-  for_each_part("the forward pass", g, split, [&](const ImagePart& part) {
-    const Plan plan = plan_for(part.g, epilogue.relu ? Pass::forward_relu : Pass::forward, split.library_threads);
-    const PackedWeights weights(g, plan, w);
-    execute(plan, {{DNNL_ARG_SRC, images(part.g, x + part.first_input())},
-                   {DNNL_ARG_WEIGHTS, weights.get()},
-                   {DNNL_ARG_BIAS, bias},
-                   {DNNL_ARG_DST, results(part.g, y + part.first_output())}});
+  guarded("the forward pass", g, [&] {
+    const std::vector<Plan> plans = plans_for(g, epilogue.relu ? Pass::forward_relu : Pass::forward, split);
+    const PackedWeights weights(g, plans, w);
+    const memory bias = wrap(described({g.k}, Tag::a), epilogue.bias ? epilogue.bias : zeros.data());
+    for_each_part(g, split, [&](const ImagePart& part) {
+      execute(plans[static_cast<std::size_t>(part.number)], {{DNNL_ARG_SRC, images(part.g, x + part.first_input())},
+                                                             {DNNL_ARG_WEIGHTS, weights.of(part)},
+                                                             {DNNL_ARG_BIAS, bias},
+                                                             {DNNL_ARG_DST, results(part.g, y + part.first_output())}});
+    });
   });
   if (epilogue.mask != nullptr) write_sign_mask(y, g.output_numel(), epilogue.mask);
 }
@@ -256,41 +308,43 @@ void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEp
 void backward_input(const ConvGeometry& g, MaskedGradient<float> grad_y, const float* w, float* grad_x) {
   const DenseGradient<float> dense(grad_y, g, false);
   const Split split = split_of(g, g.n);
-  for_each_part("the input gradient", g, split, [&](const ImagePart& part) {
-    const Plan plan = plan_for(part.g, Pass::backward_input, split.library_threads);
-    const PackedWeights weights(g, plan, w);
-    execute(plan, {{DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output())},
-                   {DNNL_ARG_WEIGHTS, weights.get()},
-                   {DNNL_ARG_DIFF_SRC, images(part.g, grad_x + part.first_input())}});
+  guarded("the input gradient", g, [&] {
+    const std::vector<Plan> plans = plans_for(g, Pass::backward_input, split);
+    const PackedWeights weights(g, plans, w);
+    for_each_part(g, split, [&](const ImagePart& part) {
+      execute(plans[static_cast<std::size_t>(part.number)],
+              {{DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output())},
+               {DNNL_ARG_WEIGHTS, weights.of(part)},
+               {DNNL_ARG_DIFF_SRC, images(part.g, grad_x + part.first_input())}});
+    });
   });
 }
 
 void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient<float> grad_y, float* grad_w,
                      float* grad_bias) {
   const DenseGradient<float> dense(grad_y, g, false);
-  const std::int64_t own_sums = g.weight_numel() + g.k;
-  const Split split = split_of(g, std::max<std::int64_t>(kMostSums / own_sums, 1));
-  const Scratch sums(split.parts * own_sums);
-  for_each_part("the weight gradient", g, split, [&](const ImagePart& part) {
-    const Plan plan = plan_for(part.g, Pass::backward_weight, split.library_threads);
-    const Scratch packed(floats(plan.weights));
-    const memory weights = wrap(plan.weights, packed.data());
-    float* const own = sums.data() + part.number * own_sums;
-    execute(plan, {{DNNL_ARG_SRC, images(part.g, x + part.first_input())},
-                   {DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output())},
-                   {DNNL_ARG_DIFF_WEIGHTS, weights},
-                   {DNNL_ARG_DIFF_BIAS, wrap(described({g.k}, Tag::a), own + g.weight_numel())}});
-    reorder(weights, wrap(our_weights(g), own));
-  });
-  parallel_for(own_sums, std::int64_t{1} << 14, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      float sum = sums.data()[i];
-      for (std::int64_t part = 1; part < split.parts; ++part) sum += sums.data()[part * own_sums + i];
-      if (i < g.weight_numel())
-        grad_w[i] = sum;
-      else if (grad_bias != nullptr)
-        grad_bias[i - g.weight_numel()] = sum;
-    }
+  const Split split = split_of(g, std::max<std::int64_t>(kMostSums / (g.weight_numel() + g.k), 1));
+  guarded("the weight gradient", g, [&] {
+    const std::vector<Plan> plans = plans_for(g, Pass::backward_weight, split);
+    const memory::desc& layout = plans.front().weights;
+    const std::int64_t sums = floats(layout);
+    const Scratch weight_sums(split.parts * sums), bias_sums(split.parts * g.k);
+    for_each_part(g, split, [&](const ImagePart& part) {
+      const Plan& plan = plans[static_cast<std::size_t>(part.number)];
+      float* const own = weight_sums.data() + part.number * sums;
+      const bool differs = plan.weights != layout;
+      const Scratch other(differs ? floats(plan.weights) : 1);
+      const memory weights = wrap(plan.weights, differs ? other.data() : own);
+      execute(plan, {{DNNL_ARG_SRC, images(part.g, x + part.first_input())},
+                     {DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output())},
+                     {DNNL_ARG_DIFF_WEIGHTS, weights},
+                     {DNNL_ARG_DIFF_BIAS, wrap(described({g.k}, Tag::a), bias_sums.data() + part.number * g.k)}});
+      if (differs) reorder(weights, wrap(layout, own));
+    });
+    add_parts(weight_sums.data(), sums, split.parts);
+    add_parts(bias_sums.data(), g.k, split.parts);
+    reorder_weights(g, layout, weight_sums.data(), our_weights(g), grad_w);
+    if (grad_bias != nullptr) std::copy_n(bias_sums.data(), g.k, grad_bias);
   });
 }
 
