@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "kernels/conv/implementations.h"
+#include "kernels/conv/tuning/tuner.h"
 
 #include <algorithm>
 #include <vector>

@@ -5,13 +5,15 @@
 #include "kernels/conv/conv.h"
 #include "kernels/conv/geometry.h"
 #include "kernels/conv/implicit_gemm/tile_shape.h"
-#include "kernels/conv/tuning/tuner.h"
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
 
 namespace tandem::kernels {
+
+enum class TunedPass : std::uint8_t;  // tuning/tuner.h
 
 template <typename T>
 T* data_or_null(const Tensor& tensor) {

@@ -1,6 +1,7 @@
 // Winograd weight gradient: dW = G^T [sum over tiles of (A dY A^T) * (B^T d B)] G.
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/sign_mask.h"
+#include "kernels/conv/tuning/tuner.h"
 #include "kernels/conv/winograd/choice.h"
 #include "kernels/conv/winograd/tile_transforms.h"
 #include "kernels/conv/winograd/weight_transforms.h"
