@@ -33,8 +33,11 @@ std::vector<Contestant> ladder_contestants();
 /// All, ours first.
 const std::vector<Contestant>& contestants();
 
-/// Throws Error for an unknown name, suggesting the nearest.
-const Contestant& find_contestant(std::string_view name);
+/// Of those that run on a device, in this build and on this machine.
+std::vector<std::string_view> contestant_names(Device device);
+
+/// Throws Error for an unknown name, suggesting the nearest and listing what runs on the device.
+const Contestant& find_contestant(std::string_view name, Device device = {});
 
 /// What is timed on a device unless --impl says otherwise: ours and the libraries there are.
 std::vector<Contestant> usual_contestants(Device device);

@@ -21,7 +21,7 @@ Contestant step(std::string name, std::string description, const Passes& passes)
   return {.name = "ladder-" + std::move(name),
           .description = std::move(description),
           .obstacle = [](Device device) -> std::string {
-            return device.type == DeviceType::cuda ? "" : "the ladder's kernels are for GPUs";
+            return device.type == DeviceType::cuda ? "" : "needs a GPU: give --device cuda";
           },
           .forward =
               [passes](Workload& o) {
