@@ -59,6 +59,18 @@ void expect_finite_number(CLI::Option& option) {
       "");
 }
 
+void require_printable(std::string_view text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::none_of(text.begin(), text.end(), is_control)) return;
+  std::string visible;
+  for (const char c : text) visible += is_control(c) ? fmt::format("\\x{:02x}", c) : std::string(1, c);
+  fail("'{}': control characters are not taken", visible);
+}
+
+void require_printable(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) require_printable(argv[i]);
+}
+
 void fail_parsing(const CLI::ParseError& error) {
   const std::string what = error.what();
   const std::string option = what.substr(0, what.find(':'));
@@ -85,6 +97,7 @@ void fail_unknown(std::span<const std::string> arguments, std::span<const std::s
 }
 
 bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
+  require_printable(argc, argv);
   app.allow_extras();
   std::vector<std::string> known;
   for (CLI::Option* option : app.get_options()) {

@@ -22,6 +22,10 @@ bool parse_arguments(CLI::App& app, int argc, const char* const* argv);
 /// What a parser says of an option without its value and the like, in one line.
 [[noreturn]] void fail_parsing(const CLI::ParseError& error);
 
+/// Throws Error for text with line ends or other control characters, which no error could name in one line.
+void require_printable(std::string_view text);
+void require_printable(int argc, const char* const* argv);
+
 /// Throws Error for what is no option of the program: "unknown option --layer: did you mean --layers?". `known`: with
 /// their dashes.
 [[noreturn]] void fail_unknown(std::span<const std::string> arguments, std::span<const std::string> known);

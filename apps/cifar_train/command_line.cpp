@@ -36,6 +36,7 @@ void apply_config_file(const std::string& path, OptionTable& table,
     const bool replaced = settled && (entry.name == exclusive.first || entry.name == exclusive.second);
     if (option->given || replaced) continue;
     try {
+      require_printable(entry.value);
       option->set(entry.value);
     } catch (const Error& error) {
       fail("{}:{}: {}", path, entry.line, error.what());
@@ -73,6 +74,7 @@ Request parse_command_line(int argc, const char* const* argv, OptionTable& table
       handle = app.add_option(dashed, value)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
   }
+  require_printable(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

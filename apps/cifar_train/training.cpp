@@ -192,7 +192,12 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
     optimizer = prepare(s, *model);
     schedule = make_schedule(s, run.steps_per_epoch);
     if (first_rank) check_writable("--save-weights", s.save_weights);
-    if (first_rank && s.autotune) check_writable("--tuning-file", s.tuning_file);
+    if (first_rank && s.autotune) {
+      check_writable("--tuning-file", s.tuning_file);
+      require(s.tuning_file.empty() || train::can_hold_tuning(s.tuning_file),
+              "--tuning-file {}: holds something else, which --autotune would replace: name another file",
+              s.tuning_file);
+    }
     reporter.open_log(run);
   });
   reporter.header(run);

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace tandem::conv_bench {
@@ -31,14 +32,19 @@ struct Texts {
   double peak_flops = 0.0, peak_bandwidth = 0.0;
 };
 
+/// What runs on the CPU first, then what needs something else.
 std::string impl_help() {
   std::string text = "Implementations (default: ours and the libraries there are): ";
+  std::vector<std::pair<std::string, std::string>> groups{{"", ""}};  // an obstacle, and who meets it
   for (const Contestant& contestant : contestants()) {
-    if (&contestant != &contestants().front()) text += "; ";
-    text += contestant.name + " (" + contestant.description + ")";
     const std::string obstacle = contestant.obstacle(Device{});
-    if (!obstacle.empty()) text += " " + obstacle;
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == obstacle; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {obstacle, ""});
+    group->second +=
+        fmt::format("{}{} ({})", group->second.empty() ? "" : ", ", contestant.name, contestant.description);
   }
+  for (const auto& [obstacle, names] : groups)
+    text += obstacle.empty() ? names : fmt::format("; {}: {}", obstacle, names);
   return text;
 }
 

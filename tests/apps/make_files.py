@@ -113,6 +113,7 @@ def main():
     config(at("unquoted.toml"), "model = vgg_lite\n")
     config(at("both_batches.toml"), "batch-size = 8\nglobal-batch-size = 16\n")
     config(at("momentum.toml"), "momentum = 0.9\n")
+    config(at("two_lines.toml"), 'model = "two\\nlines"\n')
     config(at("notes.txt"), "my notes\n")
     config(at("global_batch.toml"), "global-batch-size = 16\n")
     os.mkdir(at("directory.toml"))

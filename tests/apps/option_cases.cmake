@@ -83,6 +83,8 @@ app_case(NAME "convolves by what was measured" OUT "tuned 0 convolution passes\n
   NOT_ERR "note" ARGS ${one_epoch} --autotune --tuning-file app_files/measured.json)
 set_tests_properties("cifar_train: measures convolutions" PROPERTIES FIXTURES_SETUP measured)
 set_property(TEST "cifar_train: convolves by what was measured" APPEND PROPERTY FIXTURES_REQUIRED measured)
+bad_input(NAME "tuning in a file of something else" ERR "--tuning-file app_files/notes.txt: holds something else, which --autotune would"
+  ARGS ${one_epoch} --autotune --tuning-file app_files/notes.txt)
 app_case(NAME "damaged tuning file" OUT "test accuracy" ERR "note: --tuning-file app_files/plain_file: ignored: damaged"
   ARGS ${one_epoch} --tuning-file app_files/plain_file)
 if(TANDEM_CUDA_IS_SIMULATED)
@@ -135,6 +137,10 @@ bad_input(NAME "unknown progress" ERR "--progress" "did you mean plain?" ARGS --
 bad_input(NAME "unknown option" ERR "unknown option --lrr: did you mean --lr?" ARGS --lrr 0.1)
 bad_input(NAME "unknown option with value" ERR "unknown option --epoch: did you mean --epochs?" ARGS --epoch=4)
 bad_input(NAME "stranger" ERR "unknown option --transmogrify: --help lists all options" ARGS --transmogrify)
+bad_input(NAME "two lines in a value" ERR "error: 'two\\x0alines': control characters are not taken" ARGS --model "two
+lines")
+bad_input(NAME "two lines in a config file" ERR "two_lines.toml:1: 'two\\x0alines': control characters are not taken"
+  ARGS --config app_files/two_lines.toml)
 bad_input(NAME "stray word" ERR "unexpected argument 'vgg_lite'" ARGS vgg_lite)
 bad_input(NAME "missing value" ERR "--lr needs a value" ARGS --epochs 2 --lr)
 bad_input(NAME "flag with another value" ERR "--nesterov = maybe: a flag takes true or false" ARGS --nesterov=maybe)
