@@ -241,7 +241,9 @@ Device choose_device(const Settings& s, int local_rank) {
     if (device.type == DeviceType::cuda && !names_device(s)) device.index = local_rank % cuda_device_count();
     return device;
   } catch (const Error& error) {
-    fail("--device {}: {}", *s.device, error.what());
+    std::string_view what = error.what();
+    if (what.starts_with("device ")) what.remove_prefix(what.find(": ") + 2);  // --device says which
+    fail("--device {}: {}", *s.device, what);
   }
 }
 

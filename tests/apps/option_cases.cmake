@@ -157,7 +157,7 @@ bad_input(NAME "device index that is no number" ERR "--device cuda:x" "cuda:N" A
 if(TANDEM_HAS_CUDA)
   bad_input(NAME "CUDA device that is not there" ERR "--device cuda:99" ARGS --device cuda:99)
 else()
-  bad_input(NAME "cuda in a build without it" ERR "--device cuda" "TANDEM_CUDA=OFF" ARGS --device cuda)
+  bad_input(NAME "cuda in a build without it" ERR "error: --device cuda: this build has no CUDA (TANDEM_CUDA=OFF)" ARGS --device cuda)
   bad_input(NAME "cuda:1 in a build without it" ERR "--device cuda:1" "TANDEM_CUDA=OFF" ARGS --device cuda:1)
 endif()
 bad_input(NAME "micro-batches do not divide" ERR "--global-batch-size 10" "4 micro-batches"
