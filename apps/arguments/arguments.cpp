@@ -27,10 +27,9 @@ std::string problem_of(const std::string& text, std::string_view kind, T& value)
   return error == std::errc{} && read == end ? "" : fmt::format("'{}' is not {}", text, kind);
 }
 
-/// In lists, CLI11 asks of each value by itself.
-void expect(CLI::Option& option, std::function<std::string(const std::string&)> problem,
-            const std::string& description) {
-  option.check(CLI::Validator([problem](std::string& text) { return problem(text); }, description));
+/// `problem` may rewrite the text. In lists, CLI11 asks of each value by itself.
+void expect(CLI::Option& option, std::function<std::string(std::string&)> problem, const std::string& description) {
+  option.transform(CLI::Validator([problem](std::string& text) { return problem(text); }, description));
 }
 
 }  // namespace
@@ -38,11 +37,13 @@ void expect(CLI::Option& option, std::function<std::string(const std::string&)> 
 void expect_whole_number(CLI::Option& option, std::int64_t least, std::int64_t most) {
   expect(
       option,
-      [least, most](const std::string& text) {
+      [least, most](std::string& text) {
         std::int64_t value = 0;
-        const std::string problem = problem_of(text, "a whole number", value);
+        std::string problem = problem_of(text, "a whole number", value);
         if (!problem.empty()) return problem;
-        return value < least || value > most ? fmt::format("{} is not between {} and {}", text, least, most) : "";
+        if (value < least || value > most) return fmt::format("{} is not between {} and {}", text, least, most);
+        text = fmt::format("{}", value);  // CLI11 would take 010 for 8
+        return problem;
       },
       fmt::format("{} to {}", least, most));
 }
@@ -50,7 +51,7 @@ void expect_whole_number(CLI::Option& option, std::int64_t least, std::int64_t m
 void expect_finite_number(CLI::Option& option) {
   expect(
       option,
-      [](const std::string& text) {
+      [](std::string& text) {
         double value = 0.0;
         const std::string problem = problem_of(text, "a number", value);
         if (!problem.empty()) return problem;
@@ -74,7 +75,7 @@ void require_printable(int argc, const char* const* argv) {
 void fail_parsing(const CLI::ParseError& error) {
   const std::string what = error.what();
   const std::string option = what.substr(0, what.find(':'));
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && option.size() < what.size()) {
     const bool too_many = what.find("received") != std::string::npos && what.find("received 0") == std::string::npos;
     fail("{} {}", option, too_many ? "is given more than once" : "needs a value");
   }

@@ -165,20 +165,17 @@ void refuse_unused(const Settings& s) {
           "--data {}: --dataset synthetic is drawn, not read; leave it out, or choose another --dataset", s.data);
 }
 
+void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
+  std::error_code unknown;
+  const bool same = std::filesystem::weakly_canonical(a, unknown) == std::filesystem::weakly_canonical(b, unknown);
+  require(a.empty() || b.empty() || !same, "{} and {} are both {}: name two files", first, second, a);
+}
+
 /// What is written must not replace what else is written.
 void require_different_files(const Settings& s) {
-  const std::array<std::pair<std::string_view, const std::string&>, 3> files{
-      {{"--log", s.log}, {"--save-weights", s.save_weights}, {"--tuning-file", s.tuning_file}}};
-  for (const auto& [first, one] : files) {
-    for (const auto& [second, other] : files) {
-      std::error_code unknown;
-      const auto same = [&] {
-        return std::filesystem::weakly_canonical(one, unknown) == std::filesystem::weakly_canonical(other, unknown);
-      };
-      require(first == second || one.empty() || other.empty() || !same(), "{} and {} are both {}: name two files",
-              first, second, one);
-    }
-  }
+  require_two_files("--log", s.log, "--save-weights", s.save_weights);
+  require_two_files("--log", s.log, "--tuning-file", s.tuning_file);
+  require_two_files("--save-weights", s.save_weights, "--tuning-file", s.tuning_file);
 }
 
 bool is_cifar(const std::string& dataset) { return dataset == "cifar10" || dataset == "cifar100"; }

@@ -124,10 +124,8 @@ void serve(BenchModel& model, std::int64_t start_bytes) {
 
 void check_one_way(const BenchSettings& settings) {
   std::vector<std::string_view> ways;
-  for (const auto& [name, asked] : {std::pair{"--profile", settings.profile},
-                                    {"--count", settings.count},
-                                    {"--serve", settings.serve},
-                                    {"--peak", settings.peak}})
+  for (const auto& [name, asked] : {std::pair{"--profile", settings.profile}, std::pair{"--count", settings.count},
+                                    std::pair{"--serve", settings.serve}, std::pair{"--peak", settings.peak}})
     if (asked) ways.emplace_back(name);
   require(ways.size() < 2, "{} exclude each other: give one", fmt::join(ways, " and "));
 }
