@@ -38,6 +38,7 @@ struct Node {
 struct Meta {
   bool requires_grad = false;
   Tensor grad;
+  std::uint64_t cleared = 0;  // times that clear_grad() was called
   std::vector<GradientHook> hooks;
   Edge made_by;                   // no node at a leaf
   std::weak_ptr<Node> leaf_node;  // one for all operations that use this leaf

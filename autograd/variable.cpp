@@ -42,8 +42,12 @@ void set_grad(const Tensor& leaf, const Tensor& gradient) {
 }
 
 void clear_grad(const Tensor& leaf) {
-  if (leaf.autograd_meta()) leaf.autograd_meta()->grad = Tensor();
+  if (!leaf.autograd_meta()) return;
+  leaf.autograd_meta()->grad = Tensor();
+  ++leaf.autograd_meta()->cleared;
 }
+
+std::uint64_t times_cleared(const Tensor& leaf) { return leaf.autograd_meta() ? leaf.autograd_meta()->cleared : 0; }
 
 void on_gradient_ready(const Tensor& leaf, GradientHook hook) {
   require(is_leaf(leaf), "on_gradient_ready: {} is not a leaf", describe(leaf));

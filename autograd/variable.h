@@ -3,6 +3,7 @@
 
 #include "core/tensor.h"
 
+#include <cstdint>
 #include <functional>
 
 namespace tandem::autograd {
@@ -22,6 +23,9 @@ bool is_leaf(const Tensor& tensor);
 Tensor grad(const Tensor& leaf);
 void set_grad(const Tensor& leaf, const Tensor& gradient);
 void clear_grad(const Tensor& leaf);
+
+/// How often clear_grad() was called: while it stays the same, what is in grad() is one gradient, added to or replaced.
+std::uint64_t times_cleared(const Tensor& leaf);
 
 /// Called with a leaf's gradient as soon as it is final within a backward(), while earlier layers are still at work:
 /// after the last contribution was added, before backward() returns. The hook may change the gradient's elements or

@@ -64,7 +64,7 @@ bool GradScaler::step(Optimizer& optimizer) {
   require(state.stage != Stage::stepped,
           "GradScaler: step() was called twice on one optimizer since the last update()");
   state.stage = Stage::stepped;
-  if (state.all_finite) optimizer.step();
+  state.all_finite ? optimizer.step() : optimizer.skip_step();
   return state.all_finite;
 }
 

@@ -44,9 +44,10 @@ class GradScaler {
   /// called twice before update(), or after step().
   void unscale(Optimizer& optimizer);
 
-  /// unscale(), unless that was done; then optimizer.step() if all gradients are finite. Else nothing of the optimizer
-  /// changes: no parameter, master, moment or count. True if the step was taken. Throws Error if called twice before
-  /// update().
+  /// unscale(), unless that was done; then optimizer.step() if all gradients are finite, else optimizer.skip_step(),
+  /// with which nothing of the optimizer changes: no parameter, master, moment or count, and no factor is left for the
+  /// next step. Gradients stay until a zero_grad, the module's or the optimizer's. True if the step was taken. Throws
+  /// Error if called twice before update().
   bool step(Optimizer& optimizer);
 
   /// The scale of the next step: smaller if a step was skipped, larger after growth_interval good ones. Throws Error if

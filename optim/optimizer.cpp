@@ -106,12 +106,31 @@ void Optimizer::step() {
     updates.push_back({parameters_[i], gradient, masters_[i], ++state.step, state.tensors});
   }
   if (!updates.empty()) update(updates);
-  gradient_factor_ = 1.0;
+  end_factor();
 }
 
 void Optimizer::zero_grad() {
   for (const Tensor& parameter : parameters_) autograd::clear_grad(parameter);
+  end_factor();
+}
+
+void Optimizer::scale_gradients(double factor) {
+  gradient_factor_ = gradient_factor() * factor;
+  factor_of_.clear();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (autograd::grad(parameters_[i]).defined()) factor_of_.push_back({i, autograd::times_cleared(parameters_[i])});
+  }
+}
+
+bool Optimizer::factor_holds() const {
+  return factor_of_.empty() || std::any_of(factor_of_.begin(), factor_of_.end(), [&](const FactorOf& of) {
+           return autograd::times_cleared(parameters_[of.parameter]) == of.times_cleared;
+         });
+}
+
+void Optimizer::end_factor() {
   gradient_factor_ = 1.0;
+  factor_of_.clear();
 }
 
 std::int64_t Optimizer::steps() const {

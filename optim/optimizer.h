@@ -24,13 +24,19 @@ class Optimizer {
   /// One update, a single pass over all parameters that have a gradient; the others are left alone, as in PyTorch.
   void step();
 
-  /// Forgets all gradients, and factors.
+  /// In place of step(), where gradients are not to be used: nothing changes, and factors end as they do there.
+  void skip_step() { end_factor(); }
+
+  /// Drops all gradients.
   void zero_grad();
 
-  /// Gradients count this many times at the next step, which multiplies by it in passing; factors of several calls are
-  /// multiplied. How a loss scale is taken out of gradients again, and how they are clipped.
-  void scale_gradients(double factor) { gradient_factor_ *= factor; }
-  double gradient_factor() const { return gradient_factor_; }
+  /// The gradients that are there count this many times at the step, which multiplies by it in passing; factors of
+  /// several calls are multiplied. How a loss scale is taken out of gradients again, and how they are clipped. A factor
+  /// belongs to one step and to the gradients it was given to: it ends with step() or skip_step(), or once all of these
+  /// gradients were dropped, by whichever zero_grad. Given where there are no gradients yet, it is that of the next
+  /// step's.
+  void scale_gradients(double factor);
+  double gradient_factor() const { return factor_holds() ? gradient_factor_ : 1.0; }
 
   double lr() const { return lr_; }
   /// Takes effect at the next step. Throws unless finite and >= 0.
@@ -78,14 +84,23 @@ class Optimizer {
     std::vector<Tensor> tensors;  // empty before the first step
   };
 
+  /// A gradient that the factor was given to: whose it is, and how often that one's had been dropped.
+  struct FactorOf {
+    std::size_t parameter;
+    std::uint64_t times_cleared;
+  };
+
   ParameterState fresh_state(const Tensor& parameter) const;
   void make_masters();
+  bool factor_holds() const;
+  void end_factor();
 
   std::string name_;
   std::vector<Tensor> parameters_;
   std::vector<Tensor> masters_;  // undefined where there is none
   double lr_ = 0.0;
   double gradient_factor_ = 1.0;
+  std::vector<FactorOf> factor_of_;  // none: of gradients that are yet to come
   std::vector<std::string> state_names_;
   std::vector<ParameterState> states_;
 };
