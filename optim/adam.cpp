@@ -23,6 +23,17 @@ Adam::Adam(std::string name, std::vector<Tensor> parameters, const AdamOptions& 
   require_not_negative(name, "weight_decay", options.weight_decay);
 }
 
+AdamW::AdamW(std::vector<Tensor> parameters, const AdamWOptions& options)
+    : Adam("AdamW", std::move(parameters),
+           {.lr = options.lr,
+            .beta1 = options.beta1,
+            .beta2 = options.beta2,
+            .eps = options.eps,
+            .weight_decay = options.weight_decay,
+            .amsgrad = options.amsgrad,
+            .master_weights = options.master_weights},
+           true) {}
+
 void Adam::update(std::span<const Update> updates) {
   std::vector<kernels::AdamItem> items;
   for (const Update& update : updates) {

@@ -32,16 +32,21 @@ class Adam : public Optimizer {
   bool decoupled_weight_decay_;
 };
 
-/// PyTorch's defaults of AdamW.
-struct AdamWOptions : AdamOptions {
-  AdamWOptions() { weight_decay = 1e-2; }
+/// PyTorch's names and defaults of AdamW: those of Adam, but for weight_decay.
+struct AdamWOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+  bool amsgrad = false;
+  bool master_weights = true;  // f32 copies of half parameters, which steps are taken in
 };
 
 /// torch.optim.AdamW; weight decay shrinks the parameter directly.
 class AdamW : public Adam {
  public:
-  AdamW(std::vector<Tensor> parameters, const AdamOptions& options)
-      : Adam("AdamW", std::move(parameters), options, true) {}
+  AdamW(std::vector<Tensor> parameters, const AdamWOptions& options);
 };
 
 }  // namespace tandem::optim

@@ -10,13 +10,15 @@ namespace tandem::apps {
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const Settings& s, const layers::Module& model) {
   const auto parameters = model.parameters();
-  if (s.optimizer == "adam" || s.optimizer == "adamw") {
-    optim::AdamOptions options;
-    options.lr = *s.lr;
-    options.weight_decay = *s.weight_decay;
-    options.master_weights = s.master_weights;
-    if (s.optimizer == "adam") return std::make_unique<optim::Adam>(parameters, options);
-    return std::make_unique<optim::AdamW>(parameters, options);
+  if (s.optimizer == "adam") {
+    return std::make_unique<optim::Adam>(
+        parameters,
+        optim::AdamOptions{.lr = *s.lr, .weight_decay = *s.weight_decay, .master_weights = s.master_weights});
+  }
+  if (s.optimizer == "adamw") {
+    return std::make_unique<optim::AdamW>(
+        parameters,
+        optim::AdamWOptions{.lr = *s.lr, .weight_decay = *s.weight_decay, .master_weights = s.master_weights});
   }
   if (s.optimizer == "rmsprop") {
     return std::make_unique<optim::RMSprop>(

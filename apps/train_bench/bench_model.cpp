@@ -27,11 +27,8 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const BenchSettings& settings, 
   const std::string& name = settings.optimizer;
   if (name == "adam")
     return std::make_unique<optim::Adam>(std::move(parameters), optim::AdamOptions{.lr = settings.lr});
-  if (name == "adamw") {
-    optim::AdamWOptions options;
-    options.lr = settings.lr;
-    return std::make_unique<optim::AdamW>(std::move(parameters), options);
-  }
+  if (name == "adamw")
+    return std::make_unique<optim::AdamW>(std::move(parameters), optim::AdamWOptions{.lr = settings.lr});
   if (name == "rmsprop") {
     return std::make_unique<optim::RMSprop>(std::move(parameters), optim::RMSpropOptions{.lr = settings.lr});
   }

@@ -33,7 +33,8 @@ ScalarUpdate sgd_formula(const optim::SGDOptions& o) {
   };
 }
 
-ScalarUpdate adam_formula(const optim::AdamOptions& o, bool decoupled) {
+template <typename Options>
+ScalarUpdate adam_formula(const Options& o, bool decoupled) {
   return [o, decoupled](double p, double gradient, std::vector<double>& state, int step) {
     double g = gradient;
     if (decoupled) {
@@ -89,6 +90,23 @@ TEST_CASE("AdamW follows its formula") {
   options.lr = 0.05;
   options.weight_decay = 0.1;
   check<optim::AdamW>(options, 1.0, adam_formula(options, true));
+}
+
+TEST_CASE("AdamW decays weights unless it is told not to, whichever options are given") {
+  const auto moved_by_decay = [](auto&&... options) {
+    const std::vector<Tensor> parameters{autograd::set_requires_grad(Tensor::full({4}, 2.0))};
+    autograd::set_grad(parameters[0], Tensor::zeros({4}));
+    optim::AdamW(parameters, options...).step();
+    return 2.0 - parameters[0].to_vector<double>()[0];
+  };
+  // PyTorch: p -= lr * weight_decay * p; f32 holds 2 to 2^-23.
+  CHECK(std::abs(moved_by_decay(optim::AdamWOptions{.lr = 0.1}) - 0.1 * 0.01 * 2.0) < 0x1p-22);
+  CHECK(moved_by_decay(optim::AdamWOptions{.lr = 0.1, .weight_decay = 0.0}) == 0.0);
+
+  const std::vector<Tensor> parameters{autograd::set_requires_grad(Tensor::full({4}, 2.0))};
+  autograd::set_grad(parameters[0], Tensor::zeros({4}));
+  optim::AdamW(parameters, {.lr = 0.1}).step();
+  CHECK(std::abs(parameters[0].to_vector<double>()[0] - 1.998) < 0x1p-22);
 }
 
 // With alpha = 0.99 the first updates are lr * 10; centered, the variance loses digits where it is small: eps bounds

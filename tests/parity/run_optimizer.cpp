@@ -12,7 +12,8 @@ namespace {
 
 using namespace optim;
 
-optim::AdamOptions adam_options(const json& o, AdamOptions options) {
+template <typename Options>
+Options adam_options(const json& o, Options options) {
   options.lr = o.at("lr");
   const std::array<double, 2> betas = o.value("betas", std::array{options.beta1, options.beta2});
   options.beta1 = betas[0];
