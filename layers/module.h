@@ -85,9 +85,9 @@ class Module {
   /// Gives every random layer of this tree the state it draws from, and its number in the tree.
   void set_random_state(const std::shared_ptr<const RandomState>& state);
 
-  /// Called after each forward of this module with what it returned; empty: none.
+  /// Called after each forward of this module with what it returned; empty: none. Returns the one there was.
   using Observer = std::function<void(const Tensor& output)>;
-  void set_observer(Observer observer) { observer_ = std::move(observer); }
+  Observer set_observer(Observer observer) { return std::exchange(observer_, std::move(observer)); }
 
  protected:
   /// An undefined tensor (an absent bias) is not registered.

@@ -3,6 +3,7 @@
 
 #include "autograd/grad_mode.h"
 #include "core/number_text.h"
+#include "layers/mode_scope.h"
 
 #include <fmt/format.h>
 
@@ -22,24 +23,6 @@ std::string size_text(const NamedTensors& tensors) {
   return kibibytes < 1024.0 ? fmt::format("{:.1f} KiB", kibibytes) : fmt::format("{:.1f} MiB", kibibytes / 1024.0);
 }
 
-/// Puts modes back and takes observers away, whatever happens in between.
-class Probe {
- public:
-  explicit Probe(Module& module) {
-    for (const auto& [name, part] : module.named_modules()) modes_.emplace_back(part, part->training());
-    module.eval();
-  }
-  ~Probe() {
-    for (const auto& [part, mode] : modes_) part->set_observer({});
-    for (const auto& [part, mode] : modes_) part->train(mode);  // parents first, so children end with their own
-  }
-  Probe(const Probe&) = delete;
-  Probe& operator=(const Probe&) = delete;
-
- private:
-  std::vector<std::pair<Module*, bool>> modes_;
-};
-
 }  // namespace
 
 std::string summary(Module& module, const Shape& input) {
@@ -50,7 +33,8 @@ std::string summary(Module& module, const Shape& input) {
   const auto modules = module.named_modules();
   std::vector<Seen> seen(modules.size());
   {
-    const Probe probe(module);
+    const ModeScope evaluating(module, false);
+    const NoObservers ours_only(module);
     const autograd::NoGrad no_grad;
     for (std::size_t i = 0; i < modules.size(); ++i) {
       modules[i].second->set_observer([&entry = seen[i]](const Tensor& output) {

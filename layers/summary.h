@@ -7,8 +7,8 @@ namespace tandem::layers {
 
 /// One line per layer that computes something itself, with its dotted name, what it is, the shape it returns for an
 /// input of shape `input`, and its parameters; then the totals. Runs one forward pass on zeros in evaluation mode;
-/// modes, statistics and gradients are left as they were. A layer used more than once says so. Input has a batch
-/// dimension.
+/// modes, statistics, gradients and observers are left as they were, and observers see nothing of it. A layer used more
+/// than once says so. Input has a batch dimension.
 std::string summary(Module& module, const Shape& input);
 
 }  // namespace tandem::layers

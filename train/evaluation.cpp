@@ -3,14 +3,14 @@
 
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "autograd/grad_mode.h"
+#include "layers/mode_scope.h"
 #include "train/batch_loss.h"
 
 namespace tandem::train {
 
 Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group) {
   const autograd::NoGrad no_grad;
-  const bool was_training = model.training();
-  model.eval();
+  const layers::ModeScope evaluating(model, false);
   Metrics metrics;
   loader.start(0);
   while (const auto batch = loader.next()) {
@@ -19,7 +19,6 @@ Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup
     const double loss = batch_loss(autograd::softmax_cross_entropy(logits, batch->labels), logits, batch->labels);
     metrics.add(loss, count_correct(logits, batch->labels), batch->count());
   }
-  model.train(was_training);
   return sum_over_ranks(metrics, group);
 }
 

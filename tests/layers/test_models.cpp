@@ -4,8 +4,8 @@
 #include "layers/models/models.h"
 #include "layers/safetensors.h"
 #include "layers/summary.h"
-#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 
 #include <cmath>
 #include <set>
@@ -186,6 +186,8 @@ TEST_CASE("names and options that do not fit are refused") {
 
 TEST_CASE("a network prints itself as a table and stays as it was") {
   const auto model = make_model({.name = "small_cnn"});
+  int observed = 0;
+  model->named_modules()[2].second->set_observer([&](const Tensor&) { ++observed; });
   model->named_modules()[2].second->eval();
   const auto buffers_before = model->named_buffers()[0].second.to_vector<float>();
   const std::string table = summary(*model, {1, 3, 32, 32});
@@ -200,9 +202,14 @@ TEST_CASE("a network prints itself as a table and stays as it was") {
   CHECK_FALSE(model->named_modules()[2].second->training());
   CHECK(model->named_buffers()[0].second.to_vector<float>() == buffers_before);
   CHECK(model->named_buffers()[2].second.item() == 0.0);
+  CHECK(observed == 0);
+  (*model)(Tensor::zeros({2, 3, 32, 32}));
+  CHECK(observed == 1);
 
   const auto shared =
       make_model({.name = "mnist_cnn", .in_channels = 1, .image_size = 28, .layers = 4, .shared_weights = true});
   CHECK_THAT(summary(*shared, {1, 1, 28, 28}), ContainsText("padding 1x1), used 3 times"));
   CHECK_THROWS_WITH(summary(*model, {1, 4, 32, 32}), ContainsText("layer features.0"));
+  (*model)(Tensor::zeros({2, 3, 32, 32}));
+  CHECK(observed == 2);  // also after an error
 }
