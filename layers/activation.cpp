@@ -18,10 +18,10 @@ Tensor Dropout::forward(const Tensor& input) {
   if (!training() || p_ == 0.0) return input;
   require(state_ != nullptr,
           "Dropout: no random state to draw from; call set_random_state on the model before training");
-  return autograd::dropout(input, p_, state_->key(layer_));
+  return autograd::dropout(input, p_, state_->next_key(layer_));
 }
 
-bool Dropout::take_random_state(const std::shared_ptr<const RandomState>& state, std::uint32_t layer) {
+bool Dropout::take_random_state(const std::shared_ptr<RandomState>& state, std::uint32_t layer) {
   state_ = state;
   layer_ = layer;
   return true;

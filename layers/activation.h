@@ -38,8 +38,8 @@ class Scale final : public Module {
 };
 
 /// torch.nn.Dropout: in training, zeroes each element with probability `p` in [0, 1) and scales the rest by 1 / (1 -
-/// p). The mask is drawn from the model's RandomState; without one, training throws. The identity in evaluation and
-/// where p is 0.
+/// p). Every training forward draws another mask from the model's RandomState; without one, training throws. The
+/// identity in evaluation and where p is 0.
 class Dropout final : public Module {
  public:
   explicit Dropout(double p);
@@ -47,10 +47,10 @@ class Dropout final : public Module {
   std::string describe() const override { return fmt::format("Dropout({})", p_); }
 
  private:
-  bool take_random_state(const std::shared_ptr<const RandomState>& state, std::uint32_t layer) override;
+  bool take_random_state(const std::shared_ptr<RandomState>& state, std::uint32_t layer) override;
 
   double p_;
-  std::shared_ptr<const RandomState> state_;
+  std::shared_ptr<RandomState> state_;
   std::uint32_t layer_ = 0;
 };
 

@@ -142,7 +142,7 @@ void Module::zero_grad() const {
   for (const Tensor& parameter : parameters()) autograd::clear_grad(parameter);
 }
 
-void Module::set_random_state(const std::shared_ptr<const RandomState>& state) {
+void Module::set_random_state(const std::shared_ptr<RandomState>& state) {
   std::uint32_t layer = 0;
   for (const auto& [name, module] : named_modules()) {
     if (module->take_random_state(state, layer)) ++layer;

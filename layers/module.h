@@ -82,8 +82,9 @@ class Module {
   /// tensors, and then changes nothing. Not `strict`: missing and unexpected names are passed over.
   void load_state_dict(const NamedTensors& state, bool strict = true);
 
-  /// Gives every random layer of this tree the state it draws from, and its number in the tree.
-  void set_random_state(const std::shared_ptr<const RandomState>& state);
+  /// Gives every random layer of this tree the state it draws from, and its number in the tree. Training forwards count
+  /// their uses there.
+  void set_random_state(const std::shared_ptr<RandomState>& state);
 
   /// Called after each forward of this module with what it returned; empty: none. Returns the one there was.
   using Observer = std::function<void(const Tensor& output)>;
@@ -109,7 +110,7 @@ class Module {
   void replace_tensors(const std::function<Tensor(const Tensor& tensor, const Module& module)>& convert);
 
   /// Overridden by layers that draw random numbers.
-  virtual bool take_random_state(const std::shared_ptr<const RandomState>& /*state*/, std::uint32_t /*layer*/) {
+  virtual bool take_random_state(const std::shared_ptr<RandomState>& /*state*/, std::uint32_t /*layer*/) {
     return false;
   }
 

@@ -1,11 +1,20 @@
 // Keys of random layers.
 #include "layers/random_state.h"
 
+#include <algorithm>
+
 namespace tandem::layers {
 
-RandomKey RandomState::key(std::uint32_t layer) const {
-  // Rank and layer go through a Philox block into the seed: keys of different layers or ranks share nothing visible.
-  const auto words = philox4x32({layer, rank_, static_cast<std::uint32_t>(RandomStream::dropout), 0x6c617972u},
+void RandomState::set_step(std::uint32_t step) {
+  step_ = step;
+  std::fill(uses_.begin(), uses_.end(), 0u);
+}
+
+RandomKey RandomState::next_key(std::uint32_t layer) {
+  if (layer >= uses_.size()) uses_.resize(layer + 1);
+  const std::uint32_t use = uses_[layer]++;
+  // Rank, layer and use go through a Philox block into the seed: keys of different ones share nothing visible.
+  const auto words = philox4x32({layer, rank_, static_cast<std::uint32_t>(RandomStream::dropout), 0x6c617972u + use},
                                 {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
   return {.seed = (std::uint64_t{words[1]} << 32) | words[0], .stream = RandomStream::dropout, .step = step_};
 }

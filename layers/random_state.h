@@ -4,31 +4,37 @@
 #include "core/random.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace tandem::layers {
 
-/// One per model, shared by its random layers (Module::set_random_state). The trainer sets the step before each forward
-/// pass: as a mask is a function of (seed, rank, layer, step) alone, a resumed run draws what the uninterrupted one
-/// would have drawn, and ranks draw different masks for their different samples.
+/// One per model, shared by its random layers (Module::set_random_state). A mask is a function of (seed, rank, layer,
+/// step, use) alone, where the uses of a layer are counted within a step: every training forward draws other masks, and
+/// so does every use of a layer in one forward; ranks draw different masks for their different samples. The trainer
+/// sets the step before each forward pass, so that a resumed run draws what the uninterrupted one would have drawn. A
+/// loop that never sets it stays in step 0, where uses go on: reproducible from its start. Not for use by several
+/// threads.
 class RandomState {
  public:
   explicit RandomState(std::uint64_t seed, std::uint32_t rank = 0) : seed_(seed), rank_(rank) {}
 
   /// Counts forward passes in training, over all epochs: with gradient accumulation each micro-batch has its own.
   std::uint32_t step() const { return step_; }
-  void set_step(std::uint32_t step) { step_ = step; }
-  void advance() { ++step_; }
+  /// Begins a step: uses are counted from 0 again.
+  void set_step(std::uint32_t step);
+  void advance() { set_step(step_ + 1); }
 
   std::uint64_t seed() const { return seed_; }
   std::uint32_t rank() const { return rank_; }
 
-  /// The key of a model's `layer`-th random layer in this step.
-  RandomKey key(std::uint32_t layer) const;
+  /// The key of the next use of a model's `layer`-th random layer in this step. Counts the use.
+  RandomKey next_key(std::uint32_t layer);
 
  private:
   std::uint64_t seed_;
   std::uint32_t rank_;
   std::uint32_t step_ = 0;
+  std::vector<std::uint32_t> uses_;  // in this step, by layer
 };
 
 }  // namespace tandem::layers

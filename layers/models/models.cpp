@@ -58,7 +58,7 @@ std::unique_ptr<Module> make_model(const ModelOptions& options) {
   require(network.has_dropout || options.dropout == 0.0, "model {} has no dropout; only vgg_lite does", name);
 
   auto model = network.make(options);
-  model->set_random_state(std::make_shared<const RandomState>(options.seed));
+  model->set_random_state(std::make_shared<RandomState>(options.seed));
   return model;
 }
 
