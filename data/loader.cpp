@@ -91,6 +91,9 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler&
           sampler.size(), dataset->name, dataset->size());
   require(options.global_batch_size >= 1, "loader: a batch needs 1 image or more, got batch size {}",
           options.global_batch_size);
+  require(!options.drop_last || sampler.batches(options.global_batch_size, true) > 0,
+          "loader: drop_last leaves nothing: {} images do not fill a batch of {}; choose a smaller batch",
+          sampler.size(), options.global_batch_size);
   require(options.threads >= 0 && options.threads <= 256 && options.prefetch >= 1,
           "loader: {} threads and {} batches ahead make no sense: give 0 to 256 and 1 or more", options.threads,
           options.prefetch);
@@ -123,8 +126,16 @@ std::optional<Batch> Loader::next() {
   return receive(std::move(*parcel));
 }
 
-std::int64_t Loader::batches() const { return state_->sampler.batches(state_->options.global_batch_size); }
+std::int64_t Loader::batches() const {
+  return state_->sampler.batches(state_->options.global_batch_size, state_->options.drop_last);
+}
+
+std::int64_t Loader::images_per_epoch() const {
+  return std::min(batches() * state_->options.global_batch_size, state_->sampler.size());
+}
 
 const Dataset& Loader::dataset() const { return *state_->dataset; }
+const DistributedSampler& Loader::sampler() const { return state_->sampler; }
+const LoaderOptions& Loader::options() const { return state_->options; }
 
 }  // namespace tandem::data

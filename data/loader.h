@@ -24,6 +24,7 @@ struct Batch {
 
 struct LoaderOptions {
   std::int64_t global_batch_size = 128;  ///< of all ranks together
+  bool drop_last = false;                ///< leaves an epoch's last batch out where the images do not fill it
   AugmentOptions augment = {};
   std::uint64_t seed = 0;    ///< of the augmentation
   int threads = 1;           ///< background threads; 0: next() does the work
@@ -37,8 +38,8 @@ struct LoaderOptions {
 class Loader {
  public:
   /// Keeps `dataset`. Throws Error if it is not in order (see check()), if the sampler is for another size, or on
-  /// options that make no sense, such as batch size 0, a reflecting crop wider than the images, images of
-  /// integers, or a device that is not there.
+  /// options that make no sense, such as batch size 0, drop_last where no batch would be left, a reflecting crop wider
+  /// than the images, images of integers, or a device that is not there.
   Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -55,7 +56,12 @@ class Loader {
   /// Batches in an epoch, the same on all ranks.
   std::int64_t batches() const;
 
+  /// Images of all ranks in an epoch: all of the data set, but for a last batch that is dropped.
+  std::int64_t images_per_epoch() const;
+
   const Dataset& dataset() const;
+  const DistributedSampler& sampler() const;
+  const LoaderOptions& options() const;
 
  private:
   struct State;

@@ -28,9 +28,9 @@ std::vector<std::int64_t> DistributedSampler::order(std::uint32_t epoch) const {
   return order;
 }
 
-std::int64_t DistributedSampler::batches(std::int64_t global_batch_size) const {
+std::int64_t DistributedSampler::batches(std::int64_t global_batch_size, bool drop_last) const {
   require(global_batch_size >= 1, "sampler: a batch needs 1 image or more, got batch size {}", global_batch_size);
-  return size_ / global_batch_size + (size_ % global_batch_size != 0 ? 1 : 0);
+  return size_ / global_batch_size + (!drop_last && size_ % global_batch_size != 0 ? 1 : 0);
 }
 
 BatchPart DistributedSampler::part(std::int64_t batch, std::int64_t global_batch_size) const {
@@ -41,6 +41,20 @@ BatchPart DistributedSampler::part(std::int64_t batch, std::int64_t global_batch
   const std::int64_t share = global_count / world_size_, left_over = global_count % world_size_;
   const std::int64_t begin = first + rank_ * share + std::min<std::int64_t>(rank_, left_over);
   return {begin, share + (rank_ < left_over ? 1 : 0), global_count};
+}
+
+BatchPart DistributedSampler::smallest_part(std::int64_t global_batch_size, bool drop_last) const {
+  const std::int64_t all = batches(global_batch_size, drop_last);
+  BatchPart smallest;
+  // Only the last batch may be smaller than the others, and parts grow smaller by rank.
+  for (const std::int64_t batch : {std::int64_t{0}, all - 1}) {
+    for (int rank = 0; batch >= 0 && batch < all && rank < world_size_; ++rank) {
+      const BatchPart part =
+          DistributedSampler(size_, world_size_, rank, shuffle_, seed_).part(batch, global_batch_size);
+      if (part.count > 0 && (smallest.count == 0 || part.count < smallest.count)) smallest = part;
+    }
+  }
+  return smallest;
 }
 
 }  // namespace tandem::data

@@ -31,11 +31,14 @@ class DistributedSampler {
   /// All image numbers in the order of `epoch`, the same on every rank.
   std::vector<std::int64_t> order(std::uint32_t epoch) const;
 
-  /// Global batches in an epoch.
-  std::int64_t batches(std::int64_t global_batch_size) const;
+  /// Global batches in an epoch; with `drop_last` only those that are full.
+  std::int64_t batches(std::int64_t global_batch_size, bool drop_last = false) const;
 
   /// This rank's part of global batch number `batch`. Throws Error unless 0 <= batch < batches(global_batch_size).
   BatchPart part(std::int64_t batch, std::int64_t global_batch_size) const;
+
+  /// The smallest part of an epoch that is not empty, of whichever rank.
+  BatchPart smallest_part(std::int64_t global_batch_size, bool drop_last = false) const;
 
  private:
   std::int64_t size_;

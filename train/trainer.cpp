@@ -3,10 +3,12 @@
 
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "autograd/variable.h"
+#include "comm/agreement.h"
 #include "optim/clip_grad_norm.h"
 #include "train/batch_loss.h"
 #include "train/evaluation.h"
 #include "train/process_info.h"
+#include "train/smallest_part.h"
 
 #include <chrono>
 #include <cmath>
@@ -33,15 +35,19 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options)
       base_lr_(parts.optimizer.lr()) {
   require(options.epochs >= 0 && options.accumulation >= 1, "trainer: {} epochs of {} micro-batches make no sense",
           options.epochs, options.accumulation);
-  const std::int64_t images = parts.train_loader.dataset().size();
-  require((images + options.images_per_step - 1) / options.images_per_step == steps_per_epoch(),
-          "trainer: steps of {} images do not fit a loader that makes {} batches of {} images", options.images_per_step,
-          parts.train_loader.batches(), images);
   parts_.model.set_random_state(random_state_);
+  if (options.epochs > 0) {
+    comm::run_agreed(parts.group, [&parts] { check_smallest_part(parts.model, parts.train_loader); });
+  }
+  random_state_->set_step(0);
+}
+
+std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulation) {
+  return (loader.batches() + accumulation - 1) / accumulation;
 }
 
 std::int64_t Trainer::steps_per_epoch() const {
-  return (parts_.train_loader.batches() + options_.accumulation - 1) / options_.accumulation;
+  return train::steps_per_epoch(parts_.train_loader, options_.accumulation);
 }
 
 void Trainer::run_micro_batch(std::int64_t images_in_step, StepSums& sums) {
@@ -83,13 +89,14 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   const auto start = Clock::now();
   const std::int64_t steps = steps_per_epoch();
   const std::int64_t batches = parts_.train_loader.batches();
-  const std::int64_t images_per_epoch = parts_.train_loader.dataset().size();
+  const std::int64_t images_per_epoch = parts_.train_loader.images_per_epoch();
+  const std::int64_t images_per_step = options_.accumulation * parts_.train_loader.options().global_batch_size;
   StepSums sums;
   Progress progress{.epoch = epoch, .epochs = options_.epochs, .steps = steps};
-  parts_.model.train();
+  if (!parts_.model.training()) parts_.model.train();
   parts_.train_loader.start(static_cast<std::uint32_t>(epoch - 1));
   for (std::int64_t step = 0; step < steps; ++step) {
-    const std::int64_t images = std::min(options_.images_per_step, images_per_epoch - progress.images);
+    const std::int64_t images = std::min(images_per_step, images_per_epoch - progress.images);
     const double scale = parts_.scaler.scale();
     run_step(images, std::min(options_.accumulation, batches - step * options_.accumulation), sums);
     if (step_ == 1 && observer.first_step) observer.first_step();

@@ -17,9 +17,8 @@ namespace tandem::train {
 
 struct TrainerOptions {
   std::int64_t epochs = 1;
-  /// Images of all ranks in one optimizer step: `accumulation` times the training loader's global batch.
-  std::int64_t images_per_step = 128;
-  /// Micro-batches (batches of the training loader) per optimizer step; only the last one exchanges gradients.
+  /// Micro-batches (batches of the training loader) per optimizer step; only the last one exchanges gradients. A step
+  /// is as many images as they hold.
   std::int64_t accumulation = 1;
   double clip_norm = 0.0;  ///< 0: gradients are not clipped
   double label_smoothing = 0.0;
@@ -50,14 +49,19 @@ struct TrainingParts {
   optim::GradScaler& scaler;
 };
 
+/// Optimizer steps in an epoch of this loader; the last one may be of fewer micro-batches.
+std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulation);
+
 /// Synchronous SGD is exact: the gradient of a step is the mean over the images of all ranks and micro-batches, each
 /// image with the same weight, also in an epoch's smaller last step. N ranks thus take the steps that one rank takes
 /// with the same global batch, but for rounding (and for batch norm and dropout, which are local to a rank).
 class Trainer {
  public:
+  /// Gives the model a random state of its own. Throws an AgreedError where check_smallest_part() does. Collective.
   Trainer(const TrainingParts& parts, const TrainerOptions& options);
 
-  /// Trains and evaluates one epoch, numbered from 1. Collective, as is all below.
+  /// Trains and evaluates one epoch, numbered from 1. A model in evaluation mode is set to training; in one that is
+  /// training, modules set to evaluation stay frozen. Collective, as is all below.
   EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
 
   /// All epochs; with none, evaluates only. Returns the last record. Stops early, with a record whose train_loss is not

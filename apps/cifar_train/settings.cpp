@@ -68,6 +68,7 @@ void describe_training(OptionTable& table, Settings& s) {
                 "multiple of their number");
   table.integer("batch-size", s.batch_size, {1}, "images per rank and micro-batch, instead of --global-batch-size");
   table.integer("grad-accumulation", s.grad_accumulation, {1, 1000000}, "micro-batches per optimizer step");
+  table.flag("drop-last", s.drop_last, "leave an epoch's last batch out where the images do not fill it");
   table.choice("optimizer", s.optimizer, {"sgd", "adam", "adamw", "rmsprop"}, "update rule");
   table.real("lr", s.lr, kPositive, "RATE",
              "learning rate, the highest of the schedule; default by optimizer: sgd 0.1, others 0.001");

@@ -36,6 +36,7 @@ struct Settings {
   std::optional<std::int64_t> batch_size;
   std::optional<std::int64_t> global_batch_size;
   std::int64_t grad_accumulation = 1;
+  bool drop_last = false;
   std::string optimizer = "sgd";
   std::optional<double> lr;
   std::optional<double> momentum;

@@ -15,6 +15,7 @@
 #include "train/metrics.h"
 #include "train/process_info.h"
 #include "train/reporter.h"
+#include "train/smallest_part.h"
 #include "train/trainer.h"
 #include "train/tuning_file.h"
 #include "train/weights.h"
@@ -133,6 +134,7 @@ std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Data
   const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training,
                                          static_cast<std::uint64_t>(s.seed));
   const data::LoaderOptions options{.global_batch_size = per_rank * group.size(),
+                                    .drop_last = training && s.drop_last,
                                     .augment = training ? data::parse_augment(*s.augment) : data::AugmentOptions{},
                                     .seed = static_cast<std::uint64_t>(s.seed),
                                     .dtype = storage_dtype(autograd::parse_precision(*s.precision)),
@@ -159,7 +161,6 @@ train::RunRecord describe_run(const Settings& s, const train::Config& config, co
   run.train_images = images.train->size();
   run.test_images = images.test->size();
   run.global_batch_size = global_batch_size(s, group.size());
-  run.steps_per_epoch = (run.train_images + run.global_batch_size - 1) / run.global_batch_size;
   return run;
 }
 
@@ -171,7 +172,7 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
   if (!first_rank) kernels::listen_to_notices(nullptr);
   const Data images = comm::run_agreed(group, [&] { return load_data(s); });
   const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train, device); });
-  const train::RunRecord run = describe_run(s, config, environment, group, images, *model, device);
+  train::RunRecord run = describe_run(s, config, environment, group, images, *model, device);
   comm::check_same(group, "data",
                    fmt::format("training images={}\ntest images={}\nclasses={}\nimage={}\n", run.train_images,
                                run.test_images, images.train->classes(), shape_of(*images.train)));
@@ -189,7 +190,9 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
   comm::run_agreed(group, [&] {
     train_loader = make_loader(images.train, group, true, micro_batch, s, device);
     test_loader = make_loader(images.test, group, false, micro_batch, s, device);
+    run.steps_per_epoch = train::steps_per_epoch(*train_loader, s.grad_accumulation);
     optimizer = prepare(s, *model);
+    if (s.epochs > 0) train::check_smallest_part(*model, *train_loader);
     schedule = make_schedule(s, run.steps_per_epoch);
     if (first_rank) check_writable("--save-weights", s.save_weights);
     if (first_rank && s.autotune) {
@@ -211,7 +214,6 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
   optim::GradScaler scaler = make_scaler(s);
   train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, *test_loader, scaler},
                          {.epochs = s.epochs,
-                          .images_per_step = run.global_batch_size,
                           .accumulation = s.grad_accumulation,
                           .clip_norm = s.clip_norm,
                           .label_smoothing = s.label_smoothing,

@@ -13,6 +13,10 @@ app_case(NAME "command line wins over config" OUT "lr = 0.5" "model = \"vgg_lite
 app_case(NAME "batch size on the command line replaces the file's" OUT "\nbatch-size = 8"
   ARGS --config app_files/global_batch.toml --batch-size 8 --print-config)
 
+app_case(NAME "the last batch is dropped" OUT "1 of 16 images per epoch" ARGS --dataset synthetic --model mnist_cnn --layers 1
+  --limit-train 19 --limit-test 8 --global-batch-size 16 --epochs 1 --device cpu --drop-last)
+bad_input(NAME "all batches are dropped" ERR "drop_last leaves nothing: 19 images do not fill a batch of 32"
+  ARGS --dataset synthetic --limit-train 19 --limit-test 8 --global-batch-size 32 --drop-last)
 bad_input(NAME "batch size 0" ERR "--batch-size 0: must be at least 1" ARGS --batch-size 0)
 bad_input(NAME "global batch size 0" ERR "--global-batch-size 0: must be at least 1" ARGS --global-batch-size 0)
 bad_input(NAME "negative lr" ERR "--lr -0.1: must be above 0" ARGS --lr -0.1)

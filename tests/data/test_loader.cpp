@@ -96,6 +96,30 @@ TEST_CASE("batches do not depend on threads, and every epoch differs") {
   }
 }
 
+TEST_CASE("drop_last leaves the smaller batch of an epoch out, and nothing where all are full") {
+  const auto dataset = small_set();
+  const DistributedSampler sampler(53, 1, 0, true, 2);
+  LoaderOptions options = options_with(2);
+  Loader all(dataset, sampler, options);
+  options.drop_last = true;
+  Loader full(dataset, sampler, options);
+  CHECK(full.batches() == 6);
+  CHECK(full.images_per_epoch() == 48);
+  CHECK(all.batches() == 7);
+  CHECK(all.images_per_epoch() == 53);
+  Epoch expected = run(all, 4);
+  expected.counts.pop_back();
+  expected.images.resize(48);
+  expected.labels.resize(48);
+  CHECK(run(full, 4) == expected);
+
+  options.global_batch_size = 53;
+  CHECK(Loader(dataset, sampler, options).images_per_epoch() == 53);
+  options.global_batch_size = 54;
+  CHECK_THAT(error_of([&] { Loader(dataset, sampler, options); }),
+             ContainsText("drop_last leaves nothing: 53 images do not fill a batch of 54"));
+}
+
 TEST_CASE("batches are f32 channels_last and i64, tagged as data") {
   const auto dataset = small_set();
   Loader loader(dataset, DistributedSampler(53, 1, 0, false, 2), {.global_batch_size = 8});

@@ -36,6 +36,29 @@ TEST_CASE("every image comes up exactly once, whatever the number of ranks") {
   REQUIRE(std::count(seen.begin(), seen.end(), 1) == size);
 }
 
+TEST_CASE("the smallest part of an epoch is the fewest images that any rank gets, but for none") {
+  const int world = GENERATE(1, 2, 3, 4, 5);
+  const std::int64_t size = GENERATE(0, 1, 2, 7, 19, 64, 101);
+  const std::int64_t batch_size = GENERATE(1, 3, 16, 200);
+  const bool drop_last = GENERATE(false, true);
+  INFO(size << " images in batches of " << batch_size << " on " << world << " ranks");
+  const DistributedSampler sampler(size, world, 0, true, 9);
+  const std::int64_t batches = sampler.batches(batch_size, drop_last);
+  CHECK(batches == (drop_last ? size / batch_size : (size + batch_size - 1) / batch_size));
+  std::int64_t least = 0, of = 0;
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
+    for (int rank = 0; rank < world; ++rank) {
+      const BatchPart part = DistributedSampler(size, world, rank, true, 9).part(batch, batch_size);
+      if (part.count == 0 || (least != 0 && part.count >= least)) continue;
+      least = part.count;
+      of = part.global_count;
+    }
+  }
+  const BatchPart smallest = sampler.smallest_part(batch_size, drop_last);
+  CHECK(smallest.count == least);
+  CHECK(smallest.global_count == of);
+}
+
 TEST_CASE("the order depends on seed and epoch only") {
   const DistributedSampler sampler(1000, 1, 0, true, 5);
   CHECK(sampler.order(0) == DistributedSampler(1000, 4, 3, true, 5).order(0));

@@ -38,8 +38,7 @@ struct Run {
   }
 
   train::EpochRecord train() {
-    train::Trainer trainer({model, *optimizer, schedule, group, *replicas, loader, loader, scaler},
-                           {.epochs = 1, .images_per_step = 16});
+    train::Trainer trainer({model, *optimizer, schedule, group, *replicas, loader, loader, scaler}, {.epochs = 1});
     return trainer.run({});
   }
 };

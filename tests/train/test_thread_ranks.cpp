@@ -37,7 +37,7 @@ Weights train_replica(comm::ProcessGroup& group, const std::shared_ptr<const dat
   const optim::ConstantSchedule schedule;
   optim::GradScaler scaler({.mode = optim::LossScaling::none});
   train::Trainer trainer({*model, optimizer, schedule, group, replicas, train_loader, test_loader, scaler},
-                         {.epochs = 2, .images_per_step = 12, .check_replicas = true});
+                         {.epochs = 2, .check_replicas = true});
   trainer.run({});
   Weights weights;
   for (const Tensor& parameter : model->parameters()) weights.push_back(parameter.to_vector<float>());

@@ -4,6 +4,8 @@
 
 #include "tests/support/catch.h"
 
+#include "autograd/functions/softmax_cross_entropy.h"
+#include "autograd/variable.h"
 #include "comm/mpi_environment.h"
 #include "data/synthetic.h"
 #include "layers/models/models.h"
@@ -63,7 +65,7 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 
 TEST_CASE("an epoch reports each step, and counts each image once") {
   Run run(22, 4);
-  auto trainer = run.trainer({.epochs = 2, .images_per_step = 4, .log_every = 2});
+  auto trainer = run.trainer({.epochs = 2, .log_every = 2});
   CHECK(trainer.steps_per_epoch() == 6);
   std::vector<std::int64_t> images_done, steps_logged;
   std::vector<train::EpochRecord> epochs;
@@ -91,7 +93,7 @@ TEST_CASE("an epoch reports each step, and counts each image once") {
 TEST_CASE("training learns") {
   Run run(200, 20);
   const auto before = train::evaluate(*run.model, run.train_loader, run.group);
-  auto trainer = run.trainer({.epochs = 20, .images_per_step = 20});
+  auto trainer = run.trainer({.epochs = 20});
   trainer.run({});
   const auto after = train::evaluate(*run.model, run.train_loader, run.group);
   CHECK(after.count == 200);
@@ -102,7 +104,7 @@ TEST_CASE("training learns") {
 TEST_CASE("micro-batches add up to the gradient of the whole batch, also in a smaller last step") {
   const auto trained = [](std::int64_t micro_batch, std::int64_t accumulation) {
     Run run(31, micro_batch);  // a last step of 7
-    auto trainer = run.trainer({.epochs = 2, .images_per_step = 12, .accumulation = accumulation});
+    auto trainer = run.trainer({.epochs = 2, .accumulation = accumulation});
     REQUIRE(trainer.steps_per_epoch() == 3);
     trainer.run({});
     return run.weights();
@@ -118,7 +120,7 @@ TEST_CASE("micro-batches add up to the gradient of the whole batch, also in a sm
 TEST_CASE("a clipped step is as long as the limit times the rate") {
   Run run(8, 8);
   const auto before = run.weights();
-  auto trainer = run.trainer({.images_per_step = 8, .clip_norm = 1e-3});
+  auto trainer = run.trainer({.clip_norm = 1e-3});
   trainer.run({});
   CHECK(std::abs(distance(before, run.weights()) - 1e-4) < 1e-6);
 }
@@ -126,7 +128,7 @@ TEST_CASE("a clipped step is as long as the limit times the rate") {
 TEST_CASE("without epochs the model is evaluated and left alone") {
   Run run(8, 8);
   const auto before = run.weights();
-  const auto record = run.trainer({.epochs = 0, .images_per_step = 8}).run({});
+  const auto record = run.trainer({.epochs = 0}).run({});
   CHECK(run.weights() == before);
   CHECK(record.epoch == 0);
   CHECK(std::isnan(record.train_loss));
@@ -136,7 +138,7 @@ TEST_CASE("without epochs the model is evaluated and left alone") {
 TEST_CASE("training stops when the loss is not a number any more") {
   Run run(8, 8);
   for (const Tensor& parameter : run.model->parameters()) parameter.fill(std::nan(""));
-  const auto record = run.trainer({.epochs = 5, .images_per_step = 8}).run({});
+  const auto record = run.trainer({.epochs = 5}).run({});
   CHECK(record.epoch == 1);
   CHECK(std::isnan(record.train_loss));
 }
@@ -151,8 +153,39 @@ TEST_CASE("evaluation leaves the mode of the model alone") {
   CHECK_FALSE(run.model->training());
 }
 
-TEST_CASE("options that do not fit the loader are refused") {
+TEST_CASE("evaluation and training leave frozen layers as they are") {
+  Run run(8, 8);
+  layers::Module& frozen = *run.model->named_modules()[2].second;
+  frozen.eval();
+  train::evaluate(*run.model, run.test_loader, run.group);
+  CHECK(run.model->training());
+  CHECK_FALSE(frozen.training());
+  run.trainer({.epochs = 2}).run({});
+  CHECK_FALSE(frozen.training());
+  // Also where the forward pass throws.
+  data::Loader others(
+      std::make_shared<const data::Dataset>(data::make_synthetic({.count = 3, .channels = 3, .side = 8})),
+      {3, 1, 0, false, 1}, {.global_batch_size = 4});
+  CHECK_THROWS_AS(train::evaluate(*run.model, others, run.group), Error);
+  CHECK(run.model->training());
+  CHECK_FALSE(frozen.training());
+}
+
+TEST_CASE("a step is the mean over the images of the loader's batch") {
+  Run trained(16, 10), by_hand(16, 10);
+  trained.trainer({}).run({});
+  by_hand.model->set_random_state(std::make_shared<layers::RandomState>(0));
+  by_hand.train_loader.start(0);
+  while (const auto batch = by_hand.train_loader.next()) {
+    by_hand.optimizer.zero_grad();
+    autograd::backward(autograd::softmax_cross_entropy((*by_hand.model)(batch->images), batch->labels));
+    by_hand.optimizer.step();
+  }
+  CHECK(distance(trained.weights(), by_hand.weights()) < 1e-5);  // a few roundings of 2^-24
+}
+
+TEST_CASE("options that make no sense are refused") {
   Run run(22, 4);
-  CHECK_THROWS_AS(run.trainer({.images_per_step = 22, .accumulation = 1}), Error);
-  CHECK_THROWS_AS(run.trainer({.epochs = -1, .images_per_step = 4}), Error);
+  CHECK_THROWS_AS(run.trainer({.accumulation = 0}), Error);
+  CHECK_THROWS_AS(run.trainer({.epochs = -1}), Error);
 }

@@ -27,4 +27,7 @@ if(TANDEM_HAS_CUDA)
   tandem_train_mpi_tests(tandem_cuda_training_tests cuda_training.cpp "CUDA follows the CPU" RANKS 1 2)
 endif()
 tandem_train_mpi_tests(tandem_mixed_precision_mpi_tests mixed_precision.cpp "half precision" RANKS 2 3)
+if(NOT TANDEM_CUDA_IS_SIMULATED)  # nothing of it is about devices
+  tandem_train_mpi_tests(tandem_uneven_batch_mpi_tests uneven_batch.cpp "uneven batches" RANKS 1 2 4)
+endif()
 set(TANDEM_MPI_TEST_SECONDS 60)

@@ -1,0 +1,52 @@
+// Trying the smallest share before training begins.
+#include "train/smallest_part.h"
+
+#include "autograd/grad_mode.h"
+#include "layers/mode_scope.h"
+
+namespace tandem::train {
+
+namespace {
+
+/// What the model says to a training forward of `count` images like the loader's, or nothing.
+std::string problem_with_images(layers::Module& model, const data::Loader& loader, std::int64_t count) {
+  const layers::ModeScope same_modes(model);
+  const layers::NoObservers unseen(model);
+  const autograd::NoGrad no_grad;
+  const auto buffers = model.named_buffers();
+  std::vector<Tensor> before;
+  for (const auto& [name, buffer] : buffers) before.push_back(buffer.clone());
+  if (!model.training()) model.train();
+  std::string problem;
+  try {
+    const data::Dataset& images = loader.dataset();
+    const data::LoaderOptions& options = loader.options();
+    model(Tensor::zeros({count, images.channels(), images.height(), images.width()},
+                        {.dtype = options.dtype, .layout = Layout::channels_last, .device = options.device}));
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].second.copy_from(before[i]);
+  return problem;
+}
+
+}  // namespace
+
+void check_smallest_part(layers::Module& model, const data::Loader& loader) {
+  const data::LoaderOptions& options = loader.options();
+  const data::DistributedSampler& sampler = loader.sampler();
+  const data::BatchPart smallest = sampler.smallest_part(options.global_batch_size, options.drop_last);
+  if (smallest.count != 1) return;
+  const std::string problem = problem_with_images(model, loader, 1);
+  // What two images do not help either is no matter of batches.
+  if (problem.empty() || !problem_with_images(model, loader, 2).empty()) return;
+  const bool full = smallest.global_count == options.global_batch_size;
+  fail(
+      "{} images in batches of {} on {} rank{} leave a rank 1 image of a batch of {}, and the network cannot be "
+      "trained "
+      "on one ({}); choose another batch size, {}",
+      sampler.size(), options.global_batch_size, sampler.world_size(), sampler.world_size() == 1 ? "" : "s",
+      smallest.global_count, problem, full ? "or fewer ranks" : "or leave out that last batch (drop_last)");
+}
+
+}  // namespace tandem::train

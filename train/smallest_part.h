@@ -1,0 +1,14 @@
+// Whether a network can be trained on the smallest share of a batch that some rank gets.
+#pragma once
+
+#include "data/loader.h"
+#include "layers/module.h"
+
+namespace tandem::train {
+
+/// Throws Error, naming the numbers, where some rank's share of a batch is a single image and `model` cannot be trained
+/// on one, as with batch norm that sees one value per channel. Tried where there is such a share, with an image of
+/// zeros: modes, buffers, gradients and observers are as before. Says the same on every rank; not collective.
+void check_smallest_part(layers::Module& model, const data::Loader& loader);
+
+}  // namespace tandem::train
