@@ -25,18 +25,35 @@ std::pair<std::string_view, std::string_view> key_and_value(std::string_view lin
   return {line.substr(0, equals), line.substr(equals + 1)};
 }
 
-/// What the first line that differs says on either side.
+/// What to call the `at`-th line, of which one text has no counterpart.
+std::string name_of_line(const std::vector<std::string_view>& lines, std::size_t at) {
+  const std::string_view key = key_and_value(lines[at]).first;
+  if (!key.empty()) return std::string(key);
+  return fmt::format("line {}, {},", at + 1, lines[at].empty() ? "an empty one" : lines[at]);
+}
+
+/// What the first line that differs says on either side, of two texts that differ.
 std::string first_difference(std::string_view expected, std::string_view actual, std::size_t rank) {
   const auto a = lines_of(expected), b = lines_of(actual);
   const std::size_t common = std::min(a.size(), b.size());
   std::size_t at = 0;
   while (at < common && a[at] == b[at]) ++at;
-  if (at == b.size()) return fmt::format("{} is missing on rank {}", key_and_value(a[at]).first, rank);
-  if (at == a.size()) return fmt::format("{} is on rank {} but not on rank 0", key_and_value(b[at]).first, rank);
+  const auto only_on_one = [&](std::string_view what, bool on_first) {
+    return on_first ? fmt::format("{} is missing on rank {}", what, rank)
+                    : fmt::format("{} is on rank {} but not on rank 0", what, rank);
+  };
+  // With all lines alike, what is left to differ is whether the last one ends.
+  if (a.size() == b.size() && at == common) {
+    return only_on_one("the newline at the end", expected.size() > actual.size());
+  }
+  if (at == common) return only_on_one(name_of_line(at < a.size() ? a : b, at), at < a.size());
   const auto [key_a, value_a] = key_and_value(a[at]);
   const auto [key_b, value_b] = key_and_value(b[at]);
-  if (key_a == key_b) return fmt::format("{} is {} on rank 0 and {} on rank {}", key_a, value_a, value_b, rank);
-  return fmt::format("line {} is {} on rank 0 and {} on rank {}", at + 1, a[at], b[at], rank);
+  if (key_a == key_b && !key_a.empty() && value_a != value_b) {
+    return fmt::format("{} is {} on rank 0 and {} on rank {}", key_a, value_a, value_b, rank);
+  }
+  const auto shown = [](std::string_view line) { return line.empty() ? "empty" : line; };
+  return fmt::format("line {} is {} on rank 0 and {} on rank {}", at + 1, shown(a[at]), shown(b[at]), rank);
 }
 
 }  // namespace
