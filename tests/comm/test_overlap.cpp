@@ -1,0 +1,96 @@
+// Gradients travel while backward is still running: by the order in which things happen.
+#include "autograd/record.h"
+#include "autograd/variable.h"
+#include "comm/distributed_data_parallel.h"
+#include "tests/comm/twin_backend.h"
+#include "tests/support/catch.h"
+
+using namespace tandem;
+using namespace tandem::comm;
+using namespace tandem::test;
+
+namespace {
+
+using Events = std::vector<std::string>;
+
+/// A chain of layers with one weight each, whose backward passes are written down beside the exchange.
+struct Chain {
+  static constexpr int kLayers = 4;
+
+  TwinEvents events;
+  ProcessGroup group{std::make_unique<TwinBackend>(events)};
+  NamedTensors parameters;
+  std::unique_ptr<DistributedDataParallel> ddp;
+
+  explicit Chain(const DistributedOptions& options) {
+    for (int layer = 0; layer < kLayers; ++layer) {
+      parameters.emplace_back(fmt::format("{}.weight", layer), autograd::set_requires_grad(Tensor::zeros({3})));
+    }
+    ddp = std::make_unique<DistributedDataParallel>(group, parameters, NamedTensors{}, options);
+    forget();
+  }
+
+  void forget() { events = {}; }
+
+  void backward() {
+    Tensor y = Tensor::zeros({3});
+    for (int layer = 0; layer < kLayers; ++layer) {
+      y = autograd::record("layer", {y, parameters[static_cast<std::size_t>(layer)].second}, Tensor::zeros({3}),
+                           [this, layer](const autograd::BackwardContext&) {
+                             events.list.push_back(fmt::format("backward {}", layer));
+                             return std::vector<Tensor>{Tensor::zeros({3}), Tensor::full({3}, layer)};
+                           });
+    }
+    autograd::backward(y, Tensor::zeros({3}));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a layer's gradients are on their way before the layer below is in backward") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0});  // a bucket for each layer
+  for (int step = 0; step < 2; ++step) {
+    chain.forget();
+    chain.backward();
+    CHECK(chain.events.list == Events{"backward 3", "all-reduce 0", "backward 2", "all-reduce 1", "backward 1",
+                                      "all-reduce 2", "backward 0", "all-reduce 3"});
+    // Each gradient that arrives moves on what is under way.
+    CHECK(chain.events.polls == std::vector<int>{4, 3, 2, 1});
+    chain.events.list.clear();
+    chain.ddp->finish();
+    CHECK(chain.events.list == Events{"wait 0", "wait 1", "wait 2", "wait 3"});
+    for (int layer = 0; layer < Chain::kLayers; ++layer) {
+      const Tensor gradient = autograd::grad(chain.parameters[static_cast<std::size_t>(layer)].second);
+      CHECK(gradient.to_vector<double>() == std::vector<double>(3, layer));
+    }
+    for (const auto& [name, parameter] : chain.parameters) autograd::clear_grad(parameter);
+  }
+}
+
+TEST_CASE("a bucket of several layers goes with the gradient that fills it, the last one at finish if it stays open") {
+  Chain chain({.first_bucket_bytes = 24, .bucket_bytes = 24});  // two layers' weights
+  chain.backward();
+  const Events both{"backward 3", "backward 2", "all-reduce 0", "backward 1", "backward 0", "all-reduce 1"};
+  CHECK(chain.events.list == both);
+  chain.ddp->finish();
+
+  Chain uneven({.first_bucket_bytes = 36, .bucket_bytes = 36});  // three and one
+  uneven.backward();
+  const Events three{"backward 3", "backward 2", "backward 1", "all-reduce 0", "backward 0", "all-reduce 1"};
+  CHECK(uneven.events.list == three);
+  uneven.ddp->finish();
+}
+
+TEST_CASE("within no_sync nothing is sent, and the last micro-batch overlaps again") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0});
+  {
+    const auto scope = chain.ddp->no_sync();
+    chain.backward();
+    CHECK(chain.events.list == Events{"backward 3", "backward 2", "backward 1", "backward 0"});
+  }
+  chain.forget();
+  chain.backward();
+  CHECK(chain.events.list.at(1) == "all-reduce 0");
+  CHECK(chain.events.list.at(2) == "backward 2");
+  chain.ddp->finish();
+}
