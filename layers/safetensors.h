@@ -22,14 +22,15 @@ struct SafetensorsFile {
 /// Writes tensors with their logical shapes (N,C,H,W and K,C,R,S, whatever their strides). `path` holds either what it
 /// held before or the whole new file, at every moment: the data goes to a temporary file in the same directory, to
 /// disk, and is then renamed. Throws Error for undefined tensors, names that are double, "__metadata__" or not UTF-8,
-/// and where the file cannot be written; no temporary file is left then.
+/// for more or longer names than are read again, and where the file cannot be written; no temporary file is left then.
 void write_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata = {});
 
-/// Reads a file that may come from anywhere. Allocates no more than the file's size, runs nothing, and throws Error,
-/// naming file and tensor, unless every rule of the format holds: header of at most 100,000,000 bytes inside the file,
-/// UTF-8 JSON object without duplicate keys, metadata of strings only, tensors that fill the data exactly, without
-/// hole, overlap or rest. Reads F64, F32, F16, BF16, I64, I32, U8 and up to 8 dimensions; other dtypes of the format
-/// are refused by name.
+/// Reads a file that may come from anywhere. Takes no more memory than twice the file's size and 64 MiB, runs nothing,
+/// and throws Error, naming file and tensor, unless every rule of the format holds: header of at most 100,000,000 bytes
+/// inside the file, UTF-8 JSON object without duplicate keys, metadata of strings only, tensors that fill the data
+/// exactly, without hole, overlap or rest. Beyond the format's rules, more than 100,000 tensors or entries of metadata
+/// are refused, and texts longer than 4 MiB. Reads F64, F32, F16, BF16, I64, I32, U8 and up to 8 dimensions; other
+/// dtypes of the format are refused by name.
 SafetensorsFile read_safetensors(const std::string& path);
 
 }  // namespace tandem::layers

@@ -22,12 +22,20 @@ bool multiply_sizes(const Shape& shape, std::int64_t element_bytes, std::int64_t
   return true;
 }
 
+void check_names(const std::vector<Entry>& entries, const std::string& path) {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : entries) names.push_back(entry.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) fail("{}: bad safetensors header: key {} is there twice", path, escaped(*twice));
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
   constexpr std::size_t kShown = 80;
-  const std::string all =
-      nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
+  const std::string all = nlohmann::json(text.substr(0, kShown + 1))
+                              .dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
   return all.size() <= kShown ? all : all.substr(0, kShown) + "...\"";
 }
 
@@ -42,6 +50,7 @@ Header parse_header(std::string_view json, std::int64_t data_bytes, const std::s
   const std::size_t null = json.find('\0');  // the parser would take it for the end and pass over what follows
   require(null == std::string_view::npos, "{}: bad safetensors header: null byte at {}", path, null);
   Header header = parse_header_json(json, path);
+  check_names(header.entries, path);
 
   std::vector<const Entry*> by_place;
   for (const Entry& entry : header.entries) {

@@ -6,6 +6,10 @@
 namespace tandem::layers::safetensors {
 
 constexpr std::int64_t kMaxHeaderBytes = 100'000'000;
+// A tensor or an entry of metadata takes a few hundred bytes of memory where it may take ten in the header, and a text
+// several times its length while it is parsed: these limits keep that within 64 MiB.
+constexpr std::size_t kMaxTensors = 100'000, kMaxMetadata = 100'000;
+constexpr std::size_t kMaxTokenBytes = std::size_t{4} << 20;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 /// One tensor of the header; offsets count from the end of the header.

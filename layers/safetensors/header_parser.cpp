@@ -25,12 +25,15 @@ class HeaderEvents {
 
   bool key(std::string& text) {
     if (place_ == Place::top) {
-      if (!names_.insert(text).second) bad("key {} is there twice", escaped(text));
       at_metadata_ = text == kMetadataKey;
-      if (!at_metadata_) header_.entries.emplace_back().name = text;
+      if (at_metadata_ && std::exchange(had_metadata_, true)) bad("key {} is there twice", escaped(text));
+      if (at_metadata_) return true;
+      if (header_.entries.size() == kMaxTensors) bad("more than {} tensors", kMaxTensors);
+      header_.entries.emplace_back().name = std::move(text);
     } else if (place_ == Place::metadata) {
       if (header_.metadata.contains(text)) bad("key {} is there twice in the metadata", escaped(text));
-      metadata_key_ = text;
+      if (header_.metadata.size() == kMaxMetadata) bad("more than {} entries of metadata", kMaxMetadata);
+      metadata_key_ = std::move(text);
     } else {
       if (text != "dtype" && text != "shape" && text != "data_offsets")
         bad("{} has an unknown key {}", tensor(), escaped(text));
@@ -77,7 +80,7 @@ class HeaderEvents {
 
   bool string(std::string& text) {
     if (place_ == Place::metadata) {
-      header_.metadata.emplace(metadata_key_, text);
+      header_.metadata.emplace(std::move(metadata_key_), std::move(text));
     } else if (place_ == Place::tensor && field_ == "dtype") {
       entry().dtype = parse_dtype(text);
     } else {
@@ -157,15 +160,37 @@ class HeaderEvents {
   const std::string& path_;
   Header header_;
   Place place_ = Place::outside;
-  std::set<std::string, std::less<>> names_, fields_;
+  std::set<std::string, std::less<>> fields_;
   bool at_metadata_ = false;  // the value of __metadata__ comes next, or is being read
+  bool had_metadata_ = false;
   std::string metadata_key_, field_;
   int offsets_ = 0;
 };
 
 }  // namespace
 
+std::optional<std::size_t> long_token(std::string_view json) {
+  bool in_text = false;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (in_text && c == '\\') {
+      ++at;
+    } else if (c == '"') {
+      in_text = !in_text;
+      begin = at + 1;
+    } else if (!in_text && std::string_view("{}[],: \t\n\r").find(c) != std::string_view::npos) {
+      begin = at + 1;
+    }
+    if (at + 1 - begin > kMaxTokenBytes) return begin;
+  }
+  return std::nullopt;
+}
+
 Header parse_header_json(std::string_view json, const std::string& path) {
+  const auto too_long = long_token(json);  // the parser would keep copies of it
+  require(!too_long, "{}: bad safetensors header: the text or number at byte {} is longer than {} MiB", path,
+          too_long.value_or(0), kMaxTokenBytes >> 20);
   HeaderEvents events(path);
   nlohmann::json::sax_parse(json.begin(), json.end(), &events);  // every error throws
   return events.take();

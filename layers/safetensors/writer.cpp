@@ -1,6 +1,6 @@
 // Writing safetensors files.
 #include "layers/file.h"
-#include "layers/safetensors/header.h"
+#include "layers/safetensors/header_parser.h"
 
 #include <nlohmann/json.hpp>
 
@@ -43,6 +43,9 @@ std::string make_header(const std::string& path, const NamedTensors& tensors, co
   } catch (const nlohmann::json::type_error&) {
     fail("{}: cannot write: a tensor name or metadata text is not UTF-8", path);
   }
+  // What the reader refuses is not written.
+  require(!safetensors::long_token(text), "{}: cannot write: a tensor name or metadata text is longer than {} MiB",
+          path, safetensors::kMaxTokenBytes >> 20);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // data begins on a multiple of 8
   require(static_cast<std::int64_t>(text.size()) <= safetensors::kMaxHeaderBytes,
           "{}: cannot write: a header of {} bytes, at most {} are allowed", path, text.size(),
@@ -53,6 +56,9 @@ std::string make_header(const std::string& path, const NamedTensors& tensors, co
 }  // namespace
 
 void write_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata) {
+  require(tensors.size() <= safetensors::kMaxTensors && metadata.size() <= safetensors::kMaxMetadata,
+          "{}: cannot write: {} tensors and {} entries of metadata, at most {} and {} are allowed", path,
+          tensors.size(), metadata.size(), safetensors::kMaxTensors, safetensors::kMaxMetadata);
   std::set<std::string_view> names{safetensors::kMetadataKey};
   for (const auto& [name, tensor] : tensors) {
     require(tensor.defined(), "{}: cannot write: tensor {} is undefined", path, safetensors::escaped(name));
