@@ -14,9 +14,9 @@ if(NOT TANDEM_SANITIZE)
 endif()
 if(TANDEM_SIMULATOR_MODE STREQUAL "race")
   # Every access calls a hook of ours; the ThreadSanitizer library is not linked. Accesses stay what the source says: not
-  # merged, and not made wider.
+  # merged, and not made wider. memcpy() and its like are functions of the simulator, not glibc's fortified ones.
   list(APPEND TANDEM_SIMULATED_KERNEL_OPTIONS -O1 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0
-    -fno-tree-vectorize -fno-tree-slp-vectorize -fno-store-merging)
+    --param=tsan-distinguish-volatile=1 -U_FORTIFY_SOURCE -fno-tree-vectorize -fno-tree-slp-vectorize -fno-store-merging)
 endif()
 
 # tandem_simulated_sources(file ...): compile these .cu files for the simulator, in the calling directory.

@@ -192,6 +192,21 @@ unsigned active_mask() {
   return 1u << engine().current().lane();
 }
 
+void fence() {
+  if constexpr (kChecksMemory) engine().fence();
+}
+
+void pause(Where where) { engine().poll(site_id(where)); }
+
+void finish_atomic(const void* address, bool changed, Where where) {
+  Engine& e = engine();
+  if constexpr (kChecksMemory) e.pass_signal(reinterpret_cast<std::uintptr_t>(address));
+  if (changed)
+    e.note_change();
+  else
+    e.poll(site_id(where));
+}
+
 void check_atomic(const void* address, std::size_t bytes, Where where) { check(address, bytes, Access::atomic, where); }
 
 void read(void* to, const void* address, std::size_t bytes, Where where) {

@@ -30,8 +30,15 @@ unsigned reduce(Reduce kind, unsigned mask, unsigned value, Where where);
 
 unsigned active_mask();
 
+/// __threadfence() and its like.
+void fence();
+/// __nanosleep(): others get their turn.
+void pause(Where where);
+
 /// Checks an atomic operation, which no instrumentation sees; aligned to its size.
 void check_atomic(const void* address, std::size_t bytes, Where where);
+/// Called when it is done: what changes nothing may be a wait for another thread.
+void finish_atomic(const void* address, bool changed, Where where);
 
 /// Checked accesses of up to 16 bytes that move them, too.
 void read(void* to, const void* address, std::size_t bytes, Where where);
@@ -48,6 +55,7 @@ T atomic_update(T* address, Where where, Update&& update) {
   move_bytes(&old, address, sizeof(T));
   const T fresh = update(old);
   move_bytes(address, &fresh, sizeof(T));
+  finish_atomic(address, __builtin_memcmp(&old, &fresh, sizeof(T)) != 0, where);
   return old;
 }
 

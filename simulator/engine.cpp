@@ -7,6 +7,7 @@
 #include "simulator/lint.h"
 #include "simulator/mbarrier.h"
 #include "simulator/named_barrier.h"
+#include "simulator/shadow.h"
 #include "simulator/shared_memory.h"
 #include "simulator/warpgroup.h"
 
@@ -137,7 +138,11 @@ void Engine::run_block(unsigned linear_block) {
   live_ = count_;
   at_barrier_ = 0;
   votes_ = 0;
+  polls_ = 0;
+  if (!signals_.sent.empty()) signals_ = {};
   warps_ = {};
+  for (unsigned thread = count_; thread % kWarpSize != 0; ++thread)
+    warps_[thread / kWarpSize].absent |= 1u << thread % kWarpSize;
   start_block_of_shared_memory();
   clear_async_copies();
   clear_mbarriers();
@@ -150,6 +155,7 @@ void Engine::run_block(unsigned linear_block) {
     thread.linear = i;
     thread.index = unflatten(i, launch_->block);
     thread.state = ThreadState::ready;
+    thread.polls_at = 0;
     if (thread.epoch != 0 || !clocks_.empty()) {
       thread.epoch = 0;
       thread.known = {};
@@ -165,6 +171,7 @@ void Engine::run_block(unsigned linear_block) {
   switch_fiber(main_, current_->fiber);
   running_ = false;
   current_ = nullptr;
+  if constexpr (kChecksMemory) global_shadow().finish_block();
   if (!fault_.raised) finish_block_of_lint();
 }
 
@@ -175,21 +182,21 @@ void Engine::thread_exits() {
   if (live_ == 1) check_mbarriers_at_end();
   self.state = ThreadState::exited;
   ready_.erase(self.position);
-  warps_[self.warp()].exited |= 1u << self.lane();
+  warps_[self.warp()].absent |= 1u << self.lane();
   --live_;
+  note_change();
   if (live_ == 0) {
     ++switches_;
     switch_fiber(self.fiber, main_, true);
   }
-  check_who_waits_for(self);
+  complete_meetings_without(self);
+  leave_named_barriers(self);
+  unsigned from = self.position;
   if (at_barrier_ == live_) {
-    const Thread& waiting = *std::find_if(threads_.begin(), threads_.begin() + count_,
-                                          [](const Thread& t) { return t.state == ThreadState::at_barrier; });
-    raise(FaultKind::barrier, site_id(waiting.where),
-          fmt::format("thread {} left the kernel, {} of {} threads wait in __syncthreads()", text(self.index),
-                      at_barrier_, count_));
+    release_barrier();
+    from = 0;
   }
-  switch_to_next(self.position);
+  switch_to_next(from);
 }
 
 int Engine::barrier(std::source_location where, bool vote) {
@@ -235,21 +242,29 @@ void Engine::refuse_barrier(std::source_location where) {
 }
 
 void Engine::release_barrier() {
-  if (live_ < count_) {
-    raise(FaultKind::barrier, site_id(current_->where),
-          fmt::format("{} of {} threads have left the kernel, the others wait in __syncthreads()", count_ - live_,
-                      count_));
-  }
   if (settings().order == Order::random) prepare_order();
-  ready_.fill(count_);
+  if (live_ == count_) {
+    ready_.fill(count_);
+  } else {
+    for (unsigned i = 0; i < count_; ++i)
+      if (threads_[i].state != ThreadState::exited) ready_.insert(threads_[i].position);
+  }
   at_barrier_ = 0;
   vote_result_ = votes_;
   votes_ = 0;
-  if (++barrier_epoch_ == Stamp::kMaxBarrierEpoch) {
-    serial_ = next_serial();
-    barrier_epoch_ = 0;
-  }
+  start_interval();
   refresh_now();
+}
+
+void Engine::start_interval() {
+  if (++barrier_epoch_ < Stamp::kMaxBarrierEpoch) return;
+  serial_ = next_serial();
+  barrier_epoch_ = 0;
+}
+
+void Engine::let_others_run() {
+  if (polls_ >= kMostPolls) raise_no_change();
+  switch_to_next((current_->position + 1u) % kMaxBlockThreads);
 }
 
 void Engine::raise(FaultKind kind, SiteId where, std::string what, SiteId other) {
@@ -262,30 +277,44 @@ void Engine::raise(FaultKind kind, SiteId where, std::string what, SiteId other)
 
 std::string Engine::describe_waiting(std::array<const Thread*, 2>& examples) const {
   constexpr std::size_t kMostPlaces = 4;
-  std::string text = "no thread can go on";
-  std::vector<std::pair<const char*, unsigned>> seen;
+  std::string text;
+  std::vector<std::string> seen;
   for (unsigned i = 0; i < count_; ++i) {
     const Thread& thread = threads_[i];
     if (thread.state == ThreadState::exited) continue;
-    const std::pair<const char*, unsigned> place{thread.where.file_name(), thread.where.line()};
+    const bool polls = ready_.contains(thread.position);
+    if (polls && thread.polls_at == 0) continue;  // it may go on
+    const char* const in = polls                                     ? nullptr
+                           : thread.state == ThreadState::at_barrier ? "__syncthreads()"
+                           : thread.state == ThreadState::asleep     ? thread.asleep_in
+                                                                     : name_of(thread.request.operation);
+    const std::string place = site_of(polls ? thread.polls_at : site_id(thread.where)).text();
     if (seen.size() == kMostPlaces || std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
     if (seen.size() < examples.size()) examples[seen.size()] = &thread;
     seen.push_back(place);
-    const char* const in = thread.state == ThreadState::at_barrier ? "__syncthreads()"
-                           : thread.state == ThreadState::asleep   ? thread.asleep_in
-                                                                   : name_of(thread.request.operation);
     text +=
-        fmt::format("\n  thread {} waits in {} at {}:{}", simulator::text(thread.index), in, place.first, place.second);
+        polls ? fmt::format("\n  thread {} reads the same again and again at {}", simulator::text(thread.index), place)
+              : fmt::format("\n  thread {} waits in {} at {}", simulator::text(thread.index), in, place);
   }
   return text;
 }
 
 void Engine::raise_deadlock() {
+  const Aside aside(*this);
   std::array<const Thread*, 2> examples{};
-  std::string what = describe_waiting(examples);
+  std::string what = "no thread can go on" + describe_waiting(examples);
   raise(at_barrier_ > 0 ? FaultKind::barrier : FaultKind::deadlock,
         examples[0] == nullptr ? 0 : site_id(examples[0]->where), std::move(what),
         examples[1] == nullptr ? 0 : site_id(examples[1]->where));
+}
+
+void Engine::raise_no_change() {
+  const Aside aside(*this);
+  std::array<const Thread*, 2> examples{};
+  std::string what = "threads wait for what none of them changes" + describe_waiting(examples);
+  if (launch_->grid.x * launch_->grid.y * launch_->grid.z > 1)
+    what += "\n  (blocks run one after another here: what a later one would change, an earlier one cannot wait for)";
+  raise(FaultKind::deadlock, current_->polls_at, std::move(what));
 }
 
 const char* name_of(FaultKind kind) {

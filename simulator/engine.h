@@ -12,6 +12,7 @@
 #include "simulator/thread.h"
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace tandem::simulator {
@@ -43,13 +44,20 @@ class Engine {
   Thread& current() { return *current_; }
   /// __syncthreads(); gives the number of threads that came with a `vote`.
   int barrier(std::source_location where, bool vote = false);
-  /// Waits until all lanes of `mask` have come with the same operation; the last one calls `finish` with all slots
-  /// (null for lanes outside of the mask), and every lane goes on.
-  using Finish = void (*)(const std::array<void*, kWarpSize>& slots, unsigned mask);
+  /// Waits until all lanes of `mask` that have not left the kernel have come with the same operation; the last one
+  /// calls `finish` with all slots (null for lanes that are not there), and every lane goes on.
+  using Finish = FinishMeeting;
   void meet(WarpOperation operation, unsigned mask, void* slot, Finish finish, std::source_location where);
   /// Waits until another thread wakes this one; `in` says in what, for messages.
   void sleep(const char* in, std::source_location where);
   void wake(unsigned linear);
+  /// Notes that the running thread has read the same as before at `where`, as one does that waits for a flag: now and
+  /// then others get their turn. Where nobody has changed anything for long, the launch ends with a fault.
+  void poll(SiteId where);
+  /// Notes that what others may wait for has changed.
+  void note_change() { polls_ = 0; }
+  /// Lanes of a warp that have left the kernel, or that the block never had.
+  unsigned absent_lanes(unsigned warp) const { return warps_[warp].absent; }
   /// Ends the launch with a Fault that names kernel, block, thread and `where`; a race also has another place.
   [[noreturn]] void raise(FaultKind kind, SiteId where, std::string what, SiteId other = 0);
 
@@ -74,6 +82,13 @@ class Engine {
   void acquire(const ThreadClock& clock);
   /// True if the running thread has acquired what `thread` did in `epoch`.
   bool has_acquired(unsigned thread, unsigned epoch) const;
+  /// False where no thread of the block has acquired anything.
+  bool has_acquired_any() const { return !clocks_.empty(); }
+  /// __threadfence() and its like: atomics after it hand on what the thread has done so far, and what atomics before it
+  /// were handed is acquired.
+  void fence();
+  /// An atomic operation of the running thread.
+  void pass_signal(std::uintptr_t address);
 
   /// While one lives, what the running thread does is the simulator's own work, not the kernel's.
   class Aside {
@@ -94,7 +109,7 @@ class Engine {
     explicit Unfinished(Engine& engine) : engine_(engine), now_(engine.now_) {
       const Stamp now(now_);
       engine.now_ =
-          Stamp::make(now.serial(), now.barrier(), Stamp::kMaxWarpEpoch - 1, now.thread(), now.atomic()).bits();
+          Stamp::make(now.serial(), now.barrier(), Stamp::kUnfinishedEpoch, now.thread(), now.atomic()).bits();
     }
     ~Unfinished() { engine_.now_ = now_; }
     Unfinished(const Unfinished&) = delete;
@@ -109,6 +124,8 @@ class Engine {
 
  private:
   static constexpr unsigned kMeetingsInTurn = 64 * kWarpSize;
+  static constexpr unsigned kPollsInTurn = 32;
+  static constexpr unsigned kMostPolls = 1u << 22;  // a few seconds' worth
 
   void check_limits() const;
   void run_block(unsigned linear_block);
@@ -117,27 +134,37 @@ class Engine {
   void thread_exits();
   void release_barrier();
   [[noreturn, gnu::cold]] void refuse_barrier(std::source_location where);
-  void check_who_waits_for(const Thread& exiting);
+  void complete_meetings_without(const Thread& exiting);
   void check_mask(const Thread& self);
   void join_mixed_meeting(const Thread& self);
   bool mixed_meeting_is_complete(const Thread& arriving) const;
   // Not inlined: what waits should have small frames, as many threads' stacks share a cache.
   [[gnu::noinline]] void complete_meeting(Thread& self, Finish finish, unsigned present);
-  /// Lanes of this warp that have threads: the last warp of a block may be cut off.
-  unsigned existing_lanes(unsigned warp) const;
+  void let_others_run();
   [[noreturn, gnu::cold]] void raise_deadlock();
+  [[noreturn, gnu::cold]] void raise_no_change();
   std::string describe_waiting(std::array<const Thread*, 2>& examples) const;
   void refresh_now() { now_ = Stamp::make(serial_, barrier_epoch_, current_->epoch, current_->linear, false).bits(); }
-  void order_warp(const std::array<void*, kWarpSize>& slots, Thread& any);
-  void order_clocks_of_warp(const std::array<void*, kWarpSize>& slots, unsigned warp);
+  void order_warp(const WarpSlots& slots, Thread& any);
+  /// What comes from now on is ordered after all that the block has done, as by a barrier.
+  void start_interval();
+  /// Stamps hold small epochs only. Who would exceed them starts a new interval, in which all start from 0.
+  [[gnu::cold]] void start_epochs_again();
+  void order_clocks_of_warp(const WarpSlots& slots, unsigned warp);
 
   FiberStacks stacks_;
   std::array<Thread, kMaxBlockThreads> threads_;
   std::array<unsigned, kMaxBlockThreads> thread_at_{};  // by position
   std::vector<ThreadClock> clocks_;                     // by thread; empty where none has acquired anything
-  /// Who of a warp has left the kernel, who waits, and for which meeting; `mixed` if they wait for more than one.
+  /// What fences and atomics of the running block hand on; see fence().
+  struct Signals {
+    std::vector<ThreadClock> sent;  // by thread, at its last fence; empty where nobody has used one
+    std::vector<ThreadClock> seen;  // by thread, of the atomics since
+    std::unordered_map<std::uintptr_t, ThreadClock> at;  // by address
+  } signals_;
+  /// Who of a warp is not or no longer there, who waits, and for which meeting; `mixed` if they wait for more than one.
   struct Warp {
-    unsigned exited = 0, waiting = 0;
+    unsigned absent = 0, waiting = 0;
     unsigned mask = 0;
     WarpOperation operation{};
     bool mixed = false;
@@ -150,6 +177,7 @@ class Engine {
   bool running_ = false;
   unsigned count_ = 0, live_ = 0, at_barrier_ = 0;
   unsigned meetings_ = 0;  // how often a lane has waited for its warp
+  unsigned polls_ = 0;     // since something has changed
   int votes_ = 0, vote_result_ = 0;
   unsigned barrier_epoch_ = 0;
   std::source_location barrier_at_;  // of the first thread that waits
@@ -184,9 +212,9 @@ inline void Engine::switch_to_next(unsigned from_position) {
   switch_fiber(previous.fiber, next.fiber, previous.state == ThreadState::exited);
 }
 
-inline unsigned Engine::existing_lanes(unsigned warp) const {
-  const unsigned lanes = count_ - warp * kWarpSize;
-  return lanes >= kWarpSize ? 0xffffffffu : (1u << lanes) - 1;
+inline void Engine::poll(SiteId where) {
+  current_->polls_at = where;
+  if (++polls_ % kPollsInTurn == 0) let_others_run();
 }
 
 inline void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Finish finish,
@@ -194,9 +222,9 @@ inline void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Fin
   Thread& self = *current_;
   Warp& warp = warps_[self.warp()];
   self.where = where;
-  self.request = {operation, mask, slot};
+  self.request = {operation, mask, slot, finish};
   const unsigned lane_bit = 1u << self.lane();
-  if ((mask & lane_bit) == 0 || (mask & warp.exited) != 0) check_mask(self);
+  if ((mask & lane_bit) == 0 || ((mask & warp.absent) != 0 && needs_all_lanes(operation))) check_mask(self);
   if (warp.waiting == 0) {
     warp.operation = operation;
     warp.mask = mask;
@@ -206,7 +234,7 @@ inline void Engine::meet(WarpOperation operation, unsigned mask, void* slot, Fin
     if (warp.mixed) join_mixed_meeting(self);
   }
   warp.waiting |= lane_bit;
-  const unsigned present = mask & existing_lanes(self.warp());
+  const unsigned present = mask & ~warp.absent;
   if ((warp.waiting & present) != present || (warp.mixed && !mixed_meeting_is_complete(self))) {
     self.state = ThreadState::at_warp;
     ready_.erase(self.position);

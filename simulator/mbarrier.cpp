@@ -134,6 +134,13 @@ void wait_at_mbarrier(std::uint64_t* at, unsigned parity, std::source_location w
 
 void clear_mbarriers() { barriers.clear(); }
 
+void forget_clocks_of_mbarriers() {
+  for (Mbarrier& barrier : barriers) {
+    barrier.gathered.clear();
+    barrier.ended.clear();
+  }
+}
+
 void check_mbarriers_at_end() {
   for (const Mbarrier& barrier : barriers) {
     if (barrier.arrivals.empty()) continue;

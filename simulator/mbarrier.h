@@ -27,6 +27,8 @@ void bring_to_mbarrier(std::uint64_t* barrier, Arrival arrival, std::source_loca
 
 // Called by the engine and the shadow.
 void clear_mbarriers();
+/// What threads did before they arrived counts as known to all.
+void forget_clocks_of_mbarriers();
 void check_mbarriers_at_end();
 /// True if a copy to this byte of shared memory is under way.
 bool is_tile_being_copied_to(std::uintptr_t address);

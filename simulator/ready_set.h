@@ -20,6 +20,7 @@ class ReadySet {
   }
   void insert(unsigned position) { words_[position / 64] |= std::uint64_t{1} << position % 64; }
   void erase(unsigned position) { words_[position / 64] &= ~(std::uint64_t{1} << position % 64); }
+  bool contains(unsigned position) const { return (words_[position / 64] >> position % 64 & 1u) != 0; }
 
   /// The first member at or after `position`, wrapping round; -1 where there is none.
   int next(unsigned position) const {

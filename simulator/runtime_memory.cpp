@@ -47,21 +47,19 @@ void check_order(const void* start, std::size_t bytes, bool writes, bool to_host
   global_shadow().for_each_cell(
       reinterpret_cast<std::uintptr_t>(start), bytes, [&](ShadowCell& cell, std::uintptr_t at, std::size_t) {
         const bool late_write = !ordered(cell.write);
-        const std::uint64_t read = !ordered(cell.first_read) ? cell.first_read : cell.other_read;
-        if (late_write || (writes && !ordered(read))) {
-          fault(FaultKind::race,
-                fmt::format("{} of {} that {} {}, with no event between the streams", writes ? "write" : "read",
-                            describe_device_address(at), name_of_work(Stamp(late_write ? cell.write : read).serial()),
-                            late_write ? "wrote" : "read"));
+        const Readers* const readers = writes ? global_shadow().unordered_readers(cell, ordered) : nullptr;
+        if (late_write || readers != nullptr) {
+          fault(FaultKind::race, fmt::format("{} of {} that {} {}, with no event between the streams",
+                                             writes ? "write" : "read", describe_device_address(at),
+                                             name_of_work(Stamp(late_write ? cell.write : readers->stamp).serial()),
+                                             late_write ? "wrote" : "read"));
         }
         if (writes) {
-          cell = {now, Stamp::kNever, Stamp::kNever, work.where, 0};
+          global_shadow().note_work_write(cell, now, work.where);
         } else {
           if (to_host && cell.write == Stamp::kUninitialised)
             fault(FaultKind::uninitialised, fmt::format("nobody has written {}", describe_device_address(at)));
-          cell.other_read = cell.first_read;
-          cell.first_read = now;
-          cell.read_site = work.where;
+          global_shadow().note_work_read(cell, now, work.where);
         }
       });
 }

@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <bit>
 #include <stdexcept>
+#include <utility>
 
 namespace tandem::simulator {
 
@@ -31,6 +33,45 @@ inline bool is_ordered(std::uint64_t earlier, std::uint64_t now) {
   if (then.serial() >= e.first_serial_of_block() && then.serial() < current.serial()) return true;
   if (then.serial() >= e.first_serial_of_launch()) return false;
   return happened_before_current(then.serial());
+}
+
+/// The lanes of a group of readers in this interval between barriers that the running thread is not ordered after.
+inline std::uint32_t unordered_lanes(const Readers& group) {
+  const Stamp then(group.stamp);
+  Engine& e = engine();
+  std::uint32_t lanes = group.lanes;
+  const bool same_warp = then.thread() / kWarpSize == e.current().warp();
+  if (same_warp) {
+    lanes &= ~(1u << e.current().lane());
+    for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1)
+      if (e.current().known[std::countr_zero(rest)] > then.epoch()) lanes &= ~(rest & -rest);
+  }
+  if (!e.has_acquired_any()) return lanes;
+  for (std::uint32_t rest = lanes; rest != 0; rest &= rest - 1)
+    if (e.has_acquired(then.thread() + static_cast<unsigned>(std::countr_zero(rest)), then.epoch()))
+      lanes &= ~(rest & -rest);
+  return lanes;
+}
+
+/// True if all of them read before anything the running thread does now.
+inline bool are_ordered(const Readers& group, std::uint64_t now) {
+  if (group.stamp == Stamp::kNever) return true;
+  const Stamp then(group.stamp), current(now);
+  if (then.serial() != current.serial()) return is_ordered(group.stamp, now);
+  return then.barrier() != current.barrier() || unordered_lanes(group) == 0;
+}
+
+/// The stamp of one of the readers that the running thread is not ordered after.
+std::uint64_t first_unordered(const Readers& group, std::uint64_t now) {
+  std::uint32_t lanes = group.lanes;
+  if (Stamp(group.stamp).serial() == Stamp(now).serial()) lanes = unordered_lanes(group);
+  return group.stamp | std::uint64_t(std::countr_zero(lanes)) << 2;
+}
+
+/// True for readers in blocks of this launch that have ended: no later access in the launch is ordered after them.
+inline bool are_of_ended_block(const Readers& group) {
+  const std::uint64_t serial = Stamp(group.stamp).serial();
+  return serial >= engine().first_serial_of_launch() && serial < engine().first_serial_of_block();
 }
 
 /// "block (0,0,0), thread (3,0,0)" of the same launch, or the work it was.
@@ -75,18 +116,6 @@ std::string actor(Stamp stamp) {
       fmt::format("nobody has written {} yet", shared ? describe_shared(address) : describe_device_address(address)));
 }
 
-/// Keeps the two readers that say most: readers that the new one is ordered after are no longer needed.
-inline void note_read(ShadowCell& cell, std::uint64_t now, SiteId where) {
-  if (cell.first_read == Stamp::kNever || is_ordered(cell.first_read, now)) {
-    cell.first_read = now;
-    cell.read_site = where;
-    if (cell.other_read != Stamp::kNever && is_ordered(cell.other_read, now)) cell.other_read = Stamp::kNever;
-  } else if (cell.other_read == Stamp::kNever || is_ordered(cell.other_read, now) ||
-             Stamp(cell.other_read).thread() / kWarpSize == Stamp(cell.first_read).thread() / kWarpSize) {
-    cell.other_read = now;
-  }
-}
-
 }  // namespace
 
 void Shadow::map(void* base, std::size_t bytes) {
@@ -106,11 +135,21 @@ ShadowCell* Shadow::split(ShadowCell& cell) {
     index = free_split_.back();
     free_split_.pop_back();
   }
-  split_[index].fill(cell);
+  for (ShadowCell& byte : split_[index]) {
+    byte = cell;
+    byte.more_readers = lists_.copy(cell.more_readers);
+    if (byte.more_readers != 0 && this == &global_shadow()) listed_.push_back(&byte);
+  }
+  lists_.clear(cell.more_readers);
   cell = {};
   cell.write = index;
   cell.write_site = kSplit;
   return split_[index].data();
+}
+
+inline void Shadow::reset(ShadowCell& cell, std::uint64_t write, SiteId where) {
+  if (cell.more_readers != 0) lists_.clear(cell.more_readers);
+  cell = {write, {}, where, 0};
 }
 
 void Shadow::set(std::uintptr_t address, std::size_t size, std::uint64_t state, SiteId where) {
@@ -118,17 +157,14 @@ void Shadow::set(std::uintptr_t address, std::size_t size, std::uint64_t state, 
   // Whole words first become whole again.
   for (std::uintptr_t at = (address + kWord - 1) / kWord * kWord; at + kWord <= end; at += kWord) {
     ShadowCell& cell = word(at);
-    if (cell.write_site == kSplit) free_split_.push_back(static_cast<std::size_t>(cell.write));
-    cell = {};
-    cell.write = state;
-    cell.write_site = where;
+    if (cell.write_site == kSplit) {
+      for (std::size_t i = 0; i < kWord; ++i) lists_.clear(bytes_of(cell)[i].more_readers);
+      free_split_.push_back(static_cast<std::size_t>(cell.write));
+    }
+    reset(cell, state, where);
   }
   for_each_cell(address, size, [&](ShadowCell& cell, std::uintptr_t, std::size_t bytes) {
-    if (bytes == 1) {
-      cell = {};
-      cell.write = state;
-      cell.write_site = where;
-    }
+    if (bytes == 1) reset(cell, state, where);
   });
 }
 
@@ -141,11 +177,72 @@ void Shadow::access(std::uintptr_t address, std::size_t size, Access kind, SiteI
                 [&](ShadowCell& cell, std::uintptr_t at, std::size_t) { access_cell(cell, at, size, kind, where); });
 }
 
+inline void Shadow::note_read(ShadowCell& cell, std::uint64_t now, SiteId where) {
+  const std::uint64_t warp = Stamp(now).of_warp();
+  const std::uint32_t lane = 1u << Stamp(now).thread() % kWarpSize;
+  if (cell.readers.stamp == warp) {
+    cell.readers.lanes |= lane;
+  } else if (cell.more_readers == 0 && are_ordered(cell.readers, now)) {
+    cell.readers = {warp, lane, where};
+  } else if (!are_of_ended_block(cell.readers)) {
+    note_another_read(cell, now, where);
+  }
+}
+
+/// Of readers that this one is ordered after, none is needed: what comes after it comes after them.
+void Shadow::note_another_read(ShadowCell& cell, std::uint64_t now, SiteId where) {
+  const std::uint64_t warp = Stamp(now).of_warp();
+  const std::uint32_t lane = 1u << Stamp(now).thread() % kWarpSize;
+  Readers* const mine = lists_.find(cell.more_readers, [&](const Readers& group) { return group.stamp == warp; });
+  if (mine != nullptr) {
+    mine->lanes |= lane;
+    return;
+  }
+  const Engine::Aside aside(engine());
+  if (cell.more_readers != 0) {
+    // One of a block that has ended is as good as any in this launch; it goes first, where it is found at once.
+    const Readers* const ended = lists_.find(cell.more_readers, are_of_ended_block);
+    if (ended != nullptr) {
+      const Readers first = *ended;
+      lists_.add(cell.more_readers, cell.readers);
+      cell.readers = first;
+      lists_.erase_if(cell.more_readers, [&](const Readers& group) {
+        return Stamp(group.stamp).serial() >= engine().first_serial_of_launch() || are_ordered(group, now);
+      });
+      return;
+    }
+    lists_.erase_if(cell.more_readers, [&](const Readers& group) { return are_ordered(group, now); });
+  }
+  if (are_ordered(cell.readers, now)) {
+    cell.readers = {warp, lane, where};
+    return;
+  }
+  if (this == &global_shadow()) {
+    const auto is_of_block = [](const Readers& group) {
+      return Stamp(group.stamp).serial() >= engine().first_serial_of_block();
+    };
+    if (lists_.find(cell.more_readers, is_of_block) == nullptr) listed_.push_back(&cell);
+  }
+  lists_.add(cell.more_readers, {warp, lane, where});
+}
+
+inline void Shadow::check_readers(const ShadowCell& cell, std::uintptr_t address, Access kind, SiteId where,
+                                  std::uint64_t now) {
+  const Readers* group = &cell.readers;
+  if (are_ordered(cell.readers, now)) {
+    if (cell.more_readers == 0) return;
+    group = lists_.find(cell.more_readers, [&](const Readers& one) { return !are_ordered(one, now); });
+    if (group == nullptr) return;
+  }
+  raise_race(address, kind, where, first_unordered(*group, now), false, group->site);
+}
+
 inline void Shadow::access_cell(ShadowCell& cell, std::uintptr_t address, std::size_t size, Access kind, SiteId where) {
   // Nothing can have come between two accesses of a thread with one stamp but what was ordered or a fault.
   std::uint64_t now = engine().now();
   if (kind == Access::read) {
-    if (cell.first_read == now) return;
+    if (cell.readers.stamp == Stamp(now).of_warp() && (cell.readers.lanes >> Stamp(now).thread() % kWarpSize & 1u) != 0)
+      return;
     if (cell.write == now) return note_read(cell, now, where);
   } else if (kind == Access::atomic) {
     now |= Stamp::kAtomicBit;
@@ -155,21 +252,65 @@ inline void Shadow::access_cell(ShadowCell& cell, std::uintptr_t address, std::s
   const bool shared = this == &shared_shadow();
   // Shared memory does not outlive its block.
   if (shared && cell.write != Stamp::kUninitialised && Stamp(cell.write).serial() < engine().first_serial_of_block())
-    cell = {Stamp::kUninitialised, Stamp::kNever, Stamp::kNever, 0, 0};
+    reset(cell, Stamp::kUninitialised, 0);
   const bool both_atomic = kind == Access::atomic && Stamp(cell.write).atomic();
   if (!both_atomic && !is_ordered(cell.write, now)) raise_race(address, kind, where, cell.write, true, cell.write_site);
   if (kind != Access::write && cell.write == Stamp::kUninitialised) raise_uninitialised(address, shared, where);
   if (kind == Access::read) return note_read(cell, now, where);
-  if (!is_ordered(cell.first_read, now)) raise_race(address, kind, where, cell.first_read, false, cell.read_site);
-  if (!is_ordered(cell.other_read, now)) raise_race(address, kind, where, cell.other_read, false, cell.read_site);
-  cell = {now, Stamp::kNever, Stamp::kNever, where, 0};
+  if (cell.readers.stamp != Stamp::kNever) check_readers(cell, address, kind, where, now);
+  if (kind == Access::write) engine().note_change();
+  reset(cell, now, where);
 }
 
 void Shadow::forget_order(std::uintptr_t address, std::size_t size) {
-  for_each_cell(address, size, [](ShadowCell& cell, std::uintptr_t, std::size_t) {
+  for_each_cell(address, size, [&](ShadowCell& cell, std::uintptr_t, std::size_t) {
     if (cell.write > Stamp::kUninitialised) cell.write = Stamp::kLongAgo;
-    cell.first_read = cell.other_read = Stamp::kNever;
+    cell.readers = {};
+    lists_.clear(cell.more_readers);
   });
+}
+
+void Shadow::note_work_read(ShadowCell& cell, std::uint64_t now, SiteId where) {
+  const auto is_past = [](const Readers& group) { return happened_before_current(Stamp(group.stamp).serial()); };
+  lists_.erase_if(cell.more_readers, is_past);
+  const Readers reader{Stamp(now).of_warp(), 1u << Stamp(now).thread() % kWarpSize, where};
+  if (cell.readers.stamp == Stamp::kNever || is_past(cell.readers)) {
+    cell.readers = reader;
+  } else {
+    lists_.add(cell.more_readers, reader);
+  }
+}
+
+void Shadow::note_work_write(ShadowCell& cell, std::uint64_t now, SiteId where) { reset(cell, now, where); }
+
+void Shadow::finish_reads(std::uintptr_t address, std::size_t size) {
+  const unsigned warp = engine().current().warp();
+  const auto is_unfinished = [&](const Readers& group) {
+    const Stamp then(group.stamp);
+    return then.epoch() == Stamp::kUnfinishedEpoch && then.thread() / kWarpSize == warp;
+  };
+  for_each_cell(address, size, [&](ShadowCell& cell, std::uintptr_t, std::size_t) {
+    if (cell.more_readers != 0) lists_.erase_if(cell.more_readers, is_unfinished);
+    if (!is_unfinished(cell.readers)) return;
+    cell.readers = {};
+    // Another group takes its place, or else the list would not be looked at.
+    if (const Readers* const other = lists_.find(cell.more_readers, [](const Readers&) { return true; })) {
+      cell.readers = *other;
+      lists_.erase_if(cell.more_readers, [&](const Readers& group) { return group.stamp == cell.readers.stamp; });
+    }
+  });
+}
+
+void Shadow::finish_block() {
+  const std::uint64_t first = engine().first_serial_of_block();
+  for (ShadowCell* const cell : listed_) {
+    bool one_is_kept = Stamp(cell->readers.stamp).serial() >= first;
+    lists_.erase_if(cell->more_readers, [&](const Readers& group) {
+      if (Stamp(group.stamp).serial() < first) return false;
+      return std::exchange(one_is_kept, true);
+    });
+  }
+  listed_.clear();
 }
 
 Shadow detail::global_shadow, detail::shared_shadow;

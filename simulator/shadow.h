@@ -2,6 +2,7 @@
 #pragma once
 
 #include "simulator/engine.h"
+#include "simulator/readers.h"
 #include "simulator/stamp.h"
 
 #include <cstddef>
@@ -17,14 +18,13 @@ inline constexpr bool kChecksMemory = true;
 inline constexpr bool kChecksMemory = false;
 #endif
 
-/// Of one word of 4 bytes, or of one byte of a word whose bytes have different histories. Two readers are kept: a write
-/// has to be ordered after both.
+/// Of one word of 4 bytes, or of one byte of a word whose bytes have different histories. A write has to be ordered
+/// after all readers; most words have one group of them.
 struct ShadowCell {
   std::uint64_t write = Stamp::kNotAllocated;
-  std::uint64_t first_read = Stamp::kNever;
-  std::uint64_t other_read = Stamp::kNever;
+  Readers readers;
   SiteId write_site = 0;
-  SiteId read_site = 0;
+  ReaderLists::List more_readers = 0;
 };
 
 enum class Access : std::uint8_t { read, write, atomic };
@@ -53,9 +53,26 @@ class Shadow {
   /// Everything that was done to these bytes counts as long ago.
   void forget_order(std::uintptr_t address, std::size_t size);
 
+  /// What is done to a cell by a piece of work that is no kernel: a copy or fill. `is_ordered(stamp)` tells what
+  /// happened before it. Readers that it does not hold for, or null.
+  template <typename IsOrdered>
+  const Readers* unordered_readers(const ShadowCell& cell, IsOrdered&& is_ordered);
+  void note_work_read(ShadowCell& cell, std::uint64_t now, SiteId where);
+  void note_work_write(ShadowCell& cell, std::uint64_t now, SiteId where);
+
+  /// What the running thread's warp read while Engine::Unfinished is now read.
+  void finish_reads(std::uintptr_t address, std::size_t size);
+
+  /// The running block has ended: one of its readers of a word stands for all.
+  void finish_block();
+
  private:
   ShadowCell& word(std::uintptr_t address) { return cells_[(address - base_) / kWord]; }
   void access_cell(ShadowCell& cell, std::uintptr_t address, std::size_t size, Access kind, SiteId where);
+  void note_read(ShadowCell& cell, std::uint64_t now, SiteId where);
+  [[gnu::noinline]] void note_another_read(ShadowCell& cell, std::uint64_t now, SiteId where);
+  void check_readers(const ShadowCell& cell, std::uintptr_t address, Access kind, SiteId where, std::uint64_t now);
+  void reset(ShadowCell& cell, std::uint64_t write, SiteId where);
   ShadowCell* split(ShadowCell& cell);
   ShadowCell* bytes_of(const ShadowCell& cell) { return split_[static_cast<std::size_t>(cell.write)].data(); }
 
@@ -64,7 +81,15 @@ class Shadow {
   ShadowCell* cells_ = nullptr;
   std::deque<std::array<ShadowCell, kWord>> split_;  // a split cell's `write` is the index
   std::vector<std::size_t> free_split_;
+  ReaderLists lists_;
+  std::vector<ShadowCell*> listed_;  // in global memory: whose lists the running block has added to
 };
+
+template <typename IsOrdered>
+const Readers* Shadow::unordered_readers(const ShadowCell& cell, IsOrdered&& is_ordered) {
+  if (!is_ordered(cell.readers.stamp)) return &cell.readers;
+  return lists_.find(cell.more_readers, [&](const Readers& group) { return !is_ordered(group.stamp); });
+}
 
 template <typename Visit>
 void Shadow::for_each_cell(std::uintptr_t address, std::size_t size, Visit&& visit) {

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <string_view>
 
 namespace tandem::simulator {
 
@@ -39,9 +40,9 @@ Site line_at(std::uintptr_t address) {
   backtrace_pcinfo(
       symbols(), address,
       [](void* data, std::uintptr_t, const char* file, int line, const char*) {
-        if (file == nullptr) return 0;
+        if (file == nullptr || std::string_view(file).ends_with("simulator/checked_memory.h")) return 0;
         *static_cast<Site*>(data) = {file, static_cast<unsigned>(line)};
-        return 1;  // the innermost inlined function
+        return 1;  // the innermost inlined function that is not ours
       },
       ignore_error, &result);
   return result;

@@ -1,6 +1,8 @@
 // Order between threads of a block that signal each other: vector clocks over all threads, which grow only where
-// kernels use mbarriers or named barriers.
+// kernels use mbarriers, named barriers, or fences.
 #include "simulator/engine.h"
+#include "simulator/mbarrier.h"
+#include "simulator/named_barrier.h"
 
 #include <algorithm>
 
@@ -23,6 +25,7 @@ void Engine::release(ThreadClock& clock) {
   for (unsigned lane = 0, other = self.warp() * kWarpSize; lane < kWarpSize && other < count_; ++lane, ++other)
     clock[other] = std::max(clock[other], self.known[lane]);
   clock[self.linear] = ++self.epoch;
+  if (self.epoch >= Stamp::kLastWarpEpoch) start_epochs_again();
   refresh_now();
 }
 
@@ -38,7 +41,7 @@ bool Engine::has_acquired(unsigned thread, unsigned epoch) const {
   return thread < clock.size() && clock[thread] > epoch;
 }
 
-void Engine::order_clocks_of_warp(const std::array<void*, kWarpSize>& slots, unsigned warp) {
+void Engine::order_clocks_of_warp(const WarpSlots& slots, unsigned warp) {
   if (clocks_.empty()) return;
   const Aside aside(*this);
   ThreadClock all;
@@ -46,6 +49,44 @@ void Engine::order_clocks_of_warp(const std::array<void*, kWarpSize>& slots, uns
     if (slots[lane] != nullptr) merge(all, clocks_[warp * kWarpSize + lane]);
   for (unsigned lane = 0; lane < kWarpSize; ++lane)
     if (slots[lane] != nullptr) clocks_[warp * kWarpSize + lane] = all;
+}
+
+void Engine::fence() {
+  const Aside aside(*this);
+  if (signals_.sent.empty()) {
+    signals_.sent.resize(count_);
+    signals_.seen.resize(count_);
+  }
+  ThreadClock& seen = signals_.seen[current_->linear];
+  if (!seen.empty()) {
+    acquire(seen);
+    seen.clear();
+  }
+  release(signals_.sent[current_->linear]);
+}
+
+void Engine::pass_signal(std::uintptr_t address) {
+  if (signals_.sent.empty()) return;
+  const Aside aside(*this);
+  const auto known = signals_.at.find(address);
+  if (known != signals_.at.end()) merge(signals_.seen[current_->linear], known->second);
+  const ThreadClock& sent = signals_.sent[current_->linear];
+  if (!sent.empty()) merge(known != signals_.at.end() ? known->second : signals_.at[address], sent);
+}
+
+void Engine::start_epochs_again() {
+  const Aside aside(*this);
+  start_interval();
+  for (unsigned i = 0; i < count_; ++i) {
+    threads_[i].epoch = 0;
+    threads_[i].known = {};
+  }
+  for (ThreadClock& clock : clocks_) clock.clear();
+  for (ThreadClock& clock : signals_.sent) clock.clear();
+  for (ThreadClock& clock : signals_.seen) clock.clear();
+  signals_.at.clear();
+  forget_clocks_of_mbarriers();
+  forget_clocks_of_named_barriers();
 }
 
 }  // namespace tandem::simulator

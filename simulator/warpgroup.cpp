@@ -80,6 +80,11 @@ void check_reads(const Operand& operand, SiteId where) {
 
 /// The numbers of an operand as [row][depth].
 void load_operand(const Operand& operand, MatrixType type, SiteId where, float (*values)[kDepth]) {
+  if constexpr (kChecksMemory) {
+    for_each_fetch(operand, [](const auto& places, unsigned, unsigned) {
+      for (const std::uintptr_t place : places) shared_shadow().finish_reads(place, 16);
+    });
+  }
   check_reads(operand, where);
   for_each_fetch(operand, [&](const auto& places, unsigned row, unsigned depth) {
     for (unsigned k = 0; k < kPiece; ++k) {

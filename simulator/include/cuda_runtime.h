@@ -7,6 +7,7 @@
 
 #include "cuda_runtime_api.h"
 #include "simulator/builtins.h"
+#include "simulator/checked_memory.h"
 #include "simulator/device_language.h"
 #include "simulator/include/device_math.h"
 #include "simulator/run.h"
@@ -40,9 +41,12 @@ inline void __syncwarp(unsigned mask = 0xffffffffu,
                        tandem::simulator::Where where = tandem::simulator::Where::current()) {
   tandem::simulator::sync_warp(mask, where);
 }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
-inline void __threadfence_system() {}
+inline void __threadfence() { tandem::simulator::fence(); }
+inline void __threadfence_block() { tandem::simulator::fence(); }
+inline void __threadfence_system() { tandem::simulator::fence(); }
+inline void __nanosleep(unsigned, tandem::simulator::Where where = tandem::simulator::Where::current()) {
+  tandem::simulator::pause(where);
+}
 inline unsigned __activemask() { return tandem::simulator::active_mask(); }
 
 namespace tandem::simulator {

@@ -1,6 +1,7 @@
 // Correct kernels that look dangerous: none may raise an alarm, and all give one result in every order of threads.
 #include "core/cuda/launch.h"
 #include "kernels/device/atoms.h"
+#include "kernels/device/named_barrier.h"
 #include "kernels/device/reduce.h"
 #include "tests/simulator/correct_kernels.h"
 #include "tests/simulator/device_buffer.h"
@@ -132,6 +133,109 @@ __global__ void dynamic_shared(const float* in, float* out, int count) {
   for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) out[i] = buffer[count - 1 - i];
 }
 
+/// More warp synchronisations than a counter of 16 bits holds.
+__global__ void many_warp_synchronisations(int* out, int rounds) {
+  SHARED(int, tile, [4]);
+  const int t = static_cast<int>(threadIdx.x);
+  tile[t] = t;
+  __syncwarp(0xfu);
+  for (int i = 0; i < rounds; ++i) {
+    const int next = tile[(t + 1) % 4];
+    __syncwarp(0xfu);
+    tile[t] = next;
+    __syncwarp(0xfu);
+  }
+  out[t] = tile[t];
+}
+
+/// Threads without work return before the barrier: those that are left wait for each other only.
+__global__ void returns_before_barrier(const float* in, float* out, int count) {
+  SHARED(float, tile, [96]);
+  const int t = static_cast<int>(threadIdx.x);
+  if (t >= count) return;
+  tile[t] = in[t];
+  __syncthreads();
+  const float other = tile[count - 1 - t];
+  const int here = __syncthreads_count(1);
+  if (t % 2 == 1) return;
+  tile[t] = other;
+  __syncthreads();
+  if (t + 2 < count) out[t] = tile[t + 2] + static_cast<float>(here);
+}
+
+/// Lanes that have left need not come to what their mask names.
+__global__ void lanes_leave(int* out) {
+  SHARED(int, tile, [96]);
+  const int t = static_cast<int>(threadIdx.x);
+  tile[t] = t;
+  __syncwarp();
+  if (t % 32 < 5) return;
+  out[t] = tile[t - 5];
+  __syncwarp();
+  if (t % 32 == 5) tile[t] = 7;
+  out[t] += __popc(__ballot_sync(kAll, 1)) + (__all_sync(kAll, t >= 5) != 0 ? 100 : 0);
+  if (t % 2 == 0) return;
+  out[t] += __shfl_sync(kAll, t % 32, t % 32);
+}
+
+/// A named barrier counts warps: lanes that have left come with the rest of theirs.
+__global__ void lanes_leave_before_named_barrier(int* out) {
+  SHARED(int, tile, [64]);
+  const int t = static_cast<int>(threadIdx.x);
+  if (t % 32 >= 20 || t >= 64) return;
+  tile[t] = t;
+  device::sync_named<64>(1);
+  out[t] = tile[(t + 32) % 64];
+}
+
+/// The last warp waits for what the first one does, by a flag; all add up under a lock.
+__global__ void flag_and_lock(int* out) {
+  SHARED(int, flag);
+  SHARED(int, lock);
+  SHARED(int, data);
+  SHARED(int, sum);
+  if (threadIdx.x == 0) flag = lock = sum = 0;
+  __syncthreads();
+  const unsigned warp = threadIdx.x / 32;
+  if (warp == 0 && threadIdx.x == 0) {
+    data = 42;
+    __threadfence_block();
+    atomicExch(&flag, 1);
+  } else if (warp == 2) {
+    while (atomicAdd(&flag, 0) == 0) {
+    }
+    __threadfence_block();
+    out[threadIdx.x - 64] = data;
+  }
+  if (threadIdx.x % 32 == 0) {
+    while (atomicCAS(&lock, 0, 1) != 0) {
+    }
+    __threadfence_block();
+    sum += static_cast<int>(warp) + 1;
+    __threadfence_block();
+    atomicExch(&lock, 0);
+  }
+  __syncthreads();
+  if (warp == 2) out[threadIdx.x - 64] += sum;
+}
+
+struct Piece {
+  float numbers[12];
+};
+
+/// Copies in bytes and structs, within shared memory and to and from local variables.
+__global__ void copies_of_bytes(const float* in, float* out, int bytes) {
+  SHARED(Piece, pieces, [32]);
+  const unsigned t = threadIdx.x;
+  Piece local;
+  memset(&local, 0, sizeof local);
+  memcpy(local.numbers, in + t * 3, static_cast<std::size_t>(bytes));
+  pieces[t] = local;
+  __syncwarp();
+  memcpy(local.numbers, pieces[31 - t].numbers, 3 * sizeof(float));
+  memcpy(out + t * 3, local.numbers, 3 * sizeof(float));
+}
+
 template <typename T>
 std::vector<double> doubles(const DeviceBuffer<T>& buffer) {
   const std::vector<T> values = buffer.download();
@@ -145,11 +249,13 @@ std::vector<double> run(void (*kernel)(const float*, float*), unsigned blocks, u
   return doubles(output);
 }
 
-std::vector<double> run(void (*kernel)(int*), unsigned threads) {
-  const DeviceBuffer<int> output(threads);
+std::vector<double> run(void (*kernel)(int*), unsigned threads, std::size_t out) {
+  const DeviceBuffer<int> output(out);
   launch(kernel, {1, threads}, nullptr, output.data());
   return doubles(output);
 }
+
+std::vector<double> run(void (*kernel)(int*), unsigned threads) { return run(kernel, threads, threads); }
 
 }  // namespace
 
@@ -236,6 +342,54 @@ std::vector<CorrectKernel> correct_kernels() {
            const int up = t % 16 >= 3 ? t - 3 : t, down = t % 4 + 2 <= 3 ? t + 2 : t;
            expected[static_cast<std::size_t>(t)] = t / 8 * 8 + 5 + 100 * up + 10000 * down;
          }
+         return expected;
+       }},
+      {"70,000 warp synchronisations", [] {
+         const DeviceBuffer<int> out(4);
+         launch(many_warp_synchronisations, {1, 4}, nullptr, out.data(), 35'001);
+         return doubles(out);
+       }, [] { return std::vector<double>{1, 2, 3, 0}; }},
+      {"threads return before a barrier", [] {
+         const DeviceBuffer<float> in(counting(96)), out(zeros<float>(96));
+         launch(returns_before_barrier, {1, 96}, nullptr, in.data(), out.data(), 75);
+         return doubles(out);
+       }, [] {
+         const std::vector<float> in = counting(96);
+         std::vector<double> expected(96);
+         for (std::size_t t = 0; t + 2 < 75; t += 2) expected[t] = static_cast<double>(in[75 - 1 - (t + 2)]) + 75.0;
+         return expected;
+       }},
+      {"lanes leave before warp operations", [] {
+         const DeviceBuffer<int> out(zeros<int>(96));
+         launch(lanes_leave, {1, 96}, nullptr, out.data());
+         return doubles(out);
+       }, [] {
+         std::vector<double> expected(96);
+         for (std::size_t t = 0; t < 96; ++t)
+           if (t % 32 >= 5) expected[t] = static_cast<double>(t - 5 + 27 + 100 + (t % 2 == 1 ? t % 32 : 0));
+         return expected;
+       }},
+      {"lanes leave before a named barrier", [] {
+         const DeviceBuffer<int> out(zeros<int>(64));
+         launch(lanes_leave_before_named_barrier, {1, 96}, nullptr, out.data());
+         return doubles(out);
+       }, [] {
+         std::vector<double> expected(64);
+         for (std::size_t t = 0; t < 64; ++t)
+           if (t % 32 < 20) expected[t] = static_cast<double>((t + 32) % 64);
+         return expected;
+       }},
+      {"a flag and a lock within a block", [] { return run(flag_and_lock, 96, 32); }, [] {
+         return std::vector<double>(32, 42 + 1 + 2 + 3);
+       }},
+      {"copies of bytes and structs", [] {
+         const DeviceBuffer<float> in(counting(96)), out(96);
+         launch(copies_of_bytes, {1, 32}, nullptr, in.data(), out.data(), 12);
+         return doubles(out);
+       }, [] {
+         const std::vector<float> in = counting(96);
+         std::vector<double> expected(96);
+         for (std::size_t i = 0; i < 96; ++i) expected[i] = static_cast<double>(in[(31 - i / 3) * 3 + i % 3]);
          return expected;
        }},
       {"dynamic shared memory beyond 48 KiB", [] {

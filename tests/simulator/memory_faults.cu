@@ -94,6 +94,24 @@ __global__ void atomic_past_end(int* count) {
   atomicAdd(count + threadIdx.x, 1);  // fault: atomic past the end
 }
 
+__global__ void memcpy_past_end(const float* in, float* out) {
+  const int t = static_cast<int>(threadIdx.x);
+  memcpy(out + t * 3, in + t * 3, 3 * sizeof(float));  // fault: memcpy past the end
+}
+
+__global__ void memcpy_uninitialised(const float* in, float* out, int bytes) {
+  const int t = static_cast<int>(threadIdx.x);
+  memcpy(out + t, in + t, static_cast<std::size_t>(bytes));  // fault: memcpy of what nobody wrote
+}
+
+struct Row {
+  float numbers[12];
+};
+
+__global__ void struct_past_end(const Row* in, Row* out) {
+  out[threadIdx.x] = in[threadIdx.x];  // fault: struct copied past the end
+}
+
 template <typename T>
 PlantedFault fault(const char* name, FaultKind kind, void (*kernel)(T*), std::size_t elements, bool checked = true, unsigned blocks = 1) {
   return {name, kind, [=] {
@@ -136,6 +154,18 @@ const PlantFault faults[] = {
                 }, true, __FILE__}),
     PlantFault(fault("shared memory nobody wrote", FaultKind::uninitialised, uninitialised_shared, kThreads)),
     PlantFault(fault("shared memory of another block", FaultKind::uninitialised, left_from_last_block, 2 * kThreads, true, 2)),
+    PlantFault({"memcpy past the end", FaultKind::out_of_bounds, [] {
+                  const DeviceBuffer<float> in(zeros<float>(3 * kThreads)), out(3 * kThreads - 1);
+                  launch(memcpy_past_end, {1, kThreads}, nullptr, in.data(), out.data());
+                }, true, __FILE__}),
+    PlantFault({"memcpy of what nobody wrote", FaultKind::uninitialised, [] {
+                  const DeviceBuffer<float> in(kThreads), out(kThreads);
+                  launch(memcpy_uninitialised, {1, kThreads}, nullptr, in.data(), out.data(), 4);
+                }, true, __FILE__}),
+    PlantFault({"struct copied past the end", FaultKind::out_of_bounds, [] {
+                  const DeviceBuffer<Row> in(zeros<Row>(kThreads)), out(kThreads - 1);
+                  launch(struct_past_end, {1, kThreads}, nullptr, in.data(), out.data());
+                }, true, __FILE__}),
     PlantFault({"vector at an odd address", FaultKind::misaligned, [] {
                   const DeviceBuffer<float> in(zeros<float>(8)), out(kThreads);
                   launch(misaligned_vector, {1, kThreads}, nullptr, in.data(), out.data());

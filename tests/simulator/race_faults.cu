@@ -58,6 +58,31 @@ __global__ void partial_syncwarp(int* out) {
   out[t] = tile[31 - t];  // fault: only half of the warp was synchronised
 }
 
+__global__ void lane_left_out(int* out) {
+  SHARED(int, value);
+  const unsigned t = threadIdx.x;
+  if (t == 0) value = 5;
+  __syncwarp();
+  out[t] = value;
+  if (t != 7) __syncwarp(~(1u << 7));
+  if (t == 0) value = 6;  // fault: a lane that was not synchronised reads
+}
+
+__global__ void memset_without_barrier(int* out) {
+  SHARED(int, tile, [kThreads * 3]);
+  const int t = static_cast<int>(threadIdx.x);
+  for (int i = 0; i < 3; ++i) tile[i * kThreads + t] = 1;
+  __syncthreads();
+  memset(&tile[t * 3], 0, 3 * sizeof(int));
+  out[t] = tile[(t * 3 + 3) % (kThreads * 3)];  // fault: barrier missing after memset
+}
+
+/// Overwrites what others still read; how many bytes, only the caller knows.
+__global__ void memcpy_without_barrier(int* data, int bytes) {
+  const int t = static_cast<int>(threadIdx.x);
+  memcpy(data + t * 2, data + t * 2 + 2, static_cast<std::size_t>(bytes));  // fault: barrier missing between memcpys
+}
+
 __global__ void two_blocks_one_cell(int* out) {
   if (threadIdx.x == 0) out[0] = static_cast<int>(blockIdx.x);  // fault: two blocks write one cell
 }
@@ -88,6 +113,27 @@ __global__ void fill(int* data, int value) { data[threadIdx.x] = value; }
 __global__ void add_one(const int* in, int* out) {
   out[threadIdx.x] = in[threadIdx.x] + 1;  // fault: stream reads without an event
 }
+__global__ void add_two(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x] + 2; }
+__global__ void overwrite(int* data) {
+  data[threadIdx.x] = 0;  // fault: stream overwrites what one of three others reads
+}
+
+/// Three streams read; a fourth one writes when two of them are done.
+void overwrite_after_two_of_three() {
+  const DeviceBuffer<int> in(zeros<int>(kThreads)), out(3 * kThreads);
+  cudaStream_t streams[4] = {};
+  for (cudaStream_t& stream : streams) TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  for (int i = 0; i < 3; ++i) {
+    launch(add_two, {1, kThreads}, streams[i], in.data(), out.data() + i * kThreads);
+    cudaEvent_t done = nullptr;
+    TANDEM_CUDA_CHECK(cudaEventCreate(&done));
+    TANDEM_CUDA_CHECK(cudaEventRecord(done, streams[i]));
+    if (i != 1) TANDEM_CUDA_CHECK(cudaStreamWaitEvent(streams[3], done));
+    TANDEM_CUDA_CHECK(cudaEventDestroy(done));
+  }
+  launch(overwrite, {1, kThreads}, streams[3], in.data());
+  cudaDeviceSynchronize();
+}
 
 const PlantFault faults[] = {
     PlantFault({"barrier missing before a read", FaultKind::race, [] {
@@ -114,6 +160,18 @@ const PlantFault faults[] = {
                   const DeviceBuffer<int> out(32);
                   launch(partial_syncwarp, {1, 32}, nullptr, out.data());
                 }, true, __FILE__, true}),
+    PlantFault({"a lane that was not synchronised reads", FaultKind::race, [] {
+                  const DeviceBuffer<int> out(32);
+                  launch(lane_left_out, {1, 32}, nullptr, out.data());
+                }, true, __FILE__}),
+    PlantFault({"barrier missing after memset", FaultKind::race, [] {
+                  const DeviceBuffer<int> out(kThreads);
+                  launch(memset_without_barrier, {1, kThreads}, nullptr, out.data());
+                }, true, __FILE__}),
+    PlantFault({"barrier missing between memcpys", FaultKind::race, [] {
+                  const DeviceBuffer<int> data(zeros<int>(2 * kThreads + 2));
+                  launch(memcpy_without_barrier, {1, kThreads}, nullptr, data.data(), 8);
+                }, true, __FILE__}),
     PlantFault({"two blocks write one cell", FaultKind::race, [] {
                   const DeviceBuffer<int> out(1);
                   launch(two_blocks_one_cell, {2, 32}, nullptr, out.data());
@@ -143,6 +201,7 @@ const PlantFault faults[] = {
                   launch(add_one, {1, kThreads}, second, in.data(), out.data());
                   cudaDeviceSynchronize();
                 }, true, __FILE__, true}),
+    PlantFault({"stream overwrites what one of three others reads", FaultKind::race, overwrite_after_two_of_three, true, __FILE__}),
     PlantFault({"copy overwrites what a kernel reads on another stream", FaultKind::race, [] {
                   const DeviceBuffer<int> in(zeros<int>(kThreads)), out(kThreads);
                   const std::vector<int> fresh(kThreads, 1);

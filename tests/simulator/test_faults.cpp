@@ -5,9 +5,12 @@
 #include "tests/simulator/restore_settings.h"
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 namespace tandem::test {
@@ -22,7 +25,7 @@ std::string base_name(const std::string& path) { return path.substr(path.rfind('
 
 /// The line that carries the comment "// fault: NAME".
 unsigned marked_line(const PlantedFault& planted) {
-  const std::string path = std::string(TANDEM_FAULTS_DIR) + "/" + base_name(planted.file);
+  const std::filesystem::path path = std::filesystem::path(TANDEM_FAULTS_DIR) / base_name(planted.file);
   std::ifstream source(path);
   const std::string mark = "// fault: " + planted.name;
   unsigned line = 0;
@@ -30,9 +33,13 @@ unsigned marked_line(const PlantedFault& planted) {
     ++line;
     if (text.ends_with(mark)) return line;
   }
-  FAIL("no line of " << path << " ends with '" << mark << "'");
+  FAIL("no line of " << path.string() << " ends with '" << mark << "'");
   return 0;
 }
+
+/// Those in which tandem_simulated_test() runs a program.
+constexpr std::pair<Order, std::uint64_t> kStandardOrders[] = {
+    {Order::forward, 1}, {Order::reverse, 1}, {Order::random, 1}, {Order::random, 2}, {Order::random, 3}};
 
 bool is_at(const simulator::Site& site, const PlantedFault& planted) {
   return base_name(site.file) == base_name(planted.file) && site.line == marked_line(planted);
@@ -46,13 +53,14 @@ TEST_CASE("every planted fault is found and placed, in every order") {
   constexpr bool kChecked = false;
 #endif
   const RestoreSettings restore;
-  CHECK(planted_faults().size() >= 60);
+  CHECK(planted_faults().size() >= 73);
   int runs = 0, placed = 0;
   for (const PlantedFault& planted : planted_faults()) {
     if (planted.needs_checked_accesses && !kChecked) continue;
-    for (const Order order : {Order::forward, Order::reverse, Order::random}) {
-      INFO(planted.name << ", order " << static_cast<int>(order));
+    for (const auto& [order, seed] : kStandardOrders) {
+      INFO(planted.name << ", order " << static_cast<int>(order) << ", seed " << seed);
       simulator::settings().order = order;
+      simulator::settings().seed = seed;
       bool found = false;
       try {
         planted.run();
@@ -73,6 +81,26 @@ TEST_CASE("every planted fault is found and placed, in every order") {
   }
   INFO(placed << " of " << runs << " were placed at their line");
   CHECK(placed == runs);
+}
+
+TEST_CASE("a wait without end names kernel, block and who waits where") {
+  const auto& faults = planted_faults();
+  const auto planted = std::find_if(faults.begin(), faults.end(),
+                                    [](const PlantedFault& fault) { return fault.name == "flag that nobody sets"; });
+  REQUIRE(planted != faults.end());
+  std::string text;
+  try {
+    planted->run();
+  } catch (const Fault& fault) {
+    text = fault.what();
+  }
+  INFO(text);
+  const std::string flag_line = fmt::format("barrier_faults.cu:{}", marked_line(*planted));
+  CHECK(text.find("deadlock in tandem::test::flag_nobody_sets") != std::string::npos);
+  CHECK(text.find("thread (0,0,0) reads the same again and again at ") != std::string::npos);
+  CHECK(text.find(flag_line) != std::string::npos);
+  CHECK(text.find("thread (32,0,0) waits in __syncthreads() at ") != std::string::npos);
+  CHECK(text.find(", block (0,0,0), thread (") != std::string::npos);
 }
 
 }  // namespace

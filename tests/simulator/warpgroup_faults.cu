@@ -121,6 +121,30 @@ __global__ void use_tiles(const __grid_constant__ CUtensorMap map, float* out) {
   out[threadIdx.x] = total + sums[0][0];
 }
 
+constexpr unsigned kConsumers = 8;
+
+/// Eight warps read what the ninth overwrites when all have given it up; one of them does so before it has read.
+__global__ void gives_up_early(float* out) {
+  SHARED(float, stage, [32]);
+  SHARED(device::Mbarrier, used_up);
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) {
+    used_up.init(kConsumers);
+    device::publish_mbarriers();
+  }
+  if (warp == kConsumers) stage[lane] = static_cast<float>(lane);
+  __syncthreads();
+  if (warp == kConsumers) {
+    used_up.wait(0);
+    stage[lane] = 0.0f;
+    return;
+  }
+  if (warp == 3 && lane == 0) used_up.arrive();
+  out[threadIdx.x] = stage[lane];  // fault: stage given up before it is read
+  __syncwarp();
+  if (warp != 3 && lane == 0) used_up.arrive();
+}
+
 template <Mistake kMistake>
 PlantedFault fault(const char* name, FaultKind kind, bool checked = true, bool may_read_too_early = false) {
   return {name, kind, [] {
@@ -142,6 +166,10 @@ const PlantFault faults[] = {
     PlantFault(fault<Mistake::too_many_arrivals>("more arrivals than the mbarrier is for", FaultKind::barrier, false)),
     PlantFault(fault<Mistake::signals_early>("operands given up too early", FaultKind::race)),
     PlantFault(fault<Mistake::products_not_waited_for>("product that nobody waits for", FaultKind::async_copy, false)),
+    PlantFault({"stage given up before it is read", FaultKind::race, [] {
+                  const DeviceBuffer<float> out(32 * kConsumers);
+                  launch(gives_up_early, {1, 32 * (kConsumers + 1)}, nullptr, out.data());
+                }, true, __FILE__}),
     PlantFault(fault<Mistake::few_at_named_barrier>("named barrier for more threads than come", FaultKind::deadlock, false)),
 };
 

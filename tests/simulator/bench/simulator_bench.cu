@@ -39,6 +39,20 @@ __global__ void accesses(const float* in, float* out, int repeats) {
   out[blockIdx.x * 256 + threadIdx.x] = sum;
 }
 
+/// Every word is read by all warps.
+__global__ void broadcasts(const float* in, float* out, int repeats) {
+  SHARED(float, tile, [32]);
+  const int t = static_cast<int>(threadIdx.x);
+  float sum = 0.0f;
+  for (int i = 0; i < repeats; ++i) {
+    if (t < 32) tile[t] = in[t];
+    __syncthreads();
+    for (int k = 0; k < 32; ++k) sum += tile[k];
+    __syncthreads();
+  }
+  out[blockIdx.x * 256 + threadIdx.x] = sum;
+}
+
 __global__ void products(float* out, int repeats) {
   const std::uint32_t a[4] = {0x3c003c00u, 0x3c003c00u, 0x3c003c00u, 0x3c003c00u}, b[2] = {0x3c003c00u, 0x3c003c00u};
   float d[4] = {};
@@ -84,6 +98,10 @@ int main() {
   const DeviceBuffer<float> in(std::vector<float>(kRepeats * kBlocks * 256, 1.0f));
   const auto access_run = [&] { launch(accesses, {kBlocks, 256}, nullptr, in.data(), out.data(), kRepeats); };
   report("accesses to global and shared memory", 4.0 * kRepeats * kBlocks * 256, seconds(access_run));
+
+  constexpr int kBroadcasts = 5;
+  const auto broadcast_run = [&] { launch(broadcasts, {kBlocks, 256}, nullptr, in.data(), out.data(), kBroadcasts); };
+  report("reads of shared words by all warps", 32.0 * kBroadcasts * kBlocks * 256, seconds(broadcast_run));
 
   constexpr int kProducts = 2000;
   const auto product_run = [&] { launch(products, {1, 32}, nullptr, out.data(), kProducts); };

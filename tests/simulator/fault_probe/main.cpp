@@ -21,12 +21,12 @@ struct Tool {
 const std::vector<Tool> kTools = {
     {"memcheck",
      {"write past the end", "read before the start", "shared array too short", "dynamic shared memory too small",
-      "freed memory is read", "vector at an odd address", "cast to a wider type", "atomic past the end"}},
+      "freed memory is read", "memcpy past the end", "struct copied past the end", "vector at an odd address", "cast to a wider type", "atomic past the end"}},
     {"racecheck",
      {"barrier missing before a read", "barrier missing before the next write", "all threads write one variable",
       "__syncwarp missing", "a shuffle does not order memory", "only half of the warp was synchronised"}},
     {"initcheck", {"global memory nobody wrote"}},
-    {"synccheck", {"barrier in a branch", "mask names a lane that has left"}},
+    {"synccheck", {"barrier in a branch", "caller of __syncwarp not in its mask"}},
 };
 
 const PlantedFault& find(const std::string& name) {
