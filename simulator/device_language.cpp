@@ -63,7 +63,7 @@ void finish_shuffle(const Slots& slots, unsigned present) {
 
 [[noreturn, gnu::cold]] void refuse_source(unsigned source, unsigned mask, Where where) {
   engine().raise(FaultKind::mask, site_id(where),
-                 fmt::format("lane {} reads from lane {}, which mask {:#010x} leaves out or the block does not have",
+                 fmt::format("lane {} reads from lane {}, which mask {:#010x} leaves out, or which is not there",
                              engine().current().lane(), source, mask));
 }
 
