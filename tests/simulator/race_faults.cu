@@ -83,6 +83,22 @@ __global__ void memcpy_without_barrier(int* data, int bytes) {
   memcpy(data + t * 2, data + t * 2 + 2, static_cast<std::size_t>(bytes));  // fault: barrier missing between memcpys
 }
 
+__global__ void flag_without_fence(int* out) {
+  SHARED(int, flag);
+  SHARED(int, data);
+  if (threadIdx.x == 0) flag = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    data = 42;
+    atomicExch(&flag, 1);
+  } else if (threadIdx.x == 32) {
+    while (atomicAdd(&flag, 0) == 0) {
+    }
+    __threadfence_block();
+    *out = data;  // fault: fence missing before the flag
+  }
+}
+
 __global__ void two_blocks_one_cell(int* out) {
   if (threadIdx.x == 0) out[0] = static_cast<int>(blockIdx.x);  // fault: two blocks write one cell
 }
@@ -171,6 +187,10 @@ const PlantFault faults[] = {
     PlantFault({"barrier missing between memcpys", FaultKind::race, [] {
                   const DeviceBuffer<int> data(zeros<int>(2 * kThreads + 2));
                   launch(memcpy_without_barrier, {1, kThreads}, nullptr, data.data(), 8);
+                }, true, __FILE__}),
+    PlantFault({"fence missing before the flag", FaultKind::race, [] {
+                  const DeviceBuffer<int> out(1);
+                  launch(flag_without_fence, {1, kThreads}, nullptr, out.data());
                 }, true, __FILE__}),
     PlantFault({"two blocks write one cell", FaultKind::race, [] {
                   const DeviceBuffer<int> out(1);
