@@ -211,7 +211,8 @@ void Shadow::note_another_read(ShadowCell& cell, std::uint64_t now, SiteId where
       });
       return;
     }
-    lists_.erase_if(cell.more_readers, [&](const Readers& group) { return are_ordered(group, now); });
+    const auto is_past = [&](const Readers& group) { return are_ordered(group, now); };
+    if (lists_.find(cell.more_readers, is_past) != nullptr) lists_.erase_if(cell.more_readers, is_past);
   }
   if (are_ordered(cell.readers, now)) {
     cell.readers = {warp, lane, where};
@@ -290,7 +291,7 @@ void Shadow::finish_reads(std::uintptr_t address, std::size_t size) {
     return then.epoch() == Stamp::kUnfinishedEpoch && then.thread() / kWarpSize == warp;
   };
   for_each_cell(address, size, [&](ShadowCell& cell, std::uintptr_t, std::size_t) {
-    if (cell.more_readers != 0) lists_.erase_if(cell.more_readers, is_unfinished);
+    if (lists_.find(cell.more_readers, is_unfinished) != nullptr) lists_.erase_if(cell.more_readers, is_unfinished);
     if (!is_unfinished(cell.readers)) return;
     cell.readers = {};
     // Another group takes its place, or else the list would not be looked at.
