@@ -84,7 +84,7 @@ void accumulate_into_leaf(const Tensor& leaf, PendingGradient& gradient) {
       set_grad(leaf, stored);
     }
   }
-  const auto hooks = leaf.autograd_meta()->hooks;  // a copy: a hook may clear hooks
+  const auto hooks = find_meta(leaf)->hooks;  // a copy: a hook may clear hooks
   for (const GradientHook& hook : hooks) hook(leaf);
 }
 

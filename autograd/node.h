@@ -35,13 +35,17 @@ struct Node {
 };
 
 /// What hangs off a tensor handle.
-struct Meta {
-  bool requires_grad = false;
+struct Meta final : AutogradMeta {
   Tensor grad;
   std::vector<GradientHook> hooks;
   Edge made_by;                   // no node at a leaf
   std::weak_ptr<Node> leaf_node;  // one for all operations that use this leaf
+
+  std::string_view operation() const override { return made_by.node ? std::string_view(made_by.node->name) : ""; }
 };
+
+/// Null for most tensors.
+inline Meta* find_meta(const Tensor& tensor) { return static_cast<Meta*>(tensor.autograd_meta().get()); }
 
 /// The edge that a gradient of `tensor` flows along; no node if it needs none.
 Edge gradient_edge(const Tensor& tensor);

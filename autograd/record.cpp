@@ -2,18 +2,15 @@
 #include "autograd/record.h"
 
 #include "autograd/node.h"
+#include "core/recording.h"
 
 #include <algorithm>
 
 namespace tandem::autograd {
 
-namespace {
-thread_local bool recording = true;
-}
-
-bool grad_enabled() { return recording; }
-GradMode::GradMode(bool enabled) : previous_(recording) { recording = enabled; }
-GradMode::~GradMode() { recording = previous_; }
+bool grad_enabled() { return tandem::detail::recording; }
+GradMode::GradMode(bool enabled) : previous_(tandem::detail::recording) { tandem::detail::recording = enabled; }
+GradMode::~GradMode() { tandem::detail::recording = previous_; }
 
 SavedTensor::SavedTensor(const Tensor& tensor) {
   if (!tensor.defined()) return;
@@ -45,9 +42,10 @@ std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inp
     require(!slot, "record: output {} of {} already has gradient metadata; return a new tensor or detach()", i, name);
     node->output_shapes.push_back(outputs[i].shape());
     node->output_dtypes.push_back(outputs[i].dtype());
-    slot = std::make_shared<Meta>();
-    slot->requires_grad = true;
-    slot->made_by = {node, i};
+    auto meta = std::make_shared<Meta>();
+    meta->requires_grad = true;
+    meta->made_by = {node, i};
+    slot = std::move(meta);
   }
   return outputs;
 }

@@ -9,7 +9,7 @@ namespace {
 Meta& meta_of(const Tensor& tensor) {
   auto& slot = tensor.autograd_meta();
   if (!slot) slot = std::make_shared<Meta>();
-  return *slot;
+  return *find_meta(tensor);
 }
 
 }  // namespace
@@ -27,9 +27,15 @@ const Tensor& set_requires_grad(const Tensor& tensor, bool required) {
   return tensor;
 }
 
-bool is_leaf(const Tensor& tensor) { return !tensor.autograd_meta() || !tensor.autograd_meta()->made_by.node; }
+bool is_leaf(const Tensor& tensor) {
+  const Meta* const meta = find_meta(tensor);
+  return meta == nullptr || !meta->made_by.node;
+}
 
-Tensor grad(const Tensor& leaf) { return leaf.autograd_meta() ? leaf.autograd_meta()->grad : Tensor(); }
+Tensor grad(const Tensor& leaf) {
+  const Meta* const meta = find_meta(leaf);
+  return meta != nullptr ? meta->grad : Tensor();
+}
 
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
   const auto fits = [&] {
@@ -42,7 +48,7 @@ void set_grad(const Tensor& leaf, const Tensor& gradient) {
 }
 
 void clear_grad(const Tensor& leaf) {
-  if (leaf.autograd_meta()) leaf.autograd_meta()->grad = Tensor();
+  if (Meta* const meta = find_meta(leaf)) meta->grad = Tensor();
 }
 
 void on_gradient_ready(const Tensor& leaf, GradientHook hook) {
@@ -51,12 +57,12 @@ void on_gradient_ready(const Tensor& leaf, GradientHook hook) {
 }
 
 void clear_hooks(const Tensor& leaf) {
-  if (leaf.autograd_meta()) leaf.autograd_meta()->hooks.clear();
+  if (Meta* const meta = find_meta(leaf)) meta->hooks.clear();
 }
 
 Edge gradient_edge(const Tensor& tensor) {
   if (!requires_grad(tensor)) return {};
-  Meta& meta = *tensor.autograd_meta();
+  Meta& meta = *find_meta(tensor);
   if (meta.made_by.node) return meta.made_by;
   std::shared_ptr<Node> node = meta.leaf_node.lock();
   if (!node) {

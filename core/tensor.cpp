@@ -1,11 +1,46 @@
 // Tensor: construction, views and metadata.
 #include "core/tensor.h"
 
+#include "core/recording.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace tandem {
+
+namespace {
+
+/// "f32[3], made by the recorded operation 'scale',", for messages.
+std::string on_tape(const Tensor& tensor) {
+  const std::string_view operation = tensor.autograd_meta()->operation();
+  return operation.empty() ? fmt::format("{}, a leaf that requires a gradient,", describe(tensor))
+                           : fmt::format("{}, made by the recorded operation '{}',", describe(tensor), operation);
+}
+
+}  // namespace
+
+bool Tensor::is_on_tape() const {
+  const auto& meta = impl().meta;
+  return meta != nullptr && meta->requires_grad && detail::recording;
+}
+
+void Tensor::refuse_on_tape(std::string_view operation, std::string_view recorded) const {
+  if (is_on_tape()) [[unlikely]] {
+    fail("{}: {} would lose its gradient: call autograd::{} to record it, or detach() first", operation, on_tape(*this),
+         recorded);
+  }
+}
+
+void Tensor::mark_written(std::string_view writer) const {
+  if (is_on_tape()) [[unlikely]] {
+    fail(
+        "{}: {} would get wrong gradients if it were changed in place: go on with its detach() instead, or write "
+        "under autograd::NoGrad",
+        writer, on_tape(*this));
+  }
+  storage()->bump_version();
+}
 
 Tensor Tensor::empty(const Shape& shape, TensorOptions options) {
   const std::int64_t count = element_count(shape);
@@ -68,6 +103,7 @@ Tensor Tensor::make_view(const Shape& shape, const Strides& strides, std::int64_
 }
 
 Tensor Tensor::view(const Shape& requested) const {
+  refuse_on_tape("view", "reshape");
   Shape shape = requested;
   std::int64_t known = 1;
   int open = -1;
@@ -115,6 +151,7 @@ Tensor Tensor::view(const Shape& requested) const {
 }
 
 Tensor Tensor::permute(std::span<const int> order) const {
+  refuse_on_tape("permute", "permute");
   require(static_cast<int>(order.size()) == rank(), "permute: {} needs {} dimensions, got {}", describe(*this), rank(),
           order.size());
   Shape shape;
@@ -131,6 +168,7 @@ Tensor Tensor::permute(std::span<const int> order) const {
 }
 
 Tensor Tensor::transpose(int a, int b) const {
+  refuse_on_tape("transpose", "transpose");
   Shape shape = this->shape();
   Strides strides = this->strides();
   std::swap(shape[a], shape[b]);
@@ -139,6 +177,7 @@ Tensor Tensor::transpose(int a, int b) const {
 }
 
 Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length, std::int64_t step) const {
+  refuse_on_tape("narrow", "narrow");
   const bool inside = step >= 1 && start >= 0 && length >= 0 && start <= size(dim) &&
                       (length == 0 || (start < size(dim) && length - 1 <= (size(dim) - 1 - start) / step));
   require(inside, "narrow: {} elements from {} in steps of {} do not fit dimension {} of {}", length, start, step, dim,
@@ -151,12 +190,14 @@ Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length, std::int
 }
 
 Tensor Tensor::select(int dim, std::int64_t index) const {
+  refuse_on_tape("select", "select");
   require(index >= 0 && index < size(dim), "select: index {} is outside dimension {} of {}", index, dim,
           describe(*this));
   return narrow(dim, index, 1).squeeze(dim);
 }
 
 Tensor Tensor::squeeze(int dim) const {
+  refuse_on_tape("squeeze", "squeeze");
   require(size(dim) == 1, "squeeze: dimension {} of {} is not 1", dim, describe(*this));
   const int removed = shape().wrap(dim);
   Shape shape;
@@ -170,6 +211,7 @@ Tensor Tensor::squeeze(int dim) const {
 }
 
 Tensor Tensor::unsqueeze(int dim) const {
+  refuse_on_tape("unsqueeze", "unsqueeze");
   require(dim >= -rank() - 1 && dim <= rank(), "unsqueeze: dimension {} is out of range for {}", dim, describe(*this));
   const int inserted = dim < 0 ? dim + rank() + 1 : dim;
   Shape shape;
@@ -187,6 +229,7 @@ Tensor Tensor::unsqueeze(int dim) const {
 }
 
 Tensor Tensor::expand(const Shape& shape) const {
+  refuse_on_tape("expand", "expand");
   require(shape.rank() >= rank(), "expand: {} cannot become {}", describe(*this), to_string(shape));
   Strides strides = shape;
   const int added = shape.rank() - rank();
@@ -199,6 +242,7 @@ Tensor Tensor::expand(const Shape& shape) const {
 }
 
 Tensor Tensor::as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const {
+  refuse_on_tape("as_strided", "reshape, permute or narrow");
   require(shape.rank() == strides.rank(), "as_strided: shape {} and strides {} differ in rank", to_string(shape),
           to_string(strides));
   std::int64_t last = offset;
