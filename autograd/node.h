@@ -18,12 +18,17 @@ struct Edge {
   std::size_t output = 0;
 };
 
+/// What a gradient must be like.
+struct OutputKind {
+  Shape shape;
+  DType dtype;
+};
+
 /// One recorded operation, or, with `leaf` defined, the end of the line where a gradient is added up.
 struct Node {
   std::string name;
   std::vector<Edge> inputs;
-  std::vector<Shape> output_shapes;
-  std::vector<DType> output_dtypes;
+  std::vector<OutputKind> outputs;
   BackwardFunction backward;  // empty at a leaf, and once its saved tensors are freed
   Tensor leaf;
   std::weak_ptr<FusedLayer> fused_layer;  // at conv_bias_relu, for one right above it

@@ -2,6 +2,7 @@
 #include "autograd/record.h"
 
 #include "autograd/node.h"
+#include "core/describe.h"
 #include "core/recording.h"
 
 #include <algorithm>
@@ -20,8 +21,7 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
 
 Tensor SavedTensor::get() const {
   require(!tensor_.defined() || tensor_.storage()->version() == version_,
-          "backward: {} was changed in place after it was saved for this gradient; change a clone instead",
-          describe(tensor_));
+          "backward: {} was changed in place after it was saved for this gradient; change a clone instead", tensor_);
   return tensor_;
 }
 
@@ -35,13 +35,14 @@ std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inp
   if (!grad_enabled() || std::none_of(inputs.begin(), inputs.end(), requires_grad)) return outputs;
   auto node = std::make_shared<Node>();
   node->name = name;
+  node->inputs.reserve(inputs.size());
+  node->outputs.reserve(outputs.size());
   for (const Tensor& input : inputs) node->inputs.push_back(gradient_edge(input));
   node->backward = std::move(backward);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     auto& slot = outputs[i].autograd_meta();
     require(!slot, "record: output {} of {} already has gradient metadata; return a new tensor or detach()", i, name);
-    node->output_shapes.push_back(outputs[i].shape());
-    node->output_dtypes.push_back(outputs[i].dtype());
+    node->outputs.push_back({outputs[i].shape(), outputs[i].dtype()});
     auto meta = std::make_shared<Meta>();
     meta->requires_grad = true;
     meta->made_by = {node, i};

@@ -1,6 +1,7 @@
 // Gradient metadata of tensor handles.
 #include "autograd/node.h"
 #include "autograd/precision.h"
+#include "core/describe.h"
 
 namespace tandem::autograd {
 
@@ -20,9 +21,8 @@ bool requires_grad(const Tensor& tensor) {
 
 const Tensor& set_requires_grad(const Tensor& tensor, bool required) {
   require(!required || is_floating(tensor.dtype()),
-          "set_requires_grad: only floating tensors have gradients, this is {}", describe(tensor));
-  require(is_leaf(tensor), "set_requires_grad: {} was made by a recorded operation; call detach() first",
-          describe(tensor));
+          "set_requires_grad: only floating tensors have gradients, this is {}", tensor);
+  require(is_leaf(tensor), "set_requires_grad: {} was made by a recorded operation; call detach() first", tensor);
   meta_of(tensor).requires_grad = required;
   return tensor;
 }
@@ -42,8 +42,7 @@ void set_grad(const Tensor& leaf, const Tensor& gradient) {
     const bool wide = is_half(leaf.dtype()) && gradient.dtype() == DType::f32;
     return gradient.shape() == leaf.shape() && (wide || gradient.dtype() == leaf.dtype());
   };
-  require(!gradient.defined() || fits(), "set_grad: gradient {} does not fit tensor {}", describe(gradient),
-          describe(leaf));
+  require(!gradient.defined() || fits(), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
   meta_of(leaf).grad = gradient;
 }
 
@@ -52,7 +51,7 @@ void clear_grad(const Tensor& leaf) {
 }
 
 void on_gradient_ready(const Tensor& leaf, GradientHook hook) {
-  require(is_leaf(leaf), "on_gradient_ready: {} is not a leaf", describe(leaf));
+  require(is_leaf(leaf), "on_gradient_ready: {} is not a leaf", leaf);
   meta_of(leaf).hooks.push_back(std::move(hook));
 }
 
@@ -68,8 +67,7 @@ Edge gradient_edge(const Tensor& tensor) {
   if (!node) {
     node = std::make_shared<Node>();
     node->name = "leaf";
-    node->output_shapes = {tensor.shape()};
-    node->output_dtypes = {tensor.dtype()};
+    node->outputs = {{tensor.shape(), tensor.dtype()}};
     node->leaf = tensor;
     meta.leaf_node = node;
   }

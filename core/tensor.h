@@ -39,9 +39,9 @@ struct TensorOptions {
 /// stream (core/stream.h). Errors are thrown as tandem::Error.
 ///
 /// Views, copies and writes of this class are raw: the tape knows nothing of them. While a thread records
-/// (autograd/grad_mode.h) they are refused where that would lose a gradient or make one wrong, which is for every
-/// tensor that requires a gradient, leaf or not. Use the functions of autograd/ to record them; detach() the tensor, or
-/// switch recording off by autograd::NoGrad, to do without.
+/// (autograd/grad_mode.h) a tensor that requires a gradient, leaf or not, refuses them: its gradient would be lost or
+/// wrong. Use the functions of autograd/ to record views and copies; detach() the tensor, or switch recording off by
+/// autograd::NoGrad, to do without. Reading values and detach() are always allowed.
 class Tensor {
  public:
   /// An undefined tensor: only defined() may be asked.
@@ -111,10 +111,10 @@ class Tensor {
   Tensor expand(const Shape& shape) const;
   /// Any shape, strides (in elements, >= 0) and offset that stay inside the storage.
   Tensor as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const;
-  /// The same elements behind a new handle without autograd metadata; of any tensor at any time.
+  /// The same elements behind a new handle without autograd metadata.
   Tensor detach() const;
 
-  // Copies: without autograd metadata.
+  // Copies; they carry no autograd metadata.
   /// This tensor if it is dense in `layout` already, else a dense copy.
   Tensor contiguous(Layout layout = Layout::row_major) const;
   Tensor clone() const;

@@ -33,8 +33,8 @@ void copy_words(const Tensor& destination, const Tensor& source) {
   const std::int64_t count = destination.numel();
   if (destination.rank() == 0 || count <= kGrain) return copy_part(destination, source);
   const std::int64_t rows = destination.size(0);
-  const Tensor to = destination.detach(),
-               from = source.detach();  // the workers' threads have not switched recording off
+  // The threads of the workers have not switched recording off, as this one may have.
+  const Tensor to = destination.detach(), from = source.detach();
   parallel_for(rows, std::max<std::int64_t>(1, kGrain * rows / count), [&](std::int64_t begin, std::int64_t end) {
     copy_part(to.narrow(0, begin, end - begin), from.narrow(0, begin, end - begin));
   });
@@ -126,7 +126,7 @@ Tensor Tensor::from(std::span<const T> values, const Shape& shape, Layout layout
 
 template <typename T>
 std::vector<T> Tensor::to_vector() const {
-  const Tensor flat = detach().to(Device{}).contiguous();
+  const Tensor flat = (is_on_tape() ? detach() : *this).to(Device{}).contiguous();
   return dispatch_all(dtype(), "to_vector", [&](auto tag) {
     using From = typename decltype(tag)::type;
     const From* const from = flat.data<From>();

@@ -2,13 +2,14 @@
 #include "autograd/functions/batch_norm.h"
 
 #include "autograd/record.h"
+#include "core/describe.h"
 
 namespace tandem::autograd {
 
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, const BatchNormOptions& options, const Tensor& moments) {
   constexpr Layout kLayout = Layout::channels_last;
-  require(x.rank() == 4 || x.rank() == 2, "batch_norm: needs images [N, C, H, W] or rows [N, C], got {}", describe(x));
+  require(x.rank() == 4 || x.rank() == 2, "batch_norm: needs images [N, C, H, W] or rows [N, C], got {}", x);
   const Tensor rows = unrecorded([&] { return x.contiguous(kLayout); });
   const Tensor y = Tensor::empty(x.shape(), x.options(kLayout));
   const TensorOptions statistics{kernels::batch_norm_statistics_dtype(x.dtype()), Layout::row_major, x.device()};
