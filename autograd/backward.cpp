@@ -2,6 +2,7 @@
 #include "autograd/functions/cast.h"
 #include "autograd/node.h"
 #include "autograd/precision.h"
+#include "core/describe.h"
 #include "core/profile.h"
 #include "kernels/elementwise/add.h"
 
@@ -41,7 +42,7 @@ using States = std::unordered_map<Node*, NodeState>;
 States count_edges(Node* root) {
   States states;
   std::vector<Node*> pending{root};
-  states[root].gradients.resize(root->output_shapes.size());
+  states[root].gradients.resize(root->outputs.size());
   while (!pending.empty()) {
     Node* const node = pending.back();
     pending.pop_back();
@@ -50,7 +51,7 @@ States count_edges(Node* root) {
       const auto [entry, is_new] = states.try_emplace(edge.node.get());
       ++entry->second.waiting_for;
       if (!is_new) continue;
-      entry->second.gradients.resize(edge.node->output_shapes.size());
+      entry->second.gradients.resize(edge.node->outputs.size());
       pending.push_back(edge.node.get());
     }
   }
@@ -84,7 +85,7 @@ void accumulate_into_leaf(const Tensor& leaf, PendingGradient& gradient) {
       set_grad(leaf, stored);
     }
   }
-  const auto hooks = leaf.autograd_meta()->hooks;  // a copy: a hook may clear hooks
+  const auto hooks = find_meta(leaf)->hooks;  // a copy: a hook may clear hooks
   for (const GradientHook& hook : hooks) hook(leaf);
 }
 
@@ -92,6 +93,7 @@ std::vector<Tensor> call_backward(Node& node, std::vector<PendingGradient>& grad
   require(static_cast<bool>(node.backward),
           "backward: the tape behind '{}' was freed by an earlier backward(); pass retain_graph to keep it", node.name);
   std::vector<Tensor> grad_outputs;
+  grad_outputs.reserve(gradients.size());
   for (PendingGradient& gradient : gradients) grad_outputs.push_back(std::move(gradient.sum));
   const auto needed = std::make_unique<bool[]>(node.inputs.size());
   for (std::size_t i = 0; i < node.inputs.size(); ++i) needed[i] = node.inputs[i].node != nullptr;
@@ -104,15 +106,15 @@ std::vector<Tensor> call_backward(Node& node, std::vector<PendingGradient>& grad
 }  // namespace
 
 void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions options) {
-  require(requires_grad(root), "backward: {} does not depend on any tensor that requires a gradient", describe(root));
+  require(requires_grad(root), "backward: {} does not depend on any tensor that requires a gradient", root);
   Tensor seed = grad_root;
   if (!seed.defined()) {
-    require(root.numel() == 1, "backward: {} has more than one element; pass grad_root", describe(root));
+    require(root.numel() == 1, "backward: {} has more than one element; pass grad_root", root);
     seed = empty_like(root);
     seed.fill(1.0);
   }
   require(seed.shape() == root.shape() && seed.dtype() == root.dtype(), "backward: grad_root {} does not fit root {}",
-          describe(seed), describe(root));
+          seed, root);
 
   const NoGrad no_grad;
   const Edge start = gradient_edge(root);
@@ -124,7 +126,7 @@ void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions optio
     const std::shared_ptr<Node> node = std::move(ready.back());
     ready.pop_back();
     const ProfileRange range(
-        [&] { return fmt::format("backward {} {}", node->name, to_string(node->output_shapes.front())); });
+        [&] { return fmt::format("backward {} {}", node->name, to_string(node->outputs.front().shape)); });
     auto gradients = std::move(states.at(node.get()).gradients);
     if (node->leaf.defined()) {
       accumulate_into_leaf(node->leaf, gradients.front());
@@ -143,11 +145,10 @@ void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions optio
       if (!edge.node) continue;
       NodeState& state = states.at(edge.node.get());
       if (grad_inputs[i].defined()) {
-        const Shape& shape = edge.node->output_shapes[edge.output];
-        const DType dtype = edge.node->output_dtypes[edge.output];
+        const auto& [shape, dtype] = edge.node->outputs[edge.output];
         require(grad_inputs[i].shape() == shape && grad_inputs[i].dtype() == dtype,
-                "backward of '{}' gave {} as gradient of input {}, which is {}{}", node->name, describe(grad_inputs[i]),
-                i, name_of(dtype), to_string(shape));
+                "backward of '{}' gave {} as gradient of input {}, which is {}{}", node->name, grad_inputs[i], i,
+                name_of(dtype), shape);
         state.gradients[edge.output].add(grad_inputs[i]);
         grad_inputs[i] = Tensor();
       }

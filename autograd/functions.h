@@ -10,6 +10,7 @@
 #include "autograd/functions/conv2d.h"
 #include "autograd/functions/conv_bias_relu.h"
 #include "autograd/functions/conv_bias_relu_pool.h"
+#include "autograd/functions/copy.h"
 #include "autograd/functions/dropout.h"
 #include "autograd/functions/global_avg_pool2d.h"
 #include "autograd/functions/linear.h"

@@ -18,12 +18,17 @@ struct Edge {
   std::size_t output = 0;
 };
 
+/// What a gradient must be like.
+struct OutputKind {
+  Shape shape;
+  DType dtype;
+};
+
 /// One recorded operation, or, with `leaf` defined, the end of the line where a gradient is added up.
 struct Node {
   std::string name;
   std::vector<Edge> inputs;
-  std::vector<Shape> output_shapes;
-  std::vector<DType> output_dtypes;
+  std::vector<OutputKind> outputs;
   BackwardFunction backward;  // empty at a leaf, and once its saved tensors are freed
   Tensor leaf;
   std::weak_ptr<FusedLayer> fused_layer;  // at conv_bias_relu, for one right above it
@@ -35,14 +40,18 @@ struct Node {
 };
 
 /// What hangs off a tensor handle.
-struct Meta {
-  bool requires_grad = false;
+struct Meta final : AutogradMeta {
   Tensor grad;
   std::uint64_t cleared = 0;  // times that clear_grad() was called
   std::vector<GradientHook> hooks;
   Edge made_by;                   // no node at a leaf
   std::weak_ptr<Node> leaf_node;  // one for all operations that use this leaf
+
+  std::string_view operation() const override { return made_by.node ? std::string_view(made_by.node->name) : ""; }
 };
+
+/// Null for most tensors.
+inline Meta* find_meta(const Tensor& tensor) { return static_cast<Meta*>(tensor.autograd_meta().get()); }
 
 /// The edge that a gradient of `tensor` flows along; no node if it needs none.
 Edge gradient_edge(const Tensor& tensor);

@@ -2,18 +2,16 @@
 #include "autograd/record.h"
 
 #include "autograd/node.h"
+#include "core/describe.h"
+#include "core/recording.h"
 
 #include <algorithm>
 
 namespace tandem::autograd {
 
-namespace {
-thread_local bool recording = true;
-}
-
-bool grad_enabled() { return recording; }
-GradMode::GradMode(bool enabled) : previous_(recording) { recording = enabled; }
-GradMode::~GradMode() { recording = previous_; }
+bool grad_enabled() { return tandem::detail::recording; }
+GradMode::GradMode(bool enabled) : previous_(tandem::detail::recording) { tandem::detail::recording = enabled; }
+GradMode::~GradMode() { tandem::detail::recording = previous_; }
 
 SavedTensor::SavedTensor(const Tensor& tensor) {
   if (!tensor.defined()) return;
@@ -23,8 +21,7 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
 
 Tensor SavedTensor::get() const {
   require(!tensor_.defined() || tensor_.storage()->version() == version_,
-          "backward: {} was changed in place after it was saved for this gradient; change a clone instead",
-          describe(tensor_));
+          "backward: {} was changed in place after it was saved for this gradient; change a clone instead", tensor_);
   return tensor_;
 }
 
@@ -38,16 +35,18 @@ std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inp
   if (!grad_enabled() || std::none_of(inputs.begin(), inputs.end(), requires_grad)) return outputs;
   auto node = std::make_shared<Node>();
   node->name = name;
+  node->inputs.reserve(inputs.size());
+  node->outputs.reserve(outputs.size());
   for (const Tensor& input : inputs) node->inputs.push_back(gradient_edge(input));
   node->backward = std::move(backward);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     auto& slot = outputs[i].autograd_meta();
     require(!slot, "record: output {} of {} already has gradient metadata; return a new tensor or detach()", i, name);
-    node->output_shapes.push_back(outputs[i].shape());
-    node->output_dtypes.push_back(outputs[i].dtype());
-    slot = std::make_shared<Meta>();
-    slot->requires_grad = true;
-    slot->made_by = {node, i};
+    node->outputs.push_back({outputs[i].shape(), outputs[i].dtype()});
+    auto meta = std::make_shared<Meta>();
+    meta->requires_grad = true;
+    meta->made_by = {node, i};
+    slot = std::move(meta);
   }
   return outputs;
 }

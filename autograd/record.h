@@ -1,7 +1,7 @@
 // Recording an operation on the tape: all that a differentiable function needs. Custom functions use it as ours do.
 //
 //   Tensor square(const Tensor& x) {
-//     Tensor y = /* compute it */;
+//     Tensor y = unrecorded([&] { return /* compute it */; });
 //     return record("square", {x}, y, [saved = SavedTensor(x)](const BackwardContext& context) {
 //       return std::vector<Tensor>{/* 2 * saved.get() * context.grad_output() */};
 //     });

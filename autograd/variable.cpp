@@ -1,6 +1,7 @@
 // Gradient metadata of tensor handles.
 #include "autograd/node.h"
 #include "autograd/precision.h"
+#include "core/describe.h"
 
 namespace tandem::autograd {
 
@@ -9,7 +10,7 @@ namespace {
 Meta& meta_of(const Tensor& tensor) {
   auto& slot = tensor.autograd_meta();
   if (!slot) slot = std::make_shared<Meta>();
-  return *slot;
+  return *find_meta(tensor);
 }
 
 }  // namespace
@@ -20,54 +21,61 @@ bool requires_grad(const Tensor& tensor) {
 
 const Tensor& set_requires_grad(const Tensor& tensor, bool required) {
   require(!required || is_floating(tensor.dtype()),
-          "set_requires_grad: only floating tensors have gradients, this is {}", describe(tensor));
-  require(is_leaf(tensor), "set_requires_grad: {} was made by a recorded operation; call detach() first",
-          describe(tensor));
+          "set_requires_grad: only floating tensors have gradients, this is {}", tensor);
+  require(is_leaf(tensor), "set_requires_grad: {} was made by a recorded operation; call detach() first", tensor);
   meta_of(tensor).requires_grad = required;
   return tensor;
 }
 
-bool is_leaf(const Tensor& tensor) { return !tensor.autograd_meta() || !tensor.autograd_meta()->made_by.node; }
+bool is_leaf(const Tensor& tensor) {
+  const Meta* const meta = find_meta(tensor);
+  return meta == nullptr || !meta->made_by.node;
+}
 
-Tensor grad(const Tensor& leaf) { return leaf.autograd_meta() ? leaf.autograd_meta()->grad : Tensor(); }
+Tensor grad(const Tensor& leaf) {
+  const Meta* const meta = find_meta(leaf);
+  return meta != nullptr ? meta->grad : Tensor();
+}
 
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
   const auto fits = [&] {
     const bool wide = is_half(leaf.dtype()) && gradient.dtype() == DType::f32;
     return gradient.shape() == leaf.shape() && (wide || gradient.dtype() == leaf.dtype());
   };
-  require(!gradient.defined() || fits(), "set_grad: gradient {} does not fit tensor {}", describe(gradient),
-          describe(leaf));
+  require(!gradient.defined() || fits(), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
   meta_of(leaf).grad = gradient;
 }
 
 void clear_grad(const Tensor& leaf) {
-  if (!leaf.autograd_meta()) return;
-  leaf.autograd_meta()->grad = Tensor();
-  ++leaf.autograd_meta()->cleared;
+  if (Meta* const meta = find_meta(leaf)) {
+    meta->grad = Tensor();
+    ++meta->cleared;
+  }
 }
 
-std::uint64_t times_cleared(const Tensor& leaf) { return leaf.autograd_meta() ? leaf.autograd_meta()->cleared : 0; }
+std::uint64_t times_cleared(const Tensor& leaf) {
+  const Meta* const meta = find_meta(leaf);
+  return meta != nullptr ? meta->cleared : 0;
+}
 
 void on_gradient_ready(const Tensor& leaf, GradientHook hook) {
-  require(is_leaf(leaf), "on_gradient_ready: {} is not a leaf", describe(leaf));
+  require(is_leaf(leaf), "on_gradient_ready: {} is not a leaf", leaf);
   meta_of(leaf).hooks.push_back(std::move(hook));
 }
 
 void clear_hooks(const Tensor& leaf) {
-  if (leaf.autograd_meta()) leaf.autograd_meta()->hooks.clear();
+  if (Meta* const meta = find_meta(leaf)) meta->hooks.clear();
 }
 
 Edge gradient_edge(const Tensor& tensor) {
   if (!requires_grad(tensor)) return {};
-  Meta& meta = *tensor.autograd_meta();
+  Meta& meta = *find_meta(tensor);
   if (meta.made_by.node) return meta.made_by;
   std::shared_ptr<Node> node = meta.leaf_node.lock();
   if (!node) {
     node = std::make_shared<Node>();
     node->name = "leaf";
-    node->output_shapes = {tensor.shape()};
-    node->output_dtypes = {tensor.dtype()};
+    node->outputs = {{tensor.shape(), tensor.dtype()}};
     node->leaf = tensor;
     meta.leaf_node = node;
   }

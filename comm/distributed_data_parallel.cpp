@@ -1,6 +1,7 @@
 // Hooks, buckets and their order; start-up and consistency of replicas.
 #include "comm/distributed_data_parallel.h"
 
+#include "autograd/grad_mode.h"
 #include "autograd/variable.h"
 #include "comm/agreement.h"
 #include "comm/flat_math.h"
@@ -28,6 +29,7 @@ std::string table_of(const NamedTensors& parameters, const NamedTensors& buffers
 }
 
 void broadcast_in_place(ProcessGroup& group, const Tensor& tensor) {
+  const autograd::NoGrad no_grad;
   if (tensor.is_dense()) return group.broadcast(tensor);
   const Tensor dense = tensor.contiguous();
   group.broadcast(dense);

@@ -50,7 +50,7 @@ std::uint64_t hash_bytes(const void* data, std::size_t bytes) {
 }
 
 std::uint64_t hash_tensor(const Tensor& tensor) {
-  const Tensor dense = tensor.to(Device{}).contiguous();
+  const Tensor dense = tensor.detach().to(Device{}).contiguous();
   const std::string description = describe(tensor);
   const auto bytes = static_cast<std::size_t>(dense.numel() * size_of(dense.dtype()));
   return mix(hash_bytes(description.data(), description.size()),

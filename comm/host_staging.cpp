@@ -75,14 +75,14 @@ class HostStaging::StagedWork final : public Work {
 
 std::unique_ptr<Work> HostStaging::enqueue(const Tensor& tensor, Start start) {
   auto transfer = std::make_shared<Transfer>();
-  transfer->device = tensor;
+  transfer->device = tensor.detach();  // by the time of finish(), recording may be on again
   transfer->host = pinned_like(tensor);
   transfer->stream = stream_of(tensor.device());
   transfer->start = std::move(start);
   put_behind(transfer->stream, current_stream(tensor.device()));
   {
     const StreamScope scope(transfer->stream);
-    transfer->host.copy_from_async(tensor);
+    transfer->host.copy_from_async(transfer->device);
   }
   tensor.storage()->record_stream(transfer->stream);
   transfer->copied.record(transfer->stream);

@@ -1,6 +1,7 @@
 // ProcessGroup: checks arguments, brings half types to f32 and back, and hands flat memory to the backend.
 #include "comm/process_group.h"
 
+#include "autograd/record.h"
 #include "comm/flat_math.h"
 
 namespace tandem::comm {
@@ -23,10 +24,7 @@ void check_reduction(const Tensor& tensor, ReduceOp op) {
           "all_reduce: average needs a floating dtype, got {}; use sum", describe(tensor));
 }
 
-FlatSpan span_of(const Tensor& tensor) {
-  tensor.storage()->bump_version();
-  return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor};
-}
+FlatSpan span_of(const Tensor& tensor) { return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor.detach()}; }
 
 Tensor widened(const Tensor& tensor) {
   const MemoryTagScope scope(MemoryTag::comm);
@@ -71,6 +69,7 @@ class HalfWork final : public Work {
 
 void ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op) {
   check_reduction(tensor, op);
+  tensor.mark_written("all_reduce");
   staging_.start_all();
   if (!backend_->takes(tensor.device())) {
     const Tensor host = HostStaging::host_copy(tensor);
@@ -82,11 +81,11 @@ void ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op) {
   const Tensor wide = widened(tensor);
   backend.all_reduce(span_of(wide), op);
   narrow_back(wide, tensor);
-  tensor.storage()->bump_version();
 }
 
 std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, ReduceOp op) {
   check_reduction(tensor, op);
+  tensor.mark_written("all_reduce");
   if (!backend_->takes(tensor.device()))
     return staging_.enqueue(tensor, [this, op](const Tensor& host) { return start_all_reduce(host, op); });
   staging_.start_all();
@@ -96,7 +95,6 @@ std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, Reduc
 std::unique_ptr<Work> ProcessGroup::start_all_reduce(const Tensor& tensor, ReduceOp op) {
   Backend& backend = backend_->on(tensor.device());
   if (!is_half(tensor.dtype()) || backend.reduces_half()) return backend.start_all_reduce(span_of(tensor), op);
-  tensor.storage()->bump_version();
   Tensor wide = widened(tensor);
   auto work = backend.start_all_reduce(span_of(wide), op);
   return std::make_unique<HalfWork>(tensor, std::move(wide), std::move(work));
@@ -105,6 +103,7 @@ std::unique_ptr<Work> ProcessGroup::start_all_reduce(const Tensor& tensor, Reduc
 void ProcessGroup::broadcast(const Tensor& tensor, int root) {
   check_tensor("broadcast", tensor);
   require(root >= 0 && root < size(), "broadcast: root {} is not a rank of a group of {}", root, size());
+  tensor.mark_written("broadcast");
   staging_.start_all();
   if (!backend_->takes(tensor.device())) {
     const Tensor host = HostStaging::host_copy(tensor);
@@ -118,6 +117,8 @@ void ProcessGroup::broadcast(const Tensor& tensor, int root) {
 Tensor ProcessGroup::all_gather(const Tensor& tensor) {
   check_tensor("all_gather", tensor);
   require(tensor.rank() < kMaxRank, "all_gather: {} has no room for one more dimension", describe(tensor));
+  require(!autograd::should_record({tensor}), "all_gather: {} would lose its gradient: gather its detach()",
+          describe(tensor));
   staging_.start_all();
   if (!backend_->takes(tensor.device())) return all_gather(tensor.to(Device{})).to(tensor.device());
   const Tensor mine = tensor.contiguous();

@@ -16,10 +16,10 @@ class MpiEnvironment;
 
 /// The ranks of one run. Every operation but poll() and the plain questions is collective: all ranks call it, in the
 /// same order, with the same shapes, dtypes and arguments. Tensors are dense, on any device; elements are matched by
-/// their order in memory, so strides must be alike on all ranks as well. Backends that know host memory only get device
-/// tensors by way of pinned memory; results are there for what is enqueued on the current stream afterwards. One thread
-/// at a time may use a group, and works must not outlive it.
-/// Errors are thrown as tandem::Error.
+/// their order in memory, so strides must be alike on all ranks as well. Nothing is recorded: a tensor that requires a
+/// gradient is refused while recording, as Tensor refuses raw writes and copies. Backends that know host memory only
+/// get device tensors by way of pinned memory; results are there for what is enqueued on the current stream afterwards.
+/// One thread at a time may use a group, and works must not outlive it. Errors are thrown as tandem::Error.
 class ProcessGroup {
  public:
   explicit ProcessGroup(std::unique_ptr<Backend> backend, std::string notice = {})

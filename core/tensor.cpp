@@ -1,17 +1,52 @@
 // Tensor: construction, views and metadata.
 #include "core/tensor.h"
 
+#include "core/describe.h"
+#include "core/recording.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace tandem {
 
+namespace {
+
+/// "f32[3], made by the recorded operation 'scale',", for messages.
+std::string on_tape(const Tensor& tensor) {
+  const std::string_view operation = tensor.autograd_meta()->operation();
+  return operation.empty() ? fmt::format("{}, a leaf that requires a gradient,", tensor)
+                           : fmt::format("{}, made by the recorded operation '{}',", tensor, operation);
+}
+
+}  // namespace
+
+bool Tensor::is_on_tape() const {
+  const auto& meta = impl().meta;
+  return meta != nullptr && meta->requires_grad && detail::recording;
+}
+
+void Tensor::refuse_on_tape(std::string_view operation, std::string_view recorded) const {
+  if (is_on_tape()) [[unlikely]] {
+    fail("{}: {} would lose its gradient: call autograd::{} to record it, or detach() first", operation, on_tape(*this),
+         recorded);
+  }
+}
+
+void Tensor::mark_written(std::string_view writer) const {
+  if (is_on_tape()) [[unlikely]] {
+    fail(
+        "{}: {} would get wrong gradients if it were changed in place: go on with its detach() instead, or write "
+        "under autograd::NoGrad",
+        writer, on_tape(*this));
+  }
+  storage()->bump_version();
+}
+
 Tensor Tensor::empty(const Shape& shape, TensorOptions options) {
   const std::int64_t count = element_count(shape);
   std::int64_t bytes = 0;
-  require(!__builtin_mul_overflow(count, size_of(options.dtype), &bytes), "shape {} has too many elements",
-          to_string(shape));
+  require(!__builtin_mul_overflow(count, size_of(options.dtype), &bytes), "shape {} has too many elements", shape);
   Tensor result;
   result.impl_ = std::make_shared<Impl>();
   result.impl_->storage = std::make_shared<Storage>(bytes, options.device, current_memory_tag(), options.pinned);
@@ -68,6 +103,7 @@ Tensor Tensor::make_view(const Shape& shape, const Strides& strides, std::int64_
 }
 
 Tensor Tensor::view(const Shape& requested) const {
+  refuse_on_tape("view", "reshape");
   Shape shape = requested;
   std::int64_t known = 1;
   int open = -1;
@@ -76,16 +112,15 @@ Tensor Tensor::view(const Shape& requested) const {
       known *= shape[dim];
       continue;
     }
-    require(shape[dim] == -1 && open < 0, "view: shape {} may hold one -1 and no other negative size",
-            to_string(requested));
+    require(shape[dim] == -1 && open < 0, "view: shape {} may hold one -1 and no other negative size", requested);
     open = dim;
   }
   if (open >= 0) {
-    require(known > 0 && numel() % known == 0, "view: {} cannot be seen as {}", describe(*this), to_string(requested));
+    require(known > 0 && numel() % known == 0, "view: {} cannot be seen as {}", *this, requested);
     shape[open] = numel() / known;
   }
-  require(element_count(shape) == numel(), "view: {} has {} elements, shape {} has {}", describe(*this), numel(),
-          to_string(shape), element_count(shape));
+  require(element_count(shape) == numel(), "view: {} has {} elements, shape {} has {}", *this, numel(), shape,
+          element_count(shape));
   if (numel() == 0) return make_view(shape, dense_strides(shape, Layout::row_major), offset());
 
   // Each group of old dimensions that follow each other without gaps may be cut up anew.
@@ -108,14 +143,15 @@ Tensor Tensor::view(const Shape& requested) const {
       filled *= shape[next--];
     }
     require(filled == group, "view: {} with strides {} cannot be seen as {} without a copy; call contiguous() first",
-            describe(*this), to_string(this->strides()), to_string(shape));
+            *this, this->strides(), shape);
   }
   for (; next >= 0; --next) strides[next] = 1;  // leading sizes of 1
   return make_view(shape, strides, offset());
 }
 
 Tensor Tensor::permute(std::span<const int> order) const {
-  require(static_cast<int>(order.size()) == rank(), "permute: {} needs {} dimensions, got {}", describe(*this), rank(),
+  refuse_on_tape("permute", "permute");
+  require(static_cast<int>(order.size()) == rank(), "permute: {} needs {} dimensions, got {}", *this, rank(),
           order.size());
   Shape shape;
   Strides strides;
@@ -131,6 +167,7 @@ Tensor Tensor::permute(std::span<const int> order) const {
 }
 
 Tensor Tensor::transpose(int a, int b) const {
+  refuse_on_tape("transpose", "transpose");
   Shape shape = this->shape();
   Strides strides = this->strides();
   std::swap(shape[a], shape[b]);
@@ -139,10 +176,11 @@ Tensor Tensor::transpose(int a, int b) const {
 }
 
 Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length, std::int64_t step) const {
+  refuse_on_tape("narrow", "narrow");
   const bool inside = step >= 1 && start >= 0 && length >= 0 && start <= size(dim) &&
                       (length == 0 || (start < size(dim) && length - 1 <= (size(dim) - 1 - start) / step));
   require(inside, "narrow: {} elements from {} in steps of {} do not fit dimension {} of {}", length, start, step, dim,
-          describe(*this));
+          *this);
   Shape shape = this->shape();
   Strides strides = this->strides();
   shape[dim] = length;
@@ -151,13 +189,14 @@ Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length, std::int
 }
 
 Tensor Tensor::select(int dim, std::int64_t index) const {
-  require(index >= 0 && index < size(dim), "select: index {} is outside dimension {} of {}", index, dim,
-          describe(*this));
+  refuse_on_tape("select", "select");
+  require(index >= 0 && index < size(dim), "select: index {} is outside dimension {} of {}", index, dim, *this);
   return narrow(dim, index, 1).squeeze(dim);
 }
 
 Tensor Tensor::squeeze(int dim) const {
-  require(size(dim) == 1, "squeeze: dimension {} of {} is not 1", dim, describe(*this));
+  refuse_on_tape("squeeze", "squeeze");
+  require(size(dim) == 1, "squeeze: dimension {} of {} is not 1", dim, *this);
   const int removed = shape().wrap(dim);
   Shape shape;
   Strides strides;
@@ -170,7 +209,8 @@ Tensor Tensor::squeeze(int dim) const {
 }
 
 Tensor Tensor::unsqueeze(int dim) const {
-  require(dim >= -rank() - 1 && dim <= rank(), "unsqueeze: dimension {} is out of range for {}", dim, describe(*this));
+  refuse_on_tape("unsqueeze", "unsqueeze");
+  require(dim >= -rank() - 1 && dim <= rank(), "unsqueeze: dimension {} is out of range for {}", dim, *this);
   const int inserted = dim < 0 ? dim + rank() + 1 : dim;
   Shape shape;
   Strides strides;
@@ -187,24 +227,25 @@ Tensor Tensor::unsqueeze(int dim) const {
 }
 
 Tensor Tensor::expand(const Shape& shape) const {
-  require(shape.rank() >= rank(), "expand: {} cannot become {}", describe(*this), to_string(shape));
+  refuse_on_tape("expand", "expand");
+  require(shape.rank() >= rank(), "expand: {} cannot become {}", *this, shape);
   Strides strides = shape;
   const int added = shape.rank() - rank();
   for (int dim = 0; dim < shape.rank(); ++dim) {
     const std::int64_t old_size = dim < added ? 1 : size(dim - added);
-    require(old_size == shape[dim] || old_size == 1, "expand: {} cannot become {}", describe(*this), to_string(shape));
+    require(old_size == shape[dim] || old_size == 1, "expand: {} cannot become {}", *this, shape);
     strides[dim] = dim < added || old_size != shape[dim] ? 0 : stride(dim - added);
   }
   return make_view(shape, strides, offset());
 }
 
 Tensor Tensor::as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const {
-  require(shape.rank() == strides.rank(), "as_strided: shape {} and strides {} differ in rank", to_string(shape),
-          to_string(strides));
+  refuse_on_tape("as_strided", "reshape, permute or narrow");
+  require(shape.rank() == strides.rank(), "as_strided: shape {} and strides {} differ in rank", shape, strides);
   std::int64_t last = offset;
   bool overflow = false;
   for (int dim = 0; dim < shape.rank(); ++dim) {
-    require(strides[dim] >= 0, "as_strided: negative stride in {}", to_string(strides));
+    require(strides[dim] >= 0, "as_strided: negative stride in {}", strides);
     std::int64_t reach = 0;
     if (shape[dim] <= 1) continue;
     overflow = overflow || __builtin_mul_overflow(shape[dim] - 1, strides[dim], &reach);
@@ -212,8 +253,8 @@ Tensor Tensor::as_strided(const Shape& shape, const Strides& strides, std::int64
   }
   const bool empty = element_count(shape) == 0;
   require(offset >= 0 && (empty || (!overflow && last < storage()->bytes() / size_of(dtype()))),
-          "as_strided: shape {}, strides {} and offset {} leave the storage of {} bytes", to_string(shape),
-          to_string(strides), offset, storage()->bytes());
+          "as_strided: shape {}, strides {} and offset {} leave the storage of {} bytes", shape, strides, offset,
+          storage()->bytes());
   return make_view(shape, strides, offset);
 }
 

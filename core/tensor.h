@@ -8,13 +8,23 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace tandem {
 
-namespace autograd {
-struct Meta;  // what autograd knows about a tensor; defined in autograd/node.h
-}
+/// What autograd hangs on a tensor; the rest of it is in autograd/node.h.
+struct AutogradMeta {
+  bool requires_grad = false;
+
+  AutogradMeta() = default;
+  virtual ~AutogradMeta() = default;
+  AutogradMeta(const AutogradMeta&) = delete;
+  AutogradMeta& operator=(const AutogradMeta&) = delete;
+
+  /// The recorded operation that made the tensor; empty at a leaf.
+  virtual std::string_view operation() const = 0;
+};
 
 /// How a new tensor is made.
 struct TensorOptions {
@@ -24,10 +34,14 @@ struct TensorOptions {
   bool pinned = false;  // page-locked host memory (device cpu), which a GPU copies without waiting
 };
 
-/// A handle: copies share elements, shape and autograd metadata. Views (view, transpose, narrow, ...) are O(1), share
-/// the storage and carry no autograd metadata: use the functions of autograd/ to record them. Image tensors have shape
-/// N,C,H,W and layout channels_last; convolution weights K,C,R,S, likewise. On a CUDA device all is enqueued on the
-/// thread's current stream (core/stream.h). Errors are thrown as tandem::Error.
+/// A handle: copies share elements, shape and autograd metadata. Image tensors have shape N,C,H,W and layout
+/// channels_last; convolution weights K,C,R,S, likewise. On a CUDA device all is enqueued on the thread's current
+/// stream (core/stream.h). Errors are thrown as tandem::Error.
+///
+/// Views, copies and writes of this class are raw: the tape knows nothing of them. While a thread records
+/// (autograd/grad_mode.h) a tensor that requires a gradient, leaf or not, refuses them: its gradient would be lost or
+/// wrong. Use the functions of autograd/ to record views and copies; detach() the tensor, or switch recording off by
+/// autograd::NoGrad, to do without. Reading values and detach() are always allowed.
 class Tensor {
  public:
   /// An undefined tensor: only defined() may be asked.
@@ -82,7 +96,7 @@ class Tensor {
   /// True if dense in some order of dimensions, without gaps or overlaps.
   bool is_dense() const;
 
-  // Views.
+  // Views: O(1), of the same storage, without autograd metadata.
   /// Same elements, other shape; one size may be -1. Throws where strides do not allow it without a copy.
   Tensor view(const Shape& shape) const;
   Tensor permute(std::span<const int> order) const;
@@ -100,12 +114,11 @@ class Tensor {
   /// The same elements behind a new handle without autograd metadata.
   Tensor detach() const;
 
-  // Copies.
+  // Copies; they carry no autograd metadata.
   /// This tensor if it is dense in `layout` already, else a dense copy.
   Tensor contiguous(Layout layout = Layout::row_major) const;
   Tensor clone() const;
-  /// This tensor if it is on `device` already, else a copy there, in the same strides where they are dense. Without
-  /// autograd metadata.
+  /// This tensor if it is on `device` already, else a copy there, in the same strides where they are dense.
   Tensor to(Device device) const;
   /// Writes the elements of `source` (same shape and dtype, any strides and device) here, in place. Host memory may be
   /// read and written as soon as this returns; between two tensors of CUDA devices nobody waits.
@@ -116,8 +129,13 @@ class Tensor {
   void fill(double value) const;
   void zero() const { fill(0.0); }
 
+  /// To be called by whoever is about to write into the elements in another way than by the functions above; `writer`
+  /// is named in messages. Counts a new version of the storage, so that backward() refuses a saved tensor that is no
+  /// longer what it was, and throws Error where fill() would.
+  void mark_written(std::string_view writer) const;
+
   /// Autograd's slot; empty for most tensors.
-  std::shared_ptr<autograd::Meta>& autograd_meta() const { return impl().meta; }
+  std::shared_ptr<AutogradMeta>& autograd_meta() const { return impl().meta; }
 
   /// True if no other handle, view or copy of this handle, can see the elements.
   bool is_sole_owner() const { return impl_.use_count() == 1 && storage().use_count() == 1; }
@@ -132,11 +150,15 @@ class Tensor {
     Shape shape;
     Strides strides;
     std::int64_t offset = 0;  // in elements
-    std::shared_ptr<autograd::Meta> meta;
+    std::shared_ptr<AutogradMeta> meta;
   };
 
   Tensor make_view(const Shape& shape, const Strides& strides, std::int64_t offset) const;
-  void copy_from(const Tensor& source, bool asynchronous) const;
+  void copy_elements(const Tensor& source, bool asynchronous) const;
+  /// True if operations on this tensor are being recorded.
+  bool is_on_tape() const;
+  /// Throws Error if it is: `operation` is raw, and the remedy is `recorded`, a function of autograd/, or detach().
+  void refuse_on_tape(std::string_view operation, std::string_view recorded) const;
   Impl& impl() const {
     require(impl_ != nullptr, "this tensor is undefined: it was default-constructed or moved from");
     return *impl_;

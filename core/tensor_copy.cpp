@@ -33,21 +33,29 @@ void copy_words(const Tensor& destination, const Tensor& source) {
   const std::int64_t count = destination.numel();
   if (destination.rank() == 0 || count <= kGrain) return copy_part(destination, source);
   const std::int64_t rows = destination.size(0);
+  // The threads of the workers have not switched recording off, as this one may have.
+  const Tensor to = destination.detach(), from = source.detach();
   parallel_for(rows, std::max<std::int64_t>(1, kGrain * rows / count), [&](std::int64_t begin, std::int64_t end) {
-    copy_part(destination.narrow(0, begin, end - begin), source.narrow(0, begin, end - begin));
+    copy_part(to.narrow(0, begin, end - begin), from.narrow(0, begin, end - begin));
   });
 }
 
 }  // namespace
 
-void Tensor::copy_from(const Tensor& source) const { copy_from(source, false); }
+void Tensor::copy_from(const Tensor& source) const {
+  source.refuse_on_tape("copy_from", "clone");
+  copy_elements(source, false);
+}
 
-void Tensor::copy_from_async(const Tensor& source) const { copy_from(source, true); }
+void Tensor::copy_from_async(const Tensor& source) const {
+  source.refuse_on_tape("copy_from_async", "clone");
+  copy_elements(source, true);
+}
 
-void Tensor::copy_from(const Tensor& source, [[maybe_unused]] bool asynchronous) const {
+void Tensor::copy_elements(const Tensor& source, [[maybe_unused]] bool asynchronous) const {
   require(shape() == source.shape() && dtype() == source.dtype(), "copy: {} cannot take the elements of {}",
           describe(*this), describe(source));
-  storage()->bump_version();
+  mark_written("copy_from");
   if (numel() == 0) return;
   if constexpr (kHasCuda) {
     const bool on_host = device().type == DeviceType::cpu && source.device().type == DeviceType::cpu;
@@ -66,28 +74,31 @@ void Tensor::copy_from(const Tensor& source, [[maybe_unused]] bool asynchronous)
 }
 
 Tensor Tensor::contiguous(Layout layout) const {
+  refuse_on_tape("contiguous", "contiguous");
   if (is_dense(layout)) return *this;
   Tensor result = empty(shape(), options(layout));
-  result.copy_from(*this);
+  result.copy_elements(*this, false);
   return result;
 }
 
 Tensor Tensor::clone() const {
+  refuse_on_tape("clone", "clone");
   Tensor result = empty_like(*this);
-  result.copy_from(*this);
+  result.copy_elements(*this, false);
   return result;
 }
 
 Tensor Tensor::to(Device target) const {
+  refuse_on_tape("to", "to");
   if (device() == target) return *this;
   Tensor result = empty(shape(), {.dtype = dtype(), .device = target});
   if (is_dense() && numel() > 0) result = result.as_strided(shape(), strides(), 0);
-  result.copy_from(*this);
+  result.copy_elements(*this, false);
   return result;
 }
 
 void Tensor::fill(double value) const {
-  storage()->bump_version();
+  mark_written("fill");
   if (numel() == 0) return;
   if constexpr (kHasCuda) {
     if (device().type == DeviceType::cuda) return cuda::fill(*this, value);
@@ -115,7 +126,7 @@ Tensor Tensor::from(std::span<const T> values, const Shape& shape, Layout layout
 
 template <typename T>
 std::vector<T> Tensor::to_vector() const {
-  const Tensor flat = to(Device{}).contiguous();
+  const Tensor flat = (is_on_tape() ? detach() : *this).to(Device{}).contiguous();
   return dispatch_all(dtype(), "to_vector", [&](auto tag) {
     using From = typename decltype(tag)::type;
     const From* const from = flat.data<From>();

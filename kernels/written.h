@@ -5,12 +5,12 @@
 
 namespace tandem::kernels {
 
-/// Counts a change of each tensor that is defined. Every dispatcher calls it for all that it is about to write, so that
-/// a backward pass that saved the old contents fails rather than using the new ones.
+/// Tensor::mark_written of each tensor that is defined. Every dispatcher calls it for all that it is about to write, so
+/// that a backward pass that saved the old contents fails rather than using the new ones.
 template <typename... Tensors>
 void mark_written(const Tensors&... tensors) {
   const auto mark = [](const Tensor& tensor) {
-    if (tensor.defined()) tensor.storage()->bump_version();
+    if (tensor.defined()) tensor.mark_written("kernel's output");
   };
   (mark(tensors), ...);
 }

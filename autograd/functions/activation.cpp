@@ -17,7 +17,7 @@ enum class Keep { input, output };
 
 Tensor activation(const char* name, const Tensor& x, Forward forward, Backward backward, Keep keep) {
   const Tensor y = empty_like(x);
-  forward(x, y);
+  unrecorded([&] { forward(x, y); });
   if (!should_record({x})) return y;
   return record(name, {x}, y,
                 [backward, saved = SavedTensor(keep == Keep::input ? x : y)](const BackwardContext& context) {

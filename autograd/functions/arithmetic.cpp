@@ -20,24 +20,29 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  const Broadcast operands = broadcast("add", a, b);
-  kernels::add(operands.a, operands.b, operands.out);
-  return record("add", {a, b}, operands.out,
-                [a_shape = a.shape(), b_shape = b.shape()](const BackwardContext& context) {
-                  const Tensor& grad = context.grad_output();
-                  return std::vector<Tensor>{context.needs(0) ? sum_to_shape(grad, a_shape) : Tensor(),
-                                             context.needs(1) ? sum_to_shape(grad, b_shape) : Tensor()};
-                });
+  const Tensor y = unrecorded([&] {
+    const Broadcast operands = broadcast("add", a, b);
+    kernels::add(operands.a, operands.b, operands.out);
+    return operands.out;
+  });
+  return record("add", {a, b}, y, [a_shape = a.shape(), b_shape = b.shape()](const BackwardContext& context) {
+    const Tensor& grad = context.grad_output();
+    return std::vector<Tensor>{context.needs(0) ? sum_to_shape(grad, a_shape) : Tensor(),
+                               context.needs(1) ? sum_to_shape(grad, b_shape) : Tensor()};
+  });
 }
 
 Tensor mul(const Tensor& a, const Tensor& b) {
-  const Broadcast operands = broadcast("mul", a, b);
-  kernels::mul(operands.a, operands.b, operands.out);
-  if (!should_record({a, b})) return operands.out;
+  const Tensor y = unrecorded([&] {
+    const Broadcast operands = broadcast("mul", a, b);
+    kernels::mul(operands.a, operands.b, operands.out);
+    return operands.out;
+  });
+  if (!should_record({a, b})) return y;
   // Each operand is kept only for the other's gradient.
   const SavedTensor saved_a = requires_grad(b) ? SavedTensor(a) : SavedTensor();
   const SavedTensor saved_b = requires_grad(a) ? SavedTensor(b) : SavedTensor();
-  return record("mul", {a, b}, operands.out,
+  return record("mul", {a, b}, y,
                 [saved_a, saved_b, a_shape = a.shape(), b_shape = b.shape()](const BackwardContext& context) {
                   const Tensor& grad = context.grad_output();
                   std::vector<Tensor> result(2);
@@ -51,7 +56,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 
 Tensor scale(const Tensor& x, double factor) {
   const Tensor y = empty_like(x);
-  kernels::scale(x, factor, y);
+  unrecorded([&] { kernels::scale(x, factor, y); });
   return record("scale", {x}, y, [factor](const BackwardContext& context) {
     const Tensor grad_x = empty_like(context.grad_output());
     kernels::scale(context.grad_output(), factor, grad_x);

@@ -21,7 +21,7 @@ Tensor flipped(const Tensor& x) {
 
 Tensor pad2d(const Tensor& x, const Pad2dOptions& options) {
   const Tensor y = Tensor::empty(kernels::pad2d_output_shape(x.shape(), options), x.options(kLayout));
-  kernels::pad2d(x.contiguous(kLayout), options, y);
+  unrecorded([&] { kernels::pad2d(x.contiguous(kLayout), options, y); });
   return record("pad2d", {x}, y, [options, shape = x.shape()](const BackwardContext& context) {
     const Tensor grad_y = context.grad_output().contiguous(kLayout);
     const Tensor grad_x = Tensor::empty(shape, grad_y.options(kLayout));
@@ -34,7 +34,7 @@ Tensor crop2d(const Tensor& x, std::int64_t top, std::int64_t left, std::int64_t
   require(x.rank() == 4, "crop2d: needs images of shape N,C,H,W, got {}", describe(x));
   require(height >= 0 && width >= 0, "crop2d: a window of {} x {} is negative", height, width);
   const Tensor y = Tensor::empty({x.size(0), x.size(1), height, width}, x.options(kLayout));
-  kernels::crop2d(x, top, left, y);
+  unrecorded([&] { kernels::crop2d(x, top, left, y); });
   return record("crop2d", {x}, y, [top, left, shape = x.shape()](const BackwardContext& context) {
     const Tensor grad_x = Tensor::empty(shape, context.grad_output().options(kLayout));
     kernels::crop2d_backward(context.grad_output(), top, left, grad_x);
@@ -44,7 +44,8 @@ Tensor crop2d(const Tensor& x, std::int64_t top, std::int64_t left, std::int64_t
 
 Tensor flip_horizontal(const Tensor& x) {
   require(x.rank() == 4, "flip_horizontal: needs images of shape N,C,H,W, got {}", describe(x));
-  return record("flip_horizontal", {x}, flipped(x),
+  const Tensor y = unrecorded([&] { return flipped(x); });
+  return record("flip_horizontal", {x}, y,
                 [](const BackwardContext& context) { return std::vector<Tensor>{flipped(context.grad_output())}; });
 }
 

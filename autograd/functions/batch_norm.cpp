@@ -2,24 +2,27 @@
 #include "autograd/functions/batch_norm.h"
 
 #include "autograd/record.h"
+#include "core/describe.h"
 
 namespace tandem::autograd {
 
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, const BatchNormOptions& options, const Tensor& moments) {
   constexpr Layout kLayout = Layout::channels_last;
-  require(x.rank() == 4 || x.rank() == 2, "batch_norm: needs images [N, C, H, W] or rows [N, C], got {}", describe(x));
-  const Tensor rows = x.contiguous(kLayout);
+  require(x.rank() == 4 || x.rank() == 2, "batch_norm: needs images [N, C, H, W] or rows [N, C], got {}", x);
+  const Tensor rows = unrecorded([&] { return x.contiguous(kLayout); });
   const Tensor y = Tensor::empty(x.shape(), x.options(kLayout));
   const TensorOptions statistics{kernels::batch_norm_statistics_dtype(x.dtype()), Layout::row_major, x.device()};
   const Tensor mean = Tensor::empty({x.size(1)}, statistics), inverse_std = Tensor::empty({x.size(1)}, statistics);
-  if (moments.defined() && options.training) {
-    kernels::batch_norm_forward_from_moments(rows, moments, weight, bias, running_mean, running_var, options, y, mean,
-                                             inverse_std);
-  } else {
-    const auto forward = options.training ? kernels::batch_norm_forward_train : kernels::batch_norm_forward_eval;
-    forward(rows, weight, bias, running_mean, running_var, options, y, mean, inverse_std);
-  }
+  unrecorded([&] {
+    if (moments.defined() && options.training) {
+      kernels::batch_norm_forward_from_moments(rows, moments, weight, bias, running_mean, running_var, options, y, mean,
+                                               inverse_std);
+    } else {
+      const auto forward = options.training ? kernels::batch_norm_forward_train : kernels::batch_norm_forward_eval;
+      forward(rows, weight, bias, running_mean, running_var, options, y, mean, inverse_std);
+    }
+  });
   if (!should_record({x, weight, bias})) return y;
 
   return record("batch_norm", {x, weight, bias}, y,

@@ -1,20 +1,20 @@
 // Broadcasting of two operands, and back.
 #include "autograd/functions/broadcast.h"
 
+#include "core/describe.h"
 #include "kernels/reduce/sum_to.h"
 
 namespace tandem::autograd {
 
 Broadcast broadcast(std::string_view op, const Tensor& a, const Tensor& b) {
-  require(a.defined() && b.defined(), "{}: needs two defined tensors, got {} and {}", op, describe(a), describe(b));
+  require(a.defined() && b.defined(), "{}: needs two defined tensors, got {} and {}", op, a, b);
   require(a.dtype() == b.dtype() && a.device() == b.device(),
-          "{}: {} on {} and {} on {} must have one dtype and one device; use cast", op, describe(a),
-          name_of(a.device()), describe(b), name_of(b.device()));
+          "{}: {} on {} and {} on {} must have one dtype and one device; use cast", op, a, name_of(a.device()), b,
+          name_of(b.device()));
   Shape shape = a.rank() >= b.rank() ? a.shape() : b.shape();
   for (int dim = 1; dim <= shape.rank(); ++dim) {
     const std::int64_t from_a = dim <= a.rank() ? a.size(-dim) : 1, from_b = dim <= b.rank() ? b.size(-dim) : 1;
-    require(from_a == from_b || from_a == 1 || from_b == 1, "{}: shapes {} and {} do not broadcast", op, describe(a),
-            describe(b));
+    require(from_a == from_b || from_a == 1 || from_b == 1, "{}: shapes {} and {} do not broadcast", op, a, b);
     shape[-dim] = from_a == 1 ? from_b : from_a;
   }
   const auto gives_layout = [&](const Tensor& operand) { return operand.shape() == shape && operand.is_dense(); };

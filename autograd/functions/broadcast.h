@@ -12,7 +12,8 @@ struct Broadcast {
   Tensor a, b, out;
 };
 
-/// Throws Error where the shapes do not broadcast or dtypes or devices differ; `op` names the caller.
+/// Throws Error where the shapes do not broadcast or dtypes or devices differ; `op` names the caller, who has switched
+/// recording off.
 Broadcast broadcast(std::string_view op, const Tensor& a, const Tensor& b);
 
 /// Sums `gradient` over the dimensions that broadcasting added to `shape`; the tensor itself if it added none.

@@ -19,7 +19,7 @@ Tensor converted(const Tensor& x, DType dtype) {
 
 Tensor cast(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  const Tensor y = converted(x, dtype);
+  const Tensor y = unrecorded([&] { return converted(x, dtype); });
   if (!is_floating(dtype)) return y;
   return record("cast", {x}, y, [dtype = x.dtype()](const BackwardContext& context) {
     return std::vector<Tensor>{converted(context.grad_output(), dtype)};

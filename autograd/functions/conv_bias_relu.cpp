@@ -1,6 +1,7 @@
 // Differentiable convolution, bias and ReLU in one.
 #include "autograd/functions/conv_bias_relu.h"
 
+#include "autograd/functions/conv_operands.h"
 #include "autograd/functions/fused_layer.h"
 #include "autograd/node.h"
 #include "autograd/precision.h"
@@ -12,12 +13,15 @@ Tensor conv_bias_relu(const Tensor& input, const Tensor& weight, const Tensor& b
   constexpr Layout kLayout = Layout::channels_last;
   const Tensor x = input_for(OpKind::convolution, input, weight);
   const Shape y_shape = kernels::conv2d_output_shape(x.shape(), weight.shape(), options);
-  const Tensor images = x.contiguous(kLayout), filters = weight.contiguous(kLayout);
+  const auto [images, filters, addend] = dense_operands(x, weight, bias);
   const Tensor y = Tensor::empty(y_shape, x.options(kLayout));
   const bool recorded = should_record({x, weight, bias});
   Tensor mask;
   if (recorded) mask = Tensor::empty(kernels::conv_mask_shape(y_shape), {.dtype = DType::u8, .device = x.device()});
-  kernels::conv_bias_relu_forward(images, filters, bias.defined() ? bias.contiguous() : bias, options, y, mask);
+  {
+    const NoGrad no_grad;
+    kernels::conv_bias_relu_forward(images, filters, addend, options, y, mask);
+  }
   if (!recorded) return y;
 
   const auto own = std::make_shared<FusedLayer>(mask, bias.defined() && requires_grad(bias));
@@ -31,7 +35,7 @@ Tensor conv_bias_relu(const Tensor& input, const Tensor& weight, const Tensor& b
                                                   masked ? Tensor() : own->mask,
                                                   context.grad_output().contiguous(kLayout), bias_sum, below.get());
                          });
-  result.autograd_meta()->made_by.node->fused_layer = own;
+  find_meta(result)->made_by.node->fused_layer = own;
   return result;
 }
 

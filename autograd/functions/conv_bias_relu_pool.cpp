@@ -2,6 +2,7 @@
 #include "autograd/functions/conv_bias_relu_pool.h"
 
 #include "autograd/functions/conv_bias_relu.h"
+#include "autograd/functions/conv_operands.h"
 #include "autograd/functions/fused_layer.h"
 #include "autograd/functions/max_pool2d.h"
 #include "autograd/precision.h"
@@ -15,7 +16,7 @@ Tensor conv_bias_relu_pool(const Tensor& input, const Tensor& weight, const Tens
   constexpr Layout kLayout = Layout::channels_last;
   const Pool2dOptions windows{.kernel = {2, 2}, .stride = {2, 2}};
   const Tensor x = input_for(OpKind::convolution, input, weight);
-  const Tensor images = x.contiguous(kLayout), filters = weight.contiguous(kLayout);
+  const auto [images, filters, addend] = dense_operands(x, weight, bias);
   if (!kernels::conv_fuses_pool(images, filters, options))
     return max_pool2d(conv_bias_relu(x, weight, bias, options), windows);
 
@@ -27,8 +28,10 @@ Tensor conv_bias_relu_pool(const Tensor& input, const Tensor& weight, const Tens
     positions = Tensor::empty(y_shape, {DType::u8, kLayout, x.device()});
     mask = Tensor::empty(kernels::conv_mask_shape(y_shape), {.dtype = DType::u8, .device = x.device()});
   }
-  kernels::conv_bias_relu_pool_forward(images, filters, bias.defined() ? bias.contiguous() : bias, options, y,
-                                       positions, mask);
+  {
+    const NoGrad no_grad;
+    kernels::conv_bias_relu_pool_forward(images, filters, addend, options, y, positions, mask);
+  }
   if (!recorded) return y;
 
   const auto own = std::make_shared<FusedLayer>(mask, bias.defined() && requires_grad(bias));
@@ -49,7 +52,7 @@ Tensor conv_bias_relu_pool(const Tensor& input, const Tensor& weight, const Tens
                kernels::max_pool2d_backward(grad_y, positions, windows, before_pooling, own_sum);
                return fused_gradients(context, from_x, from_weight, options, {}, before_pooling, bias_sum, below.get());
              });
-  result.autograd_meta()->made_by.node->fused_layer = own;
+  find_meta(result)->made_by.node->fused_layer = own;
   return result;
 }
 

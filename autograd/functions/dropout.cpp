@@ -9,7 +9,7 @@ namespace tandem::autograd {
 Tensor dropout(const Tensor& x, double p, const RandomKey& key) {
   constexpr Layout kLayout = Layout::channels_last;
   const Tensor y = Tensor::empty(x.shape(), x.options(kLayout));
-  kernels::dropout_forward(x.contiguous(kLayout), p, key, y);
+  unrecorded([&] { kernels::dropout_forward(x.contiguous(kLayout), p, key, y); });
   return record("dropout", {x}, y, [p, key](const BackwardContext& context) {
     const Tensor grad_y = context.grad_output().contiguous(kLayout);
     const Tensor grad_x = Tensor::empty(grad_y.shape(), grad_y.options(kLayout));

@@ -12,8 +12,8 @@ bool FusedLayer::take(const Tensor& incoming, Tensor& sum) {
 }
 
 std::shared_ptr<FusedLayer> layer_below(const Tensor& x, const Tensor& weight, const kernels::Conv2dOptions& options) {
-  const auto& meta = x.autograd_meta();
-  if (!meta || !meta->made_by.node) return nullptr;
+  const Meta* const meta = find_meta(x);
+  if (meta == nullptr || !meta->made_by.node) return nullptr;
   const std::shared_ptr<FusedLayer> below = meta->made_by.node->fused_layer.lock();
   return below && kernels::conv_backward_fuses_layer_below(x, weight, options) ? below : nullptr;
 }

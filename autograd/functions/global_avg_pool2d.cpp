@@ -10,7 +10,7 @@ Tensor global_avg_pool2d(const Tensor& x) {
   constexpr Layout kLayout = Layout::channels_last;
   require(x.rank() == 4, "global_avg_pool2d: needs images [N, C, H, W], got {}", describe(x));
   const Tensor y = Tensor::empty({x.size(0), x.size(1), 1, 1}, x.options(kLayout));
-  kernels::global_avg_pool2d_forward(x.contiguous(kLayout), y);
+  unrecorded([&] { kernels::global_avg_pool2d_forward(x.contiguous(kLayout), y); });
   return record("global_avg_pool2d", {x}, y, [x_shape = x.shape()](const BackwardContext& context) {
     const Tensor grad_y = context.grad_output().contiguous(kLayout);
     const Tensor grad_x = Tensor::empty(x_shape, grad_y.options(kLayout));

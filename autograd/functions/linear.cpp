@@ -14,9 +14,13 @@ Tensor apply(std::string_view name, const Tensor& input, const Tensor& weight, c
   const Tensor x = input_for(OpKind::linear, input, weight);
   require(x.rank() == 2 && weight.rank() == 2 && x.size(1) == weight.size(1),
           "{}: needs rows [N, I] and a weight [O, I], got {} and {}", name, describe(x), describe(weight));
-  const Tensor rows = x.contiguous(), matrix = weight.contiguous();
+  Tensor rows, matrix;
   const Tensor y = Tensor::empty({x.size(0), weight.size(0)}, x.options());
-  kernels::linear_forward(rows, matrix, bias.defined() ? bias.contiguous() : bias, relu, y, impl);
+  unrecorded([&] {
+    rows = x.contiguous();
+    matrix = weight.contiguous();
+    kernels::linear_forward(rows, matrix, bias.defined() ? bias.contiguous() : bias, relu, y, impl);
+  });
   if (!should_record({x, weight, bias})) return y;
   return record(name, {x, weight, bias}, y,
                 [impl, saved_x = SavedTensor(rows), saved_weight = SavedTensor(matrix),

@@ -14,7 +14,7 @@ Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
   if (should_record({x})) {
     indices = Tensor::empty(y_shape, {kernels::max_pool2d_index_dtype(options), kLayout, x.device()});
   }
-  kernels::max_pool2d_forward(x.contiguous(kLayout), options, y, indices);
+  unrecorded([&] { kernels::max_pool2d_forward(x.contiguous(kLayout), options, y, indices); });
   return record("max_pool2d", {x}, y, [options, indices, x_shape = x.shape()](const BackwardContext& context) {
     const Tensor grad_y = context.grad_output().contiguous(kLayout);
     const Tensor grad_x = Tensor::empty(x_shape, grad_y.options(kLayout));

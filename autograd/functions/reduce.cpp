@@ -12,7 +12,7 @@ namespace tandem::autograd {
 Tensor sum(const Tensor& input) {
   const Tensor x = cast(input, result_dtype(OpKind::reduction, input.dtype()));
   const Tensor y = Tensor::empty({}, x.options());
-  kernels::sum(x, y);
+  unrecorded([&] { kernels::sum(x, y); });
   return record("sum", {x}, y, [shape = x.shape()](const BackwardContext& context) {
     return std::vector<Tensor>{context.grad_output().expand(shape)};
   });
@@ -21,7 +21,7 @@ Tensor sum(const Tensor& input) {
 Tensor mean(const Tensor& input) {
   const Tensor x = cast(input, result_dtype(OpKind::reduction, input.dtype()));
   const Tensor y = Tensor::empty({}, x.options());
-  kernels::mean(x, y);
+  unrecorded([&] { kernels::mean(x, y); });
   return record("mean", {x}, y, [shape = x.shape()](const BackwardContext& context) {
     const Tensor each = empty_like(context.grad_output());
     kernels::scale(context.grad_output(), 1.0 / static_cast<double>(element_count(shape)), each);

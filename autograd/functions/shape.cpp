@@ -1,6 +1,7 @@
 // Differentiable changes of shape.
 #include "autograd/functions/shape.h"
 
+#include "autograd/functions/broadcast.h"
 #include "autograd/record.h"
 
 namespace tandem::autograd {
@@ -9,10 +10,22 @@ namespace {
 
 Tensor reshaped(const Tensor& x, const Shape& shape) { return x.contiguous().view(shape); }
 
+/// Records a view of some elements of x: `part` takes x, or its gradient, to them.
+template <typename Part>
+Tensor record_part(std::string_view name, const Tensor& x, const Part& part) {
+  const Tensor y = unrecorded([&] { return part(x); });
+  return record(name, {x}, y, [part, shape = x.shape()](const BackwardContext& context) {
+    const Tensor grad_x = Tensor::zeros(shape, context.grad_output().options(Layout::channels_last));
+    part(grad_x).copy_from(context.grad_output());
+    return std::vector<Tensor>{grad_x};
+  });
+}
+
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
-  return record("reshape", {x}, reshaped(x, shape), [old_shape = x.shape()](const BackwardContext& context) {
+  const Tensor y = unrecorded([&] { return reshaped(x, shape); });
+  return record("reshape", {x}, y, [old_shape = x.shape()](const BackwardContext& context) {
     return std::vector<Tensor>{reshaped(context.grad_output(), old_shape)};
   });
 }
@@ -25,7 +38,7 @@ Tensor flatten(const Tensor& x) {
 }
 
 Tensor permute(const Tensor& x, const std::vector<int>& order) {
-  const Tensor y = x.permute(order);
+  const Tensor y = unrecorded([&] { return x.permute(order); });
   std::vector<int> inverse(order.size());
   for (std::size_t i = 0; i < order.size(); ++i)
     inverse[static_cast<std::size_t>(x.shape().wrap(order[i]))] = static_cast<int>(i);
@@ -34,13 +47,43 @@ Tensor permute(const Tensor& x, const std::vector<int>& order) {
   });
 }
 
-Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length) {
-  return record("narrow", {x}, x.narrow(dim, start, length),
-                [dim, start, length, shape = x.shape()](const BackwardContext& context) {
-                  const Tensor grad_x = Tensor::zeros(shape, context.grad_output().options(Layout::channels_last));
-                  grad_x.narrow(dim, start, length).copy_from(context.grad_output());
-                  return std::vector<Tensor>{grad_x};
-                });
+Tensor transpose(const Tensor& x, int a, int b) {
+  const Tensor y = unrecorded([&] { return x.transpose(a, b); });
+  return record("transpose", {x}, y, [a, b](const BackwardContext& context) {
+    return std::vector<Tensor>{context.grad_output().transpose(a, b)};
+  });
+}
+
+Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length, std::int64_t step) {
+  const auto part = [=](const Tensor& whole) { return whole.narrow(dim, start, length, step); };
+  return record_part("narrow", x, part);
+}
+
+Tensor select(const Tensor& x, int dim, std::int64_t index) {
+  const auto part = [=](const Tensor& whole) { return whole.select(dim, index); };
+  return record_part("select", x, part);
+}
+
+Tensor squeeze(const Tensor& x, int dim) {
+  const Tensor y = unrecorded([&] { return x.squeeze(dim); });
+  const int removed = x.shape().wrap(dim);
+  return record("squeeze", {x}, y, [removed](const BackwardContext& context) {
+    return std::vector<Tensor>{context.grad_output().unsqueeze(removed)};
+  });
+}
+
+Tensor unsqueeze(const Tensor& x, int dim) {
+  const Tensor y = unrecorded([&] { return x.unsqueeze(dim); });
+  return record("unsqueeze", {x}, y, [dim](const BackwardContext& context) {
+    return std::vector<Tensor>{context.grad_output().squeeze(dim)};
+  });
+}
+
+Tensor expand(const Tensor& x, const Shape& shape) {
+  const Tensor y = unrecorded([&] { return x.expand(shape); });
+  return record("expand", {x}, y, [old_shape = x.shape()](const BackwardContext& context) {
+    return std::vector<Tensor>{sum_to_shape(context.grad_output(), old_shape)};
+  });
 }
 
 }  // namespace tandem::autograd

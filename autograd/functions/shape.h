@@ -17,7 +17,21 @@ Tensor flatten(const Tensor& x);
 /// A view with the dimensions in another order.
 Tensor permute(const Tensor& x, const std::vector<int>& order);
 
-/// A view of elements [start, start + length) of `dim`.
-Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length);
+/// A view with dimensions a and b in each other's place.
+Tensor transpose(const Tensor& x, int a, int b);
+
+/// A view of elements [start, start + length) of `dim`, of every `step`-th.
+Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length, std::int64_t step = 1);
+
+/// A view of the `index`-th slice of `dim`, which disappears.
+Tensor select(const Tensor& x, int dim, std::int64_t index);
+
+/// Views without `dim`, of size 1; with a new one, so that it becomes dimension `dim`.
+Tensor squeeze(const Tensor& x, int dim);
+Tensor unsqueeze(const Tensor& x, int dim);
+
+/// A view in which dimensions of size 1, and new ones in front, are repeated to give `shape`. The gradient is summed up
+/// over them.
+Tensor expand(const Tensor& x, const Shape& shape);
 
 }  // namespace tandem::autograd

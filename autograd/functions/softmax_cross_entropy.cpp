@@ -14,7 +14,9 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double 
   const Tensor loss = Tensor::empty({}, options);
   Tensor probabilities;
   if (should_record({logits})) probabilities = Tensor::empty(logits.shape(), options);
-  kernels::softmax_cross_entropy_forward(logits.contiguous(), labels, label_smoothing, loss, probabilities);
+  unrecorded([&] {
+    kernels::softmax_cross_entropy_forward(logits.contiguous(), labels, label_smoothing, loss, probabilities);
+  });
   return record("softmax_cross_entropy", {logits}, loss,
                 [label_smoothing, probabilities, logits_options = logits.options(),
                  saved_labels = SavedTensor(labels)](const BackwardContext& context) {

@@ -1,5 +1,6 @@
 // Convolution entry points: checks, and the choice of implementation.
 #include "kernels/conv/conv.h"
+#include "core/describe.h"
 #include "kernels/cast/float_runs.h"
 #include "kernels/conv/cudnn/conv_library.h"
 #include "kernels/conv/implementations.h"
@@ -15,11 +16,10 @@ void check(std::string_view op, std::string_view name, const Tensor& tensor, con
     require(optional, "{}: {} is undefined", op, name);
     return;
   }
-  require(tensor.shape() == shape, "{}: {} should have shape {}, got {}", op, name, to_string(shape), describe(tensor));
-  require(tensor.dtype() == dtype, "{}: {} should be {}, got {}", op, name, name_of(dtype), describe(tensor));
+  require(tensor.shape() == shape, "{}: {} should have shape {}, got {}", op, name, shape, tensor);
+  require(tensor.dtype() == dtype, "{}: {} should be {}, got {}", op, name, name_of(dtype), tensor);
   require(tensor.is_dense(Layout::channels_last),
-          "{}: {} {} is not dense in channels_last order; pass contiguous(Layout::channels_last)", op, name,
-          describe(tensor));
+          "{}: {} {} is not dense in channels_last order; pass contiguous(Layout::channels_last)", op, name, tensor);
 }
 
 /// Checks the three tensors all passes share and gives the geometry.
@@ -81,7 +81,7 @@ void conv2d_forward_with_moments(const Tensor& x, const Tensor& w, const Tensor&
   constexpr std::string_view kOp = "conv2d_forward_with_moments";
   const ConvGeometry g = checked_inputs(kOp, x, w, options);
   const std::int64_t parts = conv_moment_parts(x, w, options);
-  require(parts > 0, "{}: there are no kernels for {} and these options; batch norm reads y instead", kOp, describe(x));
+  require(parts > 0, "{}: there are no kernels for {} and these options; batch norm reads y instead", kOp, x);
   check(kOp, "bias", bias, {g.k}, w.dtype(), true);
   check(kOp, "y", y, output_shape(g), w.dtype());
   require(moments.defined() && moments.dtype() == DType::f64 && moments.shape() == Shape{3, parts, g.k},
@@ -199,7 +199,7 @@ void conv_bias_relu_pool_forward(const Tensor& x, const Tensor& w, const Tensor&
                                  const Tensor& y, const Tensor& positions, const Tensor& mask) {
   constexpr std::string_view kOp = "conv_bias_relu_pool_forward";
   require(conv_fuses_pool(x, w, options), "{}: there are no kernels for {} and these options; pool the result instead",
-          kOp, describe(x));
+          kOp, x);
   const ConvGeometry g = checked_geometry(kOp, x.shape(), w, options);
   const Shape pooled = conv_pool_output_shape(x.shape(), w.shape(), options);
   check(kOp, "bias", bias, {g.k}, w.dtype(), true);

@@ -1,4 +1,5 @@
 // Names, shapes and geometry of convolutions.
+#include "core/describe.h"
 #include "kernels/conv/conv.h"
 #include "kernels/conv/geometry.h"
 
@@ -33,14 +34,13 @@ ConvImpl parse_conv_impl(std::string_view text) {
 }
 
 Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options) {
-  require(x.rank() == 4 && w.rank() == 4, "conv2d: needs x [N,C,H,W] and w [K,C/groups,R,S], got x {}, w {}",
-          to_string(x), to_string(w));
+  require(x.rank() == 4 && w.rank() == 4, "conv2d: needs x [N,C,H,W] and w [K,C/groups,R,S], got x {}, w {}", x, w);
   const std::int64_t groups = options.groups;
   require(groups >= 1 && x[1] % groups == 0 && w[0] % groups == 0 && w[1] == x[1] / groups,
           "conv2d: channels do not fit: x {}, w {}, groups {}; w should be [K, {}/groups, R, S] with K a multiple of "
           "groups",
-          to_string(x), to_string(w), groups, x[1]);
-  require(w[2] >= 1 && w[3] >= 1, "conv2d: the kernel of w {} is empty", to_string(w));
+          x, w, groups, x[1]);
+  require(w[2] >= 1 && w[3] >= 1, "conv2d: the kernel of w {} is empty", w);
   for (int i = 0; i < 2; ++i) {
     const auto at = static_cast<std::size_t>(i);
     require(

@@ -1,5 +1,6 @@
 // Batch normalisation: checks, and the choice of implementation.
 #include "kernels/norm/batch_norm.h"
+#include "core/describe.h"
 #include "kernels/cuda_choice.h"
 #include "kernels/norm/channel_values.h"
 #include "kernels/written.h"
@@ -9,17 +10,15 @@ namespace tandem::kernels {
 namespace {
 
 void check_images(std::string_view op, const Tensor& x, const Tensor& y, double eps) {
-  require(x.rank() == 4 || x.rank() == 2, "{}: needs images [N, C, H, W] or rows [N, C], got {}", op, describe(x));
+  require(x.rank() == 4 || x.rank() == 2, "{}: needs images [N, C, H, W] or rows [N, C], got {}", op, x);
   require(is_floating(x.dtype()) && x.dtype() == y.dtype() && x.shape() == y.shape(),
-          "{}: input and output must be of one shape and one floating dtype, got {} and {}", op, describe(x),
-          describe(y));
+          "{}: input and output must be of one shape and one floating dtype, got {} and {}", op, x, y);
   require(eps >= 0.0, "{}: eps must not be negative, got {}", op, eps);
 }
 
 void check_channels(std::string_view op, std::string_view what, const Tensor& tensor, const Tensor& x) {
   require(tensor.defined() && is_floating(tensor.dtype()) && tensor.shape() == Shape{x.size(1)},
-          "{}: {} of an input {} must have a floating dtype and shape [{}], got {}", op, what, describe(x), x.size(1),
-          describe(tensor));
+          "{}: {} of an input {} must have a floating dtype and shape [{}], got {}", op, what, x, x.size(1), tensor);
 }
 
 void check_optional(std::string_view op, std::string_view what, const Tensor& tensor, const Tensor& x) {
@@ -29,7 +28,7 @@ void check_optional(std::string_view op, std::string_view what, const Tensor& te
 void check_statistics(std::string_view op, std::string_view what, const Tensor& tensor, const Tensor& x) {
   check_channels(op, what, tensor, x);
   require(tensor.dtype() == batch_norm_statistics_dtype(x.dtype()), "{}: {} of an input {} must be {}, got {}", op,
-          what, describe(x), name_of(batch_norm_statistics_dtype(x.dtype())), describe(tensor));
+          what, x, name_of(batch_norm_statistics_dtype(x.dtype())), tensor);
 }
 
 /// What an empty batch leaves behind: backward has nothing to do with it, but finds numbers.
@@ -54,7 +53,7 @@ void train(const Tensor& x, const Tensor& moments, const Tensor& weight, const T
   mark_written(y);  // the rest is marked where it is stored
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   require(x.numel() > x.size(1),
-          "batch_norm: training needs more than one value per channel, got {}; use a larger batch", describe(x));
+          "batch_norm: training needs more than one value per channel, got {}; use a larger batch", x);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"batch_norm_forward_train", x}) {
       return cuda::batch_norm_forward_train(x, weight, bias, running_mean, running_var, options, y, saved_mean,
@@ -81,7 +80,7 @@ void batch_norm_forward_from_moments(const Tensor& x, const Tensor& moments, con
                                      const Tensor& saved_inverse_std) {
   require(x.device().type == DeviceType::cuda && moments.defined() && moments.dtype() == DType::f64 &&
               moments.rank() == 3 && moments.size(0) == 3 && moments.size(2) == x.size(1),
-          "batch_norm: moments of an input {} must be f64 [3, parts, {}] and on a GPU, got {}", describe(x), x.size(1),
+          "batch_norm: moments of an input {} must be f64 [3, parts, {}] and on a GPU, got {}", x, x.size(1),
           moments.defined() ? describe(moments) : "nothing");
   train(x, moments, weight, bias, running_mean, running_var, options, y, saved_mean, saved_inverse_std);
 }

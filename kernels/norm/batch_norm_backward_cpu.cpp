@@ -26,24 +26,37 @@ float passed(float gradient, float x, float mean, float scale, float bias) {
   return !kRelu || WideTransform::apply(x, mean, scale, bias) > 0.0f ? gradient : 0.0f;
 }
 
+/// What chunks are summed up in, one after the other: wide rows, and what they come to by channel.
+template <typename T>
+struct ChunkSums {
+  explicit ChunkSums(const ChannelRows& rows)
+      : read_x(rows.width()),
+        read_gradient(rows.width()),
+        gradient(static_cast<std::size_t>(rows.width())),
+        product(gradient.size()),
+        by_channel(static_cast<std::size_t>(rows.channels())) {}
+
+  RunReader<T> read_x, read_gradient;
+  std::vector<float> gradient, product;
+  ChannelValues by_channel;
+};
+
 template <bool kRelu, typename T>
 GradientSums block_sums(const ChannelRows& rows, const WideTransform& transform, const T* x, const T* grad_y,
-                        std::int64_t block) {
+                        std::int64_t block, ChunkSums<T>& chunk) {
   const float* const mean = transform.mean.data();
   const float* const scale = transform.scale.data();
   const float* const bias = transform.bias.data();
   const auto channels = static_cast<std::size_t>(rows.channels());
   GradientSums sums{ChannelValues(channels), ChannelValues(channels)};
-  std::vector<float> wide_gradient(transform.mean.size()), wide_product(transform.mean.size());
-  RunReader<T> read_x(rows.width()), read_gradient(rows.width());
   rows.for_each_chunk(block, [&](std::int64_t first, std::int64_t count) {
-    std::fill(wide_gradient.begin(), wide_gradient.end(), 0.0f);
-    std::fill(wide_product.begin(), wide_product.end(), 0.0f);
-    float* __restrict const gradient_sum = wide_gradient.data();
-    float* __restrict const product_sum = wide_product.data();
+    std::fill(chunk.gradient.begin(), chunk.gradient.end(), 0.0f);
+    std::fill(chunk.product.begin(), chunk.product.end(), 0.0f);
+    float* __restrict const gradient_sum = chunk.gradient.data();
+    float* __restrict const product_sum = chunk.product.data();
     rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
-      const float* const values = read_x(x + offset, length);
-      const float* const incoming = read_gradient(grad_y + offset, length);
+      const float* const values = chunk.read_x(x + offset, length);
+      const float* const incoming = chunk.read_gradient(grad_y + offset, length);
       for (std::int64_t i = 0; i < length; ++i) {
         const float value = values[i];
         const float gradient = passed<kRelu>(incoming[i], value, mean[i], scale[i], bias[i]);
@@ -51,8 +64,10 @@ GradientSums block_sums(const ChannelRows& rows, const WideTransform& transform,
         product_sum[i] += gradient * (value - mean[i]);
       }
     });
-    add(sums.gradient, rows.fold(wide_gradient));
-    add(sums.gradient_times_deviation, rows.fold(wide_product));
+    rows.fold(chunk.gradient, chunk.by_channel);
+    add(sums.gradient, chunk.by_channel);
+    rows.fold(chunk.product, chunk.by_channel);
+    add(sums.gradient_times_deviation, chunk.by_channel);
   });
   return sums;
 }
@@ -61,8 +76,9 @@ template <bool kRelu, typename T>
 GradientSums sums_of(const ChannelRows& rows, const WideTransform& transform, const T* x, const T* grad_y) {
   std::vector<GradientSums> blocks(static_cast<std::size_t>(rows.blocks()));
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
+    ChunkSums<T> chunk(rows);
     for (std::int64_t block = begin; block < end; ++block) {
-      blocks[static_cast<std::size_t>(block)] = block_sums<kRelu, T>(rows, transform, x, grad_y, block);
+      blocks[static_cast<std::size_t>(block)] = block_sums<kRelu, T>(rows, transform, x, grad_y, block, chunk);
     }
   });
   GradientSums all = std::move(blocks.front());

@@ -30,55 +30,72 @@ ChannelMoments no_moments(std::int64_t channels) {
   return {0, ChannelValues(count), ChannelValues(count)};
 }
 
+/// What chunks are summed up in, one after the other: wide rows, and what they come to by channel.
 template <typename T>
-ChannelValues chunk_mean(const ChannelRows& rows, const T* x, std::int64_t first, std::int64_t count) {
-  std::vector<float> wide(static_cast<std::size_t>(rows.width()));
-  RunReader<T> read(rows.width());
+struct ChunkSums {
+  explicit ChunkSums(const ChannelRows& rows)
+      : read(rows.width()),
+        shift(static_cast<std::size_t>(rows.width())),
+        sum(shift.size()),
+        squares(shift.size()),
+        moments(no_moments(rows.channels())) {}
+
+  RunReader<T> read;
+  std::vector<float> shift, sum, squares;
+  ChannelMoments moments;
+};
+
+/// sums.moments.mean becomes the mean of one chunk.
+template <typename T>
+void chunk_mean(const ChannelRows& rows, const T* x, std::int64_t first, std::int64_t count, ChunkSums<T>& sums) {
+  std::fill(sums.sum.begin(), sums.sum.end(), 0.0f);
   rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
-    const float* const from = read(x + offset, length);
-    float* __restrict const sum = wide.data();
+    const float* const from = sums.read(x + offset, length);
+    float* __restrict const sum = sums.sum.data();
     for (std::int64_t i = 0; i < length; ++i) sum[i] += from[i];
   });
-  ChannelValues mean = rows.fold(wide);
-  for (double& value : mean) value /= static_cast<double>(count);
-  return mean;
+  rows.fold(sums.sum, sums.moments.mean);
+  for (double& value : sums.moments.mean) value /= static_cast<double>(count);
 }
 
-/// Moments of one chunk from sums over x - shift. With a shift not far from the mean, nothing large cancels.
+/// sums.moments become those of one chunk, from sums over x - sums.shift. With a shift not far from the mean, nothing
+/// large cancels.
 template <typename T>
-ChannelMoments chunk_moments(const ChannelRows& rows, const T* x, std::int64_t first, std::int64_t count,
-                             const ChannelValues& shift) {
-  const std::vector<float> wide_shift = rows.widen(shift);
-  std::vector<float> wide_sum(wide_shift.size()), wide_squares(wide_shift.size());
-  RunReader<T> read(rows.width());
+void chunk_moments(const ChannelRows& rows, const T* x, std::int64_t first, std::int64_t count, ChunkSums<T>& sums) {
+  std::fill(sums.sum.begin(), sums.sum.end(), 0.0f);
+  std::fill(sums.squares.begin(), sums.squares.end(), 0.0f);
   rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
-    const float* const from = read(x + offset, length);
-    const float* const center = wide_shift.data();
-    float* __restrict const sum = wide_sum.data();
-    float* __restrict const squares = wide_squares.data();
+    const float* const from = sums.read(x + offset, length);
+    const float* const center = sums.shift.data();
+    float* __restrict const sum = sums.sum.data();
+    float* __restrict const squares = sums.squares.data();
     for (std::int64_t i = 0; i < length; ++i) {
       const float deviation = from[i] - center[i];
       sum[i] += deviation;
       squares[i] += deviation * deviation;
     }
   });
-  ChannelMoments moments{count, rows.fold(wide_sum), rows.fold(wide_squares)};
+  ChannelMoments& moments = sums.moments;
+  moments.count = count;
+  rows.fold(sums.sum, moments.mean);
+  rows.fold(sums.squares, moments.squared_deviations);
   for (std::size_t c = 0; c < moments.mean.size(); ++c) {
     const double sum = moments.mean[c], mean_deviation = sum / static_cast<double>(count);
-    moments.mean[c] = static_cast<double>(wide_shift[c]) + mean_deviation;
+    moments.mean[c] = static_cast<double>(sums.shift[c]) + mean_deviation;
     moments.squared_deviations[c] = std::max(0.0, moments.squared_deviations[c] - sum * mean_deviation);
   }
-  return moments;
 }
 
 /// The shift of a chunk is the mean of those before it in the block: where that is far off, the variance of the block
 /// is as large as the squares that cancel.
 template <typename T>
-ChannelMoments block_moments(const ChannelRows& rows, const T* x, std::int64_t block) {
+ChannelMoments block_moments(const ChannelRows& rows, const T* x, std::int64_t block, ChunkSums<T>& sums) {
   ChannelMoments moments = no_moments(rows.channels());
   rows.for_each_chunk(block, [&](std::int64_t first, std::int64_t count) {
-    const ChannelValues shift = moments.count == 0 ? chunk_mean(rows, x, first, count) : moments.mean;
-    join(moments, chunk_moments(rows, x, first, count, shift));
+    if (moments.count == 0) chunk_mean(rows, x, first, count, sums);
+    rows.widen(moments.count == 0 ? sums.moments.mean : moments.mean, sums.shift);
+    chunk_moments(rows, x, first, count, sums);
+    join(moments, sums.moments);
   });
   return moments;
 }
@@ -87,8 +104,9 @@ template <typename T>
 ChannelMoments moments_of(const ChannelRows& rows, const T* x) {
   std::vector<ChannelMoments> blocks(static_cast<std::size_t>(rows.blocks()));
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
+    ChunkSums<T> sums(rows);
     for (std::int64_t block = begin; block < end; ++block) {
-      blocks[static_cast<std::size_t>(block)] = block_moments(rows, x, block);
+      blocks[static_cast<std::size_t>(block)] = block_moments(rows, x, block, sums);
     }
   });
   ChannelMoments all = no_moments(rows.channels());
@@ -137,8 +155,8 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
                               const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
                               const Tensor& saved_mean, const Tensor& saved_inverse_std) {
   const ChannelRows rows(x);
-  const ChannelMoments moments = dispatch_float(
-      x.dtype(), "batch_norm", [&]<typename T>(TypeTag<T>) { return moments_of(rows, x.data<T>()); });
+  const ChannelMoments moments =
+      dispatch_float(x.dtype(), "batch_norm", [&]<typename T>(TypeTag<T>) { return moments_of(rows, x.data<T>()); });
   detail::finish_batch_statistics(moments, options, running_mean, running_var, saved_mean, saved_inverse_std);
   const WideTransform transform(rows, saved_mean.to_vector<double>(), saved_inverse_std.to_vector<double>(), weight,
                                 bias);

@@ -46,19 +46,23 @@ class ChannelRows {
   /// One value per channel, repeated over a wide row.
   std::vector<float> widen(const ChannelValues& values) const {
     std::vector<float> wide(static_cast<std::size_t>(width()));
-    for (std::size_t offset = 0; offset < wide.size(); offset += values.size()) {
-      for (std::size_t c = 0; c < values.size(); ++c) wide[offset + c] = static_cast<float>(values[c]);
-    }
+    widen(values, wide);
     return wide;
   }
 
+  /// Likewise, into a wide row that is there already.
+  void widen(const ChannelValues& values, std::vector<float>& wide) const {
+    for (std::size_t offset = 0; offset < wide.size(); offset += values.size()) {
+      for (std::size_t c = 0; c < values.size(); ++c) wide[offset + c] = static_cast<float>(values[c]);
+    }
+  }
+
   /// Adds the columns of a wide row up by channel.
-  ChannelValues fold(const std::vector<float>& wide) const {
-    ChannelValues sums(static_cast<std::size_t>(channels_));
+  void fold(const std::vector<float>& wide, ChannelValues& sums) const {
+    std::fill(sums.begin(), sums.end(), 0.0);
     for (std::size_t offset = 0; offset < wide.size(); offset += sums.size()) {
       for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += static_cast<double>(wide[offset + c]);
     }
-    return sums;
   }
 
  private:

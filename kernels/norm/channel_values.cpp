@@ -23,8 +23,8 @@ void store_channels(const ChannelValues& values, const Tensor& tensor) {
 }
 
 ChannelValues inverse_std_of(const ChannelValues& variance, double eps) {
-  ChannelValues result;
-  for (const double value : variance) result.push_back(1.0 / std::sqrt(value + eps));
+  ChannelValues result(variance.size());
+  for (std::size_t c = 0; c < result.size(); ++c) result[c] = 1.0 / std::sqrt(variance[c] + eps);
   return result;
 }
 

@@ -74,7 +74,7 @@ void write_safetensors(const std::string& path, const NamedTensors& tensors, con
   file.write(header.data(), static_cast<std::int64_t>(header.size()));
   const MemoryTagScope scope(MemoryTag::workspace);
   for (const std::size_t i : order) {
-    const Tensor dense = tensors[i].second.to(Device{}).contiguous();
+    const Tensor dense = tensors[i].second.detach().to(Device{}).contiguous();
     if (dense.numel() > 0) file.write(dense.raw_data(), dense.numel() * size_of(dense.dtype()));
   }
   file.commit();

@@ -1,4 +1,7 @@
 // A group of one, and what every group refuses.
+#include "autograd/functions/arithmetic.h"
+#include "autograd/grad_mode.h"
+#include "autograd/variable.h"
 #include "comm/agreement.h"
 #include "comm/mpi_environment.h"
 #include "tests/support/catch.h"
@@ -41,6 +44,25 @@ TEST_CASE("tensors that cannot be reduced or moved are refused with the reason")
   CHECK_THAT(error_of([&] { group.broadcast(matrix, 1); }), ContainsText("root 1"));
   CHECK_THAT(error_of([&] { group.broadcast(Tensor()); }), ContainsText("undefined"));
   CHECK_THAT(error_of([&] { group.all_gather(Tensor::zeros({1, 1, 1, 1, 1, 1, 1, 1})); }), ContainsText("no room"));
+}
+
+TEST_CASE("while recording, what is on the tape is neither changed nor gathered") {
+  ProcessGroup group(make_self_backend());
+  const Tensor leaf = autograd::set_requires_grad(Tensor::full({3}, 2.0)), made = autograd::scale(leaf, 3.0);
+  for (const Tensor& tensor : {leaf, made}) {
+    CHECK_THAT(error_of([&] { group.all_reduce(tensor); }), ContainsText("all_reduce: f32[3], "));
+    CHECK_THAT(error_of([&] { group.all_reduce_async(tensor); }), ContainsText("in place: go on with its detach()"));
+    CHECK_THAT(error_of([&] { group.broadcast(tensor); }), ContainsText("broadcast: f32[3], "));
+    CHECK_THAT(error_of([&] { group.all_gather(tensor); }), ContainsText("all_gather: f32[3] would lose its gradient"));
+    CHECK(group.all_gather(tensor.detach()).shape() == Shape{1, 3});
+    const autograd::NoGrad no_grad;
+    CHECK(error_of([&] {
+            group.all_reduce(tensor);
+            group.all_reduce_async(tensor)->wait();
+            group.broadcast(tensor);
+          }) == "no error");
+    CHECK(group.all_gather(tensor).shape() == Shape{1, 3});
+  }
 }
 
 TEST_CASE("an unknown backend is refused with the choices") {

@@ -3,6 +3,7 @@
 #include "kernels/gemm/gemm_impl.h"
 #include "tests/kernels/host_blas.h"
 #include "tests/kernels/product_support.h"
+#include "tests/support/catch.h"
 
 namespace tandem::test {
 namespace {

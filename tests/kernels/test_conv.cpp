@@ -2,6 +2,7 @@
 #include "kernels/conv/cudnn/conv_library.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/image_support.h"
+#include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
 namespace tandem::test {

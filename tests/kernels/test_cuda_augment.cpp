@@ -4,6 +4,7 @@
 #include "kernels/augment/flip_horizontal.h"
 #include "kernels/augment/pad2d.h"
 #include "tests/kernels/cuda_support.h"
+#include "tests/support/catch.h"
 
 #include <functional>
 

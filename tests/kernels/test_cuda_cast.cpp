@@ -2,6 +2,7 @@
 #include "kernels/cast/cast.h"
 #include "kernels/cast/convert.h"
 #include "tests/kernels/cuda_support.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

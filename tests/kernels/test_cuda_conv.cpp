@@ -4,6 +4,7 @@
 #include "kernels/conv/implementations.h"
 #include "kernels/gemm/product_plan.h"
 #include "tests/kernels/cuda_conv_support.h"
+#include "tests/support/catch.h"
 
 namespace tandem::test {
 namespace {

@@ -2,6 +2,7 @@
 // on random ones; what does not fit a tile; the bias gradient in the same reading.
 #include "kernels/conv/few_channels/plan.h"
 #include "tests/kernels/cuda_conv_support.h"
+#include "tests/support/catch.h"
 
 #include <limits>
 

@@ -1,6 +1,7 @@
 // The steps of the ladder that no op runs, against the reference: like the ones that run, exact on whole numbers.
 #include "kernels/conv/ladder/ladder.h"
 #include "tests/kernels/cuda_conv_support.h"
+#include "tests/support/catch.h"
 
 namespace tandem::test {
 namespace {

@@ -3,6 +3,7 @@
 #include "kernels/float32_products.h"
 #include "kernels/norm/batch_norm.h"
 #include "tests/kernels/cuda_conv_support.h"
+#include "tests/support/catch.h"
 
 namespace tandem::test {
 namespace {

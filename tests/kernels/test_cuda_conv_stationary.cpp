@@ -3,6 +3,7 @@
 // chosen.
 #include "kernels/conv/stationary/plan.h"
 #include "tests/kernels/cuda_conv_support.h"
+#include "tests/support/catch.h"
 
 namespace tandem::test {
 namespace {

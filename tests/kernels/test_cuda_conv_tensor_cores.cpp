@@ -4,6 +4,7 @@
 #include "kernels/float32_products.h"
 #include "kernels/notice.h"
 #include "tests/kernels/cuda_conv_support.h"
+#include "tests/support/catch.h"
 
 namespace tandem::test {
 namespace {

@@ -4,6 +4,7 @@
 #include "kernels/conv/warpgroup/plan.h"
 #include "kernels/notice.h"
 #include "tests/kernels/cuda_conv_support.h"
+#include "tests/support/catch.h"
 #include "tests/support/skip.h"
 
 namespace tandem::test {

@@ -1,6 +1,7 @@
 // Dropout on CUDA: the reference's mask in every element, however tensors are stored.
 #include "kernels/dropout/dropout.h"
 #include "tests/kernels/cuda_support.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

@@ -6,6 +6,7 @@
 #include "kernels/elementwise/mul.h"
 #include "kernels/elementwise/scale.h"
 #include "tests/kernels/cuda_support.h"
+#include "tests/support/catch.h"
 
 #include <functional>
 

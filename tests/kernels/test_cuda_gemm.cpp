@@ -3,6 +3,7 @@
 #include "kernels/gemm/linear.h"
 #include "kernels/gemm/product_plan.h"
 #include "tests/kernels/product_support.h"
+#include "tests/support/catch.h"
 
 namespace tandem::test {
 namespace {

@@ -6,6 +6,7 @@
 #include "kernels/gemm/linear.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/product_support.h"
+#include "tests/support/catch.h"
 #include "tests/support/skip.h"
 
 namespace tandem::test {

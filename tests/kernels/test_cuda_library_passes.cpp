@@ -7,6 +7,7 @@
 #include "tests/kernels/host_blas.h"
 #include "tests/kernels/product_support.h"
 #include "tests/kernels/scripted_conv_library.h"
+#include "tests/support/catch.h"
 #include "tests/support/skip.h"
 
 namespace tandem::test {

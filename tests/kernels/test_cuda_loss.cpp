@@ -1,6 +1,7 @@
 // Softmax cross-entropy kernels on the GPU against the reference.
 #include "kernels/loss/softmax_cross_entropy.h"
 #include "tests/kernels/cuda_compare.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

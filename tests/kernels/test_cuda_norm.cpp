@@ -1,6 +1,7 @@
 // Batch normalisation kernels on the GPU against the reference.
 #include "kernels/norm/batch_norm.h"
 #include "tests/kernels/cuda_compare.h"
+#include "tests/support/catch.h"
 
 #include <algorithm>
 

@@ -5,6 +5,7 @@
 #include "kernels/optimizer/rmsprop.h"
 #include "kernels/optimizer/sgd.h"
 #include "tests/kernels/cuda_compare.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

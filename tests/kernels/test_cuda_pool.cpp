@@ -5,6 +5,7 @@
 #include "kernels/pool/max_pool2d.h"
 #include "kernels/reduce/sum_to.h"
 #include "tests/kernels/cuda_compare.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

@@ -3,6 +3,7 @@
 #include "kernels/reduce/sum.h"
 #include "kernels/reduce/sum_to.h"
 #include "tests/kernels/cuda_support.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

@@ -1,6 +1,7 @@
 // Softmax cross-entropy beyond the op table: large logits, the empty batch, dtypes, threads.
 #include "kernels/loss/softmax_cross_entropy.h"
 #include "tests/kernels/image_support.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

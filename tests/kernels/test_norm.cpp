@@ -1,6 +1,7 @@
 // Batch normalisation beyond the op table: accuracy far from zero, running statistics, fused ReLU, threads.
 #include "kernels/norm/batch_norm.h"
 #include "tests/kernels/image_support.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

@@ -4,6 +4,7 @@
 #include "kernels/optimizer/rmsprop.h"
 #include "kernels/optimizer/sgd.h"
 #include "tests/kernels/image_support.h"
+#include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
 using namespace tandem;

@@ -3,6 +3,7 @@
 #include "kernels/pool/global_avg_pool2d.h"
 #include "kernels/pool/max_pool2d.h"
 #include "tests/kernels/image_support.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

@@ -25,7 +25,7 @@ Outcome run(Sequential& network, const Tensor& images) {
   reset_peak_memory();
   const std::int64_t before = memory_stats(kGpu).current_total;
   const Tensor y = network(images);
-  Outcome outcome{y.to(Device{}).to_vector<float>(), {}, {}, memory_stats(kGpu).peak_total - before};
+  Outcome outcome{y.to_vector<float>(), {}, {}, memory_stats(kGpu).peak_total - before};
   autograd::backward(autograd::sum(y));
   const std::vector<Tensor> parameters = network.parameters();
   outcome.grad_weight = autograd::grad(parameters[0]).to(Device{}).to_vector<float>();
@@ -100,7 +100,7 @@ TEST_CASE("a pool at the head of one sequence is fused with the convolution at t
     reset_peak_memory();
     const std::int64_t before = memory_stats(kGpu).current_total;
     const Tensor y = network(images);
-    Result all{{y.to(Device{}).to_vector<float>()}, memory_stats(kGpu).peak_total - before};
+    Result all{{y.to_vector<float>()}, memory_stats(kGpu).peak_total - before};
     autograd::backward(autograd::sum(y));
     for (const Tensor& parameter : network.parameters())
       all.values.push_back(autograd::grad(parameter).to(Device{}).to_vector<float>());
@@ -147,7 +147,7 @@ TEST_CASE("a convolution leaves moments for the batch norm after it, unless some
     const Tensor y = network(images.to(kGpu));
     autograd::backward(autograd::sum(y));
     CHECK(seen == (watched ? 1 : 0));
-    std::vector<std::vector<float>> all{y.to(Device{}).to_vector<float>()};
+    std::vector<std::vector<float>> all{y.to_vector<float>()};
     for (const Tensor& parameter : network.parameters())
       all.push_back(autograd::grad(parameter).to(Device{}).to_vector<float>());
     for (const auto& [name, buffer] : network.named_buffers())

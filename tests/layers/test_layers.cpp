@@ -24,7 +24,7 @@ Tensor integers(const Shape& shape, std::uint32_t step) {
 
 void fill_with_integers(Module& module) {
   std::uint32_t step = 100;
-  for (const Tensor& parameter : module.parameters()) parameter.copy_from(integers(parameter.shape(), step++));
+  for (const Tensor& parameter : module.parameters()) parameter.detach().copy_from(integers(parameter.shape(), step++));
 }
 
 }  // namespace
@@ -226,7 +226,7 @@ TEST_CASE("residual blocks add their input") {
   CHECK(wider.named_parameters()[6].first == "downsample.0.weight");
   CHECK(wider(integers({2, 4, 6, 6}, 1)).shape() == Shape{2, 8, 3, 3});
   // With the residual branch at zero the block is the ReLU of its input.
-  for (const auto& [name, parameter] : same.named_parameters()) parameter.zero();
+  for (const auto& [name, parameter] : same.named_parameters()) parameter.detach().zero();
   const Tensor x = integers({2, 4, 6, 6}, 2);
   CHECK(same(x).to_vector<float>() == ReLU()(x).to_vector<float>());
 }

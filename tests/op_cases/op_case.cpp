@@ -81,7 +81,7 @@ Tensor with_gaps(const Tensor& tensor) {
   for (int dim = 0; dim < tensor.rank(); ++dim) larger[dim] = 2 * larger[dim] + 1;
   Tensor view = Tensor::zeros(larger, tensor.options());
   for (int dim = 0; dim < tensor.rank(); ++dim) view = view.narrow(dim, 1, tensor.size(dim), 2);
-  view.copy_from(tensor);
+  view.copy_from(tensor.detach());
   return view;
 }
 

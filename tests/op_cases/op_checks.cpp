@@ -11,7 +11,7 @@ namespace tandem::test {
 std::vector<Tensor> leaves_on(Device device, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> moved;
   for (const Tensor& input : inputs) {
-    moved.push_back(input.to(device).detach());
+    moved.push_back(input.detach().to(device));
     autograd::set_requires_grad(moved.back(), autograd::requires_grad(input));
   }
   return moved;

@@ -1,6 +1,8 @@
-// Op cases: changes of shape; padding, cropping and mirroring of images.
+// Op cases: changes of shape and copies; padding, cropping and mirroring of images.
 #include "autograd/functions/augment.h"
+#include "autograd/functions/copy.h"
 #include "autograd/functions/shape.h"
+#include "autograd/variable.h"
 #include "kernels/augment/crop2d.h"
 #include "kernels/augment/flip_horizontal.h"
 #include "tests/op_cases/op_case.h"
@@ -134,6 +136,173 @@ const RegisterOp narrow_case({
     .bad_inputs = {{"too long", [] { autograd::narrow(kImages, 1, 1, 3); }, "narrow: 3 elements from 1"},
                    {"negative start", [] { autograd::narrow(kImages, 1, -1, 1); }, "narrow: 1 elements from -1"},
                    {"no such dimension", [] { autograd::narrow(kImages, 4, 0, 1); }, "dimension 4 is out of range"}},
+});
+
+/// Every second row of images, beginning with the second one.
+std::vector<double> odd_rows(const std::vector<double>& x, const Shape& s) {
+  std::vector<double> y;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (static_cast<std::int64_t>(i) / s[3] % s[2] % 2 == 1) y.push_back(x[i]);
+  }
+  return y;
+}
+
+const RegisterOp narrow_step_case({
+    .name = "narrow_step",
+    .calls =
+        [](const Shape& s) {
+          return std::vector<OpCall>{moves(
+              "odd rows", s, [=](const Tensor& x) { return autograd::narrow(x, 2, s[2] > 1 ? 1 : 0, s[2] / 2, 2); },
+              [=](const std::vector<double>& x) { return odd_rows(x, s); }, {s[0], s[1], s[2] / 2, s[3]})};
+        },
+    .bad_inputs = {{"too long", [] { autograd::narrow(kImages, 2, 1, 3, 2); },
+                    "narrow: 3 elements from 1 in steps of 2"},
+                   {"step 0", [] { autograd::narrow(kImages, 2, 0, 1, 0); }, "in steps of 0"},
+                   {"negative step", [] { autograd::narrow(kImages, 2, 3, 2, -1); }, "in steps of -1"}},
+});
+
+const RegisterOp select_case({
+    .name = "select",
+    .calls =
+        [](const Shape& s) {
+          return std::vector<OpCall>{moves(
+              "last channel", s, [=](const Tensor& x) { return autograd::select(x, 1, s[1] - 1); },
+              [=](const std::vector<double>& x) {
+                const auto plane = static_cast<std::size_t>(s[2] * s[3]),
+                           image = plane * static_cast<std::size_t>(s[1]);
+                std::vector<double> y;
+                for (std::size_t i = 0; i < x.size(); ++i) {
+                  if (i % image >= image - plane) y.push_back(x[i]);
+                }
+                return y;
+              },
+              {s[0], s[2], s[3]})};
+        },
+    .bad_inputs = {{"outside", [] { autograd::select(kImages, 1, 3); }, "select: index 3 is outside dimension 1"},
+                   {"negative", [] { autograd::select(kImages, 0, -1); }, "select: index -1 is outside"},
+                   {"no such dimension", [] { autograd::select(kImages, 4, 0); }, "dimension 4 is out of range"}},
+});
+
+const RegisterOp transpose_case({
+    .name = "transpose",
+    .calls =
+        [](const Shape& s) {
+          return std::vector<OpCall>{moves(
+              "rows and channels", s, [](const Tensor& x) { return autograd::transpose(x, 1, -2); },
+              [=](const std::vector<double>& x) {
+                const auto channels = static_cast<std::size_t>(s[1]), rows = static_cast<std::size_t>(s[2]),
+                           width = static_cast<std::size_t>(s[3]);
+                std::vector<double> y(x.size());
+                for (std::size_t i = 0; i < x.size(); ++i) {
+                  const std::size_t w = i % width, h = i / width % rows, c = i / width / rows % channels,
+                                    n = i / width / rows / channels;
+                  y[((n * rows + h) * channels + c) * width + w] = x[i];
+                }
+                return y;
+              },
+              {s[0], s[2], s[1], s[3]})};
+        },
+    .bad_inputs = {{"no such dimension", [] { autograd::transpose(kImages, 0, 4); }, "dimension 4 is out of range"},
+                   {"none before the first", [] { autograd::transpose(kImages, -5, 0); },
+                    "dimension -5 is out of range"},
+                   {"undefined", [] { autograd::transpose(Tensor(), 0, 1); }, "undefined"}},
+});
+
+const RegisterOp squeeze_case({
+    .name = "squeeze",
+    .calls =
+        [](const Shape& s) {
+          if (s[0] != 1) return std::vector<OpCall>{};
+          return std::vector<OpCall>{
+              moves("batch", s, [](const Tensor& x) { return autograd::squeeze(x, -4); }, same, {s[1], s[2], s[3]})};
+        },
+    .bad_inputs = {{"size 2", [] { autograd::squeeze(kImages, 0); },
+                    "squeeze: dimension 0 of f32[2, 3, 4, 5] is not 1"},
+                   {"no such dimension", [] { autograd::squeeze(kImages, 4); }, "dimension 4 is out of range"},
+                   {"undefined", [] { autograd::squeeze(Tensor(), 0); }, "undefined"}},
+});
+
+const RegisterOp unsqueeze_case({
+    .name = "unsqueeze",
+    .calls =
+        [](const Shape& s) {
+          return std::vector<OpCall>{moves("last", s, [](const Tensor& x) { return autograd::unsqueeze(x, -1); }, same,
+                                           {s[0], s[1], s[2], s[3], 1}),
+                                     moves("second", s, [](const Tensor& x) { return autograd::unsqueeze(x, 1); }, same,
+                                           {s[0], 1, s[1], s[2], s[3]})};
+        },
+    .bad_inputs = {{"too far", [] { autograd::unsqueeze(kImages, 5); }, "unsqueeze: dimension 5 is out of range"},
+                   {"too far in front", [] { autograd::unsqueeze(kImages, -6); }, "unsqueeze: dimension -6"},
+                   {"undefined", [] { autograd::unsqueeze(Tensor(), 0); }, "undefined"}},
+});
+
+const RegisterOp expand_case({
+    .name = "expand",
+    .calls =
+        [](const Shape& s) {
+          const Shape channel{s[0], 1, s[2], s[3]}, out{2, s[0], 3, s[2], s[3]};
+          OpCall call = moves(
+              "channels and a new dimension", channel, [=](const Tensor& x) { return autograd::expand(x, out); },
+              [=](const std::vector<double>& x) {
+                const auto plane = static_cast<std::size_t>(s[2] * s[3]);
+                std::vector<double> y(6 * x.size());
+                for (std::size_t i = 0; i < y.size(); ++i)
+                  y[i] = x[i / (3 * plane) % (x.size() / plane) * plane + i % plane];
+                return y;
+              },
+              out);
+          call.terms = 6;
+          return std::vector<OpCall>{std::move(call)};
+        },
+    .bad_inputs = {{"other size",
+                    [] {
+                      autograd::expand(kImages, {2, 4, 4, 5});
+                    },
+                    "expand: f32[2, 3, 4, 5] cannot become [2, 4, 4, 5]"},
+                   {"fewer dimensions",
+                    [] {
+                      autograd::expand(kImages, {4, 5});
+                    },
+                    "cannot become [4, 5]"},
+                   {"undefined", [] { autograd::expand(Tensor(), {1}); }, "undefined"}},
+});
+
+const RegisterOp clone_case({
+    .name = "clone",
+    .calls = [](const Shape& s) { return std::vector<OpCall>{moves("", s, autograd::clone, same, s)}; },
+    .bad_inputs = {{"undefined", [] { autograd::clone(Tensor()); }, "undefined"},
+                   {"moved from",
+                    [] {
+                      Tensor x = Tensor::zeros({2, 2});
+                      const Tensor y = std::move(x);
+                      autograd::clone(x);
+                    },
+                    "undefined"},
+                   {"raw, of a leaf", [] { autograd::set_requires_grad(Tensor::zeros({2})).clone(); },
+                    "call autograd::clone"}},
+});
+
+const RegisterOp contiguous_case({
+    .name = "contiguous",
+    .calls =
+        [](const Shape& s) {
+          return std::vector<OpCall>{
+              moves(
+                  "row major", s, [](const Tensor& x) { return autograd::contiguous(x); }, same, s),
+              moves(
+                  "channels last", s, [](const Tensor& x) { return autograd::contiguous(x, Layout::channels_last); },
+                  same, s)};
+        },
+    .bad_inputs = {{"undefined", [] { autograd::contiguous(Tensor()); }, "undefined"},
+                   {"moved from",
+                    [] {
+                      Tensor x = Tensor::zeros({2, 2});
+                      const Tensor y = std::move(x);
+                      autograd::contiguous(x);
+                    },
+                    "undefined"},
+                   {"raw, of a leaf", [] { autograd::set_requires_grad(Tensor::zeros({2})).contiguous(); },
+                    "call autograd::contiguous"}},
 });
 
 OpCall pad_call(const Shape& s, const kernels::Pad2dOptions& options) {

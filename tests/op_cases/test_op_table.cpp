@@ -5,6 +5,7 @@
 #include "kernels/cast/cast.h"
 #include "tests/op_cases/for_each_call.h"
 #include "tests/op_cases/op_checks.h"
+#include "tests/support/catch.h"
 
 using namespace tandem;
 using namespace tandem::test;

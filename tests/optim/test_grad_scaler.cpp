@@ -9,6 +9,7 @@
 #include "optim/gradient_accumulation.h"
 #include "optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
+#include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
 using namespace tandem;

@@ -4,6 +4,7 @@
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
+#include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
 using namespace tandem;
@@ -100,7 +101,7 @@ TEST_CASE("masters are optimizer memory, in the state, and resume bit for bit") 
   }
   CHECK(saved[0].first == "0.master");
   CHECK(saved[0].second.dtype() == DType::f32);
-  for (const Tensor& parameter : parts) parameter.fill(7.0);  // comes back from the master
+  for (const Tensor& parameter : parts) parameter.detach().fill(7.0);  // comes back from the master
   optim::Adam second(parts, options);
   second.load_state_dict(saved);
   run(second, 4, 6);

@@ -77,8 +77,21 @@ def view_specs(generator):
         ("flatten", "flatten", lambda t: t["x"].flatten(1), {}),
         ("permute", "permute", lambda t: t["x"].permute(3, 1, 0, 2), {"order": [3, 1, 0, 2]}),
         ("narrow", "narrow", lambda t: t["x"].narrow(2, 1, 3), {"dim": 2, "start": 1, "length": 3}),
+        ("narrow_step", "narrow", lambda t: t["x"][:, :, 1:5:2], {"dim": 2, "start": 1, "length": 2, "step": 2}),
+        ("select", "select", lambda t: t["x"].select(1, 2), {"dim": 1, "index": 2}),
+        ("transpose", "transpose", lambda t: t["x"].transpose(1, 3), {"a": 1, "b": 3}),
+        ("unsqueeze", "unsqueeze", lambda t: t["x"].unsqueeze(2), {"dim": 2}),
+        ("clone", "clone", lambda t: t["x"].clone(), {}),
     ):
         yield OpSpec(name, op, {"x": x}, function, exact, options)
+    x = f32_values(generator, 3, 1, 5)
+    yield OpSpec("squeeze", "squeeze", {"x": x}, lambda t: t["x"].squeeze(1), exact, {"dim": 1})
+
+    def expanded(tensors):
+        return tensors["x"].expand(2, 3, 4, 5)
+
+    bound = absolute(multilinear(expanded, {"grad.x": 8}))  # the gradient of an element is a sum over its 8 copies
+    yield OpSpec("expand", "expand", {"x": x}, expanded, bound, {"shape": [2, 3, 4, 5]})
 
 
 def cross_entropy_bound(smoothing):

@@ -96,7 +96,15 @@ const std::map<std::string, Op>& ops() {
       {"flatten", [](const CaseFile& f, const json&) { return flatten(f.at("x")); }},
       {"permute", [](const CaseFile& f, const json& o) { return permute(f.at("x"), o.at("order")); }},
       {"narrow",
-       [](const CaseFile& f, const json& o) { return narrow(f.at("x"), o.at("dim"), o.at("start"), o.at("length")); }},
+       [](const CaseFile& f, const json& o) {
+         return narrow(f.at("x"), o.at("dim"), o.at("start"), o.at("length"), o.value("step", std::int64_t{1}));
+       }},
+      {"select", [](const CaseFile& f, const json& o) { return select(f.at("x"), o.at("dim"), o.at("index")); }},
+      {"transpose", [](const CaseFile& f, const json& o) { return transpose(f.at("x"), o.at("a"), o.at("b")); }},
+      {"squeeze", [](const CaseFile& f, const json& o) { return squeeze(f.at("x"), o.at("dim")); }},
+      {"unsqueeze", [](const CaseFile& f, const json& o) { return unsqueeze(f.at("x"), o.at("dim")); }},
+      {"expand", [](const CaseFile& f, const json& o) { return expand(f.at("x"), shape_of(o.at("shape"))); }},
+      {"clone", [](const CaseFile& f, const json&) { return clone(f.at("x")); }},
       {"cast", [](const CaseFile& f, const json& o) { return cast(f.at("x"), dtype_of_name(o.at("dtype"))); }},
   };
   return table;

@@ -57,6 +57,6 @@ TEST_CASE("on CUDA, training and evaluation name a label outside of the classes"
 TEST_CASE("on CUDA, a loss that is not finite for other reasons is left as it is", "[cuda]") {
   if (!has_gpu()) return;
   Run run(10);
-  for (const Tensor& parameter : run.model.parameters()) parameter.fill(std::nan(""));
+  for (const Tensor& parameter : run.model.parameters()) parameter.detach().fill(std::nan(""));
   CHECK(std::isnan(run.train().train_loss));
 }

@@ -137,7 +137,7 @@ TEST_CASE("without epochs the model is evaluated and left alone") {
 
 TEST_CASE("training stops when the loss is not a number any more") {
   Run run(8, 8);
-  for (const Tensor& parameter : run.model->parameters()) parameter.fill(std::nan(""));
+  for (const Tensor& parameter : run.model->parameters()) parameter.detach().fill(std::nan(""));
   const auto record = run.trainer({.epochs = 5}).run({});
   CHECK(record.epoch == 1);
   CHECK(std::isnan(record.train_loss));

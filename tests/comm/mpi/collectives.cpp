@@ -1,6 +1,7 @@
 // The other collectives, places of ranks, and agreement, on several ranks.
 #include "comm/threads.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/catch.h"
 
 #include <cstdlib>
 #include <thread>

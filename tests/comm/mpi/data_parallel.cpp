@@ -4,6 +4,7 @@
 #include "autograd/record.h"
 #include "core/parallel.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/catch.h"
 
 #include <cmath>
 

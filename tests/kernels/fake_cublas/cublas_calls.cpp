@@ -1,6 +1,7 @@
 // Calls of cuBLAS, answered by a library that multiplies in host memory; and versions that are refused.
 #include "kernels/gemm/cublas/matrix_library.h"
 #include "tests/kernels/product_support.h"
+#include "tests/support/catch.h"
 #include "tests/support/skip.h"
 
 #include <optional>

@@ -3,6 +3,7 @@
 #include "kernels/conv/cudnn/conv_library.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/product_support.h"
+#include "tests/support/catch.h"
 #include "tests/support/skip.h"
 
 #include <optional>

@@ -5,6 +5,7 @@
 #include "layers/layers.h"
 #include "optim/sgd.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/catch.h"
 #include "train/trainer.h"
 
 using namespace tandem;

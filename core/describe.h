@@ -1,0 +1,21 @@
+// Tensors and shapes as arguments of require() and fail(). A call of describe() is carried out whether or not a check
+// passes; a tensor is only described where a message is made.
+#pragma once
+
+#include "core/tensor.h"
+
+#include <fmt/format.h>
+
+template <>
+struct fmt::formatter<tandem::Tensor> : fmt::formatter<std::string_view> {
+  auto format(const tandem::Tensor& tensor, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(tandem::describe(tensor), context);
+  }
+};
+
+template <>
+struct fmt::formatter<tandem::Dims> : fmt::formatter<std::string_view> {
+  auto format(const tandem::Dims& dims, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(tandem::to_string(dims), context);
+  }
+};
