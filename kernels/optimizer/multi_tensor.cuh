@@ -82,10 +82,10 @@ __device__ Chunk find_chunk(const TableView<Entry>& table) {
 }
 
 /// Calls visit(i, width) so that the elements i .. i + width - 1 together are the chunk; width is an integral_constant,
-/// 4 for the elements that come in fours if `vectors`, else 1. Neighbouring threads get neighbouring elements.
-template <typename Visit>
+/// kWidth for the elements that come in so many if `vectors`, else 1. Neighbouring threads get neighbouring elements.
+template <int kWidth = 4, typename Visit>
 __device__ void for_each_of_chunk(const Chunk& chunk, bool vectors, Visit&& visit) {
-  constexpr int kWidth = 4;
+  static_assert(kChunkElements % kWidth == 0, "chunks begin where vectors may");
   const std::int64_t rest = vectors ? chunk.end - (chunk.end - chunk.begin) % kWidth : chunk.begin;
   for (std::int64_t i = chunk.begin + threadIdx.x * kWidth; i < rest; i += kListThreads * kWidth) {
     visit(i, std::integral_constant<int, kWidth>{});
