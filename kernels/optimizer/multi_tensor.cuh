@@ -31,7 +31,7 @@ struct TableView {
 template <typename Entry>
 class TensorTable {
  public:
-  /// Uploads the table in one copy, on the current stream; nobody waits for it.
+  /// Uploads the table in one copy from pinned memory, on the current stream; nobody waits for it.
   TensorTable(std::span<const Entry> entries, Device device) : count_(static_cast<int>(entries.size())) {
     static_assert(std::is_trivially_copyable_v<Entry> && alignof(Entry) <= 16);
     std::vector<std::int64_t> first_chunks{0};
@@ -40,11 +40,13 @@ class TensorTable {
     }
     chunks_ = first_chunks.back();
     const std::size_t entry_bytes = entries.size_bytes(), chunk_bytes = first_chunks.size() * sizeof(std::int64_t);
-    std::vector<std::uint8_t> bytes(entry_bytes + chunk_bytes);
-    std::memcpy(bytes.data(), first_chunks.data(), chunk_bytes);
-    std::memcpy(bytes.data() + chunk_bytes, entries.data(), entry_bytes);
     const MemoryTagScope scope(MemoryTag::workspace);
-    bytes_ = Tensor::from(bytes, {static_cast<std::int64_t>(bytes.size())}, Layout::row_major, device);
+    const auto bytes = static_cast<std::int64_t>(entry_bytes + chunk_bytes);
+    bytes_ = Tensor::empty({bytes}, {.dtype = DType::u8, .device = device});
+    const Tensor here = Tensor::empty({bytes}, {.dtype = DType::u8, .pinned = true});
+    std::memcpy(here.data<std::uint8_t>(), first_chunks.data(), chunk_bytes);
+    if (!entries.empty()) std::memcpy(here.data<std::uint8_t>() + chunk_bytes, entries.data(), entry_bytes);
+    bytes_.copy_from_async(here);
   }
 
   /// One block per chunk.
