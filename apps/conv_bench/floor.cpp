@@ -13,7 +13,7 @@ namespace tandem::conv_bench {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kPassNames{"fwd", "bwd", "both"};
+constexpr std::array<std::string_view, 5> kPassNames{"fwd", "dgrad", "wgrad", "bwd", "both"};
 
 std::vector<Work> parts_of(const Workload& workload, Pass pass) {
   const kernels::ConvGeometry g = workload.geometry();
@@ -23,10 +23,9 @@ std::vector<Work> parts_of(const Workload& workload, Pass pass) {
   const double mask = static_cast<double>(g.output_numel()) / 8.0;
   const double flops = 2.0 * static_cast<double>(g.output_numel()) * static_cast<double>(g.c * g.r * g.s);
   std::vector<Work> parts;
-  if (pass != Pass::backward) parts.push_back({flops, x + w + bias + y + mask});
-  if (pass == Pass::forward) return parts;
-  if (!workload.layer.is_first) parts.push_back({flops, y + mask + w + x});
-  parts.push_back({flops, x + y + mask + w + bias});
+  if (has_forward(pass)) parts.push_back({flops, x + w + bias + y + mask});
+  if (has_input_gradient(pass) && !workload.layer.is_first) parts.push_back({flops, y + mask + w + x});
+  if (has_weight_gradient(pass)) parts.push_back({flops, x + y + mask + w + bias});
   return parts;
 }
 
@@ -34,10 +33,14 @@ std::vector<Work> parts_of(const Workload& workload, Pass pass) {
 
 std::string_view name_of(Pass pass) { return kPassNames[static_cast<std::size_t>(pass)]; }
 
+bool has_forward(Pass pass) { return pass == Pass::forward || pass == Pass::both; }
+bool has_input_gradient(Pass pass) { return pass != Pass::forward && pass != Pass::backward_weight; }
+bool has_weight_gradient(Pass pass) { return pass != Pass::forward && pass != Pass::backward_input; }
+
 Pass parse_pass(std::string_view text) {
   for (std::size_t i = 0; i < kPassNames.size(); ++i)
     if (kPassNames[i] == text) return static_cast<Pass>(i);
-  fail("--passes '{}': choose from fwd, bwd and both", text);
+  fail("--passes '{}': choose from fwd, dgrad, wgrad, bwd and both", text);
 }
 
 Work work_of(const Workload& workload, Pass pass) {
