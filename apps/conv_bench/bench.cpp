@@ -55,11 +55,8 @@ std::vector<Result> time_pass(const BenchSettings& settings, const Workload& wor
                        .is_recorded = timers.back().is_recorded()});
   }
   const std::vector<std::vector<double>> seconds = take_turns(timers, settings.protocol.groups);
-  const std::string clocks = clocks_of(settings.device);
-  for (std::size_t i = 0; i < results.size(); ++i) {
+  for (std::size_t i = 0; i < results.size(); ++i)
     (cache == Cache::hot ? results[i].hot : results[i].cold) = seconds[i];
-    results[i].clocks = clocks;
-  }
   return results;
 }
 
@@ -127,10 +124,14 @@ Report run_bench(const BenchSettings& settings,
   Verdicts verdicts;
   for (const Cache cache : in_order(settings.caches)) {
     for_each_layer(settings, verdicts, report, [&](const Workload& workload, const std::vector<Entrant>& entrants) {
-      std::vector<Result> of_layer;
+      std::vector<Result> timed, of_layer;
       for (const Pass pass : settings.passes)
-        for (const Result& result : time_pass(settings, workload, entrants, pass, cache))
-          of_layer.push_back(put_together(report.results, result));
+        for (Result& result : time_pass(settings, workload, entrants, pass, cache)) timed.push_back(std::move(result));
+      const std::string clocks = clocks_of(settings.device);  // once: on a GPU that is a program of its own
+      for (Result& result : timed) {
+        result.clocks = clocks;
+        of_layer.push_back(put_together(report.results, result));
+      }
       tell(of_layer, report);
     });
   }

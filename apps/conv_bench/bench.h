@@ -21,7 +21,7 @@ struct Result {
   std::vector<double> hot = {}, cold = {};  // seconds per run of each group; empty if not asked for
   int launches = 0;                         // in a group, hot unless only cold was asked for
   bool is_recorded = false;                 // by a CUDA graph
-  std::string clocks = {};                  // right after the timing
+  std::string clocks = {};                  // right after the timing of the layer
 
   /// Those to judge by: hot, or cold if only that was asked for.
   const std::vector<double>& seconds() const { return hot.empty() ? cold : hot; }
