@@ -45,7 +45,8 @@ void describe_model(OptionTable& table, Settings& s) {
   table.flag("shared-weights", s.shared_weights, "mnist_cnn: all convolutions after the first share their weights");
   table.flag("batch-norm", s.batch_norm, "vgg_lite: batch norm after each convolution");
   table.real("dropout", s.dropout, kBelowOne, "P", "vgg_lite: probability to drop, after hidden linear layers");
-  table.choice("conv-impl", s.conv_impl, {"auto", "fused", "onednn", "cudnn", "warpgroup", "reference"},
+  table.choice("conv-impl", s.conv_impl,
+               {"auto", "fused", "direct", "winograd", "onednn", "cudnn", "warpgroup", "reference"},
                "code that convolves (auto: cuDNN on a GPU where it is there, else our own or oneDNN)");
   table.choice("gemm-impl", s.gemm_impl, {"auto", "fused", "cublas"},
                "code that multiplies matrices (auto: cuBLAS on a GPU where it is there, else our own)");

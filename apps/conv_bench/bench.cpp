@@ -34,8 +34,12 @@ std::vector<const Contestant*> verified(const BenchSettings& settings, const Wor
   return right;
 }
 
+void find_floors(std::vector<Result>& results, const Ceilings& ceilings) {
+  for (Result& result : results) result.floor_seconds = floor_of(result.parts, result.dtype, ceilings);
+}
+
 std::vector<Result> time_pass(const BenchSettings& settings, const Workload& workload,
-                              const std::vector<Entrant>& entrants, Pass pass, Cache cache) {
+                              const std::vector<Entrant>& entrants, Pass pass, Cache cache, Ceilings& ceilings) {
   std::vector<Result> results;
   std::vector<GroupTimer> timers;
   restore_forward_results(workload);
@@ -49,25 +53,33 @@ std::vector<Result> time_pass(const BenchSettings& settings, const Workload& wor
                        .pass = pass,
                        .impl = entrant.contestant->name,
                        .is_library = entrant.contestant->is_library,
-                       .work = work_of(workload, pass),
-                       .floor_seconds = floor_of(workload, pass, settings.ceilings),
+                       .parts = parts_of(workload, pass, entrant.contestant->impl),
                        .launches = timers.back().launches(),
                        .is_recorded = timers.back().is_recorded()});
+    results.back().work = sum_of(results.back().parts);
   }
   const std::vector<std::vector<double>> seconds = take_turns(timers, settings.protocol.groups);
-  for (std::size_t i = 0; i < results.size(); ++i)
-    (cache == Cache::hot ? results[i].hot : results[i].cold) = seconds[i];
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Result& result = results[i];
+    (cache == Cache::hot ? result.hot : result.cold) = seconds[i];
+    raise_ceiling(ceilings, result.dtype, result.work.done_flops / apps::median(result.seconds()), result.impl);
+  }
   return results;
 }
 
-/// Adds a result to those of the same pass and contestant with another cache; the number of launches stays the first.
-Result& put_together(std::vector<Result>& results, const Result& more) {
-  const auto same = std::find_if(results.begin(), results.end(), [&](const Result& known) {
-    return known.impl == more.impl && known.is_rival_of(more);
-  });
-  if (same == results.end()) return results.emplace_back(more);
-  (more.hot.empty() ? same->cold : same->hot) = more.seconds();
-  return *same;
+/// The result of the same pass and contestant among those that are known, or their end.
+std::vector<Result>::iterator same_as(std::vector<Result>& results, const Result& one) {
+  return std::find_if(results.begin(), results.end(),
+                      [&](const Result& known) { return known.impl == one.impl && known.is_rival_of(one); });
+}
+
+/// Adds a result, or its times to what is known with another cache; the number of launches stays the first.
+void put_together(std::vector<Result>& results, const Result& more) {
+  const auto same = same_as(results, more);
+  if (same == results.end())
+    results.push_back(more);
+  else
+    (more.hot.empty() ? same->cold : same->hot) = more.seconds();
 }
 
 /// Hot first: what is known before a process is ended is the more.
@@ -120,19 +132,23 @@ void for_each_layer(const BenchSettings& settings, Verdicts& verdicts, Report& r
 Report run_bench(const BenchSettings& settings,
                  const std::function<void(const std::vector<Result>& of_layer, const Report& so_far)>& tell) {
   Report report;
+  report.ceilings = settings.ceilings;
   report.skipped = settings.missing;
   Verdicts verdicts;
   for (const Cache cache : in_order(settings.caches)) {
     for_each_layer(settings, verdicts, report, [&](const Workload& workload, const std::vector<Entrant>& entrants) {
-      std::vector<Result> timed, of_layer;
+      std::vector<Result> timed;
       for (const Pass pass : settings.passes)
-        for (Result& result : time_pass(settings, workload, entrants, pass, cache)) timed.push_back(std::move(result));
+        for (Result& result : time_pass(settings, workload, entrants, pass, cache, report.ceilings))
+          timed.push_back(std::move(result));
       const std::string clocks = clocks_of(settings.device);  // once: on a GPU that is a program of its own
       for (Result& result : timed) {
         result.clocks = clocks;
-        of_layer.push_back(put_together(report.results, result));
+        put_together(report.results, result);
       }
-      tell(of_layer, report);
+      find_floors(report.results, report.ceilings);  // a later layer may have raised a ceiling
+      for (Result& result : timed) result = *same_as(report.results, result);
+      tell(timed, report);
     });
   }
   report.complete = true;

@@ -16,8 +16,9 @@ struct Result {
   Pass pass{};
   std::string impl;
   bool is_library = false;
-  Work work;
-  std::optional<double> floor_seconds;
+  std::vector<Work> parts = {};
+  Work work = {};  // their sum
+  std::optional<double> floor_seconds = {};
   std::vector<double> hot = {}, cold = {};  // seconds per run of each group; empty if not asked for
   int launches = 0;                         // in a group, hot unless only cold was asked for
   bool is_recorded = false;                 // by a CUDA graph
@@ -46,6 +47,7 @@ struct Entrant {
 struct Report {
   bool complete = false;  // nothing that was asked for is still to come
   std::vector<Result> results;
+  Ceilings ceilings;                 // those of the settings, raised where they were beaten
   std::vector<std::string> wrong;    // implementations that were not timed because they are, and where
   std::vector<std::string> skipped;  // those that do not take a geometry, and why
 };
@@ -62,7 +64,8 @@ void for_each_layer(const BenchSettings& settings, Verdicts& verdicts, Report& r
 int tell_problems(const Report& report, std::FILE* problems);
 
 /// Goes through all layers with hot caches, then, if asked for, again with cold ones. Calls `tell` after each layer
-/// with its results and the report so far.
+/// with its results and the report so far. No result does more operations per second than the ceiling that its floor
+/// comes from: where one would, the ceiling is raised first.
 Report run_bench(const BenchSettings& settings,
                  const std::function<void(const std::vector<Result>& of_layer, const Report& so_far)>& tell);
 

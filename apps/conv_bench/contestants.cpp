@@ -41,6 +41,7 @@ Contestant fused(std::string name, std::string description, ConvImpl impl, bool 
       .name = std::move(name),
       .description = std::move(description),
       .is_library = is_library,
+      .impl = impl,
       .obstacle = [impl](Device device) { return obstacle_of(impl, device); },
       .forward =
           [impl](Workload& o) { kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, impl), o.y, o.mask); },
@@ -120,6 +121,7 @@ Contestant taped() {
   return {.name = "autograd",
           .description = "ours on the tape, results in new memory, as in a model",
           .reads_mask = false,
+          .impl = ConvImpl::automatic,
           .can_be_recorded = false,
           .obstacle = [](Device) { return std::string(); },
           .forward =
@@ -148,6 +150,8 @@ const std::vector<Contestant>& contestants() {
     std::vector<Contestant> list{
         fused("ours", "what --conv-impl auto takes", ConvImpl::automatic, false),
         fused("fused", "our own kernels only", ConvImpl::fused, false),
+        fused("direct", "our own kernels without Winograd's algorithm", ConvImpl::direct, false),
+        fused("winograd", "our own kernels, Winograd's algorithm wherever it is possible", ConvImpl::winograd, false),
         fused("warpgroup", "our own kernels, those for Hopper (TMA, wgmma) where they run", ConvImpl::warpgroup, false),
         on_tensor_cores("tf32", "our own kernels, f32 rounded to TF32", kernels::Float32Products::tf32, 0x1p-10),
         on_tensor_cores("3xtf32", "our own kernels, f32 as the sum of two TF32", kernels::Float32Products::tf32x3,

@@ -133,7 +133,8 @@ int run(int argc, char** argv) {
   app.add_option("--optimizer", settings.optimizer, "adam, adamw, rmsprop or sgd (momentum 0.9)");
   app.add_option("--lr", settings.lr, "Learning rate")->check(CLI::NonNegativeNumber);
   app.add_option("--precision", settings.precision, "fp32, 3xtf32, tf32, fp16 or bf16");
-  app.add_option("--conv-impl", settings.conv_impl, "auto, reference, fused, onednn, cudnn or warpgroup");
+  app.add_option("--conv-impl", settings.conv_impl,
+                 "auto, fused, direct, winograd, onednn, cudnn, warpgroup or reference");
   app.add_option("--gemm-impl", settings.gemm_impl, "auto, fused or cublas");
   app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
   app.add_option("--threads", settings.threads, "Threads (0: all cores)")->check(CLI::NonNegativeNumber);
