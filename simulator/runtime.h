@@ -22,6 +22,9 @@ namespace tandem::simulator {
 
 /// The device of the calling thread.
 int current_device();
+/// True once the calling thread has set a device or made a call of the runtime that needs one. Calls of the driver need
+/// that.
+bool has_context();
 bool device_exists(int device);
 /// The state of a stream, the default one of the current device for null.
 StreamState& state_of(cudaStream_t stream);

@@ -12,12 +12,17 @@ namespace tandem::simulator {
 
 namespace {
 thread_local int device_of_thread = 0;
+thread_local bool thread_has_context = false;
 thread_local cudaError_t last_error = cudaSuccess;
 
 constexpr int kMajor = 9, kMinor = 0;
 }  // namespace
 
-int current_device() { return device_of_thread; }
+int current_device() {
+  thread_has_context = true;  // the runtime makes one for the first call that needs it
+  return device_of_thread;
+}
+bool has_context() { return thread_has_context; }
 bool device_exists(int device) { return device >= 0 && device < settings().devices; }
 
 cudaError_t note(cudaError_t error) {
@@ -37,6 +42,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaSetDevice(int device) {
   if (!device_exists(device)) return note(cudaErrorInvalidDevice);
   device_of_thread = device;
+  thread_has_context = true;
   return cudaSuccess;
 }
 

@@ -6,8 +6,11 @@
 #include "simulator/shadow.h"
 
 #include <fmt/format.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -71,6 +74,21 @@ void copy_now(void* to, const void* from, std::size_t bytes) {
   if (from_device) check_order(from, bytes, false, !to_device);
   if (to_device) check_order(to, bytes, true, false);
   std::memmove(to, from, bytes);
+}
+
+/// What a program gets wrong if it changes or frees pageable memory right after a copy from it: CUDA "might" have read
+/// it by then, or stage it later. Memory that is gone cannot be compared directly; the kernel copies what is there.
+void check_unchanged(const char* from, const std::vector<char>& staged) {
+  std::vector<char> now(staged.size());
+  const iovec local{now.data(), now.size()}, remote{const_cast<char*>(from), now.size()};
+  const auto there = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+  if (there < 0 && errno != EFAULT) return;  // a system that does not allow it
+  if (there == static_cast<ssize_t>(now.size()) && now == staged) return;
+  fault(
+      FaultKind::race,
+      fmt::format("{} bytes of pageable host memory have changed, or are gone, since the call: the copy may read them "
+                  "until its stream was waited for",
+                  staged.size()));
 }
 
 bool direction_fits(const void* to, const void* from, cudaMemcpyKind kind) {
@@ -208,10 +226,13 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const bool from_pageable = !is_device_address(from) && !is_pinned(from);
   const bool to_pageable = !is_device_address(to) && !is_pinned(to);
   if (from_pageable && settings().streams == Streams::deferred) {
-    // The runtime copies pageable memory before it returns.
+    // When the runtime reads pageable memory is its own business: whoever leaves it as it is sees no difference.
     const auto staged =
         std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
-    timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] { copy_now(to, staged->data(), bytes); });
+    timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] {
+      check_unchanged(static_cast<const char*>(from), *staged);
+      copy_now(to, staged->data(), bytes);
+    });
   } else {
     timeline().enqueue(state, "cudaMemcpyAsync", site_id(where), [=] { copy_now(to, from, bytes); });
   }

@@ -5,6 +5,7 @@
 #include "simulator/engine.h"
 #include "simulator/lint.h"
 #include "simulator/mbarrier.h"
+#include "simulator/runtime.h"
 #include "simulator/shadow.h"
 #include "simulator/shared_memory.h"
 
@@ -150,6 +151,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
                                 const cuuint32_t* element_strides, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
   using tandem::simulator::kMark;
+  if (!tandem::simulator::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   tandem::simulator::TensorMap encoded{};
   encoded.mark = kMark;
   encoded.address = reinterpret_cast<std::uint64_t>(address);

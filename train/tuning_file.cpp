@@ -1,5 +1,5 @@
-// The tuning file is JSON: {"format", "version", "machine", "passes": [{"device", "pass", "dtype", "geometry", "chosen",
-// "microseconds": {candidate: time}}]}.
+// The tuning file is JSON: {"format", "version", "machine", "passes": [{"device", "pass", "dtype", "geometry", "work",
+// "chosen", "microseconds": {candidate: time}}]}; "work" is what a pass does beside the convolution.
 #include "train/tuning_file.h"
 
 #include "core/device_query.h"
@@ -26,11 +26,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using kernels::ConvGeometry;
 using kernels::TunedPass;
+using kernels::TunedWork;
 using kernels::TuningKey;
 using kernels::TuningResult;
 
 constexpr std::string_view kFormat = "tandem convolution tuning";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  // 1 had no "work"
 constexpr std::int64_t kMostBytes = 64 << 20;
 
 struct Field {
@@ -54,6 +55,14 @@ constexpr std::array kFields{Field{"n", &ConvGeometry::n},
                              Field{"dilation_h", &ConvGeometry::dilation_h},
                              Field{"dilation_w", &ConvGeometry::dilation_w}};
 
+struct Flag {
+  const char* name;
+  bool TunedWork::*member;
+};
+constexpr std::array kFlags{Flag{"bias", &TunedWork::bias}, Flag{"relu", &TunedWork::relu},
+                            Flag{"mask", &TunedWork::mask}, Flag{"sums", &TunedWork::sums},
+                            Flag{"gate", &TunedWork::gate}};
+
 constexpr std::array kPasses{TunedPass::forward, TunedPass::backward_input, TunedPass::backward_weight,
                              TunedPass::forward_pool, TunedPass::forward_moments};
 constexpr std::array kDTypes{DType::f32, DType::f16, DType::bf16, DType::f64};
@@ -64,25 +73,39 @@ std::string_view name_of_type(DeviceType type) { return type == DeviceType::cpu 
 /// The value of that name; throws Error for others.
 template <typename Values, typename Name>
 auto named(const Values& values, Name&& name_of_value, const std::string& name, std::string_view what) {
-  const auto found = std::find_if(values.begin(), values.end(), [&](auto value) { return name_of_value(value) == name; });
+  const auto found =
+      std::find_if(values.begin(), values.end(), [&](auto value) { return name_of_value(value) == name; });
   require(found != values.end(), "unknown {} '{}'", what, name);
   return *found;
 }
 
 Json to_json(const TuningKey& key, const TuningResult& result) {
-  Json geometry, times;
+  Json geometry, times, work{{"unaligned", key.work.unaligned}};
   for (const Field& field : kFields) geometry[field.name] = key.geometry.*field.member;
+  for (const Flag& flag : kFlags) work[flag.name] = key.work.*flag.member;
   for (const auto& [name, time] : result.microseconds) times[name] = time;
-  return {{"device", name_of_type(key.device)}, {"pass", name_of(key.pass)},  {"dtype", name_of(key.dtype)},
-          {"geometry", geometry},               {"chosen", result.chosen}, {"microseconds", times}};
+  return {{"device", name_of_type(key.device)},
+          {"pass", name_of(key.pass)},
+          {"dtype", name_of(key.dtype)},
+          {"geometry", geometry},
+          {"work", work},
+          {"chosen", result.chosen},
+          {"microseconds", times}};
 }
 
 std::pair<TuningKey, TuningResult> from_json(const Json& json) {
-  TuningKey key{named(kDevices, name_of_type, json.at("device").get<std::string>(), "device"),
-                named(kPasses, [](TunedPass p) { return kernels::name_of(p); }, json.at("pass").get<std::string>(), "pass"),
-                named(kDTypes, [](DType d) { return tandem::name_of(d); }, json.at("dtype").get<std::string>(), "dtype"),
-                {}};
-  for (const Field& field : kFields) key.geometry.*field.member = json.at("geometry").at(field.name).get<std::int64_t>();
+  TuningKey key{
+      named(kDevices, name_of_type, json.at("device").get<std::string>(), "device"),
+      named(
+          kPasses, [](TunedPass p) { return kernels::name_of(p); }, json.at("pass").get<std::string>(), "pass"),
+      named(
+          kDTypes, [](DType d) { return tandem::name_of(d); }, json.at("dtype").get<std::string>(), "dtype"),
+      {}};
+  for (const Field& field : kFields)
+    key.geometry.*field.member = json.at("geometry").at(field.name).get<std::int64_t>();
+  const Json& work = json.at("work");
+  for (const Flag& flag : kFlags) key.work.*flag.member = work.at(flag.name).get<bool>();
+  key.work.unaligned = work.at("unaligned").get<std::uint8_t>();
   TuningResult result{json.at("chosen").get<std::string>(), {}};
   for (const auto& [name, time] : json.at("microseconds").items()) result.microseconds[name] = time.get<double>();
   require(result.microseconds.contains(result.chosen), "'{}' was chosen without a time", result.chosen);
@@ -119,7 +142,9 @@ std::string load_tuning(const std::string& path, const std::string& machine) {
   try {
     const Json json = Json::parse(text_of(path));
     require(json.at("format").get<std::string>() == kFormat, "not a tuning file");
-    require(json.at("version").get<int>() == kVersion, "version {} of the format, this is for {}",
+    require(json.at("version").get<int>() == kVersion,
+            "version {} of the format, this is for {}; "
+            "--autotune measures anew",
             json.at("version").get<int>(), kVersion);
     const std::string theirs = json.at("machine").get<std::string>();
     if (theirs != machine) return fmt::format("{}: ignored: measured on {}; this is {}", path, theirs, machine);
@@ -159,6 +184,9 @@ std::string tuning_table() {
     const ConvGeometry& g = key.geometry;
     text += fmt::format("  {:<15} {:<4} {}x{}x{}x{} * {}x{}x{}{}", name_of(key.pass), name_of(key.dtype), g.n, g.c, g.h,
                         g.w, g.k, g.r, g.s, g.has_unit_stride() ? "" : fmt::format("/{}", g.stride_h));
+    for (const Flag& flag : kFlags)
+      if (key.work.*flag.member) text += fmt::format(" {}", flag.name);
+    if (key.work.unaligned != 0) text += " unaligned";
     std::vector<std::pair<double, std::string>> order;
     for (const auto& [name, time] : result.microseconds) order.emplace_back(time, name);
     std::sort(order.begin(), order.end());

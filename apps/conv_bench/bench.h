@@ -22,7 +22,7 @@ struct Result {
   std::vector<double> hot = {}, cold = {};  // seconds per run of each group; empty if not asked for
   int launches = 0;                         // in a group, hot unless only cold was asked for
   bool is_recorded = false;                 // by a CUDA graph
-  std::string clocks = {};                  // right after the timing
+  std::string clocks = {};                  // right after the timing of the layer
 
   /// Those to judge by: hot, or cold if only that was asked for.
   const std::vector<double>& seconds() const { return hot.empty() ? cold : hot; }
@@ -39,29 +39,35 @@ struct Entrant {
   const Contestant* contestant;
   std::shared_ptr<Workload> workload;
 
-  /// Backward alone needs something to start from.
-  bool can_do(Pass pass) const { return pass != Pass::backward || contestant->reads_mask; }
+  /// Gradients alone need something to start from, and a first layer has none of its input.
+  bool can_do(Pass pass) const;
   std::function<void()> work(Pass pass) const;
 };
 
 struct Report {
+  bool complete = false;  // nothing that was asked for is still to come
   std::vector<Result> results;
   Ceilings ceilings;                 // those of the settings, raised where they were beaten
   std::vector<std::string> wrong;    // implementations that were not timed because they are, and where
   std::vector<std::string> skipped;  // those that do not take a geometry, and why
 };
 
-/// Calls `visit` with each layer, batch and dtype that was asked for, and those who are right there. The report has no
-/// results.
-Report for_each_layer(const BenchSettings& settings,
-                      const std::function<void(const Workload&, const std::vector<Entrant>&)>& visit);
+/// Who was found to be right, by number of case.
+using Verdicts = std::vector<std::vector<const Contestant*>>;
+
+/// Calls `visit` with each layer, batch and dtype that was asked for, and those who are right there. Whom `verdicts`
+/// does not know it verifies, and notes in the report who was wrong or skipped.
+void for_each_layer(const BenchSettings& settings, Verdicts& verdicts, Report& report,
+                    const std::function<void(const Workload&, const std::vector<Entrant>&)>& visit);
 
 /// Prints what is wrong or was skipped, a line each. Returns the exit code: 1 if anything is wrong, else 0.
 int tell_problems(const Report& report, std::FILE* problems);
 
-/// Calls `tell` with each finished layer's results. No result does more operations per second than the ceiling that its
-/// floor comes from: where one would, the ceiling is raised first.
-Report run_bench(const BenchSettings& settings, const std::function<void(const std::vector<Result>&)>& tell);
+/// Goes through all layers with hot caches, then, if asked for, again with cold ones. Calls `tell` after each layer
+/// with its results and the report so far. No result does more operations per second than the ceiling that its floor
+/// comes from: where one would, the ceiling is raised first.
+Report run_bench(const BenchSettings& settings,
+                 const std::function<void(const std::vector<Result>& of_layer, const Report& so_far)>& tell);
 
 /// Best library time over this one's, by medians; nothing if no library took part.
 std::optional<double> ratio_to_library(const Result& result, const std::vector<Result>& all);

@@ -23,7 +23,7 @@ namespace {
 
 /// Options as they are written.
 struct Texts {
-  std::vector<std::string> layers, shapes, passes{"fwd", "bwd", "both"}, precisions{"fp32"}, impls,
+  std::vector<std::string> layers, shapes, passes{"fwd", "dgrad", "wgrad", "bwd", "both"}, precisions{"fp32"}, impls,
       caches{"hot", "cold"};
   std::vector<std::int64_t> batches{128};
   std::string device = "cpu";
@@ -59,7 +59,7 @@ void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
   app.add_option("--shape", texts.shapes, "One convolution: N,C,H,W,K,R,S,stride,pad; may be repeated");
   app.add_flag("--no-input-gradient", texts.no_input_gradient, "--shape is a first layer: nobody wants grad_x");
   expect_whole_number(*list("--batch", texts.batches, "Batch sizes of --layers"), 1, 1 << 20);
-  list("--passes", texts.passes, "fwd, bwd (input, weight and bias gradient, ReLU's mask) and both together");
+  list("--passes", texts.passes, "fwd, dgrad (grad_x), wgrad (grad_w and bias), bwd (these two), both (fwd and bwd)");
   list("--precision", texts.precisions, "What the tensors hold: fp32, fp16 and bf16");
   list("--impl", texts.impls, impl_help());
   list("--cache", texts.caches, "hot: as the run before has left them; cold: full of something else");
@@ -122,15 +122,22 @@ std::vector<TimedLayer> layers_from(const Texts& texts) {
   return layers;
 }
 
-std::vector<Contestant> contestants_from(const std::vector<std::string>& names, Device device) {
+/// Those that were asked for and run here; notes about the others go to `missing`. Throws Error if nobody is left.
+std::vector<Contestant> contestants_from(const std::vector<std::string>& names, Device device,
+                                         std::vector<std::string>& missing) {
   if (names.empty()) return usual_contestants(device);
-  return parse_all<Contestant>(names, [&](const std::string& name) {
+  std::vector<Contestant> present;
+  for (const std::string& name : names) {
     const Contestant& contestant = find_contestant(name, device);
     const std::string obstacle = contestant.obstacle(device);
-    require(obstacle.empty(), "--impl {}: {}; on {} there are {}", name, obstacle, name_of(device),
-            fmt::join(contestant_names(device), ", "));
-    return contestant;
-  });
+    if (obstacle.empty())
+      present.push_back(contestant);
+    else
+      missing.push_back(fmt::format("{}: {}", name, obstacle));
+  }
+  require(!present.empty(), "--impl {}; on {} there are {}", fmt::join(missing, "; "), name_of(device),
+          fmt::join(contestant_names(device), ", "));
+  return present;
 }
 
 Ceilings ceilings_from(const Texts& texts, Device device) {
@@ -187,7 +194,7 @@ std::optional<BenchSettings> parse_command_line(int argc, const char* const* arg
     require(obstacle.empty(), "--count: {}", obstacle);
   }
   check_output(settings);
-  settings.contestants = contestants_from(texts.impls, settings.device);
+  settings.contestants = contestants_from(texts.impls, settings.device, settings.missing);
   if (texts.threads > 0) set_num_threads(texts.threads);
   if (!settings.serve && !settings.count) settings.ceilings = ceilings_from(texts, settings.device);
   return settings;

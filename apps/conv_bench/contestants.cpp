@@ -96,9 +96,9 @@ Contestant unfused(std::string name, std::string description, ConvImpl impl, boo
               [impl](Workload& o) {
                 const Conv2dOptions options = options_for(o, impl);
                 kernels::relu_backward(o.y, o.grad_y, o.grad_z);
-                kernels::conv2d_backward_bias(o.grad_z, o.grad_bias);
+                if (o.grad_bias.defined()) kernels::conv2d_backward_bias(o.grad_z, o.grad_bias);
                 if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, o.grad_x);
-                kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
+                if (o.grad_w.defined()) kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
               }};
 }
 
@@ -111,11 +111,13 @@ Contestant apex_like() {
     kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, ConvImpl::cudnn), o.y, {});
   };
   made.backward = [](Workload& o) {
+    if (!o.grad_bias.defined()) kernels::relu_backward(o.y, o.grad_y, o.grad_z);
     if constexpr (kHasCuda)
-      kernels::cuda::library_backward_relu_bias(*kernels::find_cudnn().library, o.geometry(), o.grad_y, o.y, o.grad_z,
-                                                o.grad_bias);
+      if (o.grad_bias.defined())
+        kernels::cuda::library_backward_relu_bias(*kernels::find_cudnn().library, o.geometry(), o.grad_y, o.y, o.grad_z,
+                                                  o.grad_bias);
     const Conv2dOptions options = options_for(o, ConvImpl::cudnn);
-    kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
+    if (o.grad_w.defined()) kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
     if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, o.grad_x);
   };
   return made;

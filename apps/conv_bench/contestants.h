@@ -23,7 +23,7 @@ struct Contestant {
   std::function<std::string(Device)> obstacle;
   /// y and the mask, or y alone.
   std::function<void(Workload&)> forward;
-  /// grad_x (unless undefined), grad_w and grad_bias.
+  /// grad_x, and grad_w with grad_bias, each unless undefined.
   std::function<void(Workload&)> backward;
 };
 

@@ -24,9 +24,12 @@ int run_count(const BenchSettings& settings, std::FILE* out, std::FILE* problems
   json rows = json::array();
   fmt::print(out, "{}; bytes of global memory by requests of warps; least: each tensor once\n",
              name_of(settings.device));
-  fmt::print(out, "{:<5}{:<16}{:>9}{:>12}{:>12}{:>12}{:>9}\n", "pass", "implementation", "launches", "KB read",
+  fmt::print(out, "{:<6}{:<16}{:>9}{:>12}{:>12}{:>12}{:>9}\n", "pass", "implementation", "launches", "KB read",
              "KB written", "KB least", "times");
-  const Report report = for_each_layer(settings, [&](const Workload& workload, const std::vector<Entrant>& entrants) {
+  Report report;
+  report.skipped = settings.missing;
+  Verdicts verdicts;
+  for_each_layer(settings, verdicts, report, [&](const Workload& workload, const std::vector<Entrant>& entrants) {
     fmt::print(out, "{}, batch {}, {}\n", workload.layer.text(), workload.batch, name_of(workload.dtype()));
     restore_forward_results(workload);
     for (const Pass pass : settings.passes) {
@@ -35,7 +38,7 @@ int run_count(const BenchSettings& settings, std::FILE* out, std::FILE* problems
         const Counts counts = count(entrant.work(pass));
         const double least = sum_of(parts_of(workload, pass)).bytes;
         const auto all = static_cast<double>(counts.bytes_read + counts.bytes_written);
-        fmt::print(out, "{:<5}{:<16}{:>9}{:>12.1f}{:>12.1f}{:>12.1f}{:>9.2f}\n", name_of(pass),
+        fmt::print(out, "{:<6}{:<16}{:>9}{:>12.1f}{:>12.1f}{:>12.1f}{:>9.2f}\n", name_of(pass),
                    entrant.contestant->name, counts.launches, 1e-3 * static_cast<double>(counts.bytes_read),
                    1e-3 * static_cast<double>(counts.bytes_written), 1e-3 * least, all / least);
         rows.push_back({{"layer", workload.layer.text()},

@@ -17,16 +17,20 @@ namespace {
 
 using kernels::TunedPass;
 
-constexpr std::array<std::string_view, 3> kPassNames{"fwd", "bwd", "both"};
+constexpr std::array<std::string_view, 5> kPassNames{"fwd", "dgrad", "wgrad", "bwd", "both"};
 
 }  // namespace
 
 std::string_view name_of(Pass pass) { return kPassNames[static_cast<std::size_t>(pass)]; }
 
+bool has_forward(Pass pass) { return pass == Pass::forward || pass == Pass::both; }
+bool has_input_gradient(Pass pass) { return pass != Pass::forward && pass != Pass::backward_weight; }
+bool has_weight_gradient(Pass pass) { return pass != Pass::forward && pass != Pass::backward_input; }
+
 Pass parse_pass(std::string_view text) {
   for (std::size_t i = 0; i < kPassNames.size(); ++i)
     if (kPassNames[i] == text) return static_cast<Pass>(i);
-  fail("--passes '{}': choose from fwd, bwd and both", text);
+  fail("--passes '{}': choose from fwd, dgrad, wgrad, bwd and both", text);
 }
 
 std::vector<Work> parts_of(const Workload& workload, Pass pass, std::optional<kernels::ConvImpl> impl) {
@@ -41,10 +45,10 @@ std::vector<Work> parts_of(const Workload& workload, Pass pass, std::optional<ke
     return 2.0 * static_cast<double>(kernels::cpu::conv_products(g, workload.dtype(), *impl, part));
   };
   std::vector<Work> parts;
-  if (pass != Pass::backward) parts.push_back({flops, done(TunedPass::forward), x + w + bias + y + mask});
-  if (pass == Pass::forward) return parts;
-  if (!workload.layer.is_first) parts.push_back({flops, done(TunedPass::backward_input), y + mask + w + x});
-  parts.push_back({flops, done(TunedPass::backward_weight), x + y + mask + w + bias});
+  if (has_forward(pass)) parts.push_back({flops, done(TunedPass::forward), x + w + bias + y + mask});
+  if (has_input_gradient(pass) && !workload.layer.is_first)
+    parts.push_back({flops, done(TunedPass::backward_input), y + mask + w + x});
+  if (has_weight_gradient(pass)) parts.push_back({flops, done(TunedPass::backward_weight), x + y + mask + w + bias});
   return parts;
 }
 

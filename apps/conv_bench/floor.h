@@ -12,10 +12,14 @@
 
 namespace tandem::conv_bench {
 
-enum class Pass : std::uint8_t { forward, backward, both };
+/// The two gradients on their own, one after the other as `backward`, and that after the forward pass.
+enum class Pass : std::uint8_t { forward, backward_input, backward_weight, backward, both };
 
 std::string_view name_of(Pass pass);
-/// "fwd", "bwd" or "both"; anything else throws.
+bool has_forward(Pass pass);
+bool has_input_gradient(Pass pass);
+bool has_weight_gradient(Pass pass);
+/// "fwd", "dgrad", "wgrad", "bwd" or "both"; anything else throws.
 Pass parse_pass(std::string_view text);
 
 /// Operations by the definition of convolution, two per multiply-add; those that are really done, which are fewer by

@@ -76,6 +76,7 @@ std::string json_report(const BenchSettings& settings, const Report& report) {
                      {"source", settings.ceilings.source}}},
                    {"groups", settings.protocol.groups},
                    {"warmup", settings.protocol.warmup},
+                   {"complete", report.complete},
                    {"results", results},
                    {"wrong", report.wrong},
                    {"skipped", report.skipped}};

@@ -33,8 +33,8 @@ Contestant step(std::string name, std::string description, const Passes& passes)
                 const Tensor& gradient = passes.take_mask ? o.grad_y : o.grad_z;
                 const Tensor mask = passes.take_mask ? o.mask : Tensor();
                 if (o.grad_x.defined()) passes.backward_input(o.geometry(), gradient, mask, o.w, o.grad_x);
-                passes.backward_weight(o.geometry(), o.x, gradient, mask, o.grad_w);
-                cuda::conv_backward_bias(gradient, mask, o.grad_bias);
+                if (o.grad_w.defined()) passes.backward_weight(o.geometry(), o.x, gradient, mask, o.grad_w);
+                if (o.grad_bias.defined()) cuda::conv_backward_bias(gradient, mask, o.grad_bias);
               }};
 }
 

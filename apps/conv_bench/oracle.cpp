@@ -67,6 +67,34 @@ void for_each_range(const std::vector<Range>& ranges, std::vector<Part>& parts, 
   });
 }
 
+/// Sums over a batch, cut into chunks of images whose sums are added in order, whatever the number of threads:
+/// sum_up(images, to) leaves the sums of a range of images in `to`.
+template <typename SumUp>
+Tensor sum_over_images(std::int64_t count, const Shape& shape, SumUp&& sum_up) {
+  constexpr std::int64_t kMostChunks = 64;
+  const std::int64_t chunks = std::min(count, kMostChunks);
+  std::vector<Tensor> parts(static_cast<std::size_t>(chunks));
+  parallel_for(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = count * i / chunks, last = count * (i + 1) / chunks;
+      Tensor& part = parts[static_cast<std::size_t>(i)];
+      part = empty_wide(shape);
+      sum_up(Range{first, last - first}, part);
+    }
+  });
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    for (std::int64_t at = 0; at < parts[0].numel(); ++at) parts[0].data<double>()[at] += parts[i].data<double>()[at];
+  return parts[0];
+}
+
+/// reference::apply_mask, in place and by all threads.
+void mask_by_threads(const Tensor& tensor, const std::vector<std::uint8_t>& bytes) {
+  parallel_for(tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      if ((bytes[static_cast<std::size_t>(i / 8)] >> i % 8 & 1) == 0) tensor.data<double>()[i] = 0.0;
+  });
+}
+
 double roundoff(DType dtype) { return dtype == DType::f16 ? 0x1p-11 : dtype == DType::bf16 ? 0x1p-8 : 0x1p-24; }
 double smallest(DType dtype) { return dtype == DType::f16 ? 0x1p-24 : 0x1p-126; }
 
@@ -121,8 +149,8 @@ void Oracle::expect_forward() {
 void Oracle::expect_backward(const Tensor& mask) {
   gradients_ = {};
   gradients_.mask = bytes_of(mask);
-  const Tensor grad_z = empty_like(grad_y_);
-  kernels::reference::apply_mask(grad_y_, mask, grad_z);
+  const Tensor grad_z = grad_y_.clone();
+  mask_by_threads(grad_z, gradients_.mask);
   if (wants_grad_x_) {
     for_each_range(images_, gradients_.grad_x, [&](Range range) {
       const Shape shape = images(x_, range).shape();
@@ -133,19 +161,24 @@ void Oracle::expect_backward(const Tensor& mask) {
       return part;
     });
   }
-  const Tensor absolute_x = absolute(x_);
-  for_each_range(channels_, gradients_.grad_w, [&](Range range) {
-    const Tensor some = channels(grad_z, range);
+  const Tensor absolute_x = absolute(x_), absolute_z = absolute(grad_z);
+  const auto bias_sums = [&](const Tensor& z) {
+    return sum_over_images(geometry_.n, {geometry_.k}, [&](Range some, const Tensor& to) {
+      kernels::reference::conv2d_backward_bias(images(z, some), to);
+    });
+  };
+  gradients_.grad_bias = {{0, geometry_.k}, bias_sums(grad_z), bias_sums(absolute_z)};
+  for (const Range range : channels_) {
     const Shape shape{range.count, w_.size(1), w_.size(2), w_.size(3)};
-    const ConvGeometry g = kernels::make_geometry(x_.shape(), shape, options_);
-    const Expected part{range, empty_wide(shape), empty_wide(shape)};
-    kernels::reference::conv2d_backward_weight(x_, some, g, part.values);
-    kernels::reference::conv2d_backward_weight(absolute_x, absolute(some), g, part.sizes);
-    return part;
-  });
-  gradients_.grad_bias = {{0, geometry_.k}, empty_wide({geometry_.k}), empty_wide({geometry_.k})};
-  kernels::reference::conv2d_backward_bias(grad_z, gradients_.grad_bias.values);
-  kernels::reference::conv2d_backward_bias(absolute(grad_z), gradients_.grad_bias.sizes);
+    const auto weight_sums = [&](const Tensor& x, const Tensor& z) {
+      return sum_over_images(geometry_.n, shape, [&](Range some, const Tensor& to) {
+        const Tensor part = images(x, some);
+        const ConvGeometry g = kernels::make_geometry(part.shape(), shape, options_);
+        kernels::reference::conv2d_backward_weight(part, channels(images(z, some), range), g, to);
+      });
+    };
+    gradients_.grad_w.push_back({range, weight_sums(x_, grad_z), weight_sums(absolute_x, absolute_z)});
+  }
 }
 
 std::string Oracle::check_forward(const Workload& done, bool masked, double product_error) {
@@ -158,7 +191,7 @@ std::string Oracle::check_forward(const Workload& done, bool masked, double prod
   }
   if (!masked) return {};
   const Tensor signs = Tensor::empty(done.mask.shape(), {.dtype = DType::u8});
-  kernels::reference::sign_mask(done.y.to(Device{}), signs);
+  sign_mask_by_threads(done.y.to(Device{}), signs);
   return bytes_of(signs) == bytes_of(done.mask) ? "" : "the mask does not tell where y is positive";
 }
 
@@ -194,7 +227,7 @@ std::string verify(const Contestant& contestant, const Workload& workload, Oracl
   restore_forward_results(workload);
   if (!contestant.reads_mask) {  // its own is at work
     const Tensor mask = Tensor::empty(own.mask.shape(), {.dtype = DType::u8});
-    kernels::reference::sign_mask(own.y.to(Device{}), mask);
+    sign_mask_by_threads(own.y.to(Device{}), mask);
     own.mask = mask;
   }
   for (const Tensor& gradient : {own.grad_x, own.grad_w, own.grad_bias}) {

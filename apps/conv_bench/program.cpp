@@ -25,9 +25,10 @@ int run_program(const BenchSettings& settings, std::FILE* out, std::FILE* proble
   if (settings.count) return run_count(settings, out, problems);
   kernels::conv_tuner().set_measuring(settings.autotune);
   fmt::print(out, "{}", table_heading(settings));
-  const Report report = run_bench(settings, [&](const std::vector<Result>& of_layer) {
+  const Report report = run_bench(settings, [&](const std::vector<Result>& of_layer, const Report& so_far) {
     fmt::print(out, "{}", table_rows(of_layer));
     std::fflush(out);
+    if (!settings.json_file.empty()) write_file(settings.json_file, json_report(settings, so_far));
   });
   fmt::print(out, "{}", table_summary(report.results));
   BenchSettings found = settings;

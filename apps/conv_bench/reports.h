@@ -20,7 +20,7 @@ std::string table_summary(const std::vector<Result>& results);
 /// What is to be said of ceilings that were beaten.
 std::string raised_ceilings(const BenchSettings& settings, const Report& report);
 
-/// One JSON object with the machine, the protocol and all results.
+/// One JSON object with the machine, the protocol and all results so far; "complete" says whether that is all.
 std::string json_report(const BenchSettings& settings, const Report& report);
 
 /// An SVG drawing: bars of operations per second for each layer, and the same as points under the machine's roofline.

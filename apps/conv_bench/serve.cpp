@@ -68,6 +68,8 @@ class Table {
 
   json time(std::size_t index, Pass pass, const std::string& name, int runs) {
     Entrant& entrant = entrant_for(index, name);
+    require(pass != Pass::backward_input && pass != Pass::backward_weight, "--serve times fwd, bwd and both, not {}",
+            name_of(pass));
     if (pass == Pass::backward)
       require(entrant.contestant->reads_mask, "{} has no backward pass of its own: ask for both", name);
     const auto run_once = [&] {

@@ -19,6 +19,7 @@ struct BenchSettings {
   std::vector<DType> dtypes;
   std::vector<Cache> caches;
   std::vector<Contestant> contestants;  // none is kept from the device by an obstacle
+  std::vector<std::string> missing;     // of those asked for, who is, and why
   Device device{};
   Protocol protocol;
   Ceilings ceilings;

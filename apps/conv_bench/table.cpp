@@ -49,9 +49,10 @@ std::string table_heading(const BenchSettings& settings) {
     text += fmt::format("; ceilings {:.4g} TFLOP/s f32, {:.4g} half, {:.4g} GB/s ({})", 1e-12 * ceilings.flops_f32,
                         1e-12 * ceilings.flops_half, 1e-9 * ceilings.bandwidth, ceilings.source);
   }
+  for (const std::string& missing : settings.missing) text += fmt::format("\nleft out: {}", missing);
   text +=
       fmt::format("\n{} groups in turns; us: median of groups, hot unless said otherwise\n", settings.protocol.groups);
-  text += fmt::format("{:<5}{:<16}{:>10}{:>10}{:>10}{:>11}{:>10}{:>9}{:>9}{:>9}{:>9}\n", "pass", "implementation", "us",
+  text += fmt::format("{:<6}{:<16}{:>10}{:>10}{:>10}{:>11}{:>10}{:>9}{:>9}{:>9}{:>9}\n", "pass", "implementation", "us",
                       "p10", "p90", "cold us", "GFLOP/s", "done", "GB/s", "% floor", "library");
   return text;
 }
@@ -67,7 +68,7 @@ std::string table_rows(const std::vector<Result>& of_layer) {
     }
     const double seconds = median(result.seconds());
     const std::optional<double> ratio = ratio_to_library(result, of_layer);
-    text += fmt::format("{:<5}{:<16}{:>10}{:>10}{:>10}{:>11}{:>10.1f}{:>9.1f}{:>9.1f}{:>9}{:>9}\n",
+    text += fmt::format("{:<6}{:<16}{:>10}{:>10}{:>10}{:>11}{:>10.1f}{:>9.1f}{:>9.1f}{:>9}{:>9}\n",
                         name_of(result.pass), result.impl, microseconds(result.seconds(), 0.5),
                         microseconds(result.seconds(), 0.1), microseconds(result.seconds(), 0.9),
                         microseconds(result.cold, 0.5), 1e-9 * result.work.flops / seconds,

@@ -1,9 +1,11 @@
 // Random tensors, quickly.
 #include "apps/conv_bench/workload.h"
 
+#include "core/parallel.h"
 #include "core/random.h"
 #include "kernels/conv/implementations.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -14,6 +16,8 @@ namespace {
 // Drawing each element would take longer than the measurement: a prime number of values is repeated, so that no two
 // images, rows or tiles are the same.
 constexpr std::size_t kDistinct = 1'048'573;
+
+constexpr std::int64_t kGrain = 1 << 14;  // elements that are worth a thread
 
 /// Values uniform in [-1, 1).
 const std::vector<float>& random_values() {
@@ -33,11 +37,13 @@ Tensor random_tensor(const Shape& shape, DType dtype, std::size_t first, float s
   dispatch_floating(dtype, "conv_bench", [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* const data = tensor.data<T>();
-    std::size_t at = first % kDistinct;
-    for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-      data[i] = static_cast<T>(static_cast<compute_t<T>>(scale * values[at]));
-      at = at + 1 == kDistinct ? 0 : at + 1;
-    }
+    parallel_for(tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+      std::size_t at = (first + static_cast<std::size_t>(begin)) % kDistinct;
+      for (std::int64_t i = begin; i < end; ++i) {
+        data[i] = static_cast<T>(static_cast<compute_t<T>>(scale * values[at]));
+        at = at + 1 == kDistinct ? 0 : at + 1;
+      }
+    });
   });
   return tensor;
 }
@@ -60,16 +66,26 @@ Workload make_workload(const BenchLayer& layer, std::int64_t batch, DType dtype,
   made.grad_w = empty_like(made.w);
   made.grad_bias = empty_like(made.bias);
   made.grad_z = empty_like(made.grad_y);
+  const Tensor first_y = random_tensor(y, dtype, kFirstOfY);
+  const Tensor first_mask = Tensor::empty(made.mask.shape(), {.dtype = DType::u8});
+  sign_mask_by_threads(first_y, first_mask);
+  made.first_y = first_y.to(device);
+  made.first_mask = first_mask.to(device);
   restore_forward_results(made);
   return made;
 }
 
 void restore_forward_results(const Workload& workload) {
-  const Tensor y = random_tensor(workload.y.shape(), workload.dtype(), kFirstOfY);
-  const Tensor mask = Tensor::empty(workload.mask.shape(), {.dtype = DType::u8});
-  kernels::reference::sign_mask(y, mask);
-  workload.y.copy_from(y);
-  workload.mask.copy_from(mask);
+  workload.y.copy_from(workload.first_y);
+  workload.mask.copy_from(workload.first_mask);
+}
+
+void sign_mask_by_threads(const Tensor& y, const Tensor& mask) {
+  const Tensor flat = y.as_strided({y.numel()}, {1}, y.offset());
+  parallel_for(mask.numel(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t first = 8 * begin, last = std::min(8 * end, y.numel());
+    kernels::reference::sign_mask(flat.narrow(0, first, last - first), mask.narrow(0, begin, end - begin));
+  });
 }
 
 }  // namespace tandem::conv_bench

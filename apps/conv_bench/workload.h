@@ -14,6 +14,7 @@ struct Workload {
   Tensor y = {}, mask = {};                         // written by forward, read by backward
   Tensor grad_x = {}, grad_w = {}, grad_bias = {};  // grad_x is undefined for first layers
   Tensor grad_z = {};                               // for those who apply the mask in a pass of its own
+  Tensor first_y = {}, first_mask = {};             // what `y` and `mask` were made as
 
   kernels::ConvGeometry geometry() const { return layer.geometry(batch); }
   Device device() const { return x.device(); }
@@ -24,5 +25,8 @@ Workload make_workload(const BenchLayer& layer, std::int64_t batch, DType dtype,
 
 /// Fills `mask` and `y` as make_workload did.
 void restore_forward_results(const Workload& workload);
+
+/// kernels::reference::sign_mask of a dense tensor on the CPU, by all threads.
+void sign_mask_by_threads(const Tensor& y, const Tensor& mask);
 
 }  // namespace tandem::conv_bench

@@ -40,21 +40,32 @@ void copy_between_gpus(const Tensor& to, const Tensor& from, std::size_t bytes) 
   receiver.wait(done);
 }
 
+/// Larger copies from pageable memory are waited for: that costs less than the pinned memory to put them into first.
+constexpr std::int64_t kMostStagedBytes = std::int64_t{4} << 20;
+
 void copy_flat(const Tensor& to, const Tensor& from, bool asynchronous) {
-  const auto bytes = static_cast<std::size_t>(to.numel() * size_of(to.dtype()));
-  if (!is_host(to) && !is_host(from) && to.device() != from.device()) return copy_between_gpus(to, from, bytes);
+  const std::int64_t bytes = to.numel() * size_of(to.dtype());
+  const auto count = static_cast<std::size_t>(bytes);
+  if (!is_host(to) && !is_host(from) && to.device() != from.device()) return copy_between_gpus(to, from, count);
   const Device device = is_host(to) ? from.device() : to.device();
-  const cudaStream_t native = cuda::current_stream(device);
+  const cudaStream_t native = cuda::current_stream(device);  // before pinned memory: its device gets a context
+  const bool from_pageable = is_host(from) && !from.storage()->is_pinned();
+  if (from_pageable && bytes <= kMostStagedBytes) {
+    const Tensor staged = staging(from, from);
+    staged.copy_from(from);
+    return copy_flat(to, staged, true);  // nobody else knows the staging memory
+  }
   const cudaMemcpyKind kind = is_host(to)     ? cudaMemcpyDeviceToHost
                               : is_host(from) ? cudaMemcpyHostToDevice
                                               : cudaMemcpyDeviceToDevice;
-  TANDEM_CUDA_CHECK(cudaMemcpyAsync(to.raw_data(), from.raw_data(), bytes, kind, native));
+  TANDEM_CUDA_CHECK(cudaMemcpyAsync(to.raw_data(), from.raw_data(), count, kind, native));
   if (kind == cudaMemcpyDeviceToDevice) return;
-  // The runtime has read pageable memory when it returns; pinned memory it reads and writes later.
+  // The runtime may read and write host memory after it has returned, pageable memory too ("API synchronization
+  // behavior" in its manual: such a copy might be synchronous, no more).
   const Tensor& host = is_host(to) ? to : from;
   if (asynchronous && host.storage()->is_pinned()) {
     host.storage()->record_stream(tandem::current_stream(device));
-  } else if (is_host(to) || host.storage()->is_pinned()) {
+  } else {
     TANDEM_CUDA_CHECK(cudaStreamSynchronize(native));
   }
 }

@@ -62,9 +62,9 @@ const Passes<T>& by_rule(const ConvGeometry& g, ConvImpl impl) {
 }
 
 /// The passes for `pass`: by measurement where the tuner has one or makes one, else by rule. `run` does the pass by the
-/// passes it is given.
+/// passes it is given, and `work` what that is.
 template <typename T, typename Run>
-const Passes<T>& select(const ConvGeometry& g, ConvImpl impl, TunedPass pass, Run&& run) {
+const Passes<T>& select(const ConvGeometry& g, ConvImpl impl, TunedPass pass, const TunedWork& work, Run&& run) {
   const Passes<T>& rule = by_rule<T>(g, impl);
   if (impl != ConvImpl::automatic || !conv_tuner().is_active()) return rule;
   std::vector<const Passes<T>*> all{&kDirect<T>};
@@ -85,7 +85,7 @@ const Passes<T>& select(const ConvGeometry& g, ConvImpl impl, TunedPass pass, Ru
   for (std::size_t i = 0; i < all.size(); ++i)
     candidates.push_back({names[i], [&run, passes = all[i]] { run(*passes); }});
   const auto fallback = static_cast<std::size_t>(std::find(all.begin(), all.end(), &rule) - all.begin());
-  return *all[conv_tuner().choose({DeviceType::cpu, pass, dtype_of<T>, g}, {}, candidates, fallback)];
+  return *all[conv_tuner().choose({DeviceType::cpu, pass, dtype_of<T>, g, work}, {}, candidates, fallback)];
 }
 
 }  // namespace
@@ -106,7 +106,8 @@ void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const T
     const auto run = [&](const Passes<T>& passes) {
       passes.forward(g, x.data<T>(), weights.data(), epilogue, y.data<T>());
     };
-    run(select<T>(g, impl, TunedPass::forward, run));
+    const TunedWork work{.bias = bias.defined(), .relu = relu, .mask = mask.defined()};
+    run(select<T>(g, impl, TunedPass::forward, work, run));
   });
 }
 
@@ -120,7 +121,8 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
       const auto run = [&](const Passes<T>& passes) {
         passes.backward_weight(g, x.data<T>(), gradient, weight_sums.data(), bias_sums.data());
       };
-      run(select<T>(g, impl, TunedPass::backward_weight, run));
+      const TunedWork work{.mask = mask.defined(), .sums = grad_bias.defined()};
+      run(select<T>(g, impl, TunedPass::backward_weight, work, run));
     } else if (grad_bias.defined()) {
       const DenseGradient<T> dense(gradient, g, false);
       sum_rows(dense.gradient.data, g.n * g.p * g.q, g.k, bias_sums.data());
@@ -132,7 +134,7 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
     const auto run = [&](const Passes<T>& passes) {
       passes.backward_input(g, gradient, weights.data(), grad_x.data<T>());
     };
-    run(select<T>(g, impl, TunedPass::backward_input, run));
+    run(select<T>(g, impl, TunedPass::backward_input, {.mask = mask.defined()}, run));
   });
 }
 

@@ -1,5 +1,4 @@
 // Convolution on a GPU: the passes, each by who is chosen for it.
-#include "core/device_query.h"
 #include "core/memory.h"
 #include "kernels/conv/choice_cuda.h"
 #include "kernels/conv/cudnn/library_passes.h"
@@ -8,6 +7,8 @@
 #include "kernels/gemm/column_sum.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace tandem::kernels::cuda {
@@ -58,9 +59,24 @@ struct Pass {
   TunedPass tuned;
   ConvPass library;  // what the library is asked for
   ConvTensors tensors;
-  std::initializer_list<Tensor> all;   // all that a family must be able to read and write
-  const Epilogue* epilogue = nullptr;  // of the forward pass
+  std::initializer_list<Tensor> all;  // all that a family must be able to read and write
+  TunedWork work = {};
+  std::function<ConvTask(ConvLibrary&)> library_task = {};  // what `run` gives to a library; empty: `library`
+
+  ConvTask task_for(ConvLibrary& of, const ConvGeometry& g) const {
+    return library_task ? library_task(of) : ConvTask{g, tensors.y.dtype(), library};
+  }
 };
+
+/// A bit for each tensor that begins at no multiple of 16 bytes.
+std::uint8_t unaligned_of(std::initializer_list<Tensor> tensors) {
+  unsigned bits = 0, bit = 1;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.defined() && reinterpret_cast<std::uintptr_t>(tensor.raw_data()) % 16 != 0) bits |= bit;
+    bit *= 2;
+  }
+  return static_cast<std::uint8_t>(bits);
+}
 
 /// Images with few channels are the data: their gradient has no kernels of its own.
 Family family_of(const ConvGeometry& g, ConvImpl impl, const Pass& pass) {
@@ -88,16 +104,10 @@ std::vector<Runner> all_runners(const ConvGeometry& g, const Pass& pass) {
   all.push_back({.family = fastest});
   if (fastest > Family::implicit_gemm) all.push_back({.family = Family::implicit_gemm});
   if (fastest > Family::tile) all.push_back({.family = Family::tile});
-  if (!cuda_is_simulated()) {
-    ConvLibrary* const library = find_cudnn().library.get();
-    if (library != nullptr && library_takes(*library, {g, dtype, pass.library}, pass.tensors)) {
-      const ConvTensors& on = pass.tensors;
-      const ConvTask task = pass.epilogue != nullptr
-                                ? library_forward_task(*library, g, on.x, on.w, *pass.epilogue, on.y)
-                                : ConvTask{g, dtype, pass.library};
-      const int plans = library->plan_count(task, on.y.device());
-      for (int plan = 0; plan < plans; ++plan) all.push_back({.library = library, .plan = plan});
-    }
+  ConvLibrary* const library = gpu_conv_library();
+  if (library != nullptr && library_takes(*library, {g, dtype, pass.library}, pass.tensors)) {
+    const int plans = library->plan_count(pass.task_for(*library, g), pass.tensors.y.device());
+    for (int plan = 0; plan < plans; ++plan) all.push_back({.library = library, .plan = plan});
   }
   return all;
 }
@@ -113,7 +123,7 @@ Runner select(const ConvGeometry& g, ConvImpl impl, const Pass& pass, Run&& run)
   std::vector<TuningCandidate> candidates;
   for (const Runner& runner : all) candidates.push_back({runner.name(), [&run, runner] { run(runner); }});
   const auto fallback = static_cast<std::size_t>(std::find(all.begin(), all.end(), rule) - all.begin());
-  const TuningKey key{DeviceType::cuda, pass.tuned, pass.tensors.y.dtype(), g};
+  const TuningKey key{DeviceType::cuda, pass.tuned, pass.tensors.y.dtype(), g, pass.work};
   const auto allowed = [&](std::size_t i) { return impl == ConvImpl::automatic || all[i].library != nullptr; };
   return all[conv_tuner().choose(key, pass.tensors.y.device(), candidates, fallback, allowed)];
 }
@@ -155,7 +165,13 @@ void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const T
     if (runner.library != nullptr) return library_forward(*runner.library, g, x, w, epilogue, y, runner.plan);
     passes_of(runner.family).forward(g, x, w, epilogue, y);
   };
-  run(select(g, impl, {TunedPass::forward, ConvPass::forward, {x, w, y}, {x, w, epilogue.bias, y}, &epilogue}, run));
+  const auto task = [&](ConvLibrary& library) { return library_forward_task(library, g, x, w, epilogue, y); };
+  const TunedWork work{.bias = epilogue.bias.defined(),
+                       .relu = epilogue.relu,
+                       .mask = epilogue.mask.defined(),
+                       .unaligned = unaligned_of({x, w, epilogue.bias, y})};
+  run(select(g, impl,
+             {TunedPass::forward, ConvPass::forward, {x, w, y}, {x, w, epilogue.bias, y}, work, std::cref(task)}, run));
 }
 
 void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
@@ -172,15 +188,32 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
   bool copies = false;
   if (grad_x.defined()) {
     const auto run = [&](const Runner& runner) { run_backward_input(runner, g, x, masked(), {}, w, below, grad_x); };
-    for_input = select(
-        g, impl, {TunedPass::backward_input, ConvPass::backward_input, {grad_x, w, grad_y}, {grad_y, w, grad_x}}, run);
+    const auto task = [&](ConvLibrary& library) {
+      return library_backward_input_task(library, g, grad_y, w, x, below, grad_x);
+    };
+    const TunedWork work{.mask = below.mask.defined(),
+                         .sums = below.grad_bias.defined(),
+                         .gate = below.mask.defined() && x.defined(),
+                         .unaligned = unaligned_of({grad_y, w, grad_x, x})};
+    for_input = select(g, impl,
+                       {TunedPass::backward_input,
+                        ConvPass::backward_input,
+                        {grad_x, w, grad_y},
+                        {grad_y, w, grad_x},
+                        work,
+                        std::cref(task)},
+                       run);
     copies = !for_input.takes_mask();
   }
   if (grad_w.defined()) {
     const auto run = [&](const Runner& runner) { run_backward_weight(runner, g, x, masked(), {}, grad_w, {}); };
-    for_weight =
-        select(g, impl,
-               {TunedPass::backward_weight, ConvPass::backward_weight, {x, grad_w, grad_y}, {grad_y, x, grad_w}}, run);
+    for_weight = select(g, impl,
+                        {TunedPass::backward_weight,
+                         ConvPass::backward_weight,
+                         {x, grad_w, grad_y},
+                         {grad_y, x, grad_w},
+                         {.unaligned = unaligned_of({grad_y, x, grad_w})}},
+                        run);
     copies = copies || !for_weight.takes_mask();
   }
   const Tensor gradient = copies ? masked() : grad_y, open = copies ? Tensor() : mask;

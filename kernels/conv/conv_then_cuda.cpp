@@ -21,15 +21,22 @@ Tensor aligned_bias(const Tensor& bias) {
 /// The family whose kernels do both, or none: then they run apart.
 using Together = std::optional<Family>;
 
-/// By rule our kernels where they would convolve anyway; by measurement, where the tuner has one or makes one by
-/// `run(together)`, what is fastest.
+// Bytes of memory traffic for each output of two bytes that one pass saves. Batch norm reads it once less, for its
+// moments. Pooling neither writes nor reads it, and no pass makes its mask from it; backward, the gradient arrives
+// masked and summed up for the bias, where it would be read and written for the one and read for the other.
+constexpr double kSavedByMoments = 2, kSavedByPool = 12;
+
+/// By rule our kernels where they would convolve anyway, or save more than a library gains; by measurement, where the
+/// tuner has one or makes one by `run(together)`, what is fastest.
 template <typename Run>
 Together choose_together(TunedPass tuned, const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w,
                          Run&& run) {
   if (choose(g, impl, x.dtype(), {x, w}) != Family::implicit_gemm) return {};
   const StationaryPass pass = tuned == TunedPass::forward_pool ? StationaryPass::forward_pool : StationaryPass::forward;
   const Family family = is_for_stationary(pass, g, x.dtype(), {x, w}) ? Family::stationary : Family::implicit_gemm;
-  const bool by_library = select_library(g, impl, ConvPass::forward, {x, w, x}) != nullptr;
+  const FusionSavings savings{tuned == TunedPass::forward_pool ? kSavedByPool : kSavedByMoments, family};
+  const bool saves_more = impl == ConvImpl::automatic && pays_beside_library(g, savings);
+  const bool by_library = !saves_more && select_library(g, impl, ConvPass::forward, {x, w, x}) != nullptr;
   const Together rule = by_library ? Together() : Together(family);
   if (impl != ConvImpl::automatic || !conv_tuner().is_active()) return rule;
   std::vector<Together> all{family};

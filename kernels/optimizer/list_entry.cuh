@@ -28,7 +28,7 @@ __device__ void read_chunk(const ListEntry& entry, const Chunk& chunk, Visit&& v
   visit_dtype(entry.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const data = static_cast<const T*>(entry.data);
-    for_each_of_chunk(chunk, entry.vectors, [&](std::int64_t i, auto width) {
+    for_each_of_chunk<device::kVectorWidth<T>>(chunk, entry.vectors, [&](std::int64_t i, auto width) {
       const auto values = device::load_vector<width>(data + i);
 #pragma unroll
       for (int k = 0; k < width; ++k) visit(device::to_float(values[k]));

@@ -31,7 +31,7 @@ struct TableView {
 template <typename Entry>
 class TensorTable {
  public:
-  /// Uploads the table in one copy, on the current stream; nobody waits for it.
+  /// Uploads the table in one copy from pinned memory, on the current stream; nobody waits for it.
   TensorTable(std::span<const Entry> entries, Device device) : count_(static_cast<int>(entries.size())) {
     static_assert(std::is_trivially_copyable_v<Entry> && alignof(Entry) <= 16);
     std::vector<std::int64_t> first_chunks{0};
@@ -40,11 +40,13 @@ class TensorTable {
     }
     chunks_ = first_chunks.back();
     const std::size_t entry_bytes = entries.size_bytes(), chunk_bytes = first_chunks.size() * sizeof(std::int64_t);
-    std::vector<std::uint8_t> bytes(entry_bytes + chunk_bytes);
-    std::memcpy(bytes.data(), first_chunks.data(), chunk_bytes);
-    std::memcpy(bytes.data() + chunk_bytes, entries.data(), entry_bytes);
     const MemoryTagScope scope(MemoryTag::workspace);
-    bytes_ = Tensor::from(bytes, {static_cast<std::int64_t>(bytes.size())}, Layout::row_major, device);
+    const auto bytes = static_cast<std::int64_t>(entry_bytes + chunk_bytes);
+    bytes_ = Tensor::empty({bytes}, {.dtype = DType::u8, .device = device});
+    const Tensor here = Tensor::empty({bytes}, {.dtype = DType::u8, .pinned = true});
+    std::memcpy(here.data<std::uint8_t>(), first_chunks.data(), chunk_bytes);
+    if (!entries.empty()) std::memcpy(here.data<std::uint8_t>() + chunk_bytes, entries.data(), entry_bytes);
+    bytes_.copy_from_async(here);
   }
 
   /// One block per chunk.
@@ -82,10 +84,10 @@ __device__ Chunk find_chunk(const TableView<Entry>& table) {
 }
 
 /// Calls visit(i, width) so that the elements i .. i + width - 1 together are the chunk; width is an integral_constant,
-/// 4 for the elements that come in fours if `vectors`, else 1. Neighbouring threads get neighbouring elements.
-template <typename Visit>
+/// kWidth for the elements that come in so many if `vectors`, else 1. Neighbouring threads get neighbouring elements.
+template <int kWidth = 4, typename Visit>
 __device__ void for_each_of_chunk(const Chunk& chunk, bool vectors, Visit&& visit) {
-  constexpr int kWidth = 4;
+  static_assert(kChunkElements % kWidth == 0, "chunks begin where vectors may");
   const std::int64_t rest = vectors ? chunk.end - (chunk.end - chunk.begin) % kWidth : chunk.begin;
   for (std::int64_t i = chunk.begin + threadIdx.x * kWidth; i < rest; i += kListThreads * kWidth) {
     visit(i, std::integral_constant<int, kWidth>{});

@@ -32,7 +32,7 @@ __global__ void scale_chunks(TableView<ListEntry> table, float factor) {
   visit_dtype(entry.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* const data = static_cast<T*>(entry.data);
-    for_each_of_chunk(chunk, entry.vectors, [&](std::int64_t i, auto width) {
+    for_each_of_chunk<device::kVectorWidth<T>>(chunk, entry.vectors, [&](std::int64_t i, auto width) {
       auto values = device::load_vector<width>(data + i);
 #pragma unroll
       for (int k = 0; k < width; ++k) values[k] = device::from_float<T>(device::to_float(values[k]) * factor);

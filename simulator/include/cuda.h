@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-enum CUresult { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1 };
+enum CUresult { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_INVALID_CONTEXT = 201 };
 
 using cuuint32_t = std::uint32_t;
 using cuuint64_t = std::uint64_t;
@@ -27,7 +27,7 @@ enum CUtensorMapL2promotion {
 enum CUtensorMapFloatOOBfill { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
 
 /// Refuses with CUDA_ERROR_INVALID_VALUE what the hardware cannot do: addresses, strides and tiles that are misaligned
-/// or too large.
+/// or too large; with CUDA_ERROR_INVALID_CONTEXT a thread that has not used the runtime yet.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
                                 const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
                                 const cuuint32_t* element_strides, CUtensorMapInterleave interleave,

@@ -13,9 +13,10 @@ set(tiny --shape 2,3,6,6,8,3,3,1,1)
 set(quick --groups 1 --launches 1 --warmup 0 --peak-flops 1e11 --peak-bandwidth 1e10)
 
 bench_case(NAME "help" OUT "--layers" "vgg_lite, mnist_cnn, resnet18, airbench94" "onednn-unfused" ARGS --help)
-bench_case(NAME "a shape" OUT "6x6 3->8 3x3, batch 2, f32" "fwd  ours" "bwd  ours" "both ours" "(given)"
+bench_case(NAME "a shape" OUT "6x6 3->8 3x3, batch 2, f32" "fwd   ours" "dgrad ours" "wgrad ours" "bwd   ours"
+  "both  ours" "(given)"
   ARGS ${tiny} ${quick})
-bench_case(NAME "half types, two shapes" OUT "6x6 3->8 3x3, batch 2, f16" "5x5 4->4 1x1, batch 3, bf16" "fwd  reference"
+bench_case(NAME "half types, two shapes" OUT "6x6 3->8 3x3, batch 2, f16" "5x5 4->4 1x1, batch 3, bf16" "fwd   reference"
   ARGS ${tiny} --shape 3,4,5,5,4,1,1,1,0 ${quick} --precision fp16,bf16 --impl ours,reference --passes fwd --cache cold)
 bench_case(NAME "a network" OUT "mnist_cnn 1: 28x28 1->32 3x3, batch 1, f32" "mnist_cnn 2-10: 28x28 32->32 3x3, batch 2"
   ARGS --layers mnist_cnn --batch 1,2 ${quick} --impl ours --cache hot)
@@ -24,9 +25,9 @@ bench_case(NAME "measures who is the fastest" OUT "chosen by measurement:" "dire
 bench_case(NAME "measures the machine" OUT "measured: multiply-adds in registers"
   ARGS ${tiny} --groups 1 --impl ours --cache hot --passes fwd)
 if(TANDEM_HAS_ONEDNN)
-  bench_case(NAME "beside a library" OUT "fwd  onednn " "bwd  onednn-unfused" "geometric mean of ours over the best library"
+  bench_case(NAME "beside a library" OUT "fwd   onednn " "bwd   onednn-unfused" "geometric mean of ours over the best library"
     ARGS ${tiny} ${quick})
-  bench_case(NAME "oneDNN has no half" OUT "fwd  ours" ERR "note: left out: 6x6 3->8 3x3, batch 2, f16: onednn: "
+  bench_case(NAME "oneDNN has no half" OUT "fwd   ours" ERR "note: left out: 6x6 3->8 3x3, batch 2, f16: onednn: "
     ARGS ${tiny} ${quick} --precision fp16 --impl ours,onednn)
 else()
   bench_refuses(NAME "oneDNN in a build without it" ERR "--impl onednn: this build has no oneDNN"
@@ -36,7 +37,7 @@ endif()
 bench_refuses(NAME "nothing to time" ERR "nothing to time: give --layers" "--shape N,C,H,W" ARGS --groups 3)
 bench_refuses(NAME "unknown network" ERR "--layers 'vgg_lit'" "did you mean 'vgg_lite'?" ARGS --layers vgg_lit)
 bench_refuses(NAME "unknown implementation" ERR "--impl 'our'" "did you mean 'ours'?" ARGS ${tiny} --impl our)
-bench_refuses(NAME "unknown pass" ERR "--passes 'forward': choose from fwd, bwd and both" ARGS ${tiny} --passes forward)
+bench_refuses(NAME "unknown pass" ERR "--passes 'forward': choose from fwd, dgrad, wgrad, bwd and both" ARGS ${tiny} --passes forward)
 bench_refuses(NAME "implementation of another program" ERR "--impl 'auto': unknown implementation, did you mean 'ours'?; on cpu"
   "there are ours, fused, autograd, reference" NOT_ERR "cudnn" "tf32" "warpgroup" ARGS ${tiny} --impl auto)
 bench_refuses(NAME "unknown precision" ERR "--precision 'fp64': unknown precision" "choose from fp32, fp16, bf16"
@@ -68,6 +69,10 @@ bench_refuses(NAME "two reports in one file" ERR "--json and --svg are both a.ou
 bench_refuses(NAME "unknown device" ERR "--device: unknown device 'gpu'" ARGS ${tiny} --device gpu)
 bench_refuses(NAME "cuDNN on the CPU" ERR "--impl cudnn: needs a GPU" "on cpu there are ours, fused, autograd, reference"
   NOT_ERR "auto," ARGS ${tiny} --impl cudnn)
+bench_refuses(NAME "nobody who runs here" ERR "--impl cudnn: needs a GPU" "warpgroup: needs a GPU"
+  ARGS ${tiny} --impl cudnn,warpgroup)
+bench_case(NAME "a library that is not there" OUT "left out: cudnn: needs a GPU" "fwd   ours"
+  ERR "note: left out: cudnn: " ARGS ${tiny} ${quick} --impl ours,cudnn)
 if(NOT TANDEM_HAS_CUDA)
   bench_refuses(NAME "warpgroups in a build without CUDA" ERR "--impl warpgroup: needs a GPU, and this build has no CUDA"
     ARGS ${tiny} --impl warpgroup)

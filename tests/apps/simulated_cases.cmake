@@ -47,7 +47,7 @@ set_property(TEST "conv_bench: verifies and times on a GPU" "conv_bench: verifie
   "conv_bench: cuDNN on a simulated GPU"
   APPEND PROPERTY LABELS simulated)
 if(TANDEM_SIMULATOR_MODE STREQUAL "race")
-  app_case(PROGRAM conv_bench NAME "counts on a GPU" OUT "launches" "fwd  reference" "bwd  reference"
+  app_case(PROGRAM conv_bench NAME "counts on a GPU" OUT "launches" "fwd   reference" "bwd   reference"
     ARGS --device cuda --count --shape 1,8,4,4,8,1,1,1,0 --impl ours,reference --passes fwd,bwd)
   app_case(PROGRAM conv_bench NAME "counts nothing on the CPU" EXIT 2 ERR "--count: only simulated GPUs" ARGS --count
     --shape 1,8,4,4,8,1,1,1,0)

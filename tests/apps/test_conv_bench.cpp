@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <map>
+#include <stdexcept>
 
 using namespace tandem::conv_bench;
 using tandem::Device;
@@ -141,6 +142,13 @@ TEST_CASE("conv_bench: floors are those of the roofline model") {
   CHECK(microseconds(fourth, Pass::both) == Approx(3 * 97.9).margin(0.3));
   CHECK(!floor_of(parts_of(first, Pass::forward), DType::f16, known_ceilings("some other GPU")));
   CHECK(sum_of(parts_of(fourth, Pass::both)).flops == Approx(3 * 2.0 * 512 * 256 * 256 * 128 * 9));
+  for (const Workload& workload : {first, fourth}) {
+    const auto work = [&](Pass pass) { return sum_of(parts_of(workload, pass)); };
+    const Work input = work(Pass::backward_input), weight = work(Pass::backward_weight), all = work(Pass::backward);
+    CHECK(all.flops == input.flops + weight.flops);
+    CHECK(all.bytes == input.bytes + weight.bytes);
+  }
+  CHECK(sum_of(parts_of(first, Pass::backward_input)).flops == 0.0);
 }
 
 TEST_CASE("conv_bench: operations are those that are done") {
@@ -162,7 +170,7 @@ TEST_CASE("conv_bench: operations are those that are done") {
 TEST_CASE("conv_bench: a ceiling that is beaten is raised, by name, and no share is more than all") {
   BenchSettings settings = small_settings({find_contestant("fused"), find_contestant("reference")});
   settings.ceilings = {1e5, 1e5, 1e15, "given"};
-  const Report report = run_bench(settings, [](const std::vector<Result>&) {});
+  const Report report = run_bench(settings, [](const std::vector<Result>&, const Report&) {});
   CHECK_THAT(report.ceilings.source, tandem::test::ContainsText("given; f32 raised to what fused reached"));
   CHECK(report.ceilings.flops_f32 > 1e5);
   CHECK(report.ceilings.flops_half == 1e5);
@@ -246,7 +254,7 @@ TEST_CASE("conv_bench: a wrong implementation is named and not timed, the others
   const Contestant& right = find_contestant("ours");
   const BenchSettings settings =
       small_settings({right, spoilt("crooked", right, [](Workload& o) { spoil_last(o.y); }, {})});
-  const Report report = run_bench(settings, [](const std::vector<Result>&) {});
+  const Report report = run_bench(settings, [](const std::vector<Result>&, const Report&) {});
   REQUIRE(report.wrong.size() == 1);
   CHECK_THAT(report.wrong[0], tandem::test::ContainsText("crooked is wrong: forward, y"));
   CHECK(report.results.size() == 3);
@@ -270,7 +278,7 @@ TEST_CASE("conv_bench: reports hold what was measured") {
   BenchSettings settings = small_settings({find_contestant("ours"), find_contestant("reference")});
   settings.contestants[1].is_library = true;
   settings.caches = {Cache::hot, Cache::cold};
-  const Report report = run_bench(settings, [](const std::vector<Result>&) {});
+  const Report report = run_bench(settings, [](const std::vector<Result>&, const Report&) {});
   REQUIRE(report.results.size() == 6);
   const auto ratio = ratio_to_library(report.results[0], report.results);
   REQUIRE(ratio.has_value());
@@ -296,6 +304,74 @@ TEST_CASE("conv_bench: reports hold what was measured") {
   CHECK(count("nan") == 0);
   CHECK(count("inf") == 0);
   CHECK(picture.find("</svg>") != std::string::npos);
+}
+
+TEST_CASE("conv_bench: each gradient on its own is that of both together") {
+  for (const Contestant& contestant : contestants()) {
+    if (!contestant.obstacle(Device{}).empty()) continue;
+    INFO(contestant.name);
+    const Workload whole = make_workload(small_layer(), 2, DType::f32, Device{});
+    const Entrant entrant{&contestant, std::make_shared<Workload>(whole)};
+    CHECK(entrant.can_do(Pass::backward_input) == contestant.reads_mask);
+    CHECK(entrant.can_do(Pass::backward_weight) == contestant.reads_mask);
+    if (!contestant.reads_mask) continue;
+    entrant.work(Pass::backward)();
+    const auto results = [&] {
+      return std::vector{whole.grad_x.to_vector<float>(), whole.grad_w.to_vector<float>(),
+                         whole.grad_bias.to_vector<float>()};
+    };
+    const auto expected = results();
+    for (const Pass pass : {Pass::backward_input, Pass::backward_weight}) {
+      for (const Tensor& gradient : {whole.grad_x, whole.grad_w, whole.grad_bias}) gradient.fill(-7.0);
+      entrant.work(pass)();
+      const auto got = results();
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        const bool made = (i == 0) == (pass == Pass::backward_input);
+        CHECK(got[i] == (made ? expected[i] : std::vector<float>(got[i].size(), -7.0F)));
+      }
+    }
+    const Workload first = make_workload(small_layer(true), 2, DType::f32, Device{});
+    CHECK(!Entrant{&contestant, std::make_shared<Workload>(first)}.can_do(Pass::backward_input));
+  }
+}
+
+TEST_CASE("conv_bench: hot caches come first, and each pass has both in the end") {
+  BenchSettings settings = small_settings({find_contestant("ours")});
+  settings.layers.push_back({parse_shape("1,4,5,5,4,1,1,1,0").layer, {1, 2}});
+  settings.passes = {Pass::forward};
+  settings.caches = {Cache::cold, Cache::hot};
+  std::vector<std::size_t> known, with_cold;
+  const Report report = run_bench(settings, [&](const std::vector<Result>& of_layer, const Report& so_far) {
+    REQUIRE(of_layer.size() == 1);
+    CHECK(!so_far.complete);
+    known.push_back(so_far.results.size());
+    with_cold.push_back(of_layer[0].cold.size());
+  });
+  CHECK(known == std::vector<std::size_t>{1, 2, 3, 3, 3, 3});
+  CHECK(with_cold == std::vector<std::size_t>{0, 0, 0, 3, 3, 3});
+  CHECK(report.complete);
+  for (const Result& result : report.results) CHECK((result.hot.size() == 3 && result.cold.size() == 3));
+}
+
+TEST_CASE("conv_bench: a process that is ended leaves the layers that it has timed") {
+  const tandem::test::TemporaryDirectory folder;
+  Contestant fatal = find_contestant("ours");
+  fatal.forward = [right = fatal.forward](Workload& workload) {
+    if (workload.layer.c == 4) throw std::runtime_error("the end");
+    right(workload);
+  };
+  BenchSettings settings = small_settings({fatal});
+  settings.layers.push_back({parse_shape("1,4,5,5,4,1,1,1,0").layer, {1}});
+  settings.json_file = folder / "some.json";
+  settings.missing = {"cudnn: was not found"};
+  std::FILE* const out = std::fopen((folder / "out").c_str(), "w");
+  CHECK_THROWS_WITH(run_program(settings, out, out), "the end");
+  std::fclose(out);
+  const auto parsed = nlohmann::json::parse(tandem::test::read_bytes(settings.json_file));
+  CHECK(parsed["complete"] == false);
+  CHECK(parsed["results"].size() == 3);
+  CHECK(parsed["skipped"] == std::vector<std::string>{"cudnn: was not found"});
+  CHECK_THAT(tandem::test::read_bytes(folder / "out"), tandem::test::ContainsText("left out: cudnn: was not found"));
 }
 
 TEST_CASE("conv_bench: groups take turns, and each begins once") {

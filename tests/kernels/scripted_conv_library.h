@@ -1,11 +1,13 @@
 // A convolution library that a test controls: it notes what it is asked for and computes it by the reference.
 #pragma once
 
+#include "core/error.h"
 #include "core/tensor.h"
 #include "kernels/conv/cudnn/conv_library.h"
 #include "kernels/conv/implementations.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,8 @@ class ScriptedConvLibrary final : public kernels::ConvLibrary {
  public:
   std::vector<kernels::ConvPass> refused;  // not supported
   std::vector<std::string> calls;
-  int plans = 1;
+  int plans = 1;  // of passes that have no number of their own
+  std::map<kernels::ConvPass, int> plans_of;
   std::vector<int> plans_run;
 
   std::string version() const override { return "scripted"; }
@@ -24,11 +27,17 @@ class ScriptedConvLibrary final : public kernels::ConvLibrary {
     return std::find(refused.begin(), refused.end(), task.pass) == refused.end();
   }
 
-  int plan_count(const kernels::ConvTask& task, Device device) override { return supports(task, device) ? plans : 0; }
+  int plan_count(const kernels::ConvTask& task, Device device) override {
+    if (!supports(task, device)) return 0;
+    const auto own = plans_of.find(task.pass);
+    return own == plans_of.end() ? plans : own->second;
+  }
 
   void run(const kernels::ConvTask& task, const kernels::ConvTensors& tensors, int plan) override {
     using kernels::ConvPass;
     namespace reference = kernels::reference;
+    require(plan >= 0 && plan < plan_count(task, tensors.y.device()), "no plan {} for {}", plan,
+            kernels::name_of(task.pass));
     calls.emplace_back(kernels::name_of(task.pass));
     plans_run.push_back(plan);
     const auto here = [](const Tensor& tensor) { return tensor.defined() ? tensor.to(Device{}) : tensor; };

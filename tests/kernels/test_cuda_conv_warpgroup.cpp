@@ -7,6 +7,9 @@
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
 
+#include <string>
+#include <thread>
+
 namespace tandem::test {
 namespace {
 
@@ -53,6 +56,22 @@ TEST_CASE("convolution by warpgroups", "[cuda][conv][warpgroup]") {
     }
     check_passes(kWarpgroup, one, DType::f16, true, false);
   }
+}
+
+TEST_CASE("a thread's first call may be a convolution by warpgroups", "[cuda][conv][warpgroup]") {
+  if (!has_hopper()) return;
+  const ConvCase one = square_case(1, 16, 8, 8, 8, 3, 1);
+  const ConvInputs in(one, DType::f16, true);
+  const Tensor x = on_gpu(in.x), w = on_gpu(in.w), y = poisoned_on_gpu(one.y(), DType::f16, Layout::channels_last);
+  std::string error;
+  std::thread([&] {
+    error = error_of([&] {
+      warpgroup::forward(one.geometry(), x, w, {}, y);
+      synchronize(kGpu);
+    });
+  }).join();
+  CHECK(error == "no error");
+  CHECK(difference(y, ConvExpected(one, in, false, false, false, false).y) == "");
 }
 
 TEST_CASE("blocks of warpgroups take several tiles", "[cuda][conv][warpgroup]") {

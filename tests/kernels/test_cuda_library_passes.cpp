@@ -116,6 +116,7 @@ TEST_CASE("a library does the work of the layer below where it can, else it is d
       INFO(name_of(dtype) << " x " << has_x << " mask " << masks << " sums " << sums << ", " << call);
       ScriptedConvLibrary library;
       library.refused = refused;
+      library.plans = 4;
       const Tensor grad_x = poisoned_on_gpu(one.x(), dtype, kLast), grad_bias = poisoned_on_gpu({one.c}, dtype);
       k::cuda::library_backward_input(library, g, on_gpu(grad_y), on_gpu(w), has_x ? on_gpu(x) : Tensor(),
                                       {masks ? on_gpu(bits) : Tensor(), sums ? grad_bias : Tensor()}, grad_x, 3);

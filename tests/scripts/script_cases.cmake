@@ -28,6 +28,8 @@ if(TANDEM_PYTHON)
   endif()
 endif()
 if(TANDEM_PYTHON AND TANDEM_BUILD_APPS)
+  add_test(NAME "scripts: conv_bench, one process per contestant" COMMAND ${TANDEM_PYTHON}
+    ${CMAKE_CURRENT_LIST_DIR}/test_merge_conv_bench.py ${PROJECT_SOURCE_DIR}/scripts $<TARGET_FILE:conv_bench>)
   add_test(NAME "scripts: comparison with PyTorch" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_torch_comparison.py ${PROJECT_SOURCE_DIR}/scripts $<TARGET_FILE:conv_bench>)
   set_tests_properties("scripts: comparison with PyTorch" PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300

@@ -23,6 +23,13 @@ void fill_tuner() {
   k::conv_tuner().clear();
   k::conv_tuner().add(some_key(k::TunedPass::forward, 1), {"winograd", {{"direct", 30.5}, {"winograd", 20.25}}});
   k::conv_tuner().add(some_key(k::TunedPass::backward_weight, 2), {"direct", {{"direct", 7.0}}});
+  // The same layer with other work is another entry.
+  k::TuningKey fused = some_key(k::TunedPass::forward, 1);
+  fused.work = {.bias = true, .relu = true, .mask = true};
+  k::conv_tuner().add(fused, {"direct", {{"direct", 32.0}, {"winograd", 41.0}}});
+  k::TuningKey below = some_key(k::TunedPass::backward_input, 1);
+  below.work = {.sums = true, .gate = true, .unaligned = 5};
+  k::conv_tuner().add(below, {"direct", {{"direct", 9.0}}});
 }
 
 nlohmann::json read(const std::string& path) { return nlohmann::json::parse(read_bytes(path)); }
@@ -46,6 +53,8 @@ TEST_CASE("measured choices come back from a file as they were") {
   CHECK(k::conv_tuner().is_active());
   CHECK(train::tuning_table() ==
         "  forward         f32  2x3x9x8 * 4x3x3  winograd 20 us  direct 30 us\n"
+        "  forward         f32  2x3x9x8 * 4x3x3 bias relu mask  direct 32 us  winograd 41 us\n"
+        "  backward_input  f32  2x3x9x8 * 4x3x3 sums gate unaligned  direct 9 us\n"
         "  backward_weight f32  2x3x9x8 * 4x3x3/2  direct 7 us\n");
   k::conv_tuner().clear();
 }
@@ -85,7 +94,7 @@ TEST_CASE("tuning files of others, old or damaged are named and ignored as a who
   check("[]", "damaged");
   check("{}", "damaged");
   check(changed("/format", "recipes"), "not a tuning file");
-  check(changed("/version", 2), "version 2 of the format, this is for 1");
+  check(changed("/version", 1), "version 1 of the format, this is for 2; --autotune measures anew");
   check(changed("/machine", "an older one"), "measured on an older one; this is this machine");
   check(changed("/passes", 3), "damaged");
   check(changed("/passes/1/pass", "sideways"), "unknown pass 'sideways'");
@@ -93,6 +102,8 @@ TEST_CASE("tuning files of others, old or damaged are named and ignored as a who
   check(changed("/passes/1/device", "tpu"), "unknown device 'tpu'");
   check(changed("/passes/1/geometry/k", "four"), "damaged");
   check(changed("/passes/1/geometry", nlohmann::json::object()), "damaged");
+  check(changed("/passes/1/work", nlohmann::json::object()), "damaged");
+  check(changed("/passes/1/work/relu", "yes"), "damaged");
   check(changed("/passes/1/chosen", "fastest"), "'fastest' was chosen without a time");
   check(changed("/passes/1/microseconds", "quick"), "damaged");
   std::filesystem::remove(path);

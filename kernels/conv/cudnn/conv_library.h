@@ -6,6 +6,7 @@
 #include "kernels/conv/geometry.h"
 #include "kernels/found_library.h"
 
+#include <optional>
 #include <string_view>
 
 namespace tandem::kernels {
@@ -56,9 +57,9 @@ class ConvLibrary {
   /// support it. Finding all of them may take a second.
   virtual int plan_count(const ConvTask& task, Device device) = 0;
 
-  /// Enqueues a task that is supported on the current stream of the tensors' device, in the way of this number or,
-  /// where that is none, in the first. They start at multiples of kLibraryAlignment. Throws Error with the library's
-  /// words where it refuses.
+  /// Enqueues a task that is supported on the current stream of the tensors' device, in the way of this number, less
+  /// than plan_count() of the task. They start at multiples of kLibraryAlignment. Throws Error for other numbers, and
+  /// with the library's words where it refuses.
   virtual void run(const ConvTask& task, const ConvTensors& tensors, int plan = 0) = 0;
 };
 
@@ -73,6 +74,21 @@ std::unique_ptr<ConvLibrary> make_cudnn(const LibraryFile& file);
 
 /// cuDNN, looked for at the first call.
 const FoundLibrary<ConvLibrary>& find_cudnn();
+
+/// What convolutions on a GPU may use: cuDNN where it was found, on real GPUs; null where there is none.
+ConvLibrary* gpu_conv_library();
+
+/// While it lives that is another library, or none, for tests; not for while other threads convolve.
+class ConvLibraryScope {
+ public:
+  explicit ConvLibraryScope(ConvLibrary* library);
+  ~ConvLibraryScope();
+  ConvLibraryScope(const ConvLibraryScope&) = delete;
+  ConvLibraryScope& operator=(const ConvLibraryScope&) = delete;
+
+ private:
+  std::optional<ConvLibrary*> before_;
+};
 
 /// Why `impl` cannot convolve on `device` in this process, and what to choose; empty if it can, or if that depends on
 /// the geometry.

@@ -39,8 +39,9 @@ class CuDnn final : public ConvLibrary {
   void run(const ConvTask& task, const ConvTensors& tensors, int number) override {
     const std::scoped_lock lock(mutex_);
     const Device device = tensors.y.device();
-    const Plan* const asked_for = plan_for(task, device, number);
-    const Plan* const plan = asked_for != nullptr ? asked_for : plan_for(task, device, 0);
+    const Plan* const plan = plan_for(task, device, number);
+    require(plan != nullptr || plan_for(task, device, 0) == nullptr,
+            "cuDNN: no plan number {} for {}: ask plan_count() of the same task", number, name_of(task.pass));
     require(plan != nullptr, "cuDNN: no plan for {}", name_of(task.pass));
     const MemoryTagScope scope(MemoryTag::workspace);
     const Tensor workspace = Tensor::empty({plan->workspace_bytes}, {.dtype = DType::u8, .device = device});

@@ -23,6 +23,11 @@ ConvTask library_forward_task(ConvLibrary& library, const ConvGeometry& g, const
 void library_backward_input(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& w,
                             const Tensor& x, const LayerBelow& below, const Tensor& grad_x, int plan = 0);
 
+/// The task that library_backward_input() hands to the library: with the mask of the layer below, and the sums of its
+/// bias, where that fuses them.
+ConvTask library_backward_input_task(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& w,
+                                     const Tensor& x, const LayerBelow& below, const Tensor& grad_x);
+
 /// True if one graph does both.
 bool library_fuses_layer_below(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w);
 

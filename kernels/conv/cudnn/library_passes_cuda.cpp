@@ -45,32 +45,30 @@ void library_forward(ConvLibrary& library, const ConvGeometry& g, const Tensor& 
   if (epilogue.mask.defined()) sign_mask(y, epilogue.mask);
 }
 
+ConvTask library_backward_input_task(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& w,
+                                     const Tensor& x, const LayerBelow& below, const Tensor& grad_x) {
+  const auto task = [&](ConvPass pass) { return ConvTask{g, grad_y.dtype(), pass}; };
+  if (!below.mask.defined() || !x.defined()) return task(ConvPass::backward_input);
+  for (const ConvPass pass : {ConvPass::backward_input_relu_bias, ConvPass::backward_input_relu}) {
+    if (pass == ConvPass::backward_input_relu_bias && !below.grad_bias.defined()) continue;
+    if (library_takes(library, task(pass), {grad_x, w, grad_y, {}, x})) return task(pass);
+  }
+  return task(ConvPass::backward_input);
+}
+
 void library_backward_input(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& w,
                             const Tensor& x, const LayerBelow& below, const Tensor& grad_x, int plan) {
-  const auto task = [&](ConvPass pass) { return ConvTask{g, grad_y.dtype(), pass}; };
-  ConvTensors tensors{grad_x, w, grad_y, {}, x};
-  if (!below.mask.defined() || !x.defined()) {
-    tensors.gate = {};
-    library.run(task(ConvPass::backward_input), tensors, plan);
-    return finish_for_layer_below(grad_x, below);
+  const ConvTask task = library_backward_input_task(library, g, grad_y, w, x, below, grad_x);
+  ConvTensors tensors{grad_x, w, grad_y};
+  if (task.pass != ConvPass::backward_input) tensors.gate = x;
+  if (task.pass != ConvPass::backward_input_relu_bias) {
+    library.run(task, tensors, plan);
+    return finish_for_layer_below(grad_x, tensors.gate.defined() ? LayerBelow{{}, below.grad_bias} : below);
   }
-  if (below.grad_bias.defined()) {
-    const MemoryTagScope scope(MemoryTag::workspace);
-    const Tensor sums = Tensor::empty({1, g.c}, {.device = grad_x.device()});
-    tensors.sums = sums;
-    if (library_takes(library, task(ConvPass::backward_input_relu_bias), tensors)) {
-      library.run(task(ConvPass::backward_input_relu_bias), tensors, plan);
-      return column_sum_of_parts(sums, below.grad_bias);
-    }
-    tensors.sums = {};
-  }
-  if (library_takes(library, task(ConvPass::backward_input_relu), tensors)) {
-    library.run(task(ConvPass::backward_input_relu), tensors, plan);
-    return finish_for_layer_below(grad_x, {{}, below.grad_bias});
-  }
-  tensors.gate = {};
-  library.run(task(ConvPass::backward_input), tensors, plan);
-  finish_for_layer_below(grad_x, below);
+  const MemoryTagScope scope(MemoryTag::workspace);
+  tensors.sums = Tensor::empty({1, g.c}, {.device = grad_x.device()});
+  library.run(task, tensors, plan);
+  column_sum_of_parts(tensors.sums, below.grad_bias);
 }
 
 bool library_fuses_layer_below(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w) {

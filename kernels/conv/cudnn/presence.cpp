@@ -32,6 +32,24 @@ const FoundLibrary<ConvLibrary>& find_cudnn() {
   return found;
 }
 
+namespace {
+
+std::optional<ConvLibrary*>& library_of_scope() {
+  static std::optional<ConvLibrary*> library;
+  return library;
+}
+
+}  // namespace
+
+ConvLibrary* gpu_conv_library() {
+  if (library_of_scope()) return *library_of_scope();
+  return cuda_is_simulated() ? nullptr : find_cudnn().library.get();
+}
+
+ConvLibraryScope::ConvLibraryScope(ConvLibrary* library) : before_(library_of_scope()) { library_of_scope() = library; }
+
+ConvLibraryScope::~ConvLibraryScope() { library_of_scope() = before_; }
+
 std::string obstacle(ConvImpl impl, Device device) {
   if (impl == ConvImpl::warpgroup && device.type != DeviceType::cuda)
     return "warpgroups are a GPU's; choose auto, fused or onednn";

@@ -115,7 +115,10 @@ void launch_shape(const Task& task, const Plan& plan, const T* images, const T* 
                   Device device) {
   const tandem::cuda::DeviceLimits limits = tandem::cuda::device_limits(device);
   const std::int64_t column_tiles = (task.columns + Shape::kColumns - 1) / Shape::kColumns;
-  const std::int64_t fit = std::clamp<std::int64_t>(limits.shared_bytes / plan.shared_bytes(), 1, Shape::kBlocksAtOnce);
+  // A multiprocessor has as much for the system as one block has, and every block takes that of it.
+  constexpr std::int64_t kOfSystem = 1024;
+  const std::int64_t fit = std::clamp<std::int64_t>(
+      (limits.shared_bytes + kOfSystem) / (plan.shared_bytes() + kOfSystem), 1, Shape::kBlocksAtOnce);
   const std::int64_t at_once = (limits.multiprocessors * fit + column_tiles - 1) / column_tiles;
   const TileGrid grid(task.images, task.lines(), task.line(), Shape::kLines);
   const dim3 blocks(static_cast<unsigned>(std::min<std::int64_t>(grid.tiles, at_once)),

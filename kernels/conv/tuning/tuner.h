@@ -6,6 +6,7 @@
 #include "kernels/conv/geometry.h"
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -22,12 +23,24 @@ enum class TunedPass : std::uint8_t { forward, backward_input, backward_weight, 
 
 std::string_view name_of(TunedPass pass);
 
-/// One pass over one geometry, on the CPU or the GPUs of one machine.
+/// What a pass does beside the convolution, and where its tensors are: who can run it, and how fast, depends on that.
+struct TunedWork {
+  bool bias = false, relu = false;  // forward
+  bool mask = false;                // forward: is written; backward on the CPU: of grad_y; on a GPU: of the layer below
+  bool sums = false;                // a bias gradient in the same pass
+  bool gate = false;                // the output of the layer below is there, by which a library can mask
+  std::uint8_t unaligned = 0;       // a bit for each tensor of the pass that begins at no multiple of 16 bytes
+
+  friend auto operator<=>(const TunedWork&, const TunedWork&) = default;
+};
+
+/// One pass over one geometry, on the CPU or the GPUs of one machine: all that the candidates depend on.
 struct TuningKey {
   DeviceType device;
   TunedPass pass;
   DType dtype;
   ConvGeometry geometry;
+  TunedWork work = {};
 
   friend auto operator<=>(const TuningKey&, const TuningKey&) = default;
 };

@@ -20,7 +20,7 @@ void backward_input_for(const ConvGeometry& g, const Tensor& grad_y, const Tenso
       below.grad_bias.defined() ? Tensor::empty({boxes, g.c}, {.device = grad_x.device()}) : Tensor();
   implicit_gemm::dispatch_halves(grad_x.dtype(), "conv2d_backward_input", [&]<typename T>(TypeTag<T>) {
     const implicit_gemm::TileTaker taker{implicit_gemm::input_result<T>(g, below, column_sums, grad_x)};
-    launch_task<T, Lines::along_rows>(g, task, gradient.data<T>(), w, taker);
+    launch_task<T, Lines::along_rows>(g, task, gradient, w, taker);
   });
   if (column_sums.defined()) column_sum_of_parts(column_sums, below.grad_bias);
 }

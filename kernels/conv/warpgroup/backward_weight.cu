@@ -121,8 +121,8 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Ten
     launch(warpgroup_conv_weight<T, Shape>,
            {dim3(static_cast<unsigned>(plan.tiles), static_cast<unsigned>(plan.parts)), Shape::kBlockThreads,
             Shape::kDynamicBytes},
-           stream, map_of_images(x.data<T>(), x.dtype(), g.n, g.h, g.w, g.c, plan.box),
-           map_of_images(grad_y.data<T>(), x.dtype(), g.n, g.p, g.q, g.k, plan.box), work);
+           stream, map_of_images(x, g.n, g.h, g.w, g.c, plan.box), map_of_images(grad_y, g.n, g.p, g.q, g.k, plan.box),
+           work);
   };
   takes_wide_block(g.c) ? by(WideWeightBlock{}) : by(WeightBlock{});
   launch_add_parts_to<T>(grad_w, parts, stream);

@@ -10,7 +10,7 @@ void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epil
   const stationary::Task task(g, StationaryPass::forward);
   implicit_gemm::dispatch_halves(y.dtype(), "conv2d_forward", [&]<typename T>(TypeTag<T>) {
     const implicit_gemm::TileTaker taker{implicit_gemm::forward_result<T>(g, epilogue, y)};
-    launch_task<T, Lines::along_depth>(g, task, x.data<T>(), w, taker);
+    launch_task<T, Lines::along_depth>(g, task, x, w, taker);
   });
 }
 

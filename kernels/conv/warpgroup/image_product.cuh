@@ -109,15 +109,14 @@ inline PixelBox box_of(const stationary::Task& task) {
 
 /// Runs a task: `images` are what taps meet, `w` the weights of `g`, all of T.
 template <typename T, Lines kWeightLines, typename Taker>
-void launch_task(const ConvGeometry& g, const stationary::Task& task, const T* images, const Tensor& w,
+void launch_task(const ConvGeometry& g, const stationary::Task& task, const Tensor& images, const Tensor& w,
                  const Taker& taker) {
   const PixelBox box = box_of(task);
   const CUtensorMap image_map =
-      map_of_images(images, w.dtype(), task.images, task.down.inputs, task.across.inputs, task.channels, box);
+      map_of_images(images, task.images, task.down.inputs, task.across.inputs, task.channels, box);
   const auto by = [&]<typename Shape>(Shape) {
     const int outputs = kWeightLines == Lines::along_depth ? Shape::kColumns : device::kLineHalves;
-    launch_shape<T, Shape, kWeightLines>(task, box, image_map, map_of_weights(w.data<T>(), w.dtype(), g, outputs),
-                                         taker, w.device());
+    launch_shape<T, Shape, kWeightLines>(task, box, image_map, map_of_weights(w, g, outputs), taker, w.device());
   };
   takes_wide_block(task.columns) ? by(WideImageBlock{}) : by(ImageBlock{});
 }

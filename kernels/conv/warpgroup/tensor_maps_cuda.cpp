@@ -2,6 +2,7 @@
 #include "kernels/conv/warpgroup/tensor_maps.h"
 
 #include "core/cuda/check.h"
+#include "core/cuda/current_stream.h"
 #include "core/error.h"
 
 #include <cuda_runtime.h>
@@ -24,8 +25,9 @@ Encode find_encode() {
 
 }  // namespace
 
-CUtensorMap map_of(const void* data, DType dtype, const std::array<std::int64_t, 4>& sizes,
-                   const std::array<int, 4>& box) {
+CUtensorMap map_of(const Tensor& tensor, const std::array<std::int64_t, 4>& sizes, const std::array<int, 4>& box) {
+  tandem::cuda::current_stream(tensor);  // the driver needs this thread's context, which the runtime makes
+  const DType dtype = tensor.dtype();
   static const Encode encode = find_encode();
   std::array<cuuint64_t, 4> map_sizes{};  // the driver counts innermost first
   std::array<cuuint32_t, 4> map_box{}, steps{1, 1, 1, 1};
@@ -38,11 +40,10 @@ CUtensorMap map_of(const void* data, DType dtype, const std::array<std::int64_t,
     if (i < 3) strides[i] = stride;
   }
   CUtensorMap map{};
-  const CUresult result =
-      encode(&map, dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4,
-             const_cast<void*>(data), map_sizes.data(), strides.data(), map_box.data(), steps.data(),
-             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result = encode(
+      &map, dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4,
+      tensor.raw_data(), map_sizes.data(), strides.data(), map_box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   require(
       result == CUDA_SUCCESS,
       "the driver refuses a tensor map of {} [{}, {}, {}, {}] by [{}, {}, {}, {}] (error {}): use --conv-impl fused",

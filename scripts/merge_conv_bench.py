@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""One table of several conv_bench --json files: each contestant timed by a process of its own.
+
+    for impl in warpgroup cudnn apex-like; do
+      build/cuda/apps/conv_bench --device cuda --layers vgg_lite --dtype f16 --impl $impl --json $impl.json
+    done
+    scripts/merge_conv_bench.py warpgroup.json cudnn.json apex-like.json --json all.json
+
+A file of a process that was ended early counts with the layers that it has; the table says so.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+
+
+def complain(text):
+    print(f"error: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+    except OSError as error:
+        complain(f"{path}: {error.strerror}")
+    except ValueError as error:
+        complain(f"{path}: no JSON: {error}")
+    if not isinstance(report, dict) or report.get("program") != "conv_bench" or "results" not in report:
+        complain(f"{path}: not written by conv_bench --json")
+    return report
+
+
+def case_of(result):
+    layer = result["layer"]
+    return (layer["net"], layer["name"], layer["n"], result["dtype"])
+
+
+def seconds_of(result):
+    times = result["hot_seconds"] or result["cold_seconds"]
+    return times["median"]
+
+
+def merged(paths):
+    """All reports as one, the results of each case beside each other; and notes about what is odd."""
+    reports = [(path, read(path)) for path in paths]
+    first = reports[0][1]
+    notes, cases, seen = [], {}, {}
+    for path, report in reports:
+        if not report.get("complete", False):
+            notes.append(f"{path}: not complete: its process was ended early")
+        for key in ("device_name", "cuda", "versions", "threads", "groups"):
+            if report.get(key) != first.get(key):
+                notes.append(f"{path}: {key} is {report.get(key)}, in {paths[0]} it is {first.get(key)}")
+        notes += [f"{path}: wrong: {text}" for text in report.get("wrong", [])]
+        notes += [f"{path}: left out: {text}" for text in report.get("skipped", [])]
+        for result in report["results"]:
+            key = (*case_of(result), result["pass"], result["impl"])
+            if key in seen:
+                complain(f"{path}: {result['impl']} has timed {result['pass']} of {' '.join(map(str, key[:4]))} in "
+                         f"{seen[key]} already; give one of the two")
+            seen[key] = path
+            cases.setdefault(case_of(result), {}).setdefault(result["pass"], []).append(dict(result, file=path))
+    results = []
+    for passes in cases.values():
+        for rivals in passes.values():
+            libraries = [seconds_of(rival) for rival in rivals if rival["library"]]
+            for rival in rivals:
+                rival["ratio_to_best_library"] = min(libraries) / seconds_of(rival) if libraries else None
+            results += rivals
+    whole = dict(first, results=results, files=list(paths), notes=notes)
+    for key in ("wrong", "skipped"):
+        whole[key] = [text for _, report in reports for text in report.get(key, [])]
+    whole["complete"] = all(report.get("complete", False) for _, report in reports)
+    return whole
+
+
+def table(whole):
+    def us(times):
+        return "-" if times is None else f"{1e6 * times['median']:.1f}"
+
+    lines = [f"{whole['device']} ({whole['device_name']}), {whole['time']}"]
+    lines += [f"note: {note}" for note in whole["notes"]]
+    lines.append(f"{'pass':<6}{'implementation':<18}{'hot us':>10}{'cold us':>10}{'TFLOP/s':>9}{'GB/s':>8}"
+                 f"{'% floor':>9}{'library':>9}")
+    last = None
+    for result in whole["results"]:
+        if case_of(result) != last:
+            last = case_of(result)
+            layer = result["layer"]
+            name = f"{layer['net']} {layer['name']}: " if layer["net"] else ""
+            lines.append(f"{name}{layer['h']}x{layer['w']} {layer['c']}->{layer['k']} {layer['r']}x{layer['s']}, "
+                         f"batch {layer['n']}, {result['dtype']}")
+        seconds = seconds_of(result)
+        floor, ratio = result["floor_seconds"], result["ratio_to_best_library"]
+        lines.append(f"{result['pass']:<6}{result['impl']:<18}{us(result['hot_seconds']):>10}"
+                     f"{us(result['cold_seconds']):>10}{1e-12 * result['flops'] / seconds:>9.2f}"
+                     f"{1e-9 * result['bytes'] / seconds:>8.0f}"
+                     f"{'-' if floor is None else f'{100 * floor / seconds:.1f}':>9}"
+                     f"{'-' if ratio is None else f'{ratio:.2f}':>9}")
+    return "\n".join(lines)
+
+
+def write_whole(path, whole):
+    """The file appears as a whole or not at all."""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(path) or ".", delete=False, encoding="utf-8") as file:
+            json.dump(whole, file, indent=1)
+            file.write("\n")
+        os.replace(file.name, path)
+    except OSError as error:
+        complain(f"--json {path}: {error.strerror}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="FILE", help="what conv_bench --json has written")
+    parser.add_argument("--json", help="write all results to this file, too")
+    arguments = parser.parse_args()
+    whole = merged(arguments.files)
+    if arguments.json:
+        write_whole(arguments.json, whole)
+    print(table(whole))
+
+
+if __name__ == "__main__":
+    main()
