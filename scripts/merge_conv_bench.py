@@ -2,7 +2,7 @@
 """One table of several conv_bench --json files: each contestant timed by a process of its own.
 
     for impl in warpgroup cudnn apex-like; do
-      build/cuda/apps/conv_bench --device cuda --layers vgg_lite --dtype f16 --impl $impl --json $impl.json
+      build/cuda/apps/conv_bench --device cuda --layers vgg_lite --precision fp16 --impl $impl --json $impl.json
     done
     scripts/merge_conv_bench.py warpgroup.json cudnn.json apex-like.json --json all.json
 
