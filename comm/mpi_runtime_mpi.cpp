@@ -51,9 +51,9 @@ bool initialize_mpi() {
   }
   TANDEM_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   TANDEM_MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
-  require(level >= MPI_THREAD_SERIALIZED,
-          "this MPI library was built without thread support (level {}, needed {}: MPI_THREAD_SERIALIZED)", level,
-          MPI_THREAD_SERIALIZED);
+  constexpr int kNeeded = MPI_THREAD_SERIALIZED;  // an unnamed enumeration in Open MPI 5, a macro in others
+  require(level >= kNeeded,
+          "this MPI library was built without thread support (level {}, needed {}: MPI_THREAD_SERIALIZED)", level, kNeeded);
   return !initialized;
 }
 
