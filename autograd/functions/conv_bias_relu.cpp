@@ -20,7 +20,7 @@ Tensor conv_bias_relu(const Tensor& input, const Tensor& weight, const Tensor& b
   kernels::conv_bias_relu_forward(images, filters, bias.defined() ? bias.contiguous() : bias, options, y, mask);
   if (!recorded) return y;
 
-  const auto own = std::make_shared<FusedLayer>(mask, bias.defined() && requires_grad(bias));
+  const auto own = std::make_shared<FusedLayer>(FusedLayer{mask, bias.defined() && requires_grad(bias), {}, {}});
   // The fused backward takes both; neither is a copy where it is stored the way the kernels want.
   Tensor result = record("conv_bias_relu", {x, weight, bias}, y,
                          [options, own, below = layer_below(x, filters, options), saved_x = SavedTensor(images),
