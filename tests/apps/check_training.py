@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from run_case import SKIPPED, environment
+from run_case import environment, mpirun
 
 PROGRAM = sys.argv[1]
 FOLDER = tempfile.mkdtemp(prefix="tandem_training_")
@@ -20,11 +20,7 @@ def train(name, arguments, ranks=1):
     log = os.path.join(FOLDER, name + ".jsonl")
     command = [PROGRAM, "--log", log, "--threads", "1"] + arguments.split()
     if ranks > 1:
-        mpirun = shutil.which("mpirun")
-        if mpirun is None:
-            print("skipped: there is no mpirun")
-            sys.exit(SKIPPED)
-        command = [mpirun, "--bind-to", "none", "-np", str(ranks)] + command
+        command = mpirun() + ["-np", str(ranks)] + command
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
                           timeout=800)
     if done.returncode != 0:
@@ -98,7 +94,7 @@ def determinism():
 
 
 def files():
-    ranks = 2 if shutil.which("mpirun") and "no_mpi" not in sys.argv else 1
+    ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
     # Batch norm, so that ranks have buffers to bring together before they evaluate and save.
     net = SMALL + "--model small_cnn --layers 0 "
     records = train("run", net + f"--epochs 2 --global-batch-size 40 --log-every 4 --check-replicas "
@@ -149,7 +145,7 @@ def config():
 
 def precision():
     """Masters, loss scale and memory of half precision; on two ranks, where there is an mpirun."""
-    ranks = 2 if shutil.which("mpirun") and "no_mpi" not in sys.argv else 1
+    ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
     net = ("--dataset synthetic --limit-train 24 --limit-test 4 --model small_cnn --global-batch-size 8 --epochs 1 "
            "--log-every 1 --lr 0.01 --check-replicas ")
     train("first", net + f"--epochs 0 --save-weights {path('first')}")
