@@ -37,7 +37,8 @@ class NearestKink(TorchFunctionMode):
         elif name == "max_pool2d":
             x, kernel = args[0].detach(), args[1]
             windows = functional.unfold(x.flatten(0, 1)[:, None], kernel, stride=kernel)
-            first, second = windows.topk(2, dim=1).values.unbind(1)
+            # A window of one pixel has no second: minus infinity is far from all.
+            first, second = functional.pad(windows, (0, 0, 0, 1), value=-np.inf).topk(2, dim=1).values.unbind(1)
             # Windows of zeros lie behind a ReLU that stops their gradient anyway.
             self.note((first - second)[(first != 0) | (second != 0)], x)
         return function(*args, **(kwargs or {}))

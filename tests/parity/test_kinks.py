@@ -49,7 +49,13 @@ def check_planted_kinks():
             raise AssertionError(f"{network}: a planted kink was not seen")
 
 
+def check_windows_of_one_pixel():
+    nearest = look_at(nn.MaxPool2d(1), torch.ones(1, 2, 3, 3), clearance=1e-3)
+    assert nearest.layers == 1 and nearest.distance > 1e300, f"{nearest.distance} from a kink that cannot be"
+
+
 if __name__ == "__main__":
     check_every_layer_is_seen()
     check_planted_kinks()
+    check_windows_of_one_pixel()
     print("all kinks were seen")
