@@ -44,8 +44,42 @@ WINOGRAD_BATCH_SIZES = {"vgg_lite": 4, "small_cnn": 32}
 # are checked again each time, and the search goes on from there. After a change of recipes, networks or clearance, this
 # file run as a program prints them anew: python3 tests/parity/training_cases.py
 CLEAR_BATCHES = {
-    "vgg_lite": {},
-    "small_cnn": {},
+    "vgg_lite": {
+        "sgd": 1,
+        "sgd_weight_decay": 6,
+        "momentum": 33,
+        "momentum_dampening": 1,
+        "nesterov": 7,
+        "adam": 1,
+        "adam_weight_decay": 6,
+        "adam_amsgrad": 7,
+        "adamw": 7,
+        "rmsprop": 9,
+        "rmsprop_momentum": 2,
+        "rmsprop_centered": 4,
+        "schedule_step": 12,
+        "schedule_multi_step": 2,
+        "schedule_one_cycle": 2,
+        "schedule_one_cycle_linear": 8,
+    },
+    "small_cnn": {
+        "sgd": 17,
+        "sgd_weight_decay": 6,
+        "momentum_dampening": 4,
+        "nesterov": 4,
+        "adam": 4,
+        "adam_weight_decay": 4,
+        "adam_amsgrad": 2,
+        "adamw": 8,
+        "rmsprop_momentum": 2,
+        "rmsprop_centered": 12,
+        "schedule_step": 2,
+        "schedule_cosine": 18,
+        "schedule_one_cycle": 4,
+        "schedule_one_cycle_linear": 5,
+        "schedule_warmup_cosine": 18,
+        "clipped_and_smoothed": 13,
+    },
 }
 WITH_WINOGRAD = ("momentum", "adam", "rmsprop", "schedule_one_cycle", "clipped_and_smoothed")
 
