@@ -2,9 +2,11 @@
 # The builds other than the one that scripts/test.sh tests:
 #   minimal  a compiler and the small libraries: no oneDNN, no MPI, no CUDA; builds and trains for a moment
 #   asan     the unit suite under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
+#   tsan     what has threads (loader, prefetcher, ranks that are threads) under ThreadSanitizer
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
 #   cuda     every kernel compiles and links for real GPUs without warnings or spills, where nvcc is at hand
-# usage: scripts/check_builds.sh [minimal|asan|simulated|cuda ...]
+# usage: scripts/check_builds.sh [minimal|asan|tsan|simulated|cuda ...]
+# Without a name: all but tsan.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,6 +20,14 @@ check_asan() {
   local build
   build=$(scripts/build.sh asan)
   ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" --label-exclude no-asan
+}
+
+check_tsan() {
+  local build programs=(core data comm train) targets=()
+  for program in "${programs[@]}"; do targets+=("tandem_${program}_tests"); done
+  build=$(scripts/build.sh tsan "${targets[@]}")
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" \
+    --tests-regex "^($(IFS='|'; echo "${programs[*]}")):"
 }
 
 check_cuda() {
@@ -49,8 +59,8 @@ check_simulated() {
 for preset in "${@:-minimal asan simulated cuda}"; do
   for name in $preset; do
     case "$name" in
-      minimal | asan | simulated | cuda) echo "== check_builds: $name"; "check_$name" ;;
-      *) echo "check_builds: unknown build '$name': choose minimal, asan, simulated or cuda" >&2; exit 2 ;;
+      minimal | asan | tsan | simulated | cuda) echo "== check_builds: $name"; "check_$name" ;;
+      *) echo "check_builds: unknown build '$name': choose minimal, asan, tsan, simulated or cuda" >&2; exit 2 ;;
     esac
   done
 done

@@ -9,7 +9,7 @@ if(NOT TANDEM_CUDA_IS_SIMULATED)  # these know nothing of devices
   # cifar_train_parts first: its tests include its headers without a folder.
   target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts conv_bench_parts)
   target_precompile_headers(tandem_apps_tests REUSE_FROM tandem_test_headers)
-  catch_discover_tests(tandem_apps_tests TEST_PREFIX "apps: " DISCOVERY_MODE PRE_TEST)
+  tandem_discover_tests(tandem_apps_tests apps)
 endif()
 
 find_package(Python3 COMPONENTS Interpreter QUIET)

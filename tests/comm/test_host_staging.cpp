@@ -3,6 +3,7 @@
 #include "comm/gradient_bucket.h"
 #include "comm/hash.h"
 #include "comm/process_group.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 

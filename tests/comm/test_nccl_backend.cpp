@@ -1,6 +1,7 @@
 // The nccl backend over a communicator that a test controls: order of calls, waiting, giving up.
 #include "comm/nccl_backend.h"
 #include "comm/process_group.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 

@@ -2,6 +2,7 @@
 #include "comm/nccl_backend.h"
 #include "core/random.h"
 #include "tests/comm/meeting.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // Copies and fills on and between devices, against the CPU's.
 #include "core/random.h"
 #include "core/tensor.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
 

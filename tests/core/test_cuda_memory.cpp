@@ -1,6 +1,7 @@
 // Device memory: accounting, poisoning, the pool, and running out.
 #include "core/allocator.h"
 #include "core/tensor.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 

@@ -3,6 +3,7 @@
 #include "core/parse_device.h"
 #include "core/stream.h"
 #include "core/tensor.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 

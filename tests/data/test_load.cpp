@@ -5,6 +5,7 @@
 #include "data/synthetic.h"
 #include "tests/data/files.h"
 #include "tests/support/catch.h"
+#include "tests/support/skip.h"
 
 #include <algorithm>
 #include <cmath>
@@ -74,10 +75,7 @@ TEST_CASE("synthetic images refuse sizes that make no sense") {
 
 TEST_CASE("Fashion-MNIST of the system's package has the published mean and deviation") {
   const std::filesystem::path folder = "/usr/share/datasets/fashion-mnist";
-  if (!std::filesystem::exists(folder)) {
-    WARN("skipped: Debian's dataset-fashion-mnist is not installed");
-    return;
-  }
+  if (!std::filesystem::exists(folder)) return skip_test("Debian's dataset-fashion-mnist is not installed");
   const Dataset dataset = load_dataset({.name = "fashion-mnist", .directory = folder});
   REQUIRE(dataset.images.shape() == Shape({60000, 1, 28, 28}));
   const auto* bytes = dataset.images.data<std::uint8_t>();

@@ -4,6 +4,7 @@
 #include "core/random.h"
 #include "core/tensor.h"
 #include "kernels/cast/cast.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 

@@ -4,6 +4,7 @@
 #include "kernels/conv/warpgroup/plan.h"
 #include "kernels/notice.h"
 #include "tests/kernels/cuda_conv_support.h"
+#include "tests/support/skip.h"
 
 namespace tandem::test {
 namespace {
@@ -18,9 +19,8 @@ const ConvFamily kWarpgroup{"warpgroups", warpgroup::forward, warpgroup::backwar
 bool has_hopper() {
   if (!has_gpu()) return false;
   const Tensor any = poisoned_on_gpu({8}, DType::f16);
-  const std::string_view reason = warpgroup::obstacle(square_case(1, 8, 8, 8, 8, 3, 1).geometry(), DType::f16, {any});
-  if (!reason.empty()) WARN("skipped: " << reason);
-  return reason.empty();
+  const auto geometry = square_case(1, 8, 8, 8, 8, 3, 1).geometry();
+  return runs_unless(std::string(warpgroup::obstacle(geometry, DType::f16, {any})));
 }
 
 /// Narrow and wide blocks; boxes of one line, of many, of several images, that hang over; channels that fill blocks of

@@ -6,6 +6,7 @@
 #include "kernels/gemm/linear.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/product_support.h"
+#include "tests/support/skip.h"
 
 namespace tandem::test {
 namespace {
@@ -17,9 +18,7 @@ constexpr Layout kLast = Layout::channels_last;
 template <typename Impl>
 bool has_library(Impl impl) {
   if (!has_gpu()) return false;
-  const std::string reason = k::obstacle(impl, kGpu);
-  if (!reason.empty()) WARN("skipped: " << reason);
-  return reason.empty();
+  return runs_unless(k::obstacle(impl, kGpu));
 }
 
 struct Size {

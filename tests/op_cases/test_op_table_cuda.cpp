@@ -3,6 +3,7 @@
 #include "kernels/cast/cast.h"
 #include "tests/op_cases/for_each_call.h"
 #include "tests/op_cases/op_checks.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
 using namespace tandem;

@@ -2,17 +2,19 @@
 #pragma once
 
 #include "core/device_query.h"
-#include "tests/support/catch.h"
+#include "tests/support/skip.h"
+
+#include <string>
 
 namespace tandem::test {
 
 inline constexpr Device kGpu{DeviceType::cuda, 0};
 
-/// True where there is a CUDA device; else says that the test case is skipped. Use: `if (!has_gpu()) return;`
+/// True where there are as many CUDA devices; else the test case is skipped. Use: `if (!has_gpu()) return;`
 inline bool has_gpu(int devices = 1) {
   if (cuda_device_count() >= devices) return true;
   const std::string reason = cuda_unavailable_reason();
-  WARN("skipped, " + (reason.empty() ? "needs " + std::to_string(devices) + " CUDA devices" : reason));
+  skip_test(reason.empty() ? "needs " + std::to_string(devices) + " CUDA devices" : reason);
   return false;
 }
 

@@ -3,6 +3,7 @@
 #include "data/synthetic.h"
 #include "layers/layers.h"
 #include "optim/sgd.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 #include "train/evaluation.h"

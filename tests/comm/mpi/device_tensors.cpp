@@ -2,6 +2,7 @@
 #include "autograd/record.h"
 #include "comm/distributed_data_parallel.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
 using namespace tandem;

@@ -1,7 +1,9 @@
 // Groups over NCCL where every rank has a GPU of its own, and what happens where it has not.
 #include "comm/gpu_sharing.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/skip.h"
 
 #include <optional>
 
@@ -24,7 +26,7 @@ std::pair<Device, bool> own_gpu() {
 std::optional<Device> gpu_of_this_rank() {
   if (!has_gpu()) return {};
   const auto [device, is_own] = own_gpu();
-  if (!is_own) WARN("skipped, ranks share a GPU");
+  if (!is_own) skip_test("ranks share a GPU");
   return is_own ? std::optional(device) : std::nullopt;
 }
 
@@ -39,10 +41,7 @@ TEST_CASE("without GPUs, nccl is an error and auto takes the ring silently") {
 
 TEST_CASE("ranks that share a GPU get the ring and a notice, or an error where they ask for nccl", "[cuda]") {
   if (!has_gpu()) return;
-  if (own_gpu().second) {
-    WARN("skipped, every rank has a GPU of its own");
-    return;
-  }
+  if (own_gpu().second) return skip_test("every rank has a GPU of its own");
   CHECK_THAT(agreed_error_of([] { make_process_group("nccl", environment(), own_gpu().first); }),
              ContainsText("are on one GPU"));
   const auto group = make_process_group("auto", environment(), own_gpu().first);

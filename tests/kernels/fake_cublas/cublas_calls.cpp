@@ -1,6 +1,7 @@
 // Calls of cuBLAS, answered by a library that multiplies in host memory; and versions that are refused.
 #include "kernels/gemm/cublas/matrix_library.h"
 #include "tests/kernels/product_support.h"
+#include "tests/support/skip.h"
 
 #include <optional>
 
@@ -54,8 +55,7 @@ TEST_CASE("the installed cuBLAS has all functions", "[gemm]") {
   try {
     file.emplace(request, library_files(request, environment_variable));
   } catch (const Error& error) {
-    WARN("skipped: " << error.what());
-    return;
+    return skip_test(error.what());
   }
   CHECK(k::make_cublas(*file) != nullptr);
   CHECK(file->version() >= request.least);

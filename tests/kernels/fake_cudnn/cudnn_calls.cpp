@@ -3,6 +3,7 @@
 #include "kernels/conv/cudnn/conv_library.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/product_support.h"
+#include "tests/support/skip.h"
 
 #include <optional>
 
@@ -117,8 +118,7 @@ TEST_CASE("the installed cuDNN has all functions", "[conv]") {
   try {
     file.emplace(request, library_files(request, environment_variable));
   } catch (const Error& error) {
-    WARN("skipped: " << error.what());
-    return;
+    return skip_test(error.what());
   }
   CHECK(k::make_cudnn(*file) != nullptr);
   CHECK(file->version() >= request.least);

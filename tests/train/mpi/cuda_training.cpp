@@ -8,6 +8,7 @@
 #include "optim/adam.h"
 #include "optim/sgd.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
 #include <cmath>

@@ -4,6 +4,7 @@
 #include "optim/adam.h"
 #include "optim/grad_scaler.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/train/mixed_net.h"
 #include "train/weights.h"
