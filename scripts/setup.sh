@@ -5,7 +5,7 @@
 set -euo pipefail
 
 required=(g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev zlib1g-dev)
-useful=(ccache libdnnl-dev libopenmpi-dev openmpi-bin curl dataset-fashion-mnist)
+useful=(ccache libdnnl-dev libopenmpi-dev openmpi-bin curl ca-certificates dataset-fashion-mnist)
 for_tests=(catch2 libboost-context-dev)
 useful_for_tests=(python3 python3-numpy python3-torch)
 
