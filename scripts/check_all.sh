@@ -10,6 +10,7 @@ logs=build/check_all
 # --- What there is to check: step NAME WHAT COMMAND... ---------------------------------------------------------------------
 
 steps() {
+  # The tests are compiled with Catch2 3 here and not in .ci/run: Debian 12, where that runs, has version 2 only.
   step debian-13 "both README commands on a fresh Debian 13" scripts/check_debian.sh trixie
   step debian-12 "both README commands on a fresh Debian 12" scripts/check_debian.sh bookworm
   step mpich "training on 2 ranks and the tests with MPICH instead of Open MPI" scripts/check_debian.sh trixie \
