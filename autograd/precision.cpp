@@ -2,6 +2,7 @@
 #include "autograd/precision.h"
 
 #include "autograd/functions/cast.h"
+#include "core/suggest.h"
 #include "kernels/float32_products.h"
 
 #include <algorithm>
@@ -12,7 +13,11 @@ Precision parse_precision(std::string_view name) {
   const auto found =
       std::find_if(kPrecisions.begin(), kPrecisions.end(), [&](Precision p) { return name_of(p) == name; });
   if (found != kPrecisions.end()) return *found;
-  fail("unknown precision '{}'; available: fp32, 3xtf32, tf32, fp16, bf16", name);
+  std::array<std::string_view, kPrecisions.size()> names;
+  std::transform(kPrecisions.begin(), kPrecisions.end(), names.begin(), [](Precision p) { return name_of(p); });
+  const std::string nearest = nearest_name(name, names);
+  fail("unknown precision '{}'{}; available: fp32, 3xtf32, tf32, fp16, bf16", name,
+       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest));
 }
 
 void use_products_of(Precision precision, Device device) {

@@ -17,12 +17,6 @@ function(tandem_optional feature found hint)
   endif()
 endfunction()
 
-set(OpenMP_CXX_FOUND FALSE)
-if(NOT TANDEM_OPENMP STREQUAL "OFF")
-  find_package(OpenMP COMPONENTS CXX QUIET)
-endif()
-tandem_optional(OPENMP "${OpenMP_CXX_FOUND}" "use a compiler with OpenMP (g++, or clang with libomp-dev)")
-
 set(MPI_CXX_FOUND FALSE)
 if(NOT TANDEM_MPI STREQUAL "OFF")
   set(MPI_CXX_SKIP_MPICXX ON)
@@ -81,5 +75,5 @@ endif()
 tandem_optional(CUDNN "${CuDNN_FOUND}" "it takes cudnn.h of version 9 (pip install nvidia-cudnn-cu13) and TANDEM_CUDA=ON")
 
 target_compile_definitions(tandem_settings INTERFACE
-  TANDEM_HAS_OPENMP=${TANDEM_HAS_OPENMP} TANDEM_HAS_MPI=${TANDEM_HAS_MPI} TANDEM_HAS_ONEDNN=${TANDEM_HAS_ONEDNN}
+  TANDEM_HAS_MPI=${TANDEM_HAS_MPI} TANDEM_HAS_ONEDNN=${TANDEM_HAS_ONEDNN}
   TANDEM_HAS_CUDA=${TANDEM_HAS_CUDA})

@@ -8,8 +8,9 @@
 
 namespace tandem::comm {
 
-/// FNV-1a's step (Fowler, Noll, Vo) on 64-bit words in four lanes, for speed. Every step is a bijection of its lane, so
-/// a change within a single word always changes the hash.
+/// Made of xxHash64's steps (Collet; github.com/Cyan4973/xxHash), but not that hash: its round takes 64-bit words in
+/// four lanes, for speed, its last step mixes the sum of them. Every step is a bijection of its lane for a given word
+/// and of the word for a given lane, so a change within a single word always changes the hash.
 std::uint64_t hash_bytes(const void* data, std::size_t bytes);
 
 /// The elements of a tensor as bytes, in row-major order, with dtype and shape.

@@ -28,18 +28,27 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
+bool is_beginning_of(std::string_view beginning, std::string_view text) {
+  return beginning.size() <= text.size() && std::equal(beginning.begin(), beginning.end(), text.begin(),
+                                                       [](char a, char b) { return lower(a) == lower(b); });
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates) {
-  std::string_view nearest;
+  constexpr std::size_t kShortestBeginning = 3;
+  std::string_view nearest, continued;
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
+    if (name.size() >= kShortestBeginning && is_beginning_of(name, candidate) &&
+        (continued.empty() || candidate.size() < continued.size()))
+      continued = candidate;
     const std::size_t distance = edit_distance(name, candidate);
     if (distance >= best) continue;
     best = distance;
     nearest = candidate;
   }
-  return std::string(nearest);
+  return std::string(nearest.empty() ? continued : nearest);
 }
 
 }  // namespace tandem

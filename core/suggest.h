@@ -11,7 +11,8 @@
 namespace tandem {
 
 /// The candidate with the fewest edits (insert, delete, replace or swap of neighbours; case counts for nothing) from
-/// `name`, the first of equals; empty if none is near: more than one edit in three letters.
+/// `name`, the first of equals. If none is near (at most one edit in three letters), the shortest candidate that begins
+/// with `name`, of three letters or more; else empty.
 std::string nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 /// The same for any range of texts.

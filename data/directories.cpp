@@ -8,8 +8,7 @@ namespace tandem::data {
 namespace fs = std::filesystem;
 
 std::string get_data_advice(std::string_view name) {
-  return fmt::format("run scripts/get_data.sh {} --force, or give the folder that holds {} as data directory", name,
-                     name);
+  return fmt::format("run scripts/get_data.sh {} --force, or name the folder that holds {} by --data", name, name);
 }
 
 std::vector<fs::path> default_directories(std::string_view name) {

@@ -8,7 +8,7 @@
 
 namespace tandem::data {
 
-/// "run scripts/get_data.sh NAME --force, or name the folder that holds it"
+/// "run scripts/get_data.sh NAME --force, or name the folder that holds NAME by --data"
 std::string get_data_advice(std::string_view name);
 
 /// Where `name` is looked for when no folder is given: datasets/NAME in the working directory, then where the system's

@@ -7,8 +7,18 @@
 
 namespace tandem::kernels {
 
+namespace {
+
+std::string obstacle_to_onednn(Device device) {
+  if (device.type != DeviceType::cpu) return "oneDNN runs on the CPU; choose auto or fused";
+  return TANDEM_HAS_ONEDNN ? "" : "this build has no oneDNN; choose auto or fused";
+}
+
+}  // namespace
+
 void check_implementations(const Implementations& chosen, Device device) {
-  const std::string conv = obstacle(chosen.conv, device), gemm = obstacle(chosen.gemm, device);
+  const std::string conv = chosen.conv == ConvImpl::onednn ? obstacle_to_onednn(device) : obstacle(chosen.conv, device);
+  const std::string gemm = obstacle(chosen.gemm, device);
   require(conv.empty(), "--conv-impl {}: {}", name_of(chosen.conv), conv);
   require(gemm.empty(), "--gemm-impl {}: {}", name_of(chosen.gemm), gemm);
 }

@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 preset=${1:-}
+case "$preset" in -*) echo "usage: scripts/build.sh [PRESET [TARGET ...]]" >&2; exit 2 ;; esac
 if [ -z "$preset" ]; then
   preset=cpu
   if command -v nvcc >/dev/null && nvidia-smi -L >/dev/null 2>&1; then preset=cuda; fi

@@ -56,7 +56,8 @@ def kernels_that_ran(files):
 
 def main():
     if len(sys.argv) < 2:
-        sys.exit(__doc__)
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
     all_kernels, ran = kernels_in_tree(), kernels_that_ran(sys.argv[1:])
     missing = sorted(all_kernels - ran)
     for file, name in missing:
@@ -65,4 +66,8 @@ def main():
     sys.exit(1 if missing or not all_kernels else 0)
 
 
-main()
+try:
+    main()
+except OSError as error:
+    print(f"check_kernel_coverage: {error.filename}: {error.strerror}", file=sys.stderr)
+    sys.exit(2)

@@ -3,14 +3,16 @@
 
   scripts/compare_pytorch.py --model vgg_lite --batch-size 128
   scripts/compare_pytorch.py --model all
+  scripts/compare_pytorch.py --python ~/venv/bin/python --torch-mode eager,compile --torch-format channels_last
 
-Three long-lived processes (ours, PyTorch with NCHW images, PyTorch with channels_last images and weights) start from
-the same weights and hold the same batch. Round after round each in turn times a few steps (zero_grad, forward, loss,
-backward, optimizer) while the others wait for input; a round gives one pair per PyTorch layout. Images per second come
-from the median step of a turn. The last line, `ratio R`, is the median over rounds of ours over PyTorch in the layout
-that is the better one over all rounds.
+Long-lived processes (ours, and PyTorch in each mode and memory format that is asked for: NCHW images, or channels_last
+images and weights) start from the same weights and hold the same batch. Round after round each in turn times a few
+steps (zero_grad, forward, loss, backward, optimizer) while the others wait for input; a round gives one pair per
+PyTorch process. Images per second come from the median step of a turn. The last line, `ratio R`, is the median over
+rounds of ours over PyTorch in the way that is the best one over all rounds.
 
-PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in place, no dropout modules, the faster of its single-
+PyTorch is that of `--python`; this script itself needs none. "compile" is torch.compile of the network with its loss
+(it takes a C++ compiler), before the first turn. PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in place, no dropout modules, the faster of its single-
 and multi-tensor (foreach) optimizer loops, tried at the start. Threads are set on both sides; waiting threads sleep on
 both sides. Its environment is handed on: ATEN_CPU_CAPABILITY=avx512 tries its wider elementwise kernels.
 """
@@ -35,8 +37,10 @@ MODELS = {
     "vgg_lite": dict(in_channels=3, image_size=32),
     "small_cnn": dict(in_channels=3, image_size=32),
     "mnist_cnn": dict(in_channels=1, image_size=28, layers=10),
+    "resnet18": dict(in_channels=3, image_size=32),
 }
-PARTIES = ("ours", "pytorch nchw", "pytorch channels_last")
+ALL_SIZES = {"vgg_lite": (128, 32), "small_cnn": (128, 32), "mnist_cnn": (128, 32), "resnet18": (64,)}
+MODES, FORMATS = ("eager", "compile"), ("nchw", "channels_last")
 
 
 # The PyTorch process -------------------------------------------------------------------------------------------------
@@ -63,26 +67,35 @@ def serve_pytorch(arguments):
     start_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     torch.set_num_threads(arguments.threads)
     assert torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
-    layout = torch.channels_last if arguments.serve == "channels_last" else torch.contiguous_format
+    mode, memory_format = arguments.serve.split(":")
+    layout = torch.channels_last if memory_format == "channels_last" else torch.contiguous_format
     model = torch_models.make_model(arguments.model, **MODELS[arguments.model])
     weights = safetensors_file.read(arguments.weights).tensors
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     model = model.to(memory_format=layout).train()
     batch = safetensors_file.read(arguments.batch).tensors
     images, labels = torch.from_numpy(batch["images"]).to(memory_format=layout), torch.from_numpy(batch["labels"])
-    loss_function = torch.nn.CrossEntropyLoss()
+    criterion = torch.nn.CrossEntropyLoss()
+
+    def loss_function():
+        return criterion(model(images), labels)
+
+    if mode == "compile":
+        if not hasattr(torch, "compile"):
+            sys.exit(f"error: PyTorch {torch.__version__} has no torch.compile; leave compile out of --torch-mode")
+        loss_function = torch.compile(loss_function)
 
     def step(optimizer):
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        loss = loss_function(model(images), labels)
+        loss = loss_function()
         loss.backward()
         optimizer.step()
         value = loss.item()
         return time.perf_counter() - start, value
 
     # The optimizer's two loops differ in the update alone: time that, on the gradients of one step, then start afresh.
-    loss_function(model(images), labels).backward()
+    loss_function().backward()
     trials = {}
     for foreach in (False, True):
         optimizer, times = (
@@ -111,26 +124,27 @@ def serve_pytorch(arguments):
 # The comparing process -----------------------------------------------------------------------------------------------
 
 
-def write_inputs(folder, model, batch_size):
-    """The weights and the batch that all three start from."""
+def write_inputs(arguments):
+    """The weights and the batch that all start from; runs in the Python that has PyTorch."""
     import numpy as np
     import torch
 
     import safetensors_file
     import torch_models
 
+    folder, model = Path(arguments.write_inputs), MODELS[arguments.model]
     torch.manual_seed(0)
-    twin = torch_models.make_model(model, **MODELS[model])
+    twin = torch_models.make_model(arguments.model, **model)
     safetensors_file.write(
         folder / "weights.safetensors", {name: value.numpy() for name, value in twin.state_dict().items()}
     )
     generator = np.random.default_rng(0)
-    shape = (batch_size, MODELS[model]["in_channels"], MODELS[model]["image_size"], MODELS[model]["image_size"])
+    shape = (arguments.batch_size, model["in_channels"], model["image_size"], model["image_size"])
     safetensors_file.write(
         folder / "batch.safetensors",
         {
             "images": generator.standard_normal(shape).astype(np.float32),
-            "labels": generator.integers(0, 10, batch_size),
+            "labels": generator.integers(0, 10, arguments.batch_size),
         },
     )
 
@@ -138,32 +152,19 @@ def write_inputs(folder, model, batch_size):
 def start_parties(arguments, folder, model):
     environment = environment_for(arguments.threads)
     files = [str(folder / "batch.safetensors"), str(folder / "weights.safetensors")]
-    common = [
-        "--model",
-        model,
-        "--optimizer",
-        arguments.optimizer,
-        "--lr",
-        str(arguments.lr),
-        "--threads",
-        str(arguments.threads),
-    ]
+    common = ["--model", model, "--optimizer", arguments.optimizer, "--lr", str(arguments.lr)]
+    common += ["--threads", str(arguments.threads)]
     geometry = [text for key, value in MODELS[model].items() for text in (f"--{key.replace('_', '-')}", str(value))]
-    bench = [
-        arguments.bench,
-        "--serve",
-        *common,
-        *geometry,
-        "--conv-impl",
-        arguments.conv_impl,
-        "--batch",
-        files[0],
-        "--load-weights",
-        files[1],
-    ]
-    torch_side = [sys.executable, __file__, *common, "--batch", files[0], "--weights", files[1], "--serve"]
-    commands = [bench, [*torch_side, "nchw"], [*torch_side, "channels_last"]]
-    return {name: Party(command, environment) for name, command in zip(PARTIES, commands)}
+    ours = [arguments.bench, "--serve", *common, *geometry, "--batch", files[0], "--load-weights", files[1]]
+    commands = {
+        f"ours {impl}" if i else "ours": [*ours, "--conv-impl", impl] for i, impl in enumerate(arguments.conv_impl)
+    }
+    torch_side = [arguments.python, __file__, *common, "--batch", files[0], "--weights", files[1], "--serve"]
+    for mode in arguments.torch_mode:
+        for memory_format in arguments.torch_format:
+            name = f"{'pytorch' if mode == 'eager' else 'compiled'} {memory_format}"
+            commands[name] = [*torch_side, f"{mode}:{memory_format}"]
+    return {name: Party(command, environment) for name, command in commands.items()}
 
 
 def take_turns(parties, arguments):
@@ -176,7 +177,8 @@ def take_turns(parties, arguments):
         time.sleep(SETTLE_SECONDS)
     order = list(parties)
     for pair in range(arguments.pairs):
-        for name in order[pair % 3 :] + order[: pair % 3]:  # so that no one always follows the same one
+        first = pair % len(order)
+        for name in order[first:] + order[:first]:  # so that no one always follows the same one
             timed, used = turns.take(name, f"step {arguments.steps}")
             processor[name].append(used / arguments.steps)
             medians[name].append(statistics.median(timed["seconds"]))
@@ -203,7 +205,8 @@ def compare(arguments, model, batch_size, peak):
     """Prints the table of one model and batch size; the ratio."""
     with tempfile.TemporaryDirectory(prefix="tandem_compare.") as temporary:
         folder = Path(temporary)
-        write_inputs(folder, model, batch_size)
+        command = [arguments.python, __file__, "--write-inputs", str(folder), "--model", model]
+        subprocess.run([*command, "--batch-size", str(batch_size)], check=True)
         parties = start_parties(arguments, folder, model)
         medians, processor, losses = take_turns(parties, arguments)
         memory = {name: party.peak_memory() for name, party in parties.items()}
@@ -211,7 +214,7 @@ def compare(arguments, model, batch_size, peak):
         grown = {name: memory[name] - party.greeting["start_bytes"] for name, party in parties.items()}
         gflop = parties["ours"].greeting["flops_per_step"] * 1e-9
         foreach = {name: party.greeting.get("foreach") for name, party in parties.items()}
-        version = parties["pytorch nchw"].greeting["version"]
+        version = next(party.greeting["version"] for party in parties.values() if "version" in party.greeting)
         for party in parties.values():
             party.quit()
     peak_gflops = peak.measure()
@@ -239,13 +242,21 @@ def compare(arguments, model, batch_size, peak):
         )
         sizes = (memory[name] / 2**20, grown[name] / 2**20)
         print(f"{name:<22}" + "".join(f"{v:11.1f}" for v in values) + "".join(f"{v:11.0f}" for v in sizes))
-    better = min(PARTIES[1:], key=lambda name: statistics.median(medians[name]))
-    ratios = [theirs / ours for theirs, ours in zip(medians[better], medians["ours"])]
+    theirs = [name for name in medians if not name.startswith("ours")]
+    better = min(theirs, key=lambda name: statistics.median(medians[name]))
+
+    def ratios_of(ours):
+        return [theirs / ours for theirs, ours in zip(medians[better], medians[ours])]
+
+    ratios = ratios_of("ours")
     print(
-        f"PyTorch {version}: better in {better.split()[1]}; optimizer loop over "
+        f"PyTorch {version}: best as {better}; optimizer loop over "
         f"{'all tensors at once (foreach)' if foreach[better] else 'single tensors'}, the faster here; "
         f"ratios {' '.join(f'{ratio:.2f}' for ratio in ratios)}"
     )
+    for name in medians:
+        if name.startswith("ours "):
+            print(f"{name}: {statistics.median(ratios_of(name)):.2f} times PyTorch's speed")
     spread = max(losses.values()) - min(losses.values())
     print(
         f"loss after {arguments.warmup + arguments.pairs * arguments.steps} steps: "
@@ -255,10 +266,26 @@ def compare(arguments, model, batch_size, peak):
     return statistics.median(ratios)
 
 
+def several(choices):
+    """An argument type: some of the choices, separated by commas."""
+
+    def parse(text):
+        words = text.split(",")
+        for word in words:
+            if word not in choices:
+                raise argparse.ArgumentTypeError(f"'{word}': choose from {', '.join(choices)}")
+        return list(dict.fromkeys(words))
+
+    return parse
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--model", default="vgg_lite", choices=[*MODELS, "all"], help="default vgg_lite; all: each, batch 128 and 32"
+        "--model",
+        default="vgg_lite",
+        choices=[*MODELS, "all"],
+        help="default vgg_lite; all: each, batch 128 and 32, resnet18 64",
     )
     parser.add_argument("--batch-size", type=int, default=128, help="images per step (default 128)")
     parser.add_argument("--threads", type=int, default=2, help="of each process (default 2)")
@@ -267,9 +294,22 @@ def parse_arguments():
     parser.add_argument("--warmup", type=int, default=3, help="steps of each before the first round (default 3)")
     parser.add_argument("--optimizer", default="adam", choices=["adam", "adamw", "rmsprop", "sgd"])
     parser.add_argument("--lr", type=float, default=1e-3)
-    parser.add_argument("--conv-impl", default="auto", help="of ours (default auto)")
+    parser.add_argument(
+        "--conv-impl",
+        type=lambda text: text.split(","),
+        default=["auto"],
+        help="of ours (default auto); several, as auto,direct: each takes its turns, the first one's ratio counts",
+    )
     parser.add_argument("--bench", default=str(ROOT / "build/cpu/apps/train_bench"), help="path of train_bench")
-    parser.add_argument("--serve", choices=["nchw", "channels_last"], help=argparse.SUPPRESS)
+    parser.add_argument("--python", default=sys.executable, help="the Python whose PyTorch is timed (default: this one)")
+    parser.add_argument(
+        "--torch-mode", type=several(MODES), default=["eager"], help="eager, compile, or both (default eager)"
+    )
+    parser.add_argument(
+        "--torch-format", type=several(FORMATS), default=list(FORMATS), help="nchw, channels_last (default: both)"
+    )
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser.add_argument("--write-inputs", help=argparse.SUPPRESS)
     parser.add_argument("--batch", help=argparse.SUPPRESS)
     parser.add_argument("--weights", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -279,10 +319,18 @@ def main():
     arguments = parse_arguments()
     if arguments.serve:
         return serve_pytorch(arguments)
+    if arguments.write_inputs:
+        return write_inputs(arguments)
     try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        sys.exit(f"{sys.executable} cannot import torch ({error}); install python3-torch and use /usr/bin/python3")
+        found = subprocess.run([arguments.python, "-c", "import torch, numpy"], capture_output=True, text=True)
+        problem = found.stderr.strip().splitlines()[-1] if found.returncode else ""
+    except OSError as error:
+        problem = str(error)
+    if problem:
+        sys.exit(
+            f"{arguments.python} cannot import torch and numpy ({problem}): install python3-torch and use "
+            "/usr/bin/python3, or give another by --python"
+        )
     if not os.access(arguments.bench, os.X_OK):
         sys.exit(
             f"{arguments.bench} is not there: cmake --preset cpu && cmake --build --preset cpu --target train_bench"
@@ -291,7 +339,7 @@ def main():
     if arguments.model != "all":
         print(f"ratio {compare(arguments, arguments.model, arguments.batch_size, peak):.2f}")
         return 0
-    ratios = {(model, size): compare(arguments, model, size, peak) for model in MODELS for size in (128, 32)}
+    ratios = {(model, size): compare(arguments, model, size, peak) for model in MODELS for size in ALL_SIZES[model]}
     print()
     for (model, size), ratio in sorted(ratios.items(), key=lambda entry: entry[0] == ("vgg_lite", 128)):
         print(f"{model}, batch {size}: {ratio:.2f}")

@@ -21,7 +21,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     torch_convolutions.add_common_options(parser, ROOT / "build/cuda/apps/conv_bench")
     parser.add_argument("--batch", default="128,512", help="batch sizes (default 128,512)")
-    parser.add_argument("--dtype", default="f32,f16", help="f32, f16, bf16 (default f32,f16)")
+    parser.add_argument("--precision", default="fp32,fp16", help="fp32, fp16, bf16 (default fp32,fp16)")
     parser.add_argument("--tf32", action="store_true", help="lets PyTorch multiply f32 in TF32")
     return parser.parse_args()
 
@@ -34,7 +34,7 @@ def main():
     if arguments.serve:
         return torch_convolutions.serve(torch, "cuda", arguments.tf32)
     torch_convolutions.check_common_options(arguments)
-    more = ["--device", "cuda", "--batch", arguments.batch, "--dtype", arguments.dtype]
+    more = ["--device", "cuda", "--batch", arguments.batch, "--precision", arguments.precision]
     command = torch_convolutions.bench_command(arguments, *more, "--impl", f"{torch_convolutions.OURS},ours")
     tf32 = ["--tf32"] if arguments.tf32 else []
     parties = torch_convolutions.start_parties(command, [sys.executable, __file__, "--serve", *tf32], threads=1)

@@ -228,8 +228,12 @@ if [ $complete = yes ] && [ $force = no ]; then
   exit 0
 fi
 [ ! -e "$target" ] || [ -d "$target" ] || die "$target: is a file, expected a folder"
+if [ -L "$target" ]; then  # the data belongs where the link points to
+  [ -d "$target" ] || die "$target: is a link to nothing: remove it, or make the folder"
+  target=$(cd -P "$target" && pwd)
+fi
 
-# --- Work: everything happens in folders beside the target; one rename at the end puts the data in place ----------------
+# --- Work: everything happens in folders beside the target, which gets the data at the end, whole and checked ------------
 
 parent=$(dirname "$target")
 mkdir -p "$parent" || die "cannot make $parent"
@@ -248,15 +252,15 @@ case $name in
   fashion-mnist) get_idx "$fashion_url" "$from" ;;
 esac
 
-# Only the wanted files go on; what the folder held before stays beside them.
+# Only the wanted files go on: by one rename of their folder, or, where the target holds other files (or is a mount point),
+# one by one beside these.
 final=$staging/.final
 mkdir "$final"
 for file in $(wanted_files "$name"); do mv "$staging/$file" "$final/$file"; done
 chmod 755 "$final"
-if [ -d "$target" ] && [ -n "$(ls -A "$target")" ]; then
+if [ -d "$target" ] && ! rmdir "$target" 2>/dev/null; then
   for file in $(wanted_files "$name"); do mv -f "$final/$file" "$target/$file"; done
 else
-  rm -rf "$target"
   mv "$final" "$target"
 fi
 rm -rf "$downloads"

@@ -150,19 +150,19 @@ train() {
 
 # Each layer by every implementation that there is, verified first.
 bench_conv() {
-  "$build/apps/conv_bench" --device cuda --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --dtype "$1" --autotune \
+  "$build/apps/conv_bench" --device cuda --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --precision "fp${1#f}" --autotune \
     --json "$out/conv_$1.json" --svg "$out/conv_$1.svg" "${@:2}"
 }
 
 bench_ladder() {
   local step steps=()
   for step in naive shared-tile register-tile tensor-cores pipelined halo; do steps+=("ladder-$step"); done
-  "$build/apps/conv_bench" --device cuda --layers vgg_lite --batch 128 --groups 3 --dtype f16 --cache hot \
+  "$build/apps/conv_bench" --device cuda --layers vgg_lite --batch 128 --groups 3 --precision fp16 --cache hot \
     --impl "$(IFS=,; echo "${steps[*]}")" --json "$out/ladder.json"
 }
 
 bench_warpgroup() {
-  "$build/apps/conv_bench" --device cuda --layers vgg_lite --batch 512 --groups 7 --dtype f16,bf16 --cache hot \
+  "$build/apps/conv_bench" --device cuda --layers vgg_lite --batch 512 --groups 7 --precision fp16,bf16 --cache hot \
     --impl fused,warpgroup,cudnn --json "$out/warpgroup.json"
 }
 

@@ -149,4 +149,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:
+        print(f"kernel_resources: {error.filename}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)

@@ -40,7 +40,8 @@ def cells(row):
 
 def main():
     if len(sys.argv) != 2:
-        sys.exit(__doc__)
+        print(__doc__, file=sys.stderr)
+        sys.exit(2)
     totals = totals_of(sys.argv[1])
     print("| kernel | global requests | sectors | fewest | ratio | shared requests | wavefronts | fewest | ratio |")
     print("|---|" + "--:|" * 8)
@@ -49,4 +50,8 @@ def main():
         print(f"| `{name}` | {cells(row['global'])} | {cells(row['shared'])} |")
 
 
-main()
+try:
+    main()
+except OSError as error:
+    print(f"lint_table: {error.filename}: {error.strerror}", file=sys.stderr)
+    sys.exit(2)

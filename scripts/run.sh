@@ -6,11 +6,13 @@ cd "$(dirname "$0")/.."
 
 scripts/setup.sh
 build=$(scripts/build.sh "" cifar_train)
+train="$build/apps/cifar_train"
+"$train" --print-config "$@" >/dev/null  # what is wrong with the arguments is said before anything is downloaded
 
 # CIFAR-10 if it is at hand or can be downloaded, else Fashion-MNIST from Debian's package, else synthetic images.
 arguments=("$@")
 case " $* " in
-  *" --dataset"* | *" --config"* | *" --help "* | *" -h "*) ;;
+  *" --dataset"* | *" --data "* | *" --data="* | *" --config"* | *" --help "* | *" -h "*) ;;
   *)
     if [ -e "${TANDEM_CIFAR10:-datasets/cifar10}/data_batch_1.bin" ]; then
       arguments=(--dataset cifar10 --data "${TANDEM_CIFAR10:-datasets/cifar10}" "$@")
@@ -25,7 +27,6 @@ case " $* " in
     ;;
 esac
 
-train="$build/apps/cifar_train"
 if ! command -v mpirun >/dev/null; then
   echo "run: no mpirun here, so one process: $train ${arguments[*]}" >&2
   exec "$train" "${arguments[@]}"

@@ -9,7 +9,7 @@ useful=(ccache libdnnl-dev libopenmpi-dev openmpi-bin curl ca-certificates datas
 for_tests=(catch2 libboost-context-dev)
 useful_for_tests=(python3 python3-numpy python3-torch)
 
-case "${1:-}" in
+case "$*" in
   "") ;;
   --tests) required+=("${for_tests[@]}"); useful+=("${useful_for_tests[@]}") ;;
   *) echo "usage: scripts/setup.sh [--tests]" >&2; exit 2 ;;

@@ -2,10 +2,16 @@
 #include "train/jsonl_log.h"
 
 #include "core/error.h"
+#include "layers/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 namespace tandem::train {
 namespace {
@@ -31,17 +37,48 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
 // A path may hold bytes that are no UTF-8: they are replaced rather than losing the record.
 std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-}  // namespace
+std::string text_of(int error) { return std::generic_category().message(error); }
 
-JsonlLog::JsonlLog(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
-  require(file_ != nullptr, "log file {}: cannot be written: {}", path, std::strerror(errno));
+/// Whether a run was killed while it wrote the last line of this log. Throws Error if the file is no log.
+bool ends_inside_line(const std::string& path) {
+  std::error_code missing;
+  if (!std::filesystem::is_regular_file(path, missing) || std::filesystem::file_size(path, missing) == 0) return false;
+  constexpr std::string_view kBeginning = R"({"record":)";
+  const layers::InputFile file(path);
+  std::string beginning(static_cast<std::size_t>(std::min<std::int64_t>(kBeginning.size(), file.size())), '\0');
+  file.read(beginning.data(), static_cast<std::int64_t>(beginning.size()), 0);
+  require(beginning == kBeginning, "log file {}: holds something else than the log of a run: name another file", path);
+  char last = '\n';
+  file.read(&last, 1, file.size() - 1);
+  return last != '\n';
 }
 
+}  // namespace
+
+JsonlLog::JsonlLog(const std::string& path) : path_(path), starts_inside_line_(ends_inside_line(path)) {
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  const int error = errno;
+  require(descriptor_ >= 0, "log file {}: cannot be written: {}", path, text_of(error));
+}
+
+JsonlLog::~JsonlLog() { ::close(descriptor_); }
+
 void JsonlLog::write_line(const std::string& line) {
-  errno = 0;
-  const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() &&
-                       std::fputc('\n', file_.get()) != EOF && std::fflush(file_.get()) == 0;
-  require(written, "log file {}: writing failed: {}", path_, std::strerror(errno));
+  const std::string text = (starts_inside_line_ ? "\n" : "") + line + "\n";
+  struct stat before {};
+  const bool can_be_cut = ::fstat(descriptor_, &before) == 0 && S_ISREG(before.st_mode);
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t put = ::write(descriptor_, text.data() + done, text.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put > 0) done += static_cast<std::size_t>(put);
+    if (put > 0) continue;
+    const int error = errno;
+    const bool was_cut = done == 0 || (can_be_cut && ::ftruncate(descriptor_, before.st_size) == 0);
+    if (!was_cut) starts_inside_line_ = true;
+    fail("log file {}: writing failed: {}", path_, text_of(error));
+  }
+  starts_inside_line_ = false;
 }
 
 void JsonlLog::write(const RunRecord& r) {

@@ -3,19 +3,23 @@
 
 #include "train/records.h"
 
-#include <cstdio>
-#include <memory>
 #include <string>
 
 namespace tandem::train {
 
-/// Lines are flushed one by one, so that a reader can follow and a crash loses nothing. Numbers that JSON cannot hold
+/// Each line is written at once, so that a reader can follow and a crash loses nothing. Numbers that JSON cannot hold
 /// (NaN, infinities) are written as null. Errors name the file and the system's reason.
 class JsonlLog {
  public:
-  /// Starts the file anew; throws Error if it cannot be written.
+  /// Makes the file, or goes on after what it holds: the log of another run. Throws Error if the file cannot be
+  /// written, or holds something else.
   explicit JsonlLog(const std::string& path);
+  ~JsonlLog();
+  JsonlLog(const JsonlLog&) = delete;
+  JsonlLog& operator=(const JsonlLog&) = delete;
 
+  /// Throws Error where the record cannot be written, as on a full disk. Nothing of it is in the file then, so that
+  /// later records can follow.
   void write(const RunRecord& record);
   void write(const StepRecord& record);
   void write(const EpochRecord& record);
@@ -26,11 +30,9 @@ class JsonlLog {
  private:
   void write_line(const std::string& line);
 
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
   std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  int descriptor_ = -1;
+  bool starts_inside_line_ = false;  // whoever wrote before was killed
 };
 
 }  // namespace tandem::train

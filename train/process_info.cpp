@@ -50,7 +50,6 @@ Versions build_versions() {
   const auto yes_no = [](bool present) { return std::string(present ? "yes" : "no"); };
   return {{"tandem", TANDEM_VERSION},
           {"compiler", __VERSION__},
-          {"openmp", yes_no(TANDEM_HAS_OPENMP)},
           {"onednn", yes_no(TANDEM_HAS_ONEDNN)},
           {"mpi", yes_no(TANDEM_HAS_MPI)},
           {"cuda", yes_no(TANDEM_HAS_CUDA)}};

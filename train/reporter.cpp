@@ -1,6 +1,8 @@
 // Who writes what, when.
 #include "train/reporter.h"
 
+#include "core/error.h"
+
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -26,24 +28,42 @@ TrainObserver Reporter::observer() {
   observer.progress = [this](const Progress& progress) { line_.update(progress); };
   observer.epoch = [this](const EpochRecord& epoch) {
     line_.finish(epoch_text(epoch, options_.epochs));
-    if (log_) log_->write(epoch);
+    log(epoch);
   };
-  if (log_) observer.step = [this](const StepRecord& step) { log_->write(step); };
+  if (log_) observer.step = [this](const StepRecord& step) { log(step); };
   return observer;
 }
 
-void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, bool saved) {
+void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights) {
   const ResultRecord result{last, options_.elapsed(), std::move(peak_tensor_bytes)};
-  if (log_) log_->write(result);
-  if (!saved) options_.files.weights.clear();
-  say(summary_text(result, options_.files));
+  log(result);
+  Leftovers files{options_.files.log, weights};
+  if (missing_records_ > 0) files.log += " (incomplete)";
+  say(summary_text(result, files));
 }
 
-void Reporter::say(const std::string& text) {
+std::string Reporter::log_problem() const {
+  if (missing_records_ == 0) return "";
+  return fmt::format("{}; {} record{} missing", reason_, missing_records_, missing_records_ == 1 ? " is" : "s are");
+}
+
+template <typename Record>
+void Reporter::log(const Record& record) {
+  if (!log_) return;
+  try {
+    log_->write(record);
+  } catch (const Error& error) {
+    if (++missing_records_ > 1) return;
+    reason_ = error.what();
+    say(fmt::format("warning: {}; training goes on\n", reason_), stderr);
+  }
+}
+
+void Reporter::say(const std::string& text, std::FILE* stream) {
   if (options_.silent) return;
   line_.clear();
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  std::fputs(text.c_str(), stream);
+  std::fflush(stream);
 }
 
 }  // namespace tandem::train

@@ -16,7 +16,7 @@ struct ReporterOptions {
   bool silent = false;  ///< on all ranks but one
   ProgressMode progress = ProgressMode::automatic;
   std::int64_t epochs = 1;
-  Leftovers files;                  ///< log: written from begin() on, unless empty
+  Leftovers files;                  ///< log: written from open_log() on, unless empty
   std::function<double()> elapsed;  ///< seconds since the program began
 };
 
@@ -33,15 +33,23 @@ class Reporter {
   /// What the trainer should call. Must not outlive the reporter.
   TrainObserver observer();
 
-  /// Writes the last record and prints the summary; names the file of the weights only where they were `saved`.
-  void finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, bool saved = true);
+  /// Writes the last record and prints the summary, which names the file of the weights unless it is empty.
+  void finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights);
+
+  /// "" if every record is in the log, or none was wanted; else how many are missing, and why. A log that cannot be
+  /// written any more, on a full disk, does not end training: the first time, that is told on stderr.
+  std::string log_problem() const;
 
  private:
-  void say(const std::string& text);
+  template <typename Record>
+  void log(const Record& record);
+  void say(const std::string& text, std::FILE* stream = stdout);
 
   ReporterOptions options_;
   ProgressLine line_;
   std::unique_ptr<JsonlLog> log_;
+  std::int64_t missing_records_ = 0;
+  std::string reason_;  // of the first one
 };
 
 }  // namespace tandem::train

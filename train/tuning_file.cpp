@@ -134,6 +134,15 @@ std::string load_tuning(const std::string& path, const std::string& machine) {
   return "";
 }
 
+bool can_hold_tuning(const std::string& path) {
+  std::error_code missing;
+  if (!std::filesystem::exists(path, missing)) return true;
+  const layers::InputFile file(path);
+  std::string beginning(static_cast<std::size_t>(std::min<std::int64_t>(file.size(), 256)), '\0');
+  file.read(beginning.data(), static_cast<std::int64_t>(beginning.size()), 0);
+  return beginning.empty() || beginning.find(kFormat) != std::string::npos;
+}
+
 void save_tuning(const std::string& path, const std::string& machine) {
   Json passes = Json::array();
   for (const auto& [key, result] : kernels::conv_tuner().results()) passes.push_back(to_json(key, result));

@@ -15,6 +15,9 @@ std::string tuning_machine(Device device);
 /// the file is ignored, beginning with its name: damaged, of another machine, or of another version of the format.
 std::string load_tuning(const std::string& path, const std::string& machine);
 
+/// Whether save_tuning() may take this name: of a tuning file, whole or damaged, of an empty one, or of none.
+bool can_hold_tuning(const std::string& path);
+
 /// Writes what conv_tuner() knows: all of it or, throwing Error, nothing.
 void save_tuning(const std::string& path, const std::string& machine);
 

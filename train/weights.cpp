@@ -1,7 +1,13 @@
 // Masters by the names of their parameters.
 #include "train/weights.h"
 
+#include "core/error.h"
+
+#include <stdlib.h>  // mkdtemp
+
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 namespace tandem::train {
 
@@ -39,6 +45,44 @@ layers::NamedTensors parameters_and_masters(const layers::Module& model, const o
   layers::NamedTensors result = model.named_parameters();
   for (const auto& [name, master] : masters_by_name(model, optimizer)) result.emplace_back(name + ".master", master);
   return result;
+}
+
+void load_weights(layers::Module& model, const std::string& name, const std::string& path) {
+  const auto file = layers::read_safetensors(path);
+  const auto theirs = file.metadata.find("model");
+  require(theirs == file.metadata.end() || theirs->second == name,
+          "{0}: holds weights of the model {1}, not of {2}: give --model {1}, or other weights", path,
+          theirs == file.metadata.end() ? "" : theirs->second, name);
+  try {
+    model.load_state_dict(file.tensors);
+  } catch (const Error& error) {
+    fail("{}: does not fit {}: {}", path, name, error.what());
+  }
+}
+
+SavedWeights save_weights(const std::string& path, const layers::NamedTensors& tensors,
+                          const layers::Metadata& metadata) {
+  std::string problem;
+  try {
+    layers::write_safetensors(path, tensors, metadata);
+    return {path, ""};
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  namespace fs = std::filesystem;
+  std::error_code none;
+  for (const fs::path& place : {fs::current_path(none), fs::temp_directory_path(none)}) {
+    std::string folder = (place / "tandem-weights-XXXXXX").string();  // new: nothing that is there is touched
+    if (place.empty() || ::mkdtemp(folder.data()) == nullptr) continue;
+    const std::string other = (fs::path(folder) / fs::path(path).filename()).string();
+    try {
+      layers::write_safetensors(other, tensors, metadata);
+      return {other, problem};
+    } catch (const Error&) {
+      fs::remove(folder, none);
+    }
+  }
+  return {"", problem};
 }
 
 }  // namespace tandem::train

@@ -1,7 +1,8 @@
-// The weights of a model that trains in half precision: what its optimizer keeps of them in f32.
+// The weights of a model: what its optimizer keeps of them in f32 where it trains in half precision, and their files.
 #pragma once
 
 #include "layers/module.h"
+#include "layers/safetensors.h"
 #include "optim/optimizer.h"
 
 namespace tandem::train {
@@ -12,5 +13,21 @@ layers::NamedTensors full_state_dict(const layers::Module& model, const optim::O
 
 /// The model's parameters, and the masters as "<name>.master": what replicas have in common.
 layers::NamedTensors parameters_and_masters(const layers::Module& model, const optim::Optimizer& optimizer);
+
+/// Fills `model`, a network of the name `name`, from a safetensors file. Throws Error that begins with the path where
+/// the file is damaged, where its metadata names another model, and where its tensors do not fit.
+void load_weights(layers::Module& model, const std::string& name, const std::string& path);
+
+/// Where weights are at last, if anywhere.
+struct SavedWeights {
+  std::string path;     ///< empty: nowhere
+  std::string problem;  ///< why not at the place that was asked for; empty: they are there
+};
+
+/// Writes a safetensors file as layers::write_safetensors does: the whole file, or what was there stays. Where that
+/// fails, as on a full disk, the weights go to a new folder, in the working directory or the system's for temporary
+/// files. Throws nothing on account of files.
+SavedWeights save_weights(const std::string& path, const layers::NamedTensors& tensors,
+                          const layers::Metadata& metadata);
 
 }  // namespace tandem::train

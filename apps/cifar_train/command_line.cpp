@@ -1,26 +1,25 @@
 // CLI11 splits the command line; values and config files are read by the option table.
 #include "command_line.h"
 
+#include "apps/arguments/arguments.h"
 #include "config_file.h"
 #include "core/error.h"
 #include "core/suggest.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <map>
 
 namespace tandem::apps {
 namespace {
 
-[[noreturn]] void fail_unknown(const std::string& argument, const OptionTable& table) {
-  require(argument.starts_with('-'), "unexpected argument '{}': options begin with --", argument);
-  const std::string written = argument.substr(0, argument.find('='));
+std::vector<std::string> known_options(const OptionTable& table) {
   std::vector<std::string> known;
-  for (const std::string& name : table.names()) known.push_back("--" + name);
-  for (const char* name : {"--config", "--print-config", "--version", "--help"}) known.emplace_back(name);
-  const std::string nearest = nearest_name(written, known);
-  fail("unknown option {}: {}", written,
-       nearest.empty() ? std::string("--help lists all options") : "did you mean " + nearest + "?");
+  for (const Option& option : table.options()) {
+    known.push_back("--" + option.name);
+    if (option.is_flag()) known.push_back("--no-" + option.name);
+  }
+  known.insert(known.end(), {"--config", "--print-config", "--version", "--help"});
+  return known;
 }
 
 void apply_config_file(const std::string& path, OptionTable& table,
@@ -37,6 +36,7 @@ void apply_config_file(const std::string& path, OptionTable& table,
     const bool replaced = settled && (entry.name == exclusive.first || entry.name == exclusive.second);
     if (option->given || replaced) continue;
     try {
+      require_printable(entry.value);
       option->set(entry.value);
     } catch (const Error& error) {
       fail("{}:{}: {}", path, entry.line, error.what());
@@ -74,19 +74,14 @@ Request parse_command_line(int argc, const char* const* argv, OptionTable& table
       handle = app.add_option(dashed, value)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
   }
+  require_printable(argc, argv);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ArgumentMismatch& error) {
-    const std::string what = error.what();
-    fail("{} needs a value", what.substr(0, what.find(':')));
   } catch (const CLI::ParseError& error) {
-    throw Error(error.what());
+    fail_parsing(error);
   }
   if (help) return Request::help;
-  if (const auto extras = app.remaining(); !extras.empty()) {
-    const auto dashed = std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.starts_with('-'); });
-    fail_unknown(dashed == extras.end() ? extras.front() : *dashed, table);
-  }
+  if (const auto extras = app.remaining(); !extras.empty()) fail_unknown(extras, known_options(table));
   if (version) return Request::version;
   for (Option& option : table.options()) {
     if (const auto text = texts.find(option.name); text != texts.end() && text->second.first->count() > 0) {

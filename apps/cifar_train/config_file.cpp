@@ -162,6 +162,7 @@ std::vector<ConfigEntry> read_config(const std::string& path) {
   require(file.good(), "--config {}: cannot be read", path);
   std::string text(kLargestFile + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  require(!file.bad(), "--config {}: cannot be read", path);
   text.resize(static_cast<std::size_t>(file.gcount()));
   require(text.size() <= kLargestFile, "--config {}: larger than 1 MiB, this is no config file", path);
   return parse_config(text, path);

@@ -4,9 +4,12 @@
 #include "comm/mpi_environment.h"
 #include "comm/threads.h"
 
+#include <csignal>
+
 int main(int argc, char** argv) {
   const tandem::apps::Clock::time_point start = tandem::apps::Clock::now();
   tandem::comm::undo_default_binding();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the system's limit is a full disk: an error to report
   return tandem::comm::run_program(
       [&](tandem::comm::MpiEnvironment& environment) { return tandem::apps::run(argc, argv, environment, start); });
 }

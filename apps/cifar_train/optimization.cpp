@@ -49,7 +49,7 @@ std::unique_ptr<optim::Schedule> make_schedule(const Settings& s, std::int64_t s
   } else if (s.schedule == "cosine") {
     schedule = std::make_unique<optim::CosineSchedule>(duration - warmup);
   } else if (s.schedule == "step") {
-    schedule = std::make_unique<optim::StepSchedule>(static_cast<double>(s.step_epochs) * epoch, s.step_factor);
+    schedule = std::make_unique<optim::StepSchedule>(static_cast<double>(*s.step_epochs) * epoch, *s.step_factor);
   } else {
     schedule = std::make_unique<optim::ConstantSchedule>();
   }

@@ -64,8 +64,8 @@ std::function<std::optional<train::ConfigValue>()> reader(const std::optional<Fi
 
 std::string unknown_choice(std::string_view what, std::string_view name, const std::vector<std::string>& choices) {
   const std::string nearest = nearest_name(name, choices);
-  const std::string hint = nearest.empty() ? "" : fmt::format(" did you mean {}?", nearest);
-  return fmt::format("unknown {} '{}':{} (choices: {})", what, name, hint, fmt::join(choices, ", "));
+  const std::string hint = nearest.empty() ? "" : fmt::format(": did you mean {}?", nearest);
+  return fmt::format("unknown {} '{}'{} (choices: {})", what, name, hint, fmt::join(choices, ", "));
 }
 
 void OptionTable::add(std::string name, std::string value_name, std::string help,

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 
 namespace tandem::apps {
 namespace {
@@ -45,7 +47,8 @@ void describe_model(OptionTable& table, Settings& s) {
   table.flag("shared-weights", s.shared_weights, "mnist_cnn: all convolutions after the first share their weights");
   table.flag("batch-norm", s.batch_norm, "vgg_lite: batch norm after each convolution");
   table.real("dropout", s.dropout, kBelowOne, "P", "vgg_lite: probability to drop, after hidden linear layers");
-  table.choice("conv-impl", s.conv_impl, {"auto", "fused", "onednn", "cudnn", "warpgroup", "reference"},
+  table.choice("conv-impl", s.conv_impl,
+               {"auto", "fused", "direct", "winograd", "onednn", "cudnn", "warpgroup", "reference"},
                "code that convolves (auto: cuDNN on a GPU where it is there, else our own or oneDNN)");
   table.choice("gemm-impl", s.gemm_impl, {"auto", "fused", "cublas"},
                "code that multiplies matrices (auto: cuBLAS on a GPU where it is there, else our own)");
@@ -75,9 +78,9 @@ void describe_training(OptionTable& table, Settings& s) {
   table.choice("schedule", s.schedule, {"one-cycle", "cosine", "step", "constant"}, "learning rate over time");
   table.real("warmup-epochs", s.warmup_epochs, kNotNegative, "EPOCHS",
              "linear warm-up before the schedule (not one-cycle, which has its own)");
-  table.integer("step-epochs", s.step_epochs, {1}, "step schedule: epochs between steps");
+  table.integer("step-epochs", s.step_epochs, {1}, "step schedule: epochs between steps; default 10");
   table.real("step-factor", s.step_factor, {.least = 0.0, .most = 1.0, .above = true}, "F",
-             "step schedule: factor at each step");
+             "step schedule: factor at each step; default 0.1");
   table.real("clip-norm", s.clip_norm, kNotNegative, "NORM", "largest norm of the whole gradient; 0: no limit");
   table.real("label-smoothing", s.label_smoothing, kUpToOne, "S", "share of the target spread over all classes");
   table.integer("seed", s.seed, {}, "decides weights, order, augmentation and dropout");
@@ -127,7 +130,8 @@ void describe_ranks(OptionTable& table, Settings& s) {
 
 void describe_output(OptionTable& table, Settings& s) {
   table.group("Output");
-  table.text("log", s.log, "FILE", "write run, epoch and result records there (JSON lines)");
+  table.text("log", s.log, "FILE",
+             "write run, epoch and result records there (JSON lines), after those of the runs before");
   table.integer("log-every", s.log_every, {}, "also log the loss of every N-th step; 0: none");
   table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error");
 }
@@ -136,11 +140,42 @@ void describe_output(OptionTable& table, Settings& s) {
 void resolve_precision(Settings& s) {
   const bool half = autograd::is_half(storage_dtype(autograd::parse_precision(*s.precision)));
   constexpr std::string_view kNeedsHalf = "is for half precision: add --precision fp16 or bf16, or leave it out";
+  require(!half || s.conv_impl != "onednn", "--conv-impl onednn computes in f32 only, not in --precision {}",
+          *s.precision);
   if (!s.loss_scale) s.loss_scale = *s.precision == "fp16" ? "dynamic" : "none";
   require(half || *s.loss_scale == "none", "--loss-scale {} {}", *s.loss_scale, kNeedsHalf);
   require(half || s.allreduce_dtype != "half", "--allreduce-dtype half {}", kNeedsHalf);
   require(half || s.master_weights, "--no-master-weights {}", kNeedsHalf);
   if (s.allreduce_dtype == "auto") s.allreduce_dtype = "fp32";
+}
+
+/// Options that only some choices of another one have a use for. Empty ones were not given.
+void refuse_unused(const Settings& s) {
+  require(!s.momentum || s.optimizer == "sgd" || s.optimizer == "rmsprop",
+          "--momentum {}: --optimizer {} has no such option, sgd and rmsprop do; leave it out",
+          s.momentum.value_or(0.0), s.optimizer);
+  require(!s.nesterov.value_or(false) || s.optimizer == "sgd",
+          "--nesterov: --optimizer {} has no such option, sgd does; leave it out", s.optimizer);
+  const bool in_steps = s.schedule == "step";
+  require(in_steps || !s.step_epochs, "--step-epochs {}: --schedule {} has no such option, step does; leave it out",
+          s.step_epochs.value_or(0), s.schedule);
+  require(in_steps || !s.step_factor, "--step-factor {}: --schedule {} has no such option, step does; leave it out",
+          s.step_factor.value_or(0.0), s.schedule);
+  require(s.data.empty() || s.dataset != "synthetic",
+          "--data {}: --dataset synthetic is drawn, not read; leave it out, or choose another --dataset", s.data);
+}
+
+void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
+  std::error_code unknown;
+  const bool same = std::filesystem::weakly_canonical(a, unknown) == std::filesystem::weakly_canonical(b, unknown);
+  require(a.empty() || b.empty() || !same, "{} and {} are both {}: name two files", first, second, a);
+}
+
+/// What is written must not replace what else is written.
+void require_different_files(const Settings& s) {
+  require_two_files("--log", s.log, "--save-weights", s.save_weights);
+  require_two_files("--log", s.log, "--tuning-file", s.tuning_file);
+  require_two_files("--save-weights", s.save_weights, "--tuning-file", s.tuning_file);
 }
 
 bool is_cifar(const std::string& dataset) { return dataset == "cifar10" || dataset == "cifar100"; }
@@ -159,14 +194,19 @@ void describe_options(OptionTable& table, Settings& settings) {
 void resolve(Settings& s, std::int64_t ranks) {
   if (!s.augment) s.augment = is_cifar(s.dataset) ? data::to_string(data::parse_augment("crop,flip")) : "none";
   if (!s.lr) s.lr = s.optimizer == "sgd" ? 0.1 : 0.001;
-  if (!s.momentum) s.momentum = s.optimizer == "sgd" ? 0.9 : 0.0;
+  refuse_unused(s);
+  if (!s.momentum && s.optimizer == "sgd") s.momentum = 0.9;
+  if (!s.momentum && s.optimizer == "rmsprop") s.momentum = 0.0;
   if (!s.nesterov) s.nesterov = s.optimizer == "sgd" && *s.momentum > 0.0;
+  if (!s.step_epochs && s.schedule == "step") s.step_epochs = 10;
+  if (!s.step_factor && s.schedule == "step") s.step_factor = 0.1;
   if (!s.weight_decay) s.weight_decay = s.optimizer == "sgd" ? 5e-4 : s.optimizer == "adamw" ? 0.01 : 0.0;
   if (!s.batch_size && !s.global_batch_size) {
     const std::int64_t parts = ranks * s.grad_accumulation;
     s.global_batch_size = (kDefaultGlobalBatch + parts - 1) / parts * parts;
   }
   resolve_precision(s);
+  require_different_files(s);
   require(s.schedule != "one-cycle" || s.warmup_epochs == 0.0,
           "--warmup-epochs {}: the one-cycle schedule warms up by itself; choose another --schedule or leave it out",
           s.warmup_epochs);
@@ -179,7 +219,12 @@ void resolve(Settings& s, std::int64_t ranks) {
           "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.epochs);
 }
 
-void check(const Settings& s, std::int64_t ranks) { micro_batch_size(s, ranks); }
+void check(const Settings& s, std::int64_t ranks) {
+  micro_batch_size(s, ranks);
+  std::error_code unknown;
+  require(s.autotune || s.tuning_file.empty() || std::filesystem::exists(s.tuning_file, unknown),
+          "--tuning-file {}: no such file; --autotune makes one", s.tuning_file);
+}
 
 kernels::Implementations implementations(const Settings& s) {
   return {.conv = kernels::parse_conv_impl(s.conv_impl), .gemm = kernels::parse_gemm_impl(s.gemm_impl)};
@@ -193,7 +238,9 @@ Device choose_device(const Settings& s, int local_rank) {
     if (device.type == DeviceType::cuda && !names_device(s)) device.index = local_rank % cuda_device_count();
     return device;
   } catch (const Error& error) {
-    fail("--device {}: {}", *s.device, error.what());
+    std::string_view what = error.what();
+    if (what.starts_with("device ")) what.remove_prefix(what.find(": ") + 2);  // --device says which
+    fail("--device {}: {}", *s.device, what);
   }
 }
 

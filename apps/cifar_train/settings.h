@@ -43,8 +43,8 @@ struct Settings {
   std::optional<double> weight_decay;
   std::string schedule = "one-cycle";
   double warmup_epochs = 0.0;
-  std::int64_t step_epochs = 10;
-  double step_factor = 0.1;
+  std::optional<std::int64_t> step_epochs;
+  std::optional<double> step_factor;
   double clip_norm = 0.0;
   double label_smoothing = 0.0;
   std::int64_t seed = 1;

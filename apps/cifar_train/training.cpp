@@ -12,7 +12,7 @@
 #include "kernels/notice.h"
 #include "layers/file.h"
 #include "layers/models/models.h"
-#include "layers/safetensors.h"
+#include "train/metrics.h"
 #include "train/process_info.h"
 #include "train/reporter.h"
 #include "train/trainer.h"
@@ -70,11 +70,10 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Datase
                                    .gemm_impl = implementations(s).gemm});
   model->to(device);
   if (s.load_weights.empty()) return model;
-  const auto file = layers::read_safetensors(s.load_weights);
   try {
-    model->load_state_dict(file.tensors);
+    train::load_weights(*model, s.model, s.load_weights);
   } catch (const Error& error) {
-    fail("--load-weights {}: does not fit {}: {}", s.load_weights, s.model, error.what());
+    fail("--load-weights {}", error.what());
   }
   return model;
 }
@@ -120,6 +119,12 @@ void finish_tuning(const Settings& s, Device device) {
   fmt::print("tuned {} convolution passes{}\n{}", measured,
              measured > 0 && !s.tuning_file.empty() ? fmt::format(", kept in {}", s.tuning_file) : "",
              train::tuning_table());
+}
+
+std::string describe_problem(const train::SavedWeights& saved) {
+  return fmt::format("--save-weights {}; {}", saved.problem,
+                     saved.path.empty() ? std::string("there was no room for them elsewhere, either: they are lost")
+                                        : fmt::format("they are in {} instead", saved.path));
 }
 
 std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Dataset>& images,
@@ -187,7 +192,12 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
     optimizer = prepare(s, *model);
     schedule = make_schedule(s, run.steps_per_epoch);
     if (first_rank) check_writable("--save-weights", s.save_weights);
-    if (first_rank && s.autotune) check_writable("--tuning-file", s.tuning_file);
+    if (first_rank && s.autotune) {
+      check_writable("--tuning-file", s.tuning_file);
+      require(s.tuning_file.empty() || train::can_hold_tuning(s.tuning_file),
+              "--tuning-file {}: holds something else, which --autotune would replace: name another file",
+              s.tuning_file);
+    }
     reporter.open_log(run);
   });
   reporter.header(run);
@@ -210,22 +220,33 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
                           .seed = static_cast<std::uint64_t>(s.seed)});
   const train::EpochRecord last = trainer.run(reporter.observer());
   const bool finite = (s.epochs == 0 || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
+  // What goes wrong from here on loses as little as it can, and is told at the end.
+  std::vector<std::string> problems;
+  train::SavedWeights saved;
   comm::run_agreed(group, [&] {
-    if (first_rank && finite && !s.save_weights.empty()) {
-      layers::write_safetensors(s.save_weights, train::full_state_dict(*model, *optimizer),
-                                {{"model", s.model}, {"dataset", s.dataset}});
+    if (!first_rank) return;
+    if (finite && !s.save_weights.empty()) {
+      saved = train::save_weights(s.save_weights, train::full_state_dict(*model, *optimizer),
+                                  {{"model", s.model}, {"dataset", s.dataset}});
     }
+    if (!saved.problem.empty()) problems.push_back(describe_problem(saved));
+    try {
+      finish_tuning(s, device);
+    } catch (const Error& error) {
+      problems.push_back(fmt::format("--tuning-file {}", error.what()));
+    }
+    reporter.finish(last, train::peak_tensor_memory(device), saved.path);
+    if (!reporter.log_problem().empty()) problems.push_back(fmt::format("--log: {}", reporter.log_problem()));
   });
-  comm::run_agreed(group, [&] {
-    if (first_rank) finish_tuning(s, device);
-  });
-  comm::run_agreed(group, [&] { reporter.finish(last, train::peak_tensor_memory(device), finite); });
-  if (finite) return 0;
-  if (first_rank) {
-    fmt::print(stderr, "error: the loss is not a finite number after epoch {}: try a lower --lr, or --clip-norm 1{}\n",
-               last.epoch, s.save_weights.empty() ? "" : "; the weights were not saved");
+  if (!finite) {
+    problems.push_back(
+        fmt::format("the loss is not a finite number after epoch {}: try a lower --lr, or --clip-norm 1{}", last.epoch,
+                    s.save_weights.empty() ? "" : "; the weights were not saved"));
   }
-  return 1;
+  if (first_rank) {
+    for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
+  }
+  return train::max_over_ranks(problems.empty() ? 0.0 : 1.0, group) > 0.0 ? 1 : 0;
 }
 
 }  // namespace tandem::apps

@@ -32,8 +32,12 @@ std::vector<Entrant> verified(const BenchSettings& settings, const Workload& wor
   return entrants;
 }
 
+void find_floors(std::vector<Result>& results, const Ceilings& ceilings) {
+  for (Result& result : results) result.floor_seconds = floor_of(result.parts, result.dtype, ceilings);
+}
+
 std::vector<Result> time_pass(const BenchSettings& settings, const Workload& workload,
-                              const std::vector<Entrant>& entrants, Pass pass) {
+                              const std::vector<Entrant>& entrants, Pass pass, Ceilings& ceilings) {
   std::vector<Result> results;
   std::vector<const Entrant*> taking_part;
   for (const Entrant& entrant : entrants) {
@@ -45,8 +49,8 @@ std::vector<Result> time_pass(const BenchSettings& settings, const Workload& wor
                        .pass = pass,
                        .impl = entrant.contestant->name,
                        .is_library = entrant.contestant->is_library,
-                       .work = work_of(workload, pass),
-                       .floor_seconds = floor_of(workload, pass, settings.ceilings)});
+                       .parts = parts_of(workload, pass, entrant.contestant->impl)});
+    results.back().work = sum_of(results.back().parts);
   }
   restore_forward_results(workload);
   for (const Cache cache : settings.caches) {
@@ -62,7 +66,11 @@ std::vector<Result> time_pass(const BenchSettings& settings, const Workload& wor
     }
   }
   const std::string clocks = clocks_of(settings.device);
-  for (Result& result : results) result.clocks = clocks;
+  for (Result& result : results) {
+    result.clocks = clocks;
+    raise_ceiling(ceilings, result.dtype, result.work.done_flops / apps::median(result.seconds()), result.impl);
+  }
+  find_floors(results, ceilings);
   return results;
 }
 
@@ -91,15 +99,19 @@ Report for_each_layer(const BenchSettings& settings,
 
 Report run_bench(const BenchSettings& settings, const std::function<void(const std::vector<Result>&)>& tell) {
   std::vector<Result> results;
+  Ceilings ceilings = settings.ceilings;
   Report report = for_each_layer(settings, [&](const Workload& workload, const std::vector<Entrant>& entrants) {
     std::vector<Result> of_layer;
     for (const Pass pass : settings.passes) {
-      for (Result& result : time_pass(settings, workload, entrants, pass)) of_layer.push_back(std::move(result));
+      for (Result& result : time_pass(settings, workload, entrants, pass, ceilings))
+        of_layer.push_back(std::move(result));
     }
     tell(of_layer);
     results.insert(results.end(), of_layer.begin(), of_layer.end());
   });
+  find_floors(results, ceilings);  // a later layer may have raised a ceiling
   report.results = std::move(results);
+  report.ceilings = std::move(ceilings);
   return report;
 }
 

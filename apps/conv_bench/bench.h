@@ -16,8 +16,9 @@ struct Result {
   Pass pass{};
   std::string impl;
   bool is_library = false;
-  Work work;
-  std::optional<double> floor_seconds;
+  std::vector<Work> parts = {};
+  Work work = {};  // their sum
+  std::optional<double> floor_seconds = {};
   std::vector<double> hot = {}, cold = {};  // seconds per run of each group; empty if not asked for
   int launches = 0;                         // in a group, hot unless only cold was asked for
   bool is_recorded = false;                 // by a CUDA graph
@@ -45,6 +46,7 @@ struct Entrant {
 
 struct Report {
   std::vector<Result> results;
+  Ceilings ceilings;                 // those of the settings, raised where they were beaten
   std::vector<std::string> wrong;    // implementations that were not timed because they are, and where
   std::vector<std::string> skipped;  // those that do not take a geometry, and why
 };
@@ -57,7 +59,8 @@ Report for_each_layer(const BenchSettings& settings,
 /// Prints what is wrong or was skipped, a line each. Returns the exit code: 1 if anything is wrong, else 0.
 int tell_problems(const Report& report, std::FILE* problems);
 
-/// Calls `tell` with each finished layer's results.
+/// Calls `tell` with each finished layer's results. No result does more operations per second than the ceiling that its
+/// floor comes from: where one would, the ceiling is raised first.
 Report run_bench(const BenchSettings& settings, const std::function<void(const std::vector<Result>&)>& tell);
 
 /// Best library time over this one's, by medians; nothing if no library took part.

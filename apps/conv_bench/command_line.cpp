@@ -1,17 +1,21 @@
 // Options, and what they mean.
 #include "apps/conv_bench/command_line.h"
 
+#include "apps/arguments/arguments.h"
 #include "apps/conv_bench/count.h"
+#include "autograd/precision.h"
 #include "core/device_query.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/parse_device.h"
+#include "core/suggest.h"
 #include "kernels/implementations.h"
 
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
-#include <cmath>
+#include <algorithm>
+#include <array>
 
 namespace tandem::conv_bench {
 
@@ -19,7 +23,8 @@ namespace {
 
 /// Options as they are written.
 struct Texts {
-  std::vector<std::string> layers, shapes, passes{"fwd", "bwd", "both"}, dtypes{"f32"}, impls, caches{"hot", "cold"};
+  std::vector<std::string> layers, shapes, passes{"fwd", "bwd", "both"}, precisions{"fp32"}, impls,
+      caches{"hot", "cold"};
   std::vector<std::int64_t> batches{128};
   std::string device = "cpu";
   int threads = 0;
@@ -27,17 +32,25 @@ struct Texts {
   double peak_flops = 0.0, peak_bandwidth = 0.0;
 };
 
+/// What runs on the CPU first, then what needs something else.
 std::string impl_help() {
   std::string text = "Implementations (default: ours and the libraries there are): ";
+  std::vector<std::pair<std::string, std::string>> groups{{"", ""}};  // an obstacle, and who meets it
   for (const Contestant& contestant : contestants()) {
-    if (&contestant != &contestants().front()) text += "; ";
-    text += contestant.name + " (" + contestant.description + ")";
+    const std::string obstacle = contestant.obstacle(Device{});
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == obstacle; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {obstacle, ""});
+    group->second +=
+        fmt::format("{}{} ({})", group->second.empty() ? "" : ", ", contestant.name, contestant.description);
   }
+  for (const auto& [obstacle, names] : groups)
+    text += obstacle.empty() ? names : fmt::format("; {}: {}", obstacle, names);
   return text;
 }
 
 void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
   app.option_defaults()->always_capture_default();
+  using apps::expect_finite_number, apps::expect_whole_number;
   const auto list = [&](const char* name, auto& values, const std::string& help) {
     return app.add_option(name, values, help)->delimiter(',');
   };
@@ -45,19 +58,24 @@ void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
        fmt::format("Networks whose convolutions are timed: {}", fmt::join(net_names(), ", ")));
   app.add_option("--shape", texts.shapes, "One convolution: N,C,H,W,K,R,S,stride,pad; may be repeated");
   app.add_flag("--no-input-gradient", texts.no_input_gradient, "--shape is a first layer: nobody wants grad_x");
-  list("--batch", texts.batches, "Batch sizes of --layers")->check(CLI::Range(1, 1 << 20));
+  expect_whole_number(*list("--batch", texts.batches, "Batch sizes of --layers"), 1, 1 << 20);
   list("--passes", texts.passes, "fwd, bwd (input, weight and bias gradient, ReLU's mask) and both together");
-  list("--dtype", texts.dtypes, "f32, f16 and bf16");
+  list("--precision", texts.precisions, "What the tensors hold: fp32, fp16 and bf16");
   list("--impl", texts.impls, impl_help());
   list("--cache", texts.caches, "hot: as the run before has left them; cold: full of something else");
   app.add_option("--device", texts.device, "cpu, cuda, cuda:N or auto");
-  app.add_option("--threads", texts.threads, "Threads (0: all cores)")->check(CLI::Range(0, 4096));
-  app.add_option("--groups", settings.protocol.groups, "Measured groups of runs")->check(CLI::Range(1, 1000));
-  app.add_option("--launches", settings.protocol.launches, "Runs in a group (0: by itself)")
-      ->check(CLI::Range(0, 100000));
-  app.add_option("--warmup", settings.protocol.warmup, "Runs before the first group")->check(CLI::Range(0, 1000));
-  app.add_option("--peak-flops", texts.peak_flops, "The machine's operations per second, for the floor (0: measured)");
-  app.add_option("--peak-bandwidth", texts.peak_bandwidth, "Its bytes of memory per second (0: measured)");
+  const auto number = [&](const char* name, int& value, int least, int most, const char* help) {
+    expect_whole_number(*app.add_option(name, value, help), least, most);
+  };
+  number("--threads", texts.threads, 0, 4096, "Threads (0: all cores)");
+  number("--groups", settings.protocol.groups, 1, 1000, "Measured groups of runs");
+  number("--launches", settings.protocol.launches, 0, 100000, "Runs in a group (0: by itself)");
+  number("--warmup", settings.protocol.warmup, 0, 1000, "Runs before the first group");
+  const auto ceiling = [&](const char* name, double& value, const char* help) {
+    expect_finite_number(*app.add_option(name, value, help));
+  };
+  ceiling("--peak-flops", texts.peak_flops, "The machine's operations per second, for the floor (0: measured)");
+  ceiling("--peak-bandwidth", texts.peak_bandwidth, "Its bytes of memory per second (0: measured)");
   app.add_option("--json", settings.json_file, "Write the results to this file");
   app.add_option("--svg", settings.svg_file, "Draw bars and a roofline to this file");
   app.add_flag("--count", settings.count,
@@ -75,10 +93,18 @@ std::vector<Value> parse_all(const std::vector<std::string>& texts, Parse&& pars
   return values;
 }
 
-DType parse_dtype(const std::string& text) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
-    if (name_of(dtype) == text) return dtype;
-  fail("--dtype '{}': choose from f32, f16 and bf16", text);
+DType parse_stored_precision(const std::string& text) {
+  constexpr std::array kStored{autograd::Precision::fp32, autograd::Precision::fp16, autograd::Precision::bf16};
+  std::vector<std::string_view> names;
+  for (const autograd::Precision precision : kStored) {
+    names.push_back(name_of(precision));
+    if (names.back() == text) return storage_dtype(precision);
+  }
+  require(text != "tf32" && text != "3xtf32", "--precision '{0}': tensors are stored in fp32 for that: give --impl {0}",
+          text);
+  const std::string nearest = nearest_name(text, names);
+  fail("--precision '{}': unknown precision{}; choose from {}", text,
+       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest), fmt::join(names, ", "));
 }
 
 std::vector<TimedLayer> layers_from(const Texts& texts) {
@@ -99,9 +125,10 @@ std::vector<TimedLayer> layers_from(const Texts& texts) {
 std::vector<Contestant> contestants_from(const std::vector<std::string>& names, Device device) {
   if (names.empty()) return usual_contestants(device);
   return parse_all<Contestant>(names, [&](const std::string& name) {
-    const Contestant& contestant = find_contestant(name);
+    const Contestant& contestant = find_contestant(name, device);
     const std::string obstacle = contestant.obstacle(device);
-    require(obstacle.empty(), "--impl {}: {}", name, obstacle);
+    require(obstacle.empty(), "--impl {}: {}; on {} there are {}", name, obstacle, name_of(device),
+            fmt::join(contestant_names(device), ", "));
     return contestant;
   });
 }
@@ -121,6 +148,22 @@ Ceilings ceilings_from(const Texts& texts, Device device) {
   return ceilings;
 }
 
+/// What the program does, and leaves behind, must go together.
+void check_output(const BenchSettings& settings) {
+  if (settings.count) {
+    require(settings.svg_file.empty(), "--count draws no --svg");
+    require(!settings.autotune, "--count: nothing is measured; leave --autotune out");
+  }
+  if (settings.serve) {
+    require(!settings.count, "--serve and --count exclude each other: give one");
+    require(!settings.autotune, "--serve times the usual choices; leave --autotune out");
+    require(settings.json_file.empty() && settings.svg_file.empty(), "--serve answers on stdout; leave {} out",
+            settings.json_file.empty() ? "--svg" : "--json");
+  }
+  require(settings.json_file.empty() || settings.json_file != settings.svg_file,
+          "--json and --svg are both {}: name two files", settings.json_file);
+}
+
 }  // namespace
 
 std::optional<BenchSettings> parse_command_line(int argc, const char* const* argv) {
@@ -128,17 +171,10 @@ std::optional<BenchSettings> parse_command_line(int argc, const char* const* arg
   BenchSettings settings;
   CLI::App app("Times convolution with bias and ReLU, forward and backward, by several implementations in turn");
   add_options(app, texts, settings);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    app.exit(help);
-    return {};
-  } catch (const CLI::ParseError& error) {
-    fail("{}", error.what());
-  }
+  if (!apps::parse_arguments(app, argc, argv)) return {};
   settings.layers = layers_from(texts);
   settings.passes = parse_all<Pass>(texts.passes, parse_pass);
-  settings.dtypes = parse_all<DType>(texts.dtypes, parse_dtype);
+  settings.dtypes = parse_all<DType>(texts.precisions, parse_stored_precision);
   settings.caches = parse_all<Cache>(texts.caches, parse_cache);
   try {
     settings.device = parse_device(texts.device);
@@ -149,13 +185,9 @@ std::optional<BenchSettings> parse_command_line(int argc, const char* const* arg
   if (settings.count) {
     const std::string obstacle = counting_obstacle(settings.device);
     require(obstacle.empty(), "--count: {}", obstacle);
-    require(settings.svg_file.empty(), "--count draws no --svg");
-    require(!settings.autotune, "--count: nothing is measured; leave --autotune out");
   }
+  check_output(settings);
   settings.contestants = contestants_from(texts.impls, settings.device);
-  for (const auto& [name, value] :
-       {std::pair{"--peak-flops", texts.peak_flops}, std::pair{"--peak-bandwidth", texts.peak_bandwidth}})
-    require(value >= 0.0 && std::isfinite(value), "{} {}: must be at least 0, and finite", name, value);
   if (texts.threads > 0) set_num_threads(texts.threads);
   if (!settings.serve && !settings.count) settings.ceilings = ceilings_from(texts, settings.device);
   return settings;

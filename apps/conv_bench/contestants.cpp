@@ -26,12 +26,21 @@ Conv2dOptions options_for(const Workload& workload, ConvImpl impl) {
   return options;
 }
 
+std::string obstacle_for_gpu_code(Device device) {
+  if (device.type == DeviceType::cuda) return "";
+  return kHasCuda ? "needs a GPU: give --device cuda" : "needs a GPU, and this build has no CUDA (TANDEM_CUDA=OFF)";
+}
+
 std::string obstacle_of(ConvImpl impl, Device device) {
   const bool on_cpu = device.type == DeviceType::cpu;
   if (impl == ConvImpl::onednn) {
     if (!on_cpu) return "oneDNN runs on the CPU only";
     return TANDEM_HAS_ONEDNN ? "" : "this build has no oneDNN";
   }
+  const bool for_gpus = impl == ConvImpl::cudnn || impl == ConvImpl::warpgroup;
+  if (for_gpus && on_cpu) return obstacle_for_gpu_code(device);
+  if (impl == ConvImpl::cudnn)
+    return cuda_is_simulated() ? "cuDNN does not run on simulated GPUs" : kernels::find_cudnn().problem;
   return kernels::obstacle(impl, device);
 }
 
@@ -41,6 +50,7 @@ Contestant fused(std::string name, std::string description, ConvImpl impl, bool 
       .name = std::move(name),
       .description = std::move(description),
       .is_library = is_library,
+      .impl = impl,
       .obstacle = [impl](Device device) { return obstacle_of(impl, device); },
       .forward =
           [impl](Workload& o) { kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, impl), o.y, o.mask); },
@@ -56,9 +66,7 @@ Contestant on_tensor_cores(std::string name, std::string description, kernels::F
                            double product_error) {
   Contestant made = fused(std::move(name), std::move(description), ConvImpl::fused, false);
   made.product_error = product_error;
-  made.obstacle = [](Device device) -> std::string {
-    return device.type == DeviceType::cuda ? "" : "the tensor cores are a GPU's";
-  };
+  made.obstacle = obstacle_for_gpu_code;
   const auto rounding = [products](const std::function<void(Workload&)>& pass) {
     return [products, pass](Workload& o) {
       require(o.dtype() == DType::f32, "only f32 is rounded for tensor cores, not {}", name_of(o.dtype()));
@@ -118,6 +126,7 @@ Contestant taped() {
   return {.name = "autograd",
           .description = "ours on the tape, results in new memory, as in a model",
           .reads_mask = false,
+          .impl = ConvImpl::automatic,
           .can_be_recorded = false,
           .obstacle = [](Device) { return std::string(); },
           .forward =
@@ -146,6 +155,8 @@ const std::vector<Contestant>& contestants() {
     std::vector<Contestant> list{
         fused("ours", "what --conv-impl auto takes", ConvImpl::automatic, false),
         fused("fused", "our own kernels only", ConvImpl::fused, false),
+        fused("direct", "our own kernels without Winograd's algorithm", ConvImpl::direct, false),
+        fused("winograd", "our own kernels, Winograd's algorithm wherever it is possible", ConvImpl::winograd, false),
         fused("warpgroup", "our own kernels, those for Hopper (TMA, wgmma) where they run", ConvImpl::warpgroup, false),
         on_tensor_cores("tf32", "our own kernels, f32 rounded to TF32", kernels::Float32Products::tf32, 0x1p-10),
         on_tensor_cores("3xtf32", "our own kernels, f32 as the sum of two TF32", kernels::Float32Products::tf32x3,
@@ -164,15 +175,21 @@ const std::vector<Contestant>& contestants() {
   return all;
 }
 
-const Contestant& find_contestant(std::string_view name) {
+std::vector<std::string_view> contestant_names(Device device) {
   std::vector<std::string_view> names;
-  for (const Contestant& contestant : contestants()) {
+  for (const Contestant& contestant : contestants())
+    if (contestant.obstacle(device).empty()) names.push_back(contestant.name);
+  return names;
+}
+
+const Contestant& find_contestant(std::string_view name, Device device) {
+  for (const Contestant& contestant : contestants())
     if (contestant.name == name) return contestant;
-    names.push_back(contestant.name);
-  }
-  const std::string nearest = nearest_name(name, names);
-  fail("--impl '{}': unknown implementation{}; known: {}", name,
-       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest), fmt::join(names, ", "));
+  const std::vector<std::string_view> names = contestant_names(device);
+  const std::string nearest = name == name_of(ConvImpl::automatic) ? "ours" : nearest_name(name, names);
+  fail("--impl '{}': unknown implementation{}; on {} there are {}", name,
+       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest), name_of(device),
+       fmt::join(names, ", "));
 }
 
 std::vector<Contestant> usual_contestants(Device device) {

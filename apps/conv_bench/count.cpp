@@ -33,7 +33,7 @@ int run_count(const BenchSettings& settings, std::FILE* out, std::FILE* problems
       for (const Entrant& entrant : entrants) {
         if (!entrant.can_do(pass)) continue;
         const Counts counts = count(entrant.work(pass));
-        const double least = work_of(workload, pass).bytes;
+        const double least = sum_of(parts_of(workload, pass)).bytes;
         const auto all = static_cast<double>(counts.bytes_read + counts.bytes_written);
         fmt::print(out, "{:<5}{:<16}{:>9}{:>12.1f}{:>12.1f}{:>12.1f}{:>9.2f}\n", name_of(pass),
                    entrant.contestant->name, counts.launches, 1e-3 * static_cast<double>(counts.bytes_read),

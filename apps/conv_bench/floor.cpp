@@ -5,6 +5,8 @@
 #include "apps/measure/peak.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "kernels/conv/implementations.h"
+#include "kernels/conv/tuning/tuner.h"
 
 #include <algorithm>
 #include <vector>
@@ -13,22 +15,9 @@ namespace tandem::conv_bench {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kPassNames{"fwd", "bwd", "both"};
+using kernels::TunedPass;
 
-std::vector<Work> parts_of(const Workload& workload, Pass pass) {
-  const kernels::ConvGeometry g = workload.geometry();
-  const auto element = static_cast<double>(size_of(workload.dtype()));
-  const auto x = element * static_cast<double>(g.input_numel()), y = element * static_cast<double>(g.output_numel());
-  const auto w = element * static_cast<double>(g.weight_numel()), bias = element * static_cast<double>(g.k);
-  const double mask = static_cast<double>(g.output_numel()) / 8.0;
-  const double flops = 2.0 * static_cast<double>(g.output_numel()) * static_cast<double>(g.c * g.r * g.s);
-  std::vector<Work> parts;
-  if (pass != Pass::backward) parts.push_back({flops, x + w + bias + y + mask});
-  if (pass == Pass::forward) return parts;
-  if (!workload.layer.is_first) parts.push_back({flops, y + mask + w + x});
-  parts.push_back({flops, x + y + mask + w + bias});
-  return parts;
-}
+constexpr std::array<std::string_view, 3> kPassNames{"fwd", "bwd", "both"};
 
 }  // namespace
 
@@ -40,22 +29,55 @@ Pass parse_pass(std::string_view text) {
   fail("--passes '{}': choose from fwd, bwd and both", text);
 }
 
-Work work_of(const Workload& workload, Pass pass) {
+std::vector<Work> parts_of(const Workload& workload, Pass pass, std::optional<kernels::ConvImpl> impl) {
+  const kernels::ConvGeometry g = workload.geometry();
+  const auto element = static_cast<double>(size_of(workload.dtype()));
+  const auto x = element * static_cast<double>(g.input_numel()), y = element * static_cast<double>(g.output_numel());
+  const auto w = element * static_cast<double>(g.weight_numel()), bias = element * static_cast<double>(g.k);
+  const double mask = static_cast<double>(g.output_numel()) / 8.0;
+  const double flops = 2.0 * static_cast<double>(g.output_numel()) * static_cast<double>(g.c * g.r * g.s);
+  const auto done = [&](TunedPass part) {
+    if (!impl || workload.x.device().type != DeviceType::cpu) return flops;
+    return 2.0 * static_cast<double>(kernels::cpu::conv_products(g, workload.dtype(), *impl, part));
+  };
+  std::vector<Work> parts;
+  if (pass != Pass::backward) parts.push_back({flops, done(TunedPass::forward), x + w + bias + y + mask});
+  if (pass == Pass::forward) return parts;
+  if (!workload.layer.is_first) parts.push_back({flops, done(TunedPass::backward_input), y + mask + w + x});
+  parts.push_back({flops, done(TunedPass::backward_weight), x + y + mask + w + bias});
+  return parts;
+}
+
+Work sum_of(const std::vector<Work>& parts) {
   Work sum;
-  for (const Work& part : parts_of(workload, pass)) {
+  for (const Work& part : parts) {
     sum.flops += part.flops;
+    sum.done_flops += part.done_flops;
     sum.bytes += part.bytes;
   }
   return sum;
 }
 
-std::optional<double> floor_of(const Workload& workload, Pass pass, const Ceilings& ceilings) {
-  const double flops = ceilings.flops(workload.dtype());
+std::optional<double> floor_of(const std::vector<Work>& parts, DType dtype, const Ceilings& ceilings) {
+  const double flops = ceilings.flops(dtype);
   if (flops <= 0.0 || ceilings.bandwidth <= 0.0) return {};
   double seconds = 0.0;
-  for (const Work& part : parts_of(workload, pass))
-    seconds += std::max(part.flops / flops, part.bytes / ceilings.bandwidth);
+  for (const Work& part : parts) seconds += std::max(part.done_flops / flops, part.bytes / ceilings.bandwidth);
   return seconds;
+}
+
+bool raise_ceiling(Ceilings& ceilings, DType dtype, double flops, std::string_view reached_by) {
+  const bool half = dtype == DType::f16 || dtype == DType::bf16;
+  double& ceiling = half ? ceilings.flops_half : ceilings.flops_f32;
+  if (ceiling <= 0.0 || flops <= ceiling) return false;
+  ceiling = flops;
+  const std::string_view kind = half ? "half" : "f32";
+  const std::string note = fmt::format("; {} raised to what {} reached", kind, reached_by);
+  // One note per kind: the last one holds.
+  const std::size_t old = ceilings.source.find(fmt::format("; {} raised to what ", kind));
+  if (old != std::string::npos) ceilings.source.erase(old, ceilings.source.find(';', old + 1) - old);
+  ceilings.source += note;
+  return true;
 }
 
 Ceilings known_ceilings(std::string_view gpu) {

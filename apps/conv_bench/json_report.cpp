@@ -44,6 +44,7 @@ json result_json(const Result& result, const std::vector<Result>& all) {
           {"graph", result.is_recorded},
           {"clocks", result.clocks},
           {"flops", result.work.flops},
+          {"done_flops", result.work.done_flops},
           {"bytes", result.work.bytes},
           {"flops_per_second", result.work.flops / seconds},
           {"bytes_per_second", result.work.bytes / seconds},

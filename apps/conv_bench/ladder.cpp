@@ -22,7 +22,7 @@ struct Passes {
   return {.name = "ladder-" + std::move(name),
           .description = std::move(description),
           .obstacle = [](Device device) -> std::string {
-            return device.type == DeviceType::cuda ? "" : "the ladder's kernels are for GPUs";
+            return device.type == DeviceType::cuda ? "" : "needs a GPU: give --device cuda";
           },
           .forward =
               [passes](Workload& o) {

@@ -5,8 +5,11 @@
 
 #include <fmt/core.h>
 
+#include <csignal>
+
 int main(int argc, char** argv) {
   using namespace tandem::conv_bench;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the system's limit is a full disk: an error to report
   try {
     const std::optional<BenchSettings> settings = parse_command_line(argc, argv);
     if (!settings) return 0;

@@ -17,6 +17,9 @@ std::string table_rows(const std::vector<Result>& of_layer);
 /// libraries.
 std::string table_summary(const std::vector<Result>& results);
 
+/// What is to be said of ceilings that were beaten.
+std::string raised_ceilings(const BenchSettings& settings, const Report& report);
+
 /// One JSON object with the machine, the protocol and all results.
 std::string json_report(const BenchSettings& settings, const Report& report);
 

@@ -18,6 +18,7 @@ constexpr std::array<const char*, 8> kColours{"#1b6ca8", "#6fb1e0", "#2e8b57", "
                                               "#d9822b", "#f2b879", "#b03a48", "#de8f99"};
 
 double flops_per_second(const Result& result) { return result.work.flops / apps::median(result.seconds()); }
+double done_per_second(const Result& result) { return result.work.done_flops / apps::median(result.seconds()); }
 
 std::string escaped(const std::string& text) {
   std::string safe;
@@ -68,9 +69,10 @@ class Drawing {
     add("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>", x, y, style, escaped(what));
   }
   std::string title_of(const Result& result) const {
-    return escaped(fmt::format("{}, batch {}, {} {}, {}: {:.1f} us, {:.1f} GFLOP/s", result.layer.text(), result.batch,
-                               name_of(result.dtype), name_of(result.pass), result.impl,
-                               1e6 * apps::median(result.seconds()), 1e-9 * flops_per_second(result)));
+    return escaped(fmt::format("{}, batch {}, {} {}, {}: {:.1f} us, {:.1f} GFLOP/s, {:.1f} done", result.layer.text(),
+                               result.batch, name_of(result.dtype), name_of(result.pass), result.impl,
+                               1e6 * apps::median(result.seconds()), 1e-9 * flops_per_second(result),
+                               1e-9 * done_per_second(result)));
   }
 
   /// One group of bars per layer, batch, dtype and pass. Returns where they end.
@@ -103,11 +105,12 @@ class Drawing {
 
   /// Both axes are logarithmic.
   void roofline(double left) {
-    double least_x = 1e30, most_x = 0.0, least_y = 1e30, most_y = highest_;
+    double least_x = 1e30, most_x = 0.0, least_y = 1e30, most_y = 0.0;
     for (const Result& result : results_) {
-      least_x = std::min(least_x, result.work.flops / result.work.bytes);
-      most_x = std::max(most_x, result.work.flops / result.work.bytes);
-      least_y = std::min(least_y, flops_per_second(result));
+      least_x = std::min(least_x, result.work.done_flops / result.work.bytes);
+      most_x = std::max(most_x, result.work.done_flops / result.work.bytes);
+      least_y = std::min(least_y, done_per_second(result));
+      most_y = std::max(most_y, done_per_second(result));
     }
     const Ceilings& ceilings = settings_.ceilings;
     const double roof = std::max(ceilings.flops_f32, ceilings.flops_half);
@@ -121,7 +124,7 @@ class Drawing {
     };
     add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"black\"/>", left,
         kTop, kRoofline, kHeight);
-    label(left, kTop - 12, "roofline: GFLOP/s over FLOP per byte", "");
+    label(left, kTop - 12, "roofline: GFLOP/s really done over FLOP per byte", "");
     for (double tick = std::pow(10.0, std::ceil(std::log10(least_x))); tick < most_x; tick *= 10)
       label(x(tick), kTop + kHeight + 14, fmt::format("{:g}", tick), "text-anchor=\"middle\"");
     for (double tick = std::pow(10.0, std::ceil(std::log10(least_y))); tick < most_y; tick *= 10)
@@ -136,7 +139,7 @@ class Drawing {
     }
     for (const Result& result : results_) {
       add("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" fill-opacity=\"0.8\"><title>{}</title></circle>",
-          x(result.work.flops / result.work.bytes), y(flops_per_second(result)), colours_[result.impl],
+          x(result.work.done_flops / result.work.bytes), y(done_per_second(result)), colours_[result.impl],
           title_of(result));
     }
   }

@@ -15,6 +15,7 @@
 #include "optim/adam.h"
 #include "optim/rmsprop.h"
 #include "optim/sgd.h"
+#include "train/weights.h"
 
 #include <cstdio>
 
@@ -81,7 +82,11 @@ BenchModel::BenchModel(const BenchSettings& settings)
   const std::string missing = kernels::missing_libraries({options.conv_impl, options.gemm_impl}, device);
   if (!missing.empty()) fmt::print(stderr, "note: {}\n", missing);
   model_ = layers::make_model(options);
-  if (!settings.weights_file.empty()) model_->load_state_dict(layers::read_safetensors(settings.weights_file).tensors);
+  try {
+    if (!settings.weights_file.empty()) train::load_weights(*model_, settings.model, settings.weights_file);
+  } catch (const Error& error) {
+    fail("--load-weights {}", error.what());
+  }
   model_->to(device);
   model_->set_precision(precision);
   optimizer_ = make_optimizer(settings, model_->parameters());

@@ -1,4 +1,5 @@
 // train_bench: times whole training steps of a network on one batch.
+#include "apps/arguments/arguments.h"
 #include "apps/measure/kernel_counts.h"
 #include "apps/measure/peak.h"
 #include "apps/measure/quantile.h"
@@ -8,12 +9,13 @@
 #include "core/profile.h"
 #include "train/process_info.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <iostream>
+#include <limits>
 
 namespace tandem::apps {
 
@@ -120,36 +122,45 @@ void serve(BenchModel& model, std::int64_t start_bytes) {
   }
 }
 
+void check_one_way(const BenchSettings& settings) {
+  std::vector<std::string_view> ways;
+  for (const auto& [name, asked] : {std::pair{"--profile", settings.profile}, std::pair{"--count", settings.count},
+                                    std::pair{"--serve", settings.serve}, std::pair{"--peak", settings.peak}})
+    if (asked) ways.emplace_back(name);
+  require(ways.size() < 2, "{} exclude each other: give one", fmt::join(ways, " and "));
+}
+
 int run(int argc, char** argv) {
   BenchSettings settings;
   CLI::App app("Times whole training steps (zero_grad, forward, loss, backward, optimizer) on one batch");
   app.option_defaults()->always_capture_default();
+  const auto number = [&](const char* name, auto& value, std::int64_t least, const char* help,
+                          std::int64_t most = std::numeric_limits<std::int32_t>::max()) {
+    expect_whole_number(*app.add_option(name, value, help), least, most);
+  };
   app.add_option("--model", settings.model, "vgg_lite, small_cnn, mnist_cnn, resnet9 or resnet18");
-  app.add_option("--layers", settings.layers, "Convolutions of mnist_cnn (0: its default)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--in-channels", settings.in_channels, "Channels of the images")->check(CLI::PositiveNumber);
-  app.add_option("--image-size", settings.image_size, "Height and width, pixels")->check(CLI::PositiveNumber);
-  app.add_option("--batch-size", settings.batch_size, "Images per step")->check(CLI::PositiveNumber);
+  number("--layers", settings.layers, 0, "Convolutions of mnist_cnn (0: its default)", 1000);
+  number("--in-channels", settings.in_channels, 1, "Channels of the images", 1 << 20);
+  number("--image-size", settings.image_size, 1, "Height and width, pixels", 1 << 16);
+  number("--batch-size", settings.batch_size, 1, "Images per step");
   app.add_option("--optimizer", settings.optimizer, "adam, adamw, rmsprop or sgd (momentum 0.9)");
-  app.add_option("--lr", settings.lr, "Learning rate")->check(CLI::NonNegativeNumber);
+  expect_finite_number(*app.add_option("--lr", settings.lr, "Learning rate"));
   app.add_option("--precision", settings.precision, "fp32, 3xtf32, tf32, fp16 or bf16");
-  app.add_option("--conv-impl", settings.conv_impl, "auto, reference, fused, onednn, cudnn or warpgroup");
+  app.add_option("--conv-impl", settings.conv_impl,
+                 "auto, fused, direct, winograd, onednn, cudnn, warpgroup or reference");
   app.add_option("--gemm-impl", settings.gemm_impl, "auto, fused or cublas");
   app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
-  app.add_option("--threads", settings.threads, "Threads (0: all cores)")->check(CLI::NonNegativeNumber);
-  app.add_option("--steps", settings.steps, "Steps to time")->check(CLI::PositiveNumber);
-  app.add_option("--warmup", settings.warmup, "Steps before")->check(CLI::NonNegativeNumber);
+  number("--threads", settings.threads, 0, "Threads (0: all cores)", 4096);
+  number("--steps", settings.steps, 1, "Steps to time");
+  number("--warmup", settings.warmup, 0, "Steps before");
   app.add_option("--batch", settings.batch_file, "Safetensors file with images and labels (default: random ones)");
   app.add_option("--load-weights", settings.weights_file, "Safetensors file with the first weights (default: drawn)");
   app.add_flag("--profile", settings.profile, "Print where the time of a step goes");
   app.add_flag("--count", settings.count, "On a simulated GPU: print what each kernel of a step moves");
   app.add_flag("--serve", settings.serve, "Time steps on request: 'step N' and 'quit' on stdin");
   app.add_flag("--peak", settings.peak, "Print the machine's peak f32 GFLOP/s, and do nothing else");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (!parse_arguments(app, argc, argv)) return 0;
+  check_one_way(settings);
   if (settings.threads > 0) set_num_threads(settings.threads);
   if (settings.peak) {
     fmt::print("{}\n",

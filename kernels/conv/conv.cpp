@@ -25,7 +25,7 @@ void check(std::string_view op, std::string_view name, const Tensor& tensor, con
 /// Checks the three tensors all passes share and gives the geometry.
 ConvGeometry checked_geometry(std::string_view op, const Shape& x, const Tensor& w, const Conv2dOptions& options) {
   require(w.defined(), "{}: w is undefined", op);
-  if (options.impl == ConvImpl::cudnn || options.impl == ConvImpl::warpgroup) {
+  if (options.impl != ConvImpl::automatic) {
     const std::string reason = obstacle(options.impl, w.device());
     require(reason.empty(), "{}: {}", op, reason);
   }

@@ -17,11 +17,13 @@ enum class ConvImpl : std::uint8_t {
   onednn,     // the library, on the CPU only
   cudnn,      // the library, on a GPU only
   warpgroup,  // as `fused`, but with the kernels for Hopper (sm_90a) where they run; not yet measured on hardware
+  direct,     // our own without Winograd's algorithm, on the CPU only: plain sums in f32, slower and more exact
+  winograd,   // our own with Winograd's algorithm wherever it is possible, on the CPU only
 };
 
 std::string_view name_of(ConvImpl impl);
 
-/// "auto", "reference", "fused", "onednn", "cudnn" or "warpgroup"; anything else throws.
+/// "auto", "reference", "fused", "onednn", "cudnn", "warpgroup", "direct" or "winograd"; anything else throws.
 ConvImpl parse_conv_impl(std::string_view text);
 
 struct Conv2dOptions {

@@ -40,10 +40,16 @@ constexpr Passes<T> kWinograd{winograd::forward<T>, winograd::backward_input<T>,
 constexpr Passes<float> kOneDnn{onednn::forward, onednn::backward_input, onednn::backward_weight};
 #endif
 
+/// Whether Winograd's algorithm runs a geometry for which conv_supports is true, by rule.
+bool by_rule_winograd(const ConvGeometry& g, ConvImpl impl) {
+  if (impl == ConvImpl::onednn || impl == ConvImpl::direct || !winograd::supports(g)) return false;
+  return impl == ConvImpl::winograd || winograd::pays(g);
+}
+
 /// The passes that run a geometry for which conv_supports is true, by rule.
 template <typename T>
-const Passes<T>& by_rule(const ConvGeometry& g, [[maybe_unused]] ConvImpl impl) {
-  const bool by_winograd = winograd::supports(g) && winograd::pays(g);
+const Passes<T>& by_rule(const ConvGeometry& g, ConvImpl impl) {
+  const bool by_winograd = by_rule_winograd(g, impl);
 #if TANDEM_HAS_ONEDNN
   if constexpr (is_float<T>) {
     if (impl == ConvImpl::onednn) return kOneDnn;
@@ -128,6 +134,16 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
     };
     run(select<T>(g, impl, TunedPass::backward_input, run));
   });
+}
+
+std::int64_t conv_products(const ConvGeometry& g, DType dtype, ConvImpl impl, TunedPass pass) {
+  bool by_winograd = conv_supports(g, dtype, impl) && by_rule_winograd(g, impl);
+  if (impl == ConvImpl::automatic && conv_tuner().is_active()) {
+    const auto measured = conv_tuner().results();
+    const auto found = measured.find({DeviceType::cpu, pass, dtype, g});
+    if (found != measured.end()) by_winograd = found->second.chosen == "winograd";
+  }
+  return by_winograd ? winograd::products(g, pass) : g.output_numel() * g.group_c() * g.r * g.s;
 }
 
 void conv_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {

@@ -5,7 +5,8 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr std::array<std::string_view, 6> kImplNames{"auto", "reference", "fused", "onednn", "cudnn", "warpgroup"};
+constexpr std::array<std::string_view, 8> kImplNames{"auto",  "reference", "fused",  "onednn",
+                                                     "cudnn", "warpgroup", "direct", "winograd"};
 
 /// Output size along one dimension.
 std::int64_t output_size(std::string_view dimension, std::int64_t input, std::int64_t kernel, std::int64_t stride,
@@ -25,7 +26,10 @@ std::string_view name_of(ConvImpl impl) { return kImplNames[static_cast<std::siz
 ConvImpl parse_conv_impl(std::string_view text) {
   for (std::size_t i = 0; i < kImplNames.size(); ++i)
     if (kImplNames[i] == text) return static_cast<ConvImpl>(i);
-  fail("unknown convolution implementation '{}': choose auto, reference, fused, onednn, cudnn or warpgroup", text);
+  fail(
+      "unknown convolution implementation '{}': choose auto, reference, fused, onednn, cudnn, warpgroup, direct or "
+      "winograd",
+      text);
 }
 
 Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options) {

@@ -6,11 +6,14 @@
 #include "kernels/conv/geometry.h"
 #include "kernels/conv/implicit_gemm/tile_shape.h"
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
 
 namespace tandem::kernels {
+
+enum class TunedPass : std::uint8_t;  // tuning/tuner.h
 
 template <typename T>
 T* data_or_null(const Tensor& tensor) {
@@ -43,6 +46,9 @@ void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const T
 /// The gradients that are defined; x, w and mask may be undefined where they are not needed.
 void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
                    const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias);
+/// How many products of two numbers a pass takes where `impl` runs it, by rule or as the tuner has chosen: those of the
+/// definition of convolution, or the fewer ones of Winograd's algorithm, whose transforms are not counted.
+std::int64_t conv_products(const ConvGeometry& g, DType dtype, ConvImpl impl, TunedPass pass);
 void conv_backward_bias(const Tensor& grad_y, const Tensor& grad_bias);
 /// Zeros the elements of a dense gradient whose bit is not set.
 void apply_mask(const Tensor& gradient, const Tensor& mask);
@@ -56,6 +62,8 @@ namespace winograd {
 /// 3x3 kernels with unit stride and dilation, no groups; pays from 16 channels on.
 bool supports(const ConvGeometry& g);
 bool pays(const ConvGeometry& g);
+/// Products of transformed values in one pass; `pass` is forward or a gradient.
+std::int64_t products(const ConvGeometry& g, TunedPass pass);
 template <typename T>
 void forward(const ConvGeometry& g, const T* x, const float* w, const ConvEpilogue& epilogue, T* y);
 template <typename T>

@@ -82,6 +82,13 @@ endfunction()
 include(${CMAKE_CURRENT_LIST_DIR}/option_cases.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/file_cases.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/conv_bench_cases.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/other_cases.cmake)
+
+add_test(NAME "apps: scripts and pages give options that there are"
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_options.py ${PROJECT_SOURCE_DIR}
+    $<TARGET_FILE:cifar_train> $<TARGET_FILE:conv_bench> $<TARGET_FILE:train_bench> $<TARGET_FILE:device_query>)
+set_tests_properties("apps: scripts and pages give options that there are" PROPERTIES
+  ENVIRONMENT "${TANDEM_SANITIZER_ENVIRONMENT}" TIMEOUT 60)
 
 if(TANDEM_CUDA_IS_SIMULATED)
   include(${CMAKE_CURRENT_LIST_DIR}/simulated_cases.cmake)
@@ -101,6 +108,8 @@ training_case("learns synthetic images" learning)
 set_property(TEST "cifar_train: learns synthetic images" APPEND PROPERTY LABELS no-asan)
 training_case("same run, same bits" determinism)
 training_case("weights and logs" files)
+training_case("logs of several runs" logs)
+training_case("full disks" full_disks)
 training_case("config round trip" config)
 training_case("half precision" precision)
 if(TANDEM_HAS_MPI)

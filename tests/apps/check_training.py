@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Whole runs of cifar_train, judged by their logs and weights: check_training.py PROGRAM CASE [ARGUMENT]."""
 import array
+import fcntl
 import json
 import math
 import os
+import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -120,12 +123,101 @@ def files():
     check(again["train_loss"] is None and again["epoch"] == 0, "an evaluation claims to have trained")
 
 
+def logs():
+    """A log keeps the runs before: each adds its records, from its "run" on."""
+    for _ in range(2):
+        records = train("twice", SMALL)
+    check([record["record"] for record in records] == ["run", "epoch", "result"] * 2, f"records: {records}")
+    with open(path("twice.jsonl"), "r+b") as file:  # as a run leaves it that is killed
+        file.truncate(os.path.getsize(path("twice.jsonl")) - 20)
+    done = attempt(SMALL + f"--log {path('twice.jsonl')}")
+    check(done.returncode == 0, done.stderr)
+    lines = contents("twice.jsonl").decode().splitlines()
+    check(len(lines) == 9, f"{len(lines)} lines")
+    kinds = [json.loads(line)["record"] for number, line in enumerate(lines) if number != 5]
+    check(kinds == ["run", "epoch", "result", "run", "epoch", "run", "epoch", "result"], f"records: {kinds}")
+
+
+def attempt(arguments, limit=None):
+    """Runs on one rank, whatever comes of it; `limit`: the most bytes of any file that it writes."""
+    command = [PROGRAM, "--threads", "1"] + arguments.split()
+    limited = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if limit else None
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
+                          preexec_fn=limited, timeout=800)
+
+
+class Held:
+    """A run that has begun to train, and cannot end before its log is read: that goes to a small pipe."""
+
+    def __init__(self, arguments, ranks=1):
+        pipe = path("pipe")
+        if os.path.exists(pipe):
+            os.remove(pipe)
+        os.mkfifo(pipe)
+        for folder in ("work", "temporary"):
+            os.makedirs(path(folder), exist_ok=True)
+        command = [PROGRAM, "--log", pipe, "--log-every", "1", "--threads", "1"] + arguments.split()
+        if ranks > 1:
+            command = [shutil.which("mpirun"), "--bind-to", "none", "-np", str(ranks)] + command
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        cwd=path("work"), env=dict(environment(), TMPDIR=path("temporary")))
+        self.log = open(pipe)
+        fcntl.fcntl(self.log, 1031, 4096)  # F_SETPIPE_SZ, for which Python 3.9 has no name
+
+    def finish(self):
+        records = [json.loads(line) for line in self.log]
+        out, err = self.process.communicate(timeout=800)
+        check(len(records) > 60, f"{len(records)} records do not fill the pipe: {err}")
+        return self.process.returncode, out, err
+
+
+def full_disks():
+    """What cannot be written does not end training, is told, and takes nothing with it."""
+    many = SMALL + "--layers 1 --limit-train 64 --global-batch-size 1 --lr 0.001 "
+    done = attempt(many + f"--log-every 1 --log {path('full.jsonl')}", limit=6000)
+    check(done.returncode == 1, f"exit code {done.returncode}: {done.stderr}")
+    check("test accuracy" in done.stdout and "full.jsonl (incomplete)" in done.stdout, done.stdout)
+    check(done.stderr.count("warning: log file") == 1 and "File too large; training goes on" in done.stderr, done.stderr)
+    last = done.stderr.splitlines()[-1]
+    check(last.startswith("error: --log: log file") and last.endswith("records are missing"), last)
+    records = [json.loads(line)["record"] for line in contents("full.jsonl").decode().splitlines()]
+    check(records[0] == "run" and 10 < len(records) < 64, f"records: {records}")
+
+    # A folder that is there when the run begins, and gone when the weights are written.
+    for ranks in (1, 2) if shutil.which("mpirun") and "no_mpi" not in sys.argv else (1,):
+        os.mkdir(path("gone"))
+        run = Held(many + f"--global-batch-size 2 --epochs 3 --save-weights {path('gone/w.safetensors')}", ranks)
+        os.rmdir(path("gone"))
+        code, out, err = run.finish()
+        check(code == 1, f"exit code {code}: {err}")
+        errors = [line for line in err.splitlines() if line.startswith("error: ")]
+        check(len(errors) == 1 and "there is no directory" in errors[0], err)
+        found = re.search("they are in (.*/w.safetensors) instead$", errors[0])
+        check(found and os.path.realpath(found[1]).startswith(os.path.realpath(path("work")) + "/tandem-weights-"), err)
+        check(f"  weights  {found[1]}" in out, out)
+        again = attempt(SMALL + f"--layers 1 --epochs 0 --load-weights {found[1]}")
+        check(again.returncode == 0, again.stderr)
+        shutil.rmtree(os.path.dirname(found[1]))
+
+    # No room for them anywhere: what was there before stays.
+    with open(path("w.safetensors"), "w") as file:
+        file.write("before")
+    run = Held(many + f"--save-weights {path('w.safetensors')}")
+    resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    code, out, err = run.finish()
+    check(code == 1 and "test accuracy" in out and "weights " not in out, f"exit code {code}: {out}")
+    check("w.safetensors: cannot write: File too large" in err and "they are lost" in err, err)
+    check(contents("w.safetensors") == b"before", "the file of before is changed")
+    left = [name for folder in (".", "work", "temporary") for name in os.listdir(path(folder)) if "tandem" in name]
+    check(left == [], f"left behind: {left}")
+
+
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --augment crop-reflect=3,flip "
                "--model mnist_cnn --layers 7 --shared-weights --batch-norm --dropout 0.25 --conv-impl reference "
                "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --epochs 9 --batch-size 12 "
                "--grad-accumulation 3 --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
-               "--schedule cosine --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
+               "--schedule step --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
                "--label-smoothing 0.1 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi "
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
                "--threads 3 --log c.jsonl --log-every 8 --progress none").split()
@@ -230,6 +322,6 @@ def exact_uneven():
 
 if __name__ == "__main__":
     try:
-        {case.__name__: case for case in (learning, determinism, files, config, precision, exact_sgd, exact_uneven)}[sys.argv[2]]()
+        {case.__name__: case for case in (learning, determinism, files, logs, full_disks, config, precision, exact_sgd, exact_uneven)}[sys.argv[2]]()
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)

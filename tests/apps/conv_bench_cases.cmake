@@ -16,7 +16,7 @@ bench_case(NAME "help" OUT "--layers" "vgg_lite, mnist_cnn, resnet18, airbench94
 bench_case(NAME "a shape" OUT "6x6 3->8 3x3, batch 2, f32" "fwd  ours" "bwd  ours" "both ours" "(given)"
   ARGS ${tiny} ${quick})
 bench_case(NAME "half types, two shapes" OUT "6x6 3->8 3x3, batch 2, f16" "5x5 4->4 1x1, batch 3, bf16" "fwd  reference"
-  ARGS ${tiny} --shape 3,4,5,5,4,1,1,1,0 ${quick} --dtype f16,bf16 --impl ours,reference --passes fwd --cache cold)
+  ARGS ${tiny} --shape 3,4,5,5,4,1,1,1,0 ${quick} --precision fp16,bf16 --impl ours,reference --passes fwd --cache cold)
 bench_case(NAME "a network" OUT "mnist_cnn 1: 28x28 1->32 3x3, batch 1, f32" "mnist_cnn 2-10: 28x28 32->32 3x3, batch 2"
   ARGS --layers mnist_cnn --batch 1,2 ${quick} --impl ours --cache hot)
 bench_case(NAME "measures who is the fastest" OUT "chosen by measurement:" "direct" "winograd" ARGS ${tiny} ${quick}
@@ -27,7 +27,7 @@ if(TANDEM_HAS_ONEDNN)
   bench_case(NAME "beside a library" OUT "fwd  onednn " "bwd  onednn-unfused" "geometric mean of ours over the best library"
     ARGS ${tiny} ${quick})
   bench_case(NAME "oneDNN has no half" OUT "fwd  ours" ERR "note: left out: 6x6 3->8 3x3, batch 2, f16: onednn: "
-    ARGS ${tiny} ${quick} --dtype f16 --impl ours,onednn)
+    ARGS ${tiny} ${quick} --precision fp16 --impl ours,onednn)
 else()
   bench_refuses(NAME "oneDNN in a build without it" ERR "--impl onednn: this build has no oneDNN"
     ARGS ${tiny} --impl onednn)
@@ -37,21 +37,40 @@ bench_refuses(NAME "nothing to time" ERR "nothing to time: give --layers" "--sha
 bench_refuses(NAME "unknown network" ERR "--layers 'vgg_lit'" "did you mean 'vgg_lite'?" ARGS --layers vgg_lit)
 bench_refuses(NAME "unknown implementation" ERR "--impl 'our'" "did you mean 'ours'?" ARGS ${tiny} --impl our)
 bench_refuses(NAME "unknown pass" ERR "--passes 'forward': choose from fwd, bwd and both" ARGS ${tiny} --passes forward)
-bench_refuses(NAME "unknown dtype" ERR "--dtype 'f64': choose from f32, f16 and bf16" ARGS ${tiny} --dtype f64)
+bench_refuses(NAME "implementation of another program" ERR "--impl 'auto': unknown implementation, did you mean 'ours'?; on cpu"
+  "there are ours, fused, autograd, reference" NOT_ERR "cudnn" "tf32" "warpgroup" ARGS ${tiny} --impl auto)
+bench_refuses(NAME "unknown precision" ERR "--precision 'fp64': unknown precision" "choose from fp32, fp16, bf16"
+  ARGS ${tiny} --precision fp64)
+bench_refuses(NAME "precision by the name of a dtype" ERR "--precision 'f16': unknown precision, did you mean 'fp16'?"
+  ARGS ${tiny} --precision f16)
+bench_refuses(NAME "precision that is an implementation" ERR "--precision 'tf32'" "give --impl tf32" ARGS ${tiny} --precision tf32)
 bench_refuses(NAME "unknown cache" ERR "--cache 'warm': choose from hot and cold" ARGS ${tiny} --cache warm)
 bench_refuses(NAME "short shape" ERR "--shape '1,2,3': give nine whole numbers" ARGS --shape 1,2,3)
 bench_refuses(NAME "kernel larger than the image" ERR "--shape '1,1,2,2,1,5,5,1,0'" "kernel spans 5"
   ARGS --shape 1,1,2,2,1,5,5,1,0)
-bench_refuses(NAME "batch 0" ERR "--batch" ARGS --layers vgg_lite --batch 0)
-bench_refuses(NAME "no groups" ERR "--groups" ARGS ${tiny} --groups 0)
+bench_refuses(NAME "batch 0" ERR "--batch: 0 is not between 1 and 1048576" ARGS --layers vgg_lite --batch 0)
+bench_refuses(NAME "batch in other digits" ERR "--batch: '0x10' is not a whole number" ARGS --layers vgg_lite --batch 0x10)
+bench_case(NAME "leading zeros" OUT "batch 10, f32" ARGS --layers mnist_cnn --batch 010 ${quick} --impl ours --passes fwd --cache hot)
+bench_refuses(NAME "no groups" ERR "--groups: 0 is not between 1 and 1000" ARGS ${tiny} --groups 0)
+bench_refuses(NAME "half a group" ERR "--groups: '1.5' is not a whole number" ARGS ${tiny} --groups 1.5)
+bench_case(NAME "last value counts" OUT "1 groups in turns" ARGS ${tiny} ${quick} --groups 2 --groups 1 --impl ours)
 bench_refuses(NAME "first layer of a network" ERR "--no-input-gradient is about a --shape"
   ARGS --layers vgg_lite --no-input-gradient)
-bench_refuses(NAME "negative peak" ERR "--peak-flops -1: must be at least 0" ARGS ${tiny} --peak-flops -1)
-bench_refuses(NAME "endless peak" ERR "--peak-bandwidth inf: must be" ARGS ${tiny} --peak-bandwidth inf)
-bench_refuses(NAME "unknown option" ERR "--lairs" ARGS --lairs vgg_lite)
+bench_refuses(NAME "negative peak" ERR "--peak-flops: -1 must be at least 0" ARGS ${tiny} --peak-flops -1)
+bench_refuses(NAME "endless peak" ERR "--peak-bandwidth: inf must be" ARGS ${tiny} --peak-bandwidth inf)
+bench_refuses(NAME "unknown option" ERR "unknown option --layer: did you mean --layers?" ARGS --layer vgg_lite)
+bench_refuses(NAME "name of another program" ERR "unknown option --dtype: here it is called --precision" ARGS ${tiny} --dtype f16)
+bench_refuses(NAME "stray word" ERR "unexpected argument 'vgg_lite': options begin with --" ARGS vgg_lite)
+bench_refuses(NAME "missing value" ERR "--json needs a value" ARGS ${tiny} --json)
+bench_refuses(NAME "file for a server" ERR "--serve answers on stdout; leave --json out" ARGS ${tiny} --serve --json a.json)
+bench_refuses(NAME "two reports in one file" ERR "--json and --svg are both a.out: name two files"
+  ARGS ${tiny} --json a.out --svg a.out)
 bench_refuses(NAME "unknown device" ERR "--device: unknown device 'gpu'" ARGS ${tiny} --device gpu)
-bench_refuses(NAME "cuDNN on the CPU" ERR "--impl cudnn: cuDNN runs on GPUs, not on the CPU" ARGS ${tiny} --impl cudnn)
+bench_refuses(NAME "cuDNN on the CPU" ERR "--impl cudnn: needs a GPU" "on cpu there are ours, fused, autograd, reference"
+  NOT_ERR "auto," ARGS ${tiny} --impl cudnn)
 if(NOT TANDEM_HAS_CUDA)
+  bench_refuses(NAME "warpgroups in a build without CUDA" ERR "--impl warpgroup: needs a GPU, and this build has no CUDA"
+    ARGS ${tiny} --impl warpgroup)
   bench_refuses(NAME "cuda in a build without it" ERR "--device cuda:0: this build has no CUDA" "TANDEM_CUDA=OFF" ARGS ${tiny} --device cuda)
 endif()
 bench_refuses(NAME "JSON to no folder" ERR "app_files/nowhere/a.json" "no directory"

@@ -1,6 +1,8 @@
 # Data, weight and log files that are missing, broken or of the wrong kind.
 set(bad app_files)
-bad_input(NAME "data directory missing" ERR "${bad}/nowhere: no such data directory" "get_data.sh"
+bad_input(NAME "no data" ERR "mnist: no data directory found (tried datasets/mnist)" "get_data.sh mnist" "by --data"
+  ARGS --dataset mnist)
+bad_input(NAME "data directory missing" ERR "${bad}/nowhere: no such data directory" "get_data.sh" "by --data"
   ARGS --data ${bad}/nowhere)
 bad_input(NAME "data directory is a file" ERR "${bad}/plain_file" "expected a data directory"
   ARGS --data ${bad}/plain_file)
@@ -30,6 +32,8 @@ bad_input(NAME "weights missing" ERR "${bad}/none.safetensors" ARGS ${synthetic}
 bad_input(NAME "weights are a directory" ERR "${bad}/empty" "directory" ARGS ${synthetic} --load-weights ${bad}/empty)
 bad_input(NAME "weights of another net" ERR "other_net.safetensors" "features.0.weight"
   ARGS ${synthetic} --load-weights ${bad}/other_net.safetensors)
+bad_input(NAME "weights of another model" ERR "--load-weights ${bad}/named.safetensors: holds weights of the model vgg_lite, not of small_cnn"
+  "give --model vgg_lite" ARGS ${synthetic} --load-weights ${bad}/named.safetensors)
 bad_input(NAME "weights with strange names" ERR "two\\nlines"
   ARGS ${synthetic} --load-weights ${bad}/strange_names.safetensors)
 app_case(NAME "weights broken on one rank" RANKS 2 EXIT 2 ERR "rank 1:" "truncated.safetensors"
@@ -42,6 +46,8 @@ endforeach()
 bad_input(NAME "log in no folder" ERR "${bad}/nowhere/run.jsonl" "No such file"
   ARGS ${synthetic} --log ${bad}/nowhere/run.jsonl)
 bad_input(NAME "log is a directory" ERR "${bad}/empty" "directory" ARGS ${synthetic} --log ${bad}/empty)
+bad_input(NAME "log in a file of something else" ERR "${bad}/notes.txt: holds something else than the log of a run"
+  ARGS ${synthetic} --log ${bad}/notes.txt)
 if(EXISTS /dev/full)
   bad_input(NAME "log on a full disk" ERR "/dev/full" "No space left" ARGS ${synthetic} --log /dev/full)
 endif()

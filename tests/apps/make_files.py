@@ -93,6 +93,8 @@ def main():
     linear = {"weight": [10, 4]}
     safetensors(at("other_net.safetensors"), linear)
     safetensors(at("strange_names.safetensors"), {"two\nlines \x1b[2J": [1]})
+    named = {"weight": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "__metadata__": {"model": "vgg_lite"}}
+    safetensors(at("named.safetensors"), {}, header=json.dumps(named).encode(), extra=bytes(4))
     safetensors(at("truncated.safetensors"), linear, cut=5)
     safetensors(at("oversized.safetensors"), linear, extra=b"more")
     safetensors(at("no_json.safetensors"), {}, header=b"<html>not found</html>")
@@ -110,6 +112,9 @@ def main():
     config(at("twice.toml"), "epochs = 3\nepochs = 4\n")
     config(at("unquoted.toml"), "model = vgg_lite\n")
     config(at("both_batches.toml"), "batch-size = 8\nglobal-batch-size = 16\n")
+    config(at("momentum.toml"), "momentum = 0.9\n")
+    config(at("two_lines.toml"), 'model = "two\\nlines"\n')
+    config(at("notes.txt"), "my notes\n")
     config(at("global_batch.toml"), "global-batch-size = 16\n")
     os.mkdir(at("directory.toml"))
 

@@ -23,6 +23,9 @@ bad_input(NAME "huge number" ERR "too large" ARGS --epochs 99999999999999999999)
 bad_input(NAME "negative limit" ERR "--limit-train -5: must be at least 0" ARGS --limit-train -5)
 bad_input(NAME "dropout 1" ERR "--dropout 1: must be below 1" ARGS --dropout 1)
 bad_input(NAME "unknown model" ERR "--model" "vgg_lit" "did you mean vgg_lite?" ARGS --model vgg_lit)
+bad_input(NAME "beginning of a model's name" ERR "--model: unknown model 'vgg': did you mean vgg_lite? (choices: vgg_lite,"
+  ARGS --model vgg)
+bad_input(NAME "model like none" ERR "--model: unknown model 'perceptron' (choices: vgg_lite," ARGS --model perceptron)
 bad_input(NAME "unknown data set" ERR "--dataset" "did you mean cifar10?" ARGS --dataset cifar-10)
 bad_input(NAME "unknown optimizer" ERR "--optimizer" "did you mean sgd?" ARGS --optimizer sdg)
 bad_input(NAME "unknown schedule" ERR "--schedule" "did you mean cosine?" ARGS --schedule cosin)
@@ -33,6 +36,24 @@ else()
   bad_input(NAME "nccl in a build without it" ERR "backend nccl: this program was built without NCCL" "--backend ring"
     ARGS --backend nccl)
 endif()
+bad_input(NAME "momentum of Adam" ERR "--momentum 0.5: --optimizer adam has no such option, sgd and rmsprop do"
+  ARGS --optimizer adam --momentum 0.5)
+bad_input(NAME "momentum of Adam in a config file" ERR "--momentum 0.9: --optimizer adamw has no such option"
+  ARGS --config app_files/momentum.toml --optimizer adamw)
+bad_input(NAME "Nesterov's momentum of RMSprop" ERR "--nesterov: --optimizer rmsprop has no such option, sgd does"
+  ARGS --optimizer rmsprop --momentum 0.5 --nesterov)
+app_case(NAME "no Nesterov's momentum is what Adam has" OUT "nesterov = false" ARGS --optimizer adam --no-nesterov --print-config)
+bad_input(NAME "steps of another schedule" ERR "--step-epochs 3: --schedule one-cycle has no such option, step does"
+  ARGS --step-epochs 3)
+bad_input(NAME "step factor of another schedule" ERR "--step-factor 0.5: --schedule cosine has no such option, step does"
+  ARGS --schedule cosine --step-factor 0.5)
+app_case(NAME "steps have defaults" OUT "step-epochs = 10" "step-factor = 0.1" ARGS --schedule step --print-config)
+bad_input(NAME "folder of synthetic images" ERR "--data app_files: --dataset synthetic is drawn, not read"
+  ARGS --dataset synthetic --data app_files)
+bad_input(NAME "log and weights in one file" ERR "--log and --save-weights are both out.bin: name two files"
+  ARGS --dataset synthetic --log out.bin --save-weights out.bin)
+bad_input(NAME "one file by two names" ERR "--log and --tuning-file are both app_files/../out.bin: name two files"
+  ARGS --dataset synthetic --autotune --log app_files/../out.bin --tuning-file out.bin)
 bad_input(NAME "unknown convolution code" ERR "--conv-impl" "did you mean cudnn?" ARGS --conv-impl cudn)
 bad_input(NAME "unknown product code" ERR "--gemm-impl" "did you mean cublas?" ARGS --gemm-impl cubla)
 bad_input(NAME "cuDNN on the CPU" ERR "--conv-impl cudnn: cuDNN runs on GPUs, not on the CPU" "choose auto"
@@ -45,6 +66,14 @@ app_case(NAME "code that was chosen is told" OUT "conv-impl reference, gemm-impl
   ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --device cpu --conv-impl reference --gemm-impl fused)
 bad_input(NAME "measured and forced code" ERR "--autotune chooses the code that convolves, and so does --conv-impl fused"
   ARGS --dataset synthetic --autotune --conv-impl fused)
+bad_input(NAME "tuning file that is not there" ERR "--tuning-file none.json: no such file; --autotune makes one"
+  ARGS --dataset synthetic --tuning-file none.json)
+bad_input(NAME "oneDNN in halves" ERR "--conv-impl onednn computes in f32 only, not in --precision fp16"
+  ARGS --dataset synthetic --conv-impl onednn --precision fp16)
+if(NOT TANDEM_HAS_ONEDNN)
+  bad_input(NAME "oneDNN in a build without it" ERR "--conv-impl onednn: this build has no oneDNN; choose auto or fused"
+    ARGS --dataset synthetic --device cpu --conv-impl onednn)
+endif()
 bad_input(NAME "tuning file in no folder" ERR "--tuning-file /none/t.json: cannot write"
   ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --device cpu --autotune --tuning-file /none/t.json)
 set(one_epoch --dataset synthetic --model mnist_cnn --layers 1 --limit-train 32 --limit-test 32 --epochs 1 --device cpu)
@@ -54,6 +83,8 @@ app_case(NAME "convolves by what was measured" OUT "tuned 0 convolution passes\n
   NOT_ERR "note" ARGS ${one_epoch} --autotune --tuning-file app_files/measured.json)
 set_tests_properties("cifar_train: measures convolutions" PROPERTIES FIXTURES_SETUP measured)
 set_property(TEST "cifar_train: convolves by what was measured" APPEND PROPERTY FIXTURES_REQUIRED measured)
+bad_input(NAME "tuning in a file of something else" ERR "--tuning-file app_files/notes.txt: holds something else, which --autotune would"
+  ARGS ${one_epoch} --autotune --tuning-file app_files/notes.txt)
 app_case(NAME "damaged tuning file" OUT "test accuracy" ERR "note: --tuning-file app_files/plain_file: ignored: damaged"
   ARGS ${one_epoch} --tuning-file app_files/plain_file)
 if(TANDEM_CUDA_IS_SIMULATED)
@@ -87,6 +118,8 @@ bad_input(NAME "tf32 on a CPU" ERR "precision tf32 is for a GPU's tensor cores, 
   ARGS --precision tf32 --device cpu)
 bad_input(NAME "unknown precision" ERR "--precision half: unknown precision 'half'; available: fp32, 3xtf32, tf32, fp16, bf16"
   ARGS --precision half)
+bad_input(NAME "precision by the name of a dtype" ERR "--precision f16: unknown precision 'f16', did you mean 'fp16'?"
+  ARGS --precision f16)
 bad_input(NAME "loss scale of text" ERR "--loss-scale auto: give dynamic, none or a number above 0"
   ARGS --precision fp16 --loss-scale auto)
 bad_input(NAME "loss scale 0" ERR "--loss-scale 0: give dynamic, none or a number above 0"
@@ -104,8 +137,15 @@ bad_input(NAME "unknown progress" ERR "--progress" "did you mean plain?" ARGS --
 bad_input(NAME "unknown option" ERR "unknown option --lrr: did you mean --lr?" ARGS --lrr 0.1)
 bad_input(NAME "unknown option with value" ERR "unknown option --epoch: did you mean --epochs?" ARGS --epoch=4)
 bad_input(NAME "stranger" ERR "unknown option --transmogrify: --help lists all options" ARGS --transmogrify)
+bad_input(NAME "two lines in a value" ERR "error: 'two\\x0alines': control characters are not taken" ARGS --model "two
+lines")
+bad_input(NAME "two lines in a config file" ERR "two_lines.toml:1: 'two\\x0alines': control characters are not taken"
+  ARGS --config app_files/two_lines.toml)
 bad_input(NAME "stray word" ERR "unexpected argument 'vgg_lite'" ARGS vgg_lite)
 bad_input(NAME "missing value" ERR "--lr needs a value" ARGS --epochs 2 --lr)
+bad_input(NAME "flag with another value" ERR "--nesterov = maybe: a flag takes true or false" ARGS --nesterov=maybe)
+bad_input(NAME "two config files" ERR "--config is given more than once"
+  ARGS --config app_files/good.toml --config app_files/global_batch.toml)
 bad_input(NAME "two batch sizes" ERR "--batch-size and --global-batch-size exclude each other"
   ARGS --batch-size 8 --global-batch-size 16)
 bad_input(NAME "warm-up of one-cycle" ERR "--warmup-epochs" ARGS --warmup-epochs 1)
@@ -117,7 +157,7 @@ bad_input(NAME "device index that is no number" ERR "--device cuda:x" "cuda:N" A
 if(TANDEM_HAS_CUDA)
   bad_input(NAME "CUDA device that is not there" ERR "--device cuda:99" ARGS --device cuda:99)
 else()
-  bad_input(NAME "cuda in a build without it" ERR "--device cuda" "TANDEM_CUDA=OFF" ARGS --device cuda)
+  bad_input(NAME "cuda in a build without it" ERR "error: --device cuda: this build has no CUDA (TANDEM_CUDA=OFF)" ARGS --device cuda)
   bad_input(NAME "cuda:1 in a build without it" ERR "--device cuda:1" "TANDEM_CUDA=OFF" ARGS --device cuda:1)
 endif()
 bad_input(NAME "micro-batches do not divide" ERR "--global-batch-size 10" "4 micro-batches"

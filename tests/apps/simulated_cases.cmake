@@ -30,15 +30,15 @@ simulated_case(NAME "auto leaves simulated GPUs alone" OUT "on cpu" ARGS --devic
   --limit-train 8 --limit-test 4)
 
 app_case(PROGRAM conv_bench NAME "verifies and times on a GPU" OUT "cuda:0 (Tandem simulated GPU 0)" "ours" "reference"
-  ARGS --device cuda --shape 2,3,6,6,8,3,3,1,1 --dtype f32,f16 --impl ours,fused,reference --groups 1 --launches 1
+  ARGS --device cuda --shape 2,3,6,6,8,3,3,1,1 --precision fp32,fp16 --impl ours,fused,reference --groups 1 --launches 1
   --warmup 0 --cache hot)
 app_case(PROGRAM conv_bench NAME "verifies and times f32 on tensor cores" OUT "  tf32 " "  3xtf32 "
   ERR "tf32: only f32 is rounded for tensor cores, not f16"
-  ARGS --device cuda --shape 1,8,6,6,8,3,3,1,1 --dtype f32,f16 --groups 1 --launches 1 --warmup 0 --cache hot
+  ARGS --device cuda --shape 1,8,6,6,8,3,3,1,1 --precision fp32,fp16 --groups 1 --launches 1 --warmup 0 --cache hot
   --impl tf32,3xtf32)
 app_case(PROGRAM conv_bench NAME "verifies and times the ladder"
   OUT "ladder-naive" "ladder-shared-tile" "ladder-register-tile" "ladder-tensor-cores" "ladder-pipelined" "ladder-halo"
-  ARGS --device cuda --shape 1,8,6,6,8,3,3,1,1 --dtype f16 --groups 1 --launches 1 --warmup 0 --cache hot
+  ARGS --device cuda --shape 1,8,6,6,8,3,3,1,1 --precision fp16 --groups 1 --launches 1 --warmup 0 --cache hot
   --impl ladder-naive,ladder-shared-tile,ladder-register-tile,ladder-tensor-cores,ladder-pipelined,ladder-halo)
 app_case(PROGRAM conv_bench NAME "cuDNN on a simulated GPU" EXIT 2 ERR "--impl cudnn: cuDNN does not run on simulated GPUs"
   ARGS --device cuda --shape 2,3,6,6,8,3,3,1,1 --impl cudnn)

@@ -2,9 +2,12 @@
 #include "apps/conv_bench/oracle.h"
 #include "apps/conv_bench/program.h"
 #include "apps/conv_bench/reports.h"
+#include "apps/measure/peak.h"
 #include "apps/measure/quantile.h"
 #include "core/error.h"
+#include "core/parallel.h"
 #include "kernels/conv/implementations.h"
+#include "kernels/gemm/linear.h"
 #include "layers/models/models.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -12,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <map>
 
 using namespace tandem::conv_bench;
@@ -128,12 +132,71 @@ TEST_CASE("conv_bench: floors are those of the roofline model") {
   };
   const Workload first = at(layer_of("vgg_lite", 0), 512, DType::f16),
                  fourth = at(layer_of("vgg_lite", 3), 512, DType::f16);
-  CHECK(1e6 * *floor_of(first, Pass::forward, h200) == Approx(9.0).margin(0.05));   // of memory
-  CHECK(1e6 * *floor_of(first, Pass::backward, h200) == Approx(9.0).margin(0.05));  // no input gradient
-  CHECK(1e6 * *floor_of(fourth, Pass::forward, h200) == Approx(97.9).margin(0.1));  // of operations
-  CHECK(1e6 * *floor_of(fourth, Pass::both, h200) == Approx(3 * 97.9).margin(0.3));
-  CHECK(!floor_of(first, Pass::forward, known_ceilings("some other GPU")));
-  CHECK(work_of(fourth, Pass::both).flops == Approx(3 * 2.0 * 512 * 256 * 256 * 128 * 9));
+  const auto microseconds = [&](const Workload& workload, Pass pass) {
+    return 1e6 * *floor_of(parts_of(workload, pass), DType::f16, h200);
+  };
+  CHECK(microseconds(first, Pass::forward) == Approx(9.0).margin(0.05));   // of memory
+  CHECK(microseconds(first, Pass::backward) == Approx(9.0).margin(0.05));  // no input gradient
+  CHECK(microseconds(fourth, Pass::forward) == Approx(97.9).margin(0.1));  // of operations
+  CHECK(microseconds(fourth, Pass::both) == Approx(3 * 97.9).margin(0.3));
+  CHECK(!floor_of(parts_of(first, Pass::forward), DType::f16, known_ceilings("some other GPU")));
+  CHECK(sum_of(parts_of(fourth, Pass::both)).flops == Approx(3 * 2.0 * 512 * 256 * 256 * 128 * 9));
+}
+
+TEST_CASE("conv_bench: operations are those that are done") {
+  using tandem::kernels::ConvImpl;
+  const auto done = [](const BenchLayer& layer, ConvImpl impl, Pass pass) {
+    return sum_of(parts_of(make_workload(layer, 2, DType::f32, Device{}), pass, impl)).done_flops;
+  };
+  const double by_definition = 2.0 * 2 * 16 * 16 * 32 * 16 * 9;  // batch, pixels, outputs, inputs, taps
+  const BenchLayer layer = parse_shape("2,16,16,16,32,3,3,1,1").layer;
+  CHECK(done(layer, ConvImpl::reference, Pass::forward) == by_definition);
+  // F(4x4, 3x3): 36 products for 16 outputs in place of 144, in every pass.
+  CHECK(done(layer, ConvImpl::fused, Pass::forward) == by_definition / 4);
+  CHECK(done(layer, ConvImpl::fused, Pass::both) == 3 * by_definition / 4);
+  const BenchLayer strided = parse_shape("2,16,16,16,32,3,3,2,1").layer;
+  CHECK(done(strided, ConvImpl::fused, Pass::forward) ==
+        by_definition / 4);  // a quarter of the outputs, all of it done
+}
+
+TEST_CASE("conv_bench: a ceiling that is beaten is raised, by name, and no share is more than all") {
+  BenchSettings settings = small_settings({find_contestant("fused"), find_contestant("reference")});
+  settings.ceilings = {1e5, 1e5, 1e15, "given"};
+  const Report report = run_bench(settings, [](const std::vector<Result>&) {});
+  CHECK_THAT(report.ceilings.source, tandem::test::ContainsText("given; f32 raised to what fused reached"));
+  CHECK(report.ceilings.flops_f32 > 1e5);
+  CHECK(report.ceilings.flops_half == 1e5);
+  for (const Result& result : report.results)
+    CHECK(*result.floor_seconds <= tandem::apps::median(result.seconds()) * (1.0 + 1e-12));
+
+  const tandem::test::TemporaryDirectory folder;
+  std::FILE* const out = std::fopen((folder / "out").c_str(), "w");
+  CHECK(run_program(settings, out, out) == 0);
+  std::fclose(out);
+  CHECK_THAT(tandem::test::read_bytes(folder / "out"), tandem::test::ContainsText("ceilings were beaten"));
+}
+
+TEST_CASE("the measured peak is one that products of matrices do not beat") {
+  // Large enough to run at full speed, small enough for a few milliseconds, which other programs miss now and then.
+  constexpr std::int64_t kSize = 512;
+  const Tensor a = Tensor::full({kSize, kSize}, 0.5), b = Tensor::full({kSize, kSize}, 0.25);
+  const Tensor product = Tensor::zeros({kSize, kSize});
+  const int threads = tandem::num_threads();
+  tandem::set_num_threads(1);
+  double best_seconds = 1e9, peak = 0.0;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 20; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      tandem::kernels::linear_forward(a, b, {}, false, product);
+      best_seconds =
+          std::min(best_seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    peak = std::max(peak, tandem::apps::measure_peak_flops(1));
+  }
+  tandem::set_num_threads(threads);
+  const double rate = 2.0 * kSize * kSize * kSize / best_seconds;
+  INFO("peak " << 1e-9 * peak << " GFLOP/s, products " << 1e-9 * rate);
+  CHECK(peak >= 0.9 * rate);
 }
 
 TEST_CASE("conv_bench: every implementation of the CPU passes its verification") {

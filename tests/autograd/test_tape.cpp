@@ -48,6 +48,15 @@ TEST_CASE("gradients add up over every path and every backward") {
   CHECK_FALSE(grad(x).defined());
 }
 
+TEST_CASE("a gradient that several inputs share is left alone where one of them adds up") {
+  const Tensor a = leaf({1.0, 2.0}), b = leaf({3.0, 4.0});
+  const Tensor grad_root = Tensor::from<double>({1.0, 10.0}, {2});
+  backward(add(add(a, b), a), grad_root);  // the gradient of each add is that of both its inputs
+  CHECK(grad_of(a) == Values{2.0, 20.0});
+  CHECK(grad_of(b) == Values{1.0, 10.0});
+  CHECK(grad_root.to_vector<double>() == Values{1.0, 10.0});
+}
+
 TEST_CASE("a root of more than one element needs a gradient of its shape and dtype") {
   const Tensor x = leaf({1.0, 2.0});
   CHECK_THAT(error_of([&] { backward(square(x)); }), ContainsText("more than one element; pass grad_root"));

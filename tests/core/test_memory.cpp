@@ -65,6 +65,13 @@ TEST_CASE("the allocator reuses large blocks and bounds its cache") {
   CHECK(again == first);
   CHECK(allocator.cached_bytes() == 0);
 
+  // A cached block is for sizes near its own: a small one in it would waste the rest.
+  allocator.deallocate(again, 8 * kMiB - 100);
+  void* const small = allocator.allocate(kMiB);
+  CHECK(allocator.cached_bytes() >= 8 * kMiB);
+  allocator.deallocate(small, kMiB);
+  CHECK(allocator.allocate(8 * kMiB - 100) == first);
+
   // Sizes that never fit what is cached: live and cached together stay within the promise.
   allocator.deallocate(again, 8 * kMiB - 100);
   for (std::int64_t size = 9; size < 60; ++size) {

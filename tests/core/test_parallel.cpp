@@ -1,13 +1,47 @@
-// parallel_for: covers the range once, carries exceptions out, nests.
+// parallel_for: covers the range once, carries exceptions out, nests, and its threads sleep when there is nothing to
+// do.
 #include "core/parallel.h"
 
 #include "core/error.h"
 #include "tests/support/catch.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <thread>
 #include <vector>
 
+#ifdef __linux__
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
 using namespace tandem;
+
+namespace {
+
+/// Puts num_threads() back when it goes.
+class ThreadsRestored {
+ public:
+  ThreadsRestored() : before_(num_threads()) {}
+  ~ThreadsRestored() { set_num_threads(before_); }
+  ThreadsRestored(const ThreadsRestored&) = delete;
+  ThreadsRestored& operator=(const ThreadsRestored&) = delete;
+
+ private:
+  int before_;
+};
+
+int count_parts(std::int64_t count) {
+  std::atomic<int> parts = 0;
+  parallel_for(count, 1, [&](std::int64_t, std::int64_t) { ++parts; });
+  return parts;
+}
+
+}  // namespace
 
 TEST_CASE("parallel_for covers every index once for any count, grain and number of threads") {
   const int before = num_threads();
@@ -57,3 +91,137 @@ TEST_CASE("a parallel_for inside another does its work on the spot") {
   CHECK(sum == 10);
   set_num_threads(before);
 }
+
+TEST_CASE("set_num_threads holds for the whole process, whichever thread calls it") {
+  const ThreadsRestored restored;
+  set_num_threads(3);
+  int seen = 0, parts = 0;
+  std::thread([&] {
+    seen = num_threads();
+    parts = count_parts(100);
+    set_num_threads(5);
+  }).join();
+  CHECK(seen == 3);
+  CHECK(parts == 3);
+  CHECK(num_threads() == 5);
+  CHECK(count_parts(100) == 5);
+  set_num_threads(-1);
+  CHECK(num_threads() == 1);
+}
+
+TEST_CASE("parts are cut by count and number of threads alone") {
+  const ThreadsRestored restored;
+  set_num_threads(3);
+  for (int round = 0; round < 200; ++round) {
+    std::array<std::int64_t, 3> begins{-1, -1, -1}, ends{};
+    parallel_for(100, 1, [&](std::int64_t begin, std::int64_t end) {
+      const auto part = static_cast<std::size_t>(begin * 3 / 99);
+      begins[part] = begin;
+      ends[part] = end;
+    });
+    REQUIRE(begins == std::array<std::int64_t, 3>{0, 33, 66});
+    REQUIRE(ends == std::array<std::int64_t, 3>{33, 66, 100});
+  }
+}
+
+TEST_CASE("all parts have ended when an exception comes out, and the next loop knows nothing of it") {
+  const ThreadsRestored restored;
+  set_num_threads(4);
+  for (const std::int64_t failing : {0, 25, 75}) {
+    std::atomic<int> begun = 0, ended = 0;
+    CHECK_THROWS_AS(parallel_for(100, 1,
+                                 [&](std::int64_t begin, std::int64_t) {
+                                   ++begun;
+                                   require(begin != failing, "part at {}", begin);
+                                   std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                                   ++ended;
+                                 }),
+                    Error);
+    CHECK(begun == 4);
+    CHECK(ended == 3);
+    CHECK(count_parts(100) == 4);
+  }
+}
+
+TEST_CASE("several threads may loop at once, and come and go") {
+  const ThreadsRestored restored;
+  set_num_threads(3);
+  std::atomic<std::int64_t> sum = 0;
+  const auto loop = [&] {
+    for (int round = 0; round < 300; ++round) {
+      parallel_for(30, 1, [&](std::int64_t begin, std::int64_t end) { sum += end - begin; });
+      if (round % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the crew falls asleep
+    }
+  };
+  for (int generation = 0; generation < 3; ++generation) {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 4; ++i) callers.emplace_back(loop);
+  }
+  CHECK(sum == 3 * 4 * 300 * 30);
+}
+
+TEST_CASE("what sleeping or waking threads have not begun, the caller does") {
+  const ThreadsRestored restored;
+  set_num_threads(2);
+  for (const int microseconds : {0, 10, 60, 200}) {
+    for (int round = 0; round < 300; ++round) {
+      std::array<int, 2> hits{};
+      parallel_for(2, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) ++hits[static_cast<std::size_t>(i)];
+      });
+      REQUIRE(hits == std::array<int, 2>{1, 1});
+      std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+    }
+  }
+}
+
+TEST_CASE("waiting threads leave the cores to others") {
+  const ThreadsRestored restored;
+  set_num_threads(2);
+  constexpr int kRounds = 30;
+  const std::clock_t before = std::clock();  // of all threads of this process
+  for (int round = 0; round < kRounds; ++round) {
+    REQUIRE(count_parts(2) == 2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  }
+  const double used = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  CHECK(used < 1e-3 * kRounds);  // seconds; a thread that spins all the while takes 4e-3 * kRounds
+}
+
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)  // the sanitizer ends a child that starts threads
+TEST_CASE("loops work in a process made by fork, and in its parent after that") {
+  const ThreadsRestored restored;
+  set_num_threads(3);
+  REQUIRE(count_parts(100) == 3);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // seconds, should it hang
+    const bool good = count_parts(100) == 3 && count_parts(100) == 3;
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(count_parts(100) == 3);
+}
+
+TEST_CASE("loops work while a process ends, and it ends") {
+  const ThreadsRestored restored;
+  set_num_threads(3);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    // Objects of threads are destroyed before those of the process.
+    static const struct AtExit {
+      ~AtExit() { _exit(count_parts(100) == 3 ? 7 : 1); }
+    } at_exit;
+    count_parts(100);
+    std::exit(2);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
+}
+#endif

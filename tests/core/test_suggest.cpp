@@ -18,3 +18,12 @@ TEST_CASE("nearest_name finds small mistakes and leaves strangers alone") {
   CHECK(nearest_name("x", std::vector<std::string>{}).empty());
   CHECK(nearest_name("sdg", {"sgd", "adam"}) == "sgd");
 }
+
+TEST_CASE("nearest_name completes the beginning of a name") {
+  const std::vector<std::string> names{"vgg_lite", "mnist_cnn", "fashion-mnist", "cifar100", "cifar10"};
+  CHECK(nearest_name("vgg", names) == "vgg_lite");
+  CHECK(nearest_name("Fashion", names) == "fashion-mnist");
+  CHECK(nearest_name("cif", names) == "cifar10");
+  CHECK(nearest_name("vg", names).empty());
+  CHECK(nearest_name("cnn", names).empty());
+}

@@ -62,6 +62,15 @@ expect 0 "cifar100 is in" cifar100 --from c100.tar.gz --no-verify --dir out/c100
 [ "$(cat out/c100/test.bin out/c100/notes.txt)" = "test.bin
 mine" ] || { echo "FAILED: --force did not replace the data, or took other files"; failures=$((failures + 1)); }
 
+# An empty folder becomes the data's; a link stays, and the data goes where it points to.
+mkdir out/empty out/elsewhere && ln -s elsewhere out/link && ln -s nowhere out/dangling
+expect 0 "cifar100 is in" cifar100 --from c100.tar.gz --no-verify --dir out/empty
+holds out/empty train.bin test.bin
+expect 0 "cifar100 is in" cifar100 --from c100.tar.gz --no-verify --dir out/link
+[ -L out/link ] || { echo "FAILED: the link was replaced"; failures=$((failures + 1)); }
+holds out/elsewhere train.bin test.bin
+expect 1 "out/dangling: is a link to nothing" cifar100 --from c100.tar.gz --no-verify --dir out/dangling
+
 # Checksums are demanded.
 expect 1 "expected c32a1d4ab5d03f1284b67883e8d87530" cifar10 --from c10.tar.gz --dir out/refused
 expect 1 "expected f68b3c2dcbeaaa9fbdd348bbdeb94873" mnist --from idx --dir out/refused

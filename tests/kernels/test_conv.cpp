@@ -1,4 +1,5 @@
 // Convolution entry points: shapes, dtypes, empty batches, fused against separate passes, errors.
+#include "kernels/conv/cudnn/conv_library.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/image_support.h"
 #include "tests/support/error_of.h"
@@ -33,10 +34,19 @@ TEST_CASE("conv2d_output_shape refuses what is no convolution") {
 
 TEST_CASE("implementations have names") {
   for (const auto impl :
-       {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused, k::ConvImpl::onednn, k::ConvImpl::cudnn})
+       {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused, k::ConvImpl::onednn, k::ConvImpl::cudnn,
+        k::ConvImpl::warpgroup, k::ConvImpl::direct, k::ConvImpl::winograd})
     CHECK(k::parse_conv_impl(k::name_of(impl)) == impl);
   CHECK(k::name_of(k::ConvImpl::cudnn) == "cudnn");
   CHECK_THROWS_AS(k::parse_conv_impl("fast"), Error);
+}
+
+TEST_CASE("what runs on the CPU alone is refused on a GPU") {
+  const Device gpu{DeviceType::cuda, 0};
+  CHECK(k::obstacle(k::ConvImpl::direct, gpu) == "'direct' is code for the CPU; choose auto or fused");
+  CHECK(k::obstacle(k::ConvImpl::winograd, gpu) == "'winograd' is code for the CPU; choose auto or fused");
+  CHECK(k::obstacle(k::ConvImpl::direct, Device{}) == "");
+  CHECK(k::obstacle(k::ConvImpl::winograd, Device{}) == "");
 }
 
 TEST_CASE("cuDNN is refused on the CPU") {

@@ -1,4 +1,5 @@
 // Every f32 convolution implementation against the reference: exact on whole numbers, bounded on random ones.
+#include "kernels/cast/cast.h"
 #include "tests/kernels/conv_support.h"
 
 #include <algorithm>
@@ -90,7 +91,7 @@ TEST_CASE("convolution passes are exact on whole numbers") {
     for (const ConvCase& one : impl.cases) {
       INFO(impl.name << ": " << one.text());
       const k::ConvGeometry g = one.geometry();
-      // F(4x4,3x3) divides by 24 and rounds; F(2x2,3x3) divides by 4, which multiples of 4 survive.
+      // F(4x4,3x3) divides by odd numbers and rounds; F(2x2,3x3) divides by 4, which multiples of 4 survive.
       const bool exact = impl.name != "winograd" || std::max({g.p, g.q, g.h, g.w}) <= 2;
       if (!exact) continue;
       const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2, 4.0f), bias = integers({one.k}, 3);
@@ -131,6 +132,87 @@ TEST_CASE("convolution passes stay within the bound of plain f32 sums") {
             static_cast<double>(g.n * g.p * g.q) + 2.0);
       CHECK(mask_matches(got.y, got.mask));
     }
+}
+
+namespace {
+
+/// Root mean square of the difference, over that of what is expected.
+double relative_error(const Tensor& got, const Tensor& expected) {
+  const std::vector<float> a = got.to_vector<float>();
+  const std::vector<double> b = expected.to_vector<double>();
+  double difference = 0.0, sum = 0.0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    difference += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+    sum += b[i] * b[i];
+  }
+  return std::sqrt(difference / sum);
+}
+
+struct RelativeErrors {
+  double y, grad_x, grad_w;
+};
+
+RelativeErrors errors_of(k::ConvImpl impl, const ConvCase& one) {
+  k::Conv2dOptions options = one.options;
+  options.impl = impl;
+  const Tensor x = normals(one.x(), 1), w = normals(one.weight(), 2), grad_y = normals(one.y(), 3);
+  const auto made = [](const Shape& shape, DType dtype) {
+    return Tensor::empty(shape, {dtype, Layout::channels_last, {}});
+  };
+  const auto run = [&](DType dtype) {
+    const auto as = [&](const Tensor& tensor) {
+      const Tensor copy = made(tensor.shape(), dtype);
+      k::cast(tensor, copy);
+      return copy;
+    };
+    Results out;
+    out.y = made(one.y(), dtype), out.grad_x = made(one.x(), dtype), out.grad_w = made(one.weight(), dtype);
+    k::conv2d_forward(as(x), as(w), {}, options, out.y);
+    k::conv2d_backward_input(as(grad_y), as(w), options, out.grad_x);
+    k::conv2d_backward_weight(as(x), as(grad_y), options, out.grad_w);
+    return out;
+  };
+  const Results got = run(DType::f32);
+  options.impl = k::ConvImpl::reference;
+  const Results truth = run(DType::f64);
+  return {relative_error(got.y, truth.y), relative_error(got.grad_x, truth.grad_x),
+          relative_error(got.grad_w, truth.grad_w)};
+}
+
+}  // namespace
+
+// A choice of interpolation points: with +-1 and +-2 in place of those that the transforms have, errors are 2.1 times
+// as large, which is beyond each bound. A direct sum is the more exact one, or the names are mixed up.
+TEST_CASE("errors of the code that convolves are those of its algorithm") {
+  const ConvCase one = square_case(4, 128, 8, 8, 128, 3, 1);
+  const RelativeErrors direct = errors_of(k::ConvImpl::direct, one), winograd = errors_of(k::ConvImpl::winograd, one);
+  INFO("direct: y " << direct.y << ", grad_x " << direct.grad_x << ", grad_w " << direct.grad_w);
+  INFO("winograd: y " << winograd.y << ", grad_x " << winograd.grad_x << ", grad_w " << winograd.grad_w);
+  CHECK(direct.y < 6e-7);
+  CHECK(winograd.y < 1.5e-6);
+  CHECK(winograd.grad_x < 1.5e-6);
+  CHECK(winograd.grad_w < 1.0e-6);
+  CHECK(winograd.y > direct.y);
+  CHECK(errors_of(k::ConvImpl::automatic, one).y == winograd.y);
+  CHECK(errors_of(k::ConvImpl::fused, one).y == winograd.y);
+  // Few channels: Winograd's algorithm does not pay there, but runs where it is asked for, and only there.
+  const ConvCase few = square_case(2, 3, 8, 8, 8, 3, 1);
+  CHECK(errors_of(k::ConvImpl::winograd, few).y > 2 * errors_of(k::ConvImpl::fused, few).y);
+  // Where it is impossible the direct kernels run.
+  const ConvCase strided = square_case(2, 16, 9, 9, 16, 3, 1, 2);
+  CHECK(errors_of(k::ConvImpl::winograd, strided).y == errors_of(k::ConvImpl::direct, strided).y);
+}
+
+TEST_CASE("a table of errors: relative root mean squares against f64", "[.][conv-errors]") {
+  fmt::print("{:<16}{:<10}{:>10}{:>10}{:>10}\n", "channels, image", "by", "y", "grad_x", "grad_w");
+  for (const auto& [channels, size] : {std::pair{32, 32}, {64, 16}, {128, 16}, {256, 8}, {512, 4}}) {
+    const ConvCase one = square_case(8, channels, size, size, channels, 3, 1);
+    for (const auto impl : {k::ConvImpl::direct, k::ConvImpl::winograd}) {
+      const RelativeErrors errors = errors_of(impl, one);
+      fmt::print("{:<16}{:<10}{:10.2e}{:10.2e}{:10.2e}\n", fmt::format("{}, {}x{}", channels, size, size),
+                 k::name_of(impl), errors.y, errors.grad_x, errors.grad_w);
+    }
+  }
 }
 
 TEST_CASE("convolution results do not depend on the number of threads") {

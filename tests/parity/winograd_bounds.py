@@ -9,29 +9,32 @@ not zero where the direct one is: values of a whole tile mix before they cancel.
 
 import numpy as np
 
+# Interpolation at 0, +-A, +-B and infinity; as kernels/conv/winograd/transforms.h.
+A, B = 5 / 8, 3 / 2
+A2, B2 = A * A, B * B
+N0, NA, NB = 1 / (A2 * B2), 1 / (2 * A2 * (A2 - B2)), 1 / (2 * B2 * (B2 - A2))
 B_T = np.array(
     [
-        [4, 0, -5, 0, 1, 0],
-        [0, -4, -4, 1, 1, 0],
-        [0, 4, -4, -1, 1, 0],
-        [0, -2, -1, 2, 1, 0],
-        [0, 2, -1, -2, 1, 0],
-        [0, 4, 0, -5, 0, 1],
-    ],
-    float,
+        [A2 * B2, 0, -A2 - B2, 0, 1, 0],
+        [0, -A * B2, -B2, A, 1, 0],
+        [0, A * B2, -B2, -A, 1, 0],
+        [0, -B * A2, -A2, B, 1, 0],
+        [0, B * A2, -A2, -B, 1, 0],
+        [0, A2 * B2, 0, -A2 - B2, 0, 1],
+    ]
 )
 G = np.array(
     [
-        [1 / 4, 0, 0],
-        [-1 / 6, -1 / 6, -1 / 6],
-        [-1 / 6, 1 / 6, -1 / 6],
-        [1 / 24, 1 / 12, 1 / 6],
-        [1 / 24, -1 / 12, 1 / 6],
+        [N0, 0, 0],
+        [NA, NA * A, NA * A2],
+        [NA, -NA * A, NA * A2],
+        [NB, NB * B, NB * B2],
+        [NB, -NB * B, NB * B2],
         [0, 0, 1],
     ]
 )
-A_T = np.array([[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]], float)
-TRANSFORM_ROUNDINGS = 26  # at most 3, 4 and 5 per dimension in B, G and A, the product, and a bias
+A_T = np.array([[1, 1, 1, 1, 1, 0], [0, A, -A, B, -B, 0], [0, A2, A2, B2, B2, 0], [0, A**3, -(A**3), B**3, -(B**3), 1]])
+TRANSFORM_ROUNDINGS = 28  # at most 4, 5 and 4 per dimension in B, G and A (4, 3 and 6 for weights), the product, a bias
 
 
 def applies(stride, dilation, groups, kernel, channels):

@@ -17,6 +17,9 @@ endif()
 add_test(NAME "scripts: check_all.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/check_all_cases.sh ${PROJECT_SOURCE_DIR})
 
+add_test(NAME "scripts: arguments" COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/argument_cases.sh ${PROJECT_SOURCE_DIR})
+set_tests_properties("scripts: arguments" PROPERTIES TIMEOUT 60)
+
 find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 mark_as_advanced(TANDEM_PYTHON)
 if(TANDEM_PYTHON)

@@ -6,7 +6,10 @@
 #include "core/error.h"
 #include "train/process_info.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -130,11 +133,69 @@ TEST_CASE("what JSON cannot hold becomes null, what is no UTF-8 is replaced") {
   CHECK(file.records()[1]["config"]["data"].is_string());
 }
 
-TEST_CASE("a new log replaces the old one") {
+TEST_CASE("a new log goes on after the old one") {
   TemporaryFile file;
   JsonlLog(file.path).write(StepRecord{1, 1, 0.1, 1.0});
   JsonlLog(file.path).write(StepRecord{2, 1, 0.1, 1.0});
-  CHECK(file.records().size() == 1);
+  const auto records = file.records();
+  REQUIRE(records.size() == 2);
+  CHECK(records[0]["step"] == 1);
+  CHECK(records[1]["step"] == 2);
+}
+
+TEST_CASE("a log that ends inside a line is gone on with on the next one") {
+  TemporaryFile file;
+  std::ofstream(file.path) << R"({"record":"step","st)";
+  JsonlLog log(file.path);
+  log.write(StepRecord{1, 1, 0.1, 1.0});
+  log.write(StepRecord{2, 1, 0.1, 1.0});
+  std::ifstream lines(file.path);
+  std::string first, second, third;
+  std::getline(lines, first);
+  std::getline(lines, second);
+  std::getline(lines, third);
+  CHECK(first == R"({"record":"step","st)");
+  CHECK(Json::parse(second)["step"] == 1);
+  CHECK(Json::parse(third)["step"] == 2);
+}
+
+TEST_CASE("what is no log is not written to") {
+  TemporaryFile file;
+  std::ofstream(file.path) << "{\"a\": 1}\n";
+  CHECK_THROWS_WITH(JsonlLog(file.path), tandem::test::ContainsText("holds something else than the log of a run"));
+  std::ifstream line(file.path);
+  std::string text;
+  std::getline(line, text);
+  CHECK(text == "{\"a\": 1}");
+}
+
+TEST_CASE("a record that a full disk cuts is taken back, and later ones follow") {
+  struct Limit {
+    rlimit before{};
+    void (*handler)(int) = std::signal(SIGXFSZ, SIG_IGN);
+    explicit Limit(rlim_t bytes) {
+      getrlimit(RLIMIT_FSIZE, &before);
+      const rlimit lower{bytes, before.rlim_max};
+      setrlimit(RLIMIT_FSIZE, &lower);
+    }
+    ~Limit() {
+      setrlimit(RLIMIT_FSIZE, &before);
+      std::signal(SIGXFSZ, handler);
+    }
+  };
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  log.write(StepRecord{1, 1, 0.1, 1.0});
+  {
+    const Limit limit(std::filesystem::file_size(file.path) + 20);
+    CHECK_THROWS_WITH(log.write(StepRecord{2, 1, 0.1, 1.0}),
+                      tandem::test::ContainsText("writing failed: File too large"));
+    CHECK(file.records().size() == 1);
+  }
+  log.write(StepRecord{3, 1, 0.1, 1.0});
+  const auto records = file.records();
+  REQUIRE(records.size() == 2);
+  CHECK(records[1]["step"] == 3);
 }
 
 TEST_CASE("a log that cannot be written says which file and why") {

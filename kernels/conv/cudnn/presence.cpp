@@ -35,6 +35,8 @@ const FoundLibrary<ConvLibrary>& find_cudnn() {
 std::string obstacle(ConvImpl impl, Device device) {
   if (impl == ConvImpl::warpgroup && device.type != DeviceType::cuda)
     return "warpgroups are a GPU's; choose auto, fused or onednn";
+  if ((impl == ConvImpl::direct || impl == ConvImpl::winograd) && device.type != DeviceType::cpu)
+    return fmt::format("'{}' is code for the CPU; choose auto or fused", name_of(impl));
   if (impl != ConvImpl::cudnn) return "";
   if (device.type != DeviceType::cuda) return "cuDNN runs on GPUs, not on the CPU; choose auto, fused or onednn";
   if (cuda_is_simulated()) return "cuDNN does not run on simulated GPUs; choose auto, fused or reference";

@@ -34,8 +34,9 @@ void scatter_gradient(const ConvGeometry& g, const T* grad_y, const float* w, T*
   // A thread's rows of patches; for halves also the band's gradient, and the image that it adds up.
   const std::int64_t image_pixels = g.p * g.q, image_floats = g.h * g.w * g.c;
   const std::int64_t own_floats = band * size + (cpu::is_float<T> ? 0 : band * g.k + image_floats);
-  const Scratch buffers(std::min<std::int64_t>(num_threads(), g.n) * own_floats);
-  for_each_task(g.n, [&](std::int64_t image, std::int64_t worker) {
+  const std::int64_t workers = workers_for(g.n);
+  const Scratch buffers(workers * own_floats);
+  for_each_task(g.n, workers, [&](std::int64_t image, std::int64_t worker) {
     float* const rows = buffers.data() + worker * own_floats;
     float* const band_gradient = rows + band * size;
     float* sums = band_gradient + band * g.k;

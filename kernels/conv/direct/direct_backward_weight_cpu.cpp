@@ -72,8 +72,9 @@ void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y
 
   const std::int64_t own_floats = chunk * (stride + g.k) + kGatherSlack;
   const Scratch sums(parts * part_floats);
-  const Scratch buffers(std::min<std::int64_t>(num_threads(), parts) * own_floats);
-  for_each_task(parts, [&](std::int64_t part, std::int64_t worker) {
+  const std::int64_t workers = workers_for(parts);
+  const Scratch buffers(workers * own_floats);
+  for_each_task(parts, workers, [&](std::int64_t part, std::int64_t worker) {
     float* patches = buffers.data() + worker * own_floats;
     float* masked = patches + chunk * stride + kGatherSlack;
     float* weight_sums = sums.data() + part * part_floats;

@@ -59,8 +59,9 @@ void convolve_rows(const ConvGeometry& g, const T* x, const float* packed, const
   // A thread's rows of the image, and one of sums where y does not hold floats.
   const std::int64_t row_floats = PaddedRows::floats(g, band);
   const std::int64_t own_floats = row_floats + (cpu::is_float<T> ? 0 : g.q * g.k);
-  const Scratch memory(std::min<std::int64_t>(num_threads(), g.n * bands) * own_floats);
-  for_each_task(g.n * bands, [&](std::int64_t task, std::int64_t worker) {
+  const std::int64_t workers = workers_for(g.n * bands);
+  const Scratch memory(workers * own_floats);
+  for_each_task(g.n * bands, workers, [&](std::int64_t task, std::int64_t worker) {
     const std::int64_t image = task / bands, first = task % bands * band, count = std::min(band, g.p - first);
     float* const own = memory.data() + worker * own_floats;
     const PaddedRows rows(g, x, image, first, count, own);
@@ -104,8 +105,9 @@ void convolve(const ConvGeometry& g, const T* x, const float* w, bool turned, co
   // A thread's patches, and its sums where y does not hold floats.
   const std::int64_t patch_floats = pointwise ? 0 : band * size + kGatherSlack;
   const std::int64_t own_floats = patch_floats + (in_place ? 0 : band * g.k);
-  const Scratch buffers(std::min<std::int64_t>(num_threads(), bands) * own_floats);
-  for_each_task(bands, [&](std::int64_t task, std::int64_t worker) {
+  const std::int64_t workers = workers_for(bands);
+  const Scratch buffers(workers * own_floats);
+  for_each_task(bands, workers, [&](std::int64_t task, std::int64_t worker) {
     const std::int64_t first = task * band, count = std::min(band, pixels - first);
     float* const patches = buffers.data() + worker * own_floats;
     float* sums = patches + patch_floats;
@@ -115,8 +117,8 @@ void convolve(const ConvGeometry& g, const T* x, const float* w, bool turned, co
       if constexpr (cpu::is_float<T>)
         if (pointwise) rows = x + first * g.c + group * size;
       if (!pointwise) gather_patches(g, x, group, first, count, patches, size);
-      multiply_rows(dense_rows(rows, pointwise ? g.c : size, size), count, packed.data() + group * group_floats, outputs,
-                    sums + group * outputs, g.k);
+      multiply_rows(dense_rows(rows, pointwise ? g.c : size, size), count, packed.data() + group * group_floats,
+                    outputs, sums + group * outputs, g.k);
     }
     finish_rows(fused, sums, count, g.k, first * g.k, y);
   });

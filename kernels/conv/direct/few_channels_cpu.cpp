@@ -75,8 +75,9 @@ void few_channels_backward_weight(const ConvGeometry& g, const T* x, MaskedGradi
   const std::int64_t chunks = g.n * bands, parts = std::min(chunks, kMostParts);
   const std::int64_t row_floats = PaddedRows::floats(g, band), own_floats = row_floats + band * g.q * g.k;
   const Scratch sums(parts * part_floats);
-  const Scratch buffers(std::min<std::int64_t>(num_threads(), parts) * own_floats);
-  for_each_task(parts, [&](std::int64_t part, std::int64_t worker) {
+  const std::int64_t workers = workers_for(parts);
+  const Scratch buffers(workers * own_floats);
+  for_each_task(parts, workers, [&](std::int64_t part, std::int64_t worker) {
     float* const memory = buffers.data() + worker * own_floats;
     float* const masked = memory + row_floats;
     float* const weight_sums = sums.data() + part * part_floats;

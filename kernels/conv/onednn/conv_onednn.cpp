@@ -1,6 +1,12 @@
 // f32 convolution by oneDNN (2.x or 3.x), on NHWC images as they are; weights are reordered to what the library likes.
+//
+// The library comes with OpenMP threads of its own. They would spin for milliseconds after each of its calls, on cores
+// that ours need, so the images are dealt out to our threads, each of which calls the library for a single one. Only
+// where there are fewer images than threads does the library use its own.
 #include "core/error.h"
+#include "core/parallel.h"
 #include "kernels/conv/implementations.h"
+#include "kernels/conv/onednn/library_threads.h"
 #include "kernels/conv/sign_mask.h"
 #include "kernels/gemm/scratch.h"
 
@@ -11,7 +17,9 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace tandem::kernels::onednn {
 namespace {
@@ -46,6 +54,13 @@ std::int64_t padding_after(std::int64_t in, std::int64_t kernel, std::int64_t st
   return (out - 1) * stride + dilation * (kernel - 1) + 1 - in - padding;
 }
 
+/// Scratch memory is ours to give: what the library keeps is one thread's.
+dnnl::primitive_attr default_attributes() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
 /// Makes a primitive descriptor in either API: 2.x goes through an operation descriptor.
 template <typename Primitive, typename... Args>
 typename Primitive::primitive_desc make_descriptor(const dnnl::primitive_attr& attributes, Args&&... args) {
@@ -60,16 +75,16 @@ typename Primitive::primitive_desc make_descriptor(const dnnl::primitive_attr& a
 template <typename Primitive, typename Hint, typename... Args>
 typename Primitive::primitive_desc make_gradient_descriptor(const Hint& hint, Args&&... args) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine(), std::forward<Args>(args)..., hint};
+  return {engine(), std::forward<Args>(args)..., hint, default_attributes()};
 #else
-  return {{std::forward<Args>(args)...}, engine(), hint};
+  return {{std::forward<Args>(args)...}, default_attributes(), engine(), hint};
 #endif
 }
 
-/// A primitive, and how it wants its weights.
+/// A primitive, how it wants its weights, and the scratch memory that it takes.
 struct Plan {
   dnnl::primitive primitive;
-  memory::desc weights;
+  memory::desc weights, scratch;
 };
 
 Plan make_plan(const ConvGeometry& g, Pass pass) {
@@ -79,7 +94,7 @@ Plan make_plan(const ConvGeometry& g, Pass pass) {
   const Dims stride{g.stride_h, g.stride_w}, dilation{g.dilation_h - 1, g.dilation_w - 1}, before{g.pad_h, g.pad_w};
   const Dims after{padding_after(g.h, g.r, g.stride_h, g.pad_h, g.dilation_h, g.p),
                    padding_after(g.w, g.s, g.stride_w, g.pad_w, g.dilation_w, g.q)};
-  dnnl::primitive_attr attributes;
+  dnnl::primitive_attr attributes = default_attributes();
   if (pass == Pass::forward_relu) {
     dnnl::post_ops after_sum;
 #if DNNL_VERSION_MAJOR >= 3
@@ -95,20 +110,21 @@ Plan make_plan(const ConvGeometry& g, Pass pass) {
   if (pass == Pass::backward_input) {
     const auto descriptor = make_gradient_descriptor<dnnl::convolution_backward_data>(
         forward, algorithm::convolution_direct, x, w, y, stride, dilation, before, after);
-    return {dnnl::convolution_backward_data(descriptor), descriptor.weights_desc()};
+    return {dnnl::convolution_backward_data(descriptor), descriptor.weights_desc(), descriptor.scratchpad_desc()};
   }
   if (pass == Pass::backward_weight) {
     const auto descriptor = make_gradient_descriptor<dnnl::convolution_backward_weights>(
         forward, algorithm::convolution_direct, x, w, bias, y, stride, dilation, before, after);
-    return {dnnl::convolution_backward_weights(descriptor), descriptor.diff_weights_desc()};
+    return {dnnl::convolution_backward_weights(descriptor), descriptor.diff_weights_desc(),
+            descriptor.scratchpad_desc()};
   }
-  return {dnnl::convolution_forward(forward), forward.weights_desc()};
+  return {dnnl::convolution_forward(forward), forward.weights_desc(), forward.scratchpad_desc()};
 }
 
-/// Making a primitive compiles code: each is made once per geometry.
-Plan plan_for(const ConvGeometry& g, Pass pass) {
+/// Making a primitive compiles code: each is made once per geometry and number of the library's threads.
+Plan plan_for(const ConvGeometry& g, Pass pass, int library_threads) {
   static std::mutex mutex;
-  using Key = std::array<std::int64_t, 16>;
+  using Key = std::array<std::int64_t, 17>;
   static std::map<Key, Plan> plans;
   const Key key{g.n,
                 g.c,
@@ -125,7 +141,8 @@ Plan plan_for(const ConvGeometry& g, Pass pass) {
                 g.pad_h,
                 g.pad_w,
                 g.dilation_h * 65536 + g.dilation_w,
-                static_cast<std::int64_t>(pass)};
+                static_cast<std::int64_t>(pass),
+                library_threads};
   const std::scoped_lock lock(mutex);
   const auto found = plans.find(key);
   if (found != plans.end()) return found->second;
@@ -137,17 +154,130 @@ memory wrap(const memory::desc& desc, const void* data) { return {desc, engine()
 
 std::int64_t floats(const memory::desc& desc) { return static_cast<std::int64_t>(desc.get_size() / sizeof(float)); }
 
+/// How a batch is dealt out: parts of consecutive images, and the library's threads for each of them.
+struct Split {
+  std::int64_t parts;
+  int library_threads;
+};
+
+Split split_of(const ConvGeometry& g, std::int64_t most_parts) {
+  const int threads = detail::in_parallel() ? 1 : num_threads();
+  return g.n >= threads ? Split{std::min<std::int64_t>(threads, most_parts), 1} : Split{1, threads};
+}
+
+/// A part of a batch: the first image, and the geometry with as many images as it has.
+struct ImagePart {
+  std::int64_t number, first;
+  ConvGeometry g;
+  std::int64_t first_input() const { return first * (g.input_numel() / g.n); }
+  std::int64_t first_output() const { return first * (g.output_numel() / g.n); }
+};
+
+ImagePart part_of(const ConvGeometry& g, std::int64_t parts, std::int64_t number) {
+  ImagePart part{number, g.n * number / parts, g};
+  part.g.n = g.n * (number + 1) / parts - part.first;
+  return part;
+}
+
+/// Calls body(part) for all parts, each by one of our threads.
+template <typename Body>
+void for_each_part(const ConvGeometry& g, const Split& split, Body&& body) {
+  parallel_for(split.parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    const LibraryThreads threads(split.library_threads);
+    for (std::int64_t number = begin; number < end; ++number) body(part_of(g, split.parts, number));
+  });
+}
+
 /// Turns the library's exceptions into ours.
 template <typename Body>
-void run(std::string_view pass, const ConvGeometry& g, Body&& body) {
+void guarded(std::string_view pass, const ConvGeometry& g, Body&& body) {
   try {
-    dnnl::stream stream(engine());
-    body(stream);
-    stream.wait();
+    body();
   } catch (const dnnl::error& error) {
     fail("conv2d: oneDNN failed in {} of x [{}, {}, {}, {}], w [{}, {}, {}, {}]: {}; use --conv-impl auto", pass, g.n,
          g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, error.what());
   }
+}
+
+/// The plan of each part.
+std::vector<Plan> plans_for(const ConvGeometry& g, Pass pass, const Split& split) {
+  const LibraryThreads threads(split.library_threads);
+  std::vector<Plan> plans;
+  for (std::int64_t i = 0; i < split.parts; ++i)
+    plans.push_back(plan_for(part_of(g, split.parts, i).g, pass, split.library_threads));
+  return plans;
+}
+
+using Arguments = std::unordered_map<int, memory>;
+
+void execute(const Plan& plan, Arguments arguments) {
+  const Scratch scratch(std::max<std::int64_t>(1, floats(plan.scratch)));
+  arguments.emplace(DNNL_ARG_SCRATCHPAD, wrap(plan.scratch, scratch.data()));
+  dnnl::stream stream(engine());
+  plan.primitive.execute(stream, arguments);
+  stream.wait();
+}
+
+void reorder(memory from, memory to) {
+  const LibraryThreads threads(1);
+  dnnl::stream stream(engine());
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+}
+
+/// Copies the weights of `g` from one layout into another, some outputs (or groups) by each of our threads where both
+/// layouts can be cut there.
+void reorder_weights(const ConvGeometry& g, const memory::desc& from, const float* source, const memory::desc& to,
+                     float* target) {
+  constexpr std::int64_t kBlock = 64;  // a multiple of the blocks in the library's layouts
+  const Dims whole = weight_dims(g);
+  const std::int64_t blocks = (whole[0] + kBlock - 1) / kBlock;
+  const auto cut = [&](const memory::desc& desc, std::int64_t begin, std::int64_t end) {
+    Dims dims = whole, first(whole.size(), 0);
+    first[0] = begin * kBlock;
+    dims[0] = std::min(whole[0], end * kBlock) - first[0];
+    return desc.submemory_desc(dims, first, /*allow_empty=*/true);  // empty where that is impossible
+  };
+  const bool can_be_cut = !cut(from, 0, 1).is_zero() && !cut(to, 0, 1).is_zero() &&
+                          !cut(from, blocks - 1, blocks).is_zero() && !cut(to, blocks - 1, blocks).is_zero();
+  if (!can_be_cut) return reorder(wrap(from, source), wrap(to, target));
+  parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+    reorder(wrap(cut(from, begin, end), source), wrap(cut(to, begin, end), target));
+  });
+}
+
+memory images(const ConvGeometry& g, const float* x) { return wrap(described({g.n, g.c, g.h, g.w}, Tag::nhwc), x); }
+memory results(const ConvGeometry& g, const float* y) { return wrap(described({g.n, g.k, g.p, g.q}, Tag::nhwc), y); }
+
+/// Weights as the primitives of all parts want them. Parts of different sizes may differ in that.
+class PackedWeights {
+ public:
+  PackedWeights(const ConvGeometry& g, const std::vector<Plan>& plans, const float* w) {
+    for (const Plan& plan : plans) {
+      if (packed_.empty() || plan.weights != memories_.back().get_desc()) {
+        packed_.emplace_back(floats(plan.weights));
+        reorder_weights(g, our_weights(g), w, plan.weights, packed_.back().data());
+      }
+      memories_.push_back(wrap(plan.weights, packed_.back().data()));
+    }
+  }
+  const memory& of(const ImagePart& part) const { return memories_[static_cast<std::size_t>(part.number)]; }
+
+ private:
+  std::vector<Scratch> packed_;
+  std::vector<memory> memories_;
+};
+
+/// Each part of a weight gradient has sums of its own, as large as the weights: at most so many floats in all.
+constexpr std::int64_t kMostSums = std::int64_t{1} << 26;
+
+/// Adds further rows of `count` numbers to the first one.
+void add_parts(float* rows, std::int64_t count, std::int64_t parts) {
+  if (parts == 1) return;
+  parallel_for(count, std::int64_t{1} << 14, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t part = 1; part < parts; ++part)
+      for (std::int64_t i = begin; i < end; ++i) rows[i] += rows[part * count + i];
+  });
 }
 
 }  // namespace
@@ -158,48 +288,63 @@ bool supports(const ConvGeometry& g) {
 }
 
 void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y) {
-  run("the forward pass", g, [&](dnnl::stream& stream) {
-    const Plan plan = plan_for(g, epilogue.relu ? Pass::forward_relu : Pass::forward);
-    const Scratch packed(floats(plan.weights)), zeros(epilogue.bias == nullptr ? g.k : 1);
-    if (epilogue.bias == nullptr) std::fill_n(zeros.data(), g.k, 0.0f);
-    memory ours = wrap(our_weights(g), w), weights = wrap(plan.weights, packed.data());
-    dnnl::reorder(ours, weights).execute(stream, ours, weights);
-    plan.primitive.execute(
-        stream, {{DNNL_ARG_SRC, wrap(described({g.n, g.c, g.h, g.w}, Tag::nhwc), x)},
-                 {DNNL_ARG_WEIGHTS, weights},
-                 {DNNL_ARG_BIAS, wrap(described({g.k}, Tag::a), epilogue.bias ? epilogue.bias : zeros.data())},
-                 {DNNL_ARG_DST, wrap(described({g.n, g.k, g.p, g.q}, Tag::nhwc), y)}});
+  const Split split = split_of(g, g.n);
+  const Scratch zeros(epilogue.bias == nullptr ? g.k : 1);
+  if (epilogue.bias == nullptr) std::fill_n(zeros.data(), g.k, 0.0f);
+  guarded("the forward pass", g, [&] {
+    const std::vector<Plan> plans = plans_for(g, epilogue.relu ? Pass::forward_relu : Pass::forward, split);
+    const PackedWeights weights(g, plans, w);
+    const memory bias = wrap(described({g.k}, Tag::a), epilogue.bias ? epilogue.bias : zeros.data());
+    for_each_part(g, split, [&](const ImagePart& part) {
+      execute(plans[static_cast<std::size_t>(part.number)], {{DNNL_ARG_SRC, images(part.g, x + part.first_input())},
+                                                             {DNNL_ARG_WEIGHTS, weights.of(part)},
+                                                             {DNNL_ARG_BIAS, bias},
+                                                             {DNNL_ARG_DST, results(part.g, y + part.first_output())}});
+    });
   });
   if (epilogue.mask != nullptr) write_sign_mask(y, g.output_numel(), epilogue.mask);
 }
 
 void backward_input(const ConvGeometry& g, MaskedGradient<float> grad_y, const float* w, float* grad_x) {
   const DenseGradient<float> dense(grad_y, g, false);
-  run("the input gradient", g, [&](dnnl::stream& stream) {
-    const Plan plan = plan_for(g, Pass::backward_input);
-    const Scratch packed(floats(plan.weights));
-    memory ours = wrap(our_weights(g), w), weights = wrap(plan.weights, packed.data());
-    dnnl::reorder(ours, weights).execute(stream, ours, weights);
-    plan.primitive.execute(stream,
-                           {{DNNL_ARG_DIFF_DST, wrap(described({g.n, g.k, g.p, g.q}, Tag::nhwc), dense.gradient.data)},
-                            {DNNL_ARG_WEIGHTS, weights},
-                            {DNNL_ARG_DIFF_SRC, wrap(described({g.n, g.c, g.h, g.w}, Tag::nhwc), grad_x)}});
+  const Split split = split_of(g, g.n);
+  guarded("the input gradient", g, [&] {
+    const std::vector<Plan> plans = plans_for(g, Pass::backward_input, split);
+    const PackedWeights weights(g, plans, w);
+    for_each_part(g, split, [&](const ImagePart& part) {
+      execute(plans[static_cast<std::size_t>(part.number)],
+              {{DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output())},
+               {DNNL_ARG_WEIGHTS, weights.of(part)},
+               {DNNL_ARG_DIFF_SRC, images(part.g, grad_x + part.first_input())}});
+    });
   });
 }
 
 void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient<float> grad_y, float* grad_w,
                      float* grad_bias) {
   const DenseGradient<float> dense(grad_y, g, false);
-  run("the weight gradient", g, [&](dnnl::stream& stream) {
-    const Plan plan = plan_for(g, Pass::backward_weight);
-    const Scratch packed(floats(plan.weights)), unused(g.k);
-    memory ours = wrap(our_weights(g), grad_w), weights = wrap(plan.weights, packed.data());
-    plan.primitive.execute(
-        stream, {{DNNL_ARG_SRC, wrap(described({g.n, g.c, g.h, g.w}, Tag::nhwc), x)},
-                 {DNNL_ARG_DIFF_DST, wrap(described({g.n, g.k, g.p, g.q}, Tag::nhwc), dense.gradient.data)},
-                 {DNNL_ARG_DIFF_WEIGHTS, weights},
-                 {DNNL_ARG_DIFF_BIAS, wrap(described({g.k}, Tag::a), grad_bias ? grad_bias : unused.data())}});
-    dnnl::reorder(weights, ours).execute(stream, weights, ours);
+  const Split split = split_of(g, std::max<std::int64_t>(kMostSums / (g.weight_numel() + g.k), 1));
+  guarded("the weight gradient", g, [&] {
+    const std::vector<Plan> plans = plans_for(g, Pass::backward_weight, split);
+    const memory::desc& layout = plans.front().weights;
+    const std::int64_t sums = floats(layout);
+    const Scratch weight_sums(split.parts * sums), bias_sums(split.parts * g.k);
+    for_each_part(g, split, [&](const ImagePart& part) {
+      const Plan& plan = plans[static_cast<std::size_t>(part.number)];
+      float* const own = weight_sums.data() + part.number * sums;
+      const bool differs = plan.weights != layout;
+      const Scratch other(differs ? floats(plan.weights) : 1);
+      const memory weights = wrap(plan.weights, differs ? other.data() : own);
+      execute(plan, {{DNNL_ARG_SRC, images(part.g, x + part.first_input())},
+                     {DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output())},
+                     {DNNL_ARG_DIFF_WEIGHTS, weights},
+                     {DNNL_ARG_DIFF_BIAS, wrap(described({g.k}, Tag::a), bias_sums.data() + part.number * g.k)}});
+      if (differs) reorder(weights, wrap(layout, own));
+    });
+    add_parts(weight_sums.data(), sums, split.parts);
+    add_parts(bias_sums.data(), g.k, split.parts);
+    reorder_weights(g, layout, weight_sums.data(), our_weights(g), grad_w);
+    if (grad_bias != nullptr) std::copy_n(bias_sums.data(), g.k, grad_bias);
   });
 }
 

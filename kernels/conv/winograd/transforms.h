@@ -14,21 +14,24 @@ using simd::Vec;
 template <int kOutputs>
 struct Transforms;
 
-/// Interpolation at 0, +-1, +-2 and infinity.
+/// Interpolation at 0, +-a, +-b and infinity with a = 5/8 and b = 3/2. The error in f32 is 2.1 times less than with the
+/// usual +-1 and +-2, for as many operations: magnitudes within a transform differ less. It is about the same for all
+/// a between 0.6 and 0.7 and b between 1.4 and 1.6 (Alam et al., "Winograd convolution for deep neural networks:
+/// Efficient point selection", 2022, find the like); of these the constants of B and A are exact in f32.
 template <>
 struct Transforms<4> {
   static constexpr int kSize = 6;
 
   struct Input {  // B^T: 6 -> 6
     [[gnu::always_inline]] static void apply(const Vec* d, Vec* out) {
-      const Vec even1 = d[4] - 4.0f * d[2], odd1 = d[3] - 4.0f * d[1];
-      const Vec even2 = d[4] - d[2], odd2 = d[3] - d[1];
-      out[0] = 4.0f * d[0] - 5.0f * d[2] + d[4];
-      out[1] = even1 + odd1;
-      out[2] = even1 - odd1;
-      out[3] = even2 + 2.0f * odd2;
-      out[4] = even2 - 2.0f * odd2;
-      out[5] = 4.0f * d[1] - 5.0f * d[3] + d[5];
+      const Vec even1 = d[4] - kB2 * d[2], odd1 = d[3] - kB2 * d[1];
+      const Vec even2 = d[4] - kA2 * d[2], odd2 = d[3] - kA2 * d[1];
+      out[0] = kA2 * kB2 * d[0] - (kA2 + kB2) * d[2] + d[4];
+      out[1] = even1 + kA * odd1;
+      out[2] = even1 - kA * odd1;
+      out[3] = even2 + kB * odd2;
+      out[4] = even2 - kB * odd2;
+      out[5] = kA2 * kB2 * d[1] - (kA2 + kB2) * d[3] + d[5];
     }
   };
   struct Output {  // A^T: 6 -> 4
@@ -36,15 +39,15 @@ struct Transforms<4> {
       const Vec even1 = m[1] + m[2], odd1 = m[1] - m[2];
       const Vec even2 = m[3] + m[4], odd2 = m[3] - m[4];
       out[0] = m[0] + even1 + even2;
-      out[1] = odd1 + 2.0f * odd2;
-      out[2] = even1 + 4.0f * even2;
-      out[3] = odd1 + 8.0f * odd2 + m[5];
+      out[1] = kA * odd1 + kB * odd2;
+      out[2] = kA2 * even1 + kB2 * even2;
+      out[3] = kA * kA2 * odd1 + kB * kB2 * odd2 + m[5];
     }
   };
   struct Gradient {  // A: 4 -> 6
     [[gnu::always_inline]] static void apply(const Vec* y, Vec* out) {
-      const Vec even1 = y[0] + y[2], odd1 = y[1] + y[3];
-      const Vec even2 = y[0] + 4.0f * y[2], odd2 = 2.0f * y[1] + 8.0f * y[3];
+      const Vec even1 = y[0] + kA2 * y[2], odd1 = kA * y[1] + kA * kA2 * y[3];
+      const Vec even2 = y[0] + kB2 * y[2], odd2 = kB * y[1] + kB * kB2 * y[3];
       out[0] = y[0];
       out[1] = even1 + odd1;
       out[2] = even1 - odd1;
@@ -55,11 +58,11 @@ struct Transforms<4> {
   };
   struct Weight {  // G: 3 -> 6
     [[gnu::always_inline]] static void apply(const Vec* g, Vec* out) {
-      const Vec even1 = (g[0] + g[2]) * kSixth, odd1 = g[1] * kSixth;
-      const Vec even2 = (g[0] + 4.0f * g[2]) * kTwentyFourth, odd2 = g[1] * kTwelfth;
-      out[0] = 0.25f * g[0];
-      out[1] = -even1 - odd1;
-      out[2] = odd1 - even1;
+      const Vec even1 = kNa * g[0] + kNa * kA2 * g[2], odd1 = kNa * kA * g[1];
+      const Vec even2 = kNb * g[0] + kNb * kB2 * g[2], odd2 = kNb * kB * g[1];
+      out[0] = kN0 * g[0];
+      out[1] = even1 + odd1;
+      out[2] = even1 - odd1;
       out[3] = even2 + odd2;
       out[4] = even2 - odd2;
       out[5] = g[2];
@@ -69,14 +72,16 @@ struct Transforms<4> {
     [[gnu::always_inline]] static void apply(const Vec* u, Vec* out) {
       const Vec even1 = u[1] + u[2], odd1 = u[1] - u[2];
       const Vec even2 = u[3] + u[4], odd2 = u[3] - u[4];
-      out[0] = 0.25f * u[0] - kSixth * even1 + kTwentyFourth * even2;
-      out[1] = kTwelfth * odd2 - kSixth * odd1;
-      out[2] = kSixth * (even2 - even1) + u[5];
+      out[0] = kN0 * u[0] + kNa * even1 + kNb * even2;
+      out[1] = kNa * kA * odd1 + kNb * kB * odd2;
+      out[2] = kNa * kA2 * even1 + kNb * kB2 * even2 + u[5];
     }
   };
 
  private:
-  static constexpr float kSixth = 1.0f / 6, kTwelfth = 1.0f / 12, kTwentyFourth = 1.0f / 24;
+  static constexpr float kA = 0.625f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
+  // One over the derivative of x (x^2 - a^2) (x^2 - b^2) at 0, +-a and +-b.
+  static constexpr float kN0 = 1 / (kA2 * kB2), kNa = 1 / (2 * kA2 * (kA2 - kB2)), kNb = 1 / (2 * kB2 * (kB2 - kA2));
 };
 
 /// Interpolation at 0, +-1 and infinity.

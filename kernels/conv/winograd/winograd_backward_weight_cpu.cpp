@@ -1,6 +1,7 @@
 // Winograd weight gradient: dW = G^T [sum over tiles of (A dY A^T) * (B^T d B)] G.
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/sign_mask.h"
+#include "kernels/conv/tuning/tuner.h"
 #include "kernels/conv/winograd/choice.h"
 #include "kernels/conv/winograd/tile_transforms.h"
 #include "kernels/conv/winograd/weight_transforms.h"
@@ -107,6 +108,11 @@ template void backward_weight(const ConvGeometry&, const BFloat16*, MaskedGradie
 
 bool supports(const ConvGeometry& g) {
   return g.r == 3 && g.s == 3 && g.has_unit_stride() && g.dilation_h == 1 && g.dilation_w == 1 && g.groups == 1;
+}
+
+std::int64_t products(const ConvGeometry& g, TunedPass pass) {
+  const ConvGeometry run = pass == TunedPass::backward_input ? backward_input_as_forward(g) : g;
+  return run.n * run.c * run.k * products_per_image(run, prefers_large_tiles(run) ? 4 : 2);
 }
 
 bool pays(const ConvGeometry& g) { return g.c >= 16 && g.k >= 16 && g.p >= 2 && g.q >= 2; }

@@ -62,11 +62,12 @@ void convolve(const ConvGeometry& g, const T* x, const std::uint8_t* x_mask, con
   const Scratch u(layout.frequency * kFrequencies);
   const ScratchOf<T> zeros(c_blocks * kLanes);
   std::fill_n(zeros.data(), c_blocks * kLanes, T{});
-  const Scratch buffers(std::min<std::int64_t>(num_threads(), blocks) * (v_floats + m_floats));
+  const std::int64_t workers = workers_for(blocks);
+  const Scratch buffers(workers * (v_floats + m_floats));
 
   for_each_task(layout.panels,
                 [&](std::int64_t panel, std::int64_t) { transform_weight<kOutputs, kTurned>(g, w, panel, u.data()); });
-  for_each_task(blocks, [&](std::int64_t block, std::int64_t worker) {
+  for_each_task(blocks, workers, [&](std::int64_t block, std::int64_t worker) {
     float* own = buffers.data() + worker * (v_floats + m_floats);
     const TileBuffer v(own, c_blocks, per_block), m(own + v_floats, k_blocks, per_block);
     const std::int64_t begin = block * per_block, end = std::min(tiles.count, begin + per_block);

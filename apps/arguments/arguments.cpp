@@ -1,0 +1,121 @@
+// On top of CLI11, which splits the command line.
+#include "apps/arguments/arguments.h"
+
+#include "core/error.h"
+#include "core/suggest.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace tandem::apps {
+namespace {
+
+/// What options are called elsewhere, too far off to be taken for slips.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"--dtype", "--precision"}, {"--learning-rate", "--lr"}, {"--gpu", "--device"}, {"--num-threads", "--threads"}};
+
+/// "" if the whole text is a number of this type, else what is wrong. `value`: the number.
+template <typename T>
+std::string problem_of(const std::string& text, std::string_view kind, T& value) {
+  const char* const begin = text.data() + (text.starts_with('+') ? 1 : 0);
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(begin, end, value);
+  if (error == std::errc::result_out_of_range) return fmt::format("{} is too large", text);
+  return error == std::errc{} && read == end ? "" : fmt::format("'{}' is not {}", text, kind);
+}
+
+/// `problem` may rewrite the text. In lists, CLI11 asks of each value by itself.
+void expect(CLI::Option& option, std::function<std::string(std::string&)> problem, const std::string& description) {
+  option.transform(CLI::Validator([problem](std::string& text) { return problem(text); }, description));
+}
+
+}  // namespace
+
+void expect_whole_number(CLI::Option& option, std::int64_t least, std::int64_t most) {
+  expect(
+      option,
+      [least, most](std::string& text) {
+        std::int64_t value = 0;
+        std::string problem = problem_of(text, "a whole number", value);
+        if (!problem.empty()) return problem;
+        if (value < least || value > most) return fmt::format("{} is not between {} and {}", text, least, most);
+        text = fmt::format("{}", value);  // CLI11 would take 010 for 8
+        return problem;
+      },
+      fmt::format("{} to {}", least, most));
+}
+
+void expect_finite_number(CLI::Option& option) {
+  expect(
+      option,
+      [](std::string& text) {
+        double value = 0.0;
+        const std::string problem = problem_of(text, "a number", value);
+        if (!problem.empty()) return problem;
+        return std::isfinite(value) && value >= 0.0 ? "" : fmt::format("{} must be at least 0, and finite", text);
+      },
+      "");
+}
+
+void require_printable(std::string_view text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::none_of(text.begin(), text.end(), is_control)) return;
+  std::string visible;
+  for (const char c : text) visible += is_control(c) ? fmt::format("\\x{:02x}", c) : std::string(1, c);
+  fail("'{}': control characters are not taken", visible);
+}
+
+void require_printable(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) require_printable(argv[i]);
+}
+
+void fail_parsing(const CLI::ParseError& error) {
+  const std::string what = error.what();
+  const std::string option = what.substr(0, what.find(':'));
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && option.size() < what.size()) {
+    const bool too_many = what.find("received") != std::string::npos && what.find("received 0") == std::string::npos;
+    fail("{} {}", option, too_many ? "is given more than once" : "needs a value");
+  }
+  constexpr std::string_view kBadFlag = "Could not convert: ";  // numbers and texts have been checked before
+  if (what.starts_with(kBadFlag)) fail("{}: a flag takes true or false", what.substr(kBadFlag.size()));
+  fail("{}", what);
+}
+
+void fail_unknown(std::span<const std::string> arguments, std::span<const std::string> known) {
+  const auto dashed =
+      std::find_if(arguments.begin(), arguments.end(), [](const std::string& text) { return text.starts_with('-'); });
+  require(dashed != arguments.end(), "unexpected argument '{}': options begin with --", arguments.front());
+  const std::string written = dashed->substr(0, dashed->find('='));
+  for (const auto& [theirs, ours] : kOtherNames)
+    require(written != theirs || std::find(known.begin(), known.end(), ours) == known.end(),
+            "unknown option {}: here it is called {}", theirs, ours);
+  const std::string nearest = nearest_name(written, known);
+  fail("unknown option {}: {}", written,
+       nearest.empty() ? std::string("--help lists all options") : "did you mean " + nearest + "?");
+}
+
+bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
+  require_printable(argc, argv);
+  app.allow_extras();
+  std::vector<std::string> known;
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    app.exit(help);
+    return false;
+  } catch (const CLI::ParseError& error) {
+    fail_parsing(error);
+  }
+  const std::vector<std::string> extras = app.remaining();
+  if (!extras.empty()) fail_unknown(extras, known);
+  return true;
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,32 @@
+# What train_bench and device_query accept and refuse.
+# train_refuses(NAME text ERR text... ARGS arg...): exit code 2 and one line that has these texts.
+function(train_refuses)
+  app_case(PROGRAM train_bench EXIT 2 ${ARGN})
+endfunction()
+
+set(tiny_net --model mnist_cnn --layers 1 --in-channels 1 --image-size 8 --batch-size 4 --steps 1 --warmup 0)
+app_case(PROGRAM train_bench NAME "help" OUT "--batch-size" "--serve" ARGS --help)
+app_case(PROGRAM train_bench NAME "a step" OUT "\"precision\":\"fp16\"" ARGS ${tiny_net} --precision fp16)
+app_case(PROGRAM train_bench NAME "last value counts" OUT "\"batch_size\":2," ARGS ${tiny_net} --batch-size 2)
+train_refuses(NAME "unknown option" ERR "unknown option --modle: did you mean --model?" ARGS --modle mnist_cnn)
+train_refuses(NAME "stray word" ERR "unexpected argument 'mnist_cnn'" ARGS mnist_cnn)
+train_refuses(NAME "missing value" ERR "--steps needs a value" ARGS --steps)
+train_refuses(NAME "unknown model" ERR "unknown model 'vgg', did you mean 'vgg_lite'?" ARGS --model vgg)
+train_refuses(NAME "precision by the name of a dtype" ERR "unknown precision 'f16', did you mean 'fp16'?"
+  ARGS ${tiny_net} --precision f16)
+train_refuses(NAME "batch 0" ERR "--batch-size: 0 is not between 1 and 2147483647" ARGS --batch-size 0)
+train_refuses(NAME "too many threads" ERR "--threads: 5000 is not between 0 and 4096" ARGS --threads 5000)
+train_refuses(NAME "negative lr" ERR "--lr: -1 must be at least 0, and finite" ARGS --lr -1)
+train_refuses(NAME "lr is text" ERR "--lr: 'fast' is not a number" ARGS --lr fast)
+train_refuses(NAME "steps without end" ERR "--steps: 99999999999999999999 is too large" ARGS --steps 99999999999999999999)
+train_refuses(NAME "two things to do" ERR "--profile and --serve exclude each other: give one" ARGS --profile --serve)
+train_refuses(NAME "weights of another model" ERR "--load-weights app_files/named.safetensors: holds weights of the model vgg_lite"
+  ARGS ${tiny_net} --load-weights app_files/named.safetensors)
+train_refuses(NAME "weights missing" ERR "--load-weights app_files/none.safetensors: cannot open"
+  ARGS ${tiny_net} --load-weights app_files/none.safetensors)
+
+app_case(PROGRAM device_query NAME "lists devices" OUT "cpu " "--device auto: ")
+app_case(PROGRAM device_query NAME "help" OUT "Lists the devices" ARGS --help)
+app_case(PROGRAM device_query NAME "unknown option" EXIT 2 ERR "unknown option --foo: --help lists all options" ARGS --foo)
+app_case(PROGRAM device_query NAME "near option" EXIT 2 ERR "unknown option --hepl: did you mean --help?" ARGS --hepl)
+app_case(PROGRAM device_query NAME "stray word" EXIT 2 ERR "unexpected argument 'cuda'" ARGS cuda)
