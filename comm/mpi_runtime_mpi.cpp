@@ -1,6 +1,8 @@
 // Starting, ending and checking MPI.
 #include "comm/mpi_runtime.h"
 
+#include "comm/mpirun.h"
+
 #include <mpi.h>
 
 #include <cstdlib>
@@ -15,13 +17,6 @@ bool is_running() {
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   return initialized != 0 && finalized == 0;
-}
-
-/// Whether this process was started by mpiexec of Open MPI 4 (its run time is called ORTE) and a non-zero exit code of
-/// one rank ends all others, as mpiexec does unless it was told otherwise.
-bool orte_ends_all_ranks() {
-  const char* launched = std::getenv("OMPI_MCA_orte_launch");
-  return launched != nullptr && std::getenv("OMPI_MCA_orte_abort_on_non_zero_status") == nullptr;
 }
 
 }  // namespace
@@ -51,9 +46,10 @@ bool initialize_mpi() {
   }
   TANDEM_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   TANDEM_MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
-  require(level >= MPI_THREAD_SERIALIZED,
+  constexpr int kNeeded = MPI_THREAD_SERIALIZED;  // an unnamed enumeration in Open MPI 5, a macro in others
+  require(level >= kNeeded,
           "this MPI library was built without thread support (level {}, needed {}: MPI_THREAD_SERIALIZED)", level,
-          MPI_THREAD_SERIALIZED);
+          kNeeded);
   return !initialized;
 }
 
@@ -62,9 +58,11 @@ void finalize_mpi() noexcept {
 }
 
 void abort_mpi(int exit_code) {
-  // MPI_Abort of Open MPI 4 also sends mpiexec a notice to print. Open MPI 4.1.4 over PMIx 4.2 garbled it in 10 % of our
-  // runs, and crashed in 2 %. Leaving without MPI_Finalize ends the other ranks just as well, without the notice.
-  if (is_running() && !(exit_code != 0 && orte_ends_all_ranks())) MPI_Abort(MPI_COMM_WORLD, exit_code);
+  // MPI_Abort of Open MPI also sends mpirun a notice to print, which may come before the line that says what was wrong.
+  // Open MPI 4.1.4 over PMIx 4.2 garbled it in 10 % of our runs, and crashed in 2 %. Leaving without MPI_Finalize ends
+  // the other ranks just as well, without the notice.
+  const bool leaving_suffices = exit_code != 0 && ends_all_ranks_on_failure(environment_variable, launcher_call());
+  if (is_running() && !leaving_suffices) MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);
 }
 

@@ -1,6 +1,8 @@
 // Threads by affinity masks.
 #include "comm/threads.h"
 
+#include "comm/mpirun.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -96,15 +98,10 @@ int default_threads(ProcessGroup& group) {
 
 bool undo_default_binding() {
 #ifdef __linux__
-  const char* const ranks = std::getenv("OMPI_COMM_WORLD_SIZE");
-  const bool by_open_mpi = ranks != nullptr && std::atoi(ranks) <= 2;  // of more it makes better use
-  // mpirun hands on as MCA parameters what its user asked for, and nothing where it chose itself.
-  for (const char* name : {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
-                           "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_hwloc_base_cpu_set"}) {
-    if (std::getenv(name) != nullptr) return false;
-  }
   const auto mine = affinity_of(0), launchers = affinity_of(getppid());
-  if (!by_open_mpi || !mine || !launchers || CPU_COUNT(&*mine) >= CPU_COUNT(&*launchers)) return false;
+  // A core each is what the default gives; more was asked for, perhaps out of sight.
+  if (!mine || !launchers || CPU_COUNT(&*mine) >= CPU_COUNT(&*launchers) || allowed_cores().size() != 1) return false;
+  if (!is_default_binding(environment_variable, launcher_call())) return false;
   return sched_setaffinity(0, sizeof(cpu_set_t), &*launchers) == 0;
 #else
   return false;

@@ -23,8 +23,8 @@ int fair_share(const CoreSet& mine, std::span<const CoreSet> all);
 int default_threads(ProcessGroup& group);
 
 /// Open MPI binds each of one or two ranks to a single core unless told otherwise, which leaves a rank with several
-/// threads one core for all of them. Where nobody asked for a binding, lets this process run wherever its launcher may.
-/// Must run before threads are started. True if it changed anything.
+/// threads one core for all of them. Where nobody asked for that (see is_default_binding), lets this process run wherever
+/// its launcher may. Must run before threads are started. True if it changed anything.
 bool undo_default_binding();
 
 }  // namespace tandem::comm

@@ -31,9 +31,10 @@ if ! command -v mpirun >/dev/null; then
   echo "run: no mpirun here, so one process: $train ${arguments[*]}" >&2
   exec "$train" "${arguments[@]}"
 fi
-# Open MPI refuses to run as root, or with more ranks than cores, unless told.
-[ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1
+# As root, and with more ranks than cores, Open MPI wants to be told; what the user says goes before.
+while IFS='=' read -r name value; do
+  case "$name" in [A-Z]*) [ -n "${!name+set}" ] || export "$name=$value" ;; esac
+done <scripts/mpi.env
 # mpirun puts pipes behind the ranks: tell them that a terminal is at the other end.
 case " $* " in
   *" --progress"*) ;;

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 required=(g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev zlib1g-dev)
-useful=(ccache libdnnl-dev libopenmpi-dev openmpi-bin curl dataset-fashion-mnist)
+useful=(ccache libdnnl-dev libopenmpi-dev openmpi-bin curl ca-certificates dataset-fashion-mnist)
 for_tests=(catch2 libboost-context-dev)
 useful_for_tests=(python3 python3-numpy python3-torch)
 
@@ -23,6 +23,12 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 fi
 
 is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+# Another MPI library is as good; beside it, Open MPI would take over the name mpirun.
+if is_installed libmpich-dev && is_installed mpich; then
+  for i in "${!useful[@]}"; do
+    case "${useful[i]}" in *openmpi*) unset "useful[i]" ;; esac
+  done
+fi
 missing=()
 for package in "${required[@]}" "${useful[@]}"; do
   is_installed "$package" || missing+=("$package")

@@ -17,7 +17,8 @@ struct Passes {
   bool take_mask;  // else the gradient is masked in a pass of its own, once for both
 };
 
-Contestant step(std::string name, std::string description, const Passes& passes) {
+/// Unused in builds without CUDA.
+[[maybe_unused]] Contestant step(std::string name, std::string description, const Passes& passes) {
   return {.name = "ladder-" + std::move(name),
           .description = std::move(description),
           .obstacle = [](Device device) -> std::string {

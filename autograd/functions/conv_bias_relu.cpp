@@ -24,7 +24,7 @@ Tensor conv_bias_relu(const Tensor& input, const Tensor& weight, const Tensor& b
   }
   if (!recorded) return y;
 
-  const auto own = std::make_shared<FusedLayer>(mask, bias.defined() && requires_grad(bias));
+  const auto own = std::make_shared<FusedLayer>(FusedLayer{mask, bias.defined() && requires_grad(bias), {}, {}});
   // The fused backward takes both; neither is a copy where it is stored the way the kernels want.
   Tensor result = record("conv_bias_relu", {x, weight, bias}, y,
                          [options, own, below = layer_below(x, filters, options), saved_x = SavedTensor(images),

@@ -34,7 +34,7 @@ Tensor conv_bias_relu_pool(const Tensor& input, const Tensor& weight, const Tens
   }
   if (!recorded) return y;
 
-  const auto own = std::make_shared<FusedLayer>(mask, bias.defined() && requires_grad(bias));
+  const auto own = std::make_shared<FusedLayer>(FusedLayer{mask, bias.defined() && requires_grad(bias), {}, {}});
   Tensor result =
       record("conv_bias_relu_pool", {x, weight, bias}, y,
              [options, windows, own, positions, below = layer_below(x, filters, options), saved_x = SavedTensor(images),

@@ -105,8 +105,8 @@ void map_run(const T* a, const T* b, T* y, const std::array<std::int64_t, 3>& st
 template <typename Function>
 void map(const Tensor& a, const Tensor& out, Function&& function) {
   const StridedLoop<2> loop(out.shape(), {out.strides(), a.strides()});
-  const auto [to_step, from_step] = loop.inner_strides();
-  dispatch_float(out.dtype(), "map", [&, to_step = to_step, from_step = from_step](auto tag) {
+  const std::int64_t to_step = loop.inner_strides()[0], from_step = loop.inner_strides()[1];
+  dispatch_float(out.dtype(), "map", [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* const to = out.data<T>();
     const T* const from = a.data<T>();

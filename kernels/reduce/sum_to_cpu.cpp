@@ -30,7 +30,7 @@ void add_run(const T* from, std::int64_t from_step, double* to, std::int64_t to_
 template <typename T>
 void add_up(const Tensor& x, const Tensor& out) {
   const StridedLoop<2> loop(x.shape(), {x.strides(), out.expand(x.shape()).strides()});
-  const auto [x_step, out_step] = loop.inner_strides();
+  const std::int64_t x_step = loop.inner_strides()[0], out_step = loop.inner_strides()[1];
   const T* const values = x.data<T>();
   const std::int64_t count = out.numel();
 
@@ -38,7 +38,7 @@ void add_up(const Tensor& x, const Tensor& out) {
   // number of threads. Parts only where they are much larger than the sums.
   const std::int64_t parts = std::clamp<std::int64_t>(x.numel() / std::max<std::int64_t>(4 * count, 1 << 14), 1, 8);
   std::vector<double> sums(static_cast<std::size_t>(parts * count));
-  parallel_for(parts, 1, [&, x_step = x_step, out_step = out_step](std::int64_t begin, std::int64_t end) {
+  parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t part = begin; part < end; ++part) {
       double* const own = sums.data() + part * count;
       loop.for_runs(loop.runs() * part / parts, loop.runs() * (part + 1) / parts,

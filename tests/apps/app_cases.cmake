@@ -23,6 +23,11 @@ add_test(NAME "cifar_train: make files"
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/make_files.py ${app_files})
 set_tests_properties("cifar_train: make files" PROPERTIES FIXTURES_SETUP app_files)
 
+set(app_environment ${TANDEM_SANITIZER_ENVIRONMENT})
+if(TANDEM_HAS_MPI)
+  list(APPEND app_environment TANDEM_MPIEXEC=${MPIEXEC_EXECUTABLE})
+endif()
+
 # app_case(NAME text [PROGRAM target] [EXIT n] [RANKS n] [OUT text...] [ERR text...] [NOT_ERR text...] [COLUMNS n] [ENVIRONMENT a=b...]
 #   [NEEDS_CUDA] ARGS arg...): of cifar_train, unless another PROGRAM is named
 function(app_case)
@@ -61,7 +66,7 @@ function(app_case)
   add_test(NAME "${CASE_PROGRAM}: ${CASE_NAME}"
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/run_case.py ${expected} -- ${command}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
-  set(environment ${TANDEM_SANITIZER_ENVIRONMENT} ${CASE_ENVIRONMENT})
+  set(environment ${app_environment} ${CASE_ENVIRONMENT})
   set_tests_properties("${CASE_PROGRAM}: ${CASE_NAME}" PROPERTIES
     ENVIRONMENT "${environment}" FIXTURES_REQUIRED app_files SKIP_RETURN_CODE 77 TIMEOUT 120)
 endfunction()
@@ -95,7 +100,7 @@ function(training_case name)
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/check_training.py $<TARGET_FILE:cifar_train> ${ARGN}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
   set_tests_properties("cifar_train: ${name}" PROPERTIES
-    ENVIRONMENT "${TANDEM_SANITIZER_ENVIRONMENT}" SKIP_RETURN_CODE 77 TIMEOUT 900 PROCESSORS 2)
+    ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 900 PROCESSORS 2)
 endfunction()
 
 training_case("learns synthetic images" learning)

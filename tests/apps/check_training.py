@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from run_case import SKIPPED, environment
+from run_case import environment, mpirun
 
 PROGRAM = sys.argv[1]
 FOLDER = tempfile.mkdtemp(prefix="tandem_training_")
@@ -23,11 +23,7 @@ def train(name, arguments, ranks=1):
     log = os.path.join(FOLDER, name + ".jsonl")
     command = [PROGRAM, "--log", log, "--threads", "1"] + arguments.split()
     if ranks > 1:
-        mpirun = shutil.which("mpirun")
-        if mpirun is None:
-            print("skipped: there is no mpirun")
-            sys.exit(SKIPPED)
-        command = [mpirun, "--bind-to", "none", "-np", str(ranks)] + command
+        command = mpirun() + ["-np", str(ranks)] + command
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
                           timeout=800)
     if done.returncode != 0:
@@ -101,7 +97,7 @@ def determinism():
 
 
 def files():
-    ranks = 2 if shutil.which("mpirun") and "no_mpi" not in sys.argv else 1
+    ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
     # Batch norm, so that ranks have buffers to bring together before they evaluate and save.
     net = SMALL + "--model small_cnn --layers 0 "
     records = train("run", net + f"--epochs 2 --global-batch-size 40 --log-every 4 --check-replicas "
@@ -162,7 +158,7 @@ class Held:
             os.makedirs(path(folder), exist_ok=True)
         command = [PROGRAM, "--log", pipe, "--log-every", "1", "--threads", "1"] + arguments.split()
         if ranks > 1:
-            command = [shutil.which("mpirun"), "--bind-to", "none", "-np", str(ranks)] + command
+            command = mpirun() + ["-np", str(ranks)] + command
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         cwd=path("work"), env=dict(environment(), TMPDIR=path("temporary")))
         self.log = open(pipe)
@@ -188,7 +184,7 @@ def full_disks():
     check(records[0] == "run" and 10 < len(records) < 64, f"records: {records}")
 
     # A folder that is there when the run begins, and gone when the weights are written.
-    for ranks in (1, 2) if shutil.which("mpirun") and "no_mpi" not in sys.argv else (1,):
+    for ranks in (1, 2) if "TANDEM_MPIEXEC" in os.environ else (1,):
         os.mkdir(path("gone"))
         run = Held(many + f"--global-batch-size 2 --epochs 3 --save-weights {path('gone/w.safetensors')}", ranks)
         os.rmdir(path("gone"))
@@ -241,7 +237,7 @@ def config():
 
 def precision():
     """Masters, loss scale and memory of half precision; on two ranks, where there is an mpirun."""
-    ranks = 2 if shutil.which("mpirun") and "no_mpi" not in sys.argv else 1
+    ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
     net = ("--dataset synthetic --limit-train 24 --limit-test 4 --model small_cnn --global-batch-size 8 --epochs 1 "
            "--log-every 1 --lr 0.01 --check-replicas ")
     train("first", net + f"--epochs 0 --save-weights {path('first')}")

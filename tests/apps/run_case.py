@@ -9,6 +9,7 @@ with a missing mpirun ends with exit code 77: skipped. So does --needs-cuda wher
 """
 import argparse
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -17,13 +18,19 @@ import sys
 SKIPPED = 77
 
 
+def mpirun():
+    """The words that a command for several ranks begins with: TANDEM_MPIEXEC, else the mpirun in PATH."""
+    program = os.environ.get("TANDEM_MPIEXEC") or shutil.which("mpirun")
+    if program is None:
+        print("skipped: there is no mpirun")
+        sys.exit(SKIPPED)
+    return [program, "--bind-to", "none"]
+
+
 def launched(command, ranks):
     if ranks <= 1:
         return command
-    mpirun = shutil.which("mpirun")
-    if mpirun is None:
-        print("skipped: there is no mpirun")
-        sys.exit(SKIPPED)
+    start = mpirun()
     parts, part = [], []
     for word in command + [":"]:
         if word == ":":
@@ -32,16 +39,16 @@ def launched(command, ranks):
         else:
             part.append(word)
     if len(parts) == 1:
-        return [mpirun, "--bind-to", "none", "-np", str(ranks)] + parts[0]
-    words = [mpirun, "--bind-to", "none"]
-    for index, part in enumerate(parts):
-        words += ([":"] if index else []) + ["-np", "1"] + part
-    return words
+        return start + ["-np", str(ranks)] + parts[0]
+    # Not "-np 1 A : -np 1 B": mpirun of Open MPI 5.0.7 with PMIx 5.0.7 (Debian 13) crashes at that, whatever A and B are.
+    choices = " ".join(f"{rank}) exec {shlex.join(part)} ;;" for rank, part in enumerate(parts))
+    return start + ["-np", str(len(parts)), "sh", "-c", "case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in " + choices + " esac"]
 
 
 def environment():
-    values = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                  OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
+    values = dict(os.environ, OMPI_MCA_btl_vader_single_copy_mechanism="none")
+    with open(os.path.join(os.path.dirname(__file__), "..", "..", "scripts", "mpi.env")) as lines:
+        values.update(line.strip().split("=", 1) for line in lines if line[0].isupper())
     values.setdefault("OMP_NUM_THREADS", "1")
     return values
 

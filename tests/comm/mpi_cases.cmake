@@ -3,10 +3,10 @@ if(NOT TANDEM_HAS_MPI)
   return()
 endif()
 
-# Settings for mpirun come by environment, so that the commands are the same for Open MPI and MPICH: unbound ranks, more
-# ranks than cores, root in containers.
-set(TANDEM_MPI_TEST_ENVIRONMENT
-  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# Settings for mpirun come by environment, so that the commands are the same for Open MPI and MPICH: root and more ranks
+# than cores as in scripts/mpi.env, and unbound ranks.
+file(STRINGS ${PROJECT_SOURCE_DIR}/scripts/mpi.env TANDEM_MPI_TEST_ENVIRONMENT REGEX "^[A-Z]")
+list(APPEND TANDEM_MPI_TEST_ENVIRONMENT
   OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_base_warn_component_unused=0 OMP_NUM_THREADS=1)
 set(TANDEM_MPI_TEST_SECONDS 60)
 list(APPEND TANDEM_MPI_TEST_ENVIRONMENT ${TANDEM_SANITIZER_ENVIRONMENT})
@@ -58,3 +58,8 @@ tandem_mpi_test(NAME "comm: an error of one rank during an all-reduce ends all r
   EXPECT 2 1 "^error: rank 2: label 12 is out of range$")
 tandem_mpi_test(NAME "comm: backend self refuses several ranks" RANKS 2 COMMAND ${exits} self
   EXPECT 2 1 "^error: backend self is for one process, but mpirun started 2")
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_PHYSICAL_CORES)
+if(cores GREATER 1)
+  tandem_mpi_test(NAME "comm: a binding that was asked for is left alone" RANKS 2 COMMAND --bind-to core ${exits} threads
+    EXPECT 0 2 "^rank [01] of 2: 1 threads on 1 cores$")
+endif()

@@ -15,26 +15,30 @@ class NearKink(Exception):
 
 
 class NearestKink(TorchFunctionMode):
-    """`with NearestKink() as nearest`: nearest.distance becomes the least distance, in units of each layer's rms. One
-    below `clearance` raises NearKink at once."""
+    """`with NearestKink() as nearest`: nearest.distance becomes the least distance, in units of each layer's rms, and
+    nearest.layers how many ReLUs and poolings were looked at. A distance below `clearance` raises NearKink at once."""
 
     def __init__(self, clearance=0.0):
         super().__init__()
-        self.clearance, self.distance = clearance, np.inf
+        self.clearance, self.distance, self.layers = clearance, np.inf, 0
 
     def note(self, distances, values):
+        self.layers += 1
         if distances.numel() > 0:
             self.distance = min(self.distance, float(distances.min() / values.square().mean().sqrt()))
             if self.distance < self.clearance:
                 raise NearKink(f"{self.distance:.1e} from a kink")
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function in (torch.relu, functional.relu):
+        # By name: one function reaches a mode as torch.x, torch.nn.functional.x or Tensor.x, depending on who calls it.
+        name = getattr(function, "__name__", "").strip("_")
+        if name == "relu":
             self.note(args[0].detach().abs(), args[0].detach())
-        elif function is torch.max_pool2d:
+        elif name == "max_pool2d":
             x, kernel = args[0].detach(), args[1]
             windows = functional.unfold(x.flatten(0, 1)[:, None], kernel, stride=kernel)
-            first, second = windows.topk(2, dim=1).values.unbind(1)
+            # A window of one pixel has no second: minus infinity is far from all.
+            first, second = functional.pad(windows, (0, 0, 0, 1), value=-np.inf).topk(2, dim=1).values.unbind(1)
             # Windows of zeros lie behind a ReLU that stops their gradient anyway.
             self.note((first - second)[(first != 0) | (second != 0)], x)
         return function(*args, **(kwargs or {}))

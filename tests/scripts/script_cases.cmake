@@ -1,5 +1,5 @@
-# scripts/gpu_check.sh without a GPU, with stand-ins for the tools. In the simulated build its search for planted faults
-# runs the real ones, and launches are written down for the table of occupancy.
+# scripts/check_all.sh with short steps. scripts/gpu_check.sh without a GPU, with stand-ins for the tools; in the simulated
+# build its search for planted faults runs the real ones, and launches are written down for the table of occupancy.
 find_program(TANDEM_BASH bash)
 if(NOT TANDEM_BASH)
   return()
@@ -14,6 +14,8 @@ set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 300)
 if(TANDEM_CUDA_IS_SIMULATED)
   set_tests_properties("scripts: gpu_check.sh" PROPERTIES LABELS simulated)
 endif()
+add_test(NAME "scripts: check_all.sh"
+  COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/check_all_cases.sh ${PROJECT_SOURCE_DIR})
 
 add_test(NAME "scripts: arguments" COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/argument_cases.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties("scripts: arguments" PROPERTIES TIMEOUT 60)

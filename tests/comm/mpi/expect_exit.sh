@@ -21,8 +21,10 @@ has_running_child() {
   return 1
 }
 
-# mpiexec's last words: it writes them when no rank is left.
-has_reported() { grep -q '^mpiexec detected that one or more processes exited\|^mpiexec noticed that process' "$output"; }
+# mpiexec's last words: it writes them when no rank is left. Open MPI 5's calls itself prterun.
+has_reported() {
+  grep -qE '^(mpiexec|mpirun|prterun) (detected that one or more processes exited|noticed that process)' "$output"
+}
 
 # The exit code of the command in $actual; true if mpiexec itself broke down, which says nothing about the ranks.
 breaks_down() {

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# The long checks, run before an issue is called resolved; what runs on every change is in .ci/run. Prints a table at the end.
+# usage: scripts/check_all.sh [--list] [STEP ...]      all steps, or those named
+# What a step prints is in build/check_all/STEP.log. Exit code 1 if a step failed; one that cannot run here is skipped
+# and named (its exit code is 77).
+set -uo pipefail
+cd "$(dirname "$0")/.."
+logs=build/check_all
+
+# --- What there is to check: step NAME WHAT COMMAND... ---------------------------------------------------------------------
+
+steps() {
+  # The tests are compiled with Catch2 3 here and not in .ci/run: Debian 12, where that runs, has version 2 only.
+  step debian-13 "both README commands on a fresh Debian 13" scripts/check_debian.sh trixie
+  step debian-12 "both README commands on a fresh Debian 12" scripts/check_debian.sh bookworm
+  step mpich "training on 2 ranks and the tests with MPICH instead of Open MPI" scripts/check_debian.sh trixie \
+    --with "mpich libmpich-dev" "$train_a_little" "scripts/test.sh --exclude-regex parity"
+  step clang "preset cpu by clang, without warnings, and its tests" check_clang
+  step clang-debian-13 "preset cpu by Debian 13's clang, without warnings, and its tests" scripts/check_debian.sh trixie \
+    --with "clang libomp-dev" "CXX=clang++ scripts/test.sh --exclude-regex parity"
+  step simulated-asan "kernels on the simulated GPU under AddressSanitizer" check_simulated_asan
+}
+
+train_a_little="scripts/run.sh --dataset synthetic --limit-train 2048 --limit-test 512 --epochs 2 --check-replicas"
+
+check_clang() {
+  command -v clang++ >/dev/null || { echo "there is no clang++: apt-get install clang libomp-dev"; return 77; }
+  cmake --preset cpu -B build/clang -DCMAKE_CXX_COMPILER=clang++ && cmake --build build/clang --parallel "$(nproc)" &&
+    ctest --test-dir build/clang --output-on-failure --no-tests=error --parallel "$(nproc)" --exclude-regex parity
+}
+
+check_simulated_asan() {
+  local build
+  build=$(scripts/build.sh simulated-asan simulated_suite) &&
+    ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" --label-regex '^simulated$'
+}
+
+# --- Running them ----------------------------------------------------------------------------------------------------------
+
+list=0 chosen=() names=() table=() failed=0 skipped=()
+for argument; do
+  case "$argument" in
+    --list) list=1 ;;
+    -*) echo "usage: scripts/check_all.sh [--list] [STEP ...]" >&2; exit 2 ;;
+    *) chosen+=("$argument") ;;
+  esac
+done
+
+is_chosen() {
+  [ ${#chosen[@]} -gt 0 ] || return 0
+  local name
+  for name in "${chosen[@]}"; do [ "$name" != "$1" ] || return 0; done
+  return 1
+}
+
+step() { names+=("$1"); }
+steps
+for name in "${chosen[@]}"; do
+  case " ${names[*]} " in
+    *" $name "*) ;;
+    *) echo "check_all: there is no step '$name'; choose from: ${names[*]}" >&2; exit 2 ;;
+  esac
+done
+
+if [ "$list" -eq 1 ]; then
+  step() { printf '%-18s %s\n' "$1" "$2"; }
+  steps
+  exit 0
+fi
+
+step() {
+  local name=$1 begin=$SECONDS code=0 result
+  shift 2
+  is_chosen "$name" || return 0
+  echo "== check_all: $name" >&2
+  "$@" </dev/null >"$logs/$name.log" 2>&1 || code=$?
+  case "$code" in
+    0) result=ok ;;
+    77) result="skipped: $(tail -n 1 "$logs/$name.log")"; skipped+=("$name") ;;
+    *) result="FAILED ($code), see $logs/$name.log"; failed=$((failed + 1)); tail -n 20 "$logs/$name.log" >&2 ;;
+  esac
+  table+=("$(printf '%-18s %6s s  %s' "$name" "$((SECONDS - begin))" "$result")")
+}
+mkdir -p "$logs"
+steps
+
+printf '\n'
+printf '%s\n' "${table[@]}" | tee "$logs/table.txt"
+[ ${#skipped[@]} -eq 0 ] || echo "not run here: ${skipped[*]}"
+[ "$failed" -eq 0 ]
