@@ -15,9 +15,16 @@ if(TANDEM_CUDA_IS_SIMULATED)
   set_tests_properties("scripts: gpu_check.sh" PROPERTIES LABELS simulated)
 endif()
 
+add_test(NAME "scripts: warnings are errors unless TANDEM_WERROR=OFF"
+  COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/werror
+    -P ${CMAKE_CURRENT_LIST_DIR}/werror_cases.cmake)
+
 find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 mark_as_advanced(TANDEM_PYTHON)
 if(TANDEM_PYTHON)
+  add_test(NAME "scripts: libraries in Python packages are found"
+    COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/find_packages
+      -DPYTHON=${TANDEM_PYTHON} -P ${CMAKE_CURRENT_LIST_DIR}/find_packages_cases.cmake)
   add_test(NAME "scripts: registers and occupancy" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_kernel_resources.py ${PROJECT_SOURCE_DIR}/scripts ${probe})
   if(TANDEM_CUDA_IS_SIMULATED)
