@@ -127,7 +127,7 @@ publish() {
   write_table >"$work/table" && mv "$work/table" "$out/table.txt"
   gather hopper
   for file in "$results"/*.json; do
-    [ ! -f "$file" ] || keep "$file"
+    [ ! -f "$file" ] || [ "$out/${file##*/}" -nt "$file" ] || keep "$file"
   done
   if [ "${1:-}" = all ] || [ $((SECONDS - packed_at)) -ge 5 ]; then
     pack_logs && keep "$work/logs.tar.gz"
@@ -138,6 +138,8 @@ publish() {
 # gather NAME: NAME.json holds the files NAME_*.json of the contestants that were timed each in a process of its own.
 gather() {
   local file one separator='{'
+  [ -n "$(find "$work" -maxdepth 1 -name "$1_*.json" -newer "$results/$1.json" 2>/dev/null)" ] ||
+    [ ! -e "$results/$1.json" ] || return 0
   for file in "$work/$1"_*.json; do
     [ -f "$file" ] || continue
     one=${file##*/"$1"_}
@@ -226,8 +228,8 @@ rehearse() {
 # --- The machine ----------------------------------------------------------------------------------------------------------
 
 unpack_packages() {
-  local package
-  rm -rf "$prefix" && mkdir -p "$prefix.part"
+  local package file
+  rm -rf "$prefix" "$prefix.part" && mkdir -p "$prefix.part"
   for package in "$offline"/*.deb; do
     if command -v dpkg-deb >/dev/null; then
       dpkg-deb -x "$package" "$prefix.part" || return 1
@@ -235,9 +237,10 @@ unpack_packages() {
       (cd "$prefix.part" && ar p "$package" data.tar.xz | tar xJ) || return 1
     fi
   done
-  # What Debian's alternatives would do.
-  [ ! -e "$prefix.part/usr/bin/orterun" ] || ln -sf orterun "$prefix.part/usr/bin/mpirun"
-  [ ! -e "$prefix.part/usr/bin/orterun" ] || ln -sf orterun "$prefix.part/usr/bin/mpiexec"
+  # What Debian's alternatives would do: mpirun, mpicxx ...
+  for file in "$prefix.part"/usr/bin/*.openmpi; do
+    [ ! -L "$file" ] || ln -sf "${file##*/}" "${file%.openmpi}"
+  done
   prefer_system "$prefix.part"
   mv "$prefix.part" "$prefix"
 }
@@ -307,6 +310,8 @@ configure() {
     code=$?
   fi
   printf '%s\n' "$answer"
+  answer=$(sed -n 's/^.*✗ \(OpenMP\|oneDNN\|MPI\|NCCL\|cuBLAS\|cuDNN\):.*/ \1/p' <<<"$answer")
+  [ -z "$answer" ] || echo "table: without" $answer
   return $code
 }
 
@@ -400,6 +405,7 @@ conv_bench() {
 # The kernels for Hopper and whom they are compared with, each in a process of its own: what fails or hangs takes no other
 # along. The plainest question first: nothing is measured beforehand, caches are as the run before has left them.
 bench_hopper() {
+  rm -f "$results/hopper.json"
   conv_bench "$work/hopper_$1.json" --layers vgg_lite --batch 512 --groups 7 --dtype f16,bf16 --cache hot --impl "$1"
 }
 
