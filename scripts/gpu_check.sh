@@ -119,12 +119,14 @@ keep() {
   fi
 }
 
+publish_table() { write_table >"$work/table" && mv "$work/table" "$out/table.txt"; }
+
 # What is kept is as good as complete after every step: nobody knows whether there will be another. Logs of the last seconds
 # may be missing until the end.
 packed_at=-10
 publish() {
   local file
-  write_table >"$work/table" && mv "$work/table" "$out/table.txt"
+  publish_table
   gather hopper
   for file in "$results"/*.json; do
     [ ! -f "$file" ] || [ "$out/${file##*/}" -nt "$file" ] || keep "$file"
@@ -173,7 +175,8 @@ step() {
   left=$((part_deadline - begin))
   if [ "$left" -le 0 ]; then finish_step "$name" "NO TIME" -; return 1; fi
   current=$name
-  record "$name" "CUT OFF" - "the script was killed"
+  record "$name" "CUT OFF" - "it runs, or the script was killed"
+  publish_table
   timeout --kill-after=5 "$((limit < left ? limit : left))" bash -o pipefail -c '"$@"' step "$@" \
     >"$logs/$name.log" 2>&1 </dev/null &
   child=$!
@@ -256,8 +259,10 @@ prefer_system() {
   done
 }
 
+packages_are_used=0
 use_packages() {
-  if [ $planning -eq 1 ] || [ ! -d "$prefix" ] || [ -n "${OPAL_LIBDIR:-}" ]; then return; fi
+  if [ $planning -eq 1 ] || [ $packages_are_used -eq 1 ] || [ ! -d "$prefix" ]; then return; fi
+  packages_are_used=1
   local libraries=$prefix/usr/lib/x86_64-linux-gnu
   export CMAKE_PREFIX_PATH=$prefix/usr:$libraries/openmpi${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
   export PATH=$prefix/usr/bin:$PATH
@@ -375,8 +380,14 @@ cuda_tests() {
   ! grep -qi "^ *skipped[:,].*$excused" "$log" || echo "table: all but those of several GPUs"
 }
 
-# What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
-by_ctest() { ctest --test-dir "$build" --no-tests=error --output-on-failure -R "$1"; }
+# by_ctest REGEX: the tests of these names.
+by_ctest() {
+  ctest --test-dir "$build" --no-tests=error --output-on-failure -R "$1" | tee "$work/ctest.log" || return
+  if grep -q '(Skipped)$' "$work/ctest.log"; then
+    echo "table: did not run: $(grep '(Skipped)$' "$work/ctest.log" | head -n 1)"
+    return 78
+  fi
+}
 
 # 77 says that there is no GPU: then nothing was recorded, and the step has failed.
 record_golden() {
@@ -418,6 +429,7 @@ part_correctness() {
   for contestant in warpgroup cudnn fused; do gpu_step 45 "hopper_$contestant" bench_hopper "$contestant"; done
   gpu_step 60 tests_libraries cuda_tests kernels "[library]"
   for room in op_cases autograd layers data comm train; do gpu_step 60 "tests_$room" cuda_tests "$room" "[cuda]"; done
+  # What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
   gpu_step 60 library_refusals by_ctest "cifar_train: (cuDNN is|cuBLAS is|auto does)"
   gpu_step 60 golden_record record_golden
   gpu_step 60 golden_replay "$build/tests/op_table_recorder" --replay "$root/tests/golden"

@@ -15,7 +15,7 @@ done
 wanted=(catch2 libcli11-dev nlohmann-json3-dev libfmt-dev zlib1g-dev libdnnl-dev libopenmpi-dev openmpi-bin)
 # Of all that these depend on, what a machine with a compiler may not have. Open MPI does without its plugins for networks.
 families='^(catch2|libcli11-dev|nlohmann-json3-dev|libfmt.*|zlib1g.*|libdnnl.*|'
-families+='ocl-icd-libopencl1|libopenmpi.*|openmpi.*|libpmix2.*|libhwloc15.*|libevent-(core|pthreads).*|libltdl7|libudev1)$'
+families+='ocl-icd-libopencl1|libopenmpi.*|openmpi.*|libpmix2.*|libhwloc15.*|libevent-(core|pthreads).*|libltdl7|libmunge2|libudev1)$'
 
 list=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
   "${wanted[@]}" | grep -E '^[a-z0-9]' | sed 's/:.*//' | sort -u | grep -E "$families")
@@ -29,10 +29,10 @@ chmod 777 "$part"
 (cd "$part" && apt-get download -qq $list)
 
 # What the packages' libraries need must be among them, but for what comes with every compiler: or else no program links.
-# Plugins are left out, and what is for Fortran and Java: nobody links those.
+# What is for Fortran and Java is left out, and plugins, but for the one without which Open MPI starts nothing.
 every_system='^(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libutil|libresolv|libgcc_s|libstdc\+\+|libgomp|libatomic)\.so'
 for package in "$part"/*.deb; do dpkg-deb -x "$package" "$part/unpacked"; done
-missing=$(find "$part/unpacked" -type f \( -name 'lib*.so*' -o -name orterun \) ! -path '*/openmpi3/*' ! -path '*/pmix2/*' \
+missing=$(find "$part/unpacked" -type f \( -name 'lib*.so*' -o -name orterun -o -name 'mca_pmix_ext*' \) \
     ! -name 'libmca_common_*' ! -name '*_java*' ! -name '*_usempi*' ! -name '*_mpifh*' -print0 |
   xargs -0 objdump -p 2>/dev/null | sed -n 's/^ *NEEDED *//p' | sort -u |
   while read -r name; do
