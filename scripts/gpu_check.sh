@@ -216,7 +216,7 @@ is_done() {
   local status seconds text
   read_outcome "$1"
   case "$status" in "not run" | "NO TIME" | "CUT OFF" | "no GPU") return 1 ;; esac
-  [ -z "$(find "$build/apps" "$build/tests" -maxdepth 2 -type f -perm -u+x -newer "$steps/$1" -print -quit)" ]
+  [ -d "$build/apps" ] && [ -z "$(find "$build/apps" "$build/tests" -maxdepth 2 -type f -perm -u+x -newer "$steps/$1" -print -quit)" ]
 }
 # Starts what needs a GPU. It has passed the rehearsal if it ends well, or because it says that there is none.
 rehearse() {
@@ -522,14 +522,16 @@ planning=1
 for part in "${all_parts[@]}"; do "part_$part"; done
 planning=0
 
-# tell_plan PART: its steps, with the seconds that each may take.
+# tell_plan PART: its steps that are to be run, with the seconds that each may take.
 tell_plan() {
-  local line section name seconds text=
+  local line section name seconds text= finished=0
   for line in "${planned[@]}"; do
     read -r section name seconds <<<"$line"
-    [ "$section" != "$1" ] || text+=", $name $seconds"
+    [ "$section" = "$1" ] || continue
+    if [ "$1" != build ] && is_done "$name"; then finished=$((finished + 1)); else text+=", $name $seconds"; fi
   done
-  printf '%s, at most %d s in all; at most, in seconds: %s\n' "$1" "$(part_seconds "$1")" "${text#, }" | fold -s -w 118
+  printf '%s: at most %d s; %ssteps to run, and the seconds that each may take: %s\n' "$1" "$(part_seconds "$1")" \
+    "$([ $finished -eq 0 ] || echo "$finished steps were run by earlier calls; ")" "${text#, }" | fold -s -w 118
 }
 
 if [ $fresh -eq 1 ]; then

@@ -145,7 +145,7 @@ mv nvcc bin/nvcc
 expect 1 "A=" "bench" "nothing is built in .*/build: scripts/gpu_check.sh build comes first"
 
 # All goes well: the plan is told first, steps run in this order, and this is kept.
-expect 0 "A=" "" "^build, at most [0-9]+ s in all; .*machine 30, unpack" "^sanitize, at most 510 s in all" \
+expect 0 "A=" "" "^build: at most [0-9]+ s; steps to run" "^sanitize: at most 510 s" "planted_faults 120, " \
   "configure +ok .*without MPI$" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" \
   "golden_replay +- .*no recordings" \
   "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" \
@@ -169,7 +169,7 @@ tar -xzOf "$OUT/logs.tar.gz" logs/train_two_ranks.log | grep -q "plm: ^rsh" || w
 # Parts in calls of their own. What has come to an end is not run again, unless programs have changed or --fresh says so.
 expect 0 "A=" "build" "compile +ok" "device_query +not run" "total: ok"
 check_run 0 "A=" "correctness" "compile +ok" "tests_kernels +ok" "bench_conv_f16 +not run" "total: ok"
-check_run 0 "A=" "correctness" "tests_kernels +ok" "total: ok"
+check_run 0 "A=" "correctness" "^correctness: .* steps were run by earlier calls" "tests_kernels +ok" "total: ok"
 [ "$(called "tandem_core_tests")" = 1 ] || wrong "correctness" "runs again what it has run"
 [ -s "$OUT/hopper.json" ] || wrong "correctness" "does not keep what an earlier call has found"
 touch "$BUILD/tests/tandem_layers_tests"
