@@ -39,7 +39,7 @@ case " ${FAIL:-} " in *" $name "*) echo "$name is made to fail"; exit 3 ;; esac
 if [ -n "${NO_GPU:-}" ]; then
   case "$name $*" in
     *--help* | *--list* | device_query*) ;;
-    tandem_*) echo "  skipped, no NVIDIA driver is installed"; exit 0 ;;
+    tandem_*) printf '  skipped: no NVIDIA driver is installed\nskipped: 3 of 3 test cases\n'; exit 77 ;;
     *) echo "error: --device cuda: no NVIDIA driver is installed"; exit 2 ;;
   esac
 fi
@@ -51,7 +51,7 @@ case "$name $*" in
   "op_table_recorder --replay"*) echo "skipped, no recordings"; exit 77 ;;
   "op_table_recorder --record"*) head -c "${GOLDEN_BYTES:-100}" /dev/zero >"$2" ;;
   conv_bench*) while [ "$1" != --json ]; do shift; done; echo '{"results": []}' >"$2" ;;
-  tandem_*) echo "$name $*"; echo "  ${SKIP:-}" ;;
+  tandem_*) [ -z "${SKIP:-}" ] || printf '  skipped: %s\nskipped: 1 of 3 test cases\n' "$SKIP" ;;
   *) echo "$name $*" ;;
 esac
 PROGRAM
@@ -192,7 +192,8 @@ check_run 1 "FAIL=conv_bench" "build correctness" "hopper_cudnn +FAILED" "tests_
 # What hangs ends at its own limit; what its part has no time for is run by the next call, and nothing else is.
 expect 1 "HANG=tandem_core_tests LIMIT=4" "build correctness" "tests_core +TIMEOUT" "tests_kernels +ok"
 rm -rf "$BUILD/check/steps" calls
-check_run 1 "HANG=tandem_core_tests PART_LIMIT=4" "correctness" "device_query +ok" "tests_core +NO TIME" "tests_kernels +NO TIME"
+check_run 1 "HANG=tandem_core_tests PART_LIMIT=4" "correctness" \
+  "device_query +ok" "tests_core +NO TIME" "tests_kernels +NO TIME"
 check_run 0 "A=" "correctness" "tests_core +ok" "train_two_ranks +ok" "total: ok"
 [ "$(called "device_query")" = 1 ] || wrong "correctness" "runs again what had its time"
 
@@ -217,11 +218,12 @@ for signal in TERM KILL; do
 done
 
 # Tests that leave themselves out have not run, unless they want more GPUs.
-expect 1 "SKIP='skipped: cuDNN 9.0 was not found' SKIP_CTEST=1" "build correctness" \
-  "tests_libraries +SKIPS .*did not run: 1 *skipped: cuDNN" "library_refusals +SKIPS .*did not run: .*cuDNN is missing"
+expect 1 "SKIP='cuDNN 9.0 was not found' SKIP_CTEST=1" "build correctness" \
+  "tests_libraries +SKIPS .*did not run: 1 of 3 test cases, 1 of them: cuDNN 9.0 was not found" \
+  "library_refusals +SKIPS .*did not run: .*cuDNN is missing"
 # A recording that is too large is compressed.
-expect 0 "SKIP='skipped, needs 2 CUDA devices' GOLDEN_BYTES=20000000" "build correctness" \
-  "tests_core +ok .*all but those of several GPUs" "golden_record +ok" "total: ok"
+expect 0 "SKIP='needs 2 CUDA devices' GOLDEN_BYTES=20000000" "build correctness" \
+  "tests_core +ok .*did not run: 1 of 3 test cases, which are for other machines" "golden_record +ok" "total: ok"
 [ -s "$OUT/golden.json.gz" ] || wrong "GOLDEN_BYTES" "keeps no large recording"
 
 # A rehearsal starts everything, and says that nothing ran; what fails for another reason than a missing GPU has failed.
