@@ -16,6 +16,7 @@
 #              PART_LIMIT  seconds that a part may take (510; building takes fewer cores as much longer)
 # Exit code 1 if any step of these parts failed or did not come to run, 2 for a machine or arguments that it cannot work with.
 set -uo pipefail
+called_from=$PWD
 cd "$(dirname "$0")/.."
 
 usage="usage: scripts/gpu_check.sh [build|correctness|bench|sanitize|all ...] [--fresh] [--dry-run]"
@@ -36,15 +37,23 @@ for tool in nvcc cmake tar gzip; do
   echo "gpu_check: $tool is not on the PATH; install $([ "$tool" = nvcc ] && echo "the CUDA toolkit" || echo it)" >&2
   exit 2
 done
+for limit in "${LIMIT:-1}" "${PART_LIMIT:-1}"; do
+  [[ $limit =~ ^[1-9][0-9]{0,5}$ ]] && continue
+  echo "gpu_check: LIMIT and PART_LIMIT are whole numbers of seconds, not '$limit'" >&2
+  exit 2
+done
 if [ "$dry" -eq 1 ]; then
   export CUDA_VISIBLE_DEVICES=
-elif ! nvidia-smi -L >/dev/null 2>&1; then
+elif ! timeout 60 nvidia-smi -L >/dev/null 2>&1; then
   echo "gpu_check: nvidia-smi finds no GPU; use --dry-run for a rehearsal without one" >&2
   exit 2
 fi
 
 # Steps run in shells of their own, so that their time can be limited: they see what is exported.
-export root=$PWD out=${OUT:-$PWD/build/gpu_check} build=${BUILD:-$PWD/build/gpu} offline=${OFFLINE:-$PWD/offline}
+absolute() { case "$1" in /*) echo "$1" ;; *) echo "$called_from/$1" ;; esac; }
+out=$(absolute "${OUT:-$PWD/build/gpu_check}") build=$(absolute "${BUILD:-$PWD/build/gpu}")
+export root=$PWD out build offline=${OFFLINE:-$PWD/offline}
+offline=$(absolute "$offline")
 export work=$build/check CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 # Logs, what steps came to, and what is kept of their results.
 export logs=$work/logs steps=$work/steps results=$work/results prefix=$build/packages
@@ -125,11 +134,12 @@ publish_table() { write_table >"$work/table" && mv "$work/table" "$out/table.txt
 # may be missing until the end.
 packed_at=-10
 publish() {
-  local file
+  local file kept
   publish_table
   gather hopper
   for file in "$results"/*.json; do
-    [ ! -f "$file" ] || [ "$out/${file##*/}" -nt "$file" ] || keep "$file"
+    kept=$out/${file##*/}
+    [ ! -f "$file" ] || [ "$kept" -nt "$file" ] || [ "$kept.gz" -nt "$file" ] || keep "$file"
   done
   if [ "${1:-}" = all ] || [ $((SECONDS - packed_at)) -ge 5 ]; then
     pack_logs && keep "$work/logs.tar.gz"
@@ -154,7 +164,7 @@ gather() {
 
 # Ended from outside: what runs is ended, too, and the table says so.
 end_early() {
-  trap - TERM INT HUP
+  trap - TERM INT HUP PIPE
   if [ -n "$child" ]; then
     kill -TERM "$child" 2>/dev/null
     sleep 1
@@ -163,7 +173,7 @@ end_early() {
   [ -z "$current" ] || record "$current" "CUT OFF" - "the script was ended"
   exit 143
 }
-trap end_early TERM INT HUP
+trap end_early TERM INT HUP PIPE
 trap 'publish all' EXIT
 
 # step SECONDS NAME COMMAND...: runs it with its output in $logs/NAME.log. A last line "table: TEXT" is its note in the table;
@@ -192,6 +202,7 @@ step() {
   esac
   text=$(sed -n '$s/^table: //p' "$logs/$name.log")
   [ "$status" = ok ] || text=${text:-$(last_words "$logs/$name.log")}
+  [ "$status" != TIMEOUT ] || text="its limit is $limit s; last words: $text"
   finish_step "$name" "$status" "$((SECONDS - begin))s" "$text"
 }
 last_words() { grep -v '^[=[:space:]-]*$' "$1" | tail -n 1 | cut -c 1-120; }
@@ -264,10 +275,11 @@ packages_are_used=0
 use_packages() {
   if [ $planning -eq 1 ] || [ $packages_are_used -eq 1 ] || [ ! -d "$prefix" ]; then return; fi
   packages_are_used=1
-  local libraries=$prefix/usr/lib/x86_64-linux-gnu
+  local libraries
+  libraries=$(compgen -G "$prefix/usr/lib/*-linux-gnu" | head -1)
   export CMAKE_PREFIX_PATH=$prefix/usr:$libraries/openmpi${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
   export PATH=$prefix/usr/bin:$PATH
-  local folders=$libraries:$libraries/openmpi/lib:$prefix/lib/x86_64-linux-gnu
+  local folders=$libraries:$libraries/openmpi/lib:$prefix/lib/${libraries##*/}
   export LD_LIBRARY_PATH=$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export CPATH=$prefix/usr/include${CPATH:+:$CPATH} LIBRARY_PATH=$libraries${LIBRARY_PATH:+:$LIBRARY_PATH}
   # Open MPI was built for /usr: this is where it is now. Its plugins for networks are not there.
@@ -366,13 +378,17 @@ on_16_cores() { echo $(($1 * (16 + $(nproc) - 1) / $(nproc))); }
 
 # --- correctness ----------------------------------------------------------------------------------------------------------
 
+# live COMMAND...: its output comes line by line, so that the log of what hangs and is killed tells how far it came.
+live() { if command -v stdbuf >/dev/null; then stdbuf -oL "$@"; else "$@"; fi; }
+
 # cuda_tests ROOM TAGS: a room's tests that have these tags. Test cases that skip themselves have not run, which is a failure
 # unless they are for several GPUs, or for simulated ones.
 cuda_tests() {
   local log=$work/tests.log code all reasons
-  "$build/tests/tandem_$1_tests" "$2" | tee "$log"
+  live "$build/tests/tandem_$1_tests" "$2" --durations yes | tee "$log"
   code=${PIPESTATUS[0]}
   [ "$code" -eq 0 ] || [ "$code" -eq 77 ] || return "$code"
+  ! grep -q "^No test" "$log" || return 1
   all=$(sed -n 's/^skipped: \([0-9]* of [0-9]* test cases\)$/\1/p' "$log")
   [ -n "$all" ] || return 0
   reasons=$(sed -n 's/^  *skipped: //p' "$log" | grep -v '^needs [0-9]* CUDA devices\|is not simulated' | sort | uniq -c |
@@ -406,7 +422,7 @@ train() {
   local program=("$build/apps/cifar_train" --device cuda --dataset synthetic --limit-train 4096 --limit-test 1024
     --epochs 2 --model small_cnn)
   if [ "$ranks" -eq 1 ]; then
-    "${program[@]}"
+    live "${program[@]}"
   else
     mpirun --oversubscribe -np "$ranks" "${program[@]}" --check-replicas
   fi
@@ -415,7 +431,7 @@ train() {
 # conv_bench JSON OPTION...: every benchmark of convolutions goes through here.
 conv_bench() {
   rm -f "$1" "$out/${1##*/}"
-  "$build/apps/conv_bench" --device cuda --json "$@"
+  live "$build/apps/conv_bench" --device cuda --json "$@"
 }
 
 # The kernels for Hopper and whom they are compared with, each in a process of its own: what fails or hangs takes no other
@@ -445,7 +461,7 @@ part_correctness() {
 
 # --- bench ----------------------------------------------------------------------------------------------------------------
 
-bench_training() { "$build/apps/train_bench" --device cuda --model "$1" --steps 50 --warmup 10; }
+bench_training() { live "$build/apps/train_bench" --device cuda --model "$1" --steps 50 --warmup 10; }
 
 # Each layer by every implementation that there is, verified first.
 bench_conv() {

@@ -51,6 +51,7 @@ case "$name $*" in
   "op_table_recorder --replay"*) echo "skipped, no recordings"; exit 77 ;;
   "op_table_recorder --record"*) head -c "${GOLDEN_BYTES:-100}" /dev/zero >"$2" ;;
   conv_bench*) while [ "$1" != --json ]; do shift; done; echo '{"results": []}' >"$2" ;;
+  tandem_data*) [ -z "${NO_TESTS:-}" ] || echo "No tests ran" ;;
   tandem_*) [ -z "${SKIP:-}" ] || printf '  skipped: %s\nskipped: 1 of 3 test cases\n' "$SKIP" ;;
   *) echo "$name $*" ;;
 esac
@@ -139,6 +140,7 @@ fi
 # What it cannot work with.
 expect 2 "A=" "--fast" "not expected: --fast; usage: scripts/gpu_check.sh"
 expect 2 "NO_GPU=1" "" "nvidia-smi finds no GPU; use --dry-run"
+expect 2 "PART_LIMIT=soon" "" "whole numbers of seconds, not 'soon'"
 mv bin/nvcc nvcc
 expect 2 "A=" "--dry-run" "nvcc is not on the PATH; install the CUDA toolkit"
 mv nvcc bin/nvcc
@@ -190,7 +192,7 @@ check_run 1 "FAIL=conv_bench" "build correctness" "hopper_cudnn +FAILED" "tests_
 [ ! -e "$OUT/hopper.json" ] || wrong "FAIL=conv_bench" "keeps a benchmark that did not run"
 
 # What hangs ends at its own limit; what its part has no time for is run by the next call, and nothing else is.
-expect 1 "HANG=tandem_core_tests LIMIT=4" "build correctness" "tests_core +TIMEOUT" "tests_kernels +ok"
+expect 1 "HANG=tandem_core_tests LIMIT=4" "build correctness" "tests_core +TIMEOUT .*its limit is 4 s" "tests_kernels +ok"
 rm -rf "$BUILD/check/steps" calls
 check_run 1 "HANG=tandem_core_tests PART_LIMIT=4" "correctness" \
   "device_query +ok" "tests_core +NO TIME" "tests_kernels +NO TIME"
@@ -218,7 +220,7 @@ for signal in TERM KILL; do
 done
 
 # Tests that leave themselves out have not run, unless they want more GPUs.
-expect 1 "SKIP='cuDNN 9.0 was not found' SKIP_CTEST=1" "build correctness" \
+expect 1 "SKIP='cuDNN 9.0 was not found' SKIP_CTEST=1 NO_TESTS=1" "build correctness" "tests_data +FAILED .*No tests ran" \
   "tests_libraries +SKIPS .*did not run: 1 of 3 test cases, 1 of them: cuDNN 9.0 was not found" \
   "library_refusals +SKIPS .*did not run: .*cuDNN is missing"
 # A recording that is too large is compressed.
