@@ -147,19 +147,21 @@ publish() {
   fi
 }
 
-# gather NAME: NAME.json holds the files NAME_*.json of the contestants that were timed each in a process of its own.
+# gather NAME: NAME.json holds what conv_bench wrote to NAME_*.json, each contestant timed in a process of its own: as one
+# report, or by contestant where a file is not what it should be.
 gather() {
   local file one separator='{'
   [ -n "$(find "$work" -maxdepth 1 -name "$1_*.json" -newer "$results/$1.json" 2>/dev/null)" ] ||
     [ ! -e "$results/$1.json" ] || return 0
+  compgen -G "$work/$1_*.json" >/dev/null || return 0
+  ! "$root/scripts/merge_conv_bench.py" "$work/$1"_*.json --json "$results/$1.json" >"$logs/$1.log" 2>&1 || return 0
   for file in "$work/$1"_*.json; do
-    [ -f "$file" ] || continue
     one=${file##*/"$1"_}
     printf '%s\n"%s": ' "$separator" "${one%.json}"
     cat "$file"
     separator=,
   done >"$work/$1.part"
-  [ -s "$work/$1.part" ] && echo '}' >>"$work/$1.part" && mv "$work/$1.part" "$results/$1.json"
+  echo '}' >>"$work/$1.part" && mv "$work/$1.part" "$results/$1.json"
 }
 
 # Ended from outside: what runs is ended, too, and the table says so.
@@ -179,7 +181,7 @@ trap 'publish all' EXIT
 # step SECONDS NAME COMMAND...: runs it with its output in $logs/NAME.log. A last line "table: TEXT" is its note in the table;
 # exit codes: 77 there is nothing to do, 78 tests did not run, 79 rehearsed.
 step() {
-  local limit=$1 name=$2 begin=$SECONDS code=0 left status=ok text=
+  local limit=$1 name=$2 begin=$SECONDS code=0 left least status=ok text=
   shift 2
   if [ $planning -eq 1 ]; then planned+=("$part $name $limit"); return 0; fi
   left=$((part_deadline - begin))
@@ -187,7 +189,8 @@ step() {
   current=$name
   record "$name" "CUT OFF" - "it runs, or the script was killed"
   publish_table
-  timeout --kill-after=5 "$((limit < left ? limit : left))" bash -o pipefail -c '"$@"' step "$@" \
+  least=$((limit < left ? limit : left))
+  timeout --kill-after=5 $least bash -o pipefail -c '"$@"' step "$@" \
     >"$logs/$name.log" 2>&1 </dev/null &
   child=$!
   wait $child || code=$?
@@ -197,9 +200,11 @@ step() {
     77) status=- ;;
     78) status=SKIPS ;;
     79) status="no GPU" ;;
-    124 | 137) status=$([ "$limit" -le "$left" ] && echo TIMEOUT || echo "NO TIME") ;;
     *) status=FAILED ;;
   esac
+  if [ "$code" -eq 124 ] || { [ "$code" -eq 137 ] && [ $((SECONDS - begin)) -ge $least ]; }; then
+    status=$([ "$limit" -le "$left" ] && echo TIMEOUT || echo "NO TIME")
+  fi
   text=$(sed -n '$s/^table: //p' "$logs/$name.log")
   [ "$status" = ok ] || text=${text:-$(last_words "$logs/$name.log")}
   [ "$status" != TIMEOUT ] || text="its limit is $limit s; last words: $text"
@@ -463,11 +468,8 @@ part_correctness() {
 
 bench_training() { live "$build/apps/train_bench" --device cuda --model "$1" --steps 50 --warmup 10; }
 
-# Each layer by every implementation that there is, verified first.
-bench_conv() {
-  conv_bench "$results/conv_$1.json" --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --dtype "$1" --autotune \
-    --svg "$logs/conv_$1.svg" "${@:2}"
-}
+# bench_conv JSON DTYPE OPTION...: each layer by every implementation that there is, verified first.
+bench_conv() { conv_bench "$1" --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --dtype "${@:2}"; }
 
 bench_ladder() {
   local step steps=()
@@ -477,11 +479,15 @@ bench_ladder() {
 }
 
 part_bench() {
-  local model
+  local model f32_contestants=ours,fused,tf32,3xtf32,cudnn,cudnn-unfused
   for model in small_cnn vgg_lite; do gpu_step 60 "bench_$model" bench_training "$model"; done
-  gpu_step 120 bench_conv_f16 bench_conv f16
-  gpu_step 120 bench_conv_f32 bench_conv f32 --impl ours,fused,tf32,3xtf32,cudnn,cudnn-unfused
+  # As they are, caches hot, first; then with everything measured beforehand, and cold caches as well.
+  gpu_step 90 bench_conv_f16 bench_conv "$results/conv_f16.json" f16 --cache hot
+  gpu_step 90 bench_conv_f32 bench_conv "$results/conv_f32.json" f32 --cache hot --impl "$f32_contestants"
   gpu_step 90 bench_ladder bench_ladder
+  gpu_step 120 tuned_conv_f16 bench_conv "$logs/conv_f16_tuned.json" f16 --autotune --svg "$logs/conv_f16.svg"
+  gpu_step 120 tuned_conv_f32 bench_conv "$logs/conv_f32_tuned.json" f32 --autotune --svg "$logs/conv_f32.svg" \
+    --impl "$f32_contestants"
 }
 
 # --- sanitize -------------------------------------------------------------------------------------------------------------
@@ -584,5 +590,6 @@ done
 publish all
 trap - EXIT
 printf '\n%s\n' "$(cat "$out/table.txt")"
+if [[ " ${parts[*]} " == *" correctness "* ]] && grep -qs "^pass " "$logs/hopper.log"; then cat "$logs/hopper.log"; fi
 echo "total: $([ "$failures" -eq 0 ] && echo ok || echo "$failures steps FAILED or did not run"), ${SECONDS}s; kept in $out"
 [ "$failures" -eq 0 ]

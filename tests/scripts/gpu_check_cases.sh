@@ -150,7 +150,7 @@ expect 1 "A=" "bench" "nothing is built in .*/build: scripts/gpu_check.sh build 
 expect 0 "A=" "" "^build: at most [0-9]+ s; steps to run" "^sanitize: at most 510 s" "planted_faults 120, " \
   "configure +ok .*without MPI$" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" \
   "golden_replay +- .*no recordings" \
-  "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" \
+  "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" "tuned_conv_f32 +ok" \
   "planted_faults +ok" "hopper_racecheck +ok" "sanitizer_racecheck +ok" "total: ok"
 order=$(sed -n 's/^-- //p; s/^\([a-z_0-9]*\)  *\(ok\|-\)  .*/\1/p' "$OUT/table.txt" | tr '\n' ' ')
 case "$order" in
