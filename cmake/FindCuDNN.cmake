@@ -1,13 +1,7 @@
 # Finds cudnn.h, and the library's file where there is one: CuDNN_INCLUDE_DIR, CuDNN_LIBRARY (may be missing),
 # CuDNN_VERSION. Looks in the system, beside the CUDA toolkit, and where `pip install nvidia-cudnn-cu13` puts them.
-find_package(Python3 COMPONENTS Interpreter QUIET)
-set(python_folders)
-if(Python3_Interpreter_FOUND)
-  execute_process(
-    COMMAND ${Python3_EXECUTABLE} -c "import site; print(';'.join(site.getsitepackages() + [site.getusersitepackages()]))"
-    OUTPUT_VARIABLE python_folders OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  list(TRANSFORM python_folders APPEND /nvidia/cudnn)
-endif()
+include(TandemPythonPackages)
+tandem_nvidia_python_packages(python_folders)
 find_path(CuDNN_INCLUDE_DIR NAMES cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${python_folders} PATH_SUFFIXES include)
 find_library(CuDNN_LIBRARY NAMES libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR} ${python_folders} PATH_SUFFIXES lib)
 mark_as_advanced(CuDNN_INCLUDE_DIR CuDNN_LIBRARY)

@@ -1,92 +1,301 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, on a machine that has one and perhaps no network: builds for the GPU found, runs every
-# CUDA test, records and compares the golden outputs, trains for a moment, runs benchmarks and compute-sanitizer, and
-# prints a table of what ran.
-# usage: scripts/gpu_check.sh [--quick] [--dry-run]
-#   --quick    the tests, the golden outputs and a short training only
-#   --dry-run  for machines without a GPU: does all but what a GPU is needed for, and says so in the table
-# Environment: OUT      where logs, recordings and the table go (build/gpu_check)
-#              BUILD    where it is built (build/gpu)
-#              OFFLINE  Debian packages collected by scripts/offline_bundle.sh (offline/); used where it exists
-#              LIMIT    seconds that one step on the GPU may take (by step: 60 to 120)
-# Exit code 1 if any step failed or did not come to run, 2 for a machine or arguments that it cannot work with.
+# Everything that needs a GPU, on a machine that has one and perhaps no network. In four parts, each of which ends within
+# nine minutes on 16 cores; a second call of a part goes on where the one before stopped.
+# usage: scripts/gpu_check.sh [build|correctness|bench|sanitize|all ...] [--fresh] [--dry-run]
+#   build        everything, for the GPU found: unpacks what scripts/offline_bundle.sh collected, compiles, looks at registers
+#   correctness  the CUDA tests, the kernels for Hopper with a benchmark against cuDNN, golden outputs, a short training
+#   bench        training, convolutions and the ladder, timed
+#   sanitize     compute-sanitizer over planted faults, the kernels for Hopper and the op table
+#   all          these four (the default)
+#   --fresh      forgets what earlier calls of these parts have found; after a build that changed anything that happens anyway
+#   --dry-run    for machines without a GPU: steps that need one are only started, and the table says "no GPU"
+# Environment: OUT         what is kept: a table, the logs in one file, a few JSON files (build/gpu_check)
+#              BUILD       where it is built, and where it works (build/gpu)
+#              OFFLINE     Debian packages collected by scripts/offline_bundle.sh (offline/); used where it exists
+#              LIMIT       seconds that one step on the GPU may take (by step: 30 to 120)
+#              PART_LIMIT  seconds that a part may take (510; building takes fewer cores as much longer)
+# Exit code 1 if any step of these parts failed or did not come to run, 2 for a machine or arguments that it cannot work with.
 set -uo pipefail
+called_from=$PWD
 cd "$(dirname "$0")/.."
 
-quick=0 dry=0
+usage="usage: scripts/gpu_check.sh [build|correctness|bench|sanitize|all ...] [--fresh] [--dry-run]"
+all_parts=(build correctness bench sanitize)
+parts=() fresh=0 dry=0
 for argument in "$@"; do
   case "$argument" in
-    --quick) quick=1 ;;
+    build | correctness | bench | sanitize) parts+=("$argument") ;;
+    all) parts+=("${all_parts[@]}") ;;
+    --fresh) fresh=1 ;;
     --dry-run) dry=1 ;;
-    *) echo "usage: scripts/gpu_check.sh [--quick] [--dry-run]" >&2; exit 2 ;;
+    *) echo "gpu_check: not expected: $argument; $usage" >&2; exit 2 ;;
   esac
 done
-command -v nvcc >/dev/null || { echo "gpu_check: nvcc is not on the PATH; install the CUDA toolkit" >&2; exit 2; }
-if ! nvidia-smi -L >/dev/null 2>&1 && [ "$dry" -eq 0 ]; then
+[ ${#parts[@]} -gt 0 ] || parts=("${all_parts[@]}")
+for tool in nvcc cmake tar gzip; do
+  command -v "$tool" >/dev/null && continue
+  echo "gpu_check: $tool is not on the PATH; install $([ "$tool" = nvcc ] && echo "the CUDA toolkit" || echo it)" >&2
+  exit 2
+done
+for limit in "${LIMIT:-1}" "${PART_LIMIT:-1}"; do
+  [[ $limit =~ ^[1-9][0-9]{0,5}$ ]] && continue
+  echo "gpu_check: LIMIT and PART_LIMIT are whole numbers of seconds, not '$limit'" >&2
+  exit 2
+done
+if [ "$dry" -eq 1 ]; then
+  export CUDA_VISIBLE_DEVICES=
+elif ! timeout 60 nvidia-smi -L >/dev/null 2>&1; then
   echo "gpu_check: nvidia-smi finds no GPU; use --dry-run for a rehearsal without one" >&2
   exit 2
 fi
 
 # Steps run in shells of their own, so that their time can be limited: they see what is exported.
-export root=$PWD out=${OUT:-$PWD/build/gpu_check} build=${BUILD:-$PWD/build/gpu} offline=${OFFLINE:-$PWD/offline}
-export prefix=$out/packages CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-mkdir -p "$out/golden"
-table=$out/table.txt
-: >"$table"
-failures=0
-# The GPU's share of 9 minutes (--quick: 4), beside 4 (2.5) of building on 16 cores.
-gpu_seconds=$([ "$quick" -eq 1 ] && echo 80 || echo 300)
-gpu_deadline=0
+absolute() { case "$1" in /*) echo "$1" ;; *) echo "$called_from/$1" ;; esac; }
+out=$(absolute "${OUT:-$PWD/build/gpu_check}") build=$(absolute "${BUILD:-$PWD/build/gpu}")
+export root=$PWD out build offline=${OFFLINE:-$PWD/offline}
+offline=$(absolute "$offline")
+export work=$build/check CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+# Logs, what steps came to, and what is kept of their results.
+export logs=$work/logs steps=$work/steps results=$work/results prefix=$build/packages
+mkdir -p "$out" "$logs" "$steps" "$results" || exit 2
 
-note() { printf '%-26s %-8s %6s  %s\n' "$1" "$2" "$3" "${4:-}" | tee -a "$table"; }
-fail() { failures=$((failures + 1)); note "$@"; }
+# --- Steps, and the table of what they came to ----------------------------------------------------------------------------
 
-# step SECONDS NAME COMMAND...: runs it with its output in $out/NAME.log and adds a line to the table.
-step() {
-  local limit=$1 name=$2 begin=$SECONDS code=0
-  shift 2
-  timeout --kill-after=10 "$limit" bash -o pipefail -c '"$@"' step "$@" >"$out/$name.log" 2>&1 || code=$?
-  case "$code" in
-    0) note "$name" ok "$((SECONDS - begin))s"; return 0 ;;
-    77) note "$name" - "$((SECONDS - begin))s" "$(tail -n 1 "$out/$name.log")"; return 0 ;;
-    124 | 137) fail "$name" TIMEOUT "$((SECONDS - begin))s" "see $out/$name.log" ;;
-    *) fail "$name" FAILED "$((SECONDS - begin))s" "see $out/$name.log" ;;
-  esac
-  tail -n 15 "$out/$name.log"
-  return 1
+planning=0       # 1: steps are only listed
+planned=()       # part, name and seconds of every step, in order
+part=            # whose steps run
+part_deadline=0  # when they must be done
+current=         # the step that runs, and its process
+child=
+
+# A step's outcome is a file: status, seconds, note. Statuses: ok; - (nothing to do, or nothing to do it with); no GPU (in a
+# rehearsal); and those that count as failures: FAILED, TIMEOUT, SKIPS (tests that did not run), NO TIME (left of its part),
+# CUT OFF (the script was ended), and "not run".
+record() { printf '%s\t%s\t%s\n' "$2" "$3" "${4:-}" >"$steps/$1.part" && mv "$steps/$1.part" "$steps/$1"; }
+# read_outcome NAME: into status, seconds and text.
+read_outcome() {
+  status="not run" seconds=- text=
+  [ ! -f "$steps/$1" ] || IFS=$'\t' read -r status seconds text <"$steps/$1"
 }
+has_failed() { case "$1" in ok | - | "no GPU") return 1 ;; *) return 0 ;; esac; }
+row() { printf '%-24s %-8s %6s  %s\n' "$@"; }
 
-gpu_step() {
-  local limit=${LIMIT:-$1} name=$2 left=$((gpu_deadline - SECONDS))
-  shift 2
-  if [ "$dry" -eq 1 ]; then note "$name" "no GPU" -; return; fi
-  if [ "$left" -le 0 ]; then fail "$name" "NO TIME" -; return; fi
-  step "$((limit < left ? limit : left))" "$name" "$@"
-}
-
-unpack_packages() {
-  local package
-  rm -rf "$prefix" && mkdir -p "$prefix"
-  for package in "$offline"/*.deb; do
-    if command -v dpkg-deb >/dev/null; then
-      dpkg-deb -x "$package" "$prefix" || return 1
-    else
-      (cd "$prefix" && ar p "$package" data.tar.xz | tar xJ) || return 1
-    fi
+write_table() {
+  local line section name status seconds text last=
+  describe_run
+  for line in "${planned[@]}"; do
+    read -r section name seconds <<<"$line"
+    [ "$section" = "$last" ] || printf '%s\n' "-- $section"
+    last=$section
+    read_outcome "$name"
+    row "$name" "$status" "$seconds" "$text"
   done
 }
 
-use_prefix() {
-  local libraries=$prefix/usr/lib/x86_64-linux-gnu
+describe_run() {
+  printf 'gpu_check %s, %s%s\n' "${parts[*]}" "$(date -u +"%Y-%m-%d %H:%M UTC")" \
+    "$([ "$dry" -eq 0 ] || echo ", a rehearsal: nothing ran on a GPU")"
+}
+
+# All logs in one file; of very long ones the beginning and the end.
+pack_logs() {
+  local log packed=$work/logs.packed
+  if [ -z "$(find "$logs" -type f -size +4096k -print -quit)" ]; then
+    tar -C "$work" -czf "$work/logs.tar.gz" logs
+    return
+  fi
+  rm -rf "$packed" && mkdir -p "$packed" && cp -R "$logs" "$packed/logs"
+  find "$packed" -type f -size +4096k | while IFS= read -r log; do
+    { head -c 1048576 "$log"; printf '\n... left out ...\n'; tail -c 2097152 "$log"; } >"$packed/short"
+    mv "$packed/short" "$log"
+  done
+  tar -C "$packed" -czf "$work/logs.tar.gz" logs
+  rm -rf "$packed"
+}
+
+# keep FILE: to $OUT, compressed if it is large; what is too large all the same is named in the table.
+largest_file=$((16 * 1024 * 1024))
+keep() {
+  local file=$1 name=${1##*/}
+  if [ "$(wc -c <"$file")" -gt $largest_file ]; then
+    gzip -c "$file" >"$work/$name.gz"
+    file=$work/$name.gz name=$name.gz
+  fi
+  if [ "$(wc -c <"$file")" -gt $largest_file ]; then
+    echo "left out of what is kept, as it is larger than 16 MiB: $file" >>"$out/table.txt"
+  else
+    cp "$file" "$work/kept" && mv "$work/kept" "$out/$name"
+  fi
+}
+
+publish_table() { write_table >"$work/table" && mv "$work/table" "$out/table.txt"; }
+
+# What is kept is as good as complete after every step: nobody knows whether there will be another. Logs of the last seconds
+# may be missing until the end.
+packed_at=-10
+publish() {
+  local file kept
+  publish_table
+  gather hopper
+  for file in "$results"/*.json; do
+    kept=$out/${file##*/}
+    [ ! -f "$file" ] || [ "$kept" -nt "$file" ] || [ "$kept.gz" -nt "$file" ] || keep "$file"
+  done
+  if [ "${1:-}" = all ] || [ $((SECONDS - packed_at)) -ge 5 ]; then
+    pack_logs && keep "$work/logs.tar.gz"
+    packed_at=$SECONDS
+  fi
+}
+
+# gather NAME: NAME.json holds what conv_bench wrote to NAME_*.json, each contestant timed in a process of its own: as one
+# report, or by contestant where a file is not what it should be.
+gather() {
+  local file one separator='{'
+  [ -n "$(find "$work" -maxdepth 1 -name "$1_*.json" -newer "$results/$1.json" 2>/dev/null)" ] ||
+    [ ! -e "$results/$1.json" ] || return 0
+  compgen -G "$work/$1_*.json" >/dev/null || return 0
+  ! "$root/scripts/merge_conv_bench.py" "$work/$1"_*.json --json "$results/$1.json" >"$logs/$1.log" 2>&1 || return 0
+  for file in "$work/$1"_*.json; do
+    one=${file##*/"$1"_}
+    printf '%s\n"%s": ' "$separator" "${one%.json}"
+    cat "$file"
+    separator=,
+  done >"$work/$1.part"
+  echo '}' >>"$work/$1.part" && mv "$work/$1.part" "$results/$1.json"
+}
+
+# Ended from outside: what runs is ended, too, and the table says so.
+end_early() {
+  trap - TERM INT HUP PIPE
+  if [ -n "$child" ]; then
+    kill -TERM "$child" 2>/dev/null
+    sleep 1
+    kill -KILL -- "-$child" 2>/dev/null
+  fi
+  [ -z "$current" ] || record "$current" "CUT OFF" - "the script was ended"
+  exit 143
+}
+trap end_early TERM INT HUP PIPE
+trap 'publish all' EXIT
+
+# step SECONDS NAME COMMAND...: runs it with its output in $logs/NAME.log. A last line "table: TEXT" is its note in the table;
+# exit codes: 77 there is nothing to do, 78 tests did not run, 79 rehearsed.
+step() {
+  local limit=$1 name=$2 begin=$SECONDS code=0 left least status=ok text=
+  shift 2
+  if [ $planning -eq 1 ]; then planned+=("$part $name $limit"); return 0; fi
+  left=$((part_deadline - begin))
+  if [ "$left" -le 0 ]; then finish_step "$name" "NO TIME" -; return 1; fi
+  current=$name
+  record "$name" "CUT OFF" - "it runs, or the script was killed"
+  publish_table
+  least=$((limit < left ? limit : left))
+  timeout --kill-after=5 $least bash -o pipefail -c '"$@"' step "$@" \
+    >"$logs/$name.log" 2>&1 </dev/null &
+  child=$!
+  wait $child || code=$?
+  child= current=
+  case "$code" in
+    0) ;;
+    77) status=- ;;
+    78) status=SKIPS ;;
+    79) status="no GPU" ;;
+    *) status=FAILED ;;
+  esac
+  if [ "$code" -eq 124 ] || { [ "$code" -eq 137 ] && [ $((SECONDS - begin)) -ge $least ]; }; then
+    status=$([ "$limit" -le "$left" ] && echo TIMEOUT || echo "NO TIME")
+  fi
+  text=$(sed -n '$s/^table: //p' "$logs/$name.log")
+  [ "$status" = ok ] || text=${text:-$(last_words "$logs/$name.log")}
+  [ "$status" != TIMEOUT ] || text="its limit is $limit s; last words: $text"
+  finish_step "$name" "$status" "$((SECONDS - begin))s" "$text"
+}
+last_words() { grep -v '^[=[:space:]-]*$' "$1" | tail -n 1 | cut -c 1-120; }
+finish_step() {
+  record "$@"
+  row "$1" "$2" "$3" "${4:-}"
+  publish
+  has_failed "$2" || return 0
+  [ "$2" = "NO TIME" ] || { echo "see $logs/$1.log:"; tail -n 15 "$logs/$1.log" | sed 's/^/    /'; }
+  return 1
+}
+
+# The same for what needs the GPU, unless an earlier call has brought it to an end with the programs as they are.
+gpu_step() {
+  local limit=${LIMIT:-$1} name=$2 rehearsal=()
+  shift 2
+  if [ $planning -eq 0 ] && is_done "$name"; then return; fi
+  [ "$dry" -eq 0 ] || rehearsal=(rehearse)
+  step "$limit" "$name" "${rehearsal[@]}" "$@"
+}
+is_done() {
+  local status seconds text
+  read_outcome "$1"
+  case "$status" in "not run" | "NO TIME" | "CUT OFF" | "no GPU") return 1 ;; esac
+  [ -d "$build/apps" ] || return 1
+  [ -z "$(find "$build"/{apps,tests} -maxdepth 2 -type f -perm -u+x -newer "$steps/$1" -print -quit)" ]
+}
+# Starts what needs a GPU. It has passed the rehearsal if it ends well, or because it says that there is none.
+rehearse() {
+  local code
+  "$@" 2>&1 | tee "$work/rehearsal.log"
+  code=${PIPESTATUS[0]}
+  case "$code" in 0 | 77 | 78) return 79 ;; esac
+  ! grep -q "no NVIDIA driver\|the driver shows no CUDA device" "$work/rehearsal.log" || return 79
+  return "$code"
+}
+
+# --- The machine ----------------------------------------------------------------------------------------------------------
+
+unpack_packages() {
+  local package file
+  rm -rf "$prefix" "$prefix.part" && mkdir -p "$prefix.part"
+  for package in "$offline"/*.deb; do
+    if command -v dpkg-deb >/dev/null; then
+      dpkg-deb -x "$package" "$prefix.part" || return 1
+    else
+      (cd "$prefix.part" && ar p "$package" data.tar.xz | tar xJ) || return 1
+    fi
+  done
+  # What Debian's alternatives would do: mpirun, mpicxx ...
+  for file in "$prefix.part"/usr/bin/*.openmpi; do
+    [ ! -L "$file" ] || ln -sf "${file##*/}" "${file%.openmpi}"
+  done
+  prefer_system "$prefix.part"
+  mv "$prefix.part" "$prefix"
+}
+
+# Libraries that the system has as well, by the name that programs ask for, are the system's: other programs here need them.
+prefer_system() {
+  local file name known
+  known=$( (ldconfig -p || /sbin/ldconfig -p) 2>/dev/null | sed -n 's/^\s*\(\S*\) .*/\1/p')
+  for file in "$1"/usr/lib/*-linux-gnu/lib*.so.* "$1"/lib/*-linux-gnu/lib*.so.*; do
+    name=${file##*/}
+    case "$name" in libdnnl* | libmpi* | libopen-* | libfmt*) continue ;; esac  # headers here are those of the packages
+    [ ! -L "$file" ] || ! grep -qxF "$name" <<<"$known" || rm "$file"
+  done
+}
+
+packages_are_used=0
+use_packages() {
+  if [ $planning -eq 1 ] || [ $packages_are_used -eq 1 ] || [ ! -d "$prefix" ]; then return; fi
+  packages_are_used=1
+  local libraries
+  libraries=$(compgen -G "$prefix/usr/lib/*-linux-gnu" | head -1)
   export CMAKE_PREFIX_PATH=$prefix/usr:$libraries/openmpi${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
   export PATH=$prefix/usr/bin:$PATH
-  export LD_LIBRARY_PATH=$libraries:$libraries/openmpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  local folders=$libraries:$libraries/openmpi/lib:$prefix/lib/${libraries##*/}
+  export LD_LIBRARY_PATH=$folders${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export CPATH=$prefix/usr/include${CPATH:+:$CPATH} LIBRARY_PATH=$libraries${LIBRARY_PATH:+:$LIBRARY_PATH}
-  # Open MPI was built for /usr: this is where it is now.
+  # Open MPI was built for /usr: this is where it is now. Its plugins for networks are not there.
   export OPAL_PREFIX=$prefix/usr OPAL_LIBDIR=$libraries/openmpi/lib OPAL_DATADIR=$prefix/usr/share
-  export PMIX_INSTALL_PREFIX=$prefix/usr OMPI_MCA_btl_vader_single_copy_mechanism=none
+  export PMIX_INSTALL_PREFIX=$libraries/pmix2 PMIX_MCA_pcompress_base_silence_warning=1
+  export OMPI_MCA_btl_vader_single_copy_mechanism=none
+  export OMPI_MCA_mca_base_component_show_load_errors=0 PMIX_MCA_mca_base_component_show_load_errors=0
 }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Open MPI 4 gives up where it finds no way to other machines, which are not needed.
+command -v ssh >/dev/null || command -v rsh >/dev/null || export OMPI_MCA_plm=^rsh
 
 architecture() {
   local capability
@@ -102,39 +311,115 @@ describe_machine() {
   git rev-parse HEAD 2>/dev/null || true
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,clocks.max.mem --format=csv || true
   nvcc --version | tail -2
+  c++ --version | head -1
+  cmake --version | head -1
   nproc
 }
 
+# --- build ----------------------------------------------------------------------------------------------------------------
+
 configure() {
-  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTANDEM_DEVELOPMENT_BUILD=ON -DTANDEM_CUDA=ON \
-    -DCMAKE_CUDA_ARCHITECTURES="$(architecture)" -DCMAKE_CUDA_FLAGS=-Xptxas=-v
+  local generator=() answer
+  ! command -v ninja >/dev/null || generator=(-G Ninja)
+  run_cmake() {
+    cmake -S "$root" -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DTANDEM_DEVELOPMENT_BUILD=ON \
+      -DTANDEM_WERROR=OFF -DTANDEM_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$(architecture)" -DCMAKE_CUDA_FLAGS=-Xptxas=-v "$@"
+  }
+  answer=$(run_cmake 2>&1)
+  local code=$?
+  # The machine's own headers of cuDNN fit its library; those carried along are for machines that have only the library.
+  if [ $code -eq 0 ] && grep -q "✗ cuDNN" <<<"$answer" && [ -f "$offline/cudnn/include/cudnn.h" ]; then
+    answer=$(run_cmake -DCuDNN_ROOT="$offline/cudnn" 2>&1)
+    code=$?
+  fi
+  printf '%s\n' "$answer"
+  answer=$(sed -n 's/^.*✗ \(OpenMP\|oneDNN\|MPI\|NCCL\|cuBLAS\|cuDNN\):.*/ \1/p' <<<"$answer")
+  [ -z "$answer" ] || echo "table: without" $answer
+  return $code
 }
-# What ptxas said is kept over several runs, which build only what has changed.
-compile() { cmake --build "$build" --parallel "$(nproc)" | tee -a "$build/compiled.log"; }
+
+# Goes on after errors: what one file is needed for is missing then, and everything else runs. What ptxas said is kept
+# over several runs, which build only what has changed.
+compile() {
+  local go_on=-k
+  [ ! -f "$build/build.ninja" ] || go_on=-k0
+  cmake --build "$build" --parallel "$(nproc)" -- "$go_on" | tee -a "$build/compiled.log"
+}
+build_fault_probe() { cmake --build "$build" --parallel "$(nproc)" --target fault_probe; }
 
 # Every program is there, and finds its libraries.
 programs_start() {
-  local program
+  local program failed=0
   for program in "$build"/tests/tandem_*_tests; do
     case "$program" in *_mpi_tests | *_training_tests) continue ;; esac  # they begin with MPI_Init
-    "$program" --help >/dev/null || { echo "$program does not start"; return 1; }
+    "$program" --help >/dev/null || { echo "$program does not start"; failed=1; }
   done
-  "$build/tests/op_table_recorder" --help && "$build/apps/train_bench" --help && "$build/apps/conv_bench" --help &&
-    "$build/tests/fault_probe" --list
+  for program in tests/op_table_recorder apps/train_bench apps/conv_bench apps/cifar_train; do
+    "$build/$program" --help >/dev/null || { echo "$program does not start"; failed=1; }
+  done
+  "$build/tests/fault_probe" --list || { echo "fault_probe does not start"; failed=1; }
+  return $failed
 }
 
-# Runs the CUDA tests of a room, those with a tag or all that are proven. A suite that skips itself has not run.
+part_build() {
+  local compile_seconds
+  compile_seconds=$(on_16_cores 300)
+  step 30 machine describe_machine
+  if compgen -G "$offline/*.deb" >/dev/null; then
+    step 60 unpack unpack_packages
+  else
+    step 5 unpack no_packages
+  fi
+  use_packages
+  step "$(on_16_cores 60)" configure configure || return
+  step "$compile_seconds" compile compile
+  step 60 kernel_resources "$root/scripts/kernel_resources.py" "$build/compiled.log"
+  step "$compile_seconds" build_fault_probe build_fault_probe
+  step 60 programs_start programs_start
+}
+no_packages() { echo "no packages in $offline: using the system's"; return 77; }
+# What 16 cores do in these seconds, fewer cores do in as many times more.
+on_16_cores() { echo $(($1 * (16 + $(nproc) - 1) / $(nproc))); }
+
+# --- correctness ----------------------------------------------------------------------------------------------------------
+
+# live COMMAND...: its output comes line by line, so that the log of what hangs and is killed tells how far it came.
+live() { if command -v stdbuf >/dev/null; then stdbuf -oL "$@"; else "$@"; fi; }
+
+# cuda_tests ROOM TAGS: a room's tests that have these tags. Test cases that skip themselves have not run, which is a failure
+# unless they are for several GPUs, or for simulated ones.
 cuda_tests() {
-  "$build/tests/tandem_$1_tests" "[cuda]${2:-~[warpgroup]}" | tee "$out/.tests.log" || return 1
-  ! grep -q "skipped, no\|skipped, this build" "$out/.tests.log"
+  local log=$work/tests.log code all reasons
+  live "$build/tests/tandem_$1_tests" "$2" --durations yes | tee "$log"
+  code=${PIPESTATUS[0]}
+  [ "$code" -eq 0 ] || [ "$code" -eq 77 ] || return "$code"
+  ! grep -q "^No test" "$log" || return 1
+  all=$(sed -n 's/^skipped: \([0-9]* of [0-9]* test cases\)$/\1/p' "$log")
+  [ -n "$all" ] || return 0
+  reasons=$(sed -n 's/^  *skipped: //p' "$log" | grep -v '^needs [0-9]* CUDA devices\|is not simulated' | sort | uniq -c |
+    sort -rn | sed 's/^ *\([0-9]*\) /\1 of them: /')
+  if [ -z "$reasons" ]; then
+    echo "table: did not run: $all, which are for other machines"
+    return "$code"
+  fi
+  echo "table: did not run: $all, $(head -n 1 <<<"$reasons")"
+  return 78
+}
+
+# by_ctest REGEX: the tests of these names.
+by_ctest() {
+  ctest --test-dir "$build" --no-tests=error --output-on-failure -R "$1" | tee "$work/ctest.log" || return
+  if grep -q '(Skipped)$' "$work/ctest.log"; then
+    echo "table: did not run: $(grep '(Skipped)$' "$work/ctest.log" | head -n 1)"
+    return 78
+  fi
 }
 
 # 77 says that there is no GPU: then nothing was recorded, and the step has failed.
-record_golden() { "$build/tests/op_table_recorder" --record "$out/golden/recording.json" || return 1; }
-
-# What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
-library_refusals() {
-  ctest --test-dir "$build" --no-tests=error --output-on-failure -R "cifar_train: (cuDNN is|cuBLAS is|auto does)"
+record_golden() {
+  rm -f "$results/golden.json" "$out/golden.json"
+  "$build/tests/op_table_recorder" --record "$work/golden.json" || return 1
+  mv "$work/golden.json" "$results/golden.json"
 }
 
 train() {
@@ -142,29 +427,71 @@ train() {
   local program=("$build/apps/cifar_train" --device cuda --dataset synthetic --limit-train 4096 --limit-test 1024
     --epochs 2 --model small_cnn)
   if [ "$ranks" -eq 1 ]; then
-    "${program[@]}"
+    live "${program[@]}"
   else
     mpirun --oversubscribe -np "$ranks" "${program[@]}" --check-replicas
   fi
 }
 
-# Each layer by every implementation that there is, verified first.
-bench_conv() {
-  "$build/apps/conv_bench" --device cuda --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --precision "fp${1#f}" --autotune \
-    --json "$out/conv_$1.json" --svg "$out/conv_$1.svg" "${@:2}"
+# conv_bench JSON OPTION...: every benchmark of convolutions goes through here.
+conv_bench() {
+  rm -f "$1" "$out/${1##*/}"
+  live "$build/apps/conv_bench" --device cuda --json "$@"
 }
+
+# The kernels for Hopper and whom they are compared with, each in a process of its own: what fails or hangs takes no other
+# along. The plainest question first: nothing is measured beforehand, caches are as the run before has left them.
+bench_hopper() {
+  rm -f "$results/hopper.json"
+  conv_bench "$work/hopper_$1.json" --layers vgg_lite --batch 512 --groups 7 --precision fp16,bf16 \
+    --passes fwd,dgrad,wgrad --cache hot --impl "$1"
+}
+
+part_correctness() {
+  local room
+  gpu_step 30 device_query "$build/apps/device_query"
+  gpu_step 60 tests_core cuda_tests core "[cuda]"
+  gpu_step 90 tests_kernels cuda_tests kernels "[cuda]~[warpgroup]~[library]"
+  gpu_step 60 tests_warpgroup cuda_tests kernels "[cuda][warpgroup]"
+  for contestant in warpgroup cudnn fused; do gpu_step 45 "hopper_$contestant" bench_hopper "$contestant"; done
+  gpu_step 60 tests_libraries cuda_tests kernels "[library]"
+  for room in op_cases autograd layers data comm train; do gpu_step 60 "tests_$room" cuda_tests "$room" "[cuda]"; done
+  # What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
+  gpu_step 60 library_refusals by_ctest "cifar_train: (cuDNN is|cuBLAS is|auto does)"
+  gpu_step 60 golden_record record_golden
+  gpu_step 60 golden_replay "$build/tests/op_table_recorder" --replay "$root/tests/golden"
+  gpu_step 60 train_one_rank train 1
+  gpu_step 60 train_two_ranks train 2
+  gpu_step 60 train_as_on_cpu by_ctest "train: CUDA follows the CPU"
+}
+
+# --- bench ----------------------------------------------------------------------------------------------------------------
+
+bench_training() { live "$build/apps/train_bench" --device cuda --model "$1" --steps 50 --warmup 10; }
+
+# bench_conv JSON PRECISION OPTION...: each layer by every implementation that there is, verified first.
+bench_conv() { conv_bench "$1" --layers vgg_lite,mnist_cnn --batch 512 --groups 7 --precision "${@:2}"; }
 
 bench_ladder() {
   local step steps=()
   for step in naive shared-tile register-tile tensor-cores pipelined halo; do steps+=("ladder-$step"); done
-  "$build/apps/conv_bench" --device cuda --layers vgg_lite --batch 128 --groups 3 --precision fp16 --cache hot \
-    --impl "$(IFS=,; echo "${steps[*]}")" --json "$out/ladder.json"
+  conv_bench "$results/ladder.json" --layers vgg_lite --batch 128 --groups 3 --precision fp16 --cache hot \
+    --impl "$(IFS=,; echo "${steps[*]}")"
 }
 
-bench_warpgroup() {
-  "$build/apps/conv_bench" --device cuda --layers vgg_lite --batch 512 --groups 7 --precision fp16,bf16 --cache hot \
-    --impl fused,warpgroup,cudnn --json "$out/warpgroup.json"
+part_bench() {
+  local model f32_contestants=ours,fused,tf32,3xtf32,cudnn,cudnn-unfused
+  for model in small_cnn vgg_lite; do gpu_step 60 "bench_$model" bench_training "$model"; done
+  # As they are, caches hot, first; then with everything measured beforehand, and cold caches as well.
+  gpu_step 90 bench_conv_f16 bench_conv "$results/conv_f16.json" fp16 --cache hot
+  gpu_step 90 bench_conv_f32 bench_conv "$results/conv_f32.json" fp32 --cache hot --impl "$f32_contestants"
+  gpu_step 90 bench_ladder bench_ladder
+  gpu_step 120 tuned_conv_f16 bench_conv "$logs/conv_f16_tuned.json" fp16 --autotune --svg "$logs/conv_f16.svg"
+  gpu_step 120 tuned_conv_f32 bench_conv "$logs/conv_f32_tuned.json" fp32 --autotune --svg "$logs/conv_f32.svg" \
+    --impl "$f32_contestants"
 }
+
+# --- sanitize -------------------------------------------------------------------------------------------------------------
 
 sanitizer() {
   if ! command -v compute-sanitizer >/dev/null; then
@@ -177,73 +504,93 @@ sanitizer() {
 reports() { grep -Eq 'SUMMARY: [1-9][0-9]* (error|hazard)' "$1"; }
 
 sanitize_op_table() {
-  sanitizer "$1" --error-exitcode 86 "$build/tests/op_table_recorder" --record "$out/golden/$1.json" || return 1
+  sanitizer "$1" --error-exitcode 86 "$build/tests/op_table_recorder" --record "$work/$1.json" || return 1
 }
+sanitize_hopper() { sanitizer "$1" --error-exitcode 86 "$build/tests/tandem_kernels_tests" "[cuda][warpgroup]" || return 1; }
 
 # Each planted fault must be reported by its tool, and the correct kernels by none.
 planted_faults() {
-  local tool name log missed=0 list=$out/planted_faults.list
-  "$build/tests/fault_probe" --list >"$list" || return 1
-  mkdir -p "$out/planted_faults"
+  local tool name log missed=0 list=$work/planted_faults.list
+  "$build/tests/fault_probe" --correct && "$build/tests/fault_probe" --list >"$list" || return 1
+  mkdir -p "$logs/planted_faults"
   while IFS=$'\t' read -r tool name; do
-    log="$out/planted_faults/$tool, $name.log"
+    log="$logs/planted_faults/$tool, $name.log"
     sanitizer "$tool" "$build/tests/fault_probe" "$name" >"$log" 2>&1 </dev/null
     if reports "$log"; then
       echo "$tool reports: $name"
     else
-      echo "$tool does NOT report: $name"
+      echo "$tool does NOT report: $name ($(last_words "$log"))"
       missed=$((missed + 1))
     fi
   done <"$list"
   for tool in memcheck racecheck initcheck synccheck; do
-    log="$out/planted_faults/$tool, correct kernels.log"
+    log="$logs/planted_faults/$tool, correct kernels.log"
     if ! sanitizer "$tool" "$build/tests/fault_probe" --correct >"$log" 2>&1 || reports "$log"; then
-      echo "$tool does NOT pass the correct kernels"
+      echo "$tool does NOT pass the correct kernels ($(last_words "$log"))"
       missed=$((missed + 1))
     fi
   done
   echo "$(wc -l <"$list") planted faults, $missed surprises"
   [ "$missed" -eq 0 ]
 }
+
+part_sanitize() {
+  local tool
+  gpu_step 120 planted_faults planted_faults
+  for tool in memcheck racecheck synccheck initcheck; do gpu_step 60 "hopper_$tool" sanitize_hopper "$tool"; done
+  for tool in memcheck racecheck synccheck initcheck; do gpu_step 90 "sanitizer_$tool" sanitize_op_table "$tool"; done
+}
 export -f $(compgen -A function)
 
-step 30 machine describe_machine
-if compgen -G "$offline/*.deb" >/dev/null; then
-  step 120 unpack unpack_packages && use_prefix
-else
-  note unpack - - "no packages in $offline: using the system's"
+# --- What is done now -----------------------------------------------------------------------------------------------------
+
+part_seconds() { if [ "$1" = build ]; then on_16_cores "${PART_LIMIT:-510}"; else echo "${PART_LIMIT:-510}"; fi; }
+
+planning=1
+for part in "${all_parts[@]}"; do "part_$part"; done
+planning=0
+
+# tell_plan PART: its steps that are to be run, with the seconds that each may take.
+tell_plan() {
+  local line section name seconds text= finished=0
+  for line in "${planned[@]}"; do
+    read -r section name seconds <<<"$line"
+    [ "$section" = "$1" ] || continue
+    if [ "$1" != build ] && is_done "$name"; then finished=$((finished + 1)); else text+=", $name $seconds"; fi
+  done
+  printf '%s: at most %d s; %ssteps to run, and the seconds that each may take: %s\n' "$1" "$(part_seconds "$1")" \
+    "$([ $finished -eq 0 ] || echo "$finished steps were run by earlier calls; ")" "${text#, }" | fold -s -w 118
+}
+
+if [ $fresh -eq 1 ]; then
+  for line in "${planned[@]}"; do
+    read -r section name _ <<<"$line"
+    [[ " ${parts[*]} " != *" $section "* ]] || rm -f "$steps/$name"
+  done
 fi
-# Its own headers of cuDNN serve a machine as well; those carried along are for machines that have only the library.
-if [ -f "$offline/cudnn/include/cudnn.h" ]; then export CuDNN_ROOT=$offline/cudnn; fi
-# What 16 cores do in these seconds, fewer cores do in as many times more.
-on_16_cores() { echo $(($1 * (16 + $(nproc) - 1) / $(nproc))); }
-build_seconds=$(on_16_cores "$([ "$quick" -eq 1 ] && echo 150 || echo 240)")
-if step "$(on_16_cores 60)" configure configure && step "$build_seconds" build compile; then
-  gpu_deadline=$((SECONDS + gpu_seconds))
-  step 60 kernel_resources "$root/scripts/kernel_resources.py" "$build/compiled.log"
-  step "$build_seconds" build_fault_probe cmake --build "$build" --parallel "$(nproc)" --target fault_probe
-  step 60 programs_start programs_start
-  gpu_step 60 device_query "$build/apps/device_query"
-  for room in core kernels op_cases autograd layers data comm train; do gpu_step 60 "tests_$room" cuda_tests "$room"; done
-  # Kernels for Hopper that no hardware has run yet: what hangs there must not take other tests with it.
-  gpu_step 60 tests_warpgroup cuda_tests kernels "[warpgroup]"
-  gpu_step 60 library_refusals library_refusals
-  gpu_step 60 golden_record record_golden
-  gpu_step 60 golden_replay "$build/tests/op_table_recorder" --replay "$root/tests/golden"
-  gpu_step 60 train_one_rank train 1
-  gpu_step 60 train_two_ranks train 2
-  if [ "$quick" -eq 0 ]; then
-    for model in small_cnn vgg_lite; do
-      gpu_step 60 "bench_$model" "$build/apps/train_bench" --device cuda --model "$model" --steps 50 --warmup 10
-    done
-    gpu_step 60 bench_conv_f16 bench_conv f16
-    gpu_step 60 bench_conv_f32 bench_conv f32 --impl ours,fused,tf32,3xtf32,cudnn,cudnn-unfused
-    gpu_step 60 bench_ladder bench_ladder
-    gpu_step 60 bench_warpgroup bench_warpgroup
-    gpu_step 120 planted_faults planted_faults
-    for tool in memcheck racecheck initcheck synccheck; do gpu_step 90 "sanitizer_$tool" sanitize_op_table "$tool"; done
+describe_run
+for part in "${parts[@]}"; do tell_plan "$part"; done
+echo "What is kept is in $out, after every step; the work is in $build"
+use_packages
+for part in "${parts[@]}"; do
+  part_deadline=$((SECONDS + $(part_seconds "$part")))
+  if [ "$part" != build ] && [ ! -x "$build/apps/device_query" ]; then
+    echo "gpu_check: nothing is built in $build: scripts/gpu_check.sh build comes first" >&2
+    continue
   fi
-fi
-note total "$([ "$failures" -eq 0 ] && echo ok || echo FAILED)" "${SECONDS}s" "logs in $out"
-printf '\n%s\n' "$(cat "$table")"
+  "part_$part"
+done
+
+failures=0
+for line in "${planned[@]}"; do
+  read -r section name _ <<<"$line"
+  [[ " ${parts[*]} " == *" $section "* ]] || continue
+  read_outcome "$name"
+  ! has_failed "$status" || failures=$((failures + 1))
+done
+publish all
+trap - EXIT
+printf '\n%s\n' "$(cat "$out/table.txt")"
+if [[ " ${parts[*]} " == *" correctness "* ]] && grep -qs "^pass " "$logs/hopper.log"; then cat "$logs/hopper.log"; fi
+echo "total: $([ "$failures" -eq 0 ] && echo ok || echo "$failures steps FAILED or did not run"), ${SECONDS}s; kept in $out"
 [ "$failures" -eq 0 ]

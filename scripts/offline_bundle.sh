@@ -8,14 +8,14 @@ cd "$(dirname "$0")/.."
 
 folder=${1:-offline}
 case "$folder" in -*) echo "usage: scripts/offline_bundle.sh [FOLDER]" >&2; exit 2 ;; esac
-command -v apt-get >/dev/null || { echo "offline_bundle: needs apt-get, to download Debian packages" >&2; exit 2; }
+for tool in apt-get dpkg-deb objdump python3; do
+  command -v "$tool" >/dev/null || { echo "offline_bundle: needs $tool, to collect Debian packages" >&2; exit 2; }
+done
 
-wanted=(catch2 libcli11-dev nlohmann-json3-dev libfmt-dev zlib1g-dev libboost-context-dev libdnnl-dev libopenmpi-dev
-  openmpi-bin)
-# Of all that these depend on, what a machine with a compiler does not have.
-families='^(catch2|libcli11-dev|nlohmann-json3-dev|libfmt.*|zlib1g.*|libboost[0-9.]*-dev|libboost-context.*|libdnnl.*|'
-families+='libopenmpi.*|openmpi.*|libpmix2.*|libhwloc15.*|libevent-(core|pthreads).*|libltdl7|libmunge2|libpsm.*|libibverbs1|'
-families+='librdmacm1.*|libnl-[a-z0-9-]*200|libfabric1|libucx0|libnuma1)$'
+wanted=(catch2 libcli11-dev nlohmann-json3-dev libfmt-dev zlib1g-dev libdnnl-dev libopenmpi-dev openmpi-bin)
+# Of all that these depend on, what a machine with a compiler may not have. Open MPI does without its plugins for networks.
+families='^(catch2|libcli11-dev|nlohmann-json3-dev|libfmt.*|zlib1g.*|libdnnl.*|'
+families+='ocl-icd-libopencl1|libopenmpi.*|openmpi.*|libpmix2.*|libhwloc15.*|libevent-(core|pthreads).*|libltdl7|libmunge2|libudev1)$'
 
 list=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
   "${wanted[@]}" | grep -E '^[a-z0-9]' | sed 's/:.*//' | sort -u | grep -E "$families")
@@ -27,6 +27,22 @@ mkdir -p "$part"
 # apt drops its rights where it can; the folder must then be writable for it.
 chmod 777 "$part"
 (cd "$part" && apt-get download -qq $list)
+
+# What the packages' libraries need must be among them, but for what comes with every compiler: or else no program links.
+# What is for Fortran and Java is left out, and plugins, but for the one without which Open MPI starts nothing.
+every_system='^(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libutil|libresolv|libgcc_s|libstdc\+\+|libgomp|libatomic)\.so'
+for package in "$part"/*.deb; do dpkg-deb -x "$package" "$part/unpacked"; done
+missing=$(find "$part/unpacked" -type f \( -name 'lib*.so*' -o -name orterun -o -name 'mca_pmix_ext*' \) \
+    ! -name 'libmca_common_*' ! -name '*_java*' ! -name '*_usempi*' ! -name '*_mpifh*' -print0 |
+  xargs -0 objdump -p 2>/dev/null | sed -n 's/^ *NEEDED *//p' | sort -u |
+  while read -r name; do
+    [[ $name =~ $every_system ]] || [ -n "$(find "$part/unpacked" -name "$name" -print -quit)" ] || echo "$name"
+  done)
+rm -rf "$part/unpacked"
+if [ -n "$missing" ]; then
+  echo "offline_bundle: no package here has $(echo $missing): add those that do to 'families'" >&2
+  exit 1
+fi
 
 # The headers of cuDNN: those of this machine, else those in NVIDIA's Python package (large: it holds the library, too).
 headers=$(python3 - <<'PYTHON'

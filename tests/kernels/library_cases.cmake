@@ -3,7 +3,8 @@ function(tandem_fake_vendor_library name source)
   tandem_fake_library(tandem_kernels_tests ${name} ${source} ${ARGN})
   string(TOLOWER "tandem_fake_${name}" library)
   target_link_libraries(${library} PRIVATE tandem::core CUDA::cudart_static)
-  target_include_directories(${library} SYSTEM PRIVATE ${CuBLAS_INCLUDE_DIR} ${CuDNN_INCLUDE_DIR})
+  target_include_directories(${library} SYSTEM PRIVATE
+    ${CUDAToolkit_INCLUDE_DIRS} ${CuBLAS_INCLUDE_DIR} ${CuDNN_INCLUDE_DIR})
 endfunction()
 
 if(TANDEM_HAS_CUBLAS AND TANDEM_HAS_CUDNN)

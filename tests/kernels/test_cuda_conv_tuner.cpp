@@ -12,7 +12,8 @@ const ConvFamily kTuned = chosen_by(k::ConvImpl::automatic);
 
 }  // namespace
 
-TEST_CASE("on a GPU convolutions are measured at first use, and right however they were chosen", "[cuda][conv]") {
+TEST_CASE("on a GPU convolutions are measured at first use, and right however they were chosen",
+          "[cuda][conv][library]") {
   if (!has_gpu()) return;
   const ConvCase one = square_case(2, 8, 5, 4, 16, 3, 1);
   k::ConvTuner& tuner = k::conv_tuner();
@@ -37,7 +38,7 @@ TEST_CASE("on a GPU convolutions are measured at first use, and right however th
   tuner.clear();
 }
 
-TEST_CASE("what follows a convolution is measured together with it and apart", "[cuda][conv]") {
+TEST_CASE("what follows a convolution is measured together with it and apart", "[cuda][conv][library]") {
   if (!has_gpu()) return;
   k::ConvTuner& tuner = k::conv_tuner();
   // The second one is for stationary weights, with moments but not with pooling.

@@ -84,7 +84,7 @@ int check_convolution(const ConvCase& one, DType dtype) {
 
 }  // namespace
 
-TEST_CASE("cuBLAS is exact on whole numbers", "[cuda][gemm]") {
+TEST_CASE("cuBLAS is exact on whole numbers", "[cuda][gemm][library]") {
   if (!has_library(k::GemmImpl::cublas)) return;
   for (const DType dtype : kGpuDTypes)
     for (const Size size :
@@ -102,7 +102,7 @@ TEST_CASE("cuBLAS is exact on whole numbers", "[cuda][gemm]") {
       }
 }
 
-TEST_CASE("cuBLAS in linear layers is exact on whole numbers", "[cuda][gemm]") {
+TEST_CASE("cuBLAS in linear layers is exact on whole numbers", "[cuda][gemm][library]") {
   if (!has_library(k::GemmImpl::cublas)) return;
   for (const DType dtype : kGpuDTypes)
     for (const bool relu : {false, true}) {
@@ -126,7 +126,7 @@ TEST_CASE("cuBLAS in linear layers is exact on whole numbers", "[cuda][gemm]") {
     }
 }
 
-TEST_CASE("cuBLAS gives the same bits every time, and auto chooses it for large products", "[cuda][gemm]") {
+TEST_CASE("cuBLAS gives the same bits every time, and auto chooses it for large products", "[cuda][gemm][library]") {
   if (!has_library(k::GemmImpl::cublas)) return;
   for (const DType dtype : kGpuDTypes) {
     const Tensor a = on_gpu(drawn({256, 2048}, dtype, 1, false)), b = on_gpu(drawn({2048, 64}, dtype, 2, false));
@@ -140,7 +140,7 @@ TEST_CASE("cuBLAS gives the same bits every time, and auto chooses it for large 
   }
 }
 
-TEST_CASE("cuDNN is exact on whole numbers", "[cuda][conv]") {
+TEST_CASE("cuDNN is exact on whole numbers", "[cuda][conv][library]") {
   if (!has_library(k::ConvImpl::cudnn)) return;
   std::vector<ConvCase> cases{square_case(2, 8, 6, 6, 16, 3, 1),         square_case(2, 3, 5, 4, 8, 3, 1),
                               square_case(1, 33, 3, 3, 5, 1, 0),         square_case(2, 16, 7, 7, 32, 3, 1, 2),
@@ -160,7 +160,7 @@ TEST_CASE("cuDNN is exact on whole numbers", "[cuda][conv]") {
   }
 }
 
-TEST_CASE("cuDNN gives the same bits every time", "[cuda][conv]") {
+TEST_CASE("cuDNN gives the same bits every time", "[cuda][conv][library]") {
   if (!has_library(k::ConvImpl::cudnn)) return;
   for (const DType dtype : kGpuDTypes) {
     const ConvCase one = square_case(16, 32, 16, 16, 64, 3, 1);

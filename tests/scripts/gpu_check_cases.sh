@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# scripts/gpu_check.sh on a machine of stand-ins: what it refuses, what it runs, and what its table says of steps that
-# fail, hang, or find nothing.
-# usage: gpu_check_cases.sh REPOSITORY [FAULT_PROBE]
+# scripts/gpu_check.sh on a machine of stand-ins: what it refuses, what it runs and in which order, what it keeps, what its
+# table says of steps that fail, hang, find nothing or are killed, and that the next call goes on from there.
+# usage: gpu_check_cases.sh REPOSITORY [FAULT_PROBE]; with that program only whether planted faults are found
 set -uo pipefail
 script=$1/scripts/gpu_check.sh
 probe=${2:-}
+python=$(python3 -c 'import sys; print(sys.executable)')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -12,27 +13,46 @@ failures=0
 
 # All that the script may find: the usual tools, and the stand-ins.
 mkdir -p bin
-for tool in bash basename cat c++filt date dirname env grep head ln mkdir nproc rm sleep tail tee timeout tr wc; do
+for tool in bash basename cat c++filt cp cut date dirname env find fold grep gzip head ln mkdir mv nproc rm sed sleep sort \
+  tail tar tee timeout tr uniq wc; do
   ln -s "$(command -v $tool)" bin/$tool || exit 1
 done
-ln -s "$(python3 -c 'import sys; print(sys.executable)')" bin/python3
+ln -s "$python" bin/python3
 stand_in() { cat >"bin/$1" && chmod +x "bin/$1"; }
 stand_in nvcc <<<'echo "release 12.8"; echo "build 12.8"'
 stand_in nvidia-smi <<<'[ -z "${NO_GPU:-}" ] || exit 9; case "$*" in *compute_cap*) echo 9.0 ;; *) echo "GPU 0" ;; esac'
-stand_in ctest <<<'echo "$@"'
-stand_in mpirun <<<'while [ "${1#-}" != "$1" ] || [ "$1" -eq 2 ] 2>/dev/null; do shift; done; exec "$@"'
-# The programs: each fails if FAIL names it, and hangs if HANG does.
+stand_in ctest <<<'echo "$@"; [ -z "${SKIP_CTEST:-}" ] || echo "	  7 - cifar_train: cuDNN is missing (Skipped)"'
+stand_in mpirun <<'MPIRUN'
+#!/usr/bin/env bash
+echo "plm: ${OMPI_MCA_plm:-}"
+while [ "${1#-}" != "$1" ] || [ "$1" -eq 2 ] 2>/dev/null; do shift; done
+exec "$@"
+MPIRUN
+# The programs: each fails if FAIL names it, hangs if HANG does, and leaves out tests if SKIP says why. What was called is
+# in the file calls.
 cat >program <<'PROGRAM'
 #!/usr/bin/env bash
 name=$(basename "$0")
+case "$*" in *--help* | *--list*) ;; *) echo "$name $*" >>"$WORK/calls" ;; esac
 case " ${HANG:-} " in *" $name "*) sleep 1000 ;; esac
 case " ${FAIL:-} " in *" $name "*) echo "$name is made to fail"; exit 3 ;; esac
+if [ -n "${NO_GPU:-}" ]; then
+  case "$name $*" in
+    *--help* | *--list* | device_query*) ;;
+    tandem_*) printf '  skipped: no NVIDIA driver is installed\nskipped: 3 of 3 test cases\n'; exit 77 ;;
+    *) echo "error: --device cuda: no NVIDIA driver is installed"; exit 2 ;;
+  esac
+fi
 case "$name $*" in
   *--help*) ;;
   "fault_probe --list") printf 'memcheck\twrite past the end\nracecheck\tno barrier\n' ;;
   "fault_probe --correct") ;;
   fault_probe*) exit 1 ;;
   "op_table_recorder --replay"*) echo "skipped, no recordings"; exit 77 ;;
+  "op_table_recorder --record"*) head -c "${GOLDEN_BYTES:-100}" /dev/zero >"$2" ;;
+  conv_bench*) while [ "$1" != --json ]; do shift; done; echo '{"results": []}' >"$2" ;;
+  tandem_data*) [ -z "${NO_TESTS:-}" ] || echo "No tests ran" ;;
+  tandem_*) [ -z "${SKIP:-}" ] || printf '  skipped: %s\nskipped: 1 of 3 test cases\n' "$SKIP" ;;
   *) echo "$name $*" ;;
 esac
 PROGRAM
@@ -40,15 +60,23 @@ chmod +x program
 stand_in cmake <<'CMAKE'
 #!/usr/bin/env bash
 case " ${FAIL:-} " in *" cmake "*) echo "cmake is made to fail"; exit 3 ;; esac
+case "$1" in
+  --version) exit ;;
+  --build) ;;
+  -S) echo "--   ✓ CUDA: 13.0"; echo "--   ✗ MPI: one process only"; exit ;;
+  *) echo "cmake $*"; exit ;;
+esac
 mkdir -p "$BUILD/apps" "$BUILD/tests"
 for program in apps/cifar_train apps/train_bench apps/conv_bench apps/device_query tests/op_table_recorder tests/fault_probe \
   tests/tandem_{core,kernels,op_cases,autograd,layers,data,comm,train}_tests; do
-  ln -sf "$WORK/program" "$BUILD/$program"
+  case " ${FAIL:-} " in *" compile:$program "*) continue ;; esac
+  [ -x "$BUILD/$program" ] || cp "$WORK/program" "$BUILD/$program"
 done
 [ -z "${PROBE:-}" ] || ln -sf "$PROBE" "$BUILD/tests/fault_probe"
 echo "ptxas info    : Compiling entry function '_Z3addPf' for 'sm_90a'"
 echo "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
 echo "ptxas info    : Used 8 registers"
+case "${FAIL:-}" in *compile:*) exit 1 ;; esac
 CMAKE
 # Reports what the program itself tells by its exit code; BLIND: nothing, NERVOUS: something in any case.
 stand_in compute-sanitizer <<'SANITIZER'
@@ -70,11 +98,13 @@ exit 0
 SANITIZER
 export WORK=$work BUILD=$work/build OUT=$work/out OFFLINE=$work/offline
 
-# expect CODE "VARIABLE=VALUE ..." "OPTIONS" TEXT...: runs the script with these; its exit code and output must be these.
-expect() {
+start_anew() { rm -rf "$BUILD" "$OUT" calls; }
+# check_run CODE "VARIABLE=VALUE ..." "OPTIONS" TEXT...: runs the script with these, after what earlier runs have left; its exit
+# code and output must be these.
+check_run() {
   local code=$1 settings=$2 options=$3 got text
   shift 3
-  rm -rf "$BUILD" "$OUT"
+  rm -rf "$OUT"  # as where only what is below BUILD is kept from call to call
   # shellcheck disable=SC2086
   (eval "export $settings"; PATH=$work/bin bash "$script" $options) >out.txt 2>&1
   got=$?
@@ -82,52 +112,141 @@ expect() {
   for text in "$@"; do
     grep -Eq -- "$text" out.txt || wrong "$settings $options" "output without '$text'"
   done
+  check_kept "$settings $options" "$code"
 }
+expect() { start_anew; check_run "$@"; }
 wrong() {
   echo "FAILED: gpu_check.sh ($1): $2"
   sed 's/^/    /' out.txt
   failures=$((failures + 1))
 }
+# What is kept: few files, not large, with plain names, the table and all logs among them.
+check_kept() {
+  [ "$2" -ne 2 ] || return 0
+  [ "$(find "$OUT" -type f | wc -l)" -le 8 ] || wrong "$1" "keeps more than 8 files"
+  [ -z "$(find "$OUT" -size +16384k -o -mindepth 2)" ] || wrong "$1" "keeps large files, or folders"
+  ! ls "$OUT" | grep -q '[^a-zA-Z0-9._-]' || wrong "$1" "keeps files of odd names"
+  [ -s "$OUT/table.txt" ] && tar -tzf "$OUT/logs.tar.gz" >/dev/null || wrong "$1" "keeps no table, or no logs"
+}
+called() { grep -c "$1" calls; }  # how often
+
+if [ -n "$probe" ]; then  # real faults, which the simulator finds as the tools would
+  expect 0 "PROBE=$probe" "build sanitize" "planted_faults +ok"
+  tar -xzOf "$OUT/logs.tar.gz" logs/planted_faults.log | grep -q " planted faults, 0 surprises" ||
+    wrong "PROBE" "did not look at the faults"
+  exit $((failures > 0))
+fi
 
 # What it cannot work with.
-expect 2 "A=" "--fast" "usage: scripts/gpu_check.sh"
+expect 2 "A=" "--fast" "not expected: --fast; usage: scripts/gpu_check.sh"
 expect 2 "NO_GPU=1" "" "nvidia-smi finds no GPU; use --dry-run"
+expect 2 "PART_LIMIT=soon" "" "whole numbers of seconds, not 'soon'"
 mv bin/nvcc nvcc
 expect 2 "A=" "--dry-run" "nvcc is not on the PATH; install the CUDA toolkit"
 mv nvcc bin/nvcc
+expect 1 "A=" "bench" "nothing is built in .*/build: scripts/gpu_check.sh build comes first"
 
-# All goes well.
-expect 0 "A=" "" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" "golden_replay +- .*no recordings" \
-  "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" \
-  "planted_faults +ok" "sanitizer_racecheck +ok" "total +ok"
-expect 0 "A=" "--quick" "tests_kernels +ok" "train_one_rank +ok" "total +ok"
-! grep -q "sanitizer\|bench" out.txt || wrong "--quick" "runs more than it should"
-expect 0 "NO_GPU=1" "--dry-run" "build +ok" "programs_start +ok" "tests_kernels +no GPU" "total +ok"
-[ -s "$OUT/table.txt" ] || wrong "--dry-run" "leaves no table"
+# All goes well: the plan is told first, steps run in this order, and this is kept.
+expect 0 "A=" "" "^build: at most [0-9]+ s; steps to run" "^sanitize: at most 510 s" "planted_faults 120, " \
+  "configure +ok .*without MPI$" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" \
+  "golden_replay +- .*no recordings" \
+  "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" "tuned_conv_f32 +ok" \
+  "planted_faults +ok" "hopper_racecheck +ok" "sanitizer_racecheck +ok" "total: ok"
+order=$(sed -n 's/^-- //p; s/^\([a-z_0-9]*\)  *\(ok\|-\)  .*/\1/p' "$OUT/table.txt" | tr '\n' ' ')
+case "$order" in
+  *"correctness device_query tests_core tests_kernels tests_warpgroup hopper_warpgroup hopper_cudnn hopper_fused"*) ;;
+  *) wrong "" "runs in another order: $order" ;;
+esac
+grep -q "conv_bench .*--impl warpgroup$" calls || wrong "" "does not time each contestant in a process of its own"
+"$python" - "$OUT" <<'PYTHON' || wrong "" "keeps other files, or no JSON"
+import json, os, sys
+folder = sys.argv[1]
+assert sorted(os.listdir(folder)) == ["conv_f16.json", "conv_f32.json", "golden.json", "hopper.json", "ladder.json",
+                                      "logs.tar.gz", "table.txt"], os.listdir(folder)
+assert sorted(json.load(open(folder + "/hopper.json"))) == ["cudnn", "fused", "warpgroup"]
+PYTHON
+[ "$(tar -tzf "$OUT/logs.tar.gz" | grep -c 'planted_faults/.*log')" = 6 ] || wrong "" "keeps not all logs"
+tar -xzOf "$OUT/logs.tar.gz" logs/train_two_ranks.log | grep -q "plm: ^rsh" || wrong "" "lets Open MPI look for ssh"
 
-# Steps that fail are named, and the others run.
-expect 1 "FAIL=tandem_kernels_tests" "--quick" "programs_start +FAILED" "tests_kernels +FAILED" \
-  "tests_layers +ok" "train_one_rank +ok" "total +FAILED"
-expect 1 "FAIL=train_bench" "" "bench_small_cnn +FAILED .*see .*/bench_small_cnn.log" "train_bench is made to fail" \
-  "sanitizer_memcheck +ok" "total +FAILED"
-expect 1 "FAIL=conv_bench" "" "bench_conv_f16 +FAILED .*see .*/bench_conv_f16.log" "sanitizer_memcheck +ok"
-expect 1 "FAIL=cmake" "" "configure +FAILED" "cmake is made to fail" "total +FAILED"
-! grep -q "tests_" out.txt || wrong "FAIL=cmake" "tests what was not built"
-expect 1 "HANG=device_query LIMIT=1" "--quick" "device_query +TIMEOUT" "tests_core +ok" "total +FAILED"
+# Parts in calls of their own. What has come to an end is not run again, unless programs have changed or --fresh says so.
+expect 0 "A=" "build" "compile +ok" "device_query +not run" "total: ok"
+check_run 0 "A=" "correctness" "compile +ok" "tests_kernels +ok" "bench_conv_f16 +not run" "total: ok"
+check_run 0 "A=" "correctness" "^correctness: .* steps were run by earlier calls" "tests_kernels +ok" "total: ok"
+[ "$(called "tandem_core_tests")" = 1 ] || wrong "correctness" "runs again what it has run"
+[ -s "$OUT/hopper.json" ] || wrong "correctness" "does not keep what an earlier call has found"
+touch "$BUILD/tests/tandem_layers_tests"
+check_run 0 "A=" "correctness" "total: ok"
+[ "$(called "tandem_core_tests")" = 2 ] || wrong "correctness" "takes results of other programs"
+check_run 0 "A=" "correctness --fresh" "total: ok"
+[ "$(called "tandem_core_tests")" = 3 ] || wrong "correctness --fresh" "takes old results"
+
+# A failure in each part is named, and leaves what the others find.
+expect 1 "FAIL='compile:tests/tandem_layers_tests tandem_autograd_tests train_bench' BLIND=1" "" \
+  "compile +FAILED" "programs_start +FAILED" "tests_layers +FAILED .*No such file" \
+  "tests_autograd +FAILED .*tandem_autograd_tests is made to fail" "tests_kernels +ok" "train_one_rank +ok" \
+  "bench_small_cnn +FAILED .*train_bench is made to fail" "bench_ladder +ok" \
+  "planted_faults +FAILED" "memcheck does NOT report: write past the end" "racecheck does NOT report: " \
+  "sanitizer_memcheck +ok" "total: [0-9]+ steps FAILED or did not run"
+expect 1 "FAIL=cmake" "" "configure +FAILED" "cmake is made to fail" "nothing is built" "tests_core +not run"
+check_run 1 "FAIL=conv_bench" "build correctness" "hopper_cudnn +FAILED" "tests_libraries +ok" "train_two_ranks +ok"
+[ ! -e "$OUT/hopper.json" ] || wrong "FAIL=conv_bench" "keeps a benchmark that did not run"
+
+# What hangs ends at its own limit; what its part has no time for is run by the next call, and nothing else is.
+expect 1 "HANG=tandem_core_tests LIMIT=4" "build correctness" "tests_core +TIMEOUT .*its limit is 4 s" "tests_kernels +ok"
+rm -rf "$BUILD/check/steps" calls
+check_run 1 "HANG=tandem_core_tests PART_LIMIT=4" "correctness" \
+  "device_query +ok" "tests_core +NO TIME" "tests_kernels +NO TIME"
+check_run 0 "A=" "correctness" "tests_core +ok" "train_two_ranks +ok" "total: ok"
+[ "$(called "device_query")" = 1 ] || wrong "correctness" "runs again what had its time"
+
+# Killed in a step: what came before is kept, the table tells, and the next call goes on.
+for signal in TERM KILL; do
+  start_anew
+  check_run 0 "A=" "build"
+  rm -rf "$OUT"
+  HANG=tandem_core_tests LIMIT=30 PATH=$work/bin bash "$script" correctness >out.txt 2>&1 &
+  killed=$!
+  for ((i = 0; i < 300; i++)); do
+    if grep -qs "tandem_core_tests" calls; then break; fi
+    sleep 0.1
+  done
+  kill -$signal $killed
+  wait $killed 2>/dev/null
+  check_kept "kill -$signal" 1
+  grep -Eq "device_query +ok" "$OUT/table.txt" || wrong "kill -$signal" "keeps nothing of what was done"
+  grep -Eq "tests_core +CUT OFF" "$OUT/table.txt" || wrong "kill -$signal" "does not tell what was cut off"
+  check_run 0 "A=" "correctness" "tests_core +ok" "total: ok"
+  [ "$(called "device_query")" = 1 ] || wrong "kill -$signal" "starts from nothing"
+done
+
+# Tests that leave themselves out have not run, unless they want more GPUs.
+expect 1 "SKIP='cuDNN 9.0 was not found' SKIP_CTEST=1 NO_TESTS=1" "build correctness" "tests_data +FAILED .*No tests ran" \
+  "tests_libraries +SKIPS .*did not run: 1 of 3 test cases, 1 of them: cuDNN 9.0 was not found" \
+  "library_refusals +SKIPS .*did not run: .*cuDNN is missing"
+# A recording that is too large is compressed.
+expect 0 "SKIP='needs 2 CUDA devices' GOLDEN_BYTES=20000000" "build correctness" \
+  "tests_core +ok .*did not run: 1 of 3 test cases, which are for other machines" "golden_record +ok" "total: ok"
+[ -s "$OUT/golden.json.gz" ] || wrong "GOLDEN_BYTES" "keeps no large recording"
+
+# A rehearsal starts everything, and says that nothing ran; what fails for another reason than a missing GPU has failed.
+expect 0 "NO_GPU=1" "--dry-run" "a rehearsal: nothing ran on a GPU" "compile +ok" "programs_start +ok" "tests_kernels +no GPU" \
+  "hopper_cudnn +no GPU" "bench_conv_f16 +no GPU" "sanitizer_memcheck +no GPU" "total: ok"
+expect 1 "NO_GPU=1 FAIL=conv_bench" "build correctness --dry-run" "hopper_cudnn +FAILED .*conv_bench is made to fail"
+
+# Packages: damaged; and those of Open MPI, whose mpirun Debian makes by alternatives.
 mkdir offline && echo damaged >offline/libx.deb
-expect 1 "A=" "--quick --dry-run" "unpack +FAILED"
-rm -r offline
+expect 1 "A=" "build --dry-run" "unpack +FAILED" "compile +ok"
+mv bin/mpirun orterun
+stand_in dpkg-deb <<<'mkdir -p "$3/usr/bin" && cd "$3/usr/bin" && cp "$WORK/orterun" . && ln -s orterun mpirun.openmpi'
+expect 0 "A=" "build" "unpack +ok" "total: ok"
+check_run 0 "A=" "correctness" "train_two_ranks +ok"
+mv orterun bin/mpirun
+rm -r offline bin/dpkg-deb
 
-# compute-sanitizer that sees no fault, that sees faults everywhere, and that is not there.
-expect 1 "BLIND=1" "" "planted_faults +FAILED" "memcheck does NOT report: write past the end" \
-  "racecheck does NOT report: " "sanitizer_memcheck +ok"
-expect 1 "NERVOUS=1" "" "planted_faults +FAILED" "memcheck does NOT pass the correct kernels"
-if [ -n "$probe" ]; then  # real faults, which the simulator finds as the tools would
-  expect 0 "PROBE=$probe" "" "planted_faults +ok"
-  grep -q " planted faults, 0 surprises" "$OUT/planted_faults.log" || wrong "PROBE" "did not look at the faults"
-fi
+# compute-sanitizer that sees faults everywhere, and that is not there.
+expect 1 "NERVOUS=1" "build sanitize" "planted_faults +FAILED" "memcheck does NOT pass the correct kernels"
 rm bin/compute-sanitizer
-expect 1 "A=" "" "planted_faults +FAILED" "sanitizer_memcheck +FAILED" "compute-sanitizer is not on the PATH"
+expect 1 "A=" "build sanitize" "planted_faults +FAILED" "sanitizer_memcheck +FAILED .*compute-sanitizer is not on the PATH"
 
 [ $failures = 0 ] && echo "all cases passed"
 exit $((failures > 0))

@@ -1,5 +1,6 @@
 # scripts/check_all.sh with short steps. scripts/gpu_check.sh without a GPU, with stand-ins for the tools; in the simulated
-# build its search for planted faults runs the real ones, and launches are written down for the table of occupancy.
+# build only its search for planted faults, which runs the real ones, and launches are written down for the table of
+# occupancy.
 find_program(TANDEM_BASH bash)
 if(NOT TANDEM_BASH)
   return()
@@ -10,7 +11,7 @@ if(TANDEM_SIMULATOR_MODE STREQUAL "race" AND TANDEM_CUDA_IS_SIMULATED)
 endif()
 add_test(NAME "scripts: gpu_check.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/gpu_check_cases.sh ${PROJECT_SOURCE_DIR} ${probe})
-set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 300)
+set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 300 LABELS no-asan)
 if(TANDEM_CUDA_IS_SIMULATED)
   set_tests_properties("scripts: gpu_check.sh" PROPERTIES LABELS simulated)
 endif()
@@ -20,9 +21,16 @@ add_test(NAME "scripts: check_all.sh"
 add_test(NAME "scripts: arguments" COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/argument_cases.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties("scripts: arguments" PROPERTIES TIMEOUT 60)
 
+add_test(NAME "scripts: warnings are errors unless TANDEM_WERROR=OFF"
+  COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/werror
+    -P ${CMAKE_CURRENT_LIST_DIR}/werror_cases.cmake)
+
 find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 mark_as_advanced(TANDEM_PYTHON)
 if(TANDEM_PYTHON)
+  add_test(NAME "scripts: libraries in Python packages are found"
+    COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/find_packages
+      -DPYTHON=${TANDEM_PYTHON} -P ${CMAKE_CURRENT_LIST_DIR}/find_packages_cases.cmake)
   add_test(NAME "scripts: registers and occupancy" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_kernel_resources.py ${PROJECT_SOURCE_DIR}/scripts ${probe})
   if(TANDEM_CUDA_IS_SIMULATED)

@@ -50,7 +50,7 @@ TEST_CASE("a cuBLAS of another version or without functions is refused", "[gemm]
   CHECK_THAT(refusal("/none/libcublas.so"), ContainsText("install cuBLAS, or let TANDEM_CUBLAS_LIBRARY name its"));
 }
 
-TEST_CASE("the installed cuBLAS has all functions", "[gemm]") {
+TEST_CASE("the installed cuBLAS has all functions", "[gemm][library]") {
   const LibraryRequest request = k::cublas_library();
   std::optional<LibraryFile> file;
   try {

@@ -118,7 +118,7 @@ TEST_CASE("a cuDNN of another version or without functions is refused", "[conv]"
              ContainsText("install cuDNN, or let TANDEM_CUDNN_LIBRARY name its libcudnn.so.9"));
 }
 
-TEST_CASE("the installed cuDNN has all functions", "[conv]") {
+TEST_CASE("the installed cuDNN has all functions", "[conv][library]") {
   const LibraryRequest request = k::cudnn_library();
   std::optional<LibraryFile> file;
   try {
