@@ -167,9 +167,12 @@ void refuse_unused(const Settings& s) {
 }
 
 void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
-  std::error_code unknown;
-  const bool same = std::filesystem::weakly_canonical(a, unknown) == std::filesystem::weakly_canonical(b, unknown);
-  require(a.empty() || b.empty() || !same, "{} and {} are both {}: name two files", first, second, a);
+  if (a.empty() || b.empty()) return;
+  const auto place_of = [](const std::string& path) {
+    std::error_code unknown;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  };
+  require(place_of(a) != place_of(b), "{} and {} are both {}: name two files", first, second, a);
 }
 
 /// What is written must not replace what else is written.

@@ -76,7 +76,7 @@ Workload make_workload(const BenchLayer& layer, std::int64_t batch, DType dtype,
 }
 
 void restore_forward_results(const Workload& workload) {
-  workload.y.copy_from(workload.first_y);
+  workload.y.detach().copy_from(workload.first_y);  // it may be on the tape
   workload.mask.copy_from(workload.first_mask);
 }
 

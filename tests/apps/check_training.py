@@ -216,7 +216,7 @@ def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --augment crop-reflect=3,flip "
                "--model mnist_cnn --layers 7 --shared-weights --batch-norm --dropout 0.25 --conv-impl reference "
                "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --epochs 9 --batch-size 12 "
-               "--grad-accumulation 3 --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
+               "--grad-accumulation 3 --drop-last --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
                "--schedule step --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
                "--label-smoothing 0.1 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi "
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "

@@ -39,7 +39,7 @@ bench_refuses(NAME "unknown network" ERR "--layers 'vgg_lit'" "did you mean 'vgg
 bench_refuses(NAME "unknown implementation" ERR "--impl 'our'" "did you mean 'ours'?" ARGS ${tiny} --impl our)
 bench_refuses(NAME "unknown pass" ERR "--passes 'forward': choose from fwd, dgrad, wgrad, bwd and both" ARGS ${tiny} --passes forward)
 bench_refuses(NAME "implementation of another program" ERR "--impl 'auto': unknown implementation, did you mean 'ours'?; on cpu"
-  "there are ours, fused, autograd, reference" NOT_ERR "cudnn" "tf32" "warpgroup" ARGS ${tiny} --impl auto)
+  "there are ours, fused, direct, winograd, autograd, reference" NOT_ERR "cudnn" "tf32" "warpgroup" ARGS ${tiny} --impl auto)
 bench_refuses(NAME "unknown precision" ERR "--precision 'fp64': unknown precision" "choose from fp32, fp16, bf16"
   ARGS ${tiny} --precision fp64)
 bench_refuses(NAME "precision by the name of a dtype" ERR "--precision 'f16': unknown precision, did you mean 'fp16'?"
@@ -67,7 +67,7 @@ bench_refuses(NAME "file for a server" ERR "--serve answers on stdout; leave --j
 bench_refuses(NAME "two reports in one file" ERR "--json and --svg are both a.out: name two files"
   ARGS ${tiny} --json a.out --svg a.out)
 bench_refuses(NAME "unknown device" ERR "--device: unknown device 'gpu'" ARGS ${tiny} --device gpu)
-bench_refuses(NAME "cuDNN on the CPU" ERR "--impl cudnn: needs a GPU" "on cpu there are ours, fused, autograd, reference"
+bench_refuses(NAME "cuDNN on the CPU" ERR "--impl cudnn: needs a GPU" "on cpu there are ours, fused, direct, winograd, autograd, reference"
   NOT_ERR "auto," ARGS ${tiny} --impl cudnn)
 bench_refuses(NAME "nobody who runs here" ERR "--impl cudnn: needs a GPU" "warpgroup: needs a GPU"
   ARGS ${tiny} --impl cudnn,warpgroup)
