@@ -64,7 +64,11 @@ bool GradScaler::step(Optimizer& optimizer) {
   require(state.stage != Stage::stepped,
           "GradScaler: step() was called twice on one optimizer since the last update()");
   state.stage = Stage::stepped;
-  state.all_finite ? optimizer.step() : optimizer.skip_step();
+  if (state.all_finite) {
+    optimizer.step();
+  } else {
+    optimizer.skip_step();
+  }
   return state.all_finite;
 }
 

@@ -17,14 +17,16 @@ steps() {
     --with "mpich libmpich-dev" "$train_a_little" "scripts/test.sh --exclude-regex parity"
   step clang "preset cpu by clang, without warnings, and its tests" check_clang
   step clang-debian-13 "preset cpu by Debian 13's clang, without warnings, and its tests" scripts/check_debian.sh trixie \
-    --with "clang libomp-dev" "CXX=clang++ scripts/test.sh --exclude-regex parity"
+    --with clang "CXX=clang++ scripts/test.sh --exclude-regex parity"
+  step tsan "what has threads under ThreadSanitizer" scripts/check_builds.sh tsan
+  step mutations "faults planted in the libraries, which the tests must notice" scripts/mutations.py
   step simulated-asan "kernels on the simulated GPU under AddressSanitizer" check_simulated_asan
 }
 
 train_a_little="scripts/run.sh --dataset synthetic --limit-train 2048 --limit-test 512 --epochs 2 --check-replicas"
 
 check_clang() {
-  command -v clang++ >/dev/null || { echo "there is no clang++: apt-get install clang libomp-dev"; return 77; }
+  command -v clang++ >/dev/null || { echo "there is no clang++: apt-get install clang"; return 77; }
   cmake --preset cpu -B build/clang -DCMAKE_CXX_COMPILER=clang++ && cmake --build build/clang --parallel "$(nproc)" &&
     ctest --test-dir build/clang --output-on-failure --no-tests=error --parallel "$(nproc)" --exclude-regex parity
 }

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Plants faults in a copy of the committed tree, one at a time, and tells which of them the tests notice.
+
+    scripts/mutations.py [--list] [--only TEXT] [--jobs N]
+
+Each fault of tests/mutations/mutations.py is compiled and tested by the programs of its library first, then by the others;
+the first that fails ends it. --only takes faults whose file holds TEXT. Needs git, CMake and preset cpu's libraries;
+the copy lies in build/mutations. Exit code 1 if fewer than 95 % are noticed, 2 if the list does not fit the tree or the
+tests fail without any fault.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COPY = ROOT / "build" / "mutations"
+sys.path[:0] = [str(ROOT / "tests" / "mutations"), str(ROOT / "tests" / "apps")]
+from mutations import MUTATIONS  # noqa: E402
+from run_case import environment, mpirun  # noqa: E402
+
+WANTED_SHARE = 0.95
+TEST_SECONDS = 300  # a test that takes longer has noticed a hang
+LIBRARIES = ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train"]
+PROGRAMS = {name: [f"tests/tandem_{name}_tests"] for name in LIBRARIES}
+PROGRAMS["mpi"] = mpirun() + ["-np", "3", "tests/tandem_comm_mpi_tests"]
+# Which programs are asked, and in which order: those nearest to the fault come first.
+ORDER = {
+    "core": ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train", "mpi"],
+    "autograd": ["autograd", "op_cases", "layers", "optim", "train", "comm", "mpi"],
+    "optim": ["optim", "train"],
+    "comm": ["comm", "mpi", "train"],
+}
+
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
+
+
+def build(jobs, programs):
+    targets = ["tandem_comm_mpi_tests" if name == "mpi" else f"tandem_{name}_tests" for name in programs]
+    return run(["cmake", "--build", "build/cpu", "--parallel", str(jobs), "--target"] + targets, cwd=COPY)
+
+
+def test(name):
+    """True if the tests pass."""
+    threads = {"OMP_NUM_THREADS": "1" if name == "mpi" else "2"}
+    try:
+        done = run(PROGRAMS[name], cwd=COPY / "build/cpu", env=environment() | threads, timeout=TEST_SECONDS)
+        return done.returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def make_copy():
+    if COPY.exists():
+        run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
+    made = run(["git", "worktree", "add", "--detach", "--force", str(COPY), "HEAD"], cwd=ROOT)
+    if made.returncode != 0:
+        sys.exit(f"mutations: no copy of the tree: {made.stdout}")
+    os.environ.update(CCACHE_BASEDIR=str(COPY), CCACHE_NOHASHDIR="1")
+    made = run(["cmake", "--preset", "cpu"], cwd=COPY)
+    if made.returncode != 0:
+        print(made.stdout)
+        sys.exit(2)
+
+
+def misfits(mutations):
+    """What is wrong with the list."""
+    for file, before, after in mutations:
+        path = ROOT / file
+        count = path.read_text().count(before) if path.exists() else 0
+        if count != 1:
+            yield f"{file}: stands there {count} times, must be once: {before}"
+        if before == after:
+            yield f"{file}: changes nothing: {before}"
+
+
+def verdict(mutation, jobs):
+    """Which tests noticed it, "" if none did, None if it does not compile."""
+    file, before, after = mutation
+    path = COPY / file
+    original = path.read_text()
+    path.write_text(original.replace(before, after))
+    try:
+        for name in ORDER[file.split("/")[0]]:
+            if build(jobs, [name]).returncode != 0:
+                return None
+            if not test(name):
+                return name
+        return ""
+    finally:
+        path.write_text(original)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--list", action="store_true", help="print the faults and exit")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only faults whose file holds TEXT")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
+    options = parser.parse_args()
+    wrong = list(misfits(MUTATIONS))
+    if wrong:
+        print("\n".join(wrong))
+        return 2
+    chosen = [mutation for mutation in MUTATIONS if options.only in mutation[0]]
+    if options.list:
+        for file, before, after in chosen:
+            print(f"{file}: {before!r} -> {after!r}")
+        return 0
+    if not chosen:
+        print(f"mutations: no file holds '{options.only}'")
+        return 2
+
+    make_copy()
+    needed = [name for name in PROGRAMS if any(name in ORDER[file.split("/")[0]] for file, _, _ in chosen)]
+    built = build(options.jobs, needed)
+    if built.returncode != 0:
+        print(built.stdout)
+        return 2
+    failing = [name for name in needed if not test(name)]
+    if failing:
+        print(f"mutations: without any fault, these fail: {', '.join(failing)}")
+        return 2
+
+    survivors, broken = [], []
+    for number, mutation in enumerate(chosen, 1):
+        begin = time.monotonic()
+        noticed = verdict(mutation, options.jobs)
+        text = {None: "DOES NOT COMPILE", "": "SURVIVES"}.get(noticed, f"noticed by {noticed}")
+        print(f"{number:3}/{len(chosen)} {time.monotonic() - begin:5.0f}s {text:22} {mutation[0]}: {mutation[1].strip()[:80]!r}",
+              flush=True)
+        if noticed is None:
+            broken.append(mutation)
+        elif noticed == "":
+            survivors.append(mutation)
+    run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
+    noticed = len(chosen) - len(survivors) - len(broken)
+    print(f"{noticed} of {len(chosen)} faults noticed, {len(survivors)} survive, {len(broken)} do not compile")
+    if broken:
+        return 2
+    return 0 if noticed >= WANTED_SHARE * len(chosen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
