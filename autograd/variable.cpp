@@ -38,11 +38,12 @@ Tensor grad(const Tensor& leaf) {
 }
 
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
+  if (!gradient.defined()) return clear_grad(leaf);
   const auto fits = [&] {
     const bool wide = is_half(leaf.dtype()) && gradient.dtype() == DType::f32;
     return gradient.shape() == leaf.shape() && (wide || gradient.dtype() == leaf.dtype());
   };
-  require(!gradient.defined() || fits(), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
+  require(fits(), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
   meta_of(leaf).grad = gradient;
 }
 

@@ -35,10 +35,9 @@ void Tensor::refuse_on_tape(std::string_view operation, std::string_view recorde
 
 void Tensor::mark_written(std::string_view writer) const {
   if (is_on_tape()) [[unlikely]] {
-    fail(
-        "{}: {} would get wrong gradients if it were changed in place: go on with its detach() instead, or write "
-        "under autograd::NoGrad",
-        writer, on_tape(*this));
+    const bool is_leaf = autograd_meta()->operation().empty();
+    fail("{}: {} would get wrong gradients if it were changed in place: {}", writer, on_tape(*this),
+         is_leaf ? "write under autograd::NoGrad" : "write into detach().clone() and go on with that");
   }
   storage()->bump_version();
 }

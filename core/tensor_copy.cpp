@@ -43,12 +43,12 @@ void copy_words(const Tensor& destination, const Tensor& source) {
 }  // namespace
 
 void Tensor::copy_from(const Tensor& source) const {
-  source.refuse_on_tape("copy_from", "clone");
+  source.refuse_on_tape("copy_from", "clone in place of the copy");
   copy_elements(source, false);
 }
 
 void Tensor::copy_from_async(const Tensor& source) const {
-  source.refuse_on_tape("copy_from_async", "clone");
+  source.refuse_on_tape("copy_from_async", "clone in place of the copy");
   copy_elements(source, true);
 }
 

@@ -31,7 +31,9 @@ class NoObservers {
     for (const auto& [name, part] : module.named_modules()) observers_.emplace_back(part, part->set_observer({}));
   }
   ~NoObservers() {
-    for (auto& [part, observer] : observers_) part->set_observer(std::move(observer));
+    // Backwards: of a module under two names the first entry has the observer.
+    for (auto entry = observers_.rbegin(); entry != observers_.rend(); ++entry)
+      entry->first->set_observer(std::move(entry->second));
   }
   NoObservers(const NoObservers&) = delete;
   NoObservers& operator=(const NoObservers&) = delete;

@@ -35,6 +35,7 @@ double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
 double clip_grad_norm(Optimizer& optimizer, double max_norm) {
   check_bound(max_norm);
   const ProfileRange range("clip gradients");
+  optimizer.scale_gradients(1.0);  // all gradients of now, and no others, have its factor
   const double stored_norm = std::sqrt(kernels::squared_norm(gradients_of(optimizer.parameters())));
   const double norm = stored_norm * std::abs(optimizer.gradient_factor());
   optimizer.scale_gradients(clip_factor(norm, max_norm));

@@ -6,6 +6,7 @@
 #include "autograd/precision.h"
 #include "autograd/variable.h"
 #include "core/profile.h"
+#include "kernels/optimizer/norm.h"
 #include "kernels/optimizer/tensor_list.h"
 
 #include <algorithm>
@@ -97,6 +98,7 @@ Optimizer::ParameterState Optimizer::fresh_state(const Tensor& parameter) const 
 void Optimizer::step() {
   const ProfileRange range("optimizer step");
   const autograd::NoGrad no_grad;
+  settle_factor();
   std::vector<Update> updates;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor gradient = gradient_like(parameters_[i]);
@@ -115,7 +117,8 @@ void Optimizer::zero_grad() {
 }
 
 void Optimizer::scale_gradients(double factor) {
-  gradient_factor_ = gradient_factor() * factor;
+  settle_factor();
+  gradient_factor_ *= factor;
   factor_of_.clear();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (autograd::grad(parameters_[i]).defined()) factor_of_.push_back({i, autograd::times_cleared(parameters_[i])});
@@ -126,6 +129,19 @@ bool Optimizer::factor_holds() const {
   return factor_of_.empty() || std::any_of(factor_of_.begin(), factor_of_.end(), [&](const FactorOf& of) {
            return autograd::times_cleared(parameters_[of.parameter]) == of.times_cleared;
          });
+}
+
+void Optimizer::settle_factor() {
+  if (factor_of_.empty()) return;
+  std::vector<Tensor> kept;  // gradients that have the factor
+  for (const FactorOf& of : factor_of_) {
+    const Tensor& parameter = parameters_[of.parameter];
+    if (autograd::times_cleared(parameter) == of.times_cleared) kept.push_back(autograd::grad(parameter));
+  }
+  const std::size_t now = gradients_of(parameters_).size();
+  if (kept.size() == factor_of_.size() && kept.size() == now) return;
+  if (!kept.empty() && gradient_factor_ != 1.0) kernels::scale_all(kept, gradient_factor_);
+  end_factor();
 }
 
 void Optimizer::end_factor() {
@@ -153,6 +169,7 @@ NamedTensors Optimizer::state_dict() const {
 }
 
 void Optimizer::load_state_dict(const NamedTensors& state) {
+  const autograd::NoGrad no_grad;  // of values only, whoever wants gradients of them
   std::vector<ParameterState> loaded(parameters_.size());
   std::vector<Tensor> masters(parameters_.size());
   std::size_t used = 0;

@@ -32,9 +32,9 @@ class Optimizer {
 
   /// The gradients that are there count this many times at the step, which multiplies by it in passing; factors of
   /// several calls are multiplied. How a loss scale is taken out of gradients again, and how they are clipped. A factor
-  /// belongs to one step and to the gradients it was given to: it ends with step() or skip_step(), or once all of these
-  /// gradients were dropped, by whichever zero_grad. Given where there are no gradients yet, it is that of the next
-  /// step's.
+  /// belongs to one step and to the gradients it was given to: it ends with step() or skip_step(), and gradients that
+  /// come after some of these were dropped, by whichever zero_grad, do not have it. Given where there are no gradients
+  /// yet, it is that of the next step's.
   void scale_gradients(double factor);
   double gradient_factor() const { return factor_holds() ? gradient_factor_ : 1.0; }
 
@@ -93,6 +93,9 @@ class Optimizer {
   ParameterState fresh_state(const Tensor& parameter) const;
   void make_masters();
   bool factor_holds() const;
+  /// Where some of the gradients that have the factor are gone, or others have come, multiplies those that have it, and
+  /// ends it.
+  void settle_factor();
   void end_factor();
 
   std::string name_;

@@ -45,7 +45,8 @@ cp /etc/resolv.conf /etc/hosts "$root/etc/"
 apt-config dump | grep -E '^Acquire::(https?::Proxy|Check-)' >"$root/etc/apt/apt.conf.d/99mirror" || true
 
 mkdir "$root/tandem"
-git -c safe.directory="*" ls-files -z --cached --others --exclude-standard --deduplicate | xargs -0 ls -d 2>/dev/null |
+git -c safe.directory="*" ls-files -z --cached --others --exclude-standard --deduplicate |
+  { xargs -0 ls -d 2>/dev/null || true; } |
   tar -cf - -T - | tar -xf - --no-same-owner -C "$root/tandem"
 
 # in_system COMMAND: in namespaces of its own, so that mounts and processes end with it.

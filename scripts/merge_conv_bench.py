@@ -110,6 +110,7 @@ def write_whole(path, whole):
         with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(path) or ".", delete=False, encoding="utf-8") as file:
             json.dump(whole, file, indent=1)
             file.write("\n")
+        os.chmod(file.name, 0o644)
         os.replace(file.name, path)
     except OSError as error:
         complain(f"--json {path}: {error.strerror}")

@@ -8,6 +8,11 @@ cd "$(dirname "$0")/.."
 
 folder=${1:-offline}
 case "$folder" in -*) echo "usage: scripts/offline_bundle.sh [FOLDER]" >&2; exit 2 ;; esac
+folder=${folder%/}
+if [ -n "$(ls -A "$folder" 2>/dev/null)" ] && ! compgen -G "$folder/*.deb" >/dev/null; then
+  echo "offline_bundle: $folder holds something else than a bundle; name another folder" >&2
+  exit 2
+fi
 for tool in apt-get dpkg-deb objdump python3; do
   command -v "$tool" >/dev/null || { echo "offline_bundle: needs $tool, to collect Debian packages" >&2; exit 2; }
 done

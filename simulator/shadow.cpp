@@ -58,6 +58,7 @@ inline bool are_ordered(const Readers& group, std::uint64_t now) {
   if (group.stamp == Stamp::kNever) return true;
   const Stamp then(group.stamp), current(now);
   if (then.serial() != current.serial()) return is_ordered(group.stamp, now);
+  if (then.epoch() == Stamp::kUnfinishedEpoch) return unordered_lanes(group) == 0;  // no barrier ends what is under way
   return then.barrier() != current.barrier() || unordered_lanes(group) == 0;
 }
 

@@ -47,7 +47,7 @@ bool ends_inside_line(const std::string& path) {
   const layers::InputFile file(path);
   std::string beginning(static_cast<std::size_t>(std::min<std::int64_t>(kBeginning.size(), file.size())), '\0');
   file.read(beginning.data(), static_cast<std::int64_t>(beginning.size()), 0);
-  require(beginning == kBeginning, "log file {}: holds something else than the log of a run: name another file", path);
+  require(kBeginning.starts_with(beginning), "log file {}: holds something else than the log of a run: name another file", path);
   char last = '\n';
   file.read(&last, 1, file.size() - 1);
   return last != '\n';

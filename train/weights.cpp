@@ -71,10 +71,11 @@ SavedWeights save_weights(const std::string& path, const layers::NamedTensors& t
   }
   namespace fs = std::filesystem;
   std::error_code none;
+  const fs::path name = fs::path(path).has_filename() ? fs::path(path).filename() : fs::path("weights.safetensors");
   for (const fs::path& place : {fs::current_path(none), fs::temp_directory_path(none)}) {
     std::string folder = (place / "tandem-weights-XXXXXX").string();  // new: nothing that is there is touched
     if (place.empty() || ::mkdtemp(folder.data()) == nullptr) continue;
-    const std::string other = (fs::path(folder) / fs::path(path).filename()).string();
+    const std::string other = (fs::path(folder) / name).string();
     try {
       layers::write_safetensors(other, tensors, metadata);
       return {other, problem};

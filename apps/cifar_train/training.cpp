@@ -134,7 +134,7 @@ std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Data
   const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training,
                                          static_cast<std::uint64_t>(s.seed));
   const data::LoaderOptions options{.global_batch_size = per_rank * group.size(),
-                                    .drop_last = training && s.drop_last,
+                                    .drop_last = training && s.drop_last && s.epochs > 0,
                                     .augment = training ? data::parse_augment(*s.augment) : data::AugmentOptions{},
                                     .seed = static_cast<std::uint64_t>(s.seed),
                                     .dtype = storage_dtype(autograd::parse_precision(*s.precision)),

@@ -40,15 +40,19 @@ std::vector<Work> parts_of(const Workload& workload, Pass pass, std::optional<ke
   const auto w = element * static_cast<double>(g.weight_numel()), bias = element * static_cast<double>(g.k);
   const double mask = static_cast<double>(g.output_numel()) / 8.0;
   const double flops = 2.0 * static_cast<double>(g.output_numel()) * static_cast<double>(g.c * g.r * g.s);
-  const auto done = [&](TunedPass part) {
+  const auto done = [&](TunedPass part, const kernels::TunedWork& beside) {
     if (!impl || workload.x.device().type != DeviceType::cpu) return flops;
-    return 2.0 * static_cast<double>(kernels::cpu::conv_products(g, workload.dtype(), *impl, part));
+    return 2.0 * static_cast<double>(kernels::cpu::conv_products(g, workload.dtype(), *impl, part, beside));
   };
   std::vector<Work> parts;
-  if (has_forward(pass)) parts.push_back({flops, done(TunedPass::forward), x + w + bias + y + mask});
+  if (has_forward(pass))
+    parts.push_back(
+        {flops, done(TunedPass::forward, {.bias = true, .relu = true, .mask = true}), x + w + bias + y + mask});
   if (has_input_gradient(pass) && !workload.layer.is_first)
-    parts.push_back({flops, done(TunedPass::backward_input), y + mask + w + x});
-  if (has_weight_gradient(pass)) parts.push_back({flops, done(TunedPass::backward_weight), x + y + mask + w + bias});
+    parts.push_back({flops, done(TunedPass::backward_input, {.mask = true}), y + mask + w + x});
+  if (has_weight_gradient(pass)) {
+    parts.push_back({flops, done(TunedPass::backward_weight, {.mask = true, .sums = true}), x + y + mask + w + bias});
+  }
   return parts;
 }
 

@@ -28,7 +28,10 @@ int run_program(const BenchSettings& settings, std::FILE* out, std::FILE* proble
   const Report report = run_bench(settings, [&](const std::vector<Result>& of_layer, const Report& so_far) {
     fmt::print(out, "{}", table_rows(of_layer));
     std::fflush(out);
-    if (!settings.json_file.empty()) write_file(settings.json_file, json_report(settings, so_far));
+    if (settings.json_file.empty()) return;
+    BenchSettings now = settings;
+    now.ceilings = so_far.ceilings;
+    write_file(settings.json_file, json_report(now, so_far));
   });
   fmt::print(out, "{}", table_summary(report.results));
   BenchSettings found = settings;

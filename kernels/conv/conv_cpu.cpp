@@ -1,4 +1,5 @@
 // Convolution on the CPU: the choice among the fast implementations, and weights of half types in float.
+#include "core/parallel.h"
 #include "kernels/cast/float_runs.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/sign_mask.h"
@@ -54,7 +55,9 @@ const Passes<T>& by_rule(const ConvGeometry& g, ConvImpl impl) {
   if constexpr (is_float<T>) {
     if (impl == ConvImpl::onednn) return kOneDnn;
     // Measured: with few input channels our direct kernels, which fuse the mask, are level; otherwise the library wins.
-    const bool library_wins = !by_winograd && library_supports(g) && (g.groups > 1 || g.c >= 8);
+    // It shares out images only: for fewer of them than threads it would need threads of its own.
+    const bool library_wins = !by_winograd && library_supports(g) && (g.groups > 1 || g.c >= 8) &&
+                              (tandem::detail::in_parallel() || g.n >= num_threads());
     if (impl == ConvImpl::automatic && library_wins) return kOneDnn;
   }
 #endif
@@ -138,11 +141,11 @@ void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const 
   });
 }
 
-std::int64_t conv_products(const ConvGeometry& g, DType dtype, ConvImpl impl, TunedPass pass) {
+std::int64_t conv_products(const ConvGeometry& g, DType dtype, ConvImpl impl, TunedPass pass, const TunedWork& work) {
   bool by_winograd = conv_supports(g, dtype, impl) && by_rule_winograd(g, impl);
   if (impl == ConvImpl::automatic && conv_tuner().is_active()) {
     const auto measured = conv_tuner().results();
-    const auto found = measured.find({DeviceType::cpu, pass, dtype, g});
+    const auto found = measured.find({DeviceType::cpu, pass, dtype, g, work});
     if (found != measured.end()) by_winograd = found->second.chosen == "winograd";
   }
   return by_winograd ? winograd::products(g, pass) : g.output_numel() * g.group_c() * g.r * g.s;

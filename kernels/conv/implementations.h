@@ -13,7 +13,8 @@
 
 namespace tandem::kernels {
 
-enum class TunedPass : std::uint8_t;  // tuning/tuner.h
+enum class TunedPass : std::uint8_t;  // tuning/tuner.h, as is the next one
+struct TunedWork;
 
 template <typename T>
 T* data_or_null(const Tensor& tensor) {
@@ -46,9 +47,10 @@ void conv_forward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const T
 /// The gradients that are defined; x, w and mask may be undefined where they are not needed.
 void conv_backward(const ConvGeometry& g, ConvImpl impl, const Tensor& x, const Tensor& w, const Tensor& mask,
                    const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias);
-/// How many products of two numbers a pass takes where `impl` runs it, by rule or as the tuner has chosen: those of the
-/// definition of convolution, or the fewer ones of Winograd's algorithm, whose transforms are not counted.
-std::int64_t conv_products(const ConvGeometry& g, DType dtype, ConvImpl impl, TunedPass pass);
+/// How many products of two numbers a pass that does `work` beside takes where `impl` runs it, by rule or as the tuner
+/// has chosen: those of the definition of convolution, or the fewer ones of Winograd's algorithm, whose transforms are
+/// not counted.
+std::int64_t conv_products(const ConvGeometry& g, DType dtype, ConvImpl impl, TunedPass pass, const TunedWork& work);
 void conv_backward_bias(const Tensor& grad_y, const Tensor& grad_bias);
 /// Zeros the elements of a dense gradient whose bit is not set.
 void apply_mask(const Tensor& gradient, const Tensor& mask);

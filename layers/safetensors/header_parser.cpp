@@ -29,11 +29,11 @@ class HeaderEvents {
       if (at_metadata_ && std::exchange(had_metadata_, true)) bad("key {} is there twice", escaped(text));
       if (at_metadata_) return true;
       if (header_.entries.size() == kMaxTensors) bad("more than {} tensors", kMaxTensors);
-      header_.entries.emplace_back().name = std::move(text);
+      header_.entries.emplace_back().name = std::string(text);  // a copy: the parser's own has spare capacity
     } else if (place_ == Place::metadata) {
       if (header_.metadata.contains(text)) bad("key {} is there twice in the metadata", escaped(text));
       if (header_.metadata.size() == kMaxMetadata) bad("more than {} entries of metadata", kMaxMetadata);
-      metadata_key_ = std::move(text);
+      metadata_key_ = std::string(text);
     } else {
       if (text != "dtype" && text != "shape" && text != "data_offsets")
         bad("{} has an unknown key {}", tensor(), escaped(text));
@@ -80,7 +80,7 @@ class HeaderEvents {
 
   bool string(std::string& text) {
     if (place_ == Place::metadata) {
-      header_.metadata.emplace(std::move(metadata_key_), std::move(text));
+      header_.metadata.emplace(std::string(metadata_key_), std::string(text));
     } else if (place_ == Place::tensor && field_ == "dtype") {
       entry().dtype = parse_dtype(text);
     } else {

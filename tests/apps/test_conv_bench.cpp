@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "kernels/conv/implementations.h"
+#include "kernels/conv/tuning/tuner.h"
 #include "kernels/gemm/linear.h"
 #include "layers/models/models.h"
 #include "tests/support/catch.h"
@@ -165,6 +166,18 @@ TEST_CASE("conv_bench: operations are those that are done") {
   const BenchLayer strided = parse_shape("2,16,16,16,32,3,3,2,1").layer;
   CHECK(done(strided, ConvImpl::fused, Pass::forward) ==
         by_definition / 4);  // a quarter of the outputs, all of it done
+
+  // What was measured counts as what it is: here the pass that is timed, with bias, ReLU and mask, runs by plain sums.
+  tandem::kernels::ConvTuner& tuner = tandem::kernels::conv_tuner();
+  const auto add = [&](const char* chosen, const tandem::kernels::TunedWork& work) {
+    tuner.add({DeviceType::cpu, tandem::kernels::TunedPass::forward, DType::f32, layer.geometry(2), work},
+              {chosen, {}});
+  };
+  add("direct", {.bias = true, .relu = true, .mask = true});
+  add("winograd", {});
+  CHECK(done(layer, ConvImpl::automatic, Pass::forward) == by_definition);
+  tuner.clear();
+  CHECK(done(layer, ConvImpl::automatic, Pass::forward) == by_definition / 4);
 }
 
 TEST_CASE("conv_bench: a ceiling that is beaten is raised, by name, and no share is more than all") {

@@ -47,13 +47,13 @@ const std::vector<RawCall>& raw_calls() {
       {"contiguous", "contiguous", [](const Tensor& x) { return x.contiguous(); }},
       {"clone", "clone", [](const Tensor& x) { return x.clone(); }},
       {"to", "to", [](const Tensor& x) { return x.to(Device{}); }},
-      {"copy_from", "clone",
+      {"copy_from", "clone in place of the copy",
        [](const Tensor& x) {
          const Tensor copy = empty_like(x);
          copy.copy_from(x);
          return copy;
        }},
-      {"copy_from_async", "clone",
+      {"copy_from_async", "clone in place of the copy",
        [](const Tensor& x) {
          const Tensor copy = empty_like(x);
          copy.copy_from_async(x);
@@ -90,7 +90,7 @@ TEST_CASE("writing into what a recorded operation made is refused, and nothing i
         error_of([&] { write.call(y); }) ==
         write.name +
             ": f64[3], made by the recorded operation 'scale', would get wrong gradients if it were changed in place: "
-            "go on with its detach() instead, or write under autograd::NoGrad");
+            "write into detach().clone() and go on with that");
     CHECK(y.to_vector<double>() == std::vector<double>{6.0, 6.0, 6.0});
     CHECK(y.storage()->version() == version);
   }
@@ -115,18 +115,20 @@ TEST_CASE("writing into a leaf that wants a gradient is refused but under NoGrad
 
 TEST_CASE("the remedies of a refused write give right gradients") {
   const Tensor x = leaf({1});
-  Tensor y = scale(x, 3.0);
-  y = y.detach();  // the tape ends here
-  y.fill(1.0);
-  CHECK_FALSE(requires_grad(mul(y, y)));
+  const Tensor y = scale(x, 3.0);
+  const Tensor other = y.detach().clone();  // the tape ends here
+  other.fill(1.0);
+  CHECK_FALSE(requires_grad(mul(other, other)));
+  backward(sum(mul(y, y)));  // which has kept its value
+  CHECK(grad(x).item() == 36.0);
 
-  const Tensor z = scale(x, 3.0);
+  const Tensor w = leaf({1});
   {
     const NoGrad no_grad;
-    z.fill(1.0);
-  }  // nothing had saved it: only its value is other
-  backward(sum(mul(z, z)));
-  CHECK(grad(x).item() == 6.0);
+    w.fill(5.0);
+  }
+  backward(sum(mul(w, w)));
+  CHECK(grad(w).item() == 10.0);
 }
 
 TEST_CASE("a write that is allowed, but into what is saved, is noticed by backward") {

@@ -208,7 +208,12 @@ TEST_CASE("a network prints itself as a table and stays as it was") {
 
   const auto shared =
       make_model({.name = "mnist_cnn", .in_channels = 1, .image_size = 28, .layers = 4, .shared_weights = true});
+  int calls = 0;
+  for (const auto& [name, part] : shared->named_modules()) part->set_observer([&calls](const Tensor&) { ++calls; });
   CHECK_THAT(summary(*shared, {1, 1, 28, 28}), ContainsText("padding 1x1), used 3 times"));
+  CHECK(calls == 0);
+  (*shared)(Tensor::zeros({1, 1, 28, 28}, {.layout = Layout::channels_last}));
+  CHECK(calls >= 3);  // those of the layer with several names, too
   CHECK_THROWS_WITH(summary(*model, {1, 4, 32, 32}), ContainsText("layer features.0"));
   (*model)(Tensor::zeros({2, 3, 32, 32}));
   CHECK(observed == 2);  // also after an error

@@ -3,6 +3,7 @@
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "optim/clip_grad_norm.h"
 #include "optim/gradient_accumulation.h"
+#include "optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
 
 using namespace tandem;
@@ -66,4 +67,39 @@ TEST_CASE("accumulated gradients are those of the whole batch") {
   }
   CHECK_THROWS_AS(optim::GradientAccumulation(0), Error);
   CHECK_THROWS_AS(accumulation.backward(parts), Error);
+}
+
+TEST_CASE("a gradient factor is that of the gradients it was given to, and of no later ones") {
+  const Tensor a = autograd::set_requires_grad(Tensor::full({}, 0.0)),
+               b = autograd::set_requires_grad(Tensor::full({}, 0.0));
+  const auto set = [](const Tensor& parameter) { autograd::set_grad(parameter, Tensor::full({}, 1.0)); };
+  optim::SGD sgd({a, b}, {.lr = 1.0});
+  set(a);
+  set(b);
+  sgd.scale_gradients(0.25);
+  SECTION("one gradient is dropped and comes anew") {
+    autograd::clear_grad(a);
+    set(a);
+  }
+  SECTION("one is dropped by an undefined gradient and comes anew") {
+    autograd::set_grad(a, {});
+    set(a);
+  }
+  sgd.step();
+  CHECK(a.item() == -1.0);
+  CHECK(b.item() == -0.25);
+}
+
+TEST_CASE("a gradient that comes after a factor does not have it") {
+  const Tensor a = autograd::set_requires_grad(Tensor::full({}, 0.0)),
+               b = autograd::set_requires_grad(Tensor::full({}, 0.0));
+  optim::SGD sgd({a, b}, {.lr = 1.0});
+  autograd::set_grad(a, Tensor::full({}, 1.0));
+  sgd.scale_gradients(0.25);
+  autograd::set_grad(b, Tensor::full({}, 1.0));
+  const bool clipped = GENERATE(false, true);
+  if (clipped) CHECK(optim::clip_grad_norm(sgd, 100.0) == Approx(std::sqrt(1.0 + 0.0625)));
+  sgd.step();
+  CHECK(a.item() == -0.25);
+  CHECK(b.item() == -1.0);
 }

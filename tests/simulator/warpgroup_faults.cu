@@ -145,6 +145,24 @@ __global__ void gives_up_early(float* out) {
   if (warp != 3 && lane == 0) used_up.arrive();
 }
 
+/// Barriers stand around the write, but they do not end the product that reads what is overwritten.
+__global__ void overwrites_operand(float* out) {
+  DYN_SHARED(unsigned char, shared);
+  unsigned char* const tile = shared + device::padding_to_swizzle(device::shared_address(shared));
+  for (unsigned at = threadIdx.x * 4; at < kBytes; at += 512) *reinterpret_cast<int*>(tile + at) = 0;
+  __syncthreads();
+  float sums[16][4] = {};
+  const auto operand = device::operand_descriptor(kLinesAre, device::shared_address(tile), 0);
+  device::wgmma_fence();
+  device::wgmma<Half, 128, kLinesAre, kLinesAre>(sums, operand, operand);
+  device::wgmma_commit();
+  __syncthreads();
+  reinterpret_cast<int*>(tile)[threadIdx.x] = 1;  // fault: operand overwritten between barriers
+  __syncthreads();
+  device::wgmma_wait<0>();
+  out[threadIdx.x] = sums[0][0];
+}
+
 template <Mistake kMistake>
 PlantedFault fault(const char* name, FaultKind kind, bool checked = true, bool may_read_too_early = false) {
   return {name, kind, [] {
@@ -169,6 +187,10 @@ const PlantFault faults[] = {
     PlantFault({"stage given up before it is read", FaultKind::race, [] {
                   const DeviceBuffer<float> out(32 * kConsumers);
                   launch(gives_up_early, {1, 32 * (kConsumers + 1)}, nullptr, out.data());
+                }, true, __FILE__}),
+    PlantFault({"operand overwritten between barriers", FaultKind::race, [] {
+                  const DeviceBuffer<float> out(128);
+                  launch(overwrites_operand, {1, 128, device::kSwizzledBytes + kBytes}, nullptr, out.data());
                 }, true, __FILE__}),
     PlantFault(fault<Mistake::few_at_named_barrier>("named barrier for more threads than come", FaultKind::deadlock, false)),
 };
