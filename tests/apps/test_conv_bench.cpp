@@ -170,7 +170,7 @@ TEST_CASE("conv_bench: operations are those that are done") {
   // What was measured counts as what it is: here the pass that is timed, with bias, ReLU and mask, runs by plain sums.
   tandem::kernels::ConvTuner& tuner = tandem::kernels::conv_tuner();
   const auto add = [&](const char* chosen, const tandem::kernels::TunedWork& work) {
-    tuner.add({DeviceType::cpu, tandem::kernels::TunedPass::forward, DType::f32, layer.geometry(2), work},
+    tuner.add({tandem::DeviceType::cpu, tandem::kernels::TunedPass::forward, DType::f32, layer.geometry(2), work},
               {chosen, {}});
   };
   add("direct", {.bias = true, .relu = true, .mask = true});
