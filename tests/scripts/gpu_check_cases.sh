@@ -147,7 +147,7 @@ mv nvcc bin/nvcc
 expect 1 "A=" "bench" "nothing is built in .*/build: scripts/gpu_check.sh build comes first"
 
 # All goes well: the plan is told first, steps run in this order, and this is kept.
-expect 0 "A=" "" "^build: at most [0-9]+ s; steps to run" "^sanitize: at most 510 s" "planted_faults 120, " \
+expect 0 "A=" "" "^build: at most [0-9]+ s; steps to run" "^sanitize: at most 510 s" "planted_faults 200, " \
   "configure +ok .*without MPI$" "tests_kernels +ok" "library_refusals +ok" "golden_record +ok" \
   "golden_replay +- .*no recordings" \
   "train_two_ranks +ok" "bench_vgg_lite +ok" "bench_conv_f32 +ok" "bench_conv_f16 +ok" "tuned_conv_f32 +ok" \
