@@ -93,4 +93,8 @@ if(TANDEM_SANITIZE)
   target_compile_options(tandem_settings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-g1 ${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(tandem_settings INTERFACE ${sanitizers})
+  if(TANDEM_SANITIZE STREQUAL "ADDRESS")
+    target_sources(tandem_settings INTERFACE
+      $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_CURRENT_LIST_DIR}/sanitizer_defaults.cpp>)
+  endif()
 endif()
