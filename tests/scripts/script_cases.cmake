@@ -37,6 +37,10 @@ if(TANDEM_PYTHON)
     set_tests_properties("scripts: registers and occupancy" PROPERTIES LABELS simulated)
   endif()
 endif()
+if(TANDEM_PYTHON AND NOT TANDEM_HAS_CUDA)
+  add_test(NAME "scripts: names in the documentation"
+    COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_docs.py ${PROJECT_SOURCE_DIR}/scripts)
+endif()
 if(TANDEM_PYTHON AND TANDEM_BUILD_APPS)
   add_test(NAME "scripts: conv_bench, one process per contestant" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_merge_conv_bench.py ${PROJECT_SOURCE_DIR}/scripts $<TARGET_FILE:conv_bench>)
