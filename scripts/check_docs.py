@@ -5,7 +5,8 @@
 
 Pages are README.md and docs/ (not docs/results/: measurements keep the names of their day). In each, what stands in
 `backticks` must be there: a path must be a tracked file or folder (also below a folder that the page names), --flags, environment
-variables and identifiers must stand in a tracked file that is no page, name() must be called or declared there, and a link must lead somewhere.
+variables and identifiers must stand in a tracked file that is no page, name() must be called or declared there, and a
+link must lead somewhere.
 Words that are no names of ours (commands, numbers, formulas) are passed over, and those of an example that the page names in a comment
 <!-- names of the example: A, B -->. Exit code 1 if something is not found, 2 for a page that is
 not there.
