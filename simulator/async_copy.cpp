@@ -54,7 +54,7 @@ void start_async_copy(void* shared, const void* global, std::size_t bytes, std::
       count_request(from, 0, false, false, site);
     }
     check_access(to, bytes, Access::write, site);
-    shared_shadow().set(to, bytes, Stamp::kUninitialised);
+    shared_shadow().set(to, bytes, Stamp::kBeingCopied, site);
   }
   const Engine::Aside aside(e);
   std::memset(shared, 0xff, bytes);
@@ -74,8 +74,11 @@ void wait_for_async_copies(unsigned pending) {
     const Copy& copy = queue.copies[done];
     std::memcpy(copy.shared, copy.global, copy.source_bytes);
     std::memset(copy.shared + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
-    if constexpr (kChecksMemory)
-      check_access(reinterpret_cast<std::uintptr_t>(copy.shared), copy.bytes, Access::write, copy.where);
+    if constexpr (kChecksMemory) {
+      const auto to = reinterpret_cast<std::uintptr_t>(copy.shared);
+      shared_shadow().set(to, copy.bytes, Stamp::kUninitialised);
+      check_access(to, copy.bytes, Access::write, copy.where);
+    }
   }
   const Engine::Aside aside(e);
   queue.copies.erase(queue.copies.begin(), queue.copies.begin() + static_cast<std::ptrdiff_t>(done));
@@ -97,16 +100,6 @@ void check_async_copies_at_exit(const Thread& thread) {
       FaultKind::async_copy, queue.copies.front().where,
       fmt::format("the thread leaves the kernel and has not waited for {} of its cp.async{}", queue.copies.size(),
                   queue.copies.front().group == queue.group ? ", which were never committed" : ""));
-}
-
-bool is_being_copied_to(std::uintptr_t address) {
-  if (!any_copy) return false;
-  for (const Queue& queue : queues) {
-    for (const Copy& copy : queue.copies) {
-      if (address - reinterpret_cast<std::uintptr_t>(copy.shared) < copy.bytes) return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace tandem::simulator

@@ -14,7 +14,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
+#include <utility>
 
 namespace tandem::simulator {
 
@@ -169,6 +171,10 @@ void Engine::run_block(unsigned linear_block) {
   refresh_now();
   running_ = true;
   switch_fiber(main_, current_->fiber);
+  while (std::exchange(look_.wanted, false)) {
+    look_for_progress();
+    switch_fiber(main_, current_->fiber);
+  }
   running_ = false;
   current_ = nullptr;
   if constexpr (kChecksMemory) global_shadow().finish_block();
@@ -263,8 +269,38 @@ void Engine::start_interval() {
 }
 
 void Engine::let_others_run() {
-  if (polls_ >= kMostPolls) raise_no_change();
+  if (polls_ >= kFirstLook && polls_ - std::bit_floor(polls_) < kLookPolls &&
+      (std::has_single_bit(polls_) || current_->linear == look_.thread)) {
+    // From outside: only then are the registers of all threads on their stacks.
+    look_.wanted = true;
+    switch_fiber(current_->fiber, main_);
+    if (look_.none_progresses || polls_ >= kMostPolls) raise_no_change();
+  }
   switch_to_next((current_->position + 1u) % kMaxBlockThreads);
+}
+
+void Engine::look_for_progress() {
+  const std::uint64_t hash = hash_of_threads();
+  if (std::has_single_bit(polls_)) {
+    look_ = {current_->linear, hash, false, false};
+  } else {
+    look_.none_progresses = hash == look_.hash;
+  }
+}
+
+// Without AddressSanitizer's checks, as it reads what lies between the variables as well.
+[[gnu::no_sanitize_address]] std::uint64_t Engine::hash_of_threads() const {
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  std::uint64_t hash = 0;
+  for (unsigned i = 0; i < count_; ++i) {
+    const Thread& thread = threads_[i];
+    if (thread.state == ThreadState::exited) continue;
+    hash += i;
+    const char* const end = stacks_.high_end(i);
+    for (const auto* at = static_cast<const char*>(thread.fiber.context); at < end; at += sizeof(Word))
+      hash = (hash ^ *reinterpret_cast<const Word*>(at)) * 0x9E3779B97F4A7C15ull + (hash >> 29);
+  }
+  return hash;
 }
 
 void Engine::raise(FaultKind kind, SiteId where, std::string what, SiteId other) {

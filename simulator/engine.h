@@ -52,7 +52,8 @@ class Engine {
   void sleep(const char* in, std::source_location where);
   void wake(unsigned linear);
   /// Notes that the running thread has read the same as before at `where`, as one does that waits for a flag: now and
-  /// then others get their turn. Where nobody has changed anything for long, the launch ends with a fault.
+  /// then others get their turn. Where nobody has changed memory for long and all threads come back to where they were,
+  /// registers and stacks included, the launch ends with a fault: they would go on like that for ever.
   void poll(SiteId where);
   /// Notes that what others may wait for has changed.
   void note_change() { polls_ = 0; }
@@ -125,7 +126,9 @@ class Engine {
  private:
   static constexpr unsigned kMeetingsInTurn = 64 * kWarpSize;
   static constexpr unsigned kPollsInTurn = 32;
-  static constexpr unsigned kMostPolls = 1u << 22;  // a few seconds' worth
+  // Polls since memory has changed. Threads are looked at after kFirstLook of them, and again after twice as many each
+  // time, over kLookPolls; with kMostPolls, a minute's worth, the launch ends whatever its threads do.
+  static constexpr unsigned kFirstLook = 1u << 22, kLookPolls = 1u << 19, kMostPolls = 1u << 30;
 
   void check_limits() const;
   void run_block(unsigned linear_block);
@@ -141,6 +144,9 @@ class Engine {
   // Not inlined: what waits should have small frames, as many threads' stacks share a cache.
   [[gnu::noinline]] void complete_meeting(Thread& self, Finish finish, unsigned present);
   void let_others_run();
+  /// Compares the threads with what they were when this look began; that of the running thread, at its turns.
+  [[gnu::cold]] void look_for_progress();
+  std::uint64_t hash_of_threads() const;
   [[noreturn, gnu::cold]] void raise_deadlock();
   [[noreturn, gnu::cold]] void raise_no_change();
   std::string describe_waiting(std::array<const Thread*, 2>& examples) const;
@@ -178,6 +184,11 @@ class Engine {
   unsigned count_ = 0, live_ = 0, at_barrier_ = 0;
   unsigned meetings_ = 0;  // how often a lane has waited for its warp
   unsigned polls_ = 0;     // since something has changed
+  struct {
+    unsigned thread = 0;     // at whose turns the others are looked at
+    std::uint64_t hash = 0;  // of all threads, when it was its turn first
+    bool wanted = false, none_progresses = false;
+  } look_;
   int votes_ = 0, vote_result_ = 0;
   unsigned barrier_epoch_ = 0;
   std::source_location barrier_at_;  // of the first thread that waits

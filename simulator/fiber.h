@@ -38,6 +38,8 @@ class FiberStacks {
   bool contains(std::uintptr_t address) const {
     return address - reinterpret_cast<std::uintptr_t>(base_) < kSlotBytes * kMaxBlockThreads;
   }
+  /// One past the `index`-th stack; what a waiting fiber has on it begins at its context.
+  const char* high_end(unsigned index) const { return low_end(index) + kStackBytes; }
   /// Forgets what abandoned fibers left behind: a sanitizer's marks on their frames.
   void clean() const;
 

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <deque>
 
 namespace tandem::simulator {
@@ -148,13 +147,6 @@ void check_mbarriers_at_end() {
                    fmt::format("the block ends, and nobody has waited for {} copies of tiles to shared memory",
                                barrier.arrivals.size()));
   }
-}
-
-bool is_tile_being_copied_to(std::uintptr_t address) {
-  return std::any_of(barriers.begin(), barriers.end(), [&](const Mbarrier& barrier) {
-    return std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
-                       [&](const Arrival& arrival) { return address - arrival.to < arrival.bytes; });
-  });
 }
 
 }  // namespace tandem::simulator

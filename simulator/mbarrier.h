@@ -17,20 +17,17 @@ void arrive_and_expect(std::uint64_t* barrier, std::uint32_t bytes, std::source_
 /// Waits for the end of the phase of this parity: 0 for the first one, 1 for the one before it, which counts as ended.
 void wait_at_mbarrier(std::uint64_t* barrier, unsigned parity, std::source_location where);
 
-/// A copy that has been started: `land` brings its `bytes` to `to`. It is called as late as somebody waits.
+/// A copy that has been started: `land` brings its `bytes`. It is called as late as somebody waits.
 struct Arrival {
-  std::uintptr_t to = 0;
   std::uint32_t bytes = 0;
   std::function<void()> land;
 };
 void bring_to_mbarrier(std::uint64_t* barrier, Arrival arrival, std::source_location where);
 
-// Called by the engine and the shadow.
+// Called by the engine.
 void clear_mbarriers();
 /// What threads did before they arrived counts as known to all.
 void forget_clocks_of_mbarriers();
 void check_mbarriers_at_end();
-/// True if a copy to this byte of shared memory is under way.
-bool is_tile_being_copied_to(std::uintptr_t address);
 
 }  // namespace tandem::simulator

@@ -1,10 +1,8 @@
 // Checking accesses against the shadow.
 #include "simulator/shadow.h"
 
-#include "simulator/async_copy.h"
 #include "simulator/device_memory.h"
 #include "simulator/lint.h"
-#include "simulator/mbarrier.h"
 #include "simulator/shared_memory.h"
 #include "simulator/timeline.h"
 
@@ -21,7 +19,7 @@ namespace {
 
 /// True if what `earlier` stands for happened before anything the running thread does now.
 inline bool is_ordered(std::uint64_t earlier, std::uint64_t now) {
-  if (earlier <= Stamp::kUninitialised) return true;
+  if (earlier <= Stamp::kBeingCopied) return true;
   const Stamp then(earlier), current(now);
   Engine& e = engine();
   if (then.serial() == current.serial()) {
@@ -58,14 +56,16 @@ inline bool are_ordered(const Readers& group, std::uint64_t now) {
   if (group.stamp == Stamp::kNever) return true;
   const Stamp then(group.stamp), current(now);
   if (then.serial() != current.serial()) return is_ordered(group.stamp, now);
-  if (then.epoch() == Stamp::kUnfinishedEpoch) return unordered_lanes(group) == 0;  // no barrier ends what is under way
+  // No barrier ends what is under way, and not even the thread that has started it comes after it.
+  if (then.epoch() == Stamp::kUnfinishedEpoch) return false;
   return then.barrier() != current.barrier() || unordered_lanes(group) == 0;
 }
 
 /// The stamp of one of the readers that the running thread is not ordered after.
 std::uint64_t first_unordered(const Readers& group, std::uint64_t now) {
   std::uint32_t lanes = group.lanes;
-  if (Stamp(group.stamp).serial() == Stamp(now).serial()) lanes = unordered_lanes(group);
+  const Stamp then(group.stamp);
+  if (then.serial() == Stamp(now).serial() && then.epoch() != Stamp::kUnfinishedEpoch) lanes = unordered_lanes(group);
   return group.stamp | std::uint64_t(std::countr_zero(lanes)) << 2;
 }
 
@@ -101,20 +101,16 @@ std::string actor(Stamp stamp) {
                              shared ? describe_shared(address) : describe_device_address(address)));
 }
 
-[[noreturn]] void raise_uninitialised(std::uintptr_t address, bool shared, SiteId where) {
-  if (shared && is_being_copied_to(address)) {
-    engine().raise(
-        FaultKind::async_copy, where,
-        fmt::format("read of {}, which a cp.async that nobody has waited for is to fill", describe_shared(address)));
-  }
-  if (shared && is_tile_being_copied_to(address)) {
-    engine().raise(FaultKind::async_copy, where,
-                   fmt::format("read of {}, which a copy of a tile is to fill that nobody has waited for",
-                               describe_shared(address)));
-  }
-  engine().raise(
-      FaultKind::uninitialised, where,
-      fmt::format("nobody has written {} yet", shared ? describe_shared(address) : describe_device_address(address)));
+/// Nobody has written yet, or a copy that nobody has waited for is to.
+[[noreturn, gnu::noinline]] void raise_no_value(const ShadowCell& cell, std::uintptr_t address, SiteId where,
+                                                Access kind, bool shared) {
+  const std::string place = shared ? describe_shared(address) : describe_device_address(address);
+  if (cell.write != Stamp::kBeingCopied)
+    engine().raise(FaultKind::uninitialised, where, fmt::format("nobody has written {} yet", place));
+  engine().raise(FaultKind::async_copy, where,
+                 fmt::format("{} of {}, which the copy at {} is to fill; nobody has waited for it yet",
+                             kind == Access::read ? "read" : "write", place, site_of(cell.write_site).text()),
+                 cell.write_site);
 }
 
 }  // namespace
@@ -253,11 +249,12 @@ inline void Shadow::access_cell(ShadowCell& cell, std::uintptr_t address, std::s
   if (cell.write == Stamp::kNotAllocated) raise_missing(address, size, kind, where);
   const bool shared = this == &shared_shadow();
   // Shared memory does not outlive its block.
-  if (shared && cell.write != Stamp::kUninitialised && Stamp(cell.write).serial() < engine().first_serial_of_block())
+  if (shared && Stamp(cell.write).serial() < engine().first_serial_of_block() && cell.write != Stamp::kBeingCopied)
     reset(cell, Stamp::kUninitialised, 0);
   const bool both_atomic = kind == Access::atomic && Stamp(cell.write).atomic();
   if (!both_atomic && !is_ordered(cell.write, now)) raise_race(address, kind, where, cell.write, true, cell.write_site);
-  if (kind != Access::write && cell.write == Stamp::kUninitialised) raise_uninitialised(address, shared, where);
+  if (cell.write == Stamp::kBeingCopied || (cell.write == Stamp::kUninitialised && kind != Access::write))
+    raise_no_value(cell, address, where, kind, shared);
   if (kind == Access::read) return note_read(cell, now, where);
   if (cell.readers.stamp != Stamp::kNever) check_readers(cell, address, kind, where, now);
   if (kind == Access::write) engine().note_change();
@@ -266,7 +263,7 @@ inline void Shadow::access_cell(ShadowCell& cell, std::uintptr_t address, std::s
 
 void Shadow::forget_order(std::uintptr_t address, std::size_t size) {
   for_each_cell(address, size, [&](ShadowCell& cell, std::uintptr_t, std::size_t) {
-    if (cell.write > Stamp::kUninitialised) cell.write = Stamp::kLongAgo;
+    if (cell.write > Stamp::kBeingCopied) cell.write = Stamp::kLongAgo;
     cell.readers = {};
     lists_.clear(cell.more_readers);
   });
@@ -331,7 +328,10 @@ extern "C" const char __data_start, _end;  // of the program's own variables, th
 /// Accesses outside of device and shared memory: the thread's own stack, kernel arguments and constants are right.
 void check_elsewhere(std::uintptr_t address, std::size_t size, Access kind, SiteId where) {
   const auto variables = reinterpret_cast<std::uintptr_t>(&__data_start);
-  if (address - variables < reinterpret_cast<std::uintptr_t>(&_end) - variables) return;
+  if (address - variables < reinterpret_cast<std::uintptr_t>(&_end) - variables) {
+    if (kind != Access::read) engine().note_change();
+    return;
+  }
   Engine& e = engine();
   if (e.stacks().contains(address, e.current().linear)) return;
   if (address - reinterpret_cast<std::uintptr_t>(e.launch().arguments) < e.launch().argument_bytes) return;

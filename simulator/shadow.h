@@ -42,8 +42,8 @@ class Shadow {
   /// Checks an access of the running thread and writes it down. Ends the launch where something is wrong.
   void access(std::uintptr_t address, std::size_t size, Access kind, SiteId where);
 
-  /// Gives bytes a state (kNotAllocated, kUninitialised, kLongAgo, or the stamp of a write at `where`) and forgets
-  /// their history.
+  /// Gives bytes a state (one of those in Stamp, or the stamp of a write) and forgets their history; `where` is that of
+  /// the write or copy.
   void set(std::uintptr_t address, std::size_t size, std::uint64_t state, SiteId where = 0);
 
   /// Calls `visit(cell, address, bytes)` for every cell of a range.

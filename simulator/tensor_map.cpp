@@ -101,7 +101,7 @@ void TileCopy::check_and_count() const {
   }
   const auto at = reinterpret_cast<std::uintptr_t>(to);
   shared_shadow().access(at, std::size_t{line_bytes()} * lines(), Access::write, where);
-  shared_shadow().set(at, std::size_t{line_bytes()} * lines(), Stamp::kUninitialised);
+  shared_shadow().set(at, std::size_t{line_bytes()} * lines(), Stamp::kBeingCopied, where);
 }
 
 void TileCopy::land() const {
@@ -139,7 +139,7 @@ void start_tile_copy(void* shared, const CUtensorMap* encoded, std::uint64_t* ba
   {
     const Engine::Aside aside(e);
     std::memset(shared, 0xff, bytes);
-    arrival = {at, bytes, [copy] { copy.land(); }};
+    arrival = {bytes, [copy] { copy.land(); }};
   }
   bring_to_mbarrier(barrier, std::move(arrival), where);
 }

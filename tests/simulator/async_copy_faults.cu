@@ -63,6 +63,28 @@ __global__ void overwrites_what_is_read(const float* in, float* out) {
   out[t] = value;
 }
 
+__global__ void overwrites_destination(const float* in, float* out) {
+  SHARED(float, tile, [kThreads]);
+  const int t = static_cast<int>(threadIdx.x);
+  device::cp_async<4>(&tile[t], &in[t]);
+  device::cp_async_commit();
+  tile[t] = 1.0f;  // fault: destination written before the wait
+  device::cp_async_wait<0>();
+  out[t] = tile[t];
+}
+
+__global__ void overwrites_between_barriers(const float* in, float* out) {
+  SHARED(float, tile, [kThreads]);
+  const int t = static_cast<int>(threadIdx.x);
+  device::cp_async<4>(&tile[t], &in[t]);
+  device::cp_async_commit();
+  __syncthreads();
+  if (t == 0) tile[kThreads - 1] = 1.0f;  // fault: another thread writes what is being copied
+  __syncthreads();
+  device::cp_async_wait<0>();
+  out[t] = tile[t];
+}
+
 __global__ void leaves_early(const float* in) {
   SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
@@ -93,6 +115,8 @@ const PlantFault faults[] = {
     PlantFault(fault("commit missing", FaultKind::async_copy, no_commit)),
     PlantFault(fault("barrier missing after the wait", FaultKind::race, no_barrier, true, true)),
     PlantFault(fault("copy into what others still read", FaultKind::race, overwrites_what_is_read)),
+    PlantFault(fault("destination written before the wait", FaultKind::async_copy, overwrites_destination)),
+    PlantFault(fault("another thread writes what is being copied", FaultKind::async_copy, overwrites_between_barriers)),
     PlantFault({"thread leaves before its copy is done", FaultKind::async_copy, [] {
                   const DeviceBuffer<float> in(std::vector<float>(kThreads, 0.0f));
                   launch(leaves_early, {1, kThreads}, nullptr, in.data());

@@ -33,3 +33,10 @@ TEST_CASE("correct kernels raise no alarm and agree in 20 random orders") {
     }
   }
 }
+
+TEST_CASE("threads that go on are not taken for waiting ones, however often they read the same") {
+  for (const CorrectKernel& kernel : long_polling_kernels()) {
+    INFO(kernel.name);
+    CHECK(kernel.run() == kernel.expected());
+  }
+}

@@ -163,6 +163,39 @@ __global__ void overwrites_operand(float* out) {
   out[threadIdx.x] = sums[0][0];
 }
 
+/// A thread that overwrites what its own product still reads: no other one reads this row.
+__global__ void overwrites_own_operand(float* out) {
+  DYN_SHARED(unsigned char, shared);
+  unsigned char* const left = shared + device::padding_to_swizzle(device::shared_address(shared));
+  unsigned char* const right = left + kBytes;
+  for (unsigned at = threadIdx.x * 4; at < 2 * kBytes; at += 512) *reinterpret_cast<int*>(left + at) = 0;
+  __syncthreads();
+  float sums[16][4] = {};
+  device::wgmma_fence();
+  device::wgmma<Half, 128, kLinesAre, kLinesAre>(
+      sums, device::operand_descriptor(kLinesAre, device::shared_address(left), 0),
+      device::operand_descriptor(kLinesAre, device::shared_address(right), 0));
+  device::wgmma_commit();
+  if (threadIdx.x == 0) *reinterpret_cast<int*>(left) = 1;  // fault: own operand overwritten before the wait
+  device::wgmma_wait<0>();
+  out[threadIdx.x] = sums[0][0];
+}
+
+/// The thread that fetches a tile writes into it before it has arrived.
+__global__ void writes_into_tile(const __grid_constant__ CUtensorMap map, float* out) {
+  DYN_SHARED(unsigned char, shared);
+  SHARED(device::Mbarrier, full);
+  unsigned char* const tile = shared + device::padding_to_swizzle(device::shared_address(shared));
+  if (threadIdx.x != 0) return;
+  full.init(1);
+  device::publish_mbarriers();
+  full.arrive_and_expect(kBytes);
+  full.copy_tile(tile, &map, 0, 0, 0, 0);
+  tile[0] = 1;  // fault: tile written before it is there
+  full.wait(0);
+  *out = tile[0];
+}
+
 template <Mistake kMistake>
 PlantedFault fault(const char* name, FaultKind kind, bool checked = true, bool may_read_too_early = false) {
   return {name, kind, [] {
@@ -191,6 +224,16 @@ const PlantFault faults[] = {
     PlantFault({"operand overwritten between barriers", FaultKind::race, [] {
                   const DeviceBuffer<float> out(128);
                   launch(overwrites_operand, {1, 128, device::kSwizzledBytes + kBytes}, nullptr, out.data());
+                }, true, __FILE__}),
+    PlantFault({"own operand overwritten before the wait", FaultKind::race, [] {
+                  const DeviceBuffer<float> out(128);
+                  launch(overwrites_own_operand, {1, 128, device::kSwizzledBytes + 2 * kBytes}, nullptr, out.data());
+                }, true, __FILE__}),
+    PlantFault({"tile written before it is there", FaultKind::async_copy, [] {
+                  const DeviceBuffer<Half> in(zeros<Half>(kTiles * kLines * 64));
+                  const DeviceBuffer<float> out(128);
+                  launch(writes_into_tile, {1, 32, device::kSwizzledBytes + kBytes}, nullptr,
+                         map_of_halves(in.data(), {64, kLines, 1, kTiles}, {64, kLines, 1, 1}), out.data());
                 }, true, __FILE__}),
     PlantFault(fault<Mistake::few_at_named_barrier>("named barrier for more threads than come", FaultKind::deadlock, false)),
 };
