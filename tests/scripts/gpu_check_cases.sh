@@ -47,6 +47,8 @@ case "$name $*" in
   *--help*) ;;
   "fault_probe --list") printf 'memcheck\twrite past the end\nracecheck\tno barrier\n' ;;
   "fault_probe --correct") ;;
+  "fault_probe --tool racecheck --correct") echo "left out for racecheck: a flag (why)" ;;
+  "fault_probe --tool "*" --correct") ;;
   fault_probe*) exit 1 ;;
   "op_table_recorder --replay"*) echo "skipped, no recordings"; exit 77 ;;
   "op_table_recorder --record"*) head -c "${GOLDEN_BYTES:-100}" /dev/zero >"$2" ;;
@@ -78,7 +80,8 @@ echo "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
 echo "ptxas info    : Used 8 registers"
 case "${FAIL:-}" in *compile:*) exit 1 ;; esac
 CMAKE
-# Reports what the program itself tells by its exit code; BLIND: nothing, NERVOUS: something in any case.
+# Reports what the program itself tells by its exit code; BLIND: nothing, NERVOUS: something in any case. Of correct kernels
+# that the program has not chosen for this tool, too.
 stand_in compute-sanitizer <<'SANITIZER'
 #!/usr/bin/env bash
 tool=$2
@@ -86,6 +89,7 @@ shift 2
 [ "${1#--error-exitcode}" = "$1" ] || shift 2
 "$@"
 code=$?
+case "$*" in *"--tool $tool --correct") ;; *--correct) code=1 ;; esac
 [ -z "${BLIND:-}" ] || code=0
 [ -z "${NERVOUS:-}" ] || code=1
 count=$((code != 0))
@@ -132,8 +136,10 @@ called() { grep -c "$1" calls; }  # how often
 
 if [ -n "$probe" ]; then  # real faults, which the simulator finds as the tools would
   expect 0 "PROBE=$probe" "build sanitize" "planted_faults +ok"
-  tar -xzOf "$OUT/logs.tar.gz" logs/planted_faults.log | grep -q " planted faults, 0 surprises" ||
-    wrong "PROBE" "did not look at the faults"
+  tar -xzOf "$OUT/logs.tar.gz" logs/planted_faults.log >faults.txt
+  grep -q " planted faults, 0 surprises" faults.txt || wrong "PROBE" "did not look at the faults"
+  grep -q "^left out for racecheck: a flag and a lock within a block (it follows barriers" faults.txt ||
+    wrong "PROBE" "shows racecheck what is handed over by a flag"
   exit $((failures > 0))
 fi
 
@@ -166,6 +172,8 @@ assert sorted(os.listdir(folder)) == ["conv_f16.json", "conv_f32.json", "golden.
 assert sorted(json.load(open(folder + "/hopper.json"))) == ["cudnn", "fused", "warpgroup"]
 PYTHON
 [ "$(tar -tzf "$OUT/logs.tar.gz" | grep -c 'planted_faults/.*log')" = 6 ] || wrong "" "keeps not all logs"
+tar -xzOf "$OUT/logs.tar.gz" logs/planted_faults.log | grep -q "^left out for racecheck: a flag (why)" ||
+  wrong "" "does not tell which correct kernels a tool has not seen"
 tar -xzOf "$OUT/logs.tar.gz" logs/train_two_ranks.log | grep -q "plm: ^rsh" || wrong "" "lets Open MPI look for ssh"
 
 # Parts in calls of their own. What has come to an end is not run again, unless programs have changed or --fresh says so.
