@@ -36,7 +36,8 @@ constexpr std::int64_t kAlignment = 64;
 Allocator& allocator_for(Device device);
 
 /// Page-locked host memory, which copies to and from a GPU without waiting; the CPU's plain memory where there is no GPU.
-/// Its bytes count as the CPU's.
+/// Its bytes count as the CPU's. It belongs to the context of the GPU that this thread's CUDA calls are for: the one of its
+/// last StreamScope or work.
 Allocator& pinned_allocator();
 
 }  // namespace tandem

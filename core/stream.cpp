@@ -93,7 +93,12 @@ Stream current_stream(Device device) {
   return device.type == DeviceType::cpu ? Stream() : shared_stream(device);
 }
 
-StreamScope::StreamScope(const Stream& stream) : stream_(stream), outer_(innermost_scope) { innermost_scope = this; }
+StreamScope::StreamScope(const Stream& stream) : stream_(stream), outer_(innermost_scope) {
+  if constexpr (kHasCuda) {  // what names no device, pinned memory, is taken in the context of this one
+    if (stream.native() != nullptr) cuda::use_device(stream.device().index);
+  }
+  innermost_scope = this;
+}
 
 StreamScope::~StreamScope() { innermost_scope = outer_; }
 

@@ -16,11 +16,10 @@ struct Parcel {
   Event copied;
 };
 
-/// Starts the copies of a batch in pinned memory on `stream`.
+/// Starts the copies of a batch in pinned memory on `stream`, which is the current one of its device.
 Parcel send(Batch batch, const Stream& stream) {
   Parcel parcel{std::move(batch), Event()};
   if (stream.device() == Device{}) return parcel;
-  const StreamScope scope(stream);
   const MemoryTagScope tag(MemoryTag::data);
   for (Tensor* const tensor : {&parcel.batch.images, &parcel.batch.labels}) {
     const Tensor there =
@@ -115,8 +114,10 @@ void Loader::start(std::uint32_t epoch) {
   state.epoch = epoch;
   state.order = state.sampler.order(epoch);
   state.prefetcher = std::make_unique<Prefetcher<Parcel>>(
-      batches(), state.options.threads, state.options.prefetch,
-      [&state](std::int64_t index) { return send(state.make(index), state.stream); });
+      batches(), state.options.threads, state.options.prefetch, [&state](std::int64_t index) {
+        const StreamScope scope(state.stream);  // before pinned memory is taken: in the context of this device
+        return send(state.make(index), state.stream);
+      });
 }
 
 std::optional<Batch> Loader::next() {

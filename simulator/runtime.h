@@ -4,6 +4,7 @@
 #include "simulator/include/cuda_runtime_api.h"
 #include "simulator/timeline.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 
@@ -14,6 +15,7 @@ struct CUstream_st {
 struct CUevent_st {
   tandem::simulator::Clock clock;
   bool recorded = false;
+  bool captured = false;  // recorded last while its stream was being captured
   bool timed = true;
   std::shared_ptr<std::chrono::steady_clock::time_point> time;  // when the stream came to it
 };
@@ -28,6 +30,17 @@ bool has_context();
 bool device_exists(int device);
 /// The state of a stream, the default one of the current device for null.
 StreamState& state_of(cudaStream_t stream);
+
+/// Lets a stream pass for one that is being captured, which simulated ones cannot be: events that are recorded in it
+/// then can be neither asked nor waited for, nor can the stream.
+void set_capturing(cudaStream_t stream, bool captures);
+
+/// Calls of the runtime, counted for tests.
+struct RuntimeCounts {
+  std::atomic<std::int64_t> event_queries = 0;
+  std::atomic<std::int64_t> default_contexts = 0;  // of threads that had set no device before the first call
+};
+RuntimeCounts& runtime_counts();
 
 /// Notes an error for cudaGetLastError() and gives it back.
 cudaError_t note(cudaError_t error);

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace tandem::simulator {
 
@@ -19,8 +20,13 @@ constexpr int kMajor = 9, kMinor = 0;
 }  // namespace
 
 int current_device() {
-  thread_has_context = true;  // the runtime makes one for the first call that needs it
+  // The runtime makes a context for the first call that needs one.
+  if (!std::exchange(thread_has_context, true)) ++runtime_counts().default_contexts;
   return device_of_thread;
+}
+RuntimeCounts& runtime_counts() {
+  static RuntimeCounts counts;
+  return counts;
 }
 bool has_context() { return thread_has_context; }
 bool device_exists(int device) { return device >= 0 && device < settings().devices; }
@@ -128,6 +134,8 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorCapturedEvent: return "cudaErrorCapturedEvent";
     default: return "cudaErrorUnknown";
   }
 }
@@ -142,6 +150,8 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle: return "invalid resource handle";
     case cudaErrorNotReady: return "device not ready";
+    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
+    case cudaErrorCapturedEvent: return "operation not permitted on an event last recorded in a capturing stream";
     default: return "unknown error";
   }
 }

@@ -25,6 +25,11 @@ cudaError_t ready(const Clock& clock) {
 
 }  // namespace
 
+void set_capturing(cudaStream_t stream, bool captures) {
+  const std::lock_guard lock(runtime_mutex());
+  state_of(stream).captures = captures;
+}
+
 StreamState& state_of(cudaStream_t stream) {
   return stream == nullptr ? timeline().default_stream(current_device()) : *stream->state;
 }
@@ -83,8 +88,15 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const std::lock_guard lock(runtime_mutex());
+  *status = state_of(stream).captures ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const std::lock_guard lock(runtime_mutex());
+  if (state_of(stream).captures) return note(cudaErrorStreamCaptureUnsupported);
   timeline().synchronize(state_of(stream));
   return cudaSuccess;
 }
@@ -129,12 +141,14 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   timeline().enqueue(state, "cudaEventRecord", 0, [time = event->time] { *time = std::chrono::steady_clock::now(); });
   event->clock = timeline().record(state);
   event->recorded = true;
+  event->captured = state.captures;
   return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
+  if (event->captured) return note(cudaErrorCapturedEvent);
   if (event->recorded) timeline().synchronize(event->clock);
   return cudaSuccess;
 }
@@ -142,6 +156,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event == nullptr) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(runtime_mutex());
+  ++runtime_counts().event_queries;
+  if (event->captured) return note(cudaErrorCapturedEvent);
   return event->recorded ? ready(event->clock) : cudaSuccess;
 }
 

@@ -45,6 +45,7 @@ struct StreamState {
   bool is_default = false;
   bool blocking = false;  // ordered with the default stream
   bool destroyed = false;
+  bool captures = false;
   Clock clock;
   std::uint32_t enqueued = 0, done = 0;
   std::deque<std::shared_ptr<Work>> queue;

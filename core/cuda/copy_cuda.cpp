@@ -2,6 +2,7 @@
 #include "core/cuda/check.h"
 #include "core/cuda/copy.h"
 #include "core/cuda/current_stream.h"
+#include "core/cuda/recording.h"
 #include "core/cuda/runtime.h"
 
 namespace tandem::cuda {
@@ -48,7 +49,7 @@ void copy_flat(const Tensor& to, const Tensor& from, bool asynchronous) {
   const auto count = static_cast<std::size_t>(bytes);
   if (!is_host(to) && !is_host(from) && to.device() != from.device()) return copy_between_gpus(to, from, count);
   const Device device = is_host(to) ? from.device() : to.device();
-  const cudaStream_t native = cuda::current_stream(device);  // before pinned memory: its device gets a context
+  const cudaStream_t native = cuda::current_stream(device);
   const bool from_pageable = is_host(from) && !from.storage()->is_pinned();
   if (from_pageable && bytes <= kMostStagedBytes) {
     const Tensor staged = staging(from, from);
@@ -73,6 +74,10 @@ void copy_flat(const Tensor& to, const Tensor& from, bool asynchronous) {
 }  // namespace
 
 void copy(const Tensor& to, const Tensor& from, bool asynchronous) {
+  if (is_host(to) || is_host(from)) {
+    require_no_recording(fmt::format("a copy from {} to {}", name_of(from.device()), name_of(to.device())));
+    cuda::current_stream(is_host(to) ? from.device() : to.device());  // pinned memory belongs to this device's context
+  }
   if (are_flat_copies(to, from)) return copy_flat(to, from, asynchronous);
   if (to.device() == from.device()) return strided_copy(to, from);
   if (!to.is_dense()) {

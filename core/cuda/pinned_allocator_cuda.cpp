@@ -1,35 +1,43 @@
 // Page-locked host memory. Locking pages costs the system far more than a training step's copy, so blocks are kept.
 #include "core/cuda/check.h"
+#include "core/cuda/recording.h"
 #include "core/cuda/runtime.h"
 #include "core/memory.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace tandem::cuda {
 
 namespace {
 
-/// Blocks in whole pages, best fit first. A block that a copy may still use is kept aside until its events are passed.
-/// What is cached is bounded: a block that comes back to more than kMostCached bytes is unlocked.
+/// True while this stream is recorded for a graph: events in it would belong to the graph, and can be neither asked nor
+/// waited for.
+bool is_recorded(const Stream& stream) {
+  cudaStreamCaptureStatus status{};
+  TANDEM_CUDA_CHECK(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.native()), &status));
+  return status != cudaStreamCaptureStatusNone;
+}
+
+/// Blocks in whole pages, best fit first. A block that streams may still use waits until they are past it. What is
+/// cached is bounded: a block that comes back to more than kMostCached bytes is unlocked.
 class PinnedAllocator final : public Allocator {
  public:
   void* allocate(std::int64_t bytes) override {
     require(bytes > 0 && bytes <= std::int64_t{1} << 46, "cannot allocate {} bytes of pinned memory", bytes);
+    require_no_recording("taking pinned memory");
     const std::lock_guard lock(mutex_);
     const std::int64_t capacity = whole_pages(bytes);
-    const std::int64_t largest_fit = capacity + capacity / 8;
-    for (auto fit = free_.lower_bound(capacity); fit != free_.end() && fit->first <= largest_fit; ++fit) {
-      if (!fit->second.is_idle()) continue;
-      void* const block = fit->second.start;
-      capacities_.emplace(block, fit->first);
-      cached_bytes_ -= fit->first;
-      free_.erase(fit);
-      return block;
-    }
-    void* block = nullptr;
+    void* block = take_free(capacity);
+    if (block != nullptr) return block;
+    take_back();
+    block = take_free(capacity);
+    if (block != nullptr) return block;
     const cudaError_t status = cudaMallocHost(&block, static_cast<std::size_t>(capacity));
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
@@ -41,20 +49,29 @@ class PinnedAllocator final : public Allocator {
     return block;
   }
 
-  void deallocate(void* block, std::int64_t /*bytes*/, std::span<const Stream> streams) noexcept override {
+  void deallocate(void* start, std::int64_t /*bytes*/, std::span<const Stream> streams) noexcept override {
     const std::lock_guard lock(mutex_);
-    const auto live = capacities_.find(block);
-    const std::int64_t capacity = live->second;
+    const auto live = capacities_.find(start);
+    const auto block = std::make_shared<Waiting>(Waiting{start, live->second, streams.size()});
     capacities_.erase(live);
-    FreeBlock freed{block, {}};
     try {
-      for (const Stream& stream : streams) freed.uses.emplace_back().record(stream);
+      std::vector<Use> uses;
+      for (const Stream& stream : streams) {
+        uses.push_back({block, {}});
+        set_mark(stream, uses.back());
+      }
+      const bool can_wait =
+          !is_recording() && std::all_of(uses.begin(), uses.end(), [](const Use& use) { return use.mark.has_value(); });
+      if (can_wait && cached_bytes_ + block->capacity > kMostCached) {
+        for (const Use& use : uses) use.mark->synchronize();
+        return unlock(start);
+      }
+      cached_bytes_ += block->capacity;
+      if (uses.empty()) free_.emplace(block->capacity, start);
+      for (std::size_t i = 0; i < uses.size(); ++i) uses_of(streams[i]).push_back(std::move(uses[i]));
     } catch (const Error&) {
-      return;  // the context is lost, or the process ends: nobody can tell any more when the block is idle
+      // The context is lost, or the process ends: nobody can tell any more when the block is idle.
     }
-    if (cached_bytes_ + capacity > kMostCached) return unlock(freed);
-    cached_bytes_ += capacity;
-    free_.emplace(capacity, std::move(freed));
   }
 
   std::int64_t cached_bytes() const override {
@@ -64,38 +81,92 @@ class PinnedAllocator final : public Allocator {
 
   void release_cached() noexcept override {
     const std::lock_guard lock(mutex_);
-    for (auto& [capacity, block] : free_) unlock(block);
+    if (is_recording()) return;
+    try {
+      for (auto& [stream, uses] : uses_) {
+        for (Use& use : uses) set_mark(stream, use);
+        if (!is_recorded(stream)) stream.synchronize();
+      }
+      take_back();
+    } catch (const Error&) {
+      return;
+    }
+    for (const auto& [capacity, start] : free_) {
+      unlock(start);
+      cached_bytes_ -= capacity;
+    }
     free_.clear();
-    cached_bytes_ = 0;
   }
 
  private:
-  struct FreeBlock {
-    void* start = nullptr;
-    std::vector<Event> uses;
-
-    bool is_idle() const {
-      return std::all_of(uses.begin(), uses.end(), [](const Event& use) { return use.is_done(); });
-    }
+  /// A block that was freed while streams used it.
+  struct Waiting {
+    void* start;
+    std::int64_t capacity;
+    std::size_t streams;  // that are not past it yet
+  };
+  struct Use {
+    std::shared_ptr<Waiting> block;
+    std::optional<Event> mark;  // none while the stream is being recorded
+  };
+  struct StreamUses {
+    Stream stream;
+    std::deque<Use> uses;  // in the order of the stream
   };
 
   static constexpr std::int64_t kMostCached = std::int64_t{256} << 20;
 
   static std::int64_t whole_pages(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
-  static void unlock(const FreeBlock& block) noexcept {
-    try {
-      for (const Event& use : block.uses) use.synchronize();
-    } catch (const Error&) {
-      return;
+  /// The smallest free block of this capacity, or up to an eighth more; null if there is none.
+  void* take_free(std::int64_t capacity) {
+    const auto fit = free_.lower_bound(capacity);
+    if (fit == free_.end() || fit->first > capacity + capacity / 8) return nullptr;
+    void* const start = fit->second;
+    capacities_.emplace(start, fit->first);
+    cached_bytes_ -= fit->first;
+    free_.erase(fit);
+    return start;
+  }
+
+  /// Frees the blocks that all their streams are past. Streams pass their marks in order, so of each one only the first
+  /// mark that it has not passed is asked.
+  void take_back() {
+    for (auto& [stream, uses] : uses_) {
+      while (!uses.empty() && is_past(stream, uses.front())) {
+        Waiting& block = *uses.front().block;
+        if (--block.streams == 0) free_.emplace(block.capacity, block.start);
+        uses.pop_front();
+      }
     }
-    if (cudaFreeHost(block.start) != cudaSuccess) cudaGetLastError();
+    std::erase_if(uses_, [](const StreamUses& one) { return one.uses.empty(); });
+  }
+
+  static bool is_past(const Stream& stream, Use& use) {
+    set_mark(stream, use);
+    return use.mark && use.mark->is_done();
+  }
+
+  /// Puts a mark behind the use, unless that has been done or must wait for the end of a recording.
+  static void set_mark(const Stream& stream, Use& use) {
+    if (!use.mark && !is_recorded(stream)) use.mark.emplace().record(stream);
+  }
+
+  std::deque<Use>& uses_of(const Stream& stream) {
+    for (auto& [known, uses] : uses_)
+      if (known == stream) return uses;
+    return uses_.emplace_back(StreamUses{stream, {}}).uses;
+  }
+
+  static void unlock(void* start) noexcept {
+    if (cudaFreeHost(start) != cudaSuccess) cudaGetLastError();
   }
 
   mutable std::mutex mutex_;
-  std::multimap<std::int64_t, FreeBlock> free_;  // by capacity
-  std::map<void*, std::int64_t> capacities_;     // of live blocks
-  std::int64_t cached_bytes_ = 0;
+  std::multimap<std::int64_t, void*> free_;   // by capacity
+  std::map<void*, std::int64_t> capacities_;  // of live blocks
+  std::vector<StreamUses> uses_;              // of blocks that wait
+  std::int64_t cached_bytes_ = 0;             // of free and waiting blocks
 };
 
 }  // namespace

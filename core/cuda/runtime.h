@@ -10,6 +10,9 @@
 
 namespace tandem::cuda {
 
+/// Makes `device` the one that this thread's CUDA calls are for.
+void use_device(int device);
+
 std::shared_ptr<void> make_stream(int device);
 void synchronize_stream(void* stream);
 void synchronize_device(int device);

@@ -6,8 +6,10 @@
 
 namespace tandem::cuda {
 
+void use_device(int device) { TANDEM_CUDA_CHECK(cudaSetDevice(device)); }
+
 std::shared_ptr<void> make_stream(int device) {
-  TANDEM_CUDA_CHECK(cudaSetDevice(device));
+  use_device(device);
   cudaStream_t stream = nullptr;
   TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   // What is still enqueued is carried out all the same.
@@ -17,12 +19,12 @@ std::shared_ptr<void> make_stream(int device) {
 void synchronize_stream(void* stream) { TANDEM_CUDA_CHECK(cudaStreamSynchronize(static_cast<cudaStream_t>(stream))); }
 
 void synchronize_device(int device) {
-  TANDEM_CUDA_CHECK(cudaSetDevice(device));
+  use_device(device);
   TANDEM_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
 std::shared_ptr<void> make_event(int device, bool timed) {
-  TANDEM_CUDA_CHECK(cudaSetDevice(device));
+  use_device(device);
   cudaEvent_t event = nullptr;
   TANDEM_CUDA_CHECK(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming));
   return {event, [](void* mark) { cudaEventDestroy(static_cast<cudaEvent_t>(mark)); }};
@@ -58,7 +60,7 @@ double elapsed_ms(void* from, void* to) {
 cudaStream_t current_stream(Device device) {
   require(device.type == DeviceType::cuda, "a CUDA kernel was asked to work on {}", name_of(device));
   const Stream stream = tandem::current_stream(device);
-  TANDEM_CUDA_CHECK(cudaSetDevice(device.index));
+  use_device(device.index);
   return static_cast<cudaStream_t>(stream.native());  // a scope or the shared stream keeps it alive
 }
 

@@ -1,12 +1,27 @@
 // CUDA graphs, by capture of a stream.
 #include "core/cuda/check.h"
 #include "core/cuda/current_stream.h"
+#include "core/cuda/recording.h"
 #include "core/cuda/runtime.h"
 #include "core/error.h"
 
 #include <utility>
 
 namespace tandem::cuda {
+
+namespace {
+thread_local int recordings = 0;  // of this thread
+}
+
+RecordingScope::RecordingScope() { ++recordings; }
+RecordingScope::~RecordingScope() { --recordings; }
+
+bool is_recording() { return recordings > 0; }
+
+void require_no_recording(std::string_view what) {
+  require(!is_recording(), "work graph: {} cannot be recorded; do it before the WorkGraph is made, or after its launch",
+          what);
+}
 
 #ifdef TANDEM_SIMULATED_CUDA
 
@@ -49,7 +64,10 @@ class Capture {
 
 std::shared_ptr<void> record_graph(Device device, const std::function<void()>& work) {
   Capture capture(cuda::current_stream(device));
-  work();
+  {
+    const RecordingScope scope;
+    work();
+  }
   const std::unique_ptr<CUgraph_st, void (*)(cudaGraph_t)> graph(capture.finish(),
                                                                  [](cudaGraph_t g) { cudaGraphDestroy(g); });
   cudaGraphExec_t executable = nullptr;

@@ -35,6 +35,7 @@ AugmentPlan::AugmentPlan(std::span<const std::int64_t> indices, std::span<const 
   const std::size_t task_bytes = indices.size() * sizeof(ImageTask);
   const std::size_t bytes = task_bytes + options.mean.size() * sizeof(ChannelAffine);
   const Shape shape{static_cast<std::int64_t>(bytes)};
+  memory = Tensor::empty(shape, {.dtype = DType::u8, .device = device});  // first: it sets this thread's device
   const Tensor pinned = Tensor::empty(shape, {.dtype = DType::u8, .pinned = true});
   auto* const start = pinned.data<std::uint8_t>();
   for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -46,7 +47,6 @@ AugmentPlan::AugmentPlan(std::span<const std::int64_t> indices, std::span<const 
     const ChannelAffine affine{1.0F / deviation, 1.0F / 255.0F / deviation, -options.mean[c] / deviation};
     std::memcpy(start + task_bytes + c * sizeof affine, &affine, sizeof affine);
   }
-  memory = Tensor::empty(shape, {.dtype = DType::u8, .device = device});
   memory.copy_from_async(pinned);
   const auto* const there = memory.data<std::uint8_t>();
   tasks = reinterpret_cast<const ImageTask*>(there);
