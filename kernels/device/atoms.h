@@ -46,7 +46,7 @@ __device__ inline void cp_async_commit() {
 template <int kPending>
 __device__ void cp_async_wait() {
 #ifdef __CUDACC__
-  asm volatile("cp.async.wait_group %0;\n" ::"n"(kPending));
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(kPending) : "memory");  // no read of what arrives comes before
 #else
   simulator::wait_for_async_copies(kPending);
 #endif

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(Shape::kBlockThreads, 1)
     warpgroup_conv_weight(const __grid_constant__ CUtensorMap images, const __grid_constant__ CUtensorMap gradients,
                           WeightSteps work) {
   DYN_SHARED(unsigned char, shared);
-  const Pipeline<Shape> pipeline(shared);
+  const Pipeline<Shape> pipeline(shared, gradients, images);
   const int begin = static_cast<int>(blockIdx.y) * work.part_boxes;
   const int end = begin + work.part_boxes < work.grid.boxes ? begin + work.part_boxes : work.grid.boxes;
   if (threadIdx.x >= Shape::kThreads) {

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(Shape::kBlockThreads, 1)
     warpgroup_conv(const __grid_constant__ CUtensorMap images, const __grid_constant__ CUtensorMap weights,
                    ImageSteps work, Taker taker) {
   DYN_SHARED(unsigned char, shared);
-  const Pipeline<Shape> pipeline(shared);
+  const Pipeline<Shape> pipeline(shared, images, weights);
   Turn<Shape> turn;
   const int step = static_cast<int>(gridDim.x);
   const auto column_of = [&](int tile) { return tile % work.column_tiles * Shape::kColumns; };

@@ -37,9 +37,14 @@ struct Turn {
 template <typename Shape>
 class Pipeline {
  public:
-  /// All threads of the block call it with the whole of dynamic shared memory.
-  __device__ explicit Pipeline(unsigned char* shared)
+  /// All threads of the block call it with the whole of dynamic shared memory, and the maps that the fetching thread
+  /// will copy by.
+  __device__ Pipeline(unsigned char* shared, const CUtensorMap& left, const CUtensorMap& right)
       : stages_(shared + device::padding_to_swizzle(device::shared_address(shared))) {
+    if (threadIdx.x == Shape::kThreads) {
+      device::prefetch_tensor_map(&left);
+      device::prefetch_tensor_map(&right);
+    }
     if (threadIdx.x == 0) {
       for (int i = 0; i < Shape::kStages; ++i) {
         full(i).init(1);

@@ -13,11 +13,15 @@ namespace {
 using Encode = decltype(&cuTensorMapEncodeTiled);
 
 Encode find_encode() {
-  constexpr unsigned kSince = 12000;  // the driver API's version that has it
   void* function = nullptr;
   cudaDriverEntryPointQueryResult result{};
+#if CUDART_VERSION >= 12050
+  constexpr unsigned kSince = 12000;  // the driver API's version that has it
   TANDEM_CUDA_CHECK(
       cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kSince, cudaEnableDefault, &result));
+#else  // which CUDA 13 no longer has
+  TANDEM_CUDA_CHECK(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &result));
+#endif
   require(result == cudaDriverEntryPointSuccess && function != nullptr,
           "the driver has no tensor maps (cuTensorMapEncodeTiled): update it to one for CUDA 12 or later");
   return reinterpret_cast<Encode>(function);
