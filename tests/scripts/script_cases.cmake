@@ -15,6 +15,9 @@ set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 300 LABELS no-as
 if(TANDEM_CUDA_IS_SIMULATED)
   set_tests_properties("scripts: gpu_check.sh" PROPERTIES LABELS simulated)
 endif()
+add_test(NAME "scripts: offline_bundle.sh"
+  COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/offline_bundle_cases.sh ${PROJECT_SOURCE_DIR})
+set_tests_properties("scripts: offline_bundle.sh" PROPERTIES TIMEOUT 60)
 add_test(NAME "scripts: check_all.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/check_all_cases.sh ${PROJECT_SOURCE_DIR})
 
