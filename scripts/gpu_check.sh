@@ -263,7 +263,9 @@ rehearse() {
   "$@" 2>&1 | tee "$work/rehearsal.log"
   code=${PIPESTATUS[0]}
   case "$code" in 0 | 77 | 78) return 79 ;; esac
-  ! grep -q "no NVIDIA driver\|the driver shows no CUDA device" "$work/rehearsal.log" || return 79
+  # What Tandem says, and what the runtime says to programs that do without it.
+  ! grep -q "no NVIDIA driver\|the driver shows no CUDA device\|cudaErrorInsufficientDriver\|cudaErrorNoDevice" \
+    "$work/rehearsal.log" || return 79
   return "$code"
 }
 

@@ -41,6 +41,7 @@ if [ -n "${NO_GPU:-}" ]; then
     *--help* | *--list*) ;;
     device_query*) echo "no CUDA device: no NVIDIA driver is installed"; exit ;;
     tandem_*) printf '  skipped: no NVIDIA driver is installed\nskipped: 3 of 3 test cases\n'; exit 77 ;;
+    fault_probe*) echo "fault_probe: CUDA: CUDA driver version is insufficient (cudaErrorInsufficientDriver)"; exit 1 ;;
     *) echo "error: --device cuda: no NVIDIA driver is installed"; exit 2 ;;
   esac
 fi
@@ -195,7 +196,8 @@ check_run 0 "A=" "correctness --fresh" "total: ok"
 
 # A failure in each part is named, and leaves what the others find.
 expect 1 "FAIL='compile:tests/tandem_layers_tests tandem_autograd_tests train_bench' BLIND=1" "" \
-  "compile +FAILED .*1 errors, the first: a.cpp:1:10: fatal error: b.h" "programs_start +FAILED .*tandem_layers_tests" "tests_layers +FAILED .*No such file" \
+  "compile +FAILED .*1 errors, the first: a.cpp:1:10: fatal error: b.h" "programs_start +FAILED .*tandem_layers_tests" \
+  "tests_layers +FAILED .*No such file" \
   "tests_autograd +FAILED .*tandem_autograd_tests is made to fail" "tests_kernels +ok" "train_one_rank +ok" \
   "bench_small_cnn +FAILED .*train_bench is made to fail" "bench_ladder +ok" \
   "planted_faults +FAILED" "memcheck does NOT report: write past the end" "racecheck does NOT report: " \
@@ -254,7 +256,7 @@ expect 0 "SKIP='needs 2 CUDA devices' GOLDEN_BYTES=20000000" "build correctness"
 
 # A rehearsal starts everything, and says that nothing ran; what fails for another reason than a missing GPU has failed.
 expect 0 "NO_GPU=1" "--dry-run" "a rehearsal: nothing ran on a GPU" "compile +ok" "programs_start +ok" "tests_kernels +no GPU" \
-  "hopper_cudnn +no GPU" "bench_conv_f16 +no GPU" "sanitizer_memcheck +no GPU" "total: ok"
+  "hopper_cudnn +no GPU" "bench_conv_f16 +no GPU" "planted_faults +no GPU" "sanitizer_memcheck +no GPU" "total: ok"
 expect 1 "NO_GPU=1 FAIL=conv_bench" "build correctness --dry-run" "hopper_cudnn +FAILED .*conv_bench is made to fail"
 
 # Packages: damaged; and those of Open MPI, whose mpirun Debian makes by alternatives.

@@ -21,7 +21,7 @@ stand_in() { { echo '#!/usr/bin/env bash'; cat; } >"bin/$1" && chmod +x "bin/$1"
 stand_in apt-cache <<<'printf "catch2\n  Depends: libc6\nlibc6\nlibdnnl-dev\n  Depends: libdnnl2\nlibdnnl2\nlibOther\n"'
 stand_in apt-get <<<'for name in "$@"; do case $name in download | -qq) ;; *) echo "$name" >"${name}_1_amd64.deb" ;; esac; done
 [ -z "${NO_MIRROR:-}" ]'
-stand_in dpkg-deb <<<'mkdir -p "$3/usr/lib"; touch "$3/usr/lib/$(cat "$2").so.1"; [ "$(cat "$2")" != catch2 ] || touch "$3/usr/lib/libOpenCL.so.1"'
+stand_in dpkg-deb <<<'mkdir -p "$3/usr/lib"; touch "$3/usr/lib/$(cat "$2").so.1" "$3/usr/lib/libOpenCL.so.1"'
 stand_in objdump <<<'printf "  NEEDED  libm.so.6\n  NEEDED  libOpenCL.so.1\n  NEEDED  ${NEEDED:-libdnnl2.so.1}\n"'
 # A Python without packages; what it downloads is a wheel with the headers of cuDNN $WHEEL_MAJOR.
 stand_in python3 <<'PYTHON'
