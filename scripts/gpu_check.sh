@@ -65,6 +65,16 @@ for folder in "$out" "$logs" "$steps" "$results"; do
   echo "gpu_check: cannot write to $folder; name other folders by OUT and BUILD" >&2
   exit 2
 done
+# The step of a call that was killed runs on until its limit, and would share the GPU with this one.
+is_process() { tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | grep -q -- "$2"; }
+if read -r other left 2>/dev/null <"$work/running"; then
+  if is_process "$other" gpu_check; then
+    echo "gpu_check: another call, process $other, is at work in $build; wait for its end, or name another folder by BUILD" >&2
+    exit 2
+  fi
+  ! is_process "$left" "^timeout --kill-after=5 " || kill -KILL -- "-$left"
+  rm -f "$work/running"
+fi
 # All cores: nproc alone tells what OpenMP may use.
 cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 export cores
@@ -187,6 +197,7 @@ end_early() {
     kill -TERM "$child" 2>/dev/null
     sleep 1
     kill -KILL -- "-$child" 2>/dev/null
+    rm -f "$work/running"
   fi
   [ -z "$current" ] || record "$current" "CUT OFF" - "the script was ended"
   exit 143
@@ -209,7 +220,9 @@ step() {
   timeout --kill-after=5 $least bash -o pipefail -c '"$@"' step "$@" \
     >"$logs/$name.log" 2>&1 </dev/null &
   child=$!
+  echo "$$ $child" >"$work/running"
   wait $child || code=$?
+  rm -f "$work/running"
   child= current=
   case "$code" in
     0) ;;

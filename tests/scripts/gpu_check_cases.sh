@@ -233,16 +233,20 @@ for signal in TERM KILL; do
   HANG=tandem_core_tests LIMIT=30 PATH=$work/bin bash "$script" correctness >out.txt 2>&1 &
   killed=$!
   for ((i = 0; i < 300; i++)); do
-    if grep -qs "tandem_core_tests" calls; then break; fi
+    if grep -qs "tandem_core_tests" calls && [ -s "$BUILD/check/running" ]; then break; fi
     sleep 0.1
   done
+  OUT=$work/other PATH=$work/bin bash "$script" correctness >out.txt 2>&1
+  grep -q "another call, process $killed, is at work in $BUILD" out.txt || wrong "" "disturbs a call that is at work"
   kill -$signal $killed
   wait $killed 2>/dev/null
   check_kept "kill -$signal" 1
+  left=$(cut -d' ' -f2 "$BUILD/check/running" 2>/dev/null)
   grep -Eq "device_query +ok" "$OUT/table.txt" || wrong "kill -$signal" "keeps nothing of what was done"
   grep -Eq "tests_core +CUT OFF" "$OUT/table.txt" || wrong "kill -$signal" "does not tell what was cut off"
   check_run 0 "A=" "correctness" "tests_core +ok" "total: ok"
   [ "$(called "device_query")" = 1 ] || wrong "kill -$signal" "starts from nothing"
+  [ -z "$left" ] || [ -z "$(tr -d '\0' 2>/dev/null <"/proc/$left/cmdline")" ] || wrong "kill -$signal" "leaves the killed call's step running"
 done
 
 # Tests that leave themselves out have not run, unless they want more GPUs.
