@@ -15,6 +15,7 @@
 #              LIMIT       seconds that one step on the GPU may take (by step: 30 to 120)
 #              PART_LIMIT  seconds that a part may take (510; building takes fewer cores as much longer)
 #              CALL_LIMIT  seconds that all of this call may take, where commands are cut off; its last steps then have no time
+#              CUDA_HOME   where nvcc is if it is not on the PATH (/usr/local/cuda)
 # Exit code 1 if any step of these parts failed or did not come to run, 2 for a machine or arguments that it cannot work with.
 set -uo pipefail
 called_from=$PWD
@@ -33,6 +34,7 @@ for argument in "$@"; do
   esac
 done
 [ ${#parts[@]} -gt 0 ] || parts=("${all_parts[@]}")
+export PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 for tool in nvcc cmake tar gzip; do
   command -v "$tool" >/dev/null && continue
   echo "gpu_check: $tool is not on the PATH; install $([ "$tool" = nvcc ] && echo "the CUDA toolkit" || echo it)" >&2
@@ -58,7 +60,30 @@ offline=$(absolute "$offline")
 export work=$build/check CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 # Logs, what steps came to, and what is kept of their results.
 export logs=$work/logs steps=$work/steps results=$work/results prefix=$build/packages
-mkdir -p "$out" "$logs" "$steps" "$results" || exit 2
+for folder in "$out" "$logs" "$steps" "$results"; do
+  mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ] && continue
+  echo "gpu_check: cannot write to $folder; name other folders by OUT and BUILD" >&2
+  exit 2
+done
+# The step of a call that was killed runs on until its limit, and would share the GPU with this one.
+is_process() { tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | grep -q -- "$2"; }
+if read -r other left 2>/dev/null <"$work/running"; then
+  if is_process "$other" gpu_check; then
+    echo "gpu_check: another call, process $other, is at work in $build; wait for its end, or name another folder by BUILD" >&2
+    exit 2
+  fi
+  ! is_process "$left" "^timeout --kill-after=5 " || kill -KILL -- "-$left"
+  rm -f "$work/running"
+fi
+# All cores: nproc alone tells what OpenMP may use.
+cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+export cores
+# Every compiler that runs keeps files of many MiB in TMPDIR, which may be small, or missing.
+free_kib=$(df -Pk "${TMPDIR:-/tmp}" 2>/dev/null | sed -n '$s/^.* \([0-9][0-9]*\)  *[0-9]*% .*/\1/p')
+if [ "${free_kib:-0}" -lt $((2 << 20)) ] || [ ! -w "${TMPDIR:-/tmp}" ]; then
+  export TMPDIR=$work/tmp
+  mkdir -p "$TMPDIR" || exit 2
+fi
 
 # --- Steps, and the table of what they came to ----------------------------------------------------------------------------
 
@@ -172,6 +197,7 @@ end_early() {
     kill -TERM "$child" 2>/dev/null
     sleep 1
     kill -KILL -- "-$child" 2>/dev/null
+    rm -f "$work/running"
   fi
   [ -z "$current" ] || record "$current" "CUT OFF" - "the script was ended"
   exit 143
@@ -194,7 +220,9 @@ step() {
   timeout --kill-after=5 $least bash -o pipefail -c '"$@"' step "$@" \
     >"$logs/$name.log" 2>&1 </dev/null &
   child=$!
+  echo "$$ $child" >"$work/running"
   wait $child || code=$?
+  rm -f "$work/running"
   child= current=
   case "$code" in
     0) ;;
@@ -211,7 +239,13 @@ step() {
   [ "$status" != TIMEOUT ] || text="its limit is $limit s; last words: $text"
   finish_step "$name" "$status" "$((SECONDS - begin))s" "$text"
 }
-last_words() { grep -v '^[=[:space:]-]*$' "$1" | tail -n 1 | cut -c 1-120; }
+# Of a log the last error, or else the last line.
+last_words() {
+  local line
+  line=$(grep -i 'error: ' "$1" | tail -n 1)
+  [ -n "$line" ] || line=$(grep -v '^[=[:space:]-]*$' "$1" | tail -n 1)
+  cut -c 1-120 <<<"$line"
+}
 finish_step() {
   record "$@"
   row "$1" "$2" "$3" "${4:-}"
@@ -242,7 +276,9 @@ rehearse() {
   "$@" 2>&1 | tee "$work/rehearsal.log"
   code=${PIPESTATUS[0]}
   case "$code" in 0 | 77 | 78) return 79 ;; esac
-  ! grep -q "no NVIDIA driver\|the driver shows no CUDA device" "$work/rehearsal.log" || return 79
+  # What Tandem says, and what the runtime says to programs that do without it.
+  ! grep -q "no NVIDIA driver\|the driver shows no CUDA device\|cudaErrorInsufficientDriver\|cudaErrorNoDevice" \
+    "$work/rehearsal.log" || return 79
   return "$code"
 }
 
@@ -314,7 +350,7 @@ describe_machine() {
   nvcc --version | tail -2
   c++ --version | head -1
   cmake --version | head -1
-  nproc
+  echo "$cores cores; temporary files in ${TMPDIR:-/tmp}"
 }
 
 # --- build ----------------------------------------------------------------------------------------------------------------
@@ -344,22 +380,24 @@ configure() {
 compile() {
   local go_on=-k
   [ ! -f "$build/build.ninja" ] || go_on=-k0
-  cmake --build "$build" --parallel "$(nproc)" -- "$go_on" | tee -a "$build/compiled.log"
+  local log=$work/compile.log code=0
+  cmake --build "$build" --parallel "$cores" -- "$go_on" 2>&1 | tee -a "$build/compiled.log" | tee "$log" || code=$?
+  ! grep -q 'error: ' "$log" ||
+    echo "table: $(grep -c 'error: ' "$log") errors, the first: $(grep -m 1 'error: ' "$log" | sed "s|$root/||g" | cut -c 1-120)"
+  return $code
 }
-build_fault_probe() { cmake --build "$build" --parallel "$(nproc)" --target fault_probe; }
+build_fault_probe() { cmake --build "$build" --parallel "$cores" --target fault_probe; }
 
 # Every program is there, and finds its libraries.
 programs_start() {
-  local program failed=0
-  for program in "$build"/tests/tandem_*_tests; do
-    case "$program" in *_mpi_tests | *_training_tests) continue ;; esac  # they begin with MPI_Init
-    "$program" --help >/dev/null || { echo "$program does not start"; failed=1; }
+  local program failed=()
+  for program in tests/tandem_{core,kernels,op_cases,autograd,layers,data,comm,train}_tests tests/op_table_recorder \
+    apps/{train_bench,conv_bench,cifar_train}; do
+    "$build/$program" --help >/dev/null || failed+=("${program#*/}")
   done
-  for program in tests/op_table_recorder apps/train_bench apps/conv_bench apps/cifar_train; do
-    "$build/$program" --help >/dev/null || { echo "$program does not start"; failed=1; }
-  done
-  "$build/tests/fault_probe" --list || { echo "fault_probe does not start"; failed=1; }
-  return $failed
+  "$build/tests/fault_probe" --list || failed+=(fault_probe)
+  [ ${#failed[@]} -eq 0 ] || echo "error: these do not start: ${failed[*]}"
+  return $((${#failed[@]} > 0))
 }
 
 part_build() {
@@ -380,7 +418,7 @@ part_build() {
 }
 no_packages() { echo "no packages in $offline: using the system's"; return 77; }
 # What 16 cores do in these seconds, fewer cores do in as many times more.
-on_16_cores() { echo $(($1 * (16 + $(nproc) - 1) / $(nproc))); }
+on_16_cores() { echo $(($1 * (16 + cores - 1) / cores)); }
 
 # --- correctness ----------------------------------------------------------------------------------------------------------
 
@@ -448,9 +486,12 @@ bench_hopper() {
     --passes fwd,dgrad,wgrad --cache hot --impl "$1"
 }
 
+# That nvidia-smi names a GPU does not tell that programs can use it.
+query_devices() { "$build/apps/device_query" | tee "$work/devices" && grep -q '^cuda:0' "$work/devices"; }
+
 part_correctness() {
   local room
-  gpu_step 30 device_query "$build/apps/device_query"
+  gpu_step 30 device_query query_devices
   gpu_step 60 tests_core cuda_tests core "[cuda]"
   gpu_step 90 tests_kernels cuda_tests kernels "[cuda]~[warpgroup]~[library]"
   gpu_step 60 tests_warpgroup cuda_tests kernels "[cuda][warpgroup]"
@@ -506,10 +547,15 @@ sanitizer() {
 # True if a log of compute-sanitizer holds an error or a hazard.
 reports() { grep -Eq 'SUMMARY: [1-9][0-9]* (error|hazard)' "$1"; }
 
-sanitize_op_table() {
-  sanitizer "$1" --error-exitcode 86 "$build/tests/op_table_recorder" --record "$work/$1.json" || return 1
+# sanitize TOOL COMMAND...: the command runs to its end, the tool sums up, and has found nothing.
+sanitize() {
+  local log=$work/sanitized.log
+  sanitizer "$1" --error-exitcode 86 "${@:2}" 2>&1 | tee "$log" || return 1
+  grep -q 'SUMMARY: ' "$log" || { echo "error: compute-sanitizer has not said what it found"; return 1; }
+  ! reports "$log"
 }
-sanitize_hopper() { sanitizer "$1" --error-exitcode 86 "$build/tests/tandem_kernels_tests" "[cuda][warpgroup]" || return 1; }
+sanitize_op_table() { sanitize "$1" "$build/tests/op_table_recorder" --record "$work/$1.json"; }
+sanitize_hopper() { sanitize "$1" "$build/tests/tandem_kernels_tests" "[cuda][warpgroup]"; }
 
 # Each planted fault must be reported by its tool, and the correct kernels by none; fault_probe leaves those out that a tool
 # cannot judge, and says so.

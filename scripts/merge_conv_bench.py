@@ -6,7 +6,9 @@
     done
     scripts/merge_conv_bench.py warpgroup.json cudnn.json apex-like.json --json all.json
 
-A file of a process that was ended early counts with the layers that it has; the table says so.
+A file of a process that was ended early counts with the layers that it has; the table says so. Each process has
+ceilings of its own, measured or raised by what it timed: every result keeps those that its floor comes from, and the
+table names them where they differ. conv_bench --peak-flops and --peak-bandwidth give all processes the same.
 """
 
 import argparse
@@ -29,7 +31,7 @@ def read(path):
         complain(f"{path}: {error.strerror}")
     except ValueError as error:
         complain(f"{path}: no JSON: {error}")
-    if not isinstance(report, dict) or report.get("program") != "conv_bench" or "results" not in report:
+    if not isinstance(report, dict) or report.get("program") != "conv_bench" or not {"ceilings", "results"} <= set(report):
         complain(f"{path}: not written by conv_bench --json")
     return report
 
@@ -44,12 +46,22 @@ def seconds_of(result):
     return times["median"]
 
 
+def ceilings_text(ceilings):
+    return (f"{1e-12 * ceilings['flops_f32']:.4g} TFLOP/s f32, {1e-12 * ceilings['flops_half']:.4g} half, "
+            f"{1e-9 * ceilings['bandwidth']:.4g} GB/s ({ceilings['source']})")
+
+
 def merged(paths):
     """All reports as one, the results of each case beside each other; and notes about what is odd."""
     reports = [(path, read(path)) for path in paths]
     first = reports[0][1]
     notes, cases, seen = [], {}, {}
+    one_ceiling = all(report["ceilings"] == first["ceilings"] for _, report in reports)
+    if not one_ceiling:
+        notes.append("ceilings differ: each share of the floor is of the ceilings of its own process")
     for path, report in reports:
+        if not one_ceiling:
+            notes.append(f"{path}: ceilings {ceilings_text(report['ceilings'])}")
         if not report.get("complete", False):
             notes.append(f"{path}: not complete: its process was ended early")
         for key in ("device_name", "cuda", "versions", "threads", "groups"):
@@ -63,7 +75,8 @@ def merged(paths):
                 complain(f"{path}: {result['impl']} has timed {result['pass']} of {' '.join(map(str, key[:4]))} in "
                          f"{seen[key]} already; give one of the two")
             seen[key] = path
-            cases.setdefault(case_of(result), {}).setdefault(result["pass"], []).append(dict(result, file=path))
+            cases.setdefault(case_of(result), {}).setdefault(result["pass"], []).append(
+                dict(result, file=path, ceilings=report["ceilings"]))
     results = []
     for passes in cases.values():
         for rivals in passes.values():
@@ -71,7 +84,7 @@ def merged(paths):
             for rival in rivals:
                 rival["ratio_to_best_library"] = min(libraries) / seconds_of(rival) if libraries else None
             results += rivals
-    whole = dict(first, results=results, files=list(paths), notes=notes)
+    whole = dict(first, results=results, files=list(paths), notes=notes, ceilings=first["ceilings"] if one_ceiling else None)
     for key in ("wrong", "skipped"):
         whole[key] = [text for _, report in reports for text in report.get(key, [])]
     whole["complete"] = all(report.get("complete", False) for _, report in reports)

@@ -3,11 +3,17 @@
 # they depend on, and the headers of cuDNN 9, into offline/ (git-ignored). Debian or Ubuntu; the GPU machine needs the same
 # or a newer release.
 # usage: scripts/offline_bundle.sh [FOLDER]
+# Environment: CUDA_HOME  a CUDA toolkit whose headers of cuDNN are taken if they are of version 9 (/usr/local/cuda)
 set -euo pipefail
+called_from=$PWD
 cd "$(dirname "$0")/.."
 
-folder=${1:-offline}
-case "$folder" in -*) echo "usage: scripts/offline_bundle.sh [FOLDER]" >&2; exit 2 ;; esac
+folder=${1:-$PWD/offline}
+case "$folder" in
+  -*) echo "usage: scripts/offline_bundle.sh [FOLDER]" >&2; exit 2 ;;
+  /*) ;;
+  *) folder=$called_from/$folder ;;
+esac
 folder=${folder%/}
 if [ -n "$(ls -A "$folder" 2>/dev/null)" ] && ! compgen -G "$folder/*.deb" >/dev/null; then
   echo "offline_bundle: $folder holds something else than a bundle; name another folder" >&2
@@ -25,9 +31,9 @@ families+='ocl-icd-libopencl1|libopenmpi.*|openmpi.*|libpmix2.*|libhwloc15.*|lib
 list=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
   "${wanted[@]}" | grep -E '^[a-z0-9]' | sed 's/:.*//' | sort -u | grep -E "$families")
 
-mkdir -p "$folder"
 part=$folder.part
 rm -rf "$part"
+trap 'rm -rf "$part"' EXIT
 mkdir -p "$part"
 # apt drops its rights where it can; the folder must then be writable for it.
 chmod 777 "$part"
@@ -49,25 +55,27 @@ if [ -n "$missing" ]; then
   exit 1
 fi
 
-# The headers of cuDNN: those of this machine, else those in NVIDIA's Python package (large: it holds the library, too).
-headers=$(python3 - <<'PYTHON'
-import glob, os, site
-folders = ["/usr/local/cuda/include", "/usr/include", "/usr/include/x86_64-linux-gnu"]
-folders += [os.path.join(base, "nvidia/cudnn/include") for base in site.getsitepackages() + [site.getusersitepackages()]]
-found = [folder for folder in folders if glob.glob(os.path.join(folder, "cudnn_version_v9.h"))
-         or glob.glob(os.path.join(folder, "cudnn_version.h"))]
-print(found[0] if found else "")
-PYTHON
-)
+# The headers of cuDNN 9, the version that the build takes: those of this machine, else those in NVIDIA's Python package
+# (large: it holds the library, too).
+cudnn_major() { cat "$1"/cudnn_version*.h 2>/dev/null | sed -n 's/^#define CUDNN_MAJOR *\([0-9]*\).*/\1/p' | head -n 1; }
+site_packages=$(python3 -c 'import site; print("\n".join(site.getsitepackages() + [site.getusersitepackages()]))')
+headers=
+while read -r candidate; do
+  if [ "$(cudnn_major "$candidate")" = 9 ]; then headers=$candidate; break; fi
+done < <(printf '%s\n' "${CUDA_HOME:-/usr/local/cuda}/include" /usr/include /usr/include/x86_64-linux-gnu
+  sed 's|$|/nvidia/cudnn/include|' <<<"$site_packages")
 mkdir -p "$part/cudnn/include"
 if [ -z "$headers" ]; then
   python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$part/wheel" nvidia-cudnn-cu13
   python3 -m zipfile -e "$part"/wheel/*.whl "$part/wheel/content"
   headers=$part/wheel/content/nvidia/cudnn/include
+  if [ "$(cudnn_major "$headers")" != 9 ]; then
+    echo "offline_bundle: $(cd "$part/wheel" && echo *.whl) holds no headers of cuDNN 9; install nvidia-cudnn-cu13 of version 9" >&2
+    exit 1
+  fi
 fi
 cp -L "$headers"/cudnn*.h "$part/cudnn/include/"
-rm -rf "$part/wheel"
-rm -rf "$folder"
+rm -rf "$part/wheel" "$folder"
 mv "$part" "$folder"
 chmod 755 "$folder"
 echo "offline_bundle: $(find "$folder" -name '*.deb' | wc -l) packages and the headers of cuDNN, $(du -sh "$folder" | cut -f1), in $folder/"

@@ -377,12 +377,18 @@ TEST_CASE("conv_bench: a process that is ended leaves the layers that it has tim
   settings.layers.push_back({parse_shape("1,4,5,5,4,1,1,1,0").layer, {1}});
   settings.json_file = folder / "some.json";
   settings.missing = {"cudnn: was not found"};
+  settings.ceilings = {1e5, 1e5, 1e15, "given"};
   std::FILE* const out = std::fopen((folder / "out").c_str(), "w");
   CHECK_THROWS_WITH(run_program(settings, out, out), "the end");
   std::fclose(out);
   const auto parsed = nlohmann::json::parse(tandem::test::read_bytes(settings.json_file));
   CHECK(parsed["complete"] == false);
   CHECK(parsed["results"].size() == 3);
+  // The ceilings are those that the floors come from: raised by what was timed before the end.
+  const double ceiling = parsed["ceilings"]["flops_f32"];
+  CHECK(parsed["ceilings"]["source"] == "given; f32 raised to what ours reached");
+  for (const auto& result : parsed["results"])
+    CHECK(result["done_flops"].get<double>() / result["hot_seconds"]["median"].get<double>() <= ceiling * (1.0 + 1e-12));
   CHECK(parsed["skipped"] == std::vector<std::string>{"cudnn: was not found"});
   CHECK_THAT(tandem::test::read_bytes(folder / "out"), tandem::test::ContainsText("left out: cudnn: was not found"));
 }

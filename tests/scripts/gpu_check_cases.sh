@@ -13,7 +13,7 @@ failures=0
 
 # All that the script may find: the usual tools, and the stand-ins.
 mkdir -p bin
-for tool in bash basename cat c++filt cp cut date dirname env find fold grep gzip head ln mkdir mv nproc rm sed sleep sort \
+for tool in bash basename cat c++filt cp cut date df dirname env find fold grep gzip head ln mkdir mv nproc rm sed sleep sort \
   tail tar tee timeout tr uniq wc; do
   ln -s "$(command -v $tool)" bin/$tool || exit 1
 done
@@ -38,8 +38,10 @@ case " ${HANG:-} " in *" $name "*) sleep 1000 ;; esac
 case " ${FAIL:-} " in *" $name "*) echo "$name is made to fail"; exit 3 ;; esac
 if [ -n "${NO_GPU:-}" ]; then
   case "$name $*" in
-    *--help* | *--list* | device_query*) ;;
+    *--help* | *--list*) ;;
+    device_query*) echo "no CUDA device: no NVIDIA driver is installed"; exit ;;
     tandem_*) printf '  skipped: no NVIDIA driver is installed\nskipped: 3 of 3 test cases\n'; exit 77 ;;
+    fault_probe*) echo "fault_probe: CUDA: CUDA driver version is insufficient (cudaErrorInsufficientDriver)"; exit 1 ;;
     *) echo "error: --device cuda: no NVIDIA driver is installed"; exit 2 ;;
   esac
 fi
@@ -53,6 +55,7 @@ case "$name $*" in
   "op_table_recorder --replay"*) echo "skipped, no recordings"; exit 77 ;;
   "op_table_recorder --record"*) head -c "${GOLDEN_BYTES:-100}" /dev/zero >"$2" ;;
   conv_bench*) while [ "$1" != --json ]; do shift; done; echo '{"results": []}' >"$2" ;;
+  device_query*) [ -z "${NO_CUDA:-}" ] && echo "cuda:0  stand-in" || echo "no CUDA device: the driver is too old" ;;
   tandem_data*) [ -z "${NO_TESTS:-}" ] || echo "No tests ran" ;;
   tandem_*) [ -z "${SKIP:-}" ] || printf '  skipped: %s\nskipped: 1 of 3 test cases\n' "$SKIP" ;;
   *) echo "$name $*" ;;
@@ -64,7 +67,7 @@ stand_in cmake <<'CMAKE'
 case " ${FAIL:-} " in *" cmake "*) echo "cmake is made to fail"; exit 3 ;; esac
 case "$1" in
   --version) exit ;;
-  --build) ;;
+  --build) echo "$*, temporary files in ${TMPDIR:-/tmp}" >>"$WORK/calls" ;;
   -S) echo "--   ✓ CUDA: 13.0"; echo "--   ✗ MPI: one process only"; exit ;;
   *) echo "cmake $*"; exit ;;
 esac
@@ -78,10 +81,10 @@ done
 echo "ptxas info    : Compiling entry function '_Z3addPf' for 'sm_90a'"
 echo "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
 echo "ptxas info    : Used 8 registers"
-case "${FAIL:-}" in *compile:*) exit 1 ;; esac
+case "${FAIL:-}" in *compile:*) echo "a.cpp:1:10: fatal error: b.h: No such file or directory"; exit 1 ;; esac
 CMAKE
-# Reports what the program itself tells by its exit code; BLIND: nothing, NERVOUS: something in any case. Of correct kernels
-# that the program has not chosen for this tool, too.
+# Reports what the program itself tells by its exit code; BLIND: nothing, NERVOUS: something in any case; SILENT: has no
+# last word. Of correct kernels that the program has not chosen for this tool, too.
 stand_in compute-sanitizer <<'SANITIZER'
 #!/usr/bin/env bash
 tool=$2
@@ -93,6 +96,7 @@ case "$*" in *"--tool $tool --correct") ;; *--correct) code=1 ;; esac
 [ -z "${BLIND:-}" ] || code=0
 [ -z "${NERVOUS:-}" ] || code=1
 count=$((code != 0))
+[ -z "${SILENT:-}" ] || exit 0
 if [ "$tool" = racecheck ]; then
   echo "========= RACECHECK SUMMARY: $count hazards displayed (0 errors, $count warnings)"
 else
@@ -100,7 +104,7 @@ else
 fi
 exit 0
 SANITIZER
-export WORK=$work BUILD=$work/build OUT=$work/out OFFLINE=$work/offline
+export WORK=$work BUILD=$work/build OUT=$work/out OFFLINE=$work/offline CUDA_HOME=$work/toolkit
 
 start_anew() { rm -rf "$BUILD" "$OUT" calls; }
 # check_run CODE "VARIABLE=VALUE ..." "OPTIONS" TEXT...: runs the script with these, after what earlier runs have left; its exit
@@ -149,7 +153,10 @@ expect 2 "NO_GPU=1" "" "nvidia-smi finds no GPU; use --dry-run"
 expect 2 "PART_LIMIT=soon" "" "whole numbers of seconds, not 'soon'"
 mv bin/nvcc nvcc
 expect 2 "A=" "--dry-run" "nvcc is not on the PATH; install the CUDA toolkit"
-mv nvcc bin/nvcc
+mkdir -p toolkit/bin && mv nvcc toolkit/bin/nvcc
+expect 0 "A=" "build" "configure +ok"  # found where CUDA_HOME says
+mv toolkit/bin/nvcc bin/nvcc
+expect 2 "OUT=/proc/none" "" "cannot write to /proc/none; name other folders by OUT and BUILD"
 expect 1 "A=" "bench" "nothing is built in .*/build: scripts/gpu_check.sh build comes first"
 
 # All goes well: the plan is told first, steps run in this order, and this is kept.
@@ -176,6 +183,12 @@ tar -xzOf "$OUT/logs.tar.gz" logs/planted_faults.log | grep -q "^left out for ra
   wrong "" "does not tell which correct kernels a tool has not seen"
 tar -xzOf "$OUT/logs.tar.gz" logs/train_two_ranks.log | grep -q "plm: ^rsh" || wrong "" "lets Open MPI look for ssh"
 
+# All cores compile, whatever OpenMP is told to use; temporary files are where there is room.
+expect 0 "OMP_NUM_THREADS=1 TMPDIR=$work/none" "build" "compile +ok"
+cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+grep -q -- "--build .* --parallel $cores .*temporary files in $BUILD/check/tmp$" calls || wrong "TMPDIR=none" "$(cat calls)"
+[ -d "$BUILD/check/tmp" ] || wrong "TMPDIR=none" "names a folder that is not there"
+
 # Parts in calls of their own. What has come to an end is not run again, unless programs have changed or --fresh says so.
 expect 0 "A=" "build" "compile +ok" "device_query +not run" "total: ok"
 check_run 0 "A=" "correctness" "compile +ok" "tests_kernels +ok" "bench_conv_f16 +not run" "total: ok"
@@ -190,7 +203,8 @@ check_run 0 "A=" "correctness --fresh" "total: ok"
 
 # A failure in each part is named, and leaves what the others find.
 expect 1 "FAIL='compile:tests/tandem_layers_tests tandem_autograd_tests train_bench' BLIND=1" "" \
-  "compile +FAILED" "programs_start +FAILED" "tests_layers +FAILED .*No such file" \
+  "compile +FAILED .*1 errors, the first: a.cpp:1:10: fatal error: b.h" "programs_start +FAILED .*tandem_layers_tests" \
+  "tests_layers +FAILED .*No such file" \
   "tests_autograd +FAILED .*tandem_autograd_tests is made to fail" "tests_kernels +ok" "train_one_rank +ok" \
   "bench_small_cnn +FAILED .*train_bench is made to fail" "bench_ladder +ok" \
   "planted_faults +FAILED" "memcheck does NOT report: write past the end" "racecheck does NOT report: " \
@@ -207,6 +221,17 @@ check_run 1 "HANG=tandem_core_tests PART_LIMIT=4" "correctness" \
 check_run 0 "A=" "correctness" "tests_core +ok" "train_two_ranks +ok" "total: ok"
 [ "$(called "device_query")" = 1 ] || wrong "correctness" "runs again what had its time"
 
+# The whole call has a limit, too: what it leaves out has no time.
+start_anew
+check_run 0 "A=" "build"
+begin=$SECONDS
+check_run 1 "HANG='tandem_core_tests train_bench' CALL_LIMIT=4" "correctness bench" \
+  "device_query +ok" "tests_core +NO TIME" "tests_kernels +NO TIME" "bench_small_cnn +NO TIME" "tuned_conv_f32 +NO TIME"
+[ $((SECONDS - begin)) -lt 20 ] || wrong "CALL_LIMIT=4" "took $((SECONDS - begin)) s"
+
+# nvidia-smi names a GPU, but programs see none.
+check_run 1 "NO_CUDA=1" "correctness --fresh" "device_query +FAILED .*no CUDA device: the driver is too old"
+
 # Killed in a step: what came before is kept, the table tells, and the next call goes on.
 for signal in TERM KILL; do
   start_anew
@@ -215,16 +240,20 @@ for signal in TERM KILL; do
   HANG=tandem_core_tests LIMIT=30 PATH=$work/bin bash "$script" correctness >out.txt 2>&1 &
   killed=$!
   for ((i = 0; i < 300; i++)); do
-    if grep -qs "tandem_core_tests" calls; then break; fi
+    if grep -qs "tandem_core_tests" calls && [ -s "$BUILD/check/running" ]; then break; fi
     sleep 0.1
   done
+  OUT=$work/other PATH=$work/bin bash "$script" correctness >out.txt 2>&1
+  grep -q "another call, process $killed, is at work in $BUILD" out.txt || wrong "" "disturbs a call that is at work"
   kill -$signal $killed
   wait $killed 2>/dev/null
   check_kept "kill -$signal" 1
+  left=$(cut -d' ' -f2 "$BUILD/check/running" 2>/dev/null)
   grep -Eq "device_query +ok" "$OUT/table.txt" || wrong "kill -$signal" "keeps nothing of what was done"
   grep -Eq "tests_core +CUT OFF" "$OUT/table.txt" || wrong "kill -$signal" "does not tell what was cut off"
   check_run 0 "A=" "correctness" "tests_core +ok" "total: ok"
   [ "$(called "device_query")" = 1 ] || wrong "kill -$signal" "starts from nothing"
+  [ -z "$left" ] || [ -z "$(tr -d '\0' 2>/dev/null <"/proc/$left/cmdline")" ] || wrong "kill -$signal" "leaves the killed call's step running"
 done
 
 # Tests that leave themselves out have not run, unless they want more GPUs.
@@ -238,7 +267,7 @@ expect 0 "SKIP='needs 2 CUDA devices' GOLDEN_BYTES=20000000" "build correctness"
 
 # A rehearsal starts everything, and says that nothing ran; what fails for another reason than a missing GPU has failed.
 expect 0 "NO_GPU=1" "--dry-run" "a rehearsal: nothing ran on a GPU" "compile +ok" "programs_start +ok" "tests_kernels +no GPU" \
-  "hopper_cudnn +no GPU" "bench_conv_f16 +no GPU" "sanitizer_memcheck +no GPU" "total: ok"
+  "hopper_cudnn +no GPU" "bench_conv_f16 +no GPU" "planted_faults +no GPU" "sanitizer_memcheck +no GPU" "total: ok"
 expect 1 "NO_GPU=1 FAIL=conv_bench" "build correctness --dry-run" "hopper_cudnn +FAILED .*conv_bench is made to fail"
 
 # Packages: damaged; and those of Open MPI, whose mpirun Debian makes by alternatives.
@@ -252,7 +281,9 @@ mv orterun bin/mpirun
 rm -r offline bin/dpkg-deb
 
 # compute-sanitizer that sees faults everywhere, and that is not there.
-expect 1 "NERVOUS=1" "build sanitize" "planted_faults +FAILED" "memcheck does NOT pass the correct kernels"
+expect 1 "NERVOUS=1" "build sanitize" "planted_faults +FAILED" "memcheck does NOT pass the correct kernels" \
+  "hopper_memcheck +FAILED" "sanitizer_racecheck +FAILED"
+expect 1 "SILENT=1" "build sanitize" "hopper_memcheck +FAILED .*has not said what it found" "sanitizer_memcheck +FAILED"
 rm bin/compute-sanitizer
 expect 1 "A=" "build sanitize" "planted_faults +FAILED" "sanitizer_memcheck +FAILED .*compute-sanitizer is not on the PATH"
 

@@ -15,8 +15,20 @@ set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 300 LABELS no-as
 if(TANDEM_CUDA_IS_SIMULATED)
   set_tests_properties("scripts: gpu_check.sh" PROPERTIES LABELS simulated)
 endif()
+add_test(NAME "scripts: offline_bundle.sh"
+  COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/offline_bundle_cases.sh ${PROJECT_SOURCE_DIR})
+set_tests_properties("scripts: offline_bundle.sh" PROPERTIES TIMEOUT 60)
 add_test(NAME "scripts: check_all.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/check_all_cases.sh ${PROJECT_SOURCE_DIR})
+
+# (A toolkit that is installed as the system's own has its headers there.)
+if(TANDEM_HAS_CUDA AND CMAKE_GENERATOR STREQUAL "Ninja" AND NOT CUDAToolkit_INCLUDE_DIRS STREQUAL "/usr/include")
+  add_test(NAME "scripts: CUDA's headers are those of the build"
+    COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/cuda_headers_cases.sh ${PROJECT_BINARY_DIR})
+  if(TANDEM_CUDA_IS_SIMULATED)
+    set_tests_properties("scripts: CUDA's headers are those of the build" PROPERTIES LABELS simulated)
+  endif()
+endif()
 
 add_test(NAME "scripts: arguments" COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/argument_cases.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties("scripts: arguments" PROPERTIES TIMEOUT 60)

@@ -53,6 +53,20 @@ with tempfile.TemporaryDirectory() as folder:
         check(abs(mine["ratio_to_best_library"] - expected) < 1e-9 * expected, "the ratio is to the library's time")
     check(sorted(path.name for path in folder.iterdir()) == ["all.json", "ours.json", "reference.json"], "nothing else")
 
+    check(whole["ceilings"]["source"] == "given" and "ceilings" not in out, "one set of ceilings is that of the whole")
+
+    # Ceilings of one process say nothing of another's results.
+    report["ceilings"] = {"flops_f32": 2e11, "flops_half": 3e11, "bandwidth": 4e10, "source": "measured elsewhere"}
+    other.write_text(json.dumps(report))
+    code, out, errors = run(ours, other, "--json", folder / "all.json")
+    check(code == 0 and "note: ceilings differ: each share of the floor is of the ceilings of its own process" in out, out + errors)
+    check(f"note: {other}: ceilings 0.2 TFLOP/s f32, 0.3 half, 40 GB/s (measured elsewhere)" in out, out)
+    check(f"note: {ours}: ceilings 0.1 TFLOP/s f32, 0.1 half, 10 GB/s (given)" in out, out)
+    whole = json.loads((folder / "all.json").read_text())
+    check(whole["ceilings"] is None, "no ceilings of the whole where they differ")
+    for result in whole["results"]:
+        check(result["ceilings"]["flops_f32"] == (1e11 if result["impl"] == "ours" else 2e11), "each result keeps its own")
+
     refuses("ours has timed fwd of", ours, ours)
     refuses("none.json: No such file", folder / "none.json")
     (folder / "text.json").write_text("{")
