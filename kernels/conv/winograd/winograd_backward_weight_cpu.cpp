@@ -21,6 +21,7 @@ constexpr std::int64_t kBiasTiles = 8;         // of a sum in float
 constexpr std::int64_t kOutputsPerTask = 64;   // of the final transform
 constexpr std::int64_t kPartBytes = 20 << 20;  // of all sums together
 constexpr std::int64_t kMostParts = 8;
+constexpr std::int64_t kTasksPerThread = 3;  // at least, where ranges of outputs allow it
 constexpr std::int64_t kLeastRange = 2 * kLanes;  // outputs
 
 /// dU += W^T V over `tiles` tiles, for one frequency and kCount blocks of input channels.
@@ -44,8 +45,8 @@ void multiply_outputs(const float* w, std::int64_t w_block, const float* v, std:
 }
 
 /// How the sums over all tiles are cut into tasks, none of which waits for another. The tiles make parts with sums of
-/// their own: how many depends on the sizes alone, as the bits of the result depend on it. Where the threads cannot share
-/// the parts evenly, the outputs make ranges, each of which transforms the input anew.
+/// their own: how many depends on the sizes alone, as the bits of the result depend on it. Where these are too few for
+/// threads that other programs may interrupt, the outputs make ranges, each of which transforms the input anew.
 struct Cut {
   std::int64_t parts, ranges;
 
@@ -54,7 +55,7 @@ struct Cut {
     parts = std::min(parts, (tiles + kLeastTiles - 1) / kLeastTiles);
     const std::int64_t threads = tandem::detail::in_parallel() ? 1 : num_threads();
     const std::int64_t most_ranges = (g.k + kLeastRange - 1) / kLeastRange;
-    ranges = parts % threads == 0 ? 1 : std::min(most_ranges, (2 * threads + parts - 1) / parts);
+    ranges = threads == 1 ? 1 : std::min(most_ranges, (kTasksPerThread * threads + parts - 1) / parts);
   }
 };
 
