@@ -28,8 +28,8 @@ void transform_input(const ConvGeometry& g, const T* x, const std::uint8_t* mask
   }
 }
 
-/// W = A dY A^T likewise for channels [k_begin, k_end) of the gradient of g's output, k_begin a multiple of kLanes; adds
-/// the gradient of each of these channels to `bias_sums`.
+/// W = A dY A^T likewise for channels [k_begin, k_end) of the gradient of g's output, k_begin a multiple of kLanes;
+/// adds the gradient of each of these channels to `bias_sums`.
 template <int kOutputs, bool kMasked, typename T>
 void transform_gradient(const ConvGeometry& g, MaskedGradient<T> grad_y, const T* zeros, std::int64_t begin,
                         std::int64_t end, std::int64_t k_begin, std::int64_t k_end, const TileBuffer& out,

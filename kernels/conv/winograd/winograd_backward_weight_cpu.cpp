@@ -21,7 +21,7 @@ constexpr std::int64_t kBiasTiles = 8;         // of a sum in float
 constexpr std::int64_t kOutputsPerTask = 64;   // of the final transform
 constexpr std::int64_t kPartBytes = 20 << 20;  // of all sums together
 constexpr std::int64_t kMostParts = 8;
-constexpr std::int64_t kTasksPerThread = 3;  // at least, where ranges of outputs allow it
+constexpr std::int64_t kTasksPerThread = 3;       // at least, where ranges of outputs allow it
 constexpr std::int64_t kLeastRange = 2 * kLanes;  // outputs
 
 /// dU += W^T V over `tiles` tiles, for one frequency and kCount blocks of input channels.
@@ -107,8 +107,8 @@ class WeightGradient {
       transform_input<kOutputs, false>(g_, x_, nullptr, zeros_.data(), first, last, v);
       for (std::int64_t tile = first; tile < last; tile += kBiasTiles) {
         const std::int64_t stop = std::min(last, tile + kBiasTiles);
-        const auto transform = grad_y_.mask != nullptr ? transform_gradient<kOutputs, true, T>
-                                                       : transform_gradient<kOutputs, false, T>;
+        const auto transform =
+            grad_y_.mask != nullptr ? transform_gradient<kOutputs, true, T> : transform_gradient<kOutputs, false, T>;
         std::fill_n(bias_sums, range_blocks_ * kLanes, 0.0f);
         transform(g_, grad_y_, zeros_.data(), tile, stop, k_begin, k_end, wy.from(tile - first), bias_sums);
         for (std::int64_t k = k_begin; k < k_end; ++k) bias[k] += static_cast<double>(bias_sums[k - k_begin]);
@@ -138,7 +138,7 @@ class WeightGradient {
   const WeightGradientBuffer layout_{g_};
   const std::int64_t c_blocks_ = blocks_of(g_.c);
   const std::int64_t part_floats_ = layout_.frequency * kFrequencies;
-  const Cut cut_{g_, tiles_.count, part_floats_ * std::int64_t{sizeof(float)}};
+  const Cut cut_{g_, tiles_.count, part_floats_* std::int64_t{sizeof(float)}};
   const std::int64_t range_blocks_ = (blocks_of(g_.k) + cut_.ranges - 1) / cut_.ranges;
   const std::int64_t per_block_ = tiles_per_block((c_blocks_ + blocks_of(g_.k)) * kLanes * kFrequencies);
   const std::int64_t own_floats_ = TileBuffer::floats(c_blocks_, per_block_, kFrequencies) +
