@@ -16,8 +16,7 @@ namespace {
 
 using simd::kLanes;
 
-constexpr std::int64_t kBandPixels = 256;      // gradients that are masked at once
-constexpr std::int64_t kLeastPixels = 64;      // of an image: what a tile adds up before it is stored
+constexpr std::int64_t kChunkPixels = 256;     // that are added up at once
 constexpr std::int64_t kPartBytes = 20 << 20;  // all partial sums together
 constexpr std::int64_t kMostParts = 32;
 constexpr std::int64_t kTasksPerThread = 3;  // at least, where ranges of outputs allow it
@@ -35,9 +34,81 @@ struct Accumulate {
 };
 using TileFunction = void (*)(tiling::TileOperands);
 
-/// sums[i][k] += patch value i of each pixel times its gradient of output channel k, over `count` output rows, for k in
-/// [begin, end).
-void accumulate(const ConvGeometry& g, const PaddedRows& rows, std::int64_t count, const float* gradient,
+/// The work of a task at a time: `count` output rows from row `first` on of each of `images` images.
+struct Chunk {
+  std::int64_t image, images, first, count;
+};
+
+/// How a batch is cut into chunks: rows of one image or, where images are small, several whole ones.
+struct Chunks {
+  std::int64_t images, band, bands, count;
+
+  explicit Chunks(const ConvGeometry& g)
+      : images(std::clamp<std::int64_t>(kChunkPixels / (g.p * g.q), 1, g.n)),
+        band(std::clamp<std::int64_t>(kChunkPixels / g.q, 1, g.p)),
+        bands((g.p + band - 1) / band),
+        count((g.n + images - 1) / images * bands) {}
+
+  Chunk chunk(const ConvGeometry& g, std::int64_t number) const {
+    const std::int64_t image = number / bands * images, first = number % bands * band;
+    return {image, std::min(images, g.n - image), first, std::min(band, g.p - first)};
+  }
+};
+
+/// The padded input rows of a chunk in such an order that those of one tap row lie at equal distances, for output rows
+/// and within one for images: of every stride_h-th row first, row by row, and of each row those of all images.
+class StackedRows {
+ public:
+  static std::int64_t floats(const ConvGeometry& g, const Chunks& chunks) {
+    return rows_of_phase(g, chunks.band) * g.stride_h * chunks.images * PaddedRows::row_floats(g);
+  }
+
+  template <typename T>
+  StackedRows(const ConvGeometry& g, const T* x, const Chunk& chunk, float* memory)
+      : g_(g), images_(chunk.images), rows_(rows_of_phase(g, chunk.count)), memory_(memory) {
+    for (std::int64_t row = 0; row < PaddedRows::rows_of(g, chunk.count); ++row)
+      for (std::int64_t i = 0; i < images_; ++i)
+        PaddedRows::fill(g, x, chunk.image + i, chunk.first * g.stride_h - g.pad_h + row,
+                         memory + place(row) + i * step());
+  }
+
+  /// What tap row r reads for the first output row of the first image.
+  const float* row(std::int64_t r) const { return memory_ + place(r * g_.dilation_h); }
+  std::int64_t step() const { return PaddedRows::row_floats(g_); }
+
+ private:
+  static std::int64_t rows_of_phase(const ConvGeometry& g, std::int64_t count) {
+    return (PaddedRows::rows_of(g, count) + g.stride_h - 1) / g.stride_h;
+  }
+  std::int64_t place(std::int64_t row) const {
+    return (row % g_.stride_h * rows_ + row / g_.stride_h) * images_ * step();
+  }
+
+  const ConvGeometry& g_;
+  std::int64_t images_, rows_;
+  float* memory_;
+};
+
+/// The gradient of a chunk in the order of StackedRows: where it lies if that is its order, else in `memory`.
+template <typename T>
+const float* stacked_gradient(const ConvGeometry& g, MaskedGradient<T> grad_y, const Chunk& chunk, float* memory) {
+  const std::int64_t row_floats = g.q * g.k;
+  const auto element = [&](std::int64_t image, std::int64_t row) {
+    return ((chunk.image + image) * g.p + row) * row_floats;
+  };
+  if (chunk.images == 1) return masked_floats(grad_y.from(element(0, chunk.first)), chunk.count * row_floats, memory);
+  for (std::int64_t row = 0; row < chunk.count; ++row)
+    for (std::int64_t i = 0; i < chunk.images; ++i) {
+      float* const to = memory + (row * chunk.images + i) * row_floats;
+      const float* const from = masked_floats(grad_y.from(element(i, chunk.first + row)), row_floats, to);
+      if (from != to) std::copy_n(from, row_floats, to);
+    }
+  return memory;
+}
+
+/// sums[i][k] += patch value i of each pixel times its gradient of output channel k, over `segments` rows of pixels,
+/// for k in [begin, end).
+void accumulate(const ConvGeometry& g, const StackedRows& rows, std::int64_t segments, const float* gradient,
                 std::int64_t begin, std::int64_t end, float* sums) {
   const std::int64_t run = g.s * g.c;
   for (std::int64_t r = 0; r < g.r; ++r)
@@ -46,11 +117,11 @@ void accumulate(const ConvGeometry& g, const PaddedRows& rows, std::int64_t coun
         const auto at = static_cast<std::size_t>(height - 1);
         const TileFunction tile = end - column > kLanes ? tiling::kKernelByRows<TileFunction, Accumulate<2>::Tile>[at]
                                                         : tiling::kKernelByRows<TileFunction, Accumulate<1>::Tile>[at];
-        tile({.a = rows.row(0, r) + first,
+        tile({.a = rows.row(r) + first,
               .a_row = 1,
-              .a_k = rows.pixel_step(),
-              .a_segment = rows.output_row_step(),
-              .segments = count,
+              .a_k = g.stride_w * g.c,
+              .a_segment = rows.step(),
+              .segments = segments,
               .segment = g.q,
               .b = gradient + column,
               .b_k = g.k,
@@ -74,22 +145,21 @@ void accumulate_bias(const float* gradient, std::int64_t pixels, std::int64_t k,
 }  // namespace
 
 bool reads_patches_in_place(const ConvGeometry& g) {
-  return PaddedRows::supports(g) && g.r * g.s > 1 && simd::rows_have_whole_bytes(g.k) &&
-         (g.c < kLanes || g.p * g.q >= kLeastPixels);
+  return PaddedRows::supports(g) && g.r * g.s > 1 && simd::rows_have_whole_bytes(g.k);
 }
 
 template <typename T>
 void in_place_backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w,
                               float* grad_bias) {
   const std::int64_t size = patch_size(g), part_floats = (size + 1) * g.k;  // weights, then bias
-  const std::int64_t band = std::clamp<std::int64_t>(kBandPixels / g.q, 1, g.p), bands = (g.p + band - 1) / band;
-  const std::int64_t chunks = g.n * bands;
+  const Chunks chunks(g);
   // The bits depend on the parts, and these on the sizes alone.
   const std::int64_t parts = std::min(
-      chunks, std::clamp<std::int64_t>(kPartBytes / (part_floats * std::int64_t{sizeof(float)}), 1, kMostParts));
+      chunks.count, std::clamp<std::int64_t>(kPartBytes / (part_floats * std::int64_t{sizeof(float)}), 1, kMostParts));
   const std::int64_t threads = tandem::detail::in_parallel() ? 1 : num_threads(), panels = panels_of(g.k);
   const std::int64_t ranges = threads == 1 ? 1 : std::min(panels, (kTasksPerThread * threads + parts - 1) / parts);
-  const std::int64_t row_floats = PaddedRows::floats(g, band), own_floats = row_floats + band * g.q * g.k;
+  const std::int64_t row_floats = StackedRows::floats(g, chunks);
+  const std::int64_t own_floats = row_floats + chunks.images * chunks.band * g.q * g.k;
   const Scratch sums(parts * part_floats);
   const std::int64_t workers = workers_for(parts * ranges);
   const Scratch buffers(workers * own_floats);
@@ -102,12 +172,12 @@ void in_place_backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<
     float* const weight_sums = sums.data() + part * part_floats;
     for (std::int64_t i = 0; i <= size; ++i)
       std::fill(weight_sums + i * g.k + begin, weight_sums + i * g.k + end, 0.0f);
-    for (std::int64_t chunk = chunks * part / parts; chunk < chunks * (part + 1) / parts; ++chunk) {
-      const std::int64_t image = chunk / bands, first = chunk % bands * band, count = std::min(band, g.p - first);
-      const std::int64_t element = (image * g.p + first) * g.q * g.k;
-      const float* const gradient = masked_floats(grad_y.from(element), count * g.q * g.k, masked);
-      accumulate(g, PaddedRows(g, x, image, first, count, memory), count, gradient, begin, end, weight_sums);
-      accumulate_bias(gradient, count * g.q, g.k, begin, end, weight_sums + size * g.k);
+    for (std::int64_t at = chunks.count * part / parts; at < chunks.count * (part + 1) / parts; ++at) {
+      const Chunk chunk = chunks.chunk(g, at);
+      const std::int64_t segments = chunk.images * chunk.count;
+      const float* const gradient = stacked_gradient(g, grad_y, chunk, masked);
+      accumulate(g, StackedRows(g, x, chunk, memory), segments, gradient, begin, end, weight_sums);
+      accumulate_bias(gradient, segments * g.q, g.k, begin, end, weight_sums + size * g.k);
     }
   });
 
