@@ -16,7 +16,10 @@ namespace {
 
 using simd::kLanes;
 
-constexpr std::int64_t kChunkPixels = 256;     // that are added up at once
+// Pixels that are added up at once, of one image and of several small ones: more are faster where there are many
+// channels, and round worse.
+constexpr std::int64_t kBandPixels = 128;
+constexpr std::int64_t kStackPixels = 256;
 constexpr std::int64_t kPartBytes = 20 << 20;  // all partial sums together
 constexpr std::int64_t kMostParts = 32;
 constexpr std::int64_t kTasksPerThread = 3;  // at least, where ranges of outputs allow it
@@ -44,8 +47,8 @@ struct Chunks {
   std::int64_t images, band, bands, count;
 
   explicit Chunks(const ConvGeometry& g)
-      : images(std::clamp<std::int64_t>(kChunkPixels / (g.p * g.q), 1, g.n)),
-        band(std::clamp<std::int64_t>(kChunkPixels / g.q, 1, g.p)),
+      : images(std::clamp<std::int64_t>(kStackPixels / (g.p * g.q), 1, g.n)),
+        band(images > 1 ? g.p : std::clamp<std::int64_t>(kBandPixels / g.q, 1, g.p)),
         bands((g.p + band - 1) / band),
         count((g.n + images - 1) / images * bands) {}
 
