@@ -135,6 +135,8 @@ inline std::vector<ConvCase> direct_cases() {
   cases.push_back({2, 7, 9, 11, 10, 5, 3, {{2, 1}, {1, 2}, {1, 2}, 1}});
   cases.push_back({2, 7, 6, 8, 10, 1, 3, {{1, 1}, {0, 1}, {1, 1}, 1}});
   cases.push_back({2, 3, 20, 17, 16, 3, 4, {{2, 1}, {3, 0}, {2, 1}, 1}});
+  cases.push_back(square_case(11, 18, 7, 8, 32, 3, 1, 2));
+  cases.push_back({7, 5, 13, 10, 48, 3, 3, {{3, 2}, {2, 1}, {2, 1}, 1}});
   return cases;
 }
 

@@ -1,7 +1,7 @@
 // Weight and bias gradient of any geometry: a product of gradients and patches, summed in a fixed number of parts.
 #include "kernels/cast/float_runs.h"
 #include "kernels/conv/direct/depthwise.h"
-#include "kernels/conv/direct/few_channels.h"
+#include "kernels/conv/direct/in_place.h"
 #include "kernels/conv/direct/patches.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/sign_mask.h"
@@ -62,7 +62,7 @@ void accumulate(const float* gradient, std::int64_t k, std::int64_t outputs, std
 template <typename T>
 void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias) {
   if (is_depthwise(g)) return depthwise_backward_weight(g, x, grad_y, grad_w, grad_bias);
-  if (has_few_channels(g)) return few_channels_backward_weight(g, x, grad_y, grad_w, grad_bias);
+  if (reads_patches_in_place(g)) return in_place_backward_weight(g, x, grad_y, grad_w, grad_bias);
   const std::int64_t size = patch_size(g), stride = (size + kLanes - 1) / kLanes * kLanes, outputs = g.group_k();
   const std::int64_t pixels = g.n * g.p * g.q;
   const std::int64_t chunk = std::clamp<std::int64_t>(kPatchBytes / (stride * 4), 32, 256) / 8 * 8;

@@ -25,21 +25,24 @@ class PaddedRows {
   PaddedRows(const ConvGeometry& g, const T* x, std::int64_t image, std::int64_t first, std::int64_t count,
              float* memory)
       : g_(g), memory_(memory) {
+    for (std::int64_t i = 0; i < rows_of(g, count); ++i)
+      fill(g, x, image, first * g.stride_h - g.pad_h + i, memory + i * row_floats(g));
+  }
+
+  /// Writes one row of an image with its padding; a row outside the image is all padding.
+  template <typename T>
+  static void fill(const ConvGeometry& g, const T* x, std::int64_t image, std::int64_t row, float* to) {
     const std::int64_t columns = row_floats(g) / g.c;
+    if (row < 0 || row >= g.h) {
+      std::fill_n(to, columns * g.c, 0.0f);
+      return;
+    }
     const std::int64_t left = std::clamp<std::int64_t>(g.pad_w, 0, columns);          // zeros before the image
     const std::int64_t end = std::clamp<std::int64_t>(g.w + g.pad_w, left, columns);  // where it ends
-    for (std::int64_t i = 0; i < rows_of(g, count); ++i) {
-      float* const to = memory + i * columns * g.c;
-      const std::int64_t row = first * g.stride_h - g.pad_h + i;
-      if (row < 0 || row >= g.h) {
-        std::fill_n(to, columns * g.c, 0.0f);
-        continue;
-      }
-      const T* const line = x + (image * g.h + row) * g.w * g.c;
-      std::fill_n(to, left * g.c, 0.0f);
-      cpu::widen(line + (left - g.pad_w) * g.c, (end - left) * g.c, to + left * g.c);
-      std::fill_n(to + end * g.c, (columns - end) * g.c, 0.0f);
-    }
+    const T* const line = x + (image * g.h + row) * g.w * g.c;
+    std::fill_n(to, left * g.c, 0.0f);
+    cpu::widen(line + (left - g.pad_w) * g.c, (end - left) * g.c, to + left * g.c);
+    std::fill_n(to + end * g.c, (columns - end) * g.c, 0.0f);
   }
 
   const float* row(std::int64_t i, std::int64_t r) const {
@@ -47,13 +50,13 @@ class PaddedRows {
   }
   std::int64_t pixel_step() const { return g_.stride_w * g_.c; }
   std::int64_t tap_row_step() const { return g_.dilation_h * row_floats(g_); }
-  std::int64_t output_row_step() const { return g_.stride_h * row_floats(g_); }
 
- private:
+  /// Input rows that `count` output rows read.
   static std::int64_t rows_of(const ConvGeometry& g, std::int64_t count) {
     return (count - 1) * g.stride_h + (g.r - 1) * g.dilation_h + 1;
   }
 
+ private:
   const ConvGeometry& g_;
   float* memory_;
 };

@@ -41,6 +41,13 @@ struct TileBuffer {
   TileBuffer(float* at, std::int64_t blocks, std::int64_t tiles)
       : data(at), block((tiles + 1) * kLanes), frequency((blocks * (tiles + 1) | 1) * kLanes) {}
 
+  /// Without the first `tile` tiles.
+  TileBuffer from(std::int64_t tile) const {
+    TileBuffer rest = *this;
+    rest.data += tile * kLanes;
+    return rest;
+  }
+
   static std::int64_t floats(std::int64_t blocks, std::int64_t tiles, std::int64_t frequencies) {
     return TileBuffer(nullptr, blocks, tiles).frequency * frequencies;
   }

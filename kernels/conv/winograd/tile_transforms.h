@@ -8,17 +8,17 @@ namespace tandem::kernels::winograd {
 /// Outputs of this size are stored past the caches, which saves reading the lines first.
 inline constexpr std::int64_t kStreamedBytes = std::int64_t{4} << 20;
 
-/// V = B^T d B for tiles [begin, end); tile begin + i of the image sequence goes to place `slot` + i of `out`.
+/// V = B^T d B for tiles [begin, end); tile begin + i of the image sequence goes to place i of `out`.
 /// d are g's input pixels, which count only where `mask`, if kMasked, has its bit set. `zeros` holds g.c zeros.
 template <int kOutputs, bool kMasked, typename T>
 void transform_input(const ConvGeometry& g, const T* x, const std::uint8_t* mask, const T* zeros, std::int64_t begin,
-                     std::int64_t end, std::int64_t slot, const TileBuffer& out) {
+                     std::int64_t end, const TileBuffer& out) {
   using Maps = Transforms<kOutputs>;
   const Tiles<kOutputs> tiles(g);
-  for (std::int64_t tile = begin; tile < end; ++tile, ++slot) {
+  for (std::int64_t tile = begin; tile < end; ++tile) {
     const auto at = tiles.place(tile);
     const Patch<T, Maps::kSize> patch(x, zeros, at.image, at.row - g.pad_h, at.column - g.pad_w, g.h, g.w, g.c);
-    float* to = out.data + slot * kLanes;
+    float* to = out.data + (tile - begin) * kLanes;
     for (std::int64_t channel = 0; channel < g.c; channel += kLanes, to += out.block) {
       Vec pixels[Maps::kSize][Maps::kSize], mapped[Maps::kSize][Maps::kSize];
       patch.template load<kMasked>(channel, g.c, mask, pixels);
@@ -28,17 +28,19 @@ void transform_input(const ConvGeometry& g, const T* x, const std::uint8_t* mask
   }
 }
 
-/// W = A dY A^T likewise for the gradient of g's output; adds the gradient of each channel to `bias_sums`.
+/// W = A dY A^T likewise for channels [k_begin, k_end) of the gradient of g's output, k_begin a multiple of kLanes;
+/// adds the gradient of each of these channels to `bias_sums`.
 template <int kOutputs, bool kMasked, typename T>
 void transform_gradient(const ConvGeometry& g, MaskedGradient<T> grad_y, const T* zeros, std::int64_t begin,
-                        std::int64_t end, std::int64_t slot, const TileBuffer& out, float* bias_sums) {
+                        std::int64_t end, std::int64_t k_begin, std::int64_t k_end, const TileBuffer& out,
+                        float* bias_sums) {
   using Maps = Transforms<kOutputs>;
   const Tiles<kOutputs> tiles(g);
-  for (std::int64_t tile = begin; tile < end; ++tile, ++slot) {
+  for (std::int64_t tile = begin; tile < end; ++tile) {
     const auto at = tiles.place(tile);
     const Patch<T, kOutputs> patch(grad_y.data, zeros, at.image, at.row, at.column, g.p, g.q, g.k);
-    float* to = out.data + slot * kLanes;
-    for (std::int64_t channel = 0; channel < g.k; channel += kLanes, to += out.block) {
+    float* to = out.data + (tile - begin) * kLanes;
+    for (std::int64_t channel = k_begin; channel < k_end; channel += kLanes, to += out.block) {
       Vec pixels[kOutputs][kOutputs], mapped[Maps::kSize][Maps::kSize];
       patch.template load<kMasked>(channel, g.k, grad_y.mask, pixels);
       Vec sum{};
@@ -46,7 +48,8 @@ void transform_gradient(const ConvGeometry& g, MaskedGradient<T> grad_y, const T
       for (int i = 0; i < kOutputs; ++i)
 #pragma GCC unroll 8
         for (int j = 0; j < kOutputs; ++j) sum += pixels[i][j];
-      simd::store(bias_sums + channel, simd::load(bias_sums + channel) + sum);
+      float* const total = bias_sums + channel - k_begin;
+      simd::store(total, simd::load(total) + sum);
       transform<typename Maps::Gradient>(pixels, mapped);
       scatter(mapped, to, out.frequency);
     }

@@ -60,16 +60,24 @@ struct WeightGradientBuffer {
       : block(blocks_of(g.k) * kLanes * kLanes), frequency(blocks_of(g.c) * block + kLanes) {}
 };
 
-/// dg = G^T dU G for one block of input channels and outputs [begin, end).
+/// dg = G^T dU G for one block of input channels and outputs [begin, end). dU is the sum of `parts` such buffers, which
+/// lie `part_floats` apart.
 template <int kOutputs>
-void transform_weight_gradient(const ConvGeometry& g, const float* du, std::int64_t block, std::int64_t begin,
-                               std::int64_t end, float* grad_w) {
+void transform_weight_gradient(const ConvGeometry& g, const float* du, std::int64_t parts, std::int64_t part_floats,
+                               std::int64_t block, std::int64_t begin, std::int64_t end, float* grad_w) {
   using Maps = Transforms<kOutputs>;
   const WeightGradientBuffer layout(g);
   const std::int64_t channel = block * kLanes, left = std::min<std::int64_t>(kLanes, g.c - channel);
   for (std::int64_t k = begin; k < end; ++k) {
     Vec values[Maps::kSize][Maps::kSize], kernel[3][3];
-    gather(du + block * layout.block + k * kLanes, layout.frequency, values);
+    const float* const from = du + block * layout.block + k * kLanes;
+    gather(from, layout.frequency, values);
+    for (std::int64_t part = 1; part < parts; ++part) {
+      Vec more[Maps::kSize][Maps::kSize];
+      gather(from + part * part_floats, layout.frequency, more);
+      for (int i = 0; i < Maps::kSize; ++i)
+        for (int j = 0; j < Maps::kSize; ++j) values[i][j] += more[i][j];
+    }
     transform<typename Maps::WeightGradient>(values, kernel);
     for (int tap = 0; tap < 9; ++tap)
       simd::store_partial(grad_w + (k * 9 + tap) * g.c + channel, kernel[tap / 3][tap % 3], left);

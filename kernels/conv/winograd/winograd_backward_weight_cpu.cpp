@@ -8,16 +8,23 @@
 #include "kernels/gemm/scratch.h"
 #include "kernels/gemm/tasks.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace tandem::kernels::winograd {
 namespace {
 
 // A tile of dU: kRows outputs (a divisor of kLanes) by up to kVectors blocks of inputs.
 constexpr int kRows = kLanes > 4 ? kLanes / 2 : 4;
 constexpr int kVectors = kLanes > 4 ? 2 : 4;
-constexpr std::int64_t kChunk = 8;            // tiles per transform task and per bias partial sum
-constexpr std::int64_t kOutputsPerTask = 64;  // of the final transform
+constexpr std::int64_t kBiasTiles = 8;         // of a sum in float
+constexpr std::int64_t kOutputsPerTask = 64;   // of the final transform
+constexpr std::int64_t kPartBytes = 20 << 20;  // of all sums together
+constexpr std::int64_t kMostParts = 8;
+constexpr std::int64_t kTasksPerThread = 3;       // at least, where ranges of outputs allow it
+constexpr std::int64_t kLeastRange = 2 * kLanes;  // outputs
 
-/// dU += W^T V over `tiles` tiles, for one frequency.
+/// dU += W^T V over `tiles` tiles, for one frequency and kCount blocks of input channels.
 template <int kCount>
 void multiply_outputs(const float* w, std::int64_t w_block, const float* v, std::int64_t v_block, std::int64_t tiles,
                       std::int64_t k_blocks, float* du, std::int64_t du_block, bool accumulate) {
@@ -37,59 +44,107 @@ void multiply_outputs(const float* w, std::int64_t w_block, const float* v, std:
                                           .accumulate = accumulate});
 }
 
-template <int kOutputs, typename T>
-void weight_gradient(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias) {
-  constexpr std::int64_t kFrequencies = Transforms<kOutputs>::kSize * Transforms<kOutputs>::kSize;
-  const Tiles<kOutputs> tiles(g);
-  const WeightGradientBuffer layout(g);
-  const std::int64_t c_blocks = blocks_of(g.c), k_blocks = blocks_of(g.k), k_filled = k_blocks * kLanes;
-  const std::int64_t per_block = tiles_per_block((c_blocks + k_blocks) * kLanes * kFrequencies) / kChunk * kChunk;
-  const std::int64_t chunks = per_block / kChunk;
+/// How the sums over all tiles are cut into tasks, none of which waits for another. The tiles make parts with sums of
+/// their own: how many depends on the sizes alone, as the bits of the result depend on it. Where these are too few for
+/// threads that other programs may interrupt, the outputs make ranges, each of which transforms the input anew.
+struct Cut {
+  std::int64_t parts, ranges;
 
-  const Scratch du(layout.frequency * kFrequencies);
-  const ScratchOf<T> zeros(std::max(c_blocks, k_blocks) * kLanes);
-  std::fill_n(zeros.data(), std::max(c_blocks, k_blocks) * kLanes, T{});
-  const Scratch v_data(TileBuffer::floats(c_blocks, per_block, kFrequencies));
-  const Scratch w_data(TileBuffer::floats(k_blocks, per_block, kFrequencies));
-  const Scratch bias_parts(chunks * k_filled);
-  const TileBuffer v(v_data.data(), c_blocks, per_block), wy(w_data.data(), k_blocks, per_block);
-  std::vector<double> bias(static_cast<std::size_t>(k_filled), 0.0);
-
-  for (std::int64_t first = 0; first < tiles.count; first += per_block) {
-    const std::int64_t count = std::min(per_block, tiles.count - first);
-    for_each_task(2 * chunks, [&](std::int64_t task, std::int64_t) {
-      const std::int64_t slot = std::min(count, task / 2 * kChunk), stop = std::min(count, slot + kChunk);
-      if (task % 2 == 0)
-        return transform_input<kOutputs, false>(g, x, nullptr, zeros.data(), first + slot, first + stop, slot, v);
-      float* sums = bias_parts.data() + task / 2 * k_filled;
-      std::fill_n(sums, k_filled, 0.0f);
-      if (grad_y.mask != nullptr)
-        transform_gradient<kOutputs, true>(g, grad_y, zeros.data(), first + slot, first + stop, slot, wy, sums);
-      else
-        transform_gradient<kOutputs, false>(g, grad_y, zeros.data(), first + slot, first + stop, slot, wy, sums);
-    });
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-      for (std::int64_t k = 0; k < k_filled; ++k)
-        bias[static_cast<std::size_t>(k)] += static_cast<double>(bias_parts.data()[chunk * k_filled + k]);
-    for_each_task(kFrequencies, [&](std::int64_t f, std::int64_t) {
-      for (std::int64_t block = 0; block < c_blocks; block += kVectors) {
-        const auto run = c_blocks - block >= kVectors ? multiply_outputs<kVectors> : multiply_outputs<1>;
-        const std::int64_t step = c_blocks - block >= kVectors ? kVectors : 1;
-        for (std::int64_t b = block; b < std::min(c_blocks, block + kVectors); b += step)
-          run(wy.data + f * wy.frequency, wy.block, v.data + f * v.frequency + b * v.block, v.block, count, k_blocks,
-              du.data() + f * layout.frequency + b * layout.block, layout.block, first > 0);
-      }
-    });
+  Cut(const ConvGeometry& g, std::int64_t tiles, std::int64_t sums_bytes) {
+    parts = std::clamp<std::int64_t>(kPartBytes / sums_bytes, 1, kMostParts);
+    parts = std::min(parts, (tiles + kLeastTiles - 1) / kLeastTiles);
+    const std::int64_t threads = tandem::detail::in_parallel() ? 1 : num_threads();
+    const std::int64_t most_ranges = (g.k + kLeastRange - 1) / kLeastRange;
+    ranges = threads == 1 ? 1 : std::min(most_ranges, (kTasksPerThread * threads + parts - 1) / parts);
   }
-  const std::int64_t parts = (g.k + kOutputsPerTask - 1) / kOutputsPerTask;
-  for_each_task(c_blocks * parts, [&](std::int64_t task, std::int64_t) {
-    const std::int64_t begin = task % parts * kOutputsPerTask;
-    transform_weight_gradient<kOutputs>(g, du.data(), task / parts, begin, std::min(g.k, begin + kOutputsPerTask),
-                                        grad_w);
-  });
-  for (std::int64_t k = 0; grad_bias != nullptr && k < g.k; ++k)
-    grad_bias[k] = static_cast<float>(bias[static_cast<std::size_t>(k)]);
-}
+};
+
+template <int kOutputs, typename T>
+class WeightGradient {
+ public:
+  WeightGradient(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y)
+      : g_(g), x_(x), grad_y_(grad_y), zeros_(std::max(c_blocks_, blocks_of(g.k)) * kLanes) {
+    std::fill_n(zeros_.data(), std::max(c_blocks_, blocks_of(g.k)) * kLanes, T{});
+  }
+
+  void run(float* grad_w, float* grad_bias) const {
+    const std::int64_t k_filled = blocks_of(g_.k) * kLanes, tasks = cut_.parts * cut_.ranges;
+    const Scratch du(cut_.parts * part_floats_);
+    std::vector<double> bias(static_cast<std::size_t>(cut_.parts * k_filled), 0.0);
+    const std::int64_t workers = workers_for(tasks);
+    const Scratch buffers(workers * own_floats_);
+    for_each_task(tasks, workers, [&](std::int64_t task, std::int64_t worker) {
+      const std::int64_t part = task / cut_.ranges, range = task % cut_.ranges;
+      sum_tiles(part, range, buffers.data() + worker * own_floats_, du.data() + part * part_floats_,
+                bias.data() + part * k_filled);
+    });
+    const std::int64_t pieces = (g_.k + kOutputsPerTask - 1) / kOutputsPerTask;
+    for_each_task(c_blocks_ * pieces, [&](std::int64_t task, std::int64_t) {
+      const std::int64_t begin = task % pieces * kOutputsPerTask, end = std::min(g_.k, begin + kOutputsPerTask);
+      transform_weight_gradient<kOutputs>(g_, du.data(), cut_.parts, part_floats_, task / pieces, begin, end, grad_w);
+    });
+    for (std::int64_t k = 0; grad_bias != nullptr && k < g_.k; ++k) {
+      double sum = 0.0;
+      for (std::int64_t part = 0; part < cut_.parts; ++part) sum += bias[static_cast<std::size_t>(part * k_filled + k)];
+      grad_bias[k] = static_cast<float>(sum);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kFrequencies = Transforms<kOutputs>::kSize * Transforms<kOutputs>::kSize;
+
+  /// A part's sums for one range of outputs; `own` is the thread's memory.
+  void sum_tiles(std::int64_t part, std::int64_t range, float* own, float* du, double* bias) const {
+    const std::int64_t blocks = blocks_of(g_.k);
+    const std::int64_t k_begin = blocks * range / cut_.ranges * kLanes;
+    const std::int64_t k_end = std::min(g_.k, blocks * (range + 1) / cut_.ranges * kLanes);
+    const std::int64_t begin = tiles_.count * part / cut_.parts, end = tiles_.count * (part + 1) / cut_.parts;
+    const TileBuffer v(own, c_blocks_, per_block_);
+    const TileBuffer wy(own + v.frequency * kFrequencies, range_blocks_, per_block_);
+    float* const bias_sums = wy.data + wy.frequency * kFrequencies;
+    for (std::int64_t first = begin; first < end; first += per_block_) {
+      const std::int64_t last = std::min(end, first + per_block_);
+      transform_input<kOutputs, false>(g_, x_, nullptr, zeros_.data(), first, last, v);
+      for (std::int64_t tile = first; tile < last; tile += kBiasTiles) {
+        const std::int64_t stop = std::min(last, tile + kBiasTiles);
+        const auto transform =
+            grad_y_.mask != nullptr ? transform_gradient<kOutputs, true, T> : transform_gradient<kOutputs, false, T>;
+        std::fill_n(bias_sums, range_blocks_ * kLanes, 0.0f);
+        transform(g_, grad_y_, zeros_.data(), tile, stop, k_begin, k_end, wy.from(tile - first), bias_sums);
+        for (std::int64_t k = k_begin; k < k_end; ++k) bias[k] += static_cast<double>(bias_sums[k - k_begin]);
+      }
+      for (std::int64_t f = 0; f < kFrequencies; ++f)
+        multiply(wy.data + f * wy.frequency, wy.block, v.data + f * v.frequency, v.block, last - first,
+                 blocks_of(k_end - k_begin), du + f * layout_.frequency + k_begin * kLanes, first > begin);
+    }
+  }
+
+  /// dU += W^T V over `tiles` tiles, for one frequency.
+  void multiply(const float* w, std::int64_t w_block, const float* v, std::int64_t v_block, std::int64_t tiles,
+                std::int64_t k_blocks, float* du, bool accumulate) const {
+    std::int64_t block = 0;
+    for (; block + kVectors <= c_blocks_; block += kVectors)
+      multiply_outputs<kVectors>(w, w_block, v + block * v_block, v_block, tiles, k_blocks, du + block * layout_.block,
+                                 layout_.block, accumulate);
+    for (; block < c_blocks_; ++block)
+      multiply_outputs<1>(w, w_block, v + block * v_block, v_block, tiles, k_blocks, du + block * layout_.block,
+                          layout_.block, accumulate);
+  }
+
+  const ConvGeometry& g_;
+  const T* x_;
+  const MaskedGradient<T> grad_y_;
+  const Tiles<kOutputs> tiles_{g_};
+  const WeightGradientBuffer layout_{g_};
+  const std::int64_t c_blocks_ = blocks_of(g_.c);
+  const std::int64_t part_floats_ = layout_.frequency * kFrequencies;
+  const Cut cut_{g_, tiles_.count, part_floats_* std::int64_t{sizeof(float)}};
+  const std::int64_t range_blocks_ = (blocks_of(g_.k) + cut_.ranges - 1) / cut_.ranges;
+  const std::int64_t per_block_ = tiles_per_block((c_blocks_ + blocks_of(g_.k)) * kLanes * kFrequencies);
+  const std::int64_t own_floats_ = TileBuffer::floats(c_blocks_, per_block_, kFrequencies) +
+                                   TileBuffer::floats(range_blocks_, per_block_, kFrequencies) + range_blocks_ * kLanes;
+  const ScratchOf<T> zeros_;
+};
 
 }  // namespace
 
@@ -97,9 +152,9 @@ template <typename T>
 void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y, float* grad_w, float* grad_bias) {
   const DenseGradient<T> dense(grad_y, g, simd::rows_have_whole_bytes(g.k));
   if (prefers_large_tiles(g))
-    weight_gradient<4>(g, x, dense.gradient, grad_w, grad_bias);
+    WeightGradient<4, T>(g, x, dense.gradient).run(grad_w, grad_bias);
   else
-    weight_gradient<2>(g, x, dense.gradient, grad_w, grad_bias);
+    WeightGradient<2, T>(g, x, dense.gradient).run(grad_w, grad_bias);
 }
 
 template void backward_weight(const ConvGeometry&, const float*, MaskedGradient<float>, float*, float*);

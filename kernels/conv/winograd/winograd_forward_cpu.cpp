@@ -72,9 +72,9 @@ void convolve(const ConvGeometry& g, const T* x, const std::uint8_t* x_mask, con
     const TileBuffer v(own, c_blocks, per_block), m(own + v_floats, k_blocks, per_block);
     const std::int64_t begin = block * per_block, end = std::min(tiles.count, begin + per_block);
     if (x_mask != nullptr)
-      transform_input<kOutputs, true>(g, x, x_mask, zeros.data(), begin, end, 0, v);
+      transform_input<kOutputs, true>(g, x, x_mask, zeros.data(), begin, end, v);
     else
-      transform_input<kOutputs, false>(g, x, nullptr, zeros.data(), begin, end, 0, v);
+      transform_input<kOutputs, false>(g, x, nullptr, zeros.data(), begin, end, v);
     multiply(v, layout, u.data(), end - begin, kFrequencies, m);
     transform_output<kOutputs>(g, m, begin, end, epilogue, y);
   });
