@@ -60,6 +60,16 @@ void expect_finite_number(CLI::Option& option) {
       "");
 }
 
+void require_path(std::string_view option, std::string_view path) {
+  require(!path.empty(), "{}: the path is empty; name one, or leave the option out", option);
+}
+
+void expect_path(CLI::Option& option) {
+  expect(
+      option,
+      [](std::string& text) { return text.empty() ? "the path is empty; name one, or leave the option out" : ""; }, "");
+}
+
 void require_printable(std::string_view text) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::none_of(text.begin(), text.end(), is_control)) return;

@@ -76,8 +76,8 @@ void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
   };
   ceiling("--peak-flops", texts.peak_flops, "The machine's operations per second, for the floor (0: measured)");
   ceiling("--peak-bandwidth", texts.peak_bandwidth, "Its bytes of memory per second (0: measured)");
-  app.add_option("--json", settings.json_file, "Write the results to this file");
-  app.add_option("--svg", settings.svg_file, "Draw bars and a roofline to this file");
+  apps::expect_path(*app.add_option("--json", settings.json_file, "Write the results to this file"));
+  apps::expect_path(*app.add_option("--svg", settings.svg_file, "Draw bars and a roofline to this file"));
   app.add_flag("--count", settings.count,
                "Count launches and bytes instead of timing; on simulated GPUs, preset simulated");
   app.add_flag(
