@@ -30,6 +30,9 @@ void require_printable(int argc, const char* const* argv);
 /// their dashes.
 [[noreturn]] void fail_unknown(std::span<const std::string> arguments, std::span<const std::string> known);
 
+/// Throws Error where a flag is given another value than true or false.
+void require_flag_values(const CLI::App& app);
+
 /// Throws Error for the empty path of a file or folder: a script's variable that was never set, most likely.
 void require_path(std::string_view option, std::string_view path);
 

@@ -81,6 +81,7 @@ CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& t
   } catch (const CLI::ParseError& error) {
     fail_parsing(error);
   }
+  require_flag_values(app);
   if (help) return {Request::help, {}};
   if (const auto extras = app.remaining(); !extras.empty()) fail_unknown(extras, known_options(table));
   if (version) return {Request::version, {}};

@@ -41,7 +41,11 @@ void describe_data(OptionTable& table, Settings& s) {
   table.integer("limit-train", s.limit_train, {}, "use the first N training images; 0: all");
   table.integer("limit-test", s.limit_test, {}, "use the first N test images; 0: all");
   table.parsed(
-      "augment", s.augment, "LIST", [](const std::string& text) { return data::to_string(data::parse_augment(text)); },
+      "augment", s.augment, "LIST",
+      [](const std::string& text) {
+        require(!text.empty(), "give none for no changes");
+        return data::to_string(data::parse_augment(text));
+      },
       "random changes to training images, any of crop, crop-reflect (=4 pixels), flip, jitter (=0.2), rotate (=15 "
       "degrees), cutout (=8 pixels), joined by commas, or none; default crop,flip for CIFAR, else none");
 }

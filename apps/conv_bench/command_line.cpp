@@ -86,10 +86,14 @@ void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
   app.add_flag("--serve", settings.serve, "Time on request: 'time CASE PASS IMPL RUNS' and 'quit' on stdin");
 }
 
+/// Each value once.
 template <typename Value, typename Parse>
 std::vector<Value> parse_all(const std::vector<std::string>& texts, Parse&& parse) {
   std::vector<Value> values;
-  for (const std::string& text : texts) values.push_back(parse(text));
+  for (const std::string& text : texts) {
+    const Value value = parse(text);
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
   return values;
 }
 
@@ -127,7 +131,7 @@ std::vector<Contestant> contestants_from(const std::vector<std::string>& names, 
                                          std::vector<std::string>& missing) {
   if (names.empty()) return usual_contestants(device);
   std::vector<Contestant> present;
-  for (const std::string& name : names) {
+  for (const std::string& name : parse_all<std::string>(names, [](const std::string& text) { return text; })) {
     const Contestant& contestant = find_contestant(name, device);
     const std::string obstacle = contestant.obstacle(device);
     if (obstacle.empty())

@@ -153,6 +153,8 @@ bad_input(NAME "two lines in a config file" ERR "two_lines.toml:1: 'two\\x0aline
 bad_input(NAME "stray word" ERR "unexpected argument 'vgg_lite'" ARGS vgg_lite)
 bad_input(NAME "missing value" ERR "--lr needs a value" ARGS --epochs 2 --lr)
 bad_input(NAME "flag with another value" ERR "--nesterov = maybe: a flag takes true or false" ARGS --nesterov=maybe)
+bad_input(NAME "flag with a number" ERR "--drop-last = 2: a flag takes true or false" ARGS --drop-last=2)
+bad_input(NAME "flag of the program itself with a number" ERR "--version = 7: a flag takes true or false" ARGS --version=7)
 bad_input(NAME "two config files" ERR "--config is given more than once"
   ARGS --config app_files/good.toml --config app_files/global_batch.toml)
 bad_input(NAME "two batch sizes" ERR "--batch-size and --global-batch-size exclude each other"

@@ -225,6 +225,11 @@ TEST_CASE("what is given beside a choice that has no use for it is refused") {
   CHECK(error_of({"--allreduce-dtype", "fp32", "--warmup-epochs", "0", "--master-weights"}) == "accepted");
 }
 
+TEST_CASE("no augmentation has a name") {
+  CHECK_THAT(error_of({"--augment", ""}), ContainsText("give none for no changes"));
+  CHECK(error_of({"--augment", "none"}) == "accepted");
+}
+
 TEST_CASE("an empty path is refused, and none is a value of its option") {
   for (const char* option : {"data", "tuning-file", "load-weights", "save-weights", "log"}) {
     const std::string dashed = std::string("--") + option, because = dashed + ": the path is empty; name one";
