@@ -62,6 +62,15 @@ expect 1 "0 kernels and architectures" "$scripts/kernel_resources.py" "$work/bin
 refuse "--jobs 0: must be at least 1" "$scripts/mutations.py" --jobs 0
 refuse "--jobs 'many': not a whole number" "$scripts/mutations.py" --jobs many
 refuse "--only nowhere: no file with faults" "$scripts/mutations.py" --only nowhere
+refuse "/none: no such page" "$scripts/check_docs.py" /none
+refuse "unrecognized arguments: --foo" "$scripts/check_docs.py" --foo
+refuse "the following arguments are required: build" "$scripts/training_hashes.py"
+refuse "/none/apps/cifar_train is not there" "$scripts/training_hashes.py" /none
+refuse "--steps 0: must be at least 1" "$scripts/training_hashes.py" /none --steps 0
+refuse "--batch 6: must be a multiple of 4" "$scripts/training_hashes.py" /none --batch 6
+mkdir -p "$work/build/apps" && cp /bin/sh "$work/build/apps/cifar_train"
+refuse "--only nowhere: no run holds this" "$scripts/training_hashes.py" "$work/build" --only nowhere
+refuse "--compare $work: " "$scripts/training_hashes.py" "$work/build" --compare "$work"
 refuse "the following arguments are required: FILE" "$scripts/merge_conv_bench.py"
 printf '{"program": "conv_bench", "results": [{}]}' >"$work/report.json"
 refuse "$work/report.json: lacks what conv_bench --json writes" "$scripts/merge_conv_bench.py" "$work/report.json"
