@@ -2,11 +2,9 @@
 #include "comm/threads.h"
 
 #include "comm/mpirun.h"
+#include "core/parallel.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -43,14 +41,6 @@ CoreSet parse(const std::string& text) {
   CoreSet cores;
   for (int core = 0; stream >> core;) cores.push_back(core);
   return cores;
-}
-
-std::optional<int> threads_asked_for() {
-  const char* const text = std::getenv("OMP_NUM_THREADS");
-  if (text == nullptr) return std::nullopt;
-  int threads = 0;
-  const auto result = std::from_chars(text, text + std::strlen(text), threads);
-  return result.ec == std::errc() && threads > 0 ? std::optional(threads) : std::nullopt;
 }
 
 }  // namespace
@@ -91,7 +81,7 @@ int default_threads(ProcessGroup& group) {
     cores.erase(cores.begin());
     if (node == group.node()) here.push_back(std::move(cores));
   }
-  if (const auto asked = threads_asked_for()) return *asked;
+  if (const int asked = threads_asked_for(); asked > 0) return asked;
   if (mine.empty()) return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / group.local_size());
   return fair_share(mine, here);
 }

@@ -235,16 +235,8 @@ class CrewOfThread {
 
 thread_local CrewOfThread::State CrewOfThread::state = State::absent;
 
-int first_number(const char* text) {
-  while (*text == ' ') ++text;
-  int number = 0;
-  const auto result = std::from_chars(text, text + std::strlen(text), number);
-  return result.ec == std::errc() ? number : 0;
-}
-
 int default_threads() {
-  if (const char* const text = std::getenv("OMP_NUM_THREADS"); text != nullptr && first_number(text) > 0)
-    return first_number(text);
+  if (const int asked = threads_asked_for(); asked > 0) return asked;
 #ifdef __linux__
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -257,6 +249,16 @@ std::atomic<int> threads_set = 0;  // 0: nobody has
 
 }  // namespace
 
+int threads_asked_for() {
+  const char* text = std::getenv("OMP_NUM_THREADS");
+  if (text == nullptr) return 0;
+  while (*text == ' ') ++text;
+  int threads = 0;
+  const auto [end, error] = std::from_chars(text, text + std::strlen(text), threads);
+  const bool whole = error == std::errc() && (*end == '\0' || *end == ',' || *end == ' ');
+  return whole && threads > 0 ? std::min(threads, kMostThreads) : 0;
+}
+
 int num_threads() {
   const int set = threads_set.load(std::memory_order_relaxed);
   if (set > 0) return set;
@@ -264,7 +266,9 @@ int num_threads() {
   return by_default;
 }
 
-void set_num_threads(int threads) { threads_set.store(std::max(threads, 1), std::memory_order_relaxed); }
+void set_num_threads(int threads) {
+  threads_set.store(std::clamp(threads, 1, kMostThreads), std::memory_order_relaxed);
+}
 
 namespace detail {
 

@@ -12,8 +12,15 @@
 
 namespace tandem {
 
-/// Threads that parallel_for may use, the caller among them. Until set_num_threads: OMP_NUM_THREADS (its first number)
-/// where that is set, else the hardware threads that this process may run on.
+/// No more than these are ever used.
+inline constexpr int kMostThreads = 4096;
+
+/// The first number of the environment variable OMP_NUM_THREADS, a number or several with commas between; 0 where it is
+/// not set, or no number above 0.
+int threads_asked_for();
+
+/// Threads that parallel_for may use, the caller among them. Until set_num_threads: threads_asked_for() if that is
+/// above 0, else the hardware threads that this process may run on.
 int num_threads();
 
 /// Sets num_threads() for the whole process, from its next parallel_for on; less than 1 counts as 1. May be called by

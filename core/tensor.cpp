@@ -12,11 +12,18 @@ namespace tandem {
 
 namespace {
 
-/// "f32[3], made by the recorded operation 'scale',", for messages.
-std::string on_tape(const Tensor& tensor) {
-  const std::string_view operation = tensor.autograd_meta()->operation();
-  return operation.empty() ? fmt::format("{}, a leaf that requires a gradient,", tensor)
-                           : fmt::format("{}, made by the recorded operation '{}',", tensor, operation);
+/// "made by the recorded operation 'scale'", for messages.
+std::string origin(const AutogradMeta& meta) {
+  return meta.operation().empty() ? std::string("a leaf that requires a gradient")
+                                  : fmt::format("made by the recorded operation '{}'", meta.operation());
+}
+
+[[noreturn]] void refuse_write(std::string_view writer, const Tensor& tensor, const AutogradMeta& on_tape,
+                               std::string_view relation) {
+  fail(
+      "{}: {}, {}{}, would get wrong gradients if it were changed in place: {}", writer, tensor, relation,
+      origin(on_tape),
+      on_tape.operation().empty() ? "write under autograd::NoGrad" : "write into detach().clone() and go on with that");
 }
 
 }  // namespace
@@ -28,16 +35,18 @@ bool Tensor::is_on_tape() const {
 
 void Tensor::refuse_on_tape(std::string_view operation, std::string_view recorded) const {
   if (is_on_tape()) [[unlikely]] {
-    fail("{}: {} would lose its gradient: call autograd::{} to record it, or detach() first", operation, on_tape(*this),
-         recorded);
+    fail("{}: {}, {}, would lose its gradient: call autograd::{} to record it, or detach() first", operation, *this,
+         origin(*impl().meta), recorded);
   }
 }
 
 void Tensor::mark_written(std::string_view writer) const {
-  if (is_on_tape()) [[unlikely]] {
-    const bool is_leaf = autograd_meta()->operation().empty();
-    fail("{}: {} would get wrong gradients if it were changed in place: {}", writer, on_tape(*this),
-         is_leaf ? "write under autograd::NoGrad" : "write into detach().clone() and go on with that");
+  if (is_on_tape()) [[unlikely]]
+    refuse_write(writer, *this, *impl().meta, "");
+  if (const auto viewed = impl().viewed.lock(); viewed != nullptr && viewed->requires_grad && detail::recording) {
+    refuse_write(
+        writer, *this, *viewed,
+        viewed->operation().empty() ? "a view taken under NoGrad of " : "a view taken under NoGrad of a tensor ");
   }
   storage()->bump_version();
 }
@@ -97,7 +106,8 @@ bool Tensor::is_dense() const {
 
 Tensor Tensor::make_view(const Shape& shape, const Strides& strides, std::int64_t offset) const {
   Tensor result;
-  result.impl_ = std::make_shared<Impl>(Impl{storage(), dtype(), shape, strides, offset, nullptr});
+  result.impl_ = std::make_shared<Impl>(Impl{storage(), dtype(), shape, strides, offset, nullptr, impl().viewed});
+  if (impl().meta != nullptr && impl().meta->requires_grad) result.impl_->viewed = impl().meta;
   return result;
 }
 
@@ -257,7 +267,11 @@ Tensor Tensor::as_strided(const Shape& shape, const Strides& strides, std::int64
   return make_view(shape, strides, offset);
 }
 
-Tensor Tensor::detach() const { return make_view(shape(), strides(), offset()); }
+Tensor Tensor::detach() const {
+  Tensor result;
+  result.impl_ = std::make_shared<Impl>(Impl{storage(), dtype(), shape(), strides(), offset(), nullptr, {}});
+  return result;
+}
 
 Tensor empty_like(const Tensor& other) {
   Tensor result = Tensor::empty(other.shape(), other.options());

@@ -41,7 +41,8 @@ struct TensorOptions {
 /// Views, copies and writes of this class are raw: the tape knows nothing of them. While a thread records
 /// (autograd/grad_mode.h) a tensor that requires a gradient, leaf or not, refuses them: its gradient would be lost or
 /// wrong. Use the functions of autograd/ to record views and copies; detach() the tensor, or switch recording off by
-/// autograd::NoGrad, to do without. Reading values and detach() are always allowed.
+/// autograd::NoGrad, to do without. A view that was taken with recording off refuses writes, too, once it is on again.
+/// Reading values and detach() are always allowed.
 class Tensor {
  public:
   /// An undefined tensor: only defined() may be asked.
@@ -111,7 +112,8 @@ class Tensor {
   Tensor expand(const Shape& shape) const;
   /// Any shape, strides (in elements, >= 0) and offset that stay inside the storage.
   Tensor as_strided(const Shape& shape, const Strides& strides, std::int64_t offset) const;
-  /// The same elements behind a new handle without autograd metadata.
+  /// The same elements behind a new handle without autograd metadata. Unlike other views it may always be written to:
+  /// gradients of what is computed from this tensor afterwards do not know of that.
   Tensor detach() const;
 
   // Copies; they carry no autograd metadata.
@@ -151,6 +153,7 @@ class Tensor {
     Strides strides;
     std::int64_t offset = 0;  // in elements
     std::shared_ptr<AutogradMeta> meta;
+    std::weak_ptr<AutogradMeta> viewed;  // of the tensor on the tape that this is a raw view of
   };
 
   Tensor make_view(const Shape& shape, const Strides& strides, std::int64_t offset) const;

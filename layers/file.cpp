@@ -18,6 +18,18 @@ namespace {
 
 std::string text_of(int error) { return std::generic_category().message(error); }
 
+/// What a path names that is not there: the end of its symbolic links, or itself.
+std::filesystem::path end_of_links(const std::filesystem::path& path) {
+  constexpr int kMostLinks = 40;
+  std::filesystem::path end = path;
+  std::error_code error;
+  for (int links = 0; std::filesystem::is_symlink(end, error); ++links) {
+    require(links < kMostLinks, "{}: cannot write: too many symbolic links", path.string());
+    end = end.parent_path() / std::filesystem::read_symlink(end, error);
+  }
+  return end;
+}
+
 constexpr std::int64_t kMostPerCall = 1 << 30;  // read and write take no more than 2 GiB at once
 
 }  // namespace
@@ -57,11 +69,15 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
             path);
     require(std::filesystem::is_regular_file(resolved, error), "{}: cannot write: it is not a regular file", path);
     target_ = resolved.string();
+  } else {
+    target_ = end_of_links(path).string();
   }
   const std::filesystem::path parent = std::filesystem::path(target_).parent_path();
   directory_ = parent.empty() ? "." : parent.string();
   require(std::filesystem::is_directory(directory_, error), "{}: cannot write: there is no directory {}", path,
           directory_);
+  struct stat there {};
+  if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) fail_with_errno(errno);  // such as too long a name
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
     temporary_ = fmt::format("{}/.tandem-{}-{}.tmp", directory_, ::getpid(), attempt);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

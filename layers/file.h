@@ -28,7 +28,8 @@ class InputFile {
 };
 
 /// Writes a temporary file next to `path`, which commit() puts in its place, on disk. Destroyed without commit(), it
-/// leaves everything as it was. A symbolic link is followed; anything that is not a regular file is refused.
+/// leaves everything as it was. Symbolic links are followed, also to what is not there yet; anything that is not a
+/// regular file is refused.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);

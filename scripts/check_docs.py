@@ -14,7 +14,8 @@ not there.
 import pathlib
 import re
 import subprocess
-import sys
+
+import command_line
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Units, and names of other programs, that no source of ours holds.
@@ -125,17 +126,15 @@ def links(text, page):
 
 
 def main():
-    if any(argument.startswith("-") for argument in sys.argv[1:]):
-        print(__doc__)
-        sys.exit(0 if sys.argv[1] in ("-h", "--help") else 2)
-    pages = [pathlib.Path(argument).resolve() for argument in sys.argv[1:]] or [ROOT / "README.md"] + sorted(
+    parser = command_line.Parser(__doc__)
+    parser.add_argument("pages", nargs="*", metavar="PAGE")
+    pages = [pathlib.Path(page).resolve() for page in parser.parse_args().pages] or [ROOT / "README.md"] + sorted(
         page for page in (ROOT / "docs").rglob("*.md") if "results" not in page.parts)
     tree, count, wrong = Tree(), 0, 0
     for page in pages:
         if not page.is_file():
-            print(f"check_docs: no page {page}", file=sys.stderr)
-            sys.exit(2)
-        text = page.read_text()
+            command_line.complain(f"{page}: no such page")
+        text = page.read_text(errors="replace")
         relative = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page
         found = [(number, f"no file {target}") for number, target in links(text, page)]
         example = re.split(r"[ ,]+", " ".join(EXAMPLE.findall(text)).strip()) if EXAMPLE.search(text) else []
@@ -148,8 +147,8 @@ def main():
             print(f"{relative}:{number}: {problem}")
         wrong += len(found)
     print(f"{count} names on {len(pages)} pages, {wrong} not found")
-    sys.exit(1 if wrong else 0)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    main()
+    command_line.run(main)

@@ -8,7 +8,8 @@ bytes, with tabs between. Prints every kernel that did not run and exits with 1 
 """
 import pathlib
 import re
-import sys
+
+import command_line
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = ["core", "kernels", "comm"]
@@ -27,7 +28,7 @@ def kernels_in_tree():
             text = without_comments(path.read_text())
             names = KERNEL.findall(text)
             if len(names) != len(re.findall(r"\b__global__\b", text)):
-                sys.exit(f"check_kernel_coverage: {path.relative_to(ROOT)} has a __global__ function that is not understood")
+                command_line.complain(f"{path.relative_to(ROOT)}: has a __global__ function that is not understood", code=1)
             found |= {(str(path.relative_to(ROOT)), name) for name in names}
     return found
 
@@ -45,8 +46,7 @@ def short_name(symbol):
 def kernels_that_ran(files):
     ran = set()
     for file in files:
-        for line in pathlib.Path(file).read_text().splitlines():
-            source, symbol, *_ = line.split("\t")
+        for _, (source, symbol, _, _) in command_line.lines_of(file, 4):
             parts = pathlib.PurePath(source).parts
             room = next((i for i, part in enumerate(parts) if part in ROOMS), None)
             if room is not None:
@@ -55,19 +55,15 @@ def kernels_that_ran(files):
 
 
 def main():
-    if len(sys.argv) < 2:
-        print(__doc__, file=sys.stderr)
-        sys.exit(2)
-    all_kernels, ran = kernels_in_tree(), kernels_that_ran(sys.argv[1:])
+    parser = command_line.Parser(__doc__)
+    parser.add_argument("files", nargs="+", metavar="COVERAGE_FILE")
+    all_kernels, ran = kernels_in_tree(), kernels_that_ran(parser.parse_args().files)
     missing = sorted(all_kernels - ran)
     for file, name in missing:
         print(f"never run: {name} of {file}")
     print(f"check_kernel_coverage: {len(all_kernels) - len(missing)} of {len(all_kernels)} kernels ran")
-    sys.exit(1 if missing or not all_kernels else 0)
+    return 1 if missing or not all_kernels else 0
 
 
-try:
-    main()
-except OSError as error:
-    print(f"check_kernel_coverage: {error.filename}: {error.strerror}", file=sys.stderr)
-    sys.exit(2)
+if __name__ == "__main__":
+    command_line.run(main)

@@ -12,14 +12,14 @@ PyTorch process. Images per second come from the median step of a turn. The last
 rounds of ours over PyTorch in the way that is the best one over all rounds.
 
 PyTorch is that of `--python`; this script itself needs none. "compile" is torch.compile of the network with its loss
-(it takes a C++ compiler), before the first turn. PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in place, no dropout modules, the faster of its single-
-and multi-tensor (foreach) optimizer loops, tried at the start. Threads are set on both sides; waiting threads sleep on
-both sides. Its environment is handed on: ATEN_CPU_CAPABILITY=avx512 tries its wider elementwise kernels.
+(it takes a C++ compiler), before the first turn. PyTorch runs at its best: oneDNN on, gradients set to None, ReLU in
+place, no dropout modules, the faster of its single- and multi-tensor (foreach) optimizer loops, tried at the start.
+Threads are set on both sides; waiting threads sleep on both sides. Its environment is handed on:
+ATEN_CPU_CAPABILITY=avx512 tries its wider elementwise kernels.
 """
 
 import argparse
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -28,6 +28,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from command_line import Parser, complain, positive_number, program, run, several, whole_number
+from torch_convolutions import refusal, require_onednn
 from turns import SETTLE_SECONDS, Party, Turns, environment_for
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,6 +42,7 @@ MODELS = {
     "resnet18": dict(in_channels=3, image_size=32),
 }
 ALL_SIZES = {"vgg_lite": (128, 32), "small_cnn": (128, 32), "mnist_cnn": (128, 32), "resnet18": (64,)}
+OURS = "ours"  # begins the names of our processes; behind it the code that convolves
 MODES, FORMATS = ("eager", "compile"), ("nchw", "channels_last")
 
 
@@ -66,7 +69,7 @@ def serve_pytorch(arguments):
 
     start_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     torch.set_num_threads(arguments.threads)
-    assert torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
+    require_onednn(torch)
     mode, memory_format = arguments.serve.split(":")
     layout = torch.channels_last if memory_format == "channels_last" else torch.contiguous_format
     model = torch_models.make_model(arguments.model, **MODELS[arguments.model])
@@ -81,8 +84,6 @@ def serve_pytorch(arguments):
         return criterion(model(images), labels)
 
     if mode == "compile":
-        if not hasattr(torch, "compile"):
-            sys.exit(f"error: PyTorch {torch.__version__} has no torch.compile; leave compile out of --torch-mode")
         loss_function = torch.compile(loss_function)
 
     def step(optimizer):
@@ -156,14 +157,11 @@ def start_parties(arguments, folder, model):
     common += ["--threads", str(arguments.threads)]
     geometry = [text for key, value in MODELS[model].items() for text in (f"--{key.replace('_', '-')}", str(value))]
     ours = [arguments.bench, "--serve", *common, *geometry, "--batch", files[0], "--load-weights", files[1]]
-    commands = {
-        f"ours {impl}" if i else "ours": [*ours, "--conv-impl", impl] for i, impl in enumerate(arguments.conv_impl)
-    }
+    commands = {f"{OURS} {impl}": [*ours, "--conv-impl", impl] for impl in arguments.conv_impl}
     torch_side = [arguments.python, __file__, *common, "--batch", files[0], "--weights", files[1], "--serve"]
     for mode in arguments.torch_mode:
         for memory_format in arguments.torch_format:
-            name = f"{'pytorch' if mode == 'eager' else 'compiled'} {memory_format}"
-            commands[name] = [*torch_side, f"{mode}:{memory_format}"]
+            commands[f"pytorch {mode} {memory_format}"] = [*torch_side, f"{mode}:{memory_format}"]
     return {name: Party(command, environment) for name, command in commands.items()}
 
 
@@ -187,6 +185,15 @@ def take_turns(parties, arguments):
     return medians, processor, losses
 
 
+def output_of(command):
+    """What a program prints; where it fails, so does this script."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1].removeprefix("error: ")
+        complain(f"{command[0]} ended with {done.returncode}: {last}", code=1)
+    return done.stdout
+
+
 class Peak:
     """The machine's peak: the most that was ever measured, as other programs only make it less."""
 
@@ -196,8 +203,7 @@ class Peak:
         self.measure()
 
     def measure(self):
-        measured = subprocess.run(self.command, check=True, capture_output=True)
-        self.gflops = max(self.gflops, json.loads(measured.stdout)["peak_gflops"])
+        self.gflops = max(self.gflops, json.loads(output_of(self.command))["peak_gflops"])
         return self.gflops
 
 
@@ -206,13 +212,14 @@ def compare(arguments, model, batch_size, peak):
     with tempfile.TemporaryDirectory(prefix="tandem_compare.") as temporary:
         folder = Path(temporary)
         command = [arguments.python, __file__, "--write-inputs", str(folder), "--model", model]
-        subprocess.run([*command, "--batch-size", str(batch_size)], check=True)
+        output_of([*command, "--batch-size", str(batch_size)])
         parties = start_parties(arguments, folder, model)
         medians, processor, losses = take_turns(parties, arguments)
         memory = {name: party.peak_memory() for name, party in parties.items()}
         # What the program and its libraries took before there was a model is taken off.
         grown = {name: memory[name] - party.greeting["start_bytes"] for name, party in parties.items()}
-        gflop = parties["ours"].greeting["flops_per_step"] * 1e-9
+        first = f"{OURS} {arguments.conv_impl[0]}"
+        gflop = parties[first].greeting["flops_per_step"] * 1e-9
         foreach = {name: party.greeting.get("foreach") for name, party in parties.items()}
         version = next(party.greeting["version"] for party in parties.values() if "version" in party.greeting)
         for party in parties.values():
@@ -230,7 +237,7 @@ def compare(arguments, model, batch_size, peak):
         "the definition of convolution, of which Winograd's algorithm saves more than half, so its share may pass 100 %"
     )
     columns = ("images/s", "step ms", "CPU ms", "GFLOP/s", "% of peak", "peak MiB", "grown MiB")
-    print(" " * 22 + "".join(f"{column:>11}" for column in columns))
+    print(" " * 28 + "".join(f"{column:>11}" for column in columns))
     for name, times in medians.items():
         step, rate = statistics.median(times), gflop / statistics.median(times)
         values = (
@@ -241,21 +248,21 @@ def compare(arguments, model, batch_size, peak):
             100 * rate / peak_gflops,
         )
         sizes = (memory[name] / 2**20, grown[name] / 2**20)
-        print(f"{name:<22}" + "".join(f"{v:11.1f}" for v in values) + "".join(f"{v:11.0f}" for v in sizes))
-    theirs = [name for name in medians if not name.startswith("ours")]
+        print(f"{name:<28}" + "".join(f"{v:11.1f}" for v in values) + "".join(f"{v:11.0f}" for v in sizes))
+    theirs = [name for name in medians if not name.startswith(OURS)]
     better = min(theirs, key=lambda name: statistics.median(medians[name]))
 
     def ratios_of(ours):
         return [theirs / ours for theirs, ours in zip(medians[better], medians[ours])]
 
-    ratios = ratios_of("ours")
+    ratios = ratios_of(first)
     print(
         f"PyTorch {version}: best as {better}; optimizer loop over "
         f"{'all tensors at once (foreach)' if foreach[better] else 'single tensors'}, the faster here; "
-        f"ratios {' '.join(f'{ratio:.2f}' for ratio in ratios)}"
+        f"ratios of {first}: {' '.join(f'{ratio:.2f}' for ratio in ratios)}"
     )
     for name in medians:
-        if name.startswith("ours "):
+        if name.startswith(OURS) and name != first:
             print(f"{name}: {statistics.median(ratios_of(name)):.2f} times PyTorch's speed")
     spread = max(losses.values()) - min(losses.values())
     print(
@@ -266,37 +273,24 @@ def compare(arguments, model, batch_size, peak):
     return statistics.median(ratios)
 
 
-def several(choices):
-    """An argument type: some of the choices, separated by commas."""
-
-    def parse(text):
-        words = text.split(",")
-        for word in words:
-            if word not in choices:
-                raise argparse.ArgumentTypeError(f"'{word}': choose from {', '.join(choices)}")
-        return list(dict.fromkeys(words))
-
-    return parse
-
-
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument(
         "--model",
         default="vgg_lite",
         choices=[*MODELS, "all"],
         help="default vgg_lite; all: each, batch 128 and 32, resnet18 64",
     )
-    parser.add_argument("--batch-size", type=int, default=128, help="images per step (default 128)")
-    parser.add_argument("--threads", type=int, default=2, help="of each process (default 2)")
-    parser.add_argument("--pairs", type=int, default=5, help="rounds (default 5)")
-    parser.add_argument("--steps", type=int, default=5, help="steps per turn (default 5)")
-    parser.add_argument("--warmup", type=int, default=3, help="steps of each before the first round (default 3)")
+    parser.add_argument("--batch-size", type=whole_number(1), default=128, help="images per step (default 128)")
+    parser.add_argument("--threads", type=whole_number(1, 4096), default=2, help="of each process (default 2)")
+    parser.add_argument("--pairs", type=whole_number(1), default=5, help="rounds (default 5)")
+    parser.add_argument("--steps", type=whole_number(1), default=5, help="steps per turn (default 5)")
+    parser.add_argument("--warmup", type=whole_number(0), default=3, help="steps of each before the first round (default 3)")
     parser.add_argument("--optimizer", default="adam", choices=["adam", "adamw", "rmsprop", "sgd"])
-    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--lr", type=positive_number, default=1e-3)
     parser.add_argument(
         "--conv-impl",
-        type=lambda text: text.split(","),
+        type=several(),
         default=["auto"],
         help="of ours (default auto); several, as auto,direct: each takes its turns, the first one's ratio counts",
     )
@@ -315,26 +309,40 @@ def parse_arguments():
     return parser.parse_args()
 
 
+def check_python(arguments):
+    code = "import torch, numpy; print(torch.__version__, hasattr(torch, 'compile'))"
+    try:
+        found = subprocess.run([arguments.python, "-c", code], capture_output=True, text=True)
+        problem = (found.stderr.strip().splitlines() or ["no message"])[-1] if found.returncode else ""
+    except (OSError, ValueError) as error:
+        problem = str(error)
+    if problem:
+        complain(
+            f"{arguments.python} cannot import torch and numpy ({problem}): install python3-torch and use "
+            "/usr/bin/python3, or give another by --python"
+        )
+    version, compiles = found.stdout.split()[-2:]
+    if "compile" in arguments.torch_mode and compiles != "True":
+        complain(f"--torch-mode compile: PyTorch {version} has no torch.compile; leave it out")
+
+
+def check_bench(arguments):
+    program(arguments.bench, "cmake --preset cpu && cmake --build --preset cpu --target train_bench")
+    for impl in arguments.conv_impl:
+        small = ["--model", "mnist_cnn", "--layers", "1", "--in-channels", "1", "--image-size", "28", "--batch-size", "1"]
+        what = refusal(arguments.bench, "--serve", *small, "--conv-impl", impl)
+        if what:
+            complain(f"--conv-impl {impl}: {what.splitlines()[-1].removeprefix('error: ')}")
+
+
 def main():
     arguments = parse_arguments()
     if arguments.serve:
         return serve_pytorch(arguments)
     if arguments.write_inputs:
         return write_inputs(arguments)
-    try:
-        found = subprocess.run([arguments.python, "-c", "import torch, numpy"], capture_output=True, text=True)
-        problem = found.stderr.strip().splitlines()[-1] if found.returncode else ""
-    except OSError as error:
-        problem = str(error)
-    if problem:
-        sys.exit(
-            f"{arguments.python} cannot import torch and numpy ({problem}): install python3-torch and use "
-            "/usr/bin/python3, or give another by --python"
-        )
-    if not os.access(arguments.bench, os.X_OK):
-        sys.exit(
-            f"{arguments.bench} is not there: cmake --preset cpu && cmake --build --preset cpu --target train_bench"
-        )
+    check_python(arguments)
+    check_bench(arguments)
     peak = Peak(arguments)
     if arguments.model != "all":
         print(f"ratio {compare(arguments, arguments.model, arguments.batch_size, peak):.2f}")
@@ -348,4 +356,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -10,20 +10,20 @@ the operation on a tape and put results into new memory. A layer's ratio is the 
 the layout that is the better one over all rounds, over ours; the last lines are geometric means over layers.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
+import command_line
 import torch_convolutions
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line.Parser(__doc__)
     torch_convolutions.add_common_options(parser, ROOT / "build/cpu/apps/conv_bench")
     parser.add_argument("--batch", default="128,32", help="batch sizes (default 128,32)")
-    parser.add_argument("--threads", type=int, default=2, help="of each process (default 2)")
+    parser.add_argument("--threads", type=command_line.whole_number(1, 4096), default=2, help="of each process (default 2)")
     return parser.parse_args()
 
 
@@ -45,7 +45,7 @@ def main():
     print(f"{parties['pytorch'].greeting['version']}, {arguments.threads} threads, {arguments.rounds} rounds")
     rows = torch_convolutions.compare(parties, ["nchw", "channels_last"], unfused, arguments.rounds)
     torch_convolutions.summarize(rows)
-    torch_convolutions.write_json(arguments.json, parties, rows)
+    torch_convolutions.write_report(arguments.json, parties, rows)
     for party in parties.values():
         party.quit()
     return 0
@@ -56,4 +56,4 @@ def has_onednn(bench):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command_line.run(main)

@@ -8,17 +8,17 @@ As compare_torch_conv.py does on the CPU; PyTorch as it is and compiled, in NCHW
 TF32, unless --tf32 is given) and fp16. PyTorch chooses its algorithms by measuring (cudnn.benchmark).
 """
 
-import argparse
 import sys
 from pathlib import Path
 
+import command_line
 import torch_convolutions
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line.Parser(__doc__)
     torch_convolutions.add_common_options(parser, ROOT / "build/cuda/apps/conv_bench")
     parser.add_argument("--batch", default="128,512", help="batch sizes (default 128,512)")
     parser.add_argument("--precision", default="fp32,fp16", help="fp32, fp16, bf16 (default fp32,fp16)")
@@ -30,7 +30,7 @@ def main():
     arguments = parse_arguments()
     torch = torch_convolutions.import_torch()
     if not torch.cuda.is_available():
-        torch_convolutions.complain("PyTorch sees no GPU here; scripts/compare_torch_conv.py compares on the CPU")
+        command_line.complain("PyTorch sees no GPU here; scripts/compare_torch_conv.py compares on the CPU")
     if arguments.serve:
         return torch_convolutions.serve(torch, "cuda", arguments.tf32)
     torch_convolutions.check_common_options(arguments)
@@ -43,11 +43,11 @@ def main():
     implementations = [f"{mode}-{layout}" for mode in modes for layout in ("nchw", "channels_last")]
     rows = torch_convolutions.compare(parties, implementations, ["ours"], arguments.rounds)
     torch_convolutions.summarize(rows)
-    torch_convolutions.write_json(arguments.json, parties, rows)
+    torch_convolutions.write_report(arguments.json, parties, rows)
     for party in parties.values():
         party.quit()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command_line.run(main)

@@ -11,12 +11,11 @@ kernels ran. With it each line tells how many of the kernel's instances were lau
 how much dynamic shared memory, how many of a multiprocessor's warps these launches can have at once (the least and the
 most, in percent of 64), and what keeps the least from having more. Launches that do not fit on an architecture are left out.
 """
-import argparse
 import collections
 import re
 import subprocess
-import sys
 
+import command_line
 import occupancy
 
 ENTRY = re.compile(r"Compiling entry function '(\S+)' for '(\w+)'")
@@ -70,10 +69,8 @@ def read(log):
 def read_launches(file):
     """Name of an instance -> set of (threads per block, bytes of dynamic shared memory)."""
     launches = collections.defaultdict(set)
-    with open(file) as lines:
-        for line in lines:
-            _, name, threads, dynamic = line.rstrip("\n").split("\t")
-            launches[split_name(name)[0]].add((int(threads), int(dynamic)))
+    for number, (_, name, *sizes) in command_line.lines_of(file, 4):
+        launches[split_name(name)[0]].add(tuple(command_line.counts_of(file, number, sizes)))
     return launches
 
 
@@ -104,7 +101,7 @@ def launch_columns(architecture, launched):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line.Parser(__doc__)
     parser.add_argument("build_log")
     parser.add_argument("--launches", metavar="FILE")
     parser.add_argument("--markdown", action="store_true")
@@ -145,12 +142,8 @@ def main():
         print(f"{len(launches) - len(unknown)} instances launched; {len(unknown)} others were, which the log does not hold")
     for loss in losses:
         print(f"performance loss: {loss}")
-    sys.exit(1 if spilling or losses or not kernels else 0)
+    return 1 if spilling or losses or not kernels else 0
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except OSError as error:
-        print(f"kernel_resources: {error.filename}: {error.strerror}", file=sys.stderr)
-        sys.exit(2)
+    command_line.run(main)

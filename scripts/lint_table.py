@@ -7,9 +7,9 @@ Sectors are the 32-byte pieces of global memory that requests of warps touched, 
 shared memory took; the fewest are what the same bytes could have taken.
 """
 import collections
-import pathlib
 import re
-import sys
+
+import command_line
 
 
 def short_name(symbol):
@@ -22,11 +22,11 @@ def short_name(symbol):
 
 def totals_of(file):
     totals = collections.defaultdict(lambda: {"global": [0, 0, 0], "shared": [0, 0, 0]})
-    for line in pathlib.Path(file).read_text().splitlines():
-        kernel, _, space, *counts = line.split("\t")
-        row = totals[short_name(kernel)][space]
-        for i, count in enumerate(counts):
-            row[i] += int(count)
+    for number, (kernel, _, space, *counts) in command_line.lines_of(file, 6):
+        row = totals[short_name(kernel)]
+        if space not in row:
+            command_line.complain(f"{file}:{number}: '{space}' is no kind of memory: not a file of this kind")
+        row[space] = [a + b for a, b in zip(row[space], command_line.counts_of(file, number, counts))]
     return totals
 
 
@@ -39,10 +39,9 @@ def cells(row):
 
 
 def main():
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        sys.exit(2)
-    totals = totals_of(sys.argv[1])
+    parser = command_line.Parser(__doc__)
+    parser.add_argument("file", help="what TANDEM_SIMULATOR_LINT named")
+    totals = totals_of(parser.parse_args().file)
     print("| kernel | global requests | sectors | fewest | ratio | shared requests | wavefronts | fewest | ratio |")
     print("|---|" + "--:|" * 8)
     worst_first = sorted(totals.items(), key=lambda item: (-max(map(ratio, item[1].values())), item[0]))
@@ -50,8 +49,5 @@ def main():
         print(f"| `{name}` | {cells(row['global'])} | {cells(row['shared'])} |")
 
 
-try:
-    main()
-except OSError as error:
-    print(f"lint_table: {error.filename}: {error.strerror}", file=sys.stderr)
-    sys.exit(2)
+if __name__ == "__main__":
+    command_line.run(main)

@@ -11,16 +11,10 @@ ceilings of its own, measured or raised by what it timed: every result keeps tho
 table names them where they differ. conv_bench --peak-flops and --peak-bandwidth give all processes the same.
 """
 
-import argparse
 import json
-import os
-import sys
-import tempfile
 
-
-def complain(text):
-    print(f"error: {text}", file=sys.stderr)
-    sys.exit(2)
+import command_line
+from command_line import complain
 
 
 def read(path):
@@ -33,6 +27,10 @@ def read(path):
         complain(f"{path}: no JSON: {error}")
     if not isinstance(report, dict) or report.get("program") != "conv_bench" or not {"ceilings", "results"} <= set(report):
         complain(f"{path}: not written by conv_bench --json")
+    try:
+        table(dict(report, notes=[]))
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        complain(f"{path}: lacks what conv_bench --json writes: {type(error).__name__}: {error}")
     return report
 
 
@@ -117,28 +115,18 @@ def table(whole):
     return "\n".join(lines)
 
 
-def write_whole(path, whole):
-    """The file appears as a whole or not at all."""
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(path) or ".", delete=False, encoding="utf-8") as file:
-            json.dump(whole, file, indent=1)
-            file.write("\n")
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except OSError as error:
-        complain(f"--json {path}: {error.strerror}")
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line.Parser(__doc__)
     parser.add_argument("files", nargs="+", metavar="FILE", help="what conv_bench --json has written")
     parser.add_argument("--json", help="write all results to this file, too")
     arguments = parser.parse_args()
+    if arguments.json is not None:
+        command_line.check_output("--json", arguments.json)
     whole = merged(arguments.files)
-    if arguments.json:
-        write_whole(arguments.json, whole)
+    if arguments.json is not None:
+        command_line.write_json("--json", arguments.json, whole)
     print(table(whole))
 
 
 if __name__ == "__main__":
-    main()
+    command_line.run(main)

@@ -8,12 +8,13 @@ the first that fails ends it. --only takes faults whose file holds TEXT. Needs g
 the copy lies in build/mutations. Exit code 1 if fewer than 95 % are noticed, 2 if the list does not fit the tree or the
 tests fail without any fault.
 """
-import argparse
 import os
 import pathlib
 import subprocess
 import sys
 import time
+
+import command_line
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COPY = ROOT / "build" / "mutations"
@@ -59,7 +60,7 @@ def make_copy():
         run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
     made = run(["git", "worktree", "add", "--detach", "--force", str(COPY), "HEAD"], cwd=ROOT)
     if made.returncode != 0:
-        sys.exit(f"mutations: no copy of the tree: {made.stdout}")
+        command_line.complain(f"no copy of the tree: {made.stdout}")
     os.environ.update(CCACHE_BASEDIR=str(COPY), CCACHE_NOHASHDIR="1")
     made = run(["cmake", "--preset", "cpu"], cwd=COPY)
     if made.returncode != 0:
@@ -96,10 +97,10 @@ def verdict(mutation, jobs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = command_line.Parser(__doc__)
     parser.add_argument("--list", action="store_true", help="print the faults and exit")
     parser.add_argument("--only", default="", metavar="TEXT", help="only faults whose file holds TEXT")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
+    parser.add_argument("--jobs", type=command_line.whole_number(1, 4096), default=os.cpu_count(), help="compilers at a time")
     options = parser.parse_args()
     wrong = list(misfits(MUTATIONS))
     if wrong:
@@ -111,8 +112,7 @@ def main():
             print(f"{file}: {before!r} -> {after!r}")
         return 0
     if not chosen:
-        print(f"mutations: no file holds '{options.only}'")
-        return 2
+        command_line.complain(f"--only {options.only}: no file with faults holds this in its name; --list lists them")
 
     make_copy()
     needed = [name for name in PROGRAMS if any(name in ORDER[file.split("/")[0]] for file, _, _ in chosen)]
@@ -145,4 +145,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command_line.run(main)

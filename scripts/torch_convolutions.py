@@ -7,12 +7,12 @@ autograd; ours is conv_bench's "autograd": also on a tape, also with results in 
 
 import json
 import math
-import os
 import statistics
 import subprocess
 import sys
 import time
 
+from command_line import check_output, complain, program, whole_number, write_json
 from turns import SETTLE_SECONDS, Party, Turns, environment_for
 
 OURS = "autograd"
@@ -69,7 +69,7 @@ class TorchCase:
 def serve(torch, device, tf32=False):
     """Reads conv_bench's greeting from the first line, then answers "time CASE PASS IMPL RUNS" as conv_bench does."""
     if device == "cpu":
-        assert torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled
+        require_onednn(torch)
     else:
         torch.backends.cudnn.benchmark = True
         torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = tf32
@@ -91,6 +91,11 @@ def serve(torch, device, tf32=False):
         print(json.dumps({"seconds": seconds, "cpu_seconds": used}), flush=True)
 
 
+def require_onednn(torch):
+    if not (torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled):
+        complain(f"PyTorch {torch.__version__} is built without oneDNN: its convolutions are not what others use")
+
+
 def version_of(torch, device):
     if device == "cpu":
         capability = torch.__config__.show().split("CPU capability usage: ")[1].split()[0]
@@ -105,30 +110,24 @@ def version_of(torch, device):
 def import_torch():
     try:
         import torch
-    except ImportError as error:
+    except (ImportError, OSError) as error:
         complain(f"{sys.executable} cannot import torch ({error}); install python3-torch and use /usr/bin/python3")
     return torch
-
-
-def complain(what):
-    print(f"error: {what}", file=sys.stderr)
-    sys.exit(2)
 
 
 def add_common_options(parser, default_bench):
     parser.add_argument("--layers", help="networks, as conv_bench knows them (default vgg_lite,mnist_cnn)")
     parser.add_argument("--shape", action="append", default=[], help="N,C,H,W,K,R,S,stride,pad; may be repeated")
-    parser.add_argument("--rounds", type=int, default=7, help="turns of each for each pass and layer (default 7)")
+    parser.add_argument("--rounds", type=whole_number(1), default=7, help="turns of each for each pass and layer (default 7)")
     parser.add_argument("--bench", default=str(default_bench), help="path of conv_bench")
     parser.add_argument("--json", help="write all times to this file")
     parser.add_argument("--serve", action="store_true", help="the PyTorch process: only for this script itself")
 
 
 def check_common_options(arguments):
-    if not os.access(arguments.bench, os.X_OK):
-        complain(f"{arguments.bench} is not there: build the target conv_bench, or name it by --bench")
-    if arguments.rounds < 1:
-        complain(f"--rounds {arguments.rounds}: must be at least 1")
+    program(arguments.bench, "build the target conv_bench, or name it by --bench")
+    if arguments.json is not None:
+        check_output("--json", arguments.json)
     if not arguments.layers and not arguments.shape:
         arguments.layers = "vgg_lite,mnist_cnn"
 
@@ -140,8 +139,9 @@ def bench_command(arguments, *more):
 
 
 def refusal(bench, *options):
-    """What conv_bench says where it does not take these options; empty if it does."""
-    return subprocess.run([bench, *options], input="quit\n", capture_output=True, text=True).stderr
+    """What a program with --serve says where it does not take these options; empty if it does."""
+    done = subprocess.run([bench, *options], input="quit\n", capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stderr.strip() or f"ends with {done.returncode}"
 
 
 def start_parties(command, torch_command, threads):
@@ -236,10 +236,7 @@ def summarize(rows):
     print("slower than PyTorch: " + ("; ".join(losing) if losing else "none"))
 
 
-def write_json(path, parties, rows):
-    if path:
+def write_report(path, parties, rows):
+    if path is not None:
         whole = {"version": parties["pytorch"].greeting["version"], "ours": parties["ours"].greeting, "rows": rows}
-        temporary = f"{path}.{os.getpid()}.tmp"
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(whole, file, indent=1)
-        os.replace(temporary, path)
+        write_json("--json", path, whole)

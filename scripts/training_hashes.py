@@ -8,13 +8,14 @@ statistics), which hold the bits of every output and gradient before. Runs are e
 2 ranks, on synthetic images. BUILD is a build folder (build/cpu, or build/simulated with --device cuda). With --compare, lines are also
 held against those of FILE. Exit code 1 if a line differs or is missing there, or a run fails; 2 for wrong arguments.
 """
-import argparse
 import hashlib
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+import command_line
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "apps"))
@@ -63,30 +64,30 @@ def runs(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line.Parser(__doc__)
     parser.add_argument("build")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--batch", type=int, default=16, help="images per step, over all ranks")
+    parser.add_argument("--steps", type=command_line.whole_number(1), default=50)
+    parser.add_argument("--batch", type=command_line.whole_number(4), default=16, help="images per step, over all ranks")
     parser.add_argument("--only", default="", metavar="TEXT", help="runs whose name holds TEXT")
     parser.add_argument("--compare", type=pathlib.Path, metavar="FILE")
     arguments = parser.parse_args()
-    if arguments.steps < 1 or arguments.batch < 4 or arguments.batch % 4 != 0:
-        parser.error("--steps must be at least 1, --batch a multiple of 4")  # 2 ranks, 2 micro-batches
-    if not (pathlib.Path(arguments.build) / "apps" / "cifar_train").exists():
-        parser.error(f"{arguments.build} holds no apps/cifar_train: build it first (scripts/build.sh)")
+    if arguments.batch % 4 != 0:
+        command_line.complain(f"--batch {arguments.batch}: must be a multiple of 4")  # 2 ranks, 2 micro-batches
+    command_line.program(f"{arguments.build}/apps/cifar_train", "build it first (scripts/build.sh)")
+    chosen = [(name, command) for name, command in runs(arguments) if arguments.only in name]
+    if not chosen:
+        command_line.complain(f"--only {arguments.only}: no run holds this in its name")
     expected = {}
     if arguments.compare:
         try:
             lines = arguments.compare.read_text().splitlines()
             expected = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
         except (OSError, ValueError) as error:
-            parser.error(f"--compare {arguments.compare}: {error}")
+            command_line.complain(f"--compare {arguments.compare}: {error}")
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, command in runs(arguments):
-            if arguments.only not in name:
-                continue
+        for name, command in chosen:
             try:
                 digest = hash_of(command, pathlib.Path(folder))
             except RuntimeError as error:
@@ -97,8 +98,8 @@ def main():
             if arguments.compare and expected.get(name) != digest:
                 print(f"{name}: {arguments.compare} has {expected.get(name, 'no such line')}", file=sys.stderr)
                 failed += 1
-    sys.exit(1 if failed else 0)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    command_line.run(main)

@@ -2,11 +2,12 @@
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from command_line import complain
 
 SETTLE_SECONDS = 0.15  # after a turn, until the last thread of that process is asleep
 
@@ -15,16 +16,26 @@ class Party:
     """A process that answers each line on its standard input by one line of JSON, after a first one as a greeting."""
 
     def __init__(self, command, environment, first_line=None):
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
+        try:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            )
+        except OSError as error:
+            complain(f"{command[0]}: {error.strerror}")
         self.greeting = self.answer() if first_line is None else self.request(first_line)
 
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            sys.exit(f"error: {self.process.args[0]} ended with {self.process.wait()}")
-        return json.loads(line)
+            code = self.process.wait()
+            if code == 2:
+                sys.exit(2)  # it has said why
+            complain(f"{self.process.args[0]} ended with {code}", code=1)
+        try:
+            return json.loads(line)
+        except ValueError:
+            self.process.kill()
+            complain(f"{self.process.args[0]}: answered '{line.strip()}', which is no JSON: is it the right program?")
 
     def request(self, line):
         try:

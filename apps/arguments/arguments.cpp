@@ -60,6 +60,25 @@ void expect_finite_number(CLI::Option& option) {
       "");
 }
 
+void require_path(std::string_view option, std::string_view path) {
+  require(!path.empty(), "{}: the path is empty; name one, or leave the option out", option);
+}
+
+void expect_path(CLI::Option& option) {
+  expect(
+      option,
+      [](std::string& text) { return text.empty() ? "the path is empty; name one, or leave the option out" : ""; }, "");
+}
+
+void require_flag_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() > 0) continue;
+    for (const std::string& value : option->results())
+      require(value == "true" || value == "false", "--{} = {}: a flag takes true or false",
+              option->get_lnames().front(), value);
+  }
+}
+
 void require_printable(std::string_view text) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::none_of(text.begin(), text.end(), is_control)) return;
@@ -113,6 +132,7 @@ bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     fail_parsing(error);
   }
+  require_flag_values(app);
   const std::vector<std::string> extras = app.remaining();
   if (!extras.empty()) fail_unknown(extras, known);
   return true;

@@ -30,6 +30,15 @@ void require_printable(int argc, const char* const* argv);
 /// their dashes.
 [[noreturn]] void fail_unknown(std::span<const std::string> arguments, std::span<const std::string> known);
 
+/// Throws Error where a flag is given another value than true or false.
+void require_flag_values(const CLI::App& app);
+
+/// Throws Error for the empty path of a file or folder: a script's variable that was never set, most likely.
+void require_path(std::string_view option, std::string_view path);
+
+/// Lets an option take paths that are not empty only.
+void expect_path(CLI::Option& option);
+
 /// Lets an option take decimal whole numbers of these limits only, neither 0x10 nor 1e3.
 void expect_whole_number(CLI::Option& option, std::int64_t least, std::int64_t most);
 

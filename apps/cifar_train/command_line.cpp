@@ -24,7 +24,7 @@ std::vector<std::string> known_options(const OptionTable& table) {
 
 void apply_config_file(const std::string& path, OptionTable& table,
                        const std::pair<std::string, std::string>& exclusive) {
-  const auto given_in = [&](const std::string& name) { return table.find(name)->given; };
+  const auto given_in = [&](const std::string& name) { return table.find(name)->given(); };
   const bool settled = given_in(exclusive.first) || given_in(exclusive.second);
   for (const ConfigEntry& entry : read_config(path)) {
     Option* option = table.find(entry.name);
@@ -34,21 +34,22 @@ void apply_config_file(const std::string& path, OptionTable& table,
            nearest.empty() ? std::string() : ": did you mean " + nearest + "?");
     }
     const bool replaced = settled && (entry.name == exclusive.first || entry.name == exclusive.second);
-    if (option->given || replaced) continue;
+    if (option->given() || replaced) continue;
+    option->place = fmt::format("{}:{}", path, entry.line);
     try {
       require_printable(entry.value);
       option->set(entry.value);
     } catch (const Error& error) {
-      fail("{}:{}: {}", path, entry.line, error.what());
+      fail("{}: {}", option->place, error.what());
     }
-    option->given = true;
+    option->source = Source::config_file;
   }
 }
 
 }  // namespace
 
-Request parse_command_line(int argc, const char* const* argv, OptionTable& table,
-                           const std::pair<std::string, std::string>& exclusive) {
+CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& table,
+                               const std::pair<std::string, std::string>& exclusive) {
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -80,24 +81,28 @@ Request parse_command_line(int argc, const char* const* argv, OptionTable& table
   } catch (const CLI::ParseError& error) {
     fail_parsing(error);
   }
-  if (help) return Request::help;
+  require_flag_values(app);
+  if (help) return {Request::help, {}};
   if (const auto extras = app.remaining(); !extras.empty()) fail_unknown(extras, known_options(table));
-  if (version) return Request::version;
+  if (version) return {Request::version, {}};
   for (Option& option : table.options()) {
     if (const auto text = texts.find(option.name); text != texts.end() && text->second.first->count() > 0) {
       option.set(text->second.second);
-      option.given = true;
+      option.source = Source::command_line;
     }
     if (const auto flag = flags.find(option.name); flag != flags.end() && flag->second.first->count() > 0) {
       option.set(flag->second.second ? "true" : "false");
-      option.given = true;
+      option.source = Source::command_line;
     }
   }
-  const auto both_given = [&] { return table.find(exclusive.first)->given && table.find(exclusive.second)->given; };
+  const auto both_given = [&] { return table.find(exclusive.first)->given() && table.find(exclusive.second)->given(); };
   require(!both_given(), "--{} and --{} exclude each other: give one", exclusive.first, exclusive.second);
-  if (config->count() > 0) apply_config_file(config_path, table, exclusive);
+  if (config->count() > 0) {
+    require_path("--config", config_path);
+    apply_config_file(config_path, table, exclusive);
+  }
   require(!both_given(), "{}: {} and {} exclude each other: give one", config_path, exclusive.first, exclusive.second);
-  return print_config ? Request::print_config : Request::run;
+  return {print_config ? Request::print_config : Request::run, table.settle_choosers()};
 }
 
 }  // namespace tandem::apps

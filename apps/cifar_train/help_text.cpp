@@ -69,7 +69,10 @@ std::string help_text(const HelpPage& page, const OptionTable& table) {
   out += "\nGeneral\n";
   out += wrapped("  --config FILE", "read options from FILE, lines 'name = value' (TOML); the command line wins",
                  kTextColumn);
-  out += wrapped("  --print-config", "print all options as a config file and stop", kTextColumn);
+  out +=
+      wrapped("  --print-config",
+              "print all options as a config file and stop; defaults that follow from other options stand in comments",
+              kTextColumn);
   out += wrapped("  --version", "print the version and stop", kTextColumn);
   out += wrapped("  -h, --help", "print this page and stop", kTextColumn);
   out += "\nA flag is switched off by --no-NAME. Defaults stand in [brackets].\n\nExamples\n";

@@ -1,6 +1,7 @@
 // cifar_train: trains a network on small images, on one process or on N ranks started by mpirun or srun.
 #include "run.h"
 
+#include "apps/arguments/program.h"
 #include "comm/mpi_environment.h"
 #include "comm/threads.h"
 
@@ -8,8 +9,10 @@
 
 int main(int argc, char** argv) {
   const tandem::apps::Clock::time_point start = tandem::apps::Clock::now();
+  tandem::apps::hold_standard_streams();
   tandem::comm::undo_default_binding();
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the system's limit is a full disk: an error to report
-  return tandem::comm::run_program(
-      [&](tandem::comm::MpiEnvironment& environment) { return tandem::apps::run(argc, argv, environment, start); });
+  return tandem::comm::run_program([&](tandem::comm::MpiEnvironment& environment) {
+    return tandem::apps::checked_output(tandem::apps::run(argc, argv, environment, start));
+  });
 }

@@ -16,6 +16,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace tandem::apps {
@@ -40,15 +41,17 @@ void note(const std::string& text) {
   if (!text.empty()) fmt::print(stderr, "note: {}\n", text);
 }
 
-// A config file that gives the same run: options under their groups.
+// A config file that gives the same run: options under their groups. Defaults that follow from other options stand in
+// comments, so that they follow those when these are changed, in the file or beside it.
 std::string config_text(const OptionTable& table) {
-  std::string text = "# cifar_train --config FILE\n";
+  std::string text = "# cifar_train --config FILE\n# Values behind a # are defaults that follow from the others.\n";
   std::string group;
   for (const Option& option : table.options()) {
     const auto value = option.get();
     if (!value) continue;
     if (option.group != group) text += fmt::format("\n# {}\n", group = option.group);
-    text += fmt::format("{} = {}\n", option.name, train::to_toml(*value));
+    const bool follows = !option.given() && value != option.initial;
+    text += fmt::format("{}{} = {}\n", follows ? "# " : "", option.name, train::to_toml(*value));
   }
   return text;
 }
@@ -70,10 +73,10 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
   OptionTable table;
   describe_options(table, settings);
   const std::string help = help_text(kHelp, table);
-  const Request request = comm::run_agreed(*ranks, [&] {
-    const Request asked = parse_command_line(argc, argv, table, {"batch-size", "global-batch-size"});
+  const auto [request, notes] = comm::run_agreed(*ranks, [&] {
+    CommandLine asked = parse_command_line(argc, argv, table, {"batch-size", "global-batch-size"});
     resolve(settings, ranks->size());
-    if (asked == Request::run) {
+    if (asked.request == Request::run) {
       check(settings, ranks->size());
       device = choose_device(settings, ranks->local_rank());
       kernels::check_implementations(implementations(settings), device);
@@ -83,6 +86,7 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
   });
   comm::check_same(*ranks, "configuration",
                    fmt::format("request={}\n", static_cast<int>(request)) + shared_settings(table));
+  if (ranks->rank() == 0) std::for_each(notes.begin(), notes.end(), note);
   if (request != Request::run) return ranks->rank() == 0 ? answer(request, help, table) : 0;
 
   const int fair_share = comm::default_threads(*ranks);  // collective: on ranks that have --threads of their own, too

@@ -26,15 +26,26 @@ constexpr RealLimits kNotNegative{.least = 0.0};
 constexpr RealLimits kBelowOne{.least = 0.0, .most = 1.0, .below = true};
 constexpr RealLimits kUpToOne{.least = 0.0, .most = 1.0};
 
+std::vector<std::string> all_but(std::string_view one, std::span<const std::string_view> names) {
+  std::vector<std::string> others(names.begin(), names.end());
+  std::erase(others, one);
+  return others;
+}
+
 void describe_data(OptionTable& table, Settings& s) {
   table.group("Data");
   const auto names = data::dataset_names();
   table.choice("dataset", s.dataset, {names.begin(), names.end()}, "images to learn");
-  table.text("data", s.data, "DIR", "folder of the data files; default datasets/DATASET, then the system's");
+  table.path("data", s.data, "DIR", "folder of the data files; default datasets/DATASET, then the system's")
+      .only_for("dataset", all_but("synthetic", names));
   table.integer("limit-train", s.limit_train, {}, "use the first N training images; 0: all");
   table.integer("limit-test", s.limit_test, {}, "use the first N test images; 0: all");
   table.parsed(
-      "augment", s.augment, "LIST", [](const std::string& text) { return data::to_string(data::parse_augment(text)); },
+      "augment", s.augment, "LIST",
+      [](const std::string& text) {
+        require(!text.empty(), "give none for no changes");
+        return data::to_string(data::parse_augment(text));
+      },
       "random changes to training images, any of crop, crop-reflect (=4 pixels), flip, jitter (=0.2), rotate (=15 "
       "degrees), cutout (=8 pixels), joined by commas, or none; default crop,flip for CIFAR, else none");
 }
@@ -43,21 +54,28 @@ void describe_model(OptionTable& table, Settings& s) {
   table.group("Model");
   const auto names = layers::model_names();
   table.choice("model", s.model, {names.begin(), names.end()}, "network");
-  table.integer("layers", s.layers, {0, 1000}, "mnist_cnn: number of convolutions; 0: 4");
-  table.flag("shared-weights", s.shared_weights, "mnist_cnn: all convolutions after the first share their weights");
-  table.flag("batch-norm", s.batch_norm, "vgg_lite: batch norm after each convolution");
-  table.real("dropout", s.dropout, kBelowOne, "P", "vgg_lite: probability to drop, after hidden linear layers");
+  table.integer("layers", s.layers, {0, 1000}, "mnist_cnn: number of convolutions; 0: 4")
+      .only_for("model", {"mnist_cnn"});
+  table.flag("shared-weights", s.shared_weights, "mnist_cnn: all convolutions after the first share their weights")
+      .only_for("model", {"mnist_cnn"});
+  table.flag("batch-norm", s.batch_norm, "vgg_lite: batch norm after each convolution").only_for("model", {"vgg_lite"});
+  table.real("dropout", s.dropout, kBelowOne, "P", "vgg_lite: probability to drop, after hidden linear layers")
+      .only_for("model", {"vgg_lite"});
   table.choice("conv-impl", s.conv_impl,
                {"auto", "fused", "direct", "winograd", "onednn", "cudnn", "warpgroup", "reference"},
                "code that convolves (auto: cuDNN on a GPU where it is there, else our own or oneDNN)");
   table.choice("gemm-impl", s.gemm_impl, {"auto", "fused", "cublas"},
                "code that multiplies matrices (auto: cuBLAS on a GPU where it is there, else our own)");
-  table.flag("autotune", s.autotune,
-             "measure at first use which code convolves each shape fastest; results then differ in their last digits");
-  table.text("tuning-file", s.tuning_file, "FILE",
-             "convolve by what --autotune measured before, kept in FILE; with --autotune, add to it");
-  table.text("load-weights", s.load_weights, "FILE", "start from these weights (safetensors)");
-  table.text("save-weights", s.save_weights, "FILE", "write the weights at the end (safetensors)");
+  table
+      .flag("autotune", s.autotune,
+            "measure at first use which code convolves each shape fastest; results then differ in their last digits")
+      .only_for("conv-impl", {"auto"});
+  table
+      .path("tuning-file", s.tuning_file, "FILE",
+            "convolve by what --autotune measured before, kept in FILE; with --autotune, add to it")
+      .only_for("conv-impl", {"auto"});
+  table.path("load-weights", s.load_weights, "FILE", "start from these weights (safetensors)");
+  table.path("save-weights", s.save_weights, "FILE", "write the weights at the end (safetensors)");
 }
 
 void describe_training(OptionTable& table, Settings& s) {
@@ -72,16 +90,23 @@ void describe_training(OptionTable& table, Settings& s) {
   table.choice("optimizer", s.optimizer, {"sgd", "adam", "adamw", "rmsprop"}, "update rule");
   table.real("lr", s.lr, kPositive, "RATE",
              "learning rate, the highest of the schedule; default by optimizer: sgd 0.1, others 0.001");
-  table.real("momentum", s.momentum, kBelowOne, "M", "sgd, rmsprop: momentum; default sgd 0.9, rmsprop 0");
-  table.flag("nesterov", s.nesterov, "sgd: Nesterov's momentum; default where there is momentum");
+  table.real("momentum", s.momentum, kBelowOne, "M", "sgd, rmsprop: momentum; default sgd 0.9, rmsprop 0")
+      .only_for("optimizer", {"sgd", "rmsprop"});
+  table.flag("nesterov", s.nesterov, "sgd: Nesterov's momentum; default where there is momentum")
+      .only_for("optimizer", {"sgd"}, {"false"});
   table.real("weight-decay", s.weight_decay, kNotNegative, "W",
              "default by optimizer: sgd 0.0005, adamw 0.01, others 0");
   table.choice("schedule", s.schedule, {"one-cycle", "cosine", "step", "constant"}, "learning rate over time");
-  table.real("warmup-epochs", s.warmup_epochs, kNotNegative, "EPOCHS",
-             "linear warm-up before the schedule (not one-cycle, which has its own)");
-  table.integer("step-epochs", s.step_epochs, {1}, "step schedule: epochs between steps; default 10");
-  table.real("step-factor", s.step_factor, {.least = 0.0, .most = 1.0, .above = true}, "F",
-             "step schedule: factor at each step; default 0.1");
+  table
+      .real("warmup-epochs", s.warmup_epochs, kNotNegative, "EPOCHS",
+            "linear warm-up before the schedule (not one-cycle, which has its own)")
+      .only_for("schedule", {"cosine", "step", "constant"});
+  table.integer("step-epochs", s.step_epochs, {1}, "step schedule: epochs between steps; default 10")
+      .only_for("schedule", {"step"});
+  table
+      .real("step-factor", s.step_factor, {.least = 0.0, .most = 1.0, .above = true}, "F",
+            "step schedule: factor at each step; default 0.1")
+      .only_for("schedule", {"step"});
   table.real("clip-norm", s.clip_norm, kNotNegative, "NORM", "largest norm of the whole gradient; 0: no limit");
   table.real("label-smoothing", s.label_smoothing, kUpToOne, "S", "share of the target spread over all classes");
   table.integer("seed", s.seed, {}, "decides weights, order, augmentation and dropout");
@@ -104,10 +129,13 @@ void describe_precision(OptionTable& table, Settings& s) {
       [](const std::string& text) { return std::string(name_of(autograd::parse_precision(text))); },
       "what to compute in; fp16 and bf16 keep batch norm, loss and sums in f32, tf32 and 3xtf32 are f32 "
       "with convolutions on a GPU's tensor cores");
-  table.parsed("loss-scale", s.loss_scale, "SCALE", read_loss_scale,
-               "factor that keeps small gradients from vanishing: dynamic (found as training goes), none or a number; "
-               "default dynamic for fp16, else none");
-  table.flag("master-weights", s.master_weights, "fp16, bf16: f32 weights beside the half ones, to add small steps to");
+  table
+      .parsed("loss-scale", s.loss_scale, "SCALE", read_loss_scale,
+              "factor that keeps small gradients from vanishing: dynamic (found as training goes), none or a number; "
+              "default dynamic for fp16, else none")
+      .only_for("precision", {"fp16", "bf16"}, {"none"});
+  table.flag("master-weights", s.master_weights, "fp16, bf16: f32 weights beside the half ones, to add small steps to")
+      .only_for("precision", {"fp16", "bf16"});
 }
 
 void describe_ranks(OptionTable& table, Settings& s) {
@@ -116,8 +144,10 @@ void describe_ranks(OptionTable& table, Settings& s) {
                "how ranks exchange gradients (auto: nccl between GPUs, else ring)");
   table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
              "size of the pieces gradients are exchanged in (the first one: at most 1)");
-  table.choice("allreduce-dtype", s.allreduce_dtype, {"auto", "fp32", "half"},
-               "what gradients of half weights are exchanged in (auto: fp32)");
+  table
+      .choice("allreduce-dtype", s.allreduce_dtype, {"auto", "fp32", "half"},
+              "what gradients of half weights are exchanged in (auto: fp32)")
+      .only_for("precision", {"fp16", "bf16"}, {"fp32"});
   table.flag("check-replicas", s.check_replicas, "after each epoch, check that all ranks hold the same weights");
   table.parsed(
       "device", s.device, "DEVICE",
@@ -131,39 +161,19 @@ void describe_ranks(OptionTable& table, Settings& s) {
 
 void describe_output(OptionTable& table, Settings& s) {
   table.group("Output");
-  table.text("log", s.log, "FILE",
+  table.path("log", s.log, "FILE",
              "write run, epoch and result records there (JSON lines), after those of the runs before");
   table.integer("log-every", s.log_every, {}, "also log the loss of every N-th step; 0: none");
   table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error");
 }
 
-/// Half precision's own options: their defaults, and no use of them without it.
+/// Half precision's own options: their defaults.
 void resolve_precision(Settings& s) {
   const bool half = autograd::is_half(storage_dtype(autograd::parse_precision(*s.precision)));
-  constexpr std::string_view kNeedsHalf = "is for half precision: add --precision fp16 or bf16, or leave it out";
   require(!half || s.conv_impl != "onednn", "--conv-impl onednn computes in f32 only, not in --precision {}",
           *s.precision);
   if (!s.loss_scale) s.loss_scale = *s.precision == "fp16" ? "dynamic" : "none";
-  require(half || *s.loss_scale == "none", "--loss-scale {} {}", *s.loss_scale, kNeedsHalf);
-  require(half || s.allreduce_dtype != "half", "--allreduce-dtype half {}", kNeedsHalf);
-  require(half || s.master_weights, "--no-master-weights {}", kNeedsHalf);
   if (s.allreduce_dtype == "auto") s.allreduce_dtype = "fp32";
-}
-
-/// Options that only some choices of another one have a use for. Empty ones were not given.
-void refuse_unused(const Settings& s) {
-  require(!s.momentum || s.optimizer == "sgd" || s.optimizer == "rmsprop",
-          "--momentum {}: --optimizer {} has no such option, sgd and rmsprop do; leave it out",
-          s.momentum.value_or(0.0), s.optimizer);
-  require(!s.nesterov.value_or(false) || s.optimizer == "sgd",
-          "--nesterov: --optimizer {} has no such option, sgd does; leave it out", s.optimizer);
-  const bool in_steps = s.schedule == "step";
-  require(in_steps || !s.step_epochs, "--step-epochs {}: --schedule {} has no such option, step does; leave it out",
-          s.step_epochs.value_or(0), s.schedule);
-  require(in_steps || !s.step_factor, "--step-factor {}: --schedule {} has no such option, step does; leave it out",
-          s.step_factor.value_or(0.0), s.schedule);
-  require(s.data.empty() || s.dataset != "synthetic",
-          "--data {}: --dataset synthetic is drawn, not read; leave it out, or choose another --dataset", s.data);
 }
 
 void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
@@ -198,7 +208,6 @@ void describe_options(OptionTable& table, Settings& settings) {
 void resolve(Settings& s, std::int64_t ranks) {
   if (!s.augment) s.augment = is_cifar(s.dataset) ? data::to_string(data::parse_augment("crop,flip")) : "none";
   if (!s.lr) s.lr = s.optimizer == "sgd" ? 0.1 : 0.001;
-  refuse_unused(s);
   if (!s.momentum && s.optimizer == "sgd") s.momentum = 0.9;
   if (!s.momentum && s.optimizer == "rmsprop") s.momentum = 0.0;
   if (!s.nesterov) s.nesterov = s.optimizer == "sgd" && *s.momentum > 0.0;
@@ -211,13 +220,7 @@ void resolve(Settings& s, std::int64_t ranks) {
   }
   resolve_precision(s);
   require_different_files(s);
-  require(s.schedule != "one-cycle" || s.warmup_epochs == 0.0,
-          "--warmup-epochs {}: the one-cycle schedule warms up by itself; choose another --schedule or leave it out",
-          s.warmup_epochs);
   require(s.log_every == 0 || !s.log.empty(), "--log-every {} needs a --log FILE to write to", s.log_every);
-  const std::string_view tuning = s.autotune ? "--autotune" : "--tuning-file";
-  require(s.conv_impl == "auto" || (!s.autotune && s.tuning_file.empty()),
-          "{} chooses the code that convolves, and so does --conv-impl {}; leave one out", tuning, s.conv_impl);
   require(!*s.nesterov || *s.momentum > 0.0, "--nesterov needs a --momentum above 0");
   require(s.epochs == 0 || s.warmup_epochs < static_cast<double>(s.epochs),
           "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.epochs);

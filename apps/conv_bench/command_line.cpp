@@ -76,8 +76,8 @@ void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
   };
   ceiling("--peak-flops", texts.peak_flops, "The machine's operations per second, for the floor (0: measured)");
   ceiling("--peak-bandwidth", texts.peak_bandwidth, "Its bytes of memory per second (0: measured)");
-  app.add_option("--json", settings.json_file, "Write the results to this file");
-  app.add_option("--svg", settings.svg_file, "Draw bars and a roofline to this file");
+  apps::expect_path(*app.add_option("--json", settings.json_file, "Write the results to this file"));
+  apps::expect_path(*app.add_option("--svg", settings.svg_file, "Draw bars and a roofline to this file"));
   app.add_flag("--count", settings.count,
                "Count launches and bytes instead of timing; on simulated GPUs, preset simulated");
   app.add_flag(
@@ -86,10 +86,14 @@ void add_options(CLI::App& app, Texts& texts, BenchSettings& settings) {
   app.add_flag("--serve", settings.serve, "Time on request: 'time CASE PASS IMPL RUNS' and 'quit' on stdin");
 }
 
+/// Each value once.
 template <typename Value, typename Parse>
 std::vector<Value> parse_all(const std::vector<std::string>& texts, Parse&& parse) {
   std::vector<Value> values;
-  for (const std::string& text : texts) values.push_back(parse(text));
+  for (const std::string& text : texts) {
+    const Value value = parse(text);
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
   return values;
 }
 
@@ -127,7 +131,7 @@ std::vector<Contestant> contestants_from(const std::vector<std::string>& names, 
                                          std::vector<std::string>& missing) {
   if (names.empty()) return usual_contestants(device);
   std::vector<Contestant> present;
-  for (const std::string& name : names) {
+  for (const std::string& name : parse_all<std::string>(names, [](const std::string& text) { return text; })) {
     const Contestant& contestant = find_contestant(name, device);
     const std::string obstacle = contestant.obstacle(device);
     if (obstacle.empty())

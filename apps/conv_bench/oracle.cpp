@@ -58,34 +58,52 @@ Tensor channels(const Tensor& tensor, Range range) {
   return tensor.narrow(1, range.first, range.count).contiguous(Layout::channels_last);
 }
 
-/// Puts compute(range) for each range into `parts`, ranges beside each other.
-template <typename Part, typename Compute>
-void for_each_range(const std::vector<Range>& ranges, std::vector<Part>& parts, Compute&& compute) {
-  parts.resize(ranges.size());
-  parallel_for(static_cast<std::int64_t>(ranges.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+/// The parts of a result, [.., channels, .., ..] each: compute(part, some of the channels) for all of them, in pieces
+/// where there are more threads than parts. No sum depends on these pieces.
+template <typename Compute>
+std::vector<Tensor> in_pieces(std::size_t parts, std::int64_t channels, Compute&& compute) {
+  constexpr std::int64_t kLeastChannels = 16;  // with fewer, the loops inside are slow
+  const auto count = static_cast<std::int64_t>(parts), wanted = (2 * num_threads() + count - 1) / count;
+  const std::int64_t each = std::clamp<std::int64_t>(channels / kLeastChannels, 1, wanted);
+  const auto piece = [&](std::int64_t i) {
+    const std::int64_t first = channels * i / each;
+    return Range{first, channels * (i + 1) / each - first};
+  };
+  std::vector<Tensor> done(static_cast<std::size_t>(count * each));
+  parallel_for(count * each, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
-      parts[static_cast<std::size_t>(i)] = compute(ranges[static_cast<std::size_t>(i)]);
+      done[static_cast<std::size_t>(i)] = compute(static_cast<std::size_t>(i / each), piece(i % each));
   });
+  if (each == 1) return done;
+  std::vector<Tensor> joined;
+  for (std::int64_t part = 0; part < count; ++part) {
+    Shape shape = done[static_cast<std::size_t>(part * each)].shape();
+    shape[1] = channels;
+    joined.push_back(empty_wide(shape));
+    for (std::int64_t i = 0; i < each; ++i)
+      joined.back()
+          .narrow(1, piece(i).first, piece(i).count)
+          .copy_from(done[static_cast<std::size_t>(part * each + i)]);
+  }
+  return joined;
 }
 
-/// Sums over a batch, cut into chunks of images whose sums are added in order, whatever the number of threads:
-/// sum_up(images, to) leaves the sums of a range of images in `to`.
-template <typename SumUp>
-Tensor sum_over_images(std::int64_t count, const Shape& shape, SumUp&& sum_up) {
-  constexpr std::int64_t kMostChunks = 64;
-  const std::int64_t chunks = std::min(count, kMostChunks);
-  std::vector<Tensor> parts(static_cast<std::size_t>(chunks));
-  parallel_for(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t first = count * i / chunks, last = count * (i + 1) / chunks;
-      Tensor& part = parts[static_cast<std::size_t>(i)];
-      part = empty_wide(shape);
-      sum_up(Range{first, last - first}, part);
-    }
-  });
+/// The sum of tensors of one shape, in their order; in the first one.
+Tensor sum_of(const std::vector<Tensor>& parts) {
+  double* const sums = parts.front().data<double>();
   for (std::size_t i = 1; i < parts.size(); ++i)
-    for (std::int64_t at = 0; at < parts[0].numel(); ++at) parts[0].data<double>()[at] += parts[i].data<double>()[at];
-  return parts[0];
+    for (std::int64_t at = 0; at < parts[0].numel(); ++at) sums[at] += parts[i].data<double>()[at];
+  return parts.front();
+}
+
+/// A batch in chunks, whose number does not depend on that of threads.
+std::vector<Range> chunks_of(std::int64_t images) {
+  constexpr std::int64_t kMostChunks = 64;
+  const std::int64_t chunks = std::min(images, kMostChunks);
+  std::vector<Range> ranges;
+  for (std::int64_t i = 0; i < chunks; ++i)
+    ranges.push_back({images * i / chunks, images * (i + 1) / chunks - images * i / chunks});
+  return ranges;
 }
 
 /// reference::apply_mask, in place and by all threads.
@@ -137,14 +155,18 @@ Oracle::Oracle(const Workload& workload)
 }
 
 void Oracle::expect_forward() {
-  for_each_range(images_, y_, [&](Range range) {
-    const Tensor x = images(x_, range);
-    const ConvGeometry g = kernels::make_geometry(x.shape(), w_.shape(), options_);
-    const Expected part{range, empty_wide({g.n, g.k, g.p, g.q}), empty_wide({g.n, g.k, g.p, g.q})};
-    kernels::reference::conv2d_forward(x, w_, bias_, g, true, part.values);
-    kernels::reference::conv2d_forward(absolute(x), absolute(w_), absolute(bias_), g, false, part.sizes);
-    return part;
-  });
+  const auto forward = [&](const Tensor& x, const Tensor& w, const Tensor& bias, bool relu) {
+    return in_pieces(images_.size(), geometry_.k, [&](std::size_t part, Range outputs) {
+      const Tensor some = images(x, images_[part]), weights = images(w, outputs);
+      const ConvGeometry g = kernels::make_geometry(some.shape(), weights.shape(), options_);
+      const Tensor y = empty_wide({g.n, g.k, g.p, g.q});
+      kernels::reference::conv2d_forward(some, weights, bias.narrow(0, outputs.first, outputs.count), g, relu, y);
+      return y;
+    });
+  };
+  const std::vector<Tensor> values = forward(x_, w_, bias_, true);
+  const std::vector<Tensor> sizes = forward(absolute(x_), absolute(w_), absolute(bias_), false);
+  for (std::size_t i = 0; i < images_.size(); ++i) y_.push_back({images_[i], values[i], sizes[i]});
 }
 
 void Oracle::expect_backward(const Tensor& mask) {
@@ -152,33 +174,43 @@ void Oracle::expect_backward(const Tensor& mask) {
   gradients_.mask = bytes_of(mask);
   const Tensor grad_z = grad_y_.clone();
   mask_by_threads(grad_z, gradients_.mask);
-  if (wants_grad_x_) {
-    for_each_range(images_, gradients_.grad_x, [&](Range range) {
-      const Shape shape = images(x_, range).shape();
-      const ConvGeometry g = kernels::make_geometry(shape, w_.shape(), options_);
-      const Expected part{range, empty_wide(shape), empty_wide(shape)};
-      kernels::reference::conv2d_backward_input(images(grad_z, range), w_, g, part.values);
-      kernels::reference::conv2d_backward_input(absolute(images(grad_z, range)), absolute(w_), g, part.sizes);
-      return part;
-    });
-  }
   const Tensor absolute_x = absolute(x_), absolute_z = absolute(grad_z);
-  const auto bias_sums = [&](const Tensor& z) {
-    return sum_over_images(geometry_.n, {geometry_.k}, [&](Range some, const Tensor& to) {
-      kernels::reference::conv2d_backward_bias(images(z, some), to);
-    });
-  };
-  gradients_.grad_bias = {{0, geometry_.k}, bias_sums(grad_z), bias_sums(absolute_z)};
-  for (const Range range : channels_) {
-    const Shape shape{range.count, w_.size(1), w_.size(2), w_.size(3)};
-    const auto weight_sums = [&](const Tensor& x, const Tensor& z) {
-      return sum_over_images(geometry_.n, shape, [&](Range some, const Tensor& to) {
-        const Tensor part = images(x, some);
-        const ConvGeometry g = kernels::make_geometry(part.shape(), shape, options_);
-        kernels::reference::conv2d_backward_weight(part, channels(images(z, some), range), g, to);
+  if (wants_grad_x_) {
+    const auto input_gradient = [&](const Tensor& z, const Tensor& w) {
+      return in_pieces(images_.size(), geometry_.c, [&](std::size_t part, Range inputs) {
+        const Tensor grad_x = empty_wide({images_[part].count, inputs.count, geometry_.h, geometry_.w});
+        const Tensor weights = channels(w, inputs);
+        const ConvGeometry g = kernels::make_geometry(grad_x.shape(), weights.shape(), options_);
+        kernels::reference::conv2d_backward_input(images(z, images_[part]), weights, g, grad_x);
+        return grad_x;
       });
     };
-    gradients_.grad_w.push_back({range, weight_sums(x_, grad_z), weight_sums(absolute_x, absolute_z)});
+    const std::vector<Tensor> values = input_gradient(grad_z, w_), sizes = input_gradient(absolute_z, absolute(w_));
+    for (std::size_t i = 0; i < images_.size(); ++i) gradients_.grad_x.push_back({images_[i], values[i], sizes[i]});
+  }
+  const std::vector<Range> chunks = chunks_of(geometry_.n);
+  const auto bias_sums = [&](const Tensor& z) {
+    std::vector<Tensor> parts(chunks.size());
+    parallel_for(std::ssize(chunks), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        parts[i] = empty_wide({geometry_.k});
+        kernels::reference::conv2d_backward_bias(images(z, chunks[i]), parts[i]);
+      }
+    });
+    return sum_of(parts);
+  };
+  gradients_.grad_bias = {{0, geometry_.k}, bias_sums(grad_z), bias_sums(absolute_z)};
+  for (const Range outputs : channels_) {
+    const auto weight_sums = [&](const Tensor& x, const Tensor& z) {
+      return sum_of(in_pieces(chunks.size(), geometry_.c, [&](std::size_t part, Range inputs) {
+        const Tensor some = channels(images(x, chunks[part]), inputs);
+        const Tensor grad_w = empty_wide({outputs.count, inputs.count, geometry_.r, geometry_.s});
+        const ConvGeometry g = kernels::make_geometry(some.shape(), grad_w.shape(), options_);
+        kernels::reference::conv2d_backward_weight(some, channels(images(z, chunks[part]), outputs), g, grad_w);
+        return grad_w;
+      }));
+    };
+    gradients_.grad_w.push_back({outputs, weight_sums(x_, grad_z), weight_sums(absolute_x, absolute_z)});
   }
 }
 

@@ -150,12 +150,12 @@ void serve(const BenchSettings& settings) {
   Table table(settings);
   answer(table.greeting());
   for (std::string verb; std::cin >> verb && verb != "quit";) {
-    std::size_t index = 0;
+    std::int64_t index = 0;
     std::string pass, name;
     int runs = 0;
-    require(verb == "time" && (std::cin >> index >> pass >> name >> runs) && runs >= 0,
+    require(verb == "time" && (std::cin >> index >> pass >> name >> runs) && index >= 0 && runs >= 0,
             "request '{}': only 'time CASE PASS IMPL RUNS' and 'quit' are known", verb);
-    answer(table.time(index, parse_pass(pass), name, runs));
+    answer(table.time(static_cast<std::size_t>(index), parse_pass(pass), name, runs));
   }
 }
 

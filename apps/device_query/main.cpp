@@ -1,5 +1,6 @@
 // device_query: lists what this build can compute on, and what --device auto takes of it.
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/program.h"
 #include "core/device_query.h"
 #include "core/parse_device.h"
 
@@ -22,12 +23,9 @@ void print_devices() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
+  return tandem::apps::run_program([&] {
     CLI::App app("Lists the devices that this build can compute on, and which one --device auto takes");
     if (tandem::apps::parse_arguments(app, argc, argv)) print_devices();
     return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 2;
-  }
+  });
 }

@@ -1,5 +1,6 @@
 // train_bench: times whole training steps of a network on one batch.
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/program.h"
 #include "apps/measure/kernel_counts.h"
 #include "apps/measure/peak.h"
 #include "apps/measure/quantile.h"
@@ -153,8 +154,11 @@ int run(int argc, char** argv) {
   number("--threads", settings.threads, 0, "Threads (0: all cores)", 4096);
   number("--steps", settings.steps, 1, "Steps to time");
   number("--warmup", settings.warmup, 0, "Steps before");
-  app.add_option("--batch", settings.batch_file, "Safetensors file with images and labels (default: random ones)");
-  app.add_option("--load-weights", settings.weights_file, "Safetensors file with the first weights (default: drawn)");
+  const auto path = [&](const char* name, std::string& value, const char* help) {
+    expect_path(*app.add_option(name, value, help));
+  };
+  path("--batch", settings.batch_file, "Safetensors file with images and labels (default: random ones)");
+  path("--load-weights", settings.weights_file, "Safetensors file with the first weights (default: drawn)");
   app.add_flag("--profile", settings.profile, "Print where the time of a step goes");
   app.add_flag("--count", settings.count, "On a simulated GPU: print what each kernel of a step moves");
   app.add_flag("--serve", settings.serve, "Time steps on request: 'step N' and 'quit' on stdin");
@@ -186,10 +190,5 @@ int run(int argc, char** argv) {
 }  // namespace tandem::apps
 
 int main(int argc, char** argv) {
-  try {
-    return tandem::apps::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 2;
-  }
+  return tandem::apps::run_program([&] { return tandem::apps::run(argc, argv); });
 }

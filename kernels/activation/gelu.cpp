@@ -8,7 +8,7 @@ namespace tandem::kernels {
 
 void gelu_forward(const Tensor& x, const Tensor& y) {
   check_elementwise("gelu_forward", x, y);
-  mark_written(y);
+  mark_written("gelu_forward", y);
   if constexpr (kHasCuda)
     if (const CudaOp op{"gelu_forward", y}) return cuda::gelu_forward(x, y);
   if (cpu::gelu_supports(y)) return cpu::gelu_forward(x, y);
@@ -18,7 +18,7 @@ void gelu_forward(const Tensor& x, const Tensor& y) {
 void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
   check_elementwise("gelu_backward", x, grad_x);
   check_elementwise("gelu_backward", grad_y, grad_x);
-  mark_written(grad_x);
+  mark_written("gelu_backward", grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{"gelu_backward", grad_x}) return cuda::gelu_backward(x, grad_y, grad_x);
   if (cpu::gelu_supports(grad_x)) return cpu::gelu_backward(x, grad_y, grad_x);

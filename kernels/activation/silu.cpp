@@ -8,7 +8,7 @@ namespace tandem::kernels {
 
 void silu_forward(const Tensor& x, const Tensor& y) {
   check_elementwise("silu_forward", x, y);
-  mark_written(y);
+  mark_written("silu_forward", y);
   if constexpr (kHasCuda)
     if (const CudaOp op{"silu_forward", y}) return cuda::silu_forward(x, y);
   if (cpu::silu_supports(y)) return cpu::silu_forward(x, y);
@@ -18,7 +18,7 @@ void silu_forward(const Tensor& x, const Tensor& y) {
 void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
   check_elementwise("silu_backward", x, grad_x);
   check_elementwise("silu_backward", grad_y, grad_x);
-  mark_written(grad_x);
+  mark_written("silu_backward", grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{"silu_backward", grad_x}) return cuda::silu_backward(x, grad_y, grad_x);
   if (cpu::silu_supports(grad_x)) return cpu::silu_backward(x, grad_y, grad_x);

@@ -46,7 +46,7 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
     require(index >= 0 && index < shape[0], "augment_images: image {} asked for, the source has {}", index, shape[0]);
   }
   for (std::size_t i = 0; i < augments.size(); ++i) check_augment(augments[i], i, shape, options.border);
-  mark_written(out);
+  mark_written("augment_images", out);
   if (out.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"augment_images", out}) return cuda::augment_images(source, indices, augments, options, out);

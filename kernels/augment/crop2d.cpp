@@ -26,7 +26,7 @@ void check(std::string_view op, const Tensor& image, std::int64_t top, std::int6
 
 void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Tensor& out) {
   check("crop2d", x, top, left, out);
-  mark_written(out);
+  mark_written("crop2d", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"crop2d", out}) return cuda::crop2d(x, top, left, out);
   if (cpu::crop2d_supports(out)) return cpu::crop2d(x, top, left, out);
@@ -35,7 +35,7 @@ void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Tensor& 
 
 void crop2d_backward(const Tensor& grad_out, std::int64_t top, std::int64_t left, const Tensor& grad_x) {
   check("crop2d_backward", grad_x, top, left, grad_out);
-  mark_written(grad_x);
+  mark_written("crop2d_backward", grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{"crop2d_backward", grad_x}) return cuda::crop2d_backward(grad_out, top, left, grad_x);
   if (cpu::crop2d_supports(grad_x)) return cpu::crop2d_backward(grad_out, top, left, grad_x);

@@ -13,7 +13,7 @@ void flip_horizontal(const Tensor& x, const Tensor& out) {
           "flip_horizontal: {} on {} and {} on {} must have one shape, one floating dtype and one device", describe(x),
           name_of(x.device()), describe(out), name_of(out.device()));
   require(x.storage() != out.storage(), "flip_horizontal: input and output share memory; write to a new tensor");
-  mark_written(out);
+  mark_written("flip_horizontal", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"flip_horizontal", out}) return cuda::flip_horizontal(x, out);
   if (cpu::flip_horizontal_supports(x, out)) return cpu::flip_horizontal(x, out);

@@ -38,7 +38,7 @@ Shape pad2d_output_shape(const Shape& x, const Pad2dOptions& options) {
 
 void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
   check("pad2d", x, options, out);
-  mark_written(out);
+  mark_written("pad2d", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"pad2d", out}) return cuda::pad2d(x, options, out);
   if (cpu::pad2d_supports(x, out)) return cpu::pad2d(x, options, out);
@@ -47,7 +47,7 @@ void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
 
 void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x) {
   check("pad2d_backward", grad_x, options, grad_out);
-  mark_written(grad_x);
+  mark_written("pad2d_backward", grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{"pad2d_backward", grad_x}) return cuda::pad2d_backward(grad_out, options, grad_x);
   if (cpu::pad2d_supports(grad_x, grad_out)) return cpu::pad2d_backward(grad_out, options, grad_x);

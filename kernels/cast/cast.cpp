@@ -13,7 +13,7 @@ void cast(const Tensor& source, const Tensor& destination) {
           name_of(source.device()), describe(destination), name_of(destination.device()));
   require(source.storage() != destination.storage(),
           "cast: source and destination {} share memory; cast to a new tensor", describe(destination));
-  mark_written(destination);
+  mark_written("cast", destination);
   if constexpr (kHasCuda)
     if (const CudaOp op{"cast", destination}) return cuda::cast(source, destination);
   if (cpu::cast_supports(source, destination)) return cpu::cast(source, destination);

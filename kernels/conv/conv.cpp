@@ -68,7 +68,7 @@ void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const 
   check(kOp, "bias", bias, {g.k}, w.dtype(), true);
   check(kOp, "y", y, output_shape(g), w.dtype());
   require_one_device(kOp, y, x, w, bias);
-  mark_written(y);
+  mark_written(kOp, y);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, y}) return cuda::conv_forward(g, options.impl, x, w, {.bias = bias}, y);
   if (cpu::conv_supports(g, w.dtype(), options.impl))
@@ -88,7 +88,7 @@ void conv2d_forward_with_moments(const Tensor& x, const Tensor& w, const Tensor&
           "{}: moments must be f64 [3, {}, {}], got {}", kOp, parts, g.k,
           moments.defined() ? describe(moments) : "nothing");
   require_one_device(kOp, y, x, w, bias, moments);
-  mark_written(y, moments);
+  mark_written(kOp, y, moments);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, y}) cuda::conv_forward_moments(g, options.impl, x, w, bias, y, moments);
 }
@@ -107,7 +107,7 @@ void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOp
   check(kOp, "grad_y", grad_y, output_shape(g), w.dtype());
   check(kOp, "grad_x", grad_x, grad_x.shape(), w.dtype());
   require_one_device(kOp, grad_x, grad_y, w);
-  mark_written(grad_x);
+  mark_written(kOp, grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_x})
       return cuda::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {}, {});
@@ -128,7 +128,7 @@ void conv2d_backward_input_below(const Tensor& grad_y, const Tensor& w, const Co
   require_one_device(kOp, grad_x, grad_y, w, mask_below, grad_bias_below);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_x}) {
-      mark_written(grad_x, grad_bias_below);
+      mark_written(kOp, grad_x, grad_bias_below);
       return cuda::conv_backward(g, options.impl, {}, w, {}, grad_y, grad_x, {}, {}, {mask_below, grad_bias_below});
     }
   conv2d_backward_input(grad_y, w, options, grad_x);
@@ -142,7 +142,7 @@ void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dO
   check(kOp, "x", x, x.shape(), grad_w.dtype());
   check(kOp, "grad_y", grad_y, output_shape(g), grad_w.dtype());
   require_one_device(kOp, grad_w, x, grad_y);
-  mark_written(grad_w);
+  mark_written(kOp, grad_w);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_w})
       return cuda::conv_backward(g, options.impl, x, {}, {}, grad_y, {}, grad_w, {}, {});
@@ -158,7 +158,7 @@ void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias, const T
   check(kOp, "grad_bias", grad_bias, {grad_y.size(1)}, grad_y.dtype());
   check(kOp, "mask", mask, conv_mask_shape(grad_y.shape()), DType::u8, true);
   require_one_device(kOp, grad_y, grad_bias, mask);
-  mark_written(grad_bias);
+  mark_written(kOp, grad_bias);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_y}) return cuda::conv_backward_bias(grad_y, mask, grad_bias);
   if (mask.defined()) {
@@ -180,7 +180,7 @@ void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias
   check(kOp, "y", y, output_shape(g), w.dtype());
   check(kOp, "mask", mask, conv_mask_shape(output_shape(g)), DType::u8, true);
   require_one_device(kOp, y, x, w, bias, mask);
-  mark_written(y, mask);
+  mark_written(kOp, y, mask);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, y})
       return cuda::conv_forward(g, options.impl, x, w, {.bias = bias, .relu = true, .mask = mask}, y);
@@ -207,7 +207,7 @@ void conv_bias_relu_pool_forward(const Tensor& x, const Tensor& w, const Tensor&
   check(kOp, "positions", positions, pooled, DType::u8, true);
   check(kOp, "mask", mask, conv_mask_shape(pooled), DType::u8, true);
   require_one_device(kOp, y, x, w, bias, positions, mask);
-  mark_written(y, positions, mask);
+  mark_written(kOp, y, positions, mask);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, y}) cuda::conv_pool_forward(g, options.impl, x, w, bias, {y, positions, mask});
 }
@@ -237,7 +237,7 @@ void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mas
   require(grad_x.defined() || !has_below, "{}: what the layer below wants needs grad_x", kOp);
 
   require_one_device(kOp, grad_y, x, w, mask, grad_x, grad_w, grad_bias, below.mask, below.grad_bias);
-  mark_written(grad_x, grad_w, grad_bias, below.grad_bias);
+  mark_written(kOp, grad_x, grad_w, grad_bias, below.grad_bias);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_y})
       return cuda::conv_backward(g, options.impl, x, w, mask, grad_y, grad_x, grad_w, grad_bias, below);

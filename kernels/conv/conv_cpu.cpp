@@ -55,7 +55,7 @@ const Passes<T>& by_rule(const ConvGeometry& g, ConvImpl impl) {
   if constexpr (is_float<T>) {
     if (impl == ConvImpl::onednn) return kOneDnn;
     // Measured: with few input channels our direct kernels, which fuse the mask, are level; otherwise the library wins.
-    // It shares out images only: for fewer of them than threads it would need threads of its own.
+    // That is where each thread has images of its own, not only rows of one.
     const bool library_wins = !by_winograd && library_supports(g) && (g.groups > 1 || g.c >= 8) &&
                               (tandem::detail::in_parallel() || g.n >= num_threads());
     if (impl == ConvImpl::automatic && library_wins) return kOneDnn;

@@ -15,7 +15,7 @@ void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tens
           "dropout: input and output must be of one shape and one floating dtype, got {} and {}", describe(x),
           describe(y));
   require_one_device("dropout", x, y);
-  mark_written(y);
+  mark_written("dropout_forward", y);
   if (x.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"dropout_forward", y}) return cuda::dropout_forward(x, p, key, y);

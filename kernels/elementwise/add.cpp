@@ -9,7 +9,7 @@ namespace tandem::kernels {
 void add(const Tensor& a, const Tensor& b, const Tensor& out) {
   check_elementwise("add", a, out);
   check_elementwise("add", b, out);
-  mark_written(out);
+  mark_written("add", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"add", out}) return cuda::add(a, b, out);
   if (cpu::add_supports(out)) return cpu::add(a, b, out);

@@ -9,7 +9,7 @@ namespace tandem::kernels {
 void mul(const Tensor& a, const Tensor& b, const Tensor& out) {
   check_elementwise("mul", a, out);
   check_elementwise("mul", b, out);
-  mark_written(out);
+  mark_written("mul", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"mul", out}) return cuda::mul(a, b, out);
   if (cpu::mul_supports(out)) return cpu::mul(a, b, out);

@@ -8,7 +8,7 @@ namespace tandem::kernels {
 
 void scale(const Tensor& a, double factor, const Tensor& out) {
   check_elementwise("scale", a, out);
-  mark_written(out);
+  mark_written("scale", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"scale", out}) return cuda::scale(a, factor, out);
   if (cpu::scale_supports(out)) return cpu::scale(a, factor, out);

@@ -20,7 +20,7 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
   require(n <= 1 || c.stride(1) == 1, "gemm: the columns of c {} must be adjacent; make it contiguous()", describe(c));
   require_one_device("gemm", c, a, b);
   require_possible("gemm", options.impl, c.device());
-  mark_written(c);
+  mark_written("gemm", c);
   if constexpr (kHasCuda)
     if (const CudaOp op{"gemm", c}) return cuda::gemm(a, b, options, c);
   if (cpu::supports_gemm(c)) return cpu::gemm(a, b, options, c);

@@ -40,7 +40,7 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
   check(kOp, "y", y, {x.size(0), weight.size(0)}, x.dtype(), false);
   require_one_device(kOp, y, x, weight, bias);
   require_possible(kOp, impl, y.device());
-  mark_written(y);
+  mark_written(kOp, y);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, y}) return cuda::linear_forward(x, weight, bias, relu, y, impl);
   if (cpu::supports_linear(x)) return cpu::linear_forward(x, weight, bias, relu, y);
@@ -59,7 +59,7 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
   check(kOp, "grad_bias", grad_bias, {weight.size(0)}, x.dtype(), true);
   require_one_device(kOp, x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   require_possible(kOp, impl, x.device());
-  mark_written(grad_x, grad_weight, grad_bias);
+  mark_written(kOp, grad_x, grad_weight, grad_bias);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, x})
       return cuda::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias, impl);

@@ -47,14 +47,14 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
   require_one_device(kOp, logits, labels, loss, probabilities);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"softmax_cross_entropy_forward", logits}) {
-      mark_written(loss, probabilities);
+      mark_written(kOp, loss, probabilities);
       return cuda::softmax_cross_entropy_forward(logits, labels, label_smoothing, loss, probabilities);
     }
   }
   require_labels(labels, logits.size(1));
   const auto run = cpu::supports_softmax_cross_entropy(logits) ? cpu::softmax_cross_entropy_forward
                                                                : reference::softmax_cross_entropy_forward;
-  mark_written(loss, probabilities);
+  mark_written(kOp, loss, probabilities);
   run(logits, labels, label_smoothing, loss, probabilities);
 }
 
@@ -68,14 +68,14 @@ void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& l
   require_one_device(kOp, grad_logits, probabilities, labels, grad_loss);
   if constexpr (kHasCuda) {
     if (const CudaOp op{kOp, grad_logits}) {
-      mark_written(grad_logits);
+      mark_written(kOp, grad_logits);
       return cuda::softmax_cross_entropy_backward(probabilities, labels, label_smoothing, grad_loss, grad_logits);
     }
   }
   const bool fast = probabilities.dtype() == DType::f32 && probabilities.is_dense(Layout::row_major) &&
                     cpu::supports_softmax_cross_entropy(grad_logits);
   const auto run = fast ? cpu::softmax_cross_entropy_backward : reference::softmax_cross_entropy_backward;
-  mark_written(grad_logits);
+  mark_written(kOp, grad_logits);
   run(probabilities, labels, label_smoothing, grad_loss, grad_logits);
 }
 

@@ -50,7 +50,7 @@ void train(const Tensor& x, const Tensor& moments, const Tensor& weight, const T
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
   require_one_device(kOp, x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std, moments);
-  mark_written(y);  // the rest is marked where it is stored
+  mark_written(kOp, y, running_mean, running_var, saved_mean, saved_inverse_std);
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   require(x.numel() > x.size(1),
           "batch_norm: training needs more than one value per channel, got {}; use a larger batch", x);
@@ -97,7 +97,7 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
   require_one_device(kOp, x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std);
-  mark_written(y);  // the rest is marked where it is stored
+  mark_written(kOp, y, saved_mean, saved_inverse_std);
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"batch_norm_forward_eval", x}) {
@@ -122,7 +122,7 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
   check_optional(kOp, "gradient of weight", grad_weight, x);
   check_optional(kOp, "gradient of bias", grad_bias, x);
   require_one_device(kOp, x, weight, bias, mean, inverse_std, grad_y, grad_x, grad_weight, grad_bias);
-  mark_written(grad_x);
+  mark_written(kOp, grad_x, grad_weight, grad_bias);
   if (x.numel() == 0) {
     if (grad_weight.defined()) grad_weight.zero();
     if (grad_bias.defined()) grad_bias.zero();

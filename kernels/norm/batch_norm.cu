@@ -7,7 +7,6 @@
 #include "kernels/norm/batch_norm.h"
 #include "kernels/norm/channel_totals.cuh"
 #include "kernels/norm/channel_transform.cuh"
-#include "kernels/written.h"
 
 namespace tandem::kernels::cuda {
 
@@ -151,8 +150,8 @@ void normalise(const Tensor& x, const ChannelParameters& parameters, bool relu, 
   });
 }
 
-/// Moments of parts that somebody else left, `grid.chunks` of them: joined to so few that one block per sixteen channels
-/// is quick about them.
+/// Moments of parts that somebody else left, `grid.chunks` of them: joined to so few that one block per sixteen
+/// channels is quick about them.
 Tensor join_many(const Tensor& moments, ChannelGrid& grid) {
   constexpr int kFew = 256, kGroups = 64;
   grid.chunks = static_cast<int>(moments.size(1));
@@ -176,7 +175,6 @@ void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tenso
   const Tensor in = dense_input(x);
   const DenseOutput out(y);
   const cudaStream_t stream = tandem::cuda::current_stream(x);
-  mark_written(running_mean, running_var, saved_mean, saved_inverse_std);
   const Statistics statistics{AnyFloats(running_mean), AnyFloats(running_var), AnyFloats(saved_mean),
                               AnyFloats(saved_inverse_std)};
   device::dispatch(x.dtype(), "batch_norm", [&](auto tag) {
@@ -203,7 +201,6 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   device::dispatch(x.dtype(), "batch_norm", [](auto) {});  // refuses f64 before anything is written
   const Tensor in = dense_input(x);
   const DenseOutput out(y);
-  mark_written(saved_mean, saved_inverse_std);
   const Statistics statistics{AnyFloats(running_mean), AnyFloats(running_var), AnyFloats(saved_mean),
                               AnyFloats(saved_inverse_std)};
   launch(load_running_statistics, {device::blocks_for(x.size(1), kThreads), kThreads}, tandem::cuda::current_stream(x),

@@ -7,7 +7,6 @@
 #include "kernels/norm/batch_norm.h"
 #include "kernels/norm/channel_totals.cuh"
 #include "kernels/norm/channel_transform.cuh"
-#include "kernels/written.h"
 
 namespace tandem::kernels::cuda {
 
@@ -126,7 +125,6 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
     corrections = Tensor::empty({2, channels}, {.device = x.device()});
     correction = {corrections.data<float>(), corrections.data<float>() + channels};
   }
-  mark_written(grad_weight, grad_bias);
   device::dispatch(x.dtype(), "batch_norm_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *const x_data = in.data<T>(), *const gradient_data = gradient.data<T>();

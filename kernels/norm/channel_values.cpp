@@ -1,6 +1,5 @@
 // Per-channel numbers of batch normalisation.
 #include "kernels/norm/channel_values.h"
-#include "kernels/written.h"
 
 #include <cmath>
 
@@ -12,7 +11,6 @@ ChannelValues load_channels(const Tensor& tensor, std::int64_t channels, double 
 
 void store_channels(const ChannelValues& values, const Tensor& tensor) {
   if (!tensor.defined()) return;
-  mark_written(tensor);
   dispatch_floating(tensor.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* const to = tensor.data<T>();

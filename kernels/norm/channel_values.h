@@ -13,7 +13,7 @@ using ChannelValues = std::vector<double>;
 /// The elements of `tensor` ([C]), or `absent` for each channel where it is undefined.
 ChannelValues load_channels(const Tensor& tensor, std::int64_t channels, double absent);
 
-/// Writes to `tensor` ([C]); does nothing where it is undefined.
+/// Writes to `tensor` ([C]), which has been marked as written; does nothing where it is undefined.
 void store_channels(const ChannelValues& values, const Tensor& tensor);
 
 /// Mean and sum of squared deviations from it, per channel, of `count` values.

@@ -76,7 +76,7 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
     require_alike(kOp, "exp_avg_sq", item.exp_avg_sq, item.parameter, state_dtype);
     if (item.max_exp_avg_sq.defined())
       require_alike(kOp, "max_exp_avg_sq", item.max_exp_avg_sq, item.parameter, state_dtype);
-    mark_written(item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq);
+    mark_written(kOp, item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq);
     require_one_device(kOp, items.front().parameter, item.parameter);
     sizes.push_back(item.parameter.numel());
   }

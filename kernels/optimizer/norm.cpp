@@ -62,7 +62,7 @@ double squared_norm(std::span<const Tensor> tensors) {
 void scale_all(std::span<const Tensor> tensors, double factor) {
   constexpr std::string_view kOp = "scale_all";
   const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
-  for (const Tensor& tensor : tensors) mark_written(tensor);
+  for (const Tensor& tensor : tensors) mark_written(kOp, tensor);
   if constexpr (kHasCuda)
     if (!tensors.empty())
       if (const CudaOp op{kOp, tensors.front()}) return cuda::scale_all(tensors, factor);

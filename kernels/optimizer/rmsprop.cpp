@@ -66,7 +66,7 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
     if (options.momentum != 0.0)
       require_alike(kOp, "the momentum buffer", item.momentum_buffer, item.parameter, state_dtype);
     if (item.grad_avg.defined()) require_alike(kOp, "grad_avg", item.grad_avg, item.parameter, state_dtype);
-    mark_written(item.square_avg, item.momentum_buffer, item.grad_avg);
+    mark_written(kOp, item.square_avg, item.momentum_buffer, item.grad_avg);
     require_one_device(kOp, items.front().parameter, item.parameter);
     sizes.push_back(item.parameter.numel());
   }

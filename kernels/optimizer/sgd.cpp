@@ -55,7 +55,7 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
     check_update(kOp, {item.parameter, item.gradient, item.master});
     if (options.momentum != 0.0) {
       require_alike(kOp, "the momentum buffer", item.momentum_buffer, item.parameter, optimizer_state_dtype(dtype));
-      mark_written(item.momentum_buffer);
+      mark_written(kOp, item.momentum_buffer);
     }
     require_one_device(kOp, items.front().parameter, item.parameter);
     sizes.push_back(item.parameter.numel());

@@ -26,7 +26,7 @@ void check_update(std::string_view op, const UpdateTensors& item) {
     require(half, "{}: only f16 and bf16 parameters have a master, {} is its own", op, describe(item.parameter));
     require_alike(op, "the master", item.master, item.parameter, DType::f32);
   }
-  mark_written(item.parameter, item.master);
+  mark_written(op, item.parameter, item.master);
 }
 
 std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors) {

@@ -30,7 +30,7 @@ double avg_pool2d_weight(std::int64_t i, std::int64_t j, std::int64_t height, st
 
 void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y) {
   check("avg_pool2d", x, options, y);
-  mark_written(y);
+  mark_written("avg_pool2d_forward", y);
   if (y.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"avg_pool2d_forward", y}) return cuda::avg_pool2d_forward(x, options, y);
@@ -40,7 +40,7 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
 
 void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x) {
   check("avg_pool2d_backward", grad_x, options, grad_y);
-  mark_written(grad_x);
+  mark_written("avg_pool2d_backward", grad_x);
   if (grad_x.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"avg_pool2d_backward", grad_x}) return cuda::avg_pool2d_backward(grad_y, options, grad_x);

@@ -21,7 +21,7 @@ void check(std::string_view op, const Tensor& x, const Tensor& y) {
 
 void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
   check("global_avg_pool2d", x, y);
-  mark_written(y);
+  mark_written("global_avg_pool2d_forward", y);
   if (y.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"global_avg_pool2d_forward", y}) return cuda::global_avg_pool2d_forward(x, y);
@@ -31,7 +31,7 @@ void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
 
 void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
   check("global_avg_pool2d_backward", grad_x, grad_y);
-  mark_written(grad_x);
+  mark_written("global_avg_pool2d_backward", grad_x);
   if (grad_x.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"global_avg_pool2d_backward", grad_x}) return cuda::global_avg_pool2d_backward(grad_y, grad_x);

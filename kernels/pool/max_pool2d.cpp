@@ -30,7 +30,7 @@ DType max_pool2d_index_dtype(const Pool2dOptions& options) {
 
 void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
   check("max_pool2d", x, options, y, indices);
-  mark_written(y, indices);
+  mark_written("max_pool2d_forward", y, indices);
   if (y.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"max_pool2d_forward", y}) return cuda::max_pool2d_forward(x, options, y, indices);
@@ -48,7 +48,7 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
             "{}: sums must be dense {} [{}], got {}", kOp, name_of(grad_x.dtype()), grad_x.size(1), describe(sums));
     require_one_device(kOp, grad_x, sums);
   }
-  mark_written(grad_x, sums);
+  mark_written(kOp, grad_x, sums);
   if (grad_x.numel() == 0) {
     if (sums.defined()) sums.fill(0.0);
     return;

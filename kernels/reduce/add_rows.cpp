@@ -17,7 +17,7 @@ void add_rows(const Tensor& rows, double divisor, const Tensor& sum) {
           "add_rows: the output for {} must be {}[{}], dense, got {} with strides {}", describe(rows),
           name_of(rows.dtype()), rows.size(1), describe(sum), to_string(sum.strides()));
   require_one_device("add_rows", sum, rows);
-  mark_written(sum);
+  mark_written("add_rows", sum);
   if constexpr (kHasCuda)
     if (const CudaOp op{"add_rows", sum}) return cuda::add_rows(rows, divisor, sum);
   reference::add_rows(rows, divisor, sum);

@@ -13,7 +13,7 @@ void check(std::string_view op, const Tensor& x, const Tensor& out) {
   require(out.rank() == 0 && out.dtype() == x.dtype() && out.device() == x.device(),
           "{}: the output for {} must be {}[] on {}, got {}", op, describe(x), name_of(x.dtype()), name_of(x.device()),
           describe(out));
-  mark_written(out);
+  mark_written(op, out);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ void sum_to(const Tensor& x, const Tensor& out) {
   bool fits = out.rank() <= x.rank();
   for (int dim = 1; fits && dim <= out.rank(); ++dim) fits = out.size(-dim) == x.size(-dim) || out.size(-dim) == 1;
   require(fits, "sum_to: output {} does not expand to input {}", describe(out), describe(x));
-  mark_written(out);
+  mark_written("sum_to", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"sum_to", out}) return cuda::sum_to(x, out);
   if (cpu::sum_to_supports(x)) return cpu::sum_to(x, out);

@@ -132,6 +132,13 @@ def logs():
         file.truncate(os.path.getsize(path("twice.jsonl")) - 20)
     done = attempt(SMALL + f"--log {path('twice.jsonl')}")
     check(done.returncode == 0, done.stderr)
+    for size in (0, 1, 9, 10, 11):  # or one that is killed as soon as it begins: {"record":
+        with open(path("first.jsonl"), "wb") as file:
+            file.write(contents("twice.jsonl")[:size])
+        done = attempt(SMALL + f"--log {path('first.jsonl')}")
+        check(done.returncode == 0, f"a log of {size} bytes: {done.stderr}")
+        whole = contents("first.jsonl").decode().splitlines()[1 if size else 0:]
+        check([json.loads(line)["record"] for line in whole] == ["run", "epoch", "result"], f"after {size} bytes: {whole}")
     lines = contents("twice.jsonl").decode().splitlines()
     check(len(lines) == 9, f"{len(lines)} lines")
     kinds = [json.loads(line)["record"] for number, line in enumerate(lines) if number != 5]
@@ -214,7 +221,7 @@ def full_disks():
 
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --augment crop-reflect=3,flip "
-               "--model mnist_cnn --layers 7 --shared-weights --batch-norm --dropout 0.25 --conv-impl reference "
+               "--model mnist_cnn --layers 7 --shared-weights --conv-impl reference "
                "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --epochs 9 --batch-size 12 "
                "--grad-accumulation 3 --drop-last --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
                "--schedule step --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
@@ -222,17 +229,94 @@ def config():
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
                "--threads 3 --log c.jsonl --log-every 8 --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
-    for arguments in ([], measured, options):
-        printed = subprocess.run([PROGRAM, "--print-config"] + arguments, stdout=subprocess.PIPE, text=True, check=True)
-        with open(path("run.toml"), "w") as file:
-            file.write(printed.stdout)
-        again = subprocess.run([PROGRAM, "--print-config", "--config", path("run.toml")], stdout=subprocess.PIPE,
-                               text=True, check=True)
-        check(printed.stdout == again.stdout, f"changed on the way:\n{printed.stdout}\n{again.stdout}")
-    names = {word[2:] for word in measured + options if word.startswith("--")}
-    lines = {line.split(" = ")[0] for line in printed.stdout.splitlines() if " = " in line}
+    of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25".split()
+    lines = set()
+    for arguments in ([], measured, of_vgg_lite, options):
+        text = printed(arguments)
+        write_config(text)
+        again = printed(["--config", path("run.toml")])
+        check(text == again, f"changed on the way:\n{text}\n{again}")
+        lines |= {line.split(" = ")[0].removeprefix("# ") for line in text.splitlines() if " = " in line}
+    names = {word[2:] for word in measured + of_vgg_lite + options if word.startswith("--")}
     check(names <= lines, f"not printed: {names - lines}")
-    check(lines - names == {"nesterov"}, f"not in this test: {lines - names}")
+    check(lines - names == {"nesterov", "global-batch-size"}, f"not in this test: {lines - names}")
+
+    # Defaults follow the choices that the command line, or an editor, makes instead of the printed ones.
+    for before, choice in (("", "--optimizer adamw"), ("--schedule step", "--schedule cosine"),
+                           ("--precision fp16", "--precision fp32"), ("", "--precision fp16"),
+                           ("", "--batch-size 8"), ("", "--dataset synthetic"), ("", "--grad-accumulation 3")):
+        words = choice.split()
+        plain = printed(words)
+        text = printed(before.split())
+        write_config(text)
+        over = printed(["--config", path("run.toml")] + words)
+        check(over == plain, f"{before} printed, then {choice}:\n{over}\nexpected:\n{plain}")
+        name = words[0][2:]
+        line = f"{name} = {words[1]}" if words[1].isdigit() else f'{name} = "{words[1]}"'
+        edited, found = re.subn(f"^(# )?{name} = .*$", line, text, flags=re.M)
+        write_config(edited if found else text + line + "\n")
+        over = printed(["--config", path("run.toml")])
+        check(over == plain, f"{before} printed, then {choice} by hand:\n{over}\nexpected:\n{plain}")
+
+
+def printed(arguments):
+    done = subprocess.run([PROGRAM, "--print-config"] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 0 and done.stderr == "", f"{arguments}: {done.stderr}")
+    return done.stdout
+
+
+def write_config(text):
+    with open(path("run.toml"), "w") as file:
+        file.write(text)
+
+
+def one_error(command, code, because, **options):
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=environment(), timeout=100, **options)
+    lines = done.stderr.splitlines()
+    check(done.returncode == code and len(lines) == 1 and lines[0].startswith("error: ") and because in lines[0],
+          f"{command}: exit code {done.returncode}, expected {code} and '{because}': {done.stderr}")
+
+
+def programs():
+    """Each with few arguments that make it run for a moment."""
+    folder, bench = os.path.dirname(PROGRAM), "--shape 1,2,4,4,2,3,3,1,1 --groups 1 --launches 1 --warmup 0 --impl reference"
+    net = "--model mnist_cnn --layers 1 --in-channels 1 --image-size 8 --batch-size 1 --steps 1 --warmup 0"
+    return {"cifar_train": [PROGRAM] + (SMALL + "--limit-train 20 --limit-test 20 --threads 1").split(),
+            "conv_bench": [os.path.join(folder, "conv_bench"), *bench.split(), "--peak-flops", "1e9", "--peak-bandwidth", "1e9"],
+            "train_bench": [os.path.join(folder, "train_bench"), *net.split()],
+            "device_query": [os.path.join(folder, "device_query")]}
+
+
+def empty_paths():
+    """What a script's unset variable leaves of --save-weights "$weights" does not lose the weights."""
+    options = {"cifar_train": ["data", "log", "save-weights", "load-weights", "tuning-file", "config"],
+               "conv_bench": ["json", "svg"], "train_bench": ["batch", "load-weights"]}
+    for program, names in options.items():
+        for name in names:
+            one_error(programs()[program] + ["--" + name, ""], 2, f"--{name}: the path is empty", stdout=subprocess.DEVNULL)
+
+
+def standard_output():
+    """Standard output that is full or closed is told, once the work is done; files are not mixed up with it."""
+    whole = subprocess.run(programs()["cifar_train"] + ["--save-weights", path("w.safetensors")], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, env=environment())
+    check(whole.returncode == 0, whole.stderr)
+    expected = contents("w.safetensors")
+    for name, command in programs().items():
+        if name == "cifar_train":
+            command = command + ["--save-weights", path("w.safetensors"), "--log", path("log.jsonl")]
+        for arguments in (command, command[:1] + ["--help"]):
+            one_error(arguments, 1, "standard output cannot be written", preexec_fn=lambda: os.close(1))
+            if os.path.exists("/dev/full"):
+                with open("/dev/full", "w") as full:
+                    one_error(arguments, 1, "standard output cannot be written", stdout=full)
+    check(contents("w.safetensors") == expected, "the weights hold something else")
+    records = [json.loads(line)["record"] for line in contents("log.jsonl").decode().splitlines()]
+    check(set(records) == {"run", "epoch", "result"}, f"records: {records}")
+    closed = subprocess.run(programs()["cifar_train"] + ["--save-weights", path("w.safetensors"), "--log", path("all.jsonl")],
+                            env=environment(), preexec_fn=lambda: os.closerange(0, 3))
+    check(closed.returncode == 1, f"exit code {closed.returncode} without any standard stream")
+    check(contents("w.safetensors") == expected, "the weights hold something else")
 
 
 def precision():
@@ -322,6 +406,8 @@ def exact_uneven():
 
 if __name__ == "__main__":
     try:
-        {case.__name__: case for case in (learning, determinism, files, logs, full_disks, config, precision, exact_sgd, exact_uneven)}[sys.argv[2]]()
+        cases = (learning, determinism, files, logs, full_disks, config, empty_paths, standard_output, precision, exact_sgd,
+                 exact_uneven)
+        {case.__name__: case for case in cases}[sys.argv[2]]()
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)

@@ -53,6 +53,10 @@ if(EXISTS /dev/full)
 endif()
 bad_input(NAME "weights to no folder" ERR "--save-weights ${bad}/nowhere/w.safetensors" "no directory"
   ARGS ${synthetic} --save-weights ${bad}/nowhere/w.safetensors)
+bad_input(NAME "weights to a folder that is not there" ERR "--save-weights ${bad}/nowhere/: cannot write" "no directory ${bad}/nowhere"
+  ARGS ${synthetic} --save-weights ${bad}/nowhere/)
+bad_input(NAME "weights to a folder, with a slash" ERR "--save-weights ${bad}/empty/: cannot write: it is a directory"
+  ARGS ${synthetic} --save-weights ${bad}/empty/)
 bad_input(NAME "weights to a device" ERR "--save-weights /dev/null" "not a regular file"
   ARGS ${synthetic} --save-weights /dev/null)
 bad_input(NAME "weights to a directory" ERR "--save-weights ${bad}/empty" "directory"

@@ -15,6 +15,8 @@ app_case(NAME "batch size on the command line replaces the file's" OUT "\nbatch-
 
 app_case(NAME "the last batch is dropped" OUT "1 of 16 images per epoch" ARGS --dataset synthetic --model mnist_cnn --layers 1
   --limit-train 19 --limit-test 8 --global-batch-size 16 --epochs 1 --device cpu --drop-last)
+app_case(NAME "who only evaluates drops nothing" OUT "test accuracy" ARGS --dataset synthetic --model mnist_cnn --layers 1
+  --limit-train 19 --limit-test 8 --global-batch-size 32 --epochs 0 --device cpu --drop-last)
 bad_input(NAME "all batches are dropped" ERR "drop_last leaves nothing: 19 images do not fill a batch of 32"
   ARGS --dataset synthetic --limit-train 19 --limit-test 8 --global-batch-size 32 --drop-last)
 bad_input(NAME "batch size 0" ERR "--batch-size 0: must be at least 1" ARGS --batch-size 0)
@@ -40,19 +42,22 @@ else()
   bad_input(NAME "nccl in a build without it" ERR "backend nccl: this program was built without NCCL" "--backend ring"
     ARGS --backend nccl)
 endif()
-bad_input(NAME "momentum of Adam" ERR "--momentum 0.5: --optimizer adam has no such option, sgd and rmsprop do"
+bad_input(NAME "momentum of Adam" ERR "--momentum 0.5: of no use with --optimizer adam, only with sgd, rmsprop"
   ARGS --optimizer adam --momentum 0.5)
-bad_input(NAME "momentum of Adam in a config file" ERR "--momentum 0.9: --optimizer adamw has no such option"
-  ARGS --config app_files/momentum.toml --optimizer adamw)
-bad_input(NAME "Nesterov's momentum of RMSprop" ERR "--nesterov: --optimizer rmsprop has no such option, sgd does"
+app_case(NAME "momentum of a config file and Adam of the command line" OUT "lr = 0.001"
+  ERR "note: app_files/momentum.toml:1: momentum = 0.9 is left out: --optimizer adamw has no use for it"
+  ARGS --config app_files/momentum.toml --optimizer adamw --print-config)
+app_case(NAME "momentum of a config file on two ranks" RANKS 2 ERR "momentum.toml:1: momentum = 0.9 is left out"
+  ARGS --config app_files/momentum.toml --optimizer adamw --print-config)
+bad_input(NAME "Nesterov's momentum of RMSprop" ERR "--nesterov: of no use with --optimizer rmsprop, only with sgd"
   ARGS --optimizer rmsprop --momentum 0.5 --nesterov)
 app_case(NAME "no Nesterov's momentum is what Adam has" OUT "nesterov = false" ARGS --optimizer adam --no-nesterov --print-config)
-bad_input(NAME "steps of another schedule" ERR "--step-epochs 3: --schedule one-cycle has no such option, step does"
+bad_input(NAME "steps of another schedule" ERR "--step-epochs 3: of no use with --schedule one-cycle, only with step"
   ARGS --step-epochs 3)
-bad_input(NAME "step factor of another schedule" ERR "--step-factor 0.5: --schedule cosine has no such option, step does"
+bad_input(NAME "step factor of another schedule" ERR "--step-factor 0.5: of no use with --schedule cosine, only with step"
   ARGS --schedule cosine --step-factor 0.5)
 app_case(NAME "steps have defaults" OUT "step-epochs = 10" "step-factor = 0.1" ARGS --schedule step --print-config)
-bad_input(NAME "folder of synthetic images" ERR "--data app_files: --dataset synthetic is drawn, not read"
+bad_input(NAME "folder of synthetic images" ERR "--data app_files: of no use with --dataset synthetic"
   ARGS --dataset synthetic --data app_files)
 bad_input(NAME "log and weights in one file" ERR "--log and --save-weights are both out.bin: name two files"
   ARGS --dataset synthetic --log out.bin --save-weights out.bin)
@@ -68,7 +73,7 @@ app_case(NAME "code is kept in the configuration" OUT "conv-impl = \"fused\"" "g
   ARGS --conv-impl fused --gemm-impl fused --print-config)
 app_case(NAME "code that was chosen is told" OUT "conv-impl reference, gemm-impl fused"
   ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --device cpu --conv-impl reference --gemm-impl fused)
-bad_input(NAME "measured and forced code" ERR "--autotune chooses the code that convolves, and so does --conv-impl fused"
+bad_input(NAME "measured and forced code" ERR "--autotune: of no use with --conv-impl fused, only with auto"
   ARGS --dataset synthetic --autotune --conv-impl fused)
 bad_input(NAME "tuning file that is not there" ERR "--tuning-file none.json: no such file; --autotune makes one"
   ARGS --dataset synthetic --tuning-file none.json)
@@ -128,11 +133,11 @@ bad_input(NAME "loss scale of text" ERR "--loss-scale auto: give dynamic, none o
   ARGS --precision fp16 --loss-scale auto)
 bad_input(NAME "loss scale 0" ERR "--loss-scale 0: give dynamic, none or a number above 0"
   ARGS --precision fp16 --loss-scale 0)
-bad_input(NAME "loss scale in f32" ERR "--loss-scale dynamic is for half precision: add --precision fp16 or bf16"
+bad_input(NAME "loss scale in f32" ERR "--loss-scale dynamic: of no use with --precision fp32, only with fp16, bf16"
   ARGS --loss-scale dynamic)
-bad_input(NAME "half all-reduce in f32" ERR "--allreduce-dtype half is for half precision" ARGS --allreduce-dtype half)
+bad_input(NAME "half all-reduce in f32" ERR "--allreduce-dtype half: of no use with --precision fp32" ARGS --allreduce-dtype half)
 bad_input(NAME "unknown all-reduce dtype" ERR "--allreduce-dtype" "did you mean half?" ARGS --allreduce-dtype haf)
-bad_input(NAME "no masters in f32" ERR "--no-master-weights is for half precision" ARGS --no-master-weights)
+bad_input(NAME "no masters in f32" ERR "--no-master-weights: of no use with --precision fp32" ARGS --no-master-weights)
 app_case(NAME "defaults follow the precision" OUT "loss-scale = \"dynamic\"" "allreduce-dtype = \"fp32\""
   ARGS --precision fp16 --print-config)
 app_case(NAME "bf16 needs no loss scale" OUT "loss-scale = \"none\"" ARGS --precision bf16 --print-config)
@@ -148,6 +153,8 @@ bad_input(NAME "two lines in a config file" ERR "two_lines.toml:1: 'two\\x0aline
 bad_input(NAME "stray word" ERR "unexpected argument 'vgg_lite'" ARGS vgg_lite)
 bad_input(NAME "missing value" ERR "--lr needs a value" ARGS --epochs 2 --lr)
 bad_input(NAME "flag with another value" ERR "--nesterov = maybe: a flag takes true or false" ARGS --nesterov=maybe)
+bad_input(NAME "flag with a number" ERR "--drop-last = 2: a flag takes true or false" ARGS --drop-last=2)
+bad_input(NAME "flag of the program itself with a number" ERR "--version = 7: a flag takes true or false" ARGS --version=7)
 bad_input(NAME "two config files" ERR "--config is given more than once"
   ARGS --config app_files/good.toml --config app_files/global_batch.toml)
 bad_input(NAME "two batch sizes" ERR "--batch-size and --global-batch-size exclude each other"

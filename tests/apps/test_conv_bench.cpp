@@ -1,4 +1,5 @@
 // conv_bench: its table of layers, its floors, and that it times nothing that is wrong.
+#include "apps/conv_bench/command_line.h"
 #include "apps/conv_bench/oracle.h"
 #include "apps/conv_bench/program.h"
 #include "apps/conv_bench/reports.h"
@@ -419,4 +420,16 @@ TEST_CASE("quantiles lie between neighbours") {
   CHECK(tandem::apps::median({4.0, 1.0, 3.0, 2.0}) == 2.5);
   CHECK(quantile({10.0, 20.0, 30.0, 40.0, 50.0}, 0.1) == Approx(14.0));
   CHECK(quantile({10.0, 20.0}, 1.0) == 20.0);
+}
+
+TEST_CASE("what is named twice is timed once") {
+  const std::vector<const char*> arguments{"conv_bench",  "--shape",     "1,1,4,4,1,3,3,1,1", "--passes",
+                                           "fwd,bwd,fwd", "--precision", "fp32,fp32",         "--impl",
+                                           "ours,ours",   "--cache",     "hot,hot",           "--serve"};
+  const auto settings = parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+  REQUIRE(settings);
+  CHECK(settings->passes == std::vector<Pass>{Pass::forward, Pass::backward});
+  CHECK(settings->dtypes.size() == 1);
+  CHECK(settings->contestants.size() == 1);
+  CHECK(settings->caches.size() == 1);
 }

@@ -2,16 +2,19 @@
 #include "settings.h"
 
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 
 #include "command_line.h"
 #include "core/device_query.h"
 #include "core/error.h"
 #include "help_text.h"
 
+#include <fstream>
 #include <sstream>
 
 using namespace tandem::apps;
 using tandem::test::ContainsText;
+namespace test = tandem::test;
 
 namespace {
 
@@ -19,13 +22,16 @@ struct Parsed {
   Settings settings;
   OptionTable table;
   Request request{};
+  std::vector<std::string> notes;
 };
 
 void parse(Parsed& parsed, std::vector<const char*> arguments, std::int64_t ranks = 1) {
   arguments.insert(arguments.begin(), "cifar_train");
   describe_options(parsed.table, parsed.settings);
-  parsed.request = parse_command_line(static_cast<int>(arguments.size()), arguments.data(), parsed.table,
-                                      {"batch-size", "global-batch-size"});
+  auto [request, notes] = parse_command_line(static_cast<int>(arguments.size()), arguments.data(), parsed.table,
+                                             {"batch-size", "global-batch-size"});
+  parsed.request = request;
+  parsed.notes = std::move(notes);
   resolve(parsed.settings, ranks);
 }
 
@@ -96,8 +102,8 @@ TEST_CASE("requests are recognised") {
 
 TEST_CASE("values are set by --name value and --name=value, flags also by --no-name") {
   Parsed p;
-  parse(p,
-        {"--lr=0.25", "--epochs", "3", "--shared-weights", "--no-nesterov", "--batch-size", "8", "--clip-norm", "1e0"});
+  parse(p, {"--lr=0.25", "--epochs", "3", "--model", "mnist_cnn", "--shared-weights", "--no-nesterov", "--batch-size",
+            "8", "--clip-norm", "1e0"});
   CHECK(*p.settings.lr == 0.25);
   CHECK(p.settings.epochs == 3);
   CHECK(p.settings.shared_weights);
@@ -145,6 +151,95 @@ TEST_CASE("limits of numbers are kept") {
   CHECK_THAT(error_of({"--lr", ""}), ContainsText("not a number"));
   CHECK_THAT(error_of({"--threads", "0x10"}), ContainsText("not a whole number"));
   CHECK(error_of({"--lr", "+0.5"}) == "accepted");
+}
+
+namespace {
+
+/// Options after a config file with these lines, and more arguments.
+struct WithFile {
+  test::TemporaryDirectory directory;
+  std::string path = directory / "run.toml";
+  Parsed parsed;
+
+  explicit WithFile(const std::string& lines, std::vector<const char*> arguments = {}) {
+    std::ofstream(path) << lines;
+    arguments.insert(arguments.end(), {"--config", path.c_str()});
+    parse(parsed, arguments);
+  }
+};
+
+std::string error_with_file(const std::string& lines, const std::vector<const char*>& arguments = {}) {
+  try {
+    const WithFile ignored(lines, arguments);
+  } catch (const tandem::Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("a choice on the command line leaves out what a config file says of another choice, and tells it") {
+  const WithFile adamw("momentum = 0.8\nnesterov = true\nlr = 0.3\n", {"--optimizer", "adamw"});
+  CHECK_FALSE(adamw.parsed.settings.momentum.has_value());
+  CHECK_FALSE(*adamw.parsed.settings.nesterov);
+  CHECK(*adamw.parsed.settings.lr == 0.3);  // for any optimizer
+  CHECK(adamw.parsed.notes ==
+        std::vector<std::string>{adamw.path + ":1: momentum = 0.8 is left out: --optimizer adamw has no use for it",
+                                 adamw.path + ":2: nesterov = true is left out: --optimizer adamw has no use for it"});
+  const WithFile rmsprop("momentum = 0.8\nnesterov = true\n", {"--optimizer", "rmsprop"});
+  CHECK(*rmsprop.parsed.settings.momentum == 0.8);
+  CHECK(rmsprop.parsed.notes.size() == 1);
+
+  const WithFile cosine("schedule = 'step'\nstep-epochs = 3\nstep-factor = 0.5\n", {"--schedule", "cosine"});
+  CHECK_FALSE(cosine.parsed.settings.step_epochs.has_value());
+  CHECK(cosine.parsed.notes.size() == 2);
+  const WithFile one_cycle("schedule = 'cosine'\nwarmup-epochs = 2\n", {"--schedule", "one-cycle"});
+  CHECK(one_cycle.parsed.settings.warmup_epochs == 0.0);
+
+  const std::string half = "precision = 'fp16'\nloss-scale = '8'\nallreduce-dtype = 'half'\nmaster-weights = false\n";
+  const WithFile full(half, {"--precision", "fp32"});
+  CHECK(*full.parsed.settings.loss_scale == "none");
+  CHECK(full.parsed.settings.allreduce_dtype == "fp32");
+  CHECK(full.parsed.settings.master_weights);
+  CHECK(full.parsed.notes.size() == 3);
+  CHECK(WithFile(half, {"--precision", "bf16"}).parsed.notes.empty());
+
+  const WithFile model("model = 'vgg_lite'\nbatch-norm = true\ndropout = 0.5\n", {"--model", "small_cnn"});
+  CHECK_FALSE(model.parsed.settings.batch_norm);
+  CHECK(model.parsed.settings.dropout == 0.0);
+  CHECK(WithFile("data = '/some/where'\n", {"--dataset", "synthetic"}).parsed.settings.data.empty());
+  CHECK(WithFile("tuning-file = 't.json'\n", {"--conv-impl", "direct"}).parsed.settings.tuning_file.empty());
+}
+
+TEST_CASE("what is given beside a choice that has no use for it is refused") {
+  const std::string momentum = "--momentum 0.8: of no use with --optimizer adam, only with sgd, rmsprop; leave it out";
+  CHECK(error_of({"--optimizer", "adam", "--momentum", "0.8"}) == momentum);
+  CHECK(error_with_file("optimizer = 'adam'\n", {"--momentum", "0.8"}) == momentum);
+  CHECK_THAT(error_with_file("optimizer = 'adam'\nmomentum = 0.8\n"), ContainsText("run.toml:2: " + momentum));
+  CHECK_THAT(error_of({"--no-master-weights"}), ContainsText("--no-master-weights: of no use with --precision fp32"));
+  CHECK_THAT(error_of({"--batch-norm"}),
+             ContainsText("--batch-norm: of no use with --model small_cnn, only with vgg_lite"));
+  // What says nothing may stay.
+  CHECK(error_of({"--optimizer", "adam", "--no-nesterov", "--loss-scale", "none", "--layers", "0"}) == "accepted");
+  CHECK(error_of({"--allreduce-dtype", "fp32", "--warmup-epochs", "0", "--master-weights"}) == "accepted");
+}
+
+TEST_CASE("no augmentation has a name") {
+  CHECK_THAT(error_of({"--augment", ""}), ContainsText("give none for no changes"));
+  CHECK(error_of({"--augment", "none"}) == "accepted");
+}
+
+TEST_CASE("an empty path is refused, and none is a value of its option") {
+  for (const char* option : {"data", "tuning-file", "load-weights", "save-weights", "log"}) {
+    const std::string dashed = std::string("--") + option, because = dashed + ": the path is empty; name one";
+    CHECK_THAT(error_of({dashed.c_str(), ""}), ContainsText(because));
+    CHECK_THAT(error_with_file(std::string(option) + " = ''\n"), ContainsText("run.toml:1: " + because));
+    Parsed p;
+    parse(p, {});
+    CHECK_FALSE(p.table.find(option)->get().has_value());
+  }
+  CHECK_THAT(error_of({"--config", ""}), ContainsText("--config: the path is empty"));
 }
 
 TEST_CASE("what every rank must share leaves out paths and output") {

@@ -3,7 +3,11 @@
 #include "autograd/gradcheck.h"
 #include "autograd/record.h"
 #include "autograd/variable.h"
+#include "kernels/activation/relu.h"
+#include "kernels/cast/cast.h"
 #include "kernels/elementwise/scale.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/optimizer/norm.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -74,7 +78,10 @@ const std::vector<RawWrite>& raw_writes() {
       {"fill", [](const Tensor& x) { x.zero(); }},
       {"copy_from", [](const Tensor& x) { x.copy_from(Tensor::zeros(x.shape(), x.options())); }},
       {"copy_from", [](const Tensor& x) { x.copy_from_async(Tensor::zeros(x.shape(), x.options())); }},
-      {"kernel's output", [](const Tensor& x) { kernels::scale(x, 2.0, x); }},
+      {"scale", [](const Tensor& x) { kernels::scale(x, 2.0, x); }},
+      {"relu_forward", [](const Tensor& x) { kernels::relu_forward(x.detach(), x); }},
+      {"cast", [](const Tensor& x) { kernels::cast(Tensor::zeros(x.shape()), x); }},
+      {"scale_all", [](const Tensor& x) { kernels::scale_all(std::array{x}, 2.0); }},
   };
   return writes;
 }
@@ -113,6 +120,18 @@ TEST_CASE("writing into a leaf that wants a gradient is refused but under NoGrad
   for (const RawWrite& write : raw_writes()) CHECK(error_of([&] { write.call(w); }) == "no error");
 }
 
+TEST_CASE("a kernel with one output on the tape writes none of its outputs") {
+  const Tensor x = Tensor::from<float>({1.0F, 2.0F, 3.0F, 4.0F}, {4, 1}), y = zeros_like(x);
+  const Tensor variance = Tensor::full({1}, 1.0), saved = Tensor::zeros({1});
+  const Tensor mean = set_requires_grad(Tensor::zeros({1}));
+  CHECK_THAT(
+      error_of([&] { kernels::batch_norm_forward_train(x, {}, {}, mean, variance, {}, y, saved, saved.clone()); }),
+      ContainsText("batch_norm: f32[1], a leaf that requires a gradient,"));
+  CHECK(y.to_vector<float>() == std::vector<float>(4, 0.0F));
+  CHECK(saved.item() == 0.0);
+  CHECK(variance.item() == 1.0);
+}
+
 TEST_CASE("the remedies of a refused write give right gradients") {
   const Tensor x = leaf({1});
   const Tensor y = scale(x, 3.0);
@@ -129,6 +148,51 @@ TEST_CASE("the remedies of a refused write give right gradients") {
   }
   backward(sum(mul(w, w)));
   CHECK(grad(w).item() == 10.0);
+}
+
+TEST_CASE("a view taken under NoGrad is part of the tape once that is over") {
+  const Tensor x = leaf({3}), y = scale(x, 3.0);
+  const auto views_of = [](const Tensor& tensor) {
+    const NoGrad no_grad;
+    const Tensor view = tensor.view({3, 1});
+    return std::vector<Tensor>{view, view.select(1, 0), tensor.narrow(0, 1, 2)};
+  };
+  const std::vector<Tensor> views = views_of(y), views_of_leaf = views_of(x);
+  for (const RawWrite& write : raw_writes()) {
+    INFO(write.name);
+    for (const Tensor& view : views) {
+      CHECK(error_of([&] { write.call(view); }) ==
+            write.name + ": " + describe(view) +
+                ", a view taken under NoGrad of a tensor made by the recorded operation 'scale', would get wrong "
+                "gradients if it were changed in place: write into detach().clone() and go on with that");
+    }
+    CHECK_THAT(
+        error_of([&] { write.call(views_of_leaf[1]); }),
+        ContainsText("a view taken under NoGrad of a leaf that requires a gradient, would get wrong gradients if it "
+                     "were changed in place: write under autograd::NoGrad"));
+    CHECK_THAT(error_of([&] { write.call(views[0].transpose(0, 1)); }), ContainsText("a view taken under NoGrad"));
+  }
+  CHECK(y.to_vector<double>() == std::vector<double>{6.0, 6.0, 6.0});
+  CHECK(x.to_vector<double>() == std::vector<double>{2.0, 2.0, 2.0});
+  CHECK_FALSE(requires_grad(mul(views[1], views[1])));
+  backward(sum(mul(y, y)));
+  CHECK(grad(x).to_vector<double>() == std::vector<double>{36.0, 36.0, 36.0});
+
+  const NoGrad no_grad;
+  for (const RawWrite& write : raw_writes()) CHECK(error_of([&] { write.call(views_of_leaf[0]); }) == "no error");
+}
+
+TEST_CASE("what a view under NoGrad was taken of may leave the tape") {
+  Tensor x = leaf({3});
+  const Tensor view = unrecorded([&] { return x.view({3, 1}); });
+  CHECK_THAT(error_of([&] { view.fill(1.0); }), ContainsText("a view taken under NoGrad"));
+  CHECK(error_of([&] { view.detach().fill(1.0); }) == "no error");  // which says that it means to
+  set_requires_grad(x, false);
+  CHECK(error_of([&] { view.fill(1.0); }) == "no error");
+  set_requires_grad(x, true);
+  CHECK_THAT(error_of([&] { view.fill(1.0); }), ContainsText("a view taken under NoGrad"));
+  x = Tensor();
+  CHECK(error_of([&] { view.fill(1.0); }) == "no error");
 }
 
 TEST_CASE("a write that is allowed, but into what is saved, is noticed by backward") {

@@ -1,5 +1,6 @@
 // Threads per rank from the cores that ranks may use.
 #include "comm/threads.h"
+#include "core/parallel.h"
 #include "tests/support/catch.h"
 
 #include <cstdlib>
@@ -63,14 +64,16 @@ TEST_CASE("more ranks than cores still have a thread each") {
 
 TEST_CASE("OMP_NUM_THREADS decides where it is set") {
   ProcessGroup group(make_self_backend());
-  {
-    const ThreadsVariable variable("3");
-    CHECK(default_threads(group) == 3);
+  for (const auto& [text, threads] : {std::pair{"3", 3}, {"5,2", 5}, {" 4 ,2", 4}, {"100000", kMostThreads}}) {
+    INFO(text);
+    const ThreadsVariable variable(text);
+    CHECK(default_threads(group) == threads);
+    CHECK(threads_asked_for() == threads);
   }
-  {
-    const ThreadsVariable variable("5,2");
-    CHECK(default_threads(group) == 5);
+  for (const char* text : {static_cast<const char*>(nullptr), "", "0", "-3", "4x", "many", "99999999999"}) {
+    INFO((text != nullptr ? text : "not set"));
+    const ThreadsVariable variable(text);
+    CHECK(default_threads(group) == static_cast<int>(allowed_cores().size()));
+    CHECK(threads_asked_for() == 0);
   }
-  const ThreadsVariable variable(nullptr);
-  CHECK(default_threads(group) == static_cast<int>(allowed_cores().size()));
 }

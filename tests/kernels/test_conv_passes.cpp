@@ -3,6 +3,12 @@
 #include "tests/kernels/conv_support.h"
 
 #include <algorithm>
+#include <filesystem>
+
+#ifdef __linux__
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 namespace tandem::test {
 namespace {
@@ -86,8 +92,10 @@ bool mask_matches(const Tensor& y, const Tensor& mask) {
 
 }  // namespace
 
-TEST_CASE("convolution passes are exact on whole numbers") {
-  for (const Implementation& impl : implementations())
+namespace {
+
+void check_exact_on_whole_numbers(const std::vector<Implementation>& tried) {
+  for (const Implementation& impl : tried)
     for (const ConvCase& one : impl.cases) {
       INFO(impl.name << ": " << one.text());
       const k::ConvGeometry g = one.geometry();
@@ -105,6 +113,71 @@ TEST_CASE("convolution passes are exact on whole numbers") {
       CHECK(mask_matches(expected.y, got.mask));
     }
 }
+
+}  // namespace
+
+TEST_CASE("convolution passes are exact on whole numbers") { check_exact_on_whole_numbers(implementations()); }
+
+#if TANDEM_HAS_ONEDNN
+namespace {
+
+Implementation onednn() { return implementations().back(); }
+
+/// All three passes on ones.
+void run_on_ones(const Implementation& impl, const ConvCase& one) {
+  const auto ones = [](const Shape& shape) { return Tensor::full(shape, 1.0, channels_last()); };
+  run(impl, one, ones(one.x()), ones(one.weight()), ones({one.k}), ones(one.y()), random_mask(one.y(), 1));
+}
+
+}  // namespace
+
+// With many threads all cases have fewer images than that, so that rows are dealt out.
+TEST_CASE("oneDNN's passes are exact for any number of threads") {
+  const int before = num_threads();
+  for (const int threads : {1, 2, 5, 64}) {
+    INFO(threads << " threads");
+    set_num_threads(threads);
+    check_exact_on_whole_numbers({onednn()});
+  }
+  set_num_threads(before);
+}
+
+#ifdef __linux__
+TEST_CASE("oneDNN takes no threads but ours") {
+  const auto threads_here = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const int before = num_threads();
+  set_num_threads(64);
+  parallel_for(64, 1, [](std::int64_t, std::int64_t) {});  // starts them
+  const auto ours = threads_here();
+  run_on_ones(onednn(), square_case(1, 16, 8, 8, 16, 3, 1));
+  run_on_ones(onednn(), square_case(63, 16, 2, 2, 16, 3, 1));
+  CHECK(threads_here() == ours);
+  set_num_threads(before);
+}
+
+#ifndef __SANITIZE_THREAD__  // the sanitizer ends a child that starts threads
+TEST_CASE("oneDNN convolves in a process made by fork") {
+  const int before = num_threads();
+  set_num_threads(2);
+  const ConvCase one = square_case(1, 16, 8, 8, 16, 3, 1);
+  run_on_ones(onednn(), one);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // seconds, should it hang
+    run_on_ones(onednn(), one);
+    _exit(0);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  set_num_threads(before);
+}
+#endif
+#endif
+#endif
 
 // A sum of n rounded products in any order is off by at most n eps sum|a||b| (first order). The Winograd forms mix
 // neighbours, so for them the largest such sum counts. Their worst case is larger, but with centred random data their

@@ -1,8 +1,9 @@
 // Safetensors: what is written, what is read back, and files that stay whole.
+#include "layers/file.h"
 #include "layers/safetensors.h"
 #include "tests/layers/safetensors_bytes.h"
-#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 
 #include <sys/resource.h>
 
@@ -165,4 +166,28 @@ TEST_CASE("writing replaces a file in one move and follows links") {
   CHECK(read_safetensors(path).tensors.front().first == "b");
   CHECK(read_safetensors(hard_link).tensors.front().first == "a");
   CHECK(directory.entries() == 3);
+}
+
+TEST_CASE("writing follows links to what is not there yet") {
+  const TemporaryDirectory directory, elsewhere;
+  const std::string link = directory / "latest", path = elsewhere / "new.safetensors";
+  std::filesystem::create_symlink("next", link);
+  std::filesystem::create_symlink(path, directory / "next");
+  write_safetensors(link, {{"a", Tensor::full({1}, 1)}});
+  CHECK(std::filesystem::is_symlink(link));
+  CHECK(std::filesystem::is_symlink(directory / "next"));
+  CHECK(read_safetensors(path).tensors.front().first == "a");
+
+  std::filesystem::create_symlink("b", directory / "a");
+  std::filesystem::create_symlink("a", directory / "b");
+  CHECK_THROWS_WITH(AtomicFile(directory / "a"), ContainsText("a: cannot write: too many symbolic links"));
+  CHECK(std::filesystem::is_symlink(directory / "a"));
+}
+
+TEST_CASE("a file that cannot be there is refused before anything is written") {
+  const TemporaryDirectory directory;
+  CHECK_THROWS_WITH(AtomicFile(directory / std::string(300, 'a')), ContainsText("cannot write: File name too long"));
+  CHECK_THROWS_WITH(AtomicFile(directory / "none/"), ContainsText("cannot write: there is no directory"));
+  CHECK_THROWS_WITH(AtomicFile(directory / ""), ContainsText("cannot write: it is a directory"));
+  CHECK(directory.entries() == 0);
 }

@@ -62,6 +62,42 @@ def refuses(command, complaint, **environment):
     check(complaint in result.stderr, f"{command}: '{complaint}' is not in: {result.stderr}")
 
 
+def check_step_comparison_refusals(scripts, folder):
+    """compare_pytorch.py, with stand-ins for PyTorch, numpy and train_bench."""
+    (folder / "torch.py").write_text("__version__ = '1.13'\nclass cuda:\n    is_available = staticmethod(lambda: False)\n")
+    (folder / "numpy.py").write_text("")
+    bench = folder / "train_bench"
+    bench.write_text('#!/bin/sh\ncase "$*" in *cudn*) echo "error: unknown convolution cudn" >&2; exit 2 ;; esac\n')
+    bench.chmod(0o755)
+    command = [sys.executable, str(scripts / "compare_pytorch.py"), "--bench", str(bench)]
+    for options, complaint in (
+        (["--pairs", "0"], "--pairs 0: must be at least 1"),
+        (["--pairs", "-3"], "--pairs -3: must be at least 1"),
+        (["--steps", "0"], "--steps 0: must be at least 1"),
+        (["--warmup", "-1"], "--warmup -1: must be at least 0"),
+        (["--batch-size", "1.5"], "--batch-size '1.5': not a whole number"),
+        (["--threads", "0"], "--threads 0: must be at least 1"),
+        (["--lr", "nan"], "--lr 'nan': not a finite number above 0"),
+        (["--lr", "0"], "--lr '0': not a finite number above 0"),
+        (["--model", "vgg"], "--model invalid choice: 'vgg'"),
+        (["--conv-impl", "auto,cudn"], "--conv-impl cudn: unknown convolution cudn"),
+        (["--conv-impl", ""], "--conv-impl '': give names"),
+        (["--torch-mode", "fast"], "--torch-mode 'fast': choose from eager, compile"),
+        (["--torch-mode", "compile"], "PyTorch 1.13 has no torch.compile"),
+        (["--torch-format", "nchw,"], "--torch-format '': choose from nchw, channels_last"),
+        (["--python", "/none/python"], "/none/python cannot import torch and numpy"),
+        (["--python", str(folder)], "cannot import torch and numpy"),
+        (["--bench", "/none/train_bench"], "/none/train_bench is not there"),
+        (["--bench", str(folder)], "is not there, or no program"),
+        (["--pairs"], "--pairs expected one argument"),
+        (["--rounds", "3"], "unrecognized arguments: --rounds 3"),
+    ):
+        refuses([*command, *options], complaint, PYTHONPATH=str(folder))
+    (folder / "torch.py").write_text("raise ImportError('no torch here')\n")
+    refuses(command, "cannot import torch and numpy (ImportError: no torch here)", PYTHONPATH=str(folder))
+    (folder / "torch.py").write_text("class cuda:\n    is_available = staticmethod(lambda: False)\n")
+
+
 def check_refusals(scripts, bench):
     cpu = [sys.executable, str(scripts / "compare_torch_conv.py")]
     gpu = [sys.executable, str(scripts / "compare_torch_gpu.py")]
@@ -69,8 +105,20 @@ def check_refusals(scripts, bench):
         stand_in = pathlib.Path(folder) / "torch.py"
         stand_in.write_text("class cuda:\n    is_available = staticmethod(lambda: False)\n")
         refuses(gpu, "PyTorch sees no GPU here", PYTHONPATH=folder)
-        refuses([*cpu, "--bench", "/none/conv_bench"], "/none/conv_bench is not there: build", PYTHONPATH=folder)
+        refuses([*cpu, "--bench", "/none/conv_bench"], "/none/conv_bench is not there, or no program: build", PYTHONPATH=folder)
         refuses([*cpu, "--bench", bench, "--rounds", "0"], "--rounds 0: must be at least 1", PYTHONPATH=folder)
+        check_step_comparison_refusals(scripts, pathlib.Path(folder))
+        for option, value, complaint in (
+            ("--rounds", "-1", "must be at least 1"),
+            ("--rounds", "1e3", "not a whole number"),
+            ("--threads", "5000", "must be at most 4096"),
+            ("--json", "", "name a file"),
+            ("--json", "/none/report.json", "name a file in a folder that is there"),
+            ("--bench", folder, "is not there, or no program"),
+            ("--batch", "0", "--batch"),
+            ("--layers", "vg", "--layers"),
+        ):
+            refuses([*cpu, "--bench", bench, option, value], complaint, PYTHONPATH=folder)
         stand_in.write_text("raise ImportError('no torch here')\n")
         for command in (gpu, [*cpu, "--bench", bench]):
             refuses(command, "cannot import torch (no torch here)", PYTHONPATH=folder)

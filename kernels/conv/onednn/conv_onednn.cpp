@@ -1,12 +1,13 @@
 // f32 convolution by oneDNN (2.x or 3.x), on NHWC images as they are; weights are reordered to what the library likes.
 //
 // The library comes with OpenMP threads of its own. They would spin for milliseconds after each of its calls, on cores
-// that ours need, so the images are dealt out to our threads, each of which calls the library for a single one. Only
-// where there are fewer images than threads does the library use its own.
+// that ours need, and a process made by fork() would wait for them for ever. So the images are dealt out to our
+// threads, or rows of them where there are fewer images than threads, and each of ours calls the library for a single
+// one.
 #include "core/error.h"
 #include "core/parallel.h"
 #include "kernels/conv/implementations.h"
-#include "kernels/conv/onednn/library_threads.h"
+#include "kernels/conv/onednn/one_library_thread.h"
 #include "kernels/conv/sign_mask.h"
 #include "kernels/gemm/scratch.h"
 
@@ -16,6 +17,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -31,6 +33,7 @@ using Tag = memory::format_tag;
 enum class Pass { forward, forward_relu, backward_input, backward_weight };
 
 constexpr std::size_t kMostPlans = 256;
+constexpr std::int64_t kMostParts = kMostThreads;
 
 dnnl::engine& engine() {
   static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
@@ -121,10 +124,10 @@ Plan make_plan(const ConvGeometry& g, Pass pass) {
   return {dnnl::convolution_forward(forward), forward.weights_desc(), forward.scratchpad_desc()};
 }
 
-/// Making a primitive compiles code: each is made once per geometry and number of the library's threads.
-Plan plan_for(const ConvGeometry& g, Pass pass, int library_threads) {
+/// Making a primitive compiles code: each is made once per geometry.
+Plan plan_for(const ConvGeometry& g, Pass pass) {
   static std::mutex mutex;
-  using Key = std::array<std::int64_t, 17>;
+  using Key = std::array<std::int64_t, 16>;
   static std::map<Key, Plan> plans;
   const Key key{g.n,
                 g.c,
@@ -141,8 +144,7 @@ Plan plan_for(const ConvGeometry& g, Pass pass, int library_threads) {
                 g.pad_h,
                 g.pad_w,
                 g.dilation_h * 65536 + g.dilation_w,
-                static_cast<std::int64_t>(pass),
-                library_threads};
+                static_cast<std::int64_t>(pass)};
   const std::scoped_lock lock(mutex);
   const auto found = plans.find(key);
   if (found != plans.end()) return found->second;
@@ -154,37 +156,75 @@ memory wrap(const memory::desc& desc, const void* data) { return {desc, engine()
 
 std::int64_t floats(const memory::desc& desc) { return static_cast<std::int64_t>(desc.get_size() / sizeof(float)); }
 
-/// How a batch is dealt out: parts of consecutive images, and the library's threads for each of them.
-struct Split {
-  std::int64_t parts;
-  int library_threads;
+/// A part of a pass: some images, or some rows of one. Where they begin, and the geometry of what they are.
+struct Part {
+  std::int64_t number, first_input, first_output;
+  ConvGeometry g;
 };
 
-Split split_of(const ConvGeometry& g, std::int64_t most_parts) {
-  const int threads = detail::in_parallel() ? 1 : num_threads();
-  return g.n >= threads ? Split{std::min<std::int64_t>(threads, most_parts), 1} : Split{1, threads};
+/// Rows of the output of a geometry with one image, and the rows of the input that they are made of; nothing where
+/// there are none of these.
+std::optional<Part> output_rows(ConvGeometry g, std::int64_t begin, std::int64_t end) {
+  const std::int64_t reached = begin * g.stride_h - g.pad_h;
+  const std::int64_t reached_end = (end - 1) * g.stride_h - g.pad_h + g.dilation_h * (g.r - 1) + 1;
+  const std::int64_t first = std::max<std::int64_t>(reached, 0), last = std::min(reached_end, g.h);
+  if (first >= last) return std::nullopt;
+  g.p = end - begin;
+  g.h = last - first;
+  g.pad_h = first - reached;
+  return Part{0, first * g.w * g.c, begin * g.q * g.k, g};
 }
 
-/// A part of a batch: the first image, and the geometry with as many images as it has.
-struct ImagePart {
-  std::int64_t number, first;
-  ConvGeometry g;
-  std::int64_t first_input() const { return first * (g.input_numel() / g.n); }
-  std::int64_t first_output() const { return first * (g.output_numel() / g.n); }
-};
+/// Rows of the input of a geometry with one image, and the rows of the output that they have a share in; nothing where
+/// there are none of these.
+std::optional<Part> input_rows(ConvGeometry g, std::int64_t begin, std::int64_t end) {
+  const std::int64_t unreached = begin + g.pad_h - g.dilation_h * (g.r - 1);
+  const std::int64_t first = unreached > 0 ? (unreached + g.stride_h - 1) / g.stride_h : 0;
+  const std::int64_t last = std::min((end - 1 + g.pad_h) / g.stride_h + 1, g.p);
+  const std::int64_t reached = first * g.stride_h - g.pad_h;
+  if (first >= last || reached > begin) return std::nullopt;
+  g.p = last - first;
+  g.h = end - begin;
+  g.pad_h = begin - reached;
+  return Part{0, begin * g.w * g.c, first * g.q * g.k, g};
+}
 
-ImagePart part_of(const ConvGeometry& g, std::int64_t parts, std::int64_t number) {
-  ImagePart part{number, g.n * number / parts, g};
-  part.g.n = g.n * (number + 1) / parts - part.first;
-  return part;
+std::vector<Part> image_parts(const ConvGeometry& g, std::int64_t count) {
+  std::vector<Part> parts;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t first = g.n * i / count;
+    parts.push_back({i, first * (g.input_numel() / g.n), first * (g.output_numel() / g.n), g});
+    parts.back().g.n = g.n * (i + 1) / count - first;
+  }
+  return parts;
+}
+
+/// What each of our threads does of a pass; at most `most_parts`.
+std::vector<Part> parts_of(const ConvGeometry& g, Pass pass, std::int64_t most_parts) {
+  const std::int64_t most = std::min<std::int64_t>(detail::in_parallel() ? 1 : num_threads(), most_parts);
+  const std::int64_t rows = pass == Pass::backward_input ? g.h : g.p, bands = std::min(most / g.n, rows);
+  const std::vector<Part> images = image_parts(g, std::min(g.n, most));
+  if (bands < 2) return images;
+  std::vector<Part> parts;
+  for (const Part& image : images) {
+    for (std::int64_t band = 0; band < bands; ++band) {
+      const std::int64_t begin = rows * band / bands, end = rows * (band + 1) / bands;
+      const auto part =
+          pass == Pass::backward_input ? input_rows(image.g, begin, end) : output_rows(image.g, begin, end);
+      if (!part) return images;
+      parts.push_back(
+          {std::ssize(parts), image.first_input + part->first_input, image.first_output + part->first_output, part->g});
+    }
+  }
+  return parts;
 }
 
 /// Calls body(part) for all parts, each by one of our threads.
 template <typename Body>
-void for_each_part(const ConvGeometry& g, const Split& split, Body&& body) {
-  parallel_for(split.parts, 1, [&](std::int64_t begin, std::int64_t end) {
-    const LibraryThreads threads(split.library_threads);
-    for (std::int64_t number = begin; number < end; ++number) body(part_of(g, split.parts, number));
+void for_each_part(const std::vector<Part>& parts, Body&& body) {
+  parallel_for(std::ssize(parts), 1, [&](std::int64_t begin, std::int64_t end) {
+    const OneLibraryThread one;
+    for (std::int64_t number = begin; number < end; ++number) body(parts[static_cast<std::size_t>(number)]);
   });
 }
 
@@ -200,11 +240,10 @@ void guarded(std::string_view pass, const ConvGeometry& g, Body&& body) {
 }
 
 /// The plan of each part.
-std::vector<Plan> plans_for(const ConvGeometry& g, Pass pass, const Split& split) {
-  const LibraryThreads threads(split.library_threads);
+std::vector<Plan> plans_for(const std::vector<Part>& parts, Pass pass) {
+  const OneLibraryThread one;
   std::vector<Plan> plans;
-  for (std::int64_t i = 0; i < split.parts; ++i)
-    plans.push_back(plan_for(part_of(g, split.parts, i).g, pass, split.library_threads));
+  for (const Part& part : parts) plans.push_back(plan_for(part.g, pass));
   return plans;
 }
 
@@ -219,7 +258,7 @@ void execute(const Plan& plan, Arguments arguments) {
 }
 
 void reorder(memory from, memory to) {
-  const LibraryThreads threads(1);
+  const OneLibraryThread one;
   dnnl::stream stream(engine());
   dnnl::reorder(from, to).execute(stream, from, to);
   stream.wait();
@@ -261,7 +300,7 @@ class PackedWeights {
       memories_.push_back(wrap(plan.weights, packed_.back().data()));
     }
   }
-  const memory& of(const ImagePart& part) const { return memories_[static_cast<std::size_t>(part.number)]; }
+  const memory& of(const Part& part) const { return memories_[static_cast<std::size_t>(part.number)]; }
 
  private:
   std::vector<Scratch> packed_;
@@ -288,18 +327,19 @@ bool supports(const ConvGeometry& g) {
 }
 
 void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y) {
-  const Split split = split_of(g, g.n);
+  const Pass pass = epilogue.relu ? Pass::forward_relu : Pass::forward;
+  const std::vector<Part> parts = parts_of(g, pass, kMostParts);
   const Scratch zeros(epilogue.bias == nullptr ? g.k : 1);
   if (epilogue.bias == nullptr) std::fill_n(zeros.data(), g.k, 0.0f);
   guarded("the forward pass", g, [&] {
-    const std::vector<Plan> plans = plans_for(g, epilogue.relu ? Pass::forward_relu : Pass::forward, split);
+    const std::vector<Plan> plans = plans_for(parts, pass);
     const PackedWeights weights(g, plans, w);
     const memory bias = wrap(described({g.k}, Tag::a), epilogue.bias ? epilogue.bias : zeros.data());
-    for_each_part(g, split, [&](const ImagePart& part) {
-      execute(plans[static_cast<std::size_t>(part.number)], {{DNNL_ARG_SRC, images(part.g, x + part.first_input())},
+    for_each_part(parts, [&](const Part& part) {
+      execute(plans[static_cast<std::size_t>(part.number)], {{DNNL_ARG_SRC, images(part.g, x + part.first_input)},
                                                              {DNNL_ARG_WEIGHTS, weights.of(part)},
                                                              {DNNL_ARG_BIAS, bias},
-                                                             {DNNL_ARG_DST, results(part.g, y + part.first_output())}});
+                                                             {DNNL_ARG_DST, results(part.g, y + part.first_output)}});
     });
   });
   if (epilogue.mask != nullptr) write_sign_mask(y, g.output_numel(), epilogue.mask);
@@ -307,15 +347,15 @@ void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEp
 
 void backward_input(const ConvGeometry& g, MaskedGradient<float> grad_y, const float* w, float* grad_x) {
   const DenseGradient<float> dense(grad_y, g, false);
-  const Split split = split_of(g, g.n);
+  const std::vector<Part> parts = parts_of(g, Pass::backward_input, kMostParts);
   guarded("the input gradient", g, [&] {
-    const std::vector<Plan> plans = plans_for(g, Pass::backward_input, split);
+    const std::vector<Plan> plans = plans_for(parts, Pass::backward_input);
     const PackedWeights weights(g, plans, w);
-    for_each_part(g, split, [&](const ImagePart& part) {
+    for_each_part(parts, [&](const Part& part) {
       execute(plans[static_cast<std::size_t>(part.number)],
-              {{DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output())},
+              {{DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output)},
                {DNNL_ARG_WEIGHTS, weights.of(part)},
-               {DNNL_ARG_DIFF_SRC, images(part.g, grad_x + part.first_input())}});
+               {DNNL_ARG_DIFF_SRC, images(part.g, grad_x + part.first_input)}});
     });
   });
 }
@@ -323,26 +363,28 @@ void backward_input(const ConvGeometry& g, MaskedGradient<float> grad_y, const f
 void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient<float> grad_y, float* grad_w,
                      float* grad_bias) {
   const DenseGradient<float> dense(grad_y, g, false);
-  const Split split = split_of(g, std::max<std::int64_t>(kMostSums / (g.weight_numel() + g.k), 1));
+  const std::int64_t most_parts = std::max<std::int64_t>(kMostSums / (g.weight_numel() + g.k), 1);
+  const std::vector<Part> parts = parts_of(g, Pass::backward_weight, most_parts);
+  const std::int64_t count = std::ssize(parts);
   guarded("the weight gradient", g, [&] {
-    const std::vector<Plan> plans = plans_for(g, Pass::backward_weight, split);
+    const std::vector<Plan> plans = plans_for(parts, Pass::backward_weight);
     const memory::desc& layout = plans.front().weights;
     const std::int64_t sums = floats(layout);
-    const Scratch weight_sums(split.parts * sums), bias_sums(split.parts * g.k);
-    for_each_part(g, split, [&](const ImagePart& part) {
+    const Scratch weight_sums(count * sums), bias_sums(count * g.k);
+    for_each_part(parts, [&](const Part& part) {
       const Plan& plan = plans[static_cast<std::size_t>(part.number)];
       float* const own = weight_sums.data() + part.number * sums;
       const bool differs = plan.weights != layout;
       const Scratch other(differs ? floats(plan.weights) : 1);
       const memory weights = wrap(plan.weights, differs ? other.data() : own);
-      execute(plan, {{DNNL_ARG_SRC, images(part.g, x + part.first_input())},
-                     {DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output())},
+      execute(plan, {{DNNL_ARG_SRC, images(part.g, x + part.first_input)},
+                     {DNNL_ARG_DIFF_DST, results(part.g, dense.gradient.data + part.first_output)},
                      {DNNL_ARG_DIFF_WEIGHTS, weights},
                      {DNNL_ARG_DIFF_BIAS, wrap(described({g.k}, Tag::a), bias_sums.data() + part.number * g.k)}});
       if (differs) reorder(weights, wrap(layout, own));
     });
-    add_parts(weight_sums.data(), sums, split.parts);
-    add_parts(bias_sums.data(), g.k, split.parts);
+    add_parts(weight_sums.data(), sums, count);
+    add_parts(bias_sums.data(), g.k, count);
     reorder_weights(g, layout, weight_sums.data(), our_weights(g), grad_w);
     if (grad_bias != nullptr) std::copy_n(bias_sums.data(), g.k, grad_bias);
   });

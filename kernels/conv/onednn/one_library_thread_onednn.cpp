@@ -1,5 +1,5 @@
 // The OpenMP that oneDNN has brought into the process.
-#include "kernels/conv/onednn/library_threads.h"
+#include "kernels/conv/onednn/one_library_thread.h"
 
 #include <dlfcn.h>
 
@@ -21,14 +21,14 @@ const OpenMp& open_mp() {
 
 }  // namespace
 
-LibraryThreads::LibraryThreads(int threads) {
+OneLibraryThread::OneLibraryThread() {
   if (open_mp().get_max_threads == nullptr || open_mp().set_num_threads == nullptr) return;
   before_ = open_mp().get_max_threads();
-  if (before_ != threads) open_mp().set_num_threads(threads);
+  if (before_ != 1) open_mp().set_num_threads(1);
 }
 
-LibraryThreads::~LibraryThreads() {
-  if (before_ > 0) open_mp().set_num_threads(before_);
+OneLibraryThread::~OneLibraryThread() {
+  if (before_ > 1) open_mp().set_num_threads(before_);
 }
 
 }  // namespace tandem::kernels::onednn

@@ -1,0 +1,18 @@
+// What the main functions of all programs have in common.
+#pragma once
+
+#include <functional>
+
+namespace tandem::apps {
+
+/// Gives closed standard streams something to be, so that no file that is opened later takes their place and what is
+/// printed. Before anything is opened.
+void hold_standard_streams();
+
+/// The exit code of a program that is done: `code`, or 1 where standard output could not be written, which is told.
+int checked_output(int code);
+
+/// Returns body()'s exit code, through checked_output. Exceptions are told in one line, with exit code 2.
+int run_program(const std::function<int()>& body);
+
+}  // namespace tandem::apps
