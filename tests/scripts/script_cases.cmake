@@ -35,7 +35,7 @@ set_tests_properties("scripts: arguments" PROPERTIES TIMEOUT 60)
 
 add_test(NAME "scripts: warnings are errors unless TANDEM_WERROR=OFF"
   COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/werror
-    -P ${CMAKE_CURRENT_LIST_DIR}/werror_cases.cmake)
+    -DGENERATOR=${CMAKE_GENERATOR} -P ${CMAKE_CURRENT_LIST_DIR}/werror_cases.cmake)
 
 find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 mark_as_advanced(TANDEM_PYTHON)

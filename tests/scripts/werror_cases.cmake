@@ -1,5 +1,5 @@
 # A warning ends a development build, unless TANDEM_WERROR is off; other builds do not ask for warnings.
-# Run as: cmake -DREPOSITORY=... -DWORK=... -P werror_cases.cmake
+# Run as: cmake -DREPOSITORY=... -DWORK=... -DGENERATOR=... -P werror_cases.cmake
 cmake_minimum_required(VERSION 3.24)
 file(REMOVE_RECURSE ${WORK})
 file(WRITE ${WORK}/CMakeLists.txt "
@@ -13,8 +13,8 @@ file(WRITE ${WORK}/warning.cpp "void f() { int unused; }\n")
 
 # expect(name result warns option...): 0 if it builds, and whether the compiler warns
 function(expect name result warns)
-  execute_process(COMMAND ${CMAKE_COMMAND} -S ${WORK} -B ${WORK}/${name} ${ARGN}
-    OUTPUT_VARIABLE configured ERROR_VARIABLE configured COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${WORK} -B ${WORK}/${name} -G ${GENERATOR} ${ARGN}
+    OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/${name}
     RESULT_VARIABLE built OUTPUT_VARIABLE text ERROR_VARIABLE text)
   string(FIND "${text}" "unused" found)

@@ -16,3 +16,6 @@ TEST_CASE("skipped after a failure", "[fails_and_skips]") {
   CHECK(false);
   skip_test("on purpose");
 }
+TEST_CASE("fails as often as the exit code of skipped tests says", "[fails_77_times]") {
+  for (int i = 0; i < kSkippedExitCode; ++i) CHECK(false);
+}

@@ -154,7 +154,19 @@ Plan plan_for(const ConvGeometry& g, Pass pass) {
 
 memory wrap(const memory::desc& desc, const void* data) { return {desc, engine(), const_cast<void*>(data)}; }
 
-std::int64_t floats(const memory::desc& desc) { return static_cast<std::int64_t>(desc.get_size() / sizeof(float)); }
+/// As many floats as hold it: scratch memory is counted in bytes, and not always in whole floats.
+std::int64_t floats(const memory::desc& desc) {
+  return static_cast<std::int64_t>((desc.get_size() + sizeof(float) - 1) / sizeof(float));
+}
+
+/// Whether there is no layout. In 3.x that is a null handle, which answers no question, not even is_zero().
+bool is_missing(const memory::desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  return desc.get(/*allow_empty=*/true) == nullptr;
+#else
+  return desc.is_zero();
+#endif
+}
 
 /// A part of a pass: some images, or some rows of one. Where they begin, and the geometry of what they are.
 struct Part {
@@ -275,10 +287,10 @@ void reorder_weights(const ConvGeometry& g, const memory::desc& from, const floa
     Dims dims = whole, first(whole.size(), 0);
     first[0] = begin * kBlock;
     dims[0] = std::min(whole[0], end * kBlock) - first[0];
-    return desc.submemory_desc(dims, first, /*allow_empty=*/true);  // empty where that is impossible
+    return desc.submemory_desc(dims, first, /*allow_empty=*/true);  // missing where that is impossible
   };
-  const bool can_be_cut = !cut(from, 0, 1).is_zero() && !cut(to, 0, 1).is_zero() &&
-                          !cut(from, blocks - 1, blocks).is_zero() && !cut(to, blocks - 1, blocks).is_zero();
+  const bool can_be_cut = !is_missing(cut(from, 0, 1)) && !is_missing(cut(to, 0, 1)) &&
+                          !is_missing(cut(from, blocks - 1, blocks)) && !is_missing(cut(to, blocks - 1, blocks));
   if (!can_be_cut) return reorder(wrap(from, source), wrap(to, target));
   parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     reorder(wrap(cut(from, begin, end), source), wrap(cut(to, begin, end), target));
