@@ -4,7 +4,7 @@
     scripts/mutations.py [--list] [--only TEXT] [--jobs N]
 
 Each fault of tests/mutations/mutations.py is compiled and tested by the programs of its library first, then by the others;
-the first that fails ends it. --only takes faults whose file holds TEXT. Needs git, CMake and preset cpu's libraries;
+the first failure ends it. --only takes faults whose file holds TEXT. Needs git, CMake and preset cpu's libraries;
 the copy lies in build/mutations. Exit code 1 if fewer than 95 % are noticed, 2 if the list does not fit the tree or the
 tests fail without any fault.
 """
@@ -45,18 +45,22 @@ def build(jobs, programs):
 
 
 def test(name):
-    """True if the tests pass."""
+    """True if the tests pass; the first failure ends them."""
     threads = {"OMP_NUM_THREADS": "1" if name == "mpi" else "2"}
     try:
-        done = run(PROGRAMS[name], cwd=COPY / "build/cpu", env=environment() | threads, timeout=TEST_SECONDS)
+        done = run(PROGRAMS[name] + ["--abort"], cwd=COPY / "build/cpu", env=environment() | threads, timeout=TEST_SECONDS)
         return done.returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
 
+def remove_copy():
+    run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
+
+
 def make_copy():
     if COPY.exists():
-        run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
+        remove_copy()
     made = run(["git", "worktree", "add", "--detach", "--force", str(COPY), "HEAD"], cwd=ROOT)
     if made.returncode != 0:
         sys.exit(f"mutations: no copy of the tree: {made.stdout}")
@@ -95,6 +99,36 @@ def verdict(mutation, jobs):
         path.write_text(original)
 
 
+def plant(chosen, jobs):
+    """Plants one after the other; the exit code."""
+    needed = [name for name in PROGRAMS if any(name in ORDER[file.split("/")[0]] for file, _, _ in chosen)]
+    built = build(jobs, needed)
+    if built.returncode != 0:
+        print(built.stdout)
+        return 2
+    failing = [name for name in needed if not test(name)]
+    if failing:
+        print(f"mutations: without any fault, these fail: {', '.join(failing)}")
+        return 2
+
+    survivors, broken = [], []
+    for number, mutation in enumerate(chosen, 1):
+        begin = time.monotonic()
+        noticed = verdict(mutation, jobs)
+        text = {None: "DOES NOT COMPILE", "": "SURVIVES"}.get(noticed, f"noticed by {noticed}")
+        print(f"{number:3}/{len(chosen)} {time.monotonic() - begin:5.0f}s {text:22} {mutation[0]}: {mutation[1].strip()[:80]!r}",
+              flush=True)
+        if noticed is None:
+            broken.append(mutation)
+        elif noticed == "":
+            survivors.append(mutation)
+    noticed = len(chosen) - len(survivors) - len(broken)
+    print(f"{noticed} of {len(chosen)} faults noticed, {len(survivors)} survive, {len(broken)} do not compile")
+    if broken:
+        return 2
+    return 0 if noticed >= WANTED_SHARE * len(chosen) else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--list", action="store_true", help="print the faults and exit")
@@ -114,34 +148,11 @@ def main():
         print(f"mutations: no file holds '{options.only}'")
         return 2
 
-    make_copy()
-    needed = [name for name in PROGRAMS if any(name in ORDER[file.split("/")[0]] for file, _, _ in chosen)]
-    built = build(options.jobs, needed)
-    if built.returncode != 0:
-        print(built.stdout)
-        return 2
-    failing = [name for name in needed if not test(name)]
-    if failing:
-        print(f"mutations: without any fault, these fail: {', '.join(failing)}")
-        return 2
-
-    survivors, broken = [], []
-    for number, mutation in enumerate(chosen, 1):
-        begin = time.monotonic()
-        noticed = verdict(mutation, options.jobs)
-        text = {None: "DOES NOT COMPILE", "": "SURVIVES"}.get(noticed, f"noticed by {noticed}")
-        print(f"{number:3}/{len(chosen)} {time.monotonic() - begin:5.0f}s {text:22} {mutation[0]}: {mutation[1].strip()[:80]!r}",
-              flush=True)
-        if noticed is None:
-            broken.append(mutation)
-        elif noticed == "":
-            survivors.append(mutation)
-    run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
-    noticed = len(chosen) - len(survivors) - len(broken)
-    print(f"{noticed} of {len(chosen)} faults noticed, {len(survivors)} survive, {len(broken)} do not compile")
-    if broken:
-        return 2
-    return 0 if noticed >= WANTED_SHARE * len(chosen) else 1
+    try:
+        make_copy()
+        return plant(chosen, options.jobs)
+    finally:
+        remove_copy()
 
 
 if __name__ == "__main__":
