@@ -10,6 +10,7 @@ using namespace tandem;
 using namespace tandem::comm;
 using tandem::test::ContainsText;
 using tandem::test::error_of;
+using tandem::test::skip_test;
 
 namespace {
 
