@@ -69,6 +69,9 @@ function(app_case)
   set(environment ${app_environment} ${CASE_ENVIRONMENT})
   set_tests_properties("${CASE_PROGRAM}: ${CASE_NAME}" PROPERTIES
     ENVIRONMENT "${environment}" FIXTURES_REQUIRED app_files SKIP_RETURN_CODE 77 TIMEOUT 120)
+  if(TANDEM_SANITIZE AND CASE_RANKS GREATER 1)  # starting MPI takes longer than the case, and one rank reads the same input
+    set_property(TEST "${CASE_PROGRAM}: ${CASE_NAME}" APPEND PROPERTY LABELS long)
+  endif()
 endfunction()
 
 # bad_input(NAME text ERR text... ARGS arg...): exit code 2 and one line that has these texts, on one rank and on two.
@@ -118,4 +121,11 @@ if(TANDEM_HAS_MPI)
   set_property(TEST "cifar_train: synchronous SGD is exact, mpi" "cifar_train: synchronous SGD is exact, ring"
     APPEND PROPERTY LABELS no-asan)
   training_case("uneven batches and accumulation are exact" exact_uneven)
+endif()
+if(TANDEM_SANITIZE)  # what these run is run by shorter tests as well
+  foreach(case "same run, same bits" "half precision" "uneven batches and accumulation are exact")
+    if(TEST "cifar_train: ${case}")
+      set_property(TEST "cifar_train: ${case}" APPEND PROPERTY LABELS long)
+    endif()
+  endforeach()
 endif()

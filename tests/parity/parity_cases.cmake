@@ -17,9 +17,13 @@ if(TANDEM_PYTHON)
   # Minutes of PyTorch's time, and nothing that the other groups would not show the sanitizers.
   set_property(TEST "parity: training" APPEND PROPERTY LABELS long no-asan)
   set_property(TEST "parity: short_training" APPEND PROPERTY LABELS no-asan)
+  if(TANDEM_SANITIZE)  # the op table and the layers' own tests run the same code
+    set_property(TEST "parity: ops" "parity: layers" "parity: optimizers" APPEND PROPERTY LABELS long)
+  endif()
   add_test(NAME "parity: safetensors files" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_safetensors_file.py)
   add_test(NAME "parity: kinks are seen" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_kinks.py)
-  set_tests_properties("parity: safetensors files" "parity: kinks are seen" PROPERTIES SKIP_RETURN_CODE 77 LABELS parity)
+  set_tests_properties("parity: safetensors files" "parity: kinks are seen" PROPERTIES
+    SKIP_RETURN_CODE 77 LABELS "parity;no-asan")
 else()
   message(STATUS "  no /usr/bin/python3: tests against PyTorch are left out")
 endif()
