@@ -22,7 +22,9 @@ from mutations import MUTATIONS  # noqa: E402
 from run_case import environment, mpirun  # noqa: E402
 
 WANTED_SHARE = 0.95
-TEST_SECONDS = 300  # a test that takes longer has noticed a hang
+# A program that takes so many times as long as without a fault, and this long at least, has noticed a hang.
+SLOWDOWN = 5
+LEAST_SECONDS = 30
 LIBRARIES = ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train"]
 PROGRAMS = {name: [f"tests/tandem_{name}_tests"] for name in LIBRARIES}
 PROGRAMS["mpi"] = mpirun() + ["-np", "3", "tests/tandem_comm_mpi_tests"]
@@ -44,11 +46,11 @@ def build(jobs, programs):
     return run(["cmake", "--build", "build/cpu", "--parallel", str(jobs), "--target"] + targets, cwd=COPY)
 
 
-def test(name):
-    """True if the tests pass; the first failure ends them."""
+def test(name, seconds=300):
+    """True if the tests pass in this time; the first failure ends them."""
     threads = {"OMP_NUM_THREADS": "1" if name == "mpi" else "2"}
     try:
-        done = run(PROGRAMS[name] + ["--abort"], cwd=COPY / "build/cpu", env=environment() | threads, timeout=TEST_SECONDS)
+        done = run(PROGRAMS[name] + ["--abort"], cwd=COPY / "build/cpu", env=environment() | threads, timeout=seconds)
         return done.returncode == 0
     except subprocess.TimeoutExpired:
         return False
@@ -82,7 +84,7 @@ def misfits(mutations):
             yield f"{file}: changes nothing: {before}"
 
 
-def verdict(mutation, jobs):
+def verdict(mutation, jobs, limits):
     """Which tests noticed it, "" if none did, None if it does not compile."""
     file, before, after = mutation
     path = COPY / file
@@ -92,7 +94,7 @@ def verdict(mutation, jobs):
         for name in ORDER[file.split("/")[0]]:
             if build(jobs, [name]).returncode != 0:
                 return None
-            if not test(name):
+            if not test(name, limits[name]):
                 return name
         return ""
     finally:
@@ -106,7 +108,12 @@ def plant(chosen, jobs):
     if built.returncode != 0:
         print(built.stdout)
         return 2
-    failing = [name for name in needed if not test(name)]
+    limits, failing = {}, []
+    for name in needed:
+        begin = time.monotonic()
+        if not test(name):
+            failing.append(name)
+        limits[name] = max(LEAST_SECONDS, SLOWDOWN * (time.monotonic() - begin))
     if failing:
         print(f"mutations: without any fault, these fail: {', '.join(failing)}")
         return 2
@@ -114,7 +121,7 @@ def plant(chosen, jobs):
     survivors, broken = [], []
     for number, mutation in enumerate(chosen, 1):
         begin = time.monotonic()
-        noticed = verdict(mutation, jobs)
+        noticed = verdict(mutation, jobs, limits)
         text = {None: "DOES NOT COMPILE", "": "SURVIVES"}.get(noticed, f"noticed by {noticed}")
         print(f"{number:3}/{len(chosen)} {time.monotonic() - begin:5.0f}s {text:22} {mutation[0]}: {mutation[1].strip()[:80]!r}",
               flush=True)
