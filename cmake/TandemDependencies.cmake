@@ -74,6 +74,21 @@ if(TANDEM_CUDA STREQUAL "ON" AND NOT TANDEM_CUDNN STREQUAL "OFF")
 endif()
 tandem_optional(CUDNN "${CuDNN_FOUND}" "it takes cudnn.h of version 9 (pip install nvidia-cudnn-cu13) and TANDEM_CUDA=ON")
 
-target_compile_definitions(tandem_settings INTERFACE
-  TANDEM_HAS_MPI=${TANDEM_HAS_MPI} TANDEM_HAS_ONEDNN=${TANDEM_HAS_ONEDNN}
-  TANDEM_HAS_CUDA=${TANDEM_HAS_CUDA})
+target_compile_definitions(tandem_settings INTERFACE TANDEM_HAS_CUDA=${TANDEM_HAS_CUDA})
+
+# tandem_source_settings(FILES file ... [FEATURES feature ...] [DEFINITIONS a=b ...] [INCLUDES folder ...]): tells these
+# files which features are there (TANDEM_HAS_<feature>), and where foreign headers are. Not whole targets: all other files
+# then compile alike in builds with and without those libraries, which share the compiler cache.
+function(tandem_source_settings)
+  cmake_parse_arguments(SET "" "" "FILES;FEATURES;DEFINITIONS;INCLUDES" ${ARGN})
+  foreach(feature ${SET_FEATURES})
+    list(APPEND SET_DEFINITIONS TANDEM_HAS_${feature}=${TANDEM_HAS_${feature}})
+  endforeach()
+  list(FILTER SET_DEFINITIONS EXCLUDE REGEX "-NOTFOUND$")  # properties that a library's target lacks
+  list(FILTER SET_INCLUDES EXCLUDE REGEX "-NOTFOUND$")
+  list(TRANSFORM SET_INCLUDES PREPEND "-isystem;")
+  if(SET_FILES)
+    set_property(SOURCE ${SET_FILES} APPEND PROPERTY COMPILE_DEFINITIONS ${SET_DEFINITIONS})
+    set_property(SOURCE ${SET_FILES} APPEND PROPERTY COMPILE_OPTIONS ${SET_INCLUDES})
+  endif()
+endfunction()

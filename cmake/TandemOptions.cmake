@@ -22,6 +22,7 @@ foreach(feature MPI NCCL CUBLAS CUDNN ONEDNN)
 endforeach()
 
 option(TANDEM_DEVELOPMENT_BUILD "Build the tests and treat warnings as errors" OFF)
+option(TANDEM_BUILD_TESTS "Build the tests of a development build" ON)
 option(TANDEM_WERROR "Warnings are errors in development builds; OFF for compilers that nobody has tried" ON)
 option(TANDEM_BUILD_APPS "Build the programs under apps/" ON)
 option(TANDEM_NATIVE "Compile for this machine's instruction set (-march=native)" ON)

@@ -10,9 +10,12 @@ logs=build/check_all
 # --- What there is to check: step NAME WHAT COMMAND... ---------------------------------------------------------------------
 
 steps() {
+  step long "the long tests of preset cpu, which scripts/test.sh leaves out" scripts/test.sh --label-regex '^long$'
+  step asan-long "the long tests of preset asan" scripts/check_builds.sh --long asan
+  step simulated-long "the long tests of preset simulated" scripts/check_builds.sh --long simulated
   # The tests are compiled with Catch2 3 here and not in .ci/run: Debian 12, where that runs, has version 2 only.
-  step debian-13 "both README commands on a fresh Debian 13" scripts/check_debian.sh trixie
-  step debian-12 "both README commands on a fresh Debian 12" scripts/check_debian.sh bookworm
+  step debian-13 "both README commands on a fresh Debian 13" scripts/check_debian.sh trixie scripts/run.sh "scripts/test.sh --all"
+  step debian-12 "both README commands on a fresh Debian 12" scripts/check_debian.sh bookworm scripts/run.sh "scripts/test.sh --all"
   step mpich "training on 2 ranks and the tests with MPICH instead of Open MPI" scripts/check_debian.sh trixie \
     --with "mpich libmpich-dev" "$train_a_little" "scripts/test.sh --exclude-regex parity"
   step clang "preset cpu by clang, without warnings, and its tests" check_clang

@@ -5,8 +5,9 @@
 #   tsan     what has threads (loader, prefetcher, ranks that are threads) under ThreadSanitizer
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
 #   cuda     every kernel compiles and links for real GPUs without warnings or spills, where nvcc is at hand
-# usage: scripts/check_builds.sh [minimal|asan|tsan|simulated|cuda ...]
-# Without a name: all but tsan.
+# usage: scripts/check_builds.sh [--long] [minimal|asan|tsan|simulated|cuda ...]
+# Without a name: all but tsan. With --long, of asan and simulated only the long tests (label `long`), which are left out
+# without it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,18 +17,23 @@ check_minimal() {
   "$build/apps/cifar_train" --dataset synthetic --model small_cnn --limit-train 512 --limit-test 256 --epochs 1
 }
 
+run_tests() { ctest --test-dir "$1" --output-on-failure --no-tests=error --parallel "$(nproc)" "${@:2}"; }
+
 check_asan() {
   local build
   build=$(scripts/build.sh asan)
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" --label-exclude no-asan
+  if [ "$long" -eq 1 ]; then
+    run_tests "$build" --label-regex '^long$' --label-exclude '^no-asan$'
+  else
+    run_tests "$build" --label-exclude '^(long|no-asan)$'
+  fi
 }
 
 check_tsan() {
   local build programs=(core data comm train) targets=()
   for program in "${programs[@]}"; do targets+=("tandem_${program}_tests"); done
   build=$(scripts/build.sh tsan "${targets[@]}")
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" \
-    --tests-regex "^($(IFS='|'; echo "${programs[*]}")):"
+  run_tests "$build" --tests-regex "^($(IFS='|'; echo "${programs[*]}")):"
 }
 
 check_cuda() {
@@ -37,7 +43,8 @@ check_cuda() {
   fi
   local build log=build/cuda-build.log
   mkdir -p build
-  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a >/dev/null
+  # Host code as in preset simulated, from which the compiler cache has most of it.
+  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" >/dev/null
   if ! build=$(scripts/build.sh cuda tandem_kernels tandem_comm cifar_train device_query 2>"$log"); then
     cat "$log" >&2
     return 1
@@ -51,11 +58,17 @@ check_cuda() {
 check_simulated() {
   local build
   build=$(scripts/build.sh simulated simulated_suite)
+  if [ "$long" -eq 1 ]; then
+    run_tests "$build" --label-regex '^simulated$' --label-regex '^long$'
+    return
+  fi
   rm -f "$build/kernels_that_ran.txt"
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" --label-regex '^simulated$'
+  run_tests "$build" --label-regex '^simulated$' --label-exclude '^long$'
   scripts/check_kernel_coverage.py "$build/kernels_that_ran.txt"
 }
 
+long=0
+if [ "${1:-}" = --long ]; then long=1; shift; fi
 for preset in "${@:-minimal asan simulated cuda}"; do
   for name in $preset; do
     case "$name" in

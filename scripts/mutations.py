@@ -4,7 +4,7 @@
     scripts/mutations.py [--list] [--only TEXT] [--jobs N]
 
 Each fault of tests/mutations/mutations.py is compiled and tested by the programs of its library first, then by the others;
-the first that fails ends it. --only takes faults whose file holds TEXT. Needs git, CMake and preset cpu's libraries;
+the first failure ends it. --only takes faults whose file holds TEXT. Needs git, CMake and preset cpu's libraries;
 the copy lies in build/mutations. Exit code 1 if fewer than 95 % are noticed, 2 if the list does not fit the tree or the
 tests fail without any fault.
 """
@@ -23,7 +23,9 @@ from mutations import MUTATIONS  # noqa: E402
 from run_case import environment, mpirun  # noqa: E402
 
 WANTED_SHARE = 0.95
-TEST_SECONDS = 300  # a test that takes longer has noticed a hang
+# A program that takes so many times as long as without a fault, and this long at least, has noticed a hang.
+SLOWDOWN = 5
+LEAST_SECONDS = 30
 LIBRARIES = ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train"]
 PROGRAMS = {name: [f"tests/tandem_{name}_tests"] for name in LIBRARIES}
 PROGRAMS["mpi"] = mpirun() + ["-np", "3", "tests/tandem_comm_mpi_tests"]
@@ -45,19 +47,23 @@ def build(jobs, programs):
     return run(["cmake", "--build", "build/cpu", "--parallel", str(jobs), "--target"] + targets, cwd=COPY)
 
 
-def test(name):
-    """True if the tests pass."""
+def test(name, seconds=300):
+    """True if the tests pass in this time; the first failure ends them."""
     threads = {"OMP_NUM_THREADS": "1" if name == "mpi" else "2"}
     try:
-        done = run(PROGRAMS[name], cwd=COPY / "build/cpu", env=environment() | threads, timeout=TEST_SECONDS)
+        done = run(PROGRAMS[name] + ["--abort"], cwd=COPY / "build/cpu", env=environment() | threads, timeout=seconds)
         return done.returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
 
+def remove_copy():
+    run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
+
+
 def make_copy():
     if COPY.exists():
-        run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
+        remove_copy()
     made = run(["git", "worktree", "add", "--detach", "--force", str(COPY), "HEAD"], cwd=ROOT)
     if made.returncode != 0:
         command_line.complain(f"no copy of the tree: {made.stdout}")
@@ -79,7 +85,7 @@ def misfits(mutations):
             yield f"{file}: changes nothing: {before}"
 
 
-def verdict(mutation, jobs):
+def verdict(mutation, jobs, limits):
     """Which tests noticed it, "" if none did, None if it does not compile."""
     file, before, after = mutation
     path = COPY / file
@@ -89,11 +95,46 @@ def verdict(mutation, jobs):
         for name in ORDER[file.split("/")[0]]:
             if build(jobs, [name]).returncode != 0:
                 return None
-            if not test(name):
+            if not test(name, limits[name]):
                 return name
         return ""
     finally:
         path.write_text(original)
+
+
+def plant(chosen, jobs):
+    """Plants one after the other; the exit code."""
+    needed = [name for name in PROGRAMS if any(name in ORDER[file.split("/")[0]] for file, _, _ in chosen)]
+    built = build(jobs, needed)
+    if built.returncode != 0:
+        print(built.stdout)
+        return 2
+    limits, failing = {}, []
+    for name in needed:
+        begin = time.monotonic()
+        if not test(name):
+            failing.append(name)
+        limits[name] = max(LEAST_SECONDS, SLOWDOWN * (time.monotonic() - begin))
+    if failing:
+        print(f"mutations: without any fault, these fail: {', '.join(failing)}")
+        return 2
+
+    survivors, broken = [], []
+    for number, mutation in enumerate(chosen, 1):
+        begin = time.monotonic()
+        noticed = verdict(mutation, jobs, limits)
+        text = {None: "DOES NOT COMPILE", "": "SURVIVES"}.get(noticed, f"noticed by {noticed}")
+        print(f"{number:3}/{len(chosen)} {time.monotonic() - begin:5.0f}s {text:22} {mutation[0]}: {mutation[1].strip()[:80]!r}",
+              flush=True)
+        if noticed is None:
+            broken.append(mutation)
+        elif noticed == "":
+            survivors.append(mutation)
+    noticed = len(chosen) - len(survivors) - len(broken)
+    print(f"{noticed} of {len(chosen)} faults noticed, {len(survivors)} survive, {len(broken)} do not compile")
+    if broken:
+        return 2
+    return 0 if noticed >= WANTED_SHARE * len(chosen) else 1
 
 
 def main():
@@ -114,34 +155,11 @@ def main():
     if not chosen:
         command_line.complain(f"--only {options.only}: no file with faults holds this in its name; --list lists them")
 
-    make_copy()
-    needed = [name for name in PROGRAMS if any(name in ORDER[file.split("/")[0]] for file, _, _ in chosen)]
-    built = build(options.jobs, needed)
-    if built.returncode != 0:
-        print(built.stdout)
-        return 2
-    failing = [name for name in needed if not test(name)]
-    if failing:
-        print(f"mutations: without any fault, these fail: {', '.join(failing)}")
-        return 2
-
-    survivors, broken = [], []
-    for number, mutation in enumerate(chosen, 1):
-        begin = time.monotonic()
-        noticed = verdict(mutation, options.jobs)
-        text = {None: "DOES NOT COMPILE", "": "SURVIVES"}.get(noticed, f"noticed by {noticed}")
-        print(f"{number:3}/{len(chosen)} {time.monotonic() - begin:5.0f}s {text:22} {mutation[0]}: {mutation[1].strip()[:80]!r}",
-              flush=True)
-        if noticed is None:
-            broken.append(mutation)
-        elif noticed == "":
-            survivors.append(mutation)
-    run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
-    noticed = len(chosen) - len(survivors) - len(broken)
-    print(f"{noticed} of {len(chosen)} faults noticed, {len(survivors)} survive, {len(broken)} do not compile")
-    if broken:
-        return 2
-    return 0 if noticed >= WANTED_SHARE * len(chosen) else 1
+    try:
+        make_copy()
+        return plant(chosen, options.jobs)
+    finally:
+        remove_copy()
 
 
 if __name__ == "__main__":

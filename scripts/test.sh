@@ -1,9 +1,20 @@
 #!/usr/bin/env bash
-# All tests in one command: installs what is missing, builds preset cpu, runs ctest. Arguments go through to ctest:
-# scripts/test.sh -R ring
+# The tests in one command: installs what is missing, builds preset cpu, runs ctest. Leaves out the long tests (label `long`),
+# unless it is called with --all. Other arguments go through to ctest and choose alone: scripts/test.sh -R ring
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+chosen=("$@")
+case "${1:-}" in
+  "") chosen=(--label-exclude '^long$') ;;
+  --all) chosen=("${@:2}") ;;
+esac
 scripts/setup.sh --tests
 build=$(scripts/build.sh cpu)
-exec ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" "$@"
+code=0
+ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" "${chosen[@]}" || code=$?
+if [ $# -eq 0 ]; then
+  left_out=$(ctest --test-dir "$build" --show-only --label-regex '^long$' | sed -n 's/^Total Tests: //p')
+  echo "left out: $left_out long tests; scripts/test.sh --label-regex '^long\$' runs them, scripts/test.sh --all everything"
+fi
+exit "$code"

@@ -71,12 +71,17 @@ function(app_case)
     ENVIRONMENT "${environment}" FIXTURES_REQUIRED app_files SKIP_RETURN_CODE 77 TIMEOUT 120)
 endfunction()
 
-# bad_input(NAME text ERR text... ARGS arg...): exit code 2 and one line that has these texts, on one rank and on two.
+# bad_input(NAME text ERR text... ARGS arg...): exit code 2 and one line that has these texts, on one rank and on two. That two
+# ranks agree on one line is tested by itself (comm/mpi_cases.cmake, and the cases of two ranks that are no bad_input); starting
+# MPI a hundred times is long.
 function(bad_input)
   cmake_parse_arguments(CASE "" "NAME" "ERR;ARGS" ${ARGN})
   foreach(ranks 1 2)
     app_case(NAME "${CASE_NAME}, ranks ${ranks}" EXIT 2 RANKS ${ranks} ERR ${CASE_ERR} ARGS ${CASE_ARGS})
   endforeach()
+  if(TEST "cifar_train: ${CASE_NAME}, ranks 2")
+    set_property(TEST "cifar_train: ${CASE_NAME}, ranks 2" APPEND PROPERTY LABELS long)
+  endif()
 endfunction()
 
 include(${CMAKE_CURRENT_LIST_DIR}/option_cases.cmake)
@@ -120,4 +125,11 @@ if(TANDEM_HAS_MPI)
   set_property(TEST "cifar_train: synchronous SGD is exact, mpi" "cifar_train: synchronous SGD is exact, ring"
     APPEND PROPERTY LABELS no-asan)
   training_case("uneven batches and accumulation are exact" exact_uneven)
+endif()
+if(TANDEM_SANITIZE)  # what these run is run by shorter tests as well
+  foreach(case "same run, same bits" "half precision" "uneven batches and accumulation are exact")
+    if(TEST "cifar_train: ${case}")
+      set_property(TEST "cifar_train: ${case}" APPEND PROPERTY LABELS long)
+    endif()
+  endforeach()
 endif()

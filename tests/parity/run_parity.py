@@ -2,6 +2,7 @@
 """Compares this framework with PyTorch: makes cases, has parity_runner run them, and judges what comes back.
 
   run_parity.py --runner build/cpu/tests/parity_runner [ops] [layers] [optimizers] [training] [--only TEXT] [--keep DIR]
+  run_parity.py --runner build/cpu/tests/parity_runner short_training
 
 One line per case with the share of the derived limit that is used; the last one is "N passed, 0 failed". Exit code 1
 where a case fails, 77 where there is no PyTorch.
@@ -20,7 +21,9 @@ GROUPS = {
     "layers": ("layer_cases", "model_cases"),
     "optimizers": ("optimizer_cases",),
     "training": ("training_cases",),
+    "short_training": ("short_training_cases",),
 }
+WHOLE_GROUPS = ("ops", "layers", "optimizers", "training")
 
 
 def make_cases(groups, only):
@@ -33,7 +36,7 @@ def make_cases(groups, only):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)}; default: all")
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)}; default: all but short_training, a part of training")
     parser.add_argument("--runner", required=True, help="path of parity_runner")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains TEXT")
     parser.add_argument("--keep", metavar="DIR", help="leave the files of all cases in DIR")
@@ -55,7 +58,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tandem_parity.") as temporary:
         folder = Path(arguments.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        cases = list(make_cases(arguments.groups or GROUPS, arguments.only))
+        cases = list(make_cases(arguments.groups or WHOLE_GROUPS, arguments.only))
         for case in cases:
             case.write(folder)
         run = subprocess.run([arguments.runner, str(folder), str(arguments.threads)], check=False)

@@ -217,9 +217,12 @@ def recipes():
     yield "clipped_and_smoothed", momentum, constant, {"clip_norm": 1.0, "label_smoothing": 0.1}
 
 
-def cases():
+def cases(chosen=None):
+    """Of the recipes whose names are chosen, or of all."""
     for number, (name, model) in enumerate(MODELS.items()):
         for i, (recipe, optimizer, schedule, options) in enumerate(recipes()):
+            if chosen is not None and recipe not in chosen:
+                continue
             winograd = recipe in WITH_WINOGRAD
             seed = 100 * number + i
             yield from make_cases(f"{name}.{recipe}", model, winograd, optimizer, schedule, seed, **options)

@@ -44,4 +44,7 @@ expect 0 'absent .*skipped: no such tool' good absent
 [ "$(cat "$folder/build/check_all/good.log")" = fine ]
 expect 2 "no step 'godo'; choose from: good bad absent" godo
 expect 2 usage --lst
-"$1/scripts/check_all.sh" --list | grep -q '^debian-13 '
+listed=$("$1/scripts/check_all.sh" --list)
+for name in debian-13 long asan-long simulated-long; do
+  grep -q "^$name " <<<"$listed" || { echo "check_all.sh has no step $name"; exit 1; }
+done

@@ -11,7 +11,7 @@ if(TANDEM_SIMULATOR_MODE STREQUAL "race" AND TANDEM_CUDA_IS_SIMULATED)
 endif()
 add_test(NAME "scripts: gpu_check.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/gpu_check_cases.sh ${PROJECT_SOURCE_DIR} ${probe})
-set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 300 LABELS no-asan)
+set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 300 LABELS "long;no-asan")
 if(TANDEM_CUDA_IS_SIMULATED)
   set_tests_properties("scripts: gpu_check.sh" PROPERTIES LABELS simulated)
 endif()
@@ -30,6 +30,8 @@ if(TANDEM_HAS_CUDA AND CMAKE_GENERATOR STREQUAL "Ninja" AND NOT CUDAToolkit_INCL
   endif()
 endif()
 
+add_test(NAME "scripts: long tests only where they are wanted"
+  COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/tier_cases.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME "scripts: arguments" COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/argument_cases.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties("scripts: arguments" PROPERTIES TIMEOUT 60)
 
