@@ -33,6 +33,9 @@ std::vector<Implementation> implementations() {
   std::vector<ConvCase> supported;
   for (const ConvCase& one : direct_cases())
     if (k::onednn::supports(one.geometry())) supported.push_back(one);
+  // What oneDNN 3 packs into blocks unlike ours.
+  supported.push_back(square_case(2, 256, 7, 7, 512, 1, 0, 2));
+  supported.push_back(square_case(2, 64, 5, 4, 192, 3, 1));
   all.push_back({"onednn", k::onednn::forward, k::onednn::backward_input, k::onednn::backward_weight, supported});
 #endif
   return all;
