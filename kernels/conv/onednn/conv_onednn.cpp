@@ -8,6 +8,7 @@
 #include "core/parallel.h"
 #include "kernels/conv/implementations.h"
 #include "kernels/conv/onednn/one_library_thread.h"
+#include "kernels/conv/onednn/parts.h"
 #include "kernels/conv/sign_mask.h"
 #include "kernels/gemm/scratch.h"
 
@@ -17,7 +18,6 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -33,7 +33,6 @@ using Tag = memory::format_tag;
 enum class Pass { forward, forward_relu, backward_input, backward_weight };
 
 constexpr std::size_t kMostPlans = 256;
-constexpr std::int64_t kMostParts = kMostThreads;
 
 dnnl::engine& engine() {
   static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
@@ -168,69 +167,6 @@ bool is_missing(const memory::desc& desc) {
 #endif
 }
 
-/// A part of a pass: some images, or some rows of one. Where they begin, and the geometry of what they are.
-struct Part {
-  std::int64_t number, first_input, first_output;
-  ConvGeometry g;
-};
-
-/// Rows of the output of a geometry with one image, and the rows of the input that they are made of; nothing where
-/// there are none of these.
-std::optional<Part> output_rows(ConvGeometry g, std::int64_t begin, std::int64_t end) {
-  const std::int64_t reached = begin * g.stride_h - g.pad_h;
-  const std::int64_t reached_end = (end - 1) * g.stride_h - g.pad_h + g.dilation_h * (g.r - 1) + 1;
-  const std::int64_t first = std::max<std::int64_t>(reached, 0), last = std::min(reached_end, g.h);
-  if (first >= last) return std::nullopt;
-  g.p = end - begin;
-  g.h = last - first;
-  g.pad_h = first - reached;
-  return Part{0, first * g.w * g.c, begin * g.q * g.k, g};
-}
-
-/// Rows of the input of a geometry with one image, and the rows of the output that they have a share in; nothing where
-/// there are none of these.
-std::optional<Part> input_rows(ConvGeometry g, std::int64_t begin, std::int64_t end) {
-  const std::int64_t unreached = begin + g.pad_h - g.dilation_h * (g.r - 1);
-  const std::int64_t first = unreached > 0 ? (unreached + g.stride_h - 1) / g.stride_h : 0;
-  const std::int64_t last = std::min((end - 1 + g.pad_h) / g.stride_h + 1, g.p);
-  const std::int64_t reached = first * g.stride_h - g.pad_h;
-  if (first >= last || reached > begin) return std::nullopt;
-  g.p = last - first;
-  g.h = end - begin;
-  g.pad_h = begin - reached;
-  return Part{0, begin * g.w * g.c, first * g.q * g.k, g};
-}
-
-std::vector<Part> image_parts(const ConvGeometry& g, std::int64_t count) {
-  std::vector<Part> parts;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t first = g.n * i / count;
-    parts.push_back({i, first * (g.input_numel() / g.n), first * (g.output_numel() / g.n), g});
-    parts.back().g.n = g.n * (i + 1) / count - first;
-  }
-  return parts;
-}
-
-/// What each of our threads does of a pass; at most `most_parts`.
-std::vector<Part> parts_of(const ConvGeometry& g, Pass pass, std::int64_t most_parts) {
-  const std::int64_t most = std::min<std::int64_t>(detail::in_parallel() ? 1 : num_threads(), most_parts);
-  const std::int64_t rows = pass == Pass::backward_input ? g.h : g.p, bands = std::min(most / g.n, rows);
-  const std::vector<Part> images = image_parts(g, std::min(g.n, most));
-  if (bands < 2) return images;
-  std::vector<Part> parts;
-  for (const Part& image : images) {
-    for (std::int64_t band = 0; band < bands; ++band) {
-      const std::int64_t begin = rows * band / bands, end = rows * (band + 1) / bands;
-      const auto part =
-          pass == Pass::backward_input ? input_rows(image.g, begin, end) : output_rows(image.g, begin, end);
-      if (!part) return images;
-      parts.push_back(
-          {std::ssize(parts), image.first_input + part->first_input, image.first_output + part->first_output, part->g});
-    }
-  }
-  return parts;
-}
-
 /// Calls body(part) for all parts, each by one of our threads.
 template <typename Body>
 void for_each_part(const std::vector<Part>& parts, Body&& body) {
@@ -340,7 +276,7 @@ bool supports(const ConvGeometry& g) {
 
 void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEpilogue& epilogue, float* y) {
   const Pass pass = epilogue.relu ? Pass::forward_relu : Pass::forward;
-  const std::vector<Part> parts = parts_of(g, pass, kMostParts);
+  const std::vector<Part> parts = parts_of(g, Rows::of_output);
   const Scratch zeros(epilogue.bias == nullptr ? g.k : 1);
   if (epilogue.bias == nullptr) std::fill_n(zeros.data(), g.k, 0.0f);
   guarded("the forward pass", g, [&] {
@@ -359,7 +295,7 @@ void forward(const ConvGeometry& g, const float* x, const float* w, const ConvEp
 
 void backward_input(const ConvGeometry& g, MaskedGradient<float> grad_y, const float* w, float* grad_x) {
   const DenseGradient<float> dense(grad_y, g, false);
-  const std::vector<Part> parts = parts_of(g, Pass::backward_input, kMostParts);
+  const std::vector<Part> parts = parts_of(g, Rows::of_input);
   guarded("the input gradient", g, [&] {
     const std::vector<Plan> plans = plans_for(parts, Pass::backward_input);
     const PackedWeights weights(g, plans, w);
@@ -376,7 +312,7 @@ void backward_weight(const ConvGeometry& g, const float* x, MaskedGradient<float
                      float* grad_bias) {
   const DenseGradient<float> dense(grad_y, g, false);
   const std::int64_t most_parts = std::max<std::int64_t>(kMostSums / (g.weight_numel() + g.k), 1);
-  const std::vector<Part> parts = parts_of(g, Pass::backward_weight, most_parts);
+  const std::vector<Part> parts = parts_of(g, Rows::of_output, most_parts);
   const std::int64_t count = std::ssize(parts);
   guarded("the weight gradient", g, [&] {
     const std::vector<Plan> plans = plans_for(parts, Pass::backward_weight);
