@@ -6,24 +6,16 @@ set -uo pipefail
 script=$1/scripts/gpu_check.sh
 probe=${2:-}
 python=$(python3 -c 'import sys; print(sys.executable)')
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
+. "$(dirname "$0")/stand_ins.sh"
 
 # All that the script may find: the usual tools, and the stand-ins.
-mkdir -p bin
-for tool in bash basename cat c++filt cp cut date df dirname env find fold grep gzip head ln mkdir mv nproc rm sed sleep sort \
-  tail tar tee timeout tr uniq wc; do
-  ln -s "$(command -v $tool)" bin/$tool || exit 1
-done
+real_tools bash basename cat c++filt cp cut date df dirname env find fold grep gzip head ln mkdir mv nproc rm sed sleep sort \
+  tail tar tee timeout tr uniq wc
 ln -s "$python" bin/python3
-stand_in() { cat >"bin/$1" && chmod +x "bin/$1"; }
 stand_in nvcc <<<'echo "release 12.8"; echo "build 12.8"'
 stand_in nvidia-smi <<<'[ -z "${NO_GPU:-}" ] || exit 9; case "$*" in *compute_cap*) echo 9.0 ;; *) echo "GPU 0" ;; esac'
 stand_in ctest <<<'echo "$@"; [ -z "${SKIP_CTEST:-}" ] || echo "	  7 - cifar_train: cuDNN is missing (Skipped)"'
 stand_in mpirun <<'MPIRUN'
-#!/usr/bin/env bash
 echo "plm: ${OMPI_MCA_plm:-}"
 while [ "${1#-}" != "$1" ] || [ "$1" -eq 2 ] 2>/dev/null; do shift; done
 exec "$@"
@@ -63,7 +55,6 @@ esac
 PROGRAM
 chmod +x program
 stand_in cmake <<'CMAKE'
-#!/usr/bin/env bash
 case " ${FAIL:-} " in *" cmake "*) echo "cmake is made to fail"; exit 3 ;; esac
 case "$1" in
   --version) exit ;;
@@ -86,7 +77,6 @@ CMAKE
 # Reports what the program itself tells by its exit code; BLIND: nothing, NERVOUS: something in any case; SILENT: has no
 # last word. Of correct kernels that the program has not chosen for this tool, too.
 stand_in compute-sanitizer <<'SANITIZER'
-#!/usr/bin/env bash
 tool=$2
 shift 2
 [ "${1#--error-exitcode}" = "$1" ] || shift 2

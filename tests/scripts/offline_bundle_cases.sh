@@ -6,18 +6,10 @@ set -uo pipefail
 script=$1/scripts/offline_bundle.sh
 export REAL_PYTHON
 REAL_PYTHON=$(python3 -c 'import sys; print(sys.executable)')
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
+. "$(dirname "$0")/stand_ins.sh"
 
 # Its tools, of which the test takes some away: nothing else is on the PATH.
-mkdir -p bin
-for tool in basename cat chmod cp cut dirname du find grep head ls mkdir mv rm sed sort touch tr wc xargs; do
-  ln -s "$(command -v $tool)" bin/$tool || exit 1
-done
-ln -s "$BASH" bin/bash
-stand_in() { { echo '#!/usr/bin/env bash'; cat; } >"bin/$1" && chmod +x "bin/$1"; }
+real_tools bash basename cat chmod cp cut dirname du find grep head ls mkdir mv rm sed sort touch tr wc xargs
 stand_in apt-cache <<<'printf "catch2\n  Depends: libc6\nlibc6\nlibdnnl-dev\n  Depends: libdnnl2\nlibdnnl2\nlibOther\n"'
 stand_in apt-get <<<'for name in "$@"; do case $name in download | -qq) ;; *) echo "$name" >"${name}_1_amd64.deb" ;; esac; done
 [ -z "${NO_MIRROR:-}" ]'
