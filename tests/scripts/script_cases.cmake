@@ -11,13 +11,13 @@ if(TANDEM_SIMULATOR_MODE STREQUAL "race" AND TANDEM_CUDA_IS_SIMULATED)
 endif()
 add_test(NAME "scripts: gpu_check.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/gpu_check_cases.sh ${PROJECT_SOURCE_DIR} ${probe})
-set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 300 LABELS "long;no-asan")
+set_tests_properties("scripts: gpu_check.sh" PROPERTIES TIMEOUT 900 LABELS "long;no-asan")
 if(TANDEM_CUDA_IS_SIMULATED)
   set_tests_properties("scripts: gpu_check.sh" PROPERTIES LABELS simulated)
 endif()
 add_test(NAME "scripts: offline_bundle.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/offline_bundle_cases.sh ${PROJECT_SOURCE_DIR})
-set_tests_properties("scripts: offline_bundle.sh" PROPERTIES TIMEOUT 60)
+set_tests_properties("scripts: offline_bundle.sh" PROPERTIES TIMEOUT 300)
 add_test(NAME "scripts: check_all.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/check_all_cases.sh ${PROJECT_SOURCE_DIR})
 
@@ -33,7 +33,7 @@ endif()
 add_test(NAME "scripts: long tests only where they are wanted"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/tier_cases.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME "scripts: arguments" COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/argument_cases.sh ${PROJECT_SOURCE_DIR})
-set_tests_properties("scripts: arguments" PROPERTIES TIMEOUT 60)
+set_tests_properties("scripts: arguments" PROPERTIES TIMEOUT 300)
 
 add_test(NAME "scripts: warnings are errors unless TANDEM_WERROR=OFF"
   COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/werror
