@@ -19,8 +19,8 @@ struct Part {
 /// Whose rows the parts of one image do not share: those of the output (y, and sums over it) or of the input (grad_x).
 enum class Rows { of_output, of_input };
 
-/// The parts of a pass, at most one for each thread and at most `most_parts` of them; whole images where an image cannot
-/// be cut. `g` has one image or more.
+/// The parts of a pass, at most one for each thread and at most `most_parts` of them; whole images where an image
+/// cannot be cut. `g` has one image or more.
 std::vector<Part> parts_of(const ConvGeometry& g, Rows cut, std::int64_t most_parts = kMostThreads);
 
 }  // namespace tandem::kernels::onednn
