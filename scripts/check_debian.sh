@@ -6,7 +6,7 @@
 #   COMMAND    a shell command, run in the copy's root; by default the two of the README: scripts/run.sh, scripts/test.sh
 # Needs root (for chroot), debootstrap and a mirror; ends with 77 where one is missing. Nothing outside build/debian/ is
 # changed; processes and mounts end with the script, and the system is removed unless KEEP=1.
-# Environment: DEBIAN_MIRROR (default: http://deb.debian.org/debian), KEEP
+# Environment: DEBIAN_MIRROR (default: http://deb.debian.org/debian), KEEP, and TANDEM_WERROR, which the commands get as well
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -59,6 +59,7 @@ in_system() {
     mkdir -p "$root/root/.ccache"
     mount --bind build/debian/ccache "$root/root/.ccache"
     exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" \
+      ${TANDEM_WERROR+"TANDEM_WERROR=$TANDEM_WERROR"} \
       chroot "$root" bash -ec "cd /tandem; $0"' "$1"
 }
 
