@@ -7,6 +7,7 @@ namespace tandem::kernels::cpu {
 
 namespace {
 
+using detail::BlockValues;
 using detail::ChannelRows;
 using detail::ChannelValues;
 using detail::WideTransform;
@@ -16,7 +17,7 @@ struct GradientSums {
   ChannelValues gradient, gradient_times_deviation;
 };
 
-void add(ChannelValues& sums, const ChannelValues& more) {
+void add(std::span<double> sums, std::span<const double> more) {
   for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += more[c];
 }
 
@@ -41,14 +42,13 @@ struct ChunkSums {
   ChannelValues by_channel;
 };
 
+/// Adds those of a block to sums by channel of the gradient and of the gradient times x - mean.
 template <bool kRelu, typename T>
-GradientSums block_sums(const ChannelRows& rows, const WideTransform& transform, const T* x, const T* grad_y,
-                        std::int64_t block, ChunkSums<T>& chunk) {
+void add_block(const ChannelRows& rows, const WideTransform& transform, const T* x, const T* grad_y, std::int64_t block,
+               ChunkSums<T>& chunk, std::span<double> gradient, std::span<double> gradient_times_deviation) {
   const float* const mean = transform.mean.data();
   const float* const scale = transform.scale.data();
   const float* const bias = transform.bias.data();
-  const auto channels = static_cast<std::size_t>(rows.channels());
-  GradientSums sums{ChannelValues(channels), ChannelValues(channels)};
   rows.for_each_chunk(block, [&](std::int64_t first, std::int64_t count) {
     std::fill(chunk.gradient.begin(), chunk.gradient.end(), 0.0f);
     std::fill(chunk.product.begin(), chunk.product.end(), 0.0f);
@@ -59,32 +59,32 @@ GradientSums block_sums(const ChannelRows& rows, const WideTransform& transform,
       const float* const incoming = chunk.read_gradient(grad_y + offset, length);
       for (std::int64_t i = 0; i < length; ++i) {
         const float value = values[i];
-        const float gradient = passed<kRelu>(incoming[i], value, mean[i], scale[i], bias[i]);
-        gradient_sum[i] += gradient;
-        product_sum[i] += gradient * (value - mean[i]);
+        const float arrived = passed<kRelu>(incoming[i], value, mean[i], scale[i], bias[i]);
+        gradient_sum[i] += arrived;
+        product_sum[i] += arrived * (value - mean[i]);
       }
     });
     rows.fold(chunk.gradient, chunk.by_channel);
-    add(sums.gradient, chunk.by_channel);
+    add(gradient, chunk.by_channel);
     rows.fold(chunk.product, chunk.by_channel);
-    add(sums.gradient_times_deviation, chunk.by_channel);
+    add(gradient_times_deviation, chunk.by_channel);
   });
-  return sums;
 }
 
 template <bool kRelu, typename T>
 GradientSums sums_of(const ChannelRows& rows, const WideTransform& transform, const T* x, const T* grad_y) {
-  std::vector<GradientSums> blocks(static_cast<std::size_t>(rows.blocks()));
+  BlockValues blocks(rows);
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
     ChunkSums<T> chunk(rows);
     for (std::int64_t block = begin; block < end; ++block) {
-      blocks[static_cast<std::size_t>(block)] = block_sums<kRelu, T>(rows, transform, x, grad_y, block, chunk);
+      add_block<kRelu, T>(rows, transform, x, grad_y, block, chunk, blocks.first(block), blocks.second(block));
     }
   });
-  GradientSums all = std::move(blocks.front());
-  for (std::size_t block = 1; block < blocks.size(); ++block) {
-    add(all.gradient, blocks[block].gradient);
-    add(all.gradient_times_deviation, blocks[block].gradient_times_deviation);
+  const auto channels = static_cast<std::size_t>(rows.channels());
+  GradientSums all{ChannelValues(channels), ChannelValues(channels)};
+  for (std::int64_t block = 0; block < rows.blocks(); ++block) {
+    add(all.gradient, blocks.first(block));
+    add(all.gradient_times_deviation, blocks.second(block));
   }
   return all;
 }

@@ -7,14 +7,21 @@ namespace tandem::kernels::cpu {
 
 namespace {
 
+using detail::BlockValues;
 using detail::ChannelMoments;
 using detail::ChannelRows;
 using detail::ChannelValues;
 using detail::WideTransform;
 
+/// Moments that lie in memory of somebody else's.
+struct Moments {
+  std::int64_t count = 0;
+  std::span<double> mean, squared_deviations;
+};
+
 /// Joins the moments of two sets (Chan, Golub, LeVeque: "Updating formulae and a pairwise algorithm for computing
 /// sample variances", 1979).
-void join(ChannelMoments& all, const ChannelMoments& more) {
+void join(Moments& all, const Moments& more) {
   const auto more_count = static_cast<double>(more.count), count = static_cast<double>(all.count + more.count);
   const double share = more_count / count, old_count = static_cast<double>(all.count);
   for (std::size_t c = 0; c < all.mean.size(); ++c) {
@@ -25,11 +32,6 @@ void join(ChannelMoments& all, const ChannelMoments& more) {
   all.count += more.count;
 }
 
-ChannelMoments no_moments(std::int64_t channels) {
-  const auto count = static_cast<std::size_t>(channels);
-  return {0, ChannelValues(count), ChannelValues(count)};
-}
-
 /// What chunks are summed up in, one after the other: wide rows, and what they come to by channel.
 template <typename T>
 struct ChunkSums {
@@ -38,14 +40,17 @@ struct ChunkSums {
         shift(static_cast<std::size_t>(rows.width())),
         sum(shift.size()),
         squares(shift.size()),
-        moments(no_moments(rows.channels())) {}
+        mean(static_cast<std::size_t>(rows.channels())),
+        squared_deviations(mean.size()) {}
+
+  Moments moments(std::int64_t count) { return {count, mean, squared_deviations}; }
 
   RunReader<T> read;
   std::vector<float> shift, sum, squares;
-  ChannelMoments moments;
+  ChannelValues mean, squared_deviations;
 };
 
-/// sums.moments.mean becomes the mean of one chunk.
+/// sums.mean becomes the mean of one chunk.
 template <typename T>
 void chunk_mean(const ChannelRows& rows, const T* x, std::int64_t first, std::int64_t count, ChunkSums<T>& sums) {
   std::fill(sums.sum.begin(), sums.sum.end(), 0.0f);
@@ -54,14 +59,14 @@ void chunk_mean(const ChannelRows& rows, const T* x, std::int64_t first, std::in
     float* __restrict const sum = sums.sum.data();
     for (std::int64_t i = 0; i < length; ++i) sum[i] += from[i];
   });
-  rows.fold(sums.sum, sums.moments.mean);
-  for (double& value : sums.moments.mean) value /= static_cast<double>(count);
+  rows.fold(sums.sum, sums.mean);
+  for (double& value : sums.mean) value /= static_cast<double>(count);
 }
 
-/// sums.moments become those of one chunk, from sums over x - sums.shift. With a shift not far from the mean, nothing
-/// large cancels.
+/// The moments of one chunk, which are kept in `sums`, from sums over x - sums.shift. With a shift not far from the
+/// mean, nothing large cancels.
 template <typename T>
-void chunk_moments(const ChannelRows& rows, const T* x, std::int64_t first, std::int64_t count, ChunkSums<T>& sums) {
+Moments chunk_moments(const ChannelRows& rows, const T* x, std::int64_t first, std::int64_t count, ChunkSums<T>& sums) {
   std::fill(sums.sum.begin(), sums.sum.end(), 0.0f);
   std::fill(sums.squares.begin(), sums.squares.end(), 0.0f);
   rows.for_each_wide(first, count, [&](std::int64_t offset, std::int64_t length) {
@@ -75,8 +80,7 @@ void chunk_moments(const ChannelRows& rows, const T* x, std::int64_t first, std:
       squares[i] += deviation * deviation;
     }
   });
-  ChannelMoments& moments = sums.moments;
-  moments.count = count;
+  const Moments moments = sums.moments(count);
   rows.fold(sums.sum, moments.mean);
   rows.fold(sums.squares, moments.squared_deviations);
   for (std::size_t c = 0; c < moments.mean.size(); ++c) {
@@ -84,34 +88,36 @@ void chunk_moments(const ChannelRows& rows, const T* x, std::int64_t first, std:
     moments.mean[c] = static_cast<double>(sums.shift[c]) + mean_deviation;
     moments.squared_deviations[c] = std::max(0.0, moments.squared_deviations[c] - sum * mean_deviation);
   }
+  return moments;
 }
 
-/// The shift of a chunk is the mean of those before it in the block: where that is far off, the variance of the block
-/// is as large as the squares that cancel.
+/// Fills `moments`, all 0 before, with those of a block. The shift of a chunk is the mean of those before it in the
+/// block: where that is far off, the variance of the block is as large as the squares that cancel.
 template <typename T>
-ChannelMoments block_moments(const ChannelRows& rows, const T* x, std::int64_t block, ChunkSums<T>& sums) {
-  ChannelMoments moments = no_moments(rows.channels());
+void block_moments(const ChannelRows& rows, const T* x, std::int64_t block, ChunkSums<T>& sums, Moments moments) {
   rows.for_each_chunk(block, [&](std::int64_t first, std::int64_t count) {
     if (moments.count == 0) chunk_mean(rows, x, first, count, sums);
-    rows.widen(moments.count == 0 ? sums.moments.mean : moments.mean, sums.shift);
-    chunk_moments(rows, x, first, count, sums);
-    join(moments, sums.moments);
+    rows.widen(moments.count == 0 ? sums.mean : moments.mean, sums.shift);
+    join(moments, chunk_moments(rows, x, first, count, sums));
   });
-  return moments;
 }
 
 template <typename T>
 ChannelMoments moments_of(const ChannelRows& rows, const T* x) {
-  std::vector<ChannelMoments> blocks(static_cast<std::size_t>(rows.blocks()));
+  BlockValues blocks(rows);
   parallel_for(rows.blocks(), 1, [&](std::int64_t begin, std::int64_t end) {
     ChunkSums<T> sums(rows);
     for (std::int64_t block = begin; block < end; ++block) {
-      blocks[static_cast<std::size_t>(block)] = block_moments(rows, x, block, sums);
+      block_moments(rows, x, block, sums, {0, blocks.first(block), blocks.second(block)});
     }
   });
-  ChannelMoments all = no_moments(rows.channels());
-  for (const ChannelMoments& block : blocks) join(all, block);
-  return all;
+  const auto channels = static_cast<std::size_t>(rows.channels());
+  ChannelMoments result{rows.rows(), ChannelValues(channels), ChannelValues(channels)};
+  Moments all{0, result.mean, result.squared_deviations};
+  for (std::int64_t block = 0; block < rows.blocks(); ++block) {
+    join(all, {rows.rows_in(block), blocks.first(block), blocks.second(block)});
+  }
+  return result;
 }
 
 template <bool kRelu, typename T>

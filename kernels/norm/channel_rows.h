@@ -4,6 +4,7 @@
 #include "kernels/norm/channel_values.h"
 
 #include <algorithm>
+#include <span>
 
 namespace tandem::kernels::detail {
 
@@ -23,6 +24,7 @@ class ChannelRows {
   std::int64_t channels() const { return channels_; }
   std::int64_t width() const { return rows_per_wide_ * channels_; }
   std::int64_t blocks() const { return (rows_ + rows_per_block_ - 1) / rows_per_block_; }
+  std::int64_t rows_in(std::int64_t block) const { return std::min(rows_per_block_, rows_ - block * rows_per_block_); }
 
   /// Calls visit(first_row, row_count) for the chunks of a block, in order.
   template <typename Visitor>
@@ -51,14 +53,14 @@ class ChannelRows {
   }
 
   /// Likewise, into a wide row that is there already.
-  void widen(const ChannelValues& values, std::vector<float>& wide) const {
+  void widen(std::span<const double> values, std::vector<float>& wide) const {
     for (std::size_t offset = 0; offset < wide.size(); offset += values.size()) {
       for (std::size_t c = 0; c < values.size(); ++c) wide[offset + c] = static_cast<float>(values[c]);
     }
   }
 
   /// Adds the columns of a wide row up by channel.
-  void fold(const std::vector<float>& wide, ChannelValues& sums) const {
+  void fold(const std::vector<float>& wide, std::span<double> sums) const {
     std::fill(sums.begin(), sums.end(), 0.0);
     for (std::size_t offset = 0; offset < wide.size(); offset += sums.size()) {
       for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += static_cast<double>(wide[offset + c]);
@@ -69,6 +71,23 @@ class ChannelRows {
   static constexpr std::int64_t kMinWidth = 64, kWidePerChunk = 64, kMaxBlocks = 64;
 
   std::int64_t rows_, channels_, rows_per_wide_, rows_per_chunk_, rows_per_block_;
+};
+
+/// Two values per channel for every block, 0 at first, in one piece of memory: a batch norm has up to 64 blocks.
+class BlockValues {
+ public:
+  explicit BlockValues(const ChannelRows& rows)
+      : channels_(static_cast<std::size_t>(rows.channels())),
+        values_(2 * channels_ * static_cast<std::size_t>(rows.blocks())) {}
+
+  std::span<double> first(std::int64_t block) { return row(2 * static_cast<std::size_t>(block)); }
+  std::span<double> second(std::int64_t block) { return row(2 * static_cast<std::size_t>(block) + 1); }
+
+ private:
+  std::span<double> row(std::size_t number) { return std::span(values_).subspan(number * channels_, channels_); }
+
+  std::size_t channels_;
+  std::vector<double> values_;
 };
 
 /// How x becomes y, per column of a wide row. Forward and backward share it, so that they agree on the sign of y.
