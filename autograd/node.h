@@ -42,7 +42,7 @@ struct Node {
 /// What hangs off a tensor handle.
 struct Meta final : AutogradMeta {
   Tensor grad;
-  std::uint64_t cleared = 0;  // times that clear_grad() was called
+  GradientCounts counts;
   std::vector<GradientHook> hooks;
   Edge made_by;                   // no node at a leaf
   std::weak_ptr<Node> leaf_node;  // one for all operations that use this leaf

@@ -44,19 +44,21 @@ void set_grad(const Tensor& leaf, const Tensor& gradient) {
     return gradient.shape() == leaf.shape() && (wide || gradient.dtype() == leaf.dtype());
   };
   require(fits(), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
-  meta_of(leaf).grad = gradient;
+  Meta& meta = meta_of(leaf);
+  meta.grad = gradient;
+  ++meta.counts.given;
 }
 
 void clear_grad(const Tensor& leaf) {
   if (Meta* const meta = find_meta(leaf)) {
     meta->grad = Tensor();
-    ++meta->cleared;
+    ++meta->counts.dropped;
   }
 }
 
-std::uint64_t times_cleared(const Tensor& leaf) {
+GradientCounts gradient_counts(const Tensor& leaf) {
   const Meta* const meta = find_meta(leaf);
-  return meta != nullptr ? meta->cleared : 0;
+  return meta != nullptr ? meta->counts : GradientCounts{};
 }
 
 void on_gradient_ready(const Tensor& leaf, GradientHook hook) {

@@ -24,8 +24,12 @@ Tensor grad(const Tensor& leaf);
 void set_grad(const Tensor& leaf, const Tensor& gradient);
 void clear_grad(const Tensor& leaf);
 
-/// How often clear_grad() was called: while it stays the same, what is in grad() is one gradient, added to or replaced.
-std::uint64_t times_cleared(const Tensor& leaf);
+/// How often grad() was dropped, by clear_grad(), and how often it was given: set, replaced or added to, by set_grad()
+/// or backward(). Writes into its elements do not count.
+struct GradientCounts {
+  std::uint64_t dropped = 0, given = 0;
+};
+GradientCounts gradient_counts(const Tensor& leaf);
 
 /// Called with a leaf's gradient as soon as it is final within a backward(), while earlier layers are still at work:
 /// after the last contribution was added, before backward() returns. The hook may change the gradient's elements or

@@ -121,13 +121,13 @@ void Optimizer::scale_gradients(double factor) {
   gradient_factor_ *= factor;
   factor_of_.clear();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (autograd::grad(parameters_[i]).defined()) factor_of_.push_back({i, autograd::times_cleared(parameters_[i])});
+    if (autograd::grad(parameters_[i]).defined()) factor_of_.push_back({i, autograd::gradient_counts(parameters_[i])});
   }
 }
 
 bool Optimizer::factor_holds() const {
   return factor_of_.empty() || std::any_of(factor_of_.begin(), factor_of_.end(), [&](const FactorOf& of) {
-           return autograd::times_cleared(parameters_[of.parameter]) == of.times_cleared;
+           return autograd::gradient_counts(parameters_[of.parameter]).dropped == of.counts.dropped;
          });
 }
 
@@ -136,7 +136,13 @@ void Optimizer::settle_factor() {
   std::vector<Tensor> kept;  // gradients that have the factor
   for (const FactorOf& of : factor_of_) {
     const Tensor& parameter = parameters_[of.parameter];
-    if (autograd::times_cleared(parameter) == of.times_cleared) kept.push_back(autograd::grad(parameter));
+    const autograd::GradientCounts now = autograd::gradient_counts(parameter);
+    if (now.dropped != of.counts.dropped) continue;
+    require(now.given == of.counts.given || gradient_factor_ == 1.0,
+            "{}: the gradient of parameter {}, {}, was added to or replaced after it was clipped or unscaled: clip and "
+            "unscale after the last backward() of a step",
+            name_, of.parameter, describe(parameter));
+    kept.push_back(autograd::grad(parameter));
   }
   const std::size_t now = gradients_of(parameters_).size();
   if (kept.size() == factor_of_.size() && kept.size() == now) return;

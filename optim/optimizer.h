@@ -1,6 +1,7 @@
 // What all optimizers share: the parameters, the learning rate, the state kept per parameter, and saving it.
 #pragma once
 
+#include "autograd/variable.h"
 #include "core/tensor.h"
 
 #include <span>
@@ -34,7 +35,8 @@ class Optimizer {
   /// several calls are multiplied. How a loss scale is taken out of gradients again, and how they are clipped. A factor
   /// belongs to one step and to the gradients it was given to: it ends with step() or skip_step(), and gradients that
   /// come after some of these were dropped, by whichever zero_grad, do not have it. Given where there are no gradients
-  /// yet, it is that of the next step's.
+  /// yet, it is that of the next step's. A gradient that has a factor must not be added to or replaced before the step:
+  /// step() and scale_gradients() throw Error then, changing nothing.
   void scale_gradients(double factor);
   double gradient_factor() const { return factor_holds() ? gradient_factor_ : 1.0; }
 
@@ -84,10 +86,10 @@ class Optimizer {
     std::vector<Tensor> tensors;  // empty before the first step
   };
 
-  /// A gradient that the factor was given to: whose it is, and how often that one's had been dropped.
+  /// A gradient that the factor was given to: whose it is, and what that one's counts were.
   struct FactorOf {
     std::size_t parameter;
-    std::uint64_t times_cleared;
+    autograd::GradientCounts counts;
   };
 
   ParameterState fresh_state(const Tensor& parameter) const;

@@ -1,10 +1,12 @@
 // Gradient clipping and accumulation.
+#include "autograd/functions/arithmetic.h"
 #include "autograd/functions/linear.h"
 #include "autograd/functions/softmax_cross_entropy.h"
 #include "optim/clip_grad_norm.h"
 #include "optim/gradient_accumulation.h"
 #include "optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
+#include "tests/support/error_of.h"
 
 using namespace tandem;
 using namespace tandem::test;
@@ -102,4 +104,32 @@ TEST_CASE("a gradient that comes after a factor does not have it") {
   sgd.step();
   CHECK(a.item() == -0.25);
   CHECK(b.item() == -1.0);
+}
+
+TEST_CASE("a gradient that has a factor is not added to or replaced before the step") {
+  const Tensor a = autograd::set_requires_grad(Tensor::full({}, 0.0));
+  optim::SGD sgd({a}, {.lr = 1.0});
+  const auto backward = [&] { autograd::backward(autograd::scale(a, 10.0)); };
+  backward();
+  const bool clipped = GENERATE(true, false);
+  optim::clip_grad_norm(sgd, clipped ? 1.0 : 100.0);
+  SECTION("added to") { backward(); }
+  SECTION("replaced") { autograd::set_grad(a, Tensor::full({}, 20.0)); }
+  if (!clipped) {  // a factor of 1 is none
+    CHECK(optim::clip_grad_norm(sgd, 100.0) == 20.0);
+    sgd.step();
+    CHECK(a.item() == -20.0);
+    return;
+  }
+  const std::string message =
+      "SGD: the gradient of parameter 0, f32[], was added to or replaced after it was clipped or unscaled: clip and "
+      "unscale after the last backward() of a step";
+  CHECK(error_of([&] { sgd.step(); }) == message);
+  CHECK(error_of([&] { optim::clip_grad_norm(sgd, 1.0); }) == message);
+  CHECK(a.item() == 0.0);
+  CHECK(sgd.steps() == 0);
+  sgd.zero_grad();
+  backward();
+  sgd.step();
+  CHECK(a.item() == -10.0);
 }
