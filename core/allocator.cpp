@@ -11,7 +11,11 @@ namespace {
 
 CpuAllocator& cpu_allocator() {
   // Never destroyed: storages in static objects may outlive every other static.
-  static CpuAllocator& allocator = *new CpuAllocator;
+  static CpuAllocator& allocator = *[] {
+    auto* const made = new CpuAllocator;
+    made->hold_during_fork();
+    return made;
+  }();
   return allocator;
 }
 

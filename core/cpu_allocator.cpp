@@ -2,6 +2,7 @@
 #include "core/cpu_allocator.h"
 
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/memory.h"
 
 #include <algorithm>
@@ -74,7 +75,7 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
     if (void* block = std::aligned_alloc(static_cast<std::size_t>(kAlignment), size)) return block;
     fail("out of CPU memory: {} bytes asked for", bytes);
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   std::int64_t capacity = round_up(bytes, bytes >= 2 * kHugePage ? kHugePage : 4096);
   void* block = nullptr;
   if (const auto fit = free_blocks_.lower_bound(bytes);
@@ -93,7 +94,9 @@ void* CpuAllocator::allocate(std::int64_t bytes) {
       block = allocate_large(capacity);
     }
     if (block == nullptr) {
-      fail("out of CPU memory: {} bytes asked for, {} in use: {}", bytes, live_bytes_, largest_memory_tags(Device{}));
+      const std::int64_t in_use = live_bytes_;
+      lock.unlock();  // nobody takes another mutex with this one held
+      fail("out of CPU memory: {} bytes asked for, {} in use: {}", bytes, in_use, largest_memory_tags(Device{}));
     }
   }
   forbid(block, capacity);
@@ -125,6 +128,8 @@ void CpuAllocator::release_cached() noexcept {
   const std::lock_guard lock(mutex_);
   trim_to(0);
 }
+
+void CpuAllocator::hold_during_fork() { tandem::hold_during_fork(mutex_); }
 
 void CpuAllocator::trim_to(std::int64_t cached_limit) noexcept {
   while (cached_bytes_ > std::max<std::int64_t>(cached_limit, 0)) {

@@ -20,6 +20,9 @@ class CpuAllocator final : public Allocator {
   std::int64_t cached_bytes() const override;
   void release_cached() noexcept override;
 
+  /// For an allocator that never goes: lets a process made by fork() go on using it, whatever other threads were at.
+  void hold_during_fork();
+
  private:
   void trim_to(std::int64_t cached_limit) noexcept;
 

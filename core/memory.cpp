@@ -1,6 +1,8 @@
 // Counters behind memory_stats().
 #include "core/memory.h"
 
+#include "core/fork.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +14,8 @@ namespace tandem {
 namespace {
 
 std::mutex stats_mutex;
+[[maybe_unused]] const bool stats_held = (hold_during_fork(stats_mutex), true);
+
 /// The CPU first, then the GPUs by index. Never destroyed: storages in static objects may outlive every other static.
 std::vector<MemoryStats>& all_stats() {
   static auto& all = *new std::vector<MemoryStats>(1);

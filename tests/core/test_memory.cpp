@@ -4,8 +4,14 @@
 #include "core/tensor.h"
 #include "tests/support/catch.h"
 
+#include <atomic>
 #include <cmath>
 #include <thread>
+
+#ifdef __linux__
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 using namespace tandem;
 using namespace tandem::test;
@@ -102,3 +108,29 @@ TEST_CASE("a device that this build lacks is an error that names it") {
   }
   CHECK_THAT(text, ContainsText("cuda:3"));
 }
+
+// Sanitizers hold locks of their own when they allocate.
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("a process made by fork has memory, whatever other threads were allocating") {
+  std::atomic<bool> stop = false;
+  const auto allocate = [&] {
+    while (!stop) Tensor::empty({20'000});  // of the cache
+  };
+  std::thread first(allocate), second(allocate);
+  bool good = true;
+  for (int i = 0; i < 30 && good; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // seconds, should it hang
+      const Tensor made = Tensor::zeros({20'000});
+      _exit(memory_stats().current_total >= 80'000 ? 0 : 1);
+    }
+    int status = -1;
+    good = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  stop = true;
+  first.join();
+  second.join();
+  CHECK(good);
+}
+#endif
