@@ -17,7 +17,7 @@ void global_avg_pool2d_forward(const Tensor& x, const Tensor& y);
 void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x);
 }  // namespace reference
 
-/// f32, f16 and bf16, computed in float; all tensors dense in channels_last.
+/// f32, f16 and bf16, summed up in float by parts, and these in double; all tensors dense in channels_last.
 namespace cpu {
 bool supports_global_avg_pool2d(const Tensor& x, const Tensor& y);
 void global_avg_pool2d_forward(const Tensor& x, const Tensor& y);

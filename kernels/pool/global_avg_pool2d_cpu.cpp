@@ -7,6 +7,8 @@ namespace tandem::kernels::cpu {
 
 namespace {
 
+constexpr std::int64_t kPixelsInFloat = 256;  // of a sum; larger images add up such sums in double
+
 template <typename T>
 void forward(const Tensor& x, const Tensor& y) {
   const std::int64_t channels = x.size(1), pixels = x.size(2) * x.size(3);
@@ -17,8 +19,15 @@ void forward(const Tensor& x, const Tensor& y) {
     for (std::int64_t n = begin; n < end; ++n) {
       const T* const image = in + n * pixels * channels;
       for_each_vector(channels, [&](Channels part) {
+        double total[simd::kLanes] = {};
+        for (std::int64_t first = 0; first < pixels; first += kPixelsInFloat) {
+          simd::Vec sum{};
+          const std::int64_t end_pixel = std::min(pixels, first + kPixelsInFloat);
+          for (std::int64_t pixel = first; pixel < end_pixel; ++pixel) sum += part.load(image + pixel * channels);
+          for (int lane = 0; lane < simd::kLanes; ++lane) total[lane] += static_cast<double>(sum[lane]);
+        }
         simd::Vec sum{};
-        for (std::int64_t pixel = 0; pixel < pixels; ++pixel) sum += part.load(image + pixel * channels);
+        for (int lane = 0; lane < simd::kLanes; ++lane) sum[lane] = static_cast<float>(total[lane]);
         part.store(out + n * channels, sum * weight);
       });
     }

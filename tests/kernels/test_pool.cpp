@@ -136,3 +136,10 @@ TEST_CASE("backward refuses what does not belong together") {
   CHECK_THAT(error_of([&] { kernels::avg_pool2d_backward(x, {}, x); }), ContainsText("pools to shape [2, 3, 2, 2]"));
   CHECK_THAT(error_of([&] { kernels::global_avg_pool2d_backward(y, x); }), ContainsText("pools to shape [2, 3, 1, 1]"));
 }
+
+TEST_CASE("the mean of an image of more pixels than float can count is right") {
+  const Tensor x = Tensor::full({1, 1, 4'100, 4'100}, 1.0, {DType::f16, Layout::channels_last, {}});
+  const Tensor y = Tensor::empty({1, 1, 1, 1}, x.options(Layout::channels_last));
+  kernels::global_avg_pool2d_forward(x, y);
+  CHECK(y.item() == 1.0);  // in float 2^24 + 1 is 2^24: 0.998
+}
