@@ -41,8 +41,8 @@ class ProcessGroup {
   const std::string& notice() const { return notice_; }
 
   /// Replaces the elements by their reduction over all ranks: the same bits on every rank. f64, f32, i64 and i32
-  /// directly, f16 and bf16 by way of f32 (rounded once, at the end); `average` needs a floating dtype. NCCL does
-  /// not promise that min and max pass NaN on.
+  /// directly, f16 and bf16 by way of f32 (rounded once, at the end); `average` needs a floating dtype. Of the backends,
+  /// ring and self promise that min and max pass NaN on; MPI's and NCCL's may drop it.
   void all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
 
   /// all_reduce that returns at once: the tensor is busy until the work is complete. Several may be under way.
