@@ -5,7 +5,8 @@
 
 namespace tandem::kernels::direct {
 
-/// True where in_place_backward_weight can do it and is the faster one: images large enough to fill tiles.
+/// True where in_place_backward_weight can do it and is the faster one: one group, several taps that lie side by side,
+/// and output channels that fill vectors of at least 8.
 bool reads_patches_in_place(const ConvGeometry& g);
 
 /// direct::backward_weight for these: reads patches from rows with padding, where gathering them would copy every value
