@@ -43,8 +43,9 @@ std::string summary(Module& module, const Shape& input) {
       });
     }
     const NamedTensors parameters = module.named_parameters();
-    const DType dtype = parameters.empty() ? DType::f32 : parameters.front().second.dtype();
-    module(Tensor::zeros(input, {.dtype = dtype, .layout = Layout::channels_last}));
+    TensorOptions like_parameters{.layout = Layout::channels_last};
+    if (!parameters.empty()) like_parameters = parameters.front().second.options(Layout::channels_last);
+    module(Tensor::zeros(input, like_parameters));
   }
 
   std::vector<Row> rows{{"layer", "what", "output", "parameters"}};

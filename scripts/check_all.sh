@@ -22,6 +22,7 @@ steps() {
   step clang "preset cpu by clang, without warnings, and its tests" check_clang
   step clang-debian-13 "preset cpu by Debian 13's clang, without warnings, and its tests" scripts/check_debian.sh trixie \
     --with clang "CXX=clang++ scripts/test.sh --exclude-regex parity"
+  step portable "the CPU's kernels compiled for any machine of this architecture (TANDEM_NATIVE=OFF), and their tests" check_portable
   step tsan "what has threads under ThreadSanitizer" scripts/check_builds.sh tsan
   step mutations "faults planted in the libraries, which the tests must notice" scripts/mutations.py
   step simulated-asan "kernels on the simulated GPU under AddressSanitizer" check_simulated_asan
@@ -33,6 +34,12 @@ check_clang() {
   command -v clang++ >/dev/null || { echo "there is no clang++: apt-get install clang"; return 77; }
   cmake --preset cpu -B build/clang -DCMAKE_CXX_COMPILER=clang++ && cmake --build build/clang --parallel "$(nproc)" &&
     ctest --test-dir build/clang --output-on-failure --no-tests=error --parallel "$(nproc)" --exclude-regex parity
+}
+
+check_portable() {
+  cmake --preset cpu -B build/portable -DTANDEM_NATIVE=OFF &&
+    cmake --build build/portable --parallel "$(nproc)" --target tandem_kernels_tests tandem_op_cases_tests &&
+    ctest --test-dir build/portable --output-on-failure --no-tests=error --parallel "$(nproc)" --tests-regex '^(kernels|op_cases):'
 }
 
 check_simulated_asan() {

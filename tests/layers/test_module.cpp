@@ -2,6 +2,7 @@
 #include "autograd/variable.h"
 #include "layers/layers.h"
 #include "layers/safetensors.h"
+#include "layers/summary.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/temporary_directory.h"
@@ -242,6 +243,7 @@ TEST_CASE("a module moves to a device and back, with its state and its marks", "
   }
   for (const auto& [name, buffer] : there->named_buffers())
     CHECK(buffer.device() == (is_floating(buffer.dtype()) ? kGpu : Device{}));
+  CHECK(summary(*there, {2, 1, 4, 4}) == summary(*network, {2, 1, 4, 4}));
   const auto same_state = [&](const Module& other) {
     const NamedTensors expected = network->state_dict(), actual = other.state_dict();
     for (std::size_t i = 0; i < expected.size(); ++i) {
