@@ -8,11 +8,14 @@ scripts/setup.sh
 build=$(scripts/build.sh "" cifar_train)
 train="$build/apps/cifar_train"
 "$train" --print-config "$@" >/dev/null  # what is wrong with the arguments is said before anything is downloaded
+case " $* " in  # questions need neither data nor ranks
+  *" --help "* | *" -h "* | *" --version "* | *" --print-config "*) exec "$train" "$@" ;;
+esac
 
 # CIFAR-10 if it is at hand or can be downloaded, else Fashion-MNIST from Debian's package, else synthetic images.
 arguments=("$@")
 case " $* " in
-  *" --dataset"* | *" --data "* | *" --data="* | *" --config"* | *" --help "* | *" -h "*) ;;
+  *" --dataset"* | *" --data "* | *" --data="* | *" --config"*) ;;
   *)
     if [ -e "${TANDEM_CIFAR10:-datasets/cifar10}/data_batch_1.bin" ]; then
       arguments=(--dataset cifar10 --data "${TANDEM_CIFAR10:-datasets/cifar10}" "$@")

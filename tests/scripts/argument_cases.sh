@@ -102,7 +102,7 @@ stand_in() { printf '#!/usr/bin/env bash\n%s\n' "$2" >"$1" && chmod +x "$1"; }
 stand_in "$work/tree/scripts/setup.sh" 'exit 0'
 stand_in "$work/tree/scripts/build.sh" 'echo build'
 stand_in "$work/tree/scripts/get_data.sh" 'echo "data $*"'
-stand_in "$work/tree/build/apps/cifar_train" 'case "$*" in *--foo*) echo "error: unknown option --foo" >&2; exit 2 ;; esac'
+stand_in "$work/tree/build/apps/cifar_train" 'case "$*" in *--foo*) echo "error: unknown option --foo" >&2; exit 2 ;; esac; echo "answer to $*"'
 stand_in "$work/bin/mpirun" 'echo "mpirun $*"'
 PATH=$work/bin:$PATH
 unset TANDEM_CIFAR10
@@ -113,6 +113,14 @@ expect 0 "mpirun -np 2 build/apps/cifar_train --data there" bash "$run" --data t
 for chosen in "--data there" "--data=there" "--dataset mnist" "--config run.toml"; do
   # shellcheck disable=SC2086
   expect 0 "!data cifar10" bash "$run" $chosen
+done
+for question in --help -h --version "--print-config --epochs 2"; do
+  # shellcheck disable=SC2086
+  expect 0 "answer to $question" bash "$run" $question
+  # shellcheck disable=SC2086
+  expect 0 "!data cifar10" bash "$run" $question
+  # shellcheck disable=SC2086
+  expect 0 "!mpirun" bash "$run" $question
 done
 expect 2 "error: unknown option --foo" bash "$run" --foo
 expect 2 "!data cifar10" bash "$run" --foo
