@@ -87,9 +87,9 @@ Dataset read_cifar_files(std::span<const std::filesystem::path> files, const Cif
 }
 
 Dataset load_cifar10(const std::filesystem::path& directory, Split split, std::int64_t limit) {
-  const CifarFormat format{.advice = get_data_advice("cifar10")};
+  const CifarFormat format{.advice = get_data_again_advice("cifar10")};
   const std::string first = split == Split::train ? "data_batch_1.bin" : "test_batch.bin";
-  const auto folder = folder_with(directory, {"", "cifar-10-batches-bin"}, {first}, format.advice);
+  const auto folder = folder_with(directory, {"", "cifar-10-batches-bin"}, {first}, "cifar10");
   std::vector<std::filesystem::path> files{folder / first};
   if (split == Split::train)
     for (int i = 2; i <= 5; ++i) files.push_back(folder / fmt::format("data_batch_{}.bin", i));
@@ -105,9 +105,9 @@ Dataset load_cifar100(const std::filesystem::path& directory, Split split, std::
   const CifarFormat format{.label_bytes = 2,
                            .classes = 100,
                            .records_per_file = split == Split::train ? 50000 : 10000,
-                           .advice = get_data_advice("cifar100")};
+                           .advice = get_data_again_advice("cifar100")};
   const std::string name = fmt::format("{}.bin", name_of(split));
-  const std::filesystem::path file = folder_with(directory, {"", "cifar-100-binary"}, {name}, format.advice) / name;
+  const std::filesystem::path file = folder_with(directory, {"", "cifar-100-binary"}, {name}, "cifar100") / name;
   Dataset dataset = read_cifar_files({&file, 1}, format, limit);
   dataset.name = "cifar100";
   dataset.class_names = cifar100_names();

@@ -7,9 +7,17 @@ namespace tandem::data {
 
 namespace fs = std::filesystem;
 
-std::string get_data_advice(std::string_view name) {
-  return fmt::format("run scripts/get_data.sh {} --force, or name the folder that holds {} by --data", name, name);
+namespace {
+
+std::string advice(std::string_view name, std::string_view force) {
+  return fmt::format("run scripts/get_data.sh {}{}, or name the folder that holds {} by --data", name, force, name);
 }
+
+}  // namespace
+
+std::string get_data_advice(std::string_view name) { return advice(name, ""); }
+
+std::string get_data_again_advice(std::string_view name) { return advice(name, " --force"); }
 
 std::vector<fs::path> default_directories(std::string_view name) {
   std::vector<fs::path> result{fs::path("datasets") / name};
@@ -18,20 +26,21 @@ std::vector<fs::path> default_directories(std::string_view name) {
 }
 
 fs::path folder_with(const fs::path& directory, const std::vector<std::string>& subfolders,
-                     const std::vector<std::string>& any_of, const std::string& advice) {
+                     const std::vector<std::string>& any_of, std::string_view name) {
   std::error_code error;
-  require(fs::exists(directory, error), "{}: no such data directory; {}", directory.string(), advice);
+  require(fs::exists(directory, error), "{}: no such data directory; {}", directory.string(), get_data_advice(name));
   require(fs::is_directory(directory, error), "{}: is a file, expected a data directory; {}", directory.string(),
-          advice);
+          get_data_advice(name));
   for (const auto& subfolder : subfolders) {
     const fs::path folder = subfolder.empty() ? directory : directory / subfolder;
-    for (const auto& name : any_of)
-      if (fs::exists(folder / name, error)) return folder;
+    for (const auto& file : any_of)
+      if (fs::exists(folder / file, error)) return folder;
   }
   std::string places;
   for (const auto& subfolder : subfolders)
     if (!subfolder.empty()) places += (places.empty() ? " (nor in " : ", ") + subfolder;
-  fail("{}: no {} here{}; {}", directory.string(), any_of.front(), places.empty() ? "" : places + ")", advice);
+  fail("{}: no {} here{}; {}", directory.string(), any_of.front(), places.empty() ? "" : places + ")",
+       get_data_advice(name));
 }
 
 }  // namespace tandem::data

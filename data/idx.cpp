@@ -78,7 +78,7 @@ Tensor read_labels(const fs::path& path, const std::string& advice, std::int64_t
 
 Dataset load_pair(const fs::path& directory, const std::string& subfolder, const std::string& name, Split split,
                   std::int64_t limit) {
-  const std::string advice = get_data_advice(name);
+  const std::string advice = get_data_again_advice(name);
   const std::string prefix = split == Split::train ? "train" : "t10k";
   const auto spellings = [&](const std::string& kind) {
     const std::string stem = prefix + "-" + kind;
@@ -92,7 +92,7 @@ Dataset load_pair(const fs::path& directory, const std::string& subfolder, const
       if (fs::exists(folder / file, unreadable)) return folder / file;
     return folder / spellings(kind).front();
   };
-  const fs::path folder = folder_with(directory, {"", "raw", subfolder}, spellings("images"), advice);
+  const fs::path folder = folder_with(directory, {"", "raw", subfolder}, spellings("images"), name);
   Dataset dataset = read_idx_files(file_in(folder, "images"), file_in(folder, "labels"), 10, advice, limit);
   dataset.name = name;
   return dataset;

@@ -111,7 +111,7 @@ TEST_CASE("CIFAR folders: both places are searched, and errors say how to get th
   const TemporaryFolder folder;
   SECTION("no folder") {
     const std::string text = error_of([&] { load_cifar10(folder / "none", Split::train); });
-    CHECK_THAT(text, ContainsText("no such data directory") && ContainsText("run scripts/get_data.sh cifar10"));
+    CHECK_THAT(text, ContainsText("no such data directory") && ContainsText("run scripts/get_data.sh cifar10, or"));
   }
   SECTION("a file for a folder") {
     const auto file = folder.write("file", {1});
@@ -126,7 +126,8 @@ TEST_CASE("CIFAR folders: both places are searched, and errors say how to get th
   SECTION("the archive's folder is found, and a file of another size refused") {
     folder.write("cifar-10-batches-bin/test_batch.bin", records(0, 7, 1, 10));
     CHECK_THAT(error_of([&] { load_cifar10(folder.path(), Split::test); }),
-               ContainsText("cifar-10-batches-bin/test_batch.bin: truncated at offset 21511"));
+               ContainsText("cifar-10-batches-bin/test_batch.bin: truncated at offset 21511") &&
+                   ContainsText("run scripts/get_data.sh cifar10 --force, or"));
   }
   SECTION("a whole test set, with names, mean and deviation") {
     folder.write("cifar-100-binary/test.bin", records(0, 10000, 2, 100));
