@@ -112,14 +112,21 @@ std::string start_tuning(const Settings& s, Device device) {
   return "";
 }
 
-/// Keeps what was measured, and tells it.
-void finish_tuning(const Settings& s, Device device) {
+/// Keeps what was measured, and tells it, also where it cannot be kept: returns why, or "".
+std::string finish_tuning(const Settings& s, Device device) {
+  if (!s.autotune) return "";
   const std::int64_t measured = kernels::conv_tuner().measured();
-  if (measured > 0 && !s.tuning_file.empty()) train::save_tuning(s.tuning_file, train::tuning_machine(device));
-  if (!s.autotune) return;
-  fmt::print("tuned {} convolution passes{}\n{}", measured,
-             measured > 0 && !s.tuning_file.empty() ? fmt::format(", kept in {}", s.tuning_file) : "",
-             train::tuning_table());
+  std::string kept, problem;
+  if (measured > 0 && !s.tuning_file.empty()) {
+    try {
+      train::save_tuning(s.tuning_file, train::tuning_machine(device));
+      kept = fmt::format(", kept in {}", s.tuning_file);
+    } catch (const Error& error) {
+      problem = fmt::format("--tuning-file {}", error.what());
+    }
+  }
+  fmt::print("tuned {} convolution passes{}\n{}", measured, kept, train::tuning_table());
+  return problem;
 }
 
 std::string describe_problem(const train::SavedWeights& saved) {
@@ -232,11 +239,8 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
                                   {{"model", s.model}, {"dataset", s.dataset}});
     }
     if (!saved.problem.empty()) problems.push_back(describe_problem(saved));
-    try {
-      finish_tuning(s, device);
-    } catch (const Error& error) {
-      problems.push_back(fmt::format("--tuning-file {}", error.what()));
-    }
+    const std::string tuning_problem = finish_tuning(s, device);
+    if (!tuning_problem.empty()) problems.push_back(tuning_problem);
     reporter.finish(last, train::peak_tensor_memory(device), saved.path);
     if (!reporter.log_problem().empty()) problems.push_back(fmt::format("--log: {}", reporter.log_problem()));
   });

@@ -215,8 +215,34 @@ def full_disks():
     check(code == 1 and "test accuracy" in out and "weights " not in out, f"exit code {code}: {out}")
     check("w.safetensors: cannot write: File too large" in err and "they are lost" in err, err)
     check(contents("w.safetensors") == b"before", "the file of before is changed")
+    # Times that cannot be kept are told all the same.
+    os.mkdir(path("gone"))
+    run = Held(many + f"--autotune --tuning-file {path('gone/t.json')}")
+    os.rmdir(path("gone"))
+    code, out, err = run.finish()
+    check(code == 1 and "--tuning-file" in err and "there is no directory" in err, f"exit code {code}: {err}")
+    check(re.search(r"tuned \d+ convolution passes\n  forward .* us", out), f"the times are lost: {out}")
+
     left = [name for folder in (".", "work", "temporary") for name in os.listdir(path(folder)) if "tandem" in name]
     check(left == [], f"left behind: {left}")
+
+
+def own_images():
+    """The files that docs/data.md shows how to write are read, and learnt."""
+    page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/data.md")
+    with open(page) as file:
+        blocks = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)
+    names = {}
+    exec(blocks[0], names)
+    side = 12
+    for split, count in (("train", 300), ("t10k", 60)):
+        labels = [i % 3 for i in range(count)]
+        images = [bytes(((90 * label + 7 * i + pixel) % 20) + 90 * label for pixel in range(side * side))
+                  for i, label in enumerate(labels)]
+        names["write_idx"](FOLDER, split, images, labels, side)
+    records = train("own", f"--dataset mnist --data {FOLDER} --model small_cnn --epochs 5 --global-batch-size 20")
+    check((records[0]["train_images"], records[0]["test_images"]) == (300, 60), f"run record: {records[0]}")
+    check(records[-1]["test_accuracy"] > 90, f"test accuracy is {records[-1]['test_accuracy']}")
 
 
 def config():
@@ -406,7 +432,7 @@ def exact_uneven():
 
 if __name__ == "__main__":
     try:
-        cases = (learning, determinism, files, logs, full_disks, config, empty_paths, standard_output, precision, exact_sgd,
+        cases = (learning, determinism, files, logs, full_disks, own_images, config, empty_paths, standard_output, precision, exact_sgd,
                  exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()
     finally:
