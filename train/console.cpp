@@ -73,15 +73,15 @@ std::string header_text(const RunRecord& run) {
 
 std::string epoch_text(const EpochRecord& e, std::int64_t epochs) {
   const auto digits = static_cast<int>(std::to_string(epochs).size());
-  return fmt::format("epoch {:>{}}/{}  loss {:5.3f} acc {:4.1f}%  test loss {:5.3f} acc {:4.1f}%  {:>4}  {:>5} img/s",
-                     e.epoch, digits, epochs, e.train_loss, e.train_accuracy, e.test_loss, e.test_accuracy,
-                     format_duration(e.seconds), format_count(e.images_per_second));
+  return fmt::format("epoch {:>{}}/{}  loss {:>5} acc {:4.1f}%  test loss {:>5} acc {:4.1f}%  {:>4}  {:>5} img/s",
+                     e.epoch, digits, epochs, format_loss(e.train_loss), e.train_accuracy, format_loss(e.test_loss),
+                     e.test_accuracy, format_duration(e.seconds), format_count(e.images_per_second));
 }
 
 std::string summary_text(const ResultRecord& result, const Leftovers& leftovers) {
   const EpochRecord& last = result.last;
-  std::string text = fmt::format("test accuracy {:.2f}% (loss {:.4f}) after {} in {}, peak memory {} per rank\n",
-                                 last.test_accuracy, last.test_loss, counted(last.epoch, "epoch"),
+  std::string text = fmt::format("test accuracy {:.2f}% (loss {}) after {} in {}, peak memory {} per rank\n",
+                                 last.test_accuracy, format_loss(last.test_loss, 4), counted(last.epoch, "epoch"),
                                  format_duration(result.total_seconds), format_bytes(last.peak_memory_bytes));
   if (!result.peak_tensor_bytes.empty()) text += memory_line(result.peak_tensor_bytes);
   if (last.skipped_steps > 0) {

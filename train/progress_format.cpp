@@ -44,12 +44,14 @@ std::string speed(const Progress& p) {
   return format_count(rate) + " images/s";
 }
 
-std::string figures(const Progress& p) {
-  const std::string loss = p.loss < 1000.0 ? fmt::format("{:.3f}", p.loss) : fmt::format("{:.3g}", p.loss);
-  return fmt::format("loss {}, acc {:.1f}%", loss, p.accuracy);
-}
+std::string figures(const Progress& p) { return fmt::format("loss {}, acc {:.1f}%", format_loss(p.loss), p.accuracy); }
 
 }  // namespace
+
+std::string format_loss(double loss, int decimals) {
+  if (std::isnan(loss)) return "nan";
+  return loss < 1000.0 ? fmt::format("{:.{}f}", loss, decimals) : fmt::format("{:.3g}", loss);
+}
 
 std::string format_duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0.0 || seconds > 1e9) return "?";

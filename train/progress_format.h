@@ -27,6 +27,9 @@ std::string format_duration(double seconds);
 /// "950", "12.3k", "1.2M" with at least three digits where there are that many.
 std::string format_count(double count);
 
+/// "0.913" with `decimals` digits after the point, "1.23e+22" from 1,000 on, "nan" whatever its sign.
+std::string format_loss(double loss, int decimals = 3);
+
 /// One redrawable line of at most `terminal.width - 1` columns, without line end:
 ///   epoch 3/24  62% |######    | 121/195 [0:41<0:25, 2.9k images/s, loss 0.812, acc 71.3%]
 /// On narrow terminals the bar shrinks first, then timing and figures go.
