@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace tandem::conv_bench {
 
@@ -14,8 +15,10 @@ namespace {
 
 constexpr double kTop = 50, kHeight = 300, kBar = 12, kGap = 14, kLeft = 70, kRoofline = 420;
 constexpr double kLeastBars = 240;  // the width of their title
-constexpr std::array<const char*, 8> kColours{"#1b6ca8", "#6fb1e0", "#2e8b57", "#999999",
-                                              "#d9822b", "#f2b879", "#b03a48", "#de8f99"};
+/// As many as there are implementations to choose from.
+constexpr std::array<const char*, 20> kColours{
+    "#1b6ca8", "#6fb1e0", "#2e8b57", "#999999", "#d9822b", "#f2b879", "#b03a48", "#de8f99", "#7b4ea3", "#c3a6dd",
+    "#8c564b", "#c8a29a", "#17a2b8", "#9edae5", "#8a8f00", "#d6d957", "#222222", "#90c978", "#e754b8", "#5b5bd6"};
 
 double flops_per_second(const Result& result) { return result.work.flops / apps::median(result.seconds()); }
 double done_per_second(const Result& result) { return result.work.done_flops / apps::median(result.seconds()); }
@@ -33,6 +36,15 @@ double tick_step(double highest) {
   for (const double factor : {1.0, 2.0, 5.0})
     if (factor * power * 5 >= highest) return factor * power;
   return 10 * power;
+}
+
+/// 1, 2 and 5 times the powers of ten from `least` to `most`: the ticks of a logarithmic axis.
+std::vector<double> log_ticks(double least, double most) {
+  std::vector<double> ticks;
+  for (double power = std::pow(10.0, std::floor(std::log10(least))); power <= most; power *= 10)
+    for (const double factor : {1.0, 2.0, 5.0})
+      if (factor * power >= least && factor * power <= most) ticks.push_back(factor * power);
+  return ticks;
 }
 
 class Drawing {
@@ -125,17 +137,18 @@ class Drawing {
     add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"black\"/>", left,
         kTop, kRoofline, kHeight);
     label(left, kTop - 12, "roofline: GFLOP/s really done over FLOP per byte", "");
-    for (double tick = std::pow(10.0, std::ceil(std::log10(least_x))); tick < most_x; tick *= 10)
+    for (const double tick : log_ticks(least_x, most_x))
       label(x(tick), kTop + kHeight + 14, fmt::format("{:g}", tick), "text-anchor=\"middle\"");
-    for (double tick = std::pow(10.0, std::ceil(std::log10(least_y))); tick < most_y; tick *= 10)
+    for (const double tick : log_ticks(least_y, most_y))
       label(left - 6, y(tick) + 4, fmt::format("{:g}", 1e-9 * tick), "text-anchor=\"end\"");
-    for (const double flops : {ceilings.flops_f32, ceilings.flops_half}) {
+    for (const double flops : std::set{ceilings.flops_f32, ceilings.flops_half}) {
       if (flops <= 0.0 || ceilings.bandwidth <= 0.0) continue;
       const double ridge = std::clamp(flops / ceilings.bandwidth, least_x, most_x);
       const double foot = std::max(least_x, least_y / ceilings.bandwidth);
       line(x(foot), y(std::min(foot * ceilings.bandwidth, flops)), x(ridge),
            y(std::min(ridge * ceilings.bandwidth, flops)), "stroke=\"black\" stroke-dasharray=\"4 3\"");
       line(x(ridge), y(flops), x(most_x), y(flops), "stroke=\"black\" stroke-dasharray=\"4 3\"");
+      label(x(most_x) - 4, y(flops) - 4, fmt::format("{:.4g} GFLOP/s", 1e-9 * flops), "text-anchor=\"end\"");
     }
     for (const Result& result : results_) {
       add("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" fill-opacity=\"0.8\"><title>{}</title></circle>",

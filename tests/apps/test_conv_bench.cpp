@@ -19,6 +19,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 using namespace tandem::conv_bench;
@@ -26,6 +27,7 @@ using tandem::Device;
 using tandem::DType;
 using tandem::Shape;
 using tandem::Tensor;
+using tandem::test::ContainsText;
 using tandem::test::error_of;
 
 namespace {
@@ -320,6 +322,28 @@ TEST_CASE("conv_bench: reports hold what was measured") {
   CHECK(picture.find("</svg>") != std::string::npos);
 }
 
+TEST_CASE("conv_bench: the picture's axes can be read, and no two implementations have one colour") {
+  BenchSettings settings;
+  settings.ceilings = {.flops_f32 = 480e9, .flops_half = 480e9, .bandwidth = 50e9};
+  std::vector<Result> results;
+  for (int i = 0; i < 20; ++i) {
+    Result result;
+    result.layer = small_layer();
+    result.impl = fmt::format("implementation {}", i);
+    result.work = {.flops = 2e8, .done_flops = 2e8, .bytes = 1e7};
+    result.hot = {1e-3 * (1.0 + 0.1 * i)};
+    results.push_back(result);
+  }
+  const std::string picture = svg_report(settings, results);
+  for (const char* const tick : {">10</text>", ">20</text>", ">100</text>", ">200</text>", ">500</text>"})
+    CHECK_THAT(picture, ContainsText(tick));  // x: 20 FLOP per byte; y: 69 to 200 GFLOP/s under the roof
+  CHECK_THAT(picture, ContainsText(">480 GFLOP/s</text>"));
+  std::set<std::string> colours;
+  for (std::size_t at = picture.find("<circle"); at != std::string::npos; at = picture.find("<circle", at + 1))
+    colours.insert(picture.substr(picture.find("fill=", at), 14));
+  CHECK(colours.size() == 20);
+}
+
 TEST_CASE("conv_bench: each gradient on its own is that of both together") {
   for (const Contestant& contestant : contestants()) {
     if (!contestant.obstacle(Device{}).empty()) continue;
@@ -389,7 +413,8 @@ TEST_CASE("conv_bench: a process that is ended leaves the layers that it has tim
   const double ceiling = parsed["ceilings"]["flops_f32"];
   CHECK(parsed["ceilings"]["source"] == "given; f32 raised to what ours reached");
   for (const auto& result : parsed["results"])
-    CHECK(result["done_flops"].get<double>() / result["hot_seconds"]["median"].get<double>() <= ceiling * (1.0 + 1e-12));
+    CHECK(result["done_flops"].get<double>() / result["hot_seconds"]["median"].get<double>() <=
+          ceiling * (1.0 + 1e-12));
   CHECK(parsed["skipped"] == std::vector<std::string>{"cudnn: was not found"});
   CHECK_THAT(tandem::test::read_bytes(folder / "out"), tandem::test::ContainsText("left out: cudnn: was not found"));
 }
