@@ -96,7 +96,7 @@ const Passes<T>& select(const ConvGeometry& g, ConvImpl impl, TunedPass pass, co
 bool conv_supports(const ConvGeometry& g, DType dtype, ConvImpl impl) {
   require(impl != ConvImpl::onednn || kHasOneDnn, "conv2d: this build has no oneDNN; use --conv-impl auto");
   require(impl != ConvImpl::onednn || (dtype == DType::f32 && (library_supports(g) || is_empty(g))),
-          "conv2d: oneDNN does not run {} with {} groups here; use --conv-impl auto", name_of(dtype), g.groups);
+          "conv2d: oneDNN is called for f32 alone, not for {}; use --conv-impl auto", name_of(dtype));
   return computes_in_float(dtype) && !is_empty(g) && impl != ConvImpl::reference;
 }
 
