@@ -95,8 +95,8 @@ def table(whole):
 
     lines = [f"{whole['device']} ({whole['device_name']}), {whole['time']}"]
     lines += [f"note: {note}" for note in whole["notes"]]
-    lines.append(f"{'pass':<6}{'implementation':<18}{'hot us':>10}{'cold us':>10}{'TFLOP/s':>9}{'GB/s':>8}"
-                 f"{'% floor':>9}{'library':>9}")
+    lines.append(f"{'pass':<6}{'implementation':<18}{'hot us':>10}{'cold us':>10}{'GFLOP/s':>10}{'done':>9}"
+                 f"{'GB/s':>9}{'% floor':>9}{'library':>9}")
     last = None
     for result in whole["results"]:
         if case_of(result) != last:
@@ -108,8 +108,8 @@ def table(whole):
         seconds = seconds_of(result)
         floor, ratio = result["floor_seconds"], result["ratio_to_best_library"]
         lines.append(f"{result['pass']:<6}{result['impl']:<18}{us(result['hot_seconds']):>10}"
-                     f"{us(result['cold_seconds']):>10}{1e-12 * result['flops'] / seconds:>9.2f}"
-                     f"{1e-9 * result['bytes'] / seconds:>8.0f}"
+                     f"{us(result['cold_seconds']):>10}{1e-9 * result['flops'] / seconds:>10.1f}"
+                     f"{1e-9 * result['done_flops'] / seconds:>9.1f}{1e-9 * result['bytes'] / seconds:>9.1f}"
                      f"{'-' if floor is None else f'{100 * floor / seconds:.1f}':>9}"
                      f"{'-' if ratio is None else f'{ratio:.2f}':>9}")
     return "\n".join(lines)

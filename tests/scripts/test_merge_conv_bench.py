@@ -47,6 +47,11 @@ with tempfile.TemporaryDirectory() as folder:
         check([row.split()[1] for row in rows] == ["ours", "reference"], out)
         check(rows[1].split()[-1] == "1.00", out)
     whole = json.loads((folder / "all.json").read_text())
+    for result in whole["results"]:  # in the columns and units of conv_bench's own table
+        row = next(line.split() for line in out.splitlines() if line.split()[:2] == [result["pass"], result["impl"]])
+        rates = [f"{1e-9 * result[work] / result['hot_seconds']['median']:.1f}" for work in ("flops", "done_flops", "bytes")]
+        check(row[4:7] == rates, f"{row} does not have {rates}")
+    check("GFLOP/s     done     GB/s  % floor  library" in out, out)
     check(len(whole["results"]) == 10 and whole["complete"] is False, "all results, and that they are not complete")
     for mine, theirs in zip(whole["results"][::2], whole["results"][1::2]):
         expected = theirs["hot_seconds"]["median"] / mine["hot_seconds"]["median"]
