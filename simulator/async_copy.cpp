@@ -75,6 +75,9 @@ void wait_for_async_copies(unsigned pending) {
     std::memcpy(copy.shared, copy.global, copy.source_bytes);
     std::memset(copy.shared + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
     if constexpr (kChecksMemory) {
+      // Until now it may have read its source: who writes there comes before its start or after this.
+      const auto from = reinterpret_cast<std::uintptr_t>(copy.global);
+      if (copy.source_bytes > 0) global_shadow().access(from, copy.source_bytes, Access::read, copy.where);
       const auto to = reinterpret_cast<std::uintptr_t>(copy.shared);
       shared_shadow().set(to, copy.bytes, Stamp::kUninitialised);
       check_access(to, copy.bytes, Access::write, copy.where);

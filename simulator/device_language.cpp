@@ -84,14 +84,15 @@ void finish_ballot(const Slots& slots, unsigned) {
 
 struct MatchSlot {
   std::uint64_t value;
-  unsigned result;
+  unsigned result, present;
 };
 
-void finish_match(const Slots& slots, unsigned) {
+void finish_match(const Slots& slots, unsigned present) {
   for (void* const mine : slots) {
     if (mine == nullptr) continue;
     auto& slot = *static_cast<MatchSlot*>(mine);
     slot.result = 0;
+    slot.present = present;
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
       if (slots[lane] != nullptr && static_cast<MatchSlot*>(slots[lane])->value == slot.value)
         slot.result |= 1u << lane;
@@ -176,9 +177,15 @@ unsigned ballot(unsigned mask, bool predicate, Where where) {
 }
 
 unsigned match_any(unsigned mask, std::uint64_t value, Where where) {
-  MatchSlot slot{value, 0};
+  MatchSlot slot{value, 0, 0};
   engine().meet(WarpOperation::match, mask, &slot, finish_match, where);
   return slot.result;
+}
+
+unsigned match_all(unsigned mask, std::uint64_t value, Where where) {
+  MatchSlot slot{value, 0, 0};
+  engine().meet(WarpOperation::match, mask, &slot, finish_match, where);
+  return slot.result == slot.present ? slot.present : 0;
 }
 
 unsigned reduce(Reduce kind, unsigned mask, unsigned value, Where where) {

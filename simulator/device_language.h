@@ -24,6 +24,8 @@ void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsign
 unsigned ballot(unsigned mask, bool predicate, Where where);
 /// The lanes of the mask with this lane's value.
 unsigned match_any(unsigned mask, std::uint64_t value, Where where);
+/// Those of the mask that have not left, if all of them have the same value; else 0.
+unsigned match_all(unsigned mask, std::uint64_t value, Where where);
 
 enum class Reduce : std::uint8_t { add, min_signed, max_signed, min_unsigned, max_unsigned, bit_and, bit_or, bit_xor };
 unsigned reduce(Reduce kind, unsigned mask, unsigned value, Where where);

@@ -48,8 +48,4 @@ cudaError_t note(cudaError_t error);
 /// True if the address lies in memory of cudaMallocHost.
 bool is_pinned(const void* address);
 
-/// Enqueues a fill or copy, with checks; see runtime_copy.cpp.
-void check_copy_read(const void* start, std::size_t bytes, bool to_host);
-void check_copy_write(void* start, std::size_t bytes);
-
 }  // namespace tandem::simulator

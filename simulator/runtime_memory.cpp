@@ -252,6 +252,17 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream, where);
 }
 
+cudaError_t tandem::simulator::copy_variable(void* to, const void* from, std::size_t bytes, std::size_t offset,
+                                             std::size_t size) {
+  if (!device_exists(current_device())) return note(cudaErrorNoDevice);
+  if (offset > size || bytes > size - offset) return note(cudaErrorInvalidValue);
+  const std::lock_guard lock(runtime_mutex());
+  StreamState& stream = state_of(nullptr);
+  timeline().enqueue(stream, "a copy of a variable", 0, [=] { std::memcpy(to, from, bytes); });
+  timeline().synchronize(stream);
+  return cudaSuccess;
+}
+
 cudaError_t cudaMemsetAsync(void* start, int value, std::size_t bytes, cudaStream_t stream, TandemWhere where) {
   if (!device_exists(current_device())) return note(cudaErrorNoDevice);
   const std::lock_guard lock(runtime_mutex());

@@ -16,9 +16,12 @@ std::map<const void*, int>& shared_limits() {
   return limits;
 }
 
-/// The answer to a query; one that says no moves deferred work on.
+/// The answer to a query. One that says yes tells the host as much as a wait; one that says no moves deferred work on.
 cudaError_t ready(const Clock& clock) {
-  if (timeline().is_done(clock)) return cudaSuccess;
+  if (timeline().is_done(clock)) {
+    timeline().synchronize(clock);
+    return cudaSuccess;
+  }
   timeline().advance();
   return cudaErrorNotReady;
 }
@@ -82,9 +85,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (stream == nullptr) return note(cudaErrorInvalidResourceHandle);
-  const std::lock_guard lock(runtime_mutex());
-  timeline().destroy(*stream->state);
-  delete stream;
+  delete stream;  // its state stays: CUDA does not wait for the work, which goes on
   return cudaSuccess;
 }
 

@@ -46,11 +46,6 @@ StreamState& Timeline::make_stream(int device, bool blocking, bool is_default) {
   return stream;
 }
 
-void Timeline::destroy(StreamState& stream) {
-  synchronize(stream);
-  stream.destroyed = true;
-}
-
 void Timeline::enqueue(StreamState& stream, std::string name, SiteId where, std::function<void()> run_it) {
   stream.clock.merge(host_);
   if (stream.blocking) {  // the default stream waits for all blocking ones, and they for it

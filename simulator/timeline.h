@@ -44,7 +44,6 @@ struct StreamState {
   int device = 0;
   bool is_default = false;
   bool blocking = false;  // ordered with the default stream
-  bool destroyed = false;
   bool captures = false;
   Clock clock;
   std::uint32_t enqueued = 0, done = 0;
@@ -56,7 +55,6 @@ class Timeline {
   /// The default stream of a device exists from the start.
   StreamState& default_stream(int device);
   StreamState& make_stream(int device, bool blocking, bool is_default = false);
-  void destroy(StreamState& stream);
 
   /// Adds work to a stream, and runs it at once unless streams are deferred. What the work throws comes out of here, or
   /// of the call that waits for it.

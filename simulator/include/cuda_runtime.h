@@ -104,21 +104,29 @@ inline int __all_sync(unsigned mask, int predicate,
                       tandem::simulator::Where where = tandem::simulator::Where::current()) {
   return tandem::simulator::ballot(mask, predicate == 0, where) == 0;
 }
+namespace tandem::simulator {
+
+template <typename T>
+std::uint64_t bits_to_match(T value) {
+  static_assert(kShufflesType<T>, "__match_*_sync() takes int, long, long long, unsigned ones of these, float or double");
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+
+}  // namespace tandem::simulator
+
 template <typename T>
 unsigned __match_any_sync(unsigned mask, T value,
                           tandem::simulator::Where where = tandem::simulator::Where::current()) {
-  static_assert(tandem::simulator::kShufflesType<T>,
-                "__match_*_sync() takes int, long, long long, unsigned ones of these, float or double");
-  std::uint64_t bits = 0;
-  __builtin_memcpy(&bits, &value, sizeof value);
-  return tandem::simulator::match_any(mask, bits, where);
+  return tandem::simulator::match_any(mask, tandem::simulator::bits_to_match(value), where);
 }
 template <typename T>
 unsigned __match_all_sync(unsigned mask, T value, int* all,
                           tandem::simulator::Where where = tandem::simulator::Where::current()) {
-  const unsigned same = __match_any_sync(mask, value, where);
-  *all = same == mask;
-  return *all ? mask : 0;
+  const unsigned lanes = tandem::simulator::match_all(mask, tandem::simulator::bits_to_match(value), where);
+  *all = lanes != 0;
+  return lanes;
 }
 
 #define TANDEM_REDUCE(name, type, kind)                                                                               \

@@ -223,16 +223,19 @@ cudaError_t cudaMallocManaged(T** start, std::size_t bytes, unsigned flags = 1) 
   return cudaMallocManaged(reinterpret_cast<void**>(start), bytes, flags);
 }
 
-// Variables with __constant__ and __device__ are plain ones here; accesses to them are not checked.
+// Variables with __constant__ and __device__ are plain ones here; accesses of kernels to them are not checked.
+namespace tandem::simulator {
+/// Copies from or to a part of a variable of `size` bytes, after what the default stream waits for; the host waits.
+cudaError_t copy_variable(void* to, const void* from, std::size_t bytes, std::size_t offset, std::size_t size);
+}  // namespace tandem::simulator
 template <typename T>
 cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0,
                                cudaMemcpyKind = cudaMemcpyHostToDevice) {
-  __builtin_memcpy(reinterpret_cast<char*>(&symbol) + offset, from, bytes);
-  return cudaSuccess;
+  return tandem::simulator::copy_variable(reinterpret_cast<char*>(&symbol) + offset, from, bytes, offset, sizeof symbol);
 }
 template <typename T>
 cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
                                  cudaMemcpyKind = cudaMemcpyDeviceToHost) {
-  __builtin_memcpy(to, reinterpret_cast<const char*>(&symbol) + offset, bytes);
-  return cudaSuccess;
+  return tandem::simulator::copy_variable(to, reinterpret_cast<const char*>(&symbol) + offset, bytes, offset,
+                                          sizeof symbol);
 }

@@ -85,6 +85,21 @@ __global__ void overwrites_between_barriers(const float* in, float* out) {
   out[t] = tile[t];
 }
 
+/// A barrier after the start of a copy does not tell that it has read its source.
+__global__ void overwrites_source(const float* in, float* out) {
+  SHARED(float, tile, [kThreads]);
+  const int t = static_cast<int>(threadIdx.x);
+  out[t] = in[t];
+  __syncthreads();
+  device::cp_async<4>(&tile[t], &out[t]);
+  device::cp_async_commit();
+  __syncthreads();
+  out[(t + 1) % kThreads] = 1.0f;  // fault: another thread overwrites what is copied from
+  device::cp_async_wait<0>();
+  __syncthreads();
+  out[t] = tile[t];
+}
+
 __global__ void leaves_early(const float* in) {
   SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
@@ -117,6 +132,7 @@ const PlantFault faults[] = {
     PlantFault(fault("copy into what others still read", FaultKind::race, overwrites_what_is_read)),
     PlantFault(fault("destination written before the wait", FaultKind::async_copy, overwrites_destination)),
     PlantFault(fault("another thread writes what is being copied", FaultKind::async_copy, overwrites_between_barriers)),
+    PlantFault(fault("another thread overwrites what is copied from", FaultKind::race, overwrites_source)),
     PlantFault({"thread leaves before its copy is done", FaultKind::async_copy, [] {
                   const DeviceBuffer<float> in(std::vector<float>(kThreads, 0.0f));
                   launch(leaves_early, {1, kThreads}, nullptr, in.data());

@@ -178,6 +178,16 @@ __global__ void lanes_leave(int* out) {
   out[t] += __shfl_sync(kAll, t % 32, t % 32);
 }
 
+/// match_all looks at the lanes of its mask that are there.
+__global__ void match_without_lanes_that_left(int* out) {
+  const int t = static_cast<int>(threadIdx.x);
+  if (t >= 20) return;
+  int same = 0, different = 0;
+  const unsigned lanes = __match_all_sync(kAll, 7, &same);
+  const unsigned none = __match_all_sync(kAll, t / 19, &different);
+  out[t] = same + 2 * different + (lanes == 0xfffffu ? 4 : 0) + static_cast<int>(none);
+}
+
 /// A named barrier counts warps: lanes that have left come with the rest of theirs.
 __global__ void lanes_leave_before_named_barrier(int* out) {
   SHARED(int, tile, [64]);
@@ -426,6 +436,15 @@ std::vector<CorrectKernel> correct_kernels() {
          std::vector<double> expected(96);
          for (std::size_t t = 0; t < 96; ++t)
            if (t % 32 >= 5) expected[t] = static_cast<double>(t - 5 + 27 + 100 + (t % 2 == 1 ? t % 32 : 0));
+         return expected;
+       }, {kLeavesEarly}},
+      {"lanes leave before a match of all", [] {
+         const DeviceBuffer<int> out(zeros<int>(32));
+         launch(match_without_lanes_that_left, {1, 32}, nullptr, out.data());
+         return doubles(out);
+       }, [] {
+         std::vector<double> expected(32);
+         for (std::size_t t = 0; t < 20; ++t) expected[t] = 1 + 4;
          return expected;
        }, {kLeavesEarly}},
       {"lanes leave before a named barrier", [] {

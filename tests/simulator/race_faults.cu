@@ -130,6 +130,9 @@ __global__ void add_one(const int* in, int* out) {
   out[threadIdx.x] = in[threadIdx.x] + 1;  // fault: stream reads without an event
 }
 __global__ void add_two(const int* in, int* out) { out[threadIdx.x] = in[threadIdx.x] + 2; }
+__global__ void add_three(const int* in, int* out) {
+  out[threadIdx.x] = in[threadIdx.x] + 3;  // fault: a destroyed stream is taken for a finished one
+}
 __global__ void overwrite(int* data) {
   data[threadIdx.x] = 0;  // fault: stream overwrites what one of three others reads
 }
@@ -219,6 +222,16 @@ const PlantFault faults[] = {
                   TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
                   launch(fill, {1, kThreads}, first, in.data(), 3);
                   launch(add_one, {1, kThreads}, second, in.data(), out.data());
+                  cudaDeviceSynchronize();
+                }, true, __FILE__, true}),
+    PlantFault({"a destroyed stream is taken for a finished one", FaultKind::race, [] {
+                  const DeviceBuffer<int> in(kThreads), out(kThreads);
+                  cudaStream_t first = nullptr, second = nullptr;
+                  TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+                  TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+                  launch(fill, {1, kThreads}, first, in.data(), 3);
+                  TANDEM_CUDA_CHECK(cudaStreamDestroy(first));
+                  launch(add_three, {1, kThreads}, second, in.data(), out.data());
                   cudaDeviceSynchronize();
                 }, true, __FILE__, true}),
     PlantFault({"stream overwrites what one of three others reads", FaultKind::race, overwrite_after_two_of_three, true, __FILE__}),

@@ -1,4 +1,4 @@
-// Two small kernels for tests of the runtime.
+// Small kernels for tests of the runtime.
 #include "tests/simulator/runtime_kernels.h"
 
 #include "core/cuda/launch.h"
@@ -16,6 +16,10 @@ __global__ void add(const int* in, int* out, int count, int value) {
   if (i < count) out[i] = in[i] + value;
 }
 
+__constant__ int coefficients[4];
+
+__global__ void read_coefficients(int* out) { out[threadIdx.x] = coefficients[threadIdx.x]; }
+
 __global__ void nothing() {}
 
 }  // namespace
@@ -25,6 +29,16 @@ void launch_fill(int* data, int count, int value, cudaStream_t stream) { launch(
 void launch_add(const int* in, int* out, int count, int value, cudaStream_t stream) {
   launch(add, {1, 64}, stream, in, out, count, value);
 }
+
+cudaError_t set_coefficients(const int* values, std::size_t count, std::size_t first) {
+  return cudaMemcpyToSymbol(coefficients, values, count * sizeof(int), first * sizeof(int));
+}
+
+cudaError_t get_coefficients(int* values, std::size_t count, std::size_t first) {
+  return cudaMemcpyFromSymbol(values, coefficients, count * sizeof(int), first * sizeof(int));
+}
+
+void launch_read_coefficients(int* out) { launch(read_coefficients, {1, 4}, nullptr, out); }
 
 cudaError_t launch_with_shared(unsigned bytes) {
   simulator::launch(nothing, 1, 1, bytes, nullptr, std::source_location::current());

@@ -1,4 +1,4 @@
-// Two small kernels for tests of the runtime.
+// Small kernels for tests of the runtime.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,6 +7,10 @@ namespace tandem::test {
 
 void launch_fill(int* data, int count, int value, cudaStream_t stream);
 void launch_add(const int* in, int* out, int count, int value, cudaStream_t stream);
+/// Copies to and from a __constant__ array of four, of which the kernel reads all.
+cudaError_t set_coefficients(const int* values, std::size_t count, std::size_t first = 0);
+cudaError_t get_coefficients(int* values, std::size_t count, std::size_t first = 0);
+void launch_read_coefficients(int* out);
 /// One thread, `bytes` of dynamic shared memory; what the launch gives.
 cudaError_t launch_with_shared(unsigned bytes);
 

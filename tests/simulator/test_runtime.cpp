@@ -65,6 +65,48 @@ TEST_CASE("deferred work shows a host that does not wait") {
   TANDEM_CUDA_CHECK(cudaFreeHost(pinned));
 }
 
+TEST_CASE("a query that says yes orders what comes after it, as a wait does") {
+  const RestoreSettings restore;
+  for (const auto mode : {simulator::Streams::eager, simulator::Streams::deferred}) {
+    simulator::settings().streams = mode;
+    for (const bool by_event : {false, true}) {
+      const TwoStreams streams;
+      const DeviceBuffer<int> a(kCount), b(kCount);
+      cudaEvent_t filled = nullptr;
+      TANDEM_CUDA_CHECK(cudaEventCreate(&filled));
+      launch_fill(a.data(), kCount, 5, streams.first);
+      TANDEM_CUDA_CHECK(cudaEventRecord(filled, streams.first));
+      while ((by_event ? cudaEventQuery(filled) : cudaStreamQuery(streams.first)) == cudaErrorNotReady) {
+      }
+      launch_add(a.data(), b.data(), kCount, 2, streams.second);
+      TANDEM_CUDA_CHECK(cudaStreamSynchronize(streams.second));
+      CHECK(b.download() == std::vector<int>(kCount, 7));
+      TANDEM_CUDA_CHECK(cudaEventDestroy(filled));
+    }
+  }
+}
+
+TEST_CASE("copies to and from variables of the device wait for kernels, and stay within the variable") {
+  const RestoreSettings restore;
+  const std::vector<int> first{1, 2, 3, 4}, second{5, 6, 7, 8};
+  for (const auto mode : {simulator::Streams::eager, simulator::Streams::deferred}) {
+    simulator::settings().streams = mode;
+    const DeviceBuffer<int> a(4), b(4);
+    TANDEM_CUDA_CHECK(set_coefficients(first.data(), 4));
+    launch_read_coefficients(a.data());
+    TANDEM_CUDA_CHECK(set_coefficients(second.data(), 4));
+    launch_read_coefficients(b.data());
+    CHECK(a.download() == first);
+    CHECK(b.download() == second);
+    CHECK(set_coefficients(first.data(), 4, 1) == cudaErrorInvalidValue);
+    int last = 0;
+    CHECK(get_coefficients(&last, 1, 4) == cudaErrorInvalidValue);
+    cudaGetLastError();
+    TANDEM_CUDA_CHECK(get_coefficients(&last, 1, 3));
+    CHECK(last == 8);
+  }
+}
+
 TEST_CASE("the n-th allocation fails on request") {
   for (const int nth : {1, 3}) {
     simulator::fail_allocation(nth);
