@@ -73,8 +73,8 @@ if read -r other left 2>/dev/null <"$work/running"; then
     exit 2
   fi
   ! is_process "$left" "^timeout --kill-after=5 " || kill -KILL -- "-$left"
-  rm -f "$work/running"
 fi
+echo "$$ none" >"$work/running"
 # All cores: nproc alone tells what OpenMP may use.
 cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
 export cores
@@ -116,6 +116,7 @@ write_table() {
     read_outcome "$name"
     row "$name" "$status" "$seconds" "$text"
   done
+  [ ${#left_out[@]} -eq 0 ] || printf '%s\n' "${left_out[@]}"
 }
 
 describe_run() {
@@ -139,8 +140,16 @@ pack_logs() {
   rm -rf "$packed"
 }
 
+# put NAME: standard input to this file in $OUT, as a whole or not at all.
+put() {
+  { cat >"$out/$1.part" && mv "$out/$1.part" "$out/$1"; } 2>/dev/null && return
+  rm -f "$out/$1.part"
+  return 1
+}
+
 # keep FILE: to $OUT, compressed if it is large; what is too large all the same is named in the table.
 largest_file=$((16 * 1024 * 1024))
+left_out=()  # what the last publish could not keep, for the table
 keep() {
   local file=$1 name=${1##*/}
   if [ "$(wc -c <"$file")" -gt $largest_file ]; then
@@ -148,20 +157,21 @@ keep() {
     file=$work/$name.gz name=$name.gz
   fi
   if [ "$(wc -c <"$file")" -gt $largest_file ]; then
-    echo "left out of what is kept, as it is larger than 16 MiB: $file" >>"$out/table.txt"
+    left_out+=("NOT KEPT, as it is larger than 16 MiB: $file")
   else
-    cp "$file" "$work/kept" && mv "$work/kept" "$out/$name"
+    put "$name" <"$file" || left_out+=("NOT KEPT, as $out cannot be written or is full: $file")
   fi
 }
 
-publish_table() { write_table >"$work/table" && mv "$work/table" "$out/table.txt"; }
+publish_table() { write_table | put table.txt; }
 
 # What is kept is as good as complete after every step: nobody knows whether there will be another. Logs of the last seconds
 # may be missing until the end.
 packed_at=-10
 publish() {
   local file kept
-  publish_table
+  left_out=()
+  publish_table || left_out+=("NOT KEPT, as $out cannot be written or is full: this table")
   gather hopper
   for file in "$results"/*.json; do
     kept=$out/${file##*/}
@@ -171,6 +181,7 @@ publish() {
     pack_logs && keep "$work/logs.tar.gz"
     packed_at=$SECONDS
   fi
+  [ ${#left_out[@]} -eq 0 ] || publish_table || true
 }
 
 # gather NAME: NAME.json holds what conv_bench wrote to NAME_*.json, each contestant timed in a process of its own: as one
@@ -179,7 +190,8 @@ gather() {
   local file one separator='{'
   [ -n "$(find "$work" -maxdepth 1 -name "$1_*.json" -newer "$results/$1.json" 2>/dev/null)" ] ||
     [ ! -e "$results/$1.json" ] || return 0
-  compgen -G "$work/$1_*.json" >/dev/null || return 0
+  local files=("$work/$1"_*.json)
+  [ -e "${files[0]}" ] || return 0
   ! "$root/scripts/merge_conv_bench.py" "$work/$1"_*.json --json "$results/$1.json" >"$logs/$1.log" 2>&1 || return 0
   for file in "$work/$1"_*.json; do
     one=${file##*/"$1"_}
@@ -197,13 +209,12 @@ end_early() {
     kill -TERM "$child" 2>/dev/null
     sleep 1
     kill -KILL -- "-$child" 2>/dev/null
-    rm -f "$work/running"
   fi
   [ -z "$current" ] || record "$current" "CUT OFF" - "the script was ended"
   exit 143
 }
 trap end_early TERM INT HUP PIPE
-trap 'publish all' EXIT
+trap 'publish all; rm -f "$work/running"' EXIT
 
 # step SECONDS NAME COMMAND...: runs it with its output in $logs/NAME.log. A last line "table: TEXT" is its note in the table;
 # exit codes: 77 there is nothing to do, 78 tests did not run, 79 rehearsed.
@@ -222,7 +233,7 @@ step() {
   child=$!
   echo "$$ $child" >"$work/running"
   wait $child || code=$?
-  rm -f "$work/running"
+  echo "$$ none" >"$work/running"
   child= current=
   case "$code" in
     0) ;;
@@ -318,7 +329,7 @@ use_packages() {
   if [ $planning -eq 1 ] || [ $packages_are_used -eq 1 ] || [ ! -d "$prefix" ]; then return; fi
   packages_are_used=1
   local libraries
-  libraries=$(compgen -G "$prefix/usr/lib/*-linux-gnu" | head -1)
+  libraries=$(printf '%s\n' "$prefix"/usr/lib/*-linux-gnu | head -1)
   export CMAKE_PREFIX_PATH=$prefix/usr:$libraries/openmpi${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}
   export PATH=$prefix/usr/bin:$PATH
   local folders=$libraries:$libraries/openmpi/lib:$prefix/lib/${libraries##*/}
@@ -404,7 +415,8 @@ part_build() {
   local compile_seconds
   compile_seconds=$(on_16_cores 300)
   step 30 machine describe_machine
-  if compgen -G "$offline/*.deb" >/dev/null; then
+  local packages=("$offline"/*.deb)
+  if [ -e "${packages[0]}" ]; then
     step 60 unpack unpack_packages
   else
     step 5 unpack no_packages
@@ -614,12 +626,18 @@ tell_plan() {
     "$([ $finished -eq 0 ] || echo "$finished steps were run by earlier calls; ")" "${text#, }" | fold -s -w 118
 }
 
-if [ $fresh -eq 1 ]; then
+# forget PART: what its steps came to.
+forget() {
+  local line section name
   for line in "${planned[@]}"; do
     read -r section name _ <<<"$line"
-    [[ " ${parts[*]} " != *" $section "* ]] || rm -f "$steps/$name"
+    [ "$section" != "$1" ] || rm -f "$steps/$name"
   done
-fi
+}
+# Building starts anew, though most of it is there: nothing of an earlier call's table may stand for it.
+for part in "${parts[@]}"; do
+  if [ $fresh -eq 1 ] || [ "$part" = build ]; then forget "$part"; fi
+done
 describe_run
 for part in "${parts[@]}"; do tell_plan "$part"; done
 echo "What is kept is in $out, after every step; the work is in $build"
@@ -643,7 +661,10 @@ for line in "${planned[@]}"; do
 done
 publish all
 trap - EXIT
-printf '\n%s\n' "$(cat "$out/table.txt")"
+rm -f "$work/running"
+printf '\n%s\n' "$(write_table)"
 if [[ " ${parts[*]} " == *" correctness "* ]] && grep -qs "^pass " "$logs/hopper.log"; then cat "$logs/hopper.log"; fi
-echo "total: $([ "$failures" -eq 0 ] && echo ok || echo "$failures steps FAILED or did not run"), ${SECONDS}s; kept in $out"
-[ "$failures" -eq 0 ]
+total=$([ "$failures" -eq 0 ] && echo ok || echo "$failures steps FAILED or did not run")
+[ ${#left_out[@]} -eq 0 ] || total+=", ${#left_out[@]} files NOT KEPT (they stay below $build)"
+echo "total: $total, ${SECONDS}s; kept in $out"
+[ "$failures" -eq 0 ] && [ ${#left_out[@]} -eq 0 ]

@@ -28,6 +28,7 @@ name=$(basename "$0")
 case "$*" in *--help* | *--list*) ;; *) echo "$name $*" >>"$WORK/calls" ;; esac
 case " ${HANG:-} " in *" $name "*) sleep 1000 ;; esac
 case " ${FAIL:-} " in *" $name "*) echo "$name is made to fail"; exit 3 ;; esac
+case " ${SPOIL_OUT:-} " in *" $name "*) rm -rf "$OUT" && : >"$OUT" ;; esac
 if [ -n "${NO_GPU:-}" ]; then
   case "$name $*" in
     *--help* | *--list*) ;;
@@ -173,6 +174,22 @@ tar -xzOf "$OUT/logs.tar.gz" logs/planted_faults.log | grep -q "^left out for ra
   wrong "" "does not tell which correct kernels a tool has not seen"
 tar -xzOf "$OUT/logs.tar.gz" logs/train_two_ranks.log | grep -q "plm: ^rsh" || wrong "" "lets Open MPI look for ssh"
 
+# What cannot be kept is named, and no reason to say that all is well.
+start_anew
+(SPOIL_OUT=train_bench PATH=$work/bin bash "$script" build bench) >out.txt 2>&1
+[ $? = 1 ] || wrong "SPOIL_OUT" "ends well where nothing is kept"
+for text in "^tuned_conv_f32 +ok" "^NOT KEPT, as $OUT cannot be written or is full: this table" \
+  "^NOT KEPT, .* full: .*/ladder.json" "total: ok, 5 files NOT KEPT \(they stay below $BUILD\)"; do
+  grep -Eq -- "$text" out.txt || wrong "SPOIL_OUT" "output without '$text'"
+done
+
+# Folders whose names hold what shells and patterns make something of.
+start_anew
+folder=$work/"odd/it's [1] *"
+(BUILD=$folder/build OUT=$folder/out PATH=$work/bin bash "$script" build correctness) >out.txt 2>&1 ||
+  wrong "BUILD=$folder" "does not end well"
+[ -s "$folder/out/hopper.json" ] || wrong "BUILD=$folder" "keeps $(ls "$folder/out")"
+
 # All cores compile, whatever OpenMP is told to use; temporary files are where there is room.
 expect 0 "OMP_NUM_THREADS=1 TMPDIR=$work/none" "build" "compile +ok"
 cores=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
@@ -200,6 +217,8 @@ expect 1 "FAIL='compile:tests/tandem_layers_tests tandem_autograd_tests train_be
   "planted_faults +FAILED" "memcheck does NOT report: write past the end" "racecheck does NOT report: " \
   "sanitizer_memcheck +ok" "total: [0-9]+ steps FAILED or did not run"
 expect 1 "FAIL=cmake" "" "configure +FAILED" "cmake is made to fail" "nothing is built" "tests_core +not run"
+expect 0 "A=" "build" "compile +ok"
+check_run 1 "FAIL=cmake" "build" "configure +FAILED" "compile +not run" "programs_start +not run"  # though they were once
 check_run 1 "FAIL=conv_bench" "build correctness" "hopper_cudnn +FAILED" "tests_libraries +ok" "train_two_ranks +ok"
 [ ! -e "$OUT/hopper.json" ] || wrong "FAIL=conv_bench" "keeps a benchmark that did not run"
 
