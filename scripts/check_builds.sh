@@ -69,11 +69,11 @@ check_simulated() {
 
 long=0
 if [ "${1:-}" = --long ]; then long=1; shift; fi
-for preset in "${@:-minimal asan simulated cuda}"; do
-  for name in $preset; do
-    case "$name" in
-      minimal | asan | tsan | simulated | cuda) echo "== check_builds: $name"; "check_$name" ;;
-      *) echo "check_builds: unknown build '$name': choose minimal, asan, tsan, simulated or cuda" >&2; exit 2 ;;
-    esac
-  done
+[ $# -gt 0 ] || set -- minimal asan simulated cuda
+for name; do
+  case "$name" in
+    minimal | asan | tsan | simulated | cuda) ;;
+    *) echo "check_builds: unknown build '$name': choose minimal, asan, tsan, simulated or cuda" >&2; exit 2 ;;
+  esac
 done
+for name; do echo "== check_builds: $name"; "check_$name"; done

@@ -281,7 +281,7 @@ def parse_arguments():
         choices=[*MODELS, "all"],
         help="default vgg_lite; all: each, batch 128 and 32, resnet18 64",
     )
-    parser.add_argument("--batch-size", type=whole_number(1), default=128, help="images per step (default 128)")
+    parser.add_argument("--batch-size", type=whole_number(1), help="images per step (default 128); not with --model all")
     parser.add_argument("--threads", type=whole_number(1, 4096), default=2, help="of each process (default 2)")
     parser.add_argument("--pairs", type=whole_number(1), default=5, help="rounds (default 5)")
     parser.add_argument("--steps", type=whole_number(1), default=5, help="steps per turn (default 5)")
@@ -306,7 +306,11 @@ def parse_arguments():
     parser.add_argument("--write-inputs", help=argparse.SUPPRESS)
     parser.add_argument("--batch", help=argparse.SUPPRESS)
     parser.add_argument("--weights", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.model == "all" and arguments.batch_size is not None:
+        complain("--batch-size: --model all has batch sizes of its own; name one model, or leave --batch-size out")
+    arguments.batch_size = arguments.batch_size or 128
+    return arguments
 
 
 def check_python(arguments):

@@ -9,13 +9,16 @@ called_from=$PWD
 cd "$(dirname "$0")/.."
 
 folder=${1:-$PWD/offline}
+[ $# -le 1 ] || { echo "usage: scripts/offline_bundle.sh [FOLDER]" >&2; exit 2; }
 case "$folder" in
   -*) echo "usage: scripts/offline_bundle.sh [FOLDER]" >&2; exit 2 ;;
   /*) ;;
   *) folder=$called_from/$folder ;;
 esac
 folder=${folder%/}
-if [ -n "$(ls -A "$folder" 2>/dev/null)" ] && ! compgen -G "$folder/*.deb" >/dev/null; then
+# The new bundle replaces the folder: whatever else is in it would be lost.
+if [ -n "$(ls -A "$folder" 2>/dev/null)" ] &&
+  { [ ! -d "$folder/cudnn/include" ] || [ -n "$(find "$folder/" -mindepth 1 -maxdepth 1 ! -name '*.deb' ! -name cudnn -print -quit)" ]; }; then
   echo "offline_bundle: $folder holds something else than a bundle; name another folder" >&2
   exit 2
 fi

@@ -26,7 +26,9 @@ expect 2 "usage: scripts/setup.sh" bash "$scripts/setup.sh" --foo
 expect 2 "usage: scripts/setup.sh" bash "$scripts/setup.sh" --tests more
 expect 2 "usage: scripts/build.sh" bash "$scripts/build.sh" --foo
 expect 2 "unknown build '--foo'" bash "$scripts/check_builds.sh" --foo
+expect 2 "!== check_builds" bash "$scripts/check_builds.sh" cuda --long  # before anything is built
 expect 2 "usage: scripts/offline_bundle.sh" bash "$scripts/offline_bundle.sh" --foo
+expect 2 "usage: scripts/offline_bundle.sh" bash "$scripts/offline_bundle.sh" "$work/one" "$work/two"
 
 # refuse TEXT SCRIPT ARGUMENTS...: exit code 2 and one line on standard error, "error: " with TEXT in it.
 refuse() {

@@ -90,6 +90,15 @@ holds bundle "${whole[@]}" old_1_amd64.deb
 mkdir papers && echo words >papers/letter
 check 2 "A=" papers "papers holds something else than a bundle; name another folder"
 holds papers letter
+# One package among other things does not make a bundle: these would be lost.
+touch papers/firefox_1_amd64.deb
+check 2 "A=" papers "papers holds something else than a bundle"
+holds papers firefox_1_amd64.deb letter
+mkdir downloads && touch downloads/firefox_1_amd64.deb
+check 2 "A=" downloads "downloads holds something else than a bundle"
+holds downloads firefox_1_amd64.deb
+check 0 "A=" "odd [1]" "3 packages"
+check 0 "A=" "odd [1]" "3 packages"
 
 [ $failures = 0 ] && echo "all cases passed"
 exit $((failures > 0))

@@ -75,6 +75,7 @@ def check_step_comparison_refusals(scripts, folder):
         (["--pairs", "-3"], "--pairs -3: must be at least 1"),
         (["--steps", "0"], "--steps 0: must be at least 1"),
         (["--warmup", "-1"], "--warmup -1: must be at least 0"),
+        (["--model", "all", "--batch-size", "64"], "--batch-size: --model all has batch sizes of its own"),
         (["--batch-size", "1.5"], "--batch-size '1.5': not a whole number"),
         (["--threads", "0"], "--threads 0: must be at least 1"),
         (["--lr", "nan"], "--lr 'nan': not a finite number above 0"),
