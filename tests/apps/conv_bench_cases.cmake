@@ -53,6 +53,7 @@ bench_refuses(NAME "kernel larger than the image" ERR "--shape '1,1,2,2,1,5,5,1,
 bench_refuses(NAME "batch 0" ERR "--batch: 0 is not between 1 and 1048576" ARGS --layers vgg_lite --batch 0)
 bench_refuses(NAME "batch in other digits" ERR "--batch: '0x10' is not a whole number" ARGS --layers vgg_lite --batch 0x10)
 bench_case(NAME "leading zeros" OUT "batch 10, f32" ARGS --layers mnist_cnn --batch 010 ${quick} --impl ours --passes fwd --cache hot)
+bench_refuses(NAME "flag with another value" ERR "--autotune = yes: a flag takes true or false" ARGS ${tiny} --autotune=yes)
 bench_refuses(NAME "no groups" ERR "--groups: 0 is not between 1 and 1000" ARGS ${tiny} --groups 0)
 bench_refuses(NAME "half a group" ERR "--groups: '1.5' is not a whole number" ARGS ${tiny} --groups 1.5)
 bench_case(NAME "last value counts" OUT "1 groups in turns" ARGS ${tiny} ${quick} --groups 2 --groups 1 --impl ours)

@@ -48,6 +48,7 @@ TEST_CASE("unbound ranks share all cores") {
   CHECK(share({cores(0, 16), cores(0, 16)}) == 8);
   CHECK(share({cores(0, 16), cores(0, 16), cores(0, 16)}) == 5);
   CHECK(share({cores(0, 3), cores(0, 3), cores(0, 3)}) == 1);
+  CHECK(share({cores(0, 6), cores(0, 6), cores(0, 6)}) == 2);  // six thirds, which add up to less than 2
   CHECK(share({cores(0, 8)}) == 8);
 }
 

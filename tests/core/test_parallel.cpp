@@ -15,6 +15,7 @@
 #include <vector>
 
 #ifdef __linux__
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -205,6 +206,49 @@ TEST_CASE("loops work in a process made by fork, and in its parent after that") 
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(count_parts(100) == 3);
 }
+
+TEST_CASE("a process made by fork ends, though it has made no loop of its own") {
+  const ThreadsRestored restored;
+  set_num_threads(3);
+  REQUIRE(count_parts(100) == 3);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    static const struct AtExit {
+      ~AtExit() { _exit(7); }
+    } at_exit;
+    std::exit(2);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
+}
+
+#ifndef __SANITIZE_ADDRESS__  // which needs address space itself
+TEST_CASE("where the system gives no more threads, there are those that do all parts") {
+  const ThreadsRestored restored;
+  set_num_threads(3);
+  REQUIRE(count_parts(100) == 3);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    std::vector<std::atomic<int>> visits(64);
+    const rlimit no_more{1 << 20, 1 << 20};  // bytes of addresses: no stack of a thread fits in
+    if (setrlimit(RLIMIT_AS, &no_more) != 0) _exit(2);
+    set_num_threads(64);
+    parallel_for(64, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+    });
+    const bool good = std::all_of(visits.begin(), visits.end(), [](const auto& count) { return count == 1; });
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+#endif
 
 TEST_CASE("loops work while a process ends, and it ends") {
   const ThreadsRestored restored;
