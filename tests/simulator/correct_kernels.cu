@@ -69,6 +69,18 @@ __global__ void half_warps(int* out) {
   out[t] = tile[t ^ 15] + __shfl_xor_sync(mask, t, 3);
 }
 
+/// Lane 0 meets lane 2, then lane 1, which may come first and waits for it meanwhile.
+__global__ void meets_one_after_the_other(int* out) {
+  SHARED(int, numbers, [3]);
+  const int t = static_cast<int>(threadIdx.x);
+  if (t >= 3) return;
+  numbers[t] = t + 1;
+  if (t != 1) __syncwarp(0x5u);
+  if (t == 0) numbers[0] += 10 * numbers[2];
+  if (t != 2) __syncwarp(0x3u);
+  if (t == 1) *out = numbers[0] + numbers[1];
+}
+
 /// All blocks count into one cell.
 __global__ void count_positive(const float* in, int* count) {
   if (in[blockIdx.x * blockDim.x + threadIdx.x] > 0.0f) atomicAdd(count, 1);
@@ -362,6 +374,9 @@ std::vector<CorrectKernel> correct_kernels() {
          std::vector<double> expected(32);
          for (int t = 0; t < 32; ++t) expected[static_cast<std::size_t>(t)] = (t ^ 15) * (t ^ 15) + (t ^ 3);
          return expected;
+       }},
+      {"lanes that meet one after the other", [] { return run(meets_one_after_the_other, 32, 1); }, [] {
+         return std::vector<double>{1 + 10 * 3 + 2};
        }},
       {"atomic count", [] {
          const DeviceBuffer<float> in(counting(256));

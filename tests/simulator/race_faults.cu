@@ -133,6 +133,9 @@ __global__ void add_two(const int* in, int* out) { out[threadIdx.x] = in[threadI
 __global__ void add_three(const int* in, int* out) {
   out[threadIdx.x] = in[threadIdx.x] + 3;  // fault: a destroyed stream is taken for a finished one
 }
+__global__ void add_four(const int* in, int* out) {
+  out[threadIdx.x] = in[threadIdx.x] + 4;  // fault: only the default stream waits for others
+}
 __global__ void overwrite(int* data) {
   data[threadIdx.x] = 0;  // fault: stream overwrites what one of three others reads
 }
@@ -232,6 +235,15 @@ const PlantFault faults[] = {
                   launch(fill, {1, kThreads}, first, in.data(), 3);
                   TANDEM_CUDA_CHECK(cudaStreamDestroy(first));
                   launch(add_three, {1, kThreads}, second, in.data(), out.data());
+                  cudaDeviceSynchronize();
+                }, true, __FILE__, true}),
+    PlantFault({"only the default stream waits for others", FaultKind::race, [] {
+                  const DeviceBuffer<int> in(kThreads), out(kThreads);
+                  cudaStream_t first = nullptr, second = nullptr;
+                  TANDEM_CUDA_CHECK(cudaStreamCreate(&first));
+                  TANDEM_CUDA_CHECK(cudaStreamCreate(&second));
+                  launch(fill, {1, kThreads}, first, in.data(), 3);
+                  launch(add_four, {1, kThreads}, second, in.data(), out.data());
                   cudaDeviceSynchronize();
                 }, true, __FILE__, true}),
     PlantFault({"stream overwrites what one of three others reads", FaultKind::race, overwrite_after_two_of_three, true, __FILE__}),

@@ -20,6 +20,12 @@ __constant__ int coefficients[4];
 
 __global__ void read_coefficients(int* out) { out[threadIdx.x] = coefficients[threadIdx.x]; }
 
+__global__ void count_threads(int* count, int elsewhere) {
+  if (static_cast<int>(threadIdx.x) == elsewhere) __syncthreads();
+  const int all = __syncthreads_count(1);
+  if (threadIdx.x == 0) *count = all;
+}
+
 __global__ void nothing() {}
 
 }  // namespace
@@ -29,6 +35,8 @@ void launch_fill(int* data, int count, int value, cudaStream_t stream) { launch(
 void launch_add(const int* in, int* out, int count, int value, cudaStream_t stream) {
   launch(add, {1, 64}, stream, in, out, count, value);
 }
+
+void launch_count_threads(int* count, int elsewhere) { launch(count_threads, {1, 64}, nullptr, count, elsewhere); }
 
 cudaError_t set_coefficients(const int* values, std::size_t count, std::size_t first) {
   return cudaMemcpyToSymbol(coefficients, values, count * sizeof(int), first * sizeof(int));

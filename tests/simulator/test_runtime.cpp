@@ -107,6 +107,13 @@ TEST_CASE("copies to and from variables of the device wait for kernels, and stay
   }
 }
 
+TEST_CASE("a launch after one that failed starts from nothing") {
+  const DeviceBuffer<int> count(1);
+  CHECK_THROWS_AS(launch_count_threads(count.data(), 63), simulator::Fault);
+  launch_count_threads(count.data(), -1);
+  CHECK(count.download() == std::vector<int>{64});
+}
+
 TEST_CASE("the n-th allocation fails on request") {
   for (const int nth : {1, 3}) {
     simulator::fail_allocation(nth);
