@@ -63,6 +63,8 @@ bench_refuses(NAME "negative peak" ERR "--peak-flops: -1 must be at least 0" ARG
 bench_refuses(NAME "endless peak" ERR "--peak-bandwidth: inf must be" ARGS ${tiny} --peak-bandwidth inf)
 bench_refuses(NAME "unknown option" ERR "unknown option --layer: did you mean --layers?" ARGS --layer vgg_lite)
 bench_refuses(NAME "name of another program" ERR "unknown option --dtype: here it is called --precision" ARGS ${tiny} --dtype f16)
+string(ASCII 127 delete)
+bench_refuses(NAME "character that deletes" ERR "error: 'vgg\\x7f': control characters are not taken" ARGS --layers "vgg${delete}")
 bench_refuses(NAME "stray word" ERR "unexpected argument 'vgg_lite': options begin with --" ARGS vgg_lite)
 bench_refuses(NAME "missing value" ERR "--json needs a value" ARGS ${tiny} --json)
 bench_refuses(NAME "file for a server" ERR "--serve answers on stdout; leave --json out" ARGS ${tiny} --serve --json a.json)

@@ -29,4 +29,6 @@ app_case(PROGRAM device_query NAME "lists devices" OUT "cpu " "--device auto: ")
 app_case(PROGRAM device_query NAME "help" OUT "Lists the devices" ARGS --help)
 app_case(PROGRAM device_query NAME "unknown option" EXIT 2 ERR "unknown option --foo: --help lists all options" ARGS --foo)
 app_case(PROGRAM device_query NAME "near option" EXIT 2 ERR "unknown option --hepl: did you mean --help?" ARGS --hepl)
+app_case(PROGRAM device_query NAME "option of another program" EXIT 2 ERR "unknown option --dtype: --help lists all options"
+  ARGS --dtype f16)
 app_case(PROGRAM device_query NAME "stray word" EXIT 2 ERR "unexpected argument 'cuda'" ARGS cuda)
