@@ -18,7 +18,8 @@ esac
 folder=${folder%/}
 # The new bundle replaces the folder: whatever else is in it would be lost.
 if [ -n "$(ls -A "$folder" 2>/dev/null)" ] &&
-  { [ ! -d "$folder/cudnn/include" ] || [ -n "$(find "$folder/" -mindepth 1 -maxdepth 1 ! -name '*.deb' ! -name cudnn -print -quit)" ]; }; then
+  { [ ! -d "$folder/cudnn/include" ] ||
+    [ -n "$(find "$folder/" -mindepth 1 -maxdepth 1 ! -name '*.deb' ! -name cudnn -print -quit)" ]; }; then
   echo "offline_bundle: $folder holds something else than a bundle; name another folder" >&2
   exit 2
 fi

@@ -342,6 +342,9 @@ def standard_output():
     closed = subprocess.run(programs()["cifar_train"] + ["--save-weights", path("w.safetensors"), "--log", path("all.jsonl")],
                             env=environment(), preexec_fn=lambda: os.closerange(0, 3))
     check(closed.returncode == 1, f"exit code {closed.returncode} without any standard stream")
+    closed = subprocess.run(programs()["conv_bench"] + ["--json", path("all.json")], env=environment(),
+                            preexec_fn=lambda: os.closerange(0, 3))
+    check(closed.returncode == 1 and json.loads(contents("all.json"))["results"], "conv_bench without any standard stream")
     check(contents("w.safetensors") == expected, "the weights hold something else")
 
 
