@@ -108,7 +108,8 @@ namespace tandem::simulator {
 
 template <typename T>
 std::uint64_t bits_to_match(T value) {
-  static_assert(kShufflesType<T>, "__match_*_sync() takes int, long, long long, unsigned ones of these, float or double");
+  static_assert(kShufflesType<T>,
+                "__match_*_sync() takes int, long, long long, unsigned ones of these, float or double");
   std::uint64_t bits = 0;
   __builtin_memcpy(&bits, &value, sizeof value);
   return bits;

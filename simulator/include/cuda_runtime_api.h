@@ -231,7 +231,8 @@ cudaError_t copy_variable(void* to, const void* from, std::size_t bytes, std::si
 template <typename T>
 cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0,
                                cudaMemcpyKind = cudaMemcpyHostToDevice) {
-  return tandem::simulator::copy_variable(reinterpret_cast<char*>(&symbol) + offset, from, bytes, offset, sizeof symbol);
+  return tandem::simulator::copy_variable(reinterpret_cast<char*>(&symbol) + offset, from, bytes, offset,
+                                          sizeof symbol);
 }
 template <typename T>
 cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
