@@ -3,15 +3,11 @@
 #include "core/memory.h"
 #include "core/tensor.h"
 #include "tests/support/catch.h"
+#include "tests/support/forked.h"
 
 #include <atomic>
 #include <cmath>
 #include <thread>
-
-#ifdef __linux__
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
 
 using namespace tandem;
 using namespace tandem::test;
@@ -119,14 +115,11 @@ TEST_CASE("a process made by fork has memory, whatever other threads were alloca
   std::thread first(allocate), second(allocate);
   bool good = true;
   for (int i = 0; i < 30 && good; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      alarm(20);  // seconds, should it hang
+    const int code = exit_code_forked([] {
       const Tensor made = Tensor::zeros({20'000});
-      _exit(memory_stats().current_total >= 80'000 ? 0 : 1);
-    }
-    int status = -1;
-    good = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+      return memory_stats().current_total >= 80'000 ? 0 : 1;
+    });
+    good = code == 0;
   }
   stop = true;
   first.join();

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/forked.h"
 
 #include <algorithm>
 #include <array>
@@ -16,11 +17,10 @@
 
 #ifdef __linux__
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #endif
 
 using namespace tandem;
+using namespace tandem::test;
 
 namespace {
 
@@ -194,16 +194,7 @@ TEST_CASE("loops work in a process made by fork, and in its parent after that") 
   const ThreadsRestored restored;
   set_num_threads(3);
   REQUIRE(count_parts(100) == 3);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);  // seconds, should it hang
-    const bool good = count_parts(100) == 3 && count_parts(100) == 3;
-    _exit(good ? 0 : 1);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(exit_code_forked([] { return count_parts(100) == 3 && count_parts(100) == 3 ? 0 : 1; }) == 0);
   CHECK(count_parts(100) == 3);
 }
 
@@ -211,18 +202,13 @@ TEST_CASE("a process made by fork ends, though it has made no loop of its own") 
   const ThreadsRestored restored;
   set_num_threads(3);
   REQUIRE(count_parts(100) == 3);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
+  const int code = exit_code_forked([]() -> int {
     static const struct AtExit {
       ~AtExit() { _exit(7); }
     } at_exit;
     std::exit(2);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 7);
+  });
+  CHECK(code == 7);
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which needs address space itself
@@ -230,42 +216,31 @@ TEST_CASE("where the system gives no more threads, there are those that do all p
   const ThreadsRestored restored;
   set_num_threads(3);
   REQUIRE(count_parts(100) == 3);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
+  const int code = exit_code_forked([] {
     std::vector<std::atomic<int>> visits(64);
     const rlimit no_more{1 << 20, 1 << 20};  // bytes of addresses: no stack of a thread fits in
-    if (setrlimit(RLIMIT_AS, &no_more) != 0) _exit(2);
+    if (setrlimit(RLIMIT_AS, &no_more) != 0) return 2;
     set_num_threads(64);
     parallel_for(64, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
     });
-    const bool good = std::all_of(visits.begin(), visits.end(), [](const auto& count) { return count == 1; });
-    _exit(good ? 0 : 1);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 0);
+    return std::all_of(visits.begin(), visits.end(), [](const auto& count) { return count == 1; }) ? 0 : 1;
+  });
+  CHECK(code == 0);
 }
 #endif
 
 TEST_CASE("loops work while a process ends, and it ends") {
   const ThreadsRestored restored;
   set_num_threads(3);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
+  const int code = exit_code_forked([]() -> int {
     // Objects of threads are destroyed before those of the process.
     static const struct AtExit {
       ~AtExit() { _exit(count_parts(100) == 3 ? 7 : 1); }
     } at_exit;
     count_parts(100);
     std::exit(2);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 7);
+  });
+  CHECK(code == 7);
 }
 #endif

@@ -1,13 +1,12 @@
 // Every f32 convolution implementation against the reference: exact on whole numbers, bounded on random ones.
 #include "kernels/cast/cast.h"
 #include "tests/kernels/conv_support.h"
+#include "tests/support/forked.h"
 
 #include <algorithm>
 #include <filesystem>
 
 #ifdef __linux__
-#include <sys/wait.h>
-#include <unistd.h>
 #endif
 
 namespace tandem::test {
@@ -170,15 +169,11 @@ TEST_CASE("oneDNN convolves in a process made by fork") {
   set_num_threads(2);
   const ConvCase one = square_case(1, 16, 8, 8, 16, 3, 1);
   run_on_ones(onednn(), one);
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);  // seconds, should it hang
+  const int code = exit_code_forked([&] {
     run_on_ones(onednn(), one);
-    _exit(0);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status));
+    return 0;
+  });
+  CHECK(code == 0);
   set_num_threads(before);
 }
 #endif
