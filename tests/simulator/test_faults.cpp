@@ -53,7 +53,11 @@ TEST_CASE("every planted fault is found and placed, in every order") {
   constexpr bool kChecked = false;
 #endif
   const RestoreSettings restore;
+#ifdef __SANITIZE_ADDRESS__
+  CHECK(planted_faults().size() >= 81);  // one is left to UndefinedBehaviorSanitizer
+#else
   CHECK(planted_faults().size() >= 82);
+#endif
   int runs = 0, placed = 0;
   for (const PlantedFault& planted : planted_faults()) {
     if (planted.needs_checked_accesses && !kChecked) continue;
