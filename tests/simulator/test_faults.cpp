@@ -45,7 +45,6 @@ bool is_at(const simulator::Site& site, const PlantedFault& planted) {
   return base_name(site.file) == base_name(planted.file) && site.line == marked_line(planted);
 }
 
-
 TEST_CASE("every planted fault is found and placed, in every order") {
 #ifdef TANDEM_SIMULATOR_RACE
   constexpr bool kChecked = true;
