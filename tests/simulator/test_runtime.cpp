@@ -24,6 +24,23 @@ struct TwoStreams {
   }
 };
 
+/// Fills on the first stream, and adds on the second; order(streams, filled) comes between, and the event `filled`
+/// after the fill.
+template <typename Order>
+void check_fill_then_add(Order&& order) {
+  const TwoStreams streams;
+  const DeviceBuffer<int> a(kCount), b(kCount);
+  cudaEvent_t filled = nullptr;
+  TANDEM_CUDA_CHECK(cudaEventCreate(&filled));
+  launch_fill(a.data(), kCount, 5, streams.first);
+  TANDEM_CUDA_CHECK(cudaEventRecord(filled, streams.first));
+  order(streams, filled);
+  launch_add(a.data(), b.data(), kCount, 2, streams.second);
+  TANDEM_CUDA_CHECK(cudaStreamSynchronize(streams.second));
+  CHECK(b.download() == std::vector<int>(kCount, 7));
+  TANDEM_CUDA_CHECK(cudaEventDestroy(filled));
+}
+
 }  // namespace
 
 TEST_CASE("events order streams, whenever their work is done") {
@@ -32,17 +49,9 @@ TEST_CASE("events order streams, whenever their work is done") {
     simulator::settings().streams = mode;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       simulator::settings().seed = seed;
-      const TwoStreams streams;
-      const DeviceBuffer<int> a(kCount), b(kCount);
-      cudaEvent_t filled = nullptr;
-      TANDEM_CUDA_CHECK(cudaEventCreate(&filled));
-      launch_fill(a.data(), kCount, 5, streams.first);
-      TANDEM_CUDA_CHECK(cudaEventRecord(filled, streams.first));
-      TANDEM_CUDA_CHECK(cudaStreamWaitEvent(streams.second, filled));
-      launch_add(a.data(), b.data(), kCount, 2, streams.second);
-      TANDEM_CUDA_CHECK(cudaStreamSynchronize(streams.second));
-      CHECK(b.download() == std::vector<int>(kCount, 7));
-      TANDEM_CUDA_CHECK(cudaEventDestroy(filled));
+      check_fill_then_add([](const TwoStreams& streams, cudaEvent_t filled) {
+        TANDEM_CUDA_CHECK(cudaStreamWaitEvent(streams.second, filled));
+      });
     }
   }
 }
@@ -70,18 +79,10 @@ TEST_CASE("a query that says yes orders what comes after it, as a wait does") {
   for (const auto mode : {simulator::Streams::eager, simulator::Streams::deferred}) {
     simulator::settings().streams = mode;
     for (const bool by_event : {false, true}) {
-      const TwoStreams streams;
-      const DeviceBuffer<int> a(kCount), b(kCount);
-      cudaEvent_t filled = nullptr;
-      TANDEM_CUDA_CHECK(cudaEventCreate(&filled));
-      launch_fill(a.data(), kCount, 5, streams.first);
-      TANDEM_CUDA_CHECK(cudaEventRecord(filled, streams.first));
-      while ((by_event ? cudaEventQuery(filled) : cudaStreamQuery(streams.first)) == cudaErrorNotReady) {
-      }
-      launch_add(a.data(), b.data(), kCount, 2, streams.second);
-      TANDEM_CUDA_CHECK(cudaStreamSynchronize(streams.second));
-      CHECK(b.download() == std::vector<int>(kCount, 7));
-      TANDEM_CUDA_CHECK(cudaEventDestroy(filled));
+      check_fill_then_add([&](const TwoStreams& streams, cudaEvent_t filled) {
+        while ((by_event ? cudaEventQuery(filled) : cudaStreamQuery(streams.first)) == cudaErrorNotReady) {
+        }
+      });
     }
   }
 }
