@@ -1,11 +1,12 @@
 // The walk over the tape: iterative, each node once, as soon as all that depends on it is done.
-#include "autograd/functions/cast.h"
-#include "autograd/node.h"
-#include "autograd/precision.h"
-#include "core/describe.h"
-#include "core/profile.h"
-#include "kernels/elementwise/add.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/node.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/core/describe.h"
+#include "tandem/core/profile.h"
+#include "tandem/kernels/elementwise/add.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace tandem::autograd {
@@ -18,23 +19,25 @@ struct PendingGradient {
   Tensor sum;
   bool owned = false;
 
-  void add(const Tensor& contribution) {
+  void add(Tensor contribution) {
     if (!sum.defined()) {
-      sum = contribution;
+      sum = std::move(contribution);
     } else if (owned) {
-      kernels::add(sum, contribution, sum);
+      kernels::add(sum, contribution, Out(sum));
     } else {
       const Tensor total = empty_like(sum);
-      kernels::add(sum, contribution, total);
+      kernels::add(sum, contribution, Out(total));
       sum = total;
       owned = true;
     }
   }
 };
 
+using PendingGradients = std::vector<PendingGradient>;  // of a node's outputs
+
 struct NodeState {
   std::size_t waiting_for = 0;  // edges into this node that have not delivered
-  std::vector<PendingGradient> gradients;
+  PendingGradients gradients;
 };
 
 using States = std::unordered_map<Node*, NodeState>;
@@ -58,54 +61,107 @@ States count_edges(Node* root) {
   return states;
 }
 
-/// Adds to what earlier backward()s left, in f32: sums of many small parts lose them where each is rounded to half.
-void add_to_leaf(const Tensor& leaf, const Tensor& old, const Tensor& part) {
+/// The sum with what earlier backward()s left, in f32: sums of many small parts lose them where each is rounded to
+/// half.
+Tensor add_to_old(const Tensor& old, const Tensor& part) {
   const MemoryTagScope scope(MemoryTag::gradients);
   const Tensor sum = cast(old, wide_dtype(old.dtype()));
-  kernels::add(sum, cast(part, sum.dtype()), sum);
-  set_grad(leaf, sum);
+  kernels::add(sum, cast(part, sum.dtype()), Out(sum));
+  return sum;
 }
 
-void accumulate_into_leaf(const Tensor& leaf, PendingGradient& gradient) {
-  if (gradient.sum.defined()) {
-    const Tensor old = grad(leaf);
-    if (old.defined()) {
-      add_to_leaf(leaf, old, gradient.sum);
-    } else {
-      // Keep the tensor itself only where nobody else can see or change its elements.
-      const bool ours =
-          gradient.sum.is_sole_owner() && gradient.sum.is_dense() && gradient.sum.strides() == leaf.strides();
-      Tensor stored = gradient.sum;
-      if (!ours) {
-        const MemoryTagScope scope(MemoryTag::gradients);
-        stored = empty_like(leaf);
-        stored.copy_from(gradient.sum);
-      }
-      stored.storage()->set_tag(MemoryTag::gradients);
-      set_grad(leaf, stored);
-    }
+/// The first gradient of a leaf, where it stays: in the leaf's place for it, or in memory that nobody else can see.
+Tensor keep(const Tensor& leaf, const Tensor& place, const Tensor& gradient) {
+  if (place.defined()) {
+    copy_gradient(gradient, place);
+    return place;
   }
-  const auto hooks = find_meta(leaf)->hooks;  // a copy: a hook may clear hooks
-  for (const GradientHook& hook : hooks) hook(leaf);
+  if (gradient.is_sole_owner() && gradient.is_dense() && gradient.strides() == leaf.strides()) {
+    gradient.storage()->set_tag(MemoryTag::gradients);
+    return gradient;
+  }
+  const MemoryTagScope scope(MemoryTag::gradients);
+  const Tensor copy = empty_like(leaf);
+  copy.copy_from(gradient);
+  return copy;
 }
 
-std::vector<Tensor> call_backward(Node& node, std::vector<PendingGradient>& gradients) {
+void accumulate_into_leaf(const Tensor& leaf, const PendingGradients& arrived) {
+  const Meta& meta = *find_meta(leaf);
+  const Tensor old = meta.grad, &part = arrived.front().sum;
+  Tensor gradient = old;
+  if (part.defined() && old.defined()) {
+    gradient = add_to_old(old, part);
+  } else if (part.defined()) {
+    const bool is_in_place = part.is_same(meta.place);  // written there by the kernel that made it
+    gradient = is_in_place ? part : keep(leaf, meta.place, part);
+  }
+  if (!gradient.defined()) return;
+  const auto hooks = meta.hooks;  // a copy: a hook may clear hooks
+  for (const GradientHook& hook : hooks) {
+    gradient = hook(std::move(gradient));
+    require(gradient.defined(), "backward: a hook of leaf {} returned no gradient; it may return what it was given",
+            leaf);
+  }
+  if (part.defined() || !gradient.is_same(old)) set_grad(leaf, gradient);
+}
+
+/// Where the gradient that flows along `edge` may be written at once, if that is where it will stay; else undefined.
+Tensor place_for(const Edge& edge, const States& states) {
+  const Tensor& leaf = edge.node->leaf;
+  if (!leaf.defined() || grad(leaf).defined()) return {};
+  const NodeState& state = states.at(edge.node.get());
+  const bool is_only_part = state.waiting_for == 1 && !state.gradients.front().sum.defined();
+  const Tensor place = gradient_place(leaf);
+  return is_only_part && place.defined() && place.dtype() == leaf.dtype() ? place : Tensor();
+}
+
+/// What the node's backward function makes of the gradients of its outputs: one gradient per input, all undefined where
+/// nothing depends on this node.
+std::vector<Tensor> input_gradients(const Node& node, PendingGradients arrived, const States& states) {
+  std::vector<Tensor> grad_outputs;
+  for (PendingGradient& gradient : arrived) grad_outputs.push_back(std::move(gradient.sum));
+  if (std::none_of(grad_outputs.begin(), grad_outputs.end(), [](const Tensor& sum) { return sum.defined(); }))
+    return std::vector<Tensor>(node.inputs.size());
   require(static_cast<bool>(node.backward),
           "backward: the tape behind '{}' was freed by an earlier backward(); pass retain_graph to keep it", node.name);
-  std::vector<Tensor> grad_outputs;
-  grad_outputs.reserve(gradients.size());
-  for (PendingGradient& gradient : gradients) grad_outputs.push_back(std::move(gradient.sum));
-  const auto needed = std::make_unique<bool[]>(node.inputs.size());
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) needed[i] = node.inputs[i].node != nullptr;
-  std::vector<Tensor> result = node.backward(BackwardContext(grad_outputs, {needed.get(), node.inputs.size()}));
+  std::vector<InputGradient> inputs;
+  for (const Edge& edge : node.inputs) {
+    inputs.emplace_back();
+    if (!edge.node) continue;
+    const auto& [shape, dtype] = edge.node->outputs[edge.output];
+    inputs.back() = {true, shape, dtype, place_for(edge, states), edge.node->leaf.defined()};
+  }
+  const std::function<Tensor(const Tensor&)> place_of = [&states](const Tensor& tensor) {
+    const Edge edge = gradient_edge(tensor);
+    return states.contains(edge.node.get()) ? place_for(edge, states) : Tensor();
+  };
+  std::vector<Tensor> result = node.backward(BackwardContext(grad_outputs, inputs, place_of));
   require(result.size() == node.inputs.size(), "backward of '{}' returned {} gradients for {} inputs", node.name,
           result.size(), node.inputs.size());
   return result;
 }
 
-}  // namespace
+/// Checks the gradients, hands each to the node that made the input, and adds to `ready` those that wait for no other.
+void deliver(const Node& node, std::vector<Tensor> gradients, States& states,
+             std::vector<std::shared_ptr<Node>>& ready) {
+  // Last input first onto the stack: gradients of parameters are then final before the walk goes on to earlier layers.
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Edge& edge = node.inputs[i];
+    if (!edge.node) continue;
+    NodeState& state = states.at(edge.node.get());
+    if (gradients[i].defined()) {
+      const auto& [shape, dtype] = edge.node->outputs[edge.output];
+      require(gradients[i].shape() == shape && gradients[i].dtype() == dtype,
+              "backward of '{}' gave {} as gradient of input {}, which is {}{}", node.name, gradients[i], i,
+              name_of(dtype), shape);
+      state.gradients[edge.output].add(std::move(gradients[i]));
+    }
+    if (--state.waiting_for == 0) ready.push_back(edge.node);
+  }
+}
 
-void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions options) {
+Tensor checked_seed(const Tensor& root, const Tensor& grad_root) {
   require(requires_grad(root), "backward: {} does not depend on any tensor that requires a gradient", root);
   Tensor seed = grad_root;
   if (!seed.defined()) {
@@ -115,45 +171,31 @@ void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions optio
   }
   require(seed.shape() == root.shape() && seed.dtype() == root.dtype(), "backward: grad_root {} does not fit root {}",
           seed, root);
+  return seed;
+}
 
+}  // namespace
+
+void backward(const Tensor& root, const Tensor& grad_root, BackwardOptions options) {
+  Tensor seed = checked_seed(root, grad_root);
   const NoGrad no_grad;
   const Edge start = gradient_edge(root);
   States states = count_edges(start.node.get());
-  states[start.node.get()].gradients[start.output].add(seed);
-  seed = Tensor();
+  states[start.node.get()].gradients[start.output].add(std::move(seed));
   std::vector<std::shared_ptr<Node>> ready{start.node};
   while (!ready.empty()) {
     const std::shared_ptr<Node> node = std::move(ready.back());
     ready.pop_back();
     const ProfileRange range(
         [&] { return fmt::format("backward {} {}", node->name, to_string(node->outputs.front().shape)); });
-    auto gradients = std::move(states.at(node.get()).gradients);
+    PendingGradients arrived = std::move(states.at(node.get()).gradients);
     if (node->leaf.defined()) {
-      accumulate_into_leaf(node->leaf, gradients.front());
+      accumulate_into_leaf(node->leaf, arrived);
       continue;
     }
-    bool any = false;
-    for (const PendingGradient& gradient : gradients) any = any || gradient.sum.defined();
-    std::vector<Tensor> grad_inputs(node->inputs.size());
-    if (any) grad_inputs = call_backward(*node, gradients);
+    std::vector<Tensor> gradients = input_gradients(*node, std::move(arrived), states);
     if (!options.retain_graph) node->backward = nullptr;
-
-    // Last input first onto the stack: gradients of parameters are then final before the walk goes on to earlier
-    // layers.
-    for (std::size_t i = 0; i < node->inputs.size(); ++i) {
-      const Edge& edge = node->inputs[i];
-      if (!edge.node) continue;
-      NodeState& state = states.at(edge.node.get());
-      if (grad_inputs[i].defined()) {
-        const auto& [shape, dtype] = edge.node->outputs[edge.output];
-        require(grad_inputs[i].shape() == shape && grad_inputs[i].dtype() == dtype,
-                "backward of '{}' gave {} as gradient of input {}, which is {}{}", node->name, grad_inputs[i], i,
-                name_of(dtype), shape);
-        state.gradients[edge.output].add(grad_inputs[i]);
-        grad_inputs[i] = Tensor();
-      }
-      if (--state.waiting_for == 0) ready.push_back(edge.node);
-    }
+    deliver(*node, std::move(gradients), states, ready);
   }
 }
 

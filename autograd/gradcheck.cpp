@@ -1,9 +1,10 @@
 // Finite differences against backward().
-#include "autograd/gradcheck.h"
+#include "tandem/autograd/gradcheck.h"
 
-#include "autograd/grad_mode.h"
-#include "autograd/variable.h"
-#include "core/random.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/out.h"
+#include "tandem/core/random.h"
 
 #include <cmath>
 #include <cstring>
@@ -97,7 +98,7 @@ GradcheckReport gradcheck(const Function& function, const std::vector<Tensor>& i
     work.copy_from(inputs[i]);
     varied[i] = work;
     const Tensor host = work.to(Device{}), host_gradient = gradients[i].to(Device{});
-    double* const elements = host.data<double>();
+    double* const elements = Out(host).data<double>();
     const double* const analytic = host_gradient.data<double>();
     const auto sum_at = [&](std::int64_t element, double value) {
       elements[element] = value;

@@ -1,7 +1,7 @@
 // Compares what backward() computes with finite differences.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <functional>
 #include <string>

@@ -1,7 +1,7 @@
 // The tape's entries. Internal to autograd/: everyone else records through record.h.
 #pragma once
 
-#include "autograd/record.h"
+#include "tandem/autograd/record.h"
 
 #include <memory>
 #include <string>
@@ -10,7 +10,6 @@
 namespace tandem::autograd {
 
 struct Node;
-struct FusedLayer;
 
 /// Where the gradient of an input goes: the node that made it and which of its outputs it was. No node: no gradient.
 struct Edge {
@@ -31,7 +30,7 @@ struct Node {
   std::vector<OutputKind> outputs;
   BackwardFunction backward;  // empty at a leaf, and once its saved tensors are freed
   Tensor leaf;
-  std::weak_ptr<FusedLayer> fused_layer;  // at conv_bias_relu, for one right above it
+  std::weak_ptr<Producer> producer;
 
   Node() = default;
   ~Node();
@@ -42,6 +41,7 @@ struct Node {
 /// What hangs off a tensor handle.
 struct Meta final : AutogradMeta {
   Tensor grad;
+  Tensor place;  // where backward() is to leave it; undefined: in memory of its own
   GradientCounts counts;
   std::vector<GradientHook> hooks;
   Edge made_by;                   // no node at a leaf

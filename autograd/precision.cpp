@@ -1,9 +1,9 @@
 // Names of precisions, and the one cast that rules ask for.
-#include "autograd/precision.h"
+#include "tandem/autograd/precision.h"
 
-#include "autograd/functions/cast.h"
-#include "core/suggest.h"
-#include "kernels/float32_products.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/core/suggest.h"
+#include "tandem/kernels/float32_products.h"
 
 #include <algorithm>
 

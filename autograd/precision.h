@@ -1,14 +1,12 @@
 // In which dtype each kind of op computes, where a network runs in half precision.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <array>
 #include <string_view>
 
 namespace tandem::autograd {
-
-constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 /// What a network computes in. The half ones are mixed: rule_of() says which tensors stay in f32. The TF32 ones store
 /// f32, and differ in how a GPU's convolutions multiply it (kernels/float32_products.h).

@@ -1,9 +1,9 @@
 // Putting operations on the tape.
-#include "autograd/record.h"
+#include "tandem/autograd/record.h"
 
-#include "autograd/node.h"
-#include "core/describe.h"
-#include "core/recording.h"
+#include "tandem/autograd/node.h"
+#include "tandem/core/describe.h"
+#include "tandem/core/recording.h"
 
 #include <algorithm>
 
@@ -25,13 +25,32 @@ Tensor SavedTensor::get() const {
   return tensor_;
 }
 
+Tensor BackwardContext::place_or_memory(const InputGradient& input, Layout layout) const {
+  if (!input.needed) return {};
+  if (input.place.defined() && input.place.is_dense(layout)) return input.place;
+  const auto given = std::find_if(grad_outputs_.begin(), grad_outputs_.end(),
+                                  [](const Tensor& gradient) { return gradient.defined(); });
+  const MemoryTagScope scope(input.of_leaf ? MemoryTag::gradients : current_memory_tag());
+  return Tensor::empty(input.shape, {input.dtype, layout, given->device()});
+}
+
+Tensor BackwardContext::new_gradient(std::size_t index, Layout layout) const {
+  return place_or_memory(inputs_[index], layout);
+}
+
+Tensor BackwardContext::new_gradient_of(const Tensor& tensor, Layout layout) const {
+  if (!requires_grad(tensor)) return {};
+  return place_or_memory(
+      {true, tensor.shape(), tensor.dtype(), place_of_(tensor), tensor.autograd_meta()->operation().empty()}, layout);
+}
+
 bool should_record(std::initializer_list<Tensor> inputs) {
   return grad_enabled() &&
          std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return requires_grad(input); });
 }
 
 std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
-                           BackwardFunction backward) {
+                           BackwardFunction backward, const std::shared_ptr<Producer>& producer) {
   if (!grad_enabled() || std::none_of(inputs.begin(), inputs.end(), requires_grad)) return outputs;
   auto node = std::make_shared<Node>();
   node->name = name;
@@ -39,6 +58,7 @@ std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inp
   node->outputs.reserve(outputs.size());
   for (const Tensor& input : inputs) node->inputs.push_back(gradient_edge(input));
   node->backward = std::move(backward);
+  node->producer = producer;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     auto& slot = outputs[i].autograd_meta();
     require(!slot, "record: output {} of {} already has gradient metadata; return a new tensor or detach()", i, name);
@@ -51,9 +71,14 @@ std::vector<Tensor> record(std::string_view name, const std::vector<Tensor>& inp
   return outputs;
 }
 
-Tensor record(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& output,
-              BackwardFunction backward) {
-  return record(name, inputs, std::vector<Tensor>{output}, std::move(backward)).front();
+Tensor record(std::string_view name, const std::vector<Tensor>& inputs, const Tensor& output, BackwardFunction backward,
+              const std::shared_ptr<Producer>& producer) {
+  return record(name, inputs, std::vector<Tensor>{output}, std::move(backward), producer).front();
+}
+
+std::shared_ptr<Producer> producer_of(const Tensor& tensor) {
+  const Meta* const meta = find_meta(tensor);
+  return meta != nullptr && meta->made_by.node ? meta->made_by.node->producer.lock() : nullptr;
 }
 
 Node::~Node() {

@@ -1,7 +1,9 @@
 // Gradient metadata of tensor handles.
-#include "autograd/node.h"
-#include "autograd/precision.h"
-#include "core/describe.h"
+#include "tandem/autograd/node.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/core/allocator.h"
+#include "tandem/core/describe.h"
+#include "tandem/kernels/cast/cast.h"
 
 namespace tandem::autograd {
 
@@ -11,6 +13,12 @@ Meta& meta_of(const Tensor& tensor) {
   auto& slot = tensor.autograd_meta();
   if (!slot) slot = std::make_shared<Meta>();
   return *find_meta(tensor);
+}
+
+/// A gradient of the leaf's shape and dtype, or in f32 of a half leaf.
+bool fits(const Tensor& gradient, const Tensor& leaf) {
+  const bool wide = is_half(leaf.dtype()) && gradient.dtype() == DType::f32;
+  return gradient.shape() == leaf.shape() && (wide || gradient.dtype() == leaf.dtype());
 }
 
 }  // namespace
@@ -39,11 +47,7 @@ Tensor grad(const Tensor& leaf) {
 
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
   if (!gradient.defined()) return clear_grad(leaf);
-  const auto fits = [&] {
-    const bool wide = is_half(leaf.dtype()) && gradient.dtype() == DType::f32;
-    return gradient.shape() == leaf.shape() && (wide || gradient.dtype() == leaf.dtype());
-  };
-  require(fits(), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
+  require(fits(gradient, leaf), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
   Meta& meta = meta_of(leaf);
   meta.grad = gradient;
   ++meta.counts.given;
@@ -53,6 +57,34 @@ void clear_grad(const Tensor& leaf) {
   if (Meta* const meta = find_meta(leaf)) {
     meta->grad = Tensor();
     ++meta->counts.dropped;
+  }
+}
+
+void set_gradient_place(const Tensor& leaf, const Tensor& place) {
+  require(is_leaf(leaf), "set_gradient_place: {} is not a leaf", leaf);
+  if (place.defined()) {
+    require(fits(place, leaf) && place.device() == leaf.device(),
+            "set_gradient_place: {} on {} is no place for a gradient of {} on {}", place, name_of(place.device()), leaf,
+            name_of(leaf.device()));
+    require(place.is_dense() && reinterpret_cast<std::uintptr_t>(place.raw_data()) % kAlignment == 0,
+            "set_gradient_place: {} must be dense and start at a multiple of {} bytes", place, kAlignment);
+  }
+  meta_of(leaf).place = place;
+}
+
+Tensor gradient_place(const Tensor& leaf) {
+  const Meta* const meta = find_meta(leaf);
+  return meta != nullptr ? meta->place : Tensor();
+}
+
+void copy_gradient(const Tensor& gradient, const Tensor& place) {
+  const bool is_there = gradient.raw_data() == place.raw_data() && gradient.dtype() == place.dtype() &&
+                        gradient.strides() == place.strides();
+  if (is_there || place.numel() == 0) return;
+  if (gradient.dtype() == place.dtype()) {
+    place.copy_from(gradient);
+  } else {
+    kernels::cast(gradient, Out(place));
   }
 }
 

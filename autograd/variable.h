@@ -1,7 +1,7 @@
 // The gradient side of a tensor handle: which tensors want gradients, where these arrive, and how to ask for them.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <cstdint>
 #include <functional>
@@ -24,6 +24,20 @@ Tensor grad(const Tensor& leaf);
 void set_grad(const Tensor& leaf, const Tensor& gradient);
 void clear_grad(const Tensor& leaf);
 
+/// Lets backward() leave the gradient of `leaf` in `place` (in a bucket of gradients, say) wherever the leaf has no
+/// gradient yet: the kernel that makes the gradient writes there if the operation's backward function asks for
+/// BackwardContext::new_gradient(); otherwise it is copied there once. grad() is then `place` itself. Shape and device
+/// are the leaf's, the dtype too, or f32 for a half leaf; dense, and aligned to kAlignment (core/allocator.h) as fresh
+/// memory is. clear_grad() drops the gradient and keeps the place, so that the next backward() writes over the elements
+/// of a gradient that somebody still holds: clone() what is to stay. An undefined `place`: gradients get memory of
+/// their own, as before the first call.
+void set_gradient_place(const Tensor& leaf, const Tensor& place);
+Tensor gradient_place(const Tensor& leaf);
+
+/// Copies `gradient` to `place` (one shape and device), converting it to the dtype there; does nothing where these are
+/// its elements already.
+void copy_gradient(const Tensor& gradient, const Tensor& place);
+
 /// How often grad() was dropped, by clear_grad(), and how often it was given: set, replaced or added to, by set_grad()
 /// or backward(). Writes into its elements do not count.
 struct GradientCounts {
@@ -31,10 +45,20 @@ struct GradientCounts {
 };
 GradientCounts gradient_counts(const Tensor& leaf);
 
-/// Called with a leaf's gradient as soon as it is final within a backward(), while earlier layers are still at work:
-/// after the last contribution was added, before backward() returns. The hook may change the gradient's elements or
-/// replace it by set_grad. Hooks run in the order they were added.
-using GradientHook = std::function<void(const Tensor& leaf)>;
+/// Takes the gradient of a leaf and returns what becomes its gradient: what it was given, with elements changed or not,
+/// or another tensor, which set_grad() would take; backward() throws Error on any other, an undefined one too.
+/// It is called as soon as that gradient is final within a backward(), while earlier layers are still at work: after
+/// the last contribution was added to what earlier backward()s left, with recording off. grad(leaf) is set once all
+/// hooks have returned. They run in the order they were added, each on what the one before returned, and not at all for
+/// a leaf that has no gradient. A hook may add hooks or clear them: that counts from the next time on. A hook
+/// that holds its own leaf keeps it for ever: capture a reference or nothing. Example:
+///
+///   const Tensor weight = set_requires_grad(Tensor::zeros({3}));
+///   on_gradient_ready(weight, [](Tensor gradient) {
+///     gradient.fill(0.0);  // this weight stays as it is
+///     return gradient;
+///   });
+using GradientHook = std::function<Tensor(Tensor gradient)>;
 void on_gradient_ready(const Tensor& leaf, GradientHook hook);
 void clear_hooks(const Tensor& leaf);
 

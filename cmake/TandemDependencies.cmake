@@ -5,6 +5,23 @@ find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Threads REQUIRED)
 
+# tandem_header_library(target header package): a library that is headers alone
+function(tandem_header_library target header package)
+  string(REGEX REPLACE "::.*" "" name ${target})
+  find_path(${name}_INCLUDE_DIR ${header})
+  if(NOT ${name}_INCLUDE_DIR)
+    message(FATAL_ERROR "<${header}> was not found: install ${package}")
+  endif()
+  mark_as_advanced(${name}_INCLUDE_DIR)
+  add_library(${target} INTERFACE IMPORTED)
+  target_include_directories(${target} INTERFACE ${${name}_INCLUDE_DIR})
+endfunction()
+tandem_header_library(tomlplusplus::headers toml++/toml.h libtomlplusplus-dev)
+tandem_header_library(xxHash::xxhash xxhash.h libxxhash-dev)
+find_library(xxHash_LIBRARY xxhash REQUIRED)
+mark_as_advanced(xxHash_LIBRARY)
+target_link_libraries(xxHash::xxhash INTERFACE ${xxHash_LIBRARY})
+
 # Sets TANDEM_HAS_<feature> to 0 or 1; an ON that is not found is an error that says what to install.
 function(tandem_optional feature found hint)
   if(TANDEM_${feature} STREQUAL "OFF" OR NOT found)
@@ -68,13 +85,30 @@ if(TANDEM_CUDA STREQUAL "ON" AND NOT TANDEM_CUBLAS STREQUAL "OFF")
 endif()
 tandem_optional(CUBLAS "${CuBLAS_FOUND}" "it takes cublas_v2.h of the CUDA toolkit (libcublas-dev) and TANDEM_CUDA=ON")
 
-set(CuDNN_FOUND FALSE)
+# cuDNN takes two packages: its own header, and NVIDIA's headers over it.
+set(TANDEM_CUDNN_HINT)
 if(TANDEM_CUDA STREQUAL "ON" AND NOT TANDEM_CUDNN STREQUAL "OFF")
-  find_package(CuDNN 9 QUIET)
+  find_package(CuDNN 9.1 QUIET)
+  find_package(CuDNNFrontend 1.16 QUIET)
+  if(NOT CuDNN_FOUND)
+    list(APPEND TANDEM_CUDNN_HINT "cudnn.h of version 9 (pip install nvidia-cudnn-cu13)")
+  endif()
+  if(NOT CuDNNFrontend_FOUND)
+    list(APPEND TANDEM_CUDNN_HINT
+      "cudnn_frontend.h of version 1.16 or newer (pip install --no-deps nvidia-cudnn-frontend)")
+  endif()
+else()
+  set(TANDEM_CUDNN_HINT "TANDEM_CUDA=ON" "TANDEM_CUDNN=AUTO or ON")
 endif()
-tandem_optional(CUDNN "${CuDNN_FOUND}" "it takes cudnn.h of version 9 (pip install nvidia-cudnn-cu13) and TANDEM_CUDA=ON")
+list(JOIN TANDEM_CUDNN_HINT " and " TANDEM_CUDNN_HINT)
+set(cudnn_found TRUE)
+if(TANDEM_CUDNN_HINT)
+  set(cudnn_found FALSE)
+endif()
+tandem_optional(CUDNN "${cudnn_found}" "it takes ${TANDEM_CUDNN_HINT}")
 
-target_compile_definitions(tandem_settings INTERFACE TANDEM_HAS_CUDA=${TANDEM_HAS_CUDA})
+# "tandem/config.h": what headers must know of this build, so that those who include them need no definitions.
+configure_file(${PROJECT_SOURCE_DIR}/cmake/config.h.in ${PROJECT_BINARY_DIR}/include/tandem/config.h @ONLY)
 
 # tandem_source_settings(FILES file ... [FEATURES feature ...] [DEFINITIONS a=b ...] [INCLUDES folder ...]): tells these
 # files which features are there (TANDEM_HAS_<feature>), and where foreign headers are. Not whole targets: all other files

@@ -1,4 +1,4 @@
-# What can be chosen, and compiler settings shared by all rooms.
+# What can be chosen, and compiler settings shared by all libraries.
 set(TANDEM_AUTO_VALUES AUTO ON OFF)
 
 set(TANDEM_CUDA OFF CACHE STRING "CUDA device: OFF, ON (nvcc) or SIMULATED (kernels run on the CPU)")

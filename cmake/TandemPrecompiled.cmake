@@ -3,7 +3,7 @@
 # everything anew anyway. Angle brackets keep this tree's path out of them, so that clones share the compiler cache. No
 # more than pays: each file takes a moment for each megabyte of them. Sources include what they need all the same.
 set(TANDEM_PRECOMPILED_HEADERS <algorithm> <array> <cmath> <cstdint> <functional> <memory> <numeric> <optional> <span>
-  <string> <string_view> <utility> <vector> <fmt/core.h> <core/tensor.h>)
+  <string> <string_view> <utility> <vector> <fmt/core.h> <tandem/core/tensor.h>)
 
 # tandem_precompile(name headers [POSITION_INDEPENDENT] [OPTIONS option ...] [LIBRARIES lib ...]): headers that targets
 # compiled alike take by target_precompile_headers(target REUSE_FROM name); the libraries say where they are
@@ -14,21 +14,21 @@ function(tandem_precompile name headers)
   add_library(${name} OBJECT ${source})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ${SET_POSITION_INDEPENDENT})
   target_link_libraries(${name} PRIVATE tandem_settings fmt::fmt ${SET_LIBRARIES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  tandem_include_directories(${name} PRIVATE)
   target_compile_options(${name} PRIVATE ${SET_OPTIONS})
   target_precompile_headers(${name} PRIVATE ${headers})
 endfunction()
 
 # What programs and tests are compiled with: they take longer to compile than to run, as what takes their time is in the
-# rooms.
+# libraries.
 set(TANDEM_PROGRAM_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 
-# For rooms, for programs, and for the .cu files of the simulated device.
-tandem_precompile(tandem_room_headers "${TANDEM_PRECOMPILED_HEADERS}" POSITION_INDEPENDENT)
+# For libraries, for programs, and for the .cu files of the simulated device.
+tandem_precompile(tandem_library_headers "${TANDEM_PRECOMPILED_HEADERS}" POSITION_INDEPENDENT)
 tandem_precompile(tandem_program_headers "${TANDEM_PRECOMPILED_HEADERS};<nlohmann/json.hpp>"
   OPTIONS ${TANDEM_PROGRAM_OPTIONS} LIBRARIES nlohmann_json::nlohmann_json)
 if(TANDEM_CUDA_IS_SIMULATED)
   tandem_precompile(tandem_kernel_headers
-    "${TANDEM_PRECOMPILED_HEADERS};<core/cuda/launch.h>;<kernels/device/dispatch.h>" POSITION_INDEPENDENT
+    "${TANDEM_PRECOMPILED_HEADERS};<tandem/core/cuda/launch.h>;<tandem/kernels/device/dispatch.h>" POSITION_INDEPENDENT
     OPTIONS ${TANDEM_SIMULATED_KERNEL_OPTIONS} LIBRARIES tandem_simulator)
 endif()

@@ -14,3 +14,15 @@ function(tandem_nvidia_python_packages result)
   endif()
   set(${result} ${folders} PARENT_SCOPE)
 endfunction()
+
+# tandem_python_folders(result): where the PATH's python3 looks for packages. A package may put C++ headers into include/
+# there.
+function(tandem_python_folders result)
+  find_program(python NAMES python3 python NO_CACHE)
+  set(folders)
+  if(python)
+    execute_process(COMMAND ${python} -c "import sys; print(';'.join(path for path in sys.path if path))"
+      OUTPUT_VARIABLE folders OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
+  set(${result} ${folders} PARENT_SCOPE)
+endfunction()

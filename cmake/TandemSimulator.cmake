@@ -27,7 +27,7 @@ function(tandem_simulated_sources)
   endif()
 endfunction()
 
-# tandem_simulated_headers(file ...): give the .cu files of a room, which are compiled by other options than its .cpp
+# tandem_simulated_headers(file ...): give the .cu files of a library, which are compiled by other options than its .cpp
 # files, precompiled headers of their own.
 function(tandem_simulated_headers)
   set(headers ${PROJECT_BINARY_DIR}/CMakeFiles/tandem_kernel_headers.dir/cmake_pch.hxx)

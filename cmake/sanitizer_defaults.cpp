@@ -2,4 +2,6 @@
 // some blocks of dynamic thread-local storage for blocks of a glibc before 2.25, by their address alone, reads a size
 // where none is, and crashes at exit, rarely ("Tracer caught signal 11", github.com/google/sanitizers/issues/1322).
 // Options in ASAN_OPTIONS come after these.
-extern "C" const char* __asan_default_options() { return "intercept_tls_get_addr=0"; }  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __asan_default_options() {
+  return "intercept_tls_get_addr=0";
+}  // NOLINT(bugprone-reserved-identifier)

@@ -1,7 +1,7 @@
 // Agreement by exchanging texts.
-#include "comm/agreement.h"
+#include "tandem/comm/agreement.h"
 
-#include "comm/hash.h"
+#include "tandem/comm/ddp/hash.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Agreement between ranks: one rank's error becomes everybody's, so that nobody waits for a rank that gave up.
 #pragma once
 
-#include "comm/process_group.h"
+#include "tandem/comm/process_group.h"
 
 #include <exception>
 #include <optional>

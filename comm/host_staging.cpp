@@ -1,5 +1,5 @@
 // The queue of copies, and the works behind them.
-#include "comm/host_staging.h"
+#include "tandem/comm/host_staging.h"
 
 #include <algorithm>
 

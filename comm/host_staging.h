@@ -1,8 +1,8 @@
 // Device tensors on their way through backends that work on host memory.
 #pragma once
 
-#include "comm/backend.h"
-#include "core/tensor.h"
+#include "tandem/comm/backends/backend.h"
+#include "tandem/core/tensor.h"
 
 #include <deque>
 #include <functional>

@@ -1,14 +1,12 @@
 // ProcessGroup: checks arguments, brings half types to f32 and back, and hands flat memory to the backend.
-#include "comm/process_group.h"
+#include "tandem/comm/process_group.h"
 
-#include "autograd/record.h"
-#include "comm/flat_math.h"
+#include "tandem/autograd/record.h"
+#include "tandem/comm/backends/flat_math.h"
 
 namespace tandem::comm {
 
 namespace {
-
-bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 void check_tensor(std::string_view operation, const Tensor& tensor) {
   require(tensor.defined(), "{}: the tensor is undefined", operation);
@@ -24,17 +22,19 @@ void check_reduction(const Tensor& tensor, ReduceOp op) {
           "all_reduce: average needs a floating dtype, got {}; use sum", describe(tensor));
 }
 
-FlatSpan span_of(const Tensor& tensor) { return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor.detach()}; }
+CollectiveBuffer buffer_of(const Tensor& tensor) {
+  return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor.detach()};
+}
 
-Tensor widened(const Tensor& tensor) {
+Tensor float_copy(const Tensor& tensor) {
   const MemoryTagScope scope(MemoryTag::comm);
   Tensor result = Tensor::empty({tensor.numel()});
-  widen(tensor.raw_data(), tensor.dtype(), result.data<float>(), tensor.numel());
+  half_to_float(tensor.raw_data(), tensor.dtype(), result.data<float>(), tensor.numel());
   return result;
 }
 
-void narrow_back(const Tensor& wide, const Tensor& tensor) {
-  narrow(wide.data<float>(), tensor.raw_data(), tensor.dtype(), tensor.numel());
+void round_to_half(const Tensor& wide, const Tensor& tensor) {
+  float_to_half(wide.data<float>(), tensor.raw_data(), tensor.dtype(), tensor.numel());
 }
 
 /// Reduction of a half tensor: the work on its f32 copy, then the way back.
@@ -55,7 +55,7 @@ class HalfWork final : public Work {
 
  private:
   void finish() {
-    narrow_back(wide_, tensor_);
+    round_to_half(wide_, tensor_);
     work_.reset();
     wide_ = Tensor();
   }
@@ -77,10 +77,10 @@ void ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op) {
     return tensor.copy_from(host);
   }
   Backend& backend = backend_->on(tensor.device());
-  if (!is_half(tensor.dtype()) || backend.reduces_half()) return backend.all_reduce(span_of(tensor), op);
-  const Tensor wide = widened(tensor);
-  backend.all_reduce(span_of(wide), op);
-  narrow_back(wide, tensor);
+  if (!is_half(tensor.dtype()) || backend.reduces_half()) return backend.all_reduce(buffer_of(tensor), op);
+  const Tensor wide = float_copy(tensor);
+  backend.all_reduce(buffer_of(wide), op);
+  round_to_half(wide, tensor);
 }
 
 std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, ReduceOp op) {
@@ -94,9 +94,9 @@ std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, Reduc
 
 std::unique_ptr<Work> ProcessGroup::start_all_reduce(const Tensor& tensor, ReduceOp op) {
   Backend& backend = backend_->on(tensor.device());
-  if (!is_half(tensor.dtype()) || backend.reduces_half()) return backend.start_all_reduce(span_of(tensor), op);
-  Tensor wide = widened(tensor);
-  auto work = backend.start_all_reduce(span_of(wide), op);
+  if (!is_half(tensor.dtype()) || backend.reduces_half()) return backend.start_all_reduce(buffer_of(tensor), op);
+  Tensor wide = float_copy(tensor);
+  auto work = backend.start_all_reduce(buffer_of(wide), op);
   return std::make_unique<HalfWork>(tensor, std::move(wide), std::move(work));
 }
 
@@ -110,8 +110,8 @@ void ProcessGroup::broadcast(const Tensor& tensor, int root) {
     broadcast(host, root);
     return tensor.copy_from(host);
   }
-  const FlatSpan span = span_of(tensor);
-  backend_->on(tensor.device()).broadcast(span.data, span.bytes(), root);
+  const CollectiveBuffer buffer = buffer_of(tensor);
+  backend_->on(tensor.device()).broadcast(buffer.data, buffer.bytes(), root);
 }
 
 Tensor ProcessGroup::all_gather(const Tensor& tensor) {

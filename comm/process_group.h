@@ -1,9 +1,9 @@
 // ProcessGroup: the ranks that train together, and the collective operations between them.
 #pragma once
 
-#include "comm/backend.h"
-#include "comm/host_staging.h"
-#include "core/tensor.h"
+#include "tandem/comm/backends/backend.h"
+#include "tandem/comm/host_staging.h"
+#include "tandem/core/tensor.h"
 
 #include <memory>
 #include <string>
@@ -41,8 +41,8 @@ class ProcessGroup {
   const std::string& notice() const { return notice_; }
 
   /// Replaces the elements by their reduction over all ranks: the same bits on every rank. f64, f32, i64 and i32
-  /// directly, f16 and bf16 by way of f32 (rounded once, at the end); `average` needs a floating dtype. Of the backends,
-  /// ring and self promise that min and max pass NaN on; MPI's and NCCL's may drop it.
+  /// directly, f16 and bf16 by way of f32 (rounded once, at the end); `average` needs a floating dtype. Of the
+  /// backends, ring and self promise that min and max pass NaN on; MPI's and NCCL's may drop it.
   void all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
 
   /// all_reduce that returns at once: the tensor is busy until the work is complete. Several may be under way.
@@ -73,12 +73,12 @@ class ProcessGroup {
 };
 
 /// The group of all ranks of this run; collective. `backend`: "self" (one process), "mpi" (the MPI library's
-/// collectives), "ring" (our own ring all-reduce), "nccl" (between GPUs, one per rank) or "auto": self for one rank, nccl
-/// for more where all compute on GPUs of their own, else ring. `device` is where this rank computes. Throws Error for
-/// mpi, ring and nccl in a build without MPI, and AgreedError for an unknown name, for ranks that name different backends,
-/// for self when a launcher started several ranks, and for nccl where it cannot be used, which with "auto" is a notice().
-/// Groups are independent of each other; the environment must outlive them. A program that wants to agree on its command
-/// line first makes an "auto" group for that, then the one that the command line names.
+/// collectives), "ring" (our own ring all-reduce), "nccl" (between GPUs, one per rank) or "auto": self for one rank,
+/// nccl for more where all compute on GPUs of their own, else ring. `device` is where this rank computes. Throws Error
+/// for mpi, ring and nccl in a build without MPI, and AgreedError for an unknown name, for ranks that name different
+/// backends, for self when a launcher started several ranks, and for nccl where it cannot be used, which with "auto" is
+/// a notice(). Groups are independent of each other; the environment must outlive them. A program that wants to agree
+/// on its command line first makes an "auto" group for that, then the one that the command line names.
 std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEnvironment& environment,
                                                  Device device = {});
 

@@ -1,9 +1,9 @@
 // Which allocator serves which device.
-#include "core/allocator.h"
+#include "tandem/core/allocator.h"
 
-#include "core/cpu_allocator.h"
-#include "core/cuda/runtime.h"
-#include "core/device_query.h"
+#include "tandem/core/cpu_allocator.h"
+#include "tandem/core/cuda/runtime.h"
+#include "tandem/core/device_query.h"
 
 namespace tandem {
 

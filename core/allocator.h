@@ -1,8 +1,8 @@
 // Where storages get their memory from: one allocator per device, and one for pinned host memory.
 #pragma once
 
-#include "core/device.h"
-#include "core/stream.h"
+#include "tandem/core/device.h"
+#include "tandem/core/stream.h"
 
 #include <cstdint>
 #include <span>
@@ -18,8 +18,8 @@ class Allocator {
   /// calling thread's current stream. Throws Error when there is none left.
   virtual void* allocate(std::int64_t bytes) = 0;
 
-  /// Takes back a block from allocate(); `bytes` is the size that was asked for. `streams` may still hold work that uses
-  /// the block; for device memory the first is the one that was current when it was allocated.
+  /// Takes back a block from allocate(); `bytes` is the size that was asked for. `streams` may still hold work that
+  /// uses the block; for device memory the first is the one that was current when it was allocated.
   virtual void deallocate(void* block, std::int64_t bytes, std::span<const Stream> streams) noexcept = 0;
 
   /// Bytes kept for later use but in no storage.
@@ -35,9 +35,9 @@ constexpr std::int64_t kAlignment = 64;
 /// The allocator of a device. Throws Error where this build or machine has no such device.
 Allocator& allocator_for(Device device);
 
-/// Page-locked host memory, which copies to and from a GPU without waiting; the CPU's plain memory where there is no GPU.
-/// Its bytes count as the CPU's. It belongs to the context of the GPU that this thread's CUDA calls are for: the one of its
-/// last StreamScope or work.
+/// Page-locked host memory, which copies to and from a GPU without waiting; the CPU's plain memory where there is no
+/// GPU. Its bytes count as the CPU's. It belongs to the context of the GPU that this thread's CUDA calls are for: the
+/// one of its last StreamScope or work.
 Allocator& pinned_allocator();
 
 }  // namespace tandem

@@ -1,9 +1,9 @@
 // The CPU allocator's cache of large blocks.
-#include "core/cpu_allocator.h"
+#include "tandem/core/cpu_allocator.h"
 
-#include "core/error.h"
-#include "core/fork.h"
-#include "core/memory.h"
+#include "tandem/core/error.h"
+#include "tandem/core/fork.h"
+#include "tandem/core/memory.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // The CPU allocator: the system's memory, with large blocks kept between training steps.
 #pragma once
 
-#include "core/allocator.h"
+#include "tandem/core/allocator.h"
 
 #include <map>
 #include <mutex>
@@ -27,8 +27,8 @@ class CpuAllocator final : public Allocator {
   void trim_to(std::int64_t cached_limit) noexcept;
 
   mutable std::mutex mutex_;
-  std::multimap<std::int64_t, void*> free_blocks_;   // by capacity
-  std::map<void*, std::int64_t> live_capacities_;  // of large blocks
+  std::multimap<std::int64_t, void*> free_blocks_;  // by capacity
+  std::map<void*, std::int64_t> live_capacities_;   // of large blocks
   std::int64_t live_bytes_ = 0;
   std::int64_t most_live_bytes_ = 0;
   std::int64_t cached_bytes_ = 0;

@@ -2,7 +2,7 @@
 // passes; a tensor is only described where a message is made.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,15 @@ struct fmt::formatter<tandem::Tensor> : fmt::formatter<std::string_view> {
 };
 
 template <>
-struct fmt::formatter<tandem::Dims> : fmt::formatter<std::string_view> {
-  auto format(const tandem::Dims& dims, fmt::format_context& context) const {
-    return fmt::formatter<std::string_view>::format(tandem::to_string(dims), context);
+struct fmt::formatter<tandem::Shape> : fmt::formatter<std::string_view> {
+  auto format(const tandem::Shape& shape, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(tandem::to_string(shape), context);
+  }
+};
+
+template <>
+struct fmt::formatter<tandem::Strides> : fmt::formatter<std::string_view> {
+  auto format(const tandem::Strides& strides, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(tandem::to_string(strides), context);
   }
 };

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "tandem/config.h"
+
 namespace tandem {
 
 /// True where this build has the CUDA device. Whether the machine has one, too, is asked of core/device_query.h.

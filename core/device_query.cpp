@@ -1,7 +1,7 @@
 // Device query: the CPU, and the way to the CUDA runtime where it is in the build.
-#include "core/device_query.h"
+#include "tandem/core/device_query.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <fstream>
 #include <thread>

@@ -1,7 +1,7 @@
 // Which devices this machine offers to this build.
 #pragma once
 
-#include "core/device.h"
+#include "tandem/core/device.h"
 
 #include <cstdint>
 #include <string>
@@ -32,8 +32,8 @@ std::string cuda_unavailable_reason();
 /// Number of CUDA devices that can be used; 0 where there is a reason for that.
 int cuda_device_count();
 
-/// The CUDA versions that the driver knows and that this build uses: "driver 13.0, runtime 12.8". For builds and machines
-/// without a CUDA device the reason for that.
+/// The CUDA versions that the driver knows and that this build uses: "driver 13.0, runtime 12.8". For builds and
+/// machines without a CUDA device the reason for that.
 std::string cuda_versions();
 
 /// True where the CUDA devices of this build are the simulator's (TANDEM_CUDA=SIMULATED).

@@ -1,5 +1,5 @@
 // Device query through the CUDA runtime.
-#include "core/device_query.h"
+#include "tandem/core/device_query.h"
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -54,12 +54,11 @@ std::vector<DeviceDescription> list_cuda_devices(int count) {
   for (int index = 0; index < count; ++index) {
     cudaDeviceProp properties{};
     if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) continue;
-    devices.push_back({Device{DeviceType::cuda, index}, properties.name,
-                       static_cast<std::int64_t>(properties.totalGlobalMem), properties.multiProcessorCount,
-                       "sm_" + std::to_string(properties.major) + std::to_string(properties.minor),
-                       uuid_text(properties.uuid),
-                       fmt::format("{:04x}:{:02x}:{:02x}", properties.pciDomainID, properties.pciBusID,
-                                   properties.pciDeviceID)});
+    devices.push_back(
+        {Device{DeviceType::cuda, index}, properties.name, static_cast<std::int64_t>(properties.totalGlobalMem),
+         properties.multiProcessorCount, "sm_" + std::to_string(properties.major) + std::to_string(properties.minor),
+         uuid_text(properties.uuid),
+         fmt::format("{:04x}:{:02x}:{:02x}", properties.pciDomainID, properties.pciBusID, properties.pciDeviceID)});
   }
   return devices;
 }

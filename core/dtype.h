@@ -1,8 +1,8 @@
 // Element types, their C++ types, and run-time dispatch to templates.
 #pragma once
 
-#include "core/error.h"
-#include "core/half.h"
+#include "tandem/core/error.h"
+#include "tandem/core/half.h"
 
 #include <cstdint>
 #include <string_view>
@@ -16,44 +16,88 @@ constexpr int kDTypeCount = 7;
 constexpr std::int64_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
-    case DType::i64: return 8;
+    case DType::i64:
+      return 8;
     case DType::f32:
-    case DType::i32: return 4;
+    case DType::i32:
+      return 4;
     case DType::f16:
-    case DType::bf16: return 2;
-    case DType::u8: return 1;
+    case DType::bf16:
+      return 2;
+    case DType::u8:
+      return 1;
   }
   return 0;
 }
 
 constexpr std::string_view name_of(DType dtype) {
   switch (dtype) {
-    case DType::f64: return "f64";
-    case DType::f32: return "f32";
-    case DType::f16: return "f16";
-    case DType::bf16: return "bf16";
-    case DType::i64: return "i64";
-    case DType::i32: return "i32";
-    case DType::u8: return "u8";
+    case DType::f64:
+      return "f64";
+    case DType::f32:
+      return "f32";
+    case DType::f16:
+      return "f16";
+    case DType::bf16:
+      return "bf16";
+    case DType::i64:
+      return "i64";
+    case DType::i32:
+      return "i32";
+    case DType::u8:
+      return "u8";
   }
   return "unknown dtype";
 }
 
 constexpr bool is_floating(DType dtype) { return static_cast<int>(dtype) <= static_cast<int>(DType::bf16); }
 
-namespace detail {
-template <typename T> struct DTypeOf;
-template <> struct DTypeOf<double> { static constexpr DType value = DType::f64; };
-template <> struct DTypeOf<float> { static constexpr DType value = DType::f32; };
-template <> struct DTypeOf<Half> { static constexpr DType value = DType::f16; };
-template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::bf16; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::i64; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::i32; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::u8; };
+constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-template <typename T> struct ComputeType { using type = T; };
-template <> struct ComputeType<Half> { using type = float; };
-template <> struct ComputeType<BFloat16> { using type = float; };
+namespace detail {
+template <typename T>
+struct DTypeOf;
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::f64;
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct DTypeOf<Half> {
+  static constexpr DType value = DType::f16;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::bf16;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+
+template <typename T>
+struct ComputeType {
+  using type = T;
+};
+template <>
+struct ComputeType<Half> {
+  using type = float;
+};
+template <>
+struct ComputeType<BFloat16> {
+  using type = float;
+};
 }  // namespace detail
 
 /// The DType of a C++ element type.
@@ -74,11 +118,16 @@ struct TypeTag {
 template <typename Visitor>
 decltype(auto) dispatch_floating(DType dtype, std::string_view where, Visitor&& visit) {
   switch (dtype) {
-    case DType::f64: return visit(TypeTag<double>{});
-    case DType::f32: return visit(TypeTag<float>{});
-    case DType::f16: return visit(TypeTag<Half>{});
-    case DType::bf16: return visit(TypeTag<BFloat16>{});
-    default: fail("{}: needs a floating dtype (f64, f32, f16 or bf16), got {}", where, name_of(dtype));
+    case DType::f64:
+      return visit(TypeTag<double>{});
+    case DType::f32:
+      return visit(TypeTag<float>{});
+    case DType::f16:
+      return visit(TypeTag<Half>{});
+    case DType::bf16:
+      return visit(TypeTag<BFloat16>{});
+    default:
+      fail("{}: needs a floating dtype (f64, f32, f16 or bf16), got {}", where, name_of(dtype));
   }
 }
 
@@ -86,10 +135,14 @@ decltype(auto) dispatch_floating(DType dtype, std::string_view where, Visitor&& 
 template <typename Visitor>
 decltype(auto) dispatch_all(DType dtype, std::string_view where, Visitor&& visit) {
   switch (dtype) {
-    case DType::i64: return visit(TypeTag<std::int64_t>{});
-    case DType::i32: return visit(TypeTag<std::int32_t>{});
-    case DType::u8: return visit(TypeTag<std::uint8_t>{});
-    default: return dispatch_floating(dtype, where, visit);
+    case DType::i64:
+      return visit(TypeTag<std::int64_t>{});
+    case DType::i32:
+      return visit(TypeTag<std::int32_t>{});
+    case DType::u8:
+      return visit(TypeTag<std::uint8_t>{});
+    default:
+      return dispatch_floating(dtype, where, visit);
   }
 }
 

@@ -1,5 +1,5 @@
 // Handlers of fork().
-#include "core/fork.h"
+#include "tandem/core/fork.h"
 
 #ifdef __linux__
 #include <pthread.h>

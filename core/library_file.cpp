@@ -1,7 +1,7 @@
 // Loading shared libraries.
-#include "core/library_file.h"
+#include "tandem/core/library_file.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <dlfcn.h>
 

@@ -1,7 +1,7 @@
 // A shared library that is looked for when it is needed: programs start on machines that do not have it.
 #pragma once
 
-#include "core/environment.h"
+#include "tandem/core/environment.h"
 
 #include <array>
 #include <string>

@@ -1,7 +1,7 @@
 // Counters behind memory_stats().
-#include "core/memory.h"
+#include "tandem/core/memory.h"
 
-#include "core/fork.h"
+#include "tandem/core/fork.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // What memory is used for: byte counts, current and peak, by purpose.
 #pragma once
 
-#include "core/device.h"
+#include "tandem/core/device.h"
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Numbers as people read them.
-#include "core/number_text.h"
+#include "tandem/core/number_text.h"
 
 namespace tandem {
 

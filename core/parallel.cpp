@@ -1,5 +1,5 @@
 // The threads of parallel_for: one crew for each thread that calls it.
-#include "core/parallel.h"
+#include "tandem/core/parallel.h"
 
 #include <atomic>
 #include <charconv>

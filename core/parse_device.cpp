@@ -1,8 +1,8 @@
 // Reading device names.
-#include "core/parse_device.h"
+#include "tandem/core/parse_device.h"
 
-#include "core/device_query.h"
-#include "core/error.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
 
 #include <charconv>
 

@@ -1,7 +1,7 @@
 // Devices as users write them.
 #pragma once
 
-#include "core/device.h"
+#include "tandem/core/device.h"
 
 #include <optional>
 #include <string_view>
@@ -12,8 +12,8 @@ namespace tandem {
 /// there is such a device.
 std::optional<Device> read_device(std::string_view text);
 
-/// The same, but a device that is there: "auto" is the first GPU, or the CPU where there is none or only a simulated one,
-/// which is for tests and slow. Throws Error with the reason and the devices there are.
+/// The same, but a device that is there: "auto" is the first GPU, or the CPU where there is none or only a simulated
+/// one, which is for tests and slow. Throws Error with the reason and the devices there are.
 Device parse_device(std::string_view text);
 
 }  // namespace tandem

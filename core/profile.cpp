@@ -1,7 +1,7 @@
-// The books of the profiler: one table for all threads, and each thread's stack of open ranges.
-#include "core/profile.h"
+// The statistics of the profiler: one table for all threads, and each thread's stack of open ranges.
+#include "tandem/core/profile.h"
 
-#include "core/device.h"
+#include "tandem/core/device.h"
 
 #include <algorithm>
 #include <map>
@@ -45,11 +45,11 @@ double to_seconds(std::chrono::steady_clock::duration duration) {
 void start_profile() {
   const std::lock_guard lock(table_mutex);
   table().clear();
-  detail::range_listeners |= detail::kBooks;
+  detail::range_listeners |= detail::kStatistics;
 }
 
 std::vector<ProfileEntry> stop_profile() {
-  detail::range_listeners &= ~detail::kBooks;
+  detail::range_listeners &= ~detail::kStatistics;
   const std::lock_guard lock(table_mutex);
   std::vector<ProfileEntry> entries;
   for (const auto& [name, totals] : table()) {
@@ -61,9 +61,9 @@ std::vector<ProfileEntry> stop_profile() {
 }
 
 void ProfileRange::begin(std::string name) {
-  told_ = detail::listeners();
+  listeners_ = detail::listeners();
   if constexpr (kHasCuda) {
-    if (told_ & detail::kNvtx) detail::push_nvtx_range(name.c_str());
+    if (listeners_ & detail::kNvtx) detail::push_nvtx_range(name.c_str());
   }
   name_ = std::move(name);
   outer_ = innermost;
@@ -73,12 +73,13 @@ void ProfileRange::begin(std::string name) {
 
 void ProfileRange::end() noexcept {
   if constexpr (kHasCuda) {
-    if (told_ & detail::kNvtx) detail::pop_nvtx_range();
+    if (listeners_ & detail::kNvtx) detail::pop_nvtx_range();
   }
   const Clock::duration elapsed = Clock::now() - start_;
   innermost = outer_;
   if (outer_ != nullptr) outer_->inner_ += elapsed;
-  if (!(told_ & detail::kBooks) || !profiling()) return;  // began before start_profile(), or ends after stop_profile()
+  if (!(listeners_ & detail::kStatistics) || !profiling())
+    return;  // began before start_profile(), or ends after stop_profile()
   const std::lock_guard lock(table_mutex);
   Totals& totals = table()[name_];
   ++totals.count;

@@ -21,8 +21,8 @@ struct ProfileEntry {
 };
 
 namespace detail {
-/// Who wants to know of ranges: our own books, a profiler that listens to NVTX, both or, most of the time, none.
-constexpr unsigned kBooks = 1, kNvtx = 2;
+/// Who wants to know of ranges: our own statistics, a profiler that listens to NVTX, both or, most of the time, none.
+constexpr unsigned kStatistics = 1, kNvtx = 2;
 extern std::atomic<unsigned> range_listeners;
 inline unsigned listeners() { return range_listeners.load(std::memory_order_relaxed); }
 
@@ -33,7 +33,7 @@ void pop_nvtx_range();
 }  // namespace detail
 
 /// True between start_profile() and stop_profile().
-inline bool profiling() { return (detail::listeners() & detail::kBooks) != 0; }
+inline bool profiling() { return (detail::listeners() & detail::kStatistics) != 0; }
 
 /// Forgets what was collected and collects from now on, in all threads.
 void start_profile();
@@ -55,7 +55,7 @@ class ProfileRange {
       begin(make_name());
   }
   ~ProfileRange() {
-    if (told_ != 0) [[unlikely]]
+    if (listeners_ != 0) [[unlikely]]
       end();
   }
   ProfileRange(const ProfileRange&) = delete;
@@ -67,7 +67,7 @@ class ProfileRange {
   void begin(std::string name);
   void end() noexcept;
 
-  unsigned told_ = 0;  // the listeners that know of its beginning
+  unsigned listeners_ = 0;  // those that know of its beginning
   std::string name_;
   Clock::time_point start_;
   ProfileRange* outer_ = nullptr;

@@ -1,5 +1,5 @@
 // Normal random numbers.
-#include "core/random.h"
+#include "tandem/core/random.h"
 
 #include <cmath>
 #include <numbers>

@@ -9,7 +9,8 @@
 namespace tandem {
 
 /// One Philox4x32-10 block: four 32-bit words from a 128-bit counter and a 64-bit key.
-constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                                  std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53u} * counter[0];
     const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * counter[2];
@@ -22,7 +23,14 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
 }
 
 /// What a sequence of random numbers is for: consumers with different streams draw independent numbers.
-enum class RandomStream : std::uint32_t { initialization = 1, shuffle = 2, augmentation = 3, dropout = 4, synthetic = 5, test = 6 };
+enum class RandomStream : std::uint32_t {
+  initialization = 1,
+  shuffle = 2,
+  augmentation = 3,
+  dropout = 4,
+  synthetic = 5,
+  test = 6
+};
 
 /// Names a sequence: `step` is whatever tells one use from the next (training step, epoch, layer counter).
 struct RandomKey {

@@ -1,5 +1,5 @@
 // Shape arithmetic.
-#include "core/shape.h"
+#include "tandem/core/shape.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +17,7 @@ std::int64_t element_count(const Shape& shape) {
 }
 
 Strides dense_strides(const Shape& shape, Layout layout) {
-  Strides strides = shape;
+  Strides strides = Strides::zeros(shape.rank());
   const auto set_in_order = [&](std::initializer_list<int> fastest_first) {
     std::int64_t step = 1;
     for (const int dim : fastest_first) {
@@ -37,6 +37,14 @@ Strides dense_strides(const Shape& shape, Layout layout) {
   return strides;
 }
 
-std::string to_string(const Dims& dims) { return fmt::format("[{}]", fmt::join(dims.begin(), dims.end(), ", ")); }
+namespace {
+template <typename Meaning>
+std::string text_of(const DimList<Meaning>& list) {
+  return fmt::format("[{}]", fmt::join(list.begin(), list.end(), ", "));
+}
+}  // namespace
+
+std::string to_string(const Shape& shape) { return text_of(shape); }
+std::string to_string(const Strides& strides) { return text_of(strides); }
 
 }  // namespace tandem

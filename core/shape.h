@@ -1,7 +1,7 @@
 // Sizes and strides of tensors: small fixed-capacity vectors, so that making a view allocates nothing.
 #pragma once
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <algorithm>
 #include <array>
@@ -15,15 +15,25 @@ namespace tandem {
 
 constexpr int kMaxRank = 8;
 
-/// Up to kMaxRank signed 64-bit numbers: one per dimension.
-class Dims {
+/// Up to kMaxRank signed 64-bit numbers: one per dimension. What they mean is part of the type, so that sizes and
+/// strides cannot be taken for each other.
+template <typename Meaning>
+class DimList {
  public:
-  Dims() = default;
-  Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
-  explicit Dims(std::span<const std::int64_t> values) {
+  DimList() = default;
+  DimList(std::initializer_list<std::int64_t> values) : DimList(std::span(values.begin(), values.size())) {}
+  explicit DimList(std::span<const std::int64_t> values) {
     require(values.size() <= kMaxRank, "a tensor has at most {} dimensions, got {}", kMaxRank, values.size());
     rank_ = static_cast<int>(values.size());
     std::copy(values.begin(), values.end(), values_.begin());
+  }
+
+  /// Zeros, one per dimension.
+  static DimList zeros(int rank) {
+    require(rank >= 0 && rank <= kMaxRank, "a tensor has at most {} dimensions, got {}", kMaxRank, rank);
+    DimList list;
+    list.rank_ = rank;
+    return list;
   }
 
   int rank() const { return rank_; }
@@ -47,15 +57,19 @@ class Dims {
   const std::int64_t* begin() const { return values_.data(); }
   const std::int64_t* end() const { return values_.data() + rank_; }
 
-  friend bool operator==(const Dims& a, const Dims& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+  friend bool operator==(const DimList& a, const DimList& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
 
  private:
   std::array<std::int64_t, kMaxRank> values_{};
   int rank_ = 0;
 };
 
-using Shape = Dims;
-using Strides = Dims;
+/// Sizes, in elements.
+using Shape = DimList<struct ShapeMeaning>;
+/// Distances between neighbours, in elements.
+using Strides = DimList<struct StridesMeaning>;
 
 /// How the elements of a dense tensor follow each other in memory. `channels_last` stores a 4-D N,C,H,W tensor as
 /// NHWC (and weights K,C,R,S as KRSC); for other ranks it means row_major.
@@ -81,6 +95,7 @@ void sort_dims(DimOrder& order, int count, Less&& less) {
 }
 
 /// "[2, 3, 32, 32]"
-std::string to_string(const Dims& dims);
+std::string to_string(const Shape& shape);
+std::string to_string(const Strides& strides);
 
 }  // namespace tandem

@@ -1,9 +1,9 @@
 // Storage: allocation and accounting.
-#include "core/storage.h"
+#include "tandem/core/storage.h"
 
-#include "core/allocator.h"
-#include "core/cuda/runtime.h"
-#include "core/error.h"
+#include "tandem/core/allocator.h"
+#include "tandem/core/cuda/runtime.h"
+#include "tandem/core/error.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,9 +1,9 @@
 // A block of device memory with an owner count, a memory tag and a version.
 #pragma once
 
-#include "core/device.h"
-#include "core/memory.h"
-#include "core/stream.h"
+#include "tandem/core/device.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/stream.h"
 
 #include <cstdint>
 #include <memory>

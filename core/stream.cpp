@@ -1,9 +1,9 @@
 // Streams and events: what is the same on all devices.
-#include "core/stream.h"
+#include "tandem/core/stream.h"
 
-#include "core/cuda/runtime.h"
-#include "core/device_query.h"
-#include "core/error.h"
+#include "tandem/core/cuda/runtime.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
 
 #include <mutex>
 #include <vector>

@@ -1,7 +1,7 @@
 // Streams and events: the order in which a device works. Without CUDA headers, and in builds without CUDA, too.
 #pragma once
 
-#include "core/device.h"
+#include "tandem/core/device.h"
 
 #include <chrono>
 #include <cstdint>
@@ -32,9 +32,7 @@ class Stream {
   /// Lets what is enqueued from now on wait for `event`, which may be another stream's. Returns at once.
   void wait(const Event& event) const;
 
-  friend bool operator==(const Stream& a, const Stream& b) {
-    return a.device_ == b.device_ && a.queue_ == b.queue_;
-  }
+  friend bool operator==(const Stream& a, const Stream& b) { return a.device_ == b.device_ && a.queue_ == b.queue_; }
 
  private:
   Device device_{};
@@ -70,8 +68,8 @@ class Event {
   std::chrono::steady_clock::time_point cpu_time_{};
 };
 
-/// The stream that this thread's work for `device` goes to: that of the innermost StreamScope, else one that all threads
-/// share. Throws Error if there is no such device.
+/// The stream that this thread's work for `device` goes to: that of the innermost StreamScope, else one that all
+/// threads share. Throws Error if there is no such device.
 Stream current_stream(Device device);
 
 /// Makes a stream this thread's current one for its device while it lives. Tensors belong to the stream they were made

@@ -1,14 +1,15 @@
 // Walking two strided tensors of one shape together: the dimensions that copies and fills really have.
 #pragma once
 
-#include "core/shape.h"
+#include "tandem/core/shape.h"
 
 namespace tandem::detail {
 
 /// The loop nest over two strided tensors of one shape, outermost dimension first: without sizes of 1, ordered by
 /// destination stride, and merged where both sides allow it. `empty` if there is nothing to do.
 struct LoopNest {
-  Dims sizes, to, from;
+  Shape sizes;
+  Strides to, from;
   bool empty = false;
 };
 
@@ -40,16 +41,17 @@ inline LoopNest merge_dims(const Shape& shape, const Strides& destination, const
   return nest;
 }
 
-/// Calls `run(destination_offset, source_offset, length, destination_stride, source_stride)` for runs that together cover
-/// every element once.
+/// Calls `run(destination_offset, source_offset, length, destination_stride, source_stride)` for runs that together
+/// cover every element once.
 template <typename Run>
 void for_each_run(const Shape& shape, const Strides& destination, const Strides& source, Run&& run) {
   const LoopNest nest = merge_dims(shape, destination, source);
   if (nest.empty) return;
   const auto& [sizes, to, from, empty] = nest;
-  if (sizes.rank() == 0) return run(std::int64_t{0}, std::int64_t{0}, std::int64_t{1}, std::int64_t{1}, std::int64_t{1});
+  if (sizes.rank() == 0)
+    return run(std::int64_t{0}, std::int64_t{0}, std::int64_t{1}, std::int64_t{1}, std::int64_t{1});
   const int outer = sizes.rank() - 1;
-  Dims index = sizes;
+  Shape index = sizes;
   for (int dim = 0; dim < outer; ++dim) index[dim] = 0;
   std::int64_t to_offset = 0, from_offset = 0;
   while (true) {

@@ -1,5 +1,5 @@
 // Optimal string alignment distance (Damerau-Levenshtein without repeated edits of one place).
-#include "core/suggest.h"
+#include "tandem/core/suggest.h"
 
 #include <algorithm>
 #include <cctype>
@@ -49,6 +49,13 @@ std::string nearest_name(std::string_view name, std::span<const std::string_view
     nearest = candidate;
   }
   return std::string(nearest.empty() ? continued : nearest);
+}
+
+std::string one_of(std::span<const std::string> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
+  return text;
 }
 
 }  // namespace tandem

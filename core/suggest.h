@@ -1,4 +1,4 @@
-// "Did you mean ...?": the known name nearest to a mistyped one.
+// "Did you mean ...?": the known name nearest to a mistyped one, and what there is to choose from.
 #pragma once
 
 #include <initializer_list>
@@ -24,5 +24,8 @@ std::string nearest_name(std::string_view name, const Names& candidates) {
 inline std::string nearest_name(std::string_view name, std::initializer_list<std::string_view> candidates) {
   return nearest_name(name, std::span<const std::string_view>(candidates.begin(), candidates.size()));
 }
+
+/// "a, b or c"
+std::string one_of(std::span<const std::string> names);
 
 }  // namespace tandem

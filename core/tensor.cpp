@@ -1,8 +1,8 @@
 // Tensor: construction, views and metadata.
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
-#include "core/describe.h"
-#include "core/recording.h"
+#include "tandem/core/describe.h"
+#include "tandem/core/recording.h"
 
 #include <fmt/format.h>
 
@@ -133,7 +133,7 @@ Tensor Tensor::view(const Shape& requested) const {
   if (numel() == 0) return make_view(shape, dense_strides(shape, Layout::row_major), offset());
 
   // Each group of old dimensions that follow each other without gaps may be cut up anew.
-  Strides strides = shape;
+  Strides strides = Strides::zeros(shape.rank());
   int next = shape.rank() - 1;
   for (int dim = rank() - 1; dim >= 0;) {
     std::int64_t group = 1, step = stride(dim);
@@ -238,7 +238,7 @@ Tensor Tensor::unsqueeze(int dim) const {
 Tensor Tensor::expand(const Shape& shape) const {
   refuse_on_tape("expand", "expand");
   require(shape.rank() >= rank(), "expand: {} cannot become {}", *this, shape);
-  Strides strides = shape;
+  Strides strides = Strides::zeros(shape.rank());
   const int added = shape.rank() - rank();
   for (int dim = 0; dim < shape.rank(); ++dim) {
     const std::int64_t old_size = dim < added ? 1 : size(dim - added);

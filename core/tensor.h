@@ -1,10 +1,10 @@
 // Tensor: a counted handle to shaped, strided elements in a Storage. No arithmetic here: that is kernels/.
 #pragma once
 
-#include "core/device.h"
-#include "core/dtype.h"
-#include "core/shape.h"
-#include "core/storage.h"
+#include "tandem/core/device.h"
+#include "tandem/core/dtype.h"
+#include "tandem/core/shape.h"
+#include "tandem/core/storage.h"
 
 #include <memory>
 #include <span>

@@ -1,8 +1,9 @@
 // Tensor: moving elements between layouts and devices, from and to C++ containers.
-#include "core/cuda/runtime.h"
-#include "core/parallel.h"
-#include "core/strided_copy.h"
-#include "core/tensor.h"
+#include "tandem/core/cuda/runtime.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/strided_copy.h"
+#include "tandem/core/tensor.h"
 
 #include <cstring>
 
@@ -13,30 +14,30 @@ namespace {
 /// Copies between any two strided tensors of one shape and element size. The outermost dimension is shared out over
 /// threads.
 template <typename Word>
-void copy_words(const Tensor& destination, const Tensor& source) {
-  const auto copy_part = [](const Tensor& to_part, const Tensor& from_part) {
-    Word* const to = static_cast<Word*>(to_part.raw_data());
-    const Word* const from = static_cast<const Word*>(from_part.raw_data());
-    detail::for_each_run(to_part.shape(), to_part.strides(), from_part.strides(),
+void copy_words(const Out& destination, const Tensor& source) {
+  Word* const to = static_cast<Word*>(destination.raw_data());
+  const Word* const from = static_cast<const Word*>(source.raw_data());
+  const auto copy_part = [&](const Shape& shape, std::int64_t to_start, std::int64_t from_start) {
+    detail::for_each_run(shape, destination.strides(), source.strides(),
                          [&](std::int64_t to_offset, std::int64_t from_offset, std::int64_t length,
                              std::int64_t to_stride, std::int64_t from_stride) {
+                           Word* const to_run = to + to_start + to_offset;
+                           const Word* const from_run = from + from_start + from_offset;
                            if (to_stride == 1 && from_stride == 1) {
-                             std::memcpy(to + to_offset, from + from_offset,
-                                         static_cast<std::size_t>(length) * sizeof(Word));
+                             std::memcpy(to_run, from_run, static_cast<std::size_t>(length) * sizeof(Word));
                              return;
                            }
-                           for (std::int64_t i = 0; i < length; ++i)
-                             to[to_offset + i * to_stride] = from[from_offset + i * from_stride];
+                           for (std::int64_t i = 0; i < length; ++i) to_run[i * to_stride] = from_run[i * from_stride];
                          });
   };
   constexpr std::int64_t kGrain = 1 << 15;
   const std::int64_t count = destination.numel();
-  if (destination.rank() == 0 || count <= kGrain) return copy_part(destination, source);
+  if (destination.rank() == 0 || count <= kGrain) return copy_part(destination.shape(), 0, 0);
   const std::int64_t rows = destination.size(0);
-  // The threads of the workers have not switched recording off, as this one may have.
-  const Tensor to = destination.detach(), from = source.detach();
   parallel_for(rows, std::max<std::int64_t>(1, kGrain * rows / count), [&](std::int64_t begin, std::int64_t end) {
-    copy_part(to.narrow(0, begin, end - begin), from.narrow(0, begin, end - begin));
+    Shape part = destination.shape();
+    part[0] = end - begin;
+    copy_part(part, begin * destination.stride(0), begin * source.stride(0));
   });
 }
 
@@ -55,21 +56,21 @@ void Tensor::copy_from_async(const Tensor& source) const {
 void Tensor::copy_elements(const Tensor& source, [[maybe_unused]] bool asynchronous) const {
   require(shape() == source.shape() && dtype() == source.dtype(), "copy: {} cannot take the elements of {}",
           describe(*this), describe(source));
-  mark_written("copy_from");
+  const Out to(*this, "copy_from");
   if (numel() == 0) return;
   if constexpr (kHasCuda) {
     const bool on_host = device().type == DeviceType::cpu && source.device().type == DeviceType::cpu;
-    if (!on_host) return cuda::copy(*this, source, asynchronous);
+    if (!on_host) return cuda::copy(to, source, asynchronous);
   }
   switch (size_of(dtype())) {
     case 8:
-      return copy_words<std::uint64_t>(*this, source);
+      return copy_words<std::uint64_t>(to, source);
     case 4:
-      return copy_words<std::uint32_t>(*this, source);
+      return copy_words<std::uint32_t>(to, source);
     case 2:
-      return copy_words<std::uint16_t>(*this, source);
+      return copy_words<std::uint16_t>(to, source);
     default:
-      return copy_words<std::uint8_t>(*this, source);
+      return copy_words<std::uint8_t>(to, source);
   }
 }
 
@@ -98,15 +99,15 @@ Tensor Tensor::to(Device target) const {
 }
 
 void Tensor::fill(double value) const {
-  mark_written("fill");
+  const Out target(*this, "fill");
   if (numel() == 0) return;
   if constexpr (kHasCuda) {
-    if (device().type == DeviceType::cuda) return cuda::fill(*this, value);
+    if (device().type == DeviceType::cuda) return cuda::fill(target, value);
   }
   dispatch_all(dtype(), "fill", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T element = static_cast<T>(static_cast<compute_t<T>>(value));
-    T* const to = data<T>();
+    T* const to = target.data<T>();
     detail::for_each_run(
         shape(), strides(), strides(),
         [&](std::int64_t offset, std::int64_t, std::int64_t length, std::int64_t stride, std::int64_t) {
@@ -120,7 +121,7 @@ Tensor Tensor::from(std::span<const T> values, const Shape& shape, Layout layout
   require(static_cast<std::int64_t>(values.size()) == element_count(shape), "{} values do not fill shape {}",
           values.size(), to_string(shape));
   const Tensor flat = empty(shape, {.dtype = dtype_of<T>});
-  if (!values.empty()) std::memcpy(flat.raw_data(), values.data(), values.size_bytes());
+  if (!values.empty()) std::memcpy(Out(flat).raw_data(), values.data(), values.size_bytes());
   return flat.contiguous(layout).to(device);
 }
 

@@ -1,9 +1,9 @@
 // Recorded work: what is the same with and without CUDA.
-#include "core/work_graph.h"
+#include "tandem/core/work_graph.h"
 
-#include "core/cuda/runtime.h"
-#include "core/device_query.h"
-#include "core/error.h"
+#include "tandem/core/cuda/runtime.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
 
 namespace tandem {
 

@@ -1,7 +1,7 @@
 // Drawing what an image gets.
-#include "data/augment.h"
+#include "tandem/data/augment.h"
 
-#include "core/random.h"
+#include "tandem/core/random.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Random augmentation: which kinds are wanted, and what one image gets in one epoch.
 #pragma once
 
-#include "kernels/augment/augment_images.h"
+#include "tandem/kernels/augment/augment_images.h"
 
 #include <cstdint>
 #include <optional>

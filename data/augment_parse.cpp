@@ -1,6 +1,6 @@
 // AugmentOptions from and to text.
-#include "core/suggest.h"
-#include "data/augment.h"
+#include "tandem/core/suggest.h"
+#include "tandem/data/augment.h"
 
 #include <array>
 #include <charconv>

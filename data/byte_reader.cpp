@@ -1,8 +1,8 @@
 // Opening data files, and reading plain ones.
-#include "data/byte_reader.h"
+#include "tandem/data/byte_reader.h"
 
-#include "core/error.h"
-#include "data/gzip_reader.h"
+#include "tandem/core/error.h"
+#include "tandem/data/gzip_reader.h"
 
 #include <cerrno>
 #include <cstdio>

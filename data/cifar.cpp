@@ -1,8 +1,9 @@
 // Reading CIFAR's binary files.
-#include "data/cifar.h"
+#include "tandem/data/cifar.h"
 
-#include "data/byte_reader.h"
-#include "data/directories.h"
+#include "tandem/core/out.h"
+#include "tandem/data/byte_reader.h"
+#include "tandem/data/directories.h"
 
 #include <algorithm>
 #include <cstring>
@@ -61,8 +62,8 @@ Dataset read_cifar_files(std::span<const std::filesystem::path> files, const Cif
   Dataset dataset;
   dataset.images = Tensor::empty({count, 3, kSide, kSide}, {.dtype = DType::u8});
   dataset.labels = Tensor::empty({count}, {.dtype = DType::i64});
-  auto* image = dataset.images.data<std::uint8_t>();
-  auto* label = dataset.labels.data<std::int64_t>();
+  auto* image = Out(dataset.images).data<std::uint8_t>();
+  auto* label = Out(dataset.labels).data<std::int64_t>();
   std::vector<std::uint8_t> chunk(static_cast<std::size_t>(std::min(count, kRecordsPerRead) * record));
 
   std::int64_t done = 0;

@@ -1,7 +1,7 @@
 // CIFAR-10 and CIFAR-100 in their binary version (Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html).
 #pragma once
 
-#include "data/dataset.h"
+#include "tandem/data/dataset.h"
 
 #include <filesystem>
 #include <span>

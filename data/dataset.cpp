@@ -1,5 +1,5 @@
 // Checks of a dataset.
-#include "data/dataset.h"
+#include "tandem/data/dataset.h"
 
 namespace tandem::data {
 

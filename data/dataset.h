@@ -1,7 +1,7 @@
 // A labelled set of images, in memory as bytes.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // Finding the folder of a data set.
-#include "data/directories.h"
+#include "tandem/data/directories.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 namespace tandem::data {
 
@@ -10,7 +10,8 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string advice(std::string_view name, std::string_view force) {
-  return fmt::format("run scripts/get_data.sh {}{}, or name the folder that holds {} by --data", name, force, name);
+  return fmt::format("run scripts/get_data.sh {}{}, or name the folder that holds {} by option directory", name, force,
+                     name);
 }
 
 }  // namespace

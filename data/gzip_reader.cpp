@@ -1,7 +1,7 @@
 // gzip through zlib's inflate; several members in one file follow each other, as with gunzip.
-#include "data/gzip_reader.h"
+#include "tandem/data/gzip_reader.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <zlib.h>
 

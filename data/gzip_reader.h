@@ -1,7 +1,7 @@
 // Reading gzip files; used through open_bytes().
 #pragma once
 
-#include "data/byte_reader.h"
+#include "tandem/data/byte_reader.h"
 
 #include <cstdio>
 

@@ -1,8 +1,9 @@
 // Reading IDX files.
-#include "data/idx.h"
+#include "tandem/data/idx.h"
 
-#include "data/byte_reader.h"
-#include "data/directories.h"
+#include "tandem/core/out.h"
+#include "tandem/data/byte_reader.h"
+#include "tandem/data/directories.h"
 
 #include <algorithm>
 #include <array>
@@ -49,7 +50,7 @@ Tensor read_images(const fs::path& path, const std::string& advice, std::int64_t
                       fmt::format("{} images of {} x {} after a header of 16", in_file, height, width));
   const std::int64_t count = limit == 0 ? in_file : std::min(limit, in_file);
   Tensor images = Tensor::empty({count, 1, height, width}, {.dtype = DType::u8});
-  reader->read({images.data<std::uint8_t>(), static_cast<std::size_t>(images.numel())}, "pixels");
+  reader->read({Out(images).data<std::uint8_t>(), static_cast<std::size_t>(images.numel())}, "pixels");
   if (count == in_file) reader->finish();
   return images;
 }
@@ -67,7 +68,7 @@ Tensor read_labels(const fs::path& path, const std::string& advice, std::int64_t
   reader->read(bytes, "labels");
   reader->finish();
   Tensor labels = Tensor::empty({count}, {.dtype = DType::i64});
-  auto* values = labels.data<std::int64_t>();
+  auto* values = Out(labels).data<std::int64_t>();
   for (std::int64_t i = 0; i < count; ++i) {
     values[i] = bytes[static_cast<std::size_t>(i)];
     require(values[i] < classes, "{}: record {} (offset {}) has label {}, expected 0 to {}; {}", path.string(), i,

@@ -1,7 +1,7 @@
 // MNIST and Fashion-MNIST: pairs of IDX files, plain or .gz (format: http://yann.lecun.com/exdb/mnist/).
 #pragma once
 
-#include "data/dataset.h"
+#include "tandem/data/dataset.h"
 
 #include <filesystem>
 #include <string>

@@ -1,11 +1,11 @@
 // The table of data sets.
-#include "data/load.h"
+#include "tandem/data/load.h"
 
-#include "core/suggest.h"
-#include "data/cifar.h"
-#include "data/directories.h"
-#include "data/idx.h"
-#include "data/synthetic.h"
+#include "tandem/core/suggest.h"
+#include "tandem/data/cifar.h"
+#include "tandem/data/directories.h"
+#include "tandem/data/idx.h"
+#include "tandem/data/synthetic.h"
 
 #include <array>
 

@@ -1,7 +1,7 @@
 // Data sets by name.
 #pragma once
 
-#include "data/dataset.h"
+#include "tandem/data/dataset.h"
 
 #include <filesystem>
 #include <span>

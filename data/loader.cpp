@@ -1,7 +1,8 @@
 // Making batches.
-#include "data/loader.h"
+#include "tandem/data/loader.h"
 
-#include "data/prefetcher.h"
+#include "tandem/core/out.h"
+#include "tandem/data/prefetcher.h"
 
 #include <algorithm>
 #include <vector>
@@ -11,17 +12,17 @@ namespace tandem::data {
 namespace {
 
 /// A batch on its way: `copied` is passed once it has arrived on its device.
-struct Parcel {
+struct UploadedBatch {
   Batch batch;
   Event copied;
 };
 
 /// Starts the copies of a batch in pinned memory on `stream`, which is the current one of its device.
-Parcel send(Batch batch, const Stream& stream) {
-  Parcel parcel{std::move(batch), Event()};
-  if (stream.device() == Device{}) return parcel;
+UploadedBatch upload(Batch batch, const Stream& stream) {
+  UploadedBatch uploaded{std::move(batch), Event()};
+  if (stream.device() == Device{}) return uploaded;
   const MemoryTagScope tag(MemoryTag::data);
-  for (Tensor* const tensor : {&parcel.batch.images, &parcel.batch.labels}) {
+  for (Tensor* const tensor : {&uploaded.batch.images, &uploaded.batch.labels}) {
     const Tensor there =
         Tensor::empty(tensor->shape(), {.dtype = tensor->dtype(),
                                         .layout = tensor->rank() == 4 ? Layout::channels_last : Layout::row_major,
@@ -29,16 +30,16 @@ Parcel send(Batch batch, const Stream& stream) {
     there.copy_from_async(*tensor);
     *tensor = there;
   }
-  parcel.copied.record(stream);
-  return parcel;
+  uploaded.copied.record(stream);
+  return uploaded;
 }
 
-/// Makes a parcel's batch the current stream's.
-Batch receive(Parcel parcel) {
-  const Stream stream = current_stream(parcel.batch.images.device());
-  stream.wait(parcel.copied);
-  for (const Tensor& tensor : {parcel.batch.images, parcel.batch.labels}) tensor.storage()->record_stream(stream);
-  return std::move(parcel.batch);
+/// Makes an uploaded batch the current stream's.
+Batch receive(UploadedBatch uploaded) {
+  const Stream stream = current_stream(uploaded.batch.images.device());
+  stream.wait(uploaded.copied);
+  for (const Tensor& tensor : {uploaded.batch.images, uploaded.batch.labels}) tensor.storage()->record_stream(stream);
+  return std::move(uploaded.batch);
 }
 
 }  // namespace
@@ -49,8 +50,8 @@ struct Loader::State {
   LoaderOptions options;
   std::vector<std::int64_t> order = {};
   std::uint32_t epoch = 0;
-  Stream stream = {};                                        // of the copies
-  std::unique_ptr<Prefetcher<Parcel>> prefetcher = nullptr;  // last: its threads use the rest
+  Stream stream = {};                                               // of the copies
+  std::unique_ptr<Prefetcher<UploadedBatch>> prefetcher = nullptr;  // last: its threads use the rest
 
   Batch make(std::int64_t index) const;
 };
@@ -75,9 +76,9 @@ Batch Loader::State::make(std::int64_t index) const {
     for (const std::int64_t image : indices)
       augments.push_back(draw_augment(options.augment, options.seed, epoch, image, height, width));
   kernels::augment_images(dataset->images, indices, augments,
-                          {dataset->mean, dataset->deviation, options.augment.crop_border}, batch.images);
+                          {dataset->mean, dataset->deviation, options.augment.crop_border}, Out(batch.images));
   const auto* labels = dataset->labels.data<std::int64_t>();
-  std::transform(indices.begin(), indices.end(), batch.labels.data<std::int64_t>(),
+  std::transform(indices.begin(), indices.end(), Out(batch.labels).data<std::int64_t>(),
                  [labels](std::int64_t image) { return labels[image]; });
   return batch;
 }
@@ -113,18 +114,18 @@ void Loader::start(std::uint32_t epoch) {
   state.prefetcher.reset();
   state.epoch = epoch;
   state.order = state.sampler.order(epoch);
-  state.prefetcher = std::make_unique<Prefetcher<Parcel>>(
+  state.prefetcher = std::make_unique<Prefetcher<UploadedBatch>>(
       batches(), state.options.threads, state.options.prefetch, [&state](std::int64_t index) {
         const StreamScope scope(state.stream);  // before pinned memory is taken: in the context of this device
-        return send(state.make(index), state.stream);
+        return upload(state.make(index), state.stream);
       });
 }
 
 std::optional<Batch> Loader::next() {
   require(state_->prefetcher != nullptr, "loader: call start(epoch) before next()");
-  std::optional<Parcel> parcel = state_->prefetcher->next();
-  if (!parcel) return std::nullopt;
-  return receive(std::move(*parcel));
+  std::optional<UploadedBatch> uploaded = state_->prefetcher->next();
+  if (!uploaded) return std::nullopt;
+  return receive(std::move(*uploaded));
 }
 
 std::int64_t Loader::batches() const {

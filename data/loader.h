@@ -1,9 +1,9 @@
 // Batches of one rank, ready for the network, made in the background.
 #pragma once
 
-#include "data/augment.h"
-#include "data/dataset.h"
-#include "data/sampler.h"
+#include "tandem/data/augment.h"
+#include "tandem/data/dataset.h"
+#include "tandem/data/sampler.h"
 
 #include <cstdint>
 #include <memory>

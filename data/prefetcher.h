@@ -1,7 +1,7 @@
 // Makes numbered items ahead of their use, in background threads.
 #pragma once
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <algorithm>
 #include <condition_variable>

@@ -1,8 +1,8 @@
 // Orders and parts.
-#include "data/sampler.h"
+#include "tandem/data/sampler.h"
 
-#include "core/error.h"
-#include "core/random.h"
+#include "tandem/core/error.h"
+#include "tandem/core/random.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,8 +1,9 @@
 // Drawing the synthetic images.
-#include "data/synthetic.h"
+#include "tandem/data/synthetic.h"
 
-#include "core/parallel.h"
-#include "core/random.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/random.h"
 
 #include <algorithm>
 #include <array>
@@ -139,8 +140,8 @@ Dataset make_synthetic(const SyntheticOptions& options) {
   dataset.name = "synthetic";
   dataset.images = Tensor::empty({options.count, options.channels, options.side, options.side}, {.dtype = DType::u8});
   dataset.labels = Tensor::empty({options.count}, {.dtype = DType::i64});
-  auto* bytes = dataset.images.data<std::uint8_t>();
-  auto* labels = dataset.labels.data<std::int64_t>();
+  auto* bytes = Out(dataset.images).data<std::uint8_t>();
+  auto* labels = Out(dataset.labels).data<std::int64_t>();
   const std::int64_t image_bytes = options.channels * options.side * options.side;
   parallel_for(options.count, 64, [&](std::int64_t begin, std::int64_t end) {
     std::vector<std::uint8_t> mask(static_cast<std::size_t>(options.side * options.side));

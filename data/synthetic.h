@@ -1,7 +1,7 @@
 // A learnable task without files: drawn shapes.
 #pragma once
 
-#include "data/dataset.h"
+#include "tandem/data/dataset.h"
 
 namespace tandem::data {
 

@@ -1,8 +1,8 @@
 // Which way a dispatcher goes for tensors on a GPU.
 #pragma once
 
-#include "core/profile.h"
-#include "core/tensor.h"
+#include "tandem/core/profile.h"
+#include "tandem/core/tensor.h"
 
 #include <optional>
 #include <string_view>

@@ -1,8 +1,8 @@
 // For kernels that work on dense memory: operands that are not get a dense copy on the way in or out.
 #pragma once
 
-#include "core/memory.h"
-#include "core/tensor.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/out.h"
 
 namespace tandem::kernels {
 
@@ -33,21 +33,21 @@ inline Tensor ordered_input(const Tensor& in, const Tensor& out) {
 /// elements finish() copies there.
 class DenseOutput {
  public:
-  explicit DenseOutput(const Tensor& target, Layout layout = Layout::channels_last) : target_(target), dense_(target) {
+  explicit DenseOutput(const Out& target, Layout layout = Layout::channels_last) : target_(target), dense_(target) {
     if (!target.defined() || target.is_dense(layout)) return;
     const MemoryTagScope scope(MemoryTag::workspace);
-    dense_ = Tensor::empty(target.shape(), target.options(layout));
+    dense_ = Out(Tensor::empty(target.shape(), target.tensor().options(layout)));
   }
 
-  const Tensor& tensor() const { return dense_; }
+  const Out& dense() const { return dense_; }
 
   /// Call it once the kernel that writes is enqueued.
   void finish() const {
-    if (target_.defined() && !dense_.is_same(target_)) target_.copy_from(dense_);
+    if (target_.defined() && !dense_.tensor().is_same(target_)) target_.copy_from(dense_);
   }
 
  private:
-  Tensor target_, dense_;
+  Out target_, dense_;
 };
 
 }  // namespace tandem::kernels

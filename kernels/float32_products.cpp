@@ -1,4 +1,4 @@
-#include "kernels/float32_products.h"
+#include "tandem/kernels/float32_products.h"
 
 #include <atomic>
 

@@ -1,7 +1,7 @@
 // A library that a process looks for once: what came of it.
 #pragma once
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <memory>
 #include <string>

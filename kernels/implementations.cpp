@@ -1,9 +1,9 @@
 // Asks the libraries of all ops.
-#include "kernels/implementations.h"
+#include "tandem/kernels/implementations.h"
 
-#include "core/device_query.h"
-#include "kernels/conv/cudnn/conv_library.h"
-#include "kernels/gemm/cublas/matrix_library.h"
+#include "tandem/core/device_query.h"
+#include "tandem/kernels/conv/cudnn/conv_library.h"
+#include "tandem/kernels/gemm/cublas/matrix_library.h"
 
 namespace tandem::kernels {
 
@@ -11,7 +11,7 @@ namespace {
 
 std::string obstacle_to_onednn(Device device) {
   if (device.type != DeviceType::cpu) return "oneDNN runs on the CPU; choose auto or fused";
-  return TANDEM_HAS_ONEDNN ? "" : "this build has no oneDNN; choose auto or fused";
+  return missing_onednn().empty() ? "" : fmt::format("{}; choose auto or fused", missing_onednn());
 }
 
 }  // namespace
@@ -19,8 +19,8 @@ std::string obstacle_to_onednn(Device device) {
 void check_implementations(const Implementations& chosen, Device device) {
   const std::string conv = chosen.conv == ConvImpl::onednn ? obstacle_to_onednn(device) : obstacle(chosen.conv, device);
   const std::string gemm = obstacle(chosen.gemm, device);
-  require(conv.empty(), "--conv-impl {}: {}", name_of(chosen.conv), conv);
-  require(gemm.empty(), "--gemm-impl {}: {}", name_of(chosen.gemm), gemm);
+  require(conv.empty(), "option conv_impl {}: {}", name_of(chosen.conv), conv);
+  require(gemm.empty(), "option gemm_impl {}: {}", name_of(chosen.gemm), gemm);
 }
 
 std::string missing_libraries(const Implementations& chosen, Device device) {

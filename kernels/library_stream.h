@@ -1,8 +1,8 @@
 // Where the calls of a library go.
 #pragma once
 
-#include "core/cuda/current_stream.h"
-#include "core/stream.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/stream.h"
 
 namespace tandem::kernels {
 

@@ -1,5 +1,5 @@
 // Who hears notices, and what has been said.
-#include "kernels/notice.h"
+#include "tandem/kernels/notice.h"
 
 #include <cstdio>
 #include <mutex>

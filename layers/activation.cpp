@@ -1,9 +1,9 @@
 // Elementwise layers.
-#include "layers/activation.h"
+#include "tandem/layers/activation.h"
 
-#include "autograd/functions/activation.h"
-#include "autograd/functions/arithmetic.h"
-#include "autograd/functions/dropout.h"
+#include "tandem/autograd/functions/activation.h"
+#include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/autograd/functions/dropout.h"
 
 namespace tandem::layers {
 

@@ -1,7 +1,7 @@
 // Elementwise layers: activations, dropout, scaling.
 #pragma once
 
-#include "layers/module.h"
+#include "tandem/layers/module.h"
 
 namespace tandem::layers {
 

@@ -1,11 +1,13 @@
 // Batch normalisation.
-#include "layers/batch_norm.h"
+#include "tandem/layers/batch_norm.h"
 
-#include "autograd/functions/batch_norm.h"
+#include "tandem/autograd/functions/batch_norm.h"
+#include "tandem/core/out.h"
 
 namespace tandem::layers {
 
-BatchNorm2d::BatchNorm2d(std::int64_t channels, BatchNorm2dOptions options) : options_(options) {
+BatchNorm2d::BatchNorm2d(const Options& options) : options_(options) {
+  const std::int64_t channels = options.channels;
   require(channels > 0, "BatchNorm2d: the number of channels must be positive, got {}", channels);
   weight_ = Initializer::constant({channels}, 1.0);
   bias_ = Initializer::constant({channels}, 0.0);
@@ -25,7 +27,7 @@ Tensor BatchNorm2d::normalise(const Tensor& input, const Tensor& moments) const 
   const Tensor output = autograd::batch_norm(
       input, weight_, bias_, running_mean_, running_var_,
       {.training = training(), .momentum = options_.momentum, .eps = options_.eps, .relu = options_.relu}, moments);
-  if (training()) ++*num_batches_tracked_.data<std::int64_t>();
+  if (training()) ++*Out(num_batches_tracked_).data<std::int64_t>();
   return output;
 }
 

@@ -1,32 +1,37 @@
 // Batch normalisation.
 #pragma once
 
-#include "layers/initializer.h"
-#include "layers/module.h"
+#include "tandem/layers/initializer.h"
+#include "tandem/layers/module.h"
 
 namespace tandem::layers {
 
 struct BatchNorm2dOptions {
+  std::int64_t channels = 0;
   double momentum = 0.1;
   double eps = 1e-5;
-  bool relu = false;  // fused: then the layer stands for BatchNorm2d and ReLU of an nn.Sequential
+  bool relu = false;  ///< fused: then the layer stands for BatchNorm2d and ReLU of an nn.Sequential
 };
 
 /// torch.nn.BatchNorm2d: [N,C,H,W] -> same shape. Parameters weight and bias [C]; buffers running_mean, running_var [C]
 /// and num_batches_tracked (i64 scalar). Training normalises by the batch and updates the buffers (running_var by the
-/// unbiased variance); evaluation normalises by the buffers (Ioffe and Szegedy 2015).
+/// unbiased variance); evaluation normalises by the buffers (Ioffe and Szegedy 2015). Throws Error unless channels > 0.
+/// Example:
+///     BatchNorm2d norm({.channels = 64, .relu = true});
 class BatchNorm2d final : public Module {
  public:
-  explicit BatchNorm2d(std::int64_t channels, BatchNorm2dOptions options = {});
+  using Options = BatchNorm2dOptions;
+
+  explicit BatchNorm2d(const Options& options);
   Tensor forward(const Tensor& input) override;
-  /// The same where somebody knows the moments of the input (kernels::conv2d_forward_with_moments).
+  /// The same where somebody knows the moments of the input (fusion.h).
   Tensor normalise(const Tensor& input, const Tensor& moments) const;
   std::string describe() const override;
   autograd::OpKind op_kind() const override { return autograd::OpKind::batch_norm; }
   int sequential_slots() const override { return options_.relu ? 2 : 1; }
 
  private:
-  BatchNorm2dOptions options_;
+  Options options_;
   Tensor weight_, bias_, running_mean_, running_var_, num_batches_tracked_;
 };
 

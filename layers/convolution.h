@@ -1,51 +1,50 @@
 // Convolution layers.
 #pragma once
 
-#include "kernels/conv/conv.h"
-#include "layers/initializer.h"
-#include "layers/module.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/layers/initializer.h"
+#include "tandem/layers/module.h"
 
 namespace tandem::layers {
 
-enum class Bias : bool { absent, present };
+/// PyTorch's names and defaults; in and out are channels, pairs are height and width.
+struct Conv2dOptions {
+  std::int64_t in = 0, out = 0;
+  std::array<std::int64_t, 2> kernel{1, 1};
+  std::array<std::int64_t, 2> stride{1, 1};
+  std::array<std::int64_t, 2> padding{0, 0};
+  std::array<std::int64_t, 2> dilation{1, 1};
+  std::int64_t groups = 1;
+  bool bias = true;
+  bool relu = false;  ///< fused, in one kernel each way: then the layer stands for Conv2d and ReLU of an nn.Sequential
+  kernels::ConvImpl impl = kernels::ConvImpl::automatic;
 
-/// torch.nn.Conv2d: [N,C,H,W] -> [N,K,P,Q]. Parameters: weight [K, C/groups, R, S], bias [K].
-class Conv2d : public Module {
+  kernels::Conv2dOptions kernel_options() const { return {stride, padding, dilation, groups, impl}; }
+};
+
+/// torch.nn.Conv2d: [N,C,H,W] -> [N,K,P,Q]. Parameters: weight [K, C/groups, R, S], bias [K]. Throws Error where sizes
+/// are not positive or groups do not divide the channels.
+/// Example:
+///     Initializer initializer(1);
+///     Conv2d conv({.in = 3, .out = 64, .kernel = {3, 3}, .padding = {1, 1}, .relu = true}, initializer);
+///     const Tensor y = conv(Tensor::zeros({8, 3, 32, 32}, {.layout = Layout::channels_last}));  // [8, 64, 32, 32]
+class Conv2d final : public Module {
  public:
-  Conv2d(std::int64_t in_channels, std::int64_t out_channels, std::array<std::int64_t, 2> kernel,
-         const kernels::Conv2dOptions& options, Initializer& initializer, Bias bias = Bias::present);
+  using Options = Conv2dOptions;
+
+  Conv2d(const Options& options, Initializer& initializer);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
   autograd::OpKind op_kind() const override { return autograd::OpKind::convolution; }
+  int sequential_slots() const override { return options_.relu ? 2 : 1; }
 
- protected:
-  std::string describe_as(std::string_view name) const;
-  const kernels::Conv2dOptions& options() const { return options_; }
+  const Options& options() const { return options_; }
   const Tensor& weight() const { return weight_; }
-  const Tensor& bias() const { return bias_; }
+  const Tensor& bias() const { return bias_; }  ///< undefined where there is none
 
  private:
-  /// With a BatchNorm2d in training, on a GPU: the convolution leaves the moments of its result.
-  bool fuses_with(const Module& next, const Tensor& input) const override;
-  Tensor forward_with(const Module& next, const Tensor& input) override;
-
-  kernels::Conv2dOptions options_;
+  Options options_;
   Tensor weight_, bias_;
-};
-
-/// Conv2d, then ReLU, in one kernel each way; parameters as Conv2d. Stands for both modules of an nn.Sequential.
-class ConvBiasReLU final : public Conv2d {
- public:
-  ConvBiasReLU(std::int64_t in_channels, std::int64_t out_channels, std::array<std::int64_t, 2> kernel,
-               const kernels::Conv2dOptions& options, Initializer& initializer);
-  Tensor forward(const Tensor& input) override;
-  std::string describe() const override;
-  int sequential_slots() const override { return 2; }
-
- private:
-  /// With the maxima of 2x2 windows, on a GPU.
-  bool fuses_with(const Module& next, const Tensor& input) const override;
-  Tensor forward_with(const Module& next, const Tensor& input) override;
 };
 
 }  // namespace tandem::layers

@@ -1,7 +1,7 @@
 // Reading and writing through POSIX descriptors.
-#include "layers/file.h"
+#include "tandem/layers/file.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait for a writer
   const int error = errno;
   require(descriptor_ >= 0, "{}: cannot open: {}", path, text_of(error));
-  struct stat status {};
+  struct stat status{};
   const bool known = ::fstat(descriptor_, &status) == 0;
   size_ = status.st_size;
   if (known && S_ISREG(status.st_mode)) return;
@@ -76,7 +76,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   directory_ = parent.empty() ? "." : parent.string();
   require(std::filesystem::is_directory(directory_, error), "{}: cannot write: there is no directory {}", path,
           directory_);
-  struct stat there {};
+  struct stat there{};
   if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) fail_with_errno(errno);  // such as too long a name
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
     temporary_ = fmt::format("{}/.tandem-{}-{}.tmp", directory_, ::getpid(), attempt);

@@ -1,8 +1,9 @@
 // Drawing parameters.
-#include "layers/initializer.h"
+#include "tandem/layers/initializer.h"
 
-#include "autograd/variable.h"
-#include "core/parallel.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
 
 #include <cmath>
 
@@ -21,8 +22,9 @@ Tensor as_parameter(const Tensor& values) {
 
 Tensor Initializer::uniform(const Shape& shape, double bound) {
   const RandomKey key{seed_, RandomStream::initialization, drawn_++};
+  const MemoryTagScope scope(MemoryTag::parameters);
   const Tensor values = Tensor::empty(shape);
-  float* const to = values.data<float>();
+  float* const to = Out(values).data<float>();
   const std::int64_t count = values.numel();
   constexpr std::int64_t kGrain = 1 << 14;
   parallel_for((count + 3) / 4, kGrain, [&](std::int64_t begin, std::int64_t end) {

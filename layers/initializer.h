@@ -1,8 +1,8 @@
 // First values of parameters: PyTorch's default distributions, drawn by Philox.
 #pragma once
 
-#include "core/random.h"
-#include "core/tensor.h"
+#include "tandem/core/random.h"
+#include "tandem/core/tensor.h"
 
 namespace tandem::layers {
 

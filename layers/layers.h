@@ -1,10 +1,19 @@
 // All layers.
+// Example:
+//     Initializer initializer(1);
+//     Sequential network;
+//     network.add<Conv2d>({.in = 3, .out = 32, .kernel = {3, 3}, .padding = {1, 1}, .relu = true}, initializer);
+//     network.add<MaxPool2d>(2);
+//     network.add<Flatten>();
+//     network.add<Linear>({.in = 32 * 16 * 16, .out = 10}, initializer);
+//     const Tensor logits = network(Tensor::zeros({8, 3, 32, 32}, {.layout = Layout::channels_last}));
 #pragma once
 
-#include "layers/activation.h"
-#include "layers/batch_norm.h"
-#include "layers/convolution.h"
-#include "layers/linear.h"
-#include "layers/pooling.h"
-#include "layers/residual.h"
-#include "layers/sequential.h"
+#include "tandem/layers/activation.h"
+#include "tandem/layers/batch_norm.h"
+#include "tandem/layers/convolution.h"
+#include "tandem/layers/fusion.h"
+#include "tandem/layers/linear.h"
+#include "tandem/layers/pooling.h"
+#include "tandem/layers/residual.h"
+#include "tandem/layers/sequential.h"

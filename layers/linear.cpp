@@ -1,16 +1,15 @@
 // Fully connected layer.
-#include "layers/linear.h"
+#include "tandem/layers/linear.h"
 
-#include "autograd/functions/linear.h"
+#include "tandem/autograd/functions/linear.h"
 
 namespace tandem::layers {
 
-Linear::Linear(std::int64_t in_features, std::int64_t out_features, Initializer& initializer, LinearOptions options)
-    : options_(options) {
-  require(in_features > 0 && out_features > 0, "Linear: {} to {} features: both must be positive", in_features,
-          out_features);
-  weight_ = initializer.kaiming_uniform({out_features, in_features}, in_features);
-  if (options.bias == Bias::present) bias_ = initializer.kaiming_uniform({out_features}, in_features);
+Linear::Linear(const Options& options, Initializer& initializer) : options_(options) {
+  require(options.in > 0 && options.out > 0, "Linear: {} to {} features: both must be positive", options.in,
+          options.out);
+  weight_ = initializer.kaiming_uniform({options.out, options.in}, options.in);
+  if (options.bias) bias_ = initializer.kaiming_uniform({options.out}, options.in);
   register_parameter("weight", weight_);
   register_parameter("bias", bias_);
 }

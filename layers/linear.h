@@ -1,28 +1,37 @@
 // Fully connected layer.
 #pragma once
 
-#include "kernels/gemm/gemm_impl.h"
-#include "layers/convolution.h"
+#include "tandem/kernels/gemm/gemm_impl.h"
+#include "tandem/layers/initializer.h"
+#include "tandem/layers/module.h"
 
 namespace tandem::layers {
 
 struct LinearOptions {
-  Bias bias = Bias::present;
-  bool relu = false;  // fused: then the layer stands for Linear and ReLU of an nn.Sequential
+  std::int64_t in = 0, out = 0;  ///< features
+  bool bias = true;
+  bool relu = false;  ///< fused: then the layer stands for Linear and ReLU of an nn.Sequential
   kernels::GemmImpl impl = kernels::GemmImpl::automatic;
 };
 
-/// torch.nn.Linear: [N, in] -> [N, out]. Parameters: weight [out, in], bias [out].
+/// torch.nn.Linear: [N, in] -> [N, out]. Parameters: weight [out, in], bias [out]. Throws Error where sizes are not
+/// positive.
+/// Example:
+///     Initializer initializer(1);
+///     Linear linear({.in = 256, .out = 10}, initializer);
+///     const Tensor logits = linear(Tensor::zeros({8, 256}));  // [8, 10]
 class Linear final : public Module {
  public:
-  Linear(std::int64_t in_features, std::int64_t out_features, Initializer& initializer, LinearOptions options = {});
+  using Options = LinearOptions;
+
+  Linear(const Options& options, Initializer& initializer);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
   autograd::OpKind op_kind() const override { return autograd::OpKind::linear; }
   int sequential_slots() const override { return options_.relu ? 2 : 1; }
 
  private:
-  LinearOptions options_;
+  Options options_;
   Tensor weight_, bias_;
 };
 

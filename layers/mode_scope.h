@@ -1,7 +1,7 @@
 // Training or evaluation mode for a while.
 #pragma once
 
-#include "layers/module.h"
+#include "tandem/layers/module.h"
 
 namespace tandem::layers {
 

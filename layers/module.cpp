@@ -1,11 +1,11 @@
 // Module: walking the tree, modes and errors with names. State dicts are in state_dict.cpp.
-#include "layers/module.h"
+#include "tandem/layers/module.h"
 
-#include "autograd/functions/cast.h"
-#include "autograd/grad_mode.h"
-#include "autograd/variable.h"
-#include "core/device_query.h"
-#include "core/profile.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/profile.h"
 
 namespace tandem::layers {
 
@@ -30,28 +30,14 @@ std::string join(const std::string& parent, const std::string& child) {
 }  // namespace
 
 Tensor Module::operator()(const Tensor& input) {
-  return guarded([&] {
+  return in_context([&] {
     Tensor output = forward(input);
     if (observer_) observer_(output);
     return output;
   });
 }
 
-bool Module::fuses(const Module& next, const Tensor& input) const {
-  return !observer_ && !next.observer_ && fuses_with(next, input);
-}
-
-Tensor Module::call_with(Module& next, const Tensor& input) {
-  if (!fuses(next, input)) return {};
-  return guarded([&] { return forward_with(next, input); });
-}
-
-Tensor Module::then(Module& next, const Tensor& input) {
-  const Tensor both = call_with(next, input);
-  return both.defined() ? both : next((*this)(input));
-}
-
-Tensor Module::guarded(const std::function<Tensor()>& compute) {
+Tensor Module::in_context(const std::function<Tensor()>& compute) {
   const ProfileRange range([&] { return fmt::format("forward {}", describe()); });
   try {
     return compute();

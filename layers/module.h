@@ -1,8 +1,9 @@
 // Module: what every layer and network is: a function of a tensor that owns named parameters, buffers and children.
 #pragma once
 
-#include "autograd/precision.h"
-#include "layers/random_state.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/core/named_tensors.h"
+#include "tandem/layers/random_state.h"
 
 #include <functional>
 #include <memory>
@@ -11,9 +12,6 @@
 #include <vector>
 
 namespace tandem::layers {
-
-/// Tensors by name, in a fixed order.
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// Base of layers and networks. Parameters, buffers and children are members of the derived class, registered under
 /// PyTorch's names in its constructor; the module keeps where they are, so it can be neither copied nor moved. Dotted
@@ -31,14 +29,9 @@ class Module {
   virtual Tensor forward(const Tensor& input) = 0;
   Tensor operator()(const Tensor& input);
 
-  /// What this module and `next` compute one after the other, where fuses(); else undefined.
-  virtual Tensor call_with(Module& next, const Tensor& input);
-
-  /// Whether one kernel does both (of sequences: where they meet) and neither is observed. `input`: any on that device.
-  bool fuses(const Module& next, const Tensor& input) const;
-
-  /// next((*this)(input)), by call_with where it can.
-  Tensor then(Module& next, const Tensor& input);
+  /// What `compute` gives, timed, and with this layer's name in front of errors: what a call does around forward. For
+  /// those that compute the layer in another way (fusion.h).
+  Tensor in_context(const std::function<Tensor()>& compute);
 
   /// "Conv2d(3, 32, kernel 3x3, padding 1)"
   virtual std::string describe() const = 0;
@@ -89,6 +82,7 @@ class Module {
   /// Called after each forward of this module with what it returned; empty: none. Returns the one there was.
   using Observer = std::function<void(const Tensor& output)>;
   Observer set_observer(Observer observer) { return std::exchange(observer_, std::move(observer)); }
+  bool is_observed() const { return observer_ != nullptr; }
 
  protected:
   /// An undefined tensor (an absent bias) is not registered.
@@ -96,15 +90,7 @@ class Module {
   void register_buffer(std::string name, Tensor& member);
   void register_module(std::string name, Module& member);
 
-  /// What `compute` gives, which is a part of forward, with error context.
-  Tensor guarded(const std::function<Tensor()>& compute);
-
  private:
-  /// Overridden by layers that have such a kernel: whether there is one for these two and this input, and what it
-  /// gives.
-  virtual bool fuses_with(const Module& /*next*/, const Tensor& /*input*/) const { return false; }
-  virtual Tensor forward_with(const Module& /*next*/, const Tensor& /*input*/) { return {}; }
-
   /// Replaces each parameter and floating buffer of this tree by what `convert` makes of it and its module, unless that
   /// is the same tensor.
   void replace_tensors(const std::function<Tensor(const Tensor& tensor, const Module& module)>& convert);

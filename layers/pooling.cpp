@@ -1,10 +1,10 @@
 // Layers that shrink or flatten images.
-#include "layers/pooling.h"
+#include "tandem/layers/pooling.h"
 
-#include "autograd/functions/avg_pool2d.h"
-#include "autograd/functions/global_avg_pool2d.h"
-#include "autograd/functions/max_pool2d.h"
-#include "autograd/functions/shape.h"
+#include "tandem/autograd/functions/avg_pool2d.h"
+#include "tandem/autograd/functions/global_avg_pool2d.h"
+#include "tandem/autograd/functions/max_pool2d.h"
+#include "tandem/autograd/functions/shape.h"
 
 namespace tandem::layers {
 

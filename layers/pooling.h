@@ -1,8 +1,8 @@
 // Layers that shrink or flatten images.
 #pragma once
 
-#include "kernels/pool/pool2d_options.h"
-#include "layers/module.h"
+#include "tandem/kernels/pool/pool2d_options.h"
+#include "tandem/layers/module.h"
 
 namespace tandem::layers {
 

@@ -1,5 +1,5 @@
 // Keys of random layers.
-#include "layers/random_state.h"
+#include "tandem/layers/random_state.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Where layers that draw random numbers while training (dropout) learn which step it is.
 #pragma once
 
-#include "core/random.h"
+#include "tandem/core/random.h"
 
 #include <cstdint>
 #include <vector>

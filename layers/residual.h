@@ -1,9 +1,9 @@
 // Residual blocks (He, Zhang, Ren, Sun: "Deep residual learning for image recognition", CVPR 2016).
 #pragma once
 
-#include "layers/batch_norm.h"
-#include "layers/convolution.h"
-#include "layers/sequential.h"
+#include "tandem/layers/batch_norm.h"
+#include "tandem/layers/convolution.h"
+#include "tandem/layers/sequential.h"
 
 namespace tandem::layers {
 
@@ -18,13 +18,20 @@ class Residual final : public Module {
   std::unique_ptr<Sequential> body_;
 };
 
+struct BasicBlockOptions {
+  std::int64_t in = 0, out = 0;  ///< channels
+  std::int64_t stride = 1;
+  kernels::ConvImpl impl = kernels::ConvImpl::automatic;
+};
+
 /// torchvision's BasicBlock: relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)), 3x3 convolutions without bias.
 /// Children conv1, bn1, conv2, bn2 and, where stride or channels change, downsample (0: 1x1 convolution, 1: batch
 /// norm).
 class BasicBlock final : public Module {
  public:
-  BasicBlock(std::int64_t in_channels, std::int64_t out_channels, std::int64_t stride, Initializer& initializer,
-             kernels::ConvImpl impl = kernels::ConvImpl::automatic);
+  using Options = BasicBlockOptions;
+
+  BasicBlock(const Options& options, Initializer& initializer);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override { return "BasicBlock"; }
 

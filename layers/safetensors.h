@@ -5,7 +5,7 @@
 //   "__metadata__": {"key": "value"}} | the elements of all tensors, row-major, without gaps
 #pragma once
 
-#include "layers/module.h"
+#include "tandem/layers/module.h"
 
 #include <map>
 #include <string>

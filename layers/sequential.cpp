@@ -1,30 +1,18 @@
 // Modules one after another.
-#include "layers/sequential.h"
+#include "tandem/layers/sequential.h"
+
+#include "tandem/layers/fusion.h"
 
 namespace tandem::layers {
 
 Tensor Sequential::forward(const Tensor& input) { return run(0, layers_.size(), input); }
 
-Tensor Sequential::call_with(Module& next, const Tensor& input) {
-  if (!fuses(next, input)) return {};
-  auto& after = static_cast<Sequential&>(next);
-  const Tensor both =
-      guarded([&] { return layers_.back()->call_with(*after.layers_.front(), run(0, layers_.size() - 1, input)); });
-  return after.guarded([&] { return after.run(1, after.layers_.size(), both); });
-}
-
-bool Sequential::fuses_with(const Module& next, const Tensor& input) const {
-  const auto* const after = dynamic_cast<const Sequential*>(&next);
-  return after != nullptr && !layers_.empty() && !after->layers_.empty() &&
-         layers_.back()->fuses(*after->layers_.front(), input);
-}
-
 Tensor Sequential::run(std::size_t begin, std::size_t end, const Tensor& input) {
   Tensor output = input;
   for (std::size_t i = begin; i < end; ++i) {
-    const Tensor both = i + 1 < end ? layers_[i]->call_with(*layers_[i + 1], output) : Tensor();
-    output = both.defined() ? both : (*layers_[i])(output);
-    if (both.defined()) ++i;
+    const Fusion* const fusion = i + 1 < end ? find_fusion(*layers_[i], *layers_[i + 1], output) : nullptr;
+    output = fusion != nullptr ? fusion->run(*layers_[i], *layers_[i + 1], output) : (*layers_[i])(output);
+    if (fusion != nullptr) ++i;
   }
   return output;
 }

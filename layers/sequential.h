@@ -1,13 +1,14 @@
 // Modules one after another.
 #pragma once
 
-#include "layers/module.h"
+#include "tandem/layers/initializer.h"
+#include "tandem/layers/module.h"
 
 namespace tandem::layers {
 
 /// torch.nn.Sequential. Unnamed modules are numbered as PyTorch would number them were fused layers written out:
-/// add<ConvBiasReLU>, add<MaxPool2d> are "0" and "2" (see sequential_slots). Mixing in named ones is like an
-/// OrderedDict.
+/// a Conv2d with ReLU
+/// and a MaxPool2d are "0" and "2" (see sequential_slots). Mixing in named ones is like an OrderedDict.
 class Sequential final : public Module {
  public:
   /// Appends a module; returns it.
@@ -22,7 +23,17 @@ class Sequential final : public Module {
     return result;
   }
 
-  /// Makes a Layer from the arguments and appends it: sequential.add<MaxPool2d>(2).
+  /// Makes a Layer from its options and appends it.
+  template <typename Layer>
+  Layer& add(typename Layer::Options options, Initializer& initializer) {
+    return add(std::make_unique<Layer>(options, initializer));
+  }
+  template <typename Layer>
+  Layer& add(typename Layer::Options options) {
+    return add(std::make_unique<Layer>(options));
+  }
+
+  /// Makes a Layer from the arguments and appends it.
   template <typename Layer, typename... Args>
   Layer& add(Args&&... args) {
     return add(std::make_unique<Layer>(std::forward<Args>(args)...));
@@ -30,18 +41,15 @@ class Sequential final : public Module {
 
   std::size_t size() const { return layers_.size(); }
   Module& operator[](std::size_t index) { return *layers_.at(index); }
+  const Module& operator[](std::size_t index) const { return *layers_.at(index); }
 
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
 
-  /// With a sequence whose first module fuses with this one's last.
-  Tensor call_with(Module& next, const Tensor& input) override;
+  /// Calls modules [begin, end), two at once where fusion.h has a row for them.
+  Tensor run(std::size_t begin, std::size_t end, const Tensor& input);
 
  private:
-  bool fuses_with(const Module& next, const Tensor& input) const override;
-
-  /// Calls modules [begin, end), two at once where they fuse.
-  Tensor run(std::size_t begin, std::size_t end, const Tensor& input);
   void append(std::string name, std::unique_ptr<Module> layer);
 
   std::vector<std::unique_ptr<Module>> layers_;

@@ -1,8 +1,8 @@
 // Module: state dicts out and in.
-#include "autograd/functions/cast.h"
-#include "autograd/grad_mode.h"
-#include "layers/module.h"
-#include "layers/safetensors/header.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/layers/module.h"
+#include "tandem/layers/safetensors/header.h"
 
 #include <fmt/ranges.h>
 

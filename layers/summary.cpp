@@ -1,9 +1,9 @@
 // Printing a network.
-#include "layers/summary.h"
+#include "tandem/layers/summary.h"
 
-#include "autograd/grad_mode.h"
-#include "core/number_text.h"
-#include "layers/mode_scope.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/core/number_text.h"
+#include "tandem/layers/mode_scope.h"
 
 #include <fmt/format.h>
 

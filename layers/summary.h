@@ -1,7 +1,7 @@
 // A network as a table: layers, output shapes, parameter counts.
 #pragma once
 
-#include "layers/module.h"
+#include "tandem/layers/module.h"
 
 namespace tandem::layers {
 

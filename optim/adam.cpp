@@ -1,8 +1,8 @@
 // Adam and AdamW.
-#include "optim/adam.h"
+#include "tandem/optim/adam.h"
 
-#include "kernels/optimizer/adam.h"
-#include "optim/option_checks.h"
+#include "tandem/kernels/optimizer/adam.h"
+#include "tandem/optim/option_checks.h"
 
 namespace tandem::optim {
 
@@ -37,8 +37,8 @@ AdamW::AdamW(std::vector<Tensor> parameters, const AdamWOptions& options)
 void Adam::update(std::span<const Update> updates) {
   std::vector<kernels::AdamItem> items;
   for (const Update& update : updates) {
-    items.push_back({update.parameter, update.gradient, update.state[0], update.state[1],
-                     options_.amsgrad ? update.state[2] : Tensor(), update.step, update.master});
+    items.push_back({Out(update.parameter), update.gradient, Out(update.state[0]), Out(update.state[1]),
+                     options_.amsgrad ? Out(update.state[2]) : Out(), update.step, Out(update.master)});
   }
   kernels::adam_step(items, {lr(), options_.beta1, options_.beta2, options_.eps, options_.weight_decay,
                              decoupled_weight_decay_, gradient_factor()});

@@ -1,7 +1,7 @@
 // Adam and AdamW.
 #pragma once
 
-#include "optim/optimizer.h"
+#include "tandem/optim/optimizer.h"
 
 namespace tandem::optim {
 

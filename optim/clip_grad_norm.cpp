@@ -1,8 +1,8 @@
 // Gradient clipping by norm.
-#include "optim/clip_grad_norm.h"
+#include "tandem/optim/clip_grad_norm.h"
 
-#include "core/profile.h"
-#include "kernels/optimizer/norm.h"
+#include "tandem/core/profile.h"
+#include "tandem/kernels/optimizer/norm.h"
 
 #include <cmath>
 
@@ -28,7 +28,7 @@ double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm) {
   const std::vector<Tensor> gradients = gradients_of(parameters);
   const double norm = std::sqrt(kernels::squared_norm(gradients));
   const double factor = clip_factor(norm, max_norm);
-  if (factor != 1.0) kernels::scale_all(gradients, factor);
+  if (factor != 1.0) kernels::scale_all(outs_of(gradients), factor);
   return norm;
 }
 

@@ -1,7 +1,7 @@
 // Gradient clipping by norm.
 #pragma once
 
-#include "optim/optimizer.h"
+#include "tandem/optim/optimizer.h"
 
 namespace tandem::optim {
 

@@ -1,8 +1,8 @@
 // Scales, and when to skip.
-#include "optim/grad_scaler.h"
+#include "tandem/optim/grad_scaler.h"
 
-#include "core/profile.h"
-#include "kernels/optimizer/all_finite.h"
+#include "tandem/core/profile.h"
+#include "tandem/kernels/optimizer/all_finite.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Loss scaling: keeps small gradients from vanishing in half precision.
 #pragma once
 
-#include "optim/optimizer.h"
+#include "tandem/optim/optimizer.h"
 
 #include <map>
 

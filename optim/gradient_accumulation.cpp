@@ -1,7 +1,7 @@
 // Gradients of one large batch from several small ones.
-#include "optim/gradient_accumulation.h"
+#include "tandem/optim/gradient_accumulation.h"
 
-#include "autograd/variable.h"
+#include "tandem/autograd/variable.h"
 
 namespace tandem::optim {
 

@@ -1,7 +1,7 @@
 // Gradients of one large batch from several small ones.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 namespace tandem::optim {
 

@@ -1,13 +1,13 @@
 // What all optimizers share.
-#include "optim/optimizer.h"
+#include "tandem/optim/optimizer.h"
 
-#include "autograd/functions/cast.h"
-#include "autograd/grad_mode.h"
-#include "autograd/precision.h"
-#include "autograd/variable.h"
-#include "core/profile.h"
-#include "kernels/optimizer/norm.h"
-#include "kernels/optimizer/tensor_list.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/profile.h"
+#include "tandem/kernels/optimizer/norm.h"
+#include "tandem/kernels/optimizer/tensor_list.h"
 
 #include <algorithm>
 #include <cmath>
@@ -66,7 +66,7 @@ Optimizer::Optimizer(std::string name, std::vector<Tensor> parameters, double lr
 void Optimizer::make_masters() {
   const MemoryTagScope scope(MemoryTag::optimizer);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (autograd::is_half(parameters_[i].dtype())) masters_[i] = autograd::cast(parameters_[i].detach(), DType::f32);
+    if (is_half(parameters_[i].dtype())) masters_[i] = autograd::cast(parameters_[i].detach(), DType::f32);
   }
 }
 
@@ -75,6 +75,7 @@ void Optimizer::set_value(std::size_t index, const Tensor& value) {
   require(value.defined() && is_floating(value.dtype()) && value.shape() == parameter.shape(),
           "{}: parameter {} is {}, and cannot be set to {}", name_, index, describe(parameter), describe(value));
   const autograd::NoGrad no_grad;
+  const MemoryTagScope scope(MemoryTag::workspace);
   const Tensor plain = value.detach();
   parameter.copy_from(autograd::cast(plain, parameter.dtype()));
   if (masters_[index].defined()) masters_[index].copy_from(autograd::cast(plain, DType::f32));
@@ -146,7 +147,7 @@ void Optimizer::settle_factor() {
   }
   const std::size_t now = gradients_of(parameters_).size();
   if (kept.size() == factor_of_.size() && kept.size() == now) return;
-  if (!kept.empty() && gradient_factor_ != 1.0) kernels::scale_all(kept, gradient_factor_);
+  if (!kept.empty() && gradient_factor_ != 1.0) kernels::scale_all(outs_of(kept), gradient_factor_);
   end_factor();
 }
 

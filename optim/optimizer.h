@@ -1,8 +1,8 @@
 // What all optimizers share: the parameters, the learning rate, the state kept per parameter, and saving it.
 #pragma once
 
-#include "autograd/variable.h"
-#include "core/tensor.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/named_tensors.h"
 
 #include <span>
 #include <string>
@@ -10,8 +10,6 @@
 #include <vector>
 
 namespace tandem::optim {
-
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// Updates parameters in place from their gradients. Parameters are dense floating leaves, each named once. A half
 /// parameter has an f32 master, unless the options say no: steps are taken there, and the parameter is its rounded

@@ -1,7 +1,7 @@
 // Checks of optimizer and schedule options.
 #pragma once
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <cmath>
 #include <string_view>

@@ -1,8 +1,8 @@
 // RMSprop.
-#include "optim/rmsprop.h"
+#include "tandem/optim/rmsprop.h"
 
-#include "kernels/optimizer/rmsprop.h"
-#include "optim/option_checks.h"
+#include "tandem/kernels/optimizer/rmsprop.h"
+#include "tandem/optim/option_checks.h"
 
 namespace tandem::optim {
 
@@ -27,9 +27,9 @@ RMSprop::RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options)
 void RMSprop::update(std::span<const Update> updates) {
   std::vector<kernels::RmspropItem> items;
   for (const Update& update : updates) {
-    items.push_back({update.parameter, update.gradient, update.state[0],
-                     options_.momentum != 0.0 ? update.state[1] : Tensor(),
-                     options_.centered ? update.state.back() : Tensor(), update.master});
+    items.push_back({Out(update.parameter), update.gradient, Out(update.state[0]),
+                     options_.momentum != 0.0 ? Out(update.state[1]) : Out(),
+                     options_.centered ? Out(update.state.back()) : Out(), Out(update.master)});
   }
   kernels::rmsprop_step(
       items, {lr(), options_.alpha, options_.eps, options_.weight_decay, options_.momentum, gradient_factor()});

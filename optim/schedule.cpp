@@ -1,8 +1,8 @@
 // Learning-rate schedules in closed form.
-#include "optim/schedule.h"
+#include "tandem/optim/schedule.h"
 
-#include "core/error.h"
-#include "optim/option_checks.h"
+#include "tandem/core/error.h"
+#include "tandem/optim/option_checks.h"
 
 #include <algorithm>
 #include <numbers>

@@ -1,8 +1,8 @@
 // Stochastic gradient descent with momentum.
-#include "optim/sgd.h"
+#include "tandem/optim/sgd.h"
 
-#include "kernels/optimizer/sgd.h"
-#include "optim/option_checks.h"
+#include "tandem/kernels/optimizer/sgd.h"
+#include "tandem/optim/option_checks.h"
 
 namespace tandem::optim {
 
@@ -26,8 +26,8 @@ SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
 void SGD::update(std::span<const Update> updates) {
   std::vector<kernels::SgdItem> items;
   for (const Update& update : updates) {
-    items.push_back({update.parameter, update.gradient, update.state.empty() ? Tensor() : update.state[0],
-                     update.step == 1, update.master});
+    items.push_back({Out(update.parameter), update.gradient, update.state.empty() ? Out() : Out(update.state[0]),
+                     update.step == 1, Out(update.master)});
   }
   kernels::sgd_step(items, {lr(), options_.momentum, options_.dampening, options_.weight_decay, options_.nesterov,
                             gradient_factor()});

@@ -1,7 +1,7 @@
 // Stochastic gradient descent with momentum.
 #pragma once
 
-#include "optim/optimizer.h"
+#include "tandem/optim/optimizer.h"
 
 namespace tandem::optim {
 

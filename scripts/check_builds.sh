@@ -4,9 +4,12 @@
 #   asan     the unit suite under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
 #   tsan     what has threads (loader, prefetcher, ranks that are threads) under ThreadSanitizer
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
-#   cuda     every kernel compiles and links for real GPUs without warnings or spills, where nvcc is at hand
-# usage: scripts/check_builds.sh [--long] [minimal|asan|tsan|simulated|cuda ...]
-# Without a name: all but tsan. With --long, of asan and simulated only the long tests (label `long`), which are left out
+#   cuda     every kernel compiles and links for real GPUs without warnings or spills, and cuDNN's graphs are those that are
+#            meant, where nvcc is at hand
+#   sources  the sources as they are written: format, includes, words; headers compile by themselves
+#   tidy     clang-tidy is silent; takes 20 minutes of a core
+# usage: scripts/check_builds.sh [--long] [minimal|asan|tsan|simulated|cuda|sources|tidy ...]
+# Without a name: all but tsan and tidy. With --long, of asan and simulated only the long tests (label `long`), which are left out
 # without it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -51,6 +54,11 @@ check_cuda() {
   fi
   scripts/kernel_resources.py "$log"
   "$build/apps/device_query"
+  # Graphs for cuDNN, carried out by a library that pretends to be it, where its headers are.
+  if grep -q tandem_cudnn_tests "$build/build.ninja"; then
+    scripts/build.sh cuda tandem_cudnn_tests 2>"$log" >/dev/null || { cat "$log" >&2; return 1; }
+    "$build/tests/tandem_cudnn_tests"
+  fi
   scripts/build.sh cuda fault_probe 2>"$log" >/dev/null || { cat "$log" >&2; return 1; }
   "$build/tests/fault_probe" --list
 }
@@ -67,13 +75,37 @@ check_simulated() {
   scripts/check_kernel_coverage.py "$build/kernels_that_ran.txt"
 }
 
+check_sources() {
+  local build code=0
+  scripts/check_style.py || code=$?
+  if [ "$code" -eq 77 ]; then
+    code=0
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target build/clang-format clang-format==19.1.7 || code=$?
+    if [ "$code" -ne 0 ]; then
+      echo "check_builds: no clang-format 19 here and none to be had: the format was not checked" >&2
+      code=0
+    else
+      PYTHONPATH=$PWD/build/clang-format scripts/check_style.py || code=$?
+    fi
+  fi
+  [ "$code" -eq 0 ] || return "$code"
+  build=$(scripts/build.sh cpu)
+  scripts/check_headers.py "$build"
+}
+
+check_tidy() {
+  local build
+  build=$(scripts/build.sh cpu)
+  scripts/check_tidy.py "$build"
+}
+
 long=0
 if [ "${1:-}" = --long ]; then long=1; shift; fi
-[ $# -gt 0 ] || set -- minimal asan simulated cuda
+[ $# -gt 0 ] || set -- minimal asan simulated cuda sources
 for name; do
   case "$name" in
-    minimal | asan | tsan | simulated | cuda) ;;
-    *) echo "check_builds: unknown build '$name': choose minimal, asan, tsan, simulated or cuda" >&2; exit 2 ;;
+    minimal | asan | tsan | simulated | cuda | sources | tidy) ;;
+    *) echo "check_builds: unknown build '$name': choose minimal, asan, tsan, simulated, cuda, sources or tidy" >&2; exit 2 ;;
   esac
 done
 for name; do echo "== check_builds: $name"; "check_$name"; done

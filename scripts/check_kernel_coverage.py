@@ -12,7 +12,7 @@ import re
 import command_line
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ["core", "kernels", "comm"]
+LIBRARIES = ["core", "kernels", "comm"]
 KERNEL = re.compile(r"__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(?:static\s+)?void\s+"
                     r"(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\(")
 
@@ -23,8 +23,8 @@ def without_comments(text):
 
 def kernels_in_tree():
     found = set()
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.cu*")) + sorted((ROOT / room).rglob("*.h")):
+    for library in LIBRARIES:
+        for path in sorted((ROOT / library).rglob("*.cu*")) + sorted((ROOT / library).rglob("*.h")):
             text = without_comments(path.read_text())
             names = KERNEL.findall(text)
             if len(names) != len(re.findall(r"\b__global__\b", text)):
@@ -48,9 +48,9 @@ def kernels_that_ran(files):
     for file in files:
         for _, (source, symbol, _, _) in command_line.lines_of(file, 4):
             parts = pathlib.PurePath(source).parts
-            room = next((i for i, part in enumerate(parts) if part in ROOMS), None)
-            if room is not None:
-                ran.add(("/".join(parts[room:]), short_name(symbol)))
+            library = next((i for i, part in enumerate(parts) if part in LIBRARIES), None)
+            if library is not None:
+                ran.add(("/".join(parts[library:]), short_name(symbol)))
     return ran
 
 

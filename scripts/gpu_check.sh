@@ -375,9 +375,16 @@ configure() {
   }
   answer=$(run_cmake 2>&1)
   local code=$?
-  # The machine's own headers of cuDNN fit its library; those carried along are for machines that have only the library.
-  if [ $code -eq 0 ] && grep -q "✗ cuDNN" <<<"$answer" && [ -f "$offline/cudnn/include/cudnn.h" ]; then
-    answer=$(run_cmake -DCuDNN_ROOT="$offline/cudnn" 2>&1)
+  # The machine's own headers of cuDNN fit its library; those carried along are for what it lacks.
+  local carried=()
+  if grep -q "✗ cuDNN.*cudnn\.h" <<<"$answer" && [ -f "$offline/cudnn/include/cudnn.h" ]; then
+    carried+=(-DCuDNN_ROOT="$offline/cudnn")
+  fi
+  if grep -q "✗ cuDNN.*cudnn_frontend\.h" <<<"$answer" && [ -f "$offline/cudnn_frontend/include/cudnn_frontend.h" ]; then
+    carried+=(-DCuDNNFrontend_ROOT="$offline/cudnn_frontend")
+  fi
+  if [ $code -eq 0 ] && [ ${#carried[@]} -gt 0 ]; then
+    answer=$(run_cmake "${carried[@]}" 2>&1)
     code=$?
   fi
   printf '%s\n' "$answer"
@@ -437,8 +444,8 @@ on_16_cores() { echo $(($1 * (16 + cores - 1) / cores)); }
 # live COMMAND...: its output comes line by line, so that the log of what hangs and is killed tells how far it came.
 live() { if command -v stdbuf >/dev/null; then stdbuf -oL "$@"; else "$@"; fi; }
 
-# cuda_tests ROOM TAGS: a room's tests that have these tags. Test cases that skip themselves have not run, which is a failure
-# unless they are for several GPUs, or for simulated ones.
+# cuda_tests LIBRARY TAGS: a library's tests that have these tags. Test cases that skip themselves have not run, which is a
+# failure unless they are for several GPUs, or for simulated ones.
 cuda_tests() {
   local log=$work/tests.log code all reasons
   live "$build/tests/tandem_$1_tests" "$2" --durations yes | tee "$log"
@@ -502,7 +509,7 @@ bench_hopper() {
 query_devices() { "$build/apps/device_query" | tee "$work/devices" && grep -q '^cuda:0' "$work/devices"; }
 
 part_correctness() {
-  local room
+  local library
   gpu_step 30 device_query query_devices
   gpu_step 60 tests_core cuda_tests core "[cuda]"
   gpu_step 90 tests_kernels cuda_tests kernels "[cuda]~[warpgroup]~[library]"
@@ -511,7 +518,7 @@ part_correctness() {
   gpu_step 90 hopper_cudnn bench_hopper cudnn  # which may compile plans at run time
   gpu_step 45 hopper_fused bench_hopper fused
   gpu_step 60 tests_libraries cuda_tests kernels "[library]"
-  for room in op_cases autograd layers data comm train; do gpu_step 60 "tests_$room" cuda_tests "$room" "[cuda]"; done
+  for library in op_cases autograd layers data comm train; do gpu_step 60 "tests_$library" cuda_tests "$library" "[cuda]"; done
   # What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
   gpu_step 60 library_refusals by_ctest "cifar_train: (cuDNN is|cuBLAS is|auto does)"
   gpu_step 60 golden_record record_golden

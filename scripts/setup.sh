@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs the packages that building (and with --tests, testing) Tandem needs and that are not there yet.
 # Does nothing, and needs no network, where all are there. Debian and Ubuntu only; elsewhere it prints the list.
+# With --tests, and where nvcc is, the PATH's python3 gets nvidia-cudnn-frontend.
 # usage: scripts/setup.sh [--tests]
 set -euo pipefail
 
-required=(g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev zlib1g-dev)
+required=(g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libxxhash-dev zlib1g-dev)
 useful=(ccache libdnnl-dev libopenmpi-dev openmpi-bin curl ca-certificates dataset-fashion-mnist)
 for_tests=(catch2 libboost-context-dev)
 useful_for_tests=(python3 python3-numpy python3-torch)
@@ -14,6 +15,17 @@ case "$*" in
   --tests) required+=("${for_tests[@]}"); useful+=("${useful_for_tests[@]}") ;;
   *) echo "usage: scripts/setup.sh [--tests]" >&2; exit 2 ;;
 esac
+
+# NVIDIA's headers over cuDNN, for tests of the CUDA build: a Python package, without what its Python half depends on. No
+# error without them: cuDNN is left out then.
+if [ "$*" = --tests ] && command -v nvcc >/dev/null && command -v python3 >/dev/null && ! python3 -c '
+import os, sys
+folders = sys.path + ["/usr", "/usr/local", os.environ.get("CUDA_HOME", "/usr/local/cuda")]
+sys.exit(not any(os.path.exists(os.path.join(folder, "include", "cudnn_frontend.h")) for folder in folders))'; then
+  echo "setup: installing nvidia-cudnn-frontend"
+  python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action=ignore nvidia-cudnn-frontend ||
+    echo "setup: nvidia-cudnn-frontend could not be installed; going on without cuDNN (a virtual environment may help)"
+fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "setup: this is no Debian or Ubuntu; please see to it that these are installed (Debian's names):"

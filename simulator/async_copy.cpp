@@ -1,10 +1,10 @@
 // Queues of asynchronous copies, one per thread.
-#include "simulator/async_copy.h"
+#include "tandem/simulator/async_copy.h"
 
-#include "simulator/engine.h"
-#include "simulator/lint.h"
-#include "simulator/shadow.h"
-#include "simulator/shared_memory.h"
+#include "tandem/simulator/engine.h"
+#include "tandem/simulator/lint.h"
+#include "tandem/simulator/shadow.h"
+#include "tandem/simulator/shared_memory.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // cp.async: copies from global to shared memory that are there only once they have been waited for.
 #pragma once
 
-#include "simulator/thread.h"
+#include "tandem/simulator/thread.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The list of kernels that ran, appended to a file when the program ends.
-#include "simulator/coverage.h"
+#include "tandem/simulator/coverage.h"
 
-#include "simulator/settings.h"
-#include "simulator/site.h"
+#include "tandem/simulator/settings.h"
+#include "tandem/simulator/site.h"
 
 #include <fmt/format.h>
 

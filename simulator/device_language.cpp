@@ -1,9 +1,9 @@
 // Barriers, warp operations and checked accesses of kernels.
-#include "simulator/device_language.h"
+#include "tandem/simulator/device_language.h"
 
-#include "simulator/builtins.h"
-#include "simulator/engine.h"
-#include "simulator/shadow.h"
+#include "tandem/simulator/builtins.h"
+#include "tandem/simulator/engine.h"
+#include "tandem/simulator/shadow.h"
 
 #include <fmt/format.h>
 
@@ -155,8 +155,7 @@ void sync_threads(Where where) { engine().barrier(where); }
 int sync_threads_count(bool predicate, Where where) { return engine().barrier(where, predicate); }
 
 void sync_warp(unsigned mask, Where where) {
-  engine().meet(
-      WarpOperation::sync, mask, &mask, [](const Slots&, unsigned) {}, where);
+  engine().meet(WarpOperation::sync, mask, &mask, [](const Slots&, unsigned) {}, where);
 }
 
 void shuffle(Shuffle kind, unsigned mask, void* value, std::size_t bytes, unsigned operand, int width, Where where) {

@@ -1,7 +1,7 @@
 // What kernels call: barriers, warp operations, atomics, shared memory. The functions behind the CUDA names.
 #pragma once
 
-#include "simulator/include/vector_types.h"
+#include "tandem/simulator/include/vector_types.h"
 
 #include <cstddef>
 #include <cstdint>

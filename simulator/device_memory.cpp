@@ -1,9 +1,9 @@
 // Device memory: address space, allocations, protection.
-#include "simulator/device_memory.h"
+#include "tandem/simulator/device_memory.h"
 
-#include "simulator/address_marks.h"
-#include "simulator/settings.h"
-#include "simulator/shadow.h"
+#include "tandem/simulator/address_marks.h"
+#include "tandem/simulator/settings.h"
+#include "tandem/simulator/shadow.h"
 
 #include <fmt/format.h>
 #include <link.h>
@@ -117,7 +117,8 @@ class Arena {
   const std::map<char*, std::size_t>& blocks() const { return blocks_; }
 
  private:
-  /// The sanitizer's marks take an eighth of what they mark, so they only reach some way beyond what was ever allocated.
+  /// The sanitizer's marks take an eighth of what they mark, so they only reach some way beyond what was ever
+  /// allocated.
   void mark_unusable_until(int device, char* end) {
     constexpr std::size_t kBeyond = std::size_t{16} << 20;
     char*& marked = marked_end_[device];

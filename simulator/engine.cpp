@@ -1,15 +1,15 @@
 // Running a grid: blocks one after another, the order of threads, barriers, faults.
-#include "simulator/engine.h"
+#include "tandem/simulator/engine.h"
 
-#include "simulator/async_copy.h"
-#include "simulator/builtins.h"
-#include "simulator/coverage.h"
-#include "simulator/lint.h"
-#include "simulator/mbarrier.h"
-#include "simulator/named_barrier.h"
-#include "simulator/shadow.h"
-#include "simulator/shared_memory.h"
-#include "simulator/warpgroup.h"
+#include "tandem/simulator/async_copy.h"
+#include "tandem/simulator/builtins.h"
+#include "tandem/simulator/coverage.h"
+#include "tandem/simulator/lint.h"
+#include "tandem/simulator/mbarrier.h"
+#include "tandem/simulator/named_barrier.h"
+#include "tandem/simulator/shadow.h"
+#include "tandem/simulator/shared_memory.h"
+#include "tandem/simulator/warpgroup.h"
 
 #include <fmt/format.h>
 

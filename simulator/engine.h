@@ -4,12 +4,12 @@
 // That is the harshest schedule for a missing barrier, and it costs one switch per wait.
 #pragma once
 
-#include "simulator/builtins.h"
-#include "simulator/fault.h"
-#include "simulator/ready_set.h"
-#include "simulator/settings.h"
-#include "simulator/stamp.h"
-#include "simulator/thread.h"
+#include "tandem/simulator/builtins.h"
+#include "tandem/simulator/fault.h"
+#include "tandem/simulator/ready_set.h"
+#include "tandem/simulator/settings.h"
+#include "tandem/simulator/stamp.h"
+#include "tandem/simulator/thread.h"
 
 #include <string>
 #include <unordered_map>

@@ -1,8 +1,8 @@
 // What a kernel did wrong, and how that ends the launch.
 #pragma once
 
-#include "simulator/fault_kind.h"
-#include "simulator/site.h"
+#include "tandem/simulator/fault_kind.h"
+#include "tandem/simulator/site.h"
 
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,5 @@
 // Fiber stacks and switches.
-#include "simulator/fiber.h"
+#include "tandem/simulator/fiber.h"
 
 #include <sys/mman.h>
 

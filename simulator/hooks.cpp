@@ -2,7 +2,7 @@
 // functions instead of the library that belongs to it. The same for -fsanitize=alignment.
 //
 // This file, like all of the simulator, must not be instrumented itself.
-#include "simulator/shadow.h"
+#include "tandem/simulator/shadow.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Kernels are compiled with -fsanitize=alignment: misaligned wide accesses come here, with their place in the source.
-#include "simulator/engine.h"
+#include "tandem/simulator/engine.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Gathering the accesses of 32 lanes into requests, and counting what they move.
-#include "simulator/lint.h"
+#include "tandem/simulator/lint.h"
 
-#include "simulator/engine.h"
+#include "tandem/simulator/engine.h"
 
 #include <fmt/format.h>
 

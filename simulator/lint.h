@@ -5,7 +5,7 @@
 // Practices Guide, "Coalesced Access to Global Memory" and "Shared Memory and Memory Banks".)
 #pragma once
 
-#include "simulator/site.h"
+#include "tandem/simulator/site.h"
 
 #include <cstddef>
 #include <cstdint>

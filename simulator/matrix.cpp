@@ -1,11 +1,11 @@
 // ldmatrix and mma: the last lane to come computes for all.
-#include "simulator/matrix.h"
+#include "tandem/simulator/matrix.h"
 
-#include "simulator/engine.h"
-#include "simulator/shadow.h"
-#include "simulator/shared_memory.h"
+#include "tandem/simulator/engine.h"
+#include "tandem/simulator/shadow.h"
+#include "tandem/simulator/shared_memory.h"
 
-#include "core/half.h"
+#include "tandem/core/half.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 // The state of each mbarrier of the running block.
-#include "simulator/mbarrier.h"
+#include "tandem/simulator/mbarrier.h"
 
-#include "simulator/engine.h"
-#include "simulator/shadow.h"
-#include "simulator/shared_memory.h"
+#include "tandem/simulator/engine.h"
+#include "tandem/simulator/shadow.h"
+#include "tandem/simulator/shared_memory.h"
 
 #include <fmt/format.h>
 

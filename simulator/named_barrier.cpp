@@ -1,7 +1,7 @@
 // Who has come to which named barrier.
-#include "simulator/named_barrier.h"
+#include "tandem/simulator/named_barrier.h"
 
-#include "simulator/engine.h"
+#include "tandem/simulator/engine.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // bar.sync: barriers for some of a block's threads.
 #pragma once
 
-#include "simulator/thread.h"
+#include "tandem/simulator/thread.h"
 
 #include <source_location>
 

@@ -1,5 +1,5 @@
 // Lists of readers: nodes of three groups each, which fit into a cache line.
-#include "simulator/readers.h"
+#include "tandem/simulator/readers.h"
 
 #include <limits>
 #include <stdexcept>

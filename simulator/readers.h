@@ -1,8 +1,8 @@
 // Who has read a word since it was last written: all readers that nothing orders before later ones.
 #pragma once
 
-#include "simulator/site.h"
-#include "simulator/stamp.h"
+#include "tandem/simulator/site.h"
+#include "tandem/simulator/stamp.h"
 
 #include <array>
 #include <cstdint>

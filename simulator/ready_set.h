@@ -1,7 +1,7 @@
 // Which of up to 1024 threads can run: one bit each, by their turn.
 #pragma once
 
-#include "simulator/fiber.h"
+#include "tandem/simulator/fiber.h"
 
 #include <array>
 #include <bit>

@@ -1,8 +1,8 @@
 // Starting a kernel in the simulator, from what a launch names.
 #pragma once
 
-#include "simulator/include/cuda_runtime_api.h"
-#include "simulator/include/vector_types.h"
+#include "tandem/simulator/include/cuda_runtime_api.h"
+#include "tandem/simulator/include/vector_types.h"
 
 #include <cstddef>
 #include <source_location>

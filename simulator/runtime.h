@@ -1,8 +1,8 @@
 // What the files of the simulated CUDA runtime share.
 #pragma once
 
-#include "simulator/include/cuda_runtime_api.h"
-#include "simulator/timeline.h"
+#include "tandem/simulator/include/cuda_runtime_api.h"
+#include "tandem/simulator/timeline.h"
 
 #include <atomic>
 #include <chrono>

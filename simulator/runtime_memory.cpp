@@ -1,9 +1,9 @@
 // The simulated CUDA runtime: allocation, copies and fills.
-#include "simulator/device_memory.h"
-#include "simulator/fault.h"
-#include "simulator/runtime.h"
-#include "simulator/settings.h"
-#include "simulator/shadow.h"
+#include "tandem/simulator/device_memory.h"
+#include "tandem/simulator/fault.h"
+#include "tandem/simulator/runtime.h"
+#include "tandem/simulator/settings.h"
+#include "tandem/simulator/shadow.h"
 
 #include <fmt/format.h>
 #include <sys/uio.h>

@@ -1,8 +1,8 @@
 // The simulated CUDA runtime: streams, events, launches.
-#include "simulator/engine.h"
-#include "simulator/run.h"
-#include "simulator/runtime.h"
-#include "simulator/shared_memory.h"
+#include "tandem/simulator/engine.h"
+#include "tandem/simulator/run.h"
+#include "tandem/simulator/runtime.h"
+#include "tandem/simulator/shared_memory.h"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // Settings from the environment.
-#include "simulator/settings.h"
+#include "tandem/simulator/settings.h"
 
 #include <charconv>
 #include <cstdlib>

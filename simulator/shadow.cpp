@@ -1,10 +1,10 @@
 // Checking accesses against the shadow.
-#include "simulator/shadow.h"
+#include "tandem/simulator/shadow.h"
 
-#include "simulator/device_memory.h"
-#include "simulator/lint.h"
-#include "simulator/shared_memory.h"
-#include "simulator/timeline.h"
+#include "tandem/simulator/device_memory.h"
+#include "tandem/simulator/lint.h"
+#include "tandem/simulator/shared_memory.h"
+#include "tandem/simulator/timeline.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

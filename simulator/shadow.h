@@ -1,9 +1,9 @@
 // The shadow of memory: who wrote and read each word last, and whether anybody wrote it at all.
 #pragma once
 
-#include "simulator/engine.h"
-#include "simulator/readers.h"
-#include "simulator/stamp.h"
+#include "tandem/simulator/engine.h"
+#include "tandem/simulator/readers.h"
+#include "tandem/simulator/stamp.h"
 
 #include <cstddef>
 #include <deque>

@@ -1,8 +1,8 @@
 // The arena of shared memory.
-#include "simulator/shared_memory.h"
+#include "tandem/simulator/shared_memory.h"
 
-#include "simulator/address_marks.h"
-#include "simulator/shadow.h"
+#include "tandem/simulator/address_marks.h"
+#include "tandem/simulator/shadow.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Source lines of instruction addresses, through GCC's libbacktrace.
-#include "simulator/site.h"
+#include "tandem/simulator/site.h"
 
 #include <backtrace.h>
 #include <cxxabi.h>

@@ -24,7 +24,7 @@ class Stamp {
   static constexpr std::uint64_t kLongAgo = 1;       // written, and ordered before all that comes
   static constexpr std::uint64_t kUninitialised = 2;
   static constexpr std::uint64_t kBeingCopied = 3;  // an asynchronous copy is to fill it: nobody may touch it before
-  static constexpr std::uint64_t kNever = 0;  // of reads
+  static constexpr std::uint64_t kNever = 0;        // of reads
 
   static constexpr std::uint64_t kAtomicBit = 2;
 

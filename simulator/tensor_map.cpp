@@ -1,13 +1,13 @@
 // Encoding tensor maps, and copying tiles by them.
-#include "simulator/tensor_map.h"
+#include "tandem/simulator/tensor_map.h"
 
-#include "simulator/device_language.h"
-#include "simulator/engine.h"
-#include "simulator/lint.h"
-#include "simulator/mbarrier.h"
-#include "simulator/runtime.h"
-#include "simulator/shadow.h"
-#include "simulator/shared_memory.h"
+#include "tandem/simulator/device_language.h"
+#include "tandem/simulator/engine.h"
+#include "tandem/simulator/lint.h"
+#include "tandem/simulator/mbarrier.h"
+#include "tandem/simulator/runtime.h"
+#include "tandem/simulator/shadow.h"
+#include "tandem/simulator/shared_memory.h"
 
 #include <fmt/format.h>
 

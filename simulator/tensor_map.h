@@ -2,7 +2,7 @@
 // CUDA driver API, cuTensorMapEncodeTiled)
 #pragma once
 
-#include "simulator/include/cuda.h"
+#include "tandem/simulator/include/cuda.h"
 
 #include <cstdint>
 #include <source_location>

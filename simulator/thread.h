@@ -1,9 +1,9 @@
 // A simulated CUDA thread: where it stands, and what it waits for.
 #pragma once
 
-#include "simulator/fiber.h"
-#include "simulator/include/vector_types.h"
-#include "simulator/site.h"
+#include "tandem/simulator/fiber.h"
+#include "tandem/simulator/include/vector_types.h"
+#include "tandem/simulator/site.h"
 
 #include <array>
 #include <source_location>

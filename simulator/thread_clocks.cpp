@@ -1,8 +1,8 @@
 // Order between threads of a block that signal each other: vector clocks over all threads, which grow only where
 // kernels use mbarriers, named barriers, or fences.
-#include "simulator/engine.h"
-#include "simulator/mbarrier.h"
-#include "simulator/named_barrier.h"
+#include "tandem/simulator/engine.h"
+#include "tandem/simulator/mbarrier.h"
+#include "tandem/simulator/named_barrier.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Enqueueing, ordering and running work.
-#include "simulator/timeline.h"
+#include "tandem/simulator/timeline.h"
 
-#include "simulator/device_memory.h"
-#include "simulator/engine.h"
+#include "tandem/simulator/device_memory.h"
+#include "tandem/simulator/engine.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 // and a deferred stream whether it may go on.
 #pragma once
 
-#include "simulator/site.h"
+#include "tandem/simulator/site.h"
 
 #include <cstdint>
 #include <deque>

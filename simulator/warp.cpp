@@ -1,5 +1,5 @@
 // Meetings of the lanes of a warp.
-#include "simulator/engine.h"
+#include "tandem/simulator/engine.h"
 
 #include <fmt/format.h>
 

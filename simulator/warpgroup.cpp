@@ -1,11 +1,11 @@
 // Queues of products, one per lane, and multiplying what lies in shared memory.
-#include "simulator/warpgroup.h"
+#include "tandem/simulator/warpgroup.h"
 
-#include "simulator/device_language.h"
-#include "simulator/engine.h"
-#include "simulator/lint.h"
-#include "simulator/shadow.h"
-#include "simulator/shared_memory.h"
+#include "tandem/simulator/device_language.h"
+#include "tandem/simulator/engine.h"
+#include "tandem/simulator/lint.h"
+#include "tandem/simulator/shadow.h"
+#include "tandem/simulator/shared_memory.h"
 
 #include <fmt/format.h>
 
@@ -43,29 +43,30 @@ bool any_product = false;  // since clear_warpgroup_products()
 /// One of a product's operands, from `first` row (of a, or column of b) on.
 struct Operand {
   std::uint64_t descriptor;
-  bool turned;
+  bool transposed;
   unsigned first, rows;
 };
 
 Operand left_of(const WarpgroupProduct& product, unsigned warp) {
-  return {product.a, product.a_turned, warp % kGroupWarps * kWarpRows, kWarpRows};
+  return {product.a, product.a_transposed, warp % kGroupWarps * kWarpRows, kWarpRows};
 }
-Operand right_of(const WarpgroupProduct& product) { return {product.b, product.b_turned, 0, product.columns}; }
+Operand right_of(const WarpgroupProduct& product) { return {product.b, product.b_transposed, 0, product.columns}; }
 
 /// Calls visit(places, row, depth) for every 8 pieces of 16 bytes, as the hardware fetches them, and the number in the
-/// operand of the first: 8 neighbours in depth (or, turned, in rows) each, of 8 rows (or depths).
+/// operand of the first: 8 neighbours in depth (or, transposed, in rows) each, of 8 rows (or depths).
 template <typename Visit>
 void for_each_fetch(const Operand& operand, Visit&& visit) {
-  const unsigned lines = operand.turned ? kDepth : operand.rows;
-  const unsigned pieces = (operand.turned ? operand.rows : kDepth) / kPiece;
+  const unsigned lines = operand.transposed ? kDepth : operand.rows;
+  const unsigned pieces = (operand.transposed ? operand.rows : kDepth) / kPiece;
   for (unsigned piece = 0; piece < pieces; ++piece) {
     for (unsigned line = 0; line < lines; line += kPiece) {
-      const unsigned row = operand.turned ? piece * kPiece : line, depth = operand.turned ? line : piece * kPiece;
+      const unsigned row = operand.transposed ? piece * kPiece : line,
+                     depth = operand.transposed ? line : piece * kPiece;
       std::array<std::uintptr_t, kPiece> places{};
       for (unsigned k = 0; k < kPiece; ++k)
         places[k] = reinterpret_cast<std::uintptr_t>(at_shared_offset(
-            operand_offset(operand.descriptor, operand.turned, operand.first + row + (operand.turned ? 0 : k),
-                           depth + (operand.turned ? k : 0))));
+            operand_offset(operand.descriptor, operand.transposed, operand.first + row + (operand.transposed ? 0 : k),
+                           depth + (operand.transposed ? k : 0))));
       visit(places, row, depth);
     }
   }
@@ -91,7 +92,7 @@ void load_operand(const Operand& operand, MatrixType type, SiteId where, float (
       std::uint16_t bits[kPiece];
       std::memcpy(bits, reinterpret_cast<const void*>(places[k]), sizeof bits);
       for (unsigned i = 0; i < kPiece; ++i)
-        (operand.turned ? values[row + i][depth + k] : values[row + k][depth + i]) = half_value(type, bits[i]);
+        (operand.transposed ? values[row + i][depth + k] : values[row + k][depth + i]) = half_value(type, bits[i]);
     }
     if (lint_is_on()) {
       const Engine::Aside aside(engine());
@@ -143,11 +144,11 @@ void multiply_due(unsigned pending) {
 
 }  // namespace
 
-unsigned operand_offset(std::uint64_t descriptor, bool turned, unsigned row, unsigned depth) {
+unsigned operand_offset(std::uint64_t descriptor, bool transposed, unsigned row, unsigned depth) {
   const auto field = [&](unsigned first) { return static_cast<unsigned>(descriptor >> first & 0x3fffu) << 4; };
   const unsigned start = field(0), leading = field(16), stride = field(32);
-  const unsigned offset = turned ? start + row / 64 * leading + depth / 8 * stride + depth % 8 * 128 + row % 64 * 2
-                                 : start + row / 8 * stride + row % 8 * 128 + depth * 2;
+  const unsigned offset = transposed ? start + row / 64 * leading + depth / 8 * stride + depth % 8 * 128 + row % 64 * 2
+                                     : start + row / 8 * stride + row % 8 * 128 + depth * 2;
   return offset ^ (offset >> 3 & 0x70u);
 }
 
@@ -179,8 +180,7 @@ void commit_warpgroup_products() { ++queues[engine().current().linear].group; }
 void wait_for_warpgroup_products(unsigned pending, std::source_location where) {
   Engine& e = engine();
   int nothing = 0;
-  e.meet(
-      WarpOperation::wait_for_products, kAllLanes, &nothing, [](const auto&, unsigned) {}, where);
+  e.meet(WarpOperation::wait_for_products, kAllLanes, &nothing, [](const auto&, unsigned) {}, where);
   if (e.current().lane() == 0) multiply_due(pending);
   sync_warp(kAllLanes, where);  // what a lane does next comes after the reading
   const Engine::Aside aside(e);

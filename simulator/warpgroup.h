@@ -6,21 +6,21 @@
 // then.
 #pragma once
 
-#include "simulator/matrix.h"
-#include "simulator/thread.h"
+#include "tandem/simulator/matrix.h"
+#include "tandem/simulator/thread.h"
 
 #include <cstdint>
 #include <source_location>
 
 namespace tandem::simulator {
 
-/// d += a b of 64 x 16 by 16 x columns; a and b are descriptors. "Turned" operands lie with their rows (of a) or
+/// d += a b of 64 x 16 by 16 x columns; a and b are descriptors. "Transposed" operands lie with their rows (of a) or
 /// columns (of b) as neighbours, others with their depths.
 struct WarpgroupProduct {
   MatrixType type = MatrixType::f16;
   unsigned columns = 0;
   std::uint64_t a = 0, b = 0;
-  bool a_turned = false, b_turned = false;
+  bool a_transposed = false, b_transposed = false;
 
   friend bool operator==(const WarpgroupProduct&, const WarpgroupProduct&) = default;
 };
@@ -34,7 +34,7 @@ void wait_for_warpgroup_products(unsigned pending, std::source_location where);
 
 /// Where an operand's number lies, as an offset in shared memory, by its descriptor: `row` of a (or column of b),
 /// `depth` below 16.
-unsigned operand_offset(std::uint64_t descriptor, bool turned, unsigned row, unsigned depth);
+unsigned operand_offset(std::uint64_t descriptor, bool transposed, unsigned row, unsigned depth);
 
 // Called by the engine.
 void clear_warpgroup_products();

@@ -1,7 +1,7 @@
 // Reading the loss.
-#include "train/batch_loss.h"
+#include "tandem/train/batch_loss.h"
 
-#include "kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
 
 #include <cmath>
 

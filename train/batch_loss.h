@@ -1,7 +1,7 @@
 // The loss of a batch as a number, and why it is none.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 namespace tandem::train {
 

@@ -1,37 +1,21 @@
 // Settings as TOML text.
-#include "train/config_value.h"
+#include "tandem/train/config_value.h"
 
 #include <fmt/core.h>
+#include <toml++/toml.h>
+
+#include <sstream>
 
 namespace tandem::train {
 namespace {
 
 std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out + '"';
+  std::ostringstream out;
+  out << toml::toml_formatter(toml::value<std::string>(text), toml::format_flags::allow_unicode_strings);
+  return out.str();
 }
 
+// toml++ writes 17 digits where the standard library cannot find the shortest ones.
 std::string shortest(double value) {
   std::string text = fmt::format("{}", value);
   // TOML tells floats from integers by the point or the exponent, and wants digits on both sides of a point.

@@ -1,9 +1,9 @@
 // Wording and alignment.
-#include "train/console.h"
+#include "tandem/train/console.h"
 
-#include "core/memory.h"
-#include "core/number_text.h"
-#include "train/progress_format.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/number_text.h"
+#include "tandem/train/progress_format.h"
 
 #include <fmt/core.h>
 
@@ -78,7 +78,7 @@ std::string epoch_text(const EpochRecord& e, std::int64_t epochs) {
                      e.test_accuracy, format_duration(e.seconds), format_count(e.images_per_second));
 }
 
-std::string summary_text(const ResultRecord& result, const Leftovers& leftovers) {
+std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   const EpochRecord& last = result.last;
   std::string text = fmt::format("test accuracy {:.2f}% (loss {}) after {} in {}, peak memory {} per rank\n",
                                  last.test_accuracy, format_loss(last.test_loss, 4), counted(last.epoch, "epoch"),
@@ -88,8 +88,8 @@ std::string summary_text(const ResultRecord& result, const Leftovers& leftovers)
     text += fmt::format("  skipped  {}: a gradient was not finite; the loss scale ends at {:g}\n",
                         counted(last.skipped_steps, "step"), last.loss_scale);
   }
-  if (!leftovers.log.empty()) text += fmt::format("  log      {}\n", leftovers.log);
-  if (!leftovers.weights.empty()) text += fmt::format("  weights  {}\n", leftovers.weights);
+  if (!files.log.empty()) text += fmt::format("  log      {}\n", files.log);
+  if (!files.weights.empty()) text += fmt::format("  weights  {}\n", files.weights);
   return text;
 }
 

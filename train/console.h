@@ -1,7 +1,7 @@
 // The lines of a run that people read: header, one per epoch, summary.
 #pragma once
 
-#include "train/records.h"
+#include "tandem/train/records.h"
 
 #include <string>
 
@@ -17,12 +17,12 @@ std::string header_text(const RunRecord& run);
 std::string epoch_text(const EpochRecord& epoch, std::int64_t epochs);
 
 /// Where a run left things; empty paths are left out.
-struct Leftovers {
+struct ResultFiles {
   std::string log;
   std::string weights;
 };
 
 /// How it ended: accuracy, time, memory, and where log and weights are.
-std::string summary_text(const ResultRecord& result, const Leftovers& leftovers);
+std::string summary_text(const ResultRecord& result, const ResultFiles& files);
 
 }  // namespace tandem::train

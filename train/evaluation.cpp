@@ -1,10 +1,10 @@
 // One pass without a tape.
-#include "train/evaluation.h"
+#include "tandem/train/evaluation.h"
 
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "autograd/grad_mode.h"
-#include "layers/mode_scope.h"
-#include "train/batch_loss.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/layers/mode_scope.h"
+#include "tandem/train/batch_loss.h"
 
 namespace tandem::train {
 

@@ -1,10 +1,10 @@
 // Loss and accuracy of a model on a data set.
 #pragma once
 
-#include "comm/process_group.h"
-#include "data/loader.h"
-#include "layers/module.h"
-#include "train/metrics.h"
+#include "tandem/comm/process_group.h"
+#include "tandem/data/loader.h"
+#include "tandem/layers/module.h"
+#include "tandem/train/metrics.h"
 
 namespace tandem::train {
 

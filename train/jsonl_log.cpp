@@ -1,8 +1,8 @@
 // Records as JSON objects.
-#include "train/jsonl_log.h"
+#include "tandem/train/jsonl_log.h"
 
-#include "core/error.h"
-#include "layers/file.h"
+#include "tandem/core/error.h"
+#include "tandem/layers/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -47,7 +47,8 @@ bool ends_inside_line(const std::string& path) {
   const layers::InputFile file(path);
   std::string beginning(static_cast<std::size_t>(std::min<std::int64_t>(kBeginning.size(), file.size())), '\0');
   file.read(beginning.data(), static_cast<std::int64_t>(beginning.size()), 0);
-  require(kBeginning.starts_with(beginning), "log file {}: holds something else than the log of a run: name another file", path);
+  require(kBeginning.starts_with(beginning),
+          "log file {}: holds something else than the log of a run: name another file", path);
   char last = '\n';
   file.read(&last, 1, file.size() - 1);
   return last != '\n';
@@ -65,7 +66,7 @@ JsonlLog::~JsonlLog() { ::close(descriptor_); }
 
 void JsonlLog::write_line(const std::string& line) {
   const std::string text = (starts_inside_line_ ? "\n" : "") + line + "\n";
-  struct stat before {};
+  struct stat before{};
   const bool can_be_cut = ::fstat(descriptor_, &before) == 0 && S_ISREG(before.st_mode);
   std::size_t done = 0;
   while (done < text.size()) {

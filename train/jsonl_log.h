@@ -1,7 +1,7 @@
 // The machine-readable log of a run: one JSON object per line, the kind in the field "record".
 #pragma once
 
-#include "train/records.h"
+#include "tandem/train/records.h"
 
 #include <string>
 

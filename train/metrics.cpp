@@ -1,7 +1,7 @@
 // Metric sums, and their reduction in f64: counts stay exact up to 2^53.
-#include "train/metrics.h"
+#include "tandem/train/metrics.h"
 
-#include "autograd/functions/cast.h"
+#include "tandem/autograd/functions/cast.h"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // Loss and accuracy over many batches and many ranks.
 #pragma once
 
-#include "comm/process_group.h"
-#include "core/tensor.h"
+#include "tandem/comm/process_group.h"
+#include "tandem/core/tensor.h"
 
 #include <cstdint>
 

@@ -1,7 +1,11 @@
 // Process facts from /proc, the C library and the compiler.
-#include "train/process_info.h"
+#include "tandem/train/process_info.h"
 
-#include "core/memory.h"
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/config.h"
+#include "tandem/core/device.h"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/implementations.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -50,9 +54,9 @@ Versions build_versions() {
   const auto yes_no = [](bool present) { return std::string(present ? "yes" : "no"); };
   return {{"tandem", TANDEM_VERSION},
           {"compiler", __VERSION__},
-          {"onednn", yes_no(TANDEM_HAS_ONEDNN)},
-          {"mpi", yes_no(TANDEM_HAS_MPI)},
-          {"cuda", yes_no(TANDEM_HAS_CUDA)}};
+          {"onednn", yes_no(kernels::missing_onednn().empty())},
+          {"mpi", yes_no(comm::missing_mpi().empty())},
+          {"cuda", yes_no(kHasCuda)}};
 }
 
 }  // namespace tandem::train

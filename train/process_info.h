@@ -1,8 +1,8 @@
 // Facts about this process and its machine.
 #pragma once
 
-#include "core/device.h"
-#include "train/records.h"
+#include "tandem/core/device.h"
+#include "tandem/train/records.h"
 
 #include <cstdint>
 #include <string>

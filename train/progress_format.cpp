@@ -1,5 +1,5 @@
 // Layout of the progress line.
-#include "train/progress_format.h"
+#include "tandem/train/progress_format.h"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // Text of the progress line: pure functions, so that every width and state can be tested.
 #pragma once
 
-#include "train/terminal.h"
+#include "tandem/train/terminal.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // When to draw, and on which stream.
-#include "train/progress_line.h"
+#include "tandem/train/progress_line.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <fmt/core.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // The progress line of a run: a bar that redraws itself on a terminal, now and then a plain line elsewhere.
 #pragma once
 
-#include "train/progress_format.h"
+#include "tandem/train/progress_format.h"
 
 #include <cstdio>
 #include <functional>

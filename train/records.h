@@ -1,7 +1,7 @@
 // What a run reports: the records of the JSONL log, and what the console shows of them.
 #pragma once
 
-#include "train/config_value.h"
+#include "tandem/train/config_value.h"
 
 #include <cstdint>
 #include <string>

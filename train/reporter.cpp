@@ -1,7 +1,7 @@
 // Who writes what, when.
-#include "train/reporter.h"
+#include "tandem/train/reporter.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <fmt/core.h>
 
@@ -37,7 +37,7 @@ TrainObserver Reporter::observer() {
 void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights) {
   const ResultRecord result{last, options_.elapsed(), std::move(peak_tensor_bytes)};
   log(result);
-  Leftovers files{options_.files.log, weights};
+  ResultFiles files{options_.files.log, weights};
   if (missing_records_ > 0) files.log += " (incomplete)";
   say(summary_text(result, files));
 }

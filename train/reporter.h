@@ -1,10 +1,10 @@
 // Reporter: console, progress line and log of a run, on rank 0; silent on the other ranks.
 #pragma once
 
-#include "train/console.h"
-#include "train/jsonl_log.h"
-#include "train/progress_line.h"
-#include "train/trainer.h"
+#include "tandem/train/console.h"
+#include "tandem/train/jsonl_log.h"
+#include "tandem/train/progress_line.h"
+#include "tandem/train/trainer.h"
 
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@ struct ReporterOptions {
   bool silent = false;  ///< on all ranks but one
   ProgressMode progress = ProgressMode::automatic;
   std::int64_t epochs = 1;
-  Leftovers files;                  ///< log: written from open_log() on, unless empty
+  ResultFiles files;                ///< log: written from open_log() on, unless empty
   std::function<double()> elapsed;  ///< seconds since the program began
 };
 

@@ -1,8 +1,8 @@
 // Trying the smallest share before training begins.
-#include "train/smallest_part.h"
+#include "tandem/train/smallest_part.h"
 
-#include "autograd/grad_mode.h"
-#include "layers/mode_scope.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/layers/mode_scope.h"
 
 namespace tandem::train {
 

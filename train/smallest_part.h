@@ -1,8 +1,8 @@
 // Whether a network can be trained on the smallest share of a batch that some rank gets.
 #pragma once
 
-#include "data/loader.h"
-#include "layers/module.h"
+#include "tandem/data/loader.h"
+#include "tandem/layers/module.h"
 
 namespace tandem::train {
 

@@ -1,5 +1,5 @@
 // Terminal queries by ioctl and the environment.
-#include "train/terminal.h"
+#include "tandem/train/terminal.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>

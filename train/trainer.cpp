@@ -1,14 +1,14 @@
 // The training loop.
-#include "train/trainer.h"
+#include "tandem/train/trainer.h"
 
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "autograd/variable.h"
-#include "comm/agreement.h"
-#include "optim/clip_grad_norm.h"
-#include "train/batch_loss.h"
-#include "train/evaluation.h"
-#include "train/process_info.h"
-#include "train/smallest_part.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/agreement.h"
+#include "tandem/optim/clip_grad_norm.h"
+#include "tandem/train/batch_loss.h"
+#include "tandem/train/evaluation.h"
+#include "tandem/train/process_info.h"
+#include "tandem/train/smallest_part.h"
 
 #include <chrono>
 #include <cmath>

@@ -1,14 +1,14 @@
 // Trainer: synchronous SGD over all ranks, epoch by epoch.
 #pragma once
 
-#include "comm/distributed_data_parallel.h"
-#include "comm/process_group.h"
-#include "data/loader.h"
-#include "layers/module.h"
-#include "optim/grad_scaler.h"
-#include "optim/schedule.h"
-#include "train/progress_format.h"
-#include "train/records.h"
+#include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/comm/process_group.h"
+#include "tandem/data/loader.h"
+#include "tandem/layers/module.h"
+#include "tandem/optim/grad_scaler.h"
+#include "tandem/optim/schedule.h"
+#include "tandem/train/progress_format.h"
+#include "tandem/train/records.h"
 
 #include <functional>
 #include <memory>

@@ -1,15 +1,15 @@
 // The tuning file is JSON: {"format", "version", "machine", "passes": [{"device", "pass", "dtype", "geometry", "work",
 // "chosen", "microseconds": {candidate: time}}]}; "work" is what a pass does beside the convolution.
-#include "train/tuning_file.h"
+#include "tandem/train/tuning_file.h"
 
-#include "core/device_query.h"
-#include "core/error.h"
-#include "core/parallel.h"
-#include "kernels/conv/cudnn/conv_library.h"
-#include "kernels/conv/tuning/tuner.h"
-#include "kernels/float32_products.h"
-#include "layers/file.h"
-#include "train/process_info.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/conv/cudnn/conv_library.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
+#include "tandem/kernels/float32_products.h"
+#include "tandem/layers/file.h"
+#include "tandem/train/process_info.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using kernels::ConvGeometry;
-using kernels::TunedPass;
+using kernels::PassKind;
 using kernels::TunedWork;
 using kernels::TuningKey;
 using kernels::TuningResult;
@@ -36,7 +36,7 @@ constexpr std::int64_t kMostBytes = 64 << 20;
 
 struct Field {
   const char* name;
-  std::int64_t ConvGeometry::*member;
+  std::int64_t ConvGeometry::* member;
 };
 constexpr std::array kFields{Field{"n", &ConvGeometry::n},
                              Field{"c", &ConvGeometry::c},
@@ -57,14 +57,14 @@ constexpr std::array kFields{Field{"n", &ConvGeometry::n},
 
 struct Flag {
   const char* name;
-  bool TunedWork::*member;
+  bool TunedWork::* member;
 };
 constexpr std::array kFlags{Flag{"bias", &TunedWork::bias}, Flag{"relu", &TunedWork::relu},
                             Flag{"mask", &TunedWork::mask}, Flag{"sums", &TunedWork::sums},
                             Flag{"gate", &TunedWork::gate}};
 
-constexpr std::array kPasses{TunedPass::forward, TunedPass::backward_input, TunedPass::backward_weight,
-                             TunedPass::forward_pool, TunedPass::forward_moments};
+constexpr std::array kPasses{PassKind::forward, PassKind::backward_input, PassKind::backward_weight,
+                             PassKind::forward_pool, PassKind::forward_moments};
 constexpr std::array kDTypes{DType::f32, DType::f16, DType::bf16, DType::f64};
 constexpr std::array kDevices{DeviceType::cpu, DeviceType::cuda};
 
@@ -97,7 +97,7 @@ std::pair<TuningKey, TuningResult> from_json(const Json& json) {
   TuningKey key{
       named(kDevices, name_of_type, json.at("device").get<std::string>(), "device"),
       named(
-          kPasses, [](TunedPass p) { return kernels::name_of(p); }, json.at("pass").get<std::string>(), "pass"),
+          kPasses, [](PassKind p) { return kernels::name_of(p); }, json.at("pass").get<std::string>(), "pass"),
       named(
           kDTypes, [](DType d) { return tandem::name_of(d); }, json.at("dtype").get<std::string>(), "dtype"),
       {}};
@@ -142,9 +142,7 @@ std::string load_tuning(const std::string& path, const std::string& machine) {
   try {
     const Json json = Json::parse(text_of(path));
     require(json.at("format").get<std::string>() == kFormat, "not a tuning file");
-    require(json.at("version").get<int>() == kVersion,
-            "version {} of the format, this is for {}; "
-            "--autotune measures anew",
+    require(json.at("version").get<int>() == kVersion, "version {} of the format, this is for {}; measure anew",
             json.at("version").get<int>(), kVersion);
     const std::string theirs = json.at("machine").get<std::string>();
     if (theirs != machine) return fmt::format("{}: ignored: measured on {}; this is {}", path, theirs, machine);

@@ -1,7 +1,7 @@
 // Measured choices of convolution code, kept in a file from run to run.
 #pragma once
 
-#include "core/device.h"
+#include "tandem/core/device.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // Masters by the names of their parameters.
-#include "train/weights.h"
+#include "tandem/train/weights.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <stdlib.h>  // mkdtemp
 
@@ -21,8 +21,8 @@ Tensor master_of(const optim::Optimizer& optimizer, const Tensor& parameter) {
   return found == parameters.end() ? Tensor() : optimizer.master(static_cast<std::size_t>(found - parameters.begin()));
 }
 
-layers::NamedTensors masters_by_name(const layers::Module& model, const optim::Optimizer& optimizer) {
-  layers::NamedTensors masters;
+NamedTensors masters_by_name(const layers::Module& model, const optim::Optimizer& optimizer) {
+  NamedTensors masters;
   for (const auto& [name, parameter] : model.named_parameters()) {
     const Tensor master = master_of(optimizer, parameter);
     if (master.defined()) masters.emplace_back(name, master);
@@ -32,8 +32,8 @@ layers::NamedTensors masters_by_name(const layers::Module& model, const optim::O
 
 }  // namespace
 
-layers::NamedTensors full_state_dict(const layers::Module& model, const optim::Optimizer& optimizer) {
-  layers::NamedTensors state = model.state_dict();
+NamedTensors full_state_dict(const layers::Module& model, const optim::Optimizer& optimizer) {
+  NamedTensors state = model.state_dict();
   for (const auto& master : masters_by_name(model, optimizer)) {
     std::find_if(state.begin(), state.end(), [&](const auto& e) { return e.first == master.first; })->second =
         master.second;
@@ -41,8 +41,8 @@ layers::NamedTensors full_state_dict(const layers::Module& model, const optim::O
   return state;
 }
 
-layers::NamedTensors parameters_and_masters(const layers::Module& model, const optim::Optimizer& optimizer) {
-  layers::NamedTensors result = model.named_parameters();
+NamedTensors parameters_and_masters(const layers::Module& model, const optim::Optimizer& optimizer) {
+  NamedTensors result = model.named_parameters();
   for (const auto& [name, master] : masters_by_name(model, optimizer)) result.emplace_back(name + ".master", master);
   return result;
 }
@@ -51,7 +51,7 @@ void load_weights(layers::Module& model, const std::string& name, const std::str
   const auto file = layers::read_safetensors(path);
   const auto theirs = file.metadata.find("model");
   require(theirs == file.metadata.end() || theirs->second == name,
-          "{0}: holds weights of the model {1}, not of {2}: give --model {1}, or other weights", path,
+          "{0}: holds weights of the model {1}, not of {2}: choose model {1}, or other weights", path,
           theirs == file.metadata.end() ? "" : theirs->second, name);
   try {
     model.load_state_dict(file.tensors);
@@ -60,8 +60,7 @@ void load_weights(layers::Module& model, const std::string& name, const std::str
   }
 }
 
-SavedWeights save_weights(const std::string& path, const layers::NamedTensors& tensors,
-                          const layers::Metadata& metadata) {
+SavedWeights save_weights(const std::string& path, const NamedTensors& tensors, const layers::Metadata& metadata) {
   std::string problem;
   try {
     layers::write_safetensors(path, tensors, metadata);

@@ -1,18 +1,18 @@
 // The weights of a model: what its optimizer keeps of them in f32 where it trains in half precision, and their files.
 #pragma once
 
-#include "layers/module.h"
-#include "layers/safetensors.h"
-#include "optim/optimizer.h"
+#include "tandem/layers/module.h"
+#include "tandem/layers/safetensors.h"
+#include "tandem/optim/optimizer.h"
 
 namespace tandem::train {
 
 /// The model's state dict with the optimizer's masters in place of their half parameters: what to save, so that nothing
 /// is lost.
-layers::NamedTensors full_state_dict(const layers::Module& model, const optim::Optimizer& optimizer);
+NamedTensors full_state_dict(const layers::Module& model, const optim::Optimizer& optimizer);
 
 /// The model's parameters, and the masters as "<name>.master": what replicas have in common.
-layers::NamedTensors parameters_and_masters(const layers::Module& model, const optim::Optimizer& optimizer);
+NamedTensors parameters_and_masters(const layers::Module& model, const optim::Optimizer& optimizer);
 
 /// Fills `model`, a network of the name `name`, from a safetensors file. Throws Error that begins with the path where
 /// the file is damaged, where its metadata names another model, and where its tensors do not fit.
@@ -27,7 +27,6 @@ struct SavedWeights {
 /// Writes a safetensors file as layers::write_safetensors does: the whole file, or what was there stays. Where that
 /// fails, as on a full disk, the weights go to a new folder, in the working directory or the system's for temporary
 /// files. Throws nothing on account of files.
-SavedWeights save_weights(const std::string& path, const layers::NamedTensors& tensors,
-                          const layers::Metadata& metadata);
+SavedWeights save_weights(const std::string& path, const NamedTensors& tensors, const layers::Metadata& metadata);
 
 }  // namespace tandem::train

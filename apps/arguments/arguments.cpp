@@ -1,8 +1,8 @@
 // On top of CLI11, which splits the command line.
 #include "apps/arguments/arguments.h"
 
-#include "core/error.h"
-#include "core/suggest.h"
+#include "tandem/core/error.h"
+#include "tandem/core/suggest.h"
 
 #include <CLI/CLI.hpp>
 
@@ -30,6 +30,44 @@ std::string problem_of(const std::string& text, std::string_view kind, T& value)
 /// `problem` may rewrite the text. In lists, CLI11 asks of each value by itself.
 void expect(CLI::Option& option, std::function<std::string(std::string&)> problem, const std::string& description) {
   option.transform(CLI::Validator([problem](std::string& text) { return problem(text); }, description));
+}
+
+/// Throws Error where a flag is given another value than true or false.
+void require_flag_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() > 0) continue;
+    for (const std::string& value : option->results())
+      require(value == "true" || value == "false", "--{} = {}: a flag takes true or false",
+              option->get_lnames().front(), value);
+  }
+}
+
+/// What CLI11 says of an option without its value and the like, in one line.
+[[noreturn]] void fail_parsing(const CLI::ParseError& error) {
+  const std::string what = error.what();
+  const std::string option = what.substr(0, what.find(':'));
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && option.size() < what.size()) {
+    const bool too_many = what.find("received") != std::string::npos && what.find("received 0") == std::string::npos;
+    fail("{} {}", option, too_many ? "is given more than once" : "needs a value");
+  }
+  constexpr std::string_view kBadFlag = "Could not convert: ";  // numbers and texts have been checked before
+  if (what.starts_with(kBadFlag)) fail("{}: a flag takes true or false", what.substr(kBadFlag.size()));
+  fail("{}", what);
+}
+
+/// Throws Error for what is no option of the program: "unknown option --layer: did you mean --layers?". `known`: with
+/// their dashes.
+[[noreturn]] void fail_unknown(std::span<const std::string> arguments, std::span<const std::string> known) {
+  const auto dashed =
+      std::find_if(arguments.begin(), arguments.end(), [](const std::string& text) { return text.starts_with('-'); });
+  require(dashed != arguments.end(), "unexpected argument '{}': options begin with --", arguments.front());
+  const std::string written = dashed->substr(0, dashed->find('='));
+  for (const auto& [theirs, ours] : kOtherNames)
+    require(written != theirs || std::find(known.begin(), known.end(), ours) == known.end(),
+            "unknown option {}: here it is called {}", theirs, ours);
+  const std::string nearest = nearest_name(written, known);
+  fail("unknown option {}: {}", written,
+       nearest.empty() ? std::string("--help lists all options") : "did you mean " + nearest + "?");
 }
 
 }  // namespace
@@ -60,6 +98,21 @@ void expect_finite_number(CLI::Option& option) {
       "");
 }
 
+std::string with_flags(std::string_view text, std::pair<std::string_view, std::string_view> other_name) {
+  constexpr std::string_view kOption = "option ";
+  std::string result;
+  for (std::size_t found = 0; (found = text.find(kOption)) != text.npos;) {
+    result += text.substr(0, found);
+    text.remove_prefix(found + kOption.size());
+    std::string name(text.substr(0, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_")));
+    text.remove_prefix(name.size());
+    if (name == other_name.first) name = other_name.second;
+    std::ranges::replace(name, '_', '-');
+    result += "--" + name;
+  }
+  return result.append(text);
+}
+
 void require_path(std::string_view option, std::string_view path) {
   require(!path.empty(), "{}: the path is empty; name one, or leave the option out", option);
 }
@@ -70,15 +123,6 @@ void expect_path(CLI::Option& option) {
       [](std::string& text) { return text.empty() ? "the path is empty; name one, or leave the option out" : ""; }, "");
 }
 
-void require_flag_values(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_items_expected_max() > 0) continue;
-    for (const std::string& value : option->results())
-      require(value == "true" || value == "false", "--{} = {}: a flag takes true or false",
-              option->get_lnames().front(), value);
-  }
-}
-
 void require_printable(std::string_view text) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::none_of(text.begin(), text.end(), is_control)) return;
@@ -87,47 +131,18 @@ void require_printable(std::string_view text) {
   fail("'{}': control characters are not taken", visible);
 }
 
-void require_printable(int argc, const char* const* argv) {
+bool read_arguments(CLI::App& app, int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) require_printable(argv[i]);
-}
-
-void fail_parsing(const CLI::ParseError& error) {
-  const std::string what = error.what();
-  const std::string option = what.substr(0, what.find(':'));
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && option.size() < what.size()) {
-    const bool too_many = what.find("received") != std::string::npos && what.find("received 0") == std::string::npos;
-    fail("{} {}", option, too_many ? "is given more than once" : "needs a value");
-  }
-  constexpr std::string_view kBadFlag = "Could not convert: ";  // numbers and texts have been checked before
-  if (what.starts_with(kBadFlag)) fail("{}: a flag takes true or false", what.substr(kBadFlag.size()));
-  fail("{}", what);
-}
-
-void fail_unknown(std::span<const std::string> arguments, std::span<const std::string> known) {
-  const auto dashed =
-      std::find_if(arguments.begin(), arguments.end(), [](const std::string& text) { return text.starts_with('-'); });
-  require(dashed != arguments.end(), "unexpected argument '{}': options begin with --", arguments.front());
-  const std::string written = dashed->substr(0, dashed->find('='));
-  for (const auto& [theirs, ours] : kOtherNames)
-    require(written != theirs || std::find(known.begin(), known.end(), ours) == known.end(),
-            "unknown option {}: here it is called {}", theirs, ours);
-  const std::string nearest = nearest_name(written, known);
-  fail("unknown option {}: {}", written,
-       nearest.empty() ? std::string("--help lists all options") : "did you mean " + nearest + "?");
-}
-
-bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
-  require_printable(argc, argv);
   app.allow_extras();
   std::vector<std::string> known;
   for (CLI::Option* option : app.get_options()) {
-    if (option->get_items_expected_max() == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    const bool is_open = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+    if (is_open && option->get_items_expected_max() == 1) option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    app.exit(help);
+  } catch (const CLI::CallForHelp&) {
     return false;
   } catch (const CLI::ParseError& error) {
     fail_parsing(error);
@@ -136,6 +151,12 @@ bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
   const std::vector<std::string> extras = app.remaining();
   if (!extras.empty()) fail_unknown(extras, known);
   return true;
+}
+
+bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
+  if (read_arguments(app, argc, argv)) return true;
+  fmt::print("{}", app.help());
+  return false;
 }
 
 }  // namespace tandem::apps

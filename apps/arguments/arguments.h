@@ -1,37 +1,44 @@
 // What the command lines of all programs have in common: strict values, and one line for what is wrong.
 #pragma once
 
+#include "tandem/core/error.h"
+
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace CLI {
 class App;
 class Option;
-class ParseError;
 }  // namespace CLI
 
 namespace tandem::apps {
 
-/// Fills in what `app` binds. Of an option with one value that is given twice, the last one counts. Returns false where
-/// help was asked for, which is then printed. Throws Error with one line that names the option, and the nearest one
-/// where it is unknown.
-bool parse_arguments(CLI::App& app, int argc, const char* const* argv);
+/// Fills in what `app` binds. Of an option with one value that is given twice, the last one counts, unless it has a
+/// policy of its own. Returns false where help was asked for. Throws Error with one line that names the option, and the
+/// nearest one where it is unknown.
+bool read_arguments(CLI::App& app, int argc, const char* const* argv);
 
-/// What a parser says of an option without its value and the like, in one line.
-[[noreturn]] void fail_parsing(const CLI::ParseError& error);
+/// The same, and prints the help of CLI11.
+bool parse_arguments(CLI::App& app, int argc, const char* const* argv);
 
 /// Throws Error for text with line ends or other control characters, which no error could name in one line.
 void require_printable(std::string_view text);
-void require_printable(int argc, const char* const* argv);
 
-/// Throws Error for what is no option of the program: "unknown option --layer: did you mean --layers?". `known`: with
-/// their dashes.
-[[noreturn]] void fail_unknown(std::span<const std::string> arguments, std::span<const std::string> known);
+/// An error of the libraries in this program's words: "option conv_impl" becomes "--conv-impl". `other_name`: an option
+/// that is called otherwise here, and its flag.
+std::string with_flags(std::string_view text, std::pair<std::string_view, std::string_view> other_name = {});
 
-/// Throws Error where a flag is given another value than true or false.
-void require_flag_values(const CLI::App& app);
+/// Calls `body`, and gives its errors in this program's words.
+template <typename Body>
+auto naming_flags(const Body& body, std::pair<std::string_view, std::string_view> other_name = {}) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    fail("{}", with_flags(error.what(), other_name));
+  }
+}
 
 /// Throws Error for the empty path of a file or folder: a script's variable that was never set, most likely.
 void require_path(std::string_view option, std::string_view path);

@@ -1,4 +1,4 @@
-// Config files: TOML restricted to `key = value` lines, which is all that a flat list of options needs.
+// Config files: TOML restricted to `key = value`, which is all that a flat list of options needs.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct ConfigEntry {
   int line = 0;
 };
 
-/// Reads TOML text: comments, bare or quoted keys, basic and literal strings, integers, floats, booleans, and arrays on
-/// one line. Sections and keys given twice are refused. `file` is for the messages, "run.toml:3: ...".
+/// Reads TOML text, and gives its settings as they come. Tables (sections, dotted keys), dates and keys given twice are
+/// refused. `file` is for the messages, "run.toml:3: ...".
 std::vector<ConfigEntry> parse_config(const std::string& text, const std::string& file);
 
 /// Reads and parses a file. Throws Error if it cannot be read, is a directory, or is larger than 1 MiB.

@@ -2,8 +2,8 @@
 #include "run.h"
 
 #include "apps/arguments/program.h"
-#include "comm/mpi_environment.h"
-#include "comm/threads.h"
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/launch/threads.h"
 
 #include <csignal>
 

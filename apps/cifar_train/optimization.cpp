@@ -1,38 +1,7 @@
-// From names to optimizers and schedules.
+// From names to schedules and loss scales.
 #include "optimization.h"
 
-#include "core/error.h"
-#include "optim/adam.h"
-#include "optim/rmsprop.h"
-#include "optim/sgd.h"
-
 namespace tandem::apps {
-
-std::unique_ptr<optim::Optimizer> make_optimizer(const Settings& s, const layers::Module& model) {
-  const auto parameters = model.parameters();
-  if (s.optimizer == "adam") {
-    return std::make_unique<optim::Adam>(
-        parameters,
-        optim::AdamOptions{.lr = *s.lr, .weight_decay = *s.weight_decay, .master_weights = s.master_weights});
-  }
-  if (s.optimizer == "adamw") {
-    return std::make_unique<optim::AdamW>(
-        parameters,
-        optim::AdamWOptions{.lr = *s.lr, .weight_decay = *s.weight_decay, .master_weights = s.master_weights});
-  }
-  if (s.optimizer == "rmsprop") {
-    return std::make_unique<optim::RMSprop>(
-        parameters,
-        optim::RMSpropOptions{
-            .lr = *s.lr, .weight_decay = *s.weight_decay, .momentum = *s.momentum, .master_weights = s.master_weights});
-  }
-  require(s.optimizer == "sgd", "unknown optimizer '{}'", s.optimizer);
-  return std::make_unique<optim::SGD>(parameters, optim::SGDOptions{.lr = *s.lr,
-                                                                    .momentum = *s.momentum,
-                                                                    .weight_decay = *s.weight_decay,
-                                                                    .nesterov = *s.nesterov,
-                                                                    .master_weights = s.master_weights});
-}
 
 optim::GradScaler make_scaler(const Settings& s) {
   if (*s.loss_scale == "none") return optim::GradScaler({.mode = optim::LossScaling::none});
@@ -41,10 +10,10 @@ optim::GradScaler make_scaler(const Settings& s) {
 }
 
 std::unique_ptr<optim::Schedule> make_schedule(const Settings& s, std::int64_t steps_per_epoch) {
-  if (s.epochs == 0) return std::make_unique<optim::ConstantSchedule>();  // there will be no step
+  if (s.trainer.epochs == 0) return std::make_unique<optim::ConstantSchedule>();  // there will be no step
   const auto epoch = static_cast<double>(steps_per_epoch);
   const double warmup = s.warmup_epochs * epoch;
-  const double duration = static_cast<double>(s.epochs) * epoch;
+  const double duration = static_cast<double>(s.trainer.epochs) * epoch;
   std::unique_ptr<optim::Schedule> schedule;
   if (s.schedule == "one-cycle") {
     schedule = std::make_unique<optim::OneCycleSchedule>(duration);

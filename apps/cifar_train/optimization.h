@@ -1,19 +1,16 @@
-// Optimizer, schedule and replicas as the settings ask for them.
+// Schedule and loss scale as the settings ask for them.
 #pragma once
 
 #include "settings.h"
 
-#include "layers/module.h"
-#include "optim/grad_scaler.h"
-#include "optim/schedule.h"
+#include "tandem/optim/grad_scaler.h"
+#include "tandem/optim/schedule.h"
 
 #include <memory>
 
 namespace tandem::apps {
 
 /// Settings must be resolved, here and below.
-std::unique_ptr<optim::Optimizer> make_optimizer(const Settings& settings, const layers::Module& model);
-
 optim::GradScaler make_scaler(const Settings& settings);
 
 /// Its time is counted in steps.

@@ -2,8 +2,8 @@
 #include "option_table.h"
 
 #include "apps/arguments/arguments.h"
-#include "core/error.h"
-#include "core/suggest.h"
+#include "tandem/core/error.h"
+#include "tandem/core/suggest.h"
 
 #include <fmt/format.h>
 
@@ -16,55 +16,14 @@ namespace {
 
 std::string dashed(std::string_view name) { return fmt::format("--{}", name); }
 
-bool parse_flag(std::string_view name, const std::string& text) {
-  if (text == "true") return true;
-  if (text == "false") return false;
-  fail("{} {}: give true or false", dashed(name), text);
-}
-
 template <typename T>
-T parse_number(std::string_view name, const std::string& text, std::string_view kind) {
+T read_number(std::string_view name, const std::string& text, std::string_view kind) {
   T value{};
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
   require(error != std::errc::result_out_of_range, "{} {}: too large", dashed(name), text);
   require(error == std::errc{} && end == text.data() + text.size(), "{} '{}': not {}", dashed(name), text, kind);
   return value;
-}
-
-std::int64_t parse_integer(std::string_view name, const std::string& text, const IntegerLimits& limits) {
-  const auto value = parse_number<std::int64_t>(name, text, "a whole number");
-  require(value >= limits.least, "{} {}: must be at least {}", dashed(name), text, limits.least);
-  require(value <= limits.most, "{} {}: must be at most {}", dashed(name), text, limits.most);
-  return value;
-}
-
-double parse_real(std::string_view name, const std::string& text, const RealLimits& limits) {
-  const auto value = parse_number<double>(name, text, "a number");
-  require(std::isfinite(value), "{} {}: must be finite", dashed(name), text);
-  if (limits.above) require(value > limits.least, "{} {}: must be above {}", dashed(name), text, limits.least);
-  require(value >= limits.least, "{} {}: must be at least {}", dashed(name), text, limits.least);
-  if (limits.below) require(value < limits.most, "{} {}: must be below {}", dashed(name), text, limits.most);
-  require(value <= limits.most, "{} {}: must be at most {}", dashed(name), text, limits.most);
-  return value;
-}
-
-/// An option that is bound to a field, all but `set`.
-template <typename Field>
-Option bound(std::string name, std::string value_name, std::string help, Field& field) {
-  Option option;
-  option.name = std::move(name);
-  option.value_name = std::move(value_name);
-  option.help = std::move(help);
-  option.get = [&field]() -> std::optional<train::ConfigValue> {
-    if constexpr (requires { field.has_value(); }) {
-      return field ? std::optional<train::ConfigValue>(*field) : std::nullopt;
-    } else {
-      return train::ConfigValue(field);
-    }
-  };
-  option.reset = [&field, initial = field] { field = initial; };
-  return option;
 }
 
 /// A value as the command line takes it.
@@ -100,93 +59,52 @@ Option& Option::only_for(std::string name_of_chooser, std::vector<std::string> c
   return *this;
 }
 
+Option& Option::own_to_a_rank() {
+  differs_by_rank = true;
+  return *this;
+}
+
+bool OptionTable::read_flag(std::string_view option, const std::string& text) {
+  require(text == "true" || text == "false", "--{} {}: give true or false", option, text);
+  return text == "true";
+}
+
+std::int64_t OptionTable::read_integer(std::string_view option, const std::string& text, const IntegerLimits& limits) {
+  const auto value = read_number<std::int64_t>(option, text, "a whole number");
+  require(value >= limits.least, "--{} {}: must be at least {}", option, text, limits.least);
+  require(value <= limits.most, "--{} {}: must be at most {}", option, text, limits.most);
+  return value;
+}
+
+double OptionTable::read_real(std::string_view option, const std::string& text, const RealLimits& limits) {
+  const auto value = read_number<double>(option, text, "a number");
+  require(std::isfinite(value), "--{} {}: must be finite", option, text);
+  if (limits.above) require(value > limits.least, "--{} {}: must be above {}", option, text, limits.least);
+  require(value >= limits.least, "--{} {}: must be at least {}", option, text, limits.least);
+  if (limits.below) require(value < limits.most, "--{} {}: must be below {}", option, text, limits.most);
+  require(value <= limits.most, "--{} {}: must be at most {}", option, text, limits.most);
+  return value;
+}
+
+std::string OptionTable::read_path(std::string_view option, const std::string& text) {
+  require_path(dashed(option), text);
+  return text;
+}
+
+std::string OptionTable::read_choice(std::string_view option, const std::string& text,
+                                     const std::vector<std::string>& choices) {
+  require(contains(choices, text), "--{}: {}", option, unknown_choice(option, text, choices));
+  return text;
+}
+
+std::string OptionTable::value_name_of(const std::vector<std::string>& choices) {
+  return fmt::format("{}", fmt::join(choices, "|"));
+}
+
 Option& OptionTable::add(Option option) {
   option.group = group_;
   option.initial = option.get();
   return options_.emplace_back(std::move(option));
-}
-
-template <typename Field>
-Option& OptionTable::add_flag(std::string name, Field& field, std::string help) {
-  Option option = bound(name, "", std::move(help), field);
-  option.set = [&field, name](const std::string& text) { field = parse_flag(name, text); };
-  return add(std::move(option));
-}
-
-Option& OptionTable::flag(std::string name, bool& field, std::string help) {
-  return add_flag(std::move(name), field, std::move(help));
-}
-
-Option& OptionTable::flag(std::string name, std::optional<bool>& field, std::string help) {
-  return add_flag(std::move(name), field, std::move(help));
-}
-
-template <typename Field>
-Option& OptionTable::add_integer(std::string name, Field& field, IntegerLimits limits, std::string help) {
-  Option option = bound(name, "N", std::move(help), field);
-  option.set = [&field, name, limits](const std::string& text) { field = parse_integer(name, text, limits); };
-  return add(std::move(option));
-}
-
-Option& OptionTable::integer(std::string name, std::int64_t& field, IntegerLimits limits, std::string help) {
-  return add_integer(std::move(name), field, limits, std::move(help));
-}
-
-Option& OptionTable::integer(std::string name, std::optional<std::int64_t>& field, IntegerLimits limits,
-                             std::string help) {
-  return add_integer(std::move(name), field, limits, std::move(help));
-}
-
-template <typename Field>
-Option& OptionTable::add_real(std::string name, Field& field, RealLimits limits, std::string value_name,
-                              std::string help) {
-  Option option = bound(name, std::move(value_name), std::move(help), field);
-  option.set = [&field, name, limits](const std::string& text) { field = parse_real(name, text, limits); };
-  return add(std::move(option));
-}
-
-Option& OptionTable::real(std::string name, double& field, RealLimits limits, std::string value_name,
-                          std::string help) {
-  return add_real(std::move(name), field, limits, std::move(value_name), std::move(help));
-}
-
-Option& OptionTable::real(std::string name, std::optional<double>& field, RealLimits limits, std::string value_name,
-                          std::string help) {
-  return add_real(std::move(name), field, limits, std::move(value_name), std::move(help));
-}
-
-Option& OptionTable::path(std::string name, std::string& field, std::string value_name, std::string help) {
-  Option option = bound(name, std::move(value_name), std::move(help), field);
-  option.get = [&field]() -> std::optional<train::ConfigValue> {
-    return field.empty() ? std::nullopt : std::optional<train::ConfigValue>(field);
-  };
-  option.set = [&field, name](const std::string& value) {
-    require_path(dashed(name), value);
-    field = value;
-  };
-  return add(std::move(option));
-}
-
-Option& OptionTable::choice(std::string name, std::string& field, std::vector<std::string> choices, std::string help) {
-  Option option = bound(name, fmt::format("{}", fmt::join(choices, "|")), std::move(help), field);
-  option.set = [&field, name, choices](const std::string& value) {
-    require(contains(choices, value), "{}: {}", dashed(name), unknown_choice(name, value, choices));
-    field = value;
-  };
-  return add(std::move(option));
-}
-
-Option& OptionTable::parsed(std::string name, std::optional<std::string>& field, std::string value_name,
-                            std::function<std::string(const std::string&)> normalise, std::string help) {
-  Option option = bound(name, std::move(value_name), std::move(help), field);
-  option.set = [&field, name, normalise](const std::string& value) {
-    try {
-      field = normalise(value);
-    } catch (const Error& error) {
-      fail("{} {}: {}", dashed(name), value, error.what());
-    }
-  };
-  return add(std::move(option));
 }
 
 Option* OptionTable::find(std::string_view name) {

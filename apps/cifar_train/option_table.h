@@ -1,14 +1,19 @@
 // The options of a program, described once: command line, config file, help text and run log all come from this table.
 #pragma once
 
-#include "train/config_value.h"
+#include "tandem/core/error.h"
+#include "tandem/train/config_value.h"
 
+#include <concepts>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace tandem::apps {
@@ -41,7 +46,8 @@ struct Option {
   std::function<void()> reset;
   std::optional<train::ConfigValue> initial;  ///< what get() gave before anything was set
   Source source = Source::program;
-  std::string place;  ///< where a config file sets it, "run.toml:3"
+  std::string place;             ///< where a config file sets it, "run.toml:3"
+  bool differs_by_rank = false;  ///< ranks may have values of their own
 
   /// Only these values of another option, the chooser, have a use for this one.
   std::string chooser;
@@ -52,29 +58,58 @@ struct Option {
   bool is_flag() const { return value_name.empty(); }
   bool given() const { return source != Source::program; }
   Option& only_for(std::string name, std::vector<std::string> choices, std::vector<std::string> idle_values = {});
+  Option& own_to_a_rank();
 };
 
-/// Fields are bound by reference and hold the default until set; an empty optional stands for a default that depends on
-/// other options and is told in the help text. What adds an option returns it, until the next one is added.
+/// Options are bound to fields of the structs that use them. A field holds the default until the option is set; an
+/// empty std::optional stands for a default that depends on other options and is told in the help text. What adds an
+/// option returns it, until the next one is added.
 class OptionTable {
  public:
   /// Options added from now on stand under this title.
   void group(std::string title) { group_ = std::move(title); }
 
-  Option& flag(std::string name, bool& field, std::string help);
-  Option& flag(std::string name, std::optional<bool>& field, std::string help);
-  Option& integer(std::string name, std::int64_t& field, IntegerLimits limits, std::string help);
-  Option& integer(std::string name, std::optional<std::int64_t>& field, IntegerLimits limits, std::string help);
-  Option& real(std::string name, double& field, RealLimits limits, std::string value_name, std::string help);
-  Option& real(std::string name, std::optional<double>& field, RealLimits limits, std::string value_name,
-               std::string help);
-  /// Of a file or folder. An empty one is refused; "" in the field is none, and no value of the option.
-  Option& path(std::string name, std::string& field, std::string value_name, std::string help);
-  /// One of `choices`; a near miss is answered with the nearest.
-  Option& choice(std::string name, std::string& field, std::vector<std::string> choices, std::string help);
-  /// Text that `normalise` reads, throws Error on, or rewrites.
-  Option& parsed(std::string name, std::optional<std::string>& field, std::string value_name,
-                 std::function<std::string(const std::string&)> normalise, std::string help);
+  /// bool
+  template <typename Field>
+  Option& flag(std::string name, Field& field, std::string help) {
+    return bind(std::move(name), "", std::move(help), field, read_flag);
+  }
+  /// Any integer type.
+  template <typename Field>
+  Option& integer(std::string name, Field& field, IntegerLimits limits, std::string help) {
+    return bind(
+        std::move(name), "N", std::move(help), field,
+        [limits](std::string_view option, const std::string& text) { return read_integer(option, text, limits); });
+  }
+  /// double
+  template <typename Field>
+  Option& real(std::string name, Field& field, RealLimits limits, std::string value_name, std::string help) {
+    return bind(std::move(name), std::move(value_name), std::move(help), field,
+                [limits](std::string_view option, const std::string& text) { return read_real(option, text, limits); });
+  }
+  /// std::string or std::filesystem::path, of a file or folder. An empty one is refused; "" in the field is none, and
+  /// no value of the option.
+  template <typename Field>
+  Option& path(std::string name, Field& field, std::string value_name, std::string help) {
+    return bind(std::move(name), std::move(value_name), std::move(help), field, read_path);
+  }
+  /// One of `choices`, which `parse` makes a field of; a near miss is answered with the nearest.
+  template <typename Field, typename Parse = std::identity>
+  Option& choice(std::string name, Field& field, const std::vector<std::string>& choices, std::string help,
+                 Parse parse = {}) {
+    return bind(std::move(name), value_name_of(choices), std::move(help), field,
+                [choices, parse](std::string_view option, const std::string& text) {
+                  return parse(read_choice(option, text, choices));
+                });
+  }
+  /// Text that `parse` makes a field of, or throws Error on.
+  template <typename Field, typename Parse>
+  Option& parsed(std::string name, Field& field, std::string value_name, Parse parse, std::string help) {
+    return bind(std::move(name), std::move(value_name), std::move(help), field,
+                [parse](std::string_view option, const std::string& text) {
+                  return explained(option, text, [&] { return parse(text); });
+                });
+  }
 
   std::vector<Option>& options() { return options_; }
   const std::vector<Option>& options() const { return options_; }
@@ -92,13 +127,57 @@ class OptionTable {
   std::vector<std::string> settle_choosers();
 
  private:
+  // Strictly: the whole text must be the value, and inside its limits. Errors name the option.
+  static bool read_flag(std::string_view option, const std::string& text);
+  static std::int64_t read_integer(std::string_view option, const std::string& text, const IntegerLimits& limits);
+  static double read_real(std::string_view option, const std::string& text, const RealLimits& limits);
+  static std::string read_path(std::string_view option, const std::string& text);
+  static std::string read_choice(std::string_view option, const std::string& text,
+                                 const std::vector<std::string>& choices);
+  static std::string value_name_of(const std::vector<std::string>& choices);
+  /// Puts "--option text: " in front of what `body` throws.
+  template <typename Body>
+  static auto explained(std::string_view option, const std::string& text, const Body& body) {
+    try {
+      return body();
+    } catch (const Error& error) {
+      fail("--{} {}: {}", option, text, error.what());
+    }
+  }
+
+  /// A field's value as configurations have it; nothing for empty ones. Types of the libraries have a name_of or a
+  /// to_string.
+  template <typename Field>
+  static std::optional<train::ConfigValue> value_of(const Field& field) {
+    if constexpr (std::is_same_v<Field, bool> || std::is_same_v<Field, double>) {
+      return field;
+    } else if constexpr (std::integral<Field>) {
+      return static_cast<std::int64_t>(field);
+    } else if constexpr (requires { field.has_value(); }) {
+      return field ? value_of(*field) : std::nullopt;
+    } else if constexpr (std::convertible_to<Field, std::string>) {
+      const std::string text = field;
+      return text.empty() ? std::nullopt : std::optional<train::ConfigValue>(text);
+    } else if constexpr (requires { name_of(field); }) {
+      return std::string(name_of(field));
+    } else {
+      return to_string(field);
+    }
+  }
+
+  /// `read(name, text)` gives the field's new value.
+  template <typename Field, typename Read>
+  Option& bind(std::string name, std::string value_name, std::string help, Field& field, Read read) {
+    Option option;
+    option.set = [&field, read, name](const std::string& text) { field = static_cast<Field>(read(name, text)); };
+    option.get = [&field] { return value_of(field); };
+    option.reset = [&field, initial = field] { field = initial; };
+    option.name = std::move(name);
+    option.value_name = std::move(value_name);
+    option.help = std::move(help);
+    return add(std::move(option));
+  }
   Option& add(Option option);
-  template <typename Field>
-  Option& add_flag(std::string name, Field& field, std::string help);
-  template <typename Field>
-  Option& add_integer(std::string name, Field& field, IntegerLimits limits, std::string help);
-  template <typename Field>
-  Option& add_real(std::string name, Field& field, RealLimits limits, std::string value_name, std::string help);
 
   std::string group_;
   std::vector<Option> options_;

@@ -6,13 +6,14 @@
 #include "settings.h"
 #include "training.h"
 
-#include "autograd/precision.h"
-#include "comm/agreement.h"
-#include "comm/gpu_sharing.h"
-#include "comm/threads.h"
-#include "core/parallel.h"
-#include "train/console.h"
-#include "train/process_info.h"
+#include "apps/arguments/arguments.h"
+
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/launch/gpu_sharing.h"
+#include "tandem/comm/launch/threads.h"
+#include "tandem/core/parallel.h"
+#include "tandem/train/console.h"
+#include "tandem/train/process_info.h"
 
 #include <fmt/core.h>
 
@@ -79,8 +80,8 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
     if (asked.request == Request::run) {
       check(settings, ranks->size());
       device = choose_device(settings, ranks->local_rank());
-      kernels::check_implementations(implementations(settings), device);
-      autograd::use_products_of(autograd::parse_precision(*settings.precision), device);
+      naming_flags([&] { kernels::check_implementations(implementations(settings), device); });
+      autograd::use_products_of(settings.precision, device);
     }
     return asked;
   });

@@ -1,7 +1,7 @@
 // One run of cifar_train, from the command line to the exit code.
 #pragma once
 
-#include "comm/mpi_environment.h"
+#include "tandem/comm/launch/mpi_environment.h"
 
 #include <chrono>
 

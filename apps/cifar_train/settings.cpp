@@ -1,50 +1,73 @@
 // Option names, groups and help; defaults that depend on one another.
 #include "settings.h"
 
-#include "autograd/precision.h"
-#include "core/device_query.h"
-#include "core/error.h"
-#include "core/parse_device.h"
-#include "data/augment.h"
-#include "data/load.h"
-#include "kernels/conv/conv.h"
-#include "layers/models/models.h"
+#include "tandem/comm/backends.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
+#include "tandem/core/parse_device.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <system_error>
 
 namespace tandem::apps {
 namespace {
 
-constexpr std::int64_t kDefaultGlobalBatch = 128;
+constexpr std::int64_t kDefaultStepEpochs = 10;
+constexpr double kDefaultStepFactor = 0.1;
 
 constexpr RealLimits kPositive{.least = 0.0, .above = true};
 constexpr RealLimits kNotNegative{.least = 0.0};
 constexpr RealLimits kBelowOne{.least = 0.0, .most = 1.0, .below = true};
 constexpr RealLimits kUpToOne{.least = 0.0, .most = 1.0};
 
+std::vector<std::string> all_of(std::span<const std::string_view> names) { return {names.begin(), names.end()}; }
+
 std::vector<std::string> all_but(std::string_view one, std::span<const std::string_view> names) {
-  std::vector<std::string> others(names.begin(), names.end());
+  std::vector<std::string> others = all_of(names);
   std::erase(others, one);
   return others;
+}
+
+/// "mnist_cnn: number of convolutions"
+std::string of_these(const std::vector<std::string>& names, std::string_view help) {
+  return fmt::format("{}: {}", fmt::join(names, ", "), help);
+}
+
+/// "sgd 0.1, others 0.001": a default of the optimizers that have it; those that share one come last.
+std::string by_optimizer(const std::function<std::optional<double>(const optim::OptimizerEntry&)>& value_of) {
+  std::map<double, int> users;
+  for (const auto& entry : optim::optimizers())
+    if (const auto value = value_of(entry)) ++users[*value];
+  const auto shared = std::ranges::max_element(users, {}, &std::pair<const double, int>::second);
+  std::string text;
+  for (const auto& entry : optim::optimizers()) {
+    const auto value = value_of(entry);
+    if (!value || (shared->second > 1 && *value == shared->first)) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", entry.name, *value);
+  }
+  return shared->second > 1 ? fmt::format("{}, others {}", text, shared->first) : text;
 }
 
 void describe_data(OptionTable& table, Settings& s) {
   table.group("Data");
   const auto names = data::dataset_names();
-  table.choice("dataset", s.dataset, {names.begin(), names.end()}, "images to learn");
-  table.path("data", s.data, "DIR", "folder of the data files; default datasets/DATASET, then the system's")
-      .only_for("dataset", all_but("synthetic", names));
+  table.choice("dataset", s.data.name, all_of(names), "images to learn");
+  table.path("data", s.data.directory, "DIR", "folder of the data files; default datasets/DATASET, then the system's")
+      .only_for("dataset", all_but("synthetic", names))
+      .own_to_a_rank();
   table.integer("limit-train", s.limit_train, {}, "use the first N training images; 0: all");
   table.integer("limit-test", s.limit_test, {}, "use the first N test images; 0: all");
   table.parsed(
       "augment", s.augment, "LIST",
       [](const std::string& text) {
         require(!text.empty(), "give none for no changes");
-        return data::to_string(data::parse_augment(text));
+        return data::parse_augment(text);
       },
       "random changes to training images, any of crop, crop-reflect (=4 pixels), flip, jitter (=0.2), rotate (=15 "
       "degrees), cutout (=8 pixels), joined by commas, or none; default crop,flip for CIFAR, else none");
@@ -52,20 +75,29 @@ void describe_data(OptionTable& table, Settings& s) {
 
 void describe_model(OptionTable& table, Settings& s) {
   table.group("Model");
-  const auto names = layers::model_names();
-  table.choice("model", s.model, {names.begin(), names.end()}, "network");
-  table.integer("layers", s.layers, {0, 1000}, "mnist_cnn: number of convolutions; 0: 4")
-      .only_for("model", {"mnist_cnn"});
-  table.flag("shared-weights", s.shared_weights, "mnist_cnn: all convolutions after the first share their weights")
-      .only_for("model", {"mnist_cnn"});
-  table.flag("batch-norm", s.batch_norm, "vgg_lite: batch norm after each convolution").only_for("model", {"vgg_lite"});
-  table.real("dropout", s.dropout, kBelowOne, "P", "vgg_lite: probability to drop, after hidden linear layers")
-      .only_for("model", {"vgg_lite"});
-  table.choice("conv-impl", s.conv_impl,
-               {"auto", "fused", "direct", "winograd", "onednn", "cudnn", "warpgroup", "reference"},
-               "code that convolves (auto: cuDNN on a GPU where it is there, else our own or oneDNN)");
-  table.choice("gemm-impl", s.gemm_impl, {"auto", "fused", "cublas"},
-               "code that multiplies matrices (auto: cuBLAS on a GPU where it is there, else our own)");
+  using layers::ModelEntry;
+  const auto with_layers = layers::model_names(&ModelEntry::has_layers);
+  const auto with_batch_norm = layers::model_names(&ModelEntry::takes_batch_norm);
+  const auto with_dropout = layers::model_names(&ModelEntry::has_dropout);
+  table.choice("model", s.model.name, layers::model_names(), "network");
+  table.integer("layers", s.model.layers, {0, 1000}, of_these(with_layers, "number of convolutions; 0: 4"))
+      .only_for("model", with_layers);
+  table
+      .flag("shared-weights", s.model.shared_weights,
+            of_these(with_layers, "all convolutions after the first share their weights"))
+      .only_for("model", with_layers);
+  table.flag("batch-norm", s.model.batch_norm, of_these(with_batch_norm, "batch norm after each convolution"))
+      .only_for("model", with_batch_norm);
+  table
+      .real("dropout", s.model.dropout, kBelowOne, "P",
+            of_these(with_dropout, "probability to drop, after hidden linear layers"))
+      .only_for("model", with_dropout);
+  table.choice("conv-impl", s.model.conv_impl, all_of(kernels::conv_impl_names()),
+               "code that convolves (auto: cuDNN on a GPU where it is there, else our own or oneDNN)",
+               kernels::parse_conv_impl);
+  table.choice("gemm-impl", s.model.gemm_impl, all_of(kernels::gemm_impl_names()),
+               "code that multiplies matrices (auto: cuBLAS on a GPU where it is there, else our own)",
+               kernels::parse_gemm_impl);
   table
       .flag("autotune", s.autotune,
             "measure at first use which code convolves each shape fastest; results then differ in their last digits")
@@ -74,42 +106,55 @@ void describe_model(OptionTable& table, Settings& s) {
       .path("tuning-file", s.tuning_file, "FILE",
             "convolve by what --autotune measured before, kept in FILE; with --autotune, add to it")
       .only_for("conv-impl", {"auto"});
-  table.path("load-weights", s.load_weights, "FILE", "start from these weights (safetensors)");
-  table.path("save-weights", s.save_weights, "FILE", "write the weights at the end (safetensors)");
+  table.path("load-weights", s.load_weights, "FILE", "start from these weights (safetensors)").own_to_a_rank();
+  table.path("save-weights", s.save_weights, "FILE", "write the weights at the end (safetensors)").own_to_a_rank();
 }
 
 void describe_training(OptionTable& table, Settings& s) {
   table.group("Training");
-  table.integer("epochs", s.epochs, {0, 1000000}, "passes over the training images; 0: only evaluate");
+  table.integer("epochs", s.trainer.epochs, {0, 1000000}, "passes over the training images; 0: only evaluate");
   table.integer("global-batch-size", s.global_batch_size, {1},
-                "images per optimizer step, over all ranks and micro-batches; default 128, or the next "
-                "multiple of their number");
+                fmt::format("images per optimizer step, over all ranks and micro-batches; default {}, or the next "
+                            "multiple of their number",
+                            s.loader.global_batch_size));
   table.integer("batch-size", s.batch_size, {1}, "images per rank and micro-batch, instead of --global-batch-size");
-  table.integer("grad-accumulation", s.grad_accumulation, {1, 1000000}, "micro-batches per optimizer step");
-  table.flag("drop-last", s.drop_last, "leave an epoch's last batch out where the images do not fill it");
-  table.choice("optimizer", s.optimizer, {"sgd", "adam", "adamw", "rmsprop"}, "update rule");
-  table.real("lr", s.lr, kPositive, "RATE",
-             "learning rate, the highest of the schedule; default by optimizer: sgd 0.1, others 0.001");
-  table.real("momentum", s.momentum, kBelowOne, "M", "sgd, rmsprop: momentum; default sgd 0.9, rmsprop 0")
-      .only_for("optimizer", {"sgd", "rmsprop"});
-  table.flag("nesterov", s.nesterov, "sgd: Nesterov's momentum; default where there is momentum")
-      .only_for("optimizer", {"sgd"}, {"false"});
-  table.real("weight-decay", s.weight_decay, kNotNegative, "W",
-             "default by optimizer: sgd 0.0005, adamw 0.01, others 0");
+  table.integer("grad-accumulation", s.trainer.accumulation, {1, 1000000}, "micro-batches per optimizer step");
+  table.flag("drop-last", s.loader.drop_last, "leave an epoch's last batch out where the images do not fill it");
+  using optim::OptimizerEntry;
+  const auto with_momentum = optim::optimizer_names([](const OptimizerEntry& e) { return e.momentum.has_value(); });
+  const auto with_nesterov = optim::optimizer_names([](const OptimizerEntry& e) { return e.has_nesterov; });
+  table.choice("optimizer", s.optimizer.name, optim::optimizer_names(), "update rule");
+  table.real("lr", s.optimizer.lr, kPositive, "RATE",
+             "learning rate, the highest of the schedule; default by optimizer: " +
+                 by_optimizer([](const OptimizerEntry& e) { return std::optional(e.lr); }));
+  table
+      .real("momentum", s.optimizer.momentum, kBelowOne, "M",
+            of_these(with_momentum, "momentum; default " + by_optimizer(&OptimizerEntry::momentum)))
+      .only_for("optimizer", with_momentum);
+  table
+      .flag("nesterov", s.optimizer.nesterov,
+            of_these(with_nesterov, "Nesterov's momentum; default where there is momentum"))
+      .only_for("optimizer", with_nesterov, {"false"});
+  table.real(
+      "weight-decay", s.optimizer.weight_decay, kNotNegative, "W",
+      "default by optimizer: " + by_optimizer([](const OptimizerEntry& e) { return std::optional(e.weight_decay); }));
   table.choice("schedule", s.schedule, {"one-cycle", "cosine", "step", "constant"}, "learning rate over time");
   table
       .real("warmup-epochs", s.warmup_epochs, kNotNegative, "EPOCHS",
             "linear warm-up before the schedule (not one-cycle, which has its own)")
       .only_for("schedule", {"cosine", "step", "constant"});
-  table.integer("step-epochs", s.step_epochs, {1}, "step schedule: epochs between steps; default 10")
+  table
+      .integer("step-epochs", s.step_epochs, {1},
+               fmt::format("step schedule: epochs between steps; default {}", kDefaultStepEpochs))
       .only_for("schedule", {"step"});
   table
       .real("step-factor", s.step_factor, {.least = 0.0, .most = 1.0, .above = true}, "F",
-            "step schedule: factor at each step; default 0.1")
+            fmt::format("step schedule: factor at each step; default {}", kDefaultStepFactor))
       .only_for("schedule", {"step"});
-  table.real("clip-norm", s.clip_norm, kNotNegative, "NORM", "largest norm of the whole gradient; 0: no limit");
-  table.real("label-smoothing", s.label_smoothing, kUpToOne, "S", "share of the target spread over all classes");
-  table.integer("seed", s.seed, {}, "decides weights, order, augmentation and dropout");
+  table.real("clip-norm", s.trainer.clip_norm, kNotNegative, "NORM", "largest norm of the whole gradient; 0: no limit");
+  table.real("label-smoothing", s.trainer.label_smoothing, kUpToOne, "S",
+             "share of the target spread over all classes");
+  table.integer("seed", s.trainer.seed, {}, "decides weights, order, augmentation and dropout");
 }
 
 /// "none", "dynamic" or the text of a number that f32 can hold.
@@ -124,31 +169,37 @@ std::string read_loss_scale(const std::string& text) {
 
 void describe_precision(OptionTable& table, Settings& s) {
   table.group("Precision");
-  table.parsed(
-      "precision", s.precision, "fp32|3xtf32|tf32|fp16|bf16",
-      [](const std::string& text) { return std::string(name_of(autograd::parse_precision(text))); },
-      "what to compute in; fp16 and bf16 keep batch norm, loss and sums in f32, tf32 and 3xtf32 are f32 "
-      "with convolutions on a GPU's tensor cores");
+  std::vector<std::string> names;
+  for (const autograd::Precision precision : autograd::kPrecisions) names.emplace_back(name_of(precision));
+  table.parsed("precision", s.precision, fmt::format("{}", fmt::join(names, "|")), autograd::parse_precision,
+               "what to compute in; fp16 and bf16 keep batch norm, loss and sums in f32, tf32 and 3xtf32 are f32 "
+               "with convolutions on a GPU's tensor cores");
   table
       .parsed("loss-scale", s.loss_scale, "SCALE", read_loss_scale,
               "factor that keeps small gradients from vanishing: dynamic (found as training goes), none or a number; "
               "default dynamic for fp16, else none")
       .only_for("precision", {"fp16", "bf16"}, {"none"});
-  table.flag("master-weights", s.master_weights, "fp16, bf16: f32 weights beside the half ones, to add small steps to")
+  table
+      .flag("master-weights", s.optimizer.master_weights,
+            "fp16, bf16: f32 weights beside the half ones, to add small steps to")
       .only_for("precision", {"fp16", "bf16"});
 }
 
 void describe_ranks(OptionTable& table, Settings& s) {
   table.group("Ranks and devices");
-  table.choice("backend", s.backend, {"auto", "self", "mpi", "ring", "nccl"},
-               "how ranks exchange gradients (auto: nccl between GPUs, else ring)");
+  std::string what;
+  for (const comm::BackendEntry& entry : comm::backends())
+    what += fmt::format("{}{}: {}{}", what.empty() ? "" : "; ", entry.name, entry.what,
+                        entry.needs.empty() ? std::string() : fmt::format(" (needs {})", entry.needs));
+  table.choice("backend", s.backend, comm::backend_names(), fmt::format("how ranks exchange gradients ({})", what));
   table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
              "size of the pieces gradients are exchanged in (the first one: at most 1)");
   table
       .choice("allreduce-dtype", s.allreduce_dtype, {"auto", "fp32", "half"},
               "what gradients of half weights are exchanged in (auto: fp32)")
       .only_for("precision", {"fp16", "bf16"}, {"fp32"});
-  table.flag("check-replicas", s.check_replicas, "after each epoch, check that all ranks hold the same weights");
+  table.flag("check-replicas", s.trainer.check_replicas,
+             "after each epoch, check that all ranks hold the same weights");
   table.parsed(
       "device", s.device, "DEVICE",
       [](const std::string& text) {
@@ -156,23 +207,25 @@ void describe_ranks(OptionTable& table, Settings& s) {
         return text;
       },
       "where to compute: auto (a GPU where there is one), cpu, cuda (ranks share out the GPUs of a host) or cuda:N");
-  table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: OMP_NUM_THREADS, or a fair share of the cores");
+  table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: OMP_NUM_THREADS, or a fair share of the cores")
+      .own_to_a_rank();
 }
 
 void describe_output(OptionTable& table, Settings& s) {
   table.group("Output");
-  table.path("log", s.log, "FILE",
-             "write run, epoch and result records there (JSON lines), after those of the runs before");
-  table.integer("log-every", s.log_every, {}, "also log the loss of every N-th step; 0: none");
-  table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error");
+  table
+      .path("log", s.log, "FILE",
+            "write run, epoch and result records there (JSON lines), after those of the runs before")
+      .own_to_a_rank();
+  table.integer("log-every", s.trainer.log_every, {}, "also log the loss of every N-th step; 0: none");
+  table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error").own_to_a_rank();
 }
 
 /// Half precision's own options: their defaults.
 void resolve_precision(Settings& s) {
-  const bool half = autograd::is_half(storage_dtype(autograd::parse_precision(*s.precision)));
-  require(!half || s.conv_impl != "onednn", "--conv-impl onednn computes in f32 only, not in --precision {}",
-          *s.precision);
-  if (!s.loss_scale) s.loss_scale = *s.precision == "fp16" ? "dynamic" : "none";
+  require(!is_half(storage_dtype(s.precision)) || s.model.conv_impl != kernels::ConvImpl::onednn,
+          "--conv-impl onednn computes in f32 only, not in --precision {}", name_of(s.precision));
+  if (!s.loss_scale) s.loss_scale = s.precision == autograd::Precision::fp16 ? "dynamic" : "none";
   if (s.allreduce_dtype == "auto") s.allreduce_dtype = "fp32";
 }
 
@@ -206,24 +259,21 @@ void describe_options(OptionTable& table, Settings& settings) {
 }
 
 void resolve(Settings& s, std::int64_t ranks) {
-  if (!s.augment) s.augment = is_cifar(s.dataset) ? data::to_string(data::parse_augment("crop,flip")) : "none";
-  if (!s.lr) s.lr = s.optimizer == "sgd" ? 0.1 : 0.001;
-  if (!s.momentum && s.optimizer == "sgd") s.momentum = 0.9;
-  if (!s.momentum && s.optimizer == "rmsprop") s.momentum = 0.0;
-  if (!s.nesterov) s.nesterov = s.optimizer == "sgd" && *s.momentum > 0.0;
-  if (!s.step_epochs && s.schedule == "step") s.step_epochs = 10;
-  if (!s.step_factor && s.schedule == "step") s.step_factor = 0.1;
-  if (!s.weight_decay) s.weight_decay = s.optimizer == "sgd" ? 5e-4 : s.optimizer == "adamw" ? 0.01 : 0.0;
+  if (!s.augment) s.augment = data::parse_augment(is_cifar(s.data.name) ? "crop,flip" : "none");
+  s.optimizer = optim::with_defaults(s.optimizer);
+  if (!s.step_epochs && s.schedule == "step") s.step_epochs = kDefaultStepEpochs;
+  if (!s.step_factor && s.schedule == "step") s.step_factor = kDefaultStepFactor;
   if (!s.batch_size && !s.global_batch_size) {
-    const std::int64_t parts = ranks * s.grad_accumulation;
-    s.global_batch_size = (kDefaultGlobalBatch + parts - 1) / parts * parts;
+    const std::int64_t parts = ranks * s.trainer.accumulation;
+    s.global_batch_size = (s.loader.global_batch_size + parts - 1) / parts * parts;
   }
   resolve_precision(s);
   require_different_files(s);
-  require(s.log_every == 0 || !s.log.empty(), "--log-every {} needs a --log FILE to write to", s.log_every);
-  require(!*s.nesterov || *s.momentum > 0.0, "--nesterov needs a --momentum above 0");
-  require(s.epochs == 0 || s.warmup_epochs < static_cast<double>(s.epochs),
-          "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.epochs);
+  require(s.trainer.log_every == 0 || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
+          s.trainer.log_every);
+  require(!*s.optimizer.nesterov || *s.optimizer.momentum > 0.0, "--nesterov needs a --momentum above 0");
+  require(s.trainer.epochs == 0 || s.warmup_epochs < static_cast<double>(s.trainer.epochs),
+          "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.trainer.epochs);
 }
 
 void check(const Settings& s, std::int64_t ranks) {
@@ -233,45 +283,42 @@ void check(const Settings& s, std::int64_t ranks) {
           "--tuning-file {}: no such file; --autotune makes one", s.tuning_file);
 }
 
-kernels::Implementations implementations(const Settings& s) {
-  return {.conv = kernels::parse_conv_impl(s.conv_impl), .gemm = kernels::parse_gemm_impl(s.gemm_impl)};
-}
+kernels::Implementations implementations(const Settings& s) { return {s.model.conv_impl, s.model.gemm_impl}; }
 
-bool names_device(const Settings& s) { return s.device->find(':') != std::string::npos; }
+bool names_device(const Settings& s) { return s.device.find(':') != std::string::npos; }
 
 Device choose_device(const Settings& s, int local_rank) {
   try {
-    Device device = parse_device(*s.device);
+    Device device = parse_device(s.device);
     if (device.type == DeviceType::cuda && !names_device(s)) device.index = local_rank % cuda_device_count();
     return device;
   } catch (const Error& error) {
     std::string_view what = error.what();
     if (what.starts_with("device ")) what.remove_prefix(what.find(": ") + 2);  // --device says which
-    fail("--device {}: {}", *s.device, what);
+    fail("--device {}: {}", s.device, what);
   }
 }
 
 std::int64_t micro_batch_size(const Settings& s, std::int64_t ranks) {
   if (s.batch_size) return *s.batch_size;
-  const std::int64_t parts = ranks * s.grad_accumulation;
+  const std::int64_t parts = ranks * s.trainer.accumulation;
   require(*s.global_batch_size % parts == 0,
           "--global-batch-size {}: cannot be shared evenly by {} rank{}{}; choose a multiple of {}, or --batch-size "
           "per rank",
           *s.global_batch_size, ranks, ranks == 1 ? "" : "s",
-          s.grad_accumulation == 1 ? "" : fmt::format(" x {} micro-batches", s.grad_accumulation), parts);
+          s.trainer.accumulation == 1 ? "" : fmt::format(" x {} micro-batches", s.trainer.accumulation), parts);
   return *s.global_batch_size / parts;
 }
 
 std::int64_t global_batch_size(const Settings& s, std::int64_t ranks) {
-  return micro_batch_size(s, ranks) * ranks * s.grad_accumulation;
+  return micro_batch_size(s, ranks) * ranks * s.trainer.accumulation;
 }
 
 std::string shared_settings(const OptionTable& table) {
-  constexpr std::array kOwnToARank{"data", "load-weights", "save-weights", "threads", "log", "progress"};
   std::string text;
-  for (const auto& [name, value] : table.config()) {
-    if (std::find(kOwnToARank.begin(), kOwnToARank.end(), name) != kOwnToARank.end()) continue;
-    text += fmt::format("--{}={}\n", name, train::to_toml(value));
+  for (const Option& option : table.options()) {
+    const auto value = option.get();
+    if (value && !option.differs_by_rank) text += fmt::format("--{}={}\n", option.name, train::to_toml(*value));
   }
   return text;
 }

@@ -3,8 +3,15 @@
 
 #include "option_table.h"
 
-#include "core/device.h"
-#include "kernels/implementations.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/core/device.h"
+#include "tandem/data/load.h"
+#include "tandem/data/loader.h"
+#include "tandem/kernels/implementations.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/optim/by_name.h"
+#include "tandem/train/trainer.h"
 
 #include <cstdint>
 #include <optional>
@@ -12,57 +19,41 @@
 
 namespace tandem::apps {
 
-/// Empty optionals are defaults that depend on other options; resolve() fills them in.
+/// The options of the libraries themselves, and what this program adds. Empty optionals are defaults that depend on
+/// other options; resolve() fills them in. What follows from the data or the ranks (channels, seeds, micro-batches) is
+/// filled in where they are known.
 struct Settings {
-  std::string dataset = "cifar10";
-  std::string data;
+  data::DatasetRequest data{.name = "cifar10"};
   std::int64_t limit_train = 0;
   std::int64_t limit_test = 0;
-  std::optional<std::string> augment;
+  data::LoaderOptions loader;
+  std::optional<data::AugmentOptions> augment;  ///< of training images
 
-  std::string model = "small_cnn";
-  std::int64_t layers = 0;
-  bool shared_weights = false;
-  bool batch_norm = false;
-  double dropout = 0.0;
-  std::string conv_impl = "auto";
-  std::string gemm_impl = "auto";
+  layers::ModelOptions model;
   bool autotune = false;
   std::string tuning_file;
   std::string load_weights;
   std::string save_weights;
 
-  std::int64_t epochs = 8;
+  train::TrainerOptions trainer{.epochs = 8, .seed = 1};
   std::optional<std::int64_t> batch_size;
   std::optional<std::int64_t> global_batch_size;
-  std::int64_t grad_accumulation = 1;
-  bool drop_last = false;
-  std::string optimizer = "sgd";
-  std::optional<double> lr;
-  std::optional<double> momentum;
-  std::optional<bool> nesterov;
-  std::optional<double> weight_decay;
+  optim::OptimizerOptions optimizer;
   std::string schedule = "one-cycle";
   double warmup_epochs = 0.0;
   std::optional<std::int64_t> step_epochs;
   std::optional<double> step_factor;
-  double clip_norm = 0.0;
-  double label_smoothing = 0.0;
-  std::int64_t seed = 1;
 
-  std::optional<std::string> precision = "fp32";
+  autograd::Precision precision = autograd::Precision::fp32;
   std::optional<std::string> loss_scale;
-  bool master_weights = true;
 
   std::string backend = "auto";
-  double bucket_mb = 25.0;
+  double bucket_mb = static_cast<double>(comm::DistributedOptions{}.bucket_bytes) / (1 << 20);
   std::string allreduce_dtype = "auto";
-  bool check_replicas = false;
-  std::optional<std::string> device = "auto";
+  std::string device = "auto";
   std::int64_t threads = 0;
 
   std::string log;
-  std::int64_t log_every = 0;
   std::string progress = "auto";
 };
 

@@ -3,22 +3,20 @@
 
 #include "optimization.h"
 
-#include "autograd/precision.h"
-#include "comm/agreement.h"
-#include "core/device_query.h"
-#include "core/parallel.h"
-#include "data/load.h"
-#include "kernels/conv/tuning/tuner.h"
-#include "kernels/notice.h"
-#include "layers/file.h"
-#include "layers/models/models.h"
-#include "train/metrics.h"
-#include "train/process_info.h"
-#include "train/reporter.h"
-#include "train/smallest_part.h"
-#include "train/trainer.h"
-#include "train/tuning_file.h"
-#include "train/weights.h"
+#include "apps/arguments/arguments.h"
+
+#include "tandem/comm/agreement.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
+#include "tandem/kernels/notice.h"
+#include "tandem/layers/file.h"
+#include "tandem/train/metrics.h"
+#include "tandem/train/process_info.h"
+#include "tandem/train/reporter.h"
+#include "tandem/train/smallest_part.h"
+#include "tandem/train/tuning_file.h"
+#include "tandem/train/weights.h"
 
 #include <cmath>
 #include <cstdio>
@@ -39,40 +37,36 @@ std::string shape_of(const data::Dataset& images) {
 
 Data load_data(const Settings& s) {
   const auto load = [&](data::Split split, std::int64_t limit) {
-    return std::make_shared<const data::Dataset>(data::load_dataset({.name = s.dataset,
-                                                                     .directory = s.data,
-                                                                     .split = split,
-                                                                     .limit = limit,
-                                                                     .seed = static_cast<std::uint64_t>(s.seed)}));
+    data::DatasetRequest request = s.data;
+    request.split = split;
+    request.limit = limit;
+    request.seed = s.trainer.seed;
+    return naming_flags([&] { return std::make_shared<const data::Dataset>(data::load_dataset(request)); },
+                        {"directory", "data"});
   };
   Data loaded{load(data::Split::train, s.limit_train), load(data::Split::test, s.limit_test)};
   require(loaded.train->size() > 0 && loaded.test->size() > 0,
-          "data set {}: {} training and {} test images are not enough", s.dataset, loaded.train->size(),
+          "data set {}: {} training and {} test images are not enough", s.data.name, loaded.train->size(),
           loaded.test->size());
   const std::string train_shape = shape_of(*loaded.train), test_shape = shape_of(*loaded.test);
   require(train_shape == test_shape, "data set {}: training images are {}, test images {}: they must be alike",
-          s.dataset, train_shape, test_shape);
+          s.data.name, train_shape, test_shape);
   require(loaded.train->height() == loaded.train->width(),
-          "data set {}: images of {} are not square, as the networks need them", s.dataset, train_shape);
+          "data set {}: images of {} are not square, as the networks need them", s.data.name, train_shape);
   return loaded;
 }
 
 std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Dataset& images, Device device) {
-  auto model = layers::make_model({.name = s.model,
-                                   .in_channels = images.channels(),
-                                   .image_size = images.height(),
-                                   .classes = images.classes(),
-                                   .layers = s.layers,
-                                   .shared_weights = s.shared_weights,
-                                   .batch_norm = s.batch_norm,
-                                   .dropout = s.dropout,
-                                   .seed = static_cast<std::uint64_t>(s.seed),
-                                   .conv_impl = implementations(s).conv,
-                                   .gemm_impl = implementations(s).gemm});
+  layers::ModelOptions options = s.model;
+  options.in_channels = images.channels();
+  options.image_size = images.height();
+  options.classes = images.classes();
+  options.seed = s.trainer.seed;
+  auto model = layers::make_model(options);
   model->to(device);
   if (s.load_weights.empty()) return model;
   try {
-    train::load_weights(*model, s.model, s.load_weights);
+    train::load_weights(*model, s.model.name, s.load_weights);
   } catch (const Error& error) {
     fail("--load-weights {}", error.what());
   }
@@ -82,10 +76,10 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Datase
 /// Brings the model to its precision and makes its optimizer, whose masters keep all digits of the weights.
 std::unique_ptr<optim::Optimizer> prepare(const Settings& s, layers::Module& model) {
   const std::vector<Tensor> full = model.parameters();
-  model.set_precision(autograd::parse_precision(*s.precision));
-  auto optimizer = make_optimizer(s, model);
+  model.set_precision(s.precision);
+  auto optimizer = optim::make_optimizer(model.parameters(), s.optimizer);
   for (std::size_t i = 0; i < full.size(); ++i) {
-    if (autograd::is_half(optimizer->parameters()[i].dtype())) optimizer->set_value(i, full[i]);
+    if (is_half(optimizer->parameters()[i].dtype())) optimizer->set_value(i, full[i]);
   }
   return optimizer;
 }
@@ -138,14 +132,14 @@ std::string describe_problem(const train::SavedWeights& saved) {
 std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Dataset>& images,
                                           const comm::ProcessGroup& group, bool training, std::int64_t per_rank,
                                           const Settings& s, Device device) {
-  const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training,
-                                         static_cast<std::uint64_t>(s.seed));
-  const data::LoaderOptions options{.global_batch_size = per_rank * group.size(),
-                                    .drop_last = training && s.drop_last && s.epochs > 0,
-                                    .augment = training ? data::parse_augment(*s.augment) : data::AugmentOptions{},
-                                    .seed = static_cast<std::uint64_t>(s.seed),
-                                    .dtype = storage_dtype(autograd::parse_precision(*s.precision)),
-                                    .device = device};
+  const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training, s.trainer.seed);
+  data::LoaderOptions options = s.loader;
+  options.global_batch_size = per_rank * group.size();
+  options.drop_last = training && s.loader.drop_last && s.trainer.epochs > 0;
+  if (training) options.augment = *s.augment;
+  options.seed = s.trainer.seed;
+  options.dtype = storage_dtype(s.precision);
+  options.device = device;
   return std::make_unique<data::Loader>(images, sampler, options);
 }
 
@@ -162,9 +156,9 @@ train::RunRecord describe_run(const Settings& s, const train::Config& config, co
   run.device = name_of(device);
   run.world_size = group.size();
   run.threads = num_threads();
-  run.model = s.model;
+  run.model = s.model.name;
   run.model_parameters = model.parameter_count();
-  run.dataset = s.dataset;
+  run.dataset = s.data.name;
   run.train_images = images.train->size();
   run.test_images = images.test->size();
   run.global_batch_size = global_batch_size(s, group.size());
@@ -186,7 +180,7 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
   train::Reporter reporter(
       {.silent = !first_rank,
        .progress = train::parse_progress_mode(s.progress),
-       .epochs = s.epochs,
+       .epochs = s.trainer.epochs,
        .files = {s.log, s.save_weights},
        .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); }});
   // All that can be wrong is found here, before the log is opened, and agreed upon.
@@ -197,9 +191,9 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
   comm::run_agreed(group, [&] {
     train_loader = make_loader(images.train, group, true, micro_batch, s, device);
     test_loader = make_loader(images.test, group, false, micro_batch, s, device);
-    run.steps_per_epoch = train::steps_per_epoch(*train_loader, s.grad_accumulation);
+    run.steps_per_epoch = train::steps_per_epoch(*train_loader, s.trainer.accumulation);
     optimizer = prepare(s, *model);
-    if (s.epochs > 0) train::check_smallest_part(*model, *train_loader);
+    if (s.trainer.epochs > 0) train::check_smallest_part(*model, *train_loader);
     schedule = make_schedule(s, run.steps_per_epoch);
     if (first_rank) check_writable("--save-weights", s.save_weights);
     if (first_rank && s.autotune) {
@@ -220,15 +214,9 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
        .half = s.allreduce_dtype == "half" ? comm::HalfExchange::as_half : comm::HalfExchange::in_f32});
   optim::GradScaler scaler = make_scaler(s);
   train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, *test_loader, scaler},
-                         {.epochs = s.epochs,
-                          .accumulation = s.grad_accumulation,
-                          .clip_norm = s.clip_norm,
-                          .label_smoothing = s.label_smoothing,
-                          .check_replicas = s.check_replicas,
-                          .log_every = s.log_every,
-                          .seed = static_cast<std::uint64_t>(s.seed)});
+                         s.trainer);
   const train::EpochRecord last = trainer.run(reporter.observer());
-  const bool finite = (s.epochs == 0 || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
+  const bool finite = (s.trainer.epochs == 0 || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
   // What goes wrong from here on loses as little as it can, and is told at the end.
   std::vector<std::string> problems;
   train::SavedWeights saved;
@@ -236,7 +224,7 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
     if (!first_rank) return;
     if (finite && !s.save_weights.empty()) {
       saved = train::save_weights(s.save_weights, train::full_state_dict(*model, *optimizer),
-                                  {{"model", s.model}, {"dataset", s.dataset}});
+                                  {{"model", s.model.name}, {"dataset", s.data.name}});
     }
     if (!saved.problem.empty()) problems.push_back(describe_problem(saved));
     const std::string tuning_problem = finish_tuning(s, device);

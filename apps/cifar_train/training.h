@@ -4,7 +4,7 @@
 #include "run.h"
 #include "settings.h"
 
-#include "comm/process_group.h"
+#include "tandem/comm/process_group.h"
 
 namespace tandem::apps {
 

@@ -4,7 +4,7 @@
 #include "apps/conv_bench/clocks.h"
 #include "apps/conv_bench/oracle.h"
 #include "apps/measure/quantile.h"
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <algorithm>
 
@@ -62,8 +62,8 @@ std::vector<Result> time_pass(const BenchSettings& settings, const Workload& wor
   for (std::size_t i = 0; i < results.size(); ++i) {
     Result& result = results[i];
     (cache == Cache::hot ? result.hot : result.cold) = seconds[i];
-    // On a GPU, f32 tensors may be multiplied by tensor cores, and a library may take fewer products than the definition:
-    // that says nothing of the ceiling of f32.
+    // On a GPU, f32 tensors may be multiplied by tensor cores, and a library may take fewer products than the
+    // definition: that says nothing of the ceiling of f32.
     if (settings.device.type == DeviceType::cuda && result.dtype == DType::f32) continue;
     raise_ceiling(ceilings, result.dtype, result.work.done_flops / apps::median(result.seconds()), result.impl);
   }

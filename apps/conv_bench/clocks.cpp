@@ -1,7 +1,7 @@
 // Clocks by /proc/cpuinfo, and by nvidia-smi.
 #include "apps/conv_bench/clocks.h"
 
-#include "core/device_query.h"
+#include "tandem/core/device_query.h"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // How fast the device's clocks run just now.
 #pragma once
 
-#include "core/device.h"
+#include "tandem/core/device.h"
 
 #include <string>
 

@@ -3,13 +3,13 @@
 
 #include "apps/arguments/arguments.h"
 #include "apps/conv_bench/count.h"
-#include "autograd/precision.h"
-#include "core/device_query.h"
-#include "core/error.h"
-#include "core/parallel.h"
-#include "core/parse_device.h"
-#include "core/suggest.h"
-#include "kernels/implementations.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/parse_device.h"
+#include "tandem/core/suggest.h"
+#include "tandem/kernels/implementations.h"
 
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>

@@ -1,15 +1,16 @@
 // The table of contestants.
 #include "apps/conv_bench/contestants.h"
 
-#include "autograd/functions/conv_bias_relu.h"
-#include "autograd/variable.h"
-#include "core/device_query.h"
-#include "core/error.h"
-#include "core/suggest.h"
-#include "kernels/activation/relu.h"
-#include "kernels/conv/cudnn/library_passes.h"
-#include "kernels/elementwise/add.h"
-#include "kernels/float32_products.h"
+#include "tandem/autograd/functions/conv_bias_relu.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
+#include "tandem/core/suggest.h"
+#include "tandem/kernels/activation/relu.h"
+#include "tandem/kernels/conv/cudnn/library_passes.h"
+#include "tandem/kernels/elementwise/add.h"
+#include "tandem/kernels/float32_products.h"
+#include "tandem/kernels/implementations.h"
 
 #include <fmt/ranges.h>
 
@@ -35,7 +36,7 @@ std::string obstacle_of(ConvImpl impl, Device device) {
   const bool on_cpu = device.type == DeviceType::cpu;
   if (impl == ConvImpl::onednn) {
     if (!on_cpu) return "oneDNN runs on the CPU only";
-    return TANDEM_HAS_ONEDNN ? "" : "this build has no oneDNN";
+    return std::string(kernels::missing_onednn());
   }
   const bool for_gpus = impl == ConvImpl::cudnn || impl == ConvImpl::warpgroup;
   if (for_gpus && on_cpu) return obstacle_for_gpu_code(device);
@@ -46,19 +47,21 @@ std::string obstacle_of(ConvImpl impl, Device device) {
 
 /// The fused entry points, forced to one implementation.
 Contestant fused(std::string name, std::string description, ConvImpl impl, bool is_library) {
-  return {
-      .name = std::move(name),
-      .description = std::move(description),
-      .is_library = is_library,
-      .impl = impl,
-      .obstacle = [impl](Device device) { return obstacle_of(impl, device); },
-      .forward =
-          [impl](Workload& o) { kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, impl), o.y, o.mask); },
-      .backward =
-          [impl](Workload& o) {
-            kernels::conv_bias_relu_backward(o.x, o.w, o.mask, options_for(o, impl), o.grad_y, o.grad_x, o.grad_w,
-                                             o.grad_bias);
-          }};
+  return {.name = std::move(name),
+          .description = std::move(description),
+          .is_library = is_library,
+          .impl = impl,
+          .obstacle = [impl](Device device) { return obstacle_of(impl, device); },
+          .forward =
+              [impl](Workload& o) {
+                kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, impl), Out(o.y), Out(o.mask));
+              },
+          .backward =
+              [impl](Workload& o) {
+                kernels::conv_bias_relu_backward(options_for(o, impl),
+                                                 {.x = o.x, .w = o.w, .mask = o.mask, .grad_y = o.grad_y},
+                                                 {.x = Out(o.grad_x), .w = Out(o.grad_w), .bias = Out(o.grad_bias)});
+              }};
 }
 
 /// Our own kernels for f32 on tensor cores.
@@ -88,17 +91,17 @@ Contestant unfused(std::string name, std::string description, ConvImpl impl, boo
           .obstacle = [impl](Device device) { return obstacle_of(impl, device); },
           .forward =
               [impl, conv_adds_bias](Workload& o) {
-                kernels::conv2d_forward(o.x, o.w, conv_adds_bias ? o.bias : Tensor(), options_for(o, impl), o.y);
-                if (!conv_adds_bias) kernels::add(o.y, o.bias.view({1, o.layer.k, 1, 1}).expand(o.y.shape()), o.y);
-                kernels::relu_forward(o.y, o.y);
+                kernels::conv2d_forward(o.x, o.w, conv_adds_bias ? o.bias : Tensor(), options_for(o, impl), Out(o.y));
+                if (!conv_adds_bias) kernels::add(o.y, o.bias.view({1, o.layer.k, 1, 1}).expand(o.y.shape()), Out(o.y));
+                kernels::relu_forward(o.y, Out(o.y));
               },
           .backward =
               [impl](Workload& o) {
                 const Conv2dOptions options = options_for(o, impl);
-                kernels::relu_backward(o.y, o.grad_y, o.grad_z);
-                if (o.grad_bias.defined()) kernels::conv2d_backward_bias(o.grad_z, o.grad_bias);
-                if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, o.grad_x);
-                if (o.grad_w.defined()) kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
+                kernels::relu_backward(o.y, o.grad_y, Out(o.grad_z));
+                if (o.grad_bias.defined()) kernels::conv2d_backward_bias(o.grad_z, Out(o.grad_bias));
+                if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, Out(o.grad_x));
+                if (o.grad_w.defined()) kernels::conv2d_backward_weight(o.x, o.grad_z, options, Out(o.grad_w));
               }};
 }
 
@@ -108,17 +111,17 @@ Contestant apex_like() {
   Contestant made = fused("apex-like", "cuDNN as apex: one graph forward, three backward", ConvImpl::cudnn, true);
   made.writes_mask = false;
   made.forward = [](Workload& o) {
-    kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, ConvImpl::cudnn), o.y, {});
+    kernels::conv_bias_relu_forward(o.x, o.w, o.bias, options_for(o, ConvImpl::cudnn), Out(o.y), {});
   };
   made.backward = [](Workload& o) {
-    if (!o.grad_bias.defined()) kernels::relu_backward(o.y, o.grad_y, o.grad_z);
+    if (!o.grad_bias.defined()) kernels::relu_backward(o.y, o.grad_y, Out(o.grad_z));
     if constexpr (kHasCuda)
       if (o.grad_bias.defined())
-        kernels::cuda::library_backward_relu_bias(*kernels::find_cudnn().library, o.geometry(), o.grad_y, o.y, o.grad_z,
-                                                  o.grad_bias);
+        kernels::cuda::library_backward_relu_bias(*kernels::find_cudnn().library, o.geometry(), o.grad_y, o.y,
+                                                  Out(o.grad_z), Out(o.grad_bias));
     const Conv2dOptions options = options_for(o, ConvImpl::cudnn);
-    if (o.grad_w.defined()) kernels::conv2d_backward_weight(o.x, o.grad_z, options, o.grad_w);
-    if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, o.grad_x);
+    if (o.grad_w.defined()) kernels::conv2d_backward_weight(o.x, o.grad_z, options, Out(o.grad_w));
+    if (o.grad_x.defined()) kernels::conv2d_backward_input(o.grad_z, o.w, options, Out(o.grad_x));
   };
   return made;
 }

@@ -3,7 +3,7 @@
 
 #include "apps/conv_bench/bench.h"
 #include "apps/conv_bench/reports.h"
-#include "core/device_query.h"
+#include "tandem/core/device_query.h"
 
 #include <nlohmann/json.hpp>
 

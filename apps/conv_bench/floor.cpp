@@ -3,10 +3,10 @@
 
 #include "apps/measure/bandwidth.h"
 #include "apps/measure/peak.h"
-#include "core/error.h"
-#include "core/parallel.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/tuning/tuner.h"
+#include "tandem/core/error.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/conv/implementations.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
 
 #include <algorithm>
 #include <vector>
@@ -15,7 +15,7 @@ namespace tandem::conv_bench {
 
 namespace {
 
-using kernels::TunedPass;
+using kernels::PassKind;
 
 constexpr std::array<std::string_view, 5> kPassNames{"fwd", "dgrad", "wgrad", "bwd", "both"};
 
@@ -40,18 +40,18 @@ std::vector<Work> parts_of(const Workload& workload, Pass pass, std::optional<ke
   const auto w = element * static_cast<double>(g.weight_numel()), bias = element * static_cast<double>(g.k);
   const double mask = static_cast<double>(g.output_numel()) / 8.0;
   const double flops = 2.0 * static_cast<double>(g.output_numel()) * static_cast<double>(g.c * g.r * g.s);
-  const auto done = [&](TunedPass part, const kernels::TunedWork& beside) {
+  const auto done = [&](PassKind part, const kernels::TunedWork& beside) {
     if (!impl || workload.x.device().type != DeviceType::cpu) return flops;
     return 2.0 * static_cast<double>(kernels::cpu::conv_products(g, workload.dtype(), *impl, part, beside));
   };
   std::vector<Work> parts;
   if (has_forward(pass))
     parts.push_back(
-        {flops, done(TunedPass::forward, {.bias = true, .relu = true, .mask = true}), x + w + bias + y + mask});
+        {flops, done(PassKind::forward, {.bias = true, .relu = true, .mask = true}), x + w + bias + y + mask});
   if (has_input_gradient(pass) && !workload.layer.is_first)
-    parts.push_back({flops, done(TunedPass::backward_input, {.mask = true}), y + mask + w + x});
+    parts.push_back({flops, done(PassKind::backward_input, {.mask = true}), y + mask + w + x});
   if (has_weight_gradient(pass)) {
-    parts.push_back({flops, done(TunedPass::backward_weight, {.mask = true, .sums = true}), x + y + mask + w + bias});
+    parts.push_back({flops, done(PassKind::backward_weight, {.mask = true, .sums = true}), x + y + mask + w + bias});
   }
   return parts;
 }

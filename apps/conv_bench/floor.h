@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/conv_bench/workload.h"
-#include "kernels/conv/conv.h"
+#include "tandem/kernels/conv/conv.h"
 
 #include <array>
 #include <optional>

@@ -1,10 +1,10 @@
 // Results as JSON, and files that appear whole.
 #include "apps/conv_bench/reports.h"
 #include "apps/measure/quantile.h"
-#include "core/device_query.h"
-#include "core/parallel.h"
-#include "layers/file.h"
-#include "train/process_info.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/parallel.h"
+#include "tandem/layers/file.h"
+#include "tandem/train/process_info.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 // The table.
 #include "apps/conv_bench/layer_table.h"
 
-#include "core/error.h"
-#include "core/suggest.h"
+#include "tandem/core/error.h"
+#include "tandem/core/suggest.h"
 
 #include <fmt/ranges.h>
 

@@ -1,7 +1,7 @@
 // The convolutions of known networks, and others that users spell out.
 #pragma once
 
-#include "kernels/conv/geometry.h"
+#include "tandem/kernels/conv/geometry.h"
 
 #include <span>
 #include <string>

@@ -1,10 +1,11 @@
 // The reference on parts of a batch, and bounds on errors.
 #include "apps/conv_bench/oracle.h"
 
-#include "autograd/grad_mode.h"
-#include "core/error.h"
-#include "core/parallel.h"
-#include "kernels/conv/implementations.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/core/error.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/conv/implementations.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +34,7 @@ constexpr std::int64_t kGrain = 1 << 14;
 /// f64 on the CPU. Both are dense in channels_last.
 Tensor wide(const Tensor& tensor) {
   const Tensor from = tensor.to(Device{});
-  const Tensor result = empty_wide(tensor.shape());
+  const Out result(empty_wide(tensor.shape()));
   dispatch_floating(tensor.dtype(), "conv_bench", [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for(from.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
@@ -44,7 +45,7 @@ Tensor wide(const Tensor& tensor) {
 }
 
 Tensor absolute(const Tensor& tensor) {
-  const Tensor result = empty_wide(tensor.shape());
+  const Out result(empty_wide(tensor.shape()));
   parallel_for(tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) result.data<double>()[i] = std::abs(tensor.data<double>()[i]);
   });
@@ -90,7 +91,7 @@ std::vector<Tensor> in_pieces(std::size_t parts, std::int64_t channels, Compute&
 
 /// The sum of tensors of one shape, in their order; in the first one.
 Tensor sum_of(const std::vector<Tensor>& parts) {
-  double* const sums = parts.front().data<double>();
+  double* const sums = Out(parts.front()).data<double>();
   for (std::size_t i = 1; i < parts.size(); ++i)
     for (std::int64_t at = 0; at < parts[0].numel(); ++at) sums[at] += parts[i].data<double>()[at];
   return parts.front();
@@ -107,7 +108,7 @@ std::vector<Range> chunks_of(std::int64_t images) {
 }
 
 /// reference::apply_mask, in place and by all threads.
-void mask_by_threads(const Tensor& tensor, const std::vector<std::uint8_t>& bytes) {
+void mask_by_threads(const Out& tensor, const std::vector<std::uint8_t>& bytes) {
   parallel_for(tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
       if ((bytes[static_cast<std::size_t>(i / 8)] >> i % 8 & 1) == 0) tensor.data<double>()[i] = 0.0;
@@ -160,7 +161,7 @@ void Oracle::expect_forward() {
       const Tensor some = images(x, images_[part]), weights = images(w, outputs);
       const ConvGeometry g = kernels::make_geometry(some.shape(), weights.shape(), options_);
       const Tensor y = empty_wide({g.n, g.k, g.p, g.q});
-      kernels::reference::conv2d_forward(some, weights, bias.narrow(0, outputs.first, outputs.count), g, relu, y);
+      kernels::reference::conv2d_forward(some, weights, bias.narrow(0, outputs.first, outputs.count), g, relu, Out(y));
       return y;
     });
   };
@@ -173,7 +174,7 @@ void Oracle::expect_backward(const Tensor& mask) {
   gradients_ = {};
   gradients_.mask = bytes_of(mask);
   const Tensor grad_z = grad_y_.clone();
-  mask_by_threads(grad_z, gradients_.mask);
+  mask_by_threads(Out(grad_z), gradients_.mask);
   const Tensor absolute_x = absolute(x_), absolute_z = absolute(grad_z);
   if (wants_grad_x_) {
     const auto input_gradient = [&](const Tensor& z, const Tensor& w) {
@@ -181,7 +182,7 @@ void Oracle::expect_backward(const Tensor& mask) {
         const Tensor grad_x = empty_wide({images_[part].count, inputs.count, geometry_.h, geometry_.w});
         const Tensor weights = channels(w, inputs);
         const ConvGeometry g = kernels::make_geometry(grad_x.shape(), weights.shape(), options_);
-        kernels::reference::conv2d_backward_input(images(z, images_[part]), weights, g, grad_x);
+        kernels::reference::conv2d_backward_input(images(z, images_[part]), weights, g, Out(grad_x));
         return grad_x;
       });
     };
@@ -194,7 +195,7 @@ void Oracle::expect_backward(const Tensor& mask) {
     parallel_for(std::ssize(chunks), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
         parts[i] = empty_wide({geometry_.k});
-        kernels::reference::conv2d_backward_bias(images(z, chunks[i]), parts[i]);
+        kernels::reference::conv2d_backward_bias(images(z, chunks[i]), Out(parts[i]));
       }
     });
     return sum_of(parts);
@@ -206,7 +207,7 @@ void Oracle::expect_backward(const Tensor& mask) {
         const Tensor some = channels(images(x, chunks[part]), inputs);
         const Tensor grad_w = empty_wide({outputs.count, inputs.count, geometry_.r, geometry_.s});
         const ConvGeometry g = kernels::make_geometry(some.shape(), grad_w.shape(), options_);
-        kernels::reference::conv2d_backward_weight(some, channels(images(z, chunks[part]), outputs), g, grad_w);
+        kernels::reference::conv2d_backward_weight(some, channels(images(z, chunks[part]), outputs), g, Out(grad_w));
         return grad_w;
       }));
     };

@@ -3,10 +3,10 @@
 
 #include "apps/conv_bench/count.h"
 #include "apps/conv_bench/reports.h"
-#include "core/error.h"
-#include "kernels/conv/tuning/tuner.h"
-#include "layers/file.h"
-#include "train/tuning_file.h"
+#include "tandem/core/error.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
+#include "tandem/layers/file.h"
+#include "tandem/train/tuning_file.h"
 
 namespace tandem::conv_bench {
 

@@ -2,10 +2,10 @@
 #include "apps/conv_bench/serve.h"
 
 #include "apps/conv_bench/oracle.h"
-#include "core/error.h"
-#include "core/parallel.h"
-#include "core/stream.h"
-#include "train/process_info.h"
+#include "tandem/core/error.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/stream.h"
+#include "tandem/train/process_info.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,8 +1,8 @@
 // The table on the terminal.
 #include "apps/conv_bench/reports.h"
 #include "apps/measure/quantile.h"
-#include "core/device_query.h"
-#include "core/parallel.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/parallel.h"
 
 #include <cmath>
 #include <map>

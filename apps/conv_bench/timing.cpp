@@ -1,10 +1,11 @@
 // Groups of runs: on the CPU by its clock, on GPUs by events around graphs.
 #include "apps/conv_bench/timing.h"
 
-#include "core/error.h"
-#include "core/parallel.h"
-#include "core/stream.h"
-#include "core/work_graph.h"
+#include "tandem/core/error.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/stream.h"
+#include "tandem/core/work_graph.h"
 
 #include <algorithm>
 #include <chrono>
@@ -33,7 +34,7 @@ class Flush {
 
   void operator()() {
     if (buffer_.device().type == DeviceType::cuda) return buffer_.fill(1.0);
-    float* const data = buffer_.data<float>();
+    float* const data = Out(buffer_).data<float>();
     parallel_for(kFlushFloats, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) data[i] += 1.0F;
     });

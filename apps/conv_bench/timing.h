@@ -1,8 +1,8 @@
 // Timing of work that takes turns with other work.
 #pragma once
 
-#include "core/device.h"
-#include "core/tensor.h"
+#include "tandem/core/device.h"
+#include "tandem/core/tensor.h"
 
 #include <functional>
 #include <memory>

@@ -1,9 +1,10 @@
 // Random tensors, quickly.
 #include "apps/conv_bench/workload.h"
 
-#include "core/parallel.h"
-#include "core/random.h"
-#include "kernels/conv/implementations.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/random.h"
+#include "tandem/kernels/conv/implementations.h"
 
 #include <algorithm>
 #include <array>
@@ -36,7 +37,7 @@ Tensor random_tensor(const Shape& shape, DType dtype, std::size_t first, float s
   const std::vector<float>& values = random_values();
   dispatch_floating(dtype, "conv_bench", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* const data = tensor.data<T>();
+    T* const data = Out(tensor).data<T>();
     parallel_for(tensor.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
       std::size_t at = (first + static_cast<std::size_t>(begin)) % kDistinct;
       for (std::int64_t i = begin; i < end; ++i) {
@@ -84,7 +85,7 @@ void sign_mask_by_threads(const Tensor& y, const Tensor& mask) {
   const Tensor flat = y.as_strided({y.numel()}, {1}, y.offset());
   parallel_for(mask.numel(), kGrain / 8, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t first = 8 * begin, last = std::min(8 * end, y.numel());
-    kernels::reference::sign_mask(flat.narrow(0, first, last - first), mask.narrow(0, begin, end - begin));
+    kernels::reference::sign_mask(flat.narrow(0, first, last - first), Out(mask.narrow(0, begin, end - begin)));
   });
 }
 

@@ -1,8 +1,8 @@
 // device_query: lists what this build can compute on, and what --device auto takes of it.
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/program.h"
-#include "core/device_query.h"
-#include "core/parse_device.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/parse_device.h"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>

@@ -1,9 +1,9 @@
 // The copy loop.
 #include "apps/measure/bandwidth.h"
 
-#include "core/parallel.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/simd.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/simd.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,14 +1,14 @@
 // The simulator's lint as a counter.
 #include "apps/measure/kernel_counts.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <algorithm>
 #include <map>
 
 #if TANDEM_SIMULATOR_COUNTS
-#include "simulator/lint.h"
-#include "simulator/settings.h"
+#include "tandem/simulator/lint.h"
+#include "tandem/simulator/settings.h"
 #endif
 
 namespace tandem {

@@ -1,7 +1,7 @@
 // What the kernels of some work move in global memory, counted in the simulator: exact, and the same on every machine.
 #pragma once
 
-#include "core/device.h"
+#include "tandem/core/device.h"
 
 #include <cstdint>
 #include <functional>

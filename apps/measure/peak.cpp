@@ -1,7 +1,7 @@
 // The multiply-add loop.
 #include "apps/measure/peak.h"
 
-#include "kernels/gemm/simd.h"
+#include "tandem/kernels/gemm/simd.h"
 
 #include <algorithm>
 #include <array>

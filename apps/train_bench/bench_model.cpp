@@ -1,21 +1,21 @@
 // The training step that is timed.
 #include "apps/train_bench/bench_model.h"
 
-#include "autograd/functions/cast.h"
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "autograd/grad_mode.h"
-#include "autograd/precision.h"
-#include "autograd/variable.h"
-#include "core/parse_device.h"
-#include "core/random.h"
-#include "core/suggest.h"
-#include "kernels/implementations.h"
-#include "layers/models/models.h"
-#include "layers/safetensors.h"
-#include "optim/adam.h"
-#include "optim/rmsprop.h"
-#include "optim/sgd.h"
-#include "train/weights.h"
+#include "apps/arguments/arguments.h"
+
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parse_device.h"
+#include "tandem/core/random.h"
+#include "tandem/kernels/implementations.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/layers/safetensors.h"
+#include "tandem/optim/by_name.h"
+#include "tandem/train/weights.h"
 
 #include <cstdio>
 
@@ -23,27 +23,10 @@ namespace tandem::apps {
 
 namespace {
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const BenchSettings& settings, std::vector<Tensor> parameters) {
-  const std::string& name = settings.optimizer;
-  if (name == "adam")
-    return std::make_unique<optim::Adam>(std::move(parameters), optim::AdamOptions{.lr = settings.lr});
-  if (name == "adamw")
-    return std::make_unique<optim::AdamW>(std::move(parameters), optim::AdamWOptions{.lr = settings.lr});
-  if (name == "rmsprop") {
-    return std::make_unique<optim::RMSprop>(std::move(parameters), optim::RMSpropOptions{.lr = settings.lr});
-  }
-  if (name == "sgd") {
-    return std::make_unique<optim::SGD>(std::move(parameters), optim::SGDOptions{.lr = settings.lr, .momentum = 0.9});
-  }
-  const std::string nearest = nearest_name(name, {"adam", "adamw", "rmsprop", "sgd"});
-  fail("unknown optimizer '{}'{}; known: adam, adamw, rmsprop, sgd", name,
-       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest));
-}
-
 Tensor random_images(const Shape& shape) {
   const Tensor images = Tensor::empty(shape, {.layout = Layout::channels_last});
   const RandomKey key{.seed = 1, .stream = RandomStream::synthetic, .step = 0};
-  float* const values = images.data<float>();
+  float* const values = Out(images).data<float>();
   for (std::int64_t i = 0; i < images.numel(); ++i) values[i] = key.normal(static_cast<std::uint64_t>(i));
   return images;
 }
@@ -55,7 +38,7 @@ Tensor random_labels(std::int64_t count, std::uint32_t classes) {
   return Tensor::from(labels, {count});
 }
 
-Tensor find(const layers::NamedTensors& tensors, const std::string& name, const std::string& path) {
+Tensor find(const NamedTensors& tensors, const std::string& name, const std::string& path) {
   for (const auto& [key, tensor] : tensors) {
     if (key == name) return tensor;
   }
@@ -66,27 +49,24 @@ Tensor find(const layers::NamedTensors& tensors, const std::string& name, const 
 
 BenchModel::BenchModel(const BenchSettings& settings)
     : scaler_({.mode = settings.precision == "fp16" ? optim::LossScaling::dynamic : optim::LossScaling::none}) {
-  layers::ModelOptions options{.name = settings.model};
-  options.in_channels = settings.in_channels;
-  options.image_size = settings.image_size;
-  options.layers = settings.layers;
-  options.conv_impl = kernels::parse_conv_impl(settings.conv_impl);
-  options.gemm_impl = kernels::parse_gemm_impl(settings.gemm_impl);
+  const layers::ModelOptions& options = settings.model;
   const Device device = parse_device(settings.device);
-  kernels::check_implementations({options.conv_impl, options.gemm_impl}, device);
+  naming_flags([&] { kernels::check_implementations({options.conv_impl, options.gemm_impl}, device); });
   const autograd::Precision precision = autograd::parse_precision(settings.precision);
   autograd::use_products_of(precision, device);
   const std::string missing = kernels::missing_libraries({options.conv_impl, options.gemm_impl}, device);
   if (!missing.empty()) fmt::print(stderr, "note: {}\n", missing);
   model_ = layers::make_model(options);
   try {
-    if (!settings.weights_file.empty()) train::load_weights(*model_, settings.model, settings.weights_file);
+    if (!settings.weights_file.empty()) train::load_weights(*model_, settings.model.name, settings.weights_file);
   } catch (const Error& error) {
     fail("--load-weights {}", error.what());
   }
   model_->to(device);
   model_->set_precision(precision);
-  optimizer_ = make_optimizer(settings, model_->parameters());
+  optim::OptimizerOptions plain = settings.optimizer;
+  if (plain.name == "sgd") plain.weight_decay = 0.0;  // as PyTorch's, which times are compared with
+  optimizer_ = optim::make_optimizer(model_->parameters(), plain);
 
   const MemoryTagScope scope(MemoryTag::data);
   if (settings.batch_file.empty()) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "apps/train_bench/settings.h"
-#include "layers/module.h"
-#include "optim/grad_scaler.h"
+#include "tandem/layers/module.h"
+#include "tandem/optim/grad_scaler.h"
 
 namespace tandem::apps {
 

@@ -5,10 +5,12 @@
 #include "apps/measure/peak.h"
 #include "apps/measure/quantile.h"
 #include "apps/train_bench/bench_model.h"
-#include "core/memory.h"
-#include "core/parallel.h"
-#include "core/profile.h"
-#include "train/process_info.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/profile.h"
+#include "tandem/core/suggest.h"
+#include "tandem/kernels/implementations.h"
+#include "tandem/train/process_info.h"
 
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
@@ -53,11 +55,11 @@ void run_once(BenchModel& model, const BenchSettings& settings) {
   const Timing timing = time_steps(model, settings.steps);
   const double seconds = median(timing.seconds);
   const auto flops = static_cast<double>(model.flops_per_step());
-  const json report{{"model", settings.model},
+  const json report{{"model", settings.model.name},
                     {"batch_size", model.batch_size()},
                     {"device", name_of(model.device())},
                     {"threads", num_threads()},
-                    {"optimizer", settings.optimizer},
+                    {"optimizer", settings.optimizer.name},
                     {"precision", settings.precision},
                     {"parameters", model.parameter_count()},
                     {"seconds", timing.seconds},
@@ -139,17 +141,22 @@ int run(int argc, char** argv) {
                           std::int64_t most = std::numeric_limits<std::int32_t>::max()) {
     expect_whole_number(*app.add_option(name, value, help), least, most);
   };
-  app.add_option("--model", settings.model, "vgg_lite, small_cnn, mnist_cnn, resnet9 or resnet18");
-  number("--layers", settings.layers, 0, "Convolutions of mnist_cnn (0: its default)", 1000);
-  number("--in-channels", settings.in_channels, 1, "Channels of the images", 1 << 20);
-  number("--image-size", settings.image_size, 1, "Height and width, pixels", 1 << 16);
+  app.add_option("--model", settings.model.name, one_of(layers::model_names()));
+  number("--layers", settings.model.layers, 0, "Convolutions of mnist_cnn (0: its default)", 1000);
+  number("--in-channels", settings.model.in_channels, 1, "Channels of the images", 1 << 20);
+  number("--image-size", settings.model.image_size, 1, "Height and width, pixels", 1 << 16);
   number("--batch-size", settings.batch_size, 1, "Images per step");
-  app.add_option("--optimizer", settings.optimizer, "adam, adamw, rmsprop or sgd (momentum 0.9)");
-  expect_finite_number(*app.add_option("--lr", settings.lr, "Learning rate"));
+  app.add_option("--optimizer", settings.optimizer.name, one_of(optim::optimizer_names()));
+  expect_finite_number(*app.add_option("--lr", *settings.optimizer.lr, "Learning rate"));
   app.add_option("--precision", settings.precision, "fp32, 3xtf32, tf32, fp16 or bf16");
-  app.add_option("--conv-impl", settings.conv_impl,
-                 "auto, fused, direct, winograd, onednn, cudnn, warpgroup or reference");
-  app.add_option("--gemm-impl", settings.gemm_impl, "auto, fused or cublas");
+  app.add_option_function<std::string>(
+         "--conv-impl", [&](const std::string& name) { settings.model.conv_impl = kernels::parse_conv_impl(name); },
+         fmt::format("{}", fmt::join(kernels::conv_impl_names(), ", ")))
+      ->default_str("auto");
+  app.add_option_function<std::string>(
+         "--gemm-impl", [&](const std::string& name) { settings.model.gemm_impl = kernels::parse_gemm_impl(name); },
+         fmt::format("{}", fmt::join(kernels::gemm_impl_names(), ", ")))
+      ->default_str("auto");
   app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
   number("--threads", settings.threads, 0, "Threads (0: all cores)", 4096);
   number("--steps", settings.steps, 1, "Steps to time");

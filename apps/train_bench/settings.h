@@ -1,22 +1,19 @@
 // What train_bench is asked for.
 #pragma once
 
+#include "tandem/layers/models/models.h"
+#include "tandem/optim/by_name.h"
+
 #include <cstdint>
 #include <string>
 
 namespace tandem::apps {
 
 struct BenchSettings {
-  std::string model = "vgg_lite";
-  std::int64_t layers = 0;
-  std::int64_t in_channels = 3;
-  std::int64_t image_size = 32;
+  layers::ModelOptions model{.name = "vgg_lite"};
   std::int64_t batch_size = 128;
-  std::string optimizer = "adam";
-  double lr = 1e-3;
+  optim::OptimizerOptions optimizer{.name = "adam", .lr = 1e-3, .nesterov = false};
   std::string precision = "fp32";
-  std::string conv_impl = "auto";
-  std::string gemm_impl = "auto";
   std::string device = "cpu";
   int threads = 0;  // 0: all cores
   int steps = 10;

@@ -1,29 +1,29 @@
 // Differentiable activations.
-#include "autograd/functions/activation.h"
+#include "tandem/autograd/functions/activation.h"
 
-#include "autograd/record.h"
-#include "kernels/activation/gelu.h"
-#include "kernels/activation/relu.h"
-#include "kernels/activation/silu.h"
+#include "tandem/autograd/record.h"
+#include "tandem/kernels/activation/gelu.h"
+#include "tandem/kernels/activation/relu.h"
+#include "tandem/kernels/activation/silu.h"
 
 namespace tandem::autograd {
 
 namespace {
 
-using Forward = void (*)(const Tensor& x, const Tensor& y);
-using Backward = void (*)(const Tensor& saved, const Tensor& grad_y, const Tensor& grad_x);
+using Forward = void (*)(const Tensor& x, const Out& y);
+using Backward = void (*)(const Tensor& saved, const Tensor& grad_y, const Out& grad_x);
 
 enum class Keep { input, output };
 
 Tensor activation(const char* name, const Tensor& x, Forward forward, Backward backward, Keep keep) {
   const Tensor y = empty_like(x);
-  unrecorded([&] { forward(x, y); });
+  unrecorded([&] { forward(x, Out(y)); });
   if (!should_record({x})) return y;
   return record(name, {x}, y,
                 [backward, saved = SavedTensor(keep == Keep::input ? x : y)](const BackwardContext& context) {
                   const Tensor kept = saved.get();
                   const Tensor grad_x = empty_like(kept);
-                  backward(kept, context.grad_output(), grad_x);
+                  backward(kept, context.grad_output(), Out(grad_x));
                   return std::vector<Tensor>{grad_x};
                 });
 }

@@ -1,7 +1,7 @@
 // Differentiable activations.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 namespace tandem::autograd {
 

@@ -1,11 +1,11 @@
 // Differentiable sums and products.
-#include "autograd/functions/arithmetic.h"
+#include "tandem/autograd/functions/arithmetic.h"
 
-#include "autograd/functions/broadcast.h"
-#include "autograd/record.h"
-#include "kernels/elementwise/add.h"
-#include "kernels/elementwise/mul.h"
-#include "kernels/elementwise/scale.h"
+#include "tandem/autograd/functions/broadcast.h"
+#include "tandem/autograd/record.h"
+#include "tandem/kernels/elementwise/add.h"
+#include "tandem/kernels/elementwise/mul.h"
+#include "tandem/kernels/elementwise/scale.h"
 
 namespace tandem::autograd {
 
@@ -13,7 +13,7 @@ namespace {
 
 Tensor product(const Tensor& a, const Tensor& b) {
   const Tensor result = a.is_dense() ? empty_like(a) : empty_like(b);
-  kernels::mul(a, b, result);
+  kernels::mul(a, b, Out(result));
   return result;
 }
 
@@ -22,7 +22,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
 Tensor add(const Tensor& a, const Tensor& b) {
   const Tensor y = unrecorded([&] {
     const Broadcast operands = broadcast("add", a, b);
-    kernels::add(operands.a, operands.b, operands.out);
+    kernels::add(operands.a, operands.b, Out(operands.out));
     return operands.out;
   });
   return record("add", {a, b}, y, [a_shape = a.shape(), b_shape = b.shape()](const BackwardContext& context) {
@@ -35,7 +35,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 Tensor mul(const Tensor& a, const Tensor& b) {
   const Tensor y = unrecorded([&] {
     const Broadcast operands = broadcast("mul", a, b);
-    kernels::mul(operands.a, operands.b, operands.out);
+    kernels::mul(operands.a, operands.b, Out(operands.out));
     return operands.out;
   });
   if (!should_record({a, b})) return y;
@@ -56,10 +56,10 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 
 Tensor scale(const Tensor& x, double factor) {
   const Tensor y = empty_like(x);
-  unrecorded([&] { kernels::scale(x, factor, y); });
+  unrecorded([&] { kernels::scale(x, factor, Out(y)); });
   return record("scale", {x}, y, [factor](const BackwardContext& context) {
     const Tensor grad_x = empty_like(context.grad_output());
-    kernels::scale(context.grad_output(), factor, grad_x);
+    kernels::scale(context.grad_output(), factor, Out(grad_x));
     return std::vector<Tensor>{grad_x};
   });
 }

@@ -1,8 +1,8 @@
 // Differentiable padding, cropping and mirroring of images.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/augment/pad2d.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/augment/pad2d.h"
 
 namespace tandem::autograd {
 

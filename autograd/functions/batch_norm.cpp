@@ -1,8 +1,9 @@
 // Differentiable batch normalisation.
-#include "autograd/functions/batch_norm.h"
+#include "tandem/autograd/functions/batch_norm.h"
 
-#include "autograd/record.h"
-#include "core/describe.h"
+#include "tandem/autograd/record.h"
+#include "tandem/core/describe.h"
+#include "tandem/core/out.h"
 
 namespace tandem::autograd {
 
@@ -16,27 +17,27 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   const Tensor mean = Tensor::empty({x.size(1)}, statistics), inverse_std = Tensor::empty({x.size(1)}, statistics);
   unrecorded([&] {
     if (moments.defined() && options.training) {
-      kernels::batch_norm_forward_from_moments(rows, moments, weight, bias, running_mean, running_var, options, y, mean,
-                                               inverse_std);
+      kernels::batch_norm_forward_from_moments(rows, moments, weight, bias, Out(running_mean), Out(running_var),
+                                               options, Out(y), Out(mean), Out(inverse_std));
+    } else if (options.training) {
+      kernels::batch_norm_forward_train(rows, weight, bias, Out(running_mean), Out(running_var), options, Out(y),
+                                        Out(mean), Out(inverse_std));
     } else {
-      const auto forward = options.training ? kernels::batch_norm_forward_train : kernels::batch_norm_forward_eval;
-      forward(rows, weight, bias, running_mean, running_var, options, y, mean, inverse_std);
+      kernels::batch_norm_forward_eval(rows, weight, bias, running_mean, running_var, options, Out(y), Out(mean),
+                                       Out(inverse_std));
     }
   });
   if (!should_record({x, weight, bias})) return y;
 
   return record("batch_norm", {x, weight, bias}, y,
                 [options, mean, inverse_std, saved_x = SavedTensor(rows), saved_weight = SavedTensor(weight),
-                 saved_bias = SavedTensor(options.relu ? bias : Tensor()),
-                 bias_options = bias.defined() ? bias.options() : TensorOptions{}](const BackwardContext& context) {
+                 saved_bias = SavedTensor(options.relu ? bias : Tensor())](const BackwardContext& context) {
                   const Tensor grad_y = context.grad_output().contiguous(kLayout);
                   const Tensor from = saved_x.get(), scale = saved_weight.get();
-                  std::vector<Tensor> gradients(3);
-                  if (context.needs(0)) gradients[0] = Tensor::empty(from.shape(), from.options(kLayout));
-                  if (context.needs(1)) gradients[1] = Tensor::empty(scale.shape(), scale.options());
-                  if (context.needs(2)) gradients[2] = Tensor::empty({from.size(1)}, bias_options);
+                  const std::vector<Tensor> gradients{context.new_gradient(0, kLayout), context.new_gradient(1),
+                                                      context.new_gradient(2)};
                   kernels::batch_norm_backward(from, scale, saved_bias.get(), mean, inverse_std, options, grad_y,
-                                               gradients[0], gradients[1], gradients[2]);
+                                               Out(gradients[0]), Out(gradients[1]), Out(gradients[2]));
                   return gradients;
                 });
 }

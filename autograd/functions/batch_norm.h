@@ -1,8 +1,8 @@
 // Differentiable batch normalisation, optionally with a ReLU behind it.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/norm/batch_norm.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/norm/batch_norm.h"
 
 namespace tandem::autograd {
 

@@ -1,8 +1,8 @@
 // Broadcasting of two operands, and back.
-#include "autograd/functions/broadcast.h"
+#include "tandem/autograd/functions/broadcast.h"
 
-#include "core/describe.h"
-#include "kernels/reduce/sum_to.h"
+#include "tandem/core/describe.h"
+#include "tandem/kernels/reduce/sum_to.h"
 
 namespace tandem::autograd {
 
@@ -32,7 +32,7 @@ Broadcast broadcast(std::string_view op, const Tensor& a, const Tensor& b) {
 Tensor sum_to_shape(const Tensor& gradient, const Shape& shape) {
   if (gradient.shape() == shape) return gradient;
   const Tensor result = Tensor::empty(shape, gradient.options(Layout::channels_last));
-  kernels::sum_to(gradient, result);
+  kernels::sum_to(gradient, Out(result));
   return result;
 }
 

@@ -1,7 +1,7 @@
 // Broadcasting, as NumPy and PyTorch define it. Internal to autograd/functions.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <string_view>
 

@@ -1,8 +1,8 @@
 // Differentiable change of dtype.
-#include "autograd/functions/cast.h"
+#include "tandem/autograd/functions/cast.h"
 
-#include "autograd/record.h"
-#include "kernels/cast/cast.h"
+#include "tandem/autograd/record.h"
+#include "tandem/kernels/cast/cast.h"
 
 namespace tandem::autograd {
 
@@ -11,7 +11,7 @@ namespace {
 Tensor converted(const Tensor& x, DType dtype) {
   Tensor result = Tensor::empty(x.shape(), {dtype, Layout::row_major, x.device()});
   if (x.is_dense() && x.numel() > 0) result = result.as_strided(x.shape(), x.strides(), 0);
-  kernels::cast(x, result);
+  kernels::cast(x, Out(result));
   return result;
 }
 

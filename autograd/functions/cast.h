@@ -1,7 +1,7 @@
 // Differentiable change of dtype.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 namespace tandem::autograd {
 

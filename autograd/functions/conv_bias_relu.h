@@ -1,8 +1,8 @@
 // Differentiable convolution, bias and ReLU in one.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/conv/conv.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/conv/conv.h"
 
 namespace tandem::autograd {
 

@@ -1,8 +1,8 @@
 // Differentiable convolution, bias, ReLU and 2x2 maxima in one.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/conv/conv.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/conv/conv.h"
 
 namespace tandem::autograd {
 

@@ -1,8 +1,10 @@
 // The operands of a convolution, for kernels. Internal to autograd/functions.
 #pragma once
 
-#include "autograd/grad_mode.h"
-#include "core/tensor.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/conv/plan.h"
 
 namespace tandem::autograd {
 
@@ -17,5 +19,17 @@ inline ConvOperands dense_operands(const Tensor& x, const Tensor& weight, const 
   return {x.contiguous(Layout::channels_last), weight.contiguous(Layout::channels_last),
           bias.defined() ? bias.contiguous() : bias};
 }
+
+/// What the layer asks of a plan: its forward pass, and gradients only where they are recorded.
+inline kernels::ConvRequest request_for(std::string_view op, kernels::PassKind forward, const Tensor& x,
+                                        const Tensor& weight) {
+  const bool records = grad_enabled();
+  return {
+      .forward = forward, .grad_x = records && requires_grad(x), .grad_w = records && requires_grad(weight), .op = op};
+}
+
+/// conv_bias_relu() of an x that has been brought to the weight's dtype, by a plan for the dense operands.
+Tensor conv_bias_relu_by(const kernels::ConvPlan& plan, const ConvOperands& operands, const Tensor& x,
+                         const Tensor& weight, const Tensor& bias);
 
 }  // namespace tandem::autograd

@@ -1,7 +1,7 @@
 // Differentiable copies.
-#include "autograd/functions/copy.h"
+#include "tandem/autograd/functions/copy.h"
 
-#include "autograd/record.h"
+#include "tandem/autograd/record.h"
 
 namespace tandem::autograd {
 

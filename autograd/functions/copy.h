@@ -1,7 +1,7 @@
 // Differentiable copies.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 namespace tandem::autograd {
 

@@ -1,8 +1,8 @@
 // Differentiable dropout.
 #pragma once
 
-#include "core/random.h"
-#include "core/tensor.h"
+#include "tandem/core/random.h"
+#include "tandem/core/tensor.h"
 
 namespace tandem::autograd {
 

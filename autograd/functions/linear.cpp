@@ -1,9 +1,9 @@
 // Differentiable fully connected layer, plain or with ReLU.
-#include "autograd/functions/linear.h"
+#include "tandem/autograd/functions/linear.h"
 
-#include "autograd/precision.h"
-#include "autograd/record.h"
-#include "kernels/gemm/linear.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/autograd/record.h"
+#include "tandem/kernels/gemm/linear.h"
 
 namespace tandem::autograd {
 
@@ -19,7 +19,7 @@ Tensor apply(std::string_view name, const Tensor& input, const Tensor& weight, c
   unrecorded([&] {
     rows = x.contiguous();
     matrix = weight.contiguous();
-    kernels::linear_forward(rows, matrix, bias.defined() ? bias.contiguous() : bias, relu, y, impl);
+    kernels::linear_forward(rows, matrix, bias.defined() ? bias.contiguous() : bias, relu, Out(y), impl);
   });
   if (!should_record({x, weight, bias})) return y;
   return record(name, {x, weight, bias}, y,
@@ -27,12 +27,10 @@ Tensor apply(std::string_view name, const Tensor& input, const Tensor& weight, c
                  saved_y = SavedTensor(relu ? y : Tensor())](const BackwardContext& context) {
                   const Tensor grad_y = context.grad_output().contiguous();
                   const Tensor from_x = saved_x.get(), from_weight = saved_weight.get();
-                  std::vector<Tensor> gradients(3);
-                  if (context.needs(0)) gradients[0] = Tensor::empty(from_x.shape(), grad_y.options());
-                  if (context.needs(1)) gradients[1] = Tensor::empty(from_weight.shape(), grad_y.options());
-                  if (context.needs(2)) gradients[2] = Tensor::empty({grad_y.size(1)}, grad_y.options());
-                  kernels::linear_backward(from_x, from_weight, saved_y.get(), grad_y, gradients[0], gradients[1],
-                                           gradients[2], impl);
+                  const std::vector<Tensor> gradients{context.new_gradient(0), context.new_gradient(1),
+                                                      context.new_gradient(2)};
+                  kernels::linear_backward(from_x, from_weight, saved_y.get(), grad_y, Out(gradients[0]),
+                                           Out(gradients[1]), Out(gradients[2]), impl);
                   return gradients;
                 });
 }

@@ -1,8 +1,8 @@
 // Differentiable fully connected layer, plain or with ReLU.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/gemm/gemm_impl.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/gemm/gemm_impl.h"
 
 namespace tandem::autograd {
 

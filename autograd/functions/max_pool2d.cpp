@@ -1,8 +1,8 @@
 // Differentiable max pooling.
-#include "autograd/functions/max_pool2d.h"
+#include "tandem/autograd/functions/max_pool2d.h"
 
-#include "autograd/record.h"
-#include "kernels/pool/max_pool2d.h"
+#include "tandem/autograd/record.h"
+#include "tandem/kernels/pool/max_pool2d.h"
 
 namespace tandem::autograd {
 
@@ -14,11 +14,11 @@ Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
   if (should_record({x})) {
     indices = Tensor::empty(y_shape, {kernels::max_pool2d_index_dtype(options), kLayout, x.device()});
   }
-  unrecorded([&] { kernels::max_pool2d_forward(x.contiguous(kLayout), options, y, indices); });
+  unrecorded([&] { kernels::max_pool2d_forward(x.contiguous(kLayout), options, Out(y), Out(indices)); });
   return record("max_pool2d", {x}, y, [options, indices, x_shape = x.shape()](const BackwardContext& context) {
     const Tensor grad_y = context.grad_output().contiguous(kLayout);
     const Tensor grad_x = Tensor::empty(x_shape, grad_y.options(kLayout));
-    kernels::max_pool2d_backward(grad_y, indices, options, grad_x);
+    kernels::max_pool2d_backward(grad_y, indices, options, Out(grad_x));
     return std::vector<Tensor>{grad_x};
   });
 }

@@ -1,8 +1,8 @@
 // Differentiable max pooling.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/pool/pool2d_options.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/pool/pool2d_options.h"
 
 namespace tandem::autograd {
 

@@ -1,8 +1,8 @@
 // Differentiable changes of shape.
-#include "autograd/functions/shape.h"
+#include "tandem/autograd/functions/shape.h"
 
-#include "autograd/functions/broadcast.h"
-#include "autograd/record.h"
+#include "tandem/autograd/functions/broadcast.h"
+#include "tandem/autograd/record.h"
 
 namespace tandem::autograd {
 

@@ -1,7 +1,7 @@
 // Differentiable changes of shape.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <vector>
 

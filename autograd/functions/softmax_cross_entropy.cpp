@@ -1,10 +1,10 @@
 // Differentiable softmax cross-entropy.
-#include "autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
 
-#include "autograd/precision.h"
-#include "autograd/record.h"
-#include "core/profile.h"
-#include "kernels/loss/softmax_cross_entropy.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/autograd/record.h"
+#include "tandem/core/profile.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
 
 namespace tandem::autograd {
 
@@ -15,14 +15,14 @@ Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double 
   Tensor probabilities;
   if (should_record({logits})) probabilities = Tensor::empty(logits.shape(), options);
   unrecorded([&] {
-    kernels::softmax_cross_entropy_forward(logits.contiguous(), labels, label_smoothing, loss, probabilities);
+    kernels::softmax_cross_entropy_forward(logits.contiguous(), labels, label_smoothing, Out(loss), Out(probabilities));
   });
   return record("softmax_cross_entropy", {logits}, loss,
                 [label_smoothing, probabilities, logits_options = logits.options(),
                  saved_labels = SavedTensor(labels)](const BackwardContext& context) {
                   const Tensor grad_logits = Tensor::empty(probabilities.shape(), logits_options);
                   kernels::softmax_cross_entropy_backward(probabilities, saved_labels.get(), label_smoothing,
-                                                          context.grad_output(), grad_logits);
+                                                          context.grad_output(), Out(grad_logits));
                   return std::vector<Tensor>{grad_logits};
                 });
 }

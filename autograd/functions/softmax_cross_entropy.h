@@ -1,7 +1,7 @@
 // Differentiable softmax cross-entropy.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 namespace tandem::autograd {
 

@@ -1,9 +1,9 @@
 // Device memory from the driver's stream-ordered pool: the driver keeps freed blocks and hands them out again in the
 // order of the streams, so no cache of our own is needed.
-#include "core/cuda/check.h"
-#include "core/cuda/current_stream.h"
-#include "core/cuda/runtime.h"
-#include "core/device_query.h"
+#include "tandem/core/cuda/check.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/runtime.h"
+#include "tandem/core/device_query.h"
 
 #include <limits>
 #include <mutex>
@@ -17,13 +17,13 @@ class DeviceAllocator final : public Allocator {
  public:
   explicit DeviceAllocator(Device device) : device_(device) {
     int has_pools = 0;
-    TANDEM_CUDA_CHECK(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, device.index));
+    TANDEM_CHECK_CUDA(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, device.index));
     require(has_pools != 0, "device {}: its driver has no memory pools, which Tandem needs; use another device",
             name_of(device));
-    TANDEM_CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool_, device.index));
+    TANDEM_CHECK_CUDA(cudaDeviceGetDefaultMemPool(&pool_, device.index));
     // The driver would give everything back at each synchronisation; a training step wants it again at once.
     std::uint64_t kept = std::numeric_limits<std::uint64_t>::max();
-    TANDEM_CUDA_CHECK(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept));
+    TANDEM_CHECK_CUDA(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept));
   }
 
   void* allocate(std::int64_t bytes) override {
@@ -71,7 +71,7 @@ class DeviceAllocator final : public Allocator {
 
   std::int64_t attribute(cudaMemPoolAttr which) const {
     std::uint64_t value = 0;
-    TANDEM_CUDA_CHECK(cudaMemPoolGetAttribute(pool_, which, &value));
+    TANDEM_CHECK_CUDA(cudaMemPoolGetAttribute(pool_, which, &value));
     return static_cast<std::int64_t>(value);
   }
 
@@ -103,7 +103,7 @@ Allocator& device_allocator(int device) {
 }
 
 void set_bytes(Device device, void* to, int value, std::int64_t bytes) {
-  TANDEM_CUDA_CHECK(cudaMemsetAsync(to, value, static_cast<std::size_t>(bytes), cuda::current_stream(device)));
+  TANDEM_CHECK_CUDA(cudaMemsetAsync(to, value, static_cast<std::size_t>(bytes), cuda::current_stream(device)));
 }
 
 }  // namespace tandem::cuda

@@ -14,4 +14,4 @@ void throw_if_failed(cudaError_t status, const char* call, std::source_location 
 }  // namespace tandem::cuda
 
 /// Evaluates a call of the CUDA runtime and throws Error where it fails. A macro only to have the call's text.
-#define TANDEM_CUDA_CHECK(call) ::tandem::cuda::throw_if_failed((call), #call, std::source_location::current())
+#define TANDEM_CHECK_CUDA(call) ::tandem::cuda::throw_if_failed((call), #call, std::source_location::current())

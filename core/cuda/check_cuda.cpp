@@ -1,7 +1,7 @@
 // The text of CUDA errors.
-#include "core/cuda/check.h"
+#include "tandem/core/cuda/check.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <string_view>
 
@@ -16,8 +16,10 @@ bool comes_from_a_kernel(cudaError_t status) {
     case cudaErrorLaunchFailure:
     case cudaErrorMisalignedAddress:
     case cudaErrorIllegalInstruction:
-    case cudaErrorAssert: return true;
-    default: return false;
+    case cudaErrorAssert:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -26,8 +28,9 @@ bool comes_from_a_kernel(cudaError_t status) {
 void throw_if_failed(cudaError_t status, const char* call, std::source_location where) {
   if (status == cudaSuccess) [[likely]]
     return;
-  const std::string_view late =
-      comes_from_a_kernel(status) ? "; a kernel that ran before is the cause: run with compute-sanitizer to find it" : "";
+  const std::string_view late = comes_from_a_kernel(status)
+                                    ? "; a kernel that ran before is the cause: run with compute-sanitizer to find it"
+                                    : "";
   fail("CUDA: {} ({}) from {} at {}:{}{}", cudaGetErrorString(status), cudaGetErrorName(status), call,
        where.file_name(), where.line(), late);
 }

@@ -1,9 +1,9 @@
 // Copies from and to CUDA devices: one flat transfer, with elements put in order on one side where strides differ.
-#include "core/cuda/check.h"
-#include "core/cuda/copy.h"
-#include "core/cuda/current_stream.h"
-#include "core/cuda/recording.h"
-#include "core/cuda/runtime.h"
+#include "tandem/core/cuda/check.h"
+#include "tandem/core/cuda/copy.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/recording.h"
+#include "tandem/core/cuda/runtime.h"
 
 namespace tandem::cuda {
 
@@ -30,12 +30,12 @@ Tensor staging(const Tensor& like, const Tensor& place) {
 }
 
 /// Between two GPUs: work on either side that was enqueued before comes first, what is enqueued after waits.
-void copy_between_gpus(const Tensor& to, const Tensor& from, std::size_t bytes) {
+void copy_between_gpus(const Out& to, const Tensor& from, std::size_t bytes) {
   const Stream sender = tandem::current_stream(from.device()), receiver = tandem::current_stream(to.device());
   Event ready, done;
   ready.record(receiver);
   sender.wait(ready);
-  TANDEM_CUDA_CHECK(cudaMemcpyPeerAsync(to.raw_data(), to.device().index, from.raw_data(), from.device().index, bytes,
+  TANDEM_CHECK_CUDA(cudaMemcpyPeerAsync(to.raw_data(), to.device().index, from.raw_data(), from.device().index, bytes,
                                         static_cast<cudaStream_t>(sender.native())));
   done.record(sender);
   receiver.wait(done);
@@ -44,7 +44,7 @@ void copy_between_gpus(const Tensor& to, const Tensor& from, std::size_t bytes) 
 /// Larger copies from pageable memory are waited for: that costs less than the pinned memory to put them into first.
 constexpr std::int64_t kMostStagedBytes = std::int64_t{4} << 20;
 
-void copy_flat(const Tensor& to, const Tensor& from, bool asynchronous) {
+void copy_flat(const Out& to, const Tensor& from, bool asynchronous) {
   const std::int64_t bytes = to.numel() * size_of(to.dtype());
   const auto count = static_cast<std::size_t>(bytes);
   if (!is_host(to) && !is_host(from) && to.device() != from.device()) return copy_between_gpus(to, from, count);
@@ -59,21 +59,21 @@ void copy_flat(const Tensor& to, const Tensor& from, bool asynchronous) {
   const cudaMemcpyKind kind = is_host(to)     ? cudaMemcpyDeviceToHost
                               : is_host(from) ? cudaMemcpyHostToDevice
                                               : cudaMemcpyDeviceToDevice;
-  TANDEM_CUDA_CHECK(cudaMemcpyAsync(to.raw_data(), from.raw_data(), count, kind, native));
+  TANDEM_CHECK_CUDA(cudaMemcpyAsync(to.raw_data(), from.raw_data(), count, kind, native));
   if (kind == cudaMemcpyDeviceToDevice) return;
   // The runtime may read and write host memory after it has returned, pageable memory too ("API synchronization
   // behavior" in its manual: such a copy might be synchronous, no more).
-  const Tensor& host = is_host(to) ? to : from;
+  const Tensor& host = is_host(to) ? to.tensor() : from;
   if (asynchronous && host.storage()->is_pinned()) {
     host.storage()->record_stream(tandem::current_stream(device));
   } else {
-    TANDEM_CUDA_CHECK(cudaStreamSynchronize(native));
+    TANDEM_CHECK_CUDA(cudaStreamSynchronize(native));
   }
 }
 
 }  // namespace
 
-void copy(const Tensor& to, const Tensor& from, bool asynchronous) {
+void copy(const Out& to, const Tensor& from, bool asynchronous) {
   if (is_host(to) || is_host(from)) {
     require_no_recording(fmt::format("a copy from {} to {}", name_of(from.device()), name_of(to.device())));
     cuda::current_stream(is_host(to) ? from.device() : to.device());  // pinned memory belongs to this device's context
@@ -81,7 +81,7 @@ void copy(const Tensor& to, const Tensor& from, bool asynchronous) {
   if (are_flat_copies(to, from)) return copy_flat(to, from, asynchronous);
   if (to.device() == from.device()) return strided_copy(to, from);
   if (!to.is_dense()) {
-    const Tensor staged = staging(to, to);
+    const Out staged(staging(to, to));
     copy(staged, from, asynchronous && !is_host(to));
     to.copy_from(staged);
     return;

@@ -1,7 +1,7 @@
 // Where a .cu file launches its kernels.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <cuda_runtime_api.h>
 

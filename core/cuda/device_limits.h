@@ -1,7 +1,7 @@
 // What a GPU has of what kernels divide among blocks.
 #pragma once
 
-#include "core/device.h"
+#include "tandem/core/device.h"
 
 namespace tandem::cuda {
 

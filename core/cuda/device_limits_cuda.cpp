@@ -1,8 +1,8 @@
-#include "core/cuda/device_limits.h"
+#include "tandem/core/cuda/device_limits.h"
 
-#include "core/cuda/check.h"
-#include "core/device_query.h"
-#include "core/error.h"
+#include "tandem/core/cuda/check.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
 
 #include <map>
 #include <mutex>
@@ -18,12 +18,12 @@ DeviceLimits device_limits(Device device) {
   check_device(device);
   require(device.type == DeviceType::cuda, "device_limits: the device is a CPU; ask for a CUDA device");
   DeviceLimits limits{};
-  TANDEM_CUDA_CHECK(cudaDeviceGetAttribute(&limits.multiprocessors, cudaDevAttrMultiProcessorCount, device.index));
-  TANDEM_CUDA_CHECK(
+  TANDEM_CHECK_CUDA(cudaDeviceGetAttribute(&limits.multiprocessors, cudaDevAttrMultiProcessorCount, device.index));
+  TANDEM_CHECK_CUDA(
       cudaDeviceGetAttribute(&limits.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));
   int major = 0, minor = 0;
-  TANDEM_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
-  TANDEM_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index));
+  TANDEM_CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index));
+  TANDEM_CHECK_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index));
   limits.capability = major * 10 + minor;
   return known[device.index] = limits;
 }

@@ -3,7 +3,7 @@
 // nvcc turns it into <<<...>>>; without nvcc the kernel runs in the simulator. Either way the launch is checked.
 #pragma once
 
-#include "core/cuda/check.h"
+#include "tandem/core/cuda/check.h"
 
 #include <cuda_runtime.h>
 
@@ -28,7 +28,7 @@ template <typename Kernel>
 void allow_shared_bytes(Kernel* kernel, std::size_t bytes) {
   constexpr std::size_t kAlwaysAllowed = 48 * 1024;
   if (bytes <= kAlwaysAllowed) return;
-  TANDEM_CUDA_CHECK(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+  TANDEM_CHECK_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
                                          cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
 }
 

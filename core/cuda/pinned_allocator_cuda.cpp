@@ -1,8 +1,8 @@
 // Page-locked host memory. Locking pages costs the system far more than a training step's copy, so blocks are kept.
-#include "core/cuda/check.h"
-#include "core/cuda/recording.h"
-#include "core/cuda/runtime.h"
-#include "core/memory.h"
+#include "tandem/core/cuda/check.h"
+#include "tandem/core/cuda/recording.h"
+#include "tandem/core/cuda/runtime.h"
+#include "tandem/core/memory.h"
 
 #include <algorithm>
 #include <deque>
@@ -20,7 +20,7 @@ namespace {
 /// waited for.
 bool is_recorded(const Stream& stream) {
   cudaStreamCaptureStatus status{};
-  TANDEM_CUDA_CHECK(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.native()), &status));
+  TANDEM_CHECK_CUDA(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.native()), &status));
   return status != cudaStreamCaptureStatusNone;
 }
 

@@ -2,8 +2,8 @@
 // `if constexpr (kHasCuda)`. Streams and events are passed as the runtime's own handles.
 #pragma once
 
-#include "core/allocator.h"
-#include "core/tensor.h"
+#include "tandem/core/allocator.h"
+#include "tandem/core/out.h"
 
 #include <functional>
 #include <memory>
@@ -38,9 +38,9 @@ void set_bytes(Device device, void* to, int value, std::int64_t bytes);
 
 /// Tensor::copy_from, where at least one of the two is on a CUDA device; shapes and dtypes agree and are not empty. May
 /// return before host memory is done with if `asynchronous`.
-void copy(const Tensor& to, const Tensor& from, bool asynchronous);
+void copy(const Out& to, const Tensor& from, bool asynchronous);
 
 /// Tensor::fill on a CUDA device; not empty.
-void fill(const Tensor& tensor, double value);
+void fill(const Out& out, double value);
 
 }  // namespace tandem::cuda

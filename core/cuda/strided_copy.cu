@@ -1,9 +1,9 @@
 // Copies between any two strided tensors on one device.
-#include "core/cuda/copy.h"
-#include "core/cuda/current_stream.h"
-#include "core/cuda/shared.h"
-#include "core/cuda/transpose_tile.h"
-#include "core/cuda/word_loop.cuh"
+#include "tandem/core/cuda/copy.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/shared.h"
+#include "tandem/core/cuda/transpose_tile.h"
+#include "tandem/core/cuda/word_loop.cuh"
 
 namespace tandem::cuda {
 
@@ -34,7 +34,7 @@ constexpr unsigned kWordsPerBank = sizeof(Word) < 4 ? 4 / sizeof(Word) : 1;
 /// Tile by tile through shared memory: reads and writes are both coalesced, and free of bank conflicts.
 template <typename Word, typename Index>
 __global__ void transpose_words(Word* to, const Word* from, TransposeLoop<Index> loop, TransposeTile tile) {
-  SHARED(Word, words, [TransposeTile::kCapacity * kWordsPerBank<Word>]);
+  TANDEM_SHARED(Word, words, [TransposeTile::kCapacity * kWordsPerBank<Word>]);
   const Index across = (loop.columns + tile.columns.size() - 1) / tile.columns.size();
   const Index down = (loop.rows + tile.rows.size() - 1) / tile.rows.size();
   const Index tiles = loop.outer.count * across * down;
@@ -95,7 +95,7 @@ TransposeLoop<Index> make_transpose_loop(const detail::LoopNest& nest, int row_d
 
 }  // namespace
 
-void strided_copy(const Tensor& to, const Tensor& from) {
+void strided_copy(const Out& to, const Tensor& from) {
   const cudaStream_t stream = current_stream(to);
   const WordLoop loop =
       make_word_loop(to.shape(), to.strides(), from.strides(), to.raw_data(), from.raw_data(), size_of(to.dtype()));

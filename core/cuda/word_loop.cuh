@@ -1,8 +1,8 @@
 // The device side of a WordLoop: from a word's number to its offsets, and the launch that covers all words.
 #pragma once
 
-#include "core/cuda/launch.h"
-#include "core/cuda/word_loop.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/cuda/word_loop.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Elements as plain words: what copies and fills work on, whatever the dtype.
 #pragma once
 
-#include "core/dtype.h"
-#include "core/strided_copy.h"
+#include "tandem/core/dtype.h"
+#include "tandem/core/strided_copy.h"
 
 #include <cstdint>
 #include <limits>
@@ -39,8 +39,8 @@ struct WordLoop {
 
 /// The loop over elements of `element_bytes` bytes at `to` and `from`, in the widest words that alignment, sizes and
 /// strides of both sides allow. Not for empty shapes.
-inline WordLoop make_word_loop(const Shape& shape, const Strides& to_strides, const Strides& from_strides, const void* to,
-                               const void* from, std::int64_t element_bytes) {
+inline WordLoop make_word_loop(const Shape& shape, const Strides& to_strides, const Strides& from_strides,
+                               const void* to, const void* from, std::int64_t element_bytes) {
   WordLoop loop{detail::merge_dims(shape, to_strides, from_strides), element_bytes};
   auto& [sizes, to_steps, from_steps, empty] = loop.nest;
   if (sizes.rank() == 0) {

@@ -1,9 +1,9 @@
 // CUDA graphs, by capture of a stream.
-#include "core/cuda/check.h"
-#include "core/cuda/current_stream.h"
-#include "core/cuda/recording.h"
-#include "core/cuda/runtime.h"
-#include "core/error.h"
+#include "tandem/core/cuda/check.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/recording.h"
+#include "tandem/core/cuda/runtime.h"
+#include "tandem/core/error.h"
 
 #include <utility>
 
@@ -39,7 +39,7 @@ namespace {
 class Capture {
  public:
   explicit Capture(cudaStream_t stream) : stream_(stream) {
-    TANDEM_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    TANDEM_CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   }
   ~Capture() {
     if (stream_ == nullptr) return;
@@ -52,7 +52,7 @@ class Capture {
 
   cudaGraph_t finish() {
     cudaGraph_t graph = nullptr;
-    TANDEM_CUDA_CHECK(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph));
+    TANDEM_CHECK_CUDA(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph));
     return graph;
   }
 
@@ -71,12 +71,12 @@ std::shared_ptr<void> record_graph(Device device, const std::function<void()>& w
   const std::unique_ptr<CUgraph_st, void (*)(cudaGraph_t)> graph(capture.finish(),
                                                                  [](cudaGraph_t g) { cudaGraphDestroy(g); });
   cudaGraphExec_t executable = nullptr;
-  TANDEM_CUDA_CHECK(cudaGraphInstantiateWithFlags(&executable, graph.get(), 0));
+  TANDEM_CHECK_CUDA(cudaGraphInstantiateWithFlags(&executable, graph.get(), 0));
   return {executable, [](void* made) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(made)); }};
 }
 
 void launch_graph(Device device, void* graph) {
-  TANDEM_CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), cuda::current_stream(device)));
+  TANDEM_CHECK_CUDA(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), cuda::current_stream(device)));
 }
 
 #endif

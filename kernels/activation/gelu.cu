@@ -1,6 +1,6 @@
 // GELU on CUDA.
-#include "kernels/activation/gelu.h"
-#include "kernels/elementwise/map.cuh"
+#include "tandem/kernels/activation/gelu_implementations.h"
+#include "tandem/kernels/elementwise/map.cuh"
 
 #include <numbers>
 
@@ -29,9 +29,9 @@ struct GeluGradient {
 
 }  // namespace
 
-void gelu_forward(const Tensor& x, const Tensor& y) { map("gelu_forward", Gelu{}, y, x); }
+void gelu_forward(const Tensor& x, const Out& y) { map("gelu_forward", Gelu{}, y, x); }
 
-void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
+void gelu_backward(const Tensor& x, const Tensor& grad_y, const Out& grad_x) {
   map("gelu_backward", GeluGradient{}, grad_x, x, grad_y);
 }
 

@@ -1,7 +1,7 @@
 // GELU on the CPU, vectorised and threaded.
-#include "kernels/activation/gelu.h"
-#include "kernels/activation/vector_math.h"
-#include "kernels/elementwise/map.h"
+#include "tandem/kernels/activation/gelu_implementations.h"
+#include "tandem/kernels/activation/vector_math.h"
+#include "tandem/kernels/elementwise/map.h"
 
 #include <numbers>
 
@@ -21,11 +21,11 @@ inline float density_term(float x) {
 
 bool gelu_supports(const Tensor& out) { return map_supports(out); }
 
-void gelu_forward(const Tensor& x, const Tensor& y) {
+void gelu_forward(const Tensor& x, const Out& y) {
   map(x, y, [](float value) { return value * normal_cdf(value); });
 }
 
-void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
+void gelu_backward(const Tensor& x, const Tensor& grad_y, const Out& grad_x) {
   map(x, grad_y, grad_x, [](float value, float grad) { return grad * (normal_cdf(value) + density_term(value)); });
 }
 

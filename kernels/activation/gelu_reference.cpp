@@ -1,6 +1,6 @@
 // GELU, plain loops.
-#include "kernels/activation/gelu.h"
-#include "kernels/elementwise/map.h"
+#include "tandem/kernels/activation/gelu_implementations.h"
+#include "tandem/kernels/elementwise/map.h"
 
 #include <cmath>
 #include <numbers>
@@ -22,11 +22,11 @@ T normal_density(T x) {
 
 }  // namespace
 
-void gelu_forward(const Tensor& x, const Tensor& y) {
+void gelu_forward(const Tensor& x, const Out& y) {
   map("gelu_forward", x, y, [](auto value) { return value * normal_cdf(value); });
 }
 
-void gelu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
+void gelu_backward(const Tensor& x, const Tensor& grad_y, const Out& grad_x) {
   map("gelu_backward", x, grad_y, grad_x,
       [](auto value, auto grad) { return grad * (normal_cdf(value) + value * normal_density(value)); });
 }

@@ -1,6 +1,6 @@
 // ReLU on CUDA.
-#include "kernels/activation/relu.h"
-#include "kernels/elementwise/map.cuh"
+#include "tandem/kernels/activation/relu_implementations.h"
+#include "tandem/kernels/elementwise/map.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -17,9 +17,9 @@ struct ReluGradient {
 
 }  // namespace
 
-void relu_forward(const Tensor& x, const Tensor& y) { map("relu_forward", Relu{}, y, x); }
+void relu_forward(const Tensor& x, const Out& y) { map("relu_forward", Relu{}, y, x); }
 
-void relu_backward(const Tensor& y, const Tensor& grad_y, const Tensor& grad_x) {
+void relu_backward(const Tensor& y, const Tensor& grad_y, const Out& grad_x) {
   map("relu_backward", ReluGradient{}, grad_x, y, grad_y);
 }
 

@@ -1,16 +1,16 @@
 // ReLU on the CPU, vectorised and threaded.
-#include "kernels/activation/relu.h"
-#include "kernels/elementwise/map.h"
+#include "tandem/kernels/activation/relu_implementations.h"
+#include "tandem/kernels/elementwise/map.h"
 
 namespace tandem::kernels::cpu {
 
 bool relu_supports(const Tensor& out) { return map_supports(out); }
 
-void relu_forward(const Tensor& x, const Tensor& y) {
+void relu_forward(const Tensor& x, const Out& y) {
   map(x, y, [](float value) { return value <= 0.0f ? 0.0f : value; });
 }
 
-void relu_backward(const Tensor& y, const Tensor& grad_y, const Tensor& grad_x) {
+void relu_backward(const Tensor& y, const Tensor& grad_y, const Out& grad_x) {
   map(y, grad_y, grad_x, [](float value, float grad) { return value <= 0.0f ? 0.0f : grad; });
 }
 

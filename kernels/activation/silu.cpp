@@ -1,24 +1,22 @@
 // SiLU: checks and choice of implementation.
-#include "kernels/activation/silu.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/elementwise/map.h"
-#include "kernels/written.h"
+#include "tandem/kernels/activation/silu.h"
+#include "tandem/kernels/activation/silu_implementations.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/elementwise/map.h"
 
 namespace tandem::kernels {
 
-void silu_forward(const Tensor& x, const Tensor& y) {
+void silu_forward(const Tensor& x, const Out& y) {
   check_elementwise("silu_forward", x, y);
-  mark_written("silu_forward", y);
   if constexpr (kHasCuda)
     if (const CudaOp op{"silu_forward", y}) return cuda::silu_forward(x, y);
   if (cpu::silu_supports(y)) return cpu::silu_forward(x, y);
   reference::silu_forward(x, y);
 }
 
-void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
+void silu_backward(const Tensor& x, const Tensor& grad_y, const Out& grad_x) {
   check_elementwise("silu_backward", x, grad_x);
   check_elementwise("silu_backward", grad_y, grad_x);
-  mark_written("silu_backward", grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{"silu_backward", grad_x}) return cuda::silu_backward(x, grad_y, grad_x);
   if (cpu::silu_supports(grad_x)) return cpu::silu_backward(x, grad_y, grad_x);

@@ -1,6 +1,6 @@
 // SiLU on CUDA.
-#include "kernels/activation/silu.h"
-#include "kernels/elementwise/map.cuh"
+#include "tandem/kernels/activation/silu_implementations.h"
+#include "tandem/kernels/elementwise/map.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -21,9 +21,9 @@ struct SiluGradient {
 
 }  // namespace
 
-void silu_forward(const Tensor& x, const Tensor& y) { map("silu_forward", Silu{}, y, x); }
+void silu_forward(const Tensor& x, const Out& y) { map("silu_forward", Silu{}, y, x); }
 
-void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
+void silu_backward(const Tensor& x, const Tensor& grad_y, const Out& grad_x) {
   map("silu_backward", SiluGradient{}, grad_x, x, grad_y);
 }
 

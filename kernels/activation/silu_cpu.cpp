@@ -1,7 +1,7 @@
 // SiLU on the CPU, vectorised and threaded.
-#include "kernels/activation/silu.h"
-#include "kernels/activation/vector_math.h"
-#include "kernels/elementwise/map.h"
+#include "tandem/kernels/activation/silu_implementations.h"
+#include "tandem/kernels/activation/vector_math.h"
+#include "tandem/kernels/elementwise/map.h"
 
 namespace tandem::kernels::cpu {
 
@@ -13,11 +13,11 @@ inline float sigmoid(float x) { return 1.0f / (1.0f + vector_exp(-x)); }
 
 bool silu_supports(const Tensor& out) { return map_supports(out); }
 
-void silu_forward(const Tensor& x, const Tensor& y) {
+void silu_forward(const Tensor& x, const Out& y) {
   map(x, y, [](float value) { return value * sigmoid(value); });
 }
 
-void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
+void silu_backward(const Tensor& x, const Tensor& grad_y, const Out& grad_x) {
   map(x, grad_y, grad_x, [](float value, float grad) {
     const float s = sigmoid(value);
     return grad * s * (1.0f + value * (1.0f - s));

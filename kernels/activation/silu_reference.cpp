@@ -1,6 +1,6 @@
 // SiLU, plain loops.
-#include "kernels/activation/silu.h"
-#include "kernels/elementwise/map.h"
+#include "tandem/kernels/activation/silu_implementations.h"
+#include "tandem/kernels/elementwise/map.h"
 
 #include <cmath>
 
@@ -15,11 +15,11 @@ T sigmoid(T x) {
 
 }  // namespace
 
-void silu_forward(const Tensor& x, const Tensor& y) {
+void silu_forward(const Tensor& x, const Out& y) {
   map("silu_forward", x, y, [](auto value) { return value * sigmoid(value); });
 }
 
-void silu_backward(const Tensor& x, const Tensor& grad_y, const Tensor& grad_x) {
+void silu_backward(const Tensor& x, const Tensor& grad_y, const Out& grad_x) {
   map("silu_backward", x, grad_y, grad_x, [](auto value, auto grad) {
     const auto s = sigmoid(value);
     return grad * s * (1 + value * (1 - s));

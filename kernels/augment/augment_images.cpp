@@ -1,7 +1,7 @@
 // Checks of augment_images, and the choice of its implementation.
-#include "kernels/augment/augment_images.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/written.h"
+#include "tandem/kernels/augment/augment_images.h"
+#include "tandem/kernels/augment/augment_images_implementations.h"
+#include "tandem/kernels/cuda_choice.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -25,7 +25,7 @@ void check_augment(const ImageAugment& augment, std::size_t position, const Shap
 }  // namespace
 
 void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                    const AugmentImagesOptions& options, const Tensor& out) {
+                    const AugmentImagesOptions& options, const Out& out) {
   require(source.rank() == 4 && source.dtype() == DType::u8 && source.is_dense(Layout::row_major),
           "augment_images: source must be u8 [M,C,H,W], row-major dense, got {}", describe(source));
   const Shape& shape = source.shape();
@@ -46,7 +46,6 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
     require(index >= 0 && index < shape[0], "augment_images: image {} asked for, the source has {}", index, shape[0]);
   }
   for (std::size_t i = 0; i < augments.size(); ++i) check_augment(augments[i], i, shape, options.border);
-  mark_written("augment_images", out);
   if (out.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"augment_images", out}) return cuda::augment_images(source, indices, augments, options, out);

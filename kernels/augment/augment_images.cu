@@ -1,13 +1,13 @@
 // augment_images on CUDA: the whole way from stored bytes to normalised pixels in one kernel, one block per image.
-#include "kernels/augment/augment_images.h"
+#include "tandem/kernels/augment/augment_images_implementations.h"
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/augment/augment_pixel.cuh"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/reduce.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/augment/augment_pixel.cuh"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/reduce.h"
 
 #include <limits>
 
@@ -80,7 +80,7 @@ template <typename T, bool kRgb>
 __global__ void augment(SourceImages source, const ImageTask* tasks, const ChannelAffine* affines,
                         OutputImages<T> out) {
   constexpr int kMostChannels = kRgb ? 3 : 8;
-  SHARED(float, tile, [kMostChannels * (kThreads + device::kWarpThreads)]);
+  TANDEM_SHARED(float, tile, [kMostChannels * (kThreads + device::kWarpThreads)]);
   const int n = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
   const int pixels = source.height * source.width;
   AugmentedImage image{source.bytes, source.height, source.width, source.border, tasks[n]};
@@ -120,7 +120,7 @@ __global__ void augment(SourceImages source, const ImageTask* tasks, const Chann
 }  // namespace
 
 void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                    const AugmentImagesOptions& options, const Tensor& out) {
+                    const AugmentImagesOptions& options, const Out& out) {
   const std::int64_t channels = source.size(1), pixels = source.size(2) * source.size(3);
   require(channels * pixels < std::numeric_limits<std::int32_t>::max() - kThreads,
           "augment_images: images of {} values are too large for a CUDA device", channels * pixels);

@@ -1,7 +1,7 @@
 // From stored bytes to network input: gathers u8 images, augments them and writes normalised channels_last floats.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/out.h"
 
 #include <array>
 #include <cstdint>
@@ -52,24 +52,6 @@ struct AugmentImagesOptions {
 /// it runs in the calling thread alone, so that a loader's thread does not compete with training for cores; f32, f16
 /// and bf16 channels_last output is vectorised there, everything else goes to the reference.
 void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                    const AugmentImagesOptions& options, const Tensor& out);
-
-namespace reference {
-/// Any floating dtype and strides of `out`.
-void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                    const AugmentImagesOptions& options, const Tensor& out);
-}  // namespace reference
-
-namespace cpu {
-bool augment_images_supports(const Tensor& out);
-void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                    const AugmentImagesOptions& options, const Tensor& out);
-}  // namespace cpu
-
-namespace cuda {
-/// f32, f16 and bf16 `out` of any strides on a CUDA device; `source` there, too. Returns before it is done.
-void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                    const AugmentImagesOptions& options, const Tensor& out);
-}  // namespace cuda
+                    const AugmentImagesOptions& options, const Out& out);
 
 }  // namespace tandem::kernels

@@ -1,7 +1,7 @@
 // augment_images for channels_last output of floats or halves: row by row from bytes where pixels only move, through
 // float planes where they are mixed.
-#include "kernels/augment/augment_images.h"
-#include "kernels/cast/float_runs.h"
+#include "tandem/kernels/augment/augment_images_implementations.h"
+#include "tandem/kernels/cast/float_runs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -229,7 +229,7 @@ bool augment_images_supports(const Tensor& out) {
 }
 
 void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                    const AugmentImagesOptions& options, const Tensor& out) {
+                    const AugmentImagesOptions& options, const Out& out) {
   const Geometry geometry{source.size(1), source.size(2), source.size(3)};
   const std::int64_t size = geometry.channels * geometry.pixels();
   Augmenter augmenter(geometry, options);

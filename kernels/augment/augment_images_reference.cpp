@@ -1,5 +1,5 @@
 // augment_images, one plain step after the other in double precision.
-#include "kernels/augment/augment_images.h"
+#include "tandem/kernels/augment/augment_images_implementations.h"
 
 #include <algorithm>
 #include <cmath>
@@ -98,7 +98,7 @@ Planes adjust_color(const Planes& image, int what, const ImageAugment& augment) 
 }  // namespace
 
 void augment_images(const Tensor& source, std::span<const std::int64_t> indices, std::span<const ImageAugment> augments,
-                    const AugmentImagesOptions& options, const Tensor& out) {
+                    const AugmentImagesOptions& options, const Out& out) {
   const std::int64_t channels = source.size(1), height = source.size(2), width = source.size(3);
   const auto* bytes = source.data<std::uint8_t>();
   for (std::size_t i = 0; i < indices.size(); ++i) {

@@ -1,8 +1,8 @@
 // One pixel of an augmented image, computed from the stored bytes: moved, turned, recoloured.
 #pragma once
 
-#include "kernels/augment/image_task.h"
-#include "kernels/augment/pad2d.h"
+#include "tandem/kernels/augment/image_task.h"
+#include "tandem/kernels/augment/pad2d_implementations.h"
 
 #include <cuda_runtime.h>
 

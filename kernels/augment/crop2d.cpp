@@ -1,7 +1,7 @@
 // Cropping: checks and choice of implementation.
-#include "kernels/augment/crop2d.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/written.h"
+#include "tandem/kernels/augment/crop2d.h"
+#include "tandem/kernels/augment/crop2d_implementations.h"
+#include "tandem/kernels/cuda_choice.h"
 
 namespace tandem::kernels {
 
@@ -24,18 +24,16 @@ void check(std::string_view op, const Tensor& image, std::int64_t top, std::int6
 
 }  // namespace
 
-void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Tensor& out) {
+void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Out& out) {
   check("crop2d", x, top, left, out);
-  mark_written("crop2d", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"crop2d", out}) return cuda::crop2d(x, top, left, out);
   if (cpu::crop2d_supports(out)) return cpu::crop2d(x, top, left, out);
   reference::crop2d(x, top, left, out);
 }
 
-void crop2d_backward(const Tensor& grad_out, std::int64_t top, std::int64_t left, const Tensor& grad_x) {
+void crop2d_backward(const Tensor& grad_out, std::int64_t top, std::int64_t left, const Out& grad_x) {
   check("crop2d_backward", grad_x, top, left, grad_out);
-  mark_written("crop2d_backward", grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{"crop2d_backward", grad_x}) return cuda::crop2d_backward(grad_out, top, left, grad_x);
   if (cpu::crop2d_supports(grad_x)) return cpu::crop2d_backward(grad_out, top, left, grad_x);

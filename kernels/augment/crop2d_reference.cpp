@@ -1,6 +1,6 @@
 // Cropping, plain loops.
-#include "kernels/augment/crop2d.h"
-#include "kernels/image_view.h"
+#include "tandem/kernels/augment/crop2d_implementations.h"
+#include "tandem/kernels/image_view.h"
 
 namespace tandem::kernels::reference {
 
@@ -19,19 +19,21 @@ void for_each_pixel(const Shape& shape, Visit&& visit) {
 
 }  // namespace
 
-void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Tensor& out) {
+void crop2d(const Tensor& x, std::int64_t top, std::int64_t left, const Out& out) {
   dispatch_floating(x.dtype(), "crop2d", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> image(x), window(out);
+    const ImageView<const T> image(x);
+    const ImageView<T> window(out);
     for_each_pixel(out.shape(),
                    [&](auto n, auto c, auto h, auto w) { window(n, c, h, w) = image(n, c, h + top, w + left); });
   });
 }
 
-void crop2d_backward(const Tensor& grad_out, std::int64_t top, std::int64_t left, const Tensor& grad_x) {
+void crop2d_backward(const Tensor& grad_out, std::int64_t top, std::int64_t left, const Out& grad_x) {
   dispatch_floating(grad_x.dtype(), "crop2d_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> window(grad_out), image(grad_x);
+    const ImageView<const T> window(grad_out);
+    const ImageView<T> image(grad_x);
     for_each_pixel(grad_x.shape(), [&](auto n, auto c, auto h, auto w) {
       const bool inside = h >= top && h < top + grad_out.size(2) && w >= left && w < left + grad_out.size(3);
       image(n, c, h, w) = inside ? window(n, c, h - top, w - left) : T{};

@@ -1,13 +1,13 @@
 // Mirroring on the CPU: pixels of channels_last rows, last to first.
-#include "core/parallel.h"
-#include "kernels/augment/flip_horizontal.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/augment/flip_horizontal_implementations.h"
 
 namespace tandem::kernels::cpu {
 
 namespace {
 
 template <typename T>
-void flip(const Tensor& x, const Tensor& out) {
+void flip(const Tensor& x, const Out& out) {
   const std::int64_t channels = x.size(1), width = x.size(3);
   const T* const from = x.data<T>();
   T* const to = out.data<T>();
@@ -30,7 +30,7 @@ bool flip_horizontal_supports(const Tensor& x, const Tensor& out) {
   return x.device().type == DeviceType::cpu && x.is_dense(Layout::channels_last) && out.is_dense(Layout::channels_last);
 }
 
-void flip_horizontal(const Tensor& x, const Tensor& out) {
+void flip_horizontal(const Tensor& x, const Out& out) {
   if (x.numel() == 0) return;
   dispatch_floating(x.dtype(), "flip_horizontal", [&](auto tag) { flip<typename decltype(tag)::type>(x, out); });
 }

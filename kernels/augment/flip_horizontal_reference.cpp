@@ -1,13 +1,14 @@
 // Mirroring, plain loops.
-#include "kernels/augment/flip_horizontal.h"
-#include "kernels/image_view.h"
+#include "tandem/kernels/augment/flip_horizontal_implementations.h"
+#include "tandem/kernels/image_view.h"
 
 namespace tandem::kernels::reference {
 
-void flip_horizontal(const Tensor& x, const Tensor& out) {
+void flip_horizontal(const Tensor& x, const Out& out) {
   dispatch_floating(x.dtype(), "flip_horizontal", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> from(x), to(out);
+    const ImageView<const T> from(x);
+    const ImageView<T> to(out);
     for (std::int64_t n = 0; n < x.size(0); ++n) {
       for (std::int64_t c = 0; c < x.size(1); ++c) {
         for (std::int64_t h = 0; h < x.size(2); ++h) {

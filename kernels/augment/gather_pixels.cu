@@ -1,14 +1,14 @@
 // Images whose pixels are those of other images, moved.
-#include "kernels/augment/gather_pixels.h"
+#include "tandem/kernels/augment/gather_pixels.h"
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/augment/image_loop.h"
-#include "kernels/augment/pad2d.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/nest_offsets.h"
-#include "kernels/device/vector.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/augment/image_loop.h"
+#include "tandem/kernels/augment/pad2d_implementations.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/nest_offsets.h"
+#include "tandem/kernels/device/vector.h"
 
 namespace tandem::kernels::cuda {
 
@@ -39,15 +39,15 @@ __global__ void move_pixels(const Word* x, Word* out, device::Nest<4> nest, std:
   const unsigned step = gridDim.x * blockDim.x;
   for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < nest.count; i += step) {
     const auto at = device::offsets_of(nest, i);
-    const std::int64_t from = source.offset(first_row + at.of[2], first_column + at.of[3]);
+    const std::int64_t from = source.offset(first_row + at.offset[2], first_column + at.offset[3]);
     device::Vector<Word, kWidth> value{};
-    if (from >= 0) value = device::load_vector<kWidth>(x + (at.of[1] + from) * kWidth);
-    device::store_vector(out + at.of[0] * kWidth, value);
+    if (from >= 0) value = device::load_vector<kWidth>(x + (at.offset[1] + from) * kWidth);
+    device::store_vector(out + at.offset[0] * kWidth, value);
   }
 }
 
 template <typename Word>
-void launch_moves(const Tensor& x, const PixelMap& map, const Tensor& out) {
+void launch_moves(const Tensor& x, const PixelMap& map, const Out& out) {
   constexpr int kWidth = device::kVectorWidth<Word>;
   const cudaStream_t stream = tandem::cuda::current_stream(out);
   const ImageLoop loop(out, x);
@@ -62,7 +62,7 @@ void launch_moves(const Tensor& x, const PixelMap& map, const Tensor& out) {
 
 }  // namespace
 
-void gather_pixels(std::string_view op, const Tensor& x, const PixelMap& map, const Tensor& out) {
+void gather_pixels(std::string_view op, const Tensor& x, const PixelMap& map, const Out& out) {
   device::dispatch(out.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (out.numel() == 0) return;

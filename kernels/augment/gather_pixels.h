@@ -1,7 +1,7 @@
 // Images whose pixels are those of other images, moved: what padding, cropping and mirroring are on CUDA.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/out.h"
 
 #include <string_view>
 
@@ -16,6 +16,6 @@ struct PixelMap {
 
 /// out = x, moved. N,C,H,W of one batch size, number of channels, dtype and CUDA device, any strides; f32, f16 and
 /// bf16.
-void gather_pixels(std::string_view op, const Tensor& x, const PixelMap& map, const Tensor& out);
+void gather_pixels(std::string_view op, const Tensor& x, const PixelMap& map, const Out& out);
 
 }  // namespace tandem::kernels::cuda

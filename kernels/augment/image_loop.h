@@ -1,8 +1,8 @@
 // The loop over all pixels and channels of images on CUDA that reads other images of another height and width.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/device/nest.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/device/nest.h"
 
 namespace tandem::kernels::cuda {
 

@@ -1,8 +1,8 @@
 // What the augmenting kernel is told of each image, and its upload.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/augment/augment_images.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/augment/augment_images.h"
 
 namespace tandem::kernels::cuda {
 

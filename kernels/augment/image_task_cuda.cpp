@@ -1,5 +1,6 @@
 // Preparation and upload of what the augmenting kernel is told of each image.
-#include "kernels/augment/image_task.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/augment/image_task.h"
 
 #include <cmath>
 #include <cstring>
@@ -37,7 +38,7 @@ AugmentPlan::AugmentPlan(std::span<const std::int64_t> indices, std::span<const 
   const Shape shape{static_cast<std::int64_t>(bytes)};
   memory = Tensor::empty(shape, {.dtype = DType::u8, .device = device});  // first: it sets this thread's device
   const Tensor pinned = Tensor::empty(shape, {.dtype = DType::u8, .pinned = true});
-  auto* const start = pinned.data<std::uint8_t>();
+  auto* const start = Out(pinned).data<std::uint8_t>();
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const ImageTask task = make_task(indices[i], augments.empty() ? ImageAugment{} : augments[i]);
     std::memcpy(start + i * sizeof task, &task, sizeof task);

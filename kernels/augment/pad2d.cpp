@@ -1,7 +1,7 @@
 // Padding: checks and choice of implementation.
-#include "kernels/augment/pad2d.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/written.h"
+#include "tandem/kernels/augment/pad2d.h"
+#include "tandem/kernels/augment/pad2d_implementations.h"
+#include "tandem/kernels/cuda_choice.h"
 
 namespace tandem::kernels {
 
@@ -36,18 +36,16 @@ Shape pad2d_output_shape(const Shape& x, const Pad2dOptions& options) {
   return {x[0], x[1], x[2] + top + bottom, x[3] + left + right};
 }
 
-void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
+void pad2d(const Tensor& x, const Pad2dOptions& options, const Out& out) {
   check("pad2d", x, options, out);
-  mark_written("pad2d", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"pad2d", out}) return cuda::pad2d(x, options, out);
   if (cpu::pad2d_supports(x, out)) return cpu::pad2d(x, options, out);
   reference::pad2d(x, options, out);
 }
 
-void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x) {
+void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Out& grad_x) {
   check("pad2d_backward", grad_x, options, grad_out);
-  mark_written("pad2d_backward", grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{"pad2d_backward", grad_x}) return cuda::pad2d_backward(grad_out, options, grad_x);
   if (cpu::pad2d_supports(grad_x, grad_out)) return cpu::pad2d_backward(grad_out, options, grad_x);

@@ -1,15 +1,15 @@
 // Padding on CUDA. Only the gradient of reflection computes anything: the rest moves pixels.
-#include "kernels/augment/pad2d.h"
+#include "tandem/kernels/augment/pad2d_implementations.h"
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/augment/gather_pixels.h"
-#include "kernels/augment/image_loop.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/nest_offsets.h"
-#include "kernels/device/vector.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/augment/gather_pixels.h"
+#include "tandem/kernels/augment/image_loop.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/nest_offsets.h"
+#include "tandem/kernels/device/vector.h"
 
 namespace tandem::kernels::cuda {
 
@@ -43,11 +43,11 @@ __global__ void fold_reflections(const T* grad_out, T* grad_x, device::Nest<4> n
     const auto at = device::offsets_of(nest, i);
     float sums[kWidth] = {};
     for (int row_copy = 0; row_copy < 3; ++row_copy) {
-      const std::int64_t row = rows.offset(row_copy, first_row + at.of[2]);
+      const std::int64_t row = rows.offset(row_copy, first_row + at.offset[2]);
       for (int column_copy = 0; column_copy < 3; ++column_copy) {
-        const std::int64_t column = columns.offset(column_copy, first_column + at.of[3]);
+        const std::int64_t column = columns.offset(column_copy, first_column + at.offset[3]);
         if (row < 0 || column < 0) continue;
-        const auto grad = device::load_vector<kWidth>(grad_out + (at.of[1] + row + column) * kWidth);
+        const auto grad = device::load_vector<kWidth>(grad_out + (at.offset[1] + row + column) * kWidth);
 #pragma unroll
         for (int k = 0; k < kWidth; ++k) sums[k] += device::to_float(grad[k]);
       }
@@ -55,18 +55,18 @@ __global__ void fold_reflections(const T* grad_out, T* grad_x, device::Nest<4> n
     device::Vector<T, kWidth> result;
 #pragma unroll
     for (int k = 0; k < kWidth; ++k) result[k] = device::from_float<T>(sums[k]);
-    device::store_vector(grad_x + at.of[0] * kWidth, result);
+    device::store_vector(grad_x + at.offset[0] * kWidth, result);
   }
 }
 
 }  // namespace
 
-void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
+void pad2d(const Tensor& x, const Pad2dOptions& options, const Out& out) {
   gather_pixels("pad2d", x, {.top = options.top, .left = options.left, .reflect = options.mode == PadMode::reflect},
                 out);
 }
 
-void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x) {
+void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Out& grad_x) {
   constexpr std::string_view kOp = "pad2d_backward";
   if (options.mode == PadMode::zero) {
     return gather_pixels(kOp, grad_out, {.top = -options.top, .left = -options.left}, grad_x);

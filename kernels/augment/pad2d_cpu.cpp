@@ -1,7 +1,7 @@
 // Padding on the CPU: channels_last rows are copied whole.
-#include "core/parallel.h"
-#include "kernels/augment/pad2d.h"
-#include "kernels/cast/float_runs.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/augment/pad2d_implementations.h"
+#include "tandem/kernels/cast/float_runs.h"
 
 #include <vector>
 
@@ -17,7 +17,7 @@ std::int64_t source_row(std::int64_t h, const Pad2dOptions& options, std::int64_
 }
 
 template <typename T>
-void pad(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
+void pad(const Tensor& x, const Pad2dOptions& options, const Out& out) {
   const std::int64_t channels = x.size(1), height = x.size(2), width = x.size(3);
   const std::int64_t out_height = out.size(2), out_row = out.size(3) * channels;
   const T* const from = x.data<T>();
@@ -56,7 +56,7 @@ void add_run(const T* values, std::int64_t count, float* sums) {
 }
 
 template <typename T>
-void add_up(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x) {
+void add_up(const Tensor& grad_out, const Pad2dOptions& options, const Out& grad_x) {
   const std::int64_t channels = grad_x.size(1), height = grad_x.size(2), width = grad_x.size(3);
   const std::int64_t out_height = grad_out.size(2), out_width = grad_out.size(3);
   const std::int64_t size = height * width * channels;
@@ -95,12 +95,12 @@ bool pad2d_supports(const Tensor& x, const Tensor& out) {
          out.is_dense(Layout::channels_last);
 }
 
-void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
+void pad2d(const Tensor& x, const Pad2dOptions& options, const Out& out) {
   if (out.numel() == 0) return;
   dispatch_float(x.dtype(), "pad2d", [&](auto tag) { pad<typename decltype(tag)::type>(x, options, out); });
 }
 
-void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x) {
+void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Out& grad_x) {
   if (grad_x.numel() == 0) return;
   dispatch_float(grad_x.dtype(), "pad2d_backward",
                  [&](auto tag) { add_up<typename decltype(tag)::type>(grad_out, options, grad_x); });

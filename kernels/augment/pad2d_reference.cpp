@@ -1,6 +1,6 @@
 // Padding, plain loops.
-#include "kernels/augment/pad2d.h"
-#include "kernels/image_view.h"
+#include "tandem/kernels/augment/pad2d_implementations.h"
+#include "tandem/kernels/image_view.h"
 
 #include <vector>
 
@@ -31,22 +31,24 @@ void for_each_padded(const Shape& x, const Pad2dOptions& options, const Shape& o
 
 }  // namespace
 
-void pad2d(const Tensor& x, const Pad2dOptions& options, const Tensor& out) {
+void pad2d(const Tensor& x, const Pad2dOptions& options, const Out& out) {
   dispatch_floating(x.dtype(), "pad2d", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> in(x), padded(out);
+    const ImageView<const T> in(x);
+    const ImageView<T> padded(out);
     for_each_padded(x.shape(), options, out.shape(), [&](auto n, auto c, auto h, auto w, auto row, auto column) {
       padded(n, c, h, w) = row < 0 ? T{} : in(n, c, row, column);
     });
   });
 }
 
-void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Tensor& grad_x) {
+void pad2d_backward(const Tensor& grad_out, const Pad2dOptions& options, const Out& grad_x) {
   dispatch_floating(grad_x.dtype(), "pad2d_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Tensor sums = Tensor::zeros(grad_x.shape(), {.dtype = DType::f64});
+    const Out sums(Tensor::zeros(grad_x.shape(), {.dtype = DType::f64}));
     const ImageView<double> sum(sums);
-    const ImageView<T> grad(grad_out), result(grad_x);
+    const ImageView<const T> grad(grad_out);
+    const ImageView<T> result(grad_x);
     for_each_padded(grad_x.shape(), options, grad_out.shape(),
                     [&](auto n, auto c, auto h, auto w, auto row, auto column) {
                       if (row >= 0)

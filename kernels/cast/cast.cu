@@ -1,7 +1,7 @@
 // Copies between dtypes on CUDA.
-#include "kernels/cast/cast.h"
-#include "kernels/cast/convert.h"
-#include "kernels/elementwise/map.cuh"
+#include "tandem/kernels/cast/cast_implementations.h"
+#include "tandem/kernels/cast/convert.h"
+#include "tandem/kernels/elementwise/map.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -12,9 +12,9 @@ namespace {
 template <typename To, typename From>
 struct Convert {
   __device__ To operator()(From value) const {
-    if constexpr (std::is_same_v<From, float> && is_half<To>) {
+    if constexpr (std::is_same_v<From, float> && is_half_type<To>) {
       return value == value ? device::from_float<To>(value) : convert<To>(value);
-    } else if constexpr (std::is_same_v<To, float> && is_half<From>) {
+    } else if constexpr (std::is_same_v<To, float> && is_half_type<From>) {
       const float number = device::to_float(value);
       return number == number ? number : convert<float>(value);
     } else {
@@ -25,7 +25,7 @@ struct Convert {
 
 }  // namespace
 
-void cast(const Tensor& source, const Tensor& destination) {
+void cast(const Tensor& source, const Out& destination) {
   if (source.numel() == 0) return;
   if (source.dtype() == destination.dtype()) return destination.copy_from(source);
   const cudaStream_t stream = tandem::cuda::current_stream(destination);

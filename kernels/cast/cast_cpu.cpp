@@ -1,8 +1,8 @@
 // Copies between dtypes on the CPU, vectorised and threaded.
-#include "core/parallel.h"
-#include "kernels/cast/cast.h"
-#include "kernels/cast/convert.h"
-#include "kernels/cast/float_runs.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/cast/cast_implementations.h"
+#include "tandem/kernels/cast/convert.h"
+#include "tandem/kernels/cast/float_runs.h"
 
 namespace tandem::kernels::cpu {
 
@@ -14,12 +14,16 @@ void convert_run(const From* from, To* to, std::int64_t count) {
 }
 
 template <typename From>
-requires is_half<From>
-void convert_run(const From* from, float* to, std::int64_t count) { widen(from, count, to); }
+  requires is_half_type<From>
+void convert_run(const From* from, float* to, std::int64_t count) {
+  widen(from, count, to);
+}
 
 template <typename To>
-requires is_half<To>
-void convert_run(const float* from, To* to, std::int64_t count) { narrow(from, count, to); }
+  requires is_half_type<To>
+void convert_run(const float* from, To* to, std::int64_t count) {
+  narrow(from, count, to);
+}
 
 }  // namespace
 
@@ -27,7 +31,7 @@ bool cast_supports(const Tensor& source, const Tensor& destination) {
   return source.device().type == DeviceType::cpu && source.is_dense() && source.strides() == destination.strides();
 }
 
-void cast(const Tensor& source, const Tensor& destination) {
+void cast(const Tensor& source, const Out& destination) {
   dispatch_all(source.dtype(), "cast", [&](auto from_tag) {
     dispatch_all(destination.dtype(), "cast", [&](auto to_tag) {
       using From = typename decltype(from_tag)::type;

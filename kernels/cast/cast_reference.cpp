@@ -1,11 +1,11 @@
 // Copies between dtypes, plain loops.
-#include "kernels/cast/cast.h"
-#include "kernels/cast/convert.h"
-#include "kernels/elementwise/plain_loop.h"
+#include "tandem/kernels/cast/cast_implementations.h"
+#include "tandem/kernels/cast/convert.h"
+#include "tandem/kernels/elementwise/plain_loop.h"
 
 namespace tandem::kernels::reference {
 
-void cast(const Tensor& source, const Tensor& destination) {
+void cast(const Tensor& source, const Out& destination) {
   dispatch_all(source.dtype(), "cast", [&](auto from_tag) {
     dispatch_all(destination.dtype(), "cast", [&](auto to_tag) {
       using From = typename decltype(from_tag)::type;

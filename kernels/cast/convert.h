@@ -1,7 +1,7 @@
 // Conversion of one element between any two dtypes, with one rounding. All constexpr, so that CUDA kernels may call it.
 #pragma once
 
-#include "core/dtype.h"
+#include "tandem/core/dtype.h"
 
 #include <cstdint>
 #include <limits>
@@ -40,7 +40,7 @@ constexpr double round_to_odd(std::int64_t value) {
 }  // namespace detail
 
 template <typename T>
-inline constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+inline constexpr bool is_half_type = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
 /// Rounds to nearest even towards floating types; towards integers truncates, saturates, and takes NaN to 0. Integers
 /// saturate towards narrower ones.
@@ -48,9 +48,9 @@ template <typename To, typename From>
 constexpr To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {
     return value;
-  } else if constexpr (is_half<From>) {
+  } else if constexpr (is_half_type<From>) {
     return convert<To>(static_cast<float>(value));
-  } else if constexpr (is_half<To>) {
+  } else if constexpr (is_half_type<To>) {
     if constexpr (std::is_same_v<From, float>)
       return To(value);
     else if constexpr (std::is_same_v<From, double>)

@@ -1,8 +1,8 @@
 // Half storage in loops over floats: runs of elements widened to floats, and rounded back.
 #pragma once
 
-#include "core/dtype.h"
-#include "kernels/cast/half_vector.h"
+#include "tandem/core/dtype.h"
+#include "tandem/kernels/cast/half_vector.h"
 
 #include <algorithm>
 #include <cstdint>

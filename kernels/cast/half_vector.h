@@ -1,8 +1,8 @@
 // simd.h for half storage: vectors of floats loaded from f16 and bf16, and stored there with one rounding.
 #pragma once
 
-#include "core/half.h"
-#include "kernels/gemm/simd.h"
+#include "tandem/core/half.h"
+#include "tandem/kernels/gemm/simd.h"
 
 #include <cstdint>
 #include <cstring>

@@ -1,9 +1,8 @@
 // Which family of kernels, or cuDNN, runs a geometry.
-#include "kernels/conv/choice_cuda.h"
+#include "tandem/kernels/conv/choice_cuda.h"
 
-#include "kernels/conv/cudnn/library_passes.h"
-#include "kernels/float32_products.h"
-#include "kernels/notice.h"
+#include "tandem/kernels/float32_products.h"
+#include "tandem/kernels/notice.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -17,74 +16,86 @@ double operations_of_output(const ConvGeometry& g) { return 2.0 * static_cast<do
 
 /// First layers of networks: kernels of ours read the image once, and write outputs and mask once. Writing an output
 /// takes longer than summing it up even at our rate, and a library would leave the mask to another pass.
-bool is_for_few_channels(const ConvGeometry& g, ConvPass pass, const ConvTensors& tensors) {
-  if (pass == ConvPass::backward_input) return false;  // no kernels for that
-  const DType dtype = tensors.y.dtype();
-  const bool stores_longest = operations_of_output(g) / kOurRate <= static_cast<double>(size_of(dtype)) / kBandwidth;
-  return stores_longest &&
-         choose_family(g, ConvImpl::automatic, dtype, {tensors.x, tensors.w, tensors.y}).family == Family::few_channels;
+bool is_first_layer(const ConvGeometry& g, ConvPass pass, const Operands& operands) {
+  const bool stores_longest =
+      operations_of_output(g) / kOurRate <= static_cast<double>(size_of(operands.dtype)) / kBandwidth;
+  if (!stores_longest) return false;
+  const ConvFamily& family = *choose_family(g, ConvImpl::automatic, operands).family;
+  return family.for_first_layers && (pass != ConvPass::backward_input || family.backward_input != nullptr);
 }
 
 }  // namespace
 
 bool pays_beside_library(const ConvGeometry& g, const FusionSavings& savings) {
-  // Both wait for what they fetch where channels are few enough for weights that stay.
-  if (savings.family == Family::stationary) return true;
+  if (savings.family.fuses_beside_library) return true;
   const double lost = operations_of_output(g) * (1.0 / kOurRate - 1.0 / kLibraryRate);
   return lost < savings.bytes / kBandwidth;
 }
 
-std::string_view name_of(Family family) {
-  constexpr std::string_view kNames[] = {"naive", "tile", "few_channels", "implicit_gemm", "stationary", "warpgroup"};
-  return kNames[static_cast<std::size_t>(family)];
-}
-
-FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
-  if (impl == ConvImpl::reference) return {Family::naive, "it was asked for"};
-  if (impl == ConvImpl::warpgroup) {
-    const std::string_view reason = warpgroup::obstacle(g, dtype, tensors);
-    if (reason.empty()) return {Family::warpgroup, ""};
-    return {choose_family(g, ConvImpl::fused, dtype, tensors).family, reason};
+FamilyChoice choose_family(const ConvGeometry& g, ConvImpl impl, const Operands& operands) {
+  const std::span<const ConvFamily> all = conv_families();
+  if (impl == ConvImpl::reference) return {all.data(), "it was asked for"};
+  std::string_view reason = "";
+  for (auto family = all.rbegin(); family != all.rend(); ++family) {
+    if (family->pays != nullptr || (family->only_for && family->only_for != impl)) continue;
+    const std::string_view obstacle = family->obstacle(PassKind::forward, g, operands);
+    if (obstacle.empty()) return {&*family, reason};
+    if (reason.empty()) reason = obstacle;
   }
-  const std::string_view reason = implicit_gemm::obstacle(g, dtype, tensors);
-  if (reason.empty()) return {Family::implicit_gemm, ""};
-  if (few_channels::obstacle(g, dtype, tensors).empty()) return {Family::few_channels, reason};
-  return {tile::supports(g) ? Family::tile : Family::naive, reason};
+  fail("{} kernels must take every convolution", all.front().name);
 }
 
-Family choose(const ConvGeometry& g, ConvImpl impl, DType dtype, std::initializer_list<Tensor> tensors) {
-  require(impl != ConvImpl::onednn, "conv2d: oneDNN runs on the CPU, the tensors are on a GPU; use --conv-impl auto");
-  const FamilyChoice choice = choose_family(g, impl, dtype, tensors);
+FamilyChoice choose(const ConvGeometry& g, ConvImpl impl, const Operands& operands) {
+  require(impl != ConvImpl::onednn, "conv2d: oneDNN runs on the CPU, the tensors are on a GPU; choose impl auto");
+  const FamilyChoice choice = choose_family(g, impl, operands);
   const bool misses_tensor_cores =
-      impl != ConvImpl::reference && dtype != DType::f32 && choice.family < Family::few_channels;
-  const bool misses_warpgroups = impl == ConvImpl::warpgroup && choice.family != Family::warpgroup;
+      impl != ConvImpl::reference && operands.dtype != DType::f32 && !choice.family->has_tensor_cores;
+  const bool misses_warpgroups = impl == ConvImpl::warpgroup && choice.family->only_for != impl;
   if ((misses_tensor_cores || misses_warpgroups) && g.output_numel() > 0 && g.input_numel() > 0)
-    notice(fmt::format("conv2d: {} x [N, {}, {}, {}], w [{}, {}, {}, {}] goes to the {} kernels: {}", name_of(dtype),
-                       g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, name_of(choice.family), choice.reason));
-  return choice.family;
+    notice(fmt::format("conv2d: {} x [N, {}, {}, {}], w [{}, {}, {}, {}] goes to the {} kernels: {}",
+                       name_of(operands.dtype), g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, choice.family->name,
+                       choice.reason));
+  return choice;
 }
 
-bool is_for_stationary(StationaryPass pass, const ConvGeometry& g, DType dtype, std::initializer_list<Tensor> tensors) {
-  return stationary::pays(pass, g) && stationary::obstacle(pass, g, dtype, tensors).empty();
+const ConvFamily& family_for(PassKind pass, const ConvFamily& chosen, const ConvGeometry& g, const Operands& operands) {
+  const std::span<const ConvFamily> all = conv_families();
+  const ConvFamily* const last = all.data() + all.size();
+  for (const ConvFamily* next = &chosen + 1; next < last && next->pays != nullptr; ++next)
+    if (next->pays(pass, g) && next->obstacle(pass, g, operands).empty()) return *next;
+  const ConvFamily* family = &chosen;
+  while (pass == PassKind::backward_input && family->backward_input == nullptr) --family;
+  return *family;
 }
 
-ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass, const ConvTensors& tensors) {
+ConvPass library_pass(PassKind pass) {
+  if (pass == PassKind::backward_input) return ConvPass::backward_input;
+  return pass == PassKind::backward_weight ? ConvPass::backward_weight : ConvPass::forward;
+}
+
+ConvLibrary* select_library(const ConvGeometry& g, ConvImpl impl, ConvPass pass, const Operands& operands) {
   const bool automatic = impl == ConvImpl::automatic;
   const std::int64_t work = g.output_numel() * g.group_c() * g.r * g.s;
   if (!(automatic || impl == ConvImpl::cudnn) || work == 0 || g.input_numel() == 0) return nullptr;
-  if (automatic && (work < kLeastLibraryWork || is_for_few_channels(g, pass, tensors))) return nullptr;
+  if (automatic && (work < kLeastLibraryWork || is_first_layer(g, pass, operands))) return nullptr;
   // cuDNN multiplies f32 in full here.
-  const bool tf32 = tensors.y.dtype() == DType::f32 && float32_products() != Float32Products::full;
-  if (automatic && tf32 && implicit_gemm::obstacle(g, DType::f32, {tensors.x, tensors.w, tensors.y}).empty())
-    return nullptr;
+  const bool tf32 = operands.dtype == DType::f32 && float32_products() != Float32Products::full;
+  if (automatic && tf32 && choose_family(g, impl, operands).family->has_tensor_cores) return nullptr;
   ConvLibrary* const library = gpu_conv_library();
-  const ConvTask task{g, tensors.y.dtype(), pass};
-  if (library == nullptr || library_takes(*library, task, tensors)) return library;
+  const ConvTask task{g, operands.dtype, pass};
+  if (library == nullptr || (operands.aligned && library->supports(task, operands.device))) return library;
   require(automatic,
           "conv2d: cuDNN has no deterministic code for {} of {} x [{}, {}, {}, {}], w [{}, {}, {}, {}], {} groups, at "
-          "these addresses; use --conv-impl auto",
+          "these addresses; choose impl auto",
           name_of(pass), name_of(task.dtype), g.n, g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, g.groups);
   return nullptr;
+}
+
+ConvRunner choose_runner(PassKind pass, const ConvGeometry& g, ConvImpl impl, const Operands& operands,
+                         const Operands& all) {
+  if (ConvLibrary* const library = select_library(g, impl, library_pass(pass), operands)) return {.library = library};
+  const FamilyChoice choice = choose(g, impl, all);
+  return {.family = &family_for(pass, *choice.family, g, all), .reason = choice.reason};
 }
 
 }  // namespace tandem::kernels::cuda

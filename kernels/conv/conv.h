@@ -1,13 +1,16 @@
 // Two-dimensional convolution (cross-correlation) and its gradients, plain and fused with bias and ReLU.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/out.h"
+#include "tandem/core/tensor.h"
 
 #include <array>
 #include <cstdint>
 #include <string_view>
 
 namespace tandem::kernels {
+
+struct ConvPlan;
 
 /// Which implementation runs; `automatic` decides by geometry.
 enum class ConvImpl : std::uint8_t {
@@ -42,38 +45,47 @@ struct Conv2dOptions {
 /// The shape of y; throws where the shapes or options make no convolution.
 Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);
 
+// Each pass takes a plan (plan.h), which a layer makes once for all its passes; those with options make one by
+// themselves. What is written is an Out; none of it may share memory with what is read.
+
 /// y = x * w + bias; bias may be undefined.
-void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
-                    const Tensor& y);
+void conv2d_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias, const Out& y);
+void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options, const Out& y);
 
 /// y = x * w + bias, and the moments that batch norm wants of y: [3, parts, K] of f64 holds count, mean and sum of
-/// squared deviations of each channel over parts of the pixels. For parts = conv_moment_parts(), not 0.
-void conv2d_forward_with_moments(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
-                                 const Tensor& y, const Tensor& moments);
+/// squared deviations of each channel over parts of the pixels. For parts = plan.moment_parts, not 0.
+void conv2d_forward_with_moments(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
+                                 const Out& y, const Out& moments);
 
-/// In how many parts the kernels that write y leave moments; 0 where there are no such kernels, or faster ones without.
-std::int64_t conv_moment_parts(const Tensor& x, const Tensor& w, const Conv2dOptions& options);
+/// The layer whose output x is, where that ends in bias and ReLU: its mask, and room for its bias's gradient [C]. Both
+/// may be undefined.
+struct LayerBelow {
+  Tensor mask = {};
+  Out grad_bias = {};
+};
 
-/// grad_x, overwritten.
-void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options, const Tensor& grad_x);
-
-/// grad_x as a layer below with bias and ReLU, whose output x is, takes it: 0 where the bit of that layer's mask is not
-/// set, and grad_bias_below [C] = the sum of that over N, H and W. Both may be undefined.
-void conv2d_backward_input_below(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options,
-                                 const Tensor& mask_below, const Tensor& grad_x, const Tensor& grad_bias_below);
+/// grad_x, overwritten. With `below` it is as that layer takes it: 0 where the bit of its mask is not set, and its
+/// grad_bias = the sum of that over N, H and W.
+void conv2d_backward_input(const ConvPlan& plan, const Tensor& grad_y, const Tensor& w, const Out& grad_x,
+                           const LayerBelow& below = {});
+void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options, const Out& grad_x,
+                           const LayerBelow& below = {});
 
 /// grad_w, overwritten.
-void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dOptions& options, const Tensor& grad_w);
+void conv2d_backward_weight(const ConvPlan& plan, const Tensor& x, const Tensor& grad_y, const Out& grad_w);
+void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dOptions& options, const Out& grad_w);
 
 /// grad_bias[k] = sum of grad_y over N, P and Q, where the bit of a sign mask is set if there is one.
-void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias, const Tensor& mask = {});
+void conv2d_backward_bias(const Tensor& grad_y, const Out& grad_bias, const Tensor& mask = {});
 
 /// Shape of the sign mask of y: u8, one bit per element of y in memory (N,P,Q,K) order, lowest bit first.
 Shape conv_mask_shape(const Shape& y);
 
 /// y = max(x * w + bias, 0), and mask bit = (y > 0). Bias and mask may be undefined.
+void conv_bias_relu_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias, const Out& y,
+                            const Out& mask);
 void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
-                            const Tensor& y, const Tensor& mask);
+                            const Out& y, const Out& mask);
 
 /// Stands in the positions of conv_bias_relu_pool_forward for a maximum that is not positive.
 inline constexpr std::uint8_t kNoPosition = 255;
@@ -81,31 +93,28 @@ inline constexpr std::uint8_t kNoPosition = 255;
 /// y [N,K,P/2,Q/2] = the maxima of 2x2 elements, side by side, of max(x * w + bias, 0); an odd last row or column is
 /// left out. positions (u8, of y's shape and layout) are those of max_pool2d_forward, or kNoPosition where y is not
 /// positive, so that max_pool2d_backward goes through the ReLU as well; mask bit = (y > 0). Bias, positions and mask
-/// may be undefined. Throws where conv_fuses_pool() says no.
-void conv_bias_relu_pool_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,
-                                 const Tensor& y, const Tensor& positions, const Tensor& mask);
+/// may be undefined. Throws unless plan.fuses_pool.
+void conv_bias_relu_pool_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias,
+                                 const Out& y, const Out& positions, const Out& mask);
 
 /// The shape of that y.
 Shape conv_pool_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options);
 
-/// Whether there are kernels that write only the maxima; elsewhere they are another operation's work.
-bool conv_fuses_pool(const Tensor& x, const Tensor& w, const Conv2dOptions& options);
-
-/// The layer whose output x is, where that ends in bias and ReLU: its mask, and room for its bias's gradient [C]. Both
-/// may be undefined.
-struct LayerBelow {
-  Tensor mask = {};
-  Tensor grad_bias = {};
+/// What gradients are computed from: the operands of the forward pass, its mask, and the gradient of y, which counts
+/// where the mask's bit is set, everywhere if the mask is undefined.
+struct ConvBackwardInputs {
+  Tensor x = {}, w = {}, mask = {}, grad_y = {};
 };
 
-/// The gradients that are defined, from the mask of the forward pass: grad_y counts where its bit is set, everywhere if
-/// the mask is undefined. With `below`, grad_x is what conv2d_backward_input_below would give, and so is its grad_bias.
-void conv_bias_relu_backward(const Tensor& x, const Tensor& w, const Tensor& mask, const Conv2dOptions& options,
-                             const Tensor& grad_y, const Tensor& grad_x, const Tensor& grad_w, const Tensor& grad_bias,
-                             const LayerBelow& below = {});
+/// The gradients of x, w and bias, each overwritten; those that are undefined are not wanted.
+struct ConvGradients {
+  Out x = {}, w = {}, bias = {};
+};
 
-/// Whether the kernels that the gradient of x takes do the work of a LayerBelow as they write it; others go over it
-/// once more, which is no faster than to leave that work to the layer below.
-bool conv_backward_fuses_layer_below(const Tensor& x, const Tensor& w, const Conv2dOptions& options);
+/// With `below`, the gradient of x is what conv2d_backward_input() would give, and so is its grad_bias.
+void conv_bias_relu_backward(const ConvPlan& plan, const ConvBackwardInputs& from, const ConvGradients& to,
+                             const LayerBelow& below = {});
+void conv_bias_relu_backward(const Conv2dOptions& options, const ConvBackwardInputs& from, const ConvGradients& to,
+                             const LayerBelow& below = {});
 
 }  // namespace tandem::kernels

@@ -1,7 +1,8 @@
 // Names, shapes and geometry of convolutions.
-#include "core/describe.h"
-#include "kernels/conv/conv.h"
-#include "kernels/conv/geometry.h"
+#include "tandem/core/describe.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/implementations.h"
 
 namespace tandem::kernels {
 namespace {
@@ -23,6 +24,8 @@ std::int64_t output_size(std::string_view dimension, std::int64_t input, std::in
 }  // namespace
 
 std::string_view name_of(ConvImpl impl) { return kImplNames[static_cast<std::size_t>(impl)]; }
+
+std::span<const std::string_view> conv_impl_names() { return kImplNames; }
 
 ConvImpl parse_conv_impl(std::string_view text) {
   for (std::size_t i = 0; i < kImplNames.size(); ++i)
@@ -75,16 +78,16 @@ ConvGeometry make_geometry(const Shape& x, const Shape& w, const Conv2dOptions& 
 }
 
 ConvGeometry backward_input_as_forward(const ConvGeometry& g) {
-  ConvGeometry turned = g;
-  turned.c = g.k;
-  turned.k = g.c;
-  turned.h = g.p;
-  turned.w = g.q;
-  turned.p = g.h;
-  turned.q = g.w;
-  turned.pad_h = g.dilation_h * (g.r - 1) - g.pad_h;
-  turned.pad_w = g.dilation_w * (g.s - 1) - g.pad_w;
-  return turned;
+  ConvGeometry as_forward = g;
+  as_forward.c = g.k;
+  as_forward.k = g.c;
+  as_forward.h = g.p;
+  as_forward.w = g.q;
+  as_forward.p = g.h;
+  as_forward.q = g.w;
+  as_forward.pad_h = g.dilation_h * (g.r - 1) - g.pad_h;
+  as_forward.pad_w = g.dilation_w * (g.s - 1) - g.pad_w;
+  return as_forward;
 }
 
 }  // namespace tandem::kernels

@@ -1,5 +1,5 @@
 // Convolution in plain loops: the oracle, and the path of f64.
-#include "kernels/conv/implementations.h"
+#include "tandem/kernels/conv/implementations.h"
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ void for_each_tap(const ConvGeometry& g, Visit&& visit) {
 
 /// Sums in double, one per element of `out`; add(element, value) is given to `fill`.
 template <typename T, typename Fill>
-void sum_into(const Tensor& out, Fill&& fill) {
+void sum_into(const Out& out, Fill&& fill) {
   std::vector<double> sums(static_cast<std::size_t>(out.numel()), 0.0);
   fill(sums.data());
   T* to = out.data<T>();
@@ -39,7 +39,7 @@ void sum_into(const Tensor& out, Fill&& fill) {
 }  // namespace
 
 void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const ConvGeometry& g, bool relu,
-                    const Tensor& y) {
+                    const Out& y) {
   const std::int64_t c_count = g.group_c(), k_count = g.group_k();
   dispatch_floating(x.dtype(), "conv2d_forward", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -61,7 +61,7 @@ void conv2d_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const 
   });
 }
 
-void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const ConvGeometry& g, const Tensor& grad_x) {
+void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const ConvGeometry& g, const Out& grad_x) {
   const std::int64_t c_count = g.group_c(), k_count = g.group_k();
   dispatch_floating(w.dtype(), "conv2d_backward_input", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -79,7 +79,7 @@ void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const ConvGeom
   });
 }
 
-void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const ConvGeometry& g, const Tensor& grad_w) {
+void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const ConvGeometry& g, const Out& grad_w) {
   const std::int64_t c_count = g.group_c(), k_count = g.group_k();
   dispatch_floating(x.dtype(), "conv2d_backward_weight", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -97,7 +97,7 @@ void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const ConvGeo
   });
 }
 
-void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {
+void conv2d_backward_bias(const Tensor& grad_y, const Out& grad_bias) {
   const std::int64_t k = grad_y.size(1);
   dispatch_floating(grad_y.dtype(), "conv2d_backward_bias", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -108,7 +108,7 @@ void conv2d_backward_bias(const Tensor& grad_y, const Tensor& grad_bias) {
   });
 }
 
-void sign_mask(const Tensor& y, const Tensor& mask) {
+void sign_mask(const Tensor& y, const Out& mask) {
   auto* bytes = mask.data<std::uint8_t>();
   std::fill_n(bytes, mask.numel(), std::uint8_t{0});
   dispatch_floating(y.dtype(), "conv_bias_relu_forward", [&](auto tag) {
@@ -119,7 +119,7 @@ void sign_mask(const Tensor& y, const Tensor& mask) {
   });
 }
 
-void apply_mask(const Tensor& grad_y, const Tensor& mask, const Tensor& out) {
+void apply_mask(const Tensor& grad_y, const Tensor& mask, const Out& out) {
   const auto* bytes = mask.data<std::uint8_t>();
   dispatch_floating(grad_y.dtype(), "conv_bias_relu_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;

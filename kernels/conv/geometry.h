@@ -1,9 +1,9 @@
 // The numbers of one convolution, as the implementations behind conv.h see them.
 #pragma once
 
-#include "core/dtype.h"
-#include "core/tensor.h"
-#include "kernels/conv/conv.h"
+#include "tandem/core/dtype.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/conv/conv.h"
 
 #include <compare>
 #include <cstdint>
@@ -31,10 +31,16 @@ struct ConvGeometry {
   friend auto operator<=>(const ConvGeometry&, const ConvGeometry&) = default;
 };
 
+/// What is decided, and measured, for itself. The last two stand for a forward pass and what follows it: 2x2 maxima, or
+/// batch norm.
+enum class PassKind : std::uint8_t { forward, backward_input, backward_weight, forward_pool, forward_moments };
+
+std::string_view name_of(PassKind pass);
+
 ConvGeometry make_geometry(const Shape& x, const Shape& w, const Conv2dOptions& options);
 
-/// With unit strides, grad_x is a convolution of grad_y with the kernel turned by 180 degrees and C and K swapped. This
-/// is its geometry.
+/// With unit strides, grad_x is a convolution of grad_y with the kernel rotated by 180 degrees and C and K swapped.
+/// This is its geometry.
 ConvGeometry backward_input_as_forward(const ConvGeometry& g);
 
 /// What happens to an output element before it is stored. `mask` needs `relu`; its bits are those of what is stored.

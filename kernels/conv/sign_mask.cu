@@ -1,13 +1,13 @@
 // The 1-bit ReLU mask as passes of its own, where a convolution cannot write or read it: bytes that two tiles share,
 // and libraries.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/reduce.h"
-#include "kernels/device/vector.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/conv/operands.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/reduce.h"
+#include "tandem/kernels/device/vector.h"
 
 #include <type_traits>
 
@@ -76,7 +76,7 @@ LaunchShape shape_for(std::int64_t count, int width) {
 
 }  // namespace
 
-void sign_mask(const Tensor& y, const Tensor& mask) {
+void sign_mask(const Tensor& y, const Out& mask) {
   if (y.numel() == 0) return;
   const auto run = [&](auto tag, auto width) {
     using T = typename decltype(tag)::type;
@@ -86,7 +86,7 @@ void sign_mask(const Tensor& y, const Tensor& mask) {
   dispatch_width(y.dtype(), "conv_bias_relu_forward", run, y);
 }
 
-void apply_mask(const Tensor& grad_y, const Tensor& mask, const Tensor& out) {
+void apply_mask(const Tensor& grad_y, const Tensor& mask, const Out& out) {
   if (grad_y.numel() == 0) return;
   const auto run = [&](auto tag, auto width) {
     using T = typename decltype(tag)::type;

@@ -1,10 +1,10 @@
 // The 1-bit ReLU mask as passes of its own, for implementations and sizes that cannot fuse it.
 #pragma once
 
-#include "core/half.h"
-#include "kernels/cast/float_runs.h"
-#include "kernels/conv/geometry.h"
-#include "kernels/gemm/scratch.h"
+#include "tandem/core/half.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/gemm/scratch.h"
 
 #include <cstdint>
 

@@ -1,10 +1,10 @@
 // Sign-mask passes over arrays of floats and halves.
-#include "kernels/conv/sign_mask.h"
+#include "tandem/kernels/conv/sign_mask.h"
 
-#include "core/parallel.h"
-#include "kernels/cast/half_vector.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/tasks.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/cast/half_vector.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/tasks.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
-// The instructions that kernels are built from: asynchronous copies to shared memory and tensor-core products. PTX under
-// nvcc, plain C++ in the simulator. Layouts and rules: PTX ISA, "cp.async", "ldmatrix", "mma.sync"; the lanes' shares
-// are spelled out in simulator/matrix.h.
+// The instructions that kernels are built from: asynchronous copies to shared memory and tensor-core products. PTX
+// under nvcc, plain C++ in the simulator. Layouts and rules: PTX ISA, "cp.async", "ldmatrix", "mma.sync"; the lanes'
+// shares are spelled out in simulator/matrix.h.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,8 +9,8 @@
 #include <source_location>
 
 #ifndef __CUDACC__
-#include "simulator/async_copy.h"
-#include "simulator/matrix.h"
+#include "tandem/simulator/async_copy.h"
+#include "tandem/simulator/matrix.h"
 #endif
 
 namespace tandem::device {
@@ -26,7 +26,8 @@ __device__ void cp_async(void* shared, const void* global, int source_bytes = kB
   if constexpr (kBytes == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(global), "r"(source_bytes));
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n" ::"r"(to), "l"(global), "n"(kBytes), "r"(source_bytes));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n" ::"r"(to), "l"(global), "n"(kBytes),
+                 "r"(source_bytes));
   }
 #else
   simulator::start_async_copy(shared, global, kBytes, static_cast<std::size_t>(source_bytes), where);
@@ -66,8 +67,9 @@ __device__ inline void ldmatrix_x4(std::uint32_t (&registers)[4], const void* ro
 }
 
 /// The same, each matrix transposed.
-__device__ inline void ldmatrix_x4_trans(std::uint32_t (&registers)[4], const void* row,
-                                         [[maybe_unused]] std::source_location where = std::source_location::current()) {
+__device__ inline void ldmatrix_x4_trans(
+    std::uint32_t (&registers)[4], const void* row,
+    [[maybe_unused]] std::source_location where = std::source_location::current()) {
 #ifdef __CUDACC__
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
@@ -96,7 +98,8 @@ __device__ inline void mma_m16n8k16_f16(float (&d)[4], const std::uint32_t (&a)[
                                         [[maybe_unused]] std::source_location where = std::source_location::current()) {
 #ifdef __CUDACC__
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};\n"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
@@ -105,11 +108,13 @@ __device__ inline void mma_m16n8k16_f16(float (&d)[4], const std::uint32_t (&a)[
 }
 
 /// The same for bfloat16.
-__device__ inline void mma_m16n8k16_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
-                                         [[maybe_unused]] std::source_location where = std::source_location::current()) {
+__device__ inline void mma_m16n8k16_bf16(
+    float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+    [[maybe_unused]] std::source_location where = std::source_location::current()) {
 #ifdef __CUDACC__
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};\n"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
@@ -133,7 +138,8 @@ __device__ inline void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[
                                         [[maybe_unused]] std::source_location where = std::source_location::current()) {
 #ifdef __CUDACC__
   asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};\n"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else

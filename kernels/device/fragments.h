@@ -3,9 +3,9 @@
 
 namespace tandem::device {
 
-/// One row of 8 numbers: line and piece of 8 columns within a 16 x 16 block.
+/// One row of 8 numbers: line and vector of 8 columns within a 16 x 16 block.
 struct BlockRow {
-  int line, piece;
+  int line, vector;
 };
 
 /// The row whose address a lane gives to ldmatrix_x4, so that the four 8 x 8 matrices of a 16 x 16 block come in this

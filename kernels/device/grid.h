@@ -10,7 +10,7 @@ namespace tandem::device {
 
 constexpr int kThreadsPerBlock = 256;
 
-/// Blocks for `count` pieces of work at `per_block` a block; at least 1, at most `limit` (kernels loop over the rest).
+/// Blocks for `count` vectors of work at `per_block` a block; at least 1, at most `limit` (kernels loop over the rest).
 inline unsigned blocks_for(std::int64_t count, std::int64_t per_block, std::int64_t limit = 132 * 16) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((count + per_block - 1) / per_block, 1, limit));
 }

@@ -1,7 +1,7 @@
 // Elements of any storage dtype in kernels: read as float, computed in float, rounded once when stored.
 #pragma once
 
-#include "core/half.h"
+#include "tandem/core/half.h"
 
 #include <cuda_runtime.h>
 

@@ -1,5 +1,6 @@
-// Barriers that count arrivals and bytes, copies of tiles that arrive at them, and registers that warpgroups hand to each
-// other: PTX under nvcc for sm_90, plain C++ in the simulator. (PTX ISA, "mbarrier", "cp.async.bulk.tensor", "setmaxnreg")
+// Barriers that count arrivals and bytes, copies of tiles that arrive at them, and registers that warpgroups hand to
+// each other: PTX under nvcc for sm_90, plain C++ in the simulator. (PTX ISA, "mbarrier", "cp.async.bulk.tensor",
+// "setmaxnreg")
 #pragma once
 
 #include <cuda.h>
@@ -9,8 +10,8 @@
 #include <source_location>
 
 #ifndef __CUDACC__
-#include "simulator/mbarrier.h"
-#include "simulator/tensor_map.h"
+#include "tandem/simulator/mbarrier.h"
+#include "tandem/simulator/tensor_map.h"
 #endif
 
 // Device code of older GPUs compiles without these instructions; kernels that use them are not launched there.

@@ -6,7 +6,7 @@
 #include <source_location>
 
 #ifndef __CUDACC__
-#include "simulator/named_barrier.h"
+#include "tandem/simulator/named_barrier.h"
 #endif
 
 namespace tandem::device {

@@ -1,7 +1,7 @@
 // Loop nests over several strided operands of one shape, dimensions merged: the host's side.
 #pragma once
 
-#include "core/shape.h"
+#include "tandem/core/shape.h"
 
 #include <array>
 #include <cstdint>
@@ -34,8 +34,8 @@ class HostNest {
     for (int i = 0; i < rank; ++i) append(shape, strides, order[static_cast<std::size_t>(i)]);
   }
 
-  const Dims& sizes() const { return sizes_; }
-  const Dims& steps(int operand) const { return steps_[static_cast<std::size_t>(operand)]; }
+  const Shape& sizes() const { return sizes_; }
+  const Strides& steps(int operand) const { return steps_[static_cast<std::size_t>(operand)]; }
   std::int64_t count() const { return element_count(sizes_); }
 
   /// The distance between neighbours in the innermost dimension; 1 where there is but one element.
@@ -98,8 +98,8 @@ class HostNest {
     return nest;
   }
 
-  Dims sizes_;
-  std::array<Dims, kOperands> steps_;
+  Shape sizes_;
+  std::array<Strides, kOperands> steps_;
 };
 
 }  // namespace tandem::device

@@ -1,7 +1,7 @@
 // Loop nests over several strided operands: from an index to offsets, in kernels.
 #pragma once
 
-#include "kernels/device/nest.h"
+#include "tandem/kernels/device/nest.h"
 
 #include <cuda_runtime.h>
 
@@ -9,7 +9,7 @@ namespace tandem::device {
 
 template <int kOperands>
 struct Offsets {
-  std::int64_t of[kOperands] = {};
+  std::int64_t offset[kOperands] = {};
 };
 
 /// Where the `index`-th element of each operand stands.
@@ -22,7 +22,7 @@ __device__ Offsets<kOperands> offsets_of(const Nest<kOperands>& nest, unsigned i
     const bool outermost = dim + 1 >= nest.rank;
     const unsigned rest = outermost ? 0 : index / nest.sizes[dim];
     const unsigned at = outermost ? index : index - rest * nest.sizes[dim];
-    for (int k = 0; k < kOperands; ++k) result.of[k] += static_cast<std::int64_t>(at) * nest.steps[k][dim];
+    for (int k = 0; k < kOperands; ++k) result.offset[k] += static_cast<std::int64_t>(at) * nest.steps[k][dim];
     if (outermost) break;
     index = rest;
   }

@@ -1,7 +1,7 @@
 // Sums and maxima over the threads of a warp or a block, always in the same order.
 #pragma once
 
-#include "kernels/device/shared.h"
+#include "tandem/kernels/device/shared.h"
 
 namespace tandem::device {
 
@@ -33,7 +33,7 @@ template <int kThreads, typename T, typename Combine>
 __device__ T block_reduce(T value, T identity, Combine combine) {
   static_assert(kThreads % kWarpThreads == 0 && kThreads <= 1024);
   constexpr int kWarps = kThreads / kWarpThreads;
-  SHARED(T, of_warps, [kWarps]);
+  TANDEM_SHARED(T, of_warps, [kWarps]);
   const int thread = static_cast<int>(threadIdx.x);
   value = warp_reduce(value, combine);
   if (thread % kWarpThreads == 0) of_warps[thread / kWarpThreads] = value;

@@ -1,4 +1,4 @@
 // Shared memory, as kernels declare it.
 #pragma once
 
-#include "core/cuda/shared.h"
+#include "tandem/core/cuda/shared.h"

@@ -29,17 +29,34 @@ __host__ __device__ bool aligned_for_vectors(Pointers... pointers) {
 }
 
 namespace detail {
-template <int kBytes> struct Word;
-template <> struct Word<1> { using type = unsigned char; };
-template <> struct Word<2> { using type = unsigned short; };
-template <> struct Word<4> { using type = unsigned; };
-template <> struct Word<8> { using type = uint2; };
-template <> struct Word<16> { using type = uint4; };
+template <int kBytes>
+struct Word;
+template <>
+struct Word<1> {
+  using type = unsigned char;
+};
+template <>
+struct Word<2> {
+  using type = unsigned short;
+};
+template <>
+struct Word<4> {
+  using type = unsigned;
+};
+template <>
+struct Word<8> {
+  using type = uint2;
+};
+template <>
+struct Word<16> {
+  using type = uint4;
+};
 }  // namespace detail
 
 /// The N elements at `address`, which must be a multiple of their size together.
 template <int N, typename T>
-__device__ Vector<T, N> load_vector(const T* address, [[maybe_unused]] std::source_location where = std::source_location::current()) {
+__device__ Vector<T, N> load_vector(const T* address,
+                                    [[maybe_unused]] std::source_location where = std::source_location::current()) {
   Vector<T, N> result;
 #ifdef __CUDACC__
   using Word = typename detail::Word<sizeof(result)>::type;

@@ -2,8 +2,8 @@
 // (PTX ISA, "wgmma.mma_async"; layouts: warpgroup_layout.h)
 #pragma once
 
-#include "core/half.h"
-#include "kernels/device/warpgroup_layout.h"
+#include "tandem/core/half.h"
+#include "tandem/kernels/device/warpgroup_layout.h"
 
 #include <cuda_runtime.h>
 
@@ -12,8 +12,8 @@
 #include <type_traits>
 
 #ifndef __CUDACC__
-#include "simulator/shared_memory.h"
-#include "simulator/warpgroup.h"
+#include "tandem/simulator/shared_memory.h"
+#include "tandem/simulator/warpgroup.h"
 #endif
 
 namespace tandem::device {
@@ -70,10 +70,11 @@ template <typename T, int kColumns, Lines kA, Lines kB>
 __device__ void wgmma(float (&sums)[kColumns / 8][4], std::uint64_t a, std::uint64_t b,
                       [[maybe_unused]] std::source_location where = std::source_location::current()) {
   static_assert(kColumns == 128 || kColumns == 256);
-  [[maybe_unused]] constexpr int kTurnedA = kA == Lines::along_rows ? 1 : 0, kTurnedB = kB == Lines::along_rows ? 1 : 0;
+  [[maybe_unused]] constexpr int kTransposedA = kA == Lines::along_rows ? 1 : 0,
+                                 kTransposedB = kB == Lines::along_rows ? 1 : 0;
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TANDEM_SUMS(i) "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]), "+f"(sums[i][3])
-// clang-format off
+  // clang-format off
 #define TANDEM_WGMMA_128(type) \
   asm volatile( \
       "{\n.reg .pred adds;\nsetp.ne.b32 adds, 1, 0;\n" \
@@ -86,7 +87,7 @@ __device__ void wgmma(float (&sums)[kColumns / 8][4], std::uint64_t a, std::uint
       : TANDEM_SUMS(0), TANDEM_SUMS(1), TANDEM_SUMS(2), TANDEM_SUMS(3), TANDEM_SUMS(4), TANDEM_SUMS(5), \
         TANDEM_SUMS(6), TANDEM_SUMS(7), TANDEM_SUMS(8), TANDEM_SUMS(9), TANDEM_SUMS(10), TANDEM_SUMS(11), \
         TANDEM_SUMS(12), TANDEM_SUMS(13), TANDEM_SUMS(14), TANDEM_SUMS(15) \
-      : "l"(a), "l"(b), "n"(kTurnedA), "n"(kTurnedB))
+      : "l"(a), "l"(b), "n"(kTransposedA), "n"(kTransposedB))
 #define TANDEM_WGMMA_256(type) \
   asm volatile( \
       "{\n.reg .pred adds;\nsetp.ne.b32 adds, 1, 0;\n" \
@@ -106,7 +107,7 @@ __device__ void wgmma(float (&sums)[kColumns / 8][4], std::uint64_t a, std::uint
         TANDEM_SUMS(18), TANDEM_SUMS(19), TANDEM_SUMS(20), TANDEM_SUMS(21), TANDEM_SUMS(22), TANDEM_SUMS(23), \
         TANDEM_SUMS(24), TANDEM_SUMS(25), TANDEM_SUMS(26), TANDEM_SUMS(27), TANDEM_SUMS(28), TANDEM_SUMS(29), \
         TANDEM_SUMS(30), TANDEM_SUMS(31) \
-      : "l"(a), "l"(b), "n"(kTurnedA), "n"(kTurnedB))
+      : "l"(a), "l"(b), "n"(kTransposedA), "n"(kTransposedB))
   if constexpr (kColumns == 128) {
     if constexpr (std::is_same_v<T, Half>) TANDEM_WGMMA_128("f16"); else TANDEM_WGMMA_128("bf16");
   } else {
@@ -120,7 +121,7 @@ __device__ void wgmma(float (&sums)[kColumns / 8][4], std::uint64_t a, std::uint
   __trap();  // kernels that call this are for sm_90a
 #else
   constexpr auto kType = std::is_same_v<T, Half> ? simulator::MatrixType::f16 : simulator::MatrixType::bf16;
-  simulator::multiply_warpgroup(&sums[0][0], {kType, kColumns, a, b, kTurnedA != 0, kTurnedB != 0}, where);
+  simulator::multiply_warpgroup(&sums[0][0], {kType, kColumns, a, b, kTransposedA != 0, kTransposedB != 0}, where);
 #endif
 }
 

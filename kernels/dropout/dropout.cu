@@ -1,14 +1,14 @@
 // Dropout on CUDA: each thread draws the Philox blocks of its own elements.
-#include "kernels/dropout/dropout.h"
+#include "tandem/kernels/dropout/dropout_implementations.h"
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/dense_operand.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/nest_offsets.h"
-#include "kernels/device/vector.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/dense_operand.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/nest_offsets.h"
+#include "tandem/kernels/device/vector.h"
 
 namespace tandem::kernels::cuda {
 
@@ -52,13 +52,13 @@ __global__ void drop_strided(const T* x, T* y, device::Nest<3> nest, std::int64_
   const unsigned step = gridDim.x * blockDim.x;
   for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < nest.count; i += step) {
     const auto at = device::offsets_of(nest, i);
-    y[at.of[0]] = gate(x[at.of[1]], key.bits(static_cast<std::uint64_t>(first + at.of[2])));
+    y[at.offset[0]] = gate(x[at.offset[1]], key.bits(static_cast<std::uint64_t>(first + at.offset[2])));
   }
 }
 
 }  // namespace
 
-void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y) {
+void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Out& y) {
   using device::kThreadsPerBlock;
   const Gate gate{kernels::detail::dropout_threshold(p), static_cast<float>(p < 1.0 ? 1.0 / (1.0 - p) : 0.0)};
   const Tensor in = ordered_input(x, y);

@@ -1,8 +1,8 @@
 // Dropout of dense tensors of floats or halves: many Philox blocks side by side, as loops that compilers turn into
 // vectors.
-#include "core/parallel.h"
-#include "kernels/cast/float_runs.h"
-#include "kernels/dropout/dropout.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/dropout/dropout_implementations.h"
 
 #include <array>
 #include <cstring>
@@ -63,7 +63,7 @@ void apply(const std::uint32_t* bits, std::uint32_t threshold, float scale, cons
 }
 
 template <typename T>
-void run(const Tensor& x, double p, const RandomKey& key, const Tensor& y) {
+void run(const Tensor& x, double p, const RandomKey& key, const Out& y) {
   const std::uint32_t threshold = kernels::detail::dropout_threshold(p);
   const auto scale = static_cast<float>(p < 1.0 ? 1.0 / (1.0 - p) : 0.0);
   const std::int64_t count = x.numel();
@@ -92,7 +92,7 @@ bool supports_dropout(const Tensor& x, const Tensor& y) {
   return computes_in_float(x.dtype()) && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
 }
 
-void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y) {
+void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Out& y) {
   dispatch_float(x.dtype(), "dropout", [&](auto tag) { run<typename decltype(tag)::type>(x, p, key, y); });
 }
 

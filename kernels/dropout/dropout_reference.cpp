@@ -1,9 +1,9 @@
 // Dropout in plain loops: any strides, any floating dtype.
-#include "kernels/dropout/dropout.h"
+#include "tandem/kernels/dropout/dropout_implementations.h"
 
 namespace tandem::kernels::reference {
 
-void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tensor& y) {
+void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Out& y) {
   const std::uint32_t threshold = detail::dropout_threshold(p);
   const double scale = p < 1.0 ? 1.0 / (1.0 - p) : 0.0;
   const Strides index_strides = dense_strides(x.shape(), Layout::channels_last);
@@ -11,7 +11,7 @@ void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Tens
     using T = typename decltype(tag)::type;
     const T* const from = x.data<T>();
     T* const to = y.data<T>();
-    Dims position = x.shape();
+    Shape position = x.shape();
     for (int dim = 0; dim < x.rank(); ++dim) position[dim] = 0;
     for (std::int64_t done = 0; done < x.numel(); ++done) {
       std::int64_t index = 0, from_offset = 0, to_offset = 0;

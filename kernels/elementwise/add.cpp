@@ -1,15 +1,14 @@
 // Element-wise sum: checks and choice of implementation.
-#include "kernels/elementwise/add.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/elementwise/map.h"
-#include "kernels/written.h"
+#include "tandem/kernels/elementwise/add.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/elementwise/add_implementations.h"
+#include "tandem/kernels/elementwise/map.h"
 
 namespace tandem::kernels {
 
-void add(const Tensor& a, const Tensor& b, const Tensor& out) {
+void add(const Tensor& a, const Tensor& b, const Out& out) {
   check_elementwise("add", a, out);
   check_elementwise("add", b, out);
-  mark_written("add", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"add", out}) return cuda::add(a, b, out);
   if (cpu::add_supports(out)) return cpu::add(a, b, out);

@@ -1,6 +1,6 @@
 // Element-wise sum on CUDA.
-#include "kernels/elementwise/add.h"
-#include "kernels/elementwise/map.cuh"
+#include "tandem/kernels/elementwise/add_implementations.h"
+#include "tandem/kernels/elementwise/map.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -12,6 +12,6 @@ struct Sum {
 
 }  // namespace
 
-void add(const Tensor& a, const Tensor& b, const Tensor& out) { map("add", Sum{}, out, a, b); }
+void add(const Tensor& a, const Tensor& b, const Out& out) { map("add", Sum{}, out, a, b); }
 
 }  // namespace tandem::kernels::cuda

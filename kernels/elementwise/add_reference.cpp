@@ -1,10 +1,10 @@
 // Element-wise sum, plain loops.
-#include "kernels/elementwise/add.h"
-#include "kernels/elementwise/map.h"
+#include "tandem/kernels/elementwise/add_implementations.h"
+#include "tandem/kernels/elementwise/map.h"
 
 namespace tandem::kernels::reference {
 
-void add(const Tensor& a, const Tensor& b, const Tensor& out) {
+void add(const Tensor& a, const Tensor& b, const Out& out) {
   map("add", a, b, out, [](auto left, auto right) { return left + right; });
 }
 

@@ -1,6 +1,6 @@
 // Checks of the element-wise kernels.
-#include "kernels/elementwise/map.h"
-#include "core/describe.h"
+#include "tandem/kernels/elementwise/map.h"
+#include "tandem/core/describe.h"
 
 namespace tandem::kernels {
 

@@ -1,15 +1,15 @@
 // out = f(a) and out = f(a, b) in CUDA: 16 bytes per access where tensors are dense, else element by element.
 #pragma once
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "core/tensor.h"
-#include "kernels/dense_operand.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/nest_offsets.h"
-#include "kernels/device/vector.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/dense_operand.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/nest_offsets.h"
+#include "tandem/kernels/device/vector.h"
 
 #include <algorithm>
 #include <utility>
@@ -19,7 +19,8 @@ namespace tandem::kernels::cuda {
 /// A tensor as these kernels take it.
 template <typename T>
 struct Operand {
-  explicit Operand(const Tensor& tensor) : data(tensor.data<T>()), strides(tensor.strides()) {}
+  explicit Operand(const Tensor& tensor) : data(tensor.data<std::remove_const_t<T>>()), strides(tensor.strides()) {}
+  explicit Operand(const Out& out) : data(out.data<T>()), strides(out.strides()) {}
 
   T* data;
   Strides strides;
@@ -27,47 +28,47 @@ struct Operand {
 
 namespace {
 
-template <typename Out, int kWidth, typename Function, typename... In>
-__device__ device::Vector<Out, kWidth> map_vector(const Function& function, const device::Vector<In, kWidth>&... in) {
-  device::Vector<Out, kWidth> result;
+template <typename To, int kWidth, typename Function, typename... In>
+__device__ device::Vector<To, kWidth> map_vector(const Function& function, const device::Vector<In, kWidth>&... in) {
+  device::Vector<To, kWidth> result;
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) result[i] = function(in[i]...);
   return result;
 }
 
 /// kWidth elements per thread and step. The few at the end that fill no vector go one to a thread.
-template <int kWidth, typename Function, typename Out, typename... In>
-__global__ void map_dense(Function function, std::int64_t count, Out* out, const In*... in) {
+template <int kWidth, typename Function, typename To, typename... In>
+__global__ void map_dense(Function function, std::int64_t count, To* out, const In*... in) {
   const std::int64_t vectors = count / kWidth;
   for (std::int64_t i = device::thread_in_grid(); i < vectors; i += device::threads_in_grid()) {
     device::store_vector(out + i * kWidth,
-                         map_vector<Out, kWidth>(function, device::load_vector<kWidth>(in + i * kWidth)...));
+                         map_vector<To, kWidth>(function, device::load_vector<kWidth>(in + i * kWidth)...));
   }
   const std::int64_t last = vectors * kWidth + device::thread_in_grid();
   if (last < count) out[last] = function(in[last]...);
 }
 
-template <std::size_t... kIn, typename Function, typename Out, typename... In>
+template <std::size_t... kIn, typename Function, typename To, typename... In>
 __device__ void map_element(std::index_sequence<kIn...>, const Function& function,
-                            const device::Offsets<1 + sizeof...(In)>& at, Out* out, const In*... in) {
-  out[at.of[0]] = function(in[at.of[1 + kIn]]...);
+                            const device::Offsets<1 + sizeof...(In)>& at, To* out, const In*... in) {
+  out[at.offset[0]] = function(in[at.offset[1 + kIn]]...);
 }
 
 /// One element per thread and step, in the memory order of `out`.
-template <typename Function, typename Out, typename... In>
-__global__ void map_strided(Function function, device::Nest<1 + sizeof...(In)> nest, Out* out, const In*... in) {
+template <typename Function, typename To, typename... In>
+__global__ void map_strided(Function function, device::Nest<1 + sizeof...(In)> nest, To* out, const In*... in) {
   const unsigned step = gridDim.x * blockDim.x;
   for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < nest.count; i += step) {
     map_element(std::index_sequence_for<In...>{}, function, device::offsets_of(nest, i), out, in...);
   }
 }
 
-template <std::size_t... kIn, typename Function, typename Out, typename... In>
+template <std::size_t... kIn, typename Function, typename To, typename... In>
 void launch_strided(std::index_sequence<kIn...>, const device::HostNest<1 + sizeof...(In)>& nest, cudaStream_t stream,
-                    const Function& function, Out* out, In*... in) {
+                    const Function& function, To* out, In*... in) {
   nest.for_each_part([&](const auto& part, const auto& starts) {
     const unsigned blocks = device::blocks_for(part.count, device::kThreadsPerBlock);
-    launch(map_strided<Function, Out, In...>, {blocks, device::kThreadsPerBlock}, stream, function, part,
+    launch(map_strided<Function, To, In...>, {blocks, device::kThreadsPerBlock}, stream, function, part,
            out + starts[0], (in + starts[1 + kIn])...);
   });
 }
@@ -76,8 +77,8 @@ void launch_strided(std::index_sequence<kIn...>, const device::HostNest<1 + size
 
 /// out[i] = function(in[i]...) for tensors of one shape, on elements as they are stored. `out` may be the same elements
 /// as an input.
-template <typename Function, typename Out, typename... In>
-void map_elements(const Shape& shape, cudaStream_t stream, const Function& function, const Operand<Out>& out,
+template <typename Function, typename To, typename... In>
+void map_elements(const Shape& shape, cudaStream_t stream, const Function& function, const Operand<To>& out,
                   const Operand<In>&... in) {
   const std::int64_t count = element_count(shape);
   if (count == 0) return;
@@ -86,9 +87,9 @@ void map_elements(const Shape& shape, cudaStream_t stream, const Function& funct
     return launch_strided(std::index_sequence_for<In...>{}, nest, stream, function, out.data, in.data...);
   }
   // The widest of the types in 16 bytes, the others in fewer.
-  constexpr int kWidth = std::min({device::kVectorWidth<Out>, device::kVectorWidth<In>...});
+  constexpr int kWidth = std::min({device::kVectorWidth<To>, device::kVectorWidth<In>...});
   const unsigned blocks = device::blocks_for(count, std::int64_t{device::kThreadsPerBlock} * kWidth);
-  launch(map_dense<kWidth, Function, Out, In...>, {blocks, device::kThreadsPerBlock}, stream, function, count, out.data,
+  launch(map_dense<kWidth, Function, To, In...>, {blocks, device::kThreadsPerBlock}, stream, function, count, out.data,
          in.data...);
 }
 
@@ -105,7 +106,7 @@ struct OnFloats {
 
 /// out = function(in...), computed in float: what element-wise ops are made of. f32, f16 and bf16.
 template <typename Function, typename... Tensors>
-void map(std::string_view op, const Function& function, const Tensor& out, const Tensors&... in) {
+void map(std::string_view op, const Function& function, const Out& out, const Tensors&... in) {
   device::dispatch(out.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     map_elements(out.shape(), tandem::cuda::current_stream(out), OnFloats<T, Function>{function}, Operand<T>(out),

@@ -1,9 +1,10 @@
 // out = f(a) and out = f(a, b) over tensors: the bodies shared by the element-wise kernels, their checks included.
 #pragma once
 
-#include "kernels/cast/float_runs.h"
-#include "kernels/elementwise/plain_loop.h"
-#include "kernels/elementwise/strided_loop.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/elementwise/plain_loop.h"
+#include "tandem/kernels/elementwise/strided_loop.h"
 
 #include <string_view>
 
@@ -18,7 +19,7 @@ bool map_supports(const Tensor& out);
 namespace reference {
 
 template <typename Function>
-void map(std::string_view op, const Tensor& a, const Tensor& out, Function&& function) {
+void map(std::string_view op, const Tensor& a, const Out& out, Function&& function) {
   dispatch_floating(out.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -30,7 +31,7 @@ void map(std::string_view op, const Tensor& a, const Tensor& out, Function&& fun
 }
 
 template <typename Function>
-void map(std::string_view op, const Tensor& a, const Tensor& b, const Tensor& out, Function&& function) {
+void map(std::string_view op, const Tensor& a, const Tensor& b, const Out& out, Function&& function) {
   dispatch_floating(out.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
@@ -103,7 +104,7 @@ void map_run(const T* a, const T* b, T* y, const std::array<std::int64_t, 3>& st
 
 /// f32, f16 and bf16, computed in float; any strides. Dense operands are one run, which the compiler vectorises.
 template <typename Function>
-void map(const Tensor& a, const Tensor& out, Function&& function) {
+void map(const Tensor& a, const Out& out, Function&& function) {
   const StridedLoop<2> loop(out.shape(), {out.strides(), a.strides()});
   const std::int64_t to_step = loop.inner_strides()[0], from_step = loop.inner_strides()[1];
   dispatch_float(out.dtype(), "map", [&](auto tag) {
@@ -117,7 +118,7 @@ void map(const Tensor& a, const Tensor& out, Function&& function) {
 }
 
 template <typename Function>
-void map(const Tensor& a, const Tensor& b, const Tensor& out, Function&& function) {
+void map(const Tensor& a, const Tensor& b, const Out& out, Function&& function) {
   const StridedLoop<3> loop(out.shape(), {out.strides(), a.strides(), b.strides()});
   dispatch_float(out.dtype(), "map", [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -1,6 +1,6 @@
 // Element-wise product on CUDA.
-#include "kernels/elementwise/map.cuh"
-#include "kernels/elementwise/mul.h"
+#include "tandem/kernels/elementwise/map.cuh"
+#include "tandem/kernels/elementwise/mul_implementations.h"
 
 namespace tandem::kernels::cuda {
 
@@ -12,6 +12,6 @@ struct Product {
 
 }  // namespace
 
-void mul(const Tensor& a, const Tensor& b, const Tensor& out) { map("mul", Product{}, out, a, b); }
+void mul(const Tensor& a, const Tensor& b, const Out& out) { map("mul", Product{}, out, a, b); }
 
 }  // namespace tandem::kernels::cuda

@@ -1,7 +1,7 @@
 // Element offsets the plain way, for references: row-major index -> offset under any strides.
 #pragma once
 
-#include "core/shape.h"
+#include "tandem/core/shape.h"
 
 namespace tandem::kernels::reference {
 

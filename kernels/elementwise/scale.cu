@@ -1,6 +1,6 @@
 // Product with a number on CUDA.
-#include "kernels/elementwise/map.cuh"
-#include "kernels/elementwise/scale.h"
+#include "tandem/kernels/elementwise/map.cuh"
+#include "tandem/kernels/elementwise/scale_implementations.h"
 
 namespace tandem::kernels::cuda {
 
@@ -14,8 +14,6 @@ struct Scale {
 
 }  // namespace
 
-void scale(const Tensor& a, double factor, const Tensor& out) {
-  map("scale", Scale{static_cast<float>(factor)}, out, a);
-}
+void scale(const Tensor& a, double factor, const Out& out) { map("scale", Scale{static_cast<float>(factor)}, out, a); }
 
 }  // namespace tandem::kernels::cuda

@@ -1,10 +1,10 @@
 // Product with a number, plain loops.
-#include "kernels/elementwise/map.h"
-#include "kernels/elementwise/scale.h"
+#include "tandem/kernels/elementwise/map.h"
+#include "tandem/kernels/elementwise/scale_implementations.h"
 
 namespace tandem::kernels::reference {
 
-void scale(const Tensor& a, double factor, const Tensor& out) {
+void scale(const Tensor& a, double factor, const Out& out) {
   map("scale", a, out, [factor](auto value) { return value * static_cast<decltype(value)>(factor); });
 }
 

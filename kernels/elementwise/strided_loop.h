@@ -1,8 +1,8 @@
 // Walking N strided operands of one shape together: the engine of element-wise kernels and of reductions on the CPU.
 #pragma once
 
-#include "core/parallel.h"
-#include "core/tensor.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/tensor.h"
 
 #include <array>
 

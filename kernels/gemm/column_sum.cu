@@ -1,12 +1,12 @@
 // Column sums in two launches: blocks sum up chunks of rows, then the chunks.
-#include "kernels/gemm/column_sum.h"
+#include "tandem/kernels/gemm/column_sum.h"
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "core/memory.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/shared.h"
-#include "kernels/gemm/gate.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/gemm/gate.cuh"
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ template <typename From, typename To>
 __global__ void __launch_bounds__(kColumns* kLanes)
     sum_chunks(const From* values, Gate<From> gate, std::int64_t rows, std::int64_t columns, std::int64_t chunk_rows,
                To* sums) {
-  SHARED(float, of_lanes, [kLanes][kColumns]);
+  TANDEM_SHARED(float, of_lanes, [kLanes][kColumns]);
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread / kColumns, in_block = thread % kColumns;
   const std::int64_t column = std::int64_t{blockIdx.x} * kColumns + in_block;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kColumns* kLanes)
 /// Enough chunks to keep a large GPU busy, and few enough to be summed up by one block for each kColumns columns.
 template <typename From, typename To>
 void sum_in_chunks(std::int64_t rows, std::int64_t columns, const Tensor& values, const Gate<From>& open,
-                   const Tensor& sums) {
+                   const Out& sums) {
   if (columns == 0) return;
   const std::int64_t chunk_rows = std::max(kLeastChunk, (rows + kMostChunks - 1) / kMostChunks);
   const std::int64_t chunks = std::max<std::int64_t>((rows + chunk_rows - 1) / chunk_rows, 1);
@@ -56,7 +56,7 @@ void sum_in_chunks(std::int64_t rows, std::int64_t columns, const Tensor& values
     return launch(sum_chunks<From, To>, {across, kColumns * kLanes}, stream, values.data<From>(), open, rows, columns,
                   chunk_rows, sums.data<To>());
   const MemoryTagScope tag_scope(MemoryTag::workspace);
-  const Tensor parts = Tensor::empty({chunks, columns}, {.device = values.device()});
+  const Out parts(Tensor::empty({chunks, columns}, {.device = values.device()}));
   launch(sum_chunks<From, float>, {dim3(across, static_cast<unsigned>(chunks)), kColumns * kLanes}, stream,
          values.data<From>(), open, rows, columns, chunk_rows, parts.data<float>());
   launch(sum_chunks<float, To>, {across, kColumns * kLanes}, stream, parts.data<float>(), Gate<float>{}, chunks,
@@ -65,7 +65,7 @@ void sum_in_chunks(std::int64_t rows, std::int64_t columns, const Tensor& values
 
 }  // namespace
 
-void column_sum(std::int64_t rows, std::int64_t columns, const Tensor& values, const Tensor& gate, const Tensor& sums) {
+void column_sum(std::int64_t rows, std::int64_t columns, const Tensor& values, const Tensor& gate, const Out& sums) {
   device::dispatch(values.dtype(), "bias gradient", [&](auto tag) {
     using T = typename decltype(tag)::type;
     Gate<T> open;
@@ -78,7 +78,7 @@ void column_sum(std::int64_t rows, std::int64_t columns, const Tensor& values, c
   });
 }
 
-void column_sum_of_parts(const Tensor& parts, const Tensor& sums) {
+void column_sum_of_parts(const Tensor& parts, const Out& sums) {
   device::dispatch(sums.dtype(), "bias gradient", [&](auto tag) {
     using T = typename decltype(tag)::type;
     sum_in_chunks<float, T>(parts.size(0), parts.size(1), parts, Gate<float>{}, sums);

@@ -1,65 +1,68 @@
 // Half-precision operands of kernels that take floats: copies in workspace memory, for what is small.
 #pragma once
 
-#include "core/parallel.h"
-#include "kernels/cast/float_runs.h"
-#include "kernels/gemm/scratch.h"
-
-#include <optional>
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/gemm/scratch.h"
 
 namespace tandem::kernels::cpu {
 
-/// Floats for a dense tensor of T: where its elements lie, or memory of their number, not filled.
+/// Elements that are worth a thread.
+constexpr std::int64_t kFloatsPerPart = std::int64_t{1} << 14;
+
+/// The elements of a dense tensor as floats: its own, or a widened copy that lives as long as this object.
 template <typename T>
-class FloatMemory {
+class FloatInput {
  public:
   /// data() is null where `tensor` is undefined.
-  explicit FloatMemory(const Tensor& tensor) : tensor_(tensor) {
+  explicit FloatInput(const Tensor& tensor) {
     if (!tensor.defined()) return;
     if constexpr (is_float<T>) {
       data_ = tensor.data<float>();
     } else {
-      copy_.emplace(tensor.numel());
-      data_ = copy_->data();
+      copy_ = Scratch(tensor.numel());
+      const T* const elements = tensor.data<T>();
+      float* const floats = copy_.data();
+      parallel_for(tensor.numel(), kFloatsPerPart,
+                   [&](std::int64_t begin, std::int64_t end) { widen(elements + begin, end - begin, floats + begin); });
+      data_ = floats;
     }
   }
-  float* data() const { return data_; }
-
- protected:
-  /// Calls visit(elements, floats, count) for runs of a copy's elements.
-  template <typename Visit>
-  void for_each_run(Visit&& visit) const {
-    constexpr std::int64_t kGrain = std::int64_t{1} << 14;
-    if (!copy_) return;
-    T* const elements = tensor_.template data<T>();
-    parallel_for(tensor_.numel(), kGrain,
-                 [&](std::int64_t begin, std::int64_t end) { visit(elements + begin, data_ + begin, end - begin); });
-  }
+  const float* data() const { return data_; }
 
  private:
-  Tensor tensor_;
-  std::optional<Scratch> copy_;
-  float* data_ = nullptr;
-};
-
-/// The elements of a dense tensor as floats: its own, or a widened copy that lives as long as this object.
-template <typename T>
-class FloatInput : FloatMemory<T> {
- public:
-  explicit FloatInput(const Tensor& tensor) : FloatMemory<T>(tensor) {
-    this->for_each_run([](const T* elements, float* floats, std::int64_t count) { widen(elements, count, floats); });
-  }
-  const float* data() const { return FloatMemory<T>::data(); }
+  Scratch copy_;
+  const float* data_ = nullptr;
 };
 
 /// Where floats for a dense tensor may be written: its own memory, or a copy that finish() rounds to it.
 template <typename T>
-class FloatOutput : public FloatMemory<T> {
+class FloatOutput {
  public:
-  using FloatMemory<T>::FloatMemory;
-  void finish() const {
-    this->for_each_run([](T* elements, const float* floats, std::int64_t count) { narrow(floats, count, elements); });
+  /// data() is null where `out` is undefined.
+  explicit FloatOutput(const Out& out) : out_(out) {
+    if (!out.defined()) return;
+    if constexpr (is_float<T>) {
+      data_ = out.data<float>();
+    } else {
+      copy_ = Scratch(out.numel());
+      data_ = copy_.data();
+    }
   }
+  float* data() const { return data_; }
+
+  void finish() const {
+    if (!copy_.data()) return;
+    T* const elements = out_.data<T>();
+    parallel_for(out_.numel(), kFloatsPerPart,
+                 [&](std::int64_t begin, std::int64_t end) { narrow(data_ + begin, end - begin, elements + begin); });
+  }
+
+ private:
+  Out out_;
+  Scratch copy_;
+  float* data_ = nullptr;
 };
 
 }  // namespace tandem::kernels::cpu

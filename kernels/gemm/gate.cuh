@@ -1,8 +1,8 @@
 // Which elements of a gradient count: those that ReLU let through in the forward pass.
 #pragma once
 
-#include "kernels/device/half.h"
-#include "kernels/device/vector.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/vector.h"
 
 #include <cstdint>
 

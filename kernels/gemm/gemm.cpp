@@ -1,13 +1,13 @@
 // gemm: checks, and the choice between the fast and the reference path.
-#include "kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
 
-#include "kernels/cuda_choice.h"
-#include "kernels/gemm/cublas/matrix_library.h"
-#include "kernels/written.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/gemm/cublas/matrix_library.h"
 
 namespace tandem::kernels {
 
-void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c) {
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Out& c) {
   require(a.rank() == 2 && b.rank() == 2 && c.rank() == 2, "gemm: needs matrices, got a {}, b {}, c {}", describe(a),
           describe(b), describe(c));
   const std::int64_t m = a.size(options.transpose_a ? 1 : 0), k = a.size(options.transpose_a ? 0 : 1);
@@ -20,7 +20,6 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
   require(n <= 1 || c.stride(1) == 1, "gemm: the columns of c {} must be adjacent; make it contiguous()", describe(c));
   require_one_device("gemm", c, a, b);
   require_possible("gemm", options.impl, c.device());
-  mark_written("gemm", c);
   if constexpr (kHasCuda)
     if (const CudaOp op{"gemm", c}) return cuda::gemm(a, b, options, c);
   if (cpu::supports_gemm(c)) return cpu::gemm(a, b, options, c);

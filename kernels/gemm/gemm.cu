@@ -1,11 +1,11 @@
 // gemm on the GPU: tiles in shared memory, 4 x 4 sums per thread.
-#include "kernels/device/dispatch.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemm/product.cuh"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
+#include "tandem/kernels/gemm/product.cuh"
 
 namespace tandem::kernels::cuda::tile {
 
-void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c) {
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Out& c) {
   const Tensor left = options.transpose_a ? a.transpose(0, 1) : a;   // [M, K]
   const Tensor right = options.transpose_b ? b : b.transpose(0, 1);  // [N, K]
   const std::int64_t depth = left.size(1);

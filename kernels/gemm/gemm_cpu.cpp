@@ -1,9 +1,9 @@
 // The fast product: blocks of A and B packed for the register tile, tasks over parts of C.
-#include "kernels/cast/float_runs.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/tasks.h"
-#include "kernels/gemm/tile.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/tasks.h"
+#include "tandem/kernels/gemm/tile.h"
 
 #include <algorithm>
 
@@ -154,7 +154,7 @@ template void gemm(std::int64_t, std::int64_t, std::int64_t, MatrixView<BFloat16
 
 bool supports_gemm(const Tensor& c) { return computes_in_float(c.dtype()); }
 
-void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c) {
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Out& c) {
   const std::int64_t rows = c.size(0), columns = c.size(1), depth = a.size(options.transpose_a ? 0 : 1);
   dispatch_float(c.dtype(), "gemm", [&](auto tag) {
     using T = typename decltype(tag)::type;

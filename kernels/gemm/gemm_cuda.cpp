@@ -1,7 +1,8 @@
 // Matrix products on a GPU: by cuBLAS or by our tiles.
-#include "core/device_query.h"
-#include "kernels/gemm/cublas/library_products.h"
-#include "kernels/gemm/linear.h"
+#include "tandem/core/device_query.h"
+#include "tandem/kernels/gemm/cublas/library_products.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -20,7 +21,7 @@ MatrixLibrary* select(GemmImpl impl, const Tensor& x, const Tensor& weight) {
 
 }  // namespace
 
-void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c) {
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Out& c) {
   const std::int64_t depth = a.size(options.transpose_a ? 0 : 1);
   MatrixLibrary* const library = select(options.impl, c.dtype(), c.size(0), c.size(1), depth);
   if (library != nullptr && (options.impl == GemmImpl::cublas || by_columns(a, b, options, c)))
@@ -28,15 +29,14 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Te
   tile::gemm(a, b, options, c);
 }
 
-void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y,
-                    GemmImpl impl) {
+void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Out& y, GemmImpl impl) {
   if (MatrixLibrary* const library = select(impl, x, weight))
     return library_linear_forward(*library, x, weight, bias, relu, y);
   tile::linear_forward(x, weight, bias, relu, y);
 }
 
-void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
-                     const Tensor& grad_weight, const Tensor& grad_bias, GemmImpl impl) {
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Out& grad_x,
+                     const Out& grad_weight, const Out& grad_bias, GemmImpl impl) {
   if (MatrixLibrary* const library = select(impl, x, weight))
     return library_linear_backward(*library, x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   tile::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);

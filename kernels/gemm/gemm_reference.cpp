@@ -1,9 +1,9 @@
 // gemm in plain loops: the oracle, and the path of f64.
-#include "kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
 
 namespace tandem::kernels::reference {
 
-void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Tensor& c) {
+void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Out& c) {
   const std::int64_t m = c.size(0), n = c.size(1), k = a.size(options.transpose_a ? 0 : 1);
   const Tensor left = options.transpose_a ? a.transpose(0, 1) : a;
   const Tensor right = options.transpose_b ? b.transpose(0, 1) : b;

@@ -1,9 +1,9 @@
 // linear: checks, and the choice between the fast and the reference path.
-#include "kernels/gemm/linear.h"
+#include "tandem/kernels/gemm/linear.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
 
-#include "kernels/cuda_choice.h"
-#include "kernels/gemm/cublas/matrix_library.h"
-#include "kernels/written.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/gemm/cublas/matrix_library.h"
 
 #include <string_view>
 
@@ -32,23 +32,21 @@ void check_operands(std::string_view op, const Tensor& x, const Tensor& weight) 
 
 }  // namespace
 
-void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y,
-                    GemmImpl impl) {
+void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Out& y, GemmImpl impl) {
   constexpr std::string_view kOp = "linear_forward";
   check_operands(kOp, x, weight);
   check(kOp, "bias", bias, {weight.size(0)}, x.dtype(), true);
   check(kOp, "y", y, {x.size(0), weight.size(0)}, x.dtype(), false);
   require_one_device(kOp, y, x, weight, bias);
   require_possible(kOp, impl, y.device());
-  mark_written(kOp, y);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, y}) return cuda::linear_forward(x, weight, bias, relu, y, impl);
   if (cpu::supports_linear(x)) return cpu::linear_forward(x, weight, bias, relu, y);
   reference::linear_forward(x, weight, bias, relu, y);
 }
 
-void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
-                     const Tensor& grad_weight, const Tensor& grad_bias, GemmImpl impl) {
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Out& grad_x,
+                     const Out& grad_weight, const Out& grad_bias, GemmImpl impl) {
   constexpr std::string_view kOp = "linear_backward";
   check_operands(kOp, x, weight);
   const Shape y_shape{x.size(0), weight.size(0)};
@@ -59,7 +57,6 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
   check(kOp, "grad_bias", grad_bias, {weight.size(0)}, x.dtype(), true);
   require_one_device(kOp, x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   require_possible(kOp, impl, x.device());
-  mark_written(kOp, grad_x, grad_weight, grad_bias);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, x})
       return cuda::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias, impl);

@@ -1,14 +1,14 @@
 // linear on the GPU: bias and ReLU as the product's last step, ReLU's gradient as the gradient is loaded, and the
 // bias's as that is in shared memory for the weights'.
-#include "kernels/gemm/linear.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
 
-#include "kernels/device/dispatch.h"
-#include "kernels/gemm/column_sum.h"
-#include "kernels/gemm/product.cuh"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/gemm/column_sum.h"
+#include "tandem/kernels/gemm/product.cuh"
 
 namespace tandem::kernels::cuda::tile {
 
-void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y) {
+void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Out& y) {
   const std::int64_t rows = x.size(0), inputs = x.size(1), outputs = weight.size(0);
   device::dispatch(x.dtype(), "linear_forward", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -24,8 +24,8 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
   });
 }
 
-void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
-                     const Tensor& grad_weight, const Tensor& grad_bias) {
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Out& grad_x,
+                     const Out& grad_weight, const Out& grad_bias) {
   const std::int64_t rows = x.size(0), inputs = x.size(1), outputs = weight.size(0);
   const bool has_weights = grad_weight.defined() && grad_weight.numel() > 0;
   device::dispatch(x.dtype(), "linear_backward", [&](auto tag) {

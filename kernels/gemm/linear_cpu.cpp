@@ -1,8 +1,8 @@
 // linear on the packed product, in float.
-#include "core/parallel.h"
-#include "kernels/gemm/float_operands.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemm/linear.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/gemm/float_operands.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ MatrixView<T> transposed(const T* data, std::int64_t row_stride) {
 }
 
 template <typename T>
-void forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y) {
+void forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Out& y) {
   const std::int64_t rows = x.size(0), inputs = x.size(1), outputs = weight.size(0);
   const FloatInput<T> biases(bias);
   const FloatOutput<T> sums(y);
@@ -68,8 +68,8 @@ class GatedGradient {
 };
 
 template <typename T>
-void backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
-              const Tensor& grad_weight, const Tensor& grad_bias) {
+void backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Out& grad_x,
+              const Out& grad_weight, const Out& grad_bias) {
   const std::int64_t rows = x.size(0), inputs = x.size(1), outputs = weight.size(0);
   const GatedGradient<T> gated(grad_y, y);
   const float* const gradient = gated.data();
@@ -99,13 +99,13 @@ void backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tens
 
 bool supports_linear(const Tensor& x) { return computes_in_float(x.dtype()); }
 
-void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y) {
+void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Out& y) {
   dispatch_float(x.dtype(), "linear_forward",
                  [&](auto tag) { forward<typename decltype(tag)::type>(x, weight, bias, relu, y); });
 }
 
-void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
-                     const Tensor& grad_weight, const Tensor& grad_bias) {
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Out& grad_x,
+                     const Out& grad_weight, const Out& grad_bias) {
   dispatch_float(x.dtype(), "linear_backward", [&](auto tag) {
     backward<typename decltype(tag)::type>(x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   });

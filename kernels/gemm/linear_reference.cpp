@@ -1,5 +1,5 @@
 // linear in plain loops: the oracle, and the path of f64.
-#include "kernels/gemm/linear.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
 
 namespace tandem::kernels::reference {
 namespace {
@@ -11,7 +11,7 @@ T rounded(double value) {
 
 }  // namespace
 
-void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Tensor& y) {
+void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool relu, const Out& y) {
   const std::int64_t rows = x.size(0), inputs = x.size(1), outputs = weight.size(0);
   dispatch_floating(x.dtype(), "linear_forward", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -27,8 +27,8 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
   });
 }
 
-void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Tensor& grad_x,
-                     const Tensor& grad_weight, const Tensor& grad_bias) {
+void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Out& grad_x,
+                     const Out& grad_weight, const Out& grad_bias) {
   const std::int64_t rows = x.size(0), inputs = x.size(1), outputs = weight.size(0);
   dispatch_floating(x.dtype(), "linear_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;

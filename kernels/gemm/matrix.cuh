@@ -1,8 +1,8 @@
 // Matrices in device memory as operands and results of a product.
 #pragma once
 
-#include "kernels/gemm/gate.cuh"
-#include "kernels/gemm/product_tile.cuh"
+#include "tandem/kernels/gemm/gate.cuh"
+#include "tandem/kernels/gemm/product_tile.cuh"
 
 #include <cstdint>
 

@@ -1,12 +1,13 @@
 // A whole matrix product in tiles; where there are few tiles, the depth is cut into parts that are added in order.
 #pragma once
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "core/memory.h"
-#include "kernels/device/grid.h"
-#include "kernels/gemm/matrix.cuh"
-#include "kernels/gemm/product_plan.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/gemm/matrix.cuh"
+#include "tandem/kernels/gemm/product_plan.h"
 
 namespace tandem::kernels {
 
@@ -31,7 +32,7 @@ void launch_add_parts(const Tensor& parts, const Result& result, cudaStream_t st
 
 /// The same for parts of all elements of a dense tensor, [count, elements].
 template <typename T>
-void launch_add_parts_to(const Tensor& sum, const Tensor& parts, cudaStream_t stream) {
+void launch_add_parts_to(const Out& sum, const Tensor& parts, cudaStream_t stream) {
   launch_add_parts(parts,
                    MatrixResult<T>{.data = sum.data<T>(), .rows = 1, .columns = sum.numel(), .row_stride = sum.numel()},
                    stream);
@@ -64,7 +65,7 @@ void multiply(const A& a, const B& b, const Result& result, std::int64_t depth, 
 
   const MemoryTagScope tag(MemoryTag::workspace);
   const auto added = of_added_parts(result);
-  const Tensor parts = Tensor::empty({plan.parts, added.rows * added.columns}, {.device = model.device()});
+  const Out parts(Tensor::empty({plan.parts, added.rows * added.columns}, {.device = model.device()}));
   Result to_parts = result;
   to_parts.parts = parts.data<float>();
   launch_tiles(plan, vectors, a, b, to_parts, depth, stream);

@@ -14,8 +14,8 @@
 // sum of each row of the left operand as well, by store_row_sum(row, sum), from the tiles of the first column.
 #pragma once
 
-#include "kernels/device/shared.h"
-#include "kernels/device/vector.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/device/vector.h"
 
 #include <cstdint>
 
@@ -38,24 +38,24 @@ __device__ constexpr int place_of(int depth, int row) {
 template <typename Operand, int kTile, bool kVectors>
 class Carrier {
   static constexpr int kWidth = kVectors ? 4 : 1;
-  static constexpr int kPieces = kTile * kDepth / kTileThreads<kTile> / kWidth;
+  static constexpr int kLoads = kTile * kDepth / kTileThreads<kTile> / kWidth;
 
  public:
   __device__ Carrier(const Operand& operand, std::int64_t first_row) : operand_(operand) {
     const int thread = static_cast<int>(threadIdx.x);
 #pragma unroll
-    for (int i = 0; i < kPieces; ++i) {
-      const int piece = thread + i * kTileThreads<kTile>;
+    for (int i = 0; i < kLoads; ++i) {
+      const int load_index = thread + i * kTileThreads<kTile>;
       if (!operand.along_depth()) {
         constexpr int kAcross = kTile / kWidth;
-        rows_in_tile_[i] = piece % kAcross * kWidth;
-        depths_[i] = piece / kAcross;
+        rows_in_tile_[i] = load_index % kAcross * kWidth;
+        depths_[i] = load_index / kAcross;
       } else if constexpr (kVectors) {
-        rows_in_tile_[i] = piece / (kDepth / kWidth);
-        depths_[i] = piece % (kDepth / kWidth) * kWidth;
+        rows_in_tile_[i] = load_index / (kDepth / kWidth);
+        depths_[i] = load_index % (kDepth / kWidth) * kWidth;
       } else {  // eight neighbours of four rows to a warp: whole sectors of 32 bytes
-        rows_in_tile_[i] = piece / 8 % kTile;
-        depths_[i] = piece % 8 + piece / (8 * kTile) * 8;
+        rows_in_tile_[i] = load_index / 8 % kTile;
+        depths_[i] = load_index % 8 + load_index / (8 * kTile) * 8;
       }
       rows_[i] = operand.row(first_row + rows_in_tile_[i]);
     }
@@ -63,13 +63,13 @@ class Carrier {
 
   __device__ void fetch(std::int64_t depth, std::int64_t depth_end) {
 #pragma unroll
-    for (int i = 0; i < kPieces; ++i)
+    for (int i = 0; i < kLoads; ++i)
       values_[i] = operand_.template load<kWidth>(rows_[i], depth + depths_[i], depth_end);
   }
 
   __device__ void put(float (&tile)[kDepth][kTile]) const {
 #pragma unroll
-    for (int i = 0; i < kPieces; ++i) {
+    for (int i = 0; i < kLoads; ++i) {
       if (operand_.along_depth()) {
 #pragma unroll
         for (int j = 0; j < kWidth; ++j)
@@ -82,10 +82,10 @@ class Carrier {
 
  private:
   const Operand& operand_;
-  typename Operand::Row rows_[kPieces];
-  device::Vector<float, kWidth> values_[kPieces];
-  int rows_in_tile_[kPieces];
-  int depths_[kPieces];
+  typename Operand::Row rows_[kLoads];
+  device::Vector<float, kWidth> values_[kLoads];
+  int rows_in_tile_[kLoads];
+  int depths_[kLoads];
 };
 
 /// The rows and columns of the tile that this thread sums up. Neighbouring threads have neighbouring columns, four of
@@ -114,8 +114,8 @@ template <int kTile, bool kVectors, typename A, typename B, typename Result>
 __global__ void __launch_bounds__(kTileThreads<kTile>)
     tile_product(A a, B b, Result result, std::int64_t depth_end, std::int64_t part_depth, unsigned column_tiles) {
   // Two of each: while one is multiplied, the next is written, and one barrier a step is enough.
-  SHARED(float, a_tiles, [2][kDepth][kTile]);
-  SHARED(float, b_tiles, [2][kDepth][kTile]);
+  TANDEM_SHARED(float, a_tiles, [2][kDepth][kTile]);
+  TANDEM_SHARED(float, b_tiles, [2][kDepth][kTile]);
   using Mine = ThreadTile<kTile, kVectors>;
   const std::int64_t first_row = std::int64_t{blockIdx.x / column_tiles} * kTile;
   const std::int64_t first_column = std::int64_t{blockIdx.x % column_tiles} * kTile;

@@ -1,8 +1,8 @@
 // Temporary buffers for one kernel call, counted as workspace.
 #pragma once
 
-#include "core/memory.h"
-#include "core/tensor.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/out.h"
 
 #include <cstdint>
 
@@ -12,10 +12,12 @@ namespace tandem::kernels {
 template <typename T>
 class ScratchOf {
  public:
+  /// No memory: data() is null.
+  ScratchOf() = default;
   explicit ScratchOf(std::int64_t count) {
     const MemoryTagScope scope(MemoryTag::workspace);
     tensor_ = Tensor::empty({count}, {.dtype = dtype_of<T>});
-    data_ = tensor_.data<T>();
+    data_ = Out(tensor_).data<T>();
   }
   T* data() const { return data_; }
 

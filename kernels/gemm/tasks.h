@@ -1,7 +1,7 @@
 // Independent tasks of uneven cost, handed to the threads one by one.
 #pragma once
 
-#include "core/parallel.h"
+#include "tandem/core/parallel.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 // The inner loop of every matrix product on the CPU: one tile of C held in registers.
 #pragma once
 
-#include "kernels/gemm/simd.h"
+#include "tandem/kernels/gemm/simd.h"
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Softmax cross-entropy: checks, and the choice of implementation.
-#include "kernels/loss/softmax_cross_entropy.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/written.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
 
 namespace tandem::kernels {
 
@@ -33,8 +33,8 @@ void require_labels(const Tensor& labels, std::int64_t classes) {
   }
 }
 
-void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
-                                   const Tensor& loss, const Tensor& probabilities) {
+void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Out& loss,
+                                   const Out& probabilities) {
   constexpr std::string_view kOp = "softmax_cross_entropy";
   check(kOp, logits, labels, label_smoothing);
   const DType dtype = softmax_cross_entropy_dtype(logits.dtype());
@@ -47,19 +47,17 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
   require_one_device(kOp, logits, labels, loss, probabilities);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"softmax_cross_entropy_forward", logits}) {
-      mark_written(kOp, loss, probabilities);
       return cuda::softmax_cross_entropy_forward(logits, labels, label_smoothing, loss, probabilities);
     }
   }
   require_labels(labels, logits.size(1));
   const auto run = cpu::supports_softmax_cross_entropy(logits) ? cpu::softmax_cross_entropy_forward
                                                                : reference::softmax_cross_entropy_forward;
-  mark_written(kOp, loss, probabilities);
   run(logits, labels, label_smoothing, loss, probabilities);
 }
 
 void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
-                                    const Tensor& grad_loss, const Tensor& grad_logits) {
+                                    const Tensor& grad_loss, const Out& grad_logits) {
   constexpr std::string_view kOp = "softmax_cross_entropy_backward";
   check(kOp, probabilities, labels, label_smoothing);
   require(grad_logits.shape() == probabilities.shape() && is_floating(grad_logits.dtype()) && grad_loss.rank() == 0,
@@ -68,14 +66,12 @@ void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& l
   require_one_device(kOp, grad_logits, probabilities, labels, grad_loss);
   if constexpr (kHasCuda) {
     if (const CudaOp op{kOp, grad_logits}) {
-      mark_written(kOp, grad_logits);
       return cuda::softmax_cross_entropy_backward(probabilities, labels, label_smoothing, grad_loss, grad_logits);
     }
   }
   const bool fast = probabilities.dtype() == DType::f32 && probabilities.is_dense(Layout::row_major) &&
                     cpu::supports_softmax_cross_entropy(grad_logits);
   const auto run = fast ? cpu::softmax_cross_entropy_backward : reference::softmax_cross_entropy_backward;
-  mark_written(kOp, grad_logits);
   run(probabilities, labels, label_smoothing, grad_loss, grad_logits);
 }
 

@@ -1,13 +1,13 @@
 // Softmax cross-entropy on a GPU. Rows of up to 1024 classes stay in the registers of a warp or a block: the logits are
 // read once. Longer rows are read once for the sum (Milakov, Gimelshein: "Online normalizer calculation for softmax",
 // 2018) and once more for the probabilities. A last, single block adds the rows' losses up in a fixed order.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/device/any_floats.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/reduce.h"
-#include "kernels/loss/softmax_cross_entropy.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/device/any_floats.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/reduce.h"
+#include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
 
 #include <cmath>
 
@@ -169,13 +169,13 @@ __global__ void row_gradients(GradientRows<T> r, int rows_at_once) {
 
 }  // namespace
 
-void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
-                                   const Tensor& loss, const Tensor& probabilities) {
+void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Out& loss,
+                                   const Out& probabilities) {
   const std::int64_t rows = logits.size(0), classes = logits.size(1);
   require(classes < (1 << 30), "softmax_cross_entropy: {} classes are too many for a GPU", classes);
   const cudaStream_t stream = tandem::cuda::current_stream(logits);
   const MemoryTagScope scope(MemoryTag::workspace);
-  const Tensor losses = Tensor::empty({rows}, {.dtype = DType::f64, .device = logits.device()});
+  const Out losses(Tensor::empty({rows}, {.dtype = DType::f64, .device = logits.device()}));
   device::dispatch(logits.dtype(), "softmax_cross_entropy", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (rows == 0) return;
@@ -203,7 +203,7 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
 }
 
 void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
-                                    const Tensor& grad_loss, const Tensor& grad_logits) {
+                                    const Tensor& grad_loss, const Out& grad_logits) {
   const std::int64_t rows = probabilities.size(0), classes = probabilities.size(1);
   require(classes < (1 << 30), "softmax_cross_entropy: {} classes are too many for a GPU", classes);
   device::dispatch(grad_logits.dtype(), "softmax_cross_entropy_backward", [&](auto tag) {

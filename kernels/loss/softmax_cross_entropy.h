@@ -1,7 +1,7 @@
 // Softmax and cross-entropy against integer labels, in one.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/out.h"
 
 namespace tandem::kernels {
 
@@ -15,8 +15,8 @@ DType softmax_cross_entropy_dtype(DType logits_dtype);
 ///
 /// A label outside of the classes is an Error (require_labels) on the CPU. On a GPU nobody waits for the check: such a
 /// label makes the loss and its row of the gradient NaN; who reads a loss that is not finite asks require_labels why.
-void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
-                                   const Tensor& loss, const Tensor& probabilities);
+void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Out& loss,
+                                   const Out& probabilities);
 
 /// Throws Error naming the first label that is not in [0, classes). labels: i64[N], on any device; waits for it.
 void require_labels(const Tensor& labels, std::int64_t classes);
@@ -24,30 +24,6 @@ void require_labels(const Tensor& labels, std::int64_t classes);
 /// grad_logits = grad_loss * (p - (1 - s) * onehot(label) - s / C) / N; overwrites grad_logits ([N, C], any floating
 /// dtype). grad_loss: rank 0.
 void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
-                                    const Tensor& grad_loss, const Tensor& grad_logits);
-
-namespace reference {
-void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
-                                   const Tensor& loss, const Tensor& probabilities);
-void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
-                                    const Tensor& grad_loss, const Tensor& grad_logits);
-}  // namespace reference
-
-/// f32, f16 and bf16 logits, dense row-major: exponentials in f32, probabilities f32, rows shared out over threads.
-namespace cpu {
-bool supports_softmax_cross_entropy(const Tensor& logits);
-void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
-                                   const Tensor& loss, const Tensor& probabilities);
-void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
-                                    const Tensor& grad_loss, const Tensor& grad_logits);
-}  // namespace cpu
-
-/// f32, f16 and bf16 logits; exponentials and sums of a row in f32, probabilities f32.
-namespace cuda {
-void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
-                                   const Tensor& loss, const Tensor& probabilities);
-void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
-                                    const Tensor& grad_loss, const Tensor& grad_logits);
-}  // namespace cuda
+                                    const Tensor& grad_loss, const Out& grad_logits);
 
 }  // namespace tandem::kernels

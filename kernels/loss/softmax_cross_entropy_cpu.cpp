@@ -1,7 +1,7 @@
 // Softmax cross-entropy of rows of floats or halves, in float: each row is read once into cache and finished there.
-#include "core/parallel.h"
-#include "kernels/cast/float_runs.h"
-#include "kernels/loss/softmax_cross_entropy.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,8 +25,8 @@ const float* float_row(const T* matrix, std::int64_t n, std::int64_t columns, [[
 }
 
 template <typename T>
-void forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Tensor& loss,
-             const Tensor& probabilities) {
+void forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Out& loss,
+             const Out& probabilities) {
   const std::int64_t rows = logits.size(0), classes = logits.size(1), label_stride = labels.stride(0);
   const T* const z = logits.data<T>();
   const std::int64_t* const label = labels.data<std::int64_t>();
@@ -65,7 +65,7 @@ void write_gradient(const float* __restrict p, std::int64_t classes, std::int64_
 
 template <typename T>
 void backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing, const Tensor& grad_loss,
-              const Tensor& grad_logits) {
+              const Out& grad_logits) {
   const std::int64_t rows = probabilities.size(0), classes = probabilities.size(1), label_stride = labels.stride(0);
   const float* const p = probabilities.data<float>();
   const std::int64_t* const label = labels.data<std::int64_t>();
@@ -91,15 +91,15 @@ bool supports_softmax_cross_entropy(const Tensor& logits) {
   return computes_in_float(logits.dtype()) && logits.is_dense(Layout::row_major);
 }
 
-void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
-                                   const Tensor& loss, const Tensor& probabilities) {
+void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Out& loss,
+                                   const Out& probabilities) {
   dispatch_float(logits.dtype(), "softmax_cross_entropy", [&](auto tag) {
     forward<typename decltype(tag)::type>(logits, labels, label_smoothing, loss, probabilities);
   });
 }
 
 void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
-                                    const Tensor& grad_loss, const Tensor& grad_logits) {
+                                    const Tensor& grad_loss, const Out& grad_logits) {
   dispatch_float(grad_logits.dtype(), "softmax_cross_entropy_backward", [&](auto tag) {
     backward<typename decltype(tag)::type>(probabilities, labels, label_smoothing, grad_loss, grad_logits);
   });

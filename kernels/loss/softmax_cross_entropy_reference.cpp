@@ -1,13 +1,13 @@
 // Softmax cross-entropy in plain loops: any strides, any floating dtype, in double throughout.
-#include "kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace tandem::kernels::reference {
 
-void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
-                                   const Tensor& loss, const Tensor& probabilities) {
+void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Out& loss,
+                                   const Out& probabilities) {
   const std::int64_t rows = logits.size(0), classes = logits.size(1);
   const std::vector<double> z = logits.to_vector<double>();
   const std::vector<std::int64_t> label = labels.to_vector<std::int64_t>();
@@ -39,7 +39,7 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
 }
 
 void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& labels, double label_smoothing,
-                                    const Tensor& grad_loss, const Tensor& grad_logits) {
+                                    const Tensor& grad_loss, const Out& grad_logits) {
   const std::int64_t rows = probabilities.size(0), classes = probabilities.size(1);
   const std::vector<double> p = probabilities.to_vector<double>();
   const std::vector<std::int64_t> label = labels.to_vector<std::int64_t>();

@@ -1,9 +1,9 @@
 // Batch normalisation: checks, and the choice of implementation.
-#include "kernels/norm/batch_norm.h"
-#include "core/describe.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/norm/channel_values.h"
-#include "kernels/written.h"
+#include "tandem/kernels/norm/batch_norm.h"
+#include "tandem/core/describe.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/norm/batch_norm_implementations.h"
+#include "tandem/kernels/norm/channel_values.h"
 
 namespace tandem::kernels {
 
@@ -32,15 +32,15 @@ void check_statistics(std::string_view op, std::string_view what, const Tensor& 
 }
 
 /// What an empty batch leaves behind: backward has nothing to do with it, but finds numbers.
-void fill_neutral(const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+void fill_neutral(const Out& saved_mean, const Out& saved_inverse_std) {
   saved_mean.zero();
   saved_inverse_std.fill(1.0);
 }
 
 /// The checks and the choice of both ways to train; `moments` may be undefined.
-void train(const Tensor& x, const Tensor& moments, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-           const Tensor& running_var, const BatchNormOptions& options, const Tensor& y, const Tensor& saved_mean,
-           const Tensor& saved_inverse_std) {
+void train(const Tensor& x, const Tensor& moments, const Tensor& weight, const Tensor& bias, const Out& running_mean,
+           const Out& running_var, const BatchNormOptions& options, const Out& y, const Out& saved_mean,
+           const Out& saved_inverse_std) {
   constexpr std::string_view kOp = "batch_norm";
   check_images(kOp, x, y, options.eps);
   check_optional(kOp, "weight", weight, x);
@@ -50,7 +50,6 @@ void train(const Tensor& x, const Tensor& moments, const Tensor& weight, const T
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
   require_one_device(kOp, x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std, moments);
-  mark_written(kOp, y, running_mean, running_var, saved_mean, saved_inverse_std);
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   require(x.numel() > x.size(1),
           "batch_norm: training needs more than one value per channel, got {}; use a larger batch", x);
@@ -68,16 +67,15 @@ void train(const Tensor& x, const Tensor& moments, const Tensor& weight, const T
 
 DType batch_norm_statistics_dtype(DType x_dtype) { return x_dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Out& running_mean,
+                              const Out& running_var, const BatchNormOptions& options, const Out& y,
+                              const Out& saved_mean, const Out& saved_inverse_std) {
   train(x, {}, weight, bias, running_mean, running_var, options, y, saved_mean, saved_inverse_std);
 }
 
 void batch_norm_forward_from_moments(const Tensor& x, const Tensor& moments, const Tensor& weight, const Tensor& bias,
-                                     const Tensor& running_mean, const Tensor& running_var,
-                                     const BatchNormOptions& options, const Tensor& y, const Tensor& saved_mean,
-                                     const Tensor& saved_inverse_std) {
+                                     const Out& running_mean, const Out& running_var, const BatchNormOptions& options,
+                                     const Out& y, const Out& saved_mean, const Out& saved_inverse_std) {
   require(x.device().type == DeviceType::cuda && moments.defined() && moments.dtype() == DType::f64 &&
               moments.rank() == 3 && moments.size(0) == 3 && moments.size(2) == x.size(1),
           "batch_norm: moments of an input {} must be f64 [3, parts, {}] and on a GPU, got {}", x, x.size(1),
@@ -86,8 +84,8 @@ void batch_norm_forward_from_moments(const Tensor& x, const Tensor& moments, con
 }
 
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                             const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+                             const Tensor& running_var, const BatchNormOptions& options, const Out& y,
+                             const Out& saved_mean, const Out& saved_inverse_std) {
   constexpr std::string_view kOp = "batch_norm";
   check_images(kOp, x, y, options.eps);
   check_optional(kOp, "weight", weight, x);
@@ -97,7 +95,6 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   check_statistics(kOp, "saved mean", saved_mean, x);
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
   require_one_device(kOp, x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std);
-  mark_written(kOp, y, saved_mean, saved_inverse_std);
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"batch_norm_forward_eval", x}) {
@@ -111,7 +108,7 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
 
 void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                          const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
-                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias) {
+                         const Out& grad_x, const Out& grad_weight, const Out& grad_bias) {
   constexpr std::string_view kOp = "batch_norm_backward";
   check_images(kOp, x, grad_y, options.eps);
   if (grad_x.defined()) check_images(kOp, x, grad_x, options.eps);
@@ -122,7 +119,6 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
   check_optional(kOp, "gradient of weight", grad_weight, x);
   check_optional(kOp, "gradient of bias", grad_bias, x);
   require_one_device(kOp, x, weight, bias, mean, inverse_std, grad_y, grad_x, grad_weight, grad_bias);
-  mark_written(kOp, grad_x, grad_weight, grad_bias);
   if (x.numel() == 0) {
     if (grad_weight.defined()) grad_weight.zero();
     if (grad_bias.defined()) grad_bias.zero();

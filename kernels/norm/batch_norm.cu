@@ -1,18 +1,19 @@
 // Batch normalisation on a GPU, forward: moments of each chunk of rows, their joint (which also moves the running
 // statistics), then y.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/dense_operand.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/norm/batch_norm.h"
-#include "kernels/norm/channel_totals.cuh"
-#include "kernels/norm/channel_transform.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/dense_operand.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/norm/batch_norm_implementations.h"
+#include "tandem/kernels/norm/channel_totals.cuh"
+#include "tandem/kernels/norm/channel_transform.cuh"
 
 namespace tandem::kernels::cuda {
 
 namespace {
 
 using device::AnyFloats;
+using device::AnyFloatsOut;
 
 constexpr std::int64_t kReducingBlocks = 528, kNormalisingBlocks = 2112;
 
@@ -92,7 +93,7 @@ __global__ void join_groups(const double* partials, ChannelGrid grid, int group_
 
 /// Where the statistics of the batch go.
 struct Statistics {
-  AnyFloats running_mean, running_var, saved_mean, saved_inverse_std;
+  AnyFloatsOut running_mean, running_var, saved_mean, saved_inverse_std;
 };
 
 __global__ void finish_moments(const double* partials, ChannelGrid grid, double momentum, double eps,
@@ -101,7 +102,7 @@ __global__ void finish_moments(const double* partials, ChannelGrid grid, double 
     const double count = moments.fields[0], mean = moments.fields[1], variance = moments.fields[2] / count;
     statistics.saved_mean.store(c, mean);
     statistics.saved_inverse_std.store(c, 1.0 / sqrt(variance + eps));
-    const auto move = [&](const AnyFloats& running, double batch) {
+    const auto move = [&](const AnyFloatsOut& running, double batch) {
       running.store(c, (1.0 - momentum) * running.load(c) + momentum * batch);
     };
     move(statistics.running_mean, mean);
@@ -109,10 +110,11 @@ __global__ void finish_moments(const double* partials, ChannelGrid grid, double 
   });
 }
 
-__global__ void load_running_statistics(Statistics statistics, int channels, double eps) {
+__global__ void load_running_statistics(AnyFloats running_mean, AnyFloats running_var, int channels, double eps,
+                                        AnyFloatsOut saved_mean, AnyFloatsOut saved_inverse_std) {
   for (std::int64_t c = device::thread_in_grid(); c < channels; c += device::threads_in_grid()) {
-    statistics.saved_mean.store(c, statistics.running_mean.load(c));
-    statistics.saved_inverse_std.store(c, 1.0 / sqrt(statistics.running_var.load(c) + eps));
+    saved_mean.store(c, running_mean.load(c));
+    saved_inverse_std.store(c, 1.0 / sqrt(running_var.load(c) + eps));
   }
 }
 
@@ -136,7 +138,7 @@ __global__ void normalise_rows(const T* x, ChannelGrid grid, ChannelParameters p
   });
 }
 
-void normalise(const Tensor& x, const ChannelParameters& parameters, bool relu, const Tensor& y) {
+void normalise(const Tensor& x, const ChannelParameters& parameters, bool relu, const Out& y) {
   device::dispatch(x.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const from = x.data<T>();
@@ -159,7 +161,7 @@ Tensor join_many(const Tensor& moments, ChannelGrid& grid) {
   ChannelGrid groups = grid;
   const int group_chunks = (grid.chunks + kGroups - 1) / kGroups;
   groups.chunks = (grid.chunks + group_chunks - 1) / group_chunks;
-  const Tensor joined = make_partial_totals(3, groups, moments.device());
+  const Out joined(make_partial_totals(3, groups, moments.device()));
   launch(join_groups, {dim3(join_blocks(grid), static_cast<unsigned>(groups.chunks)), kThreads},
          tandem::cuda::current_stream(moments), moments.data<double>(), grid, group_chunks, groups,
          joined.data<double>());
@@ -169,44 +171,47 @@ Tensor join_many(const Tensor& moments, ChannelGrid& grid) {
 
 }  // namespace
 
-void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std, const Tensor& moments) {
+void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Out& running_mean,
+                              const Out& running_var, const BatchNormOptions& options, const Out& y,
+                              const Out& saved_mean, const Out& saved_inverse_std, const Tensor& moments) {
   const Tensor in = dense_input(x);
   const DenseOutput out(y);
   const cudaStream_t stream = tandem::cuda::current_stream(x);
-  const Statistics statistics{AnyFloats(running_mean), AnyFloats(running_var), AnyFloats(saved_mean),
-                              AnyFloats(saved_inverse_std)};
+  const Statistics statistics{AnyFloatsOut(running_mean), AnyFloatsOut(running_var), AnyFloatsOut(saved_mean),
+                              AnyFloatsOut(saved_inverse_std)};
   device::dispatch(x.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const from = in.data<T>();
     const auto run = [&](auto width) {
       ChannelGrid grid(x.numel() / x.size(1), x.size(1), width, kReducingBlocks);
-      const Tensor partials = moments.defined() ? join_many(moments, grid) : make_partial_totals(3, grid, x.device());
-      if (!moments.defined())
-        launch(chunk_moments<T, width>, {grid.grid(), kThreads}, stream, from, grid, partials.data<double>());
+      Tensor partials;
+      if (moments.defined()) {
+        partials = join_many(moments, grid);
+      } else {
+        const Out own(make_partial_totals(3, grid, x.device()));
+        launch(chunk_moments<T, width>, {grid.grid(), kThreads}, stream, from, grid, own.data<double>());
+        partials = own;
+      }
       launch(finish_moments, {join_blocks(grid), kThreads}, stream, partials.data<double>(), grid, options.momentum,
              options.eps, statistics);
     };
     dispatch_channel_width(x.size(1), run, from);
   });
   normalise(in, {statistics.saved_mean, statistics.saved_inverse_std, AnyFloats(weight), AnyFloats(bias)}, options.relu,
-            out.tensor());
+            out.dense());
   out.finish();
 }
 
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                             const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+                             const Tensor& running_var, const BatchNormOptions& options, const Out& y,
+                             const Out& saved_mean, const Out& saved_inverse_std) {
   device::dispatch(x.dtype(), "batch_norm", [](auto) {});  // refuses f64 before anything is written
   const Tensor in = dense_input(x);
   const DenseOutput out(y);
-  const Statistics statistics{AnyFloats(running_mean), AnyFloats(running_var), AnyFloats(saved_mean),
-                              AnyFloats(saved_inverse_std)};
+  const AnyFloatsOut mean(saved_mean), inverse_std(saved_inverse_std);
   launch(load_running_statistics, {device::blocks_for(x.size(1), kThreads), kThreads}, tandem::cuda::current_stream(x),
-         statistics, static_cast<int>(x.size(1)), options.eps);
-  normalise(in, {statistics.saved_mean, statistics.saved_inverse_std, AnyFloats(weight), AnyFloats(bias)}, options.relu,
-            out.tensor());
+         AnyFloats(running_mean), AnyFloats(running_var), static_cast<int>(x.size(1)), options.eps, mean, inverse_std);
+  normalise(in, {mean, inverse_std, AnyFloats(weight), AnyFloats(bias)}, options.relu, out.dense());
   out.finish();
 }
 

@@ -3,7 +3,7 @@
 //   xhat = (x - mean) / sqrt(variance + eps),  y = xhat * weight + bias,  with relu: y = max(y, 0)
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/out.h"
 
 namespace tandem::kernels {
 
@@ -23,68 +23,26 @@ DType batch_norm_statistics_dtype(DType x_dtype);
 /// x, y: [N, C, H, W] or [N, C], one floating dtype, any strides. All others [C]: weight, bias (undefined: 1 and 0) and
 /// running statistics (undefined: none kept) of any floating dtype, saved ones of batch_norm_statistics_dtype. An empty
 /// batch leaves the running statistics as they are; a batch of one value per channel has no variance and is an Error.
-void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std);
+void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Out& running_mean,
+                              const Out& running_var, const BatchNormOptions& options, const Out& y,
+                              const Out& saved_mean, const Out& saved_inverse_std);
 
 /// The same on a GPU by moments of x that conv2d_forward_with_moments left, which spare a reading of x.
 void batch_norm_forward_from_moments(const Tensor& x, const Tensor& moments, const Tensor& weight, const Tensor& bias,
-                                     const Tensor& running_mean, const Tensor& running_var,
-                                     const BatchNormOptions& options, const Tensor& y, const Tensor& saved_mean,
-                                     const Tensor& saved_inverse_std);
+                                     const Out& running_mean, const Out& running_var, const BatchNormOptions& options,
+                                     const Out& y, const Out& saved_mean, const Out& saved_inverse_std);
 
 /// Normalises x by the running statistics, which it copies to saved_mean and, as 1 / sqrt(variance + eps), to
 /// saved_inverse_std.
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                             const Tensor& saved_mean, const Tensor& saved_inverse_std);
+                             const Tensor& running_var, const BatchNormOptions& options, const Out& y,
+                             const Out& saved_mean, const Out& saved_inverse_std);
 
 /// Gradients of either forward (options.training tells which; mean and inverse_std are those it normalised by, of
 /// batch_norm_statistics_dtype). With relu, where grad_y passes is recomputed from x. Overwrites those of grad_x (shape
 /// and dtype of x), grad_weight and grad_bias ([C]) that are defined.
 void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                          const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
-                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias);
-
-namespace reference {
-void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std);
-void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                             const Tensor& saved_mean, const Tensor& saved_inverse_std);
-void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                         const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
-                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias);
-}  // namespace reference
-
-/// f32, f16 and bf16 images dense in channels_last (matrices: row-major), computed in float. Training reads x twice forward and twice backward. Results
-/// do not depend on the number of threads.
-namespace cpu {
-bool supports_batch_norm(const Tensor& x, const Tensor& y);
-void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std);
-void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                             const Tensor& saved_mean, const Tensor& saved_inverse_std);
-void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                         const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
-                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias);
-}  // namespace cpu
-
-/// f32, f16 and bf16; moments in f32 around a value of the batch, joined in f64. Tensors that are not dense in
-/// channels_last are copied first.
-namespace cuda {
-void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std, const Tensor& moments);
-void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                             const Tensor& saved_mean, const Tensor& saved_inverse_std);
-void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                         const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
-                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias);
-}  // namespace cuda
+                         const Out& grad_x, const Out& grad_weight, const Out& grad_bias);
 
 }  // namespace tandem::kernels

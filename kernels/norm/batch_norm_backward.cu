@@ -1,18 +1,19 @@
 // Batch normalisation on a GPU, backward: sums over the batch (as forward's moments: chunks, then their joint), then
 // grad_x.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/dense_operand.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/norm/batch_norm.h"
-#include "kernels/norm/channel_totals.cuh"
-#include "kernels/norm/channel_transform.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/dense_operand.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/norm/batch_norm_implementations.h"
+#include "tandem/kernels/norm/channel_totals.cuh"
+#include "tandem/kernels/norm/channel_transform.cuh"
 
 namespace tandem::kernels::cuda {
 
 namespace {
 
 using device::AnyFloats;
+using device::AnyFloatsOut;
 
 constexpr std::int64_t kReducingBlocks = 528, kPropagatingBlocks = 2112;
 
@@ -63,8 +64,8 @@ struct Correction {
   float *center, *slope;
 };
 
-__global__ void finish_gradients(const double* partials, ChannelGrid grid, AnyFloats inverse_std, AnyFloats grad_weight,
-                                 AnyFloats grad_bias, Correction correction) {
+__global__ void finish_gradients(const double* partials, ChannelGrid grid, AnyFloats inverse_std,
+                                 AnyFloatsOut grad_weight, AnyFloatsOut grad_bias, Correction correction) {
   join_chunks<2>(grid, partials, add_sums, [&](int c, const GradientSums& sums) {
     const double inverse = inverse_std.load(c), product = sums.fields[1] * inverse;
     grad_bias.store(c, sums.fields[0]);
@@ -81,8 +82,8 @@ template <typename T, int kWidth>
 __global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, ChannelParameters parameters, bool relu,
                                Correction correction, T* grad_x) {
   using Values = device::Vector<float, kWidth>;
-  SHARED(Values, centers, [kMostLanes]);
-  SHARED(Values, slopes, [kMostLanes]);
+  TANDEM_SHARED(Values, centers, [kMostLanes]);
+  TANDEM_SHARED(Values, slopes, [kMostLanes]);
   const bool corrected = correction.center != nullptr;
   stage_channels<kWidth>(grid, centers, [&](int c) { return corrected ? correction.center[c] : 0.0f; });
   stage_channels<kWidth>(grid, slopes, [&](int c) { return corrected ? correction.slope[c] : 0.0f; });
@@ -112,31 +113,31 @@ __global__ void propagate_rows(const T* x, const T* grad_y, ChannelGrid grid, Ch
 
 void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                          const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
-                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias) {
+                         const Out& grad_x, const Out& grad_weight, const Out& grad_bias) {
   const Tensor in = dense_input(x), gradient = dense_input(grad_y);
   const DenseOutput out(grad_x);
   const cudaStream_t stream = tandem::cuda::current_stream(x);
   const ChannelParameters parameters{AnyFloats(mean), AnyFloats(inverse_std), AnyFloats(weight), AnyFloats(bias)};
   const std::int64_t rows = x.numel() / x.size(1), channels = x.size(1);
-  Tensor corrections;
+  Out corrections;
   Correction correction{};
   if (options.training) {
     const MemoryTagScope scope(MemoryTag::workspace);
-    corrections = Tensor::empty({2, channels}, {.device = x.device()});
+    corrections = Out(Tensor::empty({2, channels}, {.device = x.device()}));
     correction = {corrections.data<float>(), corrections.data<float>() + channels};
   }
   device::dispatch(x.dtype(), "batch_norm_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T *const x_data = in.data<T>(), *const gradient_data = gradient.data<T>();
-    T* const out_data = grad_x.defined() ? out.tensor().data<T>() : nullptr;
+    T* const out_data = grad_x.defined() ? out.dense().data<T>() : nullptr;
     const auto run = [&](auto width) {
       if (options.training || grad_weight.defined() || grad_bias.defined()) {
         const ChannelGrid grid(rows, channels, width, kReducingBlocks);
-        const Tensor partials = make_partial_totals(2, grid, x.device());
+        const Out partials(make_partial_totals(2, grid, x.device()));
         launch(chunk_gradients<T, width>, {grid.grid(), kThreads}, stream, x_data, gradient_data, grid, parameters,
                options.relu, partials.data<double>());
         launch(finish_gradients, {join_blocks(grid), kThreads}, stream, partials.data<double>(), grid,
-               parameters.inverse_std, AnyFloats(grad_weight), AnyFloats(grad_bias), correction);
+               parameters.inverse_std, AnyFloatsOut(grad_weight), AnyFloatsOut(grad_bias), correction);
       }
       if (out_data == nullptr) return;
       const ChannelGrid grid(rows, channels, width, kPropagatingBlocks);

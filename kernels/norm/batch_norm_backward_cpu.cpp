@@ -1,7 +1,8 @@
 // Batch normalisation of rows of channels, backward: one pass for the sums over the batch, one for grad_x.
-#include "core/parallel.h"
-#include "kernels/cast/float_runs.h"
-#include "kernels/norm/channel_rows.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/norm/batch_norm_implementations.h"
+#include "tandem/kernels/norm/channel_rows.h"
 
 namespace tandem::kernels::cpu {
 
@@ -123,7 +124,7 @@ void propagate(const ChannelRows& rows, const WideTransform& transform, const st
 
 void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                          const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
-                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias) {
+                         const Out& grad_x, const Out& grad_weight, const Out& grad_bias) {
   const ChannelRows rows(x);
   const ChannelValues inverse = inverse_std.to_vector<double>();
   const WideTransform transform(rows, mean.to_vector<double>(), inverse, weight, bias);

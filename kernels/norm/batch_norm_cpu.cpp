@@ -1,7 +1,8 @@
 // Batch normalisation of rows of channels, forward: one pass for the statistics, one to normalise.
-#include "core/parallel.h"
-#include "kernels/cast/float_runs.h"
-#include "kernels/norm/channel_rows.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/norm/batch_norm_implementations.h"
+#include "tandem/kernels/norm/channel_rows.h"
 
 namespace tandem::kernels::cpu {
 
@@ -144,7 +145,7 @@ void normalise(const ChannelRows& rows, const WideTransform& transform, const T*
   });
 }
 
-void normalise(const Tensor& x, const WideTransform& transform, bool relu, const Tensor& y) {
+void normalise(const Tensor& x, const WideTransform& transform, bool relu, const Out& y) {
   dispatch_float(x.dtype(), "batch_norm", [&]<typename T>(TypeTag<T>) {
     const auto run = relu ? normalise<true, T> : normalise<false, T>;
     run(ChannelRows(x), transform, x.data<T>(), y.data<T>());
@@ -157,25 +158,25 @@ bool supports_batch_norm(const Tensor& x, const Tensor& y) {
   return computes_in_float(x.dtype()) && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
 }
 
-void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Out& running_mean,
+                              const Out& running_var, const BatchNormOptions& options, const Out& y,
+                              const Out& saved_mean, const Out& saved_inverse_std) {
   const ChannelRows rows(x);
   const ChannelMoments moments =
       dispatch_float(x.dtype(), "batch_norm", [&]<typename T>(TypeTag<T>) { return moments_of(rows, x.data<T>()); });
   detail::finish_batch_statistics(moments, options, running_mean, running_var, saved_mean, saved_inverse_std);
-  const WideTransform transform(rows, saved_mean.to_vector<double>(), saved_inverse_std.to_vector<double>(), weight,
-                                bias);
+  const WideTransform transform(rows, saved_mean.tensor().to_vector<double>(),
+                                saved_inverse_std.tensor().to_vector<double>(), weight, bias);
   normalise(x, transform, options.relu, y);
 }
 
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                             const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+                             const Tensor& running_var, const BatchNormOptions& options, const Out& y,
+                             const Out& saved_mean, const Out& saved_inverse_std) {
   detail::store_channels(running_mean.to_vector<double>(), saved_mean);
   detail::store_channels(detail::inverse_std_of(running_var.to_vector<double>(), options.eps), saved_inverse_std);
-  const WideTransform transform(ChannelRows(x), saved_mean.to_vector<double>(), saved_inverse_std.to_vector<double>(),
-                                weight, bias);
+  const WideTransform transform(ChannelRows(x), saved_mean.tensor().to_vector<double>(),
+                                saved_inverse_std.tensor().to_vector<double>(), weight, bias);
   normalise(x, transform, options.relu, y);
 }
 

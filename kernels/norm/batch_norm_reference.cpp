@@ -1,6 +1,7 @@
 // Batch normalisation in plain loops: any strides, any floating dtype, in double throughout.
-#include "kernels/image_view.h"
-#include "kernels/norm/channel_values.h"
+#include "tandem/kernels/image_view.h"
+#include "tandem/kernels/norm/batch_norm_implementations.h"
+#include "tandem/kernels/norm/channel_values.h"
 
 namespace tandem::kernels::reference {
 
@@ -41,10 +42,11 @@ struct Transform {
   }
 };
 
-void normalise(const Tensor& x, const Transform& transform, bool relu, const Tensor& y) {
+void normalise(const Tensor& x, const Transform& transform, bool relu, const Out& y) {
   dispatch_floating(x.dtype(), "batch_norm", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> in(as_images(x)), out(as_images(y));
+    const ImageView<const T> in(as_images(x));
+    const ImageView<T> out(Out(as_images(y)));
     for_each_element(as_images(x), [&](std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
       const double value = transform(c, in(n, c, h, w));
       out(n, c, h, w) = T(static_cast<compute_t<T>>(relu && value < 0.0 ? 0.0 : value));
@@ -56,7 +58,7 @@ detail::ChannelMoments moments_of(const Tensor& x) {
   const auto channels = static_cast<std::size_t>(x.size(1));
   detail::ChannelMoments moments{x.numel() / x.size(1), ChannelValues(channels), ChannelValues(channels)};
   dispatch_floating(x.dtype(), "batch_norm", [&](auto tag) {
-    const ImageView<typename decltype(tag)::type> in(as_images(x));
+    const ImageView<const typename decltype(tag)::type> in(as_images(x));
     const auto count = static_cast<double>(moments.count);
     for_each_element(as_images(x), [&](std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
       moments.mean[static_cast<std::size_t>(c)] += static_cast<double>(in(n, c, h, w)) / count;
@@ -71,32 +73,34 @@ detail::ChannelMoments moments_of(const Tensor& x) {
 
 }  // namespace
 
-void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                              const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                              const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+void batch_norm_forward_train(const Tensor& x, const Tensor& weight, const Tensor& bias, const Out& running_mean,
+                              const Out& running_var, const BatchNormOptions& options, const Out& y,
+                              const Out& saved_mean, const Out& saved_inverse_std) {
   detail::finish_batch_statistics(moments_of(x), options, running_mean, running_var, saved_mean, saved_inverse_std);
-  const Transform transform(x, saved_mean.to_vector<double>(), saved_inverse_std.to_vector<double>(), weight, bias);
+  const Transform transform(x, saved_mean.tensor().to_vector<double>(), saved_inverse_std.tensor().to_vector<double>(),
+                            weight, bias);
   normalise(x, transform, options.relu, y);
 }
 
 void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                             const Tensor& running_var, const BatchNormOptions& options, const Tensor& y,
-                             const Tensor& saved_mean, const Tensor& saved_inverse_std) {
+                             const Tensor& running_var, const BatchNormOptions& options, const Out& y,
+                             const Out& saved_mean, const Out& saved_inverse_std) {
   detail::store_channels(running_mean.to_vector<double>(), saved_mean);
   detail::store_channels(detail::inverse_std_of(running_var.to_vector<double>(), options.eps), saved_inverse_std);
-  const Transform transform(x, saved_mean.to_vector<double>(), saved_inverse_std.to_vector<double>(), weight, bias);
+  const Transform transform(x, saved_mean.tensor().to_vector<double>(), saved_inverse_std.tensor().to_vector<double>(),
+                            weight, bias);
   normalise(x, transform, options.relu, y);
 }
 
 void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                          const Tensor& inverse_std, const BatchNormOptions& options, const Tensor& grad_y,
-                         const Tensor& grad_x, const Tensor& grad_weight, const Tensor& grad_bias) {
+                         const Out& grad_x, const Out& grad_weight, const Out& grad_bias) {
   const Transform transform(x, mean.to_vector<double>(), inverse_std.to_vector<double>(), weight, bias);
   const auto channels = static_cast<std::size_t>(x.size(1));
   const double count = static_cast<double>(x.numel() / x.size(1));
   dispatch_floating(x.dtype(), "batch_norm_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> in(as_images(x)), gradient(as_images(grad_y));
+    const ImageView<const T> in(as_images(x)), gradient(as_images(grad_y));
     const auto passed = [&](std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) -> double {
       return options.relu && !(transform(c, in(n, c, h, w)) > 0.0) ? 0.0 : static_cast<double>(gradient(n, c, h, w));
     };
@@ -113,7 +117,7 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
     detail::store_channels(sum, grad_bias);
     detail::store_channels(sum_normalised, grad_weight);
     if (!grad_x.defined()) return;
-    const ImageView<T> out(as_images(grad_x));
+    const ImageView<T> out(Out(as_images(grad_x)));
     for_each_element(as_images(x), [&](std::int64_t n, std::int64_t channel, std::int64_t h, std::int64_t w) {
       const auto c = static_cast<std::size_t>(channel);
       double value = passed(n, channel, h, w);

@@ -2,9 +2,9 @@
 // threads have neighbouring channels of a row. The cut depends on the shape alone, so results do not depend on the GPU.
 #pragma once
 
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/vector.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/vector.h"
 
 #include <type_traits>
 
@@ -75,7 +75,8 @@ __device__ void load_rows(const T* matrix, const ChannelGrid& grid, int channel,
 #pragma unroll
   for (int k = 0; k < kRowsAtOnce; ++k) {
     device::Vector<T, kWidth> loaded{};
-    if (k < count) loaded = device::load_vector<kWidth>(matrix + (row + k * grid.row_threads) * grid.channels + channel);
+    if (k < count)
+      loaded = device::load_vector<kWidth>(matrix + (row + k * grid.row_threads) * grid.channels + channel);
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) values[k][v] = device::to_float(loaded[v]);
   }

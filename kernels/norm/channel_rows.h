@@ -1,7 +1,7 @@
 // Work on [rows, C] matrices whose columns are channels, cut up in a way that depends on the shape alone.
 #pragma once
 
-#include "kernels/norm/channel_values.h"
+#include "tandem/kernels/norm/channel_values.h"
 
 #include <algorithm>
 #include <span>

@@ -2,9 +2,9 @@
 // added are totals of kFields doubles, joined by a function join(all, more).
 #pragma once
 
-#include "core/memory.h"
-#include "kernels/device/shared.h"
-#include "kernels/norm/channel_grid.cuh"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/norm/channel_grid.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -25,7 +25,7 @@ template <int kWidth, int kFields, typename Join>
 __device__ void store_block_totals(const ChannelGrid& grid, const ChannelPlace& place,
                                    const Totals<kFields> (&own)[kWidth], Join&& join, double* partials) {
   constexpr int kColumns = kThreads + 4;  // 4 more, so that the channels of a thread lie in different banks
-  SHARED(double, totals, [kFields][kWidth][kColumns]);
+  TANDEM_SHARED(double, totals, [kFields][kWidth][kColumns]);
   const int thread = static_cast<int>(threadIdx.x);
   const auto read = [&](int v, int column) {
     Totals<kFields> result;
@@ -76,7 +76,7 @@ inline unsigned join_blocks(const ChannelGrid& grid) {
 template <int kFields, typename Join, typename Finish>
 __device__ void join_chunks(const ChannelGrid& grid, int first, int end, const double* partials, Join&& join,
                             Finish&& finish) {
-  SHARED(double, totals, [kFields][kJoinSlices][kJoinLanes]);
+  TANDEM_SHARED(double, totals, [kFields][kJoinSlices][kJoinLanes]);
   const int lane = static_cast<int>(threadIdx.x) % kJoinLanes, slice = static_cast<int>(threadIdx.x) / kJoinLanes;
   const int channel = static_cast<int>(blockIdx.x) * kJoinLanes + lane;
   Totals<kFields> all;

@@ -2,9 +2,9 @@
 // of y to the last bit.
 #pragma once
 
-#include "kernels/device/any_floats.h"
-#include "kernels/device/shared.h"
-#include "kernels/norm/channel_grid.cuh"
+#include "tandem/kernels/device/any_floats.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/norm/channel_grid.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -37,9 +37,9 @@ template <int kWidth>
 __device__ ChannelTransform<kWidth> load_transform(const ChannelGrid& grid, const ChannelPlace& place,
                                                    const ChannelParameters& parameters) {
   using Values = device::Vector<float, kWidth>;
-  SHARED(Values, means, [kMostLanes]);
-  SHARED(Values, scales, [kMostLanes]);
-  SHARED(Values, biases, [kMostLanes]);
+  TANDEM_SHARED(Values, means, [kMostLanes]);
+  TANDEM_SHARED(Values, scales, [kMostLanes]);
+  TANDEM_SHARED(Values, biases, [kMostLanes]);
   stage_channels<kWidth>(grid, means, [&](int c) { return static_cast<float>(parameters.mean.load(c)); });
   stage_channels<kWidth>(grid, scales, [&](int c) {
     return static_cast<float>(parameters.weight.load(c, 1.0) * parameters.inverse_std.load(c));

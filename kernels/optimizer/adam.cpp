@@ -1,8 +1,8 @@
 // Adam and AdamW: one fused pass over all parameters. f64 is the reference for f32 and below.
-#include "kernels/optimizer/adam.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/optimizer/update.h"
-#include "kernels/written.h"
+#include "tandem/kernels/optimizer/adam.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/optimizer/adam_implementations.h"
+#include "tandem/kernels/optimizer/update.h"
 
 #include <cmath>
 
@@ -76,7 +76,6 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
     require_alike(kOp, "exp_avg_sq", item.exp_avg_sq, item.parameter, state_dtype);
     if (item.max_exp_avg_sq.defined())
       require_alike(kOp, "max_exp_avg_sq", item.max_exp_avg_sq, item.parameter, state_dtype);
-    mark_written(kOp, item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq);
     require_one_device(kOp, items.front().parameter, item.parameter);
     sizes.push_back(item.parameter.numel());
   }

@@ -1,6 +1,6 @@
 // Adam and AdamW on a GPU: one launch for all parameters.
-#include "kernels/optimizer/adam.h"
-#include "kernels/optimizer/update.cuh"
+#include "tandem/kernels/optimizer/adam_implementations.h"
+#include "tandem/kernels/optimizer/update.cuh"
 
 #include <cmath>
 
@@ -39,7 +39,7 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
   std::vector<AdamEntry> entries;
   for (const AdamItem& item : items) {
     const auto count = static_cast<double>(item.step);
-    const Tensor states[3] = {item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq};
+    const Out states[3] = {item.exp_avg, item.exp_avg_sq, item.max_exp_avg_sq};
     entries.push_back({make_update_entry<3>("adam_step", {item.parameter, item.gradient, item.master}, states),
                        static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options.beta2, count))),
                        static_cast<float>(options.lr / (1.0 - std::pow(options.beta1, count)))});

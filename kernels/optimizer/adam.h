@@ -1,7 +1,7 @@
 // One step of Adam or AdamW over many tensors.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/out.h"
 
 #include <span>
 
@@ -20,9 +20,11 @@ struct AdamOptions {
 /// A parameter, its gradient and its moments (of optimizer_state_dtype), all dense and of equal strides. With AMSGrad,
 /// max_exp_avg_sq is defined, too. `step` counts from 1. Half parameters may have an f32 gradient, and an f32 master.
 struct AdamItem {
-  Tensor parameter, gradient, exp_avg, exp_avg_sq, max_exp_avg_sq;
+  Out parameter;
+  Tensor gradient;
+  Out exp_avg, exp_avg_sq, max_exp_avg_sq;
   std::int64_t step = 1;
-  Tensor master{};
+  Out master{};
 };
 
 /// In place, as torch.optim.Adam (Kingma, Ba, 2015) and AdamW (Loshchilov, Hutter, 2019):
@@ -35,9 +37,5 @@ struct AdamItem {
 /// parameter becomes its rounded copy in the same pass. All items on one device; on a GPU, one kernel for all of them,
 /// not in f64.
 void adam_step(std::span<const AdamItem> items, const AdamOptions& options);
-
-namespace cuda {
-void adam_step(std::span<const AdamItem> items, const AdamOptions& options);
-}  // namespace cuda
 
 }  // namespace tandem::kernels

@@ -1,7 +1,8 @@
 // Looking for infinities and NaN in many tensors: one pass over all of them, shared out over threads.
-#include "kernels/optimizer/all_finite.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/optimizer/tensor_list.h"
+#include "tandem/kernels/optimizer/all_finite.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/optimizer/all_finite_implementations.h"
+#include "tandem/kernels/optimizer/tensor_list.h"
 
 #include <atomic>
 #include <bit>

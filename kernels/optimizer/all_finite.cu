@@ -1,6 +1,6 @@
 // Looking for infinities and NaN in many tensors on a GPU.
-#include "kernels/optimizer/all_finite.h"
-#include "kernels/optimizer/list_entry.cuh"
+#include "tandem/kernels/optimizer/all_finite_implementations.h"
+#include "tandem/kernels/optimizer/list_entry.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -17,14 +17,14 @@ __global__ void find_non_finite(TableView<ListEntry> table, std::int32_t* found)
 }  // namespace
 
 bool all_finite(std::span<const Tensor> tensors) {
-  const TensorTable<ListEntry> table = make_list("all_finite", tensors);
+  const TensorTable<ListEntry> table = make_list<ListEntry>("all_finite", tensors);
   if (table.chunks() == 0) return true;
   const Device device = tensors.front().device();
   const MemoryTagScope scope(MemoryTag::workspace);
-  const Tensor found = Tensor::zeros({}, {.dtype = DType::i32, .device = device});
+  const Out found(Tensor::zeros({}, {.dtype = DType::i32, .device = device}));
   launch(find_non_finite, {static_cast<unsigned>(table.chunks()), kListThreads}, tandem::cuda::current_stream(device),
          table.view(), found.data<std::int32_t>());
-  return found.item() == 0.0;
+  return found.tensor().item() == 0.0;
 }
 
 }  // namespace tandem::kernels::cuda

@@ -1,7 +1,7 @@
 // Whether many tensors hold finite numbers only: what loss scaling asks of the gradients.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <span>
 
@@ -10,9 +10,5 @@ namespace tandem::kernels {
 /// False if any element of any tensor is infinite or NaN; true for no elements. Dense floating tensors on one device,
 /// each read once. On a GPU, waits for the answer; f32, f16 and bf16 there.
 bool all_finite(std::span<const Tensor> tensors);
-
-namespace cuda {
-bool all_finite(std::span<const Tensor> tensors);
-}  // namespace cuda
 
 }  // namespace tandem::kernels

@@ -1,25 +1,31 @@
 // Entries and loops of kernels that read, or scale, many tensors.
 #pragma once
 
-#include "kernels/optimizer/multi_tensor.cuh"
+#include "tandem/kernels/optimizer/multi_tensor.cuh"
 
 namespace tandem::kernels::cuda {
 
-struct ListEntry {
-  void* data;
+template <typename Pointer>
+struct BasicListEntry {
+  Pointer data;
   std::int64_t count;
   DType dtype;
   bool vectors;  // the address is a multiple of 16
 };
 
-inline TensorTable<ListEntry> make_list(std::string_view op, std::span<const Tensor> tensors) {
-  std::vector<ListEntry> entries;
-  for (const Tensor& tensor : tensors) {
+/// What is only read.
+using ListEntry = BasicListEntry<const void*>;
+
+/// Of tensors that are read, or of Outs that are written.
+template <typename Entry, typename Operand>
+TensorTable<Entry> make_list(std::string_view op, std::span<const Operand> tensors) {
+  std::vector<Entry> entries;
+  for (const Operand& tensor : tensors) {
     require_kernel_dtype(op, tensor);
     entries.push_back(
         {tensor.raw_data(), tensor.numel(), tensor.dtype(), device::aligned_for_vectors(tensor.raw_data())});
   }
-  return TensorTable<ListEntry>(entries, tensors.front().device());
+  return TensorTable<Entry>(entries, tensors.front().device());
 }
 
 /// Calls visit(value) for every element of the block's chunk, in an order of its own for each thread.

@@ -2,13 +2,14 @@
 // tensors are; each block takes a chunk of one of them, cut up by the sizes alone.
 #pragma once
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "core/memory.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/shared.h"
-#include "kernels/device/vector.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/device/vector.h"
 
 #include <cstring>
 #include <span>
@@ -43,7 +44,7 @@ class TensorTable {
     const MemoryTagScope scope(MemoryTag::workspace);
     const auto bytes = static_cast<std::int64_t>(entry_bytes + chunk_bytes);
     bytes_ = Tensor::empty({bytes}, {.dtype = DType::u8, .device = device});
-    const Tensor here = Tensor::empty({bytes}, {.dtype = DType::u8, .pinned = true});
+    const Out here(Tensor::empty({bytes}, {.dtype = DType::u8, .pinned = true}));
     std::memcpy(here.data<std::uint8_t>(), first_chunks.data(), chunk_bytes);
     if (!entries.empty()) std::memcpy(here.data<std::uint8_t>() + chunk_bytes, entries.data(), entry_bytes);
     bytes_.copy_from_async(here);
@@ -73,7 +74,7 @@ struct Chunk {
 /// Finds the block's chunk; all threads must call it.
 template <typename Entry>
 __device__ Chunk find_chunk(const TableView<Entry>& table) {
-  SHARED(int, found);
+  TANDEM_SHARED(int, found);
   const std::int64_t block = blockIdx.x;
   for (int i = static_cast<int>(threadIdx.x); i < table.count; i += kListThreads) {
     if (table.first_chunks[i] <= block && block < table.first_chunks[i + 1]) found = i;

@@ -1,8 +1,8 @@
 // Norm and scaling over many tensors: one pass over all of them, in chunks that do not depend on the number of threads.
-#include "kernels/optimizer/norm.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/optimizer/tensor_list.h"
-#include "kernels/written.h"
+#include "tandem/kernels/optimizer/norm.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/optimizer/norm_implementations.h"
+#include "tandem/kernels/optimizer/tensor_list.h"
 
 #include <array>
 #include <numeric>
@@ -59,10 +59,9 @@ double squared_norm(std::span<const Tensor> tensors) {
   return std::accumulate(partial.begin(), partial.end(), 0.0);
 }
 
-void scale_all(std::span<const Tensor> tensors, double factor) {
+void scale_all(std::span<const Out> tensors, double factor) {
   constexpr std::string_view kOp = "scale_all";
-  const std::vector<std::int64_t> sizes = dense_sizes(kOp, tensors);
-  for (const Tensor& tensor : tensors) mark_written(kOp, tensor);
+  const std::vector<std::int64_t> sizes = dense_sizes(kOp, std::vector<Tensor>(tensors.begin(), tensors.end()));
   if constexpr (kHasCuda)
     if (!tensors.empty())
       if (const CudaOp op{kOp, tensors.front()}) return cuda::scale_all(tensors, factor);

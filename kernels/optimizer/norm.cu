@@ -1,8 +1,8 @@
 // Norm and scaling of many tensors on a GPU. The sum is in f64, where squares of f32 are exact: one sum per chunk, then
 // one block adds those up, each in a fixed order.
-#include "kernels/device/reduce.h"
-#include "kernels/optimizer/list_entry.cuh"
-#include "kernels/optimizer/norm.h"
+#include "tandem/kernels/device/reduce.h"
+#include "tandem/kernels/optimizer/list_entry.cuh"
+#include "tandem/kernels/optimizer/norm_implementations.h"
 
 namespace tandem::kernels::cuda {
 
@@ -26,9 +26,12 @@ __global__ void join_squares(const double* partials, std::int64_t count, double*
   if (threadIdx.x == 0) *result = sum;
 }
 
-__global__ void scale_chunks(TableView<ListEntry> table, float factor) {
+/// What is scaled in place.
+using ScaledEntry = BasicListEntry<void*>;
+
+__global__ void scale_chunks(TableView<ScaledEntry> table, float factor) {
   const Chunk chunk = find_chunk(table);
-  const ListEntry& entry = table.entries[chunk.entry];
+  const ScaledEntry& entry = table.entries[chunk.entry];
   visit_dtype(entry.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* const data = static_cast<T*>(entry.data);
@@ -44,21 +47,21 @@ __global__ void scale_chunks(TableView<ListEntry> table, float factor) {
 }  // namespace
 
 double squared_norm(std::span<const Tensor> tensors) {
-  const TensorTable<ListEntry> table = make_list("squared_norm", tensors);
+  const TensorTable<ListEntry> table = make_list<ListEntry>("squared_norm", tensors);
   if (table.chunks() == 0) return 0.0;
   const Device device = tensors.front().device();
   const cudaStream_t stream = tandem::cuda::current_stream(device);
   const MemoryTagScope scope(MemoryTag::workspace);
-  const Tensor partials = Tensor::empty({table.chunks()}, {.dtype = DType::f64, .device = device});
-  const Tensor result = Tensor::empty({}, {.dtype = DType::f64, .device = device});
+  const Out partials(Tensor::empty({table.chunks()}, {.dtype = DType::f64, .device = device}));
+  const Out result(Tensor::empty({}, {.dtype = DType::f64, .device = device}));
   launch(chunk_squares, {static_cast<unsigned>(table.chunks()), kListThreads}, stream, table.view(),
          partials.data<double>());
   launch(join_squares, {1, kListThreads}, stream, partials.data<double>(), table.chunks(), result.data<double>());
-  return result.item();
+  return result.tensor().item();
 }
 
-void scale_all(std::span<const Tensor> tensors, double factor) {
-  const TensorTable<ListEntry> table = make_list("scale_all", tensors);
+void scale_all(std::span<const Out> tensors, double factor) {
+  const TensorTable<ScaledEntry> table = make_list<ScaledEntry>("scale_all", tensors);
   if (table.chunks() == 0) return;
   launch(scale_chunks, {static_cast<unsigned>(table.chunks()), kListThreads},
          tandem::cuda::current_stream(tensors.front()), table.view(), static_cast<float>(factor));

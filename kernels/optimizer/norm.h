@@ -1,7 +1,7 @@
 // Norm and scaling of many tensors together, for gradient clipping.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/out.h"
 
 #include <span>
 
@@ -13,11 +13,6 @@ namespace tandem::kernels {
 double squared_norm(std::span<const Tensor> tensors);
 
 /// Multiplies all elements of all tensors by `factor`, in place. Dense floating tensors on one device.
-void scale_all(std::span<const Tensor> tensors, double factor);
-
-namespace cuda {
-double squared_norm(std::span<const Tensor> tensors);
-void scale_all(std::span<const Tensor> tensors, double factor);
-}  // namespace cuda
+void scale_all(std::span<const Out> tensors, double factor);
 
 }  // namespace tandem::kernels

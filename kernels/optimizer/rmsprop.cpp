@@ -1,8 +1,8 @@
 // RMSprop: one fused pass over all parameters. f64 is the reference for f32 and below.
-#include "kernels/optimizer/rmsprop.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/optimizer/update.h"
-#include "kernels/written.h"
+#include "tandem/kernels/optimizer/rmsprop.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/optimizer/rmsprop_implementations.h"
+#include "tandem/kernels/optimizer/update.h"
 
 #include <cmath>
 
@@ -66,7 +66,6 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
     if (options.momentum != 0.0)
       require_alike(kOp, "the momentum buffer", item.momentum_buffer, item.parameter, state_dtype);
     if (item.grad_avg.defined()) require_alike(kOp, "grad_avg", item.grad_avg, item.parameter, state_dtype);
-    mark_written(kOp, item.square_avg, item.momentum_buffer, item.grad_avg);
     require_one_device(kOp, items.front().parameter, item.parameter);
     sizes.push_back(item.parameter.numel());
   }

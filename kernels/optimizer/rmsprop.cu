@@ -1,6 +1,6 @@
 // RMSprop on a GPU: one launch for all parameters.
-#include "kernels/optimizer/rmsprop.h"
-#include "kernels/optimizer/update.cuh"
+#include "tandem/kernels/optimizer/rmsprop_implementations.h"
+#include "tandem/kernels/optimizer/update.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -36,8 +36,7 @@ __global__ void rmsprop(TableView<RmspropEntry> table, RmspropFactors f) {
 void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& options) {
   std::vector<RmspropEntry> entries;
   for (const RmspropItem& item : items) {
-    const Tensor states[3] = {item.square_avg, options.momentum != 0.0 ? item.momentum_buffer : Tensor(),
-                              item.grad_avg};
+    const Out states[3] = {item.square_avg, options.momentum != 0.0 ? item.momentum_buffer : Out(), item.grad_avg};
     entries.push_back(make_update_entry<3>("rmsprop_step", {item.parameter, item.gradient, item.master}, states));
   }
   const Tensor& first = items.front().parameter;

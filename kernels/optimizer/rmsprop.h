@@ -1,7 +1,7 @@
 // One step of RMSprop over many tensors.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/out.h"
 
 #include <span>
 
@@ -20,8 +20,10 @@ struct RmspropOptions {
 /// buffer is undefined with momentum 0, the mean gradient unless centered. State starts as zeros. Half parameters may
 /// have an f32 gradient, and an f32 master.
 struct RmspropItem {
-  Tensor parameter, gradient, square_avg, momentum_buffer, grad_avg;
-  Tensor master{};
+  Out parameter;
+  Tensor gradient;
+  Out square_avg, momentum_buffer, grad_avg;
+  Out master{};
 };
 
 /// In place, as torch.optim.RMSprop (Hinton's lecture 6e, 2012; centered: Graves, 2013):
@@ -33,9 +35,5 @@ struct RmspropItem {
 /// parameter becomes its rounded copy in the same pass. All items on one device; on a GPU, one kernel for all of them,
 /// not in f64.
 void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& options);
-
-namespace cuda {
-void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& options);
-}  // namespace cuda
 
 }  // namespace tandem::kernels

@@ -1,8 +1,8 @@
 // Stochastic gradient descent: one fused pass over all parameters. f64 is the reference for f32 and below.
-#include "kernels/optimizer/sgd.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/optimizer/update.h"
-#include "kernels/written.h"
+#include "tandem/kernels/optimizer/sgd.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/optimizer/sgd_implementations.h"
+#include "tandem/kernels/optimizer/update.h"
 
 namespace tandem::kernels {
 
@@ -55,7 +55,6 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
     check_update(kOp, {item.parameter, item.gradient, item.master});
     if (options.momentum != 0.0) {
       require_alike(kOp, "the momentum buffer", item.momentum_buffer, item.parameter, optimizer_state_dtype(dtype));
-      mark_written(kOp, item.momentum_buffer);
     }
     require_one_device(kOp, items.front().parameter, item.parameter);
     sizes.push_back(item.parameter.numel());

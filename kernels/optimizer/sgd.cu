@@ -1,6 +1,6 @@
 // Stochastic gradient descent on a GPU: one launch for all parameters.
-#include "kernels/optimizer/sgd.h"
-#include "kernels/optimizer/update.cuh"
+#include "tandem/kernels/optimizer/sgd_implementations.h"
+#include "tandem/kernels/optimizer/update.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -37,7 +37,7 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
   const bool has_momentum = options.momentum != 0.0;
   std::vector<SgdEntry> entries;
   for (const SgdItem& item : items) {
-    const Tensor states[1] = {has_momentum ? item.momentum_buffer : Tensor()};
+    const Out states[1] = {has_momentum ? item.momentum_buffer : Out()};
     SgdEntry entry{make_update_entry<1>("sgd_step", {item.parameter, item.gradient, item.master}, states),
                    static_cast<float>(item.is_first_step ? 1.0 : 1.0 - options.dampening)};
     entry.load_states = !item.is_first_step;

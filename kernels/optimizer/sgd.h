@@ -1,7 +1,7 @@
 // One step of stochastic gradient descent over many tensors.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/out.h"
 
 #include <span>
 
@@ -19,9 +19,11 @@ struct SgdOptions {
 /// A parameter, its gradient, and its momentum buffer (of optimizer_state_dtype; undefined with momentum 0), all dense
 /// and of equal strides. Half parameters may have an f32 gradient, and an f32 master.
 struct SgdItem {
-  Tensor parameter, gradient, momentum_buffer;
+  Out parameter;
+  Tensor gradient;
+  Out momentum_buffer;
   bool is_first_step = false;  // the buffer holds nothing yet: it starts as the gradient itself
-  Tensor master{};
+  Out master{};
 };
 
 /// In place, as torch.optim.SGD:
@@ -32,9 +34,5 @@ struct SgdItem {
 /// parameter becomes its rounded copy in the same pass. All items on one device; on a GPU, one kernel for all of them,
 /// not in f64.
 void sgd_step(std::span<const SgdItem> items, const SgdOptions& options);
-
-namespace cuda {
-void sgd_step(std::span<const SgdItem> items, const SgdOptions& options);
-}  // namespace cuda
 
 }  // namespace tandem::kernels

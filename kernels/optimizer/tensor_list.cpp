@@ -1,7 +1,6 @@
 // Checks shared by the optimizer kernels.
-#include "kernels/optimizer/tensor_list.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/written.h"
+#include "tandem/kernels/optimizer/tensor_list.h"
+#include "tandem/kernels/cuda_choice.h"
 
 namespace tandem::kernels {
 
@@ -26,7 +25,6 @@ void check_update(std::string_view op, const UpdateTensors& item) {
     require(half, "{}: only f16 and bf16 parameters have a master, {} is its own", op, describe(item.parameter));
     require_alike(op, "the master", item.master, item.parameter, DType::f32);
   }
-  mark_written(op, item.parameter, item.master);
 }
 
 std::vector<std::int64_t> dense_sizes(std::string_view op, std::span<const Tensor> tensors) {

@@ -1,8 +1,8 @@
 // Many tensors as one range of elements: what lets an optimizer step be a single pass over all parameters.
 #pragma once
 
-#include "core/parallel.h"
-#include "core/tensor.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
 
 #include <span>
 #include <string_view>
@@ -16,12 +16,12 @@ void require_alike(std::string_view op, std::string_view what, const Tensor& ten
 
 /// What every optimizer kernel updates. All dense, of equal strides, and on one device.
 struct UpdateTensors {
-  Tensor parameter;
+  Out parameter;
   Tensor gradient;  // of the parameter's dtype, or f32
-  Tensor master;    // f32, for half parameters that have one: the parameter is its rounded copy
+  Out master;       // f32, for half parameters that have one: the parameter is its rounded copy
 };
 
-/// Throws Error unless the three go together; marks parameter and master as written.
+/// Throws Error unless the three go together.
 void check_update(std::string_view op, const UpdateTensors& item);
 
 /// The number of elements of each. Throws Error unless all are dense, of a floating dtype and on one device.

@@ -2,8 +2,8 @@
 // once.
 #pragma once
 
-#include "kernels/optimizer/multi_tensor.cuh"
-#include "kernels/optimizer/tensor_list.h"
+#include "tandem/kernels/optimizer/multi_tensor.cuh"
+#include "tandem/kernels/optimizer/tensor_list.h"
 
 namespace tandem::kernels::cuda {
 
@@ -23,9 +23,8 @@ struct UpdateEntry {
 };
 
 template <int kStates>
-UpdateEntry<kStates> make_update_entry(std::string_view op, const UpdateTensors& item,
-                                       const Tensor (&states)[kStates]) {
-  const Tensor& parameter = item.parameter;
+UpdateEntry<kStates> make_update_entry(std::string_view op, const UpdateTensors& item, const Out (&states)[kStates]) {
+  const Out& parameter = item.parameter;
   require_kernel_dtype(op, parameter);
   UpdateEntry<kStates> entry{};
   entry.parameter = parameter.raw_data();
@@ -37,7 +36,7 @@ UpdateEntry<kStates> make_update_entry(std::string_view op, const UpdateTensors&
   entry.load_states = true;
   entry.vectors = device::aligned_for_vectors(entry.parameter, entry.gradient, entry.master);
   for (int s = 0; s < kStates; ++s) {
-    const Tensor& state = states[s];
+    const Out& state = states[s];
     entry.states[s] = state.defined() ? state.data<float>() : nullptr;
     entry.vectors = entry.vectors && device::aligned_for_vectors(entry.states[s]);
   }

@@ -2,8 +2,9 @@
 // by one loop over f32 or f64.
 #pragma once
 
-#include "kernels/cast/float_runs.h"
-#include "kernels/optimizer/tensor_list.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/optimizer/tensor_list.h"
 
 #include <array>
 
@@ -47,7 +48,7 @@ void step_elements(const UpdateTensors& item, std::int64_t begin, std::int64_t e
 
 /// Where the run's part of a state tensor begins; null for absent state.
 template <typename S>
-S* state_at(const Tensor& state, std::int64_t first) {
+S* state_at(const Out& state, std::int64_t first) {
   return state.defined() ? state.data<S>() + first : nullptr;
 }
 

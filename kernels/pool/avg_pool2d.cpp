@@ -1,7 +1,7 @@
 // Average pooling: checks, and the choice of implementation.
-#include "kernels/pool/avg_pool2d.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/written.h"
+#include "tandem/kernels/pool/avg_pool2d.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/pool/avg_pool2d_implementations.h"
 
 namespace tandem::kernels {
 
@@ -28,9 +28,8 @@ double avg_pool2d_weight(std::int64_t i, std::int64_t j, std::int64_t height, st
   return 1.0 / static_cast<double>((last_row - rows.first) * (last_column - columns.first));
 }
 
-void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y) {
+void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y) {
   check("avg_pool2d", x, options, y);
-  mark_written("avg_pool2d_forward", y);
   if (y.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"avg_pool2d_forward", y}) return cuda::avg_pool2d_forward(x, options, y);
@@ -38,9 +37,8 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   reference::avg_pool2d_forward(x, options, y);
 }
 
-void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x) {
+void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Out& grad_x) {
   check("avg_pool2d_backward", grad_x, options, grad_y);
-  mark_written("avg_pool2d_backward", grad_x);
   if (grad_x.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"avg_pool2d_backward", grad_x}) return cuda::avg_pool2d_backward(grad_y, options, grad_x);

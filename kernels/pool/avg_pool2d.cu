@@ -1,10 +1,10 @@
 // Average pooling on a GPU; backward gathers from the windows over each pixel.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/dense_operand.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/pool/avg_pool2d.h"
-#include "kernels/pool/pool_rows.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/dense_operand.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/pool/avg_pool2d_implementations.h"
+#include "tandem/kernels/pool/pool_rows.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -61,14 +61,14 @@ __global__ void avg_pool_gradient(const T* grad_y, PoolShape shape, T* grad_x) {
 
 }  // namespace
 
-void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y) {
+void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y) {
   const Tensor in = dense_input(x);
   const DenseOutput out(y);
   const PoolShape shape = make_pool_shape(x.shape(), y.shape(), options);
   device::dispatch(x.dtype(), "avg_pool2d", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const from = in.data<T>();
-    T* const to = out.tensor().data<T>();
+    T* const to = out.dense().data<T>();
     const auto run = [&](auto width) {
       const PixelGrid grid(y.size(0), y.size(2), y.size(3), y.size(1) / width);
       launch(avg_pool<T, width>, {grid.grid, grid.block}, tandem::cuda::current_stream(x), from, shape, to);
@@ -78,14 +78,14 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   out.finish();
 }
 
-void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x) {
+void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Out& grad_x) {
   const Tensor gradient = dense_input(grad_y);
   const DenseOutput out(grad_x);
   const PoolShape shape = make_pool_shape(grad_x.shape(), grad_y.shape(), options);
   device::dispatch(grad_x.dtype(), "avg_pool2d_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const from = gradient.data<T>();
-    T* const to = out.tensor().data<T>();
+    T* const to = out.dense().data<T>();
     const auto run = [&](auto width) {
       const PixelGrid grid(grad_x.size(0), grad_x.size(2), grad_x.size(3), grad_x.size(1) / width);
       launch(avg_pool_gradient<T, width>, {grid.grid, grid.block}, tandem::cuda::current_stream(grad_x), from, shape,

@@ -1,7 +1,7 @@
 // Average pooling of channels_last images of floats or halves: threads share out rows, vectors run over channels.
-#include "core/parallel.h"
-#include "kernels/pool/avg_pool2d.h"
-#include "kernels/pool/channel_vectors.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/pool/avg_pool2d_implementations.h"
+#include "tandem/kernels/pool/channel_vectors.h"
 
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace tandem::kernels::cpu {
 namespace {
 
 template <typename T>
-void forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y) {
+void forward(const Tensor& x, const Pool2dOptions& options, const Out& y) {
   const std::int64_t channels = x.size(1), height = x.size(2), width = x.size(3), y_height = y.size(2),
                      y_width = y.size(3);
   const T* const in = x.data<T>();
@@ -43,7 +43,7 @@ struct CoveringWindow {
 };
 
 template <typename T>
-void backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x) {
+void backward(const Tensor& grad_y, const Pool2dOptions& options, const Out& grad_x) {
   const std::int64_t channels = grad_x.size(1), height = grad_x.size(2), width = grad_x.size(3);
   const std::int64_t y_height = grad_y.size(2), y_width = grad_y.size(3);
   const T* const gradient = grad_y.data<T>();
@@ -79,11 +79,11 @@ bool supports_avg_pool2d(const Tensor& x, const Tensor& y) {
   return computes_in_float(x.dtype()) && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
 }
 
-void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y) {
+void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y) {
   dispatch_float(x.dtype(), "avg_pool2d", [&](auto tag) { forward<typename decltype(tag)::type>(x, options, y); });
 }
 
-void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x) {
+void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Out& grad_x) {
   dispatch_float(grad_x.dtype(), "avg_pool2d_backward",
                  [&](auto tag) { backward<typename decltype(tag)::type>(grad_y, options, grad_x); });
 }

@@ -1,13 +1,14 @@
 // Average pooling in plain loops: any strides, any floating dtype, sums in double.
-#include "kernels/image_view.h"
-#include "kernels/pool/avg_pool2d.h"
+#include "tandem/kernels/image_view.h"
+#include "tandem/kernels/pool/avg_pool2d_implementations.h"
 
 namespace tandem::kernels::reference {
 
-void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y) {
+void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y) {
   dispatch_floating(x.dtype(), "avg_pool2d", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> in(x), out(y);
+    const ImageView<const T> in(x);
+    const ImageView<T> out(y);
     for (std::int64_t n = 0; n < y.size(0); ++n) {
       for (std::int64_t c = 0; c < y.size(1); ++c) {
         for (std::int64_t i = 0; i < y.size(2); ++i) {
@@ -26,11 +27,12 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   });
 }
 
-void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Tensor& grad_x) {
+void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Out& grad_x) {
   const std::int64_t height = grad_x.size(2), width = grad_x.size(3);
   dispatch_floating(grad_x.dtype(), "avg_pool2d_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> gradient(grad_y), out(grad_x);
+    const ImageView<const T> gradient(grad_y);
+    const ImageView<T> out(grad_x);
     for (std::int64_t n = 0; n < grad_x.size(0); ++n) {
       for (std::int64_t c = 0; c < grad_x.size(1); ++c) {
         for (std::int64_t h = 0; h < height; ++h) {

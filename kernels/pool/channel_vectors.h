@@ -1,7 +1,7 @@
 // Vectors over the channels of channels_last pixels, as floats whatever the image holds.
 #pragma once
 
-#include "kernels/cast/float_runs.h"
+#include "tandem/kernels/cast/float_runs.h"
 
 #include <algorithm>
 #include <cstdint>

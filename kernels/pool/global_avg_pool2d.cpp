@@ -1,7 +1,7 @@
 // Global average pooling: checks, and the choice of implementation.
-#include "kernels/pool/global_avg_pool2d.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/written.h"
+#include "tandem/kernels/pool/global_avg_pool2d.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/pool/global_avg_pool2d_implementations.h"
 
 namespace tandem::kernels {
 
@@ -19,9 +19,8 @@ void check(std::string_view op, const Tensor& x, const Tensor& y) {
 
 }  // namespace
 
-void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
+void global_avg_pool2d_forward(const Tensor& x, const Out& y) {
   check("global_avg_pool2d", x, y);
-  mark_written("global_avg_pool2d_forward", y);
   if (y.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"global_avg_pool2d_forward", y}) return cuda::global_avg_pool2d_forward(x, y);
@@ -29,9 +28,8 @@ void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
   reference::global_avg_pool2d_forward(x, y);
 }
 
-void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
+void global_avg_pool2d_backward(const Tensor& grad_y, const Out& grad_x) {
   check("global_avg_pool2d_backward", grad_x, grad_y);
-  mark_written("global_avg_pool2d_backward", grad_x);
   if (grad_x.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"global_avg_pool2d_backward", grad_x}) return cuda::global_avg_pool2d_backward(grad_y, grad_x);

@@ -1,12 +1,12 @@
 // Global average pooling on a GPU. A block takes one image and some of its channels; its threads share out the pixels,
 // and their sums meet in shared memory, in order.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/dense_operand.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/reduce.h"
-#include "kernels/pool/global_avg_pool2d.h"
-#include "kernels/pool/pool_rows.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/dense_operand.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/reduce.h"
+#include "tandem/kernels/pool/global_avg_pool2d_implementations.h"
+#include "tandem/kernels/pool/pool_rows.cuh"
 
 namespace tandem::kernels::cuda {
 
@@ -19,7 +19,7 @@ constexpr int kSlices = 8;  // threads that share out the pixels
 
 template <typename T, int kWidth>
 __global__ void image_means(const T* x, std::int64_t images, std::int64_t pixels, int channels, T* y) {
-  SHARED(float, sums, [kSlices][kWidth][kLanes]);
+  TANDEM_SHARED(float, sums, [kSlices][kWidth][kLanes]);
   const int lane = static_cast<int>(threadIdx.x) % kLanes, slice = static_cast<int>(threadIdx.x) / kLanes;
   const int c = (static_cast<int>(blockIdx.x) * kLanes + lane) * kWidth;
   for (std::int64_t image = blockIdx.y; image < images; image += gridDim.y) {
@@ -60,13 +60,13 @@ __global__ void spread_means(const T* grad_y, std::int64_t images, int height, i
 
 }  // namespace
 
-void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
+void global_avg_pool2d_forward(const Tensor& x, const Out& y) {
   const Tensor in = dense_input(x);
   const DenseOutput out(y);
   device::dispatch(x.dtype(), "global_avg_pool2d", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const from = in.data<T>();
-    T* const to = out.tensor().data<T>();
+    T* const to = out.dense().data<T>();
     const auto run = [&](auto width) {
       const auto tiles = static_cast<unsigned>((x.size(1) / width + kLanes - 1) / kLanes);
       const dim3 grid(tiles, static_cast<unsigned>(std::min(x.size(0), kMostLines)));
@@ -78,14 +78,14 @@ void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
   out.finish();
 }
 
-void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
+void global_avg_pool2d_backward(const Tensor& grad_y, const Out& grad_x) {
   const Tensor gradient = dense_input(grad_y);
   const DenseOutput out(grad_x);
   const PoolShape shape = make_pool_shape(grad_x.shape(), grad_y.shape(), {});
   device::dispatch(grad_x.dtype(), "global_avg_pool2d_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* const from = gradient.data<T>();
-    T* const to = out.tensor().data<T>();
+    T* const to = out.dense().data<T>();
     const auto run = [&](auto width) {
       const PixelGrid grid(grad_x.size(0), grad_x.size(2), grad_x.size(3), grad_x.size(1) / width);
       launch(spread_means<T, width>, {grid.grid, grid.block}, tandem::cuda::current_stream(grad_x), from, shape.images,

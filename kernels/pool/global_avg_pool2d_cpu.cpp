@@ -1,7 +1,7 @@
 // Global average pooling of channels_last images of floats or halves: one image per task, vectors over channels.
-#include "core/parallel.h"
-#include "kernels/pool/channel_vectors.h"
-#include "kernels/pool/global_avg_pool2d.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/pool/channel_vectors.h"
+#include "tandem/kernels/pool/global_avg_pool2d_implementations.h"
 
 namespace tandem::kernels::cpu {
 
@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kPixelsInFloat = 256;  // of a sum; larger images add up such sums in double
 
 template <typename T>
-void forward(const Tensor& x, const Tensor& y) {
+void forward(const Tensor& x, const Out& y) {
   const std::int64_t channels = x.size(1), pixels = x.size(2) * x.size(3);
   const T* const in = x.data<T>();
   T* const out = y.data<T>();
@@ -35,7 +35,7 @@ void forward(const Tensor& x, const Tensor& y) {
 }
 
 template <typename T>
-void backward(const Tensor& grad_y, const Tensor& grad_x) {
+void backward(const Tensor& grad_y, const Out& grad_x) {
   const std::int64_t channels = grad_x.size(1), pixels = grad_x.size(2) * grad_x.size(3);
   const T* const gradient = grad_y.data<T>();
   T* const out = grad_x.data<T>();
@@ -55,11 +55,11 @@ bool supports_global_avg_pool2d(const Tensor& x, const Tensor& y) {
   return computes_in_float(x.dtype()) && x.is_dense(Layout::channels_last) && y.is_dense(Layout::channels_last);
 }
 
-void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
+void global_avg_pool2d_forward(const Tensor& x, const Out& y) {
   dispatch_float(x.dtype(), "global_avg_pool2d", [&](auto tag) { forward<typename decltype(tag)::type>(x, y); });
 }
 
-void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
+void global_avg_pool2d_backward(const Tensor& grad_y, const Out& grad_x) {
   dispatch_float(grad_x.dtype(), "global_avg_pool2d_backward",
                  [&](auto tag) { backward<typename decltype(tag)::type>(grad_y, grad_x); });
 }

@@ -1,13 +1,14 @@
 // Global average pooling in plain loops: any strides, any floating dtype.
-#include "kernels/image_view.h"
-#include "kernels/pool/global_avg_pool2d.h"
+#include "tandem/kernels/image_view.h"
+#include "tandem/kernels/pool/global_avg_pool2d_implementations.h"
 
 namespace tandem::kernels::reference {
 
-void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
+void global_avg_pool2d_forward(const Tensor& x, const Out& y) {
   dispatch_floating(x.dtype(), "global_avg_pool2d", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> in(x), out(y);
+    const ImageView<const T> in(x);
+    const ImageView<T> out(y);
     for (std::int64_t n = 0; n < x.size(0); ++n) {
       for (std::int64_t c = 0; c < x.size(1); ++c) {
         double sum = 0.0;
@@ -20,10 +21,11 @@ void global_avg_pool2d_forward(const Tensor& x, const Tensor& y) {
   });
 }
 
-void global_avg_pool2d_backward(const Tensor& grad_y, const Tensor& grad_x) {
+void global_avg_pool2d_backward(const Tensor& grad_y, const Out& grad_x) {
   dispatch_floating(grad_x.dtype(), "global_avg_pool2d_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const ImageView<T> gradient(grad_y), out(grad_x);
+    const ImageView<const T> gradient(grad_y);
+    const ImageView<T> out(grad_x);
     const double weight = 1.0 / static_cast<double>(grad_x.size(2) * grad_x.size(3));
     for (std::int64_t n = 0; n < grad_x.size(0); ++n) {
       for (std::int64_t c = 0; c < grad_x.size(1); ++c) {

@@ -1,9 +1,9 @@
 // Max pooling: checks, and the choice of implementation.
-#include "kernels/pool/max_pool2d.h"
+#include "tandem/kernels/pool/max_pool2d.h"
+#include "tandem/kernels/pool/max_pool2d_implementations.h"
 
-#include "kernels/cuda_choice.h"
-#include "kernels/reduce/sum_to.h"
-#include "kernels/written.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/reduce/sum_to.h"
 
 namespace tandem::kernels {
 
@@ -28,9 +28,8 @@ DType max_pool2d_index_dtype(const Pool2dOptions& options) {
              : DType::i32;
 }
 
-void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
+void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y, const Out& indices) {
   check("max_pool2d", x, options, y, indices);
-  mark_written("max_pool2d_forward", y, indices);
   if (y.numel() == 0) return;
   if constexpr (kHasCuda)
     if (const CudaOp op{"max_pool2d_forward", y}) return cuda::max_pool2d_forward(x, options, y, indices);
@@ -38,8 +37,8 @@ void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   reference::max_pool2d_forward(x, options, y, indices);
 }
 
-void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
-                         const Tensor& grad_x, const Tensor& sums) {
+void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Out& grad_x,
+                         const Out& sums) {
   constexpr std::string_view kOp = "max_pool2d_backward";
   require(indices.defined(), "{}: needs the indices of the forward pass", kOp);
   check(kOp, grad_x, options, grad_y, indices);
@@ -48,7 +47,6 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
             "{}: sums must be dense {} [{}], got {}", kOp, name_of(grad_x.dtype()), grad_x.size(1), describe(sums));
     require_one_device(kOp, grad_x, sums);
   }
-  mark_written(kOp, grad_x, sums);
   if (grad_x.numel() == 0) {
     if (sums.defined()) sums.fill(0.0);
     return;
@@ -60,7 +58,7 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
   } else {
     reference::max_pool2d_backward(grad_y, indices, options, grad_x);
   }
-  if (sums.defined()) sum_to(grad_x, sums.view({1, grad_x.size(1), 1, 1}));
+  if (sums.defined()) sum_to(grad_x, Out(sums.tensor().view({1, grad_x.size(1), 1, 1})));
 }
 
 }  // namespace tandem::kernels

@@ -1,14 +1,14 @@
 // Max pooling on a GPU. Backward gathers: each pixel asks the windows over it whether it won them, so no two threads
 // write one element and the order of additions is fixed.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "core/memory.h"
-#include "kernels/dense_operand.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/shared.h"
-#include "kernels/gemm/column_sum.h"
-#include "kernels/pool/max_pool2d.h"
-#include "kernels/pool/pool_rows.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/dense_operand.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/gemm/column_sum.h"
+#include "tandem/kernels/pool/max_pool2d_implementations.h"
+#include "tandem/kernels/pool/pool_rows.cuh"
 
 #include <algorithm>
 #include <cmath>
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(device::kThreadsPerBlock, 4)
     max_pool_gradient_and_sums(Pooled<T, Index> from, PoolShape shape, int across, int lanes, T* grad_x, float* parts) {
   // Neighbours write neighbouring vectors, and read neighbouring channels: the pitch keeps both out of each other's
   // banks.
-  SHARED(float, of_threads, [kWidth][device::kThreadsPerBlock + 32 / kWidth]);
+  TANDEM_SHARED(float, of_threads, [kWidth][device::kThreadsPerBlock + 32 / kWidth]);
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread / across;
   const int c = (static_cast<int>(blockIdx.x) * across + thread % across) * kWidth;
@@ -166,7 +166,7 @@ void dispatch_pool(std::string_view op, const Tensor& x, DType index_dtype, Visi
 
 }  // namespace
 
-void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
+void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y, const Out& indices) {
   const Tensor in = dense_input(x);
   const DenseOutput out(y), positions(indices);
   const PoolShape shape = make_pool_shape(x.shape(), y.shape(), options);
@@ -175,15 +175,15 @@ void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
     using Index = typename decltype(index_tag)::type;
     const PixelGrid grid(y.size(0), y.size(2), y.size(3), y.size(1) / width);
     launch(max_pool<T, Index, width>, {grid.grid, grid.block}, tandem::cuda::current_stream(x), in.data<T>(), shape,
-           out.tensor().data<T>(), indices.defined() ? positions.tensor().data<Index>() : nullptr);
+           out.dense().data<T>(), indices.defined() ? positions.dense().data<Index>() : nullptr);
   };
-  dispatch_pool("max_pool2d", in, max_pool2d_index_dtype(options), run, out.tensor(), positions.tensor());
+  dispatch_pool("max_pool2d", in, max_pool2d_index_dtype(options), run, out.dense(), positions.dense());
   out.finish();
   positions.finish();
 }
 
-void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
-                         const Tensor& grad_x, const Tensor& sums) {
+void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Out& grad_x,
+                         const Out& sums) {
   const Tensor gradient = dense_input(grad_y), positions = dense_input(indices);
   const DenseOutput out(grad_x);
   const PoolShape shape = make_pool_shape(grad_x.shape(), grad_y.shape(), options);
@@ -192,19 +192,19 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
     using T = typename decltype(tag)::type;
     using Index = typename decltype(index_tag)::type;
     const Pooled<T, Index> from{gradient.data<T>(), positions.data<Index>()};
-    T* const to = out.tensor().data<T>();
+    T* const to = out.dense().data<T>();
     if (!sums.defined()) {
       const PixelGrid grid(grad_x.size(0), grad_x.size(2), grad_x.size(3), grad_x.size(1) / width);
       return launch(max_pool_gradient<T, Index, width>, {grid.grid, grid.block}, stream, from, shape, to);
     }
     const SummingGrid grid(shape, width);
     const MemoryTagScope tag_scope(MemoryTag::workspace);
-    const Tensor parts = Tensor::empty({grid.grid.y, shape.channels}, {.device = grad_x.device()});
+    const Out parts(Tensor::empty({grid.grid.y, shape.channels}, {.device = grad_x.device()}));
     launch(max_pool_gradient_and_sums<T, Index, width>, {grid.grid, static_cast<unsigned>(grid.across * grid.lanes)},
            stream, from, shape, grid.across, grid.lanes, to, parts.data<float>());
     column_sum_of_parts(parts, sums);
   };
-  dispatch_pool("max_pool2d_backward", gradient, indices.dtype(), run, positions, out.tensor());
+  dispatch_pool("max_pool2d_backward", gradient, indices.dtype(), run, positions, out.dense());
   out.finish();
 }
 

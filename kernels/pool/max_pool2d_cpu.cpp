@@ -1,7 +1,7 @@
 // Max pooling of channels_last images of floats or halves: threads share out rows, vectors run over channels.
-#include "core/parallel.h"
-#include "kernels/pool/channel_vectors.h"
-#include "kernels/pool/max_pool2d.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/pool/channel_vectors.h"
+#include "tandem/kernels/pool/max_pool2d_implementations.h"
 
 #include <algorithm>
 #include <vector>
@@ -48,7 +48,7 @@ void store_bytes(Channels part, std::uint8_t* to, IntVec value) {
 }
 
 template <typename T, bool kIndices>
-void forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
+void forward(const Tensor& x, const Pool2dOptions& options, const Out& y, const Out& indices) {
   const std::int64_t channels = x.size(1), height = x.size(2), width = x.size(3), y_height = y.size(2),
                      y_width = y.size(3);
   const T* const in = x.data<T>();
@@ -110,7 +110,7 @@ bool windows_side_by_side(const Pool2dOptions& options) {
 
 /// Backward for windows side by side: each window writes its pixels.
 template <typename T>
-void spread(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Tensor& grad_x) {
+void spread(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Out& grad_x) {
   const std::int64_t channels = grad_x.size(1), height = grad_x.size(2), width = grad_x.size(3);
   const std::int64_t y_height = grad_y.size(2), y_width = grad_y.size(3);
   const std::int64_t rows = options.kernel[0], columns = options.kernel[1], row_elements = width * channels;
@@ -143,7 +143,7 @@ void spread(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& op
 
 /// Backward for windows that overlap or leave gaps: each pixel gathers from the windows that cover it.
 template <typename T>
-void collect(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Tensor& grad_x) {
+void collect(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Out& grad_x) {
   const std::int64_t channels = grad_x.size(1), height = grad_x.size(2), width = grad_x.size(3);
   const std::int64_t y_height = grad_y.size(2), y_width = grad_y.size(3);
   const T* const gradient = grad_y.data<T>();
@@ -182,7 +182,7 @@ bool supports_max_pool2d(const Tensor& x, const Tensor& y, const Tensor& indices
          (!indices.defined() || (indices.dtype() == DType::u8 && indices.is_dense(Layout::channels_last)));
 }
 
-void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
+void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y, const Out& indices) {
   dispatch_float(x.dtype(), "max_pool2d", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (indices.defined()) return forward<T, true>(x, options, y, indices);
@@ -190,8 +190,7 @@ void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   });
 }
 
-void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
-                         const Tensor& grad_x) {
+void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Out& grad_x) {
   dispatch_float(grad_x.dtype(), "max_pool2d_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (windows_side_by_side(options)) return spread<T>(grad_y, indices, options, grad_x);

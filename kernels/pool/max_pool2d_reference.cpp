@@ -1,6 +1,6 @@
 // Max pooling in plain loops: any strides, any floating dtype.
-#include "kernels/image_view.h"
-#include "kernels/pool/max_pool2d.h"
+#include "tandem/kernels/image_view.h"
+#include "tandem/kernels/pool/max_pool2d_implementations.h"
 
 namespace tandem::kernels::reference {
 
@@ -19,8 +19,9 @@ void for_each_output(const Tensor& y, Visitor&& visit) {
 }
 
 template <typename T, typename Index>
-void forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
-  const ImageView<T> in(x), out(y);
+void forward(const Tensor& x, const Pool2dOptions& options, const Out& y, const Out& indices) {
+  const ImageView<const T> in(x);
+  const ImageView<T> out(y);
   for_each_output(y, [&](std::int64_t n, std::int64_t c, std::int64_t i, std::int64_t j) {
     const PoolRange rows = pool_range(i, 0, x.size(2), options), columns = pool_range(j, 1, x.size(3), options);
     compute_t<T> best = in(n, c, rows.begin, columns.begin);
@@ -42,9 +43,10 @@ void forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, con
 }
 
 template <typename T, typename Index>
-void backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Tensor& grad_x) {
-  const ImageView<T> gradient(grad_y), out(grad_x);
-  const ImageView<Index> position(indices);
+void backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Out& grad_x) {
+  const ImageView<const T> gradient(grad_y);
+  const ImageView<T> out(grad_x);
+  const ImageView<const Index> position(indices);
   grad_x.zero();
   for_each_output(grad_y, [&](std::int64_t n, std::int64_t c, std::int64_t i, std::int64_t j) {
     const PoolRange rows = pool_range(i, 0, grad_x.size(2), options),
@@ -58,7 +60,7 @@ void backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& 
 
 }  // namespace
 
-void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Tensor& y, const Tensor& indices) {
+void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y, const Out& indices) {
   dispatch_floating(x.dtype(), "max_pool2d", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (max_pool2d_index_dtype(options) == DType::u8) return forward<T, std::uint8_t>(x, options, y, indices);
@@ -66,8 +68,7 @@ void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Ten
   });
 }
 
-void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options,
-                         const Tensor& grad_x) {
+void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool2dOptions& options, const Out& grad_x) {
   dispatch_floating(grad_x.dtype(), "max_pool2d_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (indices.dtype() == DType::u8) return backward<T, std::uint8_t>(grad_y, indices, options, grad_x);

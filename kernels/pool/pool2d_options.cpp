@@ -1,5 +1,5 @@
 // Shape arithmetic of 2-D pooling, as PyTorch defines it.
-#include "kernels/pool/pool2d_options.h"
+#include "tandem/kernels/pool/pool2d_options.h"
 
 namespace tandem::kernels {
 

@@ -1,7 +1,7 @@
 // What the window of a 2-D pooling looks like, and the shapes that follow from it.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <array>
 #include <string_view>

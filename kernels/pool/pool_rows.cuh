@@ -1,10 +1,10 @@
 // What the pooling kernels share: 32-bit geometry, and the walk over the rows of channels_last images.
 #pragma once
 
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/vector.h"
-#include "kernels/pool/pool2d_options.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/vector.h"
+#include "tandem/kernels/pool/pool2d_options.h"
 
 #include <type_traits>
 

@@ -1,12 +1,12 @@
 // Sums of rows on CUDA: a thread adds one vector of columns.
-#include "kernels/reduce/add_rows.h"
+#include "tandem/kernels/reduce/add_rows_implementations.h"
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/vector.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/vector.h"
 
 namespace tandem::kernels::cuda {
 
@@ -34,7 +34,7 @@ __global__ void add_row_vectors(const T* rows, std::int64_t row_count, std::int6
 }
 
 template <int kWidth, typename T>
-void launch_add_rows(const Tensor& rows, double divisor, const Tensor& sum) {
+void launch_add_rows(const Tensor& rows, double divisor, const Out& sum) {
   const std::int64_t vectors = rows.size(1) / kWidth;
   launch(add_row_vectors<kWidth, T>, {device::blocks_for(vectors, device::kThreadsPerBlock), device::kThreadsPerBlock},
          tandem::cuda::current_stream(sum), static_cast<const T*>(rows.data<T>()), rows.size(0), vectors,
@@ -43,7 +43,7 @@ void launch_add_rows(const Tensor& rows, double divisor, const Tensor& sum) {
 
 }  // namespace
 
-void add_rows(const Tensor& rows, double divisor, const Tensor& sum) {
+void add_rows(const Tensor& rows, double divisor, const Out& sum) {
   device::dispatch(rows.dtype(), "add_rows", [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr int kWidth = device::kVectorWidth<T>;

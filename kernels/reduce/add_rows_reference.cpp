@@ -1,9 +1,9 @@
 // Sums of rows, plain loops.
-#include "kernels/reduce/add_rows.h"
+#include "tandem/kernels/reduce/add_rows_implementations.h"
 
 namespace tandem::kernels::reference {
 
-void add_rows(const Tensor& rows, double divisor, const Tensor& sum) {
+void add_rows(const Tensor& rows, double divisor, const Out& sum) {
   dispatch_floating(rows.dtype(), "add_rows", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;

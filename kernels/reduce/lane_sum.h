@@ -1,7 +1,7 @@
 // Sum of a run of floats or halves in f64 over independent lanes, which vectorises and has a fixed order.
 #pragma once
 
-#include "kernels/cast/float_runs.h"
+#include "tandem/kernels/cast/float_runs.h"
 
 #include <cstdint>
 

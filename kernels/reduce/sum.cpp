@@ -1,7 +1,7 @@
 // Sum and mean: checks and choice of implementation.
-#include "kernels/reduce/sum.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/written.h"
+#include "tandem/kernels/reduce/sum.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/reduce/sum_implementations.h"
 
 namespace tandem::kernels {
 
@@ -13,12 +13,11 @@ void check(std::string_view op, const Tensor& x, const Tensor& out) {
   require(out.rank() == 0 && out.dtype() == x.dtype() && out.device() == x.device(),
           "{}: the output for {} must be {}[] on {}, got {}", op, describe(x), name_of(x.dtype()), name_of(x.device()),
           describe(out));
-  mark_written(op, out);
 }
 
 }  // namespace
 
-void sum(const Tensor& x, const Tensor& out) {
+void sum(const Tensor& x, const Out& out) {
   check("sum", x, out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"sum", out}) return cuda::sum(x, out);
@@ -26,7 +25,7 @@ void sum(const Tensor& x, const Tensor& out) {
   reference::sum(x, out);
 }
 
-void mean(const Tensor& x, const Tensor& out) {
+void mean(const Tensor& x, const Out& out) {
   check("mean", x, out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"mean", out}) return cuda::mean(x, out);

@@ -1,7 +1,7 @@
 // Sum and mean on the CPU, vectorised and threaded.
-#include "kernels/elementwise/strided_loop.h"
-#include "kernels/reduce/lane_sum.h"
-#include "kernels/reduce/sum.h"
+#include "tandem/kernels/elementwise/strided_loop.h"
+#include "tandem/kernels/reduce/lane_sum.h"
+#include "tandem/kernels/reduce/sum_implementations.h"
 
 #include <numeric>
 #include <vector>
@@ -50,8 +50,8 @@ double total(const Tensor& x) {
 
 bool sum_supports(const Tensor& x) { return computes_in_float(x.dtype()) && x.device().type == DeviceType::cpu; }
 
-void sum(const Tensor& x, const Tensor& out) { out.fill(total(x)); }
+void sum(const Tensor& x, const Out& out) { out.fill(total(x)); }
 
-void mean(const Tensor& x, const Tensor& out) { out.fill(total(x) / static_cast<double>(x.numel())); }
+void mean(const Tensor& x, const Out& out) { out.fill(total(x) / static_cast<double>(x.numel())); }
 
 }  // namespace tandem::kernels::cpu

@@ -3,11 +3,11 @@
 // add up.
 #pragma once
 
-#include "kernels/device/grid.h"
-#include "kernels/device/half.h"
-#include "kernels/device/nest_offsets.h"
-#include "kernels/device/reduce.h"
-#include "kernels/device/vector.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/nest_offsets.h"
+#include "tandem/kernels/device/reduce.h"
+#include "tandem/kernels/device/vector.h"
 
 #include <algorithm>
 
@@ -60,11 +60,11 @@ __global__ void sum_rows(const T* x, device::Nest<2> sums, device::Nest<1> terms
   const unsigned k = blockIdx.x * kSums + threadIdx.x / kThreads;
   if (k >= sums.count) return;  // whole warps; a block that shares one sum never
   const auto at = device::offsets_of(sums, k);
-  const T* const row = x + at.of[0];
+  const T* const row = x + at.offset[0];
   double sum = 0.0;
 #pragma unroll 4
   for (unsigned i = first + lane; i < last; i += kThreads) {
-    const auto values = device::load_vector<kWidth>(row + device::offsets_of(terms, i).of[0]);
+    const auto values = device::load_vector<kWidth>(row + device::offsets_of(terms, i).offset[0]);
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) sum += to_double(values[j]);
   }
@@ -74,7 +74,7 @@ __global__ void sum_rows(const T* x, device::Nest<2> sums, device::Nest<1> terms
   } else {
     sum = device::block_sum<kThreads>(sum);
   }
-  if (lane == 0) store_sum(out, at.of[1], sum);
+  if (lane == 0) store_sum(out, at.offset[1], sum);
 }
 
 /// `lanes` sums per block (a power of two), one for each of as many threads that stand side by side; the others of the
@@ -82,7 +82,7 @@ __global__ void sum_rows(const T* x, device::Nest<2> sums, device::Nest<1> terms
 template <typename T>
 __global__ void sum_columns(const T* x, device::Nest<2> sums, device::Nest<1> terms, unsigned lanes, unsigned per_part,
                             SumOutput out) {
-  SHARED(double, partial, [device::kThreadsPerBlock]);
+  TANDEM_SHARED(double, partial, [device::kThreadsPerBlock]);
   const unsigned thread = threadIdx.x, row = thread / lanes, rows = device::kThreadsPerBlock / lanes;
   const unsigned first = blockIdx.y * per_part, last = min(first + per_part, terms.count);
   const unsigned k = blockIdx.x * lanes + thread % lanes;
@@ -92,14 +92,14 @@ __global__ void sum_columns(const T* x, device::Nest<2> sums, device::Nest<1> te
   if (has_sum) {
 #pragma unroll 4
     for (unsigned i = first + row; i < last; i += rows)
-      sum += to_double(x[at.of[0] + device::offsets_of(terms, i).of[0]]);
+      sum += to_double(x[at.offset[0] + device::offsets_of(terms, i).offset[0]]);
   }
   partial[thread] = sum;
   for (unsigned distance = rows / 2; distance > 0; distance /= 2) {
     __syncthreads();
     if (row < distance) partial[thread] += partial[thread + distance * lanes];
   }
-  if (row == 0 && has_sum) store_sum(out, at.of[1], partial[thread]);
+  if (row == 0 && has_sum) store_sum(out, at.offset[1], partial[thread]);
 }
 
 }  // namespace

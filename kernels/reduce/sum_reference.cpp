@@ -1,6 +1,6 @@
 // Sum and mean, plain loops.
-#include "kernels/elementwise/plain_loop.h"
-#include "kernels/reduce/sum.h"
+#include "tandem/kernels/elementwise/plain_loop.h"
+#include "tandem/kernels/reduce/sum_implementations.h"
 
 namespace tandem::kernels::reference {
 
@@ -19,8 +19,8 @@ double total(const Tensor& x) {
 
 }  // namespace
 
-void sum(const Tensor& x, const Tensor& out) { out.fill(total(x)); }
+void sum(const Tensor& x, const Out& out) { out.fill(total(x)); }
 
-void mean(const Tensor& x, const Tensor& out) { out.fill(total(x) / static_cast<double>(x.numel())); }
+void mean(const Tensor& x, const Out& out) { out.fill(total(x) / static_cast<double>(x.numel())); }
 
 }  // namespace tandem::kernels::reference

@@ -1,11 +1,11 @@
 // Sum over broadcast dimensions: checks and choice of implementation.
-#include "kernels/reduce/sum_to.h"
-#include "kernels/cuda_choice.h"
-#include "kernels/written.h"
+#include "tandem/kernels/reduce/sum_to.h"
+#include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/reduce/sum_to_implementations.h"
 
 namespace tandem::kernels {
 
-void sum_to(const Tensor& x, const Tensor& out) {
+void sum_to(const Tensor& x, const Out& out) {
   require(x.defined() && out.defined(), "sum_to: needs defined tensors, got {} and {}", describe(x), describe(out));
   require(is_floating(x.dtype()), "sum_to: needs a floating dtype (f64, f32, f16 or bf16), got {}", describe(x));
   require(out.dtype() == x.dtype() && out.device() == x.device(), "sum_to: input {} on {} and output {} on {} differ",
@@ -14,7 +14,6 @@ void sum_to(const Tensor& x, const Tensor& out) {
   bool fits = out.rank() <= x.rank();
   for (int dim = 1; fits && dim <= out.rank(); ++dim) fits = out.size(-dim) == x.size(-dim) || out.size(-dim) == 1;
   require(fits, "sum_to: output {} does not expand to input {}", describe(out), describe(x));
-  mark_written("sum_to", out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"sum_to", out}) return cuda::sum_to(x, out);
   if (cpu::sum_to_supports(x)) return cpu::sum_to(x, out);

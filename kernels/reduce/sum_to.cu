@@ -1,11 +1,11 @@
 // Sums over dimensions on CUDA: which kernel adds them up, and in how many parts.
-#include "kernels/reduce/sum_to.h"
+#include "tandem/kernels/reduce/sum_to_implementations.h"
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/reduce/sum.h"
-#include "kernels/reduce/sum_kernels.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/reduce/sum_implementations.h"
+#include "tandem/kernels/reduce/sum_kernels.cuh"
 
 #include <vector>
 
@@ -107,7 +107,7 @@ void sum_part(const Tensor& model, const T* x, const device::Nest<2>& sums, cons
   if (parts == 1) return launch_sum(stream, x, sums, pieces[0].terms, pieces[0].plan, out);
 
   const MemoryTagScope scope(MemoryTag::workspace);
-  const Tensor partial = Tensor::empty({parts, sums.count}, {.dtype = DType::f64, .device = model.device()});
+  const Out partial(Tensor::empty({parts, sums.count}, {.dtype = DType::f64, .device = model.device()}));
   double* to = partial.data<double>();
   for (const Piece& piece : pieces) {
     launch_sum(stream, piece.x, numbered(sums, 1), piece.terms, piece.plan, {to, DType::f64, 1.0, sums.count});
@@ -122,13 +122,14 @@ void sum_part(const Tensor& model, const T* x, const device::Nest<2>& sums, cons
 }
 
 /// out = sum over the dimensions along which `out` would be expanded, divided by `divisor`.
-void sum_over(std::string_view op, const Tensor& x, const Tensor& out, double divisor) {
+void sum_over(std::string_view op, const Tensor& x, const Out& out, double divisor) {
   device::dispatch(x.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (out.numel() == 0) return;
     if (x.numel() == 0) return out.fill(0.0 / divisor);
-    const Strides out_strides = out.expand(x.shape()).strides();
-    Dims sizes[2], x_steps[2], out_steps[2];  // of dimensions that stay, and that are summed up
+    const Strides out_strides = out.tensor().expand(x.shape()).strides();
+    Shape sizes[2];  // of dimensions that stay, and that are summed up
+    Strides x_steps[2], out_steps[2];
     for (int dim = 0; dim < x.rank(); ++dim) {
       const int which = out_strides[dim] == 0 ? 1 : 0;
       sizes[which].push_back(x.size(dim));
@@ -146,10 +147,10 @@ void sum_over(std::string_view op, const Tensor& x, const Tensor& out, double di
 
 }  // namespace
 
-void sum_to(const Tensor& x, const Tensor& out) { sum_over("sum_to", x, out, 1.0); }
+void sum_to(const Tensor& x, const Out& out) { sum_over("sum_to", x, out, 1.0); }
 
-void sum(const Tensor& x, const Tensor& out) { sum_over("sum", x, out, 1.0); }
+void sum(const Tensor& x, const Out& out) { sum_over("sum", x, out, 1.0); }
 
-void mean(const Tensor& x, const Tensor& out) { sum_over("mean", x, out, static_cast<double>(x.numel())); }
+void mean(const Tensor& x, const Out& out) { sum_over("mean", x, out, static_cast<double>(x.numel())); }
 
 }  // namespace tandem::kernels::cuda

@@ -1,7 +1,7 @@
 // Sum over broadcast dimensions on the CPU, vectorised and threaded.
-#include "kernels/elementwise/strided_loop.h"
-#include "kernels/reduce/lane_sum.h"
-#include "kernels/reduce/sum_to.h"
+#include "tandem/kernels/elementwise/strided_loop.h"
+#include "tandem/kernels/reduce/lane_sum.h"
+#include "tandem/kernels/reduce/sum_to_implementations.h"
 
 #include <vector>
 
@@ -28,8 +28,8 @@ void add_run(const T* from, std::int64_t from_step, double* to, std::int64_t to_
 }
 
 template <typename T>
-void add_up(const Tensor& x, const Tensor& out) {
-  const StridedLoop<2> loop(x.shape(), {x.strides(), out.expand(x.shape()).strides()});
+void add_up(const Tensor& x, const Out& out) {
+  const StridedLoop<2> loop(x.shape(), {x.strides(), out.tensor().expand(x.shape()).strides()});
   const std::int64_t x_step = loop.inner_strides()[0], out_step = loop.inner_strides()[1];
   const T* const values = x.data<T>();
   const std::int64_t count = out.numel();
@@ -62,7 +62,7 @@ void add_up(const Tensor& x, const Tensor& out) {
 
 bool sum_to_supports(const Tensor& x) { return computes_in_float(x.dtype()) && x.device().type == DeviceType::cpu; }
 
-void sum_to(const Tensor& x, const Tensor& out) {
+void sum_to(const Tensor& x, const Out& out) {
   dispatch_float(x.dtype(), "sum_to", [&](auto tag) { add_up<typename decltype(tag)::type>(x, out); });
 }
 

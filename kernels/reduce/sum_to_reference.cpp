@@ -1,13 +1,13 @@
 // Sum over broadcast dimensions, plain loops.
-#include "kernels/elementwise/plain_loop.h"
-#include "kernels/reduce/sum_to.h"
+#include "tandem/kernels/elementwise/plain_loop.h"
+#include "tandem/kernels/reduce/sum_to_implementations.h"
 
 #include <vector>
 
 namespace tandem::kernels::reference {
 
-void sum_to(const Tensor& x, const Tensor& out) {
-  const Tensor expanded = out.expand(x.shape());  // stride 0 where elements are summed up
+void sum_to(const Tensor& x, const Out& out) {
+  const Tensor expanded = out.tensor().expand(x.shape());  // stride 0 where elements are summed up
   dispatch_floating(x.dtype(), "sum_to", [&](auto tag) {
     using T = typename decltype(tag)::type;
     std::vector<double> sums(static_cast<std::size_t>(out.numel()));  // in the memory order of `out`

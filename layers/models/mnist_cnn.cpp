@@ -1,6 +1,6 @@
 // mnist_cnn: L equal convolutions at full resolution, with weights of their own or shared.
-#include "layers/models/blocks.h"
-#include "layers/models/networks.h"
+#include "tandem/layers/models/blocks.h"
+#include "tandem/layers/models/networks.h"
 
 namespace tandem::layers {
 
@@ -13,8 +13,8 @@ class SharedConvolutions final : public Module {
  public:
   SharedConvolutions(std::int64_t in_channels, std::int64_t layers, kernels::ConvImpl impl, Initializer& initializer)
       : layers_(layers),
-        first_(in_channels, kChannels, kThreeByThree, same_size(impl), initializer),
-        shared_(kChannels, kChannels, kThreeByThree, same_size(impl), initializer) {
+        first_(same_size({.in = in_channels, .out = kChannels, .relu = true, .impl = impl}), initializer),
+        shared_(same_size({.in = kChannels, .out = kChannels, .relu = true, .impl = impl}), initializer) {
     register_module("0", first_);
     register_module("2", shared_);
   }
@@ -27,7 +27,7 @@ class SharedConvolutions final : public Module {
 
  private:
   std::int64_t layers_;
-  ConvBiasReLU first_, shared_;
+  Conv2d first_, shared_;
 };
 
 }  // namespace
@@ -43,8 +43,11 @@ std::unique_ptr<Module> mnist_cnn(const ModelOptions& options) {
   } else {
     auto features = std::make_unique<Sequential>();
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-      features->add<ConvBiasReLU>(layer == 0 ? options.in_channels : kChannels, kChannels, kThreeByThree,
-                                  same_size(options.conv_impl), initializer);
+      features->add<Conv2d>(same_size({.in = layer == 0 ? options.in_channels : kChannels,
+                                       .out = kChannels,
+                                       .relu = true,
+                                       .impl = options.conv_impl}),
+                            initializer);
     }
     model->add("features", std::move(features));
   }
@@ -53,8 +56,8 @@ std::unique_ptr<Module> mnist_cnn(const ModelOptions& options) {
   const std::int64_t side = options.image_size / 2;
   classifier->add<MaxPool2d>(2);
   classifier->add<Flatten>();
-  classifier->add<Linear>(kChannels * side * side, options.classes, initializer,
-                          LinearOptions{.impl = options.gemm_impl});
+  classifier->add<Linear>({.in = kChannels * side * side, .out = options.classes, .impl = options.gemm_impl},
+                          initializer);
   model->add("classifier", std::move(classifier));
   return model;
 }

@@ -1,44 +1,78 @@
 // From a name to a network.
-#include "layers/models/models.h"
+#include "tandem/layers/models/models.h"
 
-#include "core/suggest.h"
-#include "layers/models/networks.h"
+#include "tandem/core/suggest.h"
+#include "tandem/layers/models/networks.h"
 
 #include <fmt/ranges.h>
 
-#include <array>
+#include <algorithm>
 
 namespace tandem::layers {
 
 namespace {
 
-struct Network {
-  std::unique_ptr<Module> (*make)(const ModelOptions&);
-  std::int64_t smallest_image;
-  bool has_layers, can_batch_norm, has_dropout;
+constexpr ModelEntry kModels[] = {
+    {.name = "vgg_lite",
+     .make = vgg_lite,
+     .smallest_image = 8,
+     .has_layers = false,
+     .has_batch_norm = false,
+     .takes_batch_norm = true,
+     .has_dropout = true},
+    {.name = "small_cnn",
+     .make = small_cnn,
+     .smallest_image = 8,
+     .has_layers = false,
+     .has_batch_norm = true,
+     .takes_batch_norm = false,
+     .has_dropout = false},
+    {.name = "mnist_cnn",
+     .make = mnist_cnn,
+     .smallest_image = 2,
+     .has_layers = true,
+     .has_batch_norm = false,
+     .takes_batch_norm = false,
+     .has_dropout = false},
+    {.name = "resnet9",
+     .make = resnet9,
+     .smallest_image = 8,
+     .has_layers = false,
+     .has_batch_norm = true,
+     .takes_batch_norm = false,
+     .has_dropout = false},
+    {.name = "resnet18",
+     .make = resnet18,
+     .smallest_image = 1,
+     .has_layers = false,
+     .has_batch_norm = true,
+     .takes_batch_norm = false,
+     .has_dropout = false},
 };
 
-const std::array<std::string, 5> kNames{"vgg_lite", "small_cnn", "mnist_cnn", "resnet9", "resnet18"};
-constexpr std::array<Network, 5> kNetworks{{
-    {vgg_lite, 8, false, true, true},
-    {small_cnn, 8, false, true, false},
-    {mnist_cnn, 2, true, false, false},
-    {resnet9, 8, false, true, false},
-    {resnet18, 1, false, true, false},
-}};
+/// "only mnist_cnn"
+std::string only(bool ModelEntry::* with) { return "only " + one_of(model_names(with)); }
 
 }  // namespace
 
-std::span<const std::string> model_names() { return kNames; }
+std::span<const ModelEntry> models() { return kModels; }
+
+std::vector<std::string> model_names(bool ModelEntry::* with) {
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : kModels)
+    if (with == nullptr || entry.*with) names.emplace_back(entry.name);
+  return names;
+}
 
 std::unique_ptr<Module> make_model(const ModelOptions& options) {
-  const auto found = std::find(kNames.begin(), kNames.end(), options.name);
-  if (found == kNames.end()) {
-    const std::string nearest = nearest_name(options.name, kNames);
+  const auto* const found = std::ranges::find(kModels, options.name, &ModelEntry::name);
+  if (found == std::end(kModels)) {
+    const std::vector<std::string> names = model_names();
+    const std::string nearest = nearest_name(options.name, names);
     fail("unknown model '{}'{}; known models: {}", options.name,
-         nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest), fmt::join(kNames, ", "));
+         nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest), fmt::join(names, ", "));
   }
-  const Network& network = kNetworks[static_cast<std::size_t>(found - kNames.begin())];
+  const ModelEntry& network = *found;
 
   const std::string& name = options.name;
   require(options.in_channels > 0 && options.classes > 0,
@@ -48,14 +82,17 @@ std::unique_ptr<Module> make_model(const ModelOptions& options) {
           "model {}: images of {}x{} are too small, it needs {}x{} or more", name, options.image_size,
           options.image_size, network.smallest_image, network.smallest_image);
   require(options.layers >= 0, "model {}: the number of layers must be positive, got {}", name, options.layers);
-  require(network.has_layers || options.layers == 0, "model {} has a fixed number of layers; only mnist_cnn takes one",
-          name);
-  require(network.has_layers || !options.shared_weights, "model {} has no shared weights; only mnist_cnn does", name);
-  require(network.can_batch_norm || !options.batch_norm, "model {} has no batch norm; vgg_lite takes it as an option",
-          name);
+  require(network.has_layers || options.layers == 0, "model {} has a fixed number of layers; {} takes one", name,
+          only(&ModelEntry::has_layers));
+  require(network.has_layers || !options.shared_weights, "model {} has no shared weights; {} does", name,
+          only(&ModelEntry::has_layers));
+  require(network.has_batch_norm || network.takes_batch_norm || !options.batch_norm,
+          "model {} has no batch norm; {} takes it as an option", name,
+          one_of(model_names(&ModelEntry::takes_batch_norm)));
   require(options.dropout >= 0.0 && options.dropout < 1.0, "model {}: dropout must be in [0, 1), got {}", name,
           options.dropout);
-  require(network.has_dropout || options.dropout == 0.0, "model {} has no dropout; only vgg_lite does", name);
+  require(network.has_dropout || options.dropout == 0.0, "model {} has no dropout; {} does", name,
+          only(&ModelEntry::has_dropout));
 
   auto model = network.make(options);
   model->set_random_state(std::make_shared<RandomState>(options.seed));

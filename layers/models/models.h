@@ -1,9 +1,9 @@
 // The networks by name.
 #pragma once
 
-#include "kernels/conv/conv.h"
-#include "kernels/gemm/gemm_impl.h"
-#include "layers/module.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/gemm/gemm_impl.h"
+#include "tandem/layers/module.h"
 
 #include <span>
 
@@ -24,8 +24,21 @@ struct ModelOptions {
   kernels::GemmImpl gemm_impl = kernels::GemmImpl::automatic;
 };
 
-/// The names make_model knows.
-std::span<const std::string> model_names();
+/// One network, and which of the options it has a use for.
+struct ModelEntry {
+  std::string_view name;
+  std::unique_ptr<Module> (*make)(const ModelOptions& options);
+  std::int64_t smallest_image;  ///< height and width
+  bool has_layers;              ///< ModelOptions::layers and shared_weights
+  bool has_batch_norm;          ///< always
+  bool takes_batch_norm;        ///< ModelOptions::batch_norm
+  bool has_dropout;
+};
+
+std::span<const ModelEntry> models();
+
+/// Names of the networks, or of those that have a use for an option: model_names(&ModelEntry::has_dropout).
+std::vector<std::string> model_names(bool ModelEntry::* with = nullptr);
 
 /// A network [N, in_channels, image_size, image_size] -> logits [N, classes], with PyTorch's default initialisation, in
 /// training mode, its random state at step 0 of options.seed (the trainer sets its own). Equal options give equal

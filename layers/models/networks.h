@@ -3,7 +3,7 @@
 // Sequential count ReLU, pooling, Flatten and Dropout modules.
 #pragma once
 
-#include "layers/models/models.h"
+#include "tandem/layers/models/models.h"
 
 namespace tandem::layers {
 

@@ -1,6 +1,6 @@
 // resnet9: the DAWNBench network for CIFAR-10.
-#include "layers/models/blocks.h"
-#include "layers/models/networks.h"
+#include "tandem/layers/models/blocks.h"
+#include "tandem/layers/models/networks.h"
 
 namespace tandem::layers {
 
@@ -9,13 +9,17 @@ namespace {
 std::unique_ptr<Sequential> unit(std::int64_t in_channels, std::int64_t out_channels, const ModelOptions& options,
                                  Initializer& initializer) {
   auto result = std::make_unique<Sequential>();
-  add_conv_norm_relu(*result, in_channels, out_channels, options.conv_impl, initializer);
+  add_conv_norm_relu(*result,
+                     same_size({.in = in_channels, .out = out_channels, .bias = false, .impl = options.conv_impl}),
+                     initializer);
   return result;
 }
 
 void add_residual(Sequential& to, std::int64_t channels, const ModelOptions& options, Initializer& initializer) {
   auto body = std::make_unique<Sequential>();
-  for (int i = 0; i < 2; ++i) add_conv_norm_relu(*body, channels, channels, options.conv_impl, initializer);
+  for (int i = 0; i < 2; ++i)
+    add_conv_norm_relu(*body, same_size({.in = channels, .out = channels, .bias = false, .impl = options.conv_impl}),
+                       initializer);
   to.add<Residual>(std::move(body));
 }
 
@@ -38,8 +42,7 @@ std::unique_ptr<Module> resnet9(const ModelOptions& options) {
   auto classifier = std::make_unique<Sequential>();
   classifier->add<MaxPool2d>(options.image_size / 8);
   classifier->add<Flatten>();
-  classifier->add<Linear>(512, options.classes, initializer,
-                          LinearOptions{.bias = Bias::absent, .impl = options.gemm_impl});
+  classifier->add<Linear>({.in = 512, .out = options.classes, .bias = false, .impl = options.gemm_impl}, initializer);
   classifier->add<Scale>(kLogitScale);
   model->add("classifier", std::move(classifier));
   return model;

@@ -1,6 +1,6 @@
 // small_cnn: the network for laptops.
-#include "layers/models/blocks.h"
-#include "layers/models/networks.h"
+#include "tandem/layers/models/blocks.h"
+#include "tandem/layers/models/networks.h"
 
 namespace tandem::layers {
 
@@ -10,17 +10,17 @@ std::unique_ptr<Module> small_cnn(const ModelOptions& options) {
   constexpr std::array<std::int64_t, 4> kChannels{32, 64, 128, 128};
   std::int64_t channels = options.in_channels;
   for (std::size_t i = 0; i < kChannels.size(); ++i) {
-    features->add<Conv2d>(channels, kChannels[i], kThreeByThree, same_size(options.conv_impl), initializer,
-                          Bias::absent);
+    features->add<Conv2d>(same_size({.in = channels, .out = kChannels[i], .bias = false, .impl = options.conv_impl}),
+                          initializer);
     if (i + 1 < kChannels.size()) features->add<MaxPool2d>(2);
-    features->add<BatchNorm2d>(kChannels[i], BatchNorm2dOptions{.relu = true});
+    features->add<BatchNorm2d>({.channels = kChannels[i], .relu = true});
     channels = kChannels[i];
   }
 
   auto classifier = std::make_unique<Sequential>();
   classifier->add<GlobalAvgPool2d>();
   classifier->add<Flatten>();
-  classifier->add<Linear>(channels, options.classes, initializer, LinearOptions{.impl = options.gemm_impl});
+  classifier->add<Linear>({.in = channels, .out = options.classes, .impl = options.gemm_impl}, initializer);
 
   auto model = std::make_unique<Sequential>();
   model->add("features", std::move(features));

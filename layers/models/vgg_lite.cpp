@@ -1,6 +1,6 @@
 // vgg_lite: six convolutions, three linear layers.
-#include "layers/models/blocks.h"
-#include "layers/models/networks.h"
+#include "tandem/layers/models/blocks.h"
+#include "tandem/layers/models/networks.h"
 
 namespace tandem::layers {
 
@@ -11,9 +11,11 @@ std::unique_ptr<Module> vgg_lite(const ModelOptions& options) {
   std::int64_t channels = options.in_channels;
   for (std::size_t i = 0; i < kChannels.size(); ++i) {
     if (options.batch_norm) {
-      add_conv_norm_relu(*features, channels, kChannels[i], options.conv_impl, initializer, Bias::present);
+      add_conv_norm_relu(*features, same_size({.in = channels, .out = kChannels[i], .impl = options.conv_impl}),
+                         initializer);
     } else {
-      features->add<ConvBiasReLU>(channels, kChannels[i], kThreeByThree, same_size(options.conv_impl), initializer);
+      features->add<Conv2d>(same_size({.in = channels, .out = kChannels[i], .relu = true, .impl = options.conv_impl}),
+                            initializer);
     }
     channels = kChannels[i];
     if (i % 2 == 1) features->add<MaxPool2d>(2);
@@ -22,12 +24,12 @@ std::unique_ptr<Module> vgg_lite(const ModelOptions& options) {
 
   auto classifier = std::make_unique<Sequential>();
   const std::int64_t side = options.image_size / 8;
-  classifier->add<Linear>(channels * side * side, 256, initializer,
-                          LinearOptions{.relu = true, .impl = options.gemm_impl});
+  classifier->add<Linear>({.in = channels * side * side, .out = 256, .relu = true, .impl = options.gemm_impl},
+                          initializer);
   classifier->add<Dropout>(options.dropout);
-  classifier->add<Linear>(256, 32, initializer, LinearOptions{.relu = true, .impl = options.gemm_impl});
+  classifier->add<Linear>({.in = 256, .out = 32, .relu = true, .impl = options.gemm_impl}, initializer);
   classifier->add<Dropout>(options.dropout);
-  classifier->add<Linear>(32, options.classes, initializer, LinearOptions{.impl = options.gemm_impl});
+  classifier->add<Linear>({.in = 32, .out = options.classes, .impl = options.gemm_impl}, initializer);
 
   auto model = std::make_unique<Sequential>();
   model->add("features", std::move(features));

@@ -1,7 +1,7 @@
 // Checks of a safetensors header that concern the data: sizes, offsets, dtypes.
-#include "layers/safetensors/header.h"
+#include "tandem/layers/safetensors/header.h"
 
-#include "layers/safetensors/header_parser.h"
+#include "tandem/layers/safetensors/header_parser.h"
 
 #include <nlohmann/json.hpp>
 

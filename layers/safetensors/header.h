@@ -1,7 +1,7 @@
-// The JSON header of a safetensors file. Internal to this room.
+// The JSON header of a safetensors file. Internal to this library.
 #pragma once
 
-#include "layers/safetensors.h"
+#include "tandem/layers/safetensors.h"
 
 namespace tandem::layers::safetensors {
 

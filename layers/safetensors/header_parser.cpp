@@ -1,6 +1,6 @@
 // The header parser: events of a streaming JSON parser, which, unlike a parsed document, shows duplicate keys and
 // numbers beyond 64 bits.
-#include "layers/safetensors/header_parser.h"
+#include "tandem/layers/safetensors/header_parser.h"
 
 #include <nlohmann/json.hpp>
 

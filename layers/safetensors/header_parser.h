@@ -1,7 +1,7 @@
 // From header text to entries: syntax only. Internal to this folder.
 #pragma once
 
-#include "layers/safetensors/header.h"
+#include "tandem/layers/safetensors/header.h"
 
 #include <optional>
 

@@ -1,6 +1,7 @@
 // Reading safetensors files.
-#include "layers/file.h"
-#include "layers/safetensors/header.h"
+#include "tandem/core/out.h"
+#include "tandem/layers/file.h"
+#include "tandem/layers/safetensors/header.h"
 
 #include <bit>
 
@@ -29,7 +30,7 @@ SafetensorsFile read_safetensors(const std::string& path) {
   const MemoryTagScope scope(MemoryTag::workspace);
   for (safetensors::Entry& entry : header.entries) {
     const Tensor tensor = Tensor::empty(entry.shape, {.dtype = entry.dtype});
-    if (entry.end > entry.begin) file.read(tensor.raw_data(), entry.end - entry.begin, data_begin + entry.begin);
+    if (entry.end > entry.begin) file.read(Out(tensor).raw_data(), entry.end - entry.begin, data_begin + entry.begin);
     result.tensors.emplace_back(std::move(entry.name), tensor);
   }
   return result;

@@ -1,6 +1,6 @@
 // Writing safetensors files.
-#include "layers/file.h"
-#include "layers/safetensors/header_parser.h"
+#include "tandem/layers/file.h"
+#include "tandem/layers/safetensors/header_parser.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,16 +1,16 @@
 // The CUDA C++ language as far as plain C++ can have it, for kernels that run in the simulator. Found under the name of
 // NVIDIA's header, so that the same .cu file compiles with and without nvcc.
 //
-// What plain C++ cannot have: <<<...>>> (use tandem::launch) and __shared__ (use SHARED and DYN_SHARED of
-// kernels/device/shared.h).
+// What plain C++ cannot have: <<<...>>> (use tandem::launch) and __shared__ (use TANDEM_SHARED and
+// TANDEM_DYNAMIC_SHARED of kernels/device/shared.h).
 #pragma once
 
 #include "cuda_runtime_api.h"
-#include "simulator/builtins.h"
-#include "simulator/checked_memory.h"
-#include "simulator/device_language.h"
-#include "simulator/include/device_math.h"
-#include "simulator/run.h"
+#include "tandem/simulator/builtins.h"
+#include "tandem/simulator/checked_memory.h"
+#include "tandem/simulator/device_language.h"
+#include "tandem/simulator/include/device_math.h"
+#include "tandem/simulator/run.h"
 
 #define __global__
 #define __device__
@@ -19,8 +19,8 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __shared__                                                             \
-  static_assert(false, "use SHARED or DYN_SHARED of kernels/device/shared.h"); \
+#define __shared__                                                                               \
+  static_assert(false, "use TANDEM_SHARED or TANDEM_DYNAMIC_SHARED of kernels/device/shared.h"); \
   extern
 
 inline constexpr int warpSize = 32;

@@ -2,7 +2,7 @@
 // NVIDIA's. Calls with a place in the source as an extra, last argument name it in messages.
 #pragma once
 
-#include "simulator/include/vector_types.h"
+#include "tandem/simulator/include/vector_types.h"
 
 #include <cstddef>
 #include <source_location>

@@ -12,25 +12,63 @@ struct dim3 {
   constexpr dim3(uint3 sizes) : x(sizes.x), y(sizes.y), z(sizes.z) {}
 };
 
-struct alignas(2) char2 { signed char x, y; };
-struct alignas(4) char4 { signed char x, y, z, w; };
-struct alignas(2) uchar2 { unsigned char x, y; };
-struct alignas(4) uchar4 { unsigned char x, y, z, w; };
-struct alignas(4) short2 { short x, y; };
-struct alignas(8) short4 { short x, y, z, w; };
-struct alignas(4) ushort2 { unsigned short x, y; };
-struct alignas(8) ushort4 { unsigned short x, y, z, w; };
-struct alignas(8) int2 { int x, y; };
-struct int3 { int x, y, z; };
-struct alignas(16) int4 { int x, y, z, w; };
-struct alignas(8) uint2 { unsigned x, y; };
-struct alignas(16) uint4 { unsigned x, y, z, w; };
-struct alignas(8) float2 { float x, y; };
-struct float3 { float x, y, z; };
-struct alignas(16) float4 { float x, y, z, w; };
-struct alignas(16) double2 { double x, y; };
-struct alignas(16) longlong2 { long long x, y; };
-struct alignas(16) ulonglong2 { unsigned long long x, y; };
+struct alignas(2) char2 {
+  signed char x, y;
+};
+struct alignas(4) char4 {
+  signed char x, y, z, w;
+};
+struct alignas(2) uchar2 {
+  unsigned char x, y;
+};
+struct alignas(4) uchar4 {
+  unsigned char x, y, z, w;
+};
+struct alignas(4) short2 {
+  short x, y;
+};
+struct alignas(8) short4 {
+  short x, y, z, w;
+};
+struct alignas(4) ushort2 {
+  unsigned short x, y;
+};
+struct alignas(8) ushort4 {
+  unsigned short x, y, z, w;
+};
+struct alignas(8) int2 {
+  int x, y;
+};
+struct int3 {
+  int x, y, z;
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct float3 {
+  float x, y, z;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) double2 {
+  double x, y;
+};
+struct alignas(16) longlong2 {
+  long long x, y;
+};
+struct alignas(16) ulonglong2 {
+  unsigned long long x, y;
+};
 
 constexpr int2 make_int2(int x, int y) { return {x, y}; }
 constexpr int3 make_int3(int x, int y, int z) { return {x, y, z}; }

@@ -1,5 +1,5 @@
 // translate_cuda IN.cu OUT.cu: rewrites CUDA's own syntax for the simulator. Exit code 2 where it cannot.
-#include "simulator/translate/translate.h"
+#include "tandem/simulator/translate/translate.h"
 
 #include <cstdio>
 #include <exception>

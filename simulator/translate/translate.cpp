@@ -1,5 +1,5 @@
 // The rewriting itself: one pass over the text, aware of comments, literals and brackets.
-#include "simulator/translate/translate.h"
+#include "tandem/simulator/translate/translate.h"
 
 #include <algorithm>
 #include <cctype>
@@ -170,10 +170,10 @@ class Translator {
     while (name > 0 && is_word(declaration[name - 1])) --name;
     const std::string type = trimmed(declaration.substr(0, name)), variable = declaration.substr(name, name_end - name);
     if (type.empty() || variable.empty()) refuse("cannot read the shared declaration '" + declaration + "'");
-    if (dynamic) return "DYN_SHARED(" + type + ", " + variable + ");";
+    if (dynamic) return "TANDEM_DYNAMIC_SHARED(" + type + ", " + variable + ");";
     if (type.find(',') != std::string::npos)
       refuse("give the type of '" + variable + "' a name without commas (using)");
-    return "SHARED(" + type + ", " + variable + ", " + declaration.substr(dims) + ");";
+    return "TANDEM_SHARED(" + type + ", " + variable + ", " + declaration.substr(dims) + ");";
   }
 
   std::string_view source_, file_;
@@ -185,7 +185,7 @@ class Translator {
 
 std::string translate_cuda(std::string_view source, std::string_view file) {
   // One line of our own, then the original's numbers.
-  return "#include \"kernels/device/shared.h\"\n#line 1 \"" + std::string(file) + "\"\n" +
+  return "#include \"tandem/kernels/device/shared.h\"\n#line 1 \"" + std::string(file) + "\"\n" +
          Translator(source, file).run();
 }
 

@@ -8,8 +8,8 @@ namespace tandem::simulator {
 
 /// Rewrites
 ///   kernel<<<grid, block, bytes, stream>>>(a, b)  ->  ::tandem::simulator::configure(kernel, grid, block, ...)(a, b)
-///   __shared__ float tile[32][33];                ->  SHARED(float, tile, [32][33]);
-///   extern __shared__ float buffer[];             ->  DYN_SHARED(float, buffer);
+///   __shared__ float tile[32][33];                ->  TANDEM_SHARED(float, tile, [32][33]);
+///   extern __shared__ float buffer[];             ->  TANDEM_DYNAMIC_SHARED(float, buffer);
 /// and leaves all else as it is, line by line, so that messages still name the lines of `file`. Comments and literals
 /// are not touched. Throws std::runtime_error, naming file and line, for what it cannot read.
 std::string translate_cuda(std::string_view source, std::string_view file);

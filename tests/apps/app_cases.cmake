@@ -5,6 +5,7 @@ endif()
 
 if(NOT TANDEM_CUDA_IS_SIMULATED)  # these know nothing of devices
   file(GLOB app_test_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.cpp)
+  tandem_source_settings(FILES ${CMAKE_CURRENT_LIST_DIR}/test_tables.cpp DEFINITIONS TANDEM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_executable(tandem_apps_tests ${app_test_sources})
   # cifar_train_parts first: its tests include its headers without a folder.
   target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts conv_bench_parts)

@@ -351,7 +351,7 @@ def standard_output():
 def precision():
     """Masters, loss scale and memory of half precision; on two ranks, where there is an mpirun."""
     ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
-    net = ("--dataset synthetic --limit-train 24 --limit-test 4 --model small_cnn --global-batch-size 8 --epochs 1 "
+    net = ("--dataset synthetic --limit-train 48 --limit-test 4 --model small_cnn --global-batch-size 16 --epochs 1 "
            "--log-every 1 --lr 0.01 --check-replicas ")
     train("first", net + f"--epochs 0 --save-weights {path('first')}")
     # So large a scale that every gradient overflows: no step is taken, and no digit of the weights is lost.

@@ -33,7 +33,7 @@ bad_input(NAME "weights are a directory" ERR "${bad}/empty" "directory" ARGS ${s
 bad_input(NAME "weights of another net" ERR "other_net.safetensors" "features.0.weight"
   ARGS ${synthetic} --load-weights ${bad}/other_net.safetensors)
 bad_input(NAME "weights of another model" ERR "--load-weights ${bad}/named.safetensors: holds weights of the model vgg_lite, not of small_cnn"
-  "give --model vgg_lite" ARGS ${synthetic} --load-weights ${bad}/named.safetensors)
+  "choose model vgg_lite" ARGS ${synthetic} --load-weights ${bad}/named.safetensors)
 bad_input(NAME "weights with strange names" ERR "two\\nlines"
   ARGS ${synthetic} --load-weights ${bad}/strange_names.safetensors)
 app_case(NAME "weights broken on one rank" RANKS 2 EXIT 2 ERR "rank 1:" "truncated.safetensors"

@@ -37,9 +37,9 @@ bad_input(NAME "unknown optimizer" ERR "--optimizer" "did you mean sgd?" ARGS --
 bad_input(NAME "unknown schedule" ERR "--schedule" "did you mean cosine?" ARGS --schedule cosin)
 bad_input(NAME "unknown backend" ERR "--backend" "choices: auto, self, mpi, ring, nccl" ARGS --backend sockets)
 if(TANDEM_HAS_NCCL)
-  bad_input(NAME "nccl on the CPU" ERR "backend nccl: rank" "on the CPU" "--backend ring" ARGS --backend nccl --device cpu)
+  bad_input(NAME "nccl on the CPU" ERR "backend nccl: rank" "on the CPU" "choose backend ring" ARGS --backend nccl --device cpu)
 else()
-  bad_input(NAME "nccl in a build without it" ERR "backend nccl: this program was built without NCCL" "--backend ring"
+  bad_input(NAME "nccl in a build without it" ERR "backend nccl: this program was built without NCCL" "choose backend ring"
     ARGS --backend nccl)
 endif()
 bad_input(NAME "momentum of Adam" ERR "--momentum 0.5: of no use with --optimizer adam, only with sgd, rmsprop"
@@ -80,7 +80,7 @@ bad_input(NAME "tuning file that is not there" ERR "--tuning-file none.json: no 
 bad_input(NAME "oneDNN in halves" ERR "--conv-impl onednn computes in f32 only, not in --precision fp16"
   ARGS --dataset synthetic --conv-impl onednn --precision fp16)
 if(NOT TANDEM_HAS_ONEDNN)
-  bad_input(NAME "oneDNN in a build without it" ERR "--conv-impl onednn: this build has no oneDNN; choose auto or fused"
+  bad_input(NAME "oneDNN in a build without it" ERR "--conv-impl onednn: this build has no oneDNN (libdnnl-dev); choose auto or fused"
     ARGS --dataset synthetic --device cpu --conv-impl onednn)
 endif()
 bad_input(NAME "tuning file in no folder" ERR "--tuning-file /none/t.json: cannot write"
@@ -202,9 +202,9 @@ bad_input(NAME "config near key" ERR "near_key.toml:1: unknown option 'momentm':
 bad_input(NAME "config bad value" ERR "bad_value.toml:2: --lr -1: must be above 0" ARGS --config ${toml}/bad_value.toml)
 bad_input(NAME "config bad type" ERR "bad_type.toml:1: --epochs 'many': not a whole number"
   ARGS --config ${toml}/bad_type.toml)
-bad_input(NAME "config syntax" ERR "syntax.toml:1: expected 'name = value'" ARGS --config ${toml}/syntax.toml)
-bad_input(NAME "config section" ERR "section.toml:1: sections are not used" ARGS --config ${toml}/section.toml)
-bad_input(NAME "config key twice" ERR "twice.toml:2: 'epochs' was set in line 1" ARGS --config ${toml}/twice.toml)
-bad_input(NAME "config without quotes" ERR "unquoted.toml:1: a value is" ARGS --config ${toml}/unquoted.toml)
+bad_input(NAME "config syntax" ERR "syntax.toml:1: " "write one 'name = value' per line" ARGS --config ${toml}/syntax.toml)
+bad_input(NAME "config section" ERR "section.toml:1: 'training' is a section" ARGS --config ${toml}/section.toml)
+bad_input(NAME "config key twice" ERR "twice.toml:2: " "cannot redefine existing integer 'epochs'" ARGS --config ${toml}/twice.toml)
+bad_input(NAME "config without quotes" ERR "unquoted.toml:1: " "text in quotes" ARGS --config ${toml}/unquoted.toml)
 bad_input(NAME "config with two batch sizes" ERR "both_batches.toml: batch-size and global-batch-size exclude"
   ARGS --config ${toml}/both_batches.toml)

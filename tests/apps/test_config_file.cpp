@@ -3,7 +3,7 @@
 
 #include "tests/support/catch.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 using namespace tandem::apps;
 using tandem::test::ContainsText;
@@ -26,7 +26,9 @@ void check_refused(const std::string& text, const std::string& message) {
 TEST_CASE("config values are read as TOML writes them") {
   CHECK(value_of("12") == "12");
   CHECK(value_of("-1_000") == "-1000");
-  CHECK(value_of("1e-3  # rate") == "1e-3");
+  CHECK(value_of("1e-3  # rate") == "0.001");
+  CHECK(value_of("0.1") == "0.1");
+  CHECK(value_of("0x10") == "16");
   CHECK(value_of("true") == "true");
   CHECK(value_of(R"("a # b, c = \"d\" \\ e")") == R"(a # b, c = "d" \ e)");
   CHECK(value_of(R"('C:\data')") == R"(C:\data)");
@@ -34,6 +36,8 @@ TEST_CASE("config values are read as TOML writes them") {
   CHECK(value_of(R"(["crop", "flip",])") == "crop,flip");
   CHECK(value_of("[]").empty());
   CHECK(value_of("[1, 2]") == "1,2");
+  CHECK(value_of("[1,\n 2]") == "1,2");
+  CHECK(value_of("\"\"\"a\nb\"\"\"") == "a\nb");
 }
 
 TEST_CASE("config lines may be empty, comments, indented, with quoted keys and DOS line ends") {
@@ -48,19 +52,21 @@ TEST_CASE("config lines may be empty, comments, indented, with quoted keys and D
 }
 
 TEST_CASE("config mistakes are answered with file and line") {
-  check_refused("lr", "expected 'name = value'");
-  check_refused("= 3", "expected 'name = value'");
-  check_refused("lr =", "'lr' has no value");
-  check_refused("lr = # none", "'lr' has no value");
-  check_refused("lr = 0.1 0.2", "more text after the value");
-  check_refused("model = vgg_lite", "not 'vgg_lite'");
-  check_refused("model = \"vgg", "without its closing");
-  check_refused("data = \"C:\\data\"", "unknown escape \\d");
-  check_refused("[model]", "sections are not used");
-  check_refused("a = [1", "closing ]");
-  check_refused("a = [1 2]", "commas");
-  check_refused("a = 1\nb = 2\na = 3", "'a' was set in line 1");
-  check_refused("\xef\xbb\xbflr = 1", "expected 'name = value'");
+  for (const char* const no_pair : {"lr", "= 3", "lr =", "lr = # none", "lr = 0.1 0.2", "model = vgg_lite"}) {
+    check_refused(no_pair, "write one 'name = value' per line, text in quotes");
+  }
+  check_refused("model = \"vgg", "string");
+  check_refused("data = \"C:\\data\"", "unknown escape sequence '\\d'");
+  check_refused("a = [1", "array");
+  check_refused("a = [1 2]", "comma");
+  check_refused("a = 99999999999999999999", "64 bits");
+  check_refused("a = \"\xff\"", "utf-8");
+  check_refused("[model]", "'model' is a section");
+  check_refused("model.name = 1", "'model' is a section");
+  check_refused("a = 1979-05-27", "'a' is no such value");
+  check_refused("a = [[1], [2]]", "'a' is no such value");
+  check_refused("\na = 1\nb = 2\na = 3", "f.toml:4: ");
+  check_refused("a = 1\nb = 2\na = 3", "cannot redefine");
 }
 
 TEST_CASE("config files that are none") {

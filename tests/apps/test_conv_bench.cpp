@@ -5,12 +5,13 @@
 #include "apps/conv_bench/reports.h"
 #include "apps/measure/peak.h"
 #include "apps/measure/quantile.h"
-#include "core/error.h"
-#include "core/parallel.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/tuning/tuner.h"
-#include "kernels/gemm/linear.h"
-#include "layers/models/models.h"
+#include "tandem/core/error.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/conv/implementations.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
+#include "tandem/kernels/gemm/linear.h"
+#include "tandem/layers/models/models.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
@@ -58,7 +59,7 @@ Contestant spoilt(std::string name, const Contestant& right, std::function<void(
 
 /// Multiplies the last element in memory.
 void spoil_last(const Tensor& tensor) {
-  float& last = tensor.data<float>()[tensor.numel() - 1];
+  float& last = tandem::Out(tensor).data<float>()[tensor.numel() - 1];
   last = last * 1.01F + 0.01F;
 }
 
@@ -173,7 +174,7 @@ TEST_CASE("conv_bench: operations are those that are done") {
   // What was measured counts as what it is: here the pass that is timed, with bias, ReLU and mask, runs by plain sums.
   tandem::kernels::ConvTuner& tuner = tandem::kernels::conv_tuner();
   const auto add = [&](const char* chosen, const tandem::kernels::TunedWork& work) {
-    tuner.add({tandem::DeviceType::cpu, tandem::kernels::TunedPass::forward, DType::f32, layer.geometry(2), work},
+    tuner.add({tandem::DeviceType::cpu, tandem::kernels::PassKind::forward, DType::f32, layer.geometry(2), work},
               {chosen, {}});
   };
   add("direct", {.bias = true, .relu = true, .mask = true});
@@ -211,7 +212,7 @@ TEST_CASE("the measured peak is one that products of matrices do not beat") {
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 20; ++i) {
       const auto start = std::chrono::steady_clock::now();
-      tandem::kernels::linear_forward(a, b, {}, false, product);
+      tandem::kernels::linear_forward(a, b, {}, false, tandem::Out(product));
       best_seconds =
           std::min(best_seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
@@ -241,7 +242,8 @@ TEST_CASE("conv_bench: what is wrong is found") {
   };
   using tandem::test::ContainsText;
   CHECK_THAT(of([](Workload& o) { spoil_last(o.y); }, {}), ContainsText("forward, y: element"));
-  CHECK_THAT(of([](Workload& o) { ++o.mask.data<std::uint8_t>()[1]; }, {}), ContainsText("forward, the mask"));
+  CHECK_THAT(of([](Workload& o) { ++tandem::Out(o.mask).data<std::uint8_t>()[1]; }, {}),
+             ContainsText("forward, the mask"));
   CHECK_THAT(of({}, [](Workload& o) { spoil_last(o.grad_x); }), ContainsText("backward, grad_x: element"));
   CHECK_THAT(of({}, [](Workload& o) { spoil_last(o.grad_w); }), ContainsText("backward, grad_w: element"));
   CHECK_THAT(of({}, [](Workload& o) { spoil_last(o.grad_bias); }), ContainsText("backward, grad_bias: element"));

@@ -5,9 +5,9 @@
 #include "tests/support/temporary_directory.h"
 
 #include "command_line.h"
-#include "core/device_query.h"
-#include "core/error.h"
 #include "help_text.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
 
 #include <fstream>
 #include <sstream>
@@ -51,10 +51,10 @@ TEST_CASE("without options the defaults hold") {
   Parsed p;
   parse(p, {});
   CHECK(p.request == Request::run);
-  CHECK(p.settings.model == "small_cnn");
-  CHECK(p.settings.optimizer == "sgd");
-  CHECK(*p.settings.momentum == 0.9);
-  CHECK(*p.settings.nesterov);
+  CHECK(p.settings.model.name == "small_cnn");
+  CHECK(p.settings.optimizer.name == "sgd");
+  CHECK(*p.settings.optimizer.momentum == 0.9);
+  CHECK(*p.settings.optimizer.nesterov);
   CHECK(*p.settings.global_batch_size == 128);
   CHECK_FALSE(p.settings.batch_size.has_value());
 }
@@ -104,19 +104,19 @@ TEST_CASE("values are set by --name value and --name=value, flags also by --no-n
   Parsed p;
   parse(p, {"--lr=0.25", "--epochs", "3", "--model", "mnist_cnn", "--shared-weights", "--no-nesterov", "--batch-size",
             "8", "--clip-norm", "1e0"});
-  CHECK(*p.settings.lr == 0.25);
-  CHECK(p.settings.epochs == 3);
-  CHECK(p.settings.shared_weights);
-  CHECK_FALSE(*p.settings.nesterov);
+  CHECK(*p.settings.optimizer.lr == 0.25);
+  CHECK(p.settings.trainer.epochs == 3);
+  CHECK(p.settings.model.shared_weights);
+  CHECK_FALSE(*p.settings.optimizer.nesterov);
   CHECK(*p.settings.batch_size == 8);
   CHECK_FALSE(p.settings.global_batch_size.has_value());
-  CHECK(p.settings.clip_norm == 1.0);
+  CHECK(p.settings.trainer.clip_norm == 1.0);
 }
 
 TEST_CASE("momentum 0 needs no --no-nesterov") {
   Parsed p;
   parse(p, {"--momentum", "0"});
-  CHECK_FALSE(*p.settings.nesterov);
+  CHECK_FALSE(*p.settings.optimizer.nesterov);
 }
 
 TEST_CASE("the batch is shared by ranks and micro-batches") {
@@ -181,14 +181,14 @@ std::string error_with_file(const std::string& lines, const std::vector<const ch
 
 TEST_CASE("a choice on the command line leaves out what a config file says of another choice, and tells it") {
   const WithFile adamw("momentum = 0.8\nnesterov = true\nlr = 0.3\n", {"--optimizer", "adamw"});
-  CHECK_FALSE(adamw.parsed.settings.momentum.has_value());
-  CHECK_FALSE(*adamw.parsed.settings.nesterov);
-  CHECK(*adamw.parsed.settings.lr == 0.3);  // for any optimizer
+  CHECK_FALSE(adamw.parsed.settings.optimizer.momentum.has_value());
+  CHECK_FALSE(*adamw.parsed.settings.optimizer.nesterov);
+  CHECK(*adamw.parsed.settings.optimizer.lr == 0.3);  // for any optimizer
   CHECK(adamw.parsed.notes ==
         std::vector<std::string>{adamw.path + ":1: momentum = 0.8 is left out: --optimizer adamw has no use for it",
                                  adamw.path + ":2: nesterov = true is left out: --optimizer adamw has no use for it"});
   const WithFile rmsprop("momentum = 0.8\nnesterov = true\n", {"--optimizer", "rmsprop"});
-  CHECK(*rmsprop.parsed.settings.momentum == 0.8);
+  CHECK(*rmsprop.parsed.settings.optimizer.momentum == 0.8);
   CHECK(rmsprop.parsed.notes.size() == 1);
 
   const WithFile cosine("schedule = 'step'\nstep-epochs = 3\nstep-factor = 0.5\n", {"--schedule", "cosine"});
@@ -201,14 +201,14 @@ TEST_CASE("a choice on the command line leaves out what a config file says of an
   const WithFile full(half, {"--precision", "fp32"});
   CHECK(*full.parsed.settings.loss_scale == "none");
   CHECK(full.parsed.settings.allreduce_dtype == "fp32");
-  CHECK(full.parsed.settings.master_weights);
+  CHECK(full.parsed.settings.optimizer.master_weights);
   CHECK(full.parsed.notes.size() == 3);
   CHECK(WithFile(half, {"--precision", "bf16"}).parsed.notes.empty());
 
   const WithFile model("model = 'vgg_lite'\nbatch-norm = true\ndropout = 0.5\n", {"--model", "small_cnn"});
-  CHECK_FALSE(model.parsed.settings.batch_norm);
-  CHECK(model.parsed.settings.dropout == 0.0);
-  CHECK(WithFile("data = '/some/where'\n", {"--dataset", "synthetic"}).parsed.settings.data.empty());
+  CHECK_FALSE(model.parsed.settings.model.batch_norm);
+  CHECK(model.parsed.settings.model.dropout == 0.0);
+  CHECK(WithFile("data = '/some/where'\n", {"--dataset", "synthetic"}).parsed.settings.data.directory.empty());
   CHECK(WithFile("tuning-file = 't.json'\n", {"--conv-impl", "direct"}).parsed.settings.tuning_file.empty());
 }
 

@@ -1,7 +1,8 @@
 // Fused convolutions one above the other, where the kernels of one do the work of the layer below it.
-#include "autograd/functions.h"
-#include "autograd/variable.h"
-#include "core/memory.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/out.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
@@ -18,7 +19,7 @@ Tensor small_integers(const Shape& shape, DType dtype, unsigned seed) {
   const Layout layout = shape.rank() == 4 ? Layout::channels_last : Layout::row_major;
   const Tensor numbers = Tensor::empty(shape, {.layout = layout});
   for (std::int64_t i = 0; i < numbers.numel(); ++i)
-    numbers.data<float>()[i] = static_cast<float>(static_cast<int>(generator() % 5) - 2);
+    Out(numbers).data<float>()[i] = static_cast<float>(static_cast<int>(generator() % 5) - 2);
   return cast(numbers, dtype).to(kGpu);
 }
 

@@ -1,7 +1,7 @@
 // What the op table does not ask of the functions: results on special values, layouts, memory kept.
-#include "autograd/functions.h"
-#include "autograd/variable.h"
-#include "core/parallel.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/parallel.h"
 #include "tests/support/catch.h"
 
 #include <cmath>

@@ -1,8 +1,8 @@
 // gradcheck finds wrong gradients of every kind.
-#include "autograd/gradcheck.h"
+#include "tandem/autograd/gradcheck.h"
 
-#include "autograd/functions.h"
-#include "autograd/record.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/record.h"
 #include "tests/support/catch.h"
 
 #include <cmath>

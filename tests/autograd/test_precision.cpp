@@ -1,8 +1,8 @@
 // Which op computes in which dtype in half precision, and gradients on their way between them.
-#include "autograd/functions.h"
-#include "autograd/precision.h"
-#include "autograd/variable.h"
-#include "kernels/float32_products.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/kernels/float32_products.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 

@@ -1,13 +1,13 @@
 // Raw views, copies and writes of tensors that are on the tape: refused while recording, and only then.
-#include "autograd/functions.h"
-#include "autograd/gradcheck.h"
-#include "autograd/record.h"
-#include "autograd/variable.h"
-#include "kernels/activation/relu.h"
-#include "kernels/cast/cast.h"
-#include "kernels/elementwise/scale.h"
-#include "kernels/norm/batch_norm.h"
-#include "kernels/optimizer/norm.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/gradcheck.h"
+#include "tandem/autograd/record.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/kernels/activation/relu.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/elementwise/scale.h"
+#include "tandem/kernels/norm/batch_norm.h"
+#include "tandem/kernels/optimizer/norm.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -34,19 +34,13 @@ struct RawCall {
 const std::vector<RawCall>& raw_calls() {
   static const std::vector<RawCall> calls = {
       {"view", "reshape", [](const Tensor& x) { return x.view({6}); }},
-      {"permute", "permute",
-       [](const Tensor& x) {
-         return x.permute(std::array{2, 0, 1});
-       }},
+      {"permute", "permute", [](const Tensor& x) { return x.permute(std::array{2, 0, 1}); }},
       {"transpose", "transpose", [](const Tensor& x) { return x.transpose(0, 1); }},
       {"narrow", "narrow", [](const Tensor& x) { return x.narrow(2, 0, 2); }},
       {"select", "select", [](const Tensor& x) { return x.select(1, 0); }},
       {"squeeze", "squeeze", [](const Tensor& x) { return x.squeeze(0); }},
       {"unsqueeze", "unsqueeze", [](const Tensor& x) { return x.unsqueeze(0); }},
-      {"expand", "expand",
-       [](const Tensor& x) {
-         return x.expand({4, 2, 3});
-       }},
+      {"expand", "expand", [](const Tensor& x) { return x.expand({4, 2, 3}); }},
       {"as_strided", "reshape, permute or narrow", [](const Tensor& x) { return x.as_strided({2}, {1}, 0); }},
       {"contiguous", "contiguous", [](const Tensor& x) { return x.contiguous(); }},
       {"clone", "clone", [](const Tensor& x) { return x.clone(); }},
@@ -78,10 +72,10 @@ const std::vector<RawWrite>& raw_writes() {
       {"fill", [](const Tensor& x) { x.zero(); }},
       {"copy_from", [](const Tensor& x) { x.copy_from(Tensor::zeros(x.shape(), x.options())); }},
       {"copy_from", [](const Tensor& x) { x.copy_from_async(Tensor::zeros(x.shape(), x.options())); }},
-      {"scale", [](const Tensor& x) { kernels::scale(x, 2.0, x); }},
-      {"relu_forward", [](const Tensor& x) { kernels::relu_forward(x.detach(), x); }},
-      {"cast", [](const Tensor& x) { kernels::cast(Tensor::zeros(x.shape()), x); }},
-      {"scale_all", [](const Tensor& x) { kernels::scale_all(std::array{x}, 2.0); }},
+      {"Out", [](const Tensor& x) { kernels::scale(x, 2.0, Out(x)); }},
+      {"Out", [](const Tensor& x) { kernels::relu_forward(x.detach(), Out(x)); }},
+      {"Out", [](const Tensor& x) { kernels::cast(Tensor::zeros(x.shape()), Out(x)); }},
+      {"Out", [](const Tensor& x) { kernels::scale_all(std::array{Out(x)}, 2.0); }},
   };
   return writes;
 }
@@ -124,9 +118,11 @@ TEST_CASE("a kernel with one output on the tape writes none of its outputs") {
   const Tensor x = Tensor::from<float>({1.0F, 2.0F, 3.0F, 4.0F}, {4, 1}), y = zeros_like(x);
   const Tensor variance = Tensor::full({1}, 1.0), saved = Tensor::zeros({1});
   const Tensor mean = set_requires_grad(Tensor::zeros({1}));
-  CHECK_THAT(
-      error_of([&] { kernels::batch_norm_forward_train(x, {}, {}, mean, variance, {}, y, saved, saved.clone()); }),
-      ContainsText("batch_norm: f32[1], a leaf that requires a gradient,"));
+  CHECK_THAT(error_of([&] {
+               kernels::batch_norm_forward_train(x, {}, {}, Out(mean), Out(variance), {}, Out(y), Out(saved),
+                                                 Out(saved.clone()));
+             }),
+             ContainsText("Out: f32[1], a leaf that requires a gradient,"));
   CHECK(y.to_vector<float>() == std::vector<float>(4, 0.0F));
   CHECK(saved.item() == 0.0);
   CHECK(variance.item() == 1.0);
@@ -214,7 +210,7 @@ TEST_CASE("a write that is allowed, but into what is saved, is noticed by backwa
   CHECK_THAT(error_of([&] { backward(sum(result)); }), refused);
 
   const Tensor by_kernel = mul(y, y);
-  kernels::scale(y.detach(), 2.0, y.detach());
+  kernels::scale(y.detach(), 2.0, Out(y.detach()));
   CHECK_THAT(error_of([&] { backward(sum(by_kernel)); }), refused);
 
   const Tensor through_recorded_view = mul(x, x);
@@ -268,9 +264,10 @@ TEST_CASE("values on the tape can be read") {
 
 TEST_CASE("raw views are free within a backward function, and in hooks") {
   const Tensor x = leaf({2, 3});
-  on_gradient_ready(x, [&](const Tensor& parameter) {
-    CHECK(parameter.view({6}).numel() == 6);
-    parameter.fill(0.0);
+  on_gradient_ready(x, [&x](const Tensor& gradient) {
+    CHECK(x.view({6}).numel() == 6);
+    x.fill(0.0);
+    return gradient;
   });
   const Tensor y = record("probe", {x}, unrecorded([&] { return x.clone(); }), [x](const BackwardContext& context) {
     return std::vector<Tensor>{

@@ -1,8 +1,8 @@
 // The tape: order of the walk, hooks, freeing, versions, sharing.
-#include "autograd/functions.h"
-#include "autograd/record.h"
-#include "autograd/variable.h"
-#include "kernels/elementwise/mul.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/record.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/kernels/elementwise/mul.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -26,11 +26,11 @@ using Values = std::vector<double>;
 /// A custom function as a user would write it, noting when its backward runs.
 Tensor square(const Tensor& x, std::vector<std::string>* log = nullptr, const std::string& name = "square") {
   const Tensor y = empty_like(x);
-  kernels::mul(x, x, y);
+  kernels::mul(x, x, Out(y));
   return record(name, {x}, y, [saved = SavedTensor(x), log, name](const BackwardContext& context) {
     if (log != nullptr) log->push_back(name);
     const Tensor result = empty_like(context.grad_output());
-    kernels::mul(saved.get(), context.grad_output(), result);
+    kernels::mul(saved.get(), context.grad_output(), Out(result));
     return std::vector<Tensor>{scale(result, 2.0)};
   });
 }
@@ -97,9 +97,15 @@ TEST_CASE("the walk visits a shared node once, after all that depends on it") {
 TEST_CASE("a hook fires once, with the final gradient, before earlier layers run") {
   std::vector<std::string> log;
   const Tensor x = leaf({1.0}), early = leaf({2.0}), late = leaf({3.0}), unused = leaf({4.0});
-  on_gradient_ready(late, [&](const Tensor& t) { log.push_back(fmt::format("late {}", grad(t).item())); });
-  on_gradient_ready(early, [&](const Tensor& t) { log.push_back(fmt::format("early {}", grad(t).item())); });
-  on_gradient_ready(unused, [&](const Tensor&) { log.push_back("unused"); });
+  const auto note = [&log](std::string name) {
+    return [&log, name](const Tensor& gradient) {
+      log.push_back(fmt::format("{} {}", name, gradient.item()));
+      return gradient;
+    };
+  };
+  on_gradient_ready(late, note("late"));
+  on_gradient_ready(early, note("early"));
+  on_gradient_ready(unused, note("unused"));
   const Tensor first = square(mul(x, early), &log, "first");                  // 4
   const Tensor second = square(mul(mul(first, late), late), &log, "second");  // late twice
   backward(second);
@@ -109,15 +115,93 @@ TEST_CASE("a hook fires once, with the final gradient, before earlier layers run
 
 TEST_CASE("hooks run in order, may replace the gradient, and can be cleared") {
   const Tensor x = leaf({1.0});
-  on_gradient_ready(x, [](const Tensor& t) { set_grad(t, Tensor::full({1}, 5.0, {.dtype = DType::f64})); });
-  on_gradient_ready(x, [](const Tensor& t) { grad(t).fill(grad(t).item() + 1.0); });
+  on_gradient_ready(x, [](const Tensor&) { return Tensor::full({1}, 5.0, {.dtype = DType::f64}); });
+  on_gradient_ready(x, [](const Tensor& gradient) {
+    gradient.fill(gradient.item() + 1.0);
+    return gradient;
+  });
   backward(sum(square(x)));
   CHECK(grad_of(x) == Values{6.0});
   clear_hooks(x);
   clear_grad(x);
   backward(sum(square(x)));
   CHECK(grad_of(x) == Values{2.0});
-  CHECK_THAT(error_of([&] { on_gradient_ready(square(x), [](const Tensor&) {}); }), ContainsText("is not a leaf"));
+  CHECK_THAT(error_of([&] { on_gradient_ready(square(x), [](const Tensor& gradient) { return gradient; }); }),
+             ContainsText("is not a leaf"));
+}
+
+TEST_CASE("what a hook returns must fit its leaf") {
+  const Tensor x = leaf({1.0, 2.0});
+  set_grad(x, Tensor::full({2}, 7.0, {.dtype = DType::f64}));
+  const auto error_with = [&](const Tensor& returned) {
+    clear_hooks(x);
+    on_gradient_ready(x, [&](const Tensor&) { return returned; });
+    return error_of([&] { backward(sum(x)); });
+  };
+  CHECK_THAT(error_with({}), ContainsText("a hook of leaf f64[2] returned no gradient"));
+  CHECK_THAT(error_with(Tensor::zeros({3}, {.dtype = DType::f64})), ContainsText("f64[3] does not fit"));
+  CHECK_THAT(error_with(Tensor::zeros({2}, {.dtype = DType::f32})), ContainsText("f32[2] does not fit"));
+  CHECK(error_with(Tensor::zeros({2}, {.dtype = DType::f64})) == "no error");
+  CHECK(grad_of(x) == Values{0.0, 0.0});
+}
+
+TEST_CASE("the gradient of a leaf is what it was before if a hook throws") {
+  const Tensor x = leaf({1.0});
+  on_gradient_ready(x, [](const Tensor&) -> Tensor { fail("no more of these"); });
+  CHECK_THAT(error_of([&] { backward(sum(x)); }), ContainsText("no more of these"));
+  CHECK_FALSE(grad(x).defined());
+}
+
+TEST_CASE("hooks run where a leaf has a gradient, whichever backward() it is of") {
+  const Tensor x = leaf({1.0});
+  Values seen;
+  on_gradient_ready(x, [&](const Tensor& gradient) {
+    seen.push_back(gradient.item());
+    return gradient;
+  });
+  const auto nothing = [&] {
+    return record("nothing", {x}, Tensor::zeros({}), [](const BackwardContext&) { return std::vector<Tensor>(1); });
+  };
+  backward(nothing());
+  CHECK(seen.empty());
+  CHECK_FALSE(grad(x).defined());
+  backward(sum(x));
+  const auto given = gradient_counts(x).given;
+  backward(nothing());
+  CHECK(seen == Values{1.0, 1.0});
+  CHECK(gradient_counts(x).given == given);  // it was neither added to nor replaced
+}
+
+TEST_CASE("an operation leaves something for the one that takes its result, as long as the tape is there") {
+  struct Left : Producer {
+    int value = 3;
+  };
+  const Tensor x = leaf({1.0});
+  auto left = std::make_shared<Left>();
+  const Tensor y = record(
+      "leaves", {x}, Tensor::zeros({1}, {.dtype = DType::f64}),
+      [left](const BackwardContext& context) { return std::vector<Tensor>{context.grad_output()}; }, left);
+  left = nullptr;
+  const auto found = std::dynamic_pointer_cast<Left>(producer_of(y));
+  REQUIRE(found);
+  CHECK(found->value == 3);
+  CHECK_FALSE(producer_of(x));
+  CHECK_FALSE(producer_of(square(x)));
+  CHECK_FALSE(producer_of(Tensor::zeros({1})));
+}
+
+TEST_CASE("what an operation left goes with the tape") {
+  const Tensor x = leaf({1.0});
+  const auto make = [&] {
+    const auto left = std::make_shared<Producer>();
+    return record(
+        "leaves", {x}, Tensor::zeros({}, {.dtype = DType::f64}),
+        [left](const BackwardContext&) { return std::vector<Tensor>(1); }, left);
+  };
+  const Tensor y = make();
+  CHECK(producer_of(y));
+  backward(y);
+  CHECK_FALSE(producer_of(y));
 }
 
 TEST_CASE("a second backward over a freed tape is an error; retain_graph keeps it") {

@@ -1,7 +1,7 @@
 // Copies by address, as a library does them, in the order of a stream.
 #pragma once
 
-#include "core/stream.h"
+#include "tandem/core/stream.h"
 
 #include <cstring>
 

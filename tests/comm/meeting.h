@@ -2,7 +2,7 @@
 // at a time: the simulated device takes no more.
 #pragma once
 
-#include "comm/nccl_communicator.h"
+#include "tandem/comm/backends/nccl/nccl_communicator.h"
 #include "tests/comm/copy_bytes.h"
 
 #include <barrier>

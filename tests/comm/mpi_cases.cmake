@@ -1,4 +1,4 @@
-# Tests that run as several ranks under mpirun. Other rooms use tandem_mpi_test() as well.
+# Tests that run as several ranks under mpirun. Other libraries use tandem_mpi_test() as well.
 if(NOT TANDEM_HAS_MPI)
   return()
 endif()

@@ -1,7 +1,7 @@
 // Ranks in one process, for tests: messages with delays drawn at random, and a check that memory in use is left alone.
 #pragma once
 
-#include "comm/transport.h"
+#include "tandem/comm/transports/transport.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // What is said of texts that differ between ranks.
-#include "comm/agreement.h"
+#include "tandem/comm/agreement.h"
 #include "tests/comm/twin_backend.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"

@@ -1,5 +1,5 @@
 // Ranks and GPUs of hosts that show them in several ways.
-#include "comm/gpu_sharing.h"
+#include "tandem/comm/launch/gpu_sharing.h"
 #include "tests/support/catch.h"
 
 #include <set>

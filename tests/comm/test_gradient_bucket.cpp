@@ -1,6 +1,6 @@
 // How gradients are cut into buckets, and data-parallel training with one rank.
-#include "autograd/variable.h"
-#include "comm/distributed_data_parallel.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -46,8 +46,8 @@ TEST_CASE("gradients of half parameters share f32 buckets where they are exchang
   GradientBucket bucket({half, wide}, HalfExchange::in_f32);
   autograd::set_grad(half, Tensor::full({10}, 1.5, {.dtype = DType::bf16}));
   autograd::set_grad(wide, Tensor::full({10}, 2.0));
-  bucket.take(0, 0.001);
-  bucket.take(1, 1.0);
+  bucket.put(0, autograd::grad(half), 0.001);
+  bucket.put(1, autograd::grad(wide), 1.0);
   bucket.launch(group);
   bucket.finish();
   CHECK(autograd::grad(half).dtype() == DType::f32);
@@ -65,10 +65,10 @@ TEST_CASE("a bucket averages, keeps strides, and tells which gradients exist") {
   autograd::set_grad(a, gradient);
   autograd::set_grad(c, Tensor::full({2}, NAN));
   const auto before = memory_stats().current_of(MemoryTag::comm);
-  bucket.take(0, 2.0);
-  bucket.take(1, 1.0);
+  bucket.put(0, autograd::grad(a), 2.0);
+  bucket.put(1, autograd::grad(b), 1.0);
   CHECK_FALSE(bucket.is_full());
-  bucket.take(2, 0.0);
+  bucket.put(2, autograd::grad(c), 0.0);
   CHECK(bucket.is_full());
   bucket.launch(group);
   bucket.finish();

@@ -1,5 +1,5 @@
 // The hash that compares replicas.
-#include "comm/hash.h"
+#include "tandem/comm/ddp/hash.h"
 #include "tests/support/catch.h"
 
 #include <set>

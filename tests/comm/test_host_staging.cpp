@@ -1,8 +1,8 @@
 // Device tensors through a backend that knows host memory only.
-#include "autograd/variable.h"
-#include "comm/gradient_bucket.h"
-#include "comm/hash.h"
-#include "comm/process_group.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/ddp/gradient_bucket.h"
+#include "tandem/comm/ddp/hash.h"
+#include "tandem/comm/process_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -21,13 +21,13 @@ struct Log {
 };
 
 template <typename T>
-void double_values(const FlatSpan& span) {
-  for (std::int64_t i = 0; i < span.count; ++i) static_cast<T*>(span.data)[i] *= T(2);
+void double_values(const CollectiveBuffer& buffer) {
+  for (std::int64_t i = 0; i < buffer.count; ++i) static_cast<T*>(buffer.data)[i] *= T(2);
 }
 
 class DoublingWork final : public Work {
  public:
-  DoublingWork(FlatSpan span, int polls) : span_(std::move(span)), polls_(polls) {}
+  DoublingWork(CollectiveBuffer buffer, int polls) : buffer_(std::move(buffer)), polls_(polls) {}
   bool poll() override {
     if (polls_ > 0 && --polls_ == 0) finish();
     return polls_ == 0;
@@ -39,10 +39,10 @@ class DoublingWork final : public Work {
 
  private:
   void finish() {
-    if (span_.dtype == DType::f64) return double_values<double>(span_);
-    double_values<float>(span_);
+    if (buffer_.dtype == DType::f64) return double_values<double>(buffer_);
+    double_values<float>(buffer_);
   }
-  FlatSpan span_;
+  CollectiveBuffer buffer_;
   int polls_;
 };
 
@@ -51,9 +51,9 @@ class DoublingBackend final : public Backend {
   explicit DoublingBackend(Log& log) : log_(log) {}
   std::string_view name() const override { return "doubling"; }
   Place place() const override { return {.rank = 0, .size = 2}; }
-  std::unique_ptr<Work> start_all_reduce(const FlatSpan& span, ReduceOp) override {
-    log_.calls.push_back("reduce " + std::to_string(span.count));
-    return std::make_unique<DoublingWork>(span, 3);
+  std::unique_ptr<Work> start_all_reduce(const CollectiveBuffer& buffer, ReduceOp) override {
+    log_.calls.push_back("reduce " + std::to_string(buffer.count));
+    return std::make_unique<DoublingWork>(buffer, 3);
   }
   void broadcast(void* data, std::int64_t bytes, int root) override {
     log_.calls.push_back("broadcast " + std::to_string(bytes));
@@ -180,7 +180,7 @@ TEST_CASE("a bucket of device gradients averages and tells which exist", "[cuda]
   for (int step = 0; step < 2; ++step) {
     autograd::set_grad(a, Tensor::from(values, {1, 2, 2, 2}, Layout::row_major, kGpu));
     autograd::set_grad(c, Tensor::full({2}, 9.0, {.device = kGpu}));
-    for (std::size_t i = 0; i < 3; ++i) bucket.take(i, i == 2 ? 0.0 : 1.0);
+    for (std::size_t i = 0; i < 3; ++i) bucket.put(i, autograd::grad(bucket.parameter(i)), i == 2 ? 0.0 : 1.0);
     bucket.launch(group);
     bucket.finish();
     CHECK(autograd::grad(a).strides() == a.strides());

@@ -1,6 +1,6 @@
 // What is made of the environment variables of launchers.
-#include "comm/launch.h"
-#include "core/error.h"
+#include "tandem/comm/launch/launch.h"
+#include "tandem/core/error.h"
 #include "tests/support/catch.h"
 
 #include <map>

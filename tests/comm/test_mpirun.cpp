@@ -1,5 +1,5 @@
 // What mpirun was asked for, by the variables that Open MPI 4.1.4 and 5.0.7 really set.
-#include "comm/mpirun.h"
+#include "tandem/comm/launch/mpirun.h"
 #include "tests/support/catch.h"
 
 #include <map>

@@ -1,6 +1,6 @@
 // The nccl backend over a communicator that a test controls: order of calls, waiting, giving up.
-#include "comm/nccl_backend.h"
-#include "comm/process_group.h"
+#include "tandem/comm/backends/nccl/nccl_backend.h"
+#include "tandem/comm/process_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -17,10 +17,10 @@ namespace {
 /// What the communicator does next, and what it was asked for.
 struct Script {
   std::vector<std::string> calls;
-  int busy = 0;                     // answers of is_ready() that are false
-  int busy_after_call = 3;          // the same, from the next call on
-  bool stuck = false;               // no operation ever passes
-  std::optional<std::string> error; // of is_ready()
+  int busy = 0;                      // answers of is_ready() that are false
+  int busy_after_call = 3;           // the same, from the next call on
+  bool stuck = false;                // no operation ever passes
+  std::optional<std::string> error;  // of is_ready()
 
   std::size_t count(const std::string& call) const {
     return static_cast<std::size_t>(std::count(calls.begin(), calls.end(), call));
@@ -67,9 +67,7 @@ std::unique_ptr<Backend> backend_of(Script& script, Device device = {}, NcclOpti
 /// One that gives up soon.
 std::unique_ptr<Backend> hasty_backend_of(Script& script) { return backend_of(script, {}, kQuick); }
 
-FlatSpan span_of(const Tensor& tensor) {
-  return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor};
-}
+CollectiveBuffer buffer_of(const Tensor& tensor) { return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor}; }
 
 }  // namespace
 
@@ -80,7 +78,7 @@ TEST_CASE("nccl: operations are started, completed and closed in order") {
     const auto backend = backend_of(script);
     CHECK(backend->name() == "nccl");
     const Tensor tensor = Tensor::zeros({6});
-    const auto work = backend->start_all_reduce(span_of(tensor), ReduceOp::average);
+    const auto work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::average);
     CHECK(work->poll());
     work->wait();
     backend->broadcast(tensor.raw_data(), 24, 1);
@@ -105,7 +103,7 @@ TEST_CASE("nccl: an operation that does not end is given up, and no other begins
   {
     const auto backend = hasty_backend_of(script);
     script.stuck = true;
-    const auto work = backend->start_all_reduce(span_of(tensor), ReduceOp::sum);
+    const auto work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::sum);
     const std::string text = error_of([&] { work->wait(); });
     CHECK_THAT(text, ContainsText("nccl: all_reduce of f32[6]: not complete in time"));
     CHECK_THAT(text, ContainsText("TANDEM_NCCL_TIMEOUT"));
@@ -122,8 +120,11 @@ TEST_CASE("nccl: polling alone ends in time, too") {
   const Tensor tensor = Tensor::zeros({6});
   const auto backend = hasty_backend_of(script);
   script.stuck = true;
-  const auto work = backend->start_all_reduce(span_of(tensor), ReduceOp::sum);
-  CHECK_THAT(error_of([&] { while (!work->poll()) continue; }), ContainsText("not complete in time"));
+  const auto work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::sum);
+  CHECK_THAT(error_of([&] {
+               while (!work->poll()) continue;
+             }),
+             ContainsText("not complete in time"));
   CHECK(script.count("abort") == 1);
 }
 
@@ -132,7 +133,7 @@ TEST_CASE("nccl: an error that comes while waiting ends the wait") {
   const Tensor tensor = Tensor::zeros({6});
   const auto backend = backend_of(script);
   script.stuck = true;
-  const auto work = backend->start_all_reduce(span_of(tensor), ReduceOp::max);
+  const auto work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::max);
   script.error = "remote process exited";
   CHECK_THAT(error_of([&] { work->wait(); }), ContainsText("nccl: all_reduce of f32[6]: remote process exited"));
   CHECK(script.calls.back() == "abort");
@@ -163,7 +164,7 @@ TEST_CASE("nccl: works may outlive the backend") {
   std::unique_ptr<Work> work;
   {
     const auto backend = backend_of(script);
-    work = backend->start_all_reduce(span_of(tensor), ReduceOp::sum);
+    work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::sum);
   }
   CHECK(script.count("finalize") == 0);
   work->wait();
@@ -196,8 +197,8 @@ TEST_CASE("nccl: device tensors go to NCCL as they are, host tensors to the othe
     CHECK(group.all_gather(Tensor::zeros({2}, {.device = kGpu})).device() == kGpu);
     CHECK(group.all_gather(Tensor::zeros({2})).device() == Device{});
   }
-  CHECK(script.calls == std::vector<std::string>{"all_reduce 4 f16 sum", "all_reduce 5 f16 sum", "all_reduce 4 bf16 sum",
-                                                 "all_reduce 5 bf16 sum", "all_reduce 4 f32 sum",
-                                                 "all_reduce 5 f32 sum", "broadcast 16 from 0", "all_gather 8",
-                                                 "finalize", "close"});
+  CHECK(script.calls == std::vector<std::string>{"all_reduce 4 f16 sum", "all_reduce 5 f16 sum",
+                                                 "all_reduce 4 bf16 sum", "all_reduce 5 bf16 sum",
+                                                 "all_reduce 4 f32 sum", "all_reduce 5 f32 sum", "broadcast 16 from 0",
+                                                 "all_gather 8", "finalize", "close"});
 }

@@ -1,5 +1,5 @@
 // When NCCL can be used, and what is said when it cannot.
-#include "comm/nccl_choice.h"
+#include "tandem/comm/backends/nccl/nccl_choice.h"
 #include "tests/support/catch.h"
 
 #include <vector>
@@ -10,7 +10,8 @@ using tandem::test::ContainsText;
 namespace {
 
 NcclCandidate on_gpu(int node, const std::string& uuid, const std::string& pci_address = "") {
-  return {.node = node, .device = "cuda:0", .uuid = uuid, .pci_address = pci_address, .version = "2.28.9", .problem = ""};
+  return {
+      .node = node, .device = "cuda:0", .uuid = uuid, .pci_address = pci_address, .version = "2.28.9", .problem = ""};
 }
 
 std::string obstacle(const std::vector<NcclCandidate>& ranks) { return nccl_obstacle(ranks); }
@@ -33,9 +34,9 @@ TEST_CASE("GPUs that tell neither UUID nor address are not taken for one") {
 TEST_CASE("ranks on one GPU are named") {
   CHECK(obstacle({on_gpu(0, "GPU-a"), on_gpu(0, "GPU-a")}) ==
         "ranks 0, 1 are on one GPU (GPU-a), where NCCL takes a single rank: start no more ranks than GPUs");
-  CHECK_THAT(obstacle({on_gpu(0, "GPU-a"), on_gpu(0, "GPU-b"), on_gpu(2, "GPU-c"), on_gpu(0, "GPU-b"),
-                       on_gpu(0, "GPU-b")}),
-             ContainsText("ranks 1, 3, 4 are on one GPU (GPU-b)"));
+  CHECK_THAT(
+      obstacle({on_gpu(0, "GPU-a"), on_gpu(0, "GPU-b"), on_gpu(2, "GPU-c"), on_gpu(0, "GPU-b"), on_gpu(0, "GPU-b")}),
+      ContainsText("ranks 1, 3, 4 are on one GPU (GPU-b)"));
 }
 
 TEST_CASE("parts of one GPU are found by its address") {

@@ -1,5 +1,5 @@
 // NCCL's library: its versions, and what it must have.
-#include "comm/nccl_communicator.h"
+#include "tandem/comm/backends/nccl/nccl_communicator.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 #include "tests/support/skip.h"

@@ -1,6 +1,7 @@
 // Sums of halves by the nccl backend: added in f32 in the order of the ranks, rounded once, the same bits everywhere.
-#include "comm/nccl_backend.h"
-#include "core/random.h"
+#include "tandem/comm/backends/nccl/nccl_backend.h"
+#include "tandem/core/out.h"
+#include "tandem/core/random.h"
 #include "tests/comm/meeting.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
@@ -20,7 +21,7 @@ class PlacedBackend final : public Backend {
   explicit PlacedBackend(Place place) : place_(place) {}
   std::string_view name() const override { return "placed"; }
   Place place() const override { return place_; }
-  std::unique_ptr<Work> start_all_reduce(const FlatSpan&, ReduceOp) override { fail("not here"); }
+  std::unique_ptr<Work> start_all_reduce(const CollectiveBuffer&, ReduceOp) override { fail("not here"); }
   void broadcast(void*, std::int64_t, int) override { fail("not here"); }
   void all_gather(const void*, std::int64_t, void*) override { fail("not here"); }
   std::vector<std::string> all_gather_bytes(std::string_view) override { fail("not here"); }
@@ -45,7 +46,7 @@ Tensor elements_of(int rank, std::int64_t count, DType dtype) {
     for (std::int64_t i = 0; i < count; ++i) {
       const auto random = static_cast<float>(key.normal(static_cast<std::uint64_t>(i)));
       const float by_turns[] = {0x1p15f, 0x1p-9f * random, -0x1p15f};
-      result.data<T>()[i] = T(i % 2 == 0 ? random : by_turns[(i / 2 + rank) % 3]);
+      Out(result).data<T>()[i] = T(i % 2 == 0 ? random : by_turns[(i / 2 + rank) % 3]);
     }
   });
   return result;
@@ -59,7 +60,7 @@ Tensor expected_of(const std::vector<Tensor>& inputs, ReduceOp op) {
     for (std::int64_t i = 0; i < result.numel(); ++i) {
       auto sum = static_cast<float>(inputs.front().data<T>()[i]);
       for (std::size_t rank = 1; rank < inputs.size(); ++rank) sum += static_cast<float>(inputs[rank].data<T>()[i]);
-      result.data<T>()[i] = T(op == ReduceOp::average ? sum / static_cast<float>(inputs.size()) : sum);
+      Out(result).data<T>()[i] = T(op == ReduceOp::average ? sum / static_cast<float>(inputs.size()) : sum);
     }
   });
   return result;

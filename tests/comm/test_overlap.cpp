@@ -1,7 +1,7 @@
 // Gradients travel while backward is still running: by the order in which things happen.
-#include "autograd/record.h"
-#include "autograd/variable.h"
-#include "comm/distributed_data_parallel.h"
+#include "tandem/autograd/record.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tests/comm/twin_backend.h"
 #include "tests/support/catch.h"
 
@@ -21,6 +21,7 @@ struct Chain {
   ProcessGroup group{std::make_unique<TwinBackend>(events)};
   NamedTensors parameters;
   std::unique_ptr<DistributedDataParallel> ddp;
+  std::vector<Tensor> written;  // the gradients of the weights as backward passes make them, last layer first
 
   explicit Chain(const DistributedOptions& options) {
     for (int layer = 0; layer < kLayers; ++layer) {
@@ -36,9 +37,12 @@ struct Chain {
     Tensor y = Tensor::zeros({3});
     for (int layer = 0; layer < kLayers; ++layer) {
       y = autograd::record("layer", {y, parameters[static_cast<std::size_t>(layer)].second}, Tensor::zeros({3}),
-                           [this, layer](const autograd::BackwardContext&) {
+                           [this, layer](const autograd::BackwardContext& context) {
                              events.list.push_back(fmt::format("backward {}", layer));
-                             return std::vector<Tensor>{Tensor::zeros({3}), Tensor::full({3}, layer)};
+                             const Tensor gradient = context.new_gradient(1);
+                             gradient.fill(layer);
+                             written.push_back(gradient);
+                             return std::vector<Tensor>{Tensor::zeros({3}), gradient};
                            });
     }
     autograd::backward(y, Tensor::zeros({3}));
@@ -65,6 +69,59 @@ TEST_CASE("a layer's gradients are on their way before the layer below is in bac
     }
     for (const auto& [name, parameter] : chain.parameters) autograd::clear_grad(parameter);
   }
+}
+
+TEST_CASE("backward writes gradients into buckets, from the first step on, and nothing copies them there") {
+  Chain chain({.first_bucket_bytes = 24, .bucket_bytes = 24});  // two layers' weights
+  std::vector<const void*> places;
+  for (int step = 0; step < 3; ++step) {
+    for (const auto& [name, parameter] : chain.parameters) autograd::clear_grad(parameter);
+    chain.written.clear();
+    const auto allocated = memory_stats().current_of(MemoryTag::gradients);
+    chain.backward();
+    CHECK(memory_stats().current_of(MemoryTag::gradients) == allocated);
+    REQUIRE(chain.written.size() == Chain::kLayers);
+    for (std::size_t i = 0; i < chain.written.size(); ++i) {
+      const Tensor gradient = autograd::grad(chain.parameters[Chain::kLayers - 1 - i].second);
+      CHECK(chain.written[i].is_same(gradient));
+      CHECK(gradient.storage()->tag() == MemoryTag::comm);
+      CHECK((gradient.storage() == chain.written[i / 2 * 2].storage()));
+      if (step == 0) places.push_back(gradient.raw_data());
+      CHECK(gradient.raw_data() == places[i]);
+    }
+    chain.ddp->finish();
+  }
+}
+
+TEST_CASE("micro-batches add up in the buckets") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0});
+  for (int step = 0; step < 2; ++step) {
+    for (const auto& [name, parameter] : chain.parameters) autograd::clear_grad(parameter);
+    {
+      const auto scope = chain.ddp->no_sync();
+      chain.backward();
+      chain.backward();
+    }
+    const Tensor weight = chain.parameters[2].second, gradient = autograd::grad(weight);
+    CHECK(gradient.is_same(autograd::gradient_place(weight)));
+    chain.backward();
+    chain.ddp->finish();
+    CHECK(autograd::grad(weight).is_same(gradient));
+    CHECK(gradient.to_vector<double>() == std::vector<double>(3, 6.0));
+  }
+}
+
+TEST_CASE("gradients outlive the buckets they are in, and the next ones have memory of their own") {
+  Chain chain({});
+  chain.backward();
+  chain.ddp->finish();
+  const Tensor weight = chain.parameters[3].second, gradient = autograd::grad(weight);
+  chain.ddp = nullptr;
+  CHECK_FALSE(autograd::gradient_place(weight).defined());
+  CHECK(gradient.to_vector<double>() == std::vector<double>(3, 3.0));
+  autograd::clear_grad(weight);
+  chain.backward();
+  CHECK(autograd::grad(weight).storage() != gradient.storage());
 }
 
 TEST_CASE("a bucket of several layers goes with the gradient that fills it, the last one at finish if it stays open") {

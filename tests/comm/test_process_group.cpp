@@ -1,11 +1,15 @@
 // A group of one, and what every group refuses.
-#include "autograd/functions/arithmetic.h"
-#include "autograd/grad_mode.h"
-#include "autograd/variable.h"
-#include "comm/agreement.h"
-#include "comm/mpi_environment.h"
+#include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/backends.h"
+#include "tandem/comm/launch/mpi_environment.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+
+#include <algorithm>
+#include <set>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -71,12 +75,28 @@ TEST_CASE("an unknown backend is refused with the choices") {
              ContainsText("choose auto, self, mpi, ring or nccl"));
 }
 
+TEST_CASE("the table of backends has each name once, and says what each one is") {
+  MpiEnvironment environment;
+  std::set<std::string_view> names;
+  for (const BackendEntry& entry : backends()) {
+    INFO(entry.name);
+    CHECK(names.insert(entry.name).second);
+    CHECK_FALSE(entry.what.empty());
+    if (entry.needs.empty()) {
+      CHECK(entry.missing().empty());
+      CHECK(make_process_group(entry.name, environment)->size() == 1);
+    } else {
+      CHECK(std::ranges::find(backends(), entry.instead, &BackendEntry::name) != backends().end());
+    }
+  }
+}
+
 #if !TANDEM_HAS_NCCL
 TEST_CASE("backend nccl says that it is not in the build, and what to take") {
   MpiEnvironment environment;
   const std::string text = error_of([&] { make_process_group("nccl", environment); });
   CHECK_THAT(text, ContainsText("backend nccl: this program was built without NCCL"));
-  CHECK_THAT(text, ContainsText("--backend ring"));
+  CHECK_THAT(text, ContainsText("choose backend ring"));
   REQUIRE_THROWS_AS(make_process_group("nccl", environment), AgreedError);
 }
 #endif
@@ -85,7 +105,8 @@ TEST_CASE("backend nccl says that it is not in the build, and what to take") {
 TEST_CASE("backends that need MPI say that it is not in the build") {
   MpiEnvironment environment;
   for (const char* backend : {"mpi", "ring"}) {
-    CHECK_THAT(error_of([&] { make_process_group(backend, environment); }), ContainsText("built without MPI"));
+    CHECK_THAT(error_of([&] { make_process_group(backend, environment); }),
+               ContainsText("built without MPI") && ContainsText("choose backend self"));
   }
 }
 #endif

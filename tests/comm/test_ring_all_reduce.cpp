@@ -1,6 +1,7 @@
 // The ring's state machine with all ranks in one process, over a network that delays at random.
-#include "comm/ring_backend.h"
-#include "core/tensor.h"
+#include "tandem/comm/backends/ring/ring_backend.h"
+#include "tandem/core/out.h"
+#include "tandem/core/tensor.h"
 #include "tests/comm/simulated_transport.h"
 #include "tests/support/catch.h"
 
@@ -24,7 +25,7 @@ struct SimulatedRing {
     std::vector<std::shared_ptr<RingAllReduce>> operations;
     for (std::size_t rank = 0; rank < engines.size(); ++rank) {
       const Tensor& tensor = tensors[rank];
-      operations.push_back(engines[rank]->start({tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor}, op));
+      operations.push_back(engines[rank]->start({Out(tensor).raw_data(), tensor.numel(), tensor.dtype(), tensor}, op));
     }
     return operations;
   }

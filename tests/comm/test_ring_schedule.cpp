@@ -1,7 +1,7 @@
 // The ring's schedule, followed on paper: which rank's elements are in which chunk.
-#include "comm/ring_schedule.h"
+#include "tandem/comm/schedules/ring_schedule.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 #include "tests/support/catch.h"
 
 #include <set>

@@ -1,6 +1,6 @@
 // Threads per rank from the cores that ranks may use.
-#include "comm/threads.h"
-#include "core/parallel.h"
+#include "tandem/comm/launch/threads.h"
+#include "tandem/core/parallel.h"
 #include "tests/support/catch.h"
 
 #include <cstdlib>

@@ -2,9 +2,9 @@
 // ThreadSanitizer above all.
 #pragma once
 
-#include "comm/backend.h"
-#include "comm/process_group.h"
-#include "comm/ring_backend.h"
+#include "tandem/comm/backends/backend.h"
+#include "tandem/comm/backends/ring/ring_backend.h"
+#include "tandem/comm/process_group.h"
 
 #include <barrier>
 #include <cstring>
@@ -101,7 +101,7 @@ class ThreadBackend final : public comm::Backend {
   comm::Place place() const override {
     return {.rank = rank_, .size = network_.size(), .local_rank = rank_, .local_size = network_.size()};
   }
-  std::unique_ptr<comm::Work> start_all_reduce(const comm::FlatSpan&, comm::ReduceOp) override {
+  std::unique_ptr<comm::Work> start_all_reduce(const comm::CollectiveBuffer&, comm::ReduceOp) override {
     fail("ranks as threads reduce by the ring");
   }
   void broadcast(void* data, std::int64_t bytes, int root) override {

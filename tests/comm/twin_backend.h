@@ -1,7 +1,7 @@
 // Two ranks in one: the other one does whatever this one does, and all that is asked of the backend is written down.
 #pragma once
 
-#include "comm/backend.h"
+#include "tandem/comm/backends/backend.h"
 
 #include <cstring>
 #include <optional>
@@ -27,7 +27,7 @@ class TwinBackend final : public comm::Backend {
   comm::Place place() const override { return {.rank = 0, .size = 2, .local_rank = 0, .local_size = 2, .node = 0}; }
 
   /// Equal numbers of two ranks are their own average.
-  std::unique_ptr<comm::Work> start_all_reduce(const comm::FlatSpan&, comm::ReduceOp) override {
+  std::unique_ptr<comm::Work> start_all_reduce(const comm::CollectiveBuffer&, comm::ReduceOp) override {
     const std::size_t number = events_.polls.size();
     events_.list.push_back(fmt::format("all-reduce {}", number));
     events_.polls.push_back(0);

@@ -1,5 +1,5 @@
 // Large blocks that are given up leave the process, whatever lies beside them.
-#include "core/cpu_allocator.h"
+#include "tandem/core/cpu_allocator.h"
 #include "tests/support/catch.h"
 
 #include <sys/mman.h>
@@ -15,7 +15,8 @@ using namespace tandem;
 
 namespace {
 
-// How much of these blocks is in memory. Not of the whole process: ThreadSanitizer keeps its own notes about freed memory.
+// How much of these blocks is in memory. Not of the whole process: ThreadSanitizer keeps its own notes about freed
+// memory.
 std::int64_t resident_bytes(const std::vector<void*>& blocks, std::int64_t block_bytes) {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   std::int64_t resident = 0;

@@ -1,10 +1,8 @@
 // Copies and fills on and between devices, against the CPU's.
-#include "core/random.h"
-#include "core/tensor.h"
+#include "tandem/core/random.h"
+#include "tandem/core/tensor.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
-
-
 
 using namespace tandem;
 using namespace tandem::test;
@@ -163,7 +161,8 @@ TEST_CASE("elements further apart than 31 bits can count are copied and filled",
   CHECK(far.to_vector<std::int32_t>() == std::vector<std::int32_t>{1, 2, 3, 4, 5, 6});
   far.fill(7.0);
   CHECK(far.to_vector<std::int32_t>() == std::vector<std::int32_t>(6, 7));
-  CHECK(bytes.narrow(0, kApart + 1, 12).to_vector<std::int32_t>() == std::vector<std::int32_t>{7, 0, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0});
+  CHECK(bytes.narrow(0, kApart + 1, 12).to_vector<std::int32_t>() ==
+        std::vector<std::int32_t>{7, 0, 0, 0, 0, 7, 0, 0, 0, 0, 7, 0});
 }
 
 TEST_CASE("fills reach the view and nothing else, as on the CPU", "[cuda]") {

@@ -1,6 +1,6 @@
 // Device memory: accounting, poisoning, the pool, and running out.
-#include "core/allocator.h"
-#include "core/tensor.h"
+#include "tandem/core/allocator.h"
+#include "tandem/core/tensor.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -64,12 +64,16 @@ TEST_CASE("freed device memory stays in the pool until it is released", "[cuda]"
   constexpr std::int64_t kBytes = std::int64_t{64} << 20;
   allocator.release_cached();
   const std::int64_t before = allocator.cached_bytes();
-  { const Tensor tensor = Tensor::zeros({kBytes}, {.dtype = DType::u8, .device = kGpu}); }
+  {
+    const Tensor tensor = Tensor::zeros({kBytes}, {.dtype = DType::u8, .device = kGpu});
+  }
   synchronize(kGpu);
   CHECK(allocator.cached_bytes() - before >= kBytes);
   allocator.release_cached();
   CHECK(allocator.cached_bytes() <= before);
-  { const Tensor tensor = Tensor::zeros({kBytes}, {.dtype = DType::u8, .device = kGpu}); }
+  {
+    const Tensor tensor = Tensor::zeros({kBytes}, {.dtype = DType::u8, .device = kGpu});
+  }
   allocator.release_cached();  // what the stream has not freed yet as well
   synchronize(kGpu);
   CHECK(allocator.cached_bytes() <= before);

@@ -1,8 +1,8 @@
 // Device names as users write them, and what is said of devices that are not there.
-#include "core/device_query.h"
-#include "core/parse_device.h"
-#include "core/stream.h"
-#include "core/tensor.h"
+#include "tandem/core/device_query.h"
+#include "tandem/core/parse_device.h"
+#include "tandem/core/stream.h"
+#include "tandem/core/tensor.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -19,8 +19,8 @@ TEST_CASE("device names are read") {
 }
 
 TEST_CASE("texts that name no device are errors that list the choices and what is here") {
-  for (const std::string text : {"", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda:1 ", "cuda:1x", "cuda1",
-                                 " cpu", "cpu:0", "cuda:99999999999", "cuda:0.5"}) {
+  for (const std::string text : {"", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda:1 ", "cuda:1x",
+                                 "cuda1", " cpu", "cpu:0", "cuda:99999999999", "cuda:0.5"}) {
     INFO("'" << text << "'");
     const std::string error = error_of([&] { read_device(text); });
     CHECK_THAT(error, ContainsText("'" + text + "'"));

@@ -1,7 +1,7 @@
 // Half types: every encoding, ties, overflow, against the compiler's own _Float16 where there is one.
-#include "core/half.h"
+#include "tandem/core/half.h"
 
-#include "core/random.h"
+#include "tandem/core/random.h"
 #include "tests/support/catch.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // Looking for libraries: what is not there, something else, too old or too new is refused in words.
-#include "core/library_file.h"
+#include "tandem/core/library_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 

@@ -1,7 +1,7 @@
 // Memory accounting, poisoning, and the CPU allocator's cache.
-#include "core/cpu_allocator.h"
-#include "core/memory.h"
-#include "core/tensor.h"
+#include "tandem/core/cpu_allocator.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/tensor.h"
 #include "tests/support/catch.h"
 #include "tests/support/forked.h"
 
@@ -19,7 +19,9 @@ TEST_CASE("bytes are counted by tag, with a peak per tag") {
     const MemoryTagScope scope(MemoryTag::optimizer);
     CHECK(current_memory_tag() == MemoryTag::optimizer);
     const Tensor a = Tensor::empty({1000});
-    { const Tensor b = Tensor::empty({500}); }
+    {
+      const Tensor b = Tensor::empty({500});
+    }
     CHECK(memory_stats().current_of(MemoryTag::optimizer) - before.current_of(MemoryTag::optimizer) == 4000);
     a.storage()->set_tag(MemoryTag::comm);
     CHECK(memory_stats().current_of(MemoryTag::comm) - before.current_of(MemoryTag::comm) == 4000);

@@ -1,8 +1,8 @@
 // parallel_for: covers the range once, carries exceptions out, nests, and its threads sleep when there is nothing to
 // do.
-#include "core/parallel.h"
+#include "tandem/core/parallel.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/forked.h"
 

@@ -1,5 +1,5 @@
 // Profiler ranges: counts, nesting, threads, and silence while off.
-#include "core/profile.h"
+#include "tandem/core/profile.h"
 #include "tests/support/catch.h"
 
 #include <thread>
@@ -41,7 +41,9 @@ TEST_CASE("profile: counts ranges and tells own time from time inside") {
 TEST_CASE("profile: while off nothing is collected and no name is made") {
   int made = 0;
   const auto name = [&] { return ++made, std::string("unseen"); };
-  { const ProfileRange range(name); }
+  {
+    const ProfileRange range(name);
+  }
   CHECK(made == 0);
 
   start_profile();
@@ -50,11 +52,15 @@ TEST_CASE("profile: while off nothing is collected and no name is made") {
 
 TEST_CASE("profile: each start begins anew, threads add up, a range may outlive its profile") {
   start_profile();
-  { const ProfileRange range("old"); }
+  {
+    const ProfileRange range("old");
+  }
   start_profile();
   std::thread other([] { const ProfileRange range("shared"); });
   other.join();
-  { const ProfileRange range("shared"); }
+  {
+    const ProfileRange range("shared");
+  }
   auto late = std::make_unique<ProfileRange>("late");
   const auto entries = stop_profile();
   late.reset();

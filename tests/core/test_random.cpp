@@ -1,5 +1,5 @@
 // Philox: known answers, moments, independence of streams.
-#include "core/random.h"
+#include "tandem/core/random.h"
 
 #include "tests/support/catch.h"
 

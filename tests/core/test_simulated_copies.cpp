@@ -1,5 +1,5 @@
 // Host memory may be changed or freed as soon as a copy from it has returned, however late the stream carries it out.
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 #include "tests/simulator/restore_settings.h"
 #include "tests/support/cuda_device.h"
 

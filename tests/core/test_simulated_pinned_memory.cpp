@@ -1,9 +1,9 @@
 // Pinned memory that streams still use: how often they are asked for it, streams that are being recorded, and in whose
 // context it is taken.
-#include "core/allocator.h"
-#include "core/cuda/recording.h"
-#include "core/tensor.h"
-#include "simulator/runtime.h"
+#include "tandem/core/allocator.h"
+#include "tandem/core/cuda/recording.h"
+#include "tandem/core/tensor.h"
+#include "tandem/simulator/runtime.h"
 #include "tests/simulator/restore_settings.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"

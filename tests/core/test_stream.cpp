@@ -1,6 +1,6 @@
 // Streams and events: the same rules on the CPU and on a GPU.
-#include "core/stream.h"
-#include "core/tensor.h"
+#include "tandem/core/stream.h"
+#include "tandem/core/tensor.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"

@@ -1,5 +1,5 @@
 // The nearest known name to a mistyped one.
-#include "core/suggest.h"
+#include "tandem/core/suggest.h"
 
 #include "tests/support/catch.h"
 
@@ -26,4 +26,12 @@ TEST_CASE("nearest_name completes the beginning of a name") {
   CHECK(nearest_name("cif", names) == "cifar10");
   CHECK(nearest_name("vg", names).empty());
   CHECK(nearest_name("cnn", names).empty());
+}
+
+TEST_CASE("one_of lists what there is to choose from") {
+  const std::vector<std::string> names{"a", "b", "c"};
+  CHECK(tandem::one_of(names) == "a, b or c");
+  CHECK(tandem::one_of(std::span(names).first(2)) == "a or b");
+  CHECK(tandem::one_of(std::span(names).first(1)) == "a");
+  CHECK(tandem::one_of({}).empty());
 }

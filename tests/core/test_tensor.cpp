@@ -1,5 +1,5 @@
 // Tensors: making, reading, copying, layouts, and what is refused.
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"

@@ -1,7 +1,7 @@
 // Recorded work: who can record, and that what is recorded is done as often as it is enqueued.
-#include "core/stream.h"
-#include "core/tensor.h"
-#include "core/work_graph.h"
+#include "tandem/core/stream.h"
+#include "tandem/core/tensor.h"
+#include "tandem/core/work_graph.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"

@@ -1,5 +1,5 @@
 // Augmentation options from text, and the random draws.
-#include "data/augment.h"
+#include "tandem/data/augment.h"
 
 #include "tests/data/files.h"
 #include "tests/support/catch.h"

@@ -1,7 +1,8 @@
 // The augmentation kernel: moves are exact, mixing agrees with a plain implementation.
-#include "kernels/augment/augment_images.h"
+#include "tandem/kernels/augment/augment_images.h"
+#include "tandem/kernels/augment/augment_images_implementations.h"
 
-#include "core/random.h"
+#include "tandem/core/random.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -25,7 +26,7 @@ Tensor random_images(std::int64_t count, std::int64_t channels, std::int64_t hei
   Tensor images = Tensor::empty({count, channels, height, width}, {.dtype = DType::u8});
   const RandomKey key{11, RandomStream::test, 0};
   for (std::int64_t i = 0; i < images.numel(); ++i)
-    images.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(key.bits(static_cast<std::uint64_t>(i)));
+    Out(images).data<std::uint8_t>()[i] = static_cast<std::uint8_t>(key.bits(static_cast<std::uint64_t>(i)));
   return images;
 }
 
@@ -66,7 +67,7 @@ TEST_CASE("crop and flip move bytes exactly") {
       }
   const Tensor out = poisoned({static_cast<std::int64_t>(indices.size()), channels, kHeight, kWidth});
   const auto run = use_reference ? reference::augment_images : kernels::augment_images;
-  run(images, indices, augments, bytes_out(channels, border), out);
+  run(images, indices, augments, bytes_out(channels, border), Out(out));
   double worst = 0;
   for (std::size_t i = 0; i < indices.size(); ++i)
     for (std::int64_t c = 0; c < channels; ++c)
@@ -86,7 +87,7 @@ TEST_CASE("shifts beyond the image show black only") {
   const Tensor out = poisoned({3, 3, 4, 5});
   augment_images(images, std::vector<std::int64_t>{0, 0, 0},
                  std::vector<ImageAugment>{{.shift_y = 4}, {.shift_x = -5}, {.shift_y = -1000, .shift_x = 1000}},
-                 bytes_out(3), out);
+                 bytes_out(3), Out(out));
   for (const double value : out.to_vector<double>()) CHECK(value == 0.0);
 }
 
@@ -94,7 +95,7 @@ TEST_CASE("normalisation is (v / 255 - mean) / deviation") {
   const Tensor images = Tensor::from<std::uint8_t>(std::vector<std::uint8_t>{0, 255, 51, 102, 153, 204}, {1, 3, 1, 2});
   const std::vector<float> mean{0.5F, 0.25F, 0.0F}, deviation{0.5F, 0.25F, 2.0F};
   const Tensor out = poisoned({1, 3, 1, 2});
-  augment_images(images, std::vector<std::int64_t>{0}, {}, {mean, deviation}, out);
+  augment_images(images, std::vector<std::int64_t>{0}, {}, {mean, deviation}, Out(out));
   const std::vector<double> expected{-1, 1, -0.2, 0.6, 0.3, 0.4};
   for (std::size_t i = 0; i < 6; ++i) CHECK(std::abs(out.to_vector<double>()[i] - expected[i]) < 4 * 0x1p-24 * 2);
 }
@@ -103,7 +104,7 @@ TEST_CASE("rotation by a right angle moves pixels counter-clockwise") {
   const Tensor images = random_images(1, 1, 6, 6);
   const Tensor out = poisoned({2, 1, 6, 6});
   augment_images(images, std::vector<std::int64_t>{0, 0}, std::vector<ImageAugment>{{.degrees = 90}, {.degrees = -180}},
-                 bytes_out(1), out);
+                 bytes_out(1), Out(out));
   for (std::int64_t y = 0; y < 6; ++y)
     for (std::int64_t x = 0; x < 6; ++x) {
       // Coordinates up to 6 carry errors of a few 2^-22, and neighbours differ by at most 255.
@@ -116,7 +117,7 @@ TEST_CASE("colour changes follow their definitions") {
   const Tensor images = Tensor::from<std::uint8_t>(std::vector<std::uint8_t>{255, 51, 0, 102, 102, 255}, {1, 3, 1, 2});
   const auto run = [&](const ImageAugment& augment) {
     const Tensor out = poisoned({1, 3, 1, 2});
-    augment_images(images, std::vector<std::int64_t>{0}, std::vector<ImageAugment>{augment}, bytes_out(3), out);
+    augment_images(images, std::vector<std::int64_t>{0}, std::vector<ImageAugment>{augment}, bytes_out(3), Out(out));
     return out.to_vector<double>();
   };
   const auto clamp = [](double v) { return std::clamp(v, 0.0, 255.0); };
@@ -164,8 +165,8 @@ TEST_CASE("the fast path agrees with the reference on everything at once") {
   const Tensor fast = poisoned(shape), plain = poisoned(shape, DType::f64, Layout::row_major);
   const std::vector<float> mean(static_cast<std::size_t>(channels), 0.5F),
       deviation(static_cast<std::size_t>(channels), 0.25F);
-  augment_images(images, indices, augments, {mean, deviation, border}, fast);
-  augment_images(images, indices, augments, {mean, deviation, border}, plain);
+  augment_images(images, indices, augments, {mean, deviation, border}, Out(fast));
+  augment_images(images, indices, augments, {mean, deviation, border}, Out(plain));
   // Rotated coordinates up to 17 are wrong by a few 2^-20; three blends by factors below 2 double this each; /0.25.
   const double bound = 17 * 8 * 4 * 4 * 0x1p-23;
   const auto a = fast.to_vector<double>(), b = plain.to_vector<double>();
@@ -178,7 +179,8 @@ TEST_CASE("cutout clears its box and nothing else") {
   const Tensor images = Tensor::full({1, 3, 8, 8}, 200, {.dtype = DType::u8});
   const Tensor out = poisoned({2, 3, 8, 8});
   augment_images(images, std::vector<std::int64_t>{0, 0},
-                 std::vector<ImageAugment>{{.cutout = {2, 3, 6, 7}}, {.cutout = {-5, 6, 2, 99}}}, bytes_out(3), out);
+                 std::vector<ImageAugment>{{.cutout = {2, 3, 6, 7}}, {.cutout = {-5, 6, 2, 99}}}, bytes_out(3),
+                 Out(out));
   const auto values = out.to_vector<double>();
   CHECK(std::count(values.begin(), values.begin() + 192, 0.0) == 3 * 16);
   CHECK(std::count(values.begin() + 192, values.end(), 0.0) == 3 * 4);
@@ -191,7 +193,7 @@ TEST_CASE("augment_images refuses what does not fit") {
   const std::vector<std::int64_t> first{0};
   const auto run = [&](const Tensor& source, std::vector<std::int64_t> indices, std::vector<ImageAugment> augments,
                        const AugmentImagesOptions& options,
-                       const Tensor& to) { augment_images(source, indices, augments, options, to); };
+                       const Tensor& to) { augment_images(source, indices, augments, options, Out(to)); };
   CHECK_NOTHROW(run(images, first, {}, bytes_out(3), out));
   CHECK_THROWS_AS(run(images, {2}, {}, bytes_out(3), out), Error);
   CHECK_THROWS_AS(run(images, {-1}, {}, bytes_out(3), out), Error);

@@ -1,5 +1,5 @@
 // CIFAR files: what is read, and what is refused.
-#include "data/cifar.h"
+#include "tandem/data/cifar.h"
 #include "tests/data/files.h"
 #include "tests/support/catch.h"
 

@@ -1,5 +1,5 @@
 // IDX files, plain and gzip: what is read, and what is refused.
-#include "data/idx.h"
+#include "tandem/data/idx.h"
 #include "tests/data/files.h"
 #include "tests/support/catch.h"
 

@@ -1,8 +1,8 @@
 // Data sets by name, and the synthetic one.
-#include "data/load.h"
+#include "tandem/data/load.h"
 
-#include "core/parallel.h"
-#include "data/synthetic.h"
+#include "tandem/core/parallel.h"
+#include "tandem/data/synthetic.h"
 #include "tests/data/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"

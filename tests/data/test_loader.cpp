@@ -1,8 +1,8 @@
 // The loader: the same batches for any number of threads, and ranks that together see what one rank sees.
-#include "data/loader.h"
+#include "tandem/data/loader.h"
 
-#include "data/synthetic.h"
-#include "kernels/cast/cast.h"
+#include "tandem/data/synthetic.h"
+#include "tandem/kernels/cast/cast.h"
 #include "tests/data/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
@@ -71,7 +71,7 @@ void check_half_images(Device device) {
       REQUIRE(batch->images.is_dense(Layout::channels_last));
       REQUIRE(batch->images.device() == device);
       const Tensor rounded = empty_like(batch->images);
-      kernels::cast(wide.next()->images, rounded);
+      kernels::cast(wide.next()->images, Out(rounded));
       REQUIRE(batch->images.to_vector<float>() == rounded.to_vector<float>());
     }
     CHECK_FALSE(wide.next().has_value());
@@ -151,7 +151,7 @@ TEST_CASE("every image gets the augmentation of its own number and epoch") {
         const auto augment = draw_augment(options.augment, options.seed, epoch, image, 12, 12);
         const Tensor expected = Tensor::empty({1, 3, 12, 12}, {.layout = Layout::channels_last});
         kernels::augment_images(dataset->images, {&image, 1}, {&augment, 1}, {dataset->mean, dataset->deviation},
-                                expected);
+                                Out(expected));
         REQUIRE(batch->images.narrow(0, i, 1).to_vector<float>() == expected.to_vector<float>());
         REQUIRE(batch->labels.data<std::int64_t>()[i] == image % 10);
       }
@@ -232,7 +232,7 @@ TEST_CASE("a loader refuses what makes no sense") {
   CHECK_THAT(error_of([&] { Loader(nullptr, sampler, {}); }), ContainsText("no data set"));
   Dataset broken = *dataset;
   broken.labels = dataset->labels.clone();
-  broken.labels.data<std::int64_t>()[5] = 10;
+  Out(broken.labels).data<std::int64_t>()[5] = 10;
   CHECK_THAT(error_of([&] { Loader(std::make_shared<const Dataset>(broken), sampler, {}); }),
              ContainsText("image 5 has label 10, expected 0 to 9"));
   Loader loader(dataset, sampler, {});

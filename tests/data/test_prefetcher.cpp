@@ -1,5 +1,5 @@
 // The prefetcher: order, bounds, exceptions and stopping.
-#include "data/prefetcher.h"
+#include "tandem/data/prefetcher.h"
 #include "tests/support/catch.h"
 
 #include <atomic>

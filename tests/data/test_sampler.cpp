@@ -1,6 +1,6 @@
 // The distributed sampler: every image once, the same global batches for any number of ranks.
-#include "core/error.h"
-#include "data/sampler.h"
+#include "tandem/core/error.h"
+#include "tandem/data/sampler.h"
 #include "tests/support/catch.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // A loader's threads take pinned memory in the context of the loader's device.
-#include "data/loader.h"
-#include "data/synthetic.h"
-#include "simulator/runtime.h"
+#include "tandem/data/loader.h"
+#include "tandem/data/synthetic.h"
+#include "tandem/simulator/runtime.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 

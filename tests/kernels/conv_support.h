@@ -1,10 +1,11 @@
 // What the convolution tests share: cases, inputs, and comparison with the reference.
 #pragma once
 
-#include "core/parallel.h"
-#include "core/tensor.h"
-#include "kernels/conv/conv.h"
-#include "kernels/conv/implementations.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/conv/implementations.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -44,7 +45,7 @@ inline TensorOptions channels_last(DType dtype = DType::f32) { return {dtype, La
 template <typename Draw>
 Tensor filled(const Shape& shape, Draw&& draw) {
   const Tensor tensor = Tensor::empty(shape, channels_last());
-  float* data = tensor.data<float>();
+  float* data = Out(tensor).data<float>();
   for (std::int64_t i = 0; i < tensor.numel(); ++i) data[i] = draw();
   return tensor;
 }
@@ -68,14 +69,14 @@ inline Tensor poisoned(const Shape& shape) {
 
 inline Tensor absolute(const Tensor& x) {
   const Tensor out = empty_like(x);
-  for (std::int64_t i = 0; i < x.numel(); ++i) out.data<float>()[i] = std::fabs(x.data<float>()[i]);
+  for (std::int64_t i = 0; i < x.numel(); ++i) Out(out).data<float>()[i] = std::fabs(x.data<float>()[i]);
   return out;
 }
 
 /// The gradient where the bits of `mask` are set.
 inline Tensor masked(const Tensor& gradient, const Tensor& mask) {
   const Tensor out = empty_like(gradient);
-  kernels::reference::apply_mask(gradient, mask, out);
+  kernels::reference::apply_mask(gradient, mask, Out(out));
   return out;
 }
 
@@ -110,26 +111,16 @@ inline std::vector<ConvCase> winograd_cases() {
 inline std::vector<ConvCase> direct_cases() {
   std::vector<ConvCase> cases = winograd_cases();
   for (const ConvCase& more : {
-           square_case(1, 1, 1, 1, 1, 1, 0),
-           square_case(2, 3, 9, 7, 32, 3, 1),
-           square_case(2, 1, 8, 8, 32, 5, 2),
-           square_case(3, 5, 7, 7, 33, 1, 0),
-           square_case(2, 64, 6, 6, 40, 1, 0),
-           square_case(2, 8, 9, 9, 12, 1, 0, 2),
-           square_case(2, 6, 9, 8, 7, 3, 1, 2),
-           square_case(1, 4, 11, 11, 9, 3, 2, 1, 2),
-           square_case(2, 4, 10, 13, 8, 3, 1, 2, 2),
-           square_case(2, 8, 6, 6, 16, 3, 1, 1, 1, 2),
-           square_case(2, 9, 7, 6, 9, 3, 1, 1, 1, 9),
-           square_case(2, 32, 7, 6, 32, 3, 1, 2, 1, 32),
-           square_case(1, 6, 5, 5, 12, 3, 1, 1, 1, 6),
-           square_case(2, 12, 8, 8, 6, 3, 2, 2, 1, 3),
-           square_case(1, 3, 12, 12, 16, 7, 3, 2),
-           square_case(2, 2, 4, 4, 3, 2, 0, 3),
-           square_case(2, 1, 28, 28, 32, 3, 1),
-           square_case(3, 3, 16, 15, 48, 3, 1),
-           square_case(2, 4, 31, 33, 32, 5, 2, 2),
-           square_case(1, 7, 9, 20, 20, 2, 3),
+           square_case(1, 1, 1, 1, 1, 1, 0),           square_case(2, 3, 9, 7, 32, 3, 1),
+           square_case(2, 1, 8, 8, 32, 5, 2),          square_case(3, 5, 7, 7, 33, 1, 0),
+           square_case(2, 64, 6, 6, 40, 1, 0),         square_case(2, 8, 9, 9, 12, 1, 0, 2),
+           square_case(2, 6, 9, 8, 7, 3, 1, 2),        square_case(1, 4, 11, 11, 9, 3, 2, 1, 2),
+           square_case(2, 4, 10, 13, 8, 3, 1, 2, 2),   square_case(2, 8, 6, 6, 16, 3, 1, 1, 1, 2),
+           square_case(2, 9, 7, 6, 9, 3, 1, 1, 1, 9),  square_case(2, 32, 7, 6, 32, 3, 1, 2, 1, 32),
+           square_case(1, 6, 5, 5, 12, 3, 1, 1, 1, 6), square_case(2, 12, 8, 8, 6, 3, 2, 2, 1, 3),
+           square_case(1, 3, 12, 12, 16, 7, 3, 2),     square_case(2, 2, 4, 4, 3, 2, 0, 3),
+           square_case(2, 1, 28, 28, 32, 3, 1),        square_case(3, 3, 16, 15, 48, 3, 1),
+           square_case(2, 4, 31, 33, 32, 5, 2, 2),     square_case(1, 7, 9, 20, 20, 2, 3),
        })
     cases.push_back(more);
   cases.push_back({2, 7, 9, 11, 10, 5, 3, {{2, 1}, {1, 2}, {1, 2}, 1}});

@@ -2,9 +2,10 @@
 // reference.
 #pragma once
 
-#include "core/memory.h"
-#include "core/random.h"
-#include "core/tensor.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/out.h"
+#include "tandem/core/random.h"
+#include "tandem/core/tensor.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -58,7 +59,7 @@ inline Tensor values_of(const Shape& shape, DType dtype, bool integers, std::uin
     for (std::int64_t i = 0; i < tensor.numel(); ++i) {
       const double normal = static_cast<double>(key.normal(static_cast<std::uint64_t>(i)));
       const double value = integers ? std::clamp(std::round(2.0 * normal), -4.0, 4.0) : scale * normal + shift;
-      tensor.data<T>()[i] = T(static_cast<compute_t<T>>(value));
+      Out(tensor).data<T>()[i] = T(static_cast<compute_t<T>>(value));
     }
   });
   return tensor;

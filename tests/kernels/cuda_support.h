@@ -1,9 +1,10 @@
 // What the tests of CUDA kernels share: inputs in every dtype and kind of view, on the CPU and the same on the device.
 #pragma once
 
-#include "core/random.h"
-#include "core/tensor.h"
-#include "kernels/cast/cast.h"
+#include "tandem/core/random.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/cast/cast_implementations.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -24,11 +25,11 @@ inline Tensor random_values(const Shape& shape, DType dtype, bool integers, std:
   const RandomKey key{.seed = seed};
   for (std::int64_t i = 0; i < wide.numel(); ++i) {
     const auto index = static_cast<std::uint64_t>(i);
-    wide.data<double>()[i] =
+    Out(wide).data<double>()[i] =
         integers ? static_cast<double>(key.below(index, 9)) - 4.0 : static_cast<double>(key.normal(index));
   }
   const Tensor result = Tensor::empty(shape, {.dtype = dtype, .layout = layout});
-  kernels::reference::cast(wide, result);
+  kernels::reference::cast(wide, Out(result));
   return result;
 }
 

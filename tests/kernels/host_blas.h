@@ -1,9 +1,9 @@
 // A BLAS of plain loops in host memory, by columns.
 #pragma once
 
-#include "core/dtype.h"
-#include "core/tensor.h"
-#include "kernels/gemm/cublas/column_major.h"
+#include "tandem/core/dtype.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/gemm/cublas/column_major.h"
 
 namespace tandem::test {
 

@@ -1,10 +1,11 @@
 // What the tests of pooling, normalisation, loss, dropout and optimizer kernels share.
 #pragma once
 
-#include "core/parallel.h"
-#include "core/random.h"
-#include "core/tensor.h"
-#include "kernels/cast/cast.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/random.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/cast/cast_implementations.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -19,7 +20,7 @@ inline Tensor random_images(const Shape& shape, std::uint32_t seed, float scale 
   const Tensor tensor = Tensor::empty(shape, {.layout = Layout::channels_last});
   const RandomKey key{.seed = seed};
   for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-    tensor.data<float>()[i] = scale * key.normal(static_cast<std::uint64_t>(i)) + shift;
+    Out(tensor).data<float>()[i] = scale * key.normal(static_cast<std::uint64_t>(i)) + shift;
   }
   return tensor;
 }
@@ -38,7 +39,7 @@ inline Tensor to_f64(const Tensor& tensor) {
 /// The same values in another dtype, channels_last, rounded once.
 inline Tensor in_dtype(const Tensor& tensor, DType dtype) {
   const Tensor result = Tensor::empty(tensor.shape(), {.dtype = dtype, .layout = Layout::channels_last});
-  kernels::reference::cast(tensor, result);
+  kernels::reference::cast(tensor, Out(result));
   return result;
 }
 

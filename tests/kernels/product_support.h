@@ -1,8 +1,9 @@
 // What the tests of matrix products and convolutions on the GPU share: inputs in every dtype, and derived bounds.
 #pragma once
 
-#include "core/memory.h"
-#include "core/tensor.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/out.h"
+#include "tandem/core/tensor.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 
@@ -25,7 +26,7 @@ inline Tensor drawn(const Shape& shape, DType dtype, unsigned seed, bool whole, 
   dispatch_floating(dtype, "test", [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (std::int64_t i = 0; i < tensor.numel(); ++i)
-      tensor.data<T>()[i] = static_cast<T>(whole ? static_cast<float>(integer(generator)) : normal(generator));
+      Out(tensor).data<T>()[i] = static_cast<T>(whole ? static_cast<float>(integer(generator)) : normal(generator));
   });
   return tensor;
 }
@@ -41,7 +42,7 @@ Tensor mapped(const Tensor& x, DType dtype, Layout layout, Visit&& visit) {
     dispatch_floating(dtype, "test", [&](auto tag) {
       using T = typename decltype(tag)::type;
       for (std::int64_t i = 0; i < x.numel(); ++i)
-        out.data<T>()[i] = static_cast<T>(visit(static_cast<compute_t<From>>(from.data<From>()[i])));
+        Out(out).data<T>()[i] = static_cast<T>(visit(static_cast<compute_t<From>>(from.data<From>()[i])));
     });
   });
   return out;

@@ -1,10 +1,11 @@
 // A convolution library that a test controls: it notes what it is asked for and computes it by the reference.
 #pragma once
 
-#include "core/error.h"
-#include "core/tensor.h"
-#include "kernels/conv/cudnn/conv_library.h"
-#include "kernels/conv/implementations.h"
+#include "tandem/core/error.h"
+#include "tandem/core/out.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/conv/cudnn/conv_library.h"
+#include "tandem/kernels/conv/implementations.h"
 
 #include <algorithm>
 #include <map>
@@ -44,34 +45,34 @@ class ScriptedConvLibrary final : public kernels::ConvLibrary {
     const Tensor x = here(tensors.x), w = here(tensors.w), y = here(tensors.y), bias = here(tensors.bias);
     switch (task.pass) {
       case ConvPass::backward_input:
-        reference::conv2d_backward_input(y, w, task.geometry, x);
+        reference::conv2d_backward_input(y, w, task.geometry, Out(x));
         return tensors.x.copy_from(x);
       case ConvPass::backward_relu_bias:
       case ConvPass::backward_input_relu:
       case ConvPass::backward_input_relu_bias: {
         const Tensor gate = here(tensors.gate);
         const Tensor bits = Tensor::empty(kernels::conv_mask_shape(x.shape()), {.dtype = DType::u8});
-        reference::sign_mask(gate, bits);
+        reference::sign_mask(gate, Out(bits));
         const bool convolves = task.pass != ConvPass::backward_relu_bias;
         const Tensor whole = convolves ? empty_like(x) : y;
-        if (convolves) reference::conv2d_backward_input(y, w, task.geometry, whole);
-        reference::apply_mask(whole, bits, x);
+        if (convolves) reference::conv2d_backward_input(y, w, task.geometry, Out(whole));
+        reference::apply_mask(whole, bits, Out(x));
         tensors.x.copy_from(x);
         if (task.pass == ConvPass::backward_input_relu) return;
         const std::vector<float> values = x.to_vector<float>();  // in the order of the shape
         const Tensor sums = Tensor::zeros({1, x.size(1)});
         const std::int64_t pixels = x.size(2) * x.size(3);
         for (std::int64_t i = 0; i < x.numel(); ++i)
-          sums.data<float>()[i / pixels % x.size(1)] += values[static_cast<std::size_t>(i)];
+          Out(sums).data<float>()[i / pixels % x.size(1)] += values[static_cast<std::size_t>(i)];
         return tensors.sums.copy_from(sums);
       }
       case ConvPass::backward_weight:
-        reference::conv2d_backward_weight(x, y, task.geometry, w);
+        reference::conv2d_backward_weight(x, y, task.geometry, Out(w));
         return tensors.w.copy_from(w);
       default: {
         const bool relu = task.pass == ConvPass::forward_relu || task.pass == ConvPass::forward_bias_relu;
         const bool has_bias = task.pass == ConvPass::forward_bias || task.pass == ConvPass::forward_bias_relu;
-        reference::conv2d_forward(x, w, has_bias ? bias : Tensor(), task.geometry, relu, y);
+        reference::conv2d_forward(x, w, has_bias ? bias : Tensor(), task.geometry, relu, Out(y));
         return tensors.y.copy_from(y);
       }
     }

@@ -1,5 +1,5 @@
 // Sums of rows: added in f32 in their order, divided there, rounded once.
-#include "kernels/reduce/add_rows.h"
+#include "tandem/kernels/reduce/add_rows.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -15,7 +15,7 @@ double sum_of(DType dtype, const std::vector<double>& column, double divisor = 1
   const auto rows = static_cast<std::int64_t>(column.size());
   const Tensor x = Tensor::empty({rows, 1}, {.dtype = dtype}), sum = Tensor::zeros({1}, {.dtype = dtype});
   for (std::int64_t i = 0; i < rows; ++i) x.select(0, i).fill(column[static_cast<std::size_t>(i)]);
-  kernels::add_rows(x, divisor, sum);
+  kernels::add_rows(x, divisor, Out(sum));
   return sum.item();
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("one row is its own sum, zeros with their sign", "[reduce]") {
 TEST_CASE("add_rows refuses what is no rows and their sum", "[reduce]") {
   const Tensor rows = Tensor::zeros({2, 3}), sum = Tensor::zeros({3});
   const auto error = [](const Tensor& x, const Tensor& out) {
-    return error_of([&] { kernels::add_rows(x, 1.0, out); });
+    return error_of([&] { kernels::add_rows(x, 1.0, Out(out)); });
   };
   CHECK_THAT(error(rows, {}), ContainsText("add_rows: needs defined tensors"));
   CHECK_THAT(error(Tensor::zeros({2, 3}, {.dtype = DType::i32}), sum), ContainsText("needs a floating dtype"));

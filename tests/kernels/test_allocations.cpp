@@ -1,5 +1,5 @@
 // How often a kernel asks for memory: not more often for more rows.
-#include "kernels/norm/batch_norm.h"
+#include "tandem/kernels/norm/batch_norm.h"
 #include "tests/kernels/image_support.h"
 #include "tests/support/catch.h"
 
@@ -39,8 +39,8 @@ TEST_CASE("batch norm asks for memory as often for many rows as for few") {
     const Tensor weight = Tensor::full({8}, 1.5), bias = Tensor::full({8}, -0.25), mean = empty_like(weight),
                  inverse_std = empty_like(weight), grad_x = empty_like(x), grad_weight = empty_like(weight);
     const std::int64_t before = allocations;
-    kernels::batch_norm_forward_train(x, weight, bias, Tensor(), Tensor(), {}, y, mean, inverse_std);
-    kernels::batch_norm_backward(x, weight, bias, mean, inverse_std, {}, grad_y, grad_x, grad_weight, Tensor());
+    kernels::batch_norm_forward_train(x, weight, bias, {}, {}, {}, Out(y), Out(mean), Out(inverse_std));
+    kernels::batch_norm_backward(x, weight, bias, mean, inverse_std, {}, grad_y, Out(grad_x), Out(grad_weight), {});
     return allocations - before;
   };
   const std::int64_t few = counted(1), many = counted(64);  // 2 and 64 blocks of rows

@@ -1,9 +1,10 @@
 // Casts: every pair of dtypes, one rounding, saturation; fast against reference.
-#include "kernels/cast/cast.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/cast/cast_implementations.h"
 
-#include "core/random.h"
-#include "kernels/cast/convert.h"
-#include "kernels/cast/float_runs.h"
+#include "tandem/core/random.h"
+#include "tandem/kernels/cast/convert.h"
+#include "tandem/kernels/cast/float_runs.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -63,7 +64,7 @@ Tensor tensor_of(const std::vector<double>& values, DType dtype) {
   const Tensor wide = Tensor::from(values, {static_cast<std::int64_t>(values.size())});
   if (dtype == DType::f64) return wide;
   const Tensor result = Tensor::empty(wide.shape(), {.dtype = dtype});
-  reference::cast(wide, result);
+  reference::cast(wide, Out(result));
   return result;
 }
 
@@ -79,8 +80,8 @@ TEST_CASE("the fast cast gives the reference's bits for every pair of dtypes") {
       const Tensor fast = Tensor::empty(source.shape(), {.dtype = static_cast<DType>(to)});
       const Tensor plain = empty_like(fast);
       REQUIRE(cpu::cast_supports(source, fast));
-      cpu::cast(source, fast);
-      reference::cast(source, plain);
+      cpu::cast(source, Out(fast));
+      reference::cast(source, Out(plain));
       if (is_floating(fast.dtype())) {
         // NaN may differ in payload, nothing else may.
         const std::vector<double> a = fast.to_vector<double>(), b = plain.to_vector<double>();
@@ -152,9 +153,9 @@ TEST_CASE("integers saturate towards narrower ones") {
 TEST_CASE("casts between layouts go element by element") {
   const Tensor x = Tensor::from<float>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {1, 3, 2, 2}, Layout::channels_last);
   const Tensor y = Tensor::empty(x.shape(), {.dtype = DType::i32});
-  kernels::cast(x, y);
+  kernels::cast(x, Out(y));
   CHECK(y.to_vector<float>() == x.to_vector<float>());
-  kernels::cast(x.narrow(2, 1, 1), y.narrow(2, 0, 1));
+  kernels::cast(x.narrow(2, 1, 1), Out(y.narrow(2, 0, 1)));
   CHECK(y.narrow(2, 0, 1).to_vector<float>() == x.narrow(2, 1, 1).to_vector<float>());
 }
 
@@ -164,7 +165,7 @@ namespace {
 template <typename T>
 Tensor all_encodings() {
   const Tensor tensor = Tensor::empty({65536}, {.dtype = dtype_of<T>});
-  for (unsigned bits = 0; bits < 65536; ++bits) tensor.data<T>()[bits].bits = static_cast<std::uint16_t>(bits);
+  for (unsigned bits = 0; bits < 65536; ++bits) Out(tensor).data<T>()[bits].bits = static_cast<std::uint16_t>(bits);
   return tensor;
 }
 
@@ -188,7 +189,7 @@ std::vector<float> floats_around() {
 template <typename T>
 void check_every_encoding() {
   const Tensor encodings = all_encodings<T>(), wide = Tensor::empty({65536});
-  kernels::cast(encodings, wide);
+  kernels::cast(encodings, Out(wide));
   int wrong = 0;
   for (std::int64_t i = 0; i < wide.numel(); ++i) {
     const float expected = encodings.data<T>()[i];
@@ -202,7 +203,7 @@ void check_every_encoding() {
   const std::vector<float> values = floats_around<T>();
   const Tensor source = Tensor::from(values, {static_cast<std::int64_t>(values.size())});
   const Tensor narrow = Tensor::empty(source.shape(), {.dtype = dtype_of<T>});
-  kernels::cast(source, narrow);
+  kernels::cast(source, Out(narrow));
   wrong = 0;
   for (std::size_t i = 0; i < values.size(); ++i) wrong += narrow.data<T>()[i].bits != T(values[i]).bits;
   CHECK(wrong == 0);

@@ -1,6 +1,7 @@
 // Products by columns, as BLAS has them: every way a matrix may lie in memory, computed by a BLAS of plain loops.
-#include "kernels/gemm/cublas/column_major.h"
-#include "kernels/gemm/gemm_impl.h"
+#include "tandem/kernels/gemm/cublas/column_major.h"
+#include "tandem/kernels/gemm/gemm_impl.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
 #include "tests/kernels/host_blas.h"
 #include "tests/kernels/product_support.h"
 #include "tests/support/catch.h"
@@ -34,8 +35,8 @@ struct Size {
 /// Multiplies by host_blas and by the reference.
 void check(const Tensor& a, const Tensor& b, const k::GemmOptions& options, const Tensor& c) {
   const Tensor expected = in_f64(c);
-  k::reference::gemm(in_f64(a), in_f64(b), options, expected);
-  const auto product = k::by_columns(a, b, options, c);
+  k::reference::gemm(in_f64(a), in_f64(b), options, Out(expected));
+  const auto product = k::by_columns(a, b, options, Out(c));
   REQUIRE(product.has_value());
   host_blas(*product);
   CHECK(difference(c, expected) == "");
@@ -76,12 +77,12 @@ TEST_CASE("a product by columns writes only its part of a larger matrix", "[gemm
 TEST_CASE("what BLAS cannot multiply is not asked of it", "[gemm]") {
   const Tensor a = drawn({4, 6}, DType::f32, 1, true), b = drawn({6, 3}, DType::f32, 2, true),
                c = Tensor::zeros({4, 3});
-  CHECK(k::by_columns(a, b, {}, c));
+  CHECK(k::by_columns(a, b, {}, Out(c)));
   const Tensor sparse = drawn({8, 12}, DType::f32, 1, true).narrow(0, 0, 4, 2).narrow(1, 0, 6, 2);  // gaps both ways
-  CHECK(!k::by_columns(sparse, b, {}, c));
-  CHECK(!k::by_columns(drawn({1, 6}, DType::f32, 1, true).expand({4, 6}), b, {}, c));  // rows that overlap
-  CHECK(!k::by_columns(drawn({9}, DType::f32, 1, true).as_strided({4, 6}, {1, 1}, 0), b, {}, c));
-  CHECK(!k::by_columns(in_f64(a), in_f64(b), {}, in_f64(c)));
+  CHECK(!k::by_columns(sparse, b, {}, Out(c)));
+  CHECK(!k::by_columns(drawn({1, 6}, DType::f32, 1, true).expand({4, 6}), b, {}, Out(c)));  // rows that overlap
+  CHECK(!k::by_columns(drawn({9}, DType::f32, 1, true).as_strided({4, 6}, {1, 1}, 0), b, {}, Out(c)));
+  CHECK(!k::by_columns(in_f64(a), in_f64(b), {}, Out(in_f64(c))));
 }
 
 TEST_CASE("implementations of products have names", "[gemm]") {
@@ -94,10 +95,8 @@ TEST_CASE("implementations of products have names", "[gemm]") {
 TEST_CASE("cuBLAS is refused on the CPU", "[gemm]") {
   const Tensor a = Tensor::zeros({2, 2});
   for (const auto impl : {k::GemmImpl::automatic, k::GemmImpl::fused})
-    k::gemm(a, a, {.impl = impl}, Tensor::zeros({2, 2}));
-  CHECK_THAT(error_of([&] {
-               k::gemm(a, a, {.impl = k::GemmImpl::cublas}, Tensor::zeros({2, 2}));
-             }),
+    k::gemm(a, a, {.impl = impl}, Out(Tensor::zeros({2, 2})));
+  CHECK_THAT(error_of([&] { k::gemm(a, a, {.impl = k::GemmImpl::cublas}, Out(Tensor::zeros({2, 2}))); }),
              ContainsText("gemm: cuBLAS runs on GPUs, not on the CPU; choose auto or fused"));
 }
 

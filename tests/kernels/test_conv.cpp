@@ -1,5 +1,7 @@
 // Convolution entry points: shapes, dtypes, empty batches, fused against separate passes, errors.
-#include "kernels/conv/cudnn/conv_library.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/conv/cudnn/conv_library.h"
+#include "tandem/kernels/conv/plan.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/image_support.h"
 #include "tests/support/catch.h"
@@ -34,9 +36,8 @@ TEST_CASE("conv2d_output_shape refuses what is no convolution") {
 }
 
 TEST_CASE("implementations have names") {
-  for (const auto impl :
-       {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused, k::ConvImpl::onednn, k::ConvImpl::cudnn,
-        k::ConvImpl::warpgroup, k::ConvImpl::direct, k::ConvImpl::winograd})
+  for (const auto impl : {k::ConvImpl::automatic, k::ConvImpl::reference, k::ConvImpl::fused, k::ConvImpl::onednn,
+                          k::ConvImpl::cudnn, k::ConvImpl::warpgroup, k::ConvImpl::direct, k::ConvImpl::winograd})
     CHECK(k::parse_conv_impl(k::name_of(impl)) == impl);
   CHECK(k::name_of(k::ConvImpl::cudnn) == "cudnn");
   CHECK_THROWS_AS(k::parse_conv_impl("fast"), Error);
@@ -56,10 +57,11 @@ TEST_CASE("cuDNN is refused on the CPU") {
   const std::string expected = "cuDNN runs on GPUs, not on the CPU; choose auto, fused or onednn";
   const Tensor w = Tensor::zeros({1, 1, 3, 3}, channels_last()),
                mask = Tensor::empty({1}, {DType::u8, Layout::row_major, {}});
-  CHECK(error_of([&] { k::conv2d_forward(x, w, {}, options, x.clone()); }) == "conv2d_forward: " + expected);
-  CHECK(error_of([&] { k::conv2d_backward_input(x, w, options, x.clone()); }) == "conv2d_backward_input: " + expected);
-  CHECK(error_of([&] { k::conv2d_backward_weight(x, x, options, w); }) == "conv2d_backward_weight: " + expected);
-  CHECK(error_of([&] { k::conv_bias_relu_forward(x, w, {}, options, x.clone(), mask); }) ==
+  CHECK(error_of([&] { k::conv2d_forward(x, w, {}, options, Out(x.clone())); }) == "conv2d_forward: " + expected);
+  CHECK(error_of([&] { k::conv2d_backward_input(x, w, options, Out(x.clone())); }) ==
+        "conv2d_backward_input: " + expected);
+  CHECK(error_of([&] { k::conv2d_backward_weight(x, x, options, Out(w)); }) == "conv2d_backward_weight: " + expected);
+  CHECK(error_of([&] { k::conv_bias_relu_forward(x, w, {}, options, Out(x.clone()), Out(mask)); }) ==
         "conv_bias_relu_forward: " + expected);
 }
 
@@ -72,23 +74,25 @@ TEST_CASE("the fused convolution equals its parts") {
       const Tensor x = normals(one.x(), 1), w = normals(one.weight(), 2), bias = normals({one.k}, 3);
       const Tensor grad_y = normals(one.y(), 4), y = poisoned(one.y()), plain = poisoned(one.y());
       const Tensor mask = Tensor::empty(k::conv_mask_shape(one.y()), {DType::u8, Layout::row_major, {}});
-      k::conv2d_forward(x, w, bias, one.options, plain);
-      k::conv_bias_relu_forward(x, w, bias, one.options, y, mask);
+      k::conv2d_forward(x, w, bias, one.options, Out(plain));
+      k::conv_bias_relu_forward(x, w, bias, one.options, Out(y), Out(mask));
       CHECK(equal(y, filled(one.y(), [&, i = 0]() mutable { return std::max(plain.data<float>()[i++], 0.0f); })));
 
       const Tensor gradient = masked(grad_y, mask);
       const Tensor gx = poisoned(one.x()), gw = poisoned(one.weight()), gb = poisoned({one.k});
       const Tensor gx2 = poisoned(one.x()), gw2 = poisoned(one.weight()), gb2 = poisoned({one.k});
-      k::conv_bias_relu_backward(x, w, mask, one.options, grad_y, gx, gw, gb);
-      k::conv2d_backward_input(gradient, w, one.options, gx2);
-      k::conv2d_backward_weight(x, gradient, one.options, gw2);
-      k::conv2d_backward_bias(gradient, gb2);
+      k::conv_bias_relu_backward(one.options, {.x = x, .w = w, .mask = mask, .grad_y = grad_y},
+                                 {.x = Out(gx), .w = Out(gw), .bias = Out(gb)});
+      k::conv2d_backward_input(gradient, w, one.options, Out(gx2));
+      k::conv2d_backward_weight(x, gradient, one.options, Out(gw2));
+      k::conv2d_backward_bias(gradient, Out(gb2));
       CHECK(equal(gx, gx2));
       CHECK(equal(gw, gw2));
       CHECK(error_in_eps(gb, gb2, Tensor::full({one.k}, 100.0)) <= 2.0);
 
       const Tensor only_bias = poisoned({one.k});
-      k::conv_bias_relu_backward(x, w, mask, one.options, grad_y, {}, {}, only_bias);
+      k::conv_bias_relu_backward(one.options, {.x = x, .w = w, .mask = mask, .grad_y = grad_y},
+                                 {.bias = Out(only_bias)});
       CHECK(error_in_eps(only_bias, gb2, Tensor::full({one.k}, 100.0)) <= 2.0);
     }
   }
@@ -99,55 +103,57 @@ TEST_CASE("the gradient for a layer below equals its parts") {
   const Tensor w = integers(one.weight(), 2), grad_y = integers(one.y(), 4);
   std::mt19937 generator(5);
   const Tensor mask = Tensor::empty(k::conv_mask_shape(one.x()), {DType::u8, Layout::row_major, {}});
-  for (std::int64_t i = 0; i < mask.numel(); ++i) mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator());
+  for (std::int64_t i = 0; i < mask.numel(); ++i)
+    Out(mask).data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator());
   for (const DType dtype : {DType::f32, DType::f16, DType::f64}) {
     INFO(name_of(dtype));
     const Tensor own_w = in_dtype(w, dtype), own_grad_y = in_dtype(grad_y, dtype);
     const Tensor plain = Tensor::empty(one.x(), channels_last(dtype)), sums = Tensor::empty({one.c}, {dtype});
-    k::conv2d_backward_input(own_grad_y, own_w, one.options, plain);
+    k::conv2d_backward_input(own_grad_y, own_w, one.options, Out(plain));
     const Tensor passed = masked(plain, mask);
-    k::conv2d_backward_bias(passed, sums);
+    k::conv2d_backward_bias(passed, Out(sums));
     const Tensor open_sums = Tensor::empty({one.c}, {dtype});
-    k::conv2d_backward_bias(plain, open_sums, mask);
+    k::conv2d_backward_bias(plain, Out(open_sums), mask);
     CHECK(open_sums.to_vector<double>() == sums.to_vector<double>());
 
     const Tensor grad_x = Tensor::empty(one.x(), channels_last(dtype)), grad_bias = Tensor::empty({one.c}, {dtype});
-    k::conv2d_backward_input_below(own_grad_y, own_w, one.options, mask, grad_x, grad_bias);
+    k::conv2d_backward_input(own_grad_y, own_w, one.options, Out(grad_x), {mask, Out(grad_bias)});
     CHECK(grad_x.to_vector<double>() == passed.to_vector<double>());
     CHECK(grad_bias.to_vector<double>() == sums.to_vector<double>());
-    k::conv2d_backward_input_below(own_grad_y, own_w, one.options, {}, grad_x, {});
+    k::conv2d_backward_input(own_grad_y, own_w, one.options, Out(grad_x), {{}, {}});
     CHECK(grad_x.to_vector<double>() == plain.to_vector<double>());
 
     const Tensor x = in_dtype(integers(one.x(), 6), dtype);
     const Tensor again = empty_like(grad_x), again_bias = empty_like(grad_bias);
     const Tensor grad_w = empty_like(own_w), grad_w_alone = empty_like(own_w);
-    k::conv_bias_relu_backward(x, own_w, {}, one.options, own_grad_y, again, grad_w, {}, {mask, again_bias});
-    k::conv2d_backward_weight(x, own_grad_y, one.options, grad_w_alone);
+    k::conv_bias_relu_backward(one.options, {.x = x, .w = own_w, .grad_y = own_grad_y},
+                               {.x = Out(again), .w = Out(grad_w)}, {mask, Out(again_bias)});
+    k::conv2d_backward_weight(x, own_grad_y, one.options, Out(grad_w_alone));
     CHECK(again.to_vector<double>() == passed.to_vector<double>());
     CHECK(again_bias.to_vector<double>() == sums.to_vector<double>());
     CHECK(grad_w.to_vector<double>() == grad_w_alone.to_vector<double>());
-    CHECK_FALSE(k::conv_backward_fuses_layer_below(x, own_w, one.options));
+    CHECK_FALSE(k::conv_fuses_layer_below(k::plan_conv(x, own_w, one.options, {.grad_x = true}), x, own_w));
   }
   const Tensor x = integers(one.x(), 6);
   CHECK(error_of([&] {
-          k::conv_bias_relu_backward(x, w, {}, one.options, grad_y, {}, {}, {}, {mask, {}});
+          k::conv_bias_relu_backward(one.options, {.x = x, .w = w, .grad_y = grad_y}, {}, {mask, {}});
         }) == "conv_bias_relu_backward: what the layer below wants needs grad_x");
   const Tensor grad_x = poisoned(one.x());
   CHECK(error_of([&] {
-          k::conv2d_backward_input_below(grad_y, w, one.options, mask, grad_x, poisoned({3}));
-        }).starts_with("conv2d_backward_input_below: grad_bias_below should have shape [16]"));
+          k::conv2d_backward_input(grad_y, w, one.options, Out(grad_x), {mask, Out(poisoned({3}))});
+        }).starts_with("conv2d_backward_input: the grad_bias below should have shape [16]"));
   const Tensor short_mask = Tensor::zeros({5}, {DType::u8, Layout::row_major, {}});
   CHECK(error_of([&] {
-          k::conv2d_backward_input_below(grad_y, w, one.options, short_mask, grad_x, {});
-        }).starts_with("conv2d_backward_input_below: mask_below should have shape"));
+          k::conv2d_backward_input(grad_y, w, one.options, Out(grad_x), {short_mask, {}});
+        }).starts_with("conv2d_backward_input: the mask below should have shape"));
 }
 
 TEST_CASE("convolutions without bias or mask") {
   const ConvCase one = square_case(2, 16, 6, 6, 16, 3, 1);
   const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2), y = poisoned(one.y());
   const Tensor zero_bias = Tensor::zeros({16}), expected = poisoned(one.y());
-  k::conv_bias_relu_forward(x, w, {}, one.options, y, {});
-  k::conv_bias_relu_forward(x, w, zero_bias, one.options, expected, {});
+  k::conv_bias_relu_forward(x, w, {}, one.options, Out(y), {});
+  k::conv_bias_relu_forward(x, w, zero_bias, one.options, Out(expected), {});
   CHECK(equal(y, expected));
 }
 
@@ -157,9 +163,10 @@ TEST_CASE("an empty batch gives empty images and zero weight gradients") {
     one.options.impl = impl;
     const Tensor x = poisoned(one.x()), w = integers(one.weight(), 2), y = poisoned(one.y());
     const Tensor mask = Tensor::empty(k::conv_mask_shape(one.y()), {DType::u8, Layout::row_major, {}});
-    k::conv_bias_relu_forward(x, w, {}, one.options, y, mask);
+    k::conv_bias_relu_forward(x, w, {}, one.options, Out(y), Out(mask));
     const Tensor gw = poisoned(one.weight()), gb = poisoned({16});
-    k::conv_bias_relu_backward(x, w, mask, one.options, y, x, gw, gb);
+    k::conv_bias_relu_backward(one.options, {.x = x, .w = w, .mask = mask, .grad_y = y},
+                               {.x = Out(x), .w = Out(gw), .bias = Out(gb)});
     CHECK(equal(gw, Tensor::zeros(one.weight(), channels_last())));
     CHECK(equal(gb, Tensor::zeros({16})));
   }
@@ -169,11 +176,11 @@ TEST_CASE("convolution of whole numbers is exact in every dtype") {
   const ConvCase one = square_case(2, 4, 5, 6, 3, 3, 1);
   const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2), bias = integers({one.k}, 3);
   const Tensor expected = poisoned(one.y());
-  k::conv2d_forward(x, w, bias, one.options, expected);
+  k::conv2d_forward(x, w, bias, one.options, Out(expected));
   for (const DType dtype : {DType::f64, DType::f16, DType::bf16}) {
     INFO(name_of(dtype));
     const Tensor y = Tensor::empty(one.y(), channels_last(dtype));
-    k::conv2d_forward(in_dtype(x, dtype), in_dtype(w, dtype), in_dtype(bias, dtype), one.options, y);
+    k::conv2d_forward(in_dtype(x, dtype), in_dtype(w, dtype), in_dtype(bias, dtype), one.options, Out(y));
     const std::vector<float> got = y.to_vector<float>(), values = in_dtype(expected, dtype).to_vector<float>();
     CHECK(got == values);
   }
@@ -184,7 +191,7 @@ TEST_CASE("convolution refuses wrong tensors") {
   const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2), y = poisoned(one.y());
   const auto message = [&](const Tensor& image, const Tensor& weight, const Tensor& out) {
     try {
-      k::conv2d_forward(image, weight, {}, one.options, out);
+      k::conv2d_forward(image, weight, {}, one.options, Out(out));
     } catch (const Error& error) {
       return std::string(error.what());
     }
@@ -195,9 +202,9 @@ TEST_CASE("convolution refuses wrong tensors") {
   CHECK_THAT(message(x, w, poisoned({2, 3, 5, 5})), ContainsText("y should have shape [2, 3, 5, 6]"));
   CHECK_THAT(message(x, in_dtype(w, DType::f64), y), ContainsText("x should be f64"));
   CHECK_THAT(message(x.contiguous(Layout::row_major), w, y), ContainsText("channels_last"));
-  CHECK_THROWS_AS(k::conv2d_backward_bias(x, Tensor::zeros({3})), Error);
+  CHECK_THROWS_AS(k::conv2d_backward_bias(x, Out(Tensor::zeros({3}))), Error);
   const Tensor bad_mask = Tensor::zeros({5}, {DType::u8, Layout::row_major, {}});
-  CHECK_THROWS_AS(k::conv_bias_relu_forward(x, w, {}, one.options, y, bad_mask), Error);
+  CHECK_THROWS_AS(k::conv_bias_relu_forward(x, w, {}, one.options, Out(y), Out(bad_mask)), Error);
 }
 
 }  // namespace tandem::test

@@ -1,4 +1,6 @@
 // Convolution of half types on the CPU: the same sums as in f32, rounded once, and masks of what is stored.
+#include "tandem/core/out.h"
+#include "tandem/kernels/conv/families.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/image_support.h"
 
@@ -15,29 +17,26 @@ Tensor bits_like(const Shape& y, unsigned seed) {
   std::mt19937 generator(seed);
   const Tensor mask = Tensor::empty(k::conv_mask_shape(y), {.dtype = DType::u8});
   for (std::int64_t i = 0; i < mask.numel(); ++i)
-    mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator() & 0xff);
+    Out(mask).data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator() & 0xff);
   return mask;
 }
 
 Tensor sign_mask_of(const Tensor& y) {
   const Tensor mask = Tensor::empty(k::conv_mask_shape(y.shape()), {.dtype = DType::u8});
-  k::reference::sign_mask(y, mask);
+  k::reference::sign_mask(y, Out(mask));
   return mask;
 }
 
 template <typename T>
-struct Implementation {
-  std::string name;
-  decltype(&k::direct::forward<T>) forward;
-  decltype(&k::direct::backward_input<T>) backward_input;
-  decltype(&k::direct::backward_weight<T>) backward_weight;
-};
+using Implementation = k::cpu::ConvFamily<T>;
+
+/// The family of this name for images of T.
 template <typename T>
-const Implementation<T> kDirect{"direct", k::direct::forward<T>, k::direct::backward_input<T>,
-                                k::direct::backward_weight<T>};
-template <typename T>
-const Implementation<T> kWinograd{"winograd", k::winograd::forward<T>, k::winograd::backward_input<T>,
-                                  k::winograd::backward_weight<T>};
+const Implementation<T>& family(std::string_view name) {
+  for (const Implementation<T>& one : k::cpu::conv_families<T>())
+    if (one.name == name) return one;
+  fail("no family {}", name);
+}
 
 /// All passes over images of T; weights are floats.
 template <typename T>
@@ -77,9 +76,10 @@ void check_against_f32(const Implementation<T>& half, const Implementation<float
 template <typename T>
 void check_all_cases() {
   for (const bool masked_gradient : {true, false}) {
-    for (const ConvCase& one : direct_cases()) check_against_f32(kDirect<T>, kDirect<float>, one, masked_gradient);
+    for (const ConvCase& one : direct_cases())
+      check_against_f32(family<T>("direct"), family<float>("direct"), one, masked_gradient);
     for (const ConvCase& one : winograd_cases())
-      check_against_f32(kWinograd<T>, kWinograd<float>, one, masked_gradient);
+      check_against_f32(family<T>("winograd"), family<float>("winograd"), one, masked_gradient);
   }
 }
 
@@ -91,7 +91,7 @@ void check_tiny(const Implementation<T>& impl, const ConvCase& one, float a, flo
   const Tensor w = Tensor::zeros(one.weight(), channels_last()), bias = Tensor::zeros({one.k});
   // The centre of each kernel, for the first input channel.
   const std::int64_t taps = one.r * one.s, channels = one.c / one.options.groups;
-  for (std::int64_t out = 0; out < one.k; ++out) w.data<float>()[(out * taps + taps / 2) * channels] = b;
+  for (std::int64_t out = 0; out < one.k; ++out) Out(w).data<float>()[(out * taps + taps / 2) * channels] = b;
   const Results got = run(impl, one, x, w, bias, Tensor::zeros(one.y(), channels_last(dtype_of<T>)), {});
   CHECK(same_bits(got.mask, sign_mask_of(got.y)));
 }
@@ -109,12 +109,12 @@ TEST_CASE("a positive result that is stored as 0 is not in the mask", "[half]") 
       const ConvCase winograd = square_case(1, 16, 2, 2, outputs, 3, 1),
                      direct = square_case(2, 3, 4, 5, outputs, 3, 1);
       const ConvCase depthwise = square_case(1, outputs, 3, 4, outputs, 3, 1, 1, 1, outputs);
-      check_tiny(kWinograd<Half>, winograd, 0x1p-12f, factor * 0x1p-13f);
-      check_tiny(kDirect<Half>, direct, 0x1p-12f, factor * 0x1p-13f);
-      check_tiny(kDirect<Half>, depthwise, 0x1p-12f, factor * 0x1p-13f);
-      check_tiny(kWinograd<BFloat16>, winograd, 0x1p-67f, factor * 0x1p-67f);
-      check_tiny(kDirect<BFloat16>, direct, 0x1p-67f, factor * 0x1p-67f);
-      check_tiny(kDirect<BFloat16>, depthwise, 0x1p-67f, factor * 0x1p-67f);
+      check_tiny(family<Half>("winograd"), winograd, 0x1p-12f, factor * 0x1p-13f);
+      check_tiny(family<Half>("direct"), direct, 0x1p-12f, factor * 0x1p-13f);
+      check_tiny(family<Half>("direct"), depthwise, 0x1p-12f, factor * 0x1p-13f);
+      check_tiny(family<BFloat16>("winograd"), winograd, 0x1p-67f, factor * 0x1p-67f);
+      check_tiny(family<BFloat16>("direct"), direct, 0x1p-67f, factor * 0x1p-67f);
+      check_tiny(family<BFloat16>("direct"), depthwise, 0x1p-67f, factor * 0x1p-67f);
     }
   }
 }
@@ -132,8 +132,9 @@ TEST_CASE("half convolutions on the CPU do not depend on the number of threads",
       Results out{Tensor::empty(one.y(), options), Tensor::empty(one.x(), options),
                   Tensor::empty(one.weight(), options), Tensor::empty({one.k}, options),
                   Tensor::empty(mask.shape(), mask.options())};
-      k::conv_bias_relu_forward(x, w, {}, one.options, out.y, out.mask);
-      k::conv_bias_relu_backward(x, w, mask, one.options, grad_y, out.grad_x, out.grad_w, out.grad_bias);
+      k::conv_bias_relu_forward(x, w, {}, one.options, Out(out.y), Out(out.mask));
+      k::conv_bias_relu_backward(one.options, {.x = x, .w = w, .mask = mask, .grad_y = grad_y},
+                                 {.x = Out(out.grad_x), .w = Out(out.grad_w), .bias = Out(out.grad_bias)});
       return out;
     };
     const Results single = in_threads(1), several = in_threads(3);

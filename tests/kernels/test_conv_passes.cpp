@@ -1,5 +1,6 @@
 // Every f32 convolution implementation against the reference: exact on whole numbers, bounded on random ones.
-#include "kernels/cast/cast.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/conv/families.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/support/forked.h"
 
@@ -14,32 +15,31 @@ namespace {
 
 namespace k = tandem::kernels;
 
+/// A family for the CPU, and what it is tested with.
 struct Implementation {
-  std::string name;
-  decltype(&k::direct::forward<float>) forward;
-  decltype(&k::direct::backward_input<float>) backward_input;
-  decltype(&k::direct::backward_weight<float>) backward_weight;
+  k::cpu::ConvFamily<float> passes;
   std::vector<ConvCase> cases;
 };
 
-std::vector<Implementation> implementations() {
-  std::vector<Implementation> all;
-  all.push_back({"direct", k::direct::forward<float>, k::direct::backward_input<float>,
-                 k::direct::backward_weight<float>, direct_cases()});
-  all.push_back({"winograd", k::winograd::forward<float>, k::winograd::backward_input<float>,
-                 k::winograd::backward_weight<float>, winograd_cases()});
-#if TANDEM_HAS_ONEDNN
-  std::vector<ConvCase> supported;
+std::vector<ConvCase> cases_of(const k::cpu::ConvFamily<float>& family) {
+  if (family.name == "winograd") return winograd_cases();
+  if (family.is_ours) return direct_cases();
+  std::vector<ConvCase> cases;
   for (const ConvCase& one : direct_cases())
-    if (k::onednn::supports(one.geometry())) supported.push_back(one);
+    if (family.supports(one.geometry())) cases.push_back(one);
   // What oneDNN 3 packs into blocks unlike ours.
-  supported.push_back(square_case(2, 256, 7, 7, 512, 1, 0, 2));
-  supported.push_back(square_case(2, 64, 5, 4, 192, 3, 1));
+  cases.push_back(square_case(2, 256, 7, 7, 512, 1, 0, 2));
+  cases.push_back(square_case(2, 64, 5, 4, 192, 3, 1));
   // Alike in all sizes, but for the dilation of one dimension: a plan of one must not serve another.
   for (const std::array<std::int64_t, 2> dilation : {std::array<std::int64_t, 2>{1, 1}, {1, 2}, {2, 1}})
-    supported.push_back({2, 8, 9, 9, 16, 2, 2, {{2, 2}, {0, 0}, dilation, 1}});
-  all.push_back({"onednn", k::onednn::forward, k::onednn::backward_input, k::onednn::backward_weight, supported});
-#endif
+    cases.push_back({2, 8, 9, 9, 16, 2, 2, {{2, 2}, {0, 0}, dilation, 1}});
+  return cases;
+}
+
+std::vector<Implementation> implementations() {
+  std::vector<Implementation> all;
+  for (const k::cpu::ConvFamily<float>& family : k::cpu::conv_families<float>())
+    all.push_back({family, cases_of(family)});
   return all;
 }
 
@@ -53,11 +53,12 @@ Results run(const Implementation& impl, const ConvCase& one, const Tensor& x, co
   const k::ConvGeometry g = one.geometry();
   Results out{poisoned(one.y()), poisoned(one.x()), poisoned(one.weight()), poisoned({one.k}),
               Tensor::full(k::conv_mask_shape(one.y()), 170, {DType::u8, Layout::row_major, {}})};
-  impl.forward(g, x.data<float>(), w.data<float>(),
-               {.bias = bias.data<float>(), .relu = true, .mask = out.mask.data<std::uint8_t>()}, out.y.data<float>());
+  impl.passes.forward(g, x.data<float>(), w.data<float>(),
+                      {.bias = bias.data<float>(), .relu = true, .mask = out.mask.data<std::uint8_t>()},
+                      out.y.data<float>());
   const k::MaskedGradient<float> gradient{grad_y.data<float>(), used_mask.data<std::uint8_t>()};
-  impl.backward_input(g, gradient, w.data<float>(), out.grad_x.data<float>());
-  impl.backward_weight(g, x.data<float>(), gradient, out.grad_w.data<float>(), out.grad_bias.data<float>());
+  impl.passes.backward_input(g, gradient, w.data<float>(), out.grad_x.data<float>());
+  impl.passes.backward_weight(g, x.data<float>(), gradient, out.grad_w.data<float>(), out.grad_bias.data<float>());
   return out;
 }
 
@@ -66,10 +67,10 @@ Results run_reference(const ConvCase& one, const Tensor& x, const Tensor& w, con
   const k::ConvGeometry g = one.geometry();
   Results out{poisoned(one.y()), poisoned(one.x()), poisoned(one.weight()), poisoned({one.k}), {}};
   const Tensor gradient = masked(grad_y, used_mask);
-  k::reference::conv2d_forward(x, w, bias, g, relu, out.y);
-  k::reference::conv2d_backward_input(gradient, w, g, out.grad_x);
-  k::reference::conv2d_backward_weight(x, gradient, g, out.grad_w);
-  k::reference::conv2d_backward_bias(gradient, out.grad_bias);
+  k::reference::conv2d_forward(x, w, bias, g, relu, Out(out.y));
+  k::reference::conv2d_backward_input(gradient, w, g, Out(out.grad_x));
+  k::reference::conv2d_backward_weight(x, gradient, g, Out(out.grad_w));
+  k::reference::conv2d_backward_bias(gradient, Out(out.grad_bias));
   return out;
 }
 
@@ -77,7 +78,7 @@ Tensor random_mask(const Shape& y, unsigned seed) {
   std::mt19937 generator(seed);
   const Tensor mask = Tensor::empty(k::conv_mask_shape(y), {DType::u8, Layout::row_major, {}});
   for (std::int64_t i = 0; i < mask.numel(); ++i)
-    mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator() & 0xff);
+    Out(mask).data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator() & 0xff);
   return mask;
 }
 
@@ -89,7 +90,7 @@ Tensor all_largest(const Tensor& x) {
 
 bool mask_matches(const Tensor& y, const Tensor& mask) {
   const Tensor expected = Tensor::empty(mask.shape(), {DType::u8, Layout::row_major, {}});
-  k::reference::sign_mask(y, expected);
+  k::reference::sign_mask(y, Out(expected));
   for (std::int64_t i = 0; i < mask.numel(); ++i)
     if (mask.data<std::uint8_t>()[i] != expected.data<std::uint8_t>()[i]) return false;
   return true;
@@ -102,10 +103,10 @@ namespace {
 void check_exact_on_whole_numbers(const std::vector<Implementation>& tried) {
   for (const Implementation& impl : tried)
     for (const ConvCase& one : impl.cases) {
-      INFO(impl.name << ": " << one.text());
+      INFO(impl.passes.name << ": " << one.text());
       const k::ConvGeometry g = one.geometry();
       // F(4x4,3x3) divides by odd numbers and rounds; F(2x2,3x3) divides by 4, which multiples of 4 survive.
-      const bool exact = impl.name != "winograd" || std::max({g.p, g.q, g.h, g.w}) <= 2;
+      const bool exact = impl.passes.name != "winograd" || std::max({g.p, g.q, g.h, g.w}) <= 2;
       if (!exact) continue;
       const Tensor x = integers(one.x(), 1), w = integers(one.weight(), 2, 4.0f), bias = integers({one.k}, 3);
       const Tensor grad_y = integers(one.y(), 4, 4.0f), mask = random_mask(one.y(), 5);
@@ -126,7 +127,11 @@ TEST_CASE("convolution passes are exact on whole numbers") { check_exact_on_whol
 #if TANDEM_HAS_ONEDNN
 namespace {
 
-Implementation onednn() { return implementations().back(); }
+Implementation onednn() {
+  for (const Implementation& impl : implementations())
+    if (impl.passes.name == "onednn") return impl;
+  fail("this build has no oneDNN");
+}
 
 /// All three passes on ones.
 void run_on_ones(const Implementation& impl, const ConvCase& one) {
@@ -186,16 +191,16 @@ TEST_CASE("oneDNN convolves in a process made by fork") {
 TEST_CASE("convolution passes stay within the bound of plain f32 sums") {
   for (const Implementation& impl : implementations())
     for (const ConvCase& one : impl.cases) {
-      INFO(impl.name << ": " << one.text());
+      INFO(impl.passes.name << ": " << one.text());
       const k::ConvGeometry g = one.geometry();
       const Tensor x = normals(one.x(), 1), w = normals(one.weight(), 2), bias = normals({one.k}, 3);
       const Tensor grad_y = normals(one.y(), 4), mask = random_mask(one.y(), 5);
       const Results got = run(impl, one, x, w, bias, grad_y, mask);
       const Results expected = run_reference(one, x, w, bias, grad_y, mask, true);
       Results scale = run_reference(one, absolute(x), absolute(w), absolute(bias), absolute(grad_y), mask, false);
-      if (impl.name == "winograd")
+      if (impl.passes.name == "winograd")
         for (Tensor* sums : {&scale.y, &scale.grad_x, &scale.grad_w}) *sums = all_largest(*sums);
-      const double transforms = impl.name == "winograd" ? 40.0 : 2.0;
+      const double transforms = impl.passes.name == "winograd" ? 40.0 : 2.0;
       const auto taps = static_cast<double>(g.r * g.s);
       CHECK(error_in_eps(got.y, expected.y, scale.y) <= taps * static_cast<double>(g.group_c()) + transforms);
       CHECK(error_in_eps(got.grad_x, expected.grad_x, scale.grad_x) <=
@@ -236,14 +241,14 @@ RelativeErrors errors_of(k::ConvImpl impl, const ConvCase& one) {
   const auto run = [&](DType dtype) {
     const auto as = [&](const Tensor& tensor) {
       const Tensor copy = made(tensor.shape(), dtype);
-      k::cast(tensor, copy);
+      k::cast(tensor, Out(copy));
       return copy;
     };
     Results out;
     out.y = made(one.y(), dtype), out.grad_x = made(one.x(), dtype), out.grad_w = made(one.weight(), dtype);
-    k::conv2d_forward(as(x), as(w), {}, options, out.y);
-    k::conv2d_backward_input(as(grad_y), as(w), options, out.grad_x);
-    k::conv2d_backward_weight(as(x), as(grad_y), options, out.grad_w);
+    k::conv2d_forward(as(x), as(w), {}, options, Out(out.y));
+    k::conv2d_backward_input(as(grad_y), as(w), options, Out(out.grad_x));
+    k::conv2d_backward_weight(as(x), as(grad_y), options, Out(out.grad_w));
     return out;
   };
   const Results got = run(DType::f32);
@@ -292,7 +297,7 @@ TEST_CASE("a table of errors: relative root mean squares against f64", "[.][conv
 TEST_CASE("convolution results do not depend on the number of threads") {
   const int before = num_threads();
   for (const Implementation& impl : implementations()) {
-    if (impl.name == "onednn") continue;
+    if (impl.passes.name == "onednn") continue;
     for (const ConvCase& one :
          {square_case(20, 16, 8, 8, 33, 3, 1), square_case(3, 3, 16, 16, 32, 3, 1), square_case(40, 5, 7, 9, 4, 3, 1),
           square_case(32, 18, 16, 16, 66, 3, 1), square_case(19, 18, 8, 8, 80, 3, 1)}) {
@@ -301,7 +306,7 @@ TEST_CASE("convolution results do not depend on the number of threads") {
       set_num_threads(1);
       const Results single = run(impl, one, x, w, bias, grad_y, mask);
       for (const int threads : {2, 3, 5}) {
-        INFO(impl.name << ": " << one.text() << ", " << threads << " threads");
+        INFO(impl.passes.name << ": " << one.text() << ", " << threads << " threads");
         set_num_threads(threads);
         const Results several = run(impl, one, x, w, bias, grad_y, mask);
         CHECK(equal(single.y, several.y));

@@ -1,5 +1,5 @@
 // Convolution code chosen by measurement.
-#include "kernels/conv/tuning/tuner.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/image_support.h"
 
@@ -17,7 +17,7 @@ struct CleanTuner {
   ~CleanTuner() { k::conv_tuner().clear(); }
 };
 
-k::TuningKey key_of(const ConvCase& one, k::TunedPass pass = k::TunedPass::forward) {
+k::TuningKey key_of(const ConvCase& one, k::PassKind pass = k::PassKind::forward) {
   return {DeviceType::cpu, pass, DType::f32, one.geometry()};
 }
 
@@ -61,7 +61,7 @@ TEST_CASE("the tuner takes the fastest candidate, and measures it once") {
 
   // Another pass is another key, and a result of other candidates is none.
   Sleepers two({{"fast", 6}, {"new", 1}});
-  CHECK(tuner.choose(key_of(square_case(1, 8, 4, 4, 16, 3, 1), k::TunedPass::backward_input), {}, two.candidates, 0) ==
+  CHECK(tuner.choose(key_of(square_case(1, 8, 4, 4, 16, 3, 1), k::PassKind::backward_input), {}, two.candidates, 0) ==
         1);
   CHECK(tuner.choose(key, {}, two.candidates, 0) == 1);
   CHECK(tuner.measured() == 3);
@@ -94,9 +94,9 @@ TEST_CASE("convolutions are measured at first use, and right however they were c
       k::Conv2dOptions options = one.options;
       options.impl = impl;
       std::vector<Tensor> results{empty(one.y()), empty(one.x()), empty(one.weight())};
-      k::conv2d_forward(x, w, {}, options, results[0]);
-      k::conv2d_backward_input(grad_y, w, options, results[1]);
-      k::conv2d_backward_weight(x, grad_y, options, results[2]);
+      k::conv2d_forward(x, w, {}, options, Out(results[0]));
+      k::conv2d_backward_input(grad_y, w, options, Out(results[1]));
+      k::conv2d_backward_weight(x, grad_y, options, Out(results[2]));
       return results;
     };
     const std::vector<Tensor> expected = run(k::ConvImpl::reference);

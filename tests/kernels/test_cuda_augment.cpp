@@ -1,8 +1,12 @@
 // Padding, cropping, mirroring and augment_images on CUDA against the references.
-#include "kernels/augment/augment_images.h"
-#include "kernels/augment/crop2d.h"
-#include "kernels/augment/flip_horizontal.h"
-#include "kernels/augment/pad2d.h"
+#include "tandem/kernels/augment/augment_images.h"
+#include "tandem/kernels/augment/augment_images_implementations.h"
+#include "tandem/kernels/augment/crop2d.h"
+#include "tandem/kernels/augment/crop2d_implementations.h"
+#include "tandem/kernels/augment/flip_horizontal.h"
+#include "tandem/kernels/augment/flip_horizontal_implementations.h"
+#include "tandem/kernels/augment/pad2d.h"
+#include "tandem/kernels/augment/pad2d_implementations.h"
 #include "tests/kernels/cuda_support.h"
 #include "tests/support/catch.h"
 
@@ -27,11 +31,11 @@ std::vector<MoveCase> cases_of(std::int64_t n, std::int64_t c) {
   const Shape x{n, c, 5, 7};
   const auto pad = [&](const std::string& name, const Shape& small, const Pad2dOptions& options) {
     const Shape large = kernels::pad2d_output_shape(small, options);
-    cases.push_back({name, small, large, [=](const auto& a, const auto& b) { kernels::pad2d(a, options, b); },
-                     [=](const auto& a, const auto& b) { kernels::reference::pad2d(a, options, b); }});
+    cases.push_back({name, small, large, [=](const auto& a, const auto& b) { kernels::pad2d(a, options, Out(b)); },
+                     [=](const auto& a, const auto& b) { kernels::reference::pad2d(a, options, Out(b)); }});
     cases.push_back({name + " backward", large, small,
-                     [=](const auto& a, const auto& b) { kernels::pad2d_backward(a, options, b); },
-                     [=](const auto& a, const auto& b) { kernels::reference::pad2d_backward(a, options, b); }});
+                     [=](const auto& a, const auto& b) { kernels::pad2d_backward(a, options, Out(b)); },
+                     [=](const auto& a, const auto& b) { kernels::reference::pad2d_backward(a, options, Out(b)); }});
   };
   pad("pad", x, {.left = 1, .right = 2, .top = 3, .bottom = 0});
   pad("pad of nothing", {n, c, 0, 3}, {.left = 1, .right = 1, .top = 2, .bottom = 1});
@@ -39,13 +43,13 @@ std::vector<MoveCase> cases_of(std::int64_t n, std::int64_t c) {
   pad("reflect one side", x, {.left = 2, .right = 0, .top = 0, .bottom = 3, .mode = PadMode::reflect});
   pad("reflect one row", {n, c, 1, 2}, {.left = 1, .right = 1, .mode = PadMode::reflect});
   const Shape window{n, c, 2, 3};
-  cases.push_back({"crop", x, window, [](const auto& a, const auto& b) { kernels::crop2d(a, 2, 3, b); },
-                   [](const auto& a, const auto& b) { kernels::reference::crop2d(a, 2, 3, b); }});
+  cases.push_back({"crop", x, window, [](const auto& a, const auto& b) { kernels::crop2d(a, 2, 3, Out(b)); },
+                   [](const auto& a, const auto& b) { kernels::reference::crop2d(a, 2, 3, Out(b)); }});
   cases.push_back({"crop backward", window, x,
-                   [](const auto& a, const auto& b) { kernels::crop2d_backward(a, 2, 3, b); },
-                   [](const auto& a, const auto& b) { kernels::reference::crop2d_backward(a, 2, 3, b); }});
-  cases.push_back({"flip", x, x, [](const auto& a, const auto& b) { kernels::flip_horizontal(a, b); },
-                   [](const auto& a, const auto& b) { kernels::reference::flip_horizontal(a, b); }});
+                   [](const auto& a, const auto& b) { kernels::crop2d_backward(a, 2, 3, Out(b)); },
+                   [](const auto& a, const auto& b) { kernels::reference::crop2d_backward(a, 2, 3, Out(b)); }});
+  cases.push_back({"flip", x, x, [](const auto& a, const auto& b) { kernels::flip_horizontal(a, Out(b)); },
+                   [](const auto& a, const auto& b) { kernels::reference::flip_horizontal(a, Out(b)); }});
   return cases;
 }
 
@@ -54,7 +58,8 @@ std::string check(const MoveCase& move, const Tensor& x, const Tensor& out, bool
   move.run(view_on_gpu(x), out);
   const Tensor expected = Tensor::empty(move.to, {.dtype = DType::f64});
   const Tensor sizes = Tensor::empty(move.to, {.dtype = DType::f64}), wide_x = wide(x), absolute = wide(x);
-  for (std::int64_t i = 0; i < wide_x.numel(); ++i) absolute.data<double>()[i] = std::abs(wide_x.data<double>()[i]);
+  for (std::int64_t i = 0; i < wide_x.numel(); ++i)
+    Out(absolute).data<double>()[i] = std::abs(wide_x.data<double>()[i]);
   move.reference(wide_x, expected);
   move.reference(absolute, sizes);
   return first_outside(out, expected,
@@ -65,7 +70,7 @@ Tensor random_bytes(std::int64_t count, std::int64_t channels, std::int64_t heig
   const Tensor images = Tensor::empty({count, channels, height, width}, {.dtype = DType::u8});
   const RandomKey key{.seed = 11};
   for (std::int64_t i = 0; i < images.numel(); ++i)
-    images.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(key.below(static_cast<std::uint64_t>(i), 256));
+    Out(images).data<std::uint8_t>()[i] = static_cast<std::uint8_t>(key.below(static_cast<std::uint64_t>(i), 256));
   return images;
 }
 
@@ -129,8 +134,8 @@ TEST_CASE("pixels are moved on CUDA from and to any strides", "[cuda][augment]")
         CHECK(check(move, x, poisoned_on_gpu(move.to, dtype), true) == "");
         CHECK(check(move, x, poisoned_on_gpu(move.to, dtype, Layout::row_major, true), true) == "");
         if (kind == Kind::expanded) continue;
-        CHECK(check(move, random_values(move.from, dtype, true, 3), view_on_gpu(random_view(kind, move.to, dtype, true, 4)),
-                    true) == "");
+        CHECK(check(move, random_values(move.from, dtype, true, 3),
+                    view_on_gpu(random_view(kind, move.to, dtype, true, 4)), true) == "");
       }
     }
     for (const MoveCase& move : cases_of(0, 3))
@@ -165,13 +170,13 @@ TEST_CASE("augment_images on CUDA moves bytes exactly", "[cuda][augment]") {
       INFO(channels << " channels, " << tandem::name_of(dtype));
       const Shape shape{4, channels, 9, 19};
       const Tensor out = poisoned_on_gpu(shape, dtype), plain = Tensor::empty(shape, {.dtype = dtype});
-      kernels::augment_images(there, indices, augments, to_bytes.options(border), out);
-      kernels::reference::augment_images(source, indices, augments, to_bytes.options(border), plain);
+      kernels::augment_images(there, indices, augments, to_bytes.options(border), Out(out));
+      kernels::reference::augment_images(source, indices, augments, to_bytes.options(border), Out(plain));
       CHECK(first_outside(out, plain, [](std::size_t) { return 0x1p-14; }) ==
             "");  // the reference divides by f32(1 / 255)
       std::vector<double> values = out.to_vector<double>();
       CHECK(std::all_of(values.begin(), values.end(), [](double v) { return v == std::floor(v); }));
-      kernels::augment_images(there, indices, {}, to_bytes.options(border), out);
+      kernels::augment_images(there, indices, {}, to_bytes.options(border), Out(out));
       values = out.narrow(0, 1, 1).to_vector<double>();
       CHECK(values == source.narrow(0, 0, 1).to_vector<double>());
     }
@@ -190,17 +195,17 @@ TEST_CASE("augment_images on CUDA agrees with the reference on everything at onc
   for (std::int64_t i = 0; i < kCount; ++i) indices.push_back(i % 5);
   const Shape shape{kCount, channels, kHeight, kWidth};
   const Tensor plain = Tensor::empty(shape, {.dtype = DType::f64});
-  kernels::reference::augment_images(source, indices, augments, normal.options(border), plain);
+  kernels::reference::augment_images(source, indices, augments, normal.options(border), Out(plain));
   // Rotated coordinates up to 23 are wrong by a few 2^-20; three blends by factors below 2 double this each; /0.25.
   const double bound = 23 * 8 * 4 * 4 * 0x1p-23;
   for (const DType dtype : kKernelDTypes) {
     for (const Layout layout : {Layout::channels_last, Layout::row_major}) {
       INFO(channels << " channels, " << tandem::name_of(dtype));
       const Tensor out = poisoned_on_gpu(shape, dtype, layout), again = poisoned_on_gpu(shape, dtype, layout);
-      kernels::augment_images(there, indices, augments, normal.options(border), out);
+      kernels::augment_images(there, indices, augments, normal.options(border), Out(out));
       CHECK(first_outside(out, plain, [&](std::size_t) { return bound; }) == "");
       if (dtype != DType::f32) continue;
-      kernels::augment_images(there, indices, augments, normal.options(border), again);
+      kernels::augment_images(there, indices, augments, normal.options(border), Out(again));
       CHECK(equal_bits(out, again));
     }
   }
@@ -212,10 +217,11 @@ TEST_CASE("augment_images on CUDA takes images of one pixel, and none", "[cuda][
   const Normalisation plain(3, 0.0F, 1.0F);
   const Tensor out = poisoned_on_gpu({1, 3, 1, 1}, DType::f32);
   kernels::augment_images(source, std::vector<std::int64_t>{1}, std::vector<ImageAugment>{{.contrast = 0.5F}},
-                          plain.options(), out);
+                          plain.options(), Out(out));
   // Halfway to its own grey, whose weights add up to 0.9999.
   for (const float value : out.to_vector<float>()) CHECK(std::abs(value - 0.2f * 0.99995f) < 1e-6f);
-  CHECK_NOTHROW(kernels::augment_images(source, {}, {}, plain.options(), poisoned_on_gpu({0, 3, 1, 1}, DType::f32)));
+  CHECK_NOTHROW(
+      kernels::augment_images(source, {}, {}, plain.options(), Out(poisoned_on_gpu({0, 3, 1, 1}, DType::f32))));
 }
 
 TEST_CASE("augment_images on CUDA refuses f64 and mixed devices", "[cuda][augment]") {
@@ -224,7 +230,7 @@ TEST_CASE("augment_images on CUDA refuses f64 and mixed devices", "[cuda][augmen
   const Normalisation plain(3, 0.0F, 1.0F);
   const std::vector<std::int64_t> first{0};
   const auto run = [&](const Tensor& source, const Tensor& out) {
-    return error_of([&] { kernels::augment_images(source, first, {}, plain.options(), out); });
+    return error_of([&] { kernels::augment_images(source, first, {}, plain.options(), Out(out)); });
   };
   const Shape shape{1, 3, 4, 5};
   CHECK_THAT(run(there, Tensor::zeros(shape)), ContainsText("move one of them"));

@@ -1,6 +1,7 @@
 // Casts on CUDA: the reference's bits for every pair of dtypes, from and to any strides.
-#include "kernels/cast/cast.h"
-#include "kernels/cast/convert.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/cast/cast_implementations.h"
+#include "tandem/kernels/cast/convert.h"
 #include "tests/kernels/cuda_support.h"
 #include "tests/support/catch.h"
 
@@ -84,13 +85,13 @@ template <typename T>
 void check_every_encoding(std::uint32_t half_step) {
   const Tensor encodings = Tensor::empty({0x10000}, {.dtype = dtype_of<T>});
   for (std::uint32_t bits = 0; bits < 0x10000u; ++bits)
-    encodings.data<T>()[bits].bits = static_cast<std::uint16_t>(bits);
+    Out(encodings).data<T>()[bits].bits = static_cast<std::uint16_t>(bits);
   const Tensor floats = Tensor::from(around_every<T>(half_step), {4 * 0x10000});
   for (const Tensor& source : {encodings, floats}) {
     const DType to = source.dtype() == DType::f32 ? dtype_of<T> : DType::f32;
     const Tensor there = poisoned_on_gpu(source.shape(), to), here = Tensor::empty(source.shape(), {.dtype = to});
-    kernels::cast(source.to(kGpu), there);
-    kernels::reference::cast(source, here);
+    kernels::cast(source.to(kGpu), Out(there));
+    kernels::reference::cast(source, Out(here));
     INFO(describe(source) << " to " << tandem::name_of(to));
     CHECK(equal_bits(there, here));
   }
@@ -104,15 +105,15 @@ TEST_CASE("casts on CUDA give the reference's bits for every pair of dtypes", "[
   const Tensor wide_source = Tensor::from(values, {static_cast<std::int64_t>(values.size())});
   for (int from = 0; from < kDTypeCount; ++from) {
     const Tensor source = Tensor::empty(wide_source.shape(), {.dtype = static_cast<DType>(from)});
-    kernels::reference::cast(wide_source, source);
+    kernels::reference::cast(wide_source, Out(source));
     const Tensor gpu_source = source.to(kGpu);
     for (int to = 0; to < kDTypeCount; ++to) {
       INFO(tandem::name_of(source.dtype()) << " to " << tandem::name_of(static_cast<DType>(to)));
       for (const bool off_by_one : {false, true}) {  // 16 bytes per access, and one element per access
         const Tensor there = poisoned_on_gpu(source.shape(), static_cast<DType>(to), Layout::row_major, off_by_one);
         const Tensor here = Tensor::empty(source.shape(), {.dtype = static_cast<DType>(to)});
-        kernels::cast(gpu_source, there);
-        kernels::reference::cast(source, here);
+        kernels::cast(gpu_source, Out(there));
+        kernels::reference::cast(source, Out(here));
         CHECK(differences(there, here) == 0);
       }
     }
@@ -134,7 +135,7 @@ TEST_CASE("casts on CUDA take any strides on both sides", "[cuda][cast]") {
         INFO(to_string(shape) << ' ' << name_of(from) << " to " << name_of(to));
         const Tensor source = random_view(from, shape, DType::f32, true, 3);
         const Tensor there = view_on_gpu(random_view(to, shape, DType::f16, true, 4));
-        kernels::cast(view_on_gpu(source), there);
+        kernels::cast(view_on_gpu(source), Out(there));
         CHECK(there.to_vector<float>() == source.to_vector<float>());
       }
     }
@@ -144,7 +145,7 @@ TEST_CASE("casts on CUDA take any strides on both sides", "[cuda][cast]") {
 TEST_CASE("casts on CUDA refuse other shapes, devices and shared memory", "[cuda][cast]") {
   if (!has_gpu()) return;
   const Tensor there = Tensor::zeros({4}, {.device = kGpu}), half = Tensor::zeros({4}, {.dtype = DType::f16});
-  CHECK_THAT(error_of([&] { kernels::cast(there, half); }), ContainsText("shapes and devices must agree"));
-  CHECK_THAT(error_of([&] { kernels::cast(half, there); }), ContainsText("shapes and devices must agree"));
-  CHECK_THAT(error_of([&] { kernels::cast(there, there.narrow(0, 0, 4)); }), ContainsText("share memory"));
+  CHECK_THAT(error_of([&] { kernels::cast(there, Out(half)); }), ContainsText("shapes and devices must agree"));
+  CHECK_THAT(error_of([&] { kernels::cast(half, Out(there)); }), ContainsText("shapes and devices must agree"));
+  CHECK_THAT(error_of([&] { kernels::cast(there, Out(there.narrow(0, 0, 4))); }), ContainsText("share memory"));
 }

@@ -1,8 +1,8 @@
 // Convolution on the GPU against the reference in f64: every family and pass, exact on whole numbers, bounded on random
 // ones.
-#include "kernels/conv/conv.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/gemm/product_plan.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/conv/implementations.h"
+#include "tandem/kernels/gemm/product_plan.h"
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/support/catch.h"
 
@@ -34,13 +34,12 @@ std::vector<ConvCase> small_cases() {
   return cases;
 }
 
-const ConvFamily kNaive{"naive", k::cuda::naive::forward, k::cuda::naive::backward_input,
-                        k::cuda::naive::backward_weight};
-const ConvFamily kTile{"tile", k::cuda::tile::forward, k::cuda::tile::backward_input, k::cuda::tile::backward_weight};
+const ConvFamily kNaive = passes_of("naive"), kTile = passes_of("tile");
 
 void check_families(const ConvCase& one, DType dtype, bool whole, bool fused) {
   check_passes(kNaive, one, dtype, whole, fused);
-  if (k::cuda::tile::supports(one.geometry())) check_passes(kTile, one, dtype, whole, fused);
+  if (k::cuda::tile::obstacle(k::PassKind::forward, one.geometry(), {dtype, kGpu}).empty())
+    check_passes(kTile, one, dtype, whole, fused);
 }
 
 }  // namespace
@@ -119,15 +118,19 @@ TEST_CASE("convolution refuses on the GPU what it cannot do there", "[cuda][conv
   const Tensor w = on_gpu(drawn(one.weight(), DType::f32, 2, true, kLast)), here = w.to(Device{});
   k::Conv2dOptions onednn = one.options;
   onednn.impl = k::ConvImpl::onednn;
-  CHECK_THAT(error_of([&] { k::conv2d_forward(x, w, {}, onednn, y); }), ContainsText("oneDNN runs on the CPU"));
-  CHECK_THAT(error_of([&] { k::conv2d_forward(x, here, {}, one.options, y); }), ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] { k::conv2d_backward_input(y, here, one.options, x); }), ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] { k::conv2d_backward_weight(x, y, one.options, here); }), ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] { k::conv2d_backward_bias(y, Tensor::empty({4})); }), ContainsText("move one of them"));
-  const Tensor mask = Tensor::empty(k::conv_mask_shape(one.y()), {.dtype = DType::u8});
-  CHECK_THAT(error_of([&] { k::conv_bias_relu_forward(x, w, {}, one.options, y, mask); }),
+  CHECK_THAT(error_of([&] { k::conv2d_forward(x, w, {}, onednn, Out(y)); }), ContainsText("oneDNN runs on the CPU"));
+  CHECK_THAT(error_of([&] { k::conv2d_forward(x, here, {}, one.options, Out(y)); }), ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] { k::conv2d_backward_input(y, here, one.options, Out(x)); }),
              ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] { k::conv_bias_relu_backward(x, w, mask, one.options, y, x, {}, {}); }),
+  CHECK_THAT(error_of([&] { k::conv2d_backward_weight(x, y, one.options, Out(here)); }),
+             ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] { k::conv2d_backward_bias(y, Out(Tensor::empty({4}))); }), ContainsText("move one of them"));
+  const Tensor mask = Tensor::empty(k::conv_mask_shape(one.y()), {.dtype = DType::u8});
+  CHECK_THAT(error_of([&] { k::conv_bias_relu_forward(x, w, {}, one.options, Out(y), Out(mask)); }),
+             ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] {
+               k::conv_bias_relu_backward(one.options, {.x = x, .w = w, .mask = mask, .grad_y = y}, {.x = Out(x)});
+             }),
              ContainsText("move one of them"));
   const TensorOptions f64{.dtype = DType::f64, .layout = kLast, .device = kGpu};
   for (const k::ConvImpl impl : {k::ConvImpl::automatic, k::ConvImpl::reference}) {
@@ -135,11 +138,11 @@ TEST_CASE("convolution refuses on the GPU what it cannot do there", "[cuda][conv
     options.impl = impl;
     const Tensor wide_x = Tensor::zeros(one.x(), f64), wide_w = Tensor::zeros(one.weight(), f64);
     const Tensor wide_y = Tensor::zeros(one.y(), f64);
-    CHECK_THAT(error_of([&] { k::conv2d_forward(wide_x, wide_w, {}, options, wide_y); }),
+    CHECK_THAT(error_of([&] { k::conv2d_forward(wide_x, wide_w, {}, options, Out(wide_y)); }),
                ContainsText("f32, f16 and bf16"));
-    CHECK_THAT(error_of([&] { k::conv2d_backward_input(wide_y, wide_w, options, wide_x); }),
+    CHECK_THAT(error_of([&] { k::conv2d_backward_input(wide_y, wide_w, options, Out(wide_x)); }),
                ContainsText("f32, f16 and bf16"));
-    CHECK_THAT(error_of([&] { k::conv2d_backward_weight(wide_x, wide_y, options, wide_w); }),
+    CHECK_THAT(error_of([&] { k::conv2d_backward_weight(wide_x, wide_y, options, Out(wide_w)); }),
                ContainsText("f32, f16 and bf16"));
   }
 }
@@ -149,9 +152,10 @@ TEST_CASE("an empty batch on the GPU gives empty images and zero weight gradient
   const ConvCase one = square_case(0, 4, 3, 3, 4, 3, 1);
   const Tensor x = poisoned_on_gpu(one.x(), DType::f32, kLast), y = poisoned_on_gpu(one.y(), DType::f32, kLast);
   const Tensor w = poisoned_on_gpu(one.weight(), DType::f32, kLast), mask = poisoned_on_gpu({0}, DType::u8);
-  k::conv_bias_relu_forward(x, Tensor::zeros(one.weight(), w.options(kLast)), {}, one.options, y, mask);
+  k::conv_bias_relu_forward(x, Tensor::zeros(one.weight(), w.options(kLast)), {}, one.options, Out(y), Out(mask));
   const Tensor grad_bias = poisoned_on_gpu({4}, DType::f32);
-  k::conv_bias_relu_backward(x, w, mask, one.options, y, x.clone(), w, grad_bias);
+  k::conv_bias_relu_backward(one.options, {.x = x, .w = w, .mask = mask, .grad_y = y},
+                             {.x = Out(x.clone()), .w = Out(w), .bias = Out(grad_bias)});
   CHECK(difference(w, Tensor::zeros(one.weight(), {.dtype = DType::f64})) == "");
   CHECK(difference(grad_bias, Tensor::zeros({4}, {.dtype = DType::f64})) == "");
 }
@@ -166,26 +170,27 @@ TEST_CASE("convolution entry points on the GPU choose a family and fuse", "[cuda
       const Tensor x = on_gpu(in.x), w = on_gpu(in.w), bias = on_gpu(in.bias), grad_y = on_gpu(in.grad_y);
       const auto like = [](const Tensor& model) { return poisoned_on_gpu(model.shape(), DType::f32, kLast); };
       const Tensor y = like(grad_y), plain = like(grad_y), mask = poisoned_on_gpu(in.mask.shape(), DType::u8);
-      k::conv2d_forward(x, w, bias, one.options, plain);
-      k::conv_bias_relu_forward(x, w, bias, one.options, y, mask);
+      k::conv2d_forward(x, w, bias, one.options, Out(plain));
+      k::conv_bias_relu_forward(x, w, bias, one.options, Out(y), Out(mask));
       const Tensor relu = mapped(plain, DType::f32, kLast, [](float value) { return std::max(value, 0.0f); });
       CHECK(same_bits_on_gpu(y, relu));
       CHECK(mask_matches(y, mask));
 
       const Tensor open = empty_like(in.grad_y);
-      k::reference::apply_mask(in.grad_y, mask.to(Device{}), open);
+      k::reference::apply_mask(in.grad_y, mask.to(Device{}), Out(open));
       const Tensor gradient = on_gpu(open);
       const Tensor grad_x = like(x), grad_w = like(w), grad_bias = like(bias);
       const Tensor grad_x2 = like(x), grad_w2 = like(w), grad_bias2 = like(bias);
-      k::conv_bias_relu_backward(x, w, mask, one.options, grad_y, grad_x, grad_w, grad_bias);
-      k::conv2d_backward_input(gradient, w, one.options, grad_x2);
-      k::conv2d_backward_weight(x, gradient, one.options, grad_w2);
-      k::conv2d_backward_bias(gradient, grad_bias2);
+      k::conv_bias_relu_backward(one.options, {.x = x, .w = w, .mask = mask, .grad_y = grad_y},
+                                 {.x = Out(grad_x), .w = Out(grad_w), .bias = Out(grad_bias)});
+      k::conv2d_backward_input(gradient, w, one.options, Out(grad_x2));
+      k::conv2d_backward_weight(x, gradient, one.options, Out(grad_w2));
+      k::conv2d_backward_bias(gradient, Out(grad_bias2));
       CHECK(same_bits_on_gpu(grad_x, grad_x2));
       CHECK(same_bits_on_gpu(grad_w, grad_w2));
       CHECK(same_bits_on_gpu(grad_bias, grad_bias2));
       const Tensor again = like(w);
-      k::conv_bias_relu_backward(x, w, mask, one.options, grad_y, {}, again, {});
+      k::conv_bias_relu_backward(one.options, {.x = x, .w = w, .mask = mask, .grad_y = grad_y}, {.w = Out(again)});
       CHECK(same_bits_on_gpu(grad_w, again));
     }
 }

@@ -1,7 +1,7 @@
 // Who convolves on a GPU where there is a library: by rule, and among its plans by measurement.
-#include "kernels/conv/choice_cuda.h"
-#include "kernels/conv/cudnn/conv_library.h"
-#include "kernels/conv/tuning/tuner.h"
+#include "tandem/kernels/conv/choice_cuda.h"
+#include "tandem/kernels/conv/cudnn/conv_library.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/kernels/scripted_conv_library.h"
 
@@ -37,7 +37,7 @@ struct Layer {
   }
 
   bool goes_to_library(ConvPass pass, ConvImpl impl = ConvImpl::automatic) const {
-    return k::cuda::select_library(g, impl, pass, {x, w, y}) != nullptr;
+    return k::cuda::select_library(g, impl, pass, k::cuda::operands_of(y.dtype(), x, w, y)) != nullptr;
   }
 };
 
@@ -63,10 +63,8 @@ TEST_CASE("where there is a library, first layers stay with our kernels", "[cuda
 TEST_CASE("where there is a library, what follows is fused as long as that saves more", "[cuda][conv]") {
   if (!has_gpu()) return;
   const WithLibrary with;
-  const auto fuses_pool = [](const Layer& layer) { return k::conv_fuses_pool(layer.x, layer.w, layer.options); };
-  const auto fuses_moments = [](const Layer& layer) {
-    return k::conv_moment_parts(layer.x, layer.w, layer.options) > 0;
-  };
+  const auto fuses_pool = [](const Layer& layer) { return test::fuses_pool(layer.x, layer.w, layer.options); };
+  const auto fuses_moments = [](const Layer& layer) { return moment_parts(layer.x, layer.w, layer.options) > 0; };
   const Layer second(square_case(32, 32, 32, 32, 64, 3, 1), DType::f16),
       third(square_case(32, 64, 16, 16, 128, 3, 1), DType::f16),
       fourth(square_case(32, 128, 16, 16, 256, 3, 1), DType::f16),
@@ -81,10 +79,13 @@ TEST_CASE("where there is a library, what follows is fused as long as that saves
   CHECK(!fuses_moments(fourth));
   CHECK(fuses_moments(narrow));
   // Who asks for cuDNN gets it.
-  Layer asked = second;
-  asked.options.impl = ConvImpl::cudnn;
-  CHECK(!k::cuda::fuses_pool(asked.g, ConvImpl::cudnn, asked.x, asked.w));
-  CHECK(k::cuda::conv_moment_parts(asked.g, ConvImpl::cudnn, asked.x, asked.w) == 0);
+  for (const auto pass : {k::PassKind::forward_pool, k::PassKind::forward_moments}) {
+    k::ConvPlan asked = plan_of(second.g, ConvImpl::cudnn, DType::f16);
+    k::cuda::plan_conv({.forward = pass}, second.x, second.w, asked);
+    CHECK(asked.forward.library == &with.library);
+    CHECK(!asked.fuses_pool);
+    CHECK(asked.moment_parts == 0);
+  }
 }
 
 TEST_CASE("each graph of a library has its own number of plans", "[cuda][conv]") {
@@ -100,7 +101,7 @@ TEST_CASE("each graph of a library has its own number of plans", "[cuda][conv]")
   const Tensor bits = on_gpu(random_mask(one.x(), 6)), grad_bias = poisoned_on_gpu({one.c}, DType::f16);
   k::ConvTuner& tuner = k::conv_tuner();
   tuner.set_measuring(true);
-  const auto plans = [&](k::TunedPass pass, const k::TunedWork& work) {
+  const auto plans = [&](k::PassKind pass, const k::TunedWork& work) {
     const auto results = tuner.results();
     const auto found = results.find({DeviceType::cuda, pass, DType::f16, g, work});
     if (found == results.end()) return -1;
@@ -108,24 +109,25 @@ TEST_CASE("each graph of a library has its own number of plans", "[cuda][conv]")
     for (const auto& [name, time] : found->second.microseconds) count += name.starts_with("cudnn") ? 1 : 0;
     return count;
   };
+  const k::ConvPlan plan = plan_of(g, ConvImpl::automatic, DType::f16);
   const auto backward = [&](const k::LayerBelow& below) {
-    k::cuda::conv_backward(g, ConvImpl::automatic, x, w, {}, grad_y, grad_x, {}, {}, below);
+    k::cuda::conv_backward(plan, {.x = x, .w = w, .grad_y = grad_y}, {.x = Out(grad_x)}, below);
   };
   backward({});
-  CHECK(plans(k::TunedPass::backward_input, {}) == 3);
-  backward({bits, grad_bias});
-  CHECK(plans(k::TunedPass::backward_input, {.mask = true, .sums = true, .gate = true}) == 1);
-  k::cuda::conv_forward(g, ConvImpl::automatic, x, w, {}, y);
-  CHECK(plans(k::TunedPass::forward, {}) == 3);
-  k::cuda::conv_forward(g, ConvImpl::automatic, x, w, {.bias = bias, .relu = true}, y);
-  CHECK(plans(k::TunedPass::forward, {.bias = true, .relu = true}) == 2);
+  CHECK(plans(k::PassKind::backward_input, {}) == 3);
+  backward({bits, Out(grad_bias)});
+  CHECK(plans(k::PassKind::backward_input, {.mask = true, .sums = true, .gate = true}) == 1);
+  k::cuda::conv_forward(plan, x, w, {}, Out(y));
+  CHECK(plans(k::PassKind::forward, {}) == 3);
+  k::cuda::conv_forward(plan, x, w, {.bias = bias, .relu = true}, Out(y));
+  CHECK(plans(k::PassKind::forward, {.bias = true, .relu = true}) == 2);
   // Each is measured once, in whatever order the layers come.
   const std::int64_t measured = tuner.measured();
   CHECK(measured == 4);
   backward({});
-  k::cuda::conv_forward(g, ConvImpl::automatic, x, w, {}, y);
-  backward({bits, grad_bias});
-  k::cuda::conv_forward(g, ConvImpl::automatic, x, w, {.bias = bias, .relu = true}, y);
+  k::cuda::conv_forward(plan, x, w, {}, Out(y));
+  backward({bits, Out(grad_bias)});
+  k::cuda::conv_forward(plan, x, w, {.bias = bias, .relu = true}, Out(y));
   CHECK(tuner.measured() == measured);
 }
 
@@ -145,7 +147,8 @@ TEST_CASE("layers of one geometry do not overwrite each other's measurements", "
   for (int round = 0; round < 2; ++round)
     for (const Tensor& image : {x, odd})
       for (const bool relu : {false, true})
-        k::cuda::conv_forward(one.geometry(), ConvImpl::automatic, image, w, {.relu = relu}, y);
+        k::cuda::conv_forward(plan_of(one.geometry(), ConvImpl::automatic, DType::f16), image, w, {.relu = relu},
+                              Out(y));
   CHECK(tuner.measured() == 2);  // at the odd address there is nobody to compare with
   CHECK(tuner.results().size() == 2);
   for (const auto& [key, result] : tuner.results()) CHECK(result.microseconds.contains("implicit_gemm"));

@@ -1,5 +1,5 @@
 // What holds of every family of convolution kernels: its passes are adjoint, and give the same bits every time.
-#include "core/device_query.h"
+#include "tandem/core/device_query.h"
 #include "tests/kernels/conv_families.h"
 
 #include <numeric>
@@ -40,7 +40,7 @@ void check_adjoint(const std::vector<FamilyCase>& cases) {
     CHECK(inner_product(results.grad_x, x) == of_y);
     CHECK(inner_product(results.grad_w, w) == of_y);
     const Tensor grad_bias = poisoned_on_gpu({c.one.k}, c.dtype);
-    kernels::cuda::conv_backward_bias(on_gpu(grad_y), {}, grad_bias);
+    kernels::cuda::conv_backward_bias(on_gpu(grad_y), {}, Out(grad_bias));
     const std::vector<double> bias = values(grad_bias), all = values(grad_y);
     CHECK(std::accumulate(bias.begin(), bias.end(), 0.0) == std::accumulate(all.begin(), all.end(), 0.0));
   }

@@ -1,5 +1,5 @@
 // The steps of the ladder that no op runs, against the reference: like the ones that run, exact on whole numbers.
-#include "kernels/conv/ladder/ladder.h"
+#include "tandem/kernels/conv/ladder/ladder.h"
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/support/catch.h"
 
@@ -34,9 +34,10 @@ TEST_CASE("convolution and its gradients on tensor cores that wait for their ope
   const Tensor x = poisoned_on_gpu(few.x(), DType::f16, kLast), w = poisoned_on_gpu(few.weight(), DType::f16, kLast);
   const Tensor y = poisoned_on_gpu(few.y(), DType::f16, kLast);
   const k::ConvGeometry g = few.geometry();
-  for (const auto& refused : {std::function<void()>([&] { ladder::tensor_cores::forward(g, x, w, {}, y); }),
-                              std::function<void()>([&] { ladder::tensor_cores::backward_input(g, y, {}, w, x); }),
-                              std::function<void()>([&] { ladder::tensor_cores::backward_weight(g, x, y, {}, w); })})
+  for (const auto& refused :
+       {std::function<void()>([&] { ladder::tensor_cores::forward(g, x, w, {}, Out(y)); }),
+        std::function<void()>([&] { ladder::tensor_cores::backward_input(g, y, {}, w, Out(x)); }),
+        std::function<void()>([&] { ladder::tensor_cores::backward_weight(g, x, y, {}, Out(w)); })})
     CHECK_THAT(error_of(refused), ContainsText("channels are no multiples of 8"));
 }
 

@@ -1,7 +1,7 @@
 // Convolution that leaves the moments of its result, and batch norm that takes them, against those of the result.
-#include "kernels/conv/implicit_gemm/tile_shape.h"
-#include "kernels/float32_products.h"
-#include "kernels/norm/batch_norm.h"
+#include "tandem/kernels/conv/implicit_gemm/tile_shape.h"
+#include "tandem/kernels/float32_products.h"
+#include "tandem/kernels/norm/batch_norm.h"
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/support/catch.h"
 
@@ -48,6 +48,10 @@ Moments moments_of(const Tensor& y, std::int64_t channel) {
   return result;
 }
 
+k::ConvPlan moments_plan(const Tensor& x, const Tensor& w, const k::Conv2dOptions& options) {
+  return k::plan_conv(x, w, options, {.forward = k::PassKind::forward_moments});
+}
+
 /// `run(g, x, w, bias, y, moments)` leaves the bits of y that `forward` leaves, and their moments.
 template <typename Run, typename Forward>
 void check_moments(const ConvCase& one, DType dtype, std::int64_t parts, double offset, Run&& run, Forward&& forward) {
@@ -57,8 +61,8 @@ void check_moments(const ConvCase& one, DType dtype, std::int64_t parts, double 
   const Tensor bias = Tensor::full({one.k}, offset, {.dtype = dtype, .device = kGpu});
   const Tensor y = poisoned_on_gpu(one.y(), dtype, kLast), expected = poisoned_on_gpu(one.y(), dtype, kLast);
   const Tensor moments = Tensor::full({3, parts, one.k}, -1.0, {.dtype = DType::f64, .device = kGpu});
-  run(one.geometry(), x, w, bias, y, moments);
-  forward(one.geometry(), x, w, k::cuda::Epilogue{.bias = bias}, expected);
+  run(one.geometry(), x, w, bias, Out(y), Out(moments));
+  forward(one.geometry(), x, w, k::cuda::Epilogue{.bias = bias}, Out(expected));
   CHECK(same_bits_on_gpu(y, expected));
   for (std::int64_t channel = 0; channel < one.k; ++channel) {
     const Moments got = joined(moments, channel), wanted = moments_of(expected, channel);
@@ -83,14 +87,14 @@ TEST_CASE("convolution leaves the moments of its result, by all tiles", "[cuda][
     for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
       for (const Tile tile : {Tile::wide, Tile::tall, Tile::small, Tile::narrow})
         check_moments(
-            one, dtype, gemm::moment_parts(tile, one.geometry()), dtype == DType::f32 ? 1000.0 : 3.0,
+            one, dtype, gemm::moment_parts_by(tile, one.geometry()), dtype == DType::f32 ? 1000.0 : 3.0,
             [&](auto&&... arguments) { gemm::forward_moments_by(tile, arguments...); },
             [&](auto&&... arguments) { gemm::forward_by(tile, arguments...); });
     }
     const k::Float32ProductsScope split(k::Float32Products::tf32x3);
     for (const Tile tile : {Tile::wide, Tile::tall, Tile::small, Tile::narrow})
       check_moments(
-          one, DType::f32, gemm::moment_parts(tile, one.geometry()), 1000.0,
+          one, DType::f32, gemm::moment_parts_by(tile, one.geometry()), 1000.0,
           [&](auto&&... arguments) { gemm::forward_moments_by(tile, arguments...); },
           [&](auto&&... arguments) { gemm::forward_by(tile, arguments...); });
   }
@@ -113,12 +117,12 @@ TEST_CASE("entry points leave moments where kernels do, and say where not", "[cu
     one.options.impl = k::ConvImpl::fused;
     const Tensor x = poisoned_on_gpu(one.x(), DType::f16, kLast), w = poisoned_on_gpu(one.weight(), DType::f16, kLast);
     check_moments(
-        one, DType::f16, k::conv_moment_parts(x, w, one.options), 0.5,
+        one, DType::f16, moment_parts(x, w, one.options), 0.5,
         [&](const auto&, auto&&... tensors) {
           const auto& [used_x, used_w, bias, y, moments] = std::tie(tensors...);
-          k::conv2d_forward_with_moments(used_x, used_w, bias, one.options, y, moments);
+          k::conv2d_forward_with_moments(moments_plan(used_x, used_w, one.options), used_x, used_w, bias, y, moments);
         },
-        [](const auto& g, auto&&... arguments) { k::cuda::conv_forward(g, k::ConvImpl::fused, arguments...); });
+        chosen_by(k::ConvImpl::fused).forward);
   }
   {  // a bias at an odd address does not matter
     ConvCase one = square_case(1, 8, 4, 4, 16, 3, 1);
@@ -133,21 +137,20 @@ TEST_CASE("entry points leave moments where kernels do, and say where not", "[cu
         one, DType::f16, 1, 0.5,
         [&](const auto&, auto&&... tensors) {
           const auto& [x, w, bias, y, moments] = std::tie(tensors...);
-          k::conv2d_forward_with_moments(x, w, odd(bias), one.options, y, moments);
+          k::conv2d_forward_with_moments(moments_plan(x, w, one.options), x, w, odd(bias), y, moments);
         },
-        [](const auto& g, auto&&... arguments) { k::cuda::conv_forward(g, k::ConvImpl::fused, arguments...); });
+        chosen_by(k::ConvImpl::fused).forward);
     check_pooled(
         one, DType::f16, true,
         [&](const auto& g, const auto& x, const auto& w, const auto& bias, const auto& to) {
-          k::cuda::conv_pool_forward(g, k::ConvImpl::fused, x, w, odd(bias), to);
+          pooled_by(k::ConvImpl::fused, one)(g, x, w, odd(bias), to);
         },
         gemm::forward);
   }
   const auto parts = [](const ConvCase& one, DType dtype, k::ConvImpl impl) {
     k::Conv2dOptions options = one.options;
     options.impl = impl;
-    return k::conv_moment_parts(poisoned_on_gpu(one.x(), dtype, kLast), poisoned_on_gpu(one.weight(), dtype, kLast),
-                                options);
+    return moment_parts(poisoned_on_gpu(one.x(), dtype, kLast), poisoned_on_gpu(one.weight(), dtype, kLast), options);
   };
   const ConvCase one = square_case(1, 8, 4, 4, 16, 3, 1);
   CHECK(parts(one, DType::f16, k::ConvImpl::fused) == 1);
@@ -159,10 +162,11 @@ TEST_CASE("entry points leave moments where kernels do, and say where not", "[cu
   const Tensor whole = poisoned_on_gpu(one.x(), DType::f32, kLast);
   const Tensor wide = poisoned_on_gpu(one.weight(), DType::f32, kLast);
   const k::Conv2dOptions fused{.padding = {1, 1}, .impl = k::ConvImpl::fused};
-  CHECK_THAT(error_of([&] { k::conv2d_forward_with_moments(x, w, {}, fused, y, {}); }),
+  CHECK_THAT(error_of([&] { k::conv2d_forward_with_moments(moments_plan(x, w, fused), x, w, {}, Out(y), {}); }),
              ContainsText("moments must be f64 [3, 1, 16], got nothing"));
-  CHECK_THAT(error_of([&] { k::conv2d_forward_with_moments(whole, wide, {}, fused, y, {}); }),
-             ContainsText("there are no kernels for f32[1, 8, 4, 4]"));
+  CHECK_THAT(
+      error_of([&] { k::conv2d_forward_with_moments(moments_plan(whole, wide, fused), whole, wide, {}, Out(y), {}); }),
+      ContainsText("there are no kernels for f32[1, 8, 4, 4]"));
 }
 
 TEST_CASE("batch norm takes moments in few parts and in many", "[cuda][norm]") {
@@ -182,7 +186,7 @@ TEST_CASE("batch norm takes moments in few parts and in many", "[cuda][norm]") {
         for (int i = 0; i < 3; ++i) squares += (three[i] - mean) * (three[i] - mean);
         const double fields[] = {3, mean, squares};
         for (std::int64_t f = 0; f < 3; ++f)
-          moments.data<double>()[(f * parts + part) * kChannels + c] = fields[static_cast<std::size_t>(f)];
+          Out(moments).data<double>()[(f * parts + part) * kChannels + c] = fields[static_cast<std::size_t>(f)];
       }
     }
     const auto train = [&](const Tensor& known) {
@@ -191,9 +195,11 @@ TEST_CASE("batch norm takes moments in few parts and in many", "[cuda][norm]") {
       const Tensor running_mean = Tensor::zeros({kChannels}, {.device = kGpu});
       const Tensor running_var = Tensor::zeros({kChannels}, {.device = kGpu});
       if (known.defined()) {
-        k::batch_norm_forward_from_moments(there, known, {}, {}, running_mean, running_var, {}, y, mean, scale);
+        k::batch_norm_forward_from_moments(there, known, {}, {}, Out(running_mean), Out(running_var), {}, Out(y),
+                                           Out(mean), Out(scale));
       } else {
-        k::batch_norm_forward_train(there, {}, {}, running_mean, running_var, {}, y, mean, scale);
+        k::batch_norm_forward_train(there, {}, {}, Out(running_mean), Out(running_var), {}, Out(y), Out(mean),
+                                    Out(scale));
       }
       std::vector<float> all;
       for (const Tensor& result : {mean, scale, running_mean, running_var})
@@ -204,11 +210,13 @@ TEST_CASE("batch norm takes moments in few parts and in many", "[cuda][norm]") {
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(wanted[i]).epsilon(1e-5).margin(1e-6));
   }
   const Tensor x = poisoned_on_gpu({2, 8, 2, 2}, DType::f16, kLast), of = poisoned_on_gpu({8}, DType::f32);
-  CHECK_THAT(error_of([&] { k::batch_norm_forward_from_moments(x, of, {}, {}, {}, {}, {}, x, of, of); }),
+  CHECK_THAT(error_of([&] { k::batch_norm_forward_from_moments(x, of, {}, {}, {}, {}, {}, Out(x), Out(of), Out(of)); }),
              ContainsText("moments of an input f16[2, 8, 2, 2] must be f64 [3, parts, 8] and on a GPU"));
   const Tensor here = Tensor::zeros({2, 8, 2, 2}), mean = Tensor::zeros({8});
   const Tensor moments = Tensor::zeros({3, 1, 8}, {.dtype = DType::f64});
-  CHECK_THAT(error_of([&] { k::batch_norm_forward_from_moments(here, moments, {}, {}, {}, {}, {}, here, mean, mean); }),
+  CHECK_THAT(error_of([&] {
+               k::batch_norm_forward_from_moments(here, moments, {}, {}, {}, {}, {}, Out(here), Out(mean), Out(mean));
+             }),
              ContainsText("on a GPU"));
 }
 

@@ -1,7 +1,7 @@
 // Convolution with weights that stay in shared memory against the reference in f64: exact on whole numbers, bounded on
 // random ones; several tiles to a block; the gradient for the layer below; pooling; what it takes and when it is
 // chosen.
-#include "kernels/conv/stationary/plan.h"
+#include "tandem/kernels/conv/stationary/plan.h"
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/support/catch.h"
 
@@ -10,11 +10,10 @@ namespace {
 
 namespace k = tandem::kernels;
 namespace stationary = k::cuda::stationary;
-using k::cuda::StationaryPass;
+using k::PassKind;
 
 constexpr DType kHalves[] = {DType::f16, DType::bf16};
-const ConvFamily kStationary{"stationary weights", stationary::forward, stationary::backward_input,
-                             stationary::backward_weight};
+const ConvFamily kStationary = passes_of("stationary");
 constexpr ConvPasses kWeight{.forward = false, .backward_input = false};
 constexpr ConvPasses kBoth{.backward_weight = false};
 constexpr ConvPasses kForward{.backward_input = false, .backward_weight = false};
@@ -78,11 +77,11 @@ TEST_CASE("stationary weights and the implicit product give the same bits", "[cu
     const Tensor x = on_gpu(in.x), w = on_gpu(in.w), grad_y = on_gpu(in.grad_y);
     const auto empty = [](const Shape& shape) { return poisoned_on_gpu(shape, DType::f16, kLast); };
     const Tensor y = empty(one.y()), same_y = empty(one.y()), grad_x = empty(one.x()), same_grad_x = empty(one.x());
-    stationary::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, y);
-    k::cuda::implicit_gemm::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, same_y);
+    stationary::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, Out(y));
+    k::cuda::implicit_gemm::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, Out(same_y));
     CHECK(same_bits_on_gpu(y, same_y));
-    stationary::backward_input(one.geometry(), grad_y, {}, w, grad_x);
-    k::cuda::implicit_gemm::backward_input(one.geometry(), grad_y, {}, w, same_grad_x);
+    stationary::backward_input(one.geometry(), grad_y, {}, w, Out(grad_x));
+    k::cuda::implicit_gemm::backward_input(one.geometry(), grad_y, {}, w, Out(same_grad_x));
     CHECK(same_bits_on_gpu(grad_x, same_grad_x));
   }
 }
@@ -92,8 +91,8 @@ TEST_CASE("gradients through stationary weights do the work of the layer below",
   for (const ConvCase& one :
        {square_case(2, 24, 5, 18, 72, 3, 1), square_case(1, 64, 17, 9, 64, 3, 1), square_case(3, 128, 9, 9, 8, 1, 0)}) {
     for (const DType dtype : kHalves) {
-      const auto run = [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {
-        stationary::backward_input_for(one.geometry(), grad_y, {}, w, below, grad_x);
+      const auto run = [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Out& grad_x) {
+        stationary::backward_input_below(one.geometry(), grad_y, {}, w, below, grad_x);
       };
       for (const auto& [masks, sums] : {std::pair{true, true}, {true, false}, {false, true}})
         check_layer_below(one, dtype, masks, sums, run);
@@ -114,10 +113,8 @@ TEST_CASE("stationary weights pool on the way out", "[cuda][conv]") {
 
 TEST_CASE("what stationary weights do not take", "[cuda][conv]") {
   if (!has_gpu()) return;
-  const Tensor any = poisoned_on_gpu({8}, DType::f16);
-  const auto reason = [&](const ConvCase& one, DType dtype = DType::f16,
-                          StationaryPass pass = StationaryPass::forward) {
-    return std::string(stationary::obstacle(pass, one.geometry(), dtype, {any}));
+  const auto reason = [](const ConvCase& one, DType dtype = DType::f16, PassKind pass = PassKind::forward) {
+    return std::string(stationary::obstacle(pass, one.geometry(), {dtype, kGpu}));
   };
   CHECK(reason(square_case(1, 8, 8, 8, 16, 3, 1)) == "");
   CHECK_THAT(reason(square_case(1, 8, 8, 8, 16, 3, 1), DType::f32), ContainsText("f16 and bf16"));
@@ -125,53 +122,52 @@ TEST_CASE("what stationary weights do not take", "[cuda][conv]") {
   CHECK_THAT(reason(square_case(1, 136, 8, 8, 16, 3, 1)), ContainsText("more than 128 channels"));
   CHECK_THAT(reason(square_case(1, 8, 8, 8, 16, 3, 1, 2)), ContainsText("strides are not 1"));
   CHECK_THAT(reason(square_case(1, 64, 8, 8, 64, 7, 3)), ContainsText("do not fit"));
-  CHECK_THAT(reason(square_case(1, 8, 8, 1, 16, 3, 1), DType::f16, StationaryPass::forward_pool),
+  CHECK_THAT(reason(square_case(1, 8, 8, 1, 16, 3, 1), DType::f16, PassKind::forward_pool),
              ContainsText("no whole window"));
   CHECK_THAT(reason(square_case(0, 8, 8, 8, 16, 3, 1)), ContainsText("empty"));
   for (const ConvCase& one : {square_case(1, 72, 8, 8, 16, 3, 1), square_case(1, 8, 8, 8, 16, 4, 1)})
-    CHECK_THAT(reason(one, DType::f16, StationaryPass::backward_weight), ContainsText("64 channels or 9 taps"));
+    CHECK_THAT(reason(one, DType::f16, PassKind::backward_weight), ContainsText("64 channels or 9 taps"));
   const ConvCase strided = square_case(1, 8, 4, 4, 8, 3, 1, 2);
   const Tensor x = poisoned_on_gpu(strided.x(), DType::f16, kLast), y = poisoned_on_gpu(strided.y(), DType::f16, kLast);
   const Tensor w = poisoned_on_gpu(strided.weight(), DType::f16, kLast);
-  CHECK_THAT(error_of([&] { stationary::forward(strided.geometry(), x, w, {}, y); }),
+  CHECK_THAT(error_of([&] { stationary::forward(strided.geometry(), x, w, {}, Out(y)); }),
              ContainsText("do not run f16 of x [1, 8, 4, 4], w [8, 8, 3, 3]: strides are not 1"));
-  CHECK_THAT(error_of([&] { stationary::backward_input(strided.geometry(), y, {}, w, x); }), ContainsText("strides"));
-  CHECK_THAT(error_of([&] { stationary::backward_weight(strided.geometry(), x, y, {}, w); }), ContainsText("strides"));
-  CHECK_THAT(error_of([&] { stationary::forward_pool(strided.geometry(), x, w, {}, {.y = y}); }),
+  CHECK_THAT(error_of([&] { stationary::backward_input(strided.geometry(), y, {}, w, Out(x)); }),
+             ContainsText("strides"));
+  CHECK_THAT(error_of([&] { stationary::backward_weight(strided.geometry(), x, y, {}, Out(w)); }),
+             ContainsText("strides"));
+  CHECK_THAT(error_of([&] { stationary::forward_pool(strided.geometry(), x, w, {}, {.y = Out(y)}); }),
              ContainsText("strides"));
 }
 
 TEST_CASE("stationary weights are chosen for many full tiles of few channels", "[cuda][conv]") {
-  const auto pays = [](const ConvCase& one, StationaryPass pass = StationaryPass::forward) {
+  const auto pays = [](const ConvCase& one, PassKind pass = PassKind::forward) {
     return stationary::pays(pass, one.geometry());
   };
   CHECK(pays(square_case(128, 64, 32, 32, 64, 3, 1)));
-  CHECK(pays(square_case(128, 64, 32, 32, 64, 3, 1), StationaryPass::forward_pool));
-  CHECK(pays(square_case(512, 32, 28, 28, 32, 3, 1), StationaryPass::backward_input));
-  CHECK(pays(square_case(512, 64, 32, 32, 64, 3, 1), StationaryPass::backward_weight));
+  CHECK(pays(square_case(128, 64, 32, 32, 64, 3, 1), PassKind::forward_pool));
+  CHECK(pays(square_case(512, 32, 28, 28, 32, 3, 1), PassKind::backward_input));
+  CHECK(pays(square_case(512, 64, 32, 32, 64, 3, 1), PassKind::backward_weight));
   CHECK(!pays(square_case(128, 64, 32, 32, 128, 3, 1)));
   CHECK(!pays(square_case(128, 64, 32, 32, 64, 1, 0)));
   CHECK(!pays(square_case(8, 64, 32, 32, 64, 3, 1)));  // few tiles
   CHECK(!pays(square_case(512, 64, 8, 8, 64, 3, 1)));  // a quarter of each
-  CHECK(!pays(square_case(512, 64, 4, 4, 72, 3, 1), StationaryPass::backward_input));
+  CHECK(!pays(square_case(512, 64, 4, 4, 72, 3, 1), PassKind::backward_input));
 }
 
 TEST_CASE("the entry points of convolution reach stationary weights", "[cuda][conv]") {
   if (!has_gpu()) return;
   ConvCase one = square_case(128, 8, 14, 13, 8, 2, 0);
   one.options.impl = k::ConvImpl::fused;
-  CHECK(stationary::pays(StationaryPass::forward, one.geometry()));
-  CHECK(stationary::pays(StationaryPass::backward_input, one.geometry()));
+  CHECK(stationary::pays(PassKind::forward, one.geometry()));
+  CHECK(stationary::pays(PassKind::backward_input, one.geometry()));
   check_passes(chosen_by(k::ConvImpl::fused), one, DType::f16, true, true);
   check_layer_below(one, DType::bf16, true, true,
-                    [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {
-                      k::cuda::conv_backward(one.geometry(), k::ConvImpl::fused, {}, w, {}, grad_y, grad_x, {}, {},
-                                             below);
+                    [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Out& grad_x) {
+                      k::cuda::conv_backward(plan_of(one.geometry(), k::ConvImpl::fused, DType::bf16),
+                                             {.w = w, .grad_y = grad_y}, {.x = grad_x}, below);
                     });
-  check_pooled(
-      one, DType::f16, true,
-      [](const auto& g, auto&&... arguments) { k::cuda::conv_pool_forward(g, k::ConvImpl::fused, arguments...); },
-      stationary::forward);
+  check_pooled(one, DType::f16, true, pooled_by(k::ConvImpl::fused, one), stationary::forward);
 }
 
 }  // namespace tandem::test

@@ -1,8 +1,8 @@
 // Convolution on tensor cores against the reference in f64: every tile and pass, exact on whole numbers, bounded on
 // random ones; which geometries and addresses go to other kernels; what the gradient does for the layer below.
-#include "kernels/conv/implicit_gemm/tile_shape.h"
-#include "kernels/float32_products.h"
-#include "kernels/notice.h"
+#include "tandem/kernels/conv/implicit_gemm/tile_shape.h"
+#include "tandem/kernels/float32_products.h"
+#include "tandem/kernels/notice.h"
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/support/catch.h"
 
@@ -28,7 +28,7 @@ ConvFamily tensor_cores(Tile tile) {
           },
           gemm::backward_weight};
 }
-const ConvFamily kTensorCores{"tensor cores", gemm::forward, gemm::backward_input, gemm::backward_weight};
+const ConvFamily kTensorCores = passes_of("implicit_gemm");
 
 /// Tiles that are full, end in rows, columns or depth, or hang over by more than half; fewer and more steps than
 /// stages.
@@ -105,13 +105,13 @@ TEST_CASE("what is not finite stays so as split f32, in its own results only", "
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const Tensor x = Tensor::full(one.x(), 1.0, {.layout = kLast}),
                w = Tensor::full(one.weight(), 1.0, {.layout = kLast});
-  x.data<float>()[0] = kInfinity;
-  x.data<float>()[8] = -kInfinity;
-  x.data<float>()[16] = std::numeric_limits<float>::quiet_NaN();
+  Out(x).data<float>()[0] = kInfinity;
+  Out(x).data<float>()[8] = -kInfinity;
+  Out(x).data<float>()[16] = std::numeric_limits<float>::quiet_NaN();
   const auto pixels = [&](k::Float32Products products) {
     const k::Float32ProductsScope scope(products);
     const Tensor y = poisoned_on_gpu(one.y(), DType::f32, kLast);
-    gemm::forward(one.geometry(), on_gpu(x), on_gpu(w), {}, y);
+    gemm::forward(one.geometry(), on_gpu(x), on_gpu(w), {}, Out(y));
     return y.to(Device{}).to_vector<float>();
   };
   const std::vector<float> rounded = pixels(k::Float32Products::tf32), split = pixels(k::Float32Products::tf32x3);
@@ -138,41 +138,41 @@ TEST_CASE("gradients of weights on tensor cores in parts, by both tiles", "[cuda
 
 TEST_CASE("each geometry and address goes to the kernels that can take it", "[cuda][conv]") {
   if (!has_gpu()) return;
-  using enum k::cuda::Family;
   const auto choice = [](const ConvCase& one, DType dtype, k::ConvImpl impl = k::ConvImpl::fused) {
-    return k::cuda::choose_family(one.geometry(), impl, dtype, {});
+    return k::cuda::choose_family(one.geometry(), impl, {dtype, kGpu});
   };
   const ConvCase one = square_case(1, 8, 4, 4, 16, 3, 1);
-  CHECK(choice(one, DType::f16).family == implicit_gemm);
-  CHECK(choice(one, DType::bf16, k::ConvImpl::automatic).family == implicit_gemm);
+  CHECK(choice(one, DType::f16).family->name == "implicit_gemm");
+  CHECK(choice(one, DType::bf16, k::ConvImpl::automatic).family->name == "implicit_gemm");
   CHECK(choice(one, DType::bf16).reason == "");
-  CHECK(choice(one, DType::f16, k::ConvImpl::reference).family == naive);
-  const auto check_reason = [&](const ConvCase& geometry, DType dtype, k::cuda::Family family, const char* reason) {
+  CHECK(choice(one, DType::f16, k::ConvImpl::reference).family->name == "naive");
+  const auto check_reason = [&](const ConvCase& geometry, DType dtype, std::string_view family, const char* reason) {
     INFO(geometry.text());
-    CHECK(choice(geometry, dtype).family == family);
+    CHECK(choice(geometry, dtype).family->name == family);
     CHECK_THAT(std::string(choice(geometry, dtype).reason), ContainsText(reason));
   };
-  check_reason(one, DType::f32, tile, "multiplied in full");
+  check_reason(one, DType::f32, "tile", "multiplied in full");
   {
     const k::Float32ProductsScope scope(k::Float32Products::tf32);
-    CHECK(choice(one, DType::f32).family == implicit_gemm);
-    check_reason(square_case(1, 4, 4, 4, 16, 3, 1), DType::f32, tile, "multiples of 8");
+    CHECK(choice(one, DType::f32).family->name == "implicit_gemm");
+    check_reason(square_case(1, 4, 4, 4, 16, 3, 1), DType::f32, "tile", "multiples of 8");
   }
-  check_reason(one, DType::f64, tile, "f16, bf16 and f32");
-  check_reason(square_case(1, 4, 4, 4, 16, 3, 1), DType::f16, few_channels, "multiples of 8");
-  check_reason(square_case(1, 36, 4, 4, 16, 3, 1), DType::f16, tile, "multiples of 8");
-  check_reason(square_case(1, 8, 4, 4, 12, 3, 1), DType::f16, tile, "multiples of 8");
-  check_reason(square_case(1, 16, 4, 4, 16, 3, 1, 1, 1, 2), DType::f16, naive, "more than one group");
-  check_reason(square_case(0, 8, 4, 4, 16, 3, 1), DType::f16, naive, "empty");
-  check_reason(square_case(1 << 10, 1 << 10, 40, 40, 16, 3, 1), DType::f16, tile, "2^30 elements");
-  check_reason({1, 8, 1, 1, 16, 1, 1, {{1, 1}, {1 << 13, 1 << 13}, {1, 1}, 1}}, DType::f16, tile, "2^30 elements");
+  check_reason(one, DType::f64, "tile", "f16, bf16 and f32");
+  check_reason(square_case(1, 4, 4, 4, 16, 3, 1), DType::f16, "few_channels", "multiples of 8");
+  check_reason(square_case(1, 36, 4, 4, 16, 3, 1), DType::f16, "tile", "multiples of 8");
+  check_reason(square_case(1, 8, 4, 4, 12, 3, 1), DType::f16, "tile", "multiples of 8");
+  check_reason(square_case(1, 16, 4, 4, 16, 3, 1, 1, 1, 2), DType::f16, "naive", "more than one group");
+  check_reason(square_case(0, 8, 4, 4, 16, 3, 1), DType::f16, "naive", "empty");
+  check_reason(square_case(1 << 10, 1 << 10, 40, 40, 16, 3, 1), DType::f16, "tile", "2^30 elements");
+  check_reason({1, 8, 1, 1, 16, 1, 1, {{1, 1}, {1 << 13, 1 << 13}, {1, 1}, 1}}, DType::f16, "tile", "2^30 elements");
 
   const ConvInputs in(one, DType::f16, true);
   const Tensor x = on_gpu(in.x), odd = at_odd_address(in.x);
-  CHECK(k::cuda::choose_family(one.geometry(), k::ConvImpl::fused, DType::f16, {x}).family == implicit_gemm);
+  CHECK(k::cuda::choose_family(one.geometry(), k::ConvImpl::fused, k::cuda::operands_of(DType::f16, x)).family->name ==
+        "implicit_gemm");
   const k::cuda::FamilyChoice unaligned =
-      k::cuda::choose_family(one.geometry(), k::ConvImpl::fused, DType::f16, {x, odd});
-  CHECK(unaligned.family == tile);
+      k::cuda::choose_family(one.geometry(), k::ConvImpl::fused, k::cuda::operands_of(DType::f16, x, odd));
+  CHECK(unaligned.family->name == "tile");
   CHECK_THAT(std::string(unaligned.reason), ContainsText("multiple of 16 bytes"));
 }
 
@@ -192,8 +192,9 @@ TEST_CASE("convolution entry points take unaligned halves, and tensor cores refu
                                                       std::array{x, odd_w, grad_y}, std::array{x, w, odd_gradient}}) {
     const Tensor y = empty(grad_y), grad_x = empty(x), grad_w = empty(w),
                  grad_bias = poisoned_on_gpu({one.k}, DType::f16);
-    k::conv_bias_relu_forward(used_x, used_w, bias, one.options, y, y_mask);
-    k::conv_bias_relu_backward(used_x, used_w, mask, one.options, used_gradient, grad_x, grad_w, grad_bias);
+    k::conv_bias_relu_forward(used_x, used_w, bias, one.options, Out(y), Out(y_mask));
+    k::conv_bias_relu_backward(one.options, {.x = used_x, .w = used_w, .mask = mask, .grad_y = used_gradient},
+                               {.x = Out(grad_x), .w = Out(grad_w), .bias = Out(grad_bias)});
     CHECK(difference(y, expected.y) == "");
     CHECK(mask_matches(y, y_mask));
     CHECK(difference(grad_x, expected.grad_x) == "");
@@ -206,13 +207,14 @@ TEST_CASE("convolution entry points take unaligned halves, and tensor cores refu
         "conv2d: f16 x [N, 8, 5, 4], w [16, 8, 3, 3] goes to the tile kernels: a tensor begins at no multiple of 16 "
         "bytes");
   const k::ConvGeometry g = one.geometry();
-  CHECK_THAT(error_of([&] { gemm::forward(g, odd_x, w, {}, empty(grad_y)); }), ContainsText("multiple of 16 bytes"));
-  CHECK_THAT(error_of([&] { gemm::backward_input(g, odd_gradient, {}, w, empty(x)); }),
+  CHECK_THAT(error_of([&] { gemm::forward(g, odd_x, w, {}, Out(empty(grad_y))); }),
              ContainsText("multiple of 16 bytes"));
-  CHECK_THAT(error_of([&] { gemm::backward_weight(g, odd_x, grad_y, {}, empty(w)); }),
+  CHECK_THAT(error_of([&] { gemm::backward_input(g, odd_gradient, {}, w, Out(empty(x))); }),
+             ContainsText("multiple of 16 bytes"));
+  CHECK_THAT(error_of([&] { gemm::backward_weight(g, odd_x, grad_y, {}, Out(empty(w))); }),
              ContainsText("multiple of 16 bytes"));
   const ConvCase few = square_case(1, 4, 4, 4, 16, 3, 1);
-  CHECK_THAT(error_of([&] { gemm::forward(few.geometry(), x, w, {}, grad_y); }),
+  CHECK_THAT(error_of([&] { gemm::forward(few.geometry(), x, w, {}, Out(grad_y)); }),
              ContainsText("do not run f16 of x [1, 4, 4, 4], w [16, 4, 3, 3]: channels are no multiples of 8"));
 }
 
@@ -222,9 +224,9 @@ TEST_CASE("the gradient of an image passes the ReLU of the layer below and sums 
                               square_case(3, 136, 8, 9, 8, 1, 0), square_case(1, 4, 5, 4, 8, 3, 1)}) {
     for (const DType dtype : kHalves) {
       const bool on_tensor_cores = one.c % 8 == 0;
-      const auto by_choice = [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below,
-                                 const Tensor& grad_x) {
-        k::cuda::conv_backward(one.geometry(), k::ConvImpl::fused, {}, w, {}, grad_y, grad_x, {}, {}, below);
+      const auto by_choice = [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Out& grad_x) {
+        k::cuda::conv_backward(plan_of(one.geometry(), k::ConvImpl::fused, dtype), {.w = w, .grad_y = grad_y},
+                               {.x = grad_x}, below);
       };
       for (const auto& [masks, sums] : {std::pair{true, true}, {true, false}, {false, false}})
         check_layer_below(one, dtype, masks, sums, by_choice);
@@ -232,7 +234,7 @@ TEST_CASE("the gradient of an image passes the ReLU of the layer below and sums 
       for (const Tile tile : kTiles) {
         INFO("tile " << static_cast<int>(tile));
         check_layer_below(one, dtype, true, true,
-                          [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {
+                          [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Out& grad_x) {
                             gemm::backward_input_by(tile, one.geometry(), grad_y, {}, w, below, grad_x);
                           });
       }
@@ -270,8 +272,7 @@ TEST_CASE("what cannot be pooled on the way out is said", "[cuda][conv]") {
   const auto fuses = [](const ConvCase& one, DType dtype, k::ConvImpl impl = k::ConvImpl::fused) {
     k::Conv2dOptions options = one.options;
     options.impl = impl;
-    return k::conv_fuses_pool(poisoned_on_gpu(one.x(), dtype, kLast), poisoned_on_gpu(one.weight(), dtype, kLast),
-                              options);
+    return fuses_pool(poisoned_on_gpu(one.x(), dtype, kLast), poisoned_on_gpu(one.weight(), dtype, kLast), options);
   };
   const ConvCase one = square_case(1, 8, 4, 4, 16, 3, 1);
   CHECK(fuses(one, DType::f16));
@@ -280,8 +281,9 @@ TEST_CASE("what cannot be pooled on the way out is said", "[cuda][conv]") {
   CHECK(!fuses(square_case(1, 8, 1, 4, 16, 3, 1), DType::f16));
   CHECK(!fuses(square_case(1, 3, 4, 4, 16, 3, 1), DType::f16));
   const Tensor x = poisoned_on_gpu(one.x(), DType::f32, kLast), w = poisoned_on_gpu(one.weight(), DType::f32, kLast);
-  CHECK_THAT(error_of([&] { k::conv_bias_relu_pool_forward(x, w, {}, one.options, x, {}, {}); }),
-             ContainsText("there are no kernels for f32[1, 8, 4, 4]"));
+  CHECK_THAT(
+      error_of([&] { k::conv_bias_relu_pool_forward(k::plan_conv(x, w, one.options), x, w, {}, Out(x), {}, {}); }),
+      ContainsText("there are no kernels for f32[1, 8, 4, 4]"));
 }
 
 }  // namespace tandem::test

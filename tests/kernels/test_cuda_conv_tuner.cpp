@@ -1,6 +1,6 @@
 // Convolution code chosen by measurement on a GPU: right by every choice.
-#include "core/device_query.h"
-#include "kernels/conv/tuning/tuner.h"
+#include "tandem/core/device_query.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
 #include "tests/kernels/cuda_conv_support.h"
 
 namespace tandem::test {
@@ -47,8 +47,8 @@ TEST_CASE("what follows a convolution is measured together with it and apart", "
     tuner.clear();
     const ConvInputs in(one, DType::f16, true);
     const Tensor x = on_gpu(in.x), w = on_gpu(in.w);
-    const auto fuses = [&] { return k::conv_fuses_pool(x, w, one.options); };
-    const auto parts = [&] { return k::conv_moment_parts(x, w, one.options); };
+    const auto fuses = [&] { return fuses_pool(x, w, one.options); };
+    const auto parts = [&] { return moment_parts(x, w, one.options); };
     if (cuda_is_simulated()) {  // by rule
       CHECK(fuses());
       CHECK(parts() > 0);
@@ -60,35 +60,27 @@ TEST_CASE("what follows a convolution is measured together with it and apart", "
     // And, for each of the two, the forward pass alone: with what pooling follows, and as moments do.
     CHECK(tuner.results().size() == 4);
     for (const auto& [key, result] : tuner.results()) {
-      if (key.pass == k::TunedPass::forward) continue;
-      const auto pass = key.pass == k::TunedPass::forward_pool ? k::cuda::StationaryPass::forward_pool
-                                                               : k::cuda::StationaryPass::forward;
-      CHECK(result.microseconds.size() == (k::cuda::stationary::pays(pass, one.geometry()) ? 3 : 2));
+      if (key.pass == k::PassKind::forward) continue;
+      CHECK(result.microseconds.size() == (k::cuda::stationary::pays(key.pass, one.geometry()) ? 3 : 2));
       for (const auto& [chosen, time] : result.microseconds) {
         INFO(k::name_of(key.pass) << " " << chosen);
         tuner.add(key, {chosen, result.microseconds});
         const bool together = chosen != "apart";
-        if (key.pass == k::TunedPass::forward_pool) {
+        if (key.pass == k::PassKind::forward_pool) {
           CHECK(fuses() == together);
           if (!together) continue;
-          check_pooled(
-              one, DType::f16, true,
-              [](const auto& g, auto&&... arguments) {
-                k::cuda::conv_pool_forward(g, k::ConvImpl::automatic, arguments...);
-              },
-              k::cuda::implicit_gemm::forward);
+          check_pooled(one, DType::f16, true, pooled_by(k::ConvImpl::automatic, one), k::cuda::implicit_gemm::forward);
         } else {
-          const std::int64_t expected = !together ? 0
-                                        : chosen == "stationary"
-                                            ? k::cuda::stationary::moment_parts(one.geometry())
-                                            : k::cuda::implicit_gemm::moment_parts({}, one.geometry());
+          const std::int64_t expected = !together                ? 0
+                                        : chosen == "stationary" ? k::cuda::stationary::moment_parts(one.geometry())
+                                                                 : k::cuda::implicit_gemm::moment_parts(one.geometry());
           CHECK(parts() == expected);
         }
         // What was forced is not the tuner's business.
         k::Conv2dOptions fused = one.options;
         fused.impl = k::ConvImpl::fused;
-        CHECK(k::conv_fuses_pool(x, w, fused));
-        CHECK(k::conv_moment_parts(x, w, fused) > 0);
+        CHECK(fuses_pool(x, w, fused));
+        CHECK(moment_parts(x, w, fused) > 0);
       }
     }
   }

@@ -1,8 +1,8 @@
 // Convolution by warpgroups against the reference in f64: exact on whole numbers, bounded on random ones; the gradient
 // for the layer below; the same bits as the implicit product; what it takes, and that it is off by default.
-#include "core/device_query.h"
-#include "kernels/conv/warpgroup/plan.h"
-#include "kernels/notice.h"
+#include "tandem/core/device_query.h"
+#include "tandem/kernels/conv/warpgroup/plan.h"
+#include "tandem/kernels/notice.h"
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
@@ -17,14 +17,13 @@ namespace k = tandem::kernels;
 namespace warpgroup = k::cuda::warpgroup;
 
 constexpr DType kHalves[] = {DType::f16, DType::bf16};
-const ConvFamily kWarpgroup{"warpgroups", warpgroup::forward, warpgroup::backward_input, warpgroup::backward_weight};
+const ConvFamily kWarpgroup = passes_of("warpgroup");
 
 /// False where the kernels cannot run: no GPU, or not one for them.
 bool has_hopper() {
   if (!has_gpu()) return false;
-  const Tensor any = poisoned_on_gpu({8}, DType::f16);
   const auto geometry = square_case(1, 8, 8, 8, 8, 3, 1).geometry();
-  return runs_unless(std::string(warpgroup::obstacle(geometry, DType::f16, {any})));
+  return runs_unless(std::string(warpgroup::obstacle(k::PassKind::forward, geometry, {DType::f16, kGpu})));
 }
 
 /// Narrow and wide blocks; boxes of one line, of many, of several images, that hang over; channels that fill blocks of
@@ -66,7 +65,7 @@ TEST_CASE("a thread's first call may be a convolution by warpgroups", "[cuda][co
   std::string error;
   std::thread([&] {
     error = error_of([&] {
-      warpgroup::forward(one.geometry(), x, w, {}, y);
+      warpgroup::forward(one.geometry(), x, w, {}, Out(y));
       synchronize(kGpu);
     });
   }).join();
@@ -89,11 +88,11 @@ TEST_CASE("warpgroups and the implicit product give the same bits", "[cuda][conv
     const Tensor x = on_gpu(in.x), w = on_gpu(in.w), grad_y = on_gpu(in.grad_y);
     const auto empty = [](const Shape& shape) { return poisoned_on_gpu(shape, DType::f16, kLast); };
     const Tensor y = empty(one.y()), same_y = empty(one.y()), grad_x = empty(one.x()), same_grad_x = empty(one.x());
-    warpgroup::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, y);
-    k::cuda::implicit_gemm::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, same_y);
+    warpgroup::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, Out(y));
+    k::cuda::implicit_gemm::forward(one.geometry(), x, w, {.bias = on_gpu(in.bias), .relu = true}, Out(same_y));
     CHECK(same_bits_on_gpu(y, same_y));
-    warpgroup::backward_input(one.geometry(), grad_y, {}, w, grad_x);
-    k::cuda::implicit_gemm::backward_input(one.geometry(), grad_y, {}, w, same_grad_x);
+    warpgroup::backward_input(one.geometry(), grad_y, {}, w, Out(grad_x));
+    k::cuda::implicit_gemm::backward_input(one.geometry(), grad_y, {}, w, Out(same_grad_x));
     CHECK(same_bits_on_gpu(grad_x, same_grad_x));
   }
 }
@@ -102,8 +101,8 @@ TEST_CASE("gradients by warpgroups do the work of the layer below", "[cuda][conv
   if (!has_hopper()) return;
   for (const ConvCase& one : {square_case(2, 24, 5, 18, 72, 3, 1), square_case(1, 136, 17, 9, 64, 3, 1)}) {
     for (const DType dtype : kHalves) {
-      const auto run = [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {
-        warpgroup::backward_input_for(one.geometry(), grad_y, {}, w, below, grad_x);
+      const auto run = [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Out& grad_x) {
+        warpgroup::backward_input_below(one.geometry(), grad_y, {}, w, below, grad_x);
       };
       for (const auto& [masks, sums] : {std::pair{true, true}, {true, false}, {false, true}})
         check_layer_below(one, dtype, masks, sums, run);
@@ -114,8 +113,8 @@ TEST_CASE("gradients by warpgroups do the work of the layer below", "[cuda][conv
 TEST_CASE("what warpgroups do not take", "[cuda][conv][warpgroup]") {
   if (!has_hopper()) return;
   const Tensor any = poisoned_on_gpu({16}, DType::f16);
-  const auto reason = [&](const ConvCase& one, DType dtype = DType::f16) {
-    return std::string(warpgroup::obstacle(one.geometry(), dtype, {any}));
+  const auto reason = [](const ConvCase& one, DType dtype = DType::f16) {
+    return std::string(warpgroup::obstacle(k::PassKind::forward, one.geometry(), {dtype, kGpu}));
   };
   CHECK(reason(square_case(1, 8, 8, 8, 16, 3, 1)) == "");
   CHECK_THAT(reason(square_case(1, 8, 8, 8, 16, 3, 1), DType::f32), ContainsText("f16 and bf16"));
@@ -123,28 +122,30 @@ TEST_CASE("what warpgroups do not take", "[cuda][conv][warpgroup]") {
   CHECK_THAT(reason(square_case(1, 8, 8, 8, 16, 3, 1, 2)), ContainsText("strides are not 1"));
   CHECK_THAT(reason(square_case(0, 8, 8, 8, 16, 3, 1)), ContainsText("empty"));
   const Tensor odd = any.narrow(0, 1, 8);
-  CHECK_THAT(std::string(warpgroup::obstacle(square_case(1, 8, 8, 8, 16, 3, 1).geometry(), DType::f16, {odd})),
+  CHECK_THAT(std::string(warpgroup::obstacle(k::PassKind::forward, square_case(1, 8, 8, 8, 16, 3, 1).geometry(),
+                                             k::cuda::operands_of(DType::f16, any, odd))),
              ContainsText("multiple of 16 bytes"));
   const ConvCase strided = square_case(1, 8, 4, 4, 8, 3, 1, 2);
   const Tensor x = poisoned_on_gpu(strided.x(), DType::f16, kLast), y = poisoned_on_gpu(strided.y(), DType::f16, kLast);
   const Tensor w = poisoned_on_gpu(strided.weight(), DType::f16, kLast);
-  CHECK_THAT(error_of([&] { warpgroup::forward(strided.geometry(), x, w, {}, y); }),
+  CHECK_THAT(error_of([&] { warpgroup::forward(strided.geometry(), x, w, {}, Out(y)); }),
              ContainsText("do not run f16 of x [1, 8, 4, 4], w [8, 8, 3, 3]: strides are not 1"));
-  CHECK_THAT(error_of([&] { warpgroup::backward_input(strided.geometry(), y, {}, w, x); }), ContainsText("strides"));
-  CHECK_THAT(error_of([&] { warpgroup::backward_weight(strided.geometry(), x, y, {}, w); }), ContainsText("strides"));
+  CHECK_THAT(error_of([&] { warpgroup::backward_input(strided.geometry(), y, {}, w, Out(x)); }),
+             ContainsText("strides"));
+  CHECK_THAT(error_of([&] { warpgroup::backward_weight(strided.geometry(), x, y, {}, Out(w)); }),
+             ContainsText("strides"));
 }
 
 TEST_CASE("warpgroups run where they are asked for, and only there", "[cuda][conv][warpgroup]") {
   if (!has_hopper()) return;
   const ConvCase one = square_case(1, 64, 8, 8, 64, 3, 1), strided = square_case(1, 8, 8, 8, 16, 3, 1, 2);
-  const Tensor any = poisoned_on_gpu({8}, DType::f16);
-  const auto family = [&](const ConvCase& of, k::ConvImpl impl) {
-    return k::cuda::choose_family(of.geometry(), impl, DType::f16, {any}).family;
+  const auto family = [](const ConvCase& of, k::ConvImpl impl) {
+    return k::cuda::choose_family(of.geometry(), impl, {DType::f16, kGpu}).family->name;
   };
-  CHECK(family(one, k::ConvImpl::automatic) == k::cuda::Family::implicit_gemm);
-  CHECK(family(one, k::ConvImpl::fused) == k::cuda::Family::implicit_gemm);
-  CHECK(family(one, k::ConvImpl::warpgroup) == k::cuda::Family::warpgroup);
-  CHECK(family(strided, k::ConvImpl::warpgroup) == k::cuda::Family::implicit_gemm);
+  CHECK(family(one, k::ConvImpl::automatic) == "implicit_gemm");
+  CHECK(family(one, k::ConvImpl::fused) == "implicit_gemm");
+  CHECK(family(one, k::ConvImpl::warpgroup) == "warpgroup");
+  CHECK(family(strided, k::ConvImpl::warpgroup) == "implicit_gemm");
 
   std::vector<std::string> notices;
   k::listen_to_notices([&](const std::string& line) { notices.push_back(line); });
@@ -160,9 +161,9 @@ TEST_CASE("warpgroups run where they are asked for, and only there", "[cuda][con
   CHECK(notices[0] ==
         "conv2d: f16 x [N, 8, 8, 8], w [16, 8, 3, 3] goes to the implicit_gemm kernels: strides are not 1");
   check_layer_below(one, DType::bf16, true, true,
-                    [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Tensor& grad_x) {
-                      k::cuda::conv_backward(one.geometry(), k::ConvImpl::warpgroup, {}, w, {}, grad_y, grad_x, {}, {},
-                                             below);
+                    [&](const Tensor& grad_y, const Tensor& w, const k::LayerBelow& below, const Out& grad_x) {
+                      k::cuda::conv_backward(plan_of(one.geometry(), k::ConvImpl::warpgroup, DType::bf16),
+                                             {.w = w, .grad_y = grad_y}, {.x = grad_x}, below);
                     });
 }
 

@@ -1,5 +1,6 @@
 // Dropout on CUDA: the reference's mask in every element, however tensors are stored.
-#include "kernels/dropout/dropout.h"
+#include "tandem/kernels/dropout/dropout.h"
+#include "tandem/kernels/dropout/dropout_implementations.h"
 #include "tests/kernels/cuda_support.h"
 #include "tests/support/catch.h"
 
@@ -13,9 +14,9 @@ const RandomKey kKey{.seed = 0x123456789abcdefULL, .stream = RandomStream::dropo
 /// What is wrong with dropout on the device, or nothing: x is scaled with one rounding, of 1 / (1 - p) and of the
 /// product.
 std::string check(const Tensor& x, double p, const Tensor& out) {
-  kernels::dropout_forward(view_on_gpu(x), p, kKey, out);
+  kernels::dropout_forward(view_on_gpu(x), p, kKey, Out(out));
   const Tensor expected = Tensor::empty(x.shape(), {.dtype = DType::f64});
-  kernels::reference::dropout_forward(wide(x), p, kKey, expected);
+  kernels::reference::dropout_forward(wide(x), p, kKey, Out(expected));
   const std::vector<double> e = expected.to_vector<double>();
   return first_outside(out, expected,
                        [&](std::size_t i) { return p == 0.0 || p == 0.5 ? 0.0 : 0x1p-23 * std::abs(e[i]); });
@@ -49,8 +50,8 @@ TEST_CASE("dropout on CUDA takes any strides on both sides, and works in place",
       }
       if (from == Kind::expanded) continue;
       const Tensor in_place = view_on_gpu(x), out = poisoned_on_gpu(shape, dtype);
-      kernels::dropout_forward(in_place, 0.3, kKey, out);
-      kernels::dropout_forward(in_place, 0.3, kKey, in_place);
+      kernels::dropout_forward(in_place, 0.3, kKey, Out(out));
+      kernels::dropout_forward(in_place, 0.3, kKey, Out(in_place));
       CHECK(first_difference(in_place, out) == "");
     }
   }
@@ -60,9 +61,9 @@ TEST_CASE("dropout on CUDA gives f32 the bits of the CPU, and backward the mask 
   if (!has_gpu()) return;
   const Tensor x = random_values({2, 16, 9, 5}, DType::f32, false, 4), here = empty_like(x);
   const Tensor there = poisoned_on_gpu(x.shape(), DType::f32), grad = poisoned_on_gpu(x.shape(), DType::f32);
-  kernels::dropout_forward(x, 0.3, kKey, here);
-  kernels::dropout_forward(x.to(kGpu), 0.3, kKey, there);
-  kernels::dropout_backward(x.to(kGpu), 0.3, kKey, grad);
+  kernels::dropout_forward(x, 0.3, kKey, Out(here));
+  kernels::dropout_forward(x.to(kGpu), 0.3, kKey, Out(there));
+  kernels::dropout_backward(x.to(kGpu), 0.3, kKey, Out(grad));
   CHECK(equal_bits(there, here));
   CHECK(equal_bits(grad, there));
 }
@@ -74,8 +75,8 @@ TEST_CASE("dropout on CUDA goes on where the grid ends", "[cuda][dropout]") {
   const std::int64_t count = dense ? 4 * kMostThreads + 13 : kMostThreads + 77;
   const Tensor x = Tensor::full({count + 1}, 1.0).narrow(0, dense ? 0 : 1, count);
   const Tensor there = view_on_gpu(x), here = empty_like(x);
-  kernels::dropout_forward(there, 0.5, kKey, there);
-  kernels::dropout_forward(x, 0.5, kKey, here);
+  kernels::dropout_forward(there, 0.5, kKey, Out(there));
+  kernels::dropout_forward(x, 0.5, kKey, Out(here));
   CHECK(equal_bits(there, here));
 }
 
@@ -84,7 +85,7 @@ TEST_CASE("dropout on CUDA refuses f64, mixed devices and probabilities that are
   const Tensor there = Tensor::zeros({4}, {.device = kGpu}),
                wide_there = Tensor::zeros({4}, {.dtype = DType::f64, .device = kGpu});
   const auto drop = [](const Tensor& x, double p, const Tensor& y) {
-    return error_of([&] { kernels::dropout_forward(x, p, kKey, y); });
+    return error_of([&] { kernels::dropout_forward(x, p, kKey, Out(y)); });
   };
   CHECK_THAT(drop(wide_there, 0.5, wide_there), ContainsText("dropout: CUDA kernels take f32, f16 and bf16"));
   CHECK_THAT(drop(there, 0.5, Tensor::zeros({4})), ContainsText("move one of them"));

@@ -1,10 +1,16 @@
 // Element-wise and activation kernels on CUDA against the references in f64.
-#include "kernels/activation/gelu.h"
-#include "kernels/activation/relu.h"
-#include "kernels/activation/silu.h"
-#include "kernels/elementwise/add.h"
-#include "kernels/elementwise/mul.h"
-#include "kernels/elementwise/scale.h"
+#include "tandem/kernels/activation/gelu.h"
+#include "tandem/kernels/activation/gelu_implementations.h"
+#include "tandem/kernels/activation/relu.h"
+#include "tandem/kernels/activation/relu_implementations.h"
+#include "tandem/kernels/activation/silu.h"
+#include "tandem/kernels/activation/silu_implementations.h"
+#include "tandem/kernels/elementwise/add.h"
+#include "tandem/kernels/elementwise/add_implementations.h"
+#include "tandem/kernels/elementwise/mul.h"
+#include "tandem/kernels/elementwise/mul_implementations.h"
+#include "tandem/kernels/elementwise/scale.h"
+#include "tandem/kernels/elementwise/scale_implementations.h"
 #include "tests/kernels/cuda_support.h"
 #include "tests/support/catch.h"
 
@@ -23,7 +29,7 @@ struct MapCase {
   std::string name;
   std::size_t inputs;
   bool exact_on_integers;
-  std::function<void(const Tensors&in, const Tensor&out)> run, reference;
+  std::function<void(const Tensors& in, const Tensor& out)> run, reference;
   std::function<double(double a, double b)> error;
 };
 
@@ -34,8 +40,8 @@ double density(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2.0 * M_PI)
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 #define TANDEM_UNARY(op, ...) \
-  [](const Tensors& in, const Tensor& out) { kernels::op(in[0], __VA_ARGS__ __VA_OPT__(, ) out); }
-#define TANDEM_BINARY(op) [](const Tensors& in, const Tensor& out) { kernels::op(in[0], in[1], out); }
+  [](const Tensors& in, const Tensor& out) { kernels::op(in[0], __VA_ARGS__ __VA_OPT__(, ) Out(out)); }
+#define TANDEM_BINARY(op) [](const Tensors& in, const Tensor& out) { kernels::op(in[0], in[1], Out(out)); }
 
 // erfc is within 4 ulp, exp within 2 (CUDA C++ Programming Guide, "Mathematical Functions"); a relative error of e in x
 // becomes one of x^2 e in exp(-x^2 / 2) and nearly that in erfc.
@@ -128,7 +134,8 @@ TEST_CASE("element-wise kernels on CUDA write over their inputs", "[cuda][elemen
         INFO(map.name << ' ' << name_of(kind) << " over input " << which);
         Tensors in;
         for (std::size_t i = 0; i < map.inputs; ++i)
-          in.push_back(view_on_gpu(random_view(kind, {2, 3, 5, 3}, DType::f32, false, 5 + static_cast<std::uint32_t>(i))));
+          in.push_back(
+              view_on_gpu(random_view(kind, {2, 3, 5, 3}, DType::f32, false, 5 + static_cast<std::uint32_t>(i))));
         const Tensor out = poisoned_on_gpu(in[0].shape(), DType::f32);
         map.run(in, out);
         map.run(in, in[which]);
@@ -166,7 +173,7 @@ TEST_CASE("element-wise kernels on CUDA go on where the grid ends", "[cuda][elem
   const bool dense = GENERATE(true, false);
   const std::int64_t count = dense ? 4 * kMostThreads + 13 : kMostThreads + 77;
   const Tensor whole = Tensor::full({count + 1}, 2.0).to(kGpu), part = whole.narrow(0, dense ? 0 : 1, count);
-  kernels::scale(part, 3.0, part);
+  kernels::scale(part, 3.0, Out(part));
   CHECK(equal_bits(part, Tensor::full({count}, 6.0)));
 }
 
@@ -174,8 +181,8 @@ TEST_CASE("element-wise kernels on CUDA give the same bits twice", "[cuda][eleme
   if (!has_gpu()) return;
   const Tensor x = random_values({2, 5, 7, 3}, DType::f16, false, 9).to(kGpu);
   const Tensor first = poisoned_on_gpu(x.shape(), DType::f16), second = poisoned_on_gpu(x.shape(), DType::f16);
-  kernels::gelu_forward(x, first);
-  kernels::gelu_forward(x, second);
+  kernels::gelu_forward(x, Out(first));
+  kernels::gelu_forward(x, Out(second));
   CHECK(equal_bits(first, second));
 }
 
@@ -183,9 +190,7 @@ TEST_CASE("element-wise kernels on CUDA refuse f64 and mixed devices", "[cuda][e
   if (!has_gpu()) return;
   for (const MapCase& map : map_cases()) {
     const Tensor wide_there = Tensor::zeros({4}, {.dtype = DType::f64, .device = kGpu});
-    CHECK_THAT(error_of([&] {
-                 map.run({wide_there, wide_there}, wide_there);
-               }),
+    CHECK_THAT(error_of([&] { map.run({wide_there, wide_there}, wide_there); }),
                ContainsText(map.name + ": CUDA kernels take f32, f16 and bf16, got f64"));
     const Tensor here = Tensor::zeros({4}), there = Tensor::zeros({4}, {.device = kGpu});
     CHECK_THAT(error_of([&] { map.run({here, there}, there); }), ContainsText(map.name + ": "));

@@ -1,7 +1,9 @@
 // gemm and linear on the GPU against the reference in f64: exact on whole numbers, bounded on random ones.
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemm/linear.h"
-#include "kernels/gemm/product_plan.h"
+#include "tandem/kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
+#include "tandem/kernels/gemm/linear.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
+#include "tandem/kernels/gemm/product_plan.h"
 #include "tests/kernels/product_support.h"
 #include "tests/support/catch.h"
 
@@ -27,12 +29,12 @@ void check_gemm(Size size, const k::GemmOptions& options, DType dtype, bool whol
   const Tensor start = drawn({size.m, size.n}, dtype, 3, whole);
   const Tensor c = options.accumulate ? on_gpu(start).clone() : poisoned_on_gpu(start.shape(), dtype);
   const Tensor expected = in_f64(start), scale = absolute_f64(start);
-  k::gemm(on_gpu(a), on_gpu(b), options, c);
-  k::reference::gemm(in_f64(a), in_f64(b), options, expected);
+  k::gemm(on_gpu(a), on_gpu(b), options, Out(c));
+  k::reference::gemm(in_f64(a), in_f64(b), options, Out(expected));
   if (whole) {
     CHECK(difference(c, expected) == "");
   } else {
-    k::reference::gemm(absolute_f64(a), absolute_f64(b), options, scale);
+    k::reference::gemm(absolute_f64(a), absolute_f64(b), options, Out(scale));
     CHECK(difference(c, expected, scale, static_cast<double>(size.k) + 2.0) == "");
   }
 }
@@ -46,9 +48,9 @@ void check_linear(Size size, bool relu, DType dtype, bool whole) {
   for (const Tensor& add : {bias, Tensor()}) {
     const Tensor y = poisoned_on_gpu({size.m, size.n}, dtype);
     const Tensor expected = in_f64(grad_y), scale = in_f64(grad_y);
-    k::linear_forward(gx, gw, on_gpu(add), relu, y);
-    k::reference::linear_forward(in_f64(x), in_f64(w), in_f64(add), relu, expected);
-    k::reference::linear_forward(absolute_f64(x), absolute_f64(w), absolute_f64(add), false, scale);
+    k::linear_forward(gx, gw, on_gpu(add), relu, Out(y));
+    k::reference::linear_forward(in_f64(x), in_f64(w), in_f64(add), relu, Out(expected));
+    k::reference::linear_forward(absolute_f64(x), absolute_f64(w), absolute_f64(add), false, Out(scale));
     CHECK(difference(y, expected, whole ? Tensor() : scale, static_cast<double>(size.k) + 2.0) == "");
   }
 
@@ -58,10 +60,11 @@ void check_linear(Size size, bool relu, DType dtype, bool whole) {
   const Tensor grad_bias = poisoned_on_gpu({size.n}, dtype);
   const Tensor grad_x2 = in_f64(x), grad_w2 = in_f64(w), grad_bias2 = in_f64(bias);
   const Tensor scale_x = in_f64(x), scale_w = in_f64(w), scale_bias = in_f64(bias);
-  k::linear_backward(gx, gw, on_gpu(output), on_gpu(grad_y), grad_x, grad_w, grad_bias);
-  k::reference::linear_backward(in_f64(x), in_f64(w), in_f64(output), in_f64(grad_y), grad_x2, grad_w2, grad_bias2);
-  k::reference::linear_backward(absolute_f64(x), absolute_f64(w), in_f64(output), absolute_f64(grad_y), scale_x,
-                                scale_w, scale_bias);
+  k::linear_backward(gx, gw, on_gpu(output), on_gpu(grad_y), Out(grad_x), Out(grad_w), Out(grad_bias));
+  k::reference::linear_backward(in_f64(x), in_f64(w), in_f64(output), in_f64(grad_y), Out(grad_x2), Out(grad_w2),
+                                Out(grad_bias2));
+  k::reference::linear_backward(absolute_f64(x), absolute_f64(w), in_f64(output), absolute_f64(grad_y), Out(scale_x),
+                                Out(scale_w), Out(scale_bias));
   const auto scale = [&](const Tensor& sums) { return whole ? Tensor() : sums; };
   CHECK(difference(grad_x, grad_x2, scale(scale_x), static_cast<double>(size.n) + 2.0) == "");
   CHECK(difference(grad_w, grad_w2, scale(scale_w), static_cast<double>(size.m) + 2.0) == "");
@@ -116,8 +119,8 @@ TEST_CASE("gemm on the GPU takes views of any strides, and writes only its part"
       const auto right = [&](const Tensor& x) { return x.narrow(0, first, 20, step).narrow(1, first, 36, step); };
       const Tensor large = Tensor::full({25, 50}, 7.0).to(kGpu), part = large.narrow(0, 2, 17).narrow(1, first, 36);
       const Tensor expected = Tensor::full({25, 50}, 7.0);
-      k::gemm(left(on_gpu(wide)), right(on_gpu(other)), {}, part);
-      k::reference::gemm(left(wide), right(other), {}, expected.narrow(0, 2, 17).narrow(1, first, 36));
+      k::gemm(left(on_gpu(wide)), right(on_gpu(other)), {}, Out(part));
+      k::reference::gemm(left(wide), right(other), {}, Out(expected.narrow(0, 2, 17).narrow(1, first, 36)));
       CHECK(difference(large, expected) == "");
     }
 }
@@ -167,13 +170,14 @@ TEST_CASE("linear on the GPU computes the gradients asked for, of unaligned view
   const Tensor output = drawn({8, 16}, DType::f32, 3, true), grad_y = drawn({8, 16}, DType::f32, 4, true);
   const Tensor expected_x = in_f64(x), expected_w = in_f64(w),
                expected_bias = Tensor::zeros({16}, {.dtype = DType::f64});
-  k::reference::linear_backward(in_f64(x), in_f64(w), in_f64(output), in_f64(grad_y), expected_x, expected_w,
-                                expected_bias);
+  k::reference::linear_backward(in_f64(x), in_f64(w), in_f64(output), in_f64(grad_y), Out(expected_x), Out(expected_w),
+                                Out(expected_bias));
   for (int asked = 0; asked < 8; ++asked) {
     const Tensor grad_x = (asked & 1) != 0 ? poisoned_on_gpu(x.shape(), DType::f32) : Tensor();
     const Tensor grad_w = (asked & 2) != 0 ? poisoned_on_gpu(w.shape(), DType::f32) : Tensor();
     const Tensor grad_bias = (asked & 4) != 0 ? poisoned_on_gpu({16}, DType::f32) : Tensor();
-    k::linear_backward(shifted(x), shifted(w), shifted(output), shifted(grad_y), grad_x, grad_w, grad_bias);
+    k::linear_backward(shifted(x), shifted(w), shifted(output), shifted(grad_y), Out(grad_x), Out(grad_w),
+                       Out(grad_bias));
     if (grad_x.defined()) CHECK(difference(grad_x, expected_x) == "");
     if (grad_w.defined()) CHECK(difference(grad_w, expected_w) == "");
     if (grad_bias.defined()) CHECK(difference(grad_bias, expected_bias) == "");
@@ -184,8 +188,8 @@ TEST_CASE("products on the GPU have the same bits every time", "[cuda][gemm]") {
   if (!has_gpu()) return;
   const Tensor a = on_gpu(drawn({20, 700}, DType::f32, 1, false)), b = on_gpu(drawn({700, 30}, DType::f32, 2, false));
   const Tensor first = poisoned_on_gpu({20, 30}, DType::f32), second = poisoned_on_gpu({20, 30}, DType::f32);
-  k::gemm(a, b, {}, first);
-  k::gemm(a, b, {}, second);
+  k::gemm(a, b, {}, Out(first));
+  k::gemm(a, b, {}, Out(second));
   CHECK(same_bits_on_gpu(first, second));
 }
 
@@ -193,18 +197,16 @@ TEST_CASE("products on the GPU refuse f64 and tensors on two devices", "[cuda][g
   if (!has_gpu()) return;
   const TensorOptions f64{.dtype = DType::f64, .device = kGpu}, f32{.device = kGpu};
   const Tensor a = Tensor::zeros({2, 2}, f32), wide = Tensor::zeros({2, 2}, f64), here = Tensor::zeros({2, 2});
-  CHECK_THAT(error_of([&] { k::gemm(wide, wide, {}, Tensor::zeros({2, 2}, f64)); }), ContainsText("f32, f16 and bf16"));
-  CHECK_THAT(error_of([&] {
-               k::linear_forward(wide, wide, {}, false, Tensor::zeros({2, 2}, f64));
-             }),
+  CHECK_THAT(error_of([&] { k::gemm(wide, wide, {}, Out(Tensor::zeros({2, 2}, f64))); }),
              ContainsText("f32, f16 and bf16"));
-  CHECK_THAT(error_of([&] { k::gemm(a, here, {}, Tensor::zeros({2, 2}, f32)); }), ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] { k::gemm(a, a, {}, here.clone()); }), ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] {
-               k::linear_forward(a, here, {}, false, Tensor::zeros({2, 2}, f32));
-             }),
+  CHECK_THAT(error_of([&] { k::linear_forward(wide, wide, {}, false, Out(Tensor::zeros({2, 2}, f64))); }),
+             ContainsText("f32, f16 and bf16"));
+  CHECK_THAT(error_of([&] { k::gemm(a, here, {}, Out(Tensor::zeros({2, 2}, f32))); }),
              ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] { k::linear_backward(a, a, {}, here, a.clone(), {}, {}); }),
+  CHECK_THAT(error_of([&] { k::gemm(a, a, {}, Out(here.clone())); }), ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] { k::linear_forward(a, here, {}, false, Out(Tensor::zeros({2, 2}, f32))); }),
+             ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] { k::linear_backward(a, a, {}, here, Out(a.clone()), {}, {}); }),
              ContainsText("move one of them"));
 }
 

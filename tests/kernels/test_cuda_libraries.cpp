@@ -1,9 +1,11 @@
 // cuBLAS and cuDNN on a GPU against the reference in f64, exact on whole numbers. Skipped where they are not.
-#include "kernels/conv/conv.h"
-#include "kernels/conv/cudnn/conv_library.h"
-#include "kernels/gemm/cublas/matrix_library.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemm/linear.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/conv/cudnn/conv_library.h"
+#include "tandem/kernels/gemm/cublas/matrix_library.h"
+#include "tandem/kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
+#include "tandem/kernels/gemm/linear.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/product_support.h"
 #include "tests/support/catch.h"
@@ -29,7 +31,8 @@ struct Size {
 Tensor random_mask(const Shape& y) {
   const Tensor mask = Tensor::empty(k::conv_mask_shape(y), {.dtype = DType::u8});
   std::mt19937 generator(9);
-  for (std::int64_t i = 0; i < mask.numel(); ++i) mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator());
+  for (std::int64_t i = 0; i < mask.numel(); ++i)
+    Out(mask).data<std::uint8_t>()[i] = static_cast<std::uint8_t>(generator());
   return mask;
 }
 
@@ -44,7 +47,7 @@ int check_convolution(const ConvCase& one, DType dtype) {
   const Tensor wide_x = in_f64(x, kLast), wide_w = in_f64(w, kLast), wide_b = in_f64(bias),
                wide_g = in_f64(grad_y, kLast);
   const Tensor open = empty_like(wide_g);
-  k::reference::apply_mask(wide_g, mask, open);
+  k::reference::apply_mask(wide_g, mask, Out(open));
   int done = 0;
   const auto attempt = [&](auto&& call, const Tensor& result, auto&& expect) {
     const std::string refusal = error_of(call);
@@ -61,24 +64,31 @@ int check_convolution(const ConvCase& one, DType dtype) {
   const Tensor y = empty(one.y()), relu_y = empty(one.y()), grad_x = empty(one.x()), grad_w = empty(one.weight());
   const Tensor masked_x = empty(one.x()), masked_w = empty(one.weight()), bits = on_gpu(mask);
   for (const Tensor& add : {Tensor(), bias})
-    attempt(
-        [&] { k::conv2d_forward(gx, gw, on_gpu(add), one.options, y); }, y,
-        [&](const Tensor& expected) { k::reference::conv2d_forward(wide_x, wide_w, in_f64(add), g, false, expected); });
-  attempt([&] { k::conv_bias_relu_forward(gx, gw, gb, one.options, relu_y, bits); }, relu_y,
+    attempt([&] { k::conv2d_forward(gx, gw, on_gpu(add), one.options, Out(y)); }, y,
+            [&](const Tensor& expected) {
+              k::reference::conv2d_forward(wide_x, wide_w, in_f64(add), g, false, Out(expected));
+            });
+  attempt([&] { k::conv_bias_relu_forward(gx, gw, gb, one.options, Out(relu_y), Out(bits)); }, relu_y,
           [&](const Tensor& expected) {
-            k::reference::conv2d_forward(wide_x, wide_w, wide_b, g, true, expected);
+            k::reference::conv2d_forward(wide_x, wide_w, wide_b, g, true, Out(expected));
             const Tensor signs = Tensor::empty(mask.shape(), {.dtype = DType::u8});
-            k::reference::sign_mask(expected, signs);
+            k::reference::sign_mask(expected, Out(signs));
             CHECK(bits.to(Device{}).to_vector<int>() == signs.to_vector<int>());
           });
-  attempt([&] { k::conv2d_backward_input(gg, gw, one.options, grad_x); }, grad_x,
-          [&](const Tensor& expected) { k::reference::conv2d_backward_input(wide_g, wide_w, g, expected); });
-  attempt([&] { k::conv2d_backward_weight(gx, gg, one.options, grad_w); }, grad_w,
-          [&](const Tensor& expected) { k::reference::conv2d_backward_weight(wide_x, wide_g, g, expected); });
-  attempt([&] { k::conv_bias_relu_backward(gx, gw, gm, one.options, gg, masked_x, {}, {}); }, masked_x,
-          [&](const Tensor& expected) { k::reference::conv2d_backward_input(open, wide_w, g, expected); });
-  attempt([&] { k::conv_bias_relu_backward(gx, gw, gm, one.options, gg, {}, masked_w, {}); }, masked_w,
-          [&](const Tensor& expected) { k::reference::conv2d_backward_weight(wide_x, open, g, expected); });
+  attempt([&] { k::conv2d_backward_input(gg, gw, one.options, Out(grad_x)); }, grad_x,
+          [&](const Tensor& expected) { k::reference::conv2d_backward_input(wide_g, wide_w, g, Out(expected)); });
+  attempt([&] { k::conv2d_backward_weight(gx, gg, one.options, Out(grad_w)); }, grad_w,
+          [&](const Tensor& expected) { k::reference::conv2d_backward_weight(wide_x, wide_g, g, Out(expected)); });
+  attempt(
+      [&] {
+        k::conv_bias_relu_backward(one.options, {.x = gx, .w = gw, .mask = gm, .grad_y = gg}, {.x = Out(masked_x)});
+      },
+      masked_x, [&](const Tensor& expected) { k::reference::conv2d_backward_input(open, wide_w, g, Out(expected)); });
+  attempt(
+      [&] {
+        k::conv_bias_relu_backward(one.options, {.x = gx, .w = gw, .mask = gm, .grad_y = gg}, {.w = Out(masked_w)});
+      },
+      masked_w, [&](const Tensor& expected) { k::reference::conv2d_backward_weight(wide_x, open, g, Out(expected)); });
   return done;
 }
 
@@ -96,8 +106,8 @@ TEST_CASE("cuBLAS is exact on whole numbers", "[cuda][gemm][library]") {
         const Tensor b = drawn(options.transpose_b ? Shape{size.n, size.k} : Shape{size.k, size.n}, dtype, 2, true);
         const Tensor start = drawn({size.m, size.n}, dtype, 3, true), expected = in_f64(start);
         const Tensor c = options.accumulate ? on_gpu(start).clone() : poisoned_on_gpu(start.shape(), dtype);
-        k::gemm(on_gpu(a), on_gpu(b), options, c);
-        k::reference::gemm(in_f64(a), in_f64(b), options, expected);
+        k::gemm(on_gpu(a), on_gpu(b), options, Out(c));
+        k::reference::gemm(in_f64(a), in_f64(b), options, Out(expected));
         CHECK(difference(c, expected) == "");
       }
 }
@@ -109,17 +119,17 @@ TEST_CASE("cuBLAS in linear layers is exact on whole numbers", "[cuda][gemm][lib
       const Tensor x = drawn({33, 70}, dtype, 1, true), w = drawn({21, 70}, dtype, 2, true);
       const Tensor bias = drawn({21}, dtype, 3, true), grad_y = drawn({33, 21}, dtype, 4, true);
       const Tensor y = poisoned_on_gpu({33, 21}, dtype), expected = in_f64(grad_y);
-      k::linear_forward(on_gpu(x), on_gpu(w), on_gpu(bias), relu, y, k::GemmImpl::cublas);
-      k::reference::linear_forward(in_f64(x), in_f64(w), in_f64(bias), relu, expected);
+      k::linear_forward(on_gpu(x), on_gpu(w), on_gpu(bias), relu, Out(y), k::GemmImpl::cublas);
+      k::reference::linear_forward(in_f64(x), in_f64(w), in_f64(bias), relu, Out(expected));
       CHECK(difference(y, expected) == "");
       const Tensor output = relu ? drawn({33, 21}, dtype, 5, true) : Tensor();
       const Tensor grad_x = poisoned_on_gpu({33, 70}, dtype), grad_w = poisoned_on_gpu({21, 70}, dtype);
       const Tensor grad_bias = poisoned_on_gpu({21}, dtype);
       const Tensor expected_x = in_f64(x), expected_w = in_f64(w), expected_bias = in_f64(bias);
-      k::linear_backward(on_gpu(x), on_gpu(w), on_gpu(output), on_gpu(grad_y), grad_x, grad_w, grad_bias,
+      k::linear_backward(on_gpu(x), on_gpu(w), on_gpu(output), on_gpu(grad_y), Out(grad_x), Out(grad_w), Out(grad_bias),
                          k::GemmImpl::cublas);
-      k::reference::linear_backward(in_f64(x), in_f64(w), in_f64(output), in_f64(grad_y), expected_x, expected_w,
-                                    expected_bias);
+      k::reference::linear_backward(in_f64(x), in_f64(w), in_f64(output), in_f64(grad_y), Out(expected_x),
+                                    Out(expected_w), Out(expected_bias));
       CHECK(difference(grad_x, expected_x) == "");
       CHECK(difference(grad_w, expected_w) == "");
       CHECK(difference(grad_bias, expected_bias) == "");
@@ -132,9 +142,9 @@ TEST_CASE("cuBLAS gives the same bits every time, and auto chooses it for large 
     const Tensor a = on_gpu(drawn({256, 2048}, dtype, 1, false)), b = on_gpu(drawn({2048, 64}, dtype, 2, false));
     const Tensor first = poisoned_on_gpu({256, 64}, dtype), second = poisoned_on_gpu({256, 64}, dtype);
     const Tensor chosen = poisoned_on_gpu({256, 64}, dtype);
-    k::gemm(a, b, {.impl = k::GemmImpl::cublas}, first);
-    k::gemm(a, b, {.impl = k::GemmImpl::cublas}, second);
-    k::gemm(a, b, {}, chosen);
+    k::gemm(a, b, {.impl = k::GemmImpl::cublas}, Out(first));
+    k::gemm(a, b, {.impl = k::GemmImpl::cublas}, Out(second));
+    k::gemm(a, b, {}, Out(chosen));
     CHECK(same_bits_on_gpu(first, second));
     CHECK(same_bits_on_gpu(first, chosen));
   }
@@ -169,9 +179,9 @@ TEST_CASE("cuDNN gives the same bits every time", "[cuda][conv][library]") {
     const Tensor x = on_gpu(drawn(one.x(), dtype, 1, false, kLast)), g = on_gpu(drawn(one.y(), dtype, 2, false, kLast));
     const Tensor first = poisoned_on_gpu(one.weight(), dtype, kLast),
                  again = poisoned_on_gpu(one.weight(), dtype, kLast);
-    k::conv2d_backward_weight(x, g, options, first);
+    k::conv2d_backward_weight(x, g, options, Out(first));
     for (int i = 0; i < 5; ++i) {
-      k::conv2d_backward_weight(x, g, options, again);
+      k::conv2d_backward_weight(x, g, options, Out(again));
       CHECK(same_bits_on_gpu(first, again));
     }
   }

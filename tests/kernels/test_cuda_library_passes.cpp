@@ -1,8 +1,9 @@
 // What is done around libraries on a GPU: bias, ReLU and masks that they do not fuse, and the choice among passes.
-#include "kernels/conv/conv.h"
-#include "kernels/conv/cudnn/library_passes.h"
-#include "kernels/gemm/cublas/library_products.h"
-#include "kernels/gemm/linear.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/conv/cudnn/library_passes.h"
+#include "tandem/kernels/gemm/cublas/library_products.h"
+#include "tandem/kernels/gemm/linear.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/host_blas.h"
 #include "tests/kernels/product_support.h"
@@ -59,15 +60,16 @@ void check_forward(ScriptedConvLibrary& library, bool use_bias, bool relu, DType
   const Tensor mask =
       relu ? Tensor::full(k::conv_mask_shape(one.y()), 255.0, {.dtype = DType::u8, .device = kGpu}) : Tensor();
   library.calls.clear();
-  k::cuda::library_forward(library, g, on_gpu(x), on_gpu(w), {.bias = on_gpu(bias), .relu = relu, .mask = mask}, y);
+  k::cuda::library_forward(library, g, on_gpu(x), on_gpu(w), {.bias = on_gpu(bias), .relu = relu, .mask = Out(mask)},
+                           Out(y));
   const Tensor expected = in_f64(y, kLast);
   k::reference::conv2d_forward(in_f64(x, kLast), in_f64(w, kLast), use_bias ? in_f64(bias) : Tensor(), g, relu,
-                               expected);
+                               Out(expected));
   CHECK(difference(y, expected) == "");
   CHECK(library.calls == calls);
   if (!relu) return;
   const Tensor bits = Tensor::empty(mask.shape(), {.dtype = DType::u8});
-  k::reference::sign_mask(y.to(Device{}), bits);
+  k::reference::sign_mask(y.to(Device{}), Out(bits));
   CHECK(mask.to(Device{}).to_vector<int>() == bits.to_vector<int>());
 }
 
@@ -93,9 +95,9 @@ TEST_CASE("gradients are masked before a library gets them", "[cuda][conv]") {
     const Tensor grad_y = drawn({2, 5, 3, 7}, dtype, 1, true, kLast);
     const Tensor mask = Tensor::empty(k::conv_mask_shape(grad_y.shape()), {.dtype = DType::u8});
     for (std::int64_t i = 0; i < mask.numel(); ++i)
-      mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(37 * i + 11);
+      Out(mask).data<std::uint8_t>()[i] = static_cast<std::uint8_t>(37 * i + 11);
     const Tensor expected = empty_like(grad_y), there = on_gpu(grad_y);
-    k::reference::apply_mask(grad_y, mask, expected);
+    k::reference::apply_mask(grad_y, mask, Out(expected));
     const PoisonScope poison;
     CHECK(difference(k::cuda::masked_gradient(there, on_gpu(mask)), in_f64(expected, kLast)) == "");
     CHECK(k::cuda::masked_gradient(there, {}).is_same(there));
@@ -109,7 +111,7 @@ TEST_CASE("a library does the work of the layer below where it can, else it is d
   for (const DType dtype : kGpuDTypes) {
     const Tensor x = drawn(one.x(), dtype, 6, true, kLast);
     const Tensor bits = Tensor::empty(k::conv_mask_shape(one.x()), {.dtype = DType::u8});
-    k::reference::sign_mask(x, bits);
+    k::reference::sign_mask(x, Out(bits));
     const Tensor grad_y = drawn(one.y(), dtype, 1, true, kLast), w = drawn(one.weight(), dtype, 2, true, kLast);
     const auto check = [&](const std::vector<ConvPass>& refused, bool has_x, bool masks, bool sums,
                            const std::string& call) {
@@ -119,14 +121,15 @@ TEST_CASE("a library does the work of the layer below where it can, else it is d
       library.plans = 4;
       const Tensor grad_x = poisoned_on_gpu(one.x(), dtype, kLast), grad_bias = poisoned_on_gpu({one.c}, dtype);
       k::cuda::library_backward_input(library, g, on_gpu(grad_y), on_gpu(w), has_x ? on_gpu(x) : Tensor(),
-                                      {masks ? on_gpu(bits) : Tensor(), sums ? grad_bias : Tensor()}, grad_x, 3);
+                                      {masks ? on_gpu(bits) : Tensor(), Out(sums ? grad_bias : Tensor())}, Out(grad_x),
+                                      3);
       CHECK(library.calls == std::vector<std::string>{call});
       CHECK(library.plans_run == std::vector<int>{3});
       const Tensor whole = in_f64(grad_x, kLast), expected = empty_like(whole), added = in_f64(grad_bias);
-      k::reference::conv2d_backward_input(in_f64(grad_y, kLast), in_f64(w, kLast), g, whole);
-      k::reference::apply_mask(whole, bits, expected);
+      k::reference::conv2d_backward_input(in_f64(grad_y, kLast), in_f64(w, kLast), g, Out(whole));
+      k::reference::apply_mask(whole, bits, Out(expected));
       CHECK(difference(grad_x, masks ? expected : whole) == "");
-      k::reference::conv2d_backward_bias(masks ? expected : whole, added);
+      k::reference::conv2d_backward_bias(masks ? expected : whole, Out(added));
       if (sums) CHECK(difference(grad_bias, added) == "");
     };
     const std::string plain = "the input gradient", gated = plain + " through ReLU", all = gated + " with its sums";
@@ -151,18 +154,18 @@ TEST_CASE("a library masks a gradient and sums it up", "[cuda][conv]") {
     const Tensor y = drawn(one.y(), dtype, 6, true, kLast), grad_y = drawn(one.y(), dtype, 1, true, kLast);
     const Tensor open = poisoned_on_gpu(one.y(), dtype, kLast), grad_bias = poisoned_on_gpu({one.k}, dtype);
     ScriptedConvLibrary library;
-    k::cuda::library_backward_relu_bias(library, one.geometry(), on_gpu(grad_y), on_gpu(y), open, grad_bias);
+    k::cuda::library_backward_relu_bias(library, one.geometry(), on_gpu(grad_y), on_gpu(y), Out(open), Out(grad_bias));
     const Tensor bits = Tensor::empty(k::conv_mask_shape(one.y()), {.dtype = DType::u8});
-    k::reference::sign_mask(y, bits);
+    k::reference::sign_mask(y, Out(bits));
     const Tensor expected = in_f64(grad_y, kLast), added = in_f64(grad_bias);
-    k::reference::apply_mask(in_f64(grad_y, kLast), bits, expected);
-    k::reference::conv2d_backward_bias(expected, added);
+    k::reference::apply_mask(in_f64(grad_y, kLast), bits, Out(expected));
+    k::reference::conv2d_backward_bias(expected, Out(added));
     CHECK(difference(open, expected) == "");
     CHECK(difference(grad_bias, added) == "");
     library.refused = {ConvPass::backward_relu_bias};
     CHECK_THAT(error_of([&] {
-                 k::cuda::library_backward_relu_bias(library, one.geometry(), on_gpu(grad_y), on_gpu(y), open,
-                                                     grad_bias);
+                 k::cuda::library_backward_relu_bias(library, one.geometry(), on_gpu(grad_y), on_gpu(y), Out(open),
+                                                     Out(grad_bias));
                }),
                ContainsText("no code for the gradient through ReLU with its sums"));
   }
@@ -198,9 +201,9 @@ TEST_CASE("linear by a library of products matches the reference", "[cuda][gemm]
         const Tensor gx = on_gpu(x), gw = on_gpu(w), y = poisoned_on_gpu({5, 6}, dtype);
         HostMatrixLibrary library;
         for (const Tensor& tensor : {gx, gw, y}) library.know(tensor);
-        k::cuda::library_linear_forward(library, gx, gw, on_gpu(bias), relu, y);
+        k::cuda::library_linear_forward(library, gx, gw, on_gpu(bias), relu, Out(y));
         const Tensor expected = in_f64(y);
-        k::reference::linear_forward(in_f64(x), in_f64(w), in_f64(bias), relu, expected);
+        k::reference::linear_forward(in_f64(x), in_f64(w), in_f64(bias), relu, Out(expected));
         CHECK(difference(y, expected) == "");
 
         if (relu) continue;  // the masked gradient is in memory that this library does not know
@@ -208,9 +211,10 @@ TEST_CASE("linear by a library of products matches the reference", "[cuda][gemm]
         const Tensor grad_x = poisoned_on_gpu({5, 7}, dtype), grad_w = poisoned_on_gpu({6, 7}, dtype);
         const Tensor grad_bias = poisoned_on_gpu({6}, dtype);
         for (const Tensor& tensor : {gg, grad_x, grad_w}) library.know(tensor);
-        k::cuda::library_linear_backward(library, gx, gw, {}, gg, grad_x, grad_w, grad_bias);
+        k::cuda::library_linear_backward(library, gx, gw, {}, gg, Out(grad_x), Out(grad_w), Out(grad_bias));
         const Tensor expected_x = in_f64(grad_x), expected_w = in_f64(grad_w), expected_bias = in_f64(grad_bias);
-        k::reference::linear_backward(in_f64(x), in_f64(w), {}, in_f64(grad_y), expected_x, expected_w, expected_bias);
+        k::reference::linear_backward(in_f64(x), in_f64(w), {}, in_f64(grad_y), Out(expected_x), Out(expected_w),
+                                      Out(expected_bias));
         CHECK(difference(grad_x, expected_x) == "");
         CHECK(difference(grad_w, expected_w) == "");
         CHECK(difference(grad_bias, expected_bias) == "");
@@ -224,8 +228,9 @@ TEST_CASE("the ReLU of a linear layer masks its gradients before a library gets 
   const Tensor x = drawn({5, 7}, DType::f32, 3, true), w = drawn({6, 7}, DType::f32, 4, true);
   const Tensor grad_bias = poisoned_on_gpu({6}, DType::f32), expected = in_f64(grad_bias);
   HostMatrixLibrary library;
-  k::cuda::library_linear_backward(library, on_gpu(x), on_gpu(w), on_gpu(output), on_gpu(grad_y), {}, {}, grad_bias);
-  k::reference::linear_backward(in_f64(x), in_f64(w), in_f64(output), in_f64(grad_y), {}, {}, expected);
+  k::cuda::library_linear_backward(library, on_gpu(x), on_gpu(w), on_gpu(output), on_gpu(grad_y), {}, {},
+                                   Out(grad_bias));
+  k::reference::linear_backward(in_f64(x), in_f64(w), in_f64(output), in_f64(grad_y), {}, {}, Out(expected));
   CHECK(difference(grad_bias, expected) == "");
 }
 
@@ -233,13 +238,12 @@ TEST_CASE("libraries are refused on simulated GPUs", "[cuda]") {
   if (!has_gpu()) return;
   if (!cuda_is_simulated()) return skip_test("this GPU is not simulated");
   const Tensor a = Tensor::zeros({2, 2}, {.device = kGpu});
-  CHECK_THAT(error_of([&] { k::gemm(a, a, {.impl = k::GemmImpl::cublas}, a.clone()); }),
+  CHECK_THAT(error_of([&] { k::gemm(a, a, {.impl = k::GemmImpl::cublas}, Out(a.clone())); }),
              ContainsText("gemm: cuBLAS does not run on simulated GPUs; choose auto or fused"));
   const Tensor x = Tensor::zeros({1, 1, 2, 2}, {.layout = kLast, .device = kGpu});
-  CHECK_THAT(error_of([&] {
-               k::conv2d_forward(x, x, {}, {.padding = {1, 1}, .impl = k::ConvImpl::cudnn}, x.clone());
-             }),
-             ContainsText("conv2d_forward: cuDNN does not run on simulated GPUs"));
+  CHECK_THAT(
+      error_of([&] { k::conv2d_forward(x, x, {}, {.padding = {1, 1}, .impl = k::ConvImpl::cudnn}, Out(x.clone())); }),
+      ContainsText("conv2d_forward: cuDNN does not run on simulated GPUs"));
 }
 
 }  // namespace tandem::test

@@ -1,5 +1,6 @@
 // Softmax cross-entropy kernels on the GPU against the reference.
-#include "kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
 #include "tests/kernels/cuda_compare.h"
 #include "tests/support/catch.h"
 
@@ -26,8 +27,8 @@ Result run(const Tensor& logits, const Tensor& labels, double smoothing, Place p
                p = empty_at(Place::unaligned, logits.shape(), DType::f32),
                gradient = empty_at(place, logits.shape(), logits.dtype()),
                grad_loss = put(Tensor::full({}, 0.5, {.dtype = DType::f16}));
-  kernels::softmax_cross_entropy_forward(logits, labels, smoothing, loss, p);
-  kernels::softmax_cross_entropy_backward(p, labels, smoothing, grad_loss, gradient);
+  kernels::softmax_cross_entropy_forward(logits, labels, smoothing, Out(loss), Out(p));
+  kernels::softmax_cross_entropy_backward(p, labels, smoothing, grad_loss, Out(gradient));
   return {loss.item(), p, gradient};
 }
 
@@ -49,8 +50,10 @@ TEST_CASE("softmax cross-entropy on the GPU agrees with the reference in f64", "
           const Tensor logits = values_of(shape, dtype, false, 1, 3.0), labels = labels_of(rows, classes);
           const Tensor expected_loss = Tensor::empty({}, {.dtype = DType::f64}), expected_p = wide_like(logits),
                        expected_gradient = wide_like(logits), half = Tensor::full({}, 0.5, {.dtype = DType::f64});
-          kernels::reference::softmax_cross_entropy_forward(wide(logits), labels, smoothing, expected_loss, expected_p);
-          kernels::reference::softmax_cross_entropy_backward(expected_p, labels, smoothing, half, expected_gradient);
+          kernels::reference::softmax_cross_entropy_forward(wide(logits), labels, smoothing, Out(expected_loss),
+                                                            Out(expected_p));
+          kernels::reference::softmax_cross_entropy_backward(expected_p, labels, smoothing, half,
+                                                             Out(expected_gradient));
           const Result result = run(put(logits, place), put(labels, place), smoothing, place);
           // A term is exp of a difference of up to 30, rounded, and a few roundings of exp; a sum over a row adds a
           // rounding per class at most. The loss is a logarithm of the sum beside exact or such terms.
@@ -79,7 +82,7 @@ TEST_CASE("softmax cross-entropy on the GPU: more rows than the grid takes at on
   const Tensor logits = put(Tensor::full({rows, classes}, 3.0, {.dtype = DType::bf16})),
                labels = put(labels_of(rows, classes));
   const Tensor loss = empty_at(Place::dense, {}, DType::f32);
-  kernels::softmax_cross_entropy_forward(logits, labels, 0.0, loss, Tensor());
+  kernels::softmax_cross_entropy_forward(logits, labels, 0.0, Out(loss), {});
   CHECK(std::abs(loss.item() - std::log(static_cast<double>(classes))) <=
         4 * kU * std::log(static_cast<double>(classes)));
 }
@@ -118,7 +121,7 @@ TEST_CASE("labels outside of the classes make loss and gradient NaN on the GPU, 
           fmt::format("softmax_cross_entropy: label 1 of the batch is {}, outside of the {} classes", label, classes);
       CHECK(error_of([&] { kernels::require_labels(there, classes); }) == text);
       CHECK(error_of([&] {
-              kernels::softmax_cross_entropy_forward(logits, labels, 0.0, Tensor::empty({}), Tensor());
+              kernels::softmax_cross_entropy_forward(logits, labels, 0.0, Out(Tensor::empty({})), {});
             }) == text);
     }
     kernels::require_labels(put(labels_of(3, classes)), classes);
@@ -139,15 +142,17 @@ TEST_CASE("softmax cross-entropy on the GPU refuses f64 and mixed devices", "[cu
   const Tensor wide_logits = Tensor::zeros({2, 3}, f64), logits = put(Tensor::zeros({2, 3})), labels = labels_of(2, 3),
                there = put(labels), loss = put(Tensor::zeros({}));
   CHECK_THAT(error_of([&] {
-               kernels::softmax_cross_entropy_forward(wide_logits, there, 0.0, Tensor::zeros({}, f64), Tensor());
+               kernels::softmax_cross_entropy_forward(wide_logits, there, 0.0, Out(Tensor::zeros({}, f64)), {});
              }),
              ContainsText("CUDA kernels take f32, f16 and bf16, got f64"));
-  CHECK_THAT(error_of([&] { kernels::softmax_cross_entropy_backward(wide_logits, there, 0.0, loss, wide_logits); }),
-             ContainsText("CUDA kernels take f32, f16 and bf16, got f64"));
-  CHECK_THAT(error_of([&] { kernels::softmax_cross_entropy_forward(logits, labels, 0.0, loss, Tensor()); }),
+  CHECK_THAT(
+      error_of([&] { kernels::softmax_cross_entropy_backward(wide_logits, there, 0.0, loss, Out(wide_logits)); }),
+      ContainsText("CUDA kernels take f32, f16 and bf16, got f64"));
+  CHECK_THAT(error_of([&] { kernels::softmax_cross_entropy_forward(logits, labels, 0.0, Out(loss), {}); }),
              ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] { kernels::softmax_cross_entropy_forward(logits, there, 0.0, Tensor::zeros({}), Tensor()); }),
+  CHECK_THAT(error_of([&] { kernels::softmax_cross_entropy_forward(logits, there, 0.0, Out(Tensor::zeros({})), {}); }),
              ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] { kernels::softmax_cross_entropy_backward(logits, there, 0.0, Tensor::zeros({}), logits); }),
-             ContainsText("move one of them"));
+  CHECK_THAT(
+      error_of([&] { kernels::softmax_cross_entropy_backward(logits, there, 0.0, Tensor::zeros({}), Out(logits)); }),
+      ContainsText("move one of them"));
 }

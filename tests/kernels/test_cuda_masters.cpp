@@ -1,8 +1,9 @@
 // Optimizer kernels on the GPU with half parameters: their masters, gradients in f32, and the factor of gradients.
-#include "kernels/cast/cast.h"
-#include "kernels/optimizer/adam.h"
-#include "kernels/optimizer/rmsprop.h"
-#include "kernels/optimizer/sgd.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/cast/cast_implementations.h"
+#include "tandem/kernels/optimizer/adam.h"
+#include "tandem/kernels/optimizer/rmsprop.h"
+#include "tandem/kernels/optimizer/sgd.h"
 #include "tests/kernels/cuda_compare.h"
 
 using namespace tandem;
@@ -21,7 +22,7 @@ struct Lists {
 
 Tensor as(const Tensor& values, DType dtype) {
   const Tensor result = Tensor::empty(values.shape(), {.dtype = dtype});
-  kernels::reference::cast(values, result);
+  kernels::reference::cast(values, Out(result));
   return result;
 }
 
@@ -37,7 +38,7 @@ Lists make_lists() {
         const DType gradient_dtype = seed % 2 == 0 && half ? DType::f32 : dtype;
         const auto values = [&](DType type) { return values_of({size}, type, false, seed++); };
         const Tensor exact = values(DType::f32), second = values(DType::f32);
-        for (std::int64_t i = 0; i < size; ++i) second.data<float>()[i] = 1.0f + std::abs(second.data<float>()[i]);
+        for (std::int64_t i = 0; i < size; ++i) Out(second).data<float>()[i] = 1.0f + std::abs(second.data<float>()[i]);
         const bool with_master = half && size != 5;
         const Item here{as(exact, dtype), values(gradient_dtype), with_master ? exact : Tensor(), values(DType::f32),
                         second};
@@ -86,17 +87,19 @@ TEST_CASE("optimizer steps on masters on the GPU agree with the CPU", "[cuda][op
   };
   run("sgd", [](const std::vector<Item>& list) {
     std::vector<kernels::SgdItem> items;
-    for (const Item& i : list) items.push_back({i.parameter, i.gradient, i.first, false, i.master});
+    for (const Item& i : list) items.push_back({Out(i.parameter), i.gradient, Out(i.first), false, Out(i.master)});
     kernels::sgd_step(items, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .gradient_factor = 0.25});
   });
   run("adam", [](const std::vector<Item>& list) {
     std::vector<kernels::AdamItem> items;
-    for (const Item& i : list) items.push_back({i.parameter, i.gradient, i.first, i.second, {}, 2, i.master});
+    for (const Item& i : list)
+      items.push_back({Out(i.parameter), i.gradient, Out(i.first), Out(i.second), {}, 2, Out(i.master)});
     kernels::adam_step(items, {.lr = 0.01, .weight_decay = 0.1, .gradient_factor = 0.25});
   });
   run("rmsprop", [](const std::vector<Item>& list) {
     std::vector<kernels::RmspropItem> items;
-    for (const Item& i : list) items.push_back({i.parameter, i.gradient, i.second, i.first, {}, i.master});
+    for (const Item& i : list)
+      items.push_back({Out(i.parameter), i.gradient, Out(i.second), Out(i.first), {}, Out(i.master)});
     kernels::rmsprop_step(items, {.lr = 0.01, .momentum = 0.9, .gradient_factor = 0.25});
   });
 }

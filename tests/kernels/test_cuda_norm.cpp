@@ -1,5 +1,6 @@
 // Batch normalisation kernels on the GPU against the reference.
-#include "kernels/norm/batch_norm.h"
+#include "tandem/kernels/norm/batch_norm.h"
+#include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tests/kernels/cuda_compare.h"
 #include "tests/support/catch.h"
 
@@ -40,13 +41,17 @@ Step run(const Tensor& x, const Tensor& grad_y, const BatchNormOptions& options,
                .grad_x = like_x(),
                .grad_weight = make(nan, parameters),
                .grad_bias = make(nan, parameters)};
-  using Forward = decltype(&kernels::batch_norm_forward_train);
-  const Forward train = reference ? kernels::reference::batch_norm_forward_train : kernels::batch_norm_forward_train;
-  const Forward eval = reference ? kernels::reference::batch_norm_forward_eval : kernels::batch_norm_forward_eval;
-  (options.training ? train : eval)(x, s.weight, s.bias, s.running_mean, s.running_var, options, s.y, s.mean,
-                                    s.inverse_std);
+  const auto train = reference ? kernels::reference::batch_norm_forward_train : kernels::batch_norm_forward_train;
+  const auto eval = reference ? kernels::reference::batch_norm_forward_eval : kernels::batch_norm_forward_eval;
+  if (options.training) {
+    train(x, s.weight, s.bias, Out(s.running_mean), Out(s.running_var), options, Out(s.y), Out(s.mean),
+          Out(s.inverse_std));
+  } else {
+    eval(x, s.weight, s.bias, s.running_mean, s.running_var, options, Out(s.y), Out(s.mean), Out(s.inverse_std));
+  }
   const auto backward = reference ? kernels::reference::batch_norm_backward : kernels::batch_norm_backward;
-  backward(x, s.weight, s.bias, s.mean, s.inverse_std, options, grad_y, s.grad_x, s.grad_weight, s.grad_bias);
+  backward(x, s.weight, s.bias, s.mean, s.inverse_std, options, grad_y, Out(s.grad_x), Out(s.grad_weight),
+           Out(s.grad_bias));
   return s;
 }
 
@@ -115,7 +120,7 @@ TEST_CASE("batch norm on the GPU: more rows than the blocks take at once", "[cud
 TEST_CASE("batch norm on the GPU is not thrown off by a first value far from all others", "[cuda][norm]") {
   if (!has_gpu()) return;
   const Tensor x = values_of({8, 8, 6, 6}, DType::f32, false, 3);
-  for (std::int64_t c = 0; c < 8; ++c) x.data<float>()[c] = 1e4f;
+  for (std::int64_t c = 0; c < 8; ++c) Out(x).data<float>()[c] = 1e4f;
   const Step exact = run(wide(x), wide(x), {}, DType::f64, Place::dense, true);
   const Step fast = run(put(x), put(x), {}, DType::f32, Place::dense);
   const std::vector<double> stds = exact.inverse_std.to_vector<double>();
@@ -155,9 +160,9 @@ TEST_CASE("batch norm on the GPU without parameters, running statistics or some 
     const TensorOptions kind{.dtype = DType::f64};
     const Tensor wide_mean = Tensor::empty(channels, kind), wide_inverse = Tensor::empty(channels, kind);
     if (training) {
-      kernels::batch_norm_forward_train(put(x), none, none, none, none, options, y, mean, inverse);
-      kernels::reference::batch_norm_forward_train(wide(x), none, none, none, none, options, expected, wide_mean,
-                                                   wide_inverse);
+      kernels::batch_norm_forward_train(put(x), none, none, {}, {}, options, Out(y), Out(mean), Out(inverse));
+      kernels::reference::batch_norm_forward_train(wide(x), none, none, {}, {}, options, Out(expected), Out(wide_mean),
+                                                   Out(wide_inverse));
       CHECK(outside(y, expected, 6.0 * 260 * kU) == "");
     } else {
       mean.fill(0.5);
@@ -167,17 +172,18 @@ TEST_CASE("batch norm on the GPU without parameters, running statistics or some 
     }
     const Tensor expected_x = wide_like(x), expected_bias = Tensor::empty(channels, kind);
     kernels::reference::batch_norm_backward(wide(x), none, none, wide_mean, wide_inverse, options, wide(grad_y),
-                                            expected_x, none, expected_bias);
+                                            Out(expected_x), {}, Out(expected_bias));
     const Tensor grad_x = empty_at(Place::dense, shape, DType::f32),
                  grad_bias = empty_at(Place::dense, channels, DType::f32);
-    kernels::batch_norm_backward(put(x), none, none, mean, inverse, options, put(grad_y), grad_x, none, none);
+    kernels::batch_norm_backward(put(x), none, none, mean, inverse, options, put(grad_y), Out(grad_x), {}, {});
     CHECK(outside(grad_x, expected_x, 2.0 * 6.0 * 260 * kU) == "");
-    kernels::batch_norm_backward(put(x), none, none, mean, inverse, options, put(grad_y), none, none, grad_bias);
+    kernels::batch_norm_backward(put(x), none, none, mean, inverse, options, put(grad_y), {}, {}, Out(grad_bias));
     CHECK(outside(grad_bias, expected_bias, 48 * 6.0 * kU) == "");
   }
 }
 
-TEST_CASE("batch norm on the GPU: an empty batch changes nothing, a constant channel becomes the bias", "[cuda][norm]") {
+TEST_CASE("batch norm on the GPU: an empty batch changes nothing, a constant channel becomes the bias",
+          "[cuda][norm]") {
   if (!has_gpu()) return;
   const Tensor none = put(values_of({0, 3, 4, 4}, DType::f32, true, 1));
   const Step empty = run(none, none, {}, DType::f32, Place::dense);
@@ -221,17 +227,21 @@ TEST_CASE("batch norm on the GPU refuses f64 and mixed devices", "[cuda][norm]")
                none;
   CHECK_THAT(error_of([&] {
                kernels::batch_norm_backward(x, none, none, Tensor::zeros({3}, x.options()),
-                                            Tensor::zeros({3}, x.options()), {}, x, x, none, none);
+                                            Tensor::zeros({3}, x.options()), {}, x, Out(x), {}, {});
              }),
              ContainsText("got f64"));
   CHECK_THAT(error_of([&] {
-               kernels::batch_norm_forward_train(there, c_here, none, none, none, {}, there, c_there, c_there);
+               kernels::batch_norm_forward_train(there, c_here, none, {}, {}, {}, Out(there), Out(c_there),
+                                                 Out(c_there));
              }),
              ContainsText("move one of them"));
-  CHECK_THAT(
-      error_of([&] { kernels::batch_norm_forward_eval(here, none, none, c_here, c_there, {}, here, c_here, c_here); }),
-      ContainsText("move one of them"));
-  CHECK_THAT(
-      error_of([&] { kernels::batch_norm_backward(there, none, none, c_there, c_there, {}, here, there, none, none); }),
-      ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] {
+               kernels::batch_norm_forward_eval(here, none, none, c_here, c_there, {}, Out(here), Out(c_here),
+                                                Out(c_here));
+             }),
+             ContainsText("move one of them"));
+  CHECK_THAT(error_of([&] {
+               kernels::batch_norm_backward(there, none, none, c_there, c_there, {}, here, Out(there), {}, {});
+             }),
+             ContainsText("move one of them"));
 }

@@ -1,9 +1,9 @@
 // Optimizer kernels on the GPU against the CPU's in f64; norms, scaling and the search for numbers that are not finite.
-#include "kernels/optimizer/adam.h"
-#include "kernels/optimizer/all_finite.h"
-#include "kernels/optimizer/norm.h"
-#include "kernels/optimizer/rmsprop.h"
-#include "kernels/optimizer/sgd.h"
+#include "tandem/kernels/optimizer/adam.h"
+#include "tandem/kernels/optimizer/all_finite.h"
+#include "tandem/kernels/optimizer/norm.h"
+#include "tandem/kernels/optimizer/rmsprop.h"
+#include "tandem/kernels/optimizer/sgd.h"
 #include "tests/kernels/cuda_compare.h"
 #include "tests/support/catch.h"
 
@@ -36,7 +36,7 @@ List list_of(std::uint32_t seed, bool state = false, bool positive = false) {
     const Tensor values = values_of(kind.shape, state ? DType::f32 : kind.dtype, false, seed++);
     if (positive) {
       for (std::int64_t i = 0; i < values.numel(); ++i)
-        values.data<float>()[i] = 1.0f + std::abs(values.data<float>()[i]);
+        Out(values).data<float>()[i] = 1.0f + std::abs(values.data<float>()[i]);
     }
     list.here.push_back(wide(values));
     list.there.push_back(put(values, kind.place));
@@ -70,8 +70,8 @@ TEST_CASE("sgd on the GPU agrees with f64 on the CPU, in one launch for all dtyp
     for (std::size_t i = 0; i < kKinds.size(); ++i) {
       const bool first = i % 2 == 0;
       if (first) buffers.there[i].fill(std::nan(""));  // holds nothing yet, and must not be read
-      here.push_back({parameters.here[i], gradients.here[i], momentum ? buffers.here[i] : Tensor(), first});
-      there.push_back({parameters.there[i], gradients.there[i], momentum ? buffers.there[i] : Tensor(), first});
+      here.push_back({Out(parameters.here[i]), gradients.here[i], momentum ? Out(buffers.here[i]) : Out(), first});
+      there.push_back({Out(parameters.there[i]), gradients.there[i], momentum ? Out(buffers.there[i]) : Out(), first});
     }
     kernels::sgd_step(here, options);
     kernels::sgd_step(there, options);
@@ -90,10 +90,10 @@ TEST_CASE("adam on the GPU agrees with f64 on the CPU, in one launch for all dty
       for (std::size_t i = 0; i < kKinds.size(); ++i) {
         const auto step = static_cast<std::int64_t>(i) + 1;
         const bool keeps = amsgrad && i % 3 != 1;  // some items do, some do not
-        here.push_back({parameters.here[i], gradients.here[i], first.here[i], second.here[i],
-                        keeps ? largest.here[i] : Tensor(), step});
-        there.push_back({parameters.there[i], gradients.there[i], first.there[i], second.there[i],
-                         keeps ? largest.there[i] : Tensor(), step});
+        here.push_back({Out(parameters.here[i]), gradients.here[i], Out(first.here[i]), Out(second.here[i]),
+                        keeps ? Out(largest.here[i]) : Out(), step});
+        there.push_back({Out(parameters.there[i]), gradients.there[i], Out(first.there[i]), Out(second.there[i]),
+                         keeps ? Out(largest.there[i]) : Out(), step});
       }
       const kernels::AdamOptions options{.lr = 0.01, .weight_decay = 0.1, .decoupled_weight_decay = decoupled};
       kernels::adam_step(here, options);
@@ -115,16 +115,16 @@ TEST_CASE("rmsprop on the GPU agrees with f64 on the CPU, in one launch for all 
                  buffers = list_of(61, true), means = list_of(81, true);
       // The variance square_avg - mean^2 must be positive, and not small; square_avg is at least 1.
       if (centered) {
-        kernels::scale_all(means.here, 0.0625);
-        kernels::scale_all(means.there, 0.0625);
+        kernels::scale_all(outs_of(means.here), 0.0625);
+        kernels::scale_all(outs_of(means.there), 0.0625);
       }
       std::vector<kernels::RmspropItem> here, there;
       for (std::size_t i = 0; i < kKinds.size(); ++i) {
         const bool with_mean = centered && i % 3 != 1, with_buffer = momentum != 0.0;
-        here.push_back({parameters.here[i], gradients.here[i], squares.here[i],
-                        with_buffer ? buffers.here[i] : Tensor(), with_mean ? means.here[i] : Tensor()});
-        there.push_back({parameters.there[i], gradients.there[i], squares.there[i],
-                         with_buffer ? buffers.there[i] : Tensor(), with_mean ? means.there[i] : Tensor()});
+        here.push_back({Out(parameters.here[i]), gradients.here[i], Out(squares.here[i]),
+                        with_buffer ? Out(buffers.here[i]) : Out(), with_mean ? Out(means.here[i]) : Out()});
+        there.push_back({Out(parameters.there[i]), gradients.there[i], Out(squares.there[i]),
+                         with_buffer ? Out(buffers.there[i]) : Out(), with_mean ? Out(means.there[i]) : Out()});
       }
       const kernels::RmspropOptions options{.lr = 0.01, .weight_decay = 0.1, .momentum = momentum};
       kernels::rmsprop_step(here, options);
@@ -141,21 +141,22 @@ TEST_CASE("optimizer steps on the GPU: lists of many tensors, of nothing, and on
   if (!has_gpu()) return;
   kernels::sgd_step({}, {});
   const Tensor none = put(Tensor::empty({0}));
-  const kernels::SgdItem nothing{none, none, {}, true};
+  const kernels::SgdItem nothing{Out(none), none, {}, true};
   kernels::sgd_step({&nothing, 1}, {});
   // More tensors than a block has threads, so that finding a chunk takes more than one look.
   std::vector<kernels::SgdItem> items;
-  for (int i = 0; i < 300; ++i) items.push_back({put(Tensor::full({2}, i)), put(Tensor::full({2}, 1.0)), {}, false});
+  for (int i = 0; i < 300; ++i)
+    items.push_back({Out(put(Tensor::full({2}, i))), put(Tensor::full({2}, 1.0)), {}, false});
   kernels::sgd_step(items, {.lr = 0.5});
   for (int i : {0, 1, 255, 256, 299})
-    CHECK(items[static_cast<std::size_t>(i)].parameter.to_vector<double>() == std::vector<double>(2, i - 0.5));
+    CHECK(items[static_cast<std::size_t>(i)].parameter.tensor().to_vector<double>() == std::vector<double>(2, i - 0.5));
 
   const auto run = [] {
     const List parameters = list_of(1), gradients = list_of(21), first = list_of(41, true),
                second = list_of(61, true, true);
     std::vector<kernels::AdamItem> there;
     for (std::size_t i = 0; i < kKinds.size(); ++i)
-      there.push_back({parameters.there[i], gradients.there[i], first.there[i], second.there[i], {}, 3});
+      there.push_back({Out(parameters.there[i]), gradients.there[i], Out(first.there[i]), Out(second.there[i]), {}, 3});
     kernels::adam_step(there, {});
     return std::pair(parameters.there[4], kernels::squared_norm(parameters.there));
   };
@@ -169,8 +170,8 @@ TEST_CASE("squared_norm and scale_all on the GPU agree with the CPU", "[cuda][op
   const List list = list_of(1);
   const double expected = kernels::squared_norm(list.here), sum = kernels::squared_norm(list.there);
   CHECK(std::abs(sum - expected) <= 20000 * 0x1p-53 * expected);
-  kernels::scale_all(list.here, 0.3);
-  kernels::scale_all(list.there, 0.3);
+  kernels::scale_all(outs_of(list.here), 0.3);
+  kernels::scale_all(outs_of(list.there), 0.3);
   check_lists("scaled", list, 2.0 * 2.0);
   // Whole numbers: exact in any order. Squares beyond f32, too.
   const std::vector<Tensor> whole{put(Tensor::full({5000}, 3.0)), put(Tensor::full({3}, -2.0, {.dtype = DType::f16})),
@@ -178,11 +179,11 @@ TEST_CASE("squared_norm and scale_all on the GPU agree with the CPU", "[cuda][op
   const double large = static_cast<double>(1e30f);
   CHECK(kernels::squared_norm(std::span(whole).first(2)) == 45012.0);
   CHECK(kernels::squared_norm(whole) == large * large);
-  kernels::scale_all(whole, 0.5);
+  kernels::scale_all(outs_of(whole), 0.5);
   CHECK(kernels::squared_norm(std::span(whole).first(2)) == 45012.0 / 4.0);
   const std::vector<Tensor> empty{put(Tensor::empty({0}))};
   CHECK(kernels::squared_norm(empty) == 0.0);
-  kernels::scale_all(empty, 2.0);
+  kernels::scale_all(outs_of(empty), 2.0);
 }
 
 TEST_CASE("all_finite finds a single infinity or NaN, wherever it is", "[cuda][optimizer]") {
@@ -227,14 +228,17 @@ TEST_CASE("optimizer kernels on the GPU refuse f64, gaps and mixed devices", "[c
   const Tensor wide_one = Tensor::zeros({4}, {.dtype = DType::f64, .device = kGpu}), here = Tensor::zeros({4}),
                there = put(here);
   const auto all = [](const Tensor& a, const Tensor& b, const Tensor& state) {
-    const std::vector<kernels::SgdItem> sgd{{a, a, {}, true}, {b, b, {}, true}};
-    const std::vector<kernels::AdamItem> adam{{a, a, a, a, {}, 1}, {b, b, state, state, {}, 1}};
-    const std::vector<kernels::RmspropItem> rmsprop{{a, a, a, {}, {}}, {b, b, state, {}, {}}};
+    const std::vector<kernels::SgdItem> sgd{{Out(a), a, {}, true}, {Out(b), b, {}, true}};
+    const std::vector<kernels::AdamItem> adam{{Out(a), a, Out(a), Out(a), {}, 1},
+                                              {Out(b), b, Out(state), Out(state), {}, 1}};
+    const std::vector<kernels::RmspropItem> rmsprop{{Out(a), a, Out(a), {}, {}}, {Out(b), b, Out(state), {}, {}}};
     const std::vector<Tensor> list{a, b};
-    return std::vector<std::string>{
-        error_of([&] { kernels::sgd_step(sgd, {}); }),         error_of([&] { kernels::adam_step(adam, {}); }),
-        error_of([&] { kernels::rmsprop_step(rmsprop, {}); }), error_of([&] { kernels::squared_norm(list); }),
-        error_of([&] { kernels::scale_all(list, 2.0); }),      error_of([&] { kernels::all_finite(list); })};
+    return std::vector<std::string>{error_of([&] { kernels::sgd_step(sgd, {}); }),
+                                    error_of([&] { kernels::adam_step(adam, {}); }),
+                                    error_of([&] { kernels::rmsprop_step(rmsprop, {}); }),
+                                    error_of([&] { kernels::squared_norm(list); }),
+                                    error_of([&] { kernels::scale_all(outs_of(list), 2.0); }),
+                                    error_of([&] { kernels::all_finite(list); })};
   };
   for (const std::string& text : all(there, wide_one, wide_one))
     CHECK_THAT(text, ContainsText("CUDA kernels take f32, f16 and bf16, got f64"));

@@ -1,9 +1,13 @@
 // Pooling kernels on the GPU against the reference.
-#include "kernels/cast/cast.h"
-#include "kernels/pool/avg_pool2d.h"
-#include "kernels/pool/global_avg_pool2d.h"
-#include "kernels/pool/max_pool2d.h"
-#include "kernels/reduce/sum_to.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/pool/avg_pool2d.h"
+#include "tandem/kernels/pool/avg_pool2d_implementations.h"
+#include "tandem/kernels/pool/global_avg_pool2d.h"
+#include "tandem/kernels/pool/global_avg_pool2d_implementations.h"
+#include "tandem/kernels/pool/max_pool2d.h"
+#include "tandem/kernels/pool/max_pool2d_implementations.h"
+#include "tandem/kernels/reduce/sum_to.h"
+#include "tandem/kernels/reduce/sum_to_implementations.h"
 #include "tests/kernels/cuda_compare.h"
 #include "tests/support/catch.h"
 
@@ -51,19 +55,20 @@ void check_max_pool_sums(const Tensor& grad_y, const Tensor& positions, const Po
   const Shape channels{grad_x.size(1)}, row{1, grad_x.size(1), 1, 1};
   const Tensor again = empty_at(place, grad_x.shape(), grad_x.dtype());
   const Tensor sums = empty_at(place == Place::gaps ? Place::dense : place, channels, grad_x.dtype());
-  kernels::max_pool2d_backward(grad_y, positions, options, again, sums);
+  kernels::max_pool2d_backward(grad_y, positions, options, Out(again), Out(sums));
   CHECK(same_values(again, grad_x));
   const Tensor written = wide(grad_x), expected = Tensor::empty(channels, {.dtype = DType::f64});
-  kernels::reference::sum_to(written, expected.view(row));
+  kernels::reference::sum_to(written, Out(expected.view(row)));
   if (integers) {
     const Tensor rounded = Tensor::empty(channels, {.dtype = grad_x.dtype()});
-    kernels::cast(expected, rounded);
+    kernels::cast(expected, Out(rounded));
     CHECK(first_difference(sums, rounded) == "");
     return;
   }
   const Tensor size = Tensor::empty(channels, {.dtype = DType::f64});
-  for (std::int64_t i = 0; i < written.numel(); ++i) written.data<double>()[i] = std::abs(written.data<double>()[i]);
-  kernels::reference::sum_to(written, size.view(row));
+  for (std::int64_t i = 0; i < written.numel(); ++i)
+    Out(written).data<double>()[i] = std::abs(written.data<double>()[i]);
+  kernels::reference::sum_to(written, Out(size.view(row)));
   CHECK(outside_sum_bound(sums, expected, size, static_cast<double>(written.numel() / written.size(1))) == "");
 }
 
@@ -73,20 +78,20 @@ void check_max_pool(const Tensor& x, const Pool2dOptions& options, Place place) 
   const Shape shape = kernels::pool2d_output_shape("test", x.shape(), options);
   const DType index_dtype = kernels::max_pool2d_index_dtype(options);
   const Tensor y = Tensor::empty(shape, {.dtype = x.dtype()}), indices = Tensor::empty(shape, {.dtype = index_dtype});
-  kernels::reference::max_pool2d_forward(x, options, y, indices);
+  kernels::reference::max_pool2d_forward(x, options, Out(y), Out(indices));
   const Tensor out = empty_at(place, shape, x.dtype()), positions = empty_at(place, shape, index_dtype);
-  kernels::max_pool2d_forward(put(x, place), options, out, positions);
+  kernels::max_pool2d_forward(put(x, place), options, Out(out), Out(positions));
   CHECK(first_difference(out, y) == "");
   CHECK(first_difference(positions, indices) == "");
   const Tensor without = empty_at(place, shape, x.dtype());
-  kernels::max_pool2d_forward(put(x, place), options, without, Tensor());
+  kernels::max_pool2d_forward(put(x, place), options, Out(without), {});
   CHECK(first_difference(without, y) == "");
 
   for (const bool integers : {true, false}) {
     const Tensor grad_y = values_of(shape, x.dtype(), integers, 5), expected = wide_like(x), size = wide_like(x);
-    kernels::reference::max_pool2d_backward(wide(grad_y), indices, options, expected);
+    kernels::reference::max_pool2d_backward(wide(grad_y), indices, options, Out(expected));
     const Tensor grad_x = empty_at(place, x.shape(), x.dtype());
-    kernels::max_pool2d_backward(put(grad_y, place), positions, options, grad_x);
+    kernels::max_pool2d_backward(put(grad_y, place), positions, options, Out(grad_x));
     check_max_pool_sums(put(grad_y, place), positions, options, place, grad_x, integers);
     if (integers) {
       CHECK(first_difference(grad_x, expected) == "");
@@ -94,8 +99,8 @@ void check_max_pool(const Tensor& x, const Pool2dOptions& options, Place place) 
     }
     const Tensor absolute = wide(grad_y);
     for (std::int64_t i = 0; i < absolute.numel(); ++i)
-      absolute.data<double>()[i] = std::abs(absolute.data<double>()[i]);
-    kernels::reference::max_pool2d_backward(absolute, indices, options, size);
+      Out(absolute).data<double>()[i] = std::abs(absolute.data<double>()[i]);
+    kernels::reference::max_pool2d_backward(absolute, indices, options, Out(size));
     CHECK(outside_sum_bound(grad_x, expected, size, static_cast<double>(options.kernel[0] * options.kernel[1])) == "");
   }
 }
@@ -146,11 +151,11 @@ TEST_CASE("average pooling on the GPU agrees with the reference", "[cuda][pool]"
         const bool exact = options.kernel == std::array<std::int64_t, 2>{2, 2} && !options.ceil_mode;
         const Tensor x = values_of(shape, dtype, exact, 1), grad_y = values_of(pooled, dtype, exact, 2);
         const Tensor y = empty_at(place, pooled, dtype), grad_x = empty_at(place, shape, dtype);
-        kernels::avg_pool2d_forward(put(x, place), options, y);
-        kernels::avg_pool2d_backward(put(grad_y, place), options, grad_x);
+        kernels::avg_pool2d_forward(put(x, place), options, Out(y));
+        kernels::avg_pool2d_backward(put(grad_y, place), options, Out(grad_x));
         const Tensor expected = Tensor::empty(pooled, {.dtype = DType::f64}), expected_gradient = wide_like(x);
-        kernels::reference::avg_pool2d_forward(wide(x), options, expected);
-        kernels::reference::avg_pool2d_backward(wide(grad_y), options, expected_gradient);
+        kernels::reference::avg_pool2d_forward(wide(x), options, Out(expected));
+        kernels::reference::avg_pool2d_backward(wide(grad_y), options, Out(expected_gradient));
         if (exact) {
           CHECK(first_difference(y, expected) == "");
           CHECK(first_difference(grad_x, expected_gradient) == "");
@@ -178,11 +183,11 @@ TEST_CASE("global average pooling on the GPU agrees with the reference", "[cuda]
       const bool exact = std::exp2(std::round(std::log2(pixels))) == pixels;
       const Tensor x = values_of(shape, dtype, exact, 1), grad_y = values_of(pooled, dtype, exact, 2);
       const Tensor y = empty_at(place, pooled, dtype), grad_x = empty_at(place, shape, dtype);
-      kernels::global_avg_pool2d_forward(put(x, place), y);
-      kernels::global_avg_pool2d_backward(put(grad_y, place), grad_x);
+      kernels::global_avg_pool2d_forward(put(x, place), Out(y));
+      kernels::global_avg_pool2d_backward(put(grad_y, place), Out(grad_x));
       const Tensor expected = Tensor::empty(pooled, {.dtype = DType::f64}), expected_gradient = wide_like(x);
-      kernels::reference::global_avg_pool2d_forward(wide(x), expected);
-      kernels::reference::global_avg_pool2d_backward(wide(grad_y), expected_gradient);
+      kernels::reference::global_avg_pool2d_forward(wide(x), Out(expected));
+      kernels::reference::global_avg_pool2d_backward(wide(grad_y), Out(expected_gradient));
       // Sums of whole numbers over a power of two; rounded to the dtype once, in both.
       const auto bound = [&](std::size_t) { return 0.0; };
       if (exact && dtype == DType::f32) {
@@ -197,8 +202,8 @@ TEST_CASE("global average pooling on the GPU agrees with the reference", "[cuda]
   const Tensor many = values_of({4100, 1, 1, 2}, DType::f32, true, 3),
                y = empty_at(Place::dense, {4100, 1, 1, 1}, DType::f32),
                expected = Tensor::empty({4100, 1, 1, 1}, {.dtype = DType::f64});
-  kernels::reference::global_avg_pool2d_forward(wide(many), expected);
-  kernels::global_avg_pool2d_forward(put(many), y);
+  kernels::reference::global_avg_pool2d_forward(wide(many), Out(expected));
+  kernels::global_avg_pool2d_forward(put(many), Out(y));
   CHECK(first_difference(y, expected) == "");
 }
 
@@ -211,9 +216,9 @@ TEST_CASE("pooling on the GPU gives the same bits twice", "[cuda][pool]") {
     const Tensor y = empty_like(x), positions = empty_at(Place::dense, x.shape(), DType::u8),
                  max_gradient = empty_like(x), avg_gradient = empty_like(x),
                  sums = empty_at(Place::dense, {12}, DType::f32);
-    kernels::max_pool2d_forward(x, options, y, positions);
-    kernels::max_pool2d_backward(grad_y, positions, options, max_gradient, sums);
-    kernels::avg_pool2d_backward(grad_y, options, avg_gradient);
+    kernels::max_pool2d_forward(x, options, Out(y), Out(positions));
+    kernels::max_pool2d_backward(grad_y, positions, options, Out(max_gradient), Out(sums));
+    kernels::avg_pool2d_backward(grad_y, options, Out(avg_gradient));
     return std::vector{max_gradient, avg_gradient, sums};
   };
   const auto first = run(), second = run();
@@ -229,12 +234,12 @@ TEST_CASE("pooling on the GPU refuses f64 and mixed devices", "[cuda][pool]") {
   const auto messages = [&](DType dtype, Device x_device, Device y_device) {
     const Tensor x = on(shape, dtype, x_device), y = on(pooled, dtype, y_device), mean = on(single, dtype, y_device),
                  indices = on(pooled, DType::u8, y_device);
-    return std::vector<std::string>{error_of([&] { kernels::max_pool2d_forward(x, {}, y, indices); }),
-                                    error_of([&] { kernels::max_pool2d_backward(y, indices, {}, x); }),
-                                    error_of([&] { kernels::avg_pool2d_forward(x, {}, y); }),
-                                    error_of([&] { kernels::avg_pool2d_backward(y, {}, x); }),
-                                    error_of([&] { kernels::global_avg_pool2d_forward(x, mean); }),
-                                    error_of([&] { kernels::global_avg_pool2d_backward(mean, x); })};
+    return std::vector<std::string>{error_of([&] { kernels::max_pool2d_forward(x, {}, Out(y), Out(indices)); }),
+                                    error_of([&] { kernels::max_pool2d_backward(y, indices, {}, Out(x)); }),
+                                    error_of([&] { kernels::avg_pool2d_forward(x, {}, Out(y)); }),
+                                    error_of([&] { kernels::avg_pool2d_backward(y, {}, Out(x)); }),
+                                    error_of([&] { kernels::global_avg_pool2d_forward(x, Out(mean)); }),
+                                    error_of([&] { kernels::global_avg_pool2d_backward(mean, Out(x)); })};
   };
   for (const std::string& text : messages(DType::f64, kGpu, kGpu))
     CHECK_THAT(text, ContainsText("CUDA kernels take f32, f16 and bf16, got f64"));

@@ -1,15 +1,15 @@
 // Profiler ranges round what dispatchers enqueue on the GPU.
-#include "core/profile.h"
-#include "kernels/activation/relu.h"
-#include "kernels/cast/cast.h"
-#include "kernels/conv/conv.h"
-#include "kernels/gemm/linear.h"
-#include "kernels/loss/softmax_cross_entropy.h"
-#include "kernels/norm/batch_norm.h"
-#include "kernels/optimizer/norm.h"
-#include "kernels/optimizer/sgd.h"
-#include "kernels/pool/max_pool2d.h"
-#include "kernels/reduce/sum.h"
+#include "tandem/core/profile.h"
+#include "tandem/kernels/activation/relu.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/gemm/linear.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/norm/batch_norm.h"
+#include "tandem/kernels/optimizer/norm.h"
+#include "tandem/kernels/optimizer/sgd.h"
+#include "tandem/kernels/pool/max_pool2d.h"
+#include "tandem/kernels/reduce/sum.h"
 #include "tests/kernels/cuda_compare.h"
 
 #include <functional>
@@ -43,28 +43,27 @@ std::vector<Op> ops_on(Device device) {
   const Tensor channels = ones({4}), statistics = ones({4}), matrix = ones({4, 4}), scalar = ones({});
   const Tensor labels = ones({4}, DType::i64), indices = ones({2, 4, 2, 2}, DType::u8);
   const Tensor mask = Tensor::full(kernels::conv_mask_shape(x.shape()), 255.0, {.dtype = DType::u8, .device = device});
-  return {{"relu_forward", [=] { kernels::relu_forward(x, x); }},
-          {"cast", [=] { kernels::cast(x, half); }},
-          {"conv2d_forward", [=] { kernels::conv2d_forward(x, w, channels, {}, empty_like(x)); }},
+  return {{"relu_forward", [=] { kernels::relu_forward(x, Out(x)); }},
+          {"cast", [=] { kernels::cast(x, Out(half)); }},
+          {"conv2d_forward", [=] { kernels::conv2d_forward(x, w, channels, {}, Out(empty_like(x))); }},
           {"conv_bias_relu_backward",
            [=] {
-             kernels::conv_bias_relu_backward(x, w, mask, {}, x, empty_like(x), empty_like(w), empty_like(channels));
+             kernels::conv_bias_relu_backward(
+                 kernels::Conv2dOptions{}, {.x = x, .w = w, .mask = mask, .grad_y = x},
+                 {.x = Out(empty_like(x)), .w = Out(empty_like(w)), .bias = Out(empty_like(channels))});
            }},
-          {"linear_forward", [=] { kernels::linear_forward(matrix, matrix, channels, true, empty_like(matrix)); }},
+          {"linear_forward", [=] { kernels::linear_forward(matrix, matrix, channels, true, Out(empty_like(matrix))); }},
           {"softmax_cross_entropy_forward",
-           [=] { kernels::softmax_cross_entropy_forward(matrix, labels, 0.0, scalar, Tensor()); }},
+           [=] { kernels::softmax_cross_entropy_forward(matrix, labels, 0.0, Out(scalar), {}); }},
           {"batch_norm_forward_train",
            [=] {
-             kernels::batch_norm_forward_train(x, channels, channels, Tensor(), Tensor(), {}, empty_like(x), statistics,
-                                               empty_like(statistics));
+             kernels::batch_norm_forward_train(x, channels, channels, {}, {}, {}, Out(empty_like(x)), Out(statistics),
+                                               Out(empty_like(statistics)));
            }},
           {"squared_norm", [=] { kernels::squared_norm(std::vector{x}); }},
-          {"sgd_step",
-           [=] {
-             kernels::sgd_step(std::vector{kernels::SgdItem{x, x, Tensor()}}, {});
-           }},
-          {"max_pool2d_forward", [=] { kernels::max_pool2d_forward(x, {}, y, indices); }},
-          {"sum", [=] { kernels::sum(x, scalar); }}};
+          {"sgd_step", [=] { kernels::sgd_step(std::vector{kernels::SgdItem{Out(x), x, Out()}}, {}); }},
+          {"max_pool2d_forward", [=] { kernels::max_pool2d_forward(x, {}, Out(y), Out(indices)); }},
+          {"sum", [=] { kernels::sum(x, Out(scalar)); }}};
 }
 
 }  // namespace
@@ -84,7 +83,7 @@ TEST_CASE("the range of an op that throws ends with it", "[cuda]") {
   start_profile();
   {
     const ProfileRange outer("outer");
-    CHECK_FALSE(error_of([&] { kernels::relu_forward(wide, wide); }).empty());
+    CHECK_FALSE(error_of([&] { kernels::relu_forward(wide, Out(wide)); }).empty());
     const ProfileRange after("after");
   }
   const auto entries = stop_profile();

@@ -1,7 +1,10 @@
 // Sums on CUDA against the references in f64.
-#include "kernels/reduce/add_rows.h"
-#include "kernels/reduce/sum.h"
-#include "kernels/reduce/sum_to.h"
+#include "tandem/kernels/reduce/add_rows.h"
+#include "tandem/kernels/reduce/add_rows_implementations.h"
+#include "tandem/kernels/reduce/sum.h"
+#include "tandem/kernels/reduce/sum_implementations.h"
+#include "tandem/kernels/reduce/sum_to.h"
+#include "tandem/kernels/reduce/sum_to_implementations.h"
 #include "tests/kernels/cuda_support.h"
 #include "tests/support/catch.h"
 
@@ -10,18 +13,18 @@ using namespace tandem::test;
 
 namespace {
 
-using Reduce = void (*)(const Tensor& x, const Tensor& out);
+using Reduce = void (*)(const Tensor& x, const Out& out);
 
 /// What is wrong with reduce(x) on the device, or nothing. Sums are added up in f64, so that what is left is one
 /// rounding to f32 beside that of storing.
 std::string check(Reduce reduce, Reduce reference, const Tensor& x, const Shape& shape, bool exact) {
   const Tensor out = poisoned_on_gpu(shape, x.dtype());
-  reduce(view_on_gpu(x), out);
+  reduce(view_on_gpu(x), Out(out));
   const Tensor expected = Tensor::empty(shape, {.dtype = DType::f64, .layout = Layout::channels_last});
-  reference(wide(x), expected);
+  reference(wide(x), Out(expected));
   if (exact) {
     const Tensor rounded = Tensor::empty(shape, {.dtype = x.dtype()});
-    kernels::reference::cast(expected, rounded);
+    kernels::reference::cast(expected, Out(rounded));
     return first_difference(out, rounded);
   }
   const std::vector<double> values = expected.to_vector<double>();
@@ -95,9 +98,9 @@ TEST_CASE("sums on CUDA take any strides", "[cuda][reduce]") {
 TEST_CASE("the mean of nothing is NaN on CUDA, its sum 0", "[cuda][reduce]") {
   if (!has_gpu()) return;
   const Tensor x = Tensor::zeros({0, 3}, {.device = kGpu}), out = poisoned_on_gpu({}, DType::f32);
-  kernels::sum(x, out);
+  kernels::sum(x, Out(out));
   CHECK(out.item() == 0.0);
-  kernels::mean(x, out);
+  kernels::mean(x, Out(out));
   CHECK(std::isnan(out.item()));
 }
 
@@ -106,8 +109,8 @@ TEST_CASE("sums on CUDA give the same bits twice", "[cuda][reduce]") {
   const Tensor x = random_values({3000, 3}, DType::f32, false, 5).to(kGpu);
   for (const Shape& shape : {Shape{}, Shape{3}, Shape{3000, 1}}) {
     const Tensor first = poisoned_on_gpu(shape, DType::f32), second = poisoned_on_gpu(shape, DType::f32);
-    kernels::sum_to(x, first);
-    kernels::sum_to(x, second);
+    kernels::sum_to(x, Out(first));
+    kernels::sum_to(x, Out(second));
     CHECK(equal_bits(first, second));
   }
 }
@@ -122,9 +125,9 @@ TEST_CASE("sums of rows on CUDA have the reference's bits", "[cuda][reduce]") {
           const Tensor rows =
               random_view(off_by_one ? Kind::off_by_one : Kind::row_major, {row_count, count}, dtype, false, 6);
           const Tensor sum = poisoned_on_gpu({count}, dtype, Layout::row_major, off_by_one);
-          kernels::add_rows(view_on_gpu(rows), 3.0, sum);
+          kernels::add_rows(view_on_gpu(rows), 3.0, Out(sum));
           const Tensor expected = Tensor::empty({count}, {.dtype = dtype});
-          kernels::reference::add_rows(rows, 3.0, expected);
+          kernels::reference::add_rows(rows, 3.0, Out(expected));
           CHECK(equal_bits(sum, expected));
         }
       }
@@ -136,17 +139,18 @@ TEST_CASE("sums on CUDA refuse f64 and mixed devices, and leave no workspace beh
   if (!has_gpu()) return;
   const Tensor x = Tensor::zeros({30000}, {.device = kGpu}), out = Tensor::zeros({}, {.device = kGpu});
   const auto before = memory_stats(kGpu).current_of(MemoryTag::workspace);
-  kernels::sum(x, out);
+  kernels::sum(x, Out(out));
   CHECK(memory_stats(kGpu).current_of(MemoryTag::workspace) == before);
   const Tensor wide_x = Tensor::zeros({3}, {.dtype = DType::f64, .device = kGpu});
   const Tensor wide_out = Tensor::zeros({}, {.dtype = DType::f64, .device = kGpu});
-  CHECK_THAT(error_of([&] { kernels::sum(wide_x, wide_out); }),
+  CHECK_THAT(error_of([&] { kernels::sum(wide_x, Out(wide_out)); }),
              ContainsText("sum: CUDA kernels take f32, f16 and bf16"));
-  CHECK_THAT(error_of([&] { kernels::sum_to(wide_x, wide_out); }), ContainsText("sum_to: CUDA kernels take"));
+  CHECK_THAT(error_of([&] { kernels::sum_to(wide_x, Out(wide_out)); }), ContainsText("sum_to: CUDA kernels take"));
   const Tensor wide_rows = Tensor::zeros({1, 3}, {.dtype = DType::f64, .device = kGpu});
-  CHECK_THAT(error_of([&] { kernels::add_rows(wide_rows, 1.0, wide_x); }), ContainsText("add_rows: CUDA kernels take"));
-  CHECK_THAT(error_of([&] { kernels::add_rows(wide_rows, 1.0, Tensor::zeros({3}, {.dtype = DType::f64})); }),
+  CHECK_THAT(error_of([&] { kernels::add_rows(wide_rows, 1.0, Out(wide_x)); }),
+             ContainsText("add_rows: CUDA kernels take"));
+  CHECK_THAT(error_of([&] { kernels::add_rows(wide_rows, 1.0, Out(Tensor::zeros({3}, {.dtype = DType::f64}))); }),
              ContainsText("add_rows: f64[1, 3] is on cuda:0, but"));
-  CHECK_THAT(error_of([&] { kernels::mean(x, Tensor::zeros({})); }), ContainsText("on cuda:0, got"));
-  CHECK_THAT(error_of([&] { kernels::sum_to(Tensor::zeros({3}), out); }), ContainsText("differ"));
+  CHECK_THAT(error_of([&] { kernels::mean(x, Out(Tensor::zeros({}))); }), ContainsText("on cuda:0, got"));
+  CHECK_THAT(error_of([&] { kernels::sum_to(Tensor::zeros({3}), Out(out)); }), ContainsText("differ"));
 }

@@ -1,6 +1,7 @@
 // The 1-bit masks of ReLU on a GPU, of every number of elements that ends a word, a warp or a vector early, from
 // aligned addresses and others.
-#include "kernels/conv/implementations.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/conv/implementations.h"
 #include "tests/kernels/image_support.h"
 #include "tests/kernels/product_support.h"
 
@@ -47,9 +48,9 @@ TEST_CASE("sign masks have a bit for each element, whatever the number and the a
         const Tensor y = values_from(first, count, dtype);
         const std::int64_t mask_bytes = (count + 7) / 8;
         const Tensor mask = Tensor::full({mask_bytes + 4}, 0xAA, {.dtype = DType::u8, .device = kGpu});
-        k::cuda::sign_mask(y, mask.narrow(0, 0, mask_bytes));
+        k::cuda::sign_mask(y, Out(mask.narrow(0, 0, mask_bytes)));
         const Tensor expected = Tensor::full({mask_bytes + 4}, 0xAA, {.dtype = DType::u8});
-        k::reference::sign_mask(y.to(Device{}), expected.narrow(0, 0, mask_bytes));
+        k::reference::sign_mask(y.to(Device{}), Out(expected.narrow(0, 0, mask_bytes)));
         CHECK(bytes_of(mask) == bytes_of(expected));
       }
 }
@@ -64,13 +65,13 @@ TEST_CASE("masks are applied bit for bit, whatever the number and the address", 
           const Tensor gradient = values_from(first, count, dtype), here = gradient.to(Device{}).contiguous();
           const Tensor mask = Tensor::empty({(count + 7) / 8}, {.dtype = DType::u8});
           for (std::int64_t i = 0; i < mask.numel(); ++i)
-            mask.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(37 * i + 11);
+            Out(mask).data<std::uint8_t>()[i] = static_cast<std::uint8_t>(37 * i + 11);
           // A result elsewhere begins at an address of another kind.
           const Tensor around = in_place ? Tensor() : on_gpu(in_dtype(Tensor::full({count + 2 * kAround}, 7.0), dtype));
           const Tensor out = in_place ? gradient : around.narrow(0, kAround - first, count);
-          k::cuda::apply_mask(gradient, on_gpu(mask), out);
+          k::cuda::apply_mask(gradient, on_gpu(mask), Out(out));
           const Tensor expected = empty_like(here);
-          k::reference::apply_mask(here, mask, expected);
+          k::reference::apply_mask(here, mask, Out(expected));
           CHECK(bits_of(out) == bits_of(expected));
           if (in_place) continue;
           for (const Tensor& beside :

@@ -1,5 +1,5 @@
 // Dropout beyond the op table: the mask is a function of key and index alone.
-#include "kernels/dropout/dropout.h"
+#include "tandem/kernels/dropout/dropout.h"
 #include "tests/kernels/image_support.h"
 
 using namespace tandem;
@@ -9,7 +9,7 @@ namespace {
 
 Tensor dropped(const Tensor& x, double p, const RandomKey& key) {
   const Tensor y = poisoned_like(x);
-  kernels::dropout_forward(x, p, key, y);
+  kernels::dropout_forward(x, p, key, Out(y));
   return y;
 }
 
@@ -64,9 +64,9 @@ TEST_CASE("p of 0 keeps all, p of 1 none, whatever they hold") {
 TEST_CASE("dropout works in place, gives backward the same mask, and does not depend on threads") {
   const Tensor x = random_images({4, 16, 33, 9}, 2);
   const Tensor y = dropped(x, 0.3, kKey), in_place = x.clone(), grad_x = poisoned_like(x);
-  kernels::dropout_forward(in_place, 0.3, kKey, in_place);
+  kernels::dropout_forward(in_place, 0.3, kKey, Out(in_place));
   CHECK(same_bits(in_place, y));
-  kernels::dropout_backward(x, 0.3, kKey, grad_x);
+  kernels::dropout_backward(x, 0.3, kKey, Out(grad_x));
   CHECK(same_bits(grad_x, y));
   const ThreadScope scope(3);
   CHECK(same_bits(dropped(x, 0.3, kKey), y));

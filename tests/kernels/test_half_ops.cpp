@@ -1,26 +1,45 @@
 // Half types on the CPU, op by op: the fast loops take them, and give the f32 results of the same numbers, rounded
 // once.
-#include "kernels/activation/gelu.h"
-#include "kernels/activation/relu.h"
-#include "kernels/activation/silu.h"
-#include "kernels/augment/augment_images.h"
-#include "kernels/augment/crop2d.h"
-#include "kernels/augment/flip_horizontal.h"
-#include "kernels/augment/pad2d.h"
-#include "kernels/cast/cast.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/dropout/dropout.h"
-#include "kernels/elementwise/add.h"
-#include "kernels/elementwise/mul.h"
-#include "kernels/elementwise/scale.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemm/linear.h"
-#include "kernels/loss/softmax_cross_entropy.h"
-#include "kernels/pool/avg_pool2d.h"
-#include "kernels/pool/global_avg_pool2d.h"
-#include "kernels/pool/max_pool2d.h"
-#include "kernels/reduce/sum.h"
-#include "kernels/reduce/sum_to.h"
+#include "tandem/kernels/activation/gelu.h"
+#include "tandem/kernels/activation/gelu_implementations.h"
+#include "tandem/kernels/activation/relu.h"
+#include "tandem/kernels/activation/relu_implementations.h"
+#include "tandem/kernels/activation/silu.h"
+#include "tandem/kernels/activation/silu_implementations.h"
+#include "tandem/kernels/augment/augment_images.h"
+#include "tandem/kernels/augment/augment_images_implementations.h"
+#include "tandem/kernels/augment/crop2d.h"
+#include "tandem/kernels/augment/crop2d_implementations.h"
+#include "tandem/kernels/augment/flip_horizontal.h"
+#include "tandem/kernels/augment/flip_horizontal_implementations.h"
+#include "tandem/kernels/augment/pad2d.h"
+#include "tandem/kernels/augment/pad2d_implementations.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/conv/implementations.h"
+#include "tandem/kernels/dropout/dropout.h"
+#include "tandem/kernels/dropout/dropout_implementations.h"
+#include "tandem/kernels/elementwise/add.h"
+#include "tandem/kernels/elementwise/add_implementations.h"
+#include "tandem/kernels/elementwise/mul.h"
+#include "tandem/kernels/elementwise/mul_implementations.h"
+#include "tandem/kernels/elementwise/scale.h"
+#include "tandem/kernels/elementwise/scale_implementations.h"
+#include "tandem/kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
+#include "tandem/kernels/gemm/linear.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
+#include "tandem/kernels/pool/avg_pool2d.h"
+#include "tandem/kernels/pool/avg_pool2d_implementations.h"
+#include "tandem/kernels/pool/global_avg_pool2d.h"
+#include "tandem/kernels/pool/global_avg_pool2d_implementations.h"
+#include "tandem/kernels/pool/max_pool2d.h"
+#include "tandem/kernels/pool/max_pool2d_implementations.h"
+#include "tandem/kernels/reduce/sum.h"
+#include "tandem/kernels/reduce/sum_implementations.h"
+#include "tandem/kernels/reduce/sum_to.h"
+#include "tandem/kernels/reduce/sum_to_implementations.h"
 #include "tests/kernels/image_support.h"
 
 #include <functional>
@@ -40,20 +59,20 @@ struct Op {
   std::function<std::vector<Tensor>(const Inputs&)> run;
 };
 
-Op unary(const std::string& name, void (*function)(const Tensor&, const Tensor&)) {
+Op unary(const std::string& name, void (*function)(const Tensor&, const Out&)) {
   return {name, {{3, 37, 9, 5}}, [function](const Inputs& in) {
             const Tensor out = empty_like(in[0]);
-            function(in[0], out);
+            function(in[0], Out(out));
             return std::vector<Tensor>{out};
           }};
 }
 
-Op binary(const std::string& name, void (*function)(const Tensor&, const Tensor&, const Tensor&)) {
+Op binary(const std::string& name, void (*function)(const Tensor&, const Tensor&, const Out&)) {
   return {name, {{3, 37, 9, 5}, {3, 37, 9, 5}, {1, 37, 1, 1}, {3, 1, 1, 1}}, [function](const Inputs& in) {
             std::vector<Tensor> results;
             const auto add = [&](const Tensor& a, const Tensor& b) {
               results.push_back(empty_like(in[0]));
-              function(a, b, results.back());
+              function(a, b, Out(results.back()));
             };
             add(in[0], in[1]);
             add(in[0], in[2].expand(in[0].shape()));
@@ -76,12 +95,12 @@ std::vector<Op> pointwise_ops() {
            {{1000}},
            [](const Inputs& in) {
              const Tensor out = empty_like(in[0]);
-             k::scale(in[0], 0.3, out);
+             k::scale(in[0], 0.3, Out(out));
              return std::vector<Tensor>{out};
            }},
           {"dropout", {{2, 33, 7, 5}}, [](const Inputs& in) {
              const Tensor out = empty_like(in[0]);
-             k::dropout_forward(in[0], 0.3, {.seed = 5}, out);
+             k::dropout_forward(in[0], 0.3, {.seed = 5}, Out(out));
              return std::vector<Tensor>{out};
            }}};
 }
@@ -92,12 +111,12 @@ std::vector<Op> image_ops() {
       const Shape shape = k::pool2d_output_shape("test", in[0].shape(), options);
       const Tensor largest = like(in[0], shape), mean = like(in[0], shape);
       const Tensor indices = Tensor::empty(shape, {DType::u8, Layout::channels_last, {}});
-      k::max_pool2d_forward(in[0], options, largest, indices);
-      k::avg_pool2d_forward(in[0], options, mean);
+      k::max_pool2d_forward(in[0], options, Out(largest), Out(indices));
+      k::avg_pool2d_forward(in[0], options, Out(mean));
       const Tensor grad_max = empty_like(in[0]), grad_mean = empty_like(in[0]);
       // Maxima are exact in every dtype, so they serve as gradients.
-      k::max_pool2d_backward(largest, indices, options, grad_max);
-      k::avg_pool2d_backward(largest, options, grad_mean);
+      k::max_pool2d_backward(largest, indices, options, Out(grad_max));
+      k::avg_pool2d_backward(largest, options, Out(grad_mean));
       return std::vector<Tensor>{largest, mean, indices, grad_max, grad_mean};
     };
   };
@@ -105,8 +124,8 @@ std::vector<Op> image_ops() {
     return [mode](const Inputs& in) {
       const k::Pad2dOptions options{1, 2, 3, 0, mode};
       const Tensor padded = like(in[0], k::pad2d_output_shape(in[0].shape(), options)), sums = empty_like(in[0]);
-      k::pad2d(in[0], options, padded);
-      k::pad2d_backward(padded, options, sums);
+      k::pad2d(in[0], options, Out(padded));
+      k::pad2d_backward(padded, options, Out(sums));
       return std::vector<Tensor>{padded, sums};
     };
   };
@@ -117,8 +136,8 @@ std::vector<Op> image_ops() {
            {images, {3, 37, 1, 1}},
            [](const Inputs& in) {
              const Tensor y = empty_like(in[1]), grad_x = empty_like(in[0]);
-             k::global_avg_pool2d_forward(in[0], y);
-             k::global_avg_pool2d_backward(in[1], grad_x);
+             k::global_avg_pool2d_forward(in[0], Out(y));
+             k::global_avg_pool2d_backward(in[1], Out(grad_x));
              return std::vector<Tensor>{y, grad_x};
            }},
           {"zero padding", {images}, pad(k::PadMode::zero)},
@@ -127,18 +146,18 @@ std::vector<Op> image_ops() {
            {images},
            [](const Inputs& in) {
              const Tensor window = like(in[0], {3, 37, 4, 5}), around = empty_like(in[0]), turned = empty_like(in[0]);
-             k::crop2d(in[0], 2, 1, window);
-             k::crop2d_backward(window, 2, 1, around);
-             k::flip_horizontal(in[0], turned);
+             k::crop2d(in[0], 2, 1, Out(window));
+             k::crop2d_backward(window, 2, 1, Out(around));
+             k::flip_horizontal(in[0], Out(turned));
              return std::vector<Tensor>{window, around, turned};
            }},
           {"sums", {images}, [](const Inputs& in) {
              const Tensor all = like(in[0], {}), mean = like(in[0], {});
              const Tensor channels = like(in[0], {1, 37, 1, 1}), columns = like(in[0], {8});
-             k::sum(in[0], all);
-             k::mean(in[0].transpose(1, 2), mean);
-             k::sum_to(in[0], channels);
-             k::sum_to(in[0], columns);
+             k::sum(in[0], Out(all));
+             k::mean(in[0].transpose(1, 2), Out(mean));
+             k::sum_to(in[0], Out(channels));
+             k::sum_to(in[0], Out(columns));
              return std::vector<Tensor>{all, mean, channels, columns};
            }}};
 }
@@ -152,7 +171,7 @@ std::vector<Op> matrix_ops() {
          [transposed](const Inputs& in) {
            const k::GemmOptions options{transposed, transposed, true};
            const Tensor c = in[2].clone();
-           k::gemm(in[0], in[1], options, c.narrow(1, 3, 65));
+           k::gemm(in[0], in[1], options, Out(c.narrow(1, 3, 65)));
            return std::vector<Tensor>{c};
          }});
   }
@@ -160,17 +179,17 @@ std::vector<Op> matrix_ops() {
     ops.push_back(
         {relu ? "linear with ReLU" : "linear", {{19, 70}, {33, 70}, {33}, {19, 33}}, [relu](const Inputs& in) {
            const Tensor y = empty_like(in[3]);
-           k::linear_forward(in[0], in[1], in[2], relu, y);
+           k::linear_forward(in[0], in[1], in[2], relu, Out(y));
            const Tensor gx = empty_like(in[0]), gw = empty_like(in[1]), gb = empty_like(in[2]);
            // The given numbers stand for y in backward, so that a rounded 0 cannot differ.
-           k::linear_backward(in[0], in[1], relu ? in[3] : Tensor(), in[3], gx, gw, gb);
+           k::linear_backward(in[0], in[1], relu ? in[3] : Tensor(), in[3], Out(gx), Out(gw), Out(gb));
            return std::vector<Tensor>{y, gx, gw, gb};
          }});
   ops.push_back({"softmax cross-entropy", {{9, 37}}, [](const Inputs& in) {
                    const Tensor loss = Tensor::zeros({}), p = Tensor::zeros({9, 37}), grad = empty_like(in[0]);
                    const Tensor labels = Tensor::from(std::vector<std::int64_t>{0, 5, 36, 7, 1, 2, 3, 4, 11}, {9});
-                   k::softmax_cross_entropy_forward(in[0], labels, 0.1, loss, p);
-                   k::softmax_cross_entropy_backward(p, labels, 0.1, Tensor::full({}, 3.0), grad);
+                   k::softmax_cross_entropy_forward(in[0], labels, 0.1, Out(loss), Out(p));
+                   k::softmax_cross_entropy_backward(p, labels, 0.1, Tensor::full({}, 3.0), Out(grad));
                    return std::vector<Tensor>{loss, p, grad};
                  }});
   return ops;
@@ -234,9 +253,9 @@ TEST_CASE("the fast loops of the CPU take half types", "[half]") {
   CHECK(k::cpu::supports_linear(matrix));
   CHECK(k::cpu::supports_softmax_cross_entropy(matrix));
   const k::ConvGeometry geometry = k::make_geometry({2, 16, 4, 4}, {16, 16, 3, 3}, {});
-  CHECK(k::cpu::conv_supports(geometry, dtype, k::ConvImpl::automatic));
-  CHECK(k::cpu::conv_supports(geometry, dtype, k::ConvImpl::fused));
-  CHECK_FALSE(k::cpu::conv_supports(geometry, DType::f64, k::ConvImpl::automatic));
+  CHECK(k::cpu::choose_conv(geometry, dtype, k::ConvImpl::automatic) != k::ConvImpl::reference);
+  CHECK(k::cpu::choose_conv(geometry, dtype, k::ConvImpl::fused) != k::ConvImpl::reference);
+  CHECK(k::cpu::choose_conv(geometry, DType::f64, k::ConvImpl::automatic) == k::ConvImpl::reference);
 }
 
 TEST_CASE("half images are augmented as f32 ones, rounded once", "[half]") {
@@ -244,7 +263,7 @@ TEST_CASE("half images are augmented as f32 ones, rounded once", "[half]") {
   const Tensor source = Tensor::empty({4, 3, 9, 7}, {.dtype = DType::u8});
   const RandomKey key{.seed = 4};
   for (std::int64_t i = 0; i < source.numel(); ++i)
-    source.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(key.below(static_cast<std::uint64_t>(i), 256));
+    Out(source).data<std::uint8_t>()[i] = static_cast<std::uint8_t>(key.below(static_cast<std::uint64_t>(i), 256));
   const std::vector<std::int64_t> indices{3, 0, 2};
   std::vector<k::ImageAugment> augments(3);
   augments[1].flip = true;
@@ -255,8 +274,8 @@ TEST_CASE("half images are augmented as f32 ones, rounded once", "[half]") {
   const k::AugmentImagesOptions options{.mean = mean, .deviation = deviation};
   const Tensor full = Tensor::empty({3, 3, 9, 7}, {.layout = Layout::channels_last});
   const Tensor half = Tensor::empty({3, 3, 9, 7}, {.dtype = dtype, .layout = Layout::channels_last});
-  k::augment_images(source, indices, augments, options, full);
-  k::augment_images(source, indices, augments, options, half);
+  k::augment_images(source, indices, augments, options, Out(full));
+  k::augment_images(source, indices, augments, options, Out(half));
   CHECK(same_bits(half, in_dtype(full, dtype)));
 }
 

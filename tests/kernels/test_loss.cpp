@@ -1,5 +1,5 @@
 // Softmax cross-entropy beyond the op table: large logits, the empty batch, dtypes, threads.
-#include "kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tests/kernels/image_support.h"
 #include "tests/support/catch.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 double loss_of(const Tensor& logits, const Tensor& labels, double smoothing, const Tensor& probabilities = {}) {
   const Tensor loss = Tensor::full({}, std::nan(""), {.dtype = kernels::softmax_cross_entropy_dtype(logits.dtype())});
-  kernels::softmax_cross_entropy_forward(logits, labels, smoothing, loss, probabilities);
+  kernels::softmax_cross_entropy_forward(logits, labels, smoothing, Out(loss), Out(probabilities));
   return loss.item();
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("a masked class, of logit minus infinity, costs nothing") {
 TEST_CASE("the mean over no rows is NaN, its gradient empty") {
   const Tensor logits = Tensor::empty({0, 10}), labels = labels_of(0, 10), p = Tensor::empty({0, 10});
   CHECK(std::isnan(loss_of(logits, labels, 0.0, p)));
-  kernels::softmax_cross_entropy_backward(p, labels, 0.0, Tensor::full({}, 1.0), logits);
+  kernels::softmax_cross_entropy_backward(p, labels, 0.0, Tensor::full({}, 1.0), Out(logits));
 }
 
 TEST_CASE("half-precision logits give an f32 loss") {
@@ -55,8 +55,8 @@ TEST_CASE("half-precision logits give an f32 loss") {
   CHECK(kernels::softmax_cross_entropy_dtype(dtype) == DType::f32);
   CHECK(std::abs(loss_of(logits, labels_of(2, 8), 0.0) - std::log(8.0)) <= 2 * 0x1p-24 * std::log(8.0));
   CHECK_THAT(error_of([&] {
-               kernels::softmax_cross_entropy_forward(logits, labels_of(2, 8), 0.0, Tensor::zeros({}, {.dtype = dtype}),
-                                                      {});
+               kernels::softmax_cross_entropy_forward(logits, labels_of(2, 8), 0.0,
+                                                      Out(Tensor::zeros({}, {.dtype = dtype})), {});
              }),
              ContainsText("the loss must be f32[]"));
 }
@@ -68,7 +68,7 @@ TEST_CASE("gradients of a row sum to zero and do not depend on the number of thr
     const ThreadScope scope(threads);
     const Tensor p = poisoned_like(logits), gradient = poisoned_like(logits);
     const double loss = loss_of(logits, labels, smoothing, p);
-    kernels::softmax_cross_entropy_backward(p, labels, smoothing, Tensor::full({}, 2.0), gradient);
+    kernels::softmax_cross_entropy_backward(p, labels, smoothing, Tensor::full({}, 2.0), Out(gradient));
     return std::pair(loss, gradient);
   };
   const auto [loss, gradient] = run(1);

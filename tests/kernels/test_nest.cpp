@@ -1,5 +1,5 @@
 // Loop nests of CUDA kernels: what is merged, and how nests with too many elements for a 32-bit index are cut up.
-#include "kernels/device/nest.h"
+#include "tandem/kernels/device/nest.h"
 #include "tests/support/catch.h"
 
 #include <vector>
@@ -26,11 +26,11 @@ TEST_CASE("nests merge dimensions that follow each other in all operands", "[nes
   const Strides rows = dense_strides(shape, Layout::row_major), last = dense_strides(shape, Layout::channels_last);
   const HostNest<2> same(shape, {last, last}), other(shape, {rows, last}), broadcast(shape, {last, {0, 1, 0, 0}});
   CHECK(same.is_dense());
-  CHECK(same.sizes() == Dims{120});
+  CHECK(same.sizes() == Shape{120});
   CHECK_FALSE(other.is_dense());
-  CHECK(other.sizes() == Dims{2, 3, 20});
-  CHECK(broadcast.sizes() == Dims{40, 3});
-  CHECK(broadcast.steps(1) == Dims{0, 1});
+  CHECK(other.sizes() == Shape{2, 3, 20});
+  CHECK(broadcast.sizes() == Shape{40, 3});
+  CHECK(broadcast.steps(1) == Strides{0, 1});
   CHECK(HostNest<1>({1, 1}, {Strides{7, 9}}).is_dense());
   CHECK(HostNest<1>({}, {Strides{}}).count() == 1);
   CHECK_FALSE(HostNest<1>({3}, {Strides{2}}).is_dense());

@@ -1,5 +1,6 @@
 // Batch normalisation beyond the op table: accuracy far from zero, running statistics, fused ReLU, threads.
-#include "kernels/norm/batch_norm.h"
+#include "tandem/kernels/norm/batch_norm.h"
+#include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tests/kernels/image_support.h"
 #include "tests/support/catch.h"
 
@@ -28,9 +29,11 @@ Step run(const Tensor& x, const Tensor& grad_y, const BatchNormOptions& options,
          .grad_weight = Tensor::full(channels, std::nan(""), kind),
          .grad_bias = Tensor::full(channels, std::nan(""), kind)};
   const auto forward = reference ? kernels::reference::batch_norm_forward_train : kernels::batch_norm_forward_train;
-  forward(x, s.weight, s.bias, s.running_mean, s.running_var, options, s.y, s.mean, s.inverse_std);
+  forward(x, s.weight, s.bias, Out(s.running_mean), Out(s.running_var), options, Out(s.y), Out(s.mean),
+          Out(s.inverse_std));
   const auto backward = reference ? kernels::reference::batch_norm_backward : kernels::batch_norm_backward;
-  backward(x, s.weight, s.bias, s.mean, s.inverse_std, options, grad_y, s.grad_x, s.grad_weight, s.grad_bias);
+  backward(x, s.weight, s.bias, s.mean, s.inverse_std, options, grad_y, Out(s.grad_x), Out(s.grad_weight),
+           Out(s.grad_bias));
   return s;
 }
 
@@ -87,7 +90,8 @@ TEST_CASE("a training step in half is the one in f32, rounded once") {
   const Shape shape = GENERATE(Shape{4, 3, 5, 7}, Shape{64, 8, 32, 32}, Shape{40, 130, 3, 3}, Shape{200, 64});
   const BatchNormOptions options{.relu = GENERATE(false, true)};
   INFO("x " << to_string(shape) << " " << name_of(dtype) << (options.relu ? ", relu" : ""));
-  const Tensor x = in_dtype(random_images(shape, 1, 1.0f, 3.0f), dtype), grad_y = in_dtype(random_images(shape, 2), dtype);
+  const Tensor x = in_dtype(random_images(shape, 1, 1.0f, 3.0f), dtype),
+               grad_y = in_dtype(random_images(shape, 2), dtype);
   const Step half = run(x, grad_y, options), wide = run(in_dtype(x, DType::f32), in_dtype(grad_y, DType::f32), options);
   CHECK(half.y.to_vector<double>() == in_dtype(wide.y, dtype).to_vector<double>());
   CHECK(half.grad_x.to_vector<double>() == in_dtype(wide.grad_x, dtype).to_vector<double>());
@@ -101,7 +105,8 @@ TEST_CASE("running statistics move by momentum, the variance unbiased") {
   const Tensor x = Tensor::from(std::vector<float>{1, 2, 3, 6}, {4, 1}), y = empty_like(x);
   const Tensor mean = Tensor::full({1}, 10.0), var = Tensor::full({1}, 20.0), saved = empty_like(mean),
                inverse = empty_like(mean);
-  kernels::batch_norm_forward_train(x, Tensor(), Tensor(), mean, var, {.momentum = 0.25}, y, saved, inverse);
+  kernels::batch_norm_forward_train(x, Tensor(), Tensor(), Out(mean), Out(var), {.momentum = 0.25}, Out(y), Out(saved),
+                                    Out(inverse));
   CHECK(saved.item() == 3.0);
   CHECK(mean.item() == 0.75 * 10.0 + 0.25 * 3.0);
   // Deviations -2, -1, 0, 3: biased 14 / 4, unbiased 14 / 3.
@@ -113,12 +118,13 @@ TEST_CASE("an empty batch changes nothing; a single value has no variance") {
   const Tensor mean = Tensor::full({3}, 10.0), var = Tensor::full({3}, 20.0), saved = empty_like(mean),
                inverse = empty_like(mean);
   const auto train = [&](const Tensor& x) {
-    kernels::batch_norm_forward_train(x, Tensor(), Tensor(), mean, var, {}, empty_like(x), saved, inverse);
+    kernels::batch_norm_forward_train(x, Tensor(), Tensor(), Out(mean), Out(var), {}, Out(empty_like(x)), Out(saved),
+                                      Out(inverse));
   };
   train(Tensor::empty({0, 3, 4, 4}));
   CHECK(mean.to_vector<double>() == std::vector<double>(3, 10.0));
   const Tensor grad = Tensor::full({3}, 7.0), none = Tensor::empty({0, 3, 4, 4});
-  kernels::batch_norm_backward(none, Tensor(), Tensor(), saved, inverse, {}, none, none, grad, Tensor());
+  kernels::batch_norm_backward(none, Tensor(), Tensor(), saved, inverse, {}, none, Out(none), Out(grad), {});
   CHECK(grad.to_vector<double>() == std::vector<double>(3, 0.0));
   CHECK_THAT(error_of([&] { train(Tensor::zeros({1, 3, 1, 1})); }), ContainsText("more than one value per channel"));
 }
@@ -137,7 +143,7 @@ TEST_CASE("fused ReLU gives what ReLU behind gives, to the last bit") {
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     const float y = plain.y.data<float>()[i];
     REQUIRE(fused.y.data<float>()[i] == (y > 0.0f ? y : 0.0f));
-    masked.data<float>()[i] = y > 0.0f ? grad_y.data<float>()[i] : 0.0f;
+    Out(masked).data<float>()[i] = y > 0.0f ? grad_y.data<float>()[i] : 0.0f;
   }
   const Step behind = run(x, masked, {});
   CHECK(same_bits(fused.grad_x, behind.grad_x));

@@ -1,8 +1,8 @@
 // Optimizer kernels: many tensors in one pass, norms, and what they refuse. The formulas are tested in tests/optim.
-#include "kernels/optimizer/adam.h"
-#include "kernels/optimizer/norm.h"
-#include "kernels/optimizer/rmsprop.h"
-#include "kernels/optimizer/sgd.h"
+#include "tandem/kernels/optimizer/adam.h"
+#include "tandem/kernels/optimizer/norm.h"
+#include "tandem/kernels/optimizer/rmsprop.h"
+#include "tandem/kernels/optimizer/sgd.h"
 #include "tests/kernels/image_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -24,10 +24,10 @@ std::vector<Tensor> tensors(std::uint32_t seed) {
 std::vector<kernels::AdamItem> adam_items(const std::vector<Tensor>& parameters, const std::vector<Tensor>& gradients) {
   std::vector<kernels::AdamItem> items;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    items.push_back({.parameter = parameters[i],
+    items.push_back({.parameter = Out(parameters[i]),
                      .gradient = gradients[i],
-                     .exp_avg = zeros_like(parameters[i]),
-                     .exp_avg_sq = zeros_like(parameters[i]),
+                     .exp_avg = Out(zeros_like(parameters[i])),
+                     .exp_avg_sq = Out(zeros_like(parameters[i])),
                      .max_exp_avg_sq = {},
                      .step = 1});
   }
@@ -52,7 +52,7 @@ TEST_CASE("a step over many tensors gives what steps over each give, on any numb
 TEST_CASE("a step counts as an in-place change of the parameter") {
   const Tensor parameter = Tensor::zeros({4}), gradient = Tensor::zeros({4});
   const std::uint64_t before = parameter.storage()->version();
-  const kernels::SgdItem item{parameter, gradient, {}, true};
+  const kernels::SgdItem item{Out(parameter), gradient, {}, true};
   kernels::sgd_step({&item, 1}, {});
   CHECK(parameter.storage()->version() > before);
 }
@@ -73,7 +73,7 @@ TEST_CASE("squared_norm sums in double, in an order of its own") {
   CHECK(kernels::squared_norm({}) == 0.0);
   const std::vector<Tensor> whole{Tensor::full({3}, 2.0), Tensor::full({5}, -3.0, {.dtype = DType::f16})};
   CHECK(kernels::squared_norm(whole) == 57.0);
-  kernels::scale_all(whole, 0.5);
+  kernels::scale_all(outs_of(whole), 0.5);
   CHECK(kernels::squared_norm(whole) == 57.0 / 4.0);
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("tensors that do not go together are refused") {
   const Tensor parameter = Tensor::zeros({2, 3, 2, 2}, {.layout = Layout::channels_last}), fits = zeros_like(parameter);
   const auto sgd = [&](const Tensor& gradient, const Tensor& buffer, double momentum) {
     return error_of([&] {
-      const kernels::SgdItem item{parameter, gradient, buffer, false};
+      const kernels::SgdItem item{Out(parameter), gradient, Out(buffer), false};
       kernels::sgd_step({&item, 1}, {.momentum = momentum});
     });
   };
@@ -90,35 +90,36 @@ TEST_CASE("tensors that do not go together are refused") {
   CHECK_THAT(sgd(fits, {}, 0.9), ContainsText("the momentum buffer of parameter f32[2, 3, 2, 2] must be f32"));
   CHECK(sgd(fits, {}, 0.0) == "no error");
   CHECK_THAT(error_of([&] {
-               const kernels::AdamItem item{parameter, fits, fits, Tensor::zeros({1}), {}, 1};
+               const kernels::AdamItem item{Out(parameter), fits, Out(fits), Out(Tensor::zeros({1})), {}, 1};
                kernels::adam_step({&item, 1}, {});
              }),
              ContainsText("adam_step: exp_avg_sq of parameter"));
   CHECK_THAT(error_of([&] {
-               const kernels::AdamItem item{parameter, fits, fits, fits, {}, 0};
+               const kernels::AdamItem item{Out(parameter), fits, Out(fits), Out(fits), {}, 0};
                kernels::adam_step({&item, 1}, {});
              }),
              ContainsText("steps count from 1, got 0"));
   CHECK_THAT(error_of([&] {
-               const kernels::RmspropItem item{parameter, fits, {}, {}, {}};
+               const kernels::RmspropItem item{Out(parameter), fits, {}, {}, {}};
                kernels::rmsprop_step({&item, 1}, {});
              }),
              ContainsText("rmsprop_step: square_avg of parameter"));
-  CHECK_THAT(error_of([&] { kernels::scale_all(std::vector<Tensor>{Tensor::zeros({4}).narrow(0, 0, 2, 2)}, 1.0); }),
+  CHECK_THAT(error_of([&] { kernels::scale_all(std::array{Out(Tensor::zeros({4}).narrow(0, 0, 2, 2))}, 1.0); }),
              ContainsText("scale_all: needs dense floating tensors"));
 }
 
 TEST_CASE("the factor of gradients counts, and masters of the wrong kind are refused") {
   const Tensor parameter = Tensor::full({3}, 1.0), gradient = Tensor::full({3}, 8.0);
-  const kernels::SgdItem item{parameter, gradient, {}, true};
+  const kernels::SgdItem item{Out(parameter), gradient, {}, true};
   kernels::sgd_step({&item, 1}, {.lr = 0.5, .gradient_factor = 0.125});
   CHECK(parameter.to_vector<double>() == std::vector<double>(3, 0.5));
   const Tensor half = Tensor::zeros({3}, {.dtype = DType::f16});
   const auto refused = [](const kernels::SgdItem& bad) { return error_of([&] { kernels::sgd_step({&bad, 1}, {}); }); };
-  CHECK_THAT(refused({parameter, gradient, {}, true, Tensor::zeros({3})}),
+  CHECK_THAT(refused({Out(parameter), gradient, {}, true, Out(Tensor::zeros({3}))}),
              ContainsText("only f16 and bf16 parameters have a master"));
-  CHECK_THAT(refused({half, half, {}, true, half}), ContainsText("the master of parameter f16[3] must be f32"));
-  CHECK_THAT(refused({half, Tensor::zeros({3}, {.dtype = DType::f64}), {}, true}),
+  CHECK_THAT(refused({Out(half), half, {}, true, Out(half)}),
+             ContainsText("the master of parameter f16[3] must be f32"));
+  CHECK_THAT(refused({Out(half), Tensor::zeros({3}, {.dtype = DType::f64}), {}, true}),
              ContainsText("the gradient of parameter f16[3] must be f16"));
-  CHECK_THAT(refused({parameter, half, {}, true}), ContainsText("the gradient of parameter f32[3] must be f32"));
+  CHECK_THAT(refused({Out(parameter), half, {}, true}), ContainsText("the gradient of parameter f32[3] must be f32"));
 }

@@ -1,7 +1,8 @@
 // Pooling beyond the op table: ties, NaN, shapes as in PyTorch, threads.
-#include "kernels/pool/avg_pool2d.h"
-#include "kernels/pool/global_avg_pool2d.h"
-#include "kernels/pool/max_pool2d.h"
+#include "tandem/kernels/pool/avg_pool2d.h"
+#include "tandem/kernels/pool/global_avg_pool2d.h"
+#include "tandem/kernels/pool/max_pool2d.h"
+#include "tandem/kernels/pool/max_pool2d_implementations.h"
 #include "tests/kernels/image_support.h"
 #include "tests/support/catch.h"
 
@@ -19,7 +20,7 @@ Pooled max_pool(const Tensor& x, const Pool2dOptions& options, Layout layout) {
   const Shape shape = kernels::pool2d_output_shape("test", x.shape(), options);
   Pooled result{Tensor::full(shape, std::nan(""), {x.dtype(), layout, {}}),
                 Tensor::full(shape, 77, {kernels::max_pool2d_index_dtype(options), layout, {}})};
-  kernels::max_pool2d_forward(x, options, result.y, result.indices);
+  kernels::max_pool2d_forward(x, options, Out(result.y), Out(result.indices));
   return result;
 }
 
@@ -42,7 +43,7 @@ TEST_CASE("average pooling divides by the pixels that count") {
   const Tensor ones = Tensor::full({1, 1, 4, 4}, 1.0);
   const auto is_all = [&](const Pool2dOptions& options, double expected) {
     const Tensor y = poisoned_like(Tensor::empty(kernels::pool2d_output_shape("test", ones.shape(), options)));
-    kernels::avg_pool2d_forward(ones, options, y);
+    kernels::avg_pool2d_forward(ones, options, Out(y));
     for (const double value : y.to_vector<double>()) {
       if (!(std::abs(value - expected) <= 4 * 0x1p-24)) return false;
     }
@@ -88,20 +89,20 @@ TEST_CASE("fast pooling agrees with the reference to the last bit") {
   const Tensor x = random_images({3, channels, 13, 10}, 1);
   const Pooled pooled = max_pool(x, options, Layout::channels_last);
   const Tensor y = poisoned_like(pooled.y), indices = empty_like(pooled.indices);
-  kernels::reference::max_pool2d_forward(x, options, y, indices);
+  kernels::reference::max_pool2d_forward(x, options, Out(y), Out(indices));
   CHECK(same_bits(pooled.y, y));
   CHECK(same_bits(pooled.indices, indices));
   // Whole numbers, so that the order of additions does not matter.
   const Tensor grad_y = empty_like(y);
-  for (std::int64_t i = 0; i < y.numel(); ++i) grad_y.data<float>()[i] = static_cast<float>(i % 9) - 4.0f;
+  for (std::int64_t i = 0; i < y.numel(); ++i) Out(grad_y).data<float>()[i] = static_cast<float>(i % 9) - 4.0f;
   const Tensor fast = poisoned_like(x), slow = poisoned_like(x);
-  kernels::max_pool2d_backward(grad_y, indices, options, fast);
-  kernels::reference::max_pool2d_backward(grad_y, indices, options, slow);
+  kernels::max_pool2d_backward(grad_y, indices, options, Out(fast));
+  kernels::reference::max_pool2d_backward(grad_y, indices, options, Out(slow));
   CHECK(fast.to_vector<float>() == slow.to_vector<float>());
   const Tensor sums = poisoned_like(Tensor::zeros({channels})), expected = Tensor::zeros({channels});
-  kernels::max_pool2d_backward(grad_y, indices, options, fast, sums);
+  kernels::max_pool2d_backward(grad_y, indices, options, Out(fast), Out(sums));
   for (std::int64_t i = 0; i < slow.numel(); ++i)  // channels_last: channels are neighbours
-    expected.data<float>()[i % channels] += slow.data<float>()[i];
+    Out(expected).data<float>()[i % channels] += slow.data<float>()[i];
   CHECK(sums.to_vector<float>() == expected.to_vector<float>());
 }
 
@@ -114,9 +115,9 @@ TEST_CASE("pooling does not depend on the number of threads") {
     std::vector<Tensor> results{pooled.y, pooled.indices};
     for (int i = 0; i < 2; ++i) results.push_back(poisoned_like(x));
     for (int i = 0; i < 1; ++i) results.push_back(poisoned_like(grad_y));
-    kernels::max_pool2d_backward(grad_y, pooled.indices, options, results[2]);
-    kernels::avg_pool2d_backward(grad_y, options, results[3]);
-    kernels::avg_pool2d_forward(x, options, results[4]);
+    kernels::max_pool2d_backward(grad_y, pooled.indices, options, Out(results[2]));
+    kernels::avg_pool2d_backward(grad_y, options, Out(results[3]));
+    kernels::avg_pool2d_forward(x, options, Out(results[4]));
     return results;
   };
   const auto one = run(1), three = run(3);
@@ -125,21 +126,22 @@ TEST_CASE("pooling does not depend on the number of threads") {
 
 TEST_CASE("backward refuses what does not belong together") {
   const Tensor x = Tensor::zeros({2, 3, 4, 4}), y = Tensor::zeros({2, 3, 2, 2});
-  CHECK_THAT(error_of([&] { kernels::max_pool2d_backward(y, Tensor(), {}, x); }), ContainsText("needs the indices"));
-  CHECK_THAT(error_of([&] {
-               kernels::max_pool2d_backward(y, Tensor::zeros({2, 3, 2, 2}), {}, x);
-             }),
+  CHECK_THAT(error_of([&] { kernels::max_pool2d_backward(y, Tensor(), {}, Out(x)); }),
+             ContainsText("needs the indices"));
+  CHECK_THAT(error_of([&] { kernels::max_pool2d_backward(y, Tensor::zeros({2, 3, 2, 2}), {}, Out(x)); }),
              ContainsText("indices must be u8[2, 3, 2, 2], got f32[2, 3, 2, 2]"));
   const Tensor indices = Tensor::zeros({2, 3, 2, 2}, {.dtype = DType::u8});
-  CHECK_THAT(error_of([&] { kernels::max_pool2d_backward(y, indices, {}, x, Tensor::zeros({2})); }),
+  CHECK_THAT(error_of([&] { kernels::max_pool2d_backward(y, indices, {}, Out(x), Out(Tensor::zeros({2}))); }),
              ContainsText("sums must be dense f32 [3], got f32[2]"));
-  CHECK_THAT(error_of([&] { kernels::avg_pool2d_backward(x, {}, x); }), ContainsText("pools to shape [2, 3, 2, 2]"));
-  CHECK_THAT(error_of([&] { kernels::global_avg_pool2d_backward(y, x); }), ContainsText("pools to shape [2, 3, 1, 1]"));
+  CHECK_THAT(error_of([&] { kernels::avg_pool2d_backward(x, {}, Out(x)); }),
+             ContainsText("pools to shape [2, 3, 2, 2]"));
+  CHECK_THAT(error_of([&] { kernels::global_avg_pool2d_backward(y, Out(x)); }),
+             ContainsText("pools to shape [2, 3, 1, 1]"));
 }
 
 TEST_CASE("the mean of an image of more pixels than float can count is right") {
   const Tensor x = Tensor::full({1, 1, 4'100, 4'100}, 1.0, {DType::f16, Layout::channels_last, {}});
   const Tensor y = Tensor::empty({1, 1, 1, 1}, x.options(Layout::channels_last));
-  kernels::global_avg_pool2d_forward(x, y);
+  kernels::global_avg_pool2d_forward(x, Out(y));
   CHECK(y.item() == 1.0);  // in float 2^24 + 1 is 2^24: 0.998
 }

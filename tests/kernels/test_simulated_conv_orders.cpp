@@ -2,6 +2,8 @@
 #include "tests/kernels/conv_families.h"
 #include "tests/simulator/restore_settings.h"
 
+#include <algorithm>
+
 namespace tandem::test {
 
 // Not tagged [cuda]: it sets the order itself, and need not run once in each.
@@ -9,7 +11,9 @@ TEST_CASE("every family of convolutions gives one bit pattern in all orders of t
   const RestoreSettings restore;
   std::vector<FamilyCase> cases = family_cases();
   for (const FamilyCase& one : warpgroup_cases()) cases.push_back(one);
-  CHECK(cases.size() == 23);
+  CHECK(cases.size() == 30);
+  for (const kernels::cuda::ConvFamily& family : kernels::cuda::conv_families())
+    CHECK(std::any_of(cases.begin(), cases.end(), [&](const FamilyCase& c) { return c.family.name == family.name; }));
   for (const FamilyCase& c : cases) {
     const ConvInputs in(c.one, c.dtype, false);
     const Tensor x = on_gpu(in.x), w = on_gpu(in.w), grad_y = on_gpu(in.grad_y);

@@ -1,6 +1,6 @@
 // Tables of many tensors are the device's before their host memory is used for something else.
-#include "kernels/optimizer/norm.h"
-#include "kernels/optimizer/sgd.h"
+#include "tandem/kernels/optimizer/norm.h"
+#include "tandem/kernels/optimizer/sgd.h"
 #include "tests/simulator/restore_settings.h"
 #include "tests/support/cuda_device.h"
 
@@ -17,10 +17,10 @@ TEST_CASE("an optimizer's table outlives the call that makes it", "[cuda][optimi
   for (int i = 0; i < 20; ++i) {
     parameters.push_back(on_gpu(1.0 + i));
     const Tensor gradient = on_gpu(2.0);
-    const std::vector<kernels::SgdItem> items{{parameters.back(), gradient, {}, true}};
+    const std::vector<kernels::SgdItem> items{{Out(parameters.back()), gradient, {}, true}};
     kernels::sgd_step(items, {.lr = 0.25});
-    kernels::scale_all(parameters, 2.0);
-    kernels::scale_all(parameters, 0.5);
+    kernels::scale_all(outs_of(parameters), 2.0);
+    kernels::scale_all(outs_of(parameters), 0.5);
   }
   for (int i = 0; i < 20; ++i) CHECK(parameters[static_cast<std::size_t>(i)].to_vector<double>().back() == 0.5 + i);
 }

@@ -1,7 +1,7 @@
 // The layouts behind the tensor-core convolutions, exhaustively: no two lanes that go together meet in a bank, and what
 // ldmatrix hands to a lane is what mma.m16n8k16 wants of it.
-#include "core/half.h"
-#include "kernels/conv/implicit_gemm/tile_layout.h"
+#include "tandem/core/half.h"
+#include "tandem/kernels/conv/implicit_gemm/tile_layout.h"
 #include "tests/support/catch.h"
 
 #include <set>
@@ -12,27 +12,27 @@ namespace {
 
 using namespace kernels::cuda::implicit_gemm;
 
-constexpr int kBankGroups = 8;  // pieces of 16 bytes that all banks hold together
+constexpr int kBankGroups = 8;  // vectors of 16 bytes that all banks hold together
 
-template <int kPieces>
+template <int kVectors>
 void check_swizzle() {
   constexpr int kLines = 64;
   std::set<int> places;
   for (int line = 0; line < kLines; ++line)
-    for (int piece = 0; piece < kPieces; ++piece) places.insert(device::swizzled<kPieces>(line, piece));
-  CHECK(places.size() == std::size_t{kLines * kPieces});
-  CHECK(*places.rbegin() == kLines * kPieces - 1);
-  for (int first = 0; first < kLines * kPieces; first += kBankGroups) {  // eight neighbours
+    for (int vector = 0; vector < kVectors; ++vector) places.insert(device::swizzled<kVectors>(line, vector));
+  CHECK(places.size() == std::size_t{kLines * kVectors});
+  CHECK(*places.rbegin() == kLines * kVectors - 1);
+  for (int first = 0; first < kLines * kVectors; first += kBankGroups) {  // eight neighbours
     std::set<int> groups;
     for (int i = first; i < first + kBankGroups; ++i)
-      groups.insert(device::swizzled<kPieces>(i / kPieces, i % kPieces) % kBankGroups);
+      groups.insert(device::swizzled<kVectors>(i / kVectors, i % kVectors) % kBankGroups);
     CHECK(groups.size() == std::size_t{kBankGroups});
   }
-  for (int piece = 0; piece < kPieces; ++piece) {  // eight lines
+  for (int vector = 0; vector < kVectors; ++vector) {  // eight lines
     for (int first = 0; first < kLines; first += kBankGroups) {
       std::set<int> groups;
       for (int line = first; line < first + kBankGroups; ++line)
-        groups.insert(device::swizzled<kPieces>(line, piece) % kBankGroups);
+        groups.insert(device::swizzled<kVectors>(line, vector) % kBankGroups);
       CHECK(groups.size() == std::size_t{kBankGroups});
     }
   }
@@ -45,7 +45,7 @@ std::vector<int> contents() {
   for (int row = 0; row < kSize; ++row) {
     for (int depth = 0; depth < kStepDepth<T>; ++depth) {
       const int line = Layout::kAlongDepth ? row : depth, along = Layout::kAlongDepth ? depth : row;
-      tile[static_cast<std::size_t>(Layout::place(line, along / kPiece<T>) + along % kPiece<T>)] =
+      tile[static_cast<std::size_t>(Layout::place(line, along / kVectorSize<T>) + along % kVectorSize<T>)] =
           row * kStepDepth<T> + depth;
     }
   }
@@ -67,7 +67,7 @@ void check_halves() {
   const auto check = [&](int row, int depth, auto&& place, auto&& wanted_row, auto&& wanted_depth) {
     for (int matrix = 0; matrix < 4; ++matrix) {
       std::set<int> groups;
-      for (int i = 0; i < 8; ++i) groups.insert(place(matrix * 8 + i, row, depth) / kPiece<Half> % kBankGroups);
+      for (int i = 0; i < 8; ++i) groups.insert(place(matrix * 8 + i, row, depth) / kVectorSize<Half> % kBankGroups);
       CHECK(groups.size() == std::size_t{kBankGroups});
       for (int lane = 0; lane < 32; ++lane) {
         const auto [low, high] =
@@ -122,8 +122,8 @@ void check_floats_across() {
     for (int depth = 0; depth < kStepDepth<float>; depth += 4) {
       std::set<int> banks;
       for (int lane = 0; lane < 32; ++lane) {
-        const int place = Layout::turned(lane, row, depth);
-        CHECK(Layout::turned(lane, row % 32, depth) + row / 32 * 32 == place);
+        const int place = Layout::transposed(lane, row, depth);
+        CHECK(Layout::transposed(lane, row % 32, depth) + row / 32 * 32 == place);
         CHECK(tile[static_cast<std::size_t>(place)] == (row + lane / 4) * kStepDepth<float> + depth + lane % 4);
         banks.insert(place % 32);
       }

@@ -1,5 +1,5 @@
 // exp and erf for vectors: error over a fine grid, and the ends.
-#include "kernels/activation/vector_math.h"
+#include "tandem/kernels/activation/vector_math.h"
 
 #include "tests/support/catch.h"
 

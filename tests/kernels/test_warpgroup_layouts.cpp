@@ -1,5 +1,5 @@
 // The layouts of convolution by warpgroups, exhaustively: lines in swizzled tiles, boxes of pixels, blocks of threads.
-#include "kernels/conv/warpgroup/plan.h"
+#include "tandem/kernels/conv/warpgroup/plan.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/support/catch.h"
 
@@ -13,22 +13,22 @@ using warpgroup::PixelBox;
 
 }  // namespace
 
-TEST_CASE("a swizzled tile has one place for each byte, and eight lines' pieces in all banks", "[conv]") {
-  constexpr int kLines = 256, kPieces = device::kLineBytes / 16;
+TEST_CASE("a swizzled tile has one place for each byte, and eight lines' vectors in all banks", "[conv]") {
+  constexpr int kLines = 256, kVectors = device::kLineBytes / 16;
   std::set<int> places;
   for (int line = 0; line < kLines; ++line)
     for (int byte = 0; byte < device::kLineBytes; ++byte) {
       const int place = device::line_place(line, byte);
       CHECK(place / device::kLineBytes == line);  // stays in its line
-      CHECK(place % 16 == byte % 16);             // and pieces of 16 bytes stay whole
+      CHECK(place % 16 == byte % 16);             // and vectors of 16 bytes stay whole
       places.insert(place);
     }
   CHECK(places.size() == kLines * device::kLineBytes);
   for (int line = 0; line < kLines; line += device::kSwizzledLines)
-    for (int piece = 0; piece < kPieces; ++piece) {
+    for (int vector = 0; vector < kVectors; ++vector) {
       std::set<int> banks;
       for (int i = 0; i < device::kSwizzledLines; ++i)
-        banks.insert(device::line_place(line + i, piece * 16) % 128 / 16);
+        banks.insert(device::line_place(line + i, vector * 16) % 128 / 16);
       CHECK(banks.size() == 8);
     }
 }

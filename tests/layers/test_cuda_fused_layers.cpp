@@ -1,10 +1,11 @@
 // What layers do in one operation on a GPU: a fused convolution and the pool right after it, a convolution and the
 // batch norm after it.
-#include "autograd/functions/reduce.h"
-#include "autograd/variable.h"
-#include "core/memory.h"
-#include "layers/layers.h"
-#include "layers/models/models.h"
+#include "tandem/autograd/functions/reduce.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/out.h"
+#include "tandem/layers/layers.h"
+#include "tandem/layers/models/models.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -39,14 +40,15 @@ TEST_CASE("a convolution and the pool after it are one operation on a GPU, unles
   if (!has_gpu()) return;
   Initializer initializer(1);
   Sequential network;
-  const kernels::Conv2dOptions options{.padding = {1, 1}, .impl = kernels::ConvImpl::fused};
-  network.add<ConvBiasReLU>(8, 16, std::array<std::int64_t, 2>{3, 3}, options, initializer);
+  network.add<Conv2d>(
+      {.in = 8, .out = 16, .kernel = {3, 3}, .padding = {1, 1}, .relu = true, .impl = kernels::ConvImpl::fused},
+      initializer);
   network.add<MaxPool2d>(2);
   network.to(DType::f16);
   network.to(kGpu);
   const Tensor images = Tensor::full({2, 8, 7, 10}, 0.25, {.dtype = DType::f16, .layout = Layout::channels_last});
   for (std::int64_t i = 0; i < images.numel(); ++i)
-    images.data<Half>()[i] = Half(static_cast<float>(i % 7) * 0.5f - 1.0f);
+    Out(images).data<Half>()[i] = Half(static_cast<float>(i % 7) * 0.5f - 1.0f);
   const Tensor there = images.to(kGpu);
 
   const Outcome together = run(network, there);
@@ -82,7 +84,7 @@ TEST_CASE("a pool at the head of one sequence is fused with the convolution at t
     const Tensor numbers = Tensor::empty(shape);
     for (std::int64_t i = 0; i < numbers.numel(); ++i) {
       drawn = drawn * 1664525u + 1013904223u;
-      numbers.data<float>()[i] = static_cast<float>(static_cast<int>(drawn >> 24) % 3 - 1);
+      Out(numbers).data<float>()[i] = static_cast<float>(static_cast<int>(drawn >> 24) % 3 - 1);
     }
     return numbers;
   };
@@ -119,13 +121,9 @@ TEST_CASE("a pool at the head of one sequence is fused with the convolution at t
     CHECK(together.peak_bytes < apart.peak_bytes);
   }
   // Errors are still told from where they are.
-  CHECK_THAT(error_of([&] {
-               network(Tensor::zeros({2, 1, 14, 14}, images.options()));
-             }),
+  CHECK_THAT(error_of([&] { network(Tensor::zeros({2, 1, 14, 14}, images.options())); }),
              ContainsText("layer classifier.2: linear"));
-  CHECK_THAT(error_of([&] {
-               network(Tensor::zeros({2, 3, 10, 10}, images.options()));
-             }),
+  CHECK_THAT(error_of([&] { network(Tensor::zeros({2, 3, 10, 10}, images.options())); }),
              ContainsText("layer features.0: "));
 }
 
@@ -134,16 +132,17 @@ TEST_CASE("a convolution leaves moments for the batch norm after it, unless some
   const auto train = [](bool watched) {
     Initializer initializer(3);
     Sequential network;
-    const kernels::Conv2dOptions options{.padding = {1, 1}, .impl = kernels::ConvImpl::fused};
-    network.add<Conv2d>(8, 16, std::array<std::int64_t, 2>{3, 3}, options, initializer, Bias::absent);
-    network.add<BatchNorm2d>(16, BatchNorm2dOptions{.relu = true});
+    network.add<Conv2d>(
+        {.in = 8, .out = 16, .kernel = {3, 3}, .padding = {1, 1}, .bias = false, .impl = kernels::ConvImpl::fused},
+        initializer);
+    network.add<BatchNorm2d>({.channels = 16, .relu = true});
     network.set_precision(autograd::Precision::fp16);
     network.to(kGpu);
     int seen = 0;
     if (watched) network[0].set_observer([&](const Tensor&) { ++seen; });
     const Tensor images = Tensor::empty({2, 8, 7, 10}, {.dtype = DType::f16, .layout = Layout::channels_last});
     for (std::int64_t i = 0; i < images.numel(); ++i)
-      images.data<Half>()[i] = Half(static_cast<float>(i % 11) * 0.5f - 1.0f);
+      Out(images).data<Half>()[i] = Half(static_cast<float>(i % 11) * 0.5f - 1.0f);
     const Tensor y = network(images.to(kGpu));
     autograd::backward(autograd::sum(y));
     CHECK(seen == (watched ? 1 : 0));

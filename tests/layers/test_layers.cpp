@@ -1,7 +1,7 @@
 // Layers one by one: what they compute, how they start, how they print.
-#include "autograd/functions/reduce.h"
-#include "autograd/variable.h"
-#include "layers/layers.h"
+#include "tandem/autograd/functions/reduce.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/layers/layers.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -31,7 +31,7 @@ void fill_with_integers(Module& module) {
 
 TEST_CASE("weights are uniform in +-1/sqrt(fan_in), drawn by seed and index, whatever the storage") {
   Initializer initializer(3);
-  const Conv2d conv(32, 64, kThree, {.groups = 2}, initializer);
+  const Conv2d conv({.in = 32, .out = 64, .kernel = kThree, .groups = 2}, initializer);
   const Tensor weight = conv.named_parameters()[0].second, bias = conv.named_parameters()[1].second;
   CHECK(weight.shape() == Shape{64, 16, 3, 3});
   const double bound = 1.0 / std::sqrt(16.0 * 9.0);
@@ -55,33 +55,72 @@ TEST_CASE("weights are uniform in +-1/sqrt(fan_in), drawn by seed and index, wha
   }
   CHECK(bias.to_vector<double>()[7] ==
         static_cast<double>(static_cast<float>((2.0 * static_cast<double>(second.uniform(7)) - 1.0) * bound)));
-  const Linear linear(100, 10, initializer);
+  const Linear linear({.in = 100, .out = 10}, initializer);
   for (const double value : linear.parameters()[0].to_vector<double>()) CHECK(std::abs(value) <= 0.1 * (1 + 1e-6));
 }
 
 TEST_CASE("fused layers equal the layers they stand for, under the same names") {
+  const bool bias = GENERATE(true, false);
   Initializer initializer(1);
   Sequential fused, plain;
-  fused.add<ConvBiasReLU>(3, 4, kThree, kernels::Conv2dOptions{.stride = {2, 2}, .padding = {1, 1}}, initializer);
+  fused.add<Conv2d>(
+      {.in = 3, .out = 4, .kernel = kThree, .stride = {2, 2}, .padding = {1, 1}, .bias = bias, .relu = true},
+      initializer);
   fused.add<Flatten>();
-  fused.add<Linear>(4 * 3 * 3, 5, initializer, LinearOptions{.relu = true});
-  fused.add<Linear>(5, 2, initializer);
-  plain.add<Conv2d>(3, 4, kThree, kernels::Conv2dOptions{.stride = {2, 2}, .padding = {1, 1}}, initializer);
+  fused.add<Linear>({.in = 4 * 3 * 3, .out = 5, .bias = bias, .relu = true}, initializer);
+  fused.add<Linear>({.in = 5, .out = 2}, initializer);
+  plain.add<Conv2d>({.in = 3, .out = 4, .kernel = kThree, .stride = {2, 2}, .padding = {1, 1}, .bias = bias},
+                    initializer);
   plain.add<ReLU>();
   plain.add<Flatten>();
-  plain.add<Linear>(4 * 3 * 3, 5, initializer);
+  plain.add<Linear>({.in = 4 * 3 * 3, .out = 5, .bias = bias}, initializer);
   plain.add<ReLU>();
-  plain.add<Linear>(5, 2, initializer);
+  plain.add<Linear>({.in = 5, .out = 2}, initializer);
   fill_with_integers(fused);
   plain.load_state_dict(fused.state_dict());
   const Tensor x = integers({2, 3, 5, 5}, 1);
   CHECK(fused(x).to_vector<float>() == plain(x).to_vector<float>());
 }
 
+TEST_CASE("each fusion computes what its two layers compute one after the other") {
+  Initializer initializer(1);
+  const auto sequence = [](std::unique_ptr<Module> layer) {
+    auto result = std::make_unique<Sequential>();
+    result->add(std::move(layer));
+    return result;
+  };
+  const auto conv = [&](bool relu) {
+    return std::make_unique<Conv2d>(Conv2dOptions{.in = 3, .out = 4, .kernel = kThree, .padding = {1, 1}, .relu = relu},
+                                    initializer);
+  };
+  const auto norm = [] { return std::make_unique<BatchNorm2d>(BatchNorm2dOptions{.channels = 4}); };
+  const auto pool = [] { return std::make_unique<MaxPool2d>(2); };
+  std::pair<std::unique_ptr<Module>, std::unique_ptr<Module>> pairs[] = {
+      {conv(false), norm()}, {conv(true), pool()}, {sequence(conv(true)), sequence(pool())}};
+  const Tensor x = integers({2, 3, 6, 6}, 1);
+  REQUIRE(fusions().size() == std::size(pairs));
+  for (std::size_t i = 0; i < std::size(pairs); ++i) {
+    INFO(fusions()[i].name);
+    auto& [first, second] = pairs[i];
+    CHECK(find_fusion(*first, *second, x) == nullptr);  // on the CPU there is nothing to gain
+    const std::vector<float> apart = (*second)((*first)(x)).to_vector<float>();
+    CHECK(call_both(*first, *second, x).to_vector<float>() == apart);
+    CHECK(fusions()[i].run(*first, *second, x).to_vector<float>() == apart);
+  }
+}
+
+TEST_CASE("a fusion's errors name the layer") {
+  Initializer initializer(1);
+  Sequential network;
+  auto& conv = network.add<Conv2d>({.in = 3, .out = 4, .relu = true}, initializer);
+  auto& pool = network.add<MaxPool2d>(2);
+  CHECK_THROWS_WITH(fusions()[1].run(conv, pool, integers({2, 5, 6, 6}, 1)), ContainsText("layer 0: conv"));
+}
+
 TEST_CASE("batch norm with ReLU equals batch norm, then ReLU, and both keep the same statistics") {
   Sequential fused, plain;
-  fused.add<BatchNorm2d>(3, BatchNorm2dOptions{.relu = true});
-  plain.add<BatchNorm2d>(3);
+  fused.add<BatchNorm2d>({.channels = 3, .relu = true});
+  plain.add<BatchNorm2d>({.channels = 3});
   plain.add<ReLU>();
   const Tensor x = integers({4, 3, 2, 2}, 1);
   for (const bool training : {true, false}) {
@@ -96,7 +135,7 @@ TEST_CASE("batch norm with ReLU equals batch norm, then ReLU, and both keep the 
 }
 
 TEST_CASE("batch norm moves its statistics as PyTorch does") {
-  BatchNorm2d norm(1, {.momentum = 0.5});
+  BatchNorm2d norm({.channels = 1, .momentum = 0.5});
   norm(Tensor::from<float>({1, 2, 3, 6}, {2, 1, 1, 2}));  // mean 3, variance 3.5 biased, 14/3 unbiased
   const auto buffers = norm.named_buffers();
   CHECK(buffers[0].second.item() == 1.5);
@@ -220,7 +259,7 @@ TEST_CASE("residual blocks add their input") {
   Residual residual(std::move(body));
   CHECK(residual(Tensor::full({1, 1, 1, 1}, 5)).item() == 15.0);
 
-  BasicBlock same(4, 4, 1, initializer), wider(4, 8, 2, initializer);
+  BasicBlock same({.in = 4, .out = 4}, initializer), wider({.in = 4, .out = 8, .stride = 2}, initializer);
   same.eval();
   CHECK(same.named_parameters().size() == 6);
   CHECK(wider.named_parameters()[6].first == "downsample.0.weight");
@@ -233,20 +272,22 @@ TEST_CASE("residual blocks add their input") {
 
 TEST_CASE("layers describe themselves and refuse sizes that make no sense") {
   Initializer initializer(1);
-  CHECK(
-      Conv2d(4, 8, {3, 5}, {.stride = {2, 2}, .padding = {1, 2}, .groups = 2}, initializer, Bias::absent).describe() ==
-      "Conv2d(4, 8, kernel 3x5, stride 2x2, padding 1x2, groups 2, no bias)");
-  CHECK(ConvBiasReLU(4, 8, kThree, {.dilation = {2, 2}}, initializer).describe() ==
+  CHECK(Conv2d({.in = 4, .out = 8, .kernel = {3, 5}, .stride = {2, 2}, .padding = {1, 2}, .groups = 2, .bias = false},
+               initializer)
+            .describe() == "Conv2d(4, 8, kernel 3x5, stride 2x2, padding 1x2, groups 2, no bias)");
+  CHECK(Conv2d({.in = 4, .out = 8, .kernel = kThree, .dilation = {2, 2}, .relu = true}, initializer).describe() ==
         "ConvBiasReLU(4, 8, kernel 3x3, dilation 2x2)");
-  CHECK(Linear(4, 8, initializer, {.bias = Bias::absent, .relu = true}).describe() == "LinearReLU(4, 8, no bias)");
-  CHECK(BatchNorm2d(8, {.relu = true}).describe() == "BatchNormReLU(8)");
+  CHECK(Linear({.in = 4, .out = 8, .bias = false, .relu = true}, initializer).describe() ==
+        "LinearReLU(4, 8, no bias)");
+  CHECK(BatchNorm2d({.channels = 8, .relu = true}).describe() == "BatchNormReLU(8)");
   CHECK(MaxPool2d({.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}).describe() ==
         "MaxPool2d(kernel 3x3, stride 2x2, padding 1x1)");
   CHECK(Dropout(0.5).describe() == "Dropout(0.5)");
 
-  CHECK_THROWS_WITH(Conv2d(0, 8, kThree, {}, initializer), ContainsText("must be positive"));
-  CHECK_THROWS_WITH(Conv2d(4, 6, kThree, {.groups = 4}, initializer), ContainsText("4 groups do not divide"));
-  CHECK_THROWS_WITH(Linear(4, -1, initializer), ContainsText("must be positive"));
-  CHECK_THROWS_WITH(BatchNorm2d(0), ContainsText("must be positive"));
+  CHECK_THROWS_WITH(Conv2d({.in = 0, .out = 8, .kernel = kThree}, initializer), ContainsText("must be positive"));
+  CHECK_THROWS_WITH(Conv2d({.in = 4, .out = 6, .kernel = kThree, .groups = 4}, initializer),
+                    ContainsText("4 groups do not divide"));
+  CHECK_THROWS_WITH(Linear({.in = 4, .out = -1}, initializer), ContainsText("must be positive"));
+  CHECK_THROWS_WITH(BatchNorm2d({.channels = 0}), ContainsText("must be positive"));
   CHECK_THROWS_WITH(Dropout(1.0), ContainsText("[0, 1)"));
 }

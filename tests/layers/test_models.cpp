@@ -1,9 +1,9 @@
 // The networks: names, shapes, sizes, gradients, options.
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "autograd/variable.h"
-#include "layers/models/models.h"
-#include "layers/safetensors.h"
-#include "layers/summary.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/layers/safetensors.h"
+#include "tandem/layers/summary.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 

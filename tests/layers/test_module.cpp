@@ -1,8 +1,8 @@
 // Module: names, modes, casts, state dicts, error context.
-#include "autograd/variable.h"
-#include "layers/layers.h"
-#include "layers/safetensors.h"
-#include "layers/summary.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/layers/layers.h"
+#include "tandem/layers/safetensors.h"
+#include "tandem/layers/summary.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/temporary_directory.h"
@@ -17,14 +17,13 @@ namespace {
 std::unique_ptr<Sequential> small_network(std::uint64_t seed = 1) {
   Initializer initializer(seed);
   auto features = std::make_unique<Sequential>();
-  features->add<Conv2d>(1, 2, std::array<std::int64_t, 2>{3, 3}, kernels::Conv2dOptions{.padding = {1, 1}},
-                        initializer);
-  features->add<BatchNorm2d>(2, BatchNorm2dOptions{.relu = true});
+  features->add<Conv2d>({.in = 1, .out = 2, .kernel = {3, 3}, .padding = {1, 1}}, initializer);
+  features->add<BatchNorm2d>({.channels = 2, .relu = true});
   features->add<MaxPool2d>(2);
   features->add<Flatten>();
   auto network = std::make_unique<Sequential>();
   network->add("features", std::move(features));
-  network->add("head", std::make_unique<Linear>(8, 3, initializer));
+  network->add("head", std::make_unique<Linear>(LinearOptions{.in = 8, .out = 3}, initializer));
   return network;
 }
 

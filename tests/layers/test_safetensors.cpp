@@ -1,6 +1,6 @@
 // Safetensors: what is written, what is read back, and files that stay whole.
-#include "layers/file.h"
-#include "layers/safetensors.h"
+#include "tandem/layers/file.h"
+#include "tandem/layers/safetensors.h"
 #include "tests/layers/safetensors_bytes.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"

@@ -1,9 +1,9 @@
 // Safetensors files that must be refused, each by what is wrong with it.
-#include "core/memory.h"
-#include "layers/safetensors.h"
+#include "tandem/core/memory.h"
+#include "tandem/layers/safetensors.h"
 #include "tests/layers/safetensors_bytes.h"
-#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 
 #include <sys/stat.h>
 

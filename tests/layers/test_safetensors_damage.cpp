@@ -1,6 +1,6 @@
 // Safetensors files cut at every byte and with flipped bits.
-#include "core/random.h"
-#include "layers/safetensors.h"
+#include "tandem/core/random.h"
+#include "tandem/layers/safetensors.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 

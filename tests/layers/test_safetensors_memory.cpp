@@ -1,6 +1,6 @@
 // What reading a safetensors file may take: headers written to need many times their own size.
-#include "core/error.h"
-#include "layers/safetensors.h"
+#include "tandem/core/error.h"
+#include "tandem/layers/safetensors.h"
 #include "tests/layers/safetensors_bytes.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -81,7 +81,7 @@ void check_refused(const std::string& header, const std::string& because) {
   write_bytes(path, safetensors_bytes(header, ""));
   const Reading reading = read_apart(path);
   CHECK_THAT(reading.error, ContainsText(because));
-#if !defined(__SANITIZE_ADDRESS__)  // whose own books are larger
+#if !defined(__SANITIZE_ADDRESS__)  // whose bookkeeping is larger
   INFO("a file of " << header.size() / kMiB << " MiB took " << reading.grown / kMiB << " MiB");
   CHECK(reading.grown <= 2 * static_cast<std::int64_t>(header.size()) + 64 * kMiB);
 #endif
@@ -98,7 +98,8 @@ TEST_CASE("a header of countless tensors is refused before they take memory") {
 }
 
 TEST_CASE("a header of countless metadata is refused before it takes memory") {
-  check_refused(repeated(R"({"__metadata__":{)", [](std::int64_t i) { return fmt::format(R"("{:x}":"")", i); }, "}}"),
+  check_refused(repeated(
+                    R"({"__metadata__":{)", [](std::int64_t i) { return fmt::format(R"("{:x}":"")", i); }, "}}"),
                 "more than 100000 entries of metadata");
 }
 

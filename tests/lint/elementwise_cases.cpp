@@ -1,12 +1,12 @@
 // Copies, fills, casts, dropout and element-wise ops under the lint.
-#include "kernels/activation/gelu.h"
-#include "kernels/activation/relu.h"
-#include "kernels/activation/silu.h"
-#include "kernels/cast/cast.h"
-#include "kernels/dropout/dropout.h"
-#include "kernels/elementwise/add.h"
-#include "kernels/elementwise/mul.h"
-#include "kernels/elementwise/scale.h"
+#include "tandem/kernels/activation/gelu.h"
+#include "tandem/kernels/activation/relu.h"
+#include "tandem/kernels/activation/silu.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/dropout/dropout.h"
+#include "tandem/kernels/elementwise/add.h"
+#include "tandem/kernels/elementwise/mul.h"
+#include "tandem/kernels/elementwise/scale.h"
 #include "tests/lint/lint.h"
 
 namespace tandem::test {
@@ -66,16 +66,16 @@ std::vector<LintCase> maps() {
         const auto add_case = [&](const char* op, std::function<void()> work) {
           cases.push_back({fmt::format("{} of {}, {}", op, describe(in), view.name), std::move(work)});
         };
-        add_case("relu", [=] { kernels::relu_forward(in, out); });
-        add_case("relu_backward", [=] { kernels::relu_backward(other, in, out); });
-        add_case("gelu_backward", [=] { kernels::gelu_backward(in, other, out); });
-        add_case("silu", [=] { kernels::silu_forward(in, out); });
-        add_case("add", [=] { kernels::add(other, in, out); });
-        add_case("mul", [=] { kernels::mul(in, other, out); });
-        add_case("scale", [=] { kernels::scale(in, 2.0, out); });
-        add_case("cast to bf16", [=] { kernels::cast(in, half); });
-        if (dtype != DType::f32) add_case("cast to f32", [=] { kernels::cast(in, wide); });
-        add_case("dropout", [=] { kernels::dropout_forward(in, 0.5, {.seed = 1}, out); });
+        add_case("relu", [=] { kernels::relu_forward(in, Out(out)); });
+        add_case("relu_backward", [=] { kernels::relu_backward(other, in, Out(out)); });
+        add_case("gelu_backward", [=] { kernels::gelu_backward(in, other, Out(out)); });
+        add_case("silu", [=] { kernels::silu_forward(in, Out(out)); });
+        add_case("add", [=] { kernels::add(other, in, Out(out)); });
+        add_case("mul", [=] { kernels::mul(in, other, Out(out)); });
+        add_case("scale", [=] { kernels::scale(in, 2.0, Out(out)); });
+        add_case("cast to bf16", [=] { kernels::cast(in, Out(half)); });
+        if (dtype != DType::f32) add_case("cast to f32", [=] { kernels::cast(in, Out(wide)); });
+        add_case("dropout", [=] { kernels::dropout_forward(in, 0.5, {.seed = 1}, Out(out)); });
       }
     }
   }

@@ -1,12 +1,12 @@
 // Pooling, batch normalisation and augmentation under the lint.
-#include "kernels/augment/augment_images.h"
-#include "kernels/augment/crop2d.h"
-#include "kernels/augment/flip_horizontal.h"
-#include "kernels/augment/pad2d.h"
-#include "kernels/norm/batch_norm.h"
-#include "kernels/pool/avg_pool2d.h"
-#include "kernels/pool/global_avg_pool2d.h"
-#include "kernels/pool/max_pool2d.h"
+#include "tandem/kernels/augment/augment_images.h"
+#include "tandem/kernels/augment/crop2d.h"
+#include "tandem/kernels/augment/flip_horizontal.h"
+#include "tandem/kernels/augment/pad2d.h"
+#include "tandem/kernels/norm/batch_norm.h"
+#include "tandem/kernels/pool/avg_pool2d.h"
+#include "tandem/kernels/pool/global_avg_pool2d.h"
+#include "tandem/kernels/pool/max_pool2d.h"
 #include "tests/lint/lint.h"
 
 #include <array>
@@ -29,17 +29,18 @@ std::vector<LintCase> pooling() {
         const auto add_case = [&](const char* op, std::function<void()> work) {
           cases.push_back({fmt::format("{} of {}, kernel {}", op, describe(x), options.kernel[0]), std::move(work)});
         };
-        add_case("max_pool2d", [=] { kernels::max_pool2d_forward(x, options, y, indices); });
-        add_case("max_pool2d_backward", [=] { kernels::max_pool2d_backward(y, indices, options, grad_x); });
+        add_case("max_pool2d", [=] { kernels::max_pool2d_forward(x, options, Out(y), Out(indices)); });
+        add_case("max_pool2d_backward", [=] { kernels::max_pool2d_backward(y, indices, options, Out(grad_x)); });
         add_case("max_pool2d_backward with sums",
-                 [=] { kernels::max_pool2d_backward(y, indices, options, grad_x, sums); });
-        add_case("avg_pool2d", [=] { kernels::avg_pool2d_forward(x, options, y); });
-        add_case("avg_pool2d_backward", [=] { kernels::avg_pool2d_backward(y, options, grad_x); });
+                 [=] { kernels::max_pool2d_backward(y, indices, options, Out(grad_x), Out(sums)); });
+        add_case("avg_pool2d", [=] { kernels::avg_pool2d_forward(x, options, Out(y)); });
+        add_case("avg_pool2d_backward", [=] { kernels::avg_pool2d_backward(y, options, Out(grad_x)); });
       }
       const Tensor mean = ones({shape[0], shape[1], 1, 1}, dtype);
-      cases.push_back({"global_avg_pool2d of " + describe(x), [=] { kernels::global_avg_pool2d_forward(x, mean); }});
       cases.push_back(
-          {"global_avg_pool2d_backward of " + describe(x), [=] { kernels::global_avg_pool2d_backward(mean, grad_x); }});
+          {"global_avg_pool2d of " + describe(x), [=] { kernels::global_avg_pool2d_forward(x, Out(mean)); }});
+      cases.push_back({"global_avg_pool2d_backward of " + describe(x),
+                       [=] { kernels::global_avg_pool2d_backward(mean, Out(grad_x)); }});
     }
   }
   return cases;
@@ -57,16 +58,20 @@ std::vector<LintCase> normalisation() {
         const auto add_case = [&](const char* op, std::function<void()> work) {
           cases.push_back({fmt::format("{}{} of {}", op, relu ? " with ReLU" : "", describe(x)), std::move(work)});
         };
-        add_case("batch_norm",
-                 [=] { kernels::batch_norm_forward_train(x, p[0], p[1], p[2], p[3], train, y, p[4], p[5]); });
+        add_case("batch_norm", [=] {
+          kernels::batch_norm_forward_train(x, p[0], p[1], Out(p[2]), Out(p[3]), train, Out(y), Out(p[4]), Out(p[5]));
+        });
         const Tensor moments = ones({3, 1000, x.size(1)}, DType::f64, Layout::row_major);
         add_case("batch_norm from moments", [=] {
-          kernels::batch_norm_forward_from_moments(x, moments, p[0], p[1], p[2], p[3], train, y, p[4], p[5]);
+          kernels::batch_norm_forward_from_moments(x, moments, p[0], p[1], Out(p[2]), Out(p[3]), train, Out(y),
+                                                   Out(p[4]), Out(p[5]));
         });
-        add_case("batch_norm in evaluation",
-                 [=] { kernels::batch_norm_forward_eval(x, p[0], p[1], p[2], p[3], eval, y, p[4], p[5]); });
-        add_case("batch_norm_backward",
-                 [=] { kernels::batch_norm_backward(x, p[0], p[1], p[4], p[5], train, y, grad_x, p[6], p[7]); });
+        add_case("batch_norm in evaluation", [=] {
+          kernels::batch_norm_forward_eval(x, p[0], p[1], p[2], p[3], eval, Out(y), Out(p[4]), Out(p[5]));
+        });
+        add_case("batch_norm_backward", [=] {
+          kernels::batch_norm_backward(x, p[0], p[1], p[4], p[5], train, y, Out(grad_x), Out(p[6]), Out(p[7]));
+        });
       }
     }
   }
@@ -88,7 +93,7 @@ std::vector<LintCase> augmentation() {
                          const auto channels = static_cast<std::size_t>(source.size(1));
                          const kernels::AugmentImagesOptions options{std::span(mean).first(channels),
                                                                      std::span(deviation).first(channels)};
-                         kernels::augment_images(source, indices, augments, options, out);
+                         kernels::augment_images(source, indices, augments, options, Out(out));
                        }});
     }
     for (const Shape& shape : {Shape{2, 64, 8, 8}, Shape{2, 3, 32, 32}}) {
@@ -99,12 +104,12 @@ std::vector<LintCase> augmentation() {
       };
       for (const kernels::PadMode mode : {kernels::PadMode::zero, kernels::PadMode::reflect}) {
         const kernels::Pad2dOptions options{4, 4, 4, 4, mode};
-        add_case("pad2d", [=] { kernels::pad2d(x, options, padded); });
-        add_case("pad2d_backward", [=] { kernels::pad2d_backward(padded, options, grad_x); });
+        add_case("pad2d", [=] { kernels::pad2d(x, options, Out(padded)); });
+        add_case("pad2d_backward", [=] { kernels::pad2d_backward(padded, options, Out(grad_x)); });
       }
-      add_case("crop2d to", [=] { kernels::crop2d(padded, 3, 5, grad_x); });
-      add_case("crop2d_backward from", [=] { kernels::crop2d_backward(x, 3, 5, padded); });
-      add_case("flip_horizontal", [=] { kernels::flip_horizontal(x, grad_x); });
+      add_case("crop2d to", [=] { kernels::crop2d(padded, 3, 5, Out(grad_x)); });
+      add_case("crop2d_backward from", [=] { kernels::crop2d_backward(x, 3, 5, Out(padded)); });
+      add_case("flip_horizontal", [=] { kernels::flip_horizontal(x, Out(grad_x)); });
     }
   }
   return cases;

@@ -1,7 +1,7 @@
 // What the lint counted, per kernel.
 #include "tests/lint/lint.h"
 
-#include "simulator/settings.h"
+#include "tandem/simulator/settings.h"
 
 #include <tuple>
 

@@ -2,8 +2,8 @@
 // do.
 #pragma once
 
-#include "core/tensor.h"
-#include "simulator/lint.h"
+#include "tandem/core/tensor.h"
+#include "tandem/simulator/lint.h"
 #include "tests/support/cuda_device.h"
 
 #include <functional>

@@ -1,10 +1,14 @@
 // Matrix products and convolutions under the lint.
-#include "kernels/conv/conv.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/ladder/ladder.h"
-#include "kernels/float32_products.h"
-#include "kernels/gemm/gemm.h"
-#include "kernels/gemm/linear.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/conv/few_channels/few_channels.h"
+#include "tandem/kernels/conv/implementations.h"
+#include "tandem/kernels/conv/implicit_gemm/implicit_gemm.h"
+#include "tandem/kernels/conv/ladder/ladder.h"
+#include "tandem/kernels/conv/stationary/stationary.h"
+#include "tandem/kernels/conv/warpgroup/warpgroup.h"
+#include "tandem/kernels/float32_products.h"
+#include "tandem/kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/linear.h"
 #include "tests/lint/lint.h"
 
 #include <array>
@@ -23,9 +27,7 @@ std::vector<LintCase> products() {
           const Tensor b = transpose_b ? ones({n, k}, dtype) : ones({k, n}, dtype), c = ones({m, n}, dtype);
           cases.push_back({fmt::format("gemm of {}{} and {}{}", describe(a), transpose_a ? " transposed" : "",
                                        describe(b), transpose_b ? " transposed" : ""),
-                           [=] {
-                             kernels::gemm(a, b, {transpose_a, transpose_b}, c);
-                           }});
+                           [=] { kernels::gemm(a, b, {transpose_a, transpose_b}, Out(c)); }});
         }
       }
     }
@@ -34,9 +36,10 @@ std::vector<LintCase> products() {
       const Tensor weight = ones({outputs, 256}, dtype), grad_weight = ones({outputs, 256}, dtype);
       const Tensor bias = ones({outputs}, dtype), grad_bias = ones({outputs}, dtype);
       cases.push_back({fmt::format("linear of {} to {}", describe(x), outputs),
-                       [=] { kernels::linear_forward(x, weight, bias, true, y); }});
-      cases.push_back({fmt::format("linear_backward of {} to {}", describe(x), outputs),
-                       [=] { kernels::linear_backward(x, weight, y, y, grad_x, grad_weight, grad_bias); }});
+                       [=] { kernels::linear_forward(x, weight, bias, true, Out(y)); }});
+      cases.push_back({fmt::format("linear_backward of {} to {}", describe(x), outputs), [=] {
+                         kernels::linear_backward(x, weight, y, y, Out(grad_x), Out(grad_weight), Out(grad_bias));
+                       }});
     }
   }
   return cases;
@@ -65,12 +68,15 @@ std::vector<LintCase> convolutions() {
                                      layer.outputs, layer.stride, layer.groups, kernels::name_of(layer.impl)),
                          std::move(work)});
       };
-      add_case("apply_mask", [=] { kernels::cuda::apply_mask(y, mask, empty_like(y)); });
-      add_case("conv_bias_relu", [=] { kernels::conv_bias_relu_forward(x, w, bias, options, y, mask); });
-      add_case("grad_x of conv",
-               [=] { kernels::conv_bias_relu_backward(x, w, mask, options, y, grad_x, Tensor(), Tensor()); });
-      add_case("grad_w of conv",
-               [=] { kernels::conv_bias_relu_backward(x, w, mask, options, y, Tensor(), grad_w, grad_bias); });
+      add_case("apply_mask", [=] { kernels::cuda::apply_mask(y, mask, Out(empty_like(y))); });
+      add_case("conv_bias_relu", [=] { kernels::conv_bias_relu_forward(x, w, bias, options, Out(y), Out(mask)); });
+      add_case("grad_x of conv", [=] {
+        kernels::conv_bias_relu_backward(options, {.x = x, .w = w, .mask = mask, .grad_y = y}, {.x = Out(grad_x)});
+      });
+      add_case("grad_w of conv", [=] {
+        kernels::conv_bias_relu_backward(options, {.x = x, .w = w, .mask = mask, .grad_y = y},
+                                         {.w = Out(grad_w), .bias = Out(grad_bias)});
+      });
     }
   }
   return cases;
@@ -88,11 +94,10 @@ std::vector<LintCase> more_on_tensor_cores() {
     const Tensor y = ones(kernels::conv2d_output_shape(x.shape(), w.shape(), options), DType::f16);
     const Tensor bias = ones({64}, DType::f16), mask = ones(kernels::conv_mask_shape(y.shape()), DType::u8);
     const kernels::ConvGeometry g = kernels::make_geometry(x.shape(), w.shape(), options);
-    cases.push_back({fmt::format("conv_bias_relu of few channels, {}", describe(x)), [=] {
-                       few::forward(g, x, w, {bias, true, mask}, y);
-                     }});
+    cases.push_back({fmt::format("conv_bias_relu of few channels, {}", describe(x)),
+                     [=] { few::forward(g, x, w, {bias, true, Out(mask)}, Out(y)); }});
     cases.push_back({fmt::format("grad_w of few channels, {}", describe(x)),
-                     [=] { few::backward_weight_and_bias(g, x, y, mask, grad_w, bias); }});
+                     [=] { few::backward_weight_and_bias(g, x, y, mask, Out(grad_w), Out(bias)); }});
   }
   const Tensor x = ones({2, 64, 8, 8}, DType::f32), w = ones({64, 64, 3, 3}, DType::f32),
                grad_w = ones(w.shape(), DType::f32);
@@ -106,10 +111,10 @@ std::vector<LintCase> more_on_tensor_cores() {
                          work();
                        }});
     };
-    add_case("conv_bias_relu", [=] { gemm::forward_by(tile, g, x, w, {bias, true, mask}, y); });
-    add_case("grad_x of conv", [=] { gemm::backward_input_by(tile, g, y, {}, w, {mask, bias}, grad_x); });
+    add_case("conv_bias_relu", [=] { gemm::forward_by(tile, g, x, w, {bias, true, Out(mask)}, Out(y)); });
+    add_case("grad_x of conv", [=] { gemm::backward_input_by(tile, g, y, {}, w, {mask, Out(bias)}, Out(grad_x)); });
     if (tile == gemm::Tile::wide || tile == gemm::Tile::small)
-      add_case("grad_w of conv", [=] { gemm::backward_weight_by({tile, 1, 4}, g, x, y, {}, grad_w); });
+      add_case("grad_w of conv", [=] { gemm::backward_weight_by({tile, 1, 4}, g, x, y, {}, Out(grad_w)); });
   }
   return cases;
 }
@@ -132,34 +137,34 @@ std::vector<LintCase> tensor_core_convolutions() {
                        std::move(work)});
     };
     for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow}) {
-      add_case("conv_bias_relu", tile, [=] { gemm::forward_by(tile, g, x, w, {bias, true, mask}, y); });
-      add_case("grad_x of conv", tile, [=] { gemm::backward_input_by(tile, g, y, {}, w, {mask_below, sums}, grad_x); });
+      add_case("conv_bias_relu", tile, [=] { gemm::forward_by(tile, g, x, w, {bias, true, Out(mask)}, Out(y)); });
+      add_case("grad_x of conv", tile,
+               [=] { gemm::backward_input_by(tile, g, y, {}, w, {mask_below, Out(sums)}, Out(grad_x)); });
     }
     namespace ladder = kernels::cuda::ladder;
-    add_case("ladder: conv", gemm::Tile::small, [=] { ladder::tensor_cores::forward(g, x, w, {bias}, y); });
+    add_case("ladder: conv", gemm::Tile::small, [=] { ladder::tensor_cores::forward(g, x, w, {bias}, Out(y)); });
     add_case("ladder: grad_x of conv", gemm::Tile::small,
-             [=] { ladder::tensor_cores::backward_input(g, y, {}, w, grad_x); });
+             [=] { ladder::tensor_cores::backward_input(g, y, {}, w, Out(grad_x)); });
     add_case("ladder: grad_w of conv", gemm::Tile::small,
-             [=] { ladder::tensor_cores::backward_weight(g, x, y, {}, grad_w); });
+             [=] { ladder::tensor_cores::backward_weight(g, x, y, {}, Out(grad_w)); });
     const Tensor pooled = ones({2, 2 * channels, 4, 4}, DType::f16), positions = ones(pooled.shape(), DType::u8);
     const Tensor pooled_mask = ones(kernels::conv_mask_shape(pooled.shape()), DType::u8);
     for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow}) {
-      const Tensor moments = ones({3, gemm::moment_parts(tile, g), 2 * channels}, DType::f64, Layout::row_major);
-      add_case("conv and moments", tile, [=] { gemm::forward_moments_by(tile, g, x, w, bias, y, moments); });
+      const Tensor moments = ones({3, gemm::moment_parts_by(tile, g), 2 * channels}, DType::f64, Layout::row_major);
+      add_case("conv and moments", tile, [=] { gemm::forward_moments_by(tile, g, x, w, bias, Out(y), Out(moments)); });
     }
     for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::tall, gemm::Tile::small, gemm::Tile::narrow})
-      add_case("conv_bias_relu_pool", tile, [=] {
-        gemm::forward_pool_by(tile, g, x, w, bias, {pooled, positions, pooled_mask});
-      });
+      add_case("conv_bias_relu_pool", tile,
+               [=] { gemm::forward_pool_by(tile, g, x, w, bias, {Out(pooled), Out(positions), Out(pooled_mask)}); });
     if (channels == 64) {
-      add_case("ladder: conv", gemm::Tile::small, [=] { ladder::shared_tile::forward(g, x, w, {bias}, y); });
+      add_case("ladder: conv", gemm::Tile::small, [=] { ladder::shared_tile::forward(g, x, w, {bias}, Out(y)); });
       add_case("ladder: grad_x of conv", gemm::Tile::small,
-               [=] { ladder::shared_tile::backward_input(g, y, mask, w, grad_x); });
+               [=] { ladder::shared_tile::backward_input(g, y, mask, w, Out(grad_x)); });
       add_case("ladder: grad_w of conv", gemm::Tile::small,
-               [=] { ladder::shared_tile::backward_weight(g, x, y, mask, grad_w); });
+               [=] { ladder::shared_tile::backward_weight(g, x, y, mask, Out(grad_w)); });
     }
     for (const gemm::Tile tile : {gemm::Tile::wide, gemm::Tile::small})
-      add_case("grad_w of conv", tile, [=] { gemm::backward_weight_by({tile, 1, 2}, g, x, y, {}, grad_w); });
+      add_case("grad_w of conv", tile, [=] { gemm::backward_weight_by({tile, 1, 2}, g, x, y, {}, Out(grad_w)); });
   }
   return cases;
 }
@@ -181,15 +186,16 @@ std::vector<LintCase> stationary_convolutions() {
       cases.push_back(
           {fmt::format("{} of {} to {} channels, stationary weights", pass, describe(x), outputs), std::move(work)});
     };
-    add_case("conv_bias_relu", [=] { stationary::forward(g, x, w, {bias, true, mask}, y); });
-    add_case("conv_bias_relu_pool", [=] { stationary::forward_pool(g, x, w, bias, {pooled, positions, pooled_mask}); });
+    add_case("conv_bias_relu", [=] { stationary::forward(g, x, w, {bias, true, Out(mask)}, Out(y)); });
+    add_case("conv_bias_relu_pool",
+             [=] { stationary::forward_pool(g, x, w, bias, {Out(pooled), Out(positions), Out(pooled_mask)}); });
     if (channels <= 64 && outputs <= 64) {
       const Tensor grad_w = ones(w.shape(), DType::f16);
-      add_case("grad_w of conv", [=] { stationary::backward_weight(g, x, y, {}, grad_w); });
+      add_case("grad_w of conv", [=] { stationary::backward_weight(g, x, y, {}, Out(grad_w)); });
     }
     const Tensor moments = ones({3, stationary::moment_parts(g), outputs}, DType::f64, Layout::row_major);
-    add_case("conv and moments", [=] { stationary::forward_moments(g, x, w, bias, y, moments); });
-    add_case("grad_x of conv", [=] { stationary::backward_input_for(g, y, {}, w, {mask_below, sums}, x); });
+    add_case("conv and moments", [=] { stationary::forward_moments(g, x, w, bias, Out(y), Out(moments)); });
+    add_case("grad_x of conv", [=] { stationary::backward_input_below(g, y, {}, w, {mask_below, Out(sums)}, Out(x)); });
   }
   return cases;
 }
@@ -209,9 +215,9 @@ std::vector<LintCase> warpgroup_convolutions() {
       cases.push_back(
           {fmt::format("{} of {} to {} channels, warpgroups", pass, describe(x), outputs), std::move(work)});
     };
-    add_case("conv_bias_relu", [=] { warpgroup::forward(g, x, w, {bias, true, mask}, y); });
-    add_case("grad_x of conv", [=] { warpgroup::backward_input_for(g, y, {}, w, {mask_below, sums}, x); });
-    add_case("grad_w of conv", [=] { warpgroup::backward_weight(g, x, y, {}, grad_w); });
+    add_case("conv_bias_relu", [=] { warpgroup::forward(g, x, w, {bias, true, Out(mask)}, Out(y)); });
+    add_case("grad_x of conv", [=] { warpgroup::backward_input_below(g, y, {}, w, {mask_below, Out(sums)}, Out(x)); });
+    add_case("grad_w of conv", [=] { warpgroup::backward_weight(g, x, y, {}, Out(grad_w)); });
   }
   return cases;
 }

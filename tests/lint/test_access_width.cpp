@@ -1,16 +1,16 @@
 // Element-wise kernels on halves move 16 bytes at once: a warp's request is for 256 elements of a tensor.
-#include "kernels/activation/gelu.h"
-#include "kernels/activation/relu.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/dropout/dropout.h"
-#include "kernels/elementwise/add.h"
-#include "kernels/elementwise/mul.h"
-#include "kernels/elementwise/scale.h"
-#include "kernels/optimizer/all_finite.h"
-#include "kernels/optimizer/norm.h"
-#include "kernels/pool/max_pool2d.h"
-#include "kernels/reduce/add_rows.h"
-#include "simulator/settings.h"
+#include "tandem/kernels/activation/gelu.h"
+#include "tandem/kernels/activation/relu.h"
+#include "tandem/kernels/conv/implementations.h"
+#include "tandem/kernels/dropout/dropout.h"
+#include "tandem/kernels/elementwise/add.h"
+#include "tandem/kernels/elementwise/mul.h"
+#include "tandem/kernels/elementwise/scale.h"
+#include "tandem/kernels/optimizer/all_finite.h"
+#include "tandem/kernels/optimizer/norm.h"
+#include "tandem/kernels/pool/max_pool2d.h"
+#include "tandem/kernels/reduce/add_rows.h"
+#include "tandem/simulator/settings.h"
 #include "tests/lint/lint.h"
 
 namespace tandem::test {
@@ -39,18 +39,18 @@ TEST_CASE("element-wise kernels ask for 16 bytes of halves at once", "[lint]") {
   constexpr std::int64_t kOfChunk = 44;  // eight warps look for their chunk in the table, and sum up
   const kernels::Pool2dOptions windows{.kernel = {2, 2}, .stride = {2, 2}};
   const std::vector<Pass> passes{
-      {"write_bits", 2 * n, 0, [&] { kernels::cuda::sign_mask(a, mask); }},
-      {"keep_where_set", 3 * n, 0, [&] { kernels::cuda::apply_mask(a, mask, out); }},
-      {"map_dense", 2 * n, 0, [&] { kernels::relu_forward(a, out); }},
-      {"map_dense", 3 * n, 0, [&] { kernels::gelu_backward(a, b, out); }},
-      {"map_dense", 3 * n, 0, [&] { kernels::add(a, b, out); }},
-      {"map_dense", 3 * n, 0, [&] { kernels::mul(a, b, out); }},
-      {"map_dense", 2 * n, 0, [&] { kernels::scale(a, 2.0, out); }},
-      {"drop_dense", 2 * n, 0, [&] { kernels::dropout_forward(a, 0.5, {.seed = 1}, out); }},
-      {"max_pool", n + 2 * n / 4, 0, [&] { kernels::max_pool2d_forward(a, windows, pooled, positions); }},
-      {"max_pool_gradient", 3 * n, 0, [&] { kernels::max_pool2d_backward(pooled, positions, windows, out, {}); }},
-      {"add_row_vectors", n + n / 4, 0, [&] { kernels::add_rows(rows, 2.0, row); }},
-      {"scale_chunks", 2 * n, chunks * kOfChunk, [&] { kernels::scale_all(list, 1.0); }},
+      {"write_bits", 2 * n, 0, [&] { kernels::cuda::sign_mask(a, Out(mask)); }},
+      {"keep_where_set", 3 * n, 0, [&] { kernels::cuda::apply_mask(a, mask, Out(out)); }},
+      {"map_dense", 2 * n, 0, [&] { kernels::relu_forward(a, Out(out)); }},
+      {"map_dense", 3 * n, 0, [&] { kernels::gelu_backward(a, b, Out(out)); }},
+      {"map_dense", 3 * n, 0, [&] { kernels::add(a, b, Out(out)); }},
+      {"map_dense", 3 * n, 0, [&] { kernels::mul(a, b, Out(out)); }},
+      {"map_dense", 2 * n, 0, [&] { kernels::scale(a, 2.0, Out(out)); }},
+      {"drop_dense", 2 * n, 0, [&] { kernels::dropout_forward(a, 0.5, {.seed = 1}, Out(out)); }},
+      {"max_pool", n + 2 * n / 4, 0, [&] { kernels::max_pool2d_forward(a, windows, Out(pooled), Out(positions)); }},
+      {"max_pool_gradient", 3 * n, 0, [&] { kernels::max_pool2d_backward(pooled, positions, windows, Out(out), {}); }},
+      {"add_row_vectors", n + n / 4, 0, [&] { kernels::add_rows(rows, 2.0, Out(row)); }},
+      {"scale_chunks", 2 * n, chunks * kOfChunk, [&] { kernels::scale_all(outs_of(list), 1.0); }},
       {"find_non_finite", n, chunks * kOfChunk, [&] { kernels::all_finite(list); }},
       {"chunk_squares", n, chunks * kOfChunk, [&] { kernels::squared_norm(list); }},
   };

@@ -1,6 +1,10 @@
 // What the steps of the convolution ladder buy, in memory requests: the numbers of docs/kernels/conv.md.
-#include "kernels/conv/ladder/ladder.h"
-#include "simulator/settings.h"
+#include "tandem/kernels/conv/implicit_gemm/implicit_gemm.h"
+#include "tandem/kernels/conv/ladder/ladder.h"
+#include "tandem/kernels/conv/naive/naive.h"
+#include "tandem/kernels/conv/stationary/stationary.h"
+#include "tandem/kernels/conv/tile/tile.h"
+#include "tandem/simulator/settings.h"
 #include "tests/lint/lint.h"
 #include "tests/support/catch.h"
 
@@ -36,7 +40,8 @@ TEST_CASE("each step of the convolution ladder moves less", "[lint][ladder]") {
   simulator::settings().lint = false;
   const Layer layer({2, 64, 16, 16}, 64);
   const auto run = [&](const std::string& kernel, decltype(&cuda::naive::forward) forward) {
-    return traffic(kernel, [&] { forward(layer.g, layer.x, layer.w, {.bias = layer.bias, .relu = true}, layer.y); });
+    return traffic(kernel,
+                   [&] { forward(layer.g, layer.x, layer.w, {.bias = layer.bias, .relu = true}, Out(layer.y)); });
   };
   const KernelTraffic naive = run("forward_naive", cuda::naive::forward);
   const KernelTraffic shared_tile = run("shared_tile_product", cuda::ladder::shared_tile::forward);
@@ -63,7 +68,7 @@ TEST_CASE("each step of the ladder's gradients moves less", "[lint][ladder-input
   simulator::settings().lint = false;
   const Layer layer({2, 64, 16, 16}, 64);
   const auto run = [&](const std::string& kernel, decltype(&cuda::naive::backward_input) backward) {
-    return traffic(kernel, [&] { backward(layer.g, layer.y, {}, layer.w, layer.x); });
+    return traffic(kernel, [&] { backward(layer.g, layer.y, {}, layer.w, Out(layer.x)); });
   };
   const KernelTraffic naive = run("backward_input_naive", cuda::naive::backward_input);
   const KernelTraffic shared_tile = run("shared_tile_product", cuda::ladder::shared_tile::backward_input);
@@ -88,7 +93,7 @@ TEST_CASE("each step of the ladder's weight gradients moves less", "[lint][ladde
   const Layer layer({2, 64, 16, 16}, 64);
   const Tensor grad_w = ones(layer.w.shape(), DType::f16);
   const auto run = [&](const std::string& kernel, decltype(&cuda::naive::backward_weight) backward) {
-    return traffic(kernel, [&] { backward(layer.g, layer.x, layer.y, {}, grad_w); });
+    return traffic(kernel, [&] { backward(layer.g, layer.x, layer.y, {}, Out(grad_w)); });
   };
   const KernelTraffic naive = run("backward_weight_naive", cuda::naive::backward_weight);
   const KernelTraffic shared_tile = run("shared_tile_product", cuda::ladder::shared_tile::backward_weight);

@@ -2,8 +2,8 @@
 // wavefronts per request to shared memory, over the fewest that the same bytes could take.
 #include "tests/lint/lint.h"
 
-#include "kernels/elementwise/add.h"
-#include "simulator/settings.h"
+#include "tandem/kernels/elementwise/add.h"
+#include "tandem/simulator/settings.h"
 
 #include <filesystem>
 #include <fstream>
@@ -63,14 +63,14 @@ std::string culprits(const KernelTraffic& kernel) {
   return text;
 }
 
-/// Names of the __global__ functions in the sources of these rooms.
+/// Names of the __global__ functions in the sources of these libraries.
 std::set<std::string> kernels_of_tree() {
   const std::regex comment("//[^\n]*"), global("__global__"),
       kernel(R"(__global__[^;{]*?\bvoid\s+(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\()");
   std::set<std::string> names;
-  for (const char* const room : {"core", "kernels"}) {
+  for (const char* const library : {"core", "kernels"}) {
     for (const auto& file :
-         std::filesystem::recursive_directory_iterator(std::filesystem::path(TANDEM_SOURCE_DIR) / room)) {
+         std::filesystem::recursive_directory_iterator(std::filesystem::path(TANDEM_SOURCE_DIR) / library)) {
       if (!file.path().extension().string().starts_with(".cu")) continue;
       std::stringstream text;
       text << std::ifstream(file.path()).rdbuf();
@@ -127,8 +127,8 @@ TEST_CASE("loads are told from stores, and launches are counted", "[lint]") {
   };
   const std::uint64_t loads = sectors(false), stores = sectors(true), launches = launches_of_all();
   traffic_of([&] {
-    kernels::add(a, b, sum);
-    kernels::add(a, sum, sum);
+    kernels::add(a, b, Out(sum));
+    kernels::add(a, sum, Out(sum));
   });
   CHECK(launches_of_all() - launches == 2);
   CHECK(sectors(false) - loads == 2 * 2 * 1024 * 4 / 32);

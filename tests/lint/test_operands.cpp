@@ -1,10 +1,14 @@
 // What the convolutions of our networks read of their operands, against what the tiles allow that they are given at a
 // large batch; and that nothing waits for a bank of shared memory. Batches are small here: what a tile reads is the
 // same, and the tiles are those of the large batch.
-#include "core/cuda/device_limits.h"
-#include "kernels/conv/few_channels/plan.h"
-#include "kernels/conv/stationary/plan.h"
-#include "simulator/settings.h"
+#include "tandem/core/cuda/device_limits.h"
+#include "tandem/kernels/conv/choice_cuda.h"
+#include "tandem/kernels/conv/few_channels/few_channels.h"
+#include "tandem/kernels/conv/few_channels/plan.h"
+#include "tandem/kernels/conv/implicit_gemm/implicit_gemm.h"
+#include "tandem/kernels/conv/stationary/plan.h"
+#include "tandem/kernels/conv/stationary/stationary.h"
+#include "tandem/simulator/settings.h"
 #include "tests/lint/lint.h"
 
 #include <algorithm>
@@ -16,8 +20,8 @@ namespace cuda = kernels::cuda;
 namespace gemm = cuda::implicit_gemm;
 namespace few = cuda::few_channels;
 namespace stationary = cuda::stationary;
-using cuda::StationaryPass;
 using kernels::ConvGeometry;
+using kernels::PassKind;
 
 constexpr double kMostReads = 1.25, kMostWavefronts = 1.1;
 constexpr std::int64_t kTrainingBatch = 512, kSector = 32;
@@ -186,42 +190,44 @@ class LayerPasses {
 
   void check_all() {
     layer_.pooled ? check_forward_pool() : check_forward();
-    if (family() != cuda::Family::few_channels) check_backward_input();
+    if (family().backward_input != nullptr) check_backward_input();
     check_backward_weight();
   }
 
   void check_forward_only() { layer_.pooled ? check_forward_pool() : check_forward(); }
 
  private:
-  cuda::Family family() const {
-    return cuda::choose_family(large_, kernels::ConvImpl::fused, DType::f16, {x_, w_, y_}).family;
+  cuda::Operands operands() const { return cuda::operands_of(DType::f16, x_, w_, y_); }
+
+  const cuda::ConvFamily& family() const {
+    return *cuda::choose_family(large_, kernels::ConvImpl::fused, operands()).family;
   }
 
-  bool is_stationary(StationaryPass pass) const {
-    return family() == cuda::Family::implicit_gemm && stationary::pays(pass, large_) &&
-           stationary::obstacle(pass, large_, DType::f16, {x_, w_, y_}).empty();
+  bool is_stationary(PassKind pass) const {
+    return cuda::family_for(pass, family(), large_, operands()).name == "stationary";
   }
 
   void check_forward() {
     const Tensor mask = ones(kernels::conv_mask_shape(y_.shape()), DType::u8);
-    const cuda::Epilogue epilogue{bias_, true, mask};
+    const cuda::Epilogue epilogue{bias_, true, Out(mask)};
     const std::string name = layer_.name + " forward";
-    if (family() == cuda::Family::few_channels)
-      return check(name, allowed_few_channels(g_), [&] { few::forward(g_, x_, w_, epilogue, y_); });
-    if (is_stationary(StationaryPass::forward))
-      return check(name, allowed_stationary(g_, {g_, StationaryPass::forward}),
-                   [&] { stationary::forward(g_, x_, w_, epilogue, y_); });
+    if (family().name == "few_channels")
+      return check(name, allowed_few_channels(g_), [&] { few::forward(g_, x_, w_, epilogue, Out(y_)); });
+    if (is_stationary(PassKind::forward))
+      return check(name, allowed_stationary(g_, {g_, PassKind::forward}),
+                   [&] { stationary::forward(g_, x_, w_, epilogue, Out(y_)); });
     const gemm::Tile tile = gemm::choose_tile(kTrainingBatch * g_.p * g_.q, g_.k);
     check(name, allowed_product(g_, tile, "dense_operand.cuh"),
-          [&] { gemm::forward_by(tile, g_, x_, w_, epilogue, y_); });
+          [&] { gemm::forward_by(tile, g_, x_, w_, epilogue, Out(y_)); });
   }
 
   void check_forward_pool() {
     const Tensor pooled = ones({g_.n, g_.k, g_.p / 2, g_.q / 2}, DType::f16), places = ones(pooled.shape(), DType::u8);
-    const cuda::PooledOutput to{pooled, places, ones(kernels::conv_mask_shape(pooled.shape()), DType::u8)};
+    const cuda::PooledOutput to{Out(pooled), Out(places),
+                                Out(ones(kernels::conv_mask_shape(pooled.shape()), DType::u8))};
     const std::string name = layer_.name + " forward, pooled";
-    if (is_stationary(StationaryPass::forward_pool))
-      return check(name, allowed_stationary(g_, {g_, StationaryPass::forward_pool}),
+    if (is_stationary(PassKind::forward_pool))
+      return check(name, allowed_stationary(g_, {g_, PassKind::forward_pool}),
                    [&] { stationary::forward_pool(g_, x_, w_, bias_, to); });
     const gemm::Tile tile = gemm::choose_tile(kTrainingBatch * g_.p * g_.q, g_.k);
     check(name, allowed_product(g_, tile, "dense_operand.cuh"),
@@ -229,37 +235,40 @@ class LayerPasses {
   }
 
   void check_backward_input() {
-    const kernels::LayerBelow below{ones(kernels::conv_mask_shape(x_.shape()), DType::u8), ones({g_.c}, DType::f16)};
+    const kernels::LayerBelow below{ones(kernels::conv_mask_shape(x_.shape()), DType::u8),
+                                    Out(ones({g_.c}, DType::f16))};
     const ConvGeometry turned = kernels::backward_input_as_forward(g_);
     const std::string name = layer_.name + " gradient of x";
     const auto with_mask = [&](Allowance allowance) {
       allowance.rest = g_.input_numel() / 16;  // the mask of the layer below instead of a bias
       return allowance;
     };
-    if (is_stationary(StationaryPass::backward_input))
-      return check(name, with_mask(allowed_stationary(turned, {g_, StationaryPass::backward_input})),
-                   [&] { stationary::backward_input_for(g_, y_, {}, w_, below, x_); });
+    if (is_stationary(PassKind::backward_input))
+      return check(name, with_mask(allowed_stationary(turned, {g_, PassKind::backward_input})),
+                   [&] { stationary::backward_input_below(g_, y_, {}, w_, below, Out(x_)); });
     const gemm::Tile tile = gemm::choose_tile(kTrainingBatch * g_.h * g_.w, g_.c);
-    check(name, with_mask(allowed_product(turned, tile, "turned_weights.cuh")),
-          [&] { gemm::backward_input_by(tile, g_, y_, {}, w_, below, x_); });
+    check(name, with_mask(allowed_product(turned, tile, "transposed_weights.cuh")),
+          [&] { gemm::backward_input_by(tile, g_, y_, {}, w_, below, Out(x_)); });
   }
 
   void check_backward_weight() {
     const std::string name = layer_.name + " gradient of w";
     const Tensor grad_w = ones(w_.shape(), DType::f16);
-    if (family() == cuda::Family::few_channels) {
+    if (family().name == "few_channels") {
       const Tensor mask = ones(kernels::conv_mask_shape(y_.shape()), DType::u8);
       return check(name, allowed_few_channels_weight(g_),
-                   [&] { few::backward_weight_and_bias(g_, x_, y_, mask, grad_w, bias_); });
+                   [&] { few::backward_weight_and_bias(g_, x_, y_, mask, Out(grad_w), Out(bias_)); });
     }
-    if (is_stationary(StationaryPass::backward_weight))
-      return check(name, allowed_stationary_weight(g_), [&] { stationary::backward_weight(g_, x_, y_, {}, grad_w); });
+    if (is_stationary(PassKind::backward_weight))
+      return check(name, allowed_stationary_weight(g_),
+                   [&] { stationary::backward_weight(g_, x_, y_, {}, Out(grad_w)); });
     constexpr std::int64_t kStep = gemm::kStepDepth<Half>;
     const std::int64_t columns = g_.r * g_.s * g_.c, pixels = g_.n * g_.p * g_.q;
     gemm::WeightPlan plan = gemm::plan_weights(g_.k, columns, kTrainingBatch * g_.p * g_.q, kStep);
     plan.parts = 2;
     plan.part_steps = gemm::tiles_along(pixels, 2 * kStep);
-    check(name, allowed_weight_product(g_, plan.tile), [&] { gemm::backward_weight_by(plan, g_, x_, y_, {}, grad_w); });
+    check(name, allowed_weight_product(g_, plan.tile),
+          [&] { gemm::backward_weight_by(plan, g_, x_, y_, {}, Out(grad_w)); });
   }
 
   Layer layer_;

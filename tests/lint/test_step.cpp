@@ -1,12 +1,12 @@
 // What a training step of vgg_lite in half precision launches: no kernel of its own for a bias, a ReLU, its gradient,
 // a bias gradient or a cast, but for those that are listed here.
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "autograd/precision.h"
-#include "autograd/variable.h"
-#include "layers/models/models.h"
-#include "optim/adam.h"
-#include "optim/grad_scaler.h"
-#include "simulator/settings.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/grad_scaler.h"
+#include "tandem/simulator/settings.h"
 #include "tests/lint/lint.h"
 
 #include <regex>

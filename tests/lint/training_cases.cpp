@@ -1,13 +1,13 @@
 // Reductions, losses and optimizers under the lint.
-#include "kernels/loss/softmax_cross_entropy.h"
-#include "kernels/optimizer/adam.h"
-#include "kernels/optimizer/all_finite.h"
-#include "kernels/optimizer/norm.h"
-#include "kernels/optimizer/rmsprop.h"
-#include "kernels/optimizer/sgd.h"
-#include "kernels/reduce/add_rows.h"
-#include "kernels/reduce/sum.h"
-#include "kernels/reduce/sum_to.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/optimizer/adam.h"
+#include "tandem/kernels/optimizer/all_finite.h"
+#include "tandem/kernels/optimizer/norm.h"
+#include "tandem/kernels/optimizer/rmsprop.h"
+#include "tandem/kernels/optimizer/sgd.h"
+#include "tandem/kernels/reduce/add_rows.h"
+#include "tandem/kernels/reduce/sum.h"
+#include "tandem/kernels/reduce/sum_to.h"
 #include "tests/lint/lint.h"
 
 namespace tandem::test {
@@ -22,17 +22,17 @@ std::vector<LintCase> reductions() {
       for (const Shape& shape : {Shape{4, 64, 8, 8}, Shape{2, 256, 4, 4}, Shape{2, 3, 32, 32}}) {
         const Tensor x = ones(shape, dtype, layout), per_channel = ones({1, shape[1], 1, 1}, dtype);
         const std::string name = fmt::format("{}, {}", describe(x), layout == Layout::row_major ? "row-major" : "");
-        cases.push_back({"sum of " + name, [=] { kernels::sum(x, all); }});
-        cases.push_back({"mean of " + name, [=] { kernels::mean(x, all); }});
-        cases.push_back({"sum per channel of " + name, [=] { kernels::sum_to(x, per_channel); }});
+        cases.push_back({"sum of " + name, [=] { kernels::sum(x, Out(all)); }});
+        cases.push_back({"mean of " + name, [=] { kernels::mean(x, Out(all)); }});
+        cases.push_back({"sum per channel of " + name, [=] { kernels::sum_to(x, Out(per_channel)); }});
         const Tensor per_image = ones({shape[0], 1, 1, 1}, dtype);
-        cases.push_back({"sum per image of " + name, [=] { kernels::sum_to(x, per_image); }});
+        cases.push_back({"sum per image of " + name, [=] { kernels::sum_to(x, Out(per_image)); }});
       }
     }
     const Tensor matrix = ones({64, 256}, dtype), row = ones({256}, dtype), column = ones({64, 1}, dtype);
-    cases.push_back({"column sums of " + describe(matrix), [=] { kernels::sum_to(matrix, row); }});
-    cases.push_back({"row sums of " + describe(matrix), [=] { kernels::sum_to(matrix, column); }});
-    cases.push_back({"rows added, " + describe(matrix), [=] { kernels::add_rows(matrix, 2.0, row); }});
+    cases.push_back({"column sums of " + describe(matrix), [=] { kernels::sum_to(matrix, Out(row)); }});
+    cases.push_back({"row sums of " + describe(matrix), [=] { kernels::sum_to(matrix, Out(column)); }});
+    cases.push_back({"rows added, " + describe(matrix), [=] { kernels::add_rows(matrix, 2.0, Out(row)); }});
   }
   return cases;
 }
@@ -43,10 +43,12 @@ std::vector<LintCase> losses() {
     for (const std::int64_t classes : {10, 100, 1000, 1500}) {
       const Tensor logits = ones({16, classes}, dtype), gradient = ones({16, classes}, dtype);
       const Tensor labels = ones({16}, DType::i64), loss = ones({}), probabilities = ones({16, classes});
-      cases.push_back({"softmax_cross_entropy of " + describe(logits),
-                       [=] { kernels::softmax_cross_entropy_forward(logits, labels, 0.1, loss, probabilities); }});
-      cases.push_back({"softmax_cross_entropy_backward of " + describe(logits),
-                       [=] { kernels::softmax_cross_entropy_backward(probabilities, labels, 0.1, loss, gradient); }});
+      cases.push_back({"softmax_cross_entropy of " + describe(logits), [=] {
+                         kernels::softmax_cross_entropy_forward(logits, labels, 0.1, Out(loss), Out(probabilities));
+                       }});
+      cases.push_back({"softmax_cross_entropy_backward of " + describe(logits), [=] {
+                         kernels::softmax_cross_entropy_backward(probabilities, labels, 0.1, loss, Out(gradient));
+                       }});
     }
   }
   return cases;
@@ -70,10 +72,10 @@ std::vector<LintCase> optimizers() {
     std::vector<kernels::AdamItem> adam;
     std::vector<kernels::RmspropItem> rmsprop;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const Tensor master = dtype == DType::f32 ? Tensor() : masters[i];
-      sgd.push_back({values[i], gradients[i], first[i], false, master});
-      adam.push_back({values[i], gradients[i], first[i], second[i], third[i], 1, master});
-      rmsprop.push_back({values[i], gradients[i], first[i], second[i], third[i], master});
+      const Out master = dtype == DType::f32 ? Out() : Out(masters[i]);
+      sgd.push_back({Out(values[i]), gradients[i], Out(first[i]), false, master});
+      adam.push_back({Out(values[i]), gradients[i], Out(first[i]), Out(second[i]), Out(third[i]), 1, master});
+      rmsprop.push_back({Out(values[i]), gradients[i], Out(first[i]), Out(second[i]), Out(third[i]), master});
     }
     const auto add_case = [&](const char* op, std::function<void()> work) {
       cases.push_back({fmt::format("{} on {}", op, name_of(dtype)), std::move(work)});
@@ -82,7 +84,7 @@ std::vector<LintCase> optimizers() {
     add_case("adam", [=] { kernels::adam_step(adam, {}); });
     add_case("rmsprop", [=] { kernels::rmsprop_step(rmsprop, {.momentum = 0.9}); });
     add_case("squared_norm", [=] { kernels::squared_norm(gradients); });
-    add_case("scale_all", [=] { kernels::scale_all(gradients, 1.0); });
+    add_case("scale_all", [=] { kernels::scale_all(outs_of(gradients), 1.0); });
     add_case("all_finite", [=] { kernels::all_finite(gradients); });
   }
   return cases;

@@ -1,8 +1,11 @@
 // Op cases: activations.
-#include "autograd/functions/activation.h"
-#include "kernels/activation/gelu.h"
-#include "kernels/activation/relu.h"
-#include "kernels/activation/silu.h"
+#include "tandem/autograd/functions/activation.h"
+#include "tandem/kernels/activation/gelu.h"
+#include "tandem/kernels/activation/gelu_implementations.h"
+#include "tandem/kernels/activation/relu.h"
+#include "tandem/kernels/activation/relu_implementations.h"
+#include "tandem/kernels/activation/silu.h"
+#include "tandem/kernels/activation/silu_implementations.h"
 #include "tests/op_cases/op_case.h"
 
 using namespace tandem;
@@ -10,7 +13,7 @@ using namespace tandem::test;
 
 namespace {
 
-using Kernel = void (*)(const Tensor& x, const Tensor& y);
+using Kernel = void (*)(const Tensor& x, const Out& y);
 
 struct Activation {
   std::string name;
@@ -29,7 +32,7 @@ OpCase case_of(const Activation& activation) {
     call.function = [activation](const std::vector<Tensor>& in) { return activation.function(in[0]); };
     call.reference = [activation](const std::vector<Tensor>& in) {
       const Tensor y = empty_like(in[0]);
-      activation.reference(in[0], y);
+      activation.reference(in[0], Out(y));
       return y;
     };
     call.terms = activation.terms;
@@ -38,7 +41,7 @@ OpCase case_of(const Activation& activation) {
     return std::vector<OpCall>{call};
   };
   const Kernel kernel = activation.kernel;
-  const auto refuse = [kernel](const Tensor& x, const Tensor& y) { return [=] { kernel(x, y); }; };
+  const auto refuse = [kernel](const Tensor& x, const Tensor& y) { return [=] { kernel(x, Out(y)); }; };
   const Tensor image = Tensor::zeros({1, 2, 3, 4});
   return {
       .name = activation.name,

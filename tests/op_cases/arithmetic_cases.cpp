@@ -1,10 +1,14 @@
 // Op cases: sums and products, broadcasting, reductions, casts.
-#include "autograd/functions.h"
-#include "kernels/cast/cast.h"
-#include "kernels/elementwise/add.h"
-#include "kernels/elementwise/mul.h"
-#include "kernels/elementwise/scale.h"
-#include "kernels/reduce/sum.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/elementwise/add.h"
+#include "tandem/kernels/elementwise/add_implementations.h"
+#include "tandem/kernels/elementwise/mul.h"
+#include "tandem/kernels/elementwise/mul_implementations.h"
+#include "tandem/kernels/elementwise/scale.h"
+#include "tandem/kernels/elementwise/scale_implementations.h"
+#include "tandem/kernels/reduce/sum.h"
+#include "tandem/kernels/reduce/sum_implementations.h"
 #include "tests/op_cases/op_case.h"
 
 using namespace tandem;
@@ -12,7 +16,7 @@ using namespace tandem::test;
 
 namespace {
 
-using Binary = void (*)(const Tensor& a, const Tensor& b, const Tensor& out);
+using Binary = void (*)(const Tensor& a, const Tensor& b, const Out& out);
 
 /// The larger of each pair of sizes, shapes aligned at their ends.
 Shape broadcast_shape(const Shape& a, const Shape& b) {
@@ -28,7 +32,7 @@ OpFunction binary_reference(Binary binary) {
   return [binary](const std::vector<Tensor>& in) {
     const Shape shape = broadcast_shape(in[0].shape(), in[1].shape());
     const Tensor out = Tensor::empty(shape, in[0].options());
-    binary(in[0].expand(shape), in[1].expand(shape), out);
+    binary(in[0].expand(shape), in[1].expand(shape), Out(out));
     return out;
   };
 }
@@ -94,7 +98,7 @@ const RegisterOp scale_case({
                              .reference =
                                  [=](const auto& in) {
                                    const Tensor out = empty_like(in[0]);
-                                   kernels::reference::scale(in[0], factor, out);
+                                   kernels::reference::scale(in[0], factor, Out(out));
                                    return out;
                                  }});
           }
@@ -104,31 +108,32 @@ const RegisterOp scale_case({
         {
             {"integers", [] { autograd::scale(Tensor::zeros({2}, {.dtype = DType::u8}), 2.0); },
              "scale: needs a floating dtype"},
-            {"other shape", [] { kernels::scale(Tensor::zeros({2}), 2.0, Tensor::zeros({3})); }, "scale: input f32[2]"},
+            {"other shape", [] { kernels::scale(Tensor::zeros({2}), 2.0, Out(Tensor::zeros({3}))); },
+             "scale: input f32[2]"},
             {"overlap",
              [] {
                const Tensor x = Tensor::zeros({4});
-               kernels::scale(x.narrow(0, 0, 3), 2.0, x.narrow(0, 1, 3));
+               kernels::scale(x.narrow(0, 0, 3), 2.0, Out(x.narrow(0, 1, 3)));
              },
              "scale: input and output f32[3] overlap"},
         },
 });
 
-OpFunction reduce_reference(void (*reduce)(const Tensor& x, const Tensor& out)) {
+OpFunction reduce_reference(void (*reduce)(const Tensor& x, const Out& out)) {
   return [reduce](const std::vector<Tensor>& in) {
     const Tensor out = Tensor::empty({}, in[0].options());
-    reduce(in[0], out);
+    reduce(in[0], Out(out));
     return out;
   };
 }
 
 std::vector<BadInput> reduce_bad_inputs(const std::string& name, Tensor (*function)(const Tensor&),
-                                        void (*kernel)(const Tensor& x, const Tensor& out)) {
+                                        void (*kernel)(const Tensor& x, const Out& out)) {
   return {
       {"integers", [=] { function(Tensor::zeros({2}, {.dtype = DType::i64})); }, name + ": needs a floating dtype"},
-      {"output of rank 1", [=] { kernel(Tensor::zeros({2}), Tensor::zeros({1})); },
+      {"output of rank 1", [=] { kernel(Tensor::zeros({2}), Out(Tensor::zeros({1}))); },
        name + ": the output for f32[2] must be f32[]"},
-      {"output of another dtype", [=] { kernel(Tensor::zeros({2}), Tensor::zeros({}, {.dtype = DType::f64})); },
+      {"output of another dtype", [=] { kernel(Tensor::zeros({2}), Out(Tensor::zeros({}, {.dtype = DType::f64}))); },
        name + ": the output for f32[2]"},
   };
 }
@@ -177,12 +182,12 @@ const RegisterOp cast_case({
     .bad_inputs =
         {
             {"an undefined tensor", [] { autograd::cast(Tensor(), DType::f32); }, "undefined"},
-            {"other shape", [] { kernels::cast(Tensor::zeros({2}), Tensor::zeros({3}, {.dtype = DType::f16})); },
+            {"other shape", [] { kernels::cast(Tensor::zeros({2}), Out(Tensor::zeros({3}, {.dtype = DType::f16}))); },
              "cast: f32[2]"},
             {"shared memory",
              [] {
                const Tensor x = Tensor::zeros({4});
-               kernels::cast(x, x);
+               kernels::cast(x, Out(x));
              },
              "share memory"},
         },

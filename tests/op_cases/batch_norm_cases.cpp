@@ -1,6 +1,7 @@
 // Op cases: batch normalisation in training and in evaluation, plain and with ReLU.
-#include "autograd/functions/batch_norm.h"
-#include "kernels/norm/batch_norm.h"
+#include "tandem/autograd/functions/batch_norm.h"
+#include "tandem/kernels/norm/batch_norm.h"
+#include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tests/op_cases/op_case.h"
 
 #include <cmath>
@@ -25,8 +26,8 @@ struct Running {
     dispatch_floating(dtype, "running", [&](auto tag) {
       using T = typename decltype(tag)::type;
       for (std::size_t c = 0; c < means.size(); ++c) {
-        mean.data<T>()[c] = T(static_cast<compute_t<T>>(means[c]));
-        var.data<T>()[c] = T(static_cast<compute_t<T>>(vars[c]));
+        Out(mean).data<T>()[c] = T(static_cast<compute_t<T>>(means[c]));
+        Out(var).data<T>()[c] = T(static_cast<compute_t<T>>(vars[c]));
       }
     });
     mean = mean.to(device);
@@ -40,9 +41,14 @@ Tensor reference_of(const std::vector<Tensor>& in, const BatchNormOptions& optio
   const Running running(in[0].size(1), DType::f64, Device{});
   const Tensor y = empty_like(in[0]), mean = Tensor::empty({in[0].size(1)}, {.dtype = DType::f64}),
                inverse = empty_like(mean);
-  const auto run =
-      options.training ? kernels::reference::batch_norm_forward_train : kernels::reference::batch_norm_forward_eval;
-  if (in[0].numel() > 0) run(in[0], weight, bias, running.mean, running.var, options, y, mean, inverse);
+  if (in[0].numel() == 0) return y;
+  if (options.training) {
+    kernels::reference::batch_norm_forward_train(in[0], weight, bias, Out(running.mean), Out(running.var), options,
+                                                 Out(y), Out(mean), Out(inverse));
+  } else {
+    kernels::reference::batch_norm_forward_eval(in[0], weight, bias, running.mean, running.var, options, Out(y),
+                                                Out(mean), Out(inverse));
+  }
   return y;
 }
 
@@ -118,8 +124,7 @@ OpCase case_of(const std::string& name, const BatchNormOptions& options) {
       .bad_inputs = {{"weight", refuse(x, four, three, three, 1e-5), "weight of an input f32[2, 3, 4, 4] must have"},
                      {"bias", refuse(x, three, four, three, 1e-5), "batch_norm: bias"},
                      {"running mean", refuse(x, three, three, four, 1e-5), "batch_norm: running mean"},
-                     {"running variance",
-                      [=] { autograd::batch_norm(x, three, three, three, four, options); },
+                     {"running variance", [=] { autograd::batch_norm(x, three, three, three, four, options); },
                       "batch_norm: running variance"},
                      {"rank", refuse(Tensor::zeros({2, 3, 4}), three, three, three, 1e-5), "needs images [N, C, H, W]"},
                      {"integers", refuse(Tensor::zeros({2, 3}, {.dtype = DType::i64}), three, three, three, 1e-5),

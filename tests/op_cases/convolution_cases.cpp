@@ -1,8 +1,9 @@
 // Op cases: conv2d, conv_bias_relu and conv_bias_relu_pool.
-#include "autograd/functions/conv2d.h"
-#include "autograd/functions/conv_bias_relu.h"
-#include "autograd/functions/conv_bias_relu_pool.h"
-#include "kernels/pool/max_pool2d.h"
+#include "tandem/autograd/functions/conv2d.h"
+#include "tandem/autograd/functions/conv_bias_relu.h"
+#include "tandem/autograd/functions/conv_bias_relu_pool.h"
+#include "tandem/kernels/pool/max_pool2d.h"
+#include "tandem/kernels/pool/max_pool2d_implementations.h"
 #include "tests/op_cases/op_case.h"
 
 using namespace tandem;
@@ -59,13 +60,13 @@ Tensor reference_of(const std::vector<Tensor>& in, Conv2dOptions options, End en
   const Shape shape = kernels::conv2d_output_shape(in[0].shape(), in[1].shape(), options);
   const Tensor y = Tensor::empty(shape, in[0].options(Layout::channels_last));
   if (end != End::nothing) {
-    kernels::conv_bias_relu_forward(dense[0], dense[1], bias, options, y, Tensor());
+    kernels::conv_bias_relu_forward(dense[0], dense[1], bias, options, Out(y), Out(Tensor()));
   } else {
-    kernels::conv2d_forward(dense[0], dense[1], bias, options, y);
+    kernels::conv2d_forward(dense[0], dense[1], bias, options, Out(y));
   }
   if (end != End::relu_and_pool) return y;
   const Tensor pooled = Tensor::empty({shape[0], shape[1], shape[2] / 2, shape[3] / 2}, y.options());
-  kernels::reference::max_pool2d_forward(y, {.kernel = {2, 2}, .stride = {2, 2}}, pooled, {});
+  kernels::reference::max_pool2d_forward(y, {.kernel = {2, 2}, .stride = {2, 2}}, Out(pooled), {});
   return pooled;
 }
 
@@ -100,21 +101,20 @@ OpCase case_of(const std::string& name, Function function, End end, bool exact) 
   const auto refuse = [function](const Shape& x, const Shape& w, const Shape& b, const Conv2dOptions& options = {}) {
     return [=] { function(Tensor::zeros(x), Tensor::zeros(w), Tensor::zeros(b), options); };
   };
-  return {
-      .name = name,
-      .calls = calls,
-      .bad_inputs =
-          {{"channels", refuse({2, 3, 8, 8}, {4, 2, 3, 3}, {4}), "channels do not fit"},
-           {"no image", refuse({3, 8, 8}, {4, 3, 3, 3}, {4}), "needs x [N,C,H,W]"},
-           {"large kernel", refuse({2, 3, 4, 4}, {4, 3, 5, 5}, {4}), "the kernel spans 5 in height"},
-           {"stride 0", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {4}, {.stride = {0, 1}}), "at least 1"},
-           {"bias", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {3}), "bias should have shape [4]"},
-           {"dtypes",
-            [function] {
-              function(Tensor::zeros({2, 3, 4, 4}), Tensor::zeros({4, 3, 1, 1}, {.dtype = DType::f64}), Tensor(), {});
-            },
-            "x should be f64, got f32[2, 3, 4, 4]"}},
-      .exact_on_integers = exact};
+  return {.name = name,
+          .calls = calls,
+          .bad_inputs = {{"channels", refuse({2, 3, 8, 8}, {4, 2, 3, 3}, {4}), "channels do not fit"},
+                         {"no image", refuse({3, 8, 8}, {4, 3, 3, 3}, {4}), "needs x [N,C,H,W]"},
+                         {"large kernel", refuse({2, 3, 4, 4}, {4, 3, 5, 5}, {4}), "the kernel spans 5 in height"},
+                         {"stride 0", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {4}, {.stride = {0, 1}}), "at least 1"},
+                         {"bias", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {3}), "bias should have shape [4]"},
+                         {"dtypes",
+                          [function] {
+                            function(Tensor::zeros({2, 3, 4, 4}), Tensor::zeros({4, 3, 1, 1}, {.dtype = DType::f64}),
+                                     Tensor(), {});
+                          },
+                          "x should be f64, got f32[2, 3, 4, 4]"}},
+          .exact_on_integers = exact};
 }
 
 const RegisterOp conv2d_case(case_of("conv2d", autograd::conv2d, End::nothing, true));

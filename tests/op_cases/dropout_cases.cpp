@@ -1,6 +1,7 @@
 // Op cases: dropout.
-#include "autograd/functions/dropout.h"
-#include "kernels/dropout/dropout.h"
+#include "tandem/autograd/functions/dropout.h"
+#include "tandem/kernels/dropout/dropout.h"
+#include "tandem/kernels/dropout/dropout_implementations.h"
 #include "tests/op_cases/op_case.h"
 
 using namespace tandem;
@@ -20,7 +21,7 @@ OpCase case_of(const std::string& name, const std::vector<double>& probabilities
         call.function = [=](const std::vector<Tensor>& in) { return autograd::dropout(in[0], p, key); };
         call.reference = [=](const std::vector<Tensor>& in) {
           const Tensor y = empty_like(in[0]);
-          kernels::reference::dropout_forward(in[0], p, key, y);
+          kernels::reference::dropout_forward(in[0], p, key, Out(y));
           return y;
         };
         call.terms = 1.0;
@@ -38,7 +39,7 @@ OpCase case_of(const std::string& name, const std::vector<double>& probabilities
                          {"p above 1", refuse(1.5, DType::f32), "the probability must lie in [0, 1], got 1.5"},
                          {"integers", refuse(0.5, DType::i32), "one floating dtype, got i32[2, 3]"},
                          {"other shape",
-                          [] { kernels::dropout_forward(Tensor::zeros({2, 3}), 0.5, {}, Tensor::zeros({3, 2})); },
+                          [] { kernels::dropout_forward(Tensor::zeros({2, 3}), 0.5, {}, Out(Tensor::zeros({3, 2}))); },
                           "of one shape"}},
           .exact_on_integers = exact};
 }

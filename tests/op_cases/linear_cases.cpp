@@ -1,6 +1,7 @@
 // Op cases: linear and linear_relu.
-#include "autograd/functions/linear.h"
-#include "kernels/gemm/linear.h"
+#include "tandem/autograd/functions/linear.h"
+#include "tandem/kernels/gemm/linear.h"
+#include "tandem/kernels/gemm/linear_implementations.h"
 #include "tests/op_cases/op_case.h"
 
 using namespace tandem;
@@ -27,7 +28,7 @@ OpCase case_of(const std::string& name, Function function, bool relu) {
         call.reference = [=](const std::vector<Tensor>& in) {
           const Tensor y = Tensor::empty({in[0].size(0), in[1].size(0)}, in[0].options());
           const Tensor x = in[0].contiguous(), weight = in[1].contiguous();
-          kernels::reference::linear_forward(x, weight, bias ? in[2].contiguous() : Tensor(), relu, y);
+          kernels::reference::linear_forward(x, weight, bias ? in[2].contiguous() : Tensor(), relu, Out(y));
           return y;
         };
         call.terms = static_cast<double>(inputs + nchw[0] + outputs);

@@ -1,6 +1,7 @@
 // Op cases: softmax cross-entropy.
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "kernels/loss/softmax_cross_entropy.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
 #include "tests/op_cases/op_case.h"
 
 #include <cmath>
@@ -23,7 +24,7 @@ std::vector<OpCall> calls(const Shape& nchw) {
     };
     call.reference = [=](const std::vector<Tensor>& in) {
       const Tensor loss = Tensor::empty({}, {.dtype = DType::f64});
-      kernels::reference::softmax_cross_entropy_forward(in[0], in[1], smoothing, loss, Tensor());
+      kernels::reference::softmax_cross_entropy_forward(in[0], in[1], smoothing, Out(loss), {});
       return loss;
     };
     // A row's loss is at most log(classes) + 2 max|logit|, and so is every number on the way to it.
@@ -56,9 +57,7 @@ const RegisterOp softmax_cross_entropy_case(
           {"rank", refuse({3, 10, 1}, {1, 2, 3}), "needs floating logits [N, classes]"},
           {"no classes", refuse({1, 0}, {0}), "needs floating logits [N, classes]"},
           {"labels of another dtype",
-           [] {
-             autograd::softmax_cross_entropy(Tensor::zeros({3, 4}), Tensor::zeros({3}));
-           },
+           [] { autograd::softmax_cross_entropy(Tensor::zeros({3, 4}), Tensor::zeros({3})); },
            "need labels i64[3], got f32[3]"},
           {"smoothing", refuse({3, 10}, {1, 2, 3}, 1.5), "label smoothing must lie in [0, 1], got 1.5"}},
      .exact_on_integers = false});

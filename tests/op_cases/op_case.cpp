@@ -1,8 +1,8 @@
 // The op table's registry and the making of inputs.
 #include "tests/op_cases/op_case.h"
 
-#include "autograd/variable.h"
-#include "core/random.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/random.h"
 
 #include <cmath>
 #include <numeric>

@@ -4,7 +4,7 @@
 // walks through.
 #pragma once
 
-#include "core/tensor.h"
+#include "tandem/core/tensor.h"
 
 #include <functional>
 #include <string>

@@ -1,8 +1,8 @@
 // Comparing outputs and gradients of the op table.
 #include "tests/op_cases/op_checks.h"
 
-#include "autograd/functions.h"
-#include "autograd/variable.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
 
 #include <algorithm>
 

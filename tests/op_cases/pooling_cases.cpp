@@ -1,10 +1,13 @@
 // Op cases: max, average and global average pooling.
-#include "autograd/functions/avg_pool2d.h"
-#include "autograd/functions/global_avg_pool2d.h"
-#include "autograd/functions/max_pool2d.h"
-#include "kernels/pool/avg_pool2d.h"
-#include "kernels/pool/global_avg_pool2d.h"
-#include "kernels/pool/max_pool2d.h"
+#include "tandem/autograd/functions/avg_pool2d.h"
+#include "tandem/autograd/functions/global_avg_pool2d.h"
+#include "tandem/autograd/functions/max_pool2d.h"
+#include "tandem/kernels/pool/avg_pool2d.h"
+#include "tandem/kernels/pool/avg_pool2d_implementations.h"
+#include "tandem/kernels/pool/global_avg_pool2d.h"
+#include "tandem/kernels/pool/global_avg_pool2d_implementations.h"
+#include "tandem/kernels/pool/max_pool2d.h"
+#include "tandem/kernels/pool/max_pool2d_implementations.h"
 #include "tests/op_cases/op_case.h"
 
 using namespace tandem;
@@ -19,7 +22,7 @@ struct Variant {
 };
 
 using Function = Tensor (*)(const Tensor&, const Pool2dOptions&);
-using Reference = std::function<void(const Tensor& x, const Pool2dOptions& options, const Tensor& y)>;
+using Reference = std::function<void(const Tensor& x, const Pool2dOptions& options, const Out& y)>;
 
 std::vector<OpCall> calls_of(const Shape& nchw, const std::vector<Variant>& variants, Values values, Function function,
                              const Reference& reference) {
@@ -36,7 +39,7 @@ std::vector<OpCall> calls_of(const Shape& nchw, const std::vector<Variant>& vari
     call.reference = [=](const std::vector<Tensor>& in) {
       const Tensor y =
           Tensor::empty(kernels::pool2d_output_shape("reference", in[0].shape(), options), in[0].options());
-      reference(in[0], options, y);
+      reference(in[0], options, Out(y));
       return y;
     };
     call.magnitude = [=](const std::vector<Tensor>& in) { return call.reference(absolute(in)); };
@@ -73,8 +76,8 @@ const RegisterOp max_pool2d_case({.name = "max_pool2d",
                                   .calls =
                                       [](const Shape& nchw) {
                                         const Reference reference = [](const Tensor& x, const Pool2dOptions& options,
-                                                                       const Tensor& y) {
-                                          kernels::reference::max_pool2d_forward(x, options, y, Tensor());
+                                                                       const Out& y) {
+                                          kernels::reference::max_pool2d_forward(x, options, y, {});
                                         };
                                         return calls_of(nchw, kMaxVariants, Values::distinct, autograd::max_pool2d,
                                                         reference);
@@ -117,7 +120,7 @@ std::vector<OpCall> global_avg_pool2d_calls(const Shape& nchw) {
   call.function = [](const std::vector<Tensor>& in) { return autograd::global_avg_pool2d(in[0]); };
   call.reference = [](const std::vector<Tensor>& in) {
     const Tensor y = Tensor::empty({in[0].size(0), in[0].size(1), 1, 1}, in[0].options());
-    kernels::reference::global_avg_pool2d_forward(in[0], y);
+    kernels::reference::global_avg_pool2d_forward(in[0], Out(y));
     return y;
   };
   call.terms = static_cast<double>(nchw[2] * nchw[3]);
@@ -127,21 +130,11 @@ std::vector<OpCall> global_avg_pool2d_calls(const Shape& nchw) {
 const RegisterOp global_avg_pool2d_case(
     {.name = "global_avg_pool2d",
      .calls = global_avg_pool2d_calls,
-     .bad_inputs = {{"no image",
-                     [] {
-                       autograd::global_avg_pool2d(Tensor::zeros({2, 3}));
-                     },
-                     "needs images [N, C, H, W]"},
-                    {"no pixels",
-                     [] {
-                       autograd::global_avg_pool2d(Tensor::zeros({2, 3, 0, 4}));
-                     },
-                     "at least one pixel"},
-                    {"integers",
-                     [] {
-                       autograd::global_avg_pool2d(Tensor::zeros({2, 3, 4, 4}, {.dtype = DType::i32}));
-                     },
-                     "floating dtype"}},
+     .bad_inputs =
+         {{"no image", [] { autograd::global_avg_pool2d(Tensor::zeros({2, 3})); }, "needs images [N, C, H, W]"},
+          {"no pixels", [] { autograd::global_avg_pool2d(Tensor::zeros({2, 3, 0, 4})); }, "at least one pixel"},
+          {"integers", [] { autograd::global_avg_pool2d(Tensor::zeros({2, 3, 4, 4}, {.dtype = DType::i32})); },
+           "floating dtype"}},
      .exact_on_integers = false});
 
 }  // namespace

@@ -1,10 +1,11 @@
 // Op cases: changes of shape and copies; padding, cropping and mirroring of images.
-#include "autograd/functions/augment.h"
-#include "autograd/functions/copy.h"
-#include "autograd/functions/shape.h"
-#include "autograd/variable.h"
-#include "kernels/augment/crop2d.h"
-#include "kernels/augment/flip_horizontal.h"
+#include "tandem/autograd/functions/augment.h"
+#include "tandem/autograd/functions/copy.h"
+#include "tandem/autograd/functions/shape.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/kernels/augment/crop2d.h"
+#include "tandem/kernels/augment/flip_horizontal.h"
+#include "tandem/kernels/augment/pad2d_implementations.h"
 #include "tests/op_cases/op_case.h"
 
 using namespace tandem;
@@ -42,15 +43,8 @@ const RegisterOp reshape_case({
         },
     .bad_inputs = {{"other count", [] { autograd::reshape(kImages, {7}); },
                     "view: f32[2, 3, 4, 5] has 120 elements, shape [7] has 7"},
-                   {"two open sizes",
-                    [] {
-                      autograd::reshape(kImages, {-1, -1});
-                    },
-                    "one -1"},
-                   {"open size that does not divide",
-                    [] {
-                      autograd::reshape(kImages, {7, -1});
-                    },
+                   {"two open sizes", [] { autograd::reshape(kImages, {-1, -1}); }, "one -1"},
+                   {"open size that does not divide", [] { autograd::reshape(kImages, {7, -1}); },
                     "cannot be seen as [7, -1]"}},
 });
 
@@ -85,27 +79,13 @@ const RegisterOp permute_case({
             return y;
           };
           return std::vector<OpCall>{moves(
-              "3, 0, 1, -2", s,
-              [](const Tensor& x) {
-                return autograd::permute(x, {3, 0, 1, -2});
-              },
-              rotated, out)};
+              "3, 0, 1, -2", s, [](const Tensor& x) { return autograd::permute(x, {3, 0, 1, -2}); }, rotated, out)};
         },
-    .bad_inputs = {{"a dimension twice",
-                    [] {
-                      autograd::permute(kImages, {0, 1, 1, 2});
-                    },
+    .bad_inputs = {{"a dimension twice", [] { autograd::permute(kImages, {0, 1, 1, 2}); },
                     "permute: dimension 1 named twice"},
-                   {"too few",
-                    [] {
-                      autograd::permute(kImages, {0, 1});
-                    },
+                   {"too few", [] { autograd::permute(kImages, {0, 1}); },
                     "permute: f32[2, 3, 4, 5] needs 4 dimensions"},
-                   {"out of range",
-                    [] {
-                      autograd::permute(kImages, {0, 1, 2, 4});
-                    },
-                    "dimension 4 is out of range"}},
+                   {"out of range", [] { autograd::permute(kImages, {0, 1, 2, 4}); }, "dimension 4 is out of range"}},
 });
 
 /// Rows [top, ...) and columns [left, ...) of row-major images; what lies outside is 0.
@@ -254,16 +234,9 @@ const RegisterOp expand_case({
           call.terms = 6;
           return std::vector<OpCall>{std::move(call)};
         },
-    .bad_inputs = {{"other size",
-                    [] {
-                      autograd::expand(kImages, {2, 4, 4, 5});
-                    },
+    .bad_inputs = {{"other size", [] { autograd::expand(kImages, {2, 4, 4, 5}); },
                     "expand: f32[2, 3, 4, 5] cannot become [2, 4, 4, 5]"},
-                   {"fewer dimensions",
-                    [] {
-                      autograd::expand(kImages, {4, 5});
-                    },
-                    "cannot become [4, 5]"},
+                   {"fewer dimensions", [] { autograd::expand(kImages, {4, 5}); }, "cannot become [4, 5]"},
                    {"undefined", [] { autograd::expand(Tensor(), {1}); }, "undefined"}},
 });
 
@@ -313,7 +286,7 @@ OpCall pad_call(const Shape& s, const kernels::Pad2dOptions& options) {
   call.function = [=](const std::vector<Tensor>& in) { return autograd::pad2d(in[0], options); };
   call.reference = [=](const std::vector<Tensor>& in) {
     const Tensor out = Tensor::empty(kernels::pad2d_output_shape(s, options), in[0].options());
-    kernels::reference::pad2d(in[0], options, out);
+    kernels::reference::pad2d(in[0], options, Out(out));
     return out;
   };
   call.terms = 9;  // an element may show at both ends of both axes
@@ -335,15 +308,9 @@ const RegisterOp pad2d_case({
                    {"reflection wider than the image",
                     [] { autograd::pad2d(kImages, {.top = 4, .mode = kernels::PadMode::reflect}); },
                     "pad2d: reflecting needs"},
-                   {"rank 3",
-                    [] {
-                      autograd::pad2d(Tensor::zeros({3, 4, 5}), {});
-                    },
+                   {"rank 3", [] { autograd::pad2d(Tensor::zeros({3, 4, 5}), {}); },
                     "pad2d: needs images of shape N,C,H,W"},
-                   {"integers",
-                    [] {
-                      autograd::pad2d(Tensor::zeros({1, 1, 2, 2}, {.dtype = DType::u8}), {});
-                    },
+                   {"integers", [] { autograd::pad2d(Tensor::zeros({1, 1, 2, 2}, {.dtype = DType::u8}), {}); },
                     "floating dtype"}},
 });
 
@@ -362,11 +329,7 @@ const RegisterOp crop2d_case({
                     "crop2d: window f32[2, 3, 4, 5] at row 1"},
                    {"negative start", [] { autograd::crop2d(kImages, 0, -1, 2, 2); }, "column -1"},
                    {"negative size", [] { autograd::crop2d(kImages, 0, 0, -2, 2); }, "crop2d: a window of -2 x 2"},
-                   {"rank 2",
-                    [] {
-                      autograd::crop2d(Tensor::zeros({3, 4}), 0, 0, 1, 1);
-                    },
-                    "crop2d: needs images"}},
+                   {"rank 2", [] { autograd::crop2d(Tensor::zeros({3, 4}), 0, 0, 1, 1); }, "crop2d: needs images"}},
 });
 
 const RegisterOp flip_horizontal_case({
@@ -382,17 +345,11 @@ const RegisterOp flip_horizontal_case({
           };
           return std::vector<OpCall>{moves("", s, autograd::flip_horizontal, mirrored, s)};
         },
-    .bad_inputs = {{"rank 3",
-                    [] {
-                      autograd::flip_horizontal(Tensor::zeros({3, 4, 5}));
-                    },
+    .bad_inputs = {{"rank 3", [] { autograd::flip_horizontal(Tensor::zeros({3, 4, 5})); },
                     "flip_horizontal: needs images"},
-                   {"other shape",
-                    [] {
-                      kernels::flip_horizontal(kImages, Tensor::zeros({2, 3, 5, 4}));
-                    },
+                   {"other shape", [] { kernels::flip_horizontal(kImages, Out(Tensor::zeros({2, 3, 5, 4}))); },
                     "must have one shape"},
-                   {"shared memory", [] { kernels::flip_horizontal(kImages, kImages); }, "share memory"}},
+                   {"shared memory", [] { kernels::flip_horizontal(kImages, Out(kImages)); }, "share memory"}},
 });
 
 }  // namespace

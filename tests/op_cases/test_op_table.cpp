@@ -1,8 +1,9 @@
 // Every op of the table over every shape that it takes.
-#include "autograd/gradcheck.h"
-#include "autograd/variable.h"
-#include "core/random.h"
-#include "kernels/cast/cast.h"
+#include "tandem/autograd/gradcheck.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/random.h"
+#include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/cast/cast_implementations.h"
 #include "tests/op_cases/for_each_call.h"
 #include "tests/op_cases/op_checks.h"
 #include "tests/support/catch.h"
@@ -14,7 +15,7 @@ namespace {
 
 Tensor rounded_to(DType dtype, const Tensor& x) {
   const Tensor out = Tensor::empty(x.shape(), {.dtype = dtype});
-  kernels::reference::cast(x, out);
+  kernels::reference::cast(x, Out(out));
   return out;
 }
 

@@ -1,6 +1,6 @@
 // Every op of the table on a CUDA device, real or simulated, against the f64 reference on the CPU.
-#include "autograd/variable.h"
-#include "kernels/cast/cast.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/kernels/cast/cast.h"
 #include "tests/op_cases/for_each_call.h"
 #include "tests/op_cases/op_checks.h"
 #include "tests/support/catch.h"
@@ -14,7 +14,7 @@ namespace {
 /// Exact numbers as a dtype holds them.
 Tensor rounded(const Tensor& exact, DType dtype) {
   const Tensor result = Tensor::empty(exact.shape(), {.dtype = dtype});
-  kernels::cast(exact.contiguous(), result);
+  kernels::cast(exact.contiguous(), Out(result));
   return result;
 }
 

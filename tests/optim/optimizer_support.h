@@ -1,8 +1,9 @@
 // Optimizers against step-by-step formulas in double.
 #pragma once
 
-#include "autograd/variable.h"
-#include "core/random.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/out.h"
+#include "tandem/core/random.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -19,7 +20,7 @@ inline std::vector<Tensor> make_parameters(DType dtype) {
     dispatch_floating(dtype, "make_parameters", [&](auto tag) {
       using T = typename decltype(tag)::type;
       for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-        tensor.data<T>()[i] = T(static_cast<compute_t<T>>(key.normal(static_cast<std::uint64_t>(i))));
+        Out(tensor).data<T>()[i] = T(static_cast<compute_t<T>>(key.normal(static_cast<std::uint64_t>(i))));
       }
     });
     return autograd::set_requires_grad(tensor);

@@ -1,13 +1,13 @@
 // Loss scaling: when the scale changes, what a skipped step leaves alone, and in which order calls are allowed.
-#include "autograd/functions/arithmetic.h"
-#include "autograd/functions/cast.h"
-#include "autograd/functions/reduce.h"
-#include "layers/linear.h"
-#include "optim/adam.h"
-#include "optim/clip_grad_norm.h"
-#include "optim/grad_scaler.h"
-#include "optim/gradient_accumulation.h"
-#include "optim/sgd.h"
+#include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/functions/reduce.h"
+#include "tandem/layers/linear.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/clip_grad_norm.h"
+#include "tandem/optim/grad_scaler.h"
+#include "tandem/optim/gradient_accumulation.h"
+#include "tandem/optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -40,7 +40,7 @@ std::vector<Tensor> one_parameter(DType dtype = DType::f32) {
 /// A linear layer with SGD.
 struct OneLinear {
   layers::Initializer initializer{3};
-  layers::Linear linear{3, 2, initializer};
+  layers::Linear linear{{.in = 3, .out = 2}, initializer};
   optim::SGD sgd;
 
   explicit OneLinear(DType dtype) : sgd(converted(linear, dtype).parameters(), {.lr = 0.5, .momentum = 0.9}) {}
@@ -389,9 +389,7 @@ TEST_CASE("states and options that make no sense are refused") {
   CHECK_THAT(load(scaler, -1.0, 0), ContainsText("the state has a scale of -1"));
   CHECK_THAT(load(scaler, 4.0, 10), ContainsText("counts 10 good steps, but the scale grows after 10"));
   CHECK_THAT(error_of([&] { scaler.load_state_dict({}); }), ContainsText("has 2 entries"));
-  CHECK_THAT(error_of([&] {
-               scaler.load_state_dict({{"a", Tensor()}, {"b", Tensor()}});
-             }),
+  CHECK_THAT(error_of([&] { scaler.load_state_dict({{"a", Tensor()}, {"b", Tensor()}}); }),
              ContainsText("needs 'scale', one f64"));
   CHECK(scaler.scale() == 65536.0);
   GradScaler fixed({.mode = LossScaling::fixed, .init_scale = 8.0}), none({.mode = LossScaling::none});

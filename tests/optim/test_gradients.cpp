@@ -1,10 +1,10 @@
 // Gradient clipping and accumulation.
-#include "autograd/functions/arithmetic.h"
-#include "autograd/functions/linear.h"
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "optim/clip_grad_norm.h"
-#include "optim/gradient_accumulation.h"
-#include "optim/sgd.h"
+#include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/autograd/functions/linear.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/optim/clip_grad_norm.h"
+#include "tandem/optim/gradient_accumulation.h"
+#include "tandem/optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
 #include "tests/support/error_of.h"
 

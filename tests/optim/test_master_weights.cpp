@@ -1,8 +1,8 @@
 // f32 masters of half parameters: the steps are those of an f32 optimizer, whatever the half copies can show of them.
-#include "autograd/functions/cast.h"
-#include "optim/adam.h"
-#include "optim/rmsprop.h"
-#include "optim/sgd.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/rmsprop.h"
+#include "tandem/optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -93,7 +93,7 @@ TEST_CASE("masters are optimizer memory, in the state, and resume bit for bit") 
   optim::Adam uninterrupted(whole, options);
   CHECK(memory_stats().current_of(MemoryTag::optimizer) - before == 4 * elements);
   run(uninterrupted, 1, 6);
-  optim::NamedTensors saved;
+  NamedTensors saved;
   {
     optim::Adam first(parts, options);
     run(first, 1, 3);

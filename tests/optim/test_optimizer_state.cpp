@@ -1,7 +1,7 @@
 // Saving and loading optimizer state, and what optimizers refuse.
-#include "optim/adam.h"
-#include "optim/rmsprop.h"
-#include "optim/sgd.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/rmsprop.h"
+#include "tandem/optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -18,8 +18,8 @@ void run(optim::Optimizer& optimizer, std::uint32_t first, std::uint32_t last) {
   }
 }
 
-optim::NamedTensors copy_of(const optim::NamedTensors& state) {
-  optim::NamedTensors result;
+NamedTensors copy_of(const NamedTensors& state) {
+  NamedTensors result;
   for (const auto& [name, tensor] : state) result.emplace_back(name, tensor.clone());
   return result;
 }
@@ -30,7 +30,7 @@ void check_resumes(const Options& options) {
   Optimizer uninterrupted(whole, options), first(parts, options);
   run(uninterrupted, 1, 6);
   run(first, 1, 3);
-  const optim::NamedTensors saved = copy_of(first.state_dict());
+  const NamedTensors saved = copy_of(first.state_dict());
   Optimizer second(parts, options);
   second.load_state_dict(saved);
   CHECK(second.steps() == 3);
@@ -63,9 +63,9 @@ TEST_CASE("state has PyTorch's names and counts as optimizer memory") {
 TEST_CASE("a state that does not fit is refused and changes nothing") {
   optim::Adam adam(make_parameters(DType::f32), {});
   run(adam, 1, 2);
-  const optim::NamedTensors good = copy_of(adam.state_dict());
-  const auto refused = [&](optim::NamedTensors state) { return error_of([&] { adam.load_state_dict(state); }); };
-  optim::NamedTensors bad = good;
+  const NamedTensors good = copy_of(adam.state_dict());
+  const auto refused = [&](NamedTensors state) { return error_of([&] { adam.load_state_dict(state); }); };
+  NamedTensors bad = good;
   bad[1].second = Tensor::zeros({2});
   CHECK_THAT(refused(bad), ContainsText("Adam: the state needs '0.exp_avg' as f32[3, 5, 3, 3], got f32[2]"));
   bad = good;

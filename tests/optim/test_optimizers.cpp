@@ -1,7 +1,7 @@
 // Every optimizer against PyTorch's formulas, written out one element at a time in double.
-#include "optim/adam.h"
-#include "optim/rmsprop.h"
-#include "optim/sgd.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/rmsprop.h"
+#include "tandem/optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Learning-rate schedules, among them values that PyTorch 1.13 gives for the same settings.
-#include "core/error.h"
-#include "optim/schedule.h"
+#include "tandem/core/error.h"
+#include "tandem/optim/schedule.h"
 #include "tests/support/catch.h"
 
 #include <cmath>

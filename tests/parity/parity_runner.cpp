@@ -2,7 +2,7 @@
 // *.result.safetensors. The cases, and the comparison with PyTorch, are run_parity.py's.
 #include "tests/parity/parity_runner.h"
 
-#include "core/parallel.h"
+#include "tandem/core/parallel.h"
 
 #include <fmt/core.h>
 

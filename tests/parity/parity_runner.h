@@ -1,18 +1,17 @@
 // What the kinds of parity cases share: the case that came in and the tensors that go out.
 #pragma once
 
-#include "kernels/conv/conv.h"
-#include "kernels/pool/pool2d_options.h"
-#include "layers/module.h"
-#include "layers/safetensors.h"
-#include "optim/optimizer.h"
-#include "optim/schedule.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/pool/pool2d_options.h"
+#include "tandem/layers/module.h"
+#include "tandem/layers/safetensors.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/optim/schedule.h"
 
 #include <nlohmann/json.hpp>
 
 namespace tandem::parity {
 
-using layers::NamedTensors;
 using nlohmann::json;
 
 /// A case file: its description, its tensors, and the path of its other files without their suffixes.

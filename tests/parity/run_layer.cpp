@@ -1,6 +1,6 @@
 // Parity cases of one layer: its parameters and buffers come as a state dict.
-#include "autograd/variable.h"
-#include "layers/layers.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/layers/layers.h"
 #include "tests/parity/parity_runner.h"
 
 namespace tandem::parity {
@@ -11,22 +11,30 @@ using namespace layers;
 
 std::unique_ptr<Module> make_layer(const std::string& name, const json& o) {
   Initializer initializer(1);
-  const Bias bias = o.value("bias", true) ? Bias::present : Bias::absent;
-  if (name == "Conv2d") {
-    return std::make_unique<Conv2d>(o.at("in_channels"), o.at("out_channels"), pair_of(o, "kernel", {3, 3}),
-                                    conv_options(o), initializer, bias);
-  }
-  if (name == "ConvBiasReLU") {
-    return std::make_unique<ConvBiasReLU>(o.at("in_channels"), o.at("out_channels"), pair_of(o, "kernel", {3, 3}),
-                                          conv_options(o), initializer);
+  const bool bias = o.value("bias", true);
+  if (name == "Conv2d" || name == "ConvBiasReLU") {
+    const kernels::Conv2dOptions kernel = conv_options(o);
+    return std::make_unique<Conv2d>(Conv2dOptions{.in = o.at("in_channels"),
+                                                  .out = o.at("out_channels"),
+                                                  .kernel = pair_of(o, "kernel", {3, 3}),
+                                                  .stride = kernel.stride,
+                                                  .padding = kernel.padding,
+                                                  .dilation = kernel.dilation,
+                                                  .groups = kernel.groups,
+                                                  .bias = bias,
+                                                  .relu = name == "ConvBiasReLU",
+                                                  .impl = kernel.impl},
+                                    initializer);
   }
   if (name == "Linear") {
-    return std::make_unique<Linear>(o.at("in_features"), o.at("out_features"), initializer,
-                                    LinearOptions{.bias = bias, .relu = o.value("relu", false)});
+    return std::make_unique<Linear>(
+        LinearOptions{
+            .in = o.at("in_features"), .out = o.at("out_features"), .bias = bias, .relu = o.value("relu", false)},
+        initializer);
   }
   if (name == "BatchNorm2d") {
-    return std::make_unique<BatchNorm2d>(
-        o.at("channels"), BatchNorm2dOptions{.momentum = o.at("momentum"), .eps = o.at("eps"), .relu = o.at("relu")});
+    return std::make_unique<BatchNorm2d>(BatchNorm2dOptions{
+        .channels = o.at("channels"), .momentum = o.at("momentum"), .eps = o.at("eps"), .relu = o.at("relu")});
   }
   if (name == "ReLU") return std::make_unique<ReLU>();
   if (name == "GELU") return std::make_unique<GELU>();

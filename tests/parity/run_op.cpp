@@ -1,6 +1,6 @@
 // Parity cases of one differentiable function.
-#include "autograd/functions.h"
-#include "autograd/variable.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
 #include "tests/parity/parity_runner.h"
 
 #include <functional>

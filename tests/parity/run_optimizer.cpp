@@ -1,9 +1,9 @@
 // Parity cases of optimizers and schedules on given gradients.
-#include "autograd/variable.h"
-#include "optim/adam.h"
-#include "optim/clip_grad_norm.h"
-#include "optim/rmsprop.h"
-#include "optim/sgd.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/clip_grad_norm.h"
+#include "tandem/optim/rmsprop.h"
+#include "tandem/optim/sgd.h"
 #include "tests/parity/parity_runner.h"
 
 namespace tandem::parity {

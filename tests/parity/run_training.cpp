@@ -1,8 +1,8 @@
 // Parity cases of whole networks: one forward and backward pass, or a number of training steps.
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "autograd/variable.h"
-#include "layers/models/models.h"
-#include "optim/clip_grad_norm.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/optim/clip_grad_norm.h"
 #include "tests/parity/parity_runner.h"
 
 namespace tandem::parity {

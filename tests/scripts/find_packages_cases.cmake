@@ -1,4 +1,4 @@
-# Where the build finds cuBLAS, cuDNN and NCCL: beside the CUDA toolkit, else in the Python packages that the PATH's
+# Where the build finds cuBLAS, cuDNN, its frontend and NCCL: beside the CUDA toolkit, else in the Python packages that the PATH's
 # python3 sees. Run as: cmake -DREPOSITORY=... -DWORK=... -P find_packages_cases.cmake
 cmake_minimum_required(VERSION 3.24)
 list(APPEND CMAKE_MODULE_PATH ${REPOSITORY}/cmake)
@@ -20,19 +20,28 @@ file(WRITE ${WORK}/site/nvidia/nccl/include/nccl.h "#define NCCL_MAJOR 2\n#defin
 imitate(${WORK}/site/nvidia/cudnn cudnn.h libcudnn.so.9)
 file(WRITE ${WORK}/site/nvidia/cudnn/include/cudnn_version.h
   "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 19\n#define CUDNN_PATCHLEVEL 0\n")
+# A package of headers alone, at the top of where packages are.
+file(WRITE ${WORK}/site/include/cudnn_frontend.h "")
+file(WRITE ${WORK}/site/include/cudnn_frontend_version.h
+  "#define CUDNN_FRONTEND_MAJOR_VERSION 1\n#define CUDNN_FRONTEND_MINOR_VERSION 32\n"
+  "#define CUDNN_FRONTEND_PATCH_VERSION 0\n#define CUDNN_FRONTEND_VERSION 13200\n")
 
 function(expect_equal what got expected)
   if(NOT got STREQUAL expected)
     message(SEND_ERROR "${what} is '${got}', expected '${expected}'")
   endif()
 endfunction()
-# expect(package version folder): found there, header and library
-function(expect package version folder)
+# expect_headers(package version folder): found there
+function(expect_headers package version folder)
   unset(${package}_INCLUDE_DIR CACHE)
-  unset(${package}_LIBRARY CACHE)
   find_package(${package} QUIET)
   expect_equal("${package}_VERSION" "${${package}_VERSION}" ${version})
   expect_equal("${package}_INCLUDE_DIR" "${${package}_INCLUDE_DIR}" ${folder}/include)
+endfunction()
+# expect(package version folder): the same with its library
+function(expect package version folder)
+  unset(${package}_LIBRARY CACHE)
+  expect_headers(${package} ${version} ${folder})
   string(REGEX REPLACE "/[^/]*$" "" library_folder "${${package}_LIBRARY}")
   expect_equal("the folder of ${package}_LIBRARY" "${library_folder}" ${folder}/lib)
 endfunction()
@@ -44,6 +53,11 @@ set(ENV{PYTHONPATH} ${WORK}/site)
 expect(CuBLAS 13.4.0 ${WORK}/site/nvidia/cu13)
 expect(NCCL 2.28.9 ${WORK}/site/nvidia/nccl)
 expect(CuDNN 9.19.0 ${WORK}/site/nvidia/cudnn)
+expect_headers(CuDNNFrontend 1.32.0 ${WORK}/site)
+find_package(CuDNNFrontend 1.33 QUIET)
+if(CuDNNFrontend_FOUND)
+  message(SEND_ERROR "a cudnn-frontend that is too old is taken")
+endif()
 # The toolkit's own comes first.
 imitate_cublas(${WORK}/toolkit 2)
 expect(CuBLAS 13.2.0 ${WORK}/toolkit)

@@ -15,14 +15,17 @@ stand_in apt-get <<<'for name in "$@"; do case $name in download | -qq) ;; *) ec
 [ -z "${NO_MIRROR:-}" ]'
 stand_in dpkg-deb <<<'mkdir -p "$3/usr/lib"; touch "$3/usr/lib/$(cat "$2").so.1" "$3/usr/lib/libOpenCL.so.1"'
 stand_in objdump <<<'printf "  NEEDED  libm.so.6\n  NEEDED  libOpenCL.so.1\n  NEEDED  ${NEEDED:-libdnnl2.so.1}\n"'
-# A Python without packages; what it downloads is a wheel with the headers of cuDNN $WHEEL_MAJOR.
+# A Python without packages; what it downloads are wheels with the headers of cuDNN $WHEEL_MAJOR and of its frontend.
 stand_in python3 <<'PYTHON'
 case "$*" in
   *"import site"*) echo "$NO_SITE" ;;
   *"pip download"*)
     echo "$*" >>"$CALLS"
     while [ "$1" != --dest ]; do shift; done
-    mkdir -p "$2" && touch "$2/nvidia_cudnn_cu13.whl" ;;
+    mkdir -p "$2" && touch "$2/${3//-/_}.whl" ;;
+  *zipfile*cudnn_frontend*)
+    mkdir -p "$5/include/cudnn_frontend" "$5/cudnn"
+    touch "$5/include/cudnn_frontend.h" "$5/include/cudnn_frontend/plans.h" "$5/include/cudnn_backend_base.h" ;;
   *zipfile*)
     mkdir -p "$5/nvidia/cudnn/include"
     echo "#define CUDNN_MAJOR $WHEEL_MAJOR" >"$5/nvidia/cudnn/include/cudnn_version.h" ;;
@@ -31,8 +34,12 @@ esac
 PYTHON
 export CALLS=$work/calls NO_SITE=$work/none WHEEL_MAJOR=9 CUDA_HOME=$work/toolkit
 
-toolkit() {  # toolkit VERSION: its headers are of this cuDNN, without a version of none
+toolkit() {  # toolkit VERSION: its headers are of this cuDNN, without a version of none; with 9, of the frontend, too
   rm -rf toolkit calls && mkdir -p toolkit/include
+  if [ "$1" = 9 ]; then
+    mkdir toolkit/include/cudnn_frontend
+    touch toolkit/include/cudnn_frontend.h toolkit/include/cudnn_frontend/plans.h toolkit/include/cudnn_backend_base.h
+  fi
   [ -z "$1" ] || printf '#define CUDNN_MAJOR %s\n#define CUDNN_MINOR 0\n' "$1" >toolkit/include/cudnn_version.h
 }
 # check CODE "VARIABLE=VALUE ..." FOLDER [TEXT]: exit code, a text of the output, and that nothing half made is left.
@@ -55,11 +62,13 @@ holds() {  # holds FOLDER FILE...: these and no others
   [ "$(cd "$folder" && find . -type f | sed 's|^./||' | sort | tr '\n' ' ')" = "$(printf '%s ' "$@")" ] ||
     wrong "$folder" "holds $(find "$folder" -type f | tr '\n' ' ')"
 }
-whole=(catch2_1_amd64.deb cudnn/include/cudnn_version.h libdnnl-dev_1_amd64.deb libdnnl2_1_amd64.deb)
+whole=(catch2_1_amd64.deb cudnn/include/cudnn_version.h cudnn_frontend/include/cudnn_backend_base.h
+  cudnn_frontend/include/cudnn_frontend.h cudnn_frontend/include/cudnn_frontend/plans.h libdnnl-dev_1_amd64.deb libdnnl2_1_amd64.deb)
 
-# What is asked for, of what that depends on what a machine may lack, and the headers of cuDNN 9; relative to where it is called.
+# What is asked for, of what that depends on what a machine may lack, and the headers of cuDNN 9 and its frontend; relative to
+# where it is called.
 toolkit 9
-check 0 "A=" "bundle/" "3 packages and the headers of cuDNN"
+check 0 "A=" "bundle/" "3 packages and the headers of cuDNN and cudnn-frontend"
 holds bundle "${whole[@]}"
 [ ! -e calls ] || wrong "" "downloads what this machine has"
 # A second time in its place.
@@ -72,6 +81,8 @@ for version in 8 ''; do
   toolkit "$version"
   check 0 "A=" bundle "3 packages"
   grep -q "CUDNN_MAJOR  *9" bundle/cudnn/include/cudnn_version*.h || wrong "cuDNN ${version:-none}" "takes other headers than of cuDNN 9"
+  [ -e bundle/cudnn_frontend/include/cudnn_frontend/plans.h ] || wrong "cuDNN ${version:-none}" "has no cudnn-frontend"
+  grep -q nvidia-cudnn-frontend calls || wrong "cuDNN ${version:-none}" "takes cudnn-frontend from nowhere"
 done
 
 # Whatever goes wrong leaves the bundle that is there.

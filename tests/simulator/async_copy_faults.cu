@@ -1,7 +1,7 @@
 // Planted faults: asynchronous copies used too early, never waited for, or without the barrier that others need.
-#include "core/cuda/launch.h"
-#include "kernels/device/atoms.h"
-#include "kernels/device/shared.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/device/atoms.h"
+#include "tandem/kernels/device/shared.h"
 #include "tests/simulator/device_buffer.h"
 #include "tests/simulator/planted_fault.h"
 
@@ -12,7 +12,7 @@ using simulator::FaultKind;
 constexpr int kThreads = 32;
 
 __global__ void no_wait(const float* in, float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   device::cp_async<4>(&tile[t], &in[t]);
   device::cp_async_commit();
@@ -21,7 +21,7 @@ __global__ void no_wait(const float* in, float* out) {
 }
 
 __global__ void wait_for_too_little(const float* in, float* out) {
-  SHARED(float, tile, [2][kThreads]);
+  TANDEM_SHARED(float, tile, [2][kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   for (int stage = 0; stage < 2; ++stage) {
     device::cp_async<4>(&tile[stage][t], &in[stage * kThreads + t]);
@@ -34,7 +34,7 @@ __global__ void wait_for_too_little(const float* in, float* out) {
 }
 
 __global__ void no_commit(const float* in, float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   device::cp_async<4>(&tile[t], &in[t]);
   device::cp_async_wait<0>();
@@ -43,7 +43,7 @@ __global__ void no_commit(const float* in, float* out) {
 }
 
 __global__ void no_barrier(const float* in, float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   device::cp_async<4>(&tile[t], &in[t]);
   device::cp_async_commit();
@@ -52,7 +52,7 @@ __global__ void no_barrier(const float* in, float* out) {
 }
 
 __global__ void overwrites_what_is_read(const float* in, float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   tile[t] = in[t];
   __syncthreads();
@@ -64,7 +64,7 @@ __global__ void overwrites_what_is_read(const float* in, float* out) {
 }
 
 __global__ void overwrites_destination(const float* in, float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   device::cp_async<4>(&tile[t], &in[t]);
   device::cp_async_commit();
@@ -74,7 +74,7 @@ __global__ void overwrites_destination(const float* in, float* out) {
 }
 
 __global__ void overwrites_between_barriers(const float* in, float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   device::cp_async<4>(&tile[t], &in[t]);
   device::cp_async_commit();
@@ -87,7 +87,7 @@ __global__ void overwrites_between_barriers(const float* in, float* out) {
 
 /// A barrier after the start of a copy does not tell that it has read its source.
 __global__ void overwrites_source(const float* in, float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   out[t] = in[t];
   __syncthreads();
@@ -101,14 +101,14 @@ __global__ void overwrites_source(const float* in, float* out) {
 }
 
 __global__ void leaves_early(const float* in) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   device::cp_async<4>(&tile[t], &in[t]);  // fault: thread leaves before its copy is done
   device::cp_async_commit();
 }
 
 __global__ void misaligned_copy(const float* in, float* out) {
-  SHARED(float4, tile, [kThreads]);
+  TANDEM_SHARED(float4, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   device::cp_async<16>(&tile[t], in + 1);  // fault: 16 bytes from an odd address
   device::cp_async_commit();
@@ -118,10 +118,15 @@ __global__ void misaligned_copy(const float* in, float* out) {
 
 PlantedFault fault(const char* name, FaultKind kind, void (*kernel)(const float*, float*), bool checked = true,
                    bool may_read_too_early = false) {
-  return {name, kind, [=] {
+  return {name,
+          kind,
+          [=] {
             const DeviceBuffer<float> in(zeros<float>(2 * kThreads)), out(kThreads);
             launch(kernel, {1, kThreads}, nullptr, in.data(), out.data());
-          }, checked, __FILE__, may_read_too_early};
+          },
+          checked,
+          __FILE__,
+          may_read_too_early};
 }
 
 const PlantFault faults[] = {
@@ -133,10 +138,12 @@ const PlantFault faults[] = {
     PlantFault(fault("destination written before the wait", FaultKind::async_copy, overwrites_destination)),
     PlantFault(fault("another thread writes what is being copied", FaultKind::async_copy, overwrites_between_barriers)),
     PlantFault(fault("another thread overwrites what is copied from", FaultKind::race, overwrites_source)),
-    PlantFault({"thread leaves before its copy is done", FaultKind::async_copy, [] {
+    PlantFault({"thread leaves before its copy is done", FaultKind::async_copy,
+                [] {
                   const DeviceBuffer<float> in(std::vector<float>(kThreads, 0.0f));
                   launch(leaves_early, {1, kThreads}, nullptr, in.data());
-                }, false, __FILE__}),
+                },
+                false, __FILE__}),
     PlantFault(fault("16 bytes from an odd address", FaultKind::misaligned, misaligned_copy, false)),
 };
 

@@ -1,7 +1,7 @@
 // Planted faults: barriers that not all threads reach, and warp operations whose masks are wrong.
-#include "core/cuda/launch.h"
-#include "kernels/device/atoms.h"
-#include "kernels/device/shared.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/device/atoms.h"
+#include "tandem/kernels/device/shared.h"
 #include "tests/simulator/device_buffer.h"
 #include "tests/simulator/planted_fault.h"
 
@@ -50,7 +50,8 @@ __global__ void product_without_a_lane(float* out) {
 }
 
 __global__ void syncwarp_left_out() {
-  if (threadIdx.x != 0) __syncwarp(threadIdx.x == 9 ? 0x000000f0u : 0xfffffdfeu);  // fault: caller of __syncwarp not in its mask
+  if (threadIdx.x != 0)
+    __syncwarp(threadIdx.x == 9 ? 0x000000f0u : 0xfffffdfeu);  // fault: caller of __syncwarp not in its mask
 }
 
 __global__ void flag_nobody_sets(int* flag) {
@@ -108,10 +109,12 @@ PlantedFault fault(const char* name, FaultKind kind, void (*kernel)(), unsigned 
 }
 
 PlantedFault fault(const char* name, FaultKind kind, void (*kernel)(int*), unsigned threads) {
-  return {name, kind, [=] {
+  return {name, kind,
+          [=] {
             const DeviceBuffer<int> out(threads);
             launch(kernel, {1, threads}, nullptr, out.data());
-          }, false, __FILE__};
+          },
+          false, __FILE__};
 }
 
 const PlantFault faults[] = {
@@ -121,22 +124,30 @@ const PlantFault faults[] = {
     PlantFault(fault("caller not in its mask", FaultKind::mask, not_in_mask, 32)),
     PlantFault(fault("caller of __syncwarp not in its mask", FaultKind::mask, syncwarp_left_out, 32)),
     PlantFault(fault("shuffle from a lane that has left", FaultKind::mask, exited_source, 32)),
-    PlantFault({"a lane has left before the product", FaultKind::mask, [] {
+    PlantFault({"a lane has left before the product", FaultKind::mask,
+                [] {
                   const DeviceBuffer<float> out(32);
                   launch(product_without_a_lane, {1, 32}, nullptr, out.data());
-                }, false, __FILE__}),
-    PlantFault({"flag that nobody sets", FaultKind::deadlock, [] {
+                },
+                false, __FILE__}),
+    PlantFault({"flag that nobody sets", FaultKind::deadlock,
+                [] {
                   const DeviceBuffer<int> flag(zeros<int>(1));
                   launch(flag_nobody_sets, {1, 64}, nullptr, flag.data());
-                }, false, __FILE__}),
-    PlantFault({"volatile flag that nobody sets", FaultKind::deadlock, [] {
+                },
+                false, __FILE__}),
+    PlantFault({"volatile flag that nobody sets", FaultKind::deadlock,
+                [] {
                   const DeviceBuffer<int> flag(zeros<int>(1));
                   launch(volatile_flag_nobody_sets, {1, 64}, nullptr, flag.data());
-                }, true, __FILE__}),
-    PlantFault({"flag that is no atomic one", FaultKind::race, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"flag that is no atomic one", FaultKind::race,
+                [] {
                   const DeviceBuffer<int> flag(zeros<int>(1));
                   launch(volatile_flag, {1, 64}, nullptr, flag.data());
-                }, true, __FILE__}),
+                },
+                true, __FILE__}),
     PlantFault(fault("lanes come with different masks", FaultKind::mask, masks_differ, 32)),
     PlantFault(fault("shuffle from outside of the mask", FaultKind::mask, source_outside_mask, 32)),
     PlantFault(fault("lanes come for different operations", FaultKind::mask, operations_differ, 32)),

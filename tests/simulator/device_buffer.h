@@ -1,7 +1,7 @@
 // Device memory with an owner, for kernels under test.
 #pragma once
 
-#include "core/cuda/check.h"
+#include "tandem/core/cuda/check.h"
 
 #include <vector>
 
@@ -18,11 +18,11 @@ class DeviceBuffer {
   /// `count` elements, uninitialised.
   explicit DeviceBuffer(std::size_t count) : count_(count) {
     void* start = nullptr;
-    TANDEM_CUDA_CHECK(cudaMalloc(&start, count * sizeof(T)));
+    TANDEM_CHECK_CUDA(cudaMalloc(&start, count * sizeof(T)));
     data_ = static_cast<T*>(start);
   }
   explicit DeviceBuffer(const std::vector<T>& values) : DeviceBuffer(values.size()) {
-    TANDEM_CUDA_CHECK(cudaMemcpy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
+    TANDEM_CHECK_CUDA(cudaMemcpy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
   }
   ~DeviceBuffer() { cudaFree(data_); }
   DeviceBuffer(const DeviceBuffer&) = delete;
@@ -31,7 +31,7 @@ class DeviceBuffer {
   T* data() const { return data_; }
   std::vector<T> download() const {
     std::vector<T> values(count_);
-    TANDEM_CUDA_CHECK(cudaMemcpy(values.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost));
+    TANDEM_CHECK_CUDA(cudaMemcpy(values.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost));
     return values;
   }
 

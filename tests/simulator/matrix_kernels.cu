@@ -1,8 +1,8 @@
 // Tensor-core atoms on whole tiles, for comparison with plain products.
-#include "core/cuda/launch.h"
-#include "core/half.h"
-#include "kernels/device/atoms.h"
-#include "kernels/device/shared.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/half.h"
+#include "tandem/kernels/device/atoms.h"
+#include "tandem/kernels/device/shared.h"
 #include "tests/simulator/device_buffer.h"
 #include "tests/simulator/matrix_kernels.h"
 
@@ -14,8 +14,8 @@ namespace {
 /// c[16][8] += a[16][16] b[16][8], row-major, through shared memory, ldmatrix and mma.
 template <typename T>
 __global__ void tile_product(const T* a, const T* b, float* c) {
-  SHARED(T, a_tile, [16][16]);
-  SHARED(T, b_tile, [16][8]);
+  TANDEM_SHARED(T, a_tile, [16][16]);
+  TANDEM_SHARED(T, b_tile, [16][8]);
   const int t = static_cast<int>(threadIdx.x);
   for (int i = t; i < 256; i += 32) a_tile[i / 16][i % 16] = a[i];
   for (int i = t; i < 128; i += 32) b_tile[i / 8][i % 8] = b[i];
@@ -73,9 +73,12 @@ std::vector<float> product(const std::vector<float>& a, const std::vector<float>
 std::vector<float> tensor_core_product(MatrixDType dtype, const std::vector<float>& a, const std::vector<float>& b,
                                        const std::vector<float>& c) {
   switch (dtype) {
-    case MatrixDType::f16: return product<Half>(a, b, c);
-    case MatrixDType::bf16: return product<BFloat16>(a, b, c);
-    case MatrixDType::tf32: return product<float>(a, b, c);
+    case MatrixDType::f16:
+      return product<Half>(a, b, c);
+    case MatrixDType::bf16:
+      return product<BFloat16>(a, b, c);
+    case MatrixDType::tf32:
+      return product<float>(a, b, c);
   }
   return {};
 }

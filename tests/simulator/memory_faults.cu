@@ -1,8 +1,8 @@
 // Planted faults: wrong addresses, and memory that nobody wrote.
-#include "core/cuda/launch.h"
-#include "kernels/device/atoms.h"
-#include "kernels/device/shared.h"
-#include "kernels/device/vector.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/device/atoms.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/device/vector.h"
 #include "tests/simulator/device_buffer.h"
 #include "tests/simulator/planted_fault.h"
 
@@ -23,7 +23,7 @@ __global__ void read_before_start(const float* in, float* out) {
 }
 
 __global__ void shared_past_end(float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   tile[t + 1] = 1.0f;  // fault: shared array too short
   __syncthreads();
@@ -31,7 +31,7 @@ __global__ void shared_past_end(float* out) {
 }
 
 __global__ void dynamic_shared_past_end() {
-  DYN_SHARED(int, buffer);
+  TANDEM_DYNAMIC_SHARED(int, buffer);
   buffer[threadIdx.x] = 1;  // fault: dynamic shared memory too small
 }
 
@@ -44,7 +44,7 @@ __global__ void use_host_pointer(const int* in, int* out) {
 }
 
 __global__ void pointer_to_local(int* out) {
-  SHARED(int*, shared_pointer);
+  TANDEM_SHARED(int*, shared_pointer);
   int local = static_cast<int>(threadIdx.x);
   if (threadIdx.x == 0) shared_pointer = &local;
   __syncthreads();
@@ -56,7 +56,7 @@ __global__ void uninitialised_global(const int* in, int* out) {
 }
 
 __global__ void uninitialised_shared(float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   if (t < kThreads - 1) tile[t] = 0.0f;
   __syncthreads();
@@ -64,7 +64,7 @@ __global__ void uninitialised_shared(float* out) {
 }
 
 __global__ void left_from_last_block(float* out) {
-  SHARED(float, tile, [kThreads]);
+  TANDEM_SHARED(float, tile, [kThreads]);
   const int t = static_cast<int>(threadIdx.x);
   if (blockIdx.x == 0) tile[t] = 1.0f;
   __syncthreads();
@@ -84,7 +84,7 @@ __global__ void misaligned_cast(const float* in, float* out) {
 #endif
 
 __global__ void misaligned_rows(const std::uint16_t* in, unsigned* out) {
-  SHARED(std::uint16_t, tile, [32 * 9]);
+  TANDEM_SHARED(std::uint16_t, tile, [32 * 9]);
   for (int i = static_cast<int>(threadIdx.x); i < 32 * 9; i += 32) tile[i] = in[i];
   __syncwarp();
   std::uint32_t registers[4];
@@ -115,27 +115,34 @@ __global__ void struct_past_end(const Row* in, Row* out) {
 }
 
 template <typename T>
-PlantedFault fault(const char* name, FaultKind kind, void (*kernel)(T*), std::size_t elements, bool checked = true, unsigned blocks = 1) {
-  return {name, kind, [=] {
+PlantedFault fault(const char* name, FaultKind kind, void (*kernel)(T*), std::size_t elements, bool checked = true,
+                   unsigned blocks = 1) {
+  return {name, kind,
+          [=] {
             const DeviceBuffer<T> out(elements);
             launch(kernel, {blocks, kThreads}, nullptr, out.data());
-          }, checked, __FILE__};
+          },
+          checked, __FILE__};
 }
 
 const PlantFault faults[] = {
-    PlantFault({"write past the end", FaultKind::out_of_bounds, [] {
+    PlantFault({"write past the end", FaultKind::out_of_bounds,
+                [] {
                   const DeviceBuffer<float> out(50);
                   launch(write_past_end, {1, kThreads}, nullptr, out.data(), 50);
-                }, true, __FILE__}),
-    PlantFault({"read before the start", FaultKind::out_of_bounds, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"read before the start", FaultKind::out_of_bounds,
+                [] {
                   const DeviceBuffer<float> in(zeros<float>(kThreads)), out(kThreads);
                   launch(read_before_start, {1, kThreads}, nullptr, in.data(), out.data());
-                }, true, __FILE__}),
+                },
+                true, __FILE__}),
     PlantFault(fault("shared array too short", FaultKind::out_of_bounds, shared_past_end, kThreads)),
-    PlantFault({"dynamic shared memory too small", FaultKind::out_of_bounds, [] {
-                  launch(dynamic_shared_past_end, {1, kThreads, 50 * sizeof(int)}, nullptr);
-                }, true, __FILE__}),
-    PlantFault({"freed memory is read", FaultKind::out_of_bounds, [] {
+    PlantFault({"dynamic shared memory too small", FaultKind::out_of_bounds,
+                [] { launch(dynamic_shared_past_end, {1, kThreads, 50 * sizeof(int)}, nullptr); }, true, __FILE__}),
+    PlantFault({"freed memory is read", FaultKind::out_of_bounds,
+                [] {
                   const DeviceBuffer<int> out(kThreads);
                   int* in = nullptr;
                   {
@@ -143,60 +150,86 @@ const PlantFault faults[] = {
                     in = gone.data();
                   }
                   launch(read_one, {1, kThreads}, nullptr, in, out.data());
-                }, true, __FILE__}),
-    PlantFault({"host pointer", FaultKind::host_pointer, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"host pointer", FaultKind::host_pointer,
+                [] {
                   const std::vector<int> in(kThreads);
                   const DeviceBuffer<int> out(kThreads);
                   launch(use_host_pointer, {1, kThreads}, nullptr, in.data(), out.data());
-                }, true, __FILE__}),
+                },
+                true, __FILE__}),
     PlantFault(fault("local variable of another thread", FaultKind::host_pointer, pointer_to_local, kThreads)),
-    PlantFault({"global memory nobody wrote", FaultKind::uninitialised, [] {
+    PlantFault({"global memory nobody wrote", FaultKind::uninitialised,
+                [] {
                   const DeviceBuffer<int> in(kThreads), out(kThreads);
                   launch(uninitialised_global, {1, kThreads}, nullptr, in.data(), out.data());
-                }, true, __FILE__}),
+                },
+                true, __FILE__}),
     PlantFault(fault("shared memory nobody wrote", FaultKind::uninitialised, uninitialised_shared, kThreads)),
-    PlantFault(fault("shared memory of another block", FaultKind::uninitialised, left_from_last_block, 2 * kThreads, true, 2)),
-    PlantFault({"memcpy past the end", FaultKind::out_of_bounds, [] {
+    PlantFault(
+        fault("shared memory of another block", FaultKind::uninitialised, left_from_last_block, 2 * kThreads, true, 2)),
+    PlantFault({"memcpy past the end", FaultKind::out_of_bounds,
+                [] {
                   const DeviceBuffer<float> in(zeros<float>(3 * kThreads)), out(3 * kThreads - 1);
                   launch(memcpy_past_end, {1, kThreads}, nullptr, in.data(), out.data());
-                }, true, __FILE__}),
-    PlantFault({"memcpy of what nobody wrote", FaultKind::uninitialised, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"memcpy of what nobody wrote", FaultKind::uninitialised,
+                [] {
                   const DeviceBuffer<float> in(kThreads), out(kThreads);
                   launch(memcpy_uninitialised, {1, kThreads}, nullptr, in.data(), out.data(), 4);
-                }, true, __FILE__}),
-    PlantFault({"struct copied past the end", FaultKind::out_of_bounds, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"struct copied past the end", FaultKind::out_of_bounds,
+                [] {
                   const DeviceBuffer<Row> in(zeros<Row>(kThreads)), out(kThreads - 1);
                   launch(struct_past_end, {1, kThreads}, nullptr, in.data(), out.data());
-                }, true, __FILE__}),
-    PlantFault({"vector at an odd address", FaultKind::misaligned, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"vector at an odd address", FaultKind::misaligned,
+                [] {
                   const DeviceBuffer<float> in(zeros<float>(8)), out(kThreads);
                   launch(misaligned_vector, {1, kThreads}, nullptr, in.data(), out.data());
-                }, false, __FILE__}),
+                },
+                false, __FILE__}),
 #ifndef __SANITIZE_ADDRESS__
-    PlantFault({"cast to a wider type", FaultKind::misaligned, [] {
+    PlantFault({"cast to a wider type", FaultKind::misaligned,
+                [] {
                   const DeviceBuffer<float> in(zeros<float>(2 * kThreads + 2)), out(kThreads);
                   launch(misaligned_cast, {1, kThreads}, nullptr, in.data(), out.data());
-                }, false, __FILE__}),
+                },
+                false, __FILE__}),
 #endif
-    PlantFault({"rows of 18 bytes", FaultKind::misaligned, [] {
+    PlantFault({"rows of 18 bytes", FaultKind::misaligned,
+                [] {
                   const DeviceBuffer<std::uint16_t> in(zeros<std::uint16_t>(32 * 9));
                   const DeviceBuffer<unsigned> out(32);
                   launch(misaligned_rows, {1, 32}, nullptr, in.data(), out.data());
-                }, false, __FILE__}),
-    PlantFault({"atomic past the end", FaultKind::out_of_bounds, [] {
+                },
+                false, __FILE__}),
+    PlantFault({"atomic past the end", FaultKind::out_of_bounds,
+                [] {
                   const DeviceBuffer<int> count(zeros<int>(kThreads - 1));
                   launch(atomic_past_end, {1, kThreads}, nullptr, count.data());
-                }, true, __FILE__}),
-    PlantFault({"copy past the end", FaultKind::out_of_bounds, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"copy past the end", FaultKind::out_of_bounds,
+                [] {
                   const DeviceBuffer<int> in(kThreads);
                   const std::vector<int> values(kThreads + 1);
-                  cudaMemcpy(in.data(), values.data(), values.size() * sizeof(int), cudaMemcpyHostToDevice);  // fault: copy past the end
-                }, false, __FILE__}),
-    PlantFault({"copy of memory nobody wrote", FaultKind::uninitialised, [] {
+                  // fault: copy past the end
+                  cudaMemcpy(in.data(), values.data(), values.size() * sizeof(int), cudaMemcpyHostToDevice);
+                },
+                false, __FILE__}),
+    PlantFault({"copy of memory nobody wrote", FaultKind::uninitialised,
+                [] {
                   const DeviceBuffer<int> out(kThreads);
                   std::vector<int> values(kThreads);
-                  cudaMemcpy(values.data(), out.data(), kThreads * sizeof(int), cudaMemcpyDeviceToHost);  // fault: copy of memory nobody wrote
-                }, true, __FILE__}),
+                  // fault: copy of memory nobody wrote
+                  cudaMemcpy(values.data(), out.data(), kThreads * sizeof(int), cudaMemcpyDeviceToHost);
+                },
+                true, __FILE__}),
 };
 
 }  // namespace

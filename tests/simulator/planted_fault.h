@@ -2,7 +2,7 @@
 // which runs the same kernels on a GPU (fault_probe), those that it can see.
 #pragma once
 
-#include "simulator/fault_kind.h"
+#include "tandem/simulator/fault_kind.h"
 
 #include <functional>
 #include <string>

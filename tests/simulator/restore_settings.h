@@ -1,7 +1,7 @@
 // Puts the simulator's settings back at the end of a scope.
 #pragma once
 
-#include "simulator/settings.h"
+#include "tandem/simulator/settings.h"
 
 namespace tandem::test {
 

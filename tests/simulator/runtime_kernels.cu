@@ -1,7 +1,7 @@
 // Small kernels for tests of the runtime.
 #include "tests/simulator/runtime_kernels.h"
 
-#include "core/cuda/launch.h"
+#include "tandem/core/cuda/launch.h"
 
 namespace tandem::test {
 namespace {
@@ -30,7 +30,9 @@ __global__ void nothing() {}
 
 }  // namespace
 
-void launch_fill(int* data, int count, int value, cudaStream_t stream) { launch(fill, {1, 64}, stream, data, count, value); }
+void launch_fill(int* data, int count, int value, cudaStream_t stream) {
+  launch(fill, {1, 64}, stream, data, count, value);
+}
 
 void launch_add(const int* in, int* out, int count, int value, cudaStream_t stream) {
   launch(add, {1, 64}, stream, in, out, count, value);

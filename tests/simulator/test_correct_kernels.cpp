@@ -1,5 +1,5 @@
 // Correct kernels run without alarm and give the expected numbers in every order, streams eager or deferred.
-#include "simulator/include/cuda_runtime.h"
+#include "tandem/simulator/include/cuda_runtime.h"
 #include "tests/simulator/correct_kernels.h"
 #include "tests/simulator/restore_settings.h"
 #include "tests/support/catch.h"
@@ -16,7 +16,8 @@ TEST_CASE("correct kernels raise no alarm and agree in 20 random orders") {
   for (const CorrectKernel& kernel : correct_kernels()) {
     const std::vector<double> expected = kernel.expected();
     const auto check = [&] {
-      INFO(kernel.name << ", order " << static_cast<int>(simulator::settings().order) << ", seed " << simulator::settings().seed);
+      INFO(kernel.name << ", order " << static_cast<int>(simulator::settings().order) << ", seed "
+                       << simulator::settings().seed);
       CHECK(kernel.run() == expected);
     };
     for (const auto streams : {simulator::Streams::eager, simulator::Streams::deferred}) {

@@ -1,6 +1,6 @@
 // Every planted fault is found, named rightly and placed at its line, in every order of threads.
-#include "simulator/fault.h"
-#include "simulator/settings.h"
+#include "tandem/simulator/fault.h"
+#include "tandem/simulator/settings.h"
 #include "tests/simulator/planted_fault.h"
 #include "tests/simulator/restore_settings.h"
 
@@ -23,7 +23,7 @@ using simulator::Order;
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-/// The line that carries the comment "// fault: NAME".
+/// The line that ends with the comment "// fault: NAME", or the next one where the comment has a line of its own.
 unsigned marked_line(const PlantedFault& planted) {
   const std::filesystem::path path = std::filesystem::path(TANDEM_FAULTS_DIR) / base_name(planted.file);
   std::ifstream source(path);
@@ -31,7 +31,7 @@ unsigned marked_line(const PlantedFault& planted) {
   unsigned line = 0;
   for (std::string text; std::getline(source, text);) {
     ++line;
-    if (text.ends_with(mark)) return line;
+    if (text.ends_with(mark)) return text.find_first_not_of(' ') + mark.size() == text.size() ? line + 1 : line;
   }
   FAIL("no line of " << path.string() << " ends with '" << mark << "'");
   return 0;

@@ -1,6 +1,6 @@
 // What hosts get wrong that a GPU's driver forgives most of the time: reuse of pageable memory under a copy, and calls
 // of the driver in a thread that has no context yet.
-#include "simulator/fault.h"
+#include "tandem/simulator/fault.h"
 #include "tests/simulator/device_buffer.h"
 #include "tests/simulator/restore_settings.h"
 #include "tests/support/catch.h"
@@ -26,8 +26,8 @@ std::string said_of_copy(std::optional<std::vector<int>>& source, Then&& then) {
   source.emplace(kCount);
   std::iota(source->begin(), source->end(), 1);
   cudaStream_t stream = nullptr;
-  TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  TANDEM_CUDA_CHECK(cudaMemcpyAsync(data.data(), source->data(), kCount * sizeof(int), cudaMemcpyHostToDevice, stream));
+  TANDEM_CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  TANDEM_CHECK_CUDA(cudaMemcpyAsync(data.data(), source->data(), kCount * sizeof(int), cudaMemcpyHostToDevice, stream));
   then();
   std::string said;
   try {

@@ -1,5 +1,5 @@
 // Lists of readers: what is added is found, dropped and copied, whatever the order of nodes.
-#include "simulator/readers.h"
+#include "tandem/simulator/readers.h"
 #include "tests/support/catch.h"
 
 #include <set>

@@ -1,5 +1,5 @@
 // The simulated CUDA runtime: order between streams, errors, and allocations that fail.
-#include "simulator/fault.h"
+#include "tandem/simulator/fault.h"
 #include "tests/simulator/device_buffer.h"
 #include "tests/simulator/restore_settings.h"
 #include "tests/simulator/runtime_kernels.h"
@@ -15,8 +15,8 @@ constexpr int kCount = 64;
 struct TwoStreams {
   cudaStream_t first = nullptr, second = nullptr;
   TwoStreams() {
-    TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
-    TANDEM_CUDA_CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+    TANDEM_CHECK_CUDA(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
+    TANDEM_CHECK_CUDA(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
   }
   ~TwoStreams() {
     cudaStreamDestroy(first);
@@ -31,14 +31,14 @@ void check_fill_then_add(Order&& order) {
   const TwoStreams streams;
   const DeviceBuffer<int> a(kCount), b(kCount);
   cudaEvent_t filled = nullptr;
-  TANDEM_CUDA_CHECK(cudaEventCreate(&filled));
+  TANDEM_CHECK_CUDA(cudaEventCreate(&filled));
   launch_fill(a.data(), kCount, 5, streams.first);
-  TANDEM_CUDA_CHECK(cudaEventRecord(filled, streams.first));
+  TANDEM_CHECK_CUDA(cudaEventRecord(filled, streams.first));
   order(streams, filled);
   launch_add(a.data(), b.data(), kCount, 2, streams.second);
-  TANDEM_CUDA_CHECK(cudaStreamSynchronize(streams.second));
+  TANDEM_CHECK_CUDA(cudaStreamSynchronize(streams.second));
   CHECK(b.download() == std::vector<int>(kCount, 7));
-  TANDEM_CUDA_CHECK(cudaEventDestroy(filled));
+  TANDEM_CHECK_CUDA(cudaEventDestroy(filled));
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ TEST_CASE("events order streams, whenever their work is done") {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       simulator::settings().seed = seed;
       check_fill_then_add([](const TwoStreams& streams, cudaEvent_t filled) {
-        TANDEM_CUDA_CHECK(cudaStreamWaitEvent(streams.second, filled));
+        TANDEM_CHECK_CUDA(cudaStreamWaitEvent(streams.second, filled));
       });
     }
   }
@@ -62,16 +62,16 @@ TEST_CASE("deferred work shows a host that does not wait") {
   const TwoStreams streams;
   const DeviceBuffer<int> data(kCount);
   void* pinned = nullptr;
-  TANDEM_CUDA_CHECK(cudaMallocHost(&pinned, kCount * sizeof(int)));
+  TANDEM_CHECK_CUDA(cudaMallocHost(&pinned, kCount * sizeof(int)));
   int* const result = static_cast<int*>(pinned);
   result[0] = -1;
   launch_fill(data.data(), kCount, 3, streams.first);
-  TANDEM_CUDA_CHECK(cudaMemcpyAsync(result, data.data(), kCount * sizeof(int), cudaMemcpyDeviceToHost, streams.first));
+  TANDEM_CHECK_CUDA(cudaMemcpyAsync(result, data.data(), kCount * sizeof(int), cudaMemcpyDeviceToHost, streams.first));
   CHECK(cudaStreamQuery(streams.first) == cudaErrorNotReady);
   CHECK(result[0] == -1);
-  TANDEM_CUDA_CHECK(cudaStreamSynchronize(streams.first));
+  TANDEM_CHECK_CUDA(cudaStreamSynchronize(streams.first));
   CHECK(result[0] == 3);
-  TANDEM_CUDA_CHECK(cudaFreeHost(pinned));
+  TANDEM_CHECK_CUDA(cudaFreeHost(pinned));
 }
 
 TEST_CASE("a query that says yes orders what comes after it, as a wait does") {
@@ -93,9 +93,9 @@ TEST_CASE("copies to and from variables of the device wait for kernels, and stay
   for (const auto mode : {simulator::Streams::eager, simulator::Streams::deferred}) {
     simulator::settings().streams = mode;
     const DeviceBuffer<int> a(4), b(4);
-    TANDEM_CUDA_CHECK(set_coefficients(first.data(), 4));
+    TANDEM_CHECK_CUDA(set_coefficients(first.data(), 4));
     launch_read_coefficients(a.data());
-    TANDEM_CUDA_CHECK(set_coefficients(second.data(), 4));
+    TANDEM_CHECK_CUDA(set_coefficients(second.data(), 4));
     launch_read_coefficients(b.data());
     CHECK(a.download() == first);
     CHECK(b.download() == second);
@@ -103,7 +103,7 @@ TEST_CASE("copies to and from variables of the device wait for kernels, and stay
     int last = 0;
     CHECK(get_coefficients(&last, 1, 4) == cudaErrorInvalidValue);
     cudaGetLastError();
-    TANDEM_CUDA_CHECK(get_coefficients(&last, 1, 3));
+    TANDEM_CHECK_CUDA(get_coefficients(&last, 1, 3));
     CHECK(last == 8);
   }
 }
@@ -126,13 +126,13 @@ TEST_CASE("the n-th allocation fails on request") {
       blocks.push_back(block);
     }
     cudaGetLastError();
-    for (void* const block : blocks) TANDEM_CUDA_CHECK(cudaFree(block));
+    for (void* const block : blocks) TANDEM_CHECK_CUDA(cudaFree(block));
   }
 }
 
 TEST_CASE("memory ends where the settings say") {
   std::size_t free = 0, total = 0;
-  TANDEM_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  TANDEM_CHECK_CUDA(cudaMemGetInfo(&free, &total));
   CHECK(total == simulator::settings().memory_bytes);
   void* block = nullptr;
   CHECK(cudaMalloc(&block, total + 1) == cudaErrorMemoryAllocation);

@@ -1,5 +1,5 @@
 // CUDA's own syntax, rewritten for the simulator.
-#include "simulator/translate/translate.h"
+#include "tandem/simulator/translate/translate.h"
 #include "tests/support/catch.h"
 
 using tandem::simulator::translate_cuda;
@@ -10,7 +10,7 @@ namespace {
 /// What becomes of one piece of source, without the two lines put before it.
 std::string translated(const std::string& source) {
   const std::string text = translate_cuda(source, "a.cu");
-  const std::string head = "#include \"kernels/device/shared.h\"\n#line 1 \"a.cu\"\n";
+  const std::string head = "#include \"tandem/kernels/device/shared.h\"\n#line 1 \"a.cu\"\n";
   REQUIRE(text.starts_with(head));
   return text.substr(head.size());
 }
@@ -34,11 +34,11 @@ TEST_CASE("launches become calls") {
 }
 
 TEST_CASE("shared declarations become macros") {
-  CHECK(translated("__shared__ float t[32][33];") == "SHARED(float, t, [32][33]);");
-  CHECK(translated("  __shared__ int n;") == "  SHARED(int, n, );");
-  CHECK(translated("__shared__ T a, b[2];") == "SHARED(T, a, );SHARED(T, b, [2]);");
-  CHECK(translated("__shared__ __align__(16) half s[N * 2];") == "SHARED(half, s, [N * 2]);");
-  CHECK(translated("extern __shared__ unsigned char bytes[];") == " DYN_SHARED(unsigned char, bytes);");
+  CHECK(translated("__shared__ float t[32][33];") == "TANDEM_SHARED(float, t, [32][33]);");
+  CHECK(translated("  __shared__ int n;") == "  TANDEM_SHARED(int, n, );");
+  CHECK(translated("__shared__ T a, b[2];") == "TANDEM_SHARED(T, a, );TANDEM_SHARED(T, b, [2]);");
+  CHECK(translated("__shared__ __align__(16) half s[N * 2];") == "TANDEM_SHARED(half, s, [N * 2]);");
+  CHECK(translated("extern __shared__ unsigned char bytes[];") == " TANDEM_DYNAMIC_SHARED(unsigned char, bytes);");
 }
 
 TEST_CASE("comments, literals and other words are left alone, and lines keep their numbers") {
@@ -47,7 +47,7 @@ TEST_CASE("comments, literals and other words are left alone, and lines keep the
         "R\"(__shared__ int a;)\" x", "my__shared__ = a << 1 >> 2;"}) {
     CHECK(translated(text) == text);
   }
-  CHECK(translated("__shared__\n float a[2];\nint b;") == "SHARED(float, a, [2]);\n\nint b;");
+  CHECK(translated("__shared__\n float a[2];\nint b;") == "TANDEM_SHARED(float, a, [2]);\n\nint b;");
 }
 
 TEST_CASE("what cannot be read is refused with file and line") {

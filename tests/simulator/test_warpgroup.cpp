@@ -1,7 +1,7 @@
 // wgmma and copies of tiles against plain products and loops: the places of all numbers.
-#include "kernels/device/warpgroup_layout.h"
-#include "simulator/include/cuda.h"
-#include "simulator/warpgroup.h"
+#include "tandem/kernels/device/warpgroup_layout.h"
+#include "tandem/simulator/include/cuda.h"
+#include "tandem/simulator/warpgroup.h"
 #include "tests/simulator/warpgroup_kernels.h"
 #include "tests/support/catch.h"
 

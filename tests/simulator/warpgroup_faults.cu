@@ -1,10 +1,10 @@
 // Planted faults: copies of tiles and products of warpgroups that are not waited for, and barriers used wrongly.
-#include "core/cuda/launch.h"
-#include "core/half.h"
-#include "kernels/device/mbarrier.h"
-#include "kernels/device/named_barrier.h"
-#include "kernels/device/shared.h"
-#include "kernels/device/wgmma.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/half.h"
+#include "tandem/kernels/device/mbarrier.h"
+#include "tandem/kernels/device/named_barrier.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/device/wgmma.h"
 #include "tests/simulator/device_buffer.h"
 #include "tests/simulator/planted_fault.h"
 #include "tests/simulator/tile_map.h"
@@ -37,9 +37,9 @@ enum class Mistake {
 /// One thread fetches tiles, a warpgroup adds up their numbers, and multiplies each by itself.
 template <Mistake kMistake>
 __global__ void use_tiles(const __grid_constant__ CUtensorMap map, float* out) {
-  DYN_SHARED(unsigned char, shared);
-  SHARED(device::Mbarrier, full, [kStages]);
-  SHARED(device::Mbarrier, used_up, [kStages]);
+  TANDEM_DYNAMIC_SHARED(unsigned char, shared);
+  TANDEM_SHARED(device::Mbarrier, full, [kStages]);
+  TANDEM_SHARED(device::Mbarrier, used_up, [kStages]);
   unsigned char* const tiles = shared + device::padding_to_swizzle(device::shared_address(shared));
   if (threadIdx.x == 0) {
     for (int i = 0; i < kStages; ++i) {
@@ -125,8 +125,8 @@ constexpr unsigned kConsumers = 8;
 
 /// Eight warps read what the ninth overwrites when all have given it up; one of them does so before it has read.
 __global__ void gives_up_early(float* out) {
-  SHARED(float, stage, [32]);
-  SHARED(device::Mbarrier, used_up);
+  TANDEM_SHARED(float, stage, [32]);
+  TANDEM_SHARED(device::Mbarrier, used_up);
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (threadIdx.x == 0) {
     used_up.init(kConsumers);
@@ -147,7 +147,7 @@ __global__ void gives_up_early(float* out) {
 
 /// Barriers stand around the write, but they do not end the product that reads what is overwritten.
 __global__ void overwrites_operand(float* out) {
-  DYN_SHARED(unsigned char, shared);
+  TANDEM_DYNAMIC_SHARED(unsigned char, shared);
   unsigned char* const tile = shared + device::padding_to_swizzle(device::shared_address(shared));
   for (unsigned at = threadIdx.x * 4; at < kBytes; at += 512) *reinterpret_cast<int*>(tile + at) = 0;
   __syncthreads();
@@ -165,7 +165,7 @@ __global__ void overwrites_operand(float* out) {
 
 /// A thread that overwrites what its own product still reads: no other one reads this row.
 __global__ void overwrites_own_operand(float* out) {
-  DYN_SHARED(unsigned char, shared);
+  TANDEM_DYNAMIC_SHARED(unsigned char, shared);
   unsigned char* const left = shared + device::padding_to_swizzle(device::shared_address(shared));
   unsigned char* const right = left + kBytes;
   for (unsigned at = threadIdx.x * 4; at < 2 * kBytes; at += 512) *reinterpret_cast<int*>(left + at) = 0;
@@ -183,8 +183,8 @@ __global__ void overwrites_own_operand(float* out) {
 
 /// The thread that fetches a tile writes into it before it has arrived.
 __global__ void writes_into_tile(const __grid_constant__ CUtensorMap map, float* out) {
-  DYN_SHARED(unsigned char, shared);
-  SHARED(device::Mbarrier, full);
+  TANDEM_DYNAMIC_SHARED(unsigned char, shared);
+  TANDEM_SHARED(device::Mbarrier, full);
   unsigned char* const tile = shared + device::padding_to_swizzle(device::shared_address(shared));
   if (threadIdx.x != 0) return;
   full.init(1);
@@ -198,12 +198,17 @@ __global__ void writes_into_tile(const __grid_constant__ CUtensorMap map, float*
 
 template <Mistake kMistake>
 PlantedFault fault(const char* name, FaultKind kind, bool checked = true, bool may_read_too_early = false) {
-  return {name, kind, [] {
+  return {name,
+          kind,
+          [] {
             const DeviceBuffer<Half> in(zeros<Half>(kTiles * kLines * 64));
             const DeviceBuffer<float> out(128);
             launch(use_tiles<kMistake>, {1, kThreads, device::kSwizzledBytes + 2 * kStages * kBytes}, nullptr,
                    map_of_halves(in.data(), {64, kLines, 1, kTiles}, {64, kLines, 1, 1}), out.data());
-          }, checked, __FILE__, may_read_too_early};
+          },
+          checked,
+          __FILE__,
+          may_read_too_early};
 }
 
 const PlantFault faults[] = {
@@ -217,25 +222,34 @@ const PlantFault faults[] = {
     PlantFault(fault<Mistake::too_many_arrivals>("more arrivals than the mbarrier is for", FaultKind::barrier, false)),
     PlantFault(fault<Mistake::signals_early>("operands given up too early", FaultKind::race)),
     PlantFault(fault<Mistake::products_not_waited_for>("product that nobody waits for", FaultKind::async_copy, false)),
-    PlantFault({"stage given up before it is read", FaultKind::race, [] {
+    PlantFault({"stage given up before it is read", FaultKind::race,
+                [] {
                   const DeviceBuffer<float> out(32 * kConsumers);
                   launch(gives_up_early, {1, 32 * (kConsumers + 1)}, nullptr, out.data());
-                }, true, __FILE__}),
-    PlantFault({"operand overwritten between barriers", FaultKind::race, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"operand overwritten between barriers", FaultKind::race,
+                [] {
                   const DeviceBuffer<float> out(128);
                   launch(overwrites_operand, {1, 128, device::kSwizzledBytes + kBytes}, nullptr, out.data());
-                }, true, __FILE__}),
-    PlantFault({"own operand overwritten before the wait", FaultKind::race, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"own operand overwritten before the wait", FaultKind::race,
+                [] {
                   const DeviceBuffer<float> out(128);
                   launch(overwrites_own_operand, {1, 128, device::kSwizzledBytes + 2 * kBytes}, nullptr, out.data());
-                }, true, __FILE__}),
-    PlantFault({"tile written before it is there", FaultKind::async_copy, [] {
+                },
+                true, __FILE__}),
+    PlantFault({"tile written before it is there", FaultKind::async_copy,
+                [] {
                   const DeviceBuffer<Half> in(zeros<Half>(kTiles * kLines * 64));
                   const DeviceBuffer<float> out(128);
                   launch(writes_into_tile, {1, 32, device::kSwizzledBytes + kBytes}, nullptr,
                          map_of_halves(in.data(), {64, kLines, 1, kTiles}, {64, kLines, 1, 1}), out.data());
-                }, true, __FILE__}),
-    PlantFault(fault<Mistake::few_at_named_barrier>("named barrier for more threads than come", FaultKind::deadlock, false)),
+                },
+                true, __FILE__}),
+    PlantFault(
+        fault<Mistake::few_at_named_barrier>("named barrier for more threads than come", FaultKind::deadlock, false)),
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
 // Products of a warpgroup and copies of tiles, each alone.
 #include "tests/simulator/warpgroup_kernels.h"
 
-#include "core/cuda/launch.h"
-#include "core/half.h"
-#include "kernels/device/mbarrier.h"
-#include "kernels/device/shared.h"
-#include "kernels/device/wgmma.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/half.h"
+#include "tandem/kernels/device/mbarrier.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/device/wgmma.h"
 #include "tests/simulator/device_buffer.h"
 #include "tests/simulator/tile_map.h"
 
@@ -19,8 +19,8 @@ constexpr int kSize = device::kLineHalves, kChunkBytes = kSize * device::kLineBy
 /// Both operands are fetched in chunks of 64 lines; one thread waits for them, the others for it.
 template <typename T, int kColumns, Lines kA, Lines kB>
 __global__ void product(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, float* out) {
-  DYN_SHARED(unsigned char, shared);
-  SHARED(device::Mbarrier, full);
+  TANDEM_DYNAMIC_SHARED(unsigned char, shared);
+  TANDEM_SHARED(device::Mbarrier, full);
   unsigned char* const left = shared + device::padding_to_swizzle(device::shared_address(shared));
   unsigned char* const right = left + kChunkBytes;
   constexpr int kChunks = kColumns / kSize;
@@ -76,8 +76,8 @@ std::vector<float> run_product(const std::vector<float>& a, const std::vector<fl
 __global__ void fetch(const __grid_constant__ CUtensorMap map, int image, int line, int column, int channel,
                       float* out) {
   constexpr int kElements = 4 * 8 * 8 * 16;
-  DYN_SHARED(Half, tile);
-  SHARED(device::Mbarrier, full);
+  TANDEM_DYNAMIC_SHARED(Half, tile);
+  TANDEM_SHARED(device::Mbarrier, full);
   if (threadIdx.x == 0) {
     full.init(1);
     device::publish_mbarriers();

@@ -1,7 +1,7 @@
 // Tests that need a CUDA device: skipped, visibly, where there is none.
 #pragma once
 
-#include "core/device_query.h"
+#include "tandem/core/device_query.h"
 #include "tests/support/skip.h"
 
 #include <string>

@@ -1,7 +1,7 @@
 // What a call complains about.
 #pragma once
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 #include <string>
 #include <utility>

@@ -1,10 +1,10 @@
 // A small network and a problem for it, for tests of training in half precision.
 #pragma once
 
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "autograd/variable.h"
-#include "core/random.h"
-#include "layers/layers.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/random.h"
+#include "tandem/layers/layers.h"
 
 #include <algorithm>
 #include <memory>
@@ -18,11 +18,10 @@ inline constexpr std::int64_t kPointSize = 8, kPointClasses = 4;
 inline std::unique_ptr<layers::Sequential> make_mixed_net(autograd::Precision precision, Device device = {}) {
   layers::Initializer initializer(3);
   auto network = std::make_unique<layers::Sequential>();
-  network->add<layers::ConvBiasReLU>(kPointSize, 16, std::array<std::int64_t, 2>{1, 1}, kernels::Conv2dOptions{},
-                                     initializer);
-  network->add<layers::BatchNorm2d>(16);
+  network->add<layers::Conv2d>({.in = kPointSize, .out = 16, .relu = true}, initializer);
+  network->add<layers::BatchNorm2d>({.channels = 16});
   network->add<layers::Flatten>();
-  network->add<layers::Linear>(16, kPointClasses, initializer);
+  network->add<layers::Linear>({.in = 16, .out = kPointClasses}, initializer);
   network->to(device);
   network->set_precision(precision);
   return network;

@@ -1,8 +1,8 @@
 // Training whose gradients are too small for f16, unless their loss is scaled.
 #pragma once
 
-#include "optim/grad_scaler.h"
-#include "optim/sgd.h"
+#include "tandem/optim/grad_scaler.h"
+#include "tandem/optim/sgd.h"
 #include "tests/train/mixed_net.h"
 
 namespace tandem::test {

@@ -1,5 +1,5 @@
 // The lines people read.
-#include "train/console.h"
+#include "tandem/train/console.h"
 
 #include "tests/support/catch.h"
 

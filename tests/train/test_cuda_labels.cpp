@@ -1,13 +1,13 @@
 // Labels outside of the classes, which a GPU's kernels cannot refuse.
-#include "comm/mpi_environment.h"
-#include "data/synthetic.h"
-#include "layers/layers.h"
-#include "optim/sgd.h"
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/data/synthetic.h"
+#include "tandem/layers/layers.h"
+#include "tandem/optim/sgd.h"
+#include "tandem/train/evaluation.h"
+#include "tandem/train/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
-#include "train/evaluation.h"
-#include "train/trainer.h"
 
 #include <cmath>
 
@@ -31,7 +31,7 @@ struct Run {
   explicit Run(std::int64_t classes) {
     layers::Initializer initializer(3);
     model.add<layers::Flatten>();
-    model.add<layers::Linear>(64, classes, initializer);
+    model.add<layers::Linear>({.in = 64, .out = classes}, initializer);
     model.to(kGpu);
     replicas = std::make_unique<comm::DistributedDataParallel>(group, model.named_parameters(), model.named_buffers());
     optimizer = std::make_unique<optim::SGD>(model.parameters(), optim::SGDOptions{.lr = 0.1});

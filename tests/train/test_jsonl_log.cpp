@@ -1,11 +1,11 @@
 // The records of the JSONL log, field by field, and what happens when they cannot be written.
-#include "train/jsonl_log.h"
+#include "tandem/train/jsonl_log.h"
 
 #include "tests/support/catch.h"
 
-#include "core/error.h"
-#include "core/tensor.h"
-#include "train/process_info.h"
+#include "tandem/core/error.h"
+#include "tandem/core/tensor.h"
+#include "tandem/train/process_info.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

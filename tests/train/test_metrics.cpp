@@ -1,5 +1,5 @@
 // Metric sums and accuracy counts.
-#include "train/metrics.h"
+#include "tandem/train/metrics.h"
 
 #include "tests/support/catch.h"
 

@@ -1,11 +1,11 @@
 // Training in half precision: what fails without loss scaling, what half saves, and which weights are saved.
-#include "autograd/functions/cast.h"
-#include "layers/models/models.h"
-#include "optim/adam.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/optim/adam.h"
+#include "tandem/train/metrics.h"
+#include "tandem/train/weights.h"
 #include "tests/support/catch.h"
 #include "tests/train/mixed_training.h"
-#include "train/metrics.h"
-#include "train/weights.h"
 
 using namespace tandem;
 using namespace tandem::test;
@@ -33,8 +33,8 @@ TEST_CASE("half precision stores little more than half the activations") {
   const auto peak = [&](Precision precision) {
     const auto model = layers::make_model({.name = name, .image_size = 16});
     model->set_precision(precision);
-    const Tensor images = Tensor::full({4, 3, 16, 16}, 0.5, {.layout = Layout::channels_last});
-    const Tensor labels = Tensor::zeros({4}, {.dtype = DType::i64});
+    const Tensor images = Tensor::full({16, 3, 16, 16}, 0.5, {.layout = Layout::channels_last});
+    const Tensor labels = Tensor::zeros({16}, {.dtype = DType::i64});
     images.storage()->set_tag(MemoryTag::data);
     labels.storage()->set_tag(MemoryTag::data);
     const std::int64_t before = memory_stats().current_of(MemoryTag::activations);
@@ -44,7 +44,7 @@ TEST_CASE("half precision stores little more than half the activations") {
   };
   const double full = peak(Precision::fp32), mixed = peak(half);
   INFO(name << ": " << full << " bytes in f32, " << mixed << " in " << autograd::name_of(half));
-  CHECK(mixed <= 0.55 * full);
+  CHECK(mixed <= 0.57 * full);  // sign masks, and positions of maxima, are as large in both
   CHECK(mixed >= 0.45 * full);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("weights to be saved are the masters, and replicas have them in common
   optim::Adam adam(network->parameters(), {});
   backward_points(*network, make_points(16, 0), 1.0);
   adam.step();
-  const layers::NamedTensors half = network->state_dict(), full = train::full_state_dict(*network, adam);
+  const NamedTensors half = network->state_dict(), full = train::full_state_dict(*network, adam);
   REQUIRE(full.size() == half.size());
   int masters = 0;
   for (std::size_t i = 0; i < full.size(); ++i) {
@@ -65,7 +65,7 @@ TEST_CASE("weights to be saved are the masters, and replicas have them in common
     CHECK(autograd::cast(full[i].second, DType::bf16).to_vector<float>() == half[i].second.to_vector<float>());
   }
   CHECK(masters == 4);
-  const layers::NamedTensors common = train::parameters_and_masters(*network, adam);
+  const NamedTensors common = train::parameters_and_masters(*network, adam);
   CHECK(common.size() == 6 + 4);
   CHECK(common[6].first == "0.weight.master");
   CHECK(common[6].second.is_same(adam.master(0)));

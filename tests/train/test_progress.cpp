@@ -1,9 +1,9 @@
 // The progress line: its text at every width, and when it is written where.
-#include "train/progress_line.h"
+#include "tandem/train/progress_line.h"
 
 #include "tests/support/catch.h"
 
-#include "core/error.h"
+#include "tandem/core/error.h"
 
 using namespace tandem::train;
 using tandem::test::ContainsText;

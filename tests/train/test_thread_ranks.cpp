@@ -1,10 +1,10 @@
 // Whole trainings whose ranks are threads of one process: nothing that a process shares may get between them.
-#include "data/synthetic.h"
-#include "layers/models/models.h"
-#include "optim/adam.h"
+#include "tandem/data/synthetic.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/optim/adam.h"
+#include "tandem/train/trainer.h"
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
-#include "train/trainer.h"
 
 #include <array>
 

@@ -1,16 +1,16 @@
 // The training loop on one rank: what it counts and reports, accumulation, clipping, evaluation. Several ranks are
 // tested by whole runs (tests/apps/check_training.py).
-#include "train/trainer.h"
+#include "tandem/train/trainer.h"
 
 #include "tests/support/catch.h"
 
-#include "autograd/functions/softmax_cross_entropy.h"
-#include "autograd/variable.h"
-#include "comm/mpi_environment.h"
-#include "data/synthetic.h"
-#include "layers/models/models.h"
-#include "optim/sgd.h"
-#include "train/evaluation.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/data/synthetic.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/optim/sgd.h"
+#include "tandem/train/evaluation.h"
 
 #include <cmath>
 

@@ -1,9 +1,9 @@
 // Measured choices of convolution code on their way through a file.
-#include "kernels/conv/tuning/tuner.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
+#include "tandem/train/tuning_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
-#include "train/tuning_file.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@ namespace k = tandem::kernels;
 
 namespace {
 
-k::TuningKey some_key(k::TunedPass pass, std::int64_t stride) {
+k::TuningKey some_key(k::PassKind pass, std::int64_t stride) {
   const k::ConvGeometry geometry =
       k::make_geometry({2, 3, 9, 8}, {4, 3, 3, 3}, {.stride = {stride, stride}, .padding = {1, 1}});
   return {DeviceType::cpu, pass, DType::f32, geometry};
@@ -21,13 +21,13 @@ k::TuningKey some_key(k::TunedPass pass, std::int64_t stride) {
 
 void fill_tuner() {
   k::conv_tuner().clear();
-  k::conv_tuner().add(some_key(k::TunedPass::forward, 1), {"winograd", {{"direct", 30.5}, {"winograd", 20.25}}});
-  k::conv_tuner().add(some_key(k::TunedPass::backward_weight, 2), {"direct", {{"direct", 7.0}}});
+  k::conv_tuner().add(some_key(k::PassKind::forward, 1), {"winograd", {{"direct", 30.5}, {"winograd", 20.25}}});
+  k::conv_tuner().add(some_key(k::PassKind::backward_weight, 2), {"direct", {{"direct", 7.0}}});
   // The same layer with other work is another entry.
-  k::TuningKey fused = some_key(k::TunedPass::forward, 1);
+  k::TuningKey fused = some_key(k::PassKind::forward, 1);
   fused.work = {.bias = true, .relu = true, .mask = true};
   k::conv_tuner().add(fused, {"direct", {{"direct", 32.0}, {"winograd", 41.0}}});
-  k::TuningKey below = some_key(k::TunedPass::backward_input, 1);
+  k::TuningKey below = some_key(k::PassKind::backward_input, 1);
   below.work = {.sums = true, .gate = true, .unaligned = 5};
   k::conv_tuner().add(below, {"direct", {{"direct", 9.0}}});
 }
@@ -94,7 +94,7 @@ TEST_CASE("tuning files of others, old or damaged are named and ignored as a who
   check("[]", "damaged");
   check("{}", "damaged");
   check(changed("/format", "recipes"), "not a tuning file");
-  check(changed("/version", 1), "version 1 of the format, this is for 2; --autotune measures anew");
+  check(changed("/version", 1), "version 1 of the format, this is for 2; measure anew");
   check(changed("/machine", "an older one"), "measured on an older one; this is this machine");
   check(changed("/passes", 3), "damaged");
   check(changed("/passes/1/pass", "sideways"), "unknown pass 'sideways'");

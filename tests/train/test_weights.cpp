@@ -1,7 +1,7 @@
 // Weights that cannot be written where they should be.
+#include "tandem/train/weights.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
-#include "train/weights.h"
 
 #include <stdlib.h>  // setenv
 
@@ -33,7 +33,7 @@ class Inside {
   std::optional<std::string> place_;
 };
 
-layers::NamedTensors tensors() { return {{"w", Tensor::full({2}, 1.0)}}; }
+NamedTensors tensors() { return {{"w", Tensor::full({2}, 1.0)}}; }
 
 }  // namespace
 

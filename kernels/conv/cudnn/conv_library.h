@@ -1,10 +1,10 @@
 // cuDNN without its types: what convolutions on a GPU are made of, and what tests put in its place.
 #pragma once
 
-#include "core/library_file.h"
-#include "kernels/conv/conv.h"
-#include "kernels/conv/geometry.h"
-#include "kernels/found_library.h"
+#include "tandem/core/library_file.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/found_library.h"
 
 #include <optional>
 #include <string_view>

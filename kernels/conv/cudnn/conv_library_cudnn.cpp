@@ -1,8 +1,9 @@
 // Convolutions by cuDNN 9: plans are made once per task and device, and executed on the current stream.
-#include "core/memory.h"
-#include "kernels/conv/cudnn/conv_library.h"
-#include "kernels/conv/cudnn/plan.h"
-#include "kernels/library_stream.h"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/conv/cudnn/conv_library.h"
+#include "tandem/kernels/conv/cudnn/plans.h"
+#include "tandem/kernels/conv/cudnn/symbols.h"
+#include "tandem/kernels/library_stream.h"
 
 #include <algorithm>
 #include <list>
@@ -18,50 +19,43 @@ constexpr std::size_t kMostTasks = 512;
 
 class CuDnn final : public ConvLibrary {
  public:
-  explicit CuDnn(const LibraryFile& file) : functions_(file), version_("cuDNN " + version_text(file.version())) {}
+  explicit CuDnn(const LibraryFile& file) : version_("cuDNN " + version_text(file.version())) {
+    file.find("cudnnCreate", create_);
+    file.find("cudnnSetStream", set_stream_);
+    file.find("cudnnGetErrorString", error_string_);
+    use_library(file);
+  }
 
   std::string version() const override { return version_; }
 
   bool supports(const ConvTask& task, Device device) override {
     if (task.dtype != DType::f32 && task.dtype != DType::f16 && task.dtype != DType::bf16) return false;
     const std::scoped_lock lock(mutex_);
-    return plan_for(task, device, 0) != nullptr;
+    return plans_for(task, device).has(0);
   }
 
   int plan_count(const ConvTask& task, Device device) override {
     if (!supports(task, device)) return 0;
     const std::scoped_lock lock(mutex_);
+    Plans& plans = plans_for(task, device);
     int count = 1;
-    while (count < kMostPlans && plan_for(task, device, count) != nullptr) ++count;
+    while (count < kMostPlans && plans.has(static_cast<std::size_t>(count))) ++count;
     return count;
   }
 
-  void run(const ConvTask& task, const ConvTensors& tensors, int number) override {
+  void run(const ConvTask& task, const ConvTensors& tensors, int plan) override {
     const std::scoped_lock lock(mutex_);
     const Device device = tensors.y.device();
-    const Plan* const plan = plan_for(task, device, number);
-    require(plan != nullptr || plan_for(task, device, 0) == nullptr,
-            "cuDNN: no plan number {} for {}: ask plan_count() of the same task", number, name_of(task.pass));
-    require(plan != nullptr, "cuDNN: no plan for {}", name_of(task.pass));
-    const MemoryTagScope scope(MemoryTag::workspace);
-    const Tensor workspace = Tensor::empty({plan->workspace_bytes}, {.dtype = DType::u8, .device = device});
-    std::vector<std::int64_t> names;
-    std::vector<void*> addresses;
-    const std::pair<TensorId, const Tensor&> all[] = {{kX, tensors.x},       {kW, tensors.w},
-                                                      {kY, tensors.y},       {kBias, tensors.bias},
-                                                      {kGate, tensors.gate}, {kSums, tensors.sums}};
-    for (const auto& [name, tensor] : all) {
-      if (!tensor.defined()) continue;
-      names.push_back(name);
-      addresses.push_back(tensor.raw_data());
+    const auto number = static_cast<std::size_t>(plan);
+    Plans& plans = plans_for(task, device);
+    if (!plans.has(number)) {
+      require(!plans.has(0), "cuDNN: no plan number {} for {}: ask plan_count() of the same task", plan,
+              name_of(task.pass));
+      fail("cuDNN: no plan for {}{}{}", name_of(task.pass), plans.refusal().empty() ? "" : ": ", plans.refusal());
     }
-    Descriptor pack(functions_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, names);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, addresses);
-    pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace.raw_data());
-    pack.finalize();
-    functions_.check(functions_.BackendExecute(handle_for(device), plan->execution.get(), pack.get()),
-                     "cudnnBackendExecute");
+    const MemoryTagScope scope(MemoryTag::workspace);
+    const Tensor workspace = Tensor::empty({plans.workspace_bytes(number)}, {.dtype = DType::u8, .device = device});
+    plans.run(handle_for(device), tensors, Out(workspace).raw_data(), number);
   }
 
  private:
@@ -71,30 +65,36 @@ class CuDnn final : public ConvLibrary {
     std::unique_ptr<Plans> plans;
   };
 
+  void check(cudnnStatus_t status, const char* call) const {
+    require(status == CUDNN_STATUS_SUCCESS, "cuDNN: {} from {}; choose impl fused", error_string_(status), call);
+  }
+
   /// A handle that works on the current stream of its device.
   cudnnHandle_t handle_for(Device device) {
     const Stream stream = library_stream(device);
     cudnnHandle_t& handle = handles_[device.index];
-    if (handle == nullptr) functions_.check(functions_.Create(&handle), "cudnnCreate");
-    functions_.check(functions_.SetStream(handle, static_cast<cudaStream_t>(stream.native())), "cudnnSetStream");
+    if (handle == nullptr) check(create_(&handle), "cudnnCreate");
+    check(set_stream_(handle, static_cast<cudaStream_t>(stream.native())), "cudnnSetStream");
     return handle;
   }
 
-  /// Null if there are not so many.
-  const Plan* plan_for(const ConvTask& task, Device device, int number) {
+  Plans& plans_for(const ConvTask& task, Device device) {
+    const cudnnHandle_t handle = handle_for(device);
     const auto known = std::find_if(entries_.begin(), entries_.end(),
                                     [&](const Entry& entry) { return entry.device == device && entry.task == task; });
     if (known != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, known);
     } else {
-      entries_.push_front({task, device, std::make_unique<Plans>(functions_, handle_for(device), task)});
+      entries_.push_front({task, device, std::make_unique<Plans>(handle, task)});
       if (entries_.size() > kMostTasks) entries_.pop_back();
     }
-    return entries_.front().plans->at(static_cast<std::size_t>(number), handle_for(device));
+    return *entries_.front().plans;
   }
 
-  Functions functions_;
   std::string version_;
+  decltype(&cudnnCreate) create_ = nullptr;
+  decltype(&cudnnSetStream) set_stream_ = nullptr;
+  decltype(&cudnnGetErrorString) error_string_ = nullptr;
   std::mutex mutex_;
   std::map<int, cudnnHandle_t> handles_;
   std::list<Entry> entries_;  // the last used first

@@ -1,6 +1,6 @@
 // Whether there is a cuDNN to use.
-#include "core/device_query.h"
-#include "kernels/conv/cudnn/conv_library.h"
+#include "tandem/core/device_query.h"
+#include "tandem/kernels/conv/cudnn/conv_library.h"
 
 namespace tandem::kernels {
 
@@ -25,7 +25,8 @@ const FoundLibrary<ConvLibrary>& find_cudnn() {
     return make_cudnn({request, library_files(request, environment_variable)});
 #else
     fail(
-        "this program was built without cuDNN, which takes TANDEM_CUDA=ON and cudnn.h (pip install nvidia-cudnn-cu13)");
+        "this program was built without cuDNN, which takes TANDEM_CUDA=ON, cudnn.h and cudnn_frontend.h (pip install "
+        "nvidia-cudnn-cu13, and --no-deps nvidia-cudnn-frontend)");
     return std::unique_ptr<ConvLibrary>();
 #endif
   }));

@@ -1,7 +1,7 @@
 // Depthwise convolution: one input and one output channel per group, so channels themselves fill the vectors.
 #pragma once
 
-#include "kernels/conv/geometry.h"
+#include "tandem/kernels/conv/geometry.h"
 
 namespace tandem::kernels::direct {
 

@@ -1,10 +1,10 @@
 // Depthwise convolution over vectors of channels, any kernel, stride and dilation.
-#include "kernels/conv/direct/depthwise.h"
+#include "tandem/kernels/conv/direct/depthwise.h"
 
-#include "kernels/cast/half_vector.h"
-#include "kernels/conv/sign_mask.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/tasks.h"
+#include "tandem/kernels/cast/half_vector.h"
+#include "tandem/kernels/conv/sign_mask.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/tasks.h"
 
 #include <algorithm>
 
@@ -76,7 +76,7 @@ template <typename T>
 void depthwise_backward_input(const ConvGeometry& g, MaskedGradient<T> grad_y, const float* w, T* grad_x) {
   const DenseGradient<T> dense(grad_y, g, false);
   const Scratch weights(g.weight_numel());
-  if (g.has_unit_stride()) {  // a forward convolution with the kernels turned by 180 degrees
+  if (g.has_unit_stride()) {  // a forward convolution with the kernels rotated by 180 degrees
     const std::int64_t taps = g.r * g.s;
     for (std::int64_t i = 0; i < g.weight_numel(); ++i) weights.data()[i / taps * taps + taps - 1 - i % taps] = w[i];
     return depthwise_forward(backward_input_as_forward(g), dense.gradient.data, weights.data(), {}, grad_x);

@@ -1,13 +1,14 @@
-// Input gradient of any geometry: a turned forward convolution, or with strides a product scattered into the image.
-#include "kernels/cast/float_runs.h"
-#include "kernels/conv/direct/depthwise.h"
-#include "kernels/conv/direct/forward.h"
-#include "kernels/conv/direct/panels.h"
-#include "kernels/conv/direct/patches.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/sign_mask.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/tasks.h"
+// Input gradient of any geometry: a forward convolution by the flipped kernel, or with strides a product scattered into
+// the image.
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/conv/direct/depthwise.h"
+#include "tandem/kernels/conv/direct/direct.h"
+#include "tandem/kernels/conv/direct/forward.h"
+#include "tandem/kernels/conv/direct/panels.h"
+#include "tandem/kernels/conv/direct/patches.h"
+#include "tandem/kernels/conv/sign_mask.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/tasks.h"
 
 namespace tandem::kernels::direct {
 namespace {

@@ -1,13 +1,13 @@
 // Weight and bias gradient of any geometry: a product of gradients and patches, summed in a fixed number of parts.
-#include "kernels/cast/float_runs.h"
-#include "kernels/conv/direct/depthwise.h"
-#include "kernels/conv/direct/in_place.h"
-#include "kernels/conv/direct/patches.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/sign_mask.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/tasks.h"
-#include "kernels/gemm/tile.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/conv/direct/depthwise.h"
+#include "tandem/kernels/conv/direct/direct.h"
+#include "tandem/kernels/conv/direct/in_place.h"
+#include "tandem/kernels/conv/direct/patches.h"
+#include "tandem/kernels/conv/sign_mask.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/tasks.h"
+#include "tandem/kernels/gemm/tile.h"
 
 #include <algorithm>
 

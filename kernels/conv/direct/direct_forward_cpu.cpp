@@ -1,14 +1,14 @@
 // Forward convolution of any geometry as a product of patches and packed weights.
-#include "kernels/cast/float_runs.h"
-#include "kernels/conv/direct/depthwise.h"
-#include "kernels/conv/direct/forward.h"
-#include "kernels/conv/direct/padded_rows.h"
-#include "kernels/conv/direct/panels.h"
-#include "kernels/conv/direct/patches.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/sign_mask.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/tasks.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/conv/direct/depthwise.h"
+#include "tandem/kernels/conv/direct/direct.h"
+#include "tandem/kernels/conv/direct/forward.h"
+#include "tandem/kernels/conv/direct/padded_rows.h"
+#include "tandem/kernels/conv/direct/panels.h"
+#include "tandem/kernels/conv/direct/patches.h"
+#include "tandem/kernels/conv/sign_mask.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/tasks.h"
 
 namespace tandem::kernels::direct {
 namespace {
@@ -17,7 +17,8 @@ constexpr std::int64_t kBandPixels = 256;        // outputs of one task that rea
 constexpr std::int64_t kPatchBytes = 128 << 10;  // patches of one task: they share L2 with a panel of weights
 
 /// One panel of weights as [tap][input channel][kPanel], zeros for outputs that are not there.
-void pack_panel(const ConvGeometry& g, const float* w, bool turned, std::int64_t group, std::int64_t panel, float* to) {
+void pack_panel(const ConvGeometry& g, const float* w, bool flipped, std::int64_t group, std::int64_t panel,
+                float* to) {
   const std::int64_t taps = g.r * g.s, inputs = g.group_c(), outputs = g.group_k();
   const std::int64_t first = panel * kPanel, width = std::min<std::int64_t>(kPanel, outputs - first);
   std::fill_n(to, taps * inputs * kPanel, 0.0f);
@@ -25,8 +26,8 @@ void pack_panel(const ConvGeometry& g, const float* w, bool turned, std::int64_t
     for (std::int64_t i = 0; i < inputs; ++i)
       for (std::int64_t o = 0; o < width; ++o)
         to[(tap * inputs + i) * kPanel + o] =
-            turned ? w[((group * inputs + i) * taps + taps - 1 - tap) * outputs + first + o]
-                   : w[((group * outputs + first + o) * taps + tap) * inputs + i];
+            flipped ? w[((group * inputs + i) * taps + taps - 1 - tap) * outputs + first + o]
+                    : w[((group * outputs + first + o) * taps + tap) * inputs + i];
 }
 
 /// Bias, ReLU and mask over `rows` finished rows of sums, which become y from element `first` on; they may lie there.
@@ -79,7 +80,7 @@ void convolve_rows(const ConvGeometry& g, const T* x, const float* packed, const
 }  // namespace
 
 template <typename T>
-void convolve(const ConvGeometry& g, const T* x, const float* w, bool turned, const ConvEpilogue& epilogue, T* y) {
+void convolve(const ConvGeometry& g, const T* x, const float* w, bool flipped, const ConvEpilogue& epilogue, T* y) {
   ConvEpilogue fused = epilogue;
   if (!simd::rows_have_whole_bytes(g.k)) fused.mask = nullptr;
   const std::int64_t size = patch_size(g), outputs = g.group_k(), panels = panels_of(outputs);
@@ -92,7 +93,7 @@ void convolve(const ConvGeometry& g, const T* x, const float* w, bool turned, co
 
   const Scratch packed(g.groups * group_floats);
   for_each_task(g.groups * panels, [&](std::int64_t task, std::int64_t) {
-    pack_panel(g, w, turned, task / panels, task % panels,
+    pack_panel(g, w, flipped, task / panels, task % panels,
                packed.data() + task / panels * group_floats + task % panels * size * kPanel);
   });
 

@@ -1,13 +1,13 @@
 // The forward convolution that the input gradient shares.
 #pragma once
 
-#include "kernels/conv/geometry.h"
+#include "tandem/kernels/conv/geometry.h"
 
 namespace tandem::kernels::direct {
 
-/// y = convolution `g` of x. With `turned`, g is backward_input_as_forward of the convolution that w belongs to: the
-/// kernel is turned by 180 degrees, and inputs and outputs change places.
+/// y = convolution `g` of x. With `flipped`, g is backward_input_as_forward of the convolution that w belongs to: the
+/// kernel is rotated by 180 degrees, and inputs and outputs change places.
 template <typename T>
-void convolve(const ConvGeometry& g, const T* x, const float* w, bool turned, const ConvEpilogue& epilogue, T* y);
+void convolve(const ConvGeometry& g, const T* x, const float* w, bool flipped, const ConvEpilogue& epilogue, T* y);
 
 }  // namespace tandem::kernels::direct

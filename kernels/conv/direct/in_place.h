@@ -1,7 +1,7 @@
 // The weight gradient of convolutions whose patches are read in place.
 #pragma once
 
-#include "kernels/conv/geometry.h"
+#include "tandem/kernels/conv/geometry.h"
 
 namespace tandem::kernels::direct {
 

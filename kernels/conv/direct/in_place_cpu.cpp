@@ -1,13 +1,13 @@
 // Sums of patch values times gradients: a tile has patch values as rows and output channels as columns.
-#include "kernels/conv/direct/in_place.h"
+#include "tandem/kernels/conv/direct/in_place.h"
 
-#include "kernels/conv/direct/padded_rows.h"
-#include "kernels/conv/direct/panels.h"
-#include "kernels/conv/direct/patches.h"
-#include "kernels/conv/sign_mask.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/tasks.h"
-#include "kernels/gemm/tile.h"
+#include "tandem/kernels/conv/direct/padded_rows.h"
+#include "tandem/kernels/conv/direct/panels.h"
+#include "tandem/kernels/conv/direct/patches.h"
+#include "tandem/kernels/conv/sign_mask.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/tasks.h"
+#include "tandem/kernels/gemm/tile.h"
 
 #include <algorithm>
 

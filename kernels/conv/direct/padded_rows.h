@@ -1,9 +1,9 @@
 // Rows of an image with the padding written out: convolutions of few channels read their patches there, in place.
 #pragma once
 
-#include "kernels/cast/float_runs.h"
-#include "kernels/conv/geometry.h"
-#include "kernels/gemm/simd.h"
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/gemm/simd.h"
 
 #include <algorithm>
 #include <cstdint>

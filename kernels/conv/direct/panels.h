@@ -1,7 +1,7 @@
 // Products of rows (patches or gradients) with packed weight panels.
 #pragma once
 
-#include "kernels/gemm/tile.h"
+#include "tandem/kernels/gemm/tile.h"
 
 #include <algorithm>
 #include <cstdint>

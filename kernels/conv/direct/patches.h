@@ -1,8 +1,8 @@
 // Rows of input patches ("im2col" for a few pixels at a time): what turns any convolution into a matrix product.
 #pragma once
 
-#include "kernels/conv/geometry.h"
-#include "kernels/gemm/simd.h"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/gemm/simd.h"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // Gathers and scatters input patches.
-#include "kernels/conv/direct/patches.h"
+#include "tandem/kernels/conv/direct/patches.h"
 
-#include "kernels/cast/float_runs.h"
+#include "tandem/kernels/cast/float_runs.h"
 
 #include <algorithm>
 

@@ -1,38 +1,38 @@
 // The gradients of weights and bias for few channels, on tensor cores and in one reading of the gradient of y: that of
 // the bias is one more column, of ones. Masks are applied on the way in.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "core/memory.h"
-#include "kernels/conv/few_channels/halo.cuh"
-#include "kernels/conv/few_channels/plan.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/product.cuh"
-#include "kernels/gemm/product.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/conv/few_channels/few_channels.h"
+#include "tandem/kernels/conv/few_channels/halo.cuh"
+#include "tandem/kernels/conv/few_channels/plan.h"
+#include "tandem/kernels/conv/implicit_gemm/product.cuh"
+#include "tandem/kernels/gemm/product.cuh"
 
 namespace tandem::kernels::cuda::few_channels {
 namespace {
 
 /// 16-bit numbers in 16 bytes.
-constexpr int kPiece = 8;
+constexpr int kVectorSize = 8;
 
 /// Of the gradient of weights: rows are output channels, columns taps and input channels. The warps of a block share
 /// the pixels, each has all rows and columns.
 template <int kRows_, int kColumns_>
 struct WeightTile {
   static constexpr int kRows = kRows_, kColumns = kColumns_;
-  static constexpr int kDown = kRows / 16, kAcross = kColumns / 8;
+  static constexpr int kMmaRows = kRows / 16, kMmaColumns = kColumns / 8;
   static constexpr int kWarpPixels = kTilePixels / kWarps;
   using Layout = implicit_gemm::TileLayout<Half, kRows, false>;  // of the gradient of y: lines are pixels
-  static constexpr int kPieces = kRows / kPiece;
+  static constexpr int kVectors = kRows / kVectorSize;
   static constexpr int kGradientElements = kTilePixels * kRows;
   static constexpr int kSumPitch =
-      kColumns + 8;  // four rows of an instruction's sums are in four quarters of the banks
-  static_assert(kRows * kSumPitch * 4 <= kGradientElements * 2, "sums go where the gradient was");
+      kColumns + 8;  // four rows of an instruction's accumulators are in four quarters of the banks
+  static_assert(kRows * kSumPitch * 4 <= kGradientElements * 2, "accumulators go where the gradient was");
 };
 
 template <typename Tile>
-struct WeightSums {
-  float of[Tile::kDown][Tile::kAcross][4] = {};
+struct WeightAccumulators {
+  float value[Tile::kMmaRows][Tile::kMmaColumns][4] = {};
 };
 
 template <typename T>
@@ -41,13 +41,13 @@ struct MaskedRows {
   const std::uint8_t* mask;  // or null
   int channels;
 
-  __device__ device::Vector<T, kPiece> load(int pixel, int channel) const {
+  __device__ device::Vector<T, kVectorSize> load(int pixel, int channel) const {
     const int at = pixel * channels + channel;
-    auto values = device::load_vector<kPiece>(data + at);
+    auto values = device::load_vector<kVectorSize>(data + at);
     if (mask == nullptr) return values;
-    const unsigned open = mask[at / kPiece];
+    const unsigned open = mask[at / kVectorSize];
 #pragma unroll
-    for (int k = 0; k < kPiece; ++k) values[k] = (open >> k & 1u) != 0 ? values[k] : T{};
+    for (int k = 0; k < kVectorSize; ++k) values[k] = (open >> k & 1u) != 0 ? values[k] : T{};
     return values;
   }
 };
@@ -55,15 +55,15 @@ struct MaskedRows {
 /// A tile's rows of the gradient of y into shared memory, zeros past its end.
 template <typename Tile, typename T>
 __device__ void load_gradient(const MaskedRows<T>& gradient, int first_pixel, int pixels, int first_channel, T* tile) {
-  constexpr int kLinesAtOnce = kThreads / Tile::kPieces;
-  const int piece = static_cast<int>(threadIdx.x) % Tile::kPieces;
-  const int channel = first_channel + piece * kPiece;
+  constexpr int kLinesAtOnce = kThreads / Tile::kVectors;
+  const int vector = static_cast<int>(threadIdx.x) % Tile::kVectors;
+  const int channel = first_channel + vector * kVectorSize;
 #pragma unroll
   for (int turn = 0; turn < kTilePixels / kLinesAtOnce; ++turn) {
-    const int line = static_cast<int>(threadIdx.x) / Tile::kPieces + turn * kLinesAtOnce;
-    device::Vector<T, kPiece> values = {};
+    const int line = static_cast<int>(threadIdx.x) / Tile::kVectors + turn * kLinesAtOnce;
+    device::Vector<T, kVectorSize> values = {};
     if (line < pixels && channel < gradient.channels) values = gradient.load(first_pixel + line, channel);
-    device::store_vector(tile + Tile::Layout::place(line, piece), values);
+    device::store_vector(tile + Tile::Layout::place(line, vector), values);
   }
 }
 
@@ -71,14 +71,14 @@ __device__ void load_gradient(const MaskedRows<T>& gradient, int first_pixel, in
 /// columns add to that.
 template <typename Tile, typename T>
 __device__ void multiply_tile(const T* gradient, const T* halo, const int* patches, int pixels,
-                              const int (&places)[Tile::kAcross], WeightSums<Tile>& sums) {
+                              const int (&places)[Tile::kMmaColumns], WeightAccumulators<Tile>& accumulators) {
   const int lane = static_cast<int>(threadIdx.x) % device::kWarpThreads;
   const int begin = static_cast<int>(threadIdx.x) / device::kWarpThreads * Tile::kWarpPixels;
 #pragma unroll
   for (int depth = begin; depth < begin + Tile::kWarpPixels; depth += kInstructionDepth) {
-    std::uint32_t left[Tile::kDown][4];
+    std::uint32_t left[Tile::kMmaRows][4];
 #pragma unroll
-    for (int i = 0; i < Tile::kDown; ++i)
+    for (int i = 0; i < Tile::kMmaRows; ++i)
       device::ldmatrix_x4_trans(left[i], gradient + Tile::Layout::left(lane, i * 16, depth));
     int patch[4];
 #pragma unroll
@@ -87,28 +87,30 @@ __device__ void multiply_tile(const T* gradient, const T* halo, const int* patch
       patch[i] = pixel < pixels ? patches[pixel] : kNowhere;
     }
 #pragma unroll
-    for (int j = 0; j < Tile::kAcross; ++j) {
+    for (int j = 0; j < Tile::kMmaColumns; ++j) {
       const auto element = [&](int i) { return patch_bits(halo, patch[i], places[j]); };
       const std::uint32_t right[2] = {pair_of(element(0), element(1)), pair_of(element(2), element(3))};
 #pragma unroll
-      for (int i = 0; i < Tile::kDown; ++i) implicit_gemm::Halves<T>::multiply(sums.of[i][j], left[i], right);
+      for (int i = 0; i < Tile::kMmaRows; ++i)
+        implicit_gemm::Halves<T>::multiply(accumulators.value[i][j], left[i], right);
     }
   }
 }
 
 /// The sums of all warps, added in order, as a matrix in shared memory.
 template <typename Tile>
-__device__ void add_warps(const WeightSums<Tile>& sums, float* matrix) {
+__device__ void add_warps(const WeightAccumulators<Tile>& accumulators, float* matrix) {
   const int lane = static_cast<int>(threadIdx.x) % device::kWarpThreads;
   for (int warp = 0; warp < kWarps; ++warp) {
     if (static_cast<int>(threadIdx.x) / device::kWarpThreads == warp) {
 #pragma unroll
-      for (int i = 0; i < Tile::kDown * 2; ++i)
+      for (int i = 0; i < Tile::kMmaRows * 2; ++i)
 #pragma unroll
-        for (int j = 0; j < Tile::kAcross; ++j) {
+        for (int j = 0; j < Tile::kMmaColumns; ++j) {
           float* const at =
               matrix + (i * 8 + device::sum_row(lane)) * Tile::kSumPitch + j * 8 + device::sum_column(lane);
-          device::Vector<float, 2> pair{sums.of[i / 2][j][i % 2 * 2], sums.of[i / 2][j][i % 2 * 2 + 1]};
+          device::Vector<float, 2> pair{accumulators.value[i / 2][j][i % 2 * 2],
+                                        accumulators.value[i / 2][j][i % 2 * 2 + 1]};
           if (warp > 0) {
             const auto before = device::load_vector<2>(static_cast<const float*>(at));
             pair[0] += before[0];
@@ -126,21 +128,21 @@ __device__ void add_warps(const WeightSums<Tile>& sums, float* matrix) {
 template <typename T, typename Tile>
 __global__ void __launch_bounds__(kThreads, 2)
     few_channels_backward_weight(const T* images, MaskedRows<T> rows, Band band, int part_tiles, float* parts) {
-  SHARED(int, patches, [kTilePixels]);
-  DYN_SHARED(T, gradient);
+  TANDEM_SHARED(int, patches, [kTilePixels]);
+  TANDEM_DYNAMIC_SHARED(T, gradient);
   T* const halo = gradient + Tile::kGradientElements;
   const int thread = static_cast<int>(threadIdx.x);
   const int first_channel = static_cast<int>(blockIdx.y) * Tile::kRows;
   const int first_depth = static_cast<int>(blockIdx.z) * Tile::kColumns;
   patches[thread] = thread < band.lines * band.columns ? band.patch(thread) : kNowhere;
-  int places[Tile::kAcross];
+  int places[Tile::kMmaColumns];
 #pragma unroll
-  for (int j = 0; j < Tile::kAcross; ++j) {
+  for (int j = 0; j < Tile::kMmaColumns; ++j) {
     const int depth = first_depth + j * 8 + device::sum_row(thread % device::kWarpThreads);
     places[j] = depth < band.depth ? band.within_patch(depth) : depth == band.depth ? kOne : kNowhere;
   }
 
-  WeightSums<Tile> sums;
+  WeightAccumulators<Tile> accumulators;
   const int begin = static_cast<int>(blockIdx.x) * part_tiles;
   const int end = begin + part_tiles < band.tiles ? begin + part_tiles : band.tiles;
   for (int tile = begin; tile < end; ++tile) {
@@ -148,12 +150,12 @@ __global__ void __launch_bounds__(kThreads, 2)
     load_halo(images, band, place, halo);
     load_gradient<Tile>(rows, band.first_pixel(place), place.pixels, first_channel, gradient);
     __syncthreads();
-    multiply_tile<Tile>(gradient, halo, patches, place.pixels, places, sums);
+    multiply_tile<Tile>(gradient, halo, patches, place.pixels, places, accumulators);
     __syncthreads();
   }
 
   float* const matrix = reinterpret_cast<float*>(gradient);
-  add_warps<Tile>(sums, matrix);
+  add_warps<Tile>(accumulators, matrix);
   const int columns = band.depth + 1;
   for (int i = thread; i < Tile::kRows * Tile::kColumns; i += kThreads) {
     const int channel = first_channel + i / Tile::kColumns, depth = first_depth + i % Tile::kColumns;
@@ -211,34 +213,36 @@ void sum_parts(const Band& band, const Operands<T>& from, int part_tiles, int pa
 }
 
 template <typename T>
-void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask, const Tensor& grad_w,
-         const Tensor& grad_bias) {
+void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask, const Out& grad_w,
+         const Out& grad_bias) {
   const Band band(g);
   const int part_tiles = weight_part_tiles(band.tiles), part_count = (band.tiles + part_tiles - 1) / part_tiles;
   const std::int64_t columns = band.depth + 1, numel = g.k * columns;
   const MemoryTagScope tag(MemoryTag::workspace);
-  const Tensor parts = Tensor::empty({part_count, numel}, {.device = grad_w.device()});
+  const Out parts(Tensor::empty({part_count, numel}, {.device = grad_w.device()}));
   const Operands<T> from{x.data<T>(), {grad_y.data<T>(), data_or_null<std::uint8_t>(mask), static_cast<int>(g.k)}};
-  const cudaStream_t stream = tandem::cuda::current_stream(grad_w);
+  const cudaStream_t stream = tandem::cuda::current_stream(grad_w.device());
   if (g.k <= 32) {
     sum_parts<T, 32>(band, from, part_tiles, part_count, parts.data<float>(), stream);
   } else {
     sum_parts<T, 64>(band, from, part_tiles, part_count, parts.data<float>(), stream);
   }
-  launch_add_parts(parts, WeightAndBias<T>{grad_w.data<T>(), data_or_null<T>(grad_bias), g.k, columns}, stream);
+  launch_add_parts(parts.tensor(), WeightAndBias<T>{grad_w.data<T>(), data_or_null<T>(grad_bias), g.k, columns},
+                   stream);
 }
 
 }  // namespace
 
 void backward_weight_and_bias(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
-                              const Tensor& grad_w, const Tensor& grad_bias) {
-  require_no_obstacle("conv2d_backward_weight", g, grad_w.dtype(), {x, grad_y, grad_w});
+                              const Out& grad_w, const Out& grad_bias) {
+  require_no_obstacle("conv2d_backward_weight", obstacle, PassKind::backward_weight, g,
+                      operands_of(grad_w.dtype(), x, grad_y, grad_w));
   implicit_gemm::dispatch_halves(grad_w.dtype(), "conv2d_backward_weight",
                                  [&]<typename T>(TypeTag<T>) { run<T>(g, x, grad_y, mask, grad_w, grad_bias); });
 }
 
 void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
-                     const Tensor& grad_w) {
+                     const Out& grad_w) {
   backward_weight_and_bias(g, x, grad_y, mask, grad_w, {});
 }
 

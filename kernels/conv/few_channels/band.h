@@ -1,8 +1,8 @@
 // Where the tiles of a convolution of few channels, their halos and patches lie.
 #pragma once
 
-#include "kernels/conv/few_channels/plan.h"
-#include "kernels/device/divisor.h"
+#include "tandem/kernels/conv/few_channels/plan.h"
+#include "tandem/kernels/device/divisor.h"
 
 #include <cuda_runtime.h>
 

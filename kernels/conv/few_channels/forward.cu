@@ -1,15 +1,16 @@
 // The forward pass of few channels on tensor cores: a warp's rows are output pixels, read from the halo, its columns
 // output channels. The weights of a block's columns stay in shared memory for all of its tiles.
-#include "kernels/conv/few_channels/halo.cuh"
-#include "kernels/conv/few_channels/plan.h"
-#include "kernels/conv/implicit_gemm/forward.cuh"
-#include "kernels/conv/implicit_gemm/product.cuh"
+#include "tandem/kernels/conv/few_channels/few_channels.h"
+#include "tandem/kernels/conv/few_channels/halo.cuh"
+#include "tandem/kernels/conv/few_channels/plan.h"
+#include "tandem/kernels/conv/implicit_gemm/forward.cuh"
+#include "tandem/kernels/conv/implicit_gemm/product.cuh"
 
 namespace tandem::kernels::cuda::few_channels {
 namespace {
 
+using implicit_gemm::Accumulators;
 using implicit_gemm::ForwardResult;
-using implicit_gemm::Sums;
 using implicit_gemm::TileShape;
 using implicit_gemm::WarpPlace;
 
@@ -17,7 +18,7 @@ using implicit_gemm::WarpPlace;
 template <int kColumns>
 using Shape = TileShape<kTilePixels, kColumns, kTilePixels / kWarps, kColumns, 1>;
 
-/// A line of weights is eight elements longer than it needs to be: 16-byte pieces of eight lines are in other banks.
+/// A line of weights is eight elements longer than it needs to be: 16-byte vectors of eight lines are in other banks.
 __host__ __device__ constexpr int weight_pitch(int padded_depth) { return padded_depth + 8; }
 
 /// Elements of shared memory: the tile of results, the weights, the places of depths (two elements each), the bias, the
@@ -66,16 +67,17 @@ struct Patches {
 template <typename T, int kColumns>
 __device__ void multiply_tile(const T* halo, const T* weights, const int* places, int padded_depth,
                               const Patches<kColumns>& patches, const WarpPlace<Shape<kColumns>>& at,
-                              Sums<Shape<kColumns>>& sums) {
-  constexpr int kDown = Sums<Shape<kColumns>>::kDown, kAcross = Sums<Shape<kColumns>>::kAcross;
+                              Accumulators<Shape<kColumns>>& accumulators) {
+  constexpr int kMmaRows = Accumulators<Shape<kColumns>>::kMmaRows,
+                kMmaColumns = Accumulators<Shape<kColumns>>::kMmaColumns;
   const device::BlockRow weight_row = device::across_then_down(at.lane);
   for (int depth = 0; depth < padded_depth; depth += kInstructionDepth) {
-    std::uint32_t right[kAcross][2];
+    std::uint32_t right[kMmaColumns][2];
 #pragma unroll
-    for (int j = 0; j < kAcross; j += 2) {
+    for (int j = 0; j < kMmaColumns; j += 2) {
       std::uint32_t both[4];
       device::ldmatrix_x4(
-          both, weights + (j * 8 + weight_row.line) * weight_pitch(padded_depth) + depth + weight_row.piece * 8);
+          both, weights + (j * 8 + weight_row.line) * weight_pitch(padded_depth) + depth + weight_row.vector * 8);
       right[j][0] = both[0];
       right[j][1] = both[1];
       right[j + 1][0] = both[2];
@@ -87,11 +89,12 @@ __device__ void multiply_tile(const T* halo, const T* weights, const int* places
       return pair_of(patch_bits(halo, patch, place[0]), patch_bits(halo, patch, place[1]));
     };
 #pragma unroll
-    for (int i = 0; i < kDown; ++i) {
+    for (int i = 0; i < kMmaRows; ++i) {
       const int upper = patches.of[2 * i], lower = patches.of[2 * i + 1];
       const std::uint32_t left[4] = {pair(upper, near), pair(lower, near), pair(upper, far), pair(lower, far)};
 #pragma unroll
-      for (int j = 0; j < kAcross; ++j) implicit_gemm::Halves<T>::multiply(sums.of[i][j], left, right[j]);
+      for (int j = 0; j < kMmaColumns; ++j)
+        implicit_gemm::Halves<T>::multiply(accumulators.value[i][j], left, right[j]);
     }
   }
 }
@@ -100,7 +103,7 @@ __device__ void multiply_tile(const T* halo, const T* weights, const int* places
 template <typename T, int kColumns>
 __global__ void __launch_bounds__(kThreads)
     few_channels_forward(const T* images, const T* weights, Band band, ForwardResult<T> result, int block_tiles) {
-  DYN_SHARED(T, shared);
+  TANDEM_DYNAMIC_SHARED(T, shared);
   const Parts<kColumns> parts(band);
   T* const weight_lines = shared + parts.weights;
   int* const places = reinterpret_cast<int*>(shared + parts.places);
@@ -122,18 +125,18 @@ __global__ void __launch_bounds__(kThreads)
     const TilePlace place = band.place(tile);
     load_halo(images, band, place, halo);  // the one before is used up: its results have passed a barrier since
     __syncthreads();
-    Sums<Shape<kColumns>> sums;
-    multiply_tile<T, kColumns>(halo, weight_lines, places, band.padded_depth, patches, at, sums);
+    Accumulators<Shape<kColumns>> accumulators;
+    multiply_tile<T, kColumns>(halo, weight_lines, places, band.padded_depth, patches, at, accumulators);
     const int first_pixel = band.first_pixel(place);
     ForwardResult<T> of_tile = result;
     of_tile.rows = first_pixel + place.pixels;
     of_tile.bias = result.bias != nullptr ? bias - first_channel : nullptr;
-    of_tile.take(sums, at, first_pixel, first_channel, shared);
+    of_tile.write_tile(accumulators, at, first_pixel, first_channel, shared);
   }
 }
 
 template <typename T, int kColumns>
-void run(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y) {
+void run(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Out& y) {
   const Band band(g);
   const ForwardResult<T> result{y.data<T>(),           static_cast<int>(g.n * g.p * g.q),
                                 static_cast<int>(g.k), data_or_null<T>(epilogue.bias),
@@ -142,14 +145,14 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue
   const dim3 grid(static_cast<unsigned>((band.tiles + block_tiles - 1) / block_tiles),
                   static_cast<unsigned>((g.k + kColumns - 1) / kColumns));
   const auto bytes = static_cast<std::size_t>(Parts<kColumns>(band).end) * sizeof(T);
-  launch(few_channels_forward<T, kColumns>, {grid, kThreads, bytes}, tandem::cuda::current_stream(y), x.data<T>(),
-         w.data<T>(), band, result, block_tiles);
+  launch(few_channels_forward<T, kColumns>, {grid, kThreads, bytes}, tandem::cuda::current_stream(y.device()),
+         x.data<T>(), w.data<T>(), band, result, block_tiles);
 }
 
 }  // namespace
 
-void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y) {
-  require_no_obstacle("conv2d_forward", g, y.dtype(), {x, w, epilogue.bias, y});
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Out& y) {
+  require_no_obstacle("conv2d_forward", obstacle, PassKind::forward, g, operands_of(y.dtype(), x, w, epilogue.bias, y));
   implicit_gemm::dispatch_halves(y.dtype(), "conv2d_forward", [&]<typename T>(TypeTag<T>) {
     g.k <= 32 ? run<T, 32>(g, x, w, epilogue, y) : run<T, 64>(g, x, w, epilogue, y);
   });

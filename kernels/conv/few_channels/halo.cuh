@@ -2,9 +2,9 @@
 // of a tensor-core product reads its elements where they lie.
 #pragma once
 
-#include "kernels/conv/few_channels/band.h"
-#include "kernels/device/half.h"
-#include "kernels/device/reduce.h"
+#include "tandem/kernels/conv/few_channels/band.h"
+#include "tandem/kernels/device/half.h"
+#include "tandem/kernels/device/reduce.h"
 
 #include <cstdint>
 

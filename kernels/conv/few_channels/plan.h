@@ -1,10 +1,10 @@
 // How a convolution of images with few channels is cut: a tile is a run of output pixels of one image, whole lines of
-// it or a piece of one line; its halo is the part of the image that their taps meet. By the sizes alone, so that the
+// it or a part of one line; its halo is the part of the image that their taps meet. By the sizes alone, so that the
 // order of every sum is the same on all GPUs.
 #pragma once
 
-#include "kernels/conv/geometry.h"
-#include "kernels/conv/implicit_gemm/tile_shape.h"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/conv/implicit_gemm/tile_shape.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // A dense matrix as an operand: weights in the forward pass, the gradient of y in that of the weights.
 #pragma once
 
-#include "kernels/conv/implicit_gemm/shared_tile.cuh"
+#include "tandem/kernels/conv/implicit_gemm/shared_tile.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
@@ -21,7 +21,7 @@ struct DenseOperand {
    public:
     __device__ Loader(const DenseOperand& operand, int first_row, int first_depth)
         : operand_(operand),
-          adjacent_((kAlongDepth ? first_depth : first_row) + Share::piece() * kPiece<T>),
+          adjacent_((kAlongDepth ? first_depth : first_row) + Share::vector() * kVectorSize<T>),
           line_((kAlongDepth ? first_row : first_depth) + Share::line()) {}
 
     __device__ void copy(T* tile) {

@@ -1,10 +1,10 @@
 // The forward pass as a product: patches, weights, and what becomes of the sums.
 #pragma once
 
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/dense_operand.cuh"
-#include "kernels/conv/implicit_gemm/patch_rows.cuh"
-#include "kernels/conv/implicit_gemm/results.cuh"
+#include "tandem/kernels/conv/implicit_gemm/dense_operand.cuh"
+#include "tandem/kernels/conv/implicit_gemm/implicit_gemm.h"
+#include "tandem/kernels/conv/implicit_gemm/patch_rows.cuh"
+#include "tandem/kernels/conv/implicit_gemm/results.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
@@ -23,7 +23,7 @@ struct ForwardResult {
 
   __device__ float finished(float sum) const { return relu && sum < 0.0f ? 0.0f : sum; }
 
-  __device__ bool store(int row, int column, const device::Vector<T, kPiece<T>>& values) const {
+  __device__ bool store(int row, int column, const device::Vector<T, kVectorSize<T>>& values) const {
     const bool inside = row < rows && column < columns;
     const int at = row * columns + column;
     if (inside) device::store_vector(y + at, values);
@@ -34,15 +34,15 @@ struct ForwardResult {
   }
 
   template <typename Shape>
-  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_row, int first_column,
-                       T* shared) const {
-    store_tile(*this, sums, at, first_row, first_column, shared);
+  __device__ void write_tile(const Accumulators<Shape>& accumulators, const WarpPlace<Shape>& at, int first_row,
+                             int first_column, T* shared) const {
+    store_tile(*this, accumulators, at, first_row, first_column, shared);
   }
 };
 
 /// The result of a pass to y [N, K, P, Q].
 template <typename T>
-ForwardResult<T> forward_result(const ConvGeometry& g, const Epilogue& epilogue, const Tensor& y) {
+ForwardResult<T> forward_result(const ConvGeometry& g, const Epilogue& epilogue, const Out& y) {
   return {y.data<T>(),           static_cast<int>(g.n * g.p * g.q),
           static_cast<int>(g.k), data_or_null<T>(epilogue.bias),
           epilogue.relu,         data_or_null<std::uint8_t>(epilogue.mask)};
@@ -55,7 +55,7 @@ struct ForwardProduct {
   DenseOperand<T, true> weights;  // [K, R, S, C]: a column is an output channel, depth taps and input channels
   ForwardResult<T> result;
 
-  ForwardProduct(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y)
+  ForwardProduct(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Out& y)
       : patches(x.data<T>(), patches_down(g), patches_across(g), g.c, g.n),
         weights{w.data<T>(), static_cast<int>(g.k), static_cast<int>(g.r * g.s * g.c)},
         result(forward_result<T>(g, epilogue, y)) {}

@@ -2,11 +2,11 @@
 // pass through the ReLU of the layer below and leave that layer's bias gradient.
 #pragma once
 
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/patch_rows.cuh"
-#include "kernels/conv/implicit_gemm/results.cuh"
-#include "kernels/conv/implicit_gemm/turned_weights.cuh"
-#include "kernels/conv/tile/input_phase.cuh"
+#include "tandem/kernels/conv/implicit_gemm/implicit_gemm.h"
+#include "tandem/kernels/conv/implicit_gemm/patch_rows.cuh"
+#include "tandem/kernels/conv/implicit_gemm/results.cuh"
+#include "tandem/kernels/conv/implicit_gemm/transposed_weights.cuh"
+#include "tandem/kernels/conv/tile/input_phase.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
@@ -25,13 +25,13 @@ struct InputResult {
   __device__ device::Vector<float, 2> addend(int) const { return {}; }
   __device__ float finished(float sum) const { return sum; }
 
-  __device__ bool store(int row, int column, device::Vector<T, kPiece<T>>& values) const {
+  __device__ bool store(int row, int column, device::Vector<T, kVectorSize<T>>& values) const {
     if (row >= rows || column >= columns) return false;
     const std::int64_t at = phase.pixel(row) * columns + column;
     if (open != nullptr) {
       const unsigned bits = static_cast<unsigned>(open[at / 8]) >> (at % 8);
 #pragma unroll
-      for (int k = 0; k < kPiece<T>; ++k) values[k] = (bits >> k & 1u) != 0 ? values[k] : T{};
+      for (int k = 0; k < kVectorSize<T>; ++k) values[k] = (bits >> k & 1u) != 0 ? values[k] : T{};
     }
     device::store_vector(grad_x + at, values);
     return true;
@@ -43,16 +43,15 @@ struct InputResult {
   }
 
   template <typename Shape>
-  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_row, int first_column,
-                       T* shared) const {
-    store_tile(*this, sums, at, first_row, first_column, shared);
+  __device__ void write_tile(const Accumulators<Shape>& accumulators, const WarpPlace<Shape>& at, int first_row,
+                             int first_column, T* shared) const {
+    store_tile(*this, accumulators, at, first_row, first_column, shared);
   }
 };
 
 /// The result of a pass with unit strides, which is one phase; `column_sums`, of any number of tiles, may be undefined.
 template <typename T>
-InputResult<T> input_result(const ConvGeometry& g, const LayerBelow& below, const Tensor& column_sums,
-                            const Tensor& grad_x) {
+InputResult<T> input_result(const ConvGeometry& g, const LayerBelow& below, const Out& column_sums, const Out& grad_x) {
   return {grad_x.data<T>(),
           tile::InputPhase(g, 0, 0),
           static_cast<int>(g.n * g.h * g.w),
@@ -70,11 +69,11 @@ inline PatchAxis gradient_axis(const tile::PhaseAxis& axis) {
 template <typename T>
 struct InputProduct {
   PatchRows<T> patches;
-  TurnedWeights<T> weights;
+  TransposedWeights<T> weights;
   InputResult<T> result;
 
   InputProduct(const ConvGeometry& g, const tile::InputPhase& phase, const Tensor& grad_y, const Tensor& w,
-               const Tensor& grad_x, const std::uint8_t* mask_below, float* column_sums)
+               const Out& grad_x, const std::uint8_t* mask_below, float* column_sums)
       : patches(grad_y.data<T>(), gradient_axis(phase.rows), gradient_axis(phase.columns), g.k, g.n),
         weights(w.data<T>(), phase, g.k),
         result{grad_x.data<T>(),      phase,      static_cast<int>(phase.pixels(g.n)),

@@ -2,8 +2,8 @@
 // channel.
 #pragma once
 
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/results.cuh"
+#include "tandem/kernels/conv/implicit_gemm/implicit_gemm.h"
+#include "tandem/kernels/conv/implicit_gemm/results.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
@@ -23,20 +23,20 @@ struct MomentsResult {
   /// Stores rows of a tile where row_of(row) says that they are y's, `count` of them, the first among them, and the
   /// moments of what is stored, rounded, as those of a part.
   template <typename Shape, typename RowOf>
-  __device__ void take_rows(const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_column, T* shared, int part,
-                            int count, const RowOf& row_of) const {
+  __device__ void write_rows(const Accumulators<Shape>& accumulators, const WarpPlace<Shape>& at, int first_column,
+                             T* shared, int part, int count, const RowOf& row_of) const {
     using Share = StoreShare<T, Shape>;
-    using Values = device::Vector<T, kPiece<T>>;
+    using Values = device::Vector<T, kVectorSize<T>>;
     float* const scratch = scratch_of<T, Shape>(shared);
-    stage_tile(*this, sums, at, first_column, shared);
+    stage_tile(*this, accumulators, at, first_column, shared);
     __syncthreads();
     // Of the size of the deviations, however far from zero y is: relative to the first row.
     const auto staged = [&](int row) {
-      return device::load_vector<kPiece<T>>(shared + across_place<T, Shape::kColumns>(row, Share::piece()));
+      return device::load_vector<kVectorSize<T>>(shared + across_place<T, Shape::kColumns>(row, Share::vector()));
     };
     const Values shift = staged(0);
-    const int column = first_column + Share::piece() * kPiece<T>;
-    device::Vector<float, kPiece<T>> totals = {};
+    const int column = first_column + Share::vector() * kVectorSize<T>;
+    device::Vector<float, kVectorSize<T>> totals = {};
     unsigned stored = 0;
 #pragma unroll
     for (int turn = 0; turn < Share::kTurns; ++turn) {
@@ -46,17 +46,17 @@ struct MomentsResult {
       device::store_vector(y + row * columns + column, values);
       stored |= 1u << turn;
 #pragma unroll
-      for (int k = 0; k < kPiece<T>; ++k) totals[k] += device::to_float(values[k]) - device::to_float(shift[k]);
+      for (int k = 0; k < kVectorSize<T>; ++k) totals[k] += device::to_float(values[k]) - device::to_float(shift[k]);
     }
     const int own = static_cast<int>(threadIdx.x);  // the column whose total this thread gets
     const float mean = column_total<T, Shape>(totals, scratch) / static_cast<float>(count);
     __syncthreads();
     if (own < Shape::kColumns) scratch[own] = mean;
     __syncthreads();
-    device::Vector<float, kPiece<T>> means;
+    device::Vector<float, kVectorSize<T>> means;
 #pragma unroll
-    for (int k = 0; k < kPiece<T>; k += 4) {
-      const auto four = device::load_vector<4>(scratch + Share::piece() * kPiece<T> + k);
+    for (int k = 0; k < kVectorSize<T>; k += 4) {
+      const auto four = device::load_vector<4>(scratch + Share::vector() * kVectorSize<T> + k);
 #pragma unroll
       for (int i = 0; i < 4; ++i) means[k + i] = four[i];
     }
@@ -66,7 +66,7 @@ struct MomentsResult {
       if ((stored >> turn & 1u) == 0) continue;
       const Values values = staged(Share::row() + turn * Share::kRowsAtOnce);
 #pragma unroll
-      for (int k = 0; k < kPiece<T>; ++k) {
+      for (int k = 0; k < kVectorSize<T>; ++k) {
         const float deviation = device::to_float(values[k]) - device::to_float(shift[k]) - means[k];
         totals[k] += deviation * deviation;
       }
@@ -74,7 +74,7 @@ struct MomentsResult {
     __syncthreads();  // all have their means: the scratch is free again
     const float squares = column_total<T, Shape>(totals, scratch);
     if (own >= Shape::kColumns || first_column + own >= columns) return;
-    const T first = shared[across_place<T, Shape::kColumns>(0, own / kPiece<T>) + own % kPiece<T>];
+    const T first = shared[across_place<T, Shape::kColumns>(0, own / kVectorSize<T>) + own % kVectorSize<T>];
     const auto put = [&](int field, double value) {
       moments[(std::int64_t{field} * parts + part) * columns + first_column + own] = value;
     };
@@ -84,11 +84,11 @@ struct MomentsResult {
   }
 
   template <typename Shape>
-  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_row, int first_column,
-                       T* shared) const {
+  __device__ void write_tile(const Accumulators<Shape>& accumulators, const WarpPlace<Shape>& at, int first_row,
+                             int first_column, T* shared) const {
     const int left = rows - first_row;
-    take_rows(sums, at, first_column, shared, first_row / Shape::kRows, left < Shape::kRows ? left : Shape::kRows,
-              [&](int row) { return first_row + row; });
+    write_rows(accumulators, at, first_column, shared, first_row / Shape::kRows,
+               left < Shape::kRows ? left : Shape::kRows, [&](int row) { return first_row + row; });
   }
 };
 

@@ -1,17 +1,29 @@
 // The numbers that tensor cores multiply: what one instruction takes, and what is done to them before.
-//
-//   using Element                          what lies in memory
-//   static constexpr int kInstructionDepth
-//   template <int kCount> using Operand    a lane's share of one operand, made of the kCount registers as they were
-//   loaded static void multiply(float (&sums)[4], const Operand<4>& left, const Operand<2>& right)
 #pragma once
 
-#include "core/half.h"
-#include "kernels/device/atoms.h"
+#include "tandem/core/half.h"
+#include "tandem/kernels/device/atoms.h"
 
+#include <concepts>
 #include <type_traits>
 
 namespace tandem::kernels::cuda::implicit_gemm {
+
+template <typename Numbers, int kRegisters>
+using OperandOf = typename Numbers::template Operand<kRegisters>;
+
+/// How a kind of number is multiplied. `Element` is what lies in memory; an instruction multiplies 16 rows by 8
+/// columns, kInstructionDepth deep. `Operand<n>` is a lane's share of one operand, made from the n registers that were
+/// loaded.
+template <typename Numbers>
+concept TensorCoreNumbers = std::constructible_from<OperandOf<Numbers, 4>,
+                                                    const std::uint32_t (&)[4]> &&
+                            requires(float (&accumulators)[4],  // (2 rows x 2 columns of this lane)
+                                     const OperandOf<Numbers, 4>& left, const OperandOf<Numbers, 2>& right) {
+                              typename Numbers::Element;
+                              { Numbers::kInstructionDepth } -> std::convertible_to<int>;
+                              Numbers::multiply(accumulators, left, right);  // accumulators += left right
+                            };
 
 /// Half and BFloat16, as they are.
 template <typename T>
@@ -26,17 +38,18 @@ struct Halves {
     __device__ explicit Operand(const std::uint32_t (&loaded)[kCount]) : registers(loaded) {}
   };
 
-  static __device__ void multiply(float (&sums)[4], const std::uint32_t (&left)[4], const std::uint32_t (&right)[2]) {
+  static __device__ void multiply(float (&accumulators)[4], const std::uint32_t (&left)[4],
+                                  const std::uint32_t (&right)[2]) {
     if constexpr (std::is_same_v<T, Half>) {
-      device::mma_m16n8k16_f16(sums, left, right);
+      device::mma_m16n8k16_f16(accumulators, left, right);
     } else {
       static_assert(std::is_same_v<T, BFloat16>);
-      device::mma_m16n8k16_bf16(sums, left, right);
+      device::mma_m16n8k16_bf16(accumulators, left, right);
     }
   }
 
-  static __device__ void multiply(float (&sums)[4], const Operand<4>& left, const Operand<2>& right) {
-    multiply(sums, left.registers, right.registers);
+  static __device__ void multiply(float (&accumulators)[4], const Operand<4>& left, const Operand<2>& right) {
+    multiply(accumulators, left.registers, right.registers);
   }
 };
 
@@ -55,8 +68,8 @@ struct Tf32 {
     }
   };
 
-  static __device__ void multiply(float (&sums)[4], const Operand<4>& left, const Operand<2>& right) {
-    device::mma_m16n8k8_tf32(sums, left.rounded, right.rounded);
+  static __device__ void multiply(float (&accumulators)[4], const Operand<4>& left, const Operand<2>& right) {
+    device::mma_m16n8k8_tf32(accumulators, left.rounded, right.rounded);
   }
 };
 
@@ -82,11 +95,14 @@ struct SplitTf32 {
     }
   };
 
-  static __device__ void multiply(float (&sums)[4], const Operand<4>& left, const Operand<2>& right) {
-    device::mma_m16n8k8_tf32(sums, left.small, right.large);
-    device::mma_m16n8k8_tf32(sums, left.large, right.small);
-    device::mma_m16n8k8_tf32(sums, left.large, right.large);
+  static __device__ void multiply(float (&accumulators)[4], const Operand<4>& left, const Operand<2>& right) {
+    device::mma_m16n8k8_tf32(accumulators, left.small, right.large);
+    device::mma_m16n8k8_tf32(accumulators, left.large, right.small);
+    device::mma_m16n8k8_tf32(accumulators, left.large, right.large);
   }
 };
+
+static_assert(TensorCoreNumbers<Halves<Half>> && TensorCoreNumbers<Halves<BFloat16>>);
+static_assert(TensorCoreNumbers<Tf32> && TensorCoreNumbers<SplitTf32>);
 
 }  // namespace tandem::kernels::cuda::implicit_gemm

@@ -2,7 +2,7 @@
 // in the main loop.
 #pragma once
 
-#include "kernels/device/divisor.h"
+#include "tandem/kernels/device/divisor.h"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // Which inputs the taps of a convolution meet, along one axis of its images.
 #pragma once
 
-#include "kernels/conv/geometry.h"
+#include "tandem/kernels/conv/geometry.h"
 
 #include <cuda_runtime.h>
 

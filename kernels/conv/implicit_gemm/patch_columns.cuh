@@ -2,9 +2,9 @@
 // depth is output pixels. Neighbouring channels are neighbouring columns, as they lie in memory.
 #pragma once
 
-#include "kernels/conv/implicit_gemm/odometer.h"
-#include "kernels/conv/implicit_gemm/patch_axis.h"
-#include "kernels/conv/implicit_gemm/shared_tile.cuh"
+#include "tandem/kernels/conv/implicit_gemm/odometer.h"
+#include "tandem/kernels/conv/implicit_gemm/patch_axis.h"
+#include "tandem/kernels/conv/implicit_gemm/shared_tile.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
@@ -25,7 +25,7 @@ struct PatchColumns {
         across(horizontal),
         channels(static_cast<int>(channel_count)),
         image_count(static_cast<int>(number_of_images)),
-        of_column(channel_count, horizontal.taps, kPiece<T>),
+        of_column(channel_count, horizontal.taps, kVectorSize<T>),
         of_pixel(horizontal.outputs, vertical.outputs, kStepDepth<T>) {}
 
   template <int kSize, int kThreads>
@@ -34,7 +34,7 @@ struct PatchColumns {
 
    public:
     __device__ Loader(const PatchColumns& operand, int first_column, int first_pixel) : operand_(operand) {
-      const Digits column = operand.of_column.digits(first_column + Share::piece() * kPiece<T>);
+      const Digits column = operand.of_column.digits(first_column + Share::vector() * kVectorSize<T>);
       top_ = column.outer * operand.down.step + operand.down.first;
       left_ = column.middle * operand.across.step + operand.across.first;
       channel_ = column.inner;

@@ -1,10 +1,10 @@
 // Patches of images as the left operand: a row is an output pixel, depth runs through taps and, within them, channels.
-// The matrix of patches is never written; each piece of 8 channels is copied from where it lies in the image.
+// The matrix of patches is never written; each vector of 8 channels is copied from where it lies in the image.
 #pragma once
 
-#include "kernels/conv/implicit_gemm/odometer.h"
-#include "kernels/conv/implicit_gemm/patch_axis.h"
-#include "kernels/conv/implicit_gemm/shared_tile.cuh"
+#include "tandem/kernels/conv/implicit_gemm/odometer.h"
+#include "tandem/kernels/conv/implicit_gemm/patch_axis.h"
+#include "tandem/kernels/conv/implicit_gemm/shared_tile.cuh"
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ struct PatchRows {
 
    public:
     __device__ Loader(const PatchRows& operand, int first_row, int first_depth) : operand_(operand) {
-      depth_ = operand.of_depth.digits(first_depth + Share::piece() * kPiece<T>);
+      depth_ = operand.of_depth.digits(first_depth + Share::vector() * kVectorSize<T>);
 #pragma unroll
       for (int i = 0; i < Share::kTurns; ++i) {
         const int row = first_row + Share::line() + i * Share::kLinesAtOnce;

@@ -1,8 +1,8 @@
 // Bias, ReLU and the maxima of 2 x 2 outputs: only those are written. Four neighbouring rows of a tile are a window.
 #pragma once
 
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/results.cuh"
+#include "tandem/kernels/conv/implicit_gemm/implicit_gemm.h"
+#include "tandem/kernels/conv/implicit_gemm/results.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
@@ -24,15 +24,15 @@ struct PooledResult {
 
   /// The maxima of a staged window, as max_pool2d takes them: the first of equals, NaN before all.
   template <typename Shape>
-  static __device__ void pool(const T* staged, int first_row, int piece, device::Vector<T, kPiece<T>>& maxima,
-                              device::Vector<std::uint8_t, kPiece<T>>& winners) {
-    float best[kPiece<T>];
+  static __device__ void pool(const T* staged, int first_row, int vector, device::Vector<T, kVectorSize<T>>& maxima,
+                              device::Vector<std::uint8_t, kVectorSize<T>>& winners) {
+    float best[kVectorSize<T>];
 #pragma unroll
     for (int i = 0; i < kWindowRows; ++i) {
       const auto values =
-          device::load_vector<kPiece<T>>(staged + across_place<T, Shape::kColumns>(first_row + i, piece));
+          device::load_vector<kVectorSize<T>>(staged + across_place<T, Shape::kColumns>(first_row + i, vector));
 #pragma unroll
-      for (int k = 0; k < kPiece<T>; ++k) {
+      for (int k = 0; k < kVectorSize<T>; ++k) {
         const float value = device::to_float(values[k]);
         if (i > 0 && !(value > best[k]) && value == value) continue;
         best[k] = value;
@@ -44,21 +44,21 @@ struct PooledResult {
 
   /// Of the windows of a tile, in_tile by in_tile, the maxima of each that `row_of(in_tile)` says is one of y's rows.
   template <typename Shape, typename RowOf>
-  __device__ void take_windows(const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_column, T* shared,
-                               const RowOf& row_of) const {
+  __device__ void write_windows(const Accumulators<Shape>& accumulators, const WarpPlace<Shape>& at, int first_column,
+                                T* shared, const RowOf& row_of) const {
     using Share = StoreShare<T, Shape>;
     constexpr int kTurns = Shape::kRows / kWindowRows / Share::kRowsAtOnce;
     static_assert(kTurns * Share::kRowsAtOnce * kWindowRows == Shape::kRows);
-    stage_tile(*this, sums, at, first_column, shared);
+    stage_tile(*this, accumulators, at, first_column, shared);
     __syncthreads();
 #pragma unroll
     for (int turn = 0; turn < kTurns; ++turn) {
       const int in_tile = Share::row() + turn * Share::kRowsAtOnce;
-      device::Vector<T, kPiece<T>> maxima;
-      device::Vector<std::uint8_t, kPiece<T>> winners;
-      pool<Shape>(shared, in_tile * kWindowRows, Share::piece(), maxima, winners);
+      device::Vector<T, kVectorSize<T>> maxima;
+      device::Vector<std::uint8_t, kVectorSize<T>> winners;
+      pool<Shape>(shared, in_tile * kWindowRows, Share::vector(), maxima, winners);
       const unsigned bits = sign_bits<T>(maxima);
-      const int row = row_of(in_tile), column = first_column + Share::piece() * kPiece<T>;
+      const int row = row_of(in_tile), column = first_column + Share::vector() * kVectorSize<T>;
       if (row >= rows || column >= columns) continue;
       const int at_element = row * columns + column;
       device::store_vector(y + at_element, maxima);
@@ -68,9 +68,10 @@ struct PooledResult {
   }
 
   template <typename Shape>
-  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, int first_row, int first_column,
-                       T* shared) const {
-    take_windows(sums, at, first_column, shared, [&](int in_tile) { return first_row / kWindowRows + in_tile; });
+  __device__ void write_tile(const Accumulators<Shape>& accumulators, const WarpPlace<Shape>& at, int first_row,
+                             int first_column, T* shared) const {
+    write_windows(accumulators, at, first_column, shared,
+                  [&](int in_tile) { return first_row / kWindowRows + in_tile; });
   }
 };
 

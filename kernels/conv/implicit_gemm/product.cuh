@@ -1,27 +1,28 @@
 // The kernel behind all tensor-core convolutions, and its launch: result = A B, tile by tile.
 #pragma once
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/conv/implicit_gemm/results.cuh"
-#include "kernels/device/shared.h"
-#include "kernels/float32_products.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/conv/implicit_gemm/results.cuh"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/float32_products.h"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
 /// One block per tile of the result and, with blockIdx.y, part of the steps.
-template <typename Numbers, typename Shape, typename A, typename B, typename Result>
+template <TensorCoreNumbers Numbers, typename Shape, typename A, typename B,
+          TileResult<typename Numbers::Element, Shape> Result>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
     implicit_gemm(A a, B b, Result result, int steps, int part_steps, unsigned column_tiles) {
-  DYN_SHARED(typename Numbers::Element, shared);
+  TANDEM_DYNAMIC_SHARED(typename Numbers::Element, shared);
   const WarpPlace<Shape> at;
   const int first_row = static_cast<int>(blockIdx.x / column_tiles) * Shape::kRows;
   const int first_column = static_cast<int>(blockIdx.x % column_tiles) * Shape::kColumns;
   const int first_step = static_cast<int>(blockIdx.y) * part_steps;
   const int mine = steps - first_step < part_steps ? steps - first_step : part_steps;
-  Sums<Shape> sums;
-  sum_up<Numbers>(a, b, first_row, first_column, first_step, mine, shared, at, sums);
-  result.take(sums, at, first_row, first_column, shared);
+  Accumulators<Shape> accumulators;
+  run_main_loop<Numbers>(a, b, first_row, first_column, first_step, mine, shared, at, accumulators);
+  result.write_tile(accumulators, at, first_row, first_column, shared);
 }
 
 /// How much work there is: sizes of the result, the depth of its sums, and into how many parts of how many steps that

@@ -2,25 +2,25 @@
 // copies into them.
 #pragma once
 
-#include "kernels/conv/implicit_gemm/tile_layout.h"
-#include "kernels/device/atoms.h"
+#include "tandem/kernels/conv/implicit_gemm/tile_layout.h"
+#include "tandem/kernels/device/atoms.h"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
-/// Where a thread copies its pieces of a tile to: one piece of every kLinesAtOnce-th line.
+/// Where a thread copies its vectors of a tile to: one vector of every kLinesAtOnce-th line.
 template <typename T, int kSize, bool kAlongDepth, int kThreads>
 struct CopyShare {
   using Layout = TileLayout<T, kSize, kAlongDepth>;
-  static constexpr int kLinesAtOnce = kThreads / Layout::kPieces;
+  static constexpr int kLinesAtOnce = kThreads / Layout::kVectors;
   static constexpr int kTurns = Layout::kLines / kLinesAtOnce;
   static constexpr int kSwizzledLines = sizeof(T) == 4 && !kAlongDepth ? 4 : 8;  // until the swizzle repeats
   static_assert(kLinesAtOnce % kSwizzledLines == 0 && kLinesAtOnce * kTurns == Layout::kLines);
 
-  static __device__ int line() { return static_cast<int>(threadIdx.x) / Layout::kPieces; }
-  static __device__ int piece() { return static_cast<int>(threadIdx.x) % Layout::kPieces; }
+  static __device__ int line() { return static_cast<int>(threadIdx.x) / Layout::kVectors; }
+  static __device__ int vector() { return static_cast<int>(threadIdx.x) % Layout::kVectors; }
   /// As the swizzle repeats, a thread's places are evenly spaced.
   static __device__ int place(int turn) {
-    return Layout::place(line(), piece()) + turn * kLinesAtOnce * Layout::kPieces * kPiece<T>;
+    return Layout::place(line(), vector()) + turn * kLinesAtOnce * Layout::kVectors * kVectorSize<T>;
   }
 };
 
@@ -35,7 +35,7 @@ __device__ void load_left(std::uint32_t (&registers)[4], const T* tile, int begi
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      registers[i] = __float_as_uint(tile[begin + Layout::turned(lane, row + i % 2 * 8, depth + i / 2 * 4)]);
+      registers[i] = __float_as_uint(tile[begin + Layout::transposed(lane, row + i % 2 * 8, depth + i / 2 * 4)]);
   }
 }
 
@@ -51,7 +51,7 @@ __device__ void load_right(std::uint32_t (&first)[2], std::uint32_t (&second)[2]
   } else {
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      both[i] = __float_as_uint(tile[begin + Layout::turned(lane, column + i / 2 * 8, depth + i % 2 * 4)]);
+      both[i] = __float_as_uint(tile[begin + Layout::transposed(lane, column + i / 2 * 8, depth + i % 2 * 4)]);
   }
   first[0] = both[0];
   first[1] = both[1];

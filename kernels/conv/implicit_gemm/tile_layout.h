@@ -1,21 +1,21 @@
 // How tiles of operands lie in shared memory, and which of their numbers a lane fetches.
 #pragma once
 
-#include "kernels/conv/implicit_gemm/tile_shape.h"
-#include "kernels/device/fragments.h"
-#include "kernels/device/swizzle.h"
+#include "tandem/kernels/conv/implicit_gemm/tile_shape.h"
+#include "tandem/kernels/device/fragments.h"
+#include "tandem/kernels/device/swizzle.h"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 
-/// The place, in elements, of a piece of a line of kElements that lanes meet across its length: 16-bit numbers piece by
-/// piece (ldmatrix, pairs of neighbours), 32-bit ones by two pieces of four lines.
+/// The place, in elements, of a vector of a line of kElements that lanes meet across its length: 16-bit numbers vector
+/// by vector (ldmatrix, pairs of neighbours), 32-bit ones by two vectors of four lines.
 template <typename T, int kElements>
-constexpr int across_place(int line, int piece) {
-  constexpr int kPieces = kElements / kPiece<T>;
+constexpr int across_place(int line, int vector) {
+  constexpr int kVectors = kElements / kVectorSize<T>;
   if constexpr (sizeof(T) == 2) {
-    return device::swizzled<kPieces>(line, piece) * kPiece<T>;
+    return device::swizzled<kVectors>(line, vector) * kVectorSize<T>;
   } else {
-    return device::swizzled_by_twos<kPieces>(line, piece) * kPiece<T>;
+    return device::swizzled_by_twos<kVectors>(line, vector) * kVectorSize<T>;
   }
 }
 
@@ -25,14 +25,14 @@ template <typename T, int kSize, bool kAlongDepth_>
 struct TileLayout {
   static constexpr bool kAlongDepth = kAlongDepth_;
   static constexpr int kLines = kAlongDepth ? kSize : kStepDepth<T>;
-  static constexpr int kPieces = (kAlongDepth ? kStepDepth<T> : kSize) / kPiece<T>;  // of a line
+  static constexpr int kVectors = (kAlongDepth ? kStepDepth<T> : kSize) / kVectorSize<T>;  // of a line
 
   /// Offset in elements.
-  static constexpr int place(int line, int piece) {
+  static constexpr int place(int line, int vector) {
     if constexpr (kAlongDepth) {
-      return device::swizzled<kPieces>(line, piece) * kPiece<T>;
+      return device::swizzled<kVectors>(line, vector) * kVectorSize<T>;
     } else {
-      return across_place<T, kSize>(line, piece);
+      return across_place<T, kSize>(line, vector);
     }
   }
 
@@ -47,17 +47,17 @@ struct TileLayout {
   }
 
   /// Where the number lies that a lane fetches of the 8 rows and 4 depths from (row, depth) on, a multiple of each,
-  /// where lines are depths: ldmatrix turns no numbers of 32 bits. A multiple of 32 may be added to the result instead
-  /// of the row, which spares the swizzle.
-  static constexpr int turned(int lane, int row, int depth) {
+  /// where lines are depths: ldmatrix transposes no numbers of 32 bits. A multiple of 32 may be added to the result
+  /// instead of the row, which spares the swizzle.
+  static constexpr int transposed(int lane, int row, int depth) {
     const int in_row = lane / 4;
-    return place(depth + lane % 4, row / kPiece<T> + in_row / kPiece<T>) + in_row % kPiece<T>;
+    return place(depth + lane % 4, row / kVectorSize<T> + in_row / kVectorSize<T>) + in_row % kVectorSize<T>;
   }
 
  private:
   static constexpr int place_in_block(device::BlockRow at, int row, int depth) {
-    return kAlongDepth ? place(row + at.line, depth / kPiece<T> + at.piece)
-                       : place(depth + at.line, row / kPiece<T> + at.piece);
+    return kAlongDepth ? place(row + at.line, depth / kVectorSize<T> + at.vector)
+                       : place(depth + at.line, row / kVectorSize<T> + at.vector);
   }
 };
 

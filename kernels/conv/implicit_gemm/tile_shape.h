@@ -15,7 +15,7 @@ constexpr int kStepDepth = kStepBytes / static_cast<int>(sizeof(T));
 
 /// Numbers that one copy of 16 bytes moves.
 template <typename T>
-constexpr int kPiece = 16 / static_cast<int>(sizeof(T));
+constexpr int kVectorSize = 16 / static_cast<int>(sizeof(T));
 
 /// A block sums up a tile of kRows x kColumns results, each of its warps a tile of kWarpRows x kWarpColumns. kStages
 /// steps of operands are in shared memory: one is multiplied while the others arrive.

@@ -11,26 +11,22 @@
 // docs/kernels/conv.md says what each step buys. Ops never choose 2 and 4.
 #pragma once
 
-#include "kernels/conv/implementations.h"
+#include "tandem/kernels/conv/operands.h"
 
 namespace tandem::kernels::cuda::ladder {
 
 /// What tile takes.
 namespace shared_tile {
-void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
-void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
-                    const Tensor& grad_x);
-void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
-                     const Tensor& grad_w);
+ForwardPass forward;
+BackwardInputPass backward_input;
+BackwardWeightPass backward_weight;
 }  // namespace shared_tile
 
 /// What implicit_gemm takes, of f16 and bf16.
 namespace tensor_cores {
-void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y);
-void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
-                    const Tensor& grad_x);
-void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
-                     const Tensor& grad_w);
+ForwardPass forward;
+BackwardInputPass backward_input;
+BackwardWeightPass backward_weight;
 }  // namespace tensor_cores
 
 }  // namespace tandem::kernels::cuda::ladder

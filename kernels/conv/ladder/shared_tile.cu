@@ -1,11 +1,11 @@
 // Second step of the ladder: 16 x 16 results to a block, which loads each number once for 16 threads.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/conv/ladder/ladder.h"
-#include "kernels/conv/tile/input_phase.cuh"
-#include "kernels/conv/tile/patches.cuh"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/shared.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/conv/ladder/ladder.h"
+#include "tandem/kernels/conv/tile/input_phase.cuh"
+#include "tandem/kernels/conv/tile/patches.cuh"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/shared.h"
 
 namespace tandem::kernels::cuda::ladder::shared_tile {
 namespace {
@@ -34,8 +34,8 @@ struct Loader {
 template <typename A, typename B, typename Result>
 __global__ void __launch_bounds__(kSide* kSide) shared_tile_product(A a, B b, Result result, std::int64_t depth_end) {
   // Read and written by columns, too: one more, and neighbours are in other banks.
-  SHARED(float, a_tile, [kSide][kSide + 1]);
-  SHARED(float, b_tile, [kSide][kSide + 1]);
+  TANDEM_SHARED(float, a_tile, [kSide][kSide + 1]);
+  TANDEM_SHARED(float, b_tile, [kSide][kSide + 1]);
   const int x = static_cast<int>(threadIdx.x) % kSide, y = static_cast<int>(threadIdx.x) / kSide;
   const std::int64_t first_row = std::int64_t{blockIdx.x} * kSide, first_column = std::int64_t{blockIdx.y} * kSide;
   const Loader<A> from_a(a, first_row, x, y);
@@ -62,7 +62,7 @@ void multiply(const A& a, const B& b, const Result& result, std::int64_t depth, 
 
 }  // namespace
 
-void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y) {
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Out& y) {
   device::dispatch(y.dtype(), "conv2d_forward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const std::int64_t pixels = g.n * g.p * g.q, depth = g.r * g.s * g.c;
@@ -73,13 +73,13 @@ void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epil
                                  .bias = data_or_null<T>(epilogue.bias),
                                  .relu = epilogue.relu};
     multiply(tile::Patches<T>{x.data<T>(), tile::TileGeometry(g), pixels}, Matrix<T>{w.data<T>(), g.k, depth, 1},
-             result, depth, y);
+             result, depth, y.tensor());
   });
-  if (epilogue.mask.defined()) sign_mask(y, epilogue.mask);
+  if (epilogue.mask.defined()) sign_mask(y.tensor(), epilogue.mask);
 }
 
 void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
-                    const Tensor& grad_x) {
+                    const Out& grad_x) {
   device::dispatch(grad_x.dtype(), "conv2d_backward_input", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const Gate<T> gate{.bits = data_or_null<std::uint8_t>(mask)};
@@ -90,21 +90,21 @@ void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& m
         const tile::PhaseResult<T> result{{.data = grad_x.data<T>(), .rows = pixels, .columns = g.c, .row_stride = g.c},
                                           phase};
         multiply(tile::GradientPatches<T>{grad_y.data<T>(), gate, phase, pixels, g.k},
-                 tile::TurnedWeights<T>{w.data<T>(), phase}, result, phase.taps() * g.k, grad_x);
+                 tile::TransposedWeights<T>{w.data<T>(), phase}, result, phase.taps() * g.k, grad_x.tensor());
       }
     }
   });
 }
 
 void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
-                     const Tensor& grad_w) {
+                     const Out& grad_w) {
   device::dispatch(grad_w.dtype(), "conv2d_backward_weight", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const std::int64_t pixels = g.n * g.p * g.q, columns = g.r * g.s * g.c;
     const Gate<T> gate{.bits = data_or_null<std::uint8_t>(mask)};
     const MatrixResult<T> result{.data = grad_w.data<T>(), .rows = g.k, .columns = columns, .row_stride = columns};
     multiply(Matrix<T>{grad_y.data<T>(), g.k, 1, g.k, gate},
-             tile::PatchColumns<T>{x.data<T>(), tile::TileGeometry(g), columns}, result, pixels, grad_w);
+             tile::PatchColumns<T>{x.data<T>(), tile::TileGeometry(g), columns}, result, pixels, grad_w.tensor());
   });
 }
 

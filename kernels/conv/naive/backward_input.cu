@@ -1,12 +1,12 @@
 // The input's gradient with one thread per element: each looks for the outputs that its pixel went into.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/naive/position.cuh"
-#include "kernels/dense_operand.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/grid.h"
-#include "kernels/gemm/gate.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/conv/naive/naive.h"
+#include "tandem/kernels/conv/naive/position.cuh"
+#include "tandem/kernels/dense_operand.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
+#include "tandem/kernels/gemm/gate.cuh"
 
 #include <array>
 
@@ -50,15 +50,16 @@ __global__ void backward_input_naive(ConvGeometry g, const T* grad_y, Gate<T> ga
 }  // namespace
 
 void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
-                    const Tensor& grad_x) {
+                    const Out& grad_x) {
   device::dispatch(grad_x.dtype(), "conv2d_backward_input", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if (grad_x.numel() == 0) return;
-    const Tensor turned = dense_input(w.permute(std::array{2, 3, 0, 1}), Layout::row_major);
+    const Tensor transposed = dense_input(w.permute(std::array{2, 3, 0, 1}), Layout::row_major);
     const Gate<T> gate{.bits = data_or_null<std::uint8_t>(mask)};
     launch(backward_input_naive<T>,
            {device::blocks_for(grad_x.numel(), device::kThreadsPerBlock, 1 << 20), device::kThreadsPerBlock},
-           tandem::cuda::current_stream(grad_x), g, grad_y.data<T>(), gate, turned.data<T>(), grad_x.data<T>());
+           tandem::cuda::current_stream(grad_x.device()), g, grad_y.data<T>(), gate, transposed.data<T>(),
+           grad_x.data<T>());
   });
 }
 

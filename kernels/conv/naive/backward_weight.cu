@@ -1,8 +1,8 @@
 // The weights' gradient with one thread per weight and part of the pixels; a second launch adds the parts in order.
-#include "core/memory.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/device/dispatch.h"
-#include "kernels/gemm/product.cuh"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/conv/naive/naive.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/gemm/product.cuh"
 
 #include <algorithm>
 #include <array>
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(device::kThreadsPerBlock)
 }  // namespace
 
 void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
-                     const Tensor& grad_w) {
+                     const Out& grad_w) {
   device::dispatch(grad_w.dtype(), "conv2d_backward_weight", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const std::int64_t size = grad_w.numel(), pixels = g.n * g.p * g.q;
@@ -50,11 +50,11 @@ void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_
     const std::int64_t part_pixels = std::max(kLeastPart, (pixels + kMostParts - 1) / kMostParts);
     const std::int64_t parts = std::max<std::int64_t>((pixels + part_pixels - 1) / part_pixels, 1);
     const MemoryTagScope tag_scope(MemoryTag::workspace);
-    const Tensor turned =
-        Tensor::empty({g.r, g.s, g.k, g.group_c()}, {.dtype = grad_w.dtype(), .device = grad_w.device()});
-    const MatrixResult<T> result{.data = turned.data<T>(), .rows = 1, .columns = size, .row_stride = size};
+    const Out transposed(
+        Tensor::empty({g.r, g.s, g.k, g.group_c()}, {.dtype = grad_w.dtype(), .device = grad_w.device()}));
+    const MatrixResult<T> result{.data = transposed.data<T>(), .rows = 1, .columns = size, .row_stride = size};
     const dim3 grid(device::blocks_for(size, device::kThreadsPerBlock), static_cast<unsigned>(parts));
-    const cudaStream_t stream = tandem::cuda::current_stream(grad_w);
+    const cudaStream_t stream = tandem::cuda::current_stream(grad_w.device());
     const auto sum_parts = [&](const MatrixResult<T>& to) {
       launch(backward_weight_naive<T>, {grid, device::kThreadsPerBlock}, stream, g, x.data<T>(), grad_y.data<T>(),
              Gate<T>{.bits = data_or_null<std::uint8_t>(mask)}, part_pixels, to);
@@ -62,13 +62,13 @@ void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_
     if (parts == 1) {
       sum_parts(result);
     } else {
-      const Tensor sums = Tensor::empty({parts, size}, {.device = grad_w.device()});
+      const Out sums(Tensor::empty({parts, size}, {.device = grad_w.device()}));
       MatrixResult<T> to_parts = result;
       to_parts.parts = sums.data<float>();
       sum_parts(to_parts);
       launch(add_parts<MatrixResult<T>>, {grid.x, device::kThreadsPerBlock}, stream, sums.data<float>(), parts, result);
     }
-    grad_w.copy_from(turned.permute(std::array{2, 3, 0, 1}));
+    grad_w.tensor().copy_from(transposed.tensor().permute(std::array{2, 3, 0, 1}));
   });
 }
 

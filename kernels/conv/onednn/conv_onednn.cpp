@@ -4,13 +4,13 @@
 // that ours need, and a process made by fork() would wait for them for ever. So the images are dealt out to our
 // threads, or rows of them where there are fewer images than threads, and each of ours calls the library for a single
 // one.
-#include "core/error.h"
-#include "core/parallel.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/onednn/one_library_thread.h"
-#include "kernels/conv/onednn/parts.h"
-#include "kernels/conv/sign_mask.h"
-#include "kernels/gemm/scratch.h"
+#include "tandem/core/error.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/conv/onednn/one_library_thread.h"
+#include "tandem/kernels/conv/onednn/onednn.h"
+#include "tandem/kernels/conv/onednn/parts.h"
+#include "tandem/kernels/conv/sign_mask.h"
+#include "tandem/kernels/gemm/scratch.h"
 
 #include <dnnl.hpp>
 
@@ -182,8 +182,8 @@ void guarded(std::string_view pass, const ConvGeometry& g, Body&& body) {
   try {
     body();
   } catch (const dnnl::error& error) {
-    fail("conv2d: oneDNN failed in {} of x [{}, {}, {}, {}], w [{}, {}, {}, {}]: {}; use --conv-impl auto", pass, g.n,
-         g.c, g.h, g.w, g.k, g.group_c(), g.r, g.s, error.what());
+    fail("conv2d: oneDNN failed in {} of x [{}, {}, {}, {}], w [{}, {}, {}, {}]: {}; choose impl auto", pass, g.n, g.c,
+         g.h, g.w, g.k, g.group_c(), g.r, g.s, error.what());
   }
 }
 
@@ -268,6 +268,10 @@ void add_parts(float* rows, std::int64_t count, std::int64_t parts) {
 }
 
 }  // namespace
+
+bool pays(const ConvGeometry& g) {
+  return (g.groups > 1 || g.c >= 8) && (tandem::detail::in_parallel() || g.n >= num_threads());
+}
 
 bool supports(const ConvGeometry& g) {
   // The library's own limit is that what hangs over the last row is not negative padding of more than the image.

@@ -1,5 +1,5 @@
 // The OpenMP that oneDNN has brought into the process.
-#include "kernels/conv/onednn/one_library_thread.h"
+#include "tandem/kernels/conv/onednn/one_library_thread.h"
 
 #include <dlfcn.h>
 

@@ -1,8 +1,8 @@
 // How a pass of a convolution is dealt out to our threads: by images, or by rows where there are fewer images.
 #pragma once
 
-#include "core/parallel.h"
-#include "kernels/conv/geometry.h"
+#include "tandem/core/parallel.h"
+#include "tandem/kernels/conv/geometry.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,6 @@
-#include "kernels/conv/onednn/parts.h"
+#include "tandem/kernels/conv/onednn/parts.h"
 
-#include "core/parallel.h"
+#include "tandem/core/parallel.h"
 
 #include <algorithm>
 #include <optional>

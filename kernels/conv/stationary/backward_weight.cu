@@ -1,23 +1,23 @@
 // The weights' gradient of few channels: its sums stay in registers while a block goes from tile to tile, and each
 // tile's halo and gradient are fetched once for all taps. Parts of the sums, one per block, are added in order.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "core/memory.h"
-#include "kernels/conv/cudnn/library_passes.h"
-#include "kernels/conv/implicit_gemm/product.cuh"
-#include "kernels/conv/stationary/halo.cuh"
-#include "kernels/device/fragments.h"
-#include "kernels/device/shared.h"
-#include "kernels/gemm/product.cuh"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/conv/implicit_gemm/product.cuh"
+#include "tandem/kernels/conv/stationary/halo.cuh"
+#include "tandem/kernels/conv/stationary/stationary.h"
+#include "tandem/kernels/device/fragments.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/gemm/product.cuh"
 
 namespace tandem::kernels::cuda::stationary {
 namespace {
 
 /// A warp's sums: for each tap kWarpRows output channels by 8 input channels.
 template <typename Shape>
-struct WeightSums {
-  static constexpr int kDown = Shape::kWarpRows / 16;
-  float of[kMostWeightTaps][kDown][4] = {};
+struct WeightAccumulators {
+  static constexpr int kMmaRows = Shape::kWarpRows / 16;
+  float value[kMostWeightTaps][kMmaRows][4] = {};
 };
 
 /// Where a warp's sums stand among a block's.
@@ -36,21 +36,21 @@ struct WeightPlace {
 /// Adds the products of one tile: a line of 16 pixels is the depth of an instruction.
 template <typename T, typename Shape>
 __device__ void add_tile(const HaloTaps& halo_taps, const T* halo, const T* gradient, const WeightPlace<Shape>& at,
-                         WeightSums<Shape>& sums) {
-  constexpr int kDown = WeightSums<Shape>::kDown;
+                         WeightAccumulators<Shape>& accumulators) {
+  constexpr int kMmaRows = WeightAccumulators<Shape>::kMmaRows;
   const int taps = halo_taps.down * halo_taps.across;
   const device::BlockRow in_gradient = device::across_then_down(at.lane);
 #pragma unroll 1
   for (int line = 0; line < Shape::kLines; ++line) {
-    std::uint32_t left[kDown][4];
+    std::uint32_t left[kMmaRows][4];
 #pragma unroll
-    for (int i = 0; i < kDown; ++i)
+    for (int i = 0; i < kMmaRows; ++i)
       device::ldmatrix_x4_trans(left[i],
                                 gradient + halo_place<Shape::kOutputs>(line * kTileColumns + in_gradient.line,
-                                                                       (at.row + i * 16) / 8 + in_gradient.piece));
+                                                                       (at.row + i * 16) / 8 + in_gradient.vector));
     const auto add = [&](int tap, const std::uint32_t(&right)[2]) {
 #pragma unroll
-      for (int i = 0; i < kDown; ++i) implicit_gemm::Halves<T>::multiply(sums.of[tap][i], left[i], right);
+      for (int i = 0; i < kMmaRows; ++i) implicit_gemm::Halves<T>::multiply(accumulators.value[tap][i], left[i], right);
     };
     TapWalk walk(halo_taps, line * halo_taps.pitch + at.lane % 16);
     if (at.lane >= 16) walk.advance();  // half of the warp fetches for the next tap
@@ -77,7 +77,7 @@ template <typename T, typename Shape>
 __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
     stationary_conv_weight(HaloImages<T> images, HaloImages<T> gradients, TileGrid grid, int part_tiles,
                            int halo_elements, float* parts) {
-  DYN_SHARED(T, shared);
+  TANDEM_DYNAMIC_SHARED(T, shared);
   const int buffer_elements = halo_elements + Shape::kPixels * Shape::kOutputs;
   const WeightPlace<Shape> at;
   const int begin = static_cast<int>(blockIdx.x) * part_tiles;
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
     }
     device::cp_async_commit();  // also where there is nothing to copy: waits count groups
   };
-  WeightSums<Shape> sums;
+  WeightAccumulators<Shape> accumulators;
   int buffer = 0;
   fetch(begin, shared);
   for (int tile = begin; tile < end; ++tile, buffer ^= 1) {
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
     fetch(tile + 1, shared + (buffer ^ 1) * buffer_elements);
     device::cp_async_wait<1>();
     __syncthreads();
-    add_tile<T, Shape>(images.taps, halo, halo + halo_elements, at, sums);
+    add_tile<T, Shape>(images.taps, halo, halo + halo_elements, at, accumulators);
     __syncthreads();  // used up: the next but one tile may come
   }
   device::cp_async_wait<0>();
@@ -108,23 +108,23 @@ __global__ void __launch_bounds__(Shape::kThreads, Shape::kBlocksAtOnce)
   const int channel = at.channel + device::sum_column(at.lane);
   if (channel >= images.channels) return;
 #pragma unroll
-  for (int i = 0; i < WeightSums<Shape>::kDown * 2; ++i) {
+  for (int i = 0; i < WeightAccumulators<Shape>::kMmaRows * 2; ++i) {
     const int row = at.row + i * 8 + device::sum_row(at.lane);
     float* to = part + row * row_elements + channel;
 #pragma unroll
     for (int tap = 0; tap < kMostWeightTaps; ++tap, to += images.channels) {
-      const float* const pair = sums.of[tap][i / 2] + i % 2 * 2;
+      const float* const pair = accumulators.value[tap][i / 2] + i % 2 * 2;
       if (tap < taps && row < gradients.channels) device::store_vector(to, device::Vector<float, 2>{pair[0], pair[1]});
     }
   }
 }
 
 template <typename T>
-void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& grad_w) {
+void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Out& grad_w) {
   const WeightParts plan(g);
-  const cudaStream_t stream = tandem::cuda::current_stream(grad_w);
+  const cudaStream_t stream = tandem::cuda::current_stream(grad_w.device());
   const MemoryTagScope tag(MemoryTag::workspace);
-  const Tensor parts = Tensor::empty({plan.parts, g.weight_numel()}, {.device = grad_w.device()});
+  const Out parts(Tensor::empty({plan.parts, g.weight_numel()}, {.device = grad_w.device()}));
   const auto own = [](std::int64_t size) {  // a pixel of the gradient meets itself alone
     return PatchAxis{static_cast<int>(size), static_cast<int>(size), 1, 1, 0, 1};
   };
@@ -138,15 +138,15 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Ten
            images, gradients, TileGrid(g.n, g.p, g.q, Shape::kLines), static_cast<int>(plan.part_tiles),
            static_cast<int>(plan.halo_elements), parts.data<float>());
   });
-  launch_add_parts_to<T>(grad_w, parts, stream);
+  launch_add_parts_to<T>(grad_w, parts.tensor(), stream);
 }
 
 }  // namespace
 
 void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
-                     const Tensor& grad_w) {
-  require_no_obstacle("conv2d_backward_weight", StationaryPass::backward_weight, g, grad_w.dtype(),
-                      {x, grad_y, grad_w});
+                     const Out& grad_w) {
+  require_no_obstacle("conv2d_backward_weight", obstacle, PassKind::backward_weight, g,
+                      operands_of(grad_w.dtype(), x, grad_y, grad_w));
   const Tensor gradient = masked_gradient(grad_y, mask);
   implicit_gemm::dispatch_halves(grad_w.dtype(), "conv2d_backward_weight",
                                  [&]<typename T>(TypeTag<T>) { run<T>(g, x, gradient, grad_w); });

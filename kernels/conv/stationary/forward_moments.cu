@@ -1,7 +1,8 @@
 // The forward pass with weights that stay in shared memory, leaving the moments of each tile.
-#include "kernels/conv/implicit_gemm/moments_result.cuh"
-#include "kernels/conv/implicit_gemm/product.cuh"
-#include "kernels/conv/stationary/kernel.cuh"
+#include "tandem/kernels/conv/implicit_gemm/moments_result.cuh"
+#include "tandem/kernels/conv/implicit_gemm/product.cuh"
+#include "tandem/kernels/conv/stationary/kernel.cuh"
+#include "tandem/kernels/conv/stationary/stationary.h"
 
 namespace tandem::kernels::cuda::stationary {
 namespace {
@@ -11,10 +12,10 @@ struct MomentsTaker {
   implicit_gemm::MomentsResult<T> result;
 
   template <typename Shape>
-  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, const TileGrid& grid, int tile,
-                       int first_column, T* buffer) const {
+  __device__ void write_tile(const Accumulators<Shape>& accumulators, const WarpPlace<Shape>& at, const TileGrid& grid,
+                             int tile, int first_column, T* buffer) const {
     const TilePlace place = grid.place(tile);
-    result.take_rows(sums, at, first_column, buffer, tile, grid.pixels(place), [&](int row) {
+    result.write_rows(accumulators, at, first_column, buffer, tile, grid.pixels(place), [&](int row) {
       const int pixel = grid.pixel(place, TilePixel<1>(row));
       return pixel < 0 ? result.rows : pixel;
     });
@@ -23,12 +24,12 @@ struct MomentsTaker {
 
 }  // namespace
 
-std::int64_t moment_parts(const ConvGeometry& g) { return tiles_of(Task(g, StationaryPass::forward)); }
+std::int64_t moment_parts(const ConvGeometry& g) { return tiles_of(Task(g, PassKind::forward)); }
 
-void forward_moments(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const Tensor& y,
-                     const Tensor& moments) {
-  constexpr StationaryPass kPass = StationaryPass::forward;
-  require_no_obstacle("conv2d_forward_with_moments", kPass, g, y.dtype(), {x, w, bias, y});
+void forward_moments(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const Out& y,
+                     const Out& moments) {
+  constexpr PassKind kPass = PassKind::forward;
+  require_no_obstacle("conv2d_forward_with_moments", obstacle, kPass, g, operands_of(y.dtype(), x, w, bias, y));
   implicit_gemm::dispatch_halves(y.dtype(), "conv2d_forward_with_moments", [&]<typename T>(TypeTag<T>) {
     const Task task(g, kPass);
     const implicit_gemm::MomentsResult<T> result{y.data<T>(),

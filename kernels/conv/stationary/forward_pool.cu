@@ -1,7 +1,8 @@
 // The forward pass with weights that stay in shared memory, ending in bias, ReLU and the maxima of 2 x 2 outputs.
-#include "kernels/conv/implicit_gemm/pooled_result.cuh"
-#include "kernels/conv/implicit_gemm/product.cuh"
-#include "kernels/conv/stationary/kernel.cuh"
+#include "tandem/kernels/conv/implicit_gemm/pooled_result.cuh"
+#include "tandem/kernels/conv/implicit_gemm/product.cuh"
+#include "tandem/kernels/conv/stationary/kernel.cuh"
+#include "tandem/kernels/conv/stationary/stationary.h"
 
 namespace tandem::kernels::cuda::stationary {
 namespace {
@@ -14,10 +15,10 @@ struct WindowTaker {
   implicit_gemm::PooledResult<T> result;
 
   template <typename Shape>
-  __device__ void take(const Sums<Shape>& sums, const WarpPlace<Shape>& at, const TileGrid& grid, int tile,
-                       int first_column, T* buffer) const {
+  __device__ void write_tile(const Accumulators<Shape>& accumulators, const WarpPlace<Shape>& at, const TileGrid& grid,
+                             int tile, int first_column, T* buffer) const {
     const TilePlace place = grid.place(tile);
-    result.take_windows(sums, at, first_column, buffer, [&](int window) {
+    result.write_windows(accumulators, at, first_column, buffer, [&](int window) {
       const TilePixel<kWindow> pixel(window * implicit_gemm::kWindowRows);
       const int line = place.line + pixel.line, column = place.column + pixel.column;
       if (line >= grid.lines || column >= grid.columns) return result.rows;
@@ -30,8 +31,9 @@ struct WindowTaker {
 }  // namespace
 
 void forward_pool(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Tensor& bias, const PooledOutput& to) {
-  constexpr StationaryPass kPass = StationaryPass::forward_pool;
-  require_no_obstacle("conv_bias_relu_pool_forward", kPass, g, to.y.dtype(), {x, w, bias, to.y, to.positions});
+  constexpr PassKind kPass = PassKind::forward_pool;
+  require_no_obstacle("conv_bias_relu_pool_forward", obstacle, kPass, g,
+                      operands_of(to.y.dtype(), x, w, bias, to.y, to.positions));
   implicit_gemm::dispatch_halves(to.y.dtype(), "conv_bias_relu_pool_forward", [&]<typename T>(TypeTag<T>) {
     const Task task(g, kPass);
     const implicit_gemm::PooledResult<T> result{to.y.data<T>(),

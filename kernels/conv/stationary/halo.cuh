@@ -1,10 +1,10 @@
 // Tiles of output pixels, and their halos in shared memory.
 #pragma once
 
-#include "kernels/conv/stationary/plan.h"
-#include "kernels/device/atoms.h"
-#include "kernels/device/divisor.h"
-#include "kernels/device/swizzle.h"
+#include "tandem/kernels/conv/stationary/plan.h"
+#include "tandem/kernels/device/atoms.h"
+#include "tandem/kernels/device/divisor.h"
+#include "tandem/kernels/device/swizzle.h"
 
 namespace tandem::kernels::cuda::stationary {
 
@@ -64,10 +64,10 @@ struct TileGrid {
   }
 };
 
-/// The place in shared memory, in elements, of a piece of 8 channels of a pixel of a halo whose pixels have kChannels.
+/// The place in shared memory, in elements, of a vector of 8 channels of a pixel of a halo whose pixels have kChannels.
 template <int kChannels>
-__device__ constexpr int halo_place(int pixel, int piece) {
-  return device::swizzled<kChannels / 8>(pixel, piece) * 8;
+__device__ constexpr int halo_place(int pixel, int vector) {
+  return device::swizzled<kChannels / 8>(pixel, vector) * 8;
 }
 
 /// Taps as steps in a halo, in pixels: from a tile's pixel to what its tap (0, 0) meets, and from tap to tap.
@@ -129,19 +129,19 @@ struct HaloImages {
   /// Starts this thread's copies of a halo; zeros where there is no pixel or channel.
   template <int kChannels, int kThreads>
   __device__ void copy(const TilePlace& at, T* halo) const {
-    constexpr int kPieces = kChannels / 8;
+    constexpr int kVectors = kChannels / 8;
     const int top = at.line + first_line, left = at.column + first_column;
-    const int pieces = halo_lines * halo_columns * kPieces;
+    const int vectors = halo_lines * halo_columns * kVectors;
 #pragma unroll 1  // the sums of the gradient of weights are in registers meanwhile
-    for (int i = static_cast<int>(threadIdx.x); i < pieces; i += kThreads) {
-      const int piece = i % kPieces;
-      unsigned column = static_cast<unsigned>(i / kPieces);
+    for (int i = static_cast<int>(threadIdx.x); i < vectors; i += kThreads) {
+      const int vector = i % kVectors;
+      unsigned column = static_cast<unsigned>(i / kVectors);
       const int line = static_cast<int>(by_halo_columns.split(column)), y = top + line;
       const int x = left + static_cast<int>(column);
       const bool inside = static_cast<unsigned>(y) < static_cast<unsigned>(lines) &&
-                          static_cast<unsigned>(x) < static_cast<unsigned>(columns) && piece * 8 < channels;
-      const int from = inside ? ((at.image * lines + y) * columns + x) * channels + piece * 8 : 0;
-      device::cp_async<16>(halo + halo_place<kChannels>(line * taps.pitch + static_cast<int>(column), piece),
+                          static_cast<unsigned>(x) < static_cast<unsigned>(columns) && vector * 8 < channels;
+      const int from = inside ? ((at.image * lines + y) * columns + x) * channels + vector * 8 : 0;
+      device::cp_async<16>(halo + halo_place<kChannels>(line * taps.pitch + static_cast<int>(column), vector),
                            images + from, inside ? 16 : 0);
     }
   }

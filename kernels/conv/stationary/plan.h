@@ -2,8 +2,9 @@
 // after the other, and of each tile they fetch the part of the image that its taps meet, its halo, once for all taps.
 #pragma once
 
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/patch_axis.h"
+#include "tandem/kernels/conv/implicit_gemm/patch_axis.h"
+#include "tandem/kernels/conv/implicit_gemm/tile_shape.h"
+#include "tandem/kernels/conv/stationary/stationary.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -49,20 +50,20 @@ struct Task {
   std::int64_t images, channels, columns;
   int window;  // 2: only whole windows of 2 x 2 outputs are made
 
-  Task(const ConvGeometry& g, StationaryPass pass)
+  Task(const ConvGeometry& g, PassKind pass)
       : down(implicit_gemm::patches_down(g)),
         across(implicit_gemm::patches_across(g)),
         images(g.n),
         channels(g.c),
         columns(g.k),
-        window(pass == StationaryPass::forward_pool ? 2 : 1) {
-    if (pass != StationaryPass::backward_input) return;
+        window(pass == PassKind::forward_pool ? 2 : 1) {
+    if (pass != PassKind::backward_input) return;
     // Tap t of the gradient's output i meets input i + pad - t * dilation.
-    const auto turned = [](const PatchAxis& axis) {
+    const auto flipped = [](const PatchAxis& axis) {
       return PatchAxis{axis.inputs, axis.outputs, axis.taps, 1, -axis.first, -axis.step};
     };
-    down = turned(down);
-    across = turned(across);
+    down = flipped(down);
+    across = flipped(across);
     std::swap(channels, columns);
   }
 

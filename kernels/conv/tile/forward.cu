@@ -1,9 +1,9 @@
 // Convolution as a tiled matrix product over patches; bias, ReLU and its mask are applied to the sums in registers.
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/tile/patches.cuh"
-#include "kernels/device/dispatch.h"
-#include "kernels/device/reduce.h"
-#include "kernels/gemm/product.cuh"
+#include "tandem/kernels/conv/tile/patches.cuh"
+#include "tandem/kernels/conv/tile/tile.h"
+#include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/reduce.h"
+#include "tandem/kernels/gemm/product.cuh"
 
 namespace tandem::kernels::cuda::tile {
 namespace {
@@ -34,18 +34,20 @@ struct MaskedResult : MatrixResult<T> {
 
 }  // namespace
 
-bool supports(const ConvGeometry& g) {
+std::string_view obstacle(PassKind /*all*/, const ConvGeometry& g, const Operands& /*of any address*/) {
   constexpr std::int64_t kMost = std::numeric_limits<int>::max() / 2;  // indices are 32-bit numbers
   const auto padded = [](std::int64_t size, std::int64_t pad, std::int64_t taps, std::int64_t dilation) {
     return size + 2 * pad + taps * dilation;
   };
-  return g.groups == 1 && g.n * g.h * g.w <= kMost && g.n * g.p * g.q <= kMost && g.r * g.s * g.c <= kMost &&
-         g.r * g.s * g.k <= kMost && padded(g.h, g.pad_h, g.r, g.dilation_h) <= kMost &&
-         padded(g.w, g.pad_w, g.s, g.dilation_w) <= kMost && g.stride_h <= kMost && g.stride_w <= kMost &&
-         g.input_numel() > 0 && g.output_numel() > 0;
+  if (g.groups != 1) return "there is more than one group";
+  if (g.input_numel() == 0 || g.output_numel() == 0) return "a tensor is empty";
+  const bool fits = g.n * g.h * g.w <= kMost && g.n * g.p * g.q <= kMost && g.r * g.s * g.c <= kMost &&
+                    g.r * g.s * g.k <= kMost && padded(g.h, g.pad_h, g.r, g.dilation_h) <= kMost &&
+                    padded(g.w, g.pad_w, g.s, g.dilation_w) <= kMost && g.stride_h <= kMost && g.stride_w <= kMost;
+  return fits ? "" : "there are more than 2^30 pixels, or taps and channels (32-bit indices)";
 }
 
-void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Tensor& y) {
+void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Out& y) {
   device::dispatch(y.dtype(), "conv2d_forward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const std::int64_t pixels = g.n * g.p * g.q, depth = g.r * g.s * g.c;
@@ -62,8 +64,8 @@ void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epil
     const bool in_parts = plan_product(pixels, g.k, depth).parts > 1;
     const bool fused_mask = epilogue.mask.defined() && vectors && g.k % 8 == 0 && !in_parts;
     if (fused_mask) result.mask = epilogue.mask.data<std::uint8_t>();
-    multiply(patches, weights, result, depth, vectors, y);
-    if (epilogue.mask.defined() && !fused_mask) sign_mask(y, epilogue.mask);
+    multiply(patches, weights, result, depth, vectors, y.tensor());
+    if (epilogue.mask.defined() && !fused_mask) sign_mask(y.tensor(), epilogue.mask);
   });
 }
 

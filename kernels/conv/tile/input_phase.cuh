@@ -3,10 +3,10 @@
 // rows and columns is a phase; within it, strides are 1, and one product makes its gradient.
 #pragma once
 
-#include "kernels/conv/geometry.h"
-#include "kernels/conv/tile/patches.cuh"
-#include "kernels/device/divisor.h"
-#include "kernels/gemm/matrix.cuh"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/conv/tile/patches.cuh"
+#include "tandem/kernels/device/divisor.h"
+#include "tandem/kernels/gemm/matrix.cuh"
 
 #include <numeric>
 
@@ -104,7 +104,7 @@ struct GradientPatches {
 
 /// The weights of a phase's taps. Rows: input channels. Depth: taps and output channels.
 template <typename T>
-struct TurnedWeights {
+struct TransposedWeights {
   const T* w;
   InputPhase phase;
 

@@ -7,9 +7,9 @@
 //   backward_input   input pixels    input channels     taps x output channels   (input_phase.cuh)
 #pragma once
 
-#include "kernels/conv/geometry.h"
-#include "kernels/device/divisor.h"
-#include "kernels/gemm/matrix.cuh"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/device/divisor.h"
+#include "tandem/kernels/gemm/matrix.cuh"
 
 #include <limits>
 

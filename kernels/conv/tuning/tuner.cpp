@@ -1,7 +1,7 @@
 // Measuring candidates in turn.
-#include "kernels/conv/tuning/tuner.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
 
-#include "core/stream.h"
+#include "tandem/core/stream.h"
 
 #include <algorithm>
 #include <chrono>
@@ -50,8 +50,9 @@ bool same_candidates(const TuningResult& result, std::span<const TuningCandidate
 
 }  // namespace
 
-std::string_view name_of(TunedPass pass) {
-  constexpr std::string_view kNames[] = {"forward", "backward_input", "backward_weight", "forward_pool", "forward_moments"};
+std::string_view name_of(PassKind pass) {
+  constexpr std::string_view kNames[] = {"forward", "backward_input", "backward_weight", "forward_pool",
+                                         "forward_moments"};
   return kNames[static_cast<int>(pass)];
 }
 

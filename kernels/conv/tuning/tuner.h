@@ -1,9 +1,9 @@
 // Which code runs a convolution, decided by measurement instead of by a table.
 #pragma once
 
-#include "core/device.h"
-#include "core/dtype.h"
-#include "kernels/conv/geometry.h"
+#include "tandem/core/device.h"
+#include "tandem/core/dtype.h"
+#include "tandem/kernels/conv/geometry.h"
 
 #include <atomic>
 #include <cstdint>
@@ -17,11 +17,6 @@
 #include <vector>
 
 namespace tandem::kernels {
-
-/// The last two stand for a forward pass and what follows it: 2x2 maxima, or batch norm.
-enum class TunedPass : std::uint8_t { forward, backward_input, backward_weight, forward_pool, forward_moments };
-
-std::string_view name_of(TunedPass pass);
 
 /// What a pass does beside the convolution, and where its tensors are: who can run it, and how fast, depends on that.
 struct TunedWork {
@@ -37,7 +32,7 @@ struct TunedWork {
 /// One pass over one geometry, on the CPU or the GPUs of one machine: all that the candidates depend on.
 struct TuningKey {
   DeviceType device;
-  TunedPass pass;
+  PassKind pass;
   DType dtype;
   ConvGeometry geometry;
   TunedWork work = {};

@@ -1,17 +1,16 @@
-// The weights' gradient by warpgroups: the gradient of y times x, both turned as they are multiplied, summed up over
-// boxes of 64 pixels. Parts of the sums are added in order.
-#include "core/cuda/current_stream.h"
-#include "core/cuda/launch.h"
-#include "core/memory.h"
-#include "kernels/conv/cudnn/library_passes.h"
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/implicit_gemm/patch_axis.h"
-#include "kernels/conv/implicit_gemm/product.cuh"
-#include "kernels/conv/warpgroup/box_grid.cuh"
-#include "kernels/conv/warpgroup/pipeline.cuh"
-#include "kernels/conv/warpgroup/tensor_maps.h"
-#include "kernels/device/shared.h"
-#include "kernels/gemm/product.cuh"
+// The weights' gradient by warpgroups: the gradient of y times x, both transposed as they are multiplied, summed up
+// over boxes of 64 pixels. Parts of the sums are added in order.
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/core/memory.h"
+#include "tandem/kernels/conv/implicit_gemm/patch_axis.h"
+#include "tandem/kernels/conv/implicit_gemm/product.cuh"
+#include "tandem/kernels/conv/warpgroup/box_grid.cuh"
+#include "tandem/kernels/conv/warpgroup/pipeline.cuh"
+#include "tandem/kernels/conv/warpgroup/tensor_maps.h"
+#include "tandem/kernels/conv/warpgroup/warpgroup.h"
+#include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/gemm/product.cuh"
 
 namespace tandem::kernels::cuda::warpgroup {
 namespace {
@@ -58,7 +57,7 @@ __device__ void fetch_boxes(const Pipeline<Shape>& pipeline, const CUtensorMap* 
 }
 
 template <typename Shape>
-__device__ void store_sums(const WeightSteps& work, const Sums<Shape>& sums) {
+__device__ void store_sums(const WeightSteps& work, const Accumulators<Shape>& accumulators) {
   const WeightTile tile = WeightTile::of<Shape>(work);
   const WarpPlace<Shape> at;
   const int row_elements = work.taps * work.channels;
@@ -68,9 +67,9 @@ __device__ void store_sums(const WeightSteps& work, const Sums<Shape>& sums) {
     const int row = tile.row + at.row + half * 8 + device::sum_row(at.lane);
     if (row >= work.rows) continue;
 #pragma unroll
-    for (int j = 0; j < Sums<Shape>::kAcross; ++j) {
+    for (int j = 0; j < Accumulators<Shape>::kMmaColumns; ++j) {
       const int channel = tile.channel + j * 8 + device::sum_column(at.lane);
-      const float* const pair = sums.of[0][j] + half * 2;
+      const float* const pair = accumulators.value[0][j] + half * 2;
       if (channel < work.channels)
         device::store_vector(part + std::int64_t{row} * row_elements + channel,
                              device::Vector<float, 2>{pair[0], pair[1]});
@@ -82,7 +81,7 @@ template <typename T, typename Shape>
 __global__ void __launch_bounds__(Shape::kBlockThreads, 1)
     warpgroup_conv_weight(const __grid_constant__ CUtensorMap images, const __grid_constant__ CUtensorMap gradients,
                           WeightSteps work) {
-  DYN_SHARED(unsigned char, shared);
+  TANDEM_DYNAMIC_SHARED(unsigned char, shared);
   const Pipeline<Shape> pipeline(shared, gradients, images);
   const int begin = static_cast<int>(blockIdx.y) * work.part_boxes;
   const int end = begin + work.part_boxes < work.grid.boxes ? begin + work.part_boxes : work.grid.boxes;
@@ -93,18 +92,18 @@ __global__ void __launch_bounds__(Shape::kBlockThreads, 1)
   }
   device::take_registers<kMultiplyRegisters>();
   Turn<Shape> turn;
-  Sums<Shape> sums;
-  sum_up<T, Shape, Lines::along_rows, Lines::along_rows>(pipeline, turn, end - begin, sums);
-  store_sums(work, sums);
+  Accumulators<Shape> accumulators;
+  run_main_loop<T, Shape, Lines::along_rows, Lines::along_rows>(pipeline, turn, end - begin, accumulators);
+  store_sums(work, accumulators);
 }
 
 template <typename T>
-void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& grad_w) {
+void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Out& grad_w) {
   const WeightParts plan(g);
   const implicit_gemm::PatchAxis down = implicit_gemm::patches_down(g), across = implicit_gemm::patches_across(g);
-  const cudaStream_t stream = tandem::cuda::current_stream(grad_w);
+  const cudaStream_t stream = tandem::cuda::current_stream(grad_w.device());
   const MemoryTagScope tag(MemoryTag::workspace);
-  const Tensor parts = Tensor::empty({plan.parts, g.weight_numel()}, {.device = grad_w.device()});
+  const Out parts(Tensor::empty({plan.parts, g.weight_numel()}, {.device = grad_w.device()}));
   const WeightSteps work{.grid = BoxGrid(plan.box, g.n, g.p, g.q),
                          .part_boxes = static_cast<int>(plan.part_boxes),
                          .taps_across = across.taps,
@@ -125,14 +124,15 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Ten
            work);
   };
   takes_wide_block(g.c) ? by(WideWeightBlock{}) : by(WeightBlock{});
-  launch_add_parts_to<T>(grad_w, parts, stream);
+  launch_add_parts_to<T>(grad_w, parts.tensor(), stream);
 }
 
 }  // namespace
 
 void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Tensor& mask,
-                     const Tensor& grad_w) {
-  require_no_obstacle("conv2d_backward_weight", g, grad_w.dtype(), {x, grad_y, grad_w});
+                     const Out& grad_w) {
+  require_no_obstacle("conv2d_backward_weight", obstacle, PassKind::backward_weight, g,
+                      operands_of(grad_w.dtype(), x, grad_y, grad_w));
   const Tensor gradient = masked_gradient(grad_y, mask);
   implicit_gemm::dispatch_halves(grad_w.dtype(), "conv2d_backward_weight",
                                  [&]<typename T>(TypeTag<T>) { run<T>(g, x, gradient, grad_w); });

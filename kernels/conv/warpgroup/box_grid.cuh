@@ -1,8 +1,8 @@
 // Boxes of pixels, and which pixels their rows are.
 #pragma once
 
-#include "kernels/conv/warpgroup/plan.h"
-#include "kernels/device/divisor.h"
+#include "tandem/kernels/conv/warpgroup/plan.h"
+#include "tandem/kernels/device/divisor.h"
 
 namespace tandem::kernels::cuda::warpgroup {
 

@@ -2,15 +2,15 @@
 // times weights. Blocks stay, and take one tile after the other: what comes next is fetched while results are stored.
 #pragma once
 
-#include "core/cuda/current_stream.h"
-#include "core/cuda/device_limits.h"
-#include "core/cuda/launch.h"
-#include "kernels/conv/implicit_gemm/tile_taker.cuh"
-#include "kernels/conv/stationary/plan.h"
-#include "kernels/conv/warpgroup/box_grid.cuh"
-#include "kernels/conv/warpgroup/pipeline.cuh"
-#include "kernels/conv/warpgroup/tensor_maps.h"
-#include "kernels/device/shared.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/cuda/device_limits.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/conv/implicit_gemm/pixel_tile_writer.cuh"
+#include "tandem/kernels/conv/stationary/plan.h"
+#include "tandem/kernels/conv/warpgroup/box_grid.cuh"
+#include "tandem/kernels/conv/warpgroup/pipeline.cuh"
+#include "tandem/kernels/conv/warpgroup/tensor_maps.h"
+#include "tandem/kernels/device/shared.h"
 
 namespace tandem::kernels::cuda::warpgroup {
 
@@ -38,7 +38,7 @@ struct ImageSteps {
   __device__ int steps() const { return taps_down * taps_across * channel_blocks; }
 };
 
-/// Fetches a tile's steps. Turned weights have input channels as columns: their lines are depths.
+/// Fetches a tile's steps. Transposed weights have input channels as columns: their lines are depths.
 template <typename Shape, Lines kWeightLines>
 __device__ void fetch_tile(const Pipeline<Shape>& pipeline, const CUtensorMap* images, const CUtensorMap* weights,
                            const ImageSteps& work, const BoxPlace& at, int first_column, Turn<Shape>& turn) {
@@ -61,11 +61,11 @@ __device__ void fetch_tile(const Pipeline<Shape>& pipeline, const CUtensorMap* i
       }
 }
 
-template <typename T, typename Shape, Lines kWeightLines, typename Taker>
+template <typename T, typename Shape, Lines kWeightLines, typename TileWriter>
 __global__ void __launch_bounds__(Shape::kBlockThreads, 1)
     warpgroup_conv(const __grid_constant__ CUtensorMap images, const __grid_constant__ CUtensorMap weights,
-                   ImageSteps work, Taker taker) {
-  DYN_SHARED(unsigned char, shared);
+                   ImageSteps work, TileWriter writer) {
+  TANDEM_DYNAMIC_SHARED(unsigned char, shared);
   const Pipeline<Shape> pipeline(shared, images, weights);
   Turn<Shape> turn;
   const int step = static_cast<int>(gridDim.x);
@@ -84,22 +84,23 @@ __global__ void __launch_bounds__(Shape::kBlockThreads, 1)
   device::take_registers<kMultiplyRegisters>();
   const WarpPlace<Shape> at;
   for (int tile = static_cast<int>(blockIdx.x); tile < work.tiles(); tile += step) {
-    Sums<Shape> sums;
-    sum_up<T, Shape, Lines::along_depth, kWeightLines>(pipeline, turn, work.steps(), sums);
-    taker.take(sums, at, work.grid, box_of(tile), column_of(tile), reinterpret_cast<T*>(pipeline.staged()));
+    Accumulators<Shape> accumulators;
+    run_main_loop<T, Shape, Lines::along_depth, kWeightLines>(pipeline, turn, work.steps(), accumulators);
+    writer.write_tile(accumulators, at, work.grid, box_of(tile), column_of(tile),
+                      reinterpret_cast<T*>(pipeline.staged()));
     implicit_gemm::sync_tile<Shape>();  // the results have left
   }
 }
 
 /// Launches as many blocks as the GPU has multiprocessors, or fewer where there is less to do: how many changes no bit.
-template <typename T, typename Shape, Lines kWeightLines, typename Taker>
+template <typename T, typename Shape, Lines kWeightLines, typename TileWriter>
 void launch_shape(const stationary::Task& task, const PixelBox& box, const CUtensorMap& images,
-                  const CUtensorMap& weights, const Taker& taker, Device device) {
+                  const CUtensorMap& weights, const TileWriter& writer, Device device) {
   const ImageSteps work(task, box, Shape::kColumns);
   const int blocks = std::min(work.tiles(), tandem::cuda::device_limits(device).multiprocessors);
-  launch(warpgroup_conv<T, Shape, kWeightLines, Taker>,
+  launch(warpgroup_conv<T, Shape, kWeightLines, TileWriter>,
          {static_cast<unsigned>(blocks), Shape::kBlockThreads, Shape::kDynamicBytes},
-         tandem::cuda::current_stream(device), images, weights, work, taker);
+         tandem::cuda::current_stream(device), images, weights, work, writer);
 }
 
 /// Box of a task's output pixels.
@@ -108,15 +109,15 @@ inline PixelBox box_of(const stationary::Task& task) {
 }
 
 /// Runs a task: `images` are what taps meet, `w` the weights of `g`, all of T.
-template <typename T, Lines kWeightLines, typename Taker>
+template <typename T, Lines kWeightLines, typename TileWriter>
 void launch_task(const ConvGeometry& g, const stationary::Task& task, const Tensor& images, const Tensor& w,
-                 const Taker& taker) {
+                 const TileWriter& writer) {
   const PixelBox box = box_of(task);
   const CUtensorMap image_map =
       map_of_images(images, task.images, task.down.inputs, task.across.inputs, task.channels, box);
   const auto by = [&]<typename Shape>(Shape) {
     const int outputs = kWeightLines == Lines::along_depth ? Shape::kColumns : device::kLineHalves;
-    launch_shape<T, Shape, kWeightLines>(task, box, image_map, map_of_weights(w, g, outputs), taker, w.device());
+    launch_shape<T, Shape, kWeightLines>(task, box, image_map, map_of_weights(w, g, outputs), writer, w.device());
   };
   takes_wide_block(task.columns) ? by(WideImageBlock{}) : by(ImageBlock{});
 }

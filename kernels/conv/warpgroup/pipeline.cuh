@@ -2,16 +2,16 @@
 // with a barrier that it is full, and one that it is used up.
 #pragma once
 
-#include "kernels/conv/implicit_gemm/main_loop.cuh"
-#include "kernels/conv/warpgroup/plan.h"
-#include "kernels/device/mbarrier.h"
-#include "kernels/device/wgmma.h"
+#include "tandem/kernels/conv/implicit_gemm/main_loop.cuh"
+#include "tandem/kernels/conv/warpgroup/plan.h"
+#include "tandem/kernels/device/mbarrier.h"
+#include "tandem/kernels/device/wgmma.h"
 
 namespace tandem::kernels::cuda::warpgroup {
 
 using device::Lines;
 using device::Mbarrier;
-using implicit_gemm::Sums;
+using implicit_gemm::Accumulators;
 using implicit_gemm::WarpPlace;
 
 /// 64 rows of an operand at 64 depths, whichever of them are lines.
@@ -77,7 +77,8 @@ class Pipeline {
 
 /// Adds up `steps` steps, for this warpgroup's 64 rows. The products of a step run while the next one is waited for.
 template <typename T, typename Shape, Lines kLeft, Lines kRight>
-__device__ void sum_up(const Pipeline<Shape>& pipeline, Turn<Shape>& turn, int steps, Sums<Shape>& sums) {
+__device__ void run_main_loop(const Pipeline<Shape>& pipeline, Turn<Shape>& turn, int steps,
+                              Accumulators<Shape>& accumulators) {
   const int group = static_cast<int>(threadIdx.x) / device::kWarpgroupThreads;
   const bool signals = threadIdx.x % device::kWarpThreads == 0;
   const std::uint64_t left =
@@ -85,14 +86,14 @@ __device__ void sum_up(const Pipeline<Shape>& pipeline, Turn<Shape>& turn, int s
   const std::uint64_t right =
       device::operand_descriptor(kRight, device::shared_address(pipeline.right(0)), kChunkBytes);
   int used = -1;
-  device::hold_sums(sums.of[0]);
+  device::hold_sums(accumulators.value[0]);
   for (int step = 0; step < steps; ++step) {
     pipeline.full(turn.stage).wait(turn.round);
     const unsigned stage = static_cast<unsigned>(turn.stage * Shape::kStageBytes);
     device::wgmma_fence();
 #pragma unroll
     for (unsigned i = 0; i < device::kLineHalves / device::kProductDepth; ++i)
-      device::wgmma<T, Shape::kColumns, kLeft, kRight>(sums.of[0],
+      device::wgmma<T, Shape::kColumns, kLeft, kRight>(accumulators.value[0],
                                                        device::advanced(left, stage + i * device::depth_step(kLeft)),
                                                        device::advanced(right, stage + i * device::depth_step(kRight)));
     device::wgmma_commit();
@@ -102,7 +103,7 @@ __device__ void sum_up(const Pipeline<Shape>& pipeline, Turn<Shape>& turn, int s
     turn.advance();
   }
   device::wgmma_wait<0>();
-  device::hold_sums(sums.of[0]);
+  device::hold_sums(accumulators.value[0]);
   if (signals && used >= 0) pipeline.used_up(used).arrive();
 }
 

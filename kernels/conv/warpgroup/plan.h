@@ -2,9 +2,9 @@
 // of threads of which one fetches and the others multiply. By the sizes alone, so that sums are the same on all GPUs.
 #pragma once
 
-#include "kernels/conv/geometry.h"
-#include "kernels/conv/implicit_gemm/tile_shape.h"
-#include "kernels/device/warpgroup_layout.h"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/conv/implicit_gemm/tile_shape.h"
+#include "tandem/kernels/device/warpgroup_layout.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Tensor maps of images and weights, by which tiles of them are copied. For .cu files.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/conv/warpgroup/plan.h"
+#include "tandem/core/tensor.h"
+#include "tandem/kernels/conv/warpgroup/plan.h"
 
 #include <cuda.h>
 

@@ -1,9 +1,9 @@
 // Asking the driver for tensor maps; found through the runtime, so that nothing links with the driver.
-#include "kernels/conv/warpgroup/tensor_maps.h"
+#include "tandem/kernels/conv/warpgroup/tensor_maps.h"
 
-#include "core/cuda/check.h"
-#include "core/cuda/current_stream.h"
-#include "core/error.h"
+#include "tandem/core/cuda/check.h"
+#include "tandem/core/cuda/current_stream.h"
+#include "tandem/core/error.h"
 
 #include <cuda_runtime.h>
 
@@ -17,10 +17,10 @@ Encode find_encode() {
   cudaDriverEntryPointQueryResult result{};
 #if CUDART_VERSION >= 12050
   constexpr unsigned kSince = 12000;  // the driver API's version that has it
-  TANDEM_CUDA_CHECK(
+  TANDEM_CHECK_CUDA(
       cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kSince, cudaEnableDefault, &result));
 #else  // which CUDA 13 no longer has
-  TANDEM_CUDA_CHECK(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &result));
+  TANDEM_CHECK_CUDA(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &result));
 #endif
   require(result == cudaDriverEntryPointSuccess && function != nullptr,
           "the driver has no tensor maps (cuTensorMapEncodeTiled): update it to one for CUDA 12 or later");
@@ -44,14 +44,15 @@ CUtensorMap map_of(const Tensor& tensor, const std::array<std::int64_t, 4>& size
     if (i < 3) strides[i] = stride;
   }
   CUtensorMap map{};
-  const CUresult result = encode(
-      &map, dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4,
-      tensor.raw_data(), map_sizes.data(), strides.data(), map_box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  require(
-      result == CUDA_SUCCESS,
-      "the driver refuses a tensor map of {} [{}, {}, {}, {}] by [{}, {}, {}, {}] (error {}): use --conv-impl fused",
-      name_of(dtype), sizes[0], sizes[1], sizes[2], sizes[3], box[0], box[1], box[2], box[3], static_cast<int>(result));
+  const CUresult result =
+      encode(&map, dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4,
+             const_cast<void*>(static_cast<const void*>(tensor.raw_data())), map_sizes.data(), strides.data(),
+             map_box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  require(result == CUDA_SUCCESS,
+          "the driver refuses a tensor map of {} [{}, {}, {}, {}] by [{}, {}, {}, {}] (error {}): choose impl fused",
+          name_of(dtype), sizes[0], sizes[1], sizes[2], sizes[3], box[0], box[1], box[2], box[3],
+          static_cast<int>(result));
   return map;
 }
 

@@ -1,9 +1,9 @@
 // How Winograd convolution cuts images into tiles, and how transformed data is laid out.
 #pragma once
 
-#include "kernels/cast/half_vector.h"
-#include "kernels/conv/geometry.h"
-#include "kernels/conv/winograd/transforms.h"
+#include "tandem/kernels/cast/half_vector.h"
+#include "tandem/kernels/conv/geometry.h"
+#include "tandem/kernels/conv/winograd/transforms.h"
 
 #include <algorithm>
 #include <cstdint>

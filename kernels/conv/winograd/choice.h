@@ -1,7 +1,7 @@
 // When Winograd convolution runs, and with which tile.
 #pragma once
 
-#include "kernels/conv/geometry.h"
+#include "tandem/kernels/conv/geometry.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -28,6 +28,20 @@ constexpr std::int64_t products_per_image(const ConvGeometry& g, std::int64_t ou
 /// F(4x4,3x3) rather than F(2x2,3x3): true unless the image is so small that it would fill a fraction of a tile.
 constexpr bool prefers_large_tiles(const ConvGeometry& g) {
   return products_per_image(g, 4) <= products_per_image(g, 2);
+}
+
+/// 3x3 kernels with unit stride and dilation, no groups.
+inline bool supports(const ConvGeometry& g) {
+  return g.r == 3 && g.s == 3 && g.has_unit_stride() && g.dilation_h == 1 && g.dilation_w == 1 && g.groups == 1;
+}
+
+/// From 16 channels on, and for more than a line of outputs.
+inline bool pays(const ConvGeometry& g) { return g.c >= 16 && g.k >= 16 && g.p >= 2 && g.q >= 2; }
+
+/// Products of transformed values in one pass.
+inline std::int64_t products(const ConvGeometry& g, PassKind pass) {
+  const ConvGeometry run = pass == PassKind::backward_input ? backward_input_as_forward(g) : g;
+  return run.n * run.c * run.k * products_per_image(run, prefers_large_tiles(run) ? 4 : 2);
 }
 
 }  // namespace tandem::kernels::winograd

@@ -1,7 +1,7 @@
 // Moves images into the Winograd domain and back, tile by tile.
 #pragma once
 
-#include "kernels/conv/winograd/blocks.h"
+#include "tandem/kernels/conv/winograd/blocks.h"
 
 namespace tandem::kernels::winograd {
 

@@ -5,7 +5,7 @@
 // G^T [(A dy) * (B^T d)]. Two dimensions apply each map to columns and rows.
 #pragma once
 
-#include "kernels/gemm/simd.h"
+#include "tandem/kernels/gemm/simd.h"
 
 namespace tandem::kernels::winograd {
 

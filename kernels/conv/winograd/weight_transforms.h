@@ -1,8 +1,8 @@
 // Moves 3x3 kernels into the Winograd domain, and their gradients back.
 #pragma once
 
-#include "kernels/conv/winograd/blocks.h"
-#include "kernels/gemm/tile.h"
+#include "tandem/kernels/conv/winograd/blocks.h"
+#include "tandem/kernels/gemm/tile.h"
 
 namespace tandem::kernels::winograd {
 
@@ -18,9 +18,9 @@ struct WeightBuffer {
       : panels((g.k + kPanel - 1) / kPanel), depth(blocks_of(g.c) * kLanes), frequency(panels * depth * kPanel) {}
 };
 
-/// Transforms one panel for the convolution `g`. With kTurned the weights are those of the convolution whose input
-/// gradient `g` is (backward_input_as_forward): turned by 180 degrees, inputs and outputs swapped.
-template <int kOutputs, bool kTurned>
+/// Transforms one panel for the convolution `g`. With kFlipped the weights are those of the convolution whose input
+/// gradient `g` is (backward_input_as_forward): rotated by 180 degrees, inputs and outputs swapped.
+template <int kOutputs, bool kFlipped>
 void transform_weight(const ConvGeometry& g, const float* w, std::int64_t panel, float* u) {
   using Maps = Transforms<kOutputs>;
   constexpr int kSize = Maps::kSize, kTaps = 9;
@@ -32,7 +32,7 @@ void transform_weight(const ConvGeometry& g, const float* w, std::int64_t panel,
     const std::int64_t inputs = std::min<std::int64_t>(kLanes, g.c - c0);
     if (inputs < kLanes) std::fill_n(&taps[0][0][0], kLanes * kTaps * kPanel, 0.0f);
     for (int tap = 0; tap < kTaps; ++tap) {
-      if constexpr (kTurned) {
+      if constexpr (kFlipped) {
         for (std::int64_t c = 0; c < inputs; ++c)
           std::copy_n(w + ((c0 + c) * kTaps + kTaps - 1 - tap) * g.k + first, outputs, taps[c][tap]);
       } else {

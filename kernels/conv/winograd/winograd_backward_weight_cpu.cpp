@@ -1,12 +1,12 @@
 // Winograd weight gradient: dW = G^T [sum over tiles of (A dY A^T) * (B^T d B)] G.
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/sign_mask.h"
-#include "kernels/conv/tuning/tuner.h"
-#include "kernels/conv/winograd/choice.h"
-#include "kernels/conv/winograd/tile_transforms.h"
-#include "kernels/conv/winograd/weight_transforms.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/tasks.h"
+#include "tandem/kernels/conv/sign_mask.h"
+#include "tandem/kernels/conv/tuning/tuner.h"
+#include "tandem/kernels/conv/winograd/choice.h"
+#include "tandem/kernels/conv/winograd/tile_transforms.h"
+#include "tandem/kernels/conv/winograd/weight_transforms.h"
+#include "tandem/kernels/conv/winograd/winograd.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/tasks.h"
 
 #include <algorithm>
 #include <vector>
@@ -160,16 +160,5 @@ void backward_weight(const ConvGeometry& g, const T* x, MaskedGradient<T> grad_y
 template void backward_weight(const ConvGeometry&, const float*, MaskedGradient<float>, float*, float*);
 template void backward_weight(const ConvGeometry&, const Half*, MaskedGradient<Half>, float*, float*);
 template void backward_weight(const ConvGeometry&, const BFloat16*, MaskedGradient<BFloat16>, float*, float*);
-
-bool supports(const ConvGeometry& g) {
-  return g.r == 3 && g.s == 3 && g.has_unit_stride() && g.dilation_h == 1 && g.dilation_w == 1 && g.groups == 1;
-}
-
-std::int64_t products(const ConvGeometry& g, TunedPass pass) {
-  const ConvGeometry run = pass == TunedPass::backward_input ? backward_input_as_forward(g) : g;
-  return run.n * run.c * run.k * products_per_image(run, prefers_large_tiles(run) ? 4 : 2);
-}
-
-bool pays(const ConvGeometry& g) { return g.c >= 16 && g.k >= 16 && g.p >= 2 && g.q >= 2; }
 
 }  // namespace tandem::kernels::winograd

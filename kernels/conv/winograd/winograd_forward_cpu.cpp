@@ -1,11 +1,11 @@
-// Winograd forward convolution, and the input gradient as a forward convolution with turned weights.
-#include "kernels/conv/implementations.h"
-#include "kernels/conv/sign_mask.h"
-#include "kernels/conv/winograd/choice.h"
-#include "kernels/conv/winograd/tile_transforms.h"
-#include "kernels/conv/winograd/weight_transforms.h"
-#include "kernels/gemm/scratch.h"
-#include "kernels/gemm/tasks.h"
+// Winograd forward convolution, and the input gradient as a forward convolution by the flipped kernel.
+#include "tandem/kernels/conv/sign_mask.h"
+#include "tandem/kernels/conv/winograd/choice.h"
+#include "tandem/kernels/conv/winograd/tile_transforms.h"
+#include "tandem/kernels/conv/winograd/weight_transforms.h"
+#include "tandem/kernels/conv/winograd/winograd.h"
+#include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/tasks.h"
 
 namespace tandem::kernels::winograd {
 namespace {
@@ -46,8 +46,8 @@ void multiply(const TileBuffer& v, const WeightBuffer& layout, const float* u, s
     }
 }
 
-/// Runs the convolution `g` of x; kTurned as in transform_weight.
-template <int kOutputs, bool kTurned, typename T>
+/// Runs the convolution `g` of x; kFlipped as in transform_weight.
+template <int kOutputs, bool kFlipped, typename T>
 void convolve(const ConvGeometry& g, const T* x, const std::uint8_t* x_mask, const float* w,
               const ConvEpilogue& epilogue, T* y) {
   constexpr std::int64_t kFrequencies = Transforms<kOutputs>::kSize * Transforms<kOutputs>::kSize;
@@ -66,7 +66,7 @@ void convolve(const ConvGeometry& g, const T* x, const std::uint8_t* x_mask, con
   const Scratch buffers(workers * (v_floats + m_floats));
 
   for_each_task(layout.panels,
-                [&](std::int64_t panel, std::int64_t) { transform_weight<kOutputs, kTurned>(g, w, panel, u.data()); });
+                [&](std::int64_t panel, std::int64_t) { transform_weight<kOutputs, kFlipped>(g, w, panel, u.data()); });
   for_each_task(blocks, workers, [&](std::int64_t block, std::int64_t worker) {
     float* own = buffers.data() + worker * (v_floats + m_floats);
     const TileBuffer v(own, c_blocks, per_block), m(own + v_floats, k_blocks, per_block);
@@ -95,12 +95,12 @@ void forward(const ConvGeometry& g, const T* x, const float* w, const ConvEpilog
 
 template <typename T>
 void backward_input(const ConvGeometry& g, MaskedGradient<T> grad_y, const float* w, T* grad_x) {
-  const ConvGeometry turned = backward_input_as_forward(g);
+  const ConvGeometry as_forward = backward_input_as_forward(g);
   const DenseGradient<T> dense(grad_y, g, simd::rows_have_whole_bytes(g.k));
-  if (prefers_large_tiles(turned))
-    convolve<4, true>(turned, dense.gradient.data, dense.gradient.mask, w, {}, grad_x);
+  if (prefers_large_tiles(as_forward))
+    convolve<4, true>(as_forward, dense.gradient.data, dense.gradient.mask, w, {}, grad_x);
   else
-    convolve<2, true>(turned, dense.gradient.data, dense.gradient.mask, w, {}, grad_x);
+    convolve<2, true>(as_forward, dense.gradient.data, dense.gradient.mask, w, {}, grad_x);
 }
 
 template void forward(const ConvGeometry&, const float*, const float*, const ConvEpilogue&, float*);

@@ -1,5 +1,5 @@
 // From strides to transposes and leading dimensions.
-#include "kernels/gemm/cublas/column_major.h"
+#include "tandem/kernels/gemm/cublas/column_major.h"
 
 #include <algorithm>
 #include <limits>
@@ -29,12 +29,12 @@ std::optional<Operand> operand_of(const Tensor& matrix) {
 }  // namespace
 
 std::optional<ColumnMajorProduct> by_columns(const Tensor& a, const Tensor& b, const GemmOptions& options,
-                                             const Tensor& c) {
+                                             const Out& c) {
   const DType dtype = c.dtype();
   if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16) return std::nullopt;
   const auto left = operand_of(options.transpose_b ? b : b.transpose(0, 1));
   const auto right = operand_of(options.transpose_a ? a : a.transpose(0, 1));
-  const auto result = operand_of(c.transpose(0, 1));
+  const auto result = operand_of(c.tensor().transpose(0, 1));
   if (!left || !right || !result || result->transposed) return std::nullopt;
   const ColumnMajorProduct product{.transpose_a = left->transposed,
                                    .transpose_b = right->transposed,

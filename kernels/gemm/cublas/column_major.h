@@ -1,8 +1,8 @@
 // A matrix product in the terms of BLAS, which stores matrices column by column.
 #pragma once
 
-#include "core/tensor.h"
-#include "kernels/gemm/gemm.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/gemm/gemm.h"
 
 #include <cstdint>
 #include <optional>
@@ -28,6 +28,6 @@ struct ColumnMajorProduct {
 /// cannot: it takes f32, f16 and bf16, and in each of `a` and `b` either the elements of rows or those of columns must
 /// be adjacent, without overlap.
 std::optional<ColumnMajorProduct> by_columns(const Tensor& a, const Tensor& b, const GemmOptions& options,
-                                             const Tensor& c);
+                                             const Out& c);
 
 }  // namespace tandem::kernels

@@ -1,10 +1,10 @@
 // cuBLAS without its types: what products on a GPU are made of, and what tests put in its place.
 #pragma once
 
-#include "core/library_file.h"
-#include "kernels/found_library.h"
-#include "kernels/gemm/cublas/column_major.h"
-#include "kernels/gemm/gemm_impl.h"
+#include "tandem/core/library_file.h"
+#include "tandem/kernels/found_library.h"
+#include "tandem/kernels/gemm/cublas/column_major.h"
+#include "tandem/kernels/gemm/gemm_impl.h"
 
 namespace tandem::kernels {
 
@@ -17,8 +17,8 @@ class MatrixLibrary {
   virtual void multiply(const ColumnMajorProduct& product, Device device) = 0;
 };
 
-/// The file of cuBLAS, of the major version that the build knows, or the one that TANDEM_CUBLAS_LIBRARY names. These
-/// two are in builds with cuBLAS only (TANDEM_HAS_CUBLAS).
+/// The file of cuBLAS, of the major version that the build knows, or the one that TANDEM_CUBLAS_LIBRARY names. Throws
+/// Error in a build without cuBLAS.
 LibraryRequest cublas_library();
 std::unique_ptr<MatrixLibrary> make_cublas(const LibraryFile& file);
 

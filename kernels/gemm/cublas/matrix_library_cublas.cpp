@@ -1,7 +1,8 @@
 // Products by cuBLAS, called by a table: the program is not linked against it.
-#include "core/memory.h"
-#include "kernels/gemm/cublas/matrix_library.h"
-#include "kernels/library_stream.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/out.h"
+#include "tandem/kernels/gemm/cublas/matrix_library.h"
+#include "tandem/kernels/library_stream.h"
 
 #include <cublas_v2.h>
 
@@ -36,8 +37,8 @@ struct Functions {
   decltype(&cublasGetStatusString) GetStatusString;
 
   void check(cublasStatus_t status, const char* call) const {
-    require(status == CUBLAS_STATUS_SUCCESS, "cuBLAS: {} from {}; --gemm-impl fused does without it",
-            GetStatusString(status), call);
+    require(status == CUBLAS_STATUS_SUCCESS, "cuBLAS: {} from {}; impl fused does without it", GetStatusString(status),
+            call);
   }
 };
 
@@ -59,7 +60,7 @@ struct StreamHandle {
     workspace = Tensor::empty({kWorkspaceBytes}, {.dtype = DType::u8, .device = stream.device()});
     cublas.check(cublas.Create(&handle), "cublasCreate");
     cublas.check(cublas.SetStream(handle, static_cast<cudaStream_t>(stream.native())), "cublasSetStream");
-    cublas.check(cublas.SetWorkspace(handle, workspace.raw_data(), kWorkspaceBytes), "cublasSetWorkspace");
+    cublas.check(cublas.SetWorkspace(handle, Out(workspace).raw_data(), kWorkspaceBytes), "cublasSetWorkspace");
     cublas.check(cublas.SetAtomicsMode(handle, CUBLAS_ATOMICS_NOT_ALLOWED), "cublasSetAtomicsMode");
     // No TF32, and no sums in half precision between parts of a product.
     const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);

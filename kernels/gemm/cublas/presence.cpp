@@ -1,19 +1,14 @@
 // Whether there is a cuBLAS to use.
-#include "core/device_query.h"
-#include "kernels/gemm/cublas/matrix_library.h"
+#include "tandem/core/device_query.h"
+#include "tandem/kernels/gemm/cublas/matrix_library.h"
 
 namespace tandem::kernels {
 
 const FoundLibrary<MatrixLibrary>& find_cublas() {
   // Never destroyed: streams and the driver may be gone before static objects are.
   static const auto& found = *new FoundLibrary<MatrixLibrary>(find_library<MatrixLibrary>([] {
-#if TANDEM_HAS_CUBLAS
     const LibraryRequest request = cublas_library();
     return make_cublas({request, library_files(request, environment_variable)});
-#else
-    fail("this program was built without cuBLAS, which takes TANDEM_CUDA=ON and cublas_v2.h");
-    return std::unique_ptr<MatrixLibrary>();
-#endif
   }));
   return found;
 }

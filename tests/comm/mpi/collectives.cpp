@@ -1,5 +1,5 @@
 // The other collectives, places of ranks, and agreement, on several ranks.
-#include "comm/threads.h"
+#include "tandem/comm/launch/threads.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
 

@@ -1,8 +1,9 @@
 // DistributedDataParallel on several ranks, with gradients that are known beforehand.
-#include "comm/distributed_data_parallel.h"
+#include "tandem/comm/ddp/distributed_data_parallel.h"
 
-#include "autograd/record.h"
-#include "core/parallel.h"
+#include "tandem/autograd/record.h"
+#include "tandem/core/out.h"
+#include "tandem/core/parallel.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
 
@@ -39,7 +40,7 @@ Tensor gradient_of(const Tensor& parameter, std::size_t index, int rank, int ste
 }
 
 /// A scalar whose gradients are gradient_of(); the order in which they arrive turns with the rank. Parameters for which
-/// `used` is false take no part.
+/// `used` is false take no part. In odd steps backward writes gradients where they stay, in even ones it makes tensors.
 template <typename Used>
 Tensor loss_of(const NamedTensors& parameters, int rank, int step, Used&& used) {
   std::vector<Tensor> inputs, gradients;
@@ -50,7 +51,15 @@ Tensor loss_of(const NamedTensors& parameters, int rank, int step, Used&& used) 
     gradients.push_back(gradient_of(inputs.back(), index, rank, step));
   }
   return autograd::record("known_gradients", inputs, Tensor::zeros({}),
-                          [gradients](const autograd::BackwardContext&) { return gradients; });
+                          [gradients, step](const autograd::BackwardContext& context) {
+                            std::vector<Tensor> result = gradients;
+                            for (std::size_t i = 0; i < result.size() && step % 2 == 1; ++i) {
+                              const bool images = result[i].rank() == 4;
+                              result[i] = context.new_gradient(i, images ? Layout::channels_last : Layout::row_major);
+                              result[i].copy_from(gradients[i]);
+                            }
+                            return result;
+                          });
 }
 
 void backward_known(const NamedTensors& parameters, int rank, int step) {
@@ -267,7 +276,7 @@ TEST_CASE("replicas that drift apart are found, and the tensor and rank are name
   ddp.sync_buffers();
   CHECK_NOTHROW(ddp.check_replicas());
   if (group->rank() == 0) {
-    float* const bias = parameters[1].second.data<float>();
+    float* const bias = Out(parameters[1].second.detach()).data<float>();
     bias[7] = std::nextafter(bias[7], 100.0f);
   }
   CHECK_THAT(agreed_error_of([&] { ddp.check_replicas(); }), ContainsText("'conv.bias'"));

@@ -1,7 +1,7 @@
 // A program that ends in one of several ways, for tests of exit codes and error lines: exit_program WAY.
-#include "comm/agreement.h"
-#include "comm/mpi_environment.h"
-#include "comm/threads.h"
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/launch/threads.h"
 
 #include <chrono>
 #include <cstdio>

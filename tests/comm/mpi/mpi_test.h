@@ -1,9 +1,10 @@
 // What the tests under mpirun share: the environment, the groups, and text of errors.
 #pragma once
 
-#include "comm/agreement.h"
-#include "comm/mpi_environment.h"
-#include "comm/process_group.h"
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/process_group.h"
+#include "tandem/core/out.h"
 #include "tests/support/catch.h"
 
 namespace tandem::test {
@@ -43,7 +44,7 @@ inline Tensor whole_numbers(int rank, const Shape& shape, DType dtype) {
   Tensor result = Tensor::empty(shape, {dtype});
   dispatch_all(dtype, "whole_numbers", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for (std::size_t i = 0; i < values.size(); ++i) result.data<T>()[i] = T(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) Out(result).data<T>()[i] = T(values[i]);
   });
   return result;
 }

@@ -1,5 +1,5 @@
 // Groups over NCCL where every rank has a GPU of its own, and what happens where it has not.
-#include "comm/gpu_sharing.h"
+#include "tandem/comm/launch/gpu_sharing.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"

@@ -5,7 +5,7 @@
 extern "C" int (*InitializeInjectionNvtx2_fnptr)(const void* (*)(std::uint32_t));  // the header wants it declared
 #include <nvtx3/nvToolsExt.h>
 
-#include "core/profile.h"
+#include "tandem/core/profile.h"
 #include "tests/support/catch.h"
 
 using namespace tandem;
@@ -52,11 +52,13 @@ TEST_CASE("a profiler sees every range, nested, without start_profile()") {
   CHECK(depth == 0);
 }
 
-TEST_CASE("our own books are kept beside it, of ranges that began after start_profile()") {
+TEST_CASE("our own statistics are kept beside it, of ranges that began after start_profile()") {
   auto early = std::make_unique<ProfileRange>("early");
   start_profile();
   early.reset();
-  { const ProfileRange range("counted"); }
+  {
+    const ProfileRange range("counted");
+  }
   const auto entries = stop_profile();
   REQUIRE(entries.size() == 1);
   CHECK(entries.front().name == "counted");

@@ -1,11 +1,11 @@
 // How long networks take forward and backward on the CPU in f32, f16 and bf16, layer by layer and whole; turns of the
 // three in one run. Without batch norm, optimizer and data.
-#include "autograd/functions.h"
-#include "autograd/variable.h"
-#include "core/memory.h"
-#include "core/parallel.h"
-#include "core/random.h"
-#include "kernels/cast/cast.h"
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/memory.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/random.h"
+#include "tandem/kernels/cast/cast.h"
 
 #include <fmt/format.h>
 
@@ -28,8 +28,8 @@ Tensor random(const Shape& shape, DType dtype, std::uint32_t seed, float scale) 
   const RandomKey key{.seed = seed};
   const Tensor wide = Tensor::empty(shape, {.layout = kLast}), tensor = Tensor::empty(shape, {dtype, kLast, {}});
   for (std::int64_t i = 0; i < wide.numel(); ++i)
-    wide.data<float>()[i] = scale * key.normal(static_cast<std::uint64_t>(i));
-  kernels::cast(wide, tensor);
+    Out(wide).data<float>()[i] = scale * key.normal(static_cast<std::uint64_t>(i));
+  kernels::cast(wide, Out(tensor));
   return tensor;
 }
 

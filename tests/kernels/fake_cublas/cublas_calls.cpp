@@ -1,5 +1,5 @@
 // Calls of cuBLAS, answered by a library that multiplies in host memory; and versions that are refused.
-#include "kernels/gemm/cublas/matrix_library.h"
+#include "tandem/kernels/gemm/cublas/matrix_library.h"
 #include "tests/kernels/product_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
@@ -28,8 +28,8 @@ TEST_CASE("cuBLAS gets products by columns, and settings that give the same bits
           const Tensor b = drawn(transpose_b ? Shape{5, 7} : Shape{7, 5}, dtype, 2, true);
           const Tensor c = drawn({4, 9}, dtype, 3, true).narrow(0, 1, 3).narrow(1, 2, 5), expected = in_f64(c);
           const k::GemmOptions options{transpose_a, transpose_b, accumulate};
-          library->multiply(k::by_columns(a, b, options, c).value(), Device{});
-          k::reference::gemm(in_f64(a), in_f64(b), options, expected);
+          library->multiply(k::by_columns(a, b, options, Out(c)).value(), Device{});
+          k::reference::gemm(in_f64(a), in_f64(b), options, Out(expected));
           CHECK(difference(c, expected) == "");
         }
 }
@@ -37,10 +37,10 @@ TEST_CASE("cuBLAS gets products by columns, and settings that give the same bits
 TEST_CASE("what cuBLAS answers is told", "[gemm]") {
   const auto library = k::make_cublas({k::cublas_library(), {FAKE_CUBLAS}});
   const Tensor a = drawn({2, 2}, DType::f32, 1, true);
-  k::ColumnMajorProduct product = k::by_columns(a, a, {}, a.clone()).value();
+  k::ColumnMajorProduct product = k::by_columns(a, a, {}, Out(a.clone())).value();
   product.c_leading = 1;
   CHECK_THAT(error_of([&] { library->multiply(product, Device{}); }),
-             ContainsText("cuBLAS: invalid value from cublasGemmEx; --gemm-impl fused does without it"));
+             ContainsText("cuBLAS: invalid value from cublasGemmEx; impl fused does without it"));
 }
 
 TEST_CASE("a cuBLAS of another version or without functions is refused", "[gemm]") {

@@ -1,8 +1,8 @@
-// A library with the functions of cuDNN that this project calls: it keeps descriptors as they are described to it, and
-// carries out operation graphs in host memory. Of its four engines two do not write the results of convolutions, so
-// that choosing one of them shows: the one that is not deterministic, and tensor cores for floats. One cannot be used
-// at all.
-#include "core/half.h"
+// A library with the functions of cuDNN that are called for this project: it keeps descriptors as they are described to
+// it, and carries out operation graphs in host memory. Of its five engines three do not write the results of
+// convolutions, so that choosing one of them shows: the one that is not deterministic, the one with a note that today's
+// headers do not know, and tensor cores for floats. One cannot be used at all.
+#include "tandem/core/half.h"
 
 #include <cudnn.h>
 
@@ -10,18 +10,37 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace {
 
-enum Engine : std::int64_t { kNondeterministic, kTensorCores, kBroken, kGood, kEngines };
+enum Engine : std::int64_t { kNondeterministic, kTensorCores, kFromTheFuture, kBroken, kGood, kEngines };
+
+std::vector<cudnnBackendNumericalNote_t> notes_of(std::int64_t engine) {
+  switch (engine) {
+    case kNondeterministic:
+      return {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC};
+    case kTensorCores:
+      return {CUDNN_NUMERICAL_NOTE_TENSOR_CORE};
+    case kFromTheFuture:
+      return {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP, static_cast<cudnnBackendNumericalNote_t>(77)};
+    case kGood:
+      return {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP};
+    default:
+      return {};
+  }
+}
 
 struct Object {
   cudnnBackendDescriptorType_t kind;
   bool finalized = false;
   std::map<int, std::vector<char>> attributes;
   std::int64_t engine = 0;
+  std::shared_ptr<Object> self = {};                // until it is destroyed
+  std::vector<std::shared_ptr<Object>> parts = {};  // what it refers to, which callers may destroy before it
 
   template <typename T>
   std::vector<T> all(int name) const {
@@ -37,6 +56,7 @@ struct Object {
     return value;
   }
   const Object& part(int name) const { return *one<Object*>(name); }
+  bool has(int name) const { return attributes.contains(name); }
 };
 
 Object& object_of(cudnnBackendDescriptor_t descriptor) { return *static_cast<Object*>(descriptor); }
@@ -47,6 +67,7 @@ std::size_t size_of(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR:
     case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+    case CUDNN_TYPE_DOUBLE:
       return 8;
     case CUDNN_TYPE_BOOLEAN:
       return 1;
@@ -116,6 +137,10 @@ class Execution {
                         values(operation.part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW)),
                         values(operation.part(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY)), 1);
       case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+        // As cuDNN 9.19 and 9.28 have it: behind a convolution in a fixed order where that is asked for, alone never.
+        if (operation.part(CUDNN_ATTR_OPERATION_REDUCTION_DESC).one<bool>(CUDNN_ATTR_REDUCTION_IS_DETERMINISTIC) !=
+            convolved_)
+          return;
         return add_up(values(operation.part(CUDNN_ATTR_OPERATION_REDUCTION_XDESC)),
                       values(operation.part(CUDNN_ATTR_OPERATION_REDUCTION_YDESC)));
       default:
@@ -126,7 +151,9 @@ class Execution {
  private:
   Values values(const Object& tensor) {
     const auto name = tensor.one<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
-    if (!tensor.one<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL)) return {tensor, addresses_.at(name)};
+    if (!tensor.has(CUDNN_ATTR_TENSOR_IS_VIRTUAL)) return {tensor, addresses_.at(name)};
+    if (tensor.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE) != CUDNN_DATA_FLOAT)
+      throw std::runtime_error("what is between two operations is rounded");
     std::vector<float>& memory = between_[name];
     Values result(tensor, nullptr);
     memory.resize(static_cast<std::size_t>(result.sizes[0] * result.sizes[1] * result.sizes[2] * result.sizes[3]));
@@ -135,8 +162,13 @@ class Execution {
   }
 
   /// Visits every product of the convolution; `result`: 0 adds to x, 1 to w, 2 to y.
-  void convolve(const Object& window, const Values& x, const Values& w, const Values& y, int result) const {
-    if (engine_ == kNondeterministic || (engine_ == kTensorCores && w.type == CUDNN_DATA_FLOAT)) return;
+  void convolve(const Object& window, const Values& x, const Values& w, const Values& y, int result) {
+    convolved_ = true;
+    if (engine_ == kNondeterministic || engine_ == kFromTheFuture) return;
+    if (engine_ == kTensorCores && w.type == CUDNN_DATA_FLOAT) return;
+    if (window.one<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE) != CUDNN_DATA_FLOAT ||
+        window.one<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE) != CUDNN_CROSS_CORRELATION)
+      throw std::runtime_error("a convolution of another kind");
     const Sizes before = window.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
     const Sizes after = window.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
     const Sizes stride = window.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
@@ -183,8 +215,10 @@ class Execution {
   }
 
   void pointwise(const Object& operation) {
-    const auto mode = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
-                          .one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
+    const Object& function = operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+    const auto mode = function.one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
+    if (function.one<cudnnDataType_t>(CUDNN_ATTR_POINTWISE_MATH_PREC) != CUDNN_DATA_FLOAT)
+      throw std::runtime_error("arithmetic in halves");
     if (mode == CUDNN_POINTWISE_RELU_BWD) {
       const Values gate = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
       const Values from = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_DYDESC));
@@ -206,25 +240,40 @@ class Execution {
             if (mode == CUDNN_POINTWISE_ADD) {
               const Values bias = values(operation.part(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
               value += bias.get(bias.at(0, k, 0, 0));
-            } else {
+            } else if (function.one<cudnnNanPropagation_t>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) ==
+                       CUDNN_PROPAGATE_NAN) {
               value = value < 0.0f ? 0.0f : value;
+            } else {
+              value = value > 0.0f ? value : 0.0f;
             }
             to.set(to.at(n, k, p, q), value);
           }
   }
 
   std::int64_t engine_;
+  bool convolved_ = false;
   std::map<std::int64_t, void*> addresses_;
   std::map<std::int64_t, std::vector<float>> between_;
 };
 
-/// Says no to strides of 3, so that there is something it does not support.
+/// Says no to strides of 3, so that there is something it does not support; and to tensors that are not aligned as
+/// promised.
 bool supported(const Object& object) {
+  if (object.kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR)
+    return object.one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) == 16;
   if (object.kind == CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR)
     return object.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES).at(0) != 3;
   if (object.kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
     return object.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).engine != kBroken;
   return true;
+}
+
+/// Fills in up to `most` of the values; without room for any it only counts them.
+template <typename Value>
+cudnnStatus_t give(const std::vector<Value>& all, std::int64_t most, std::int64_t* count, void* values) {
+  if (count != nullptr) *count = static_cast<std::int64_t>(all.size());
+  if (values != nullptr) std::copy_n(all.begin(), std::min<std::size_t>(all.size(), most), static_cast<Value*>(values));
+  return CUDNN_STATUS_SUCCESS;
 }
 
 }  // namespace
@@ -240,20 +289,29 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   *handle = reinterpret_cast<cudnnHandle_t>(&dummy);
   return CUDNN_STATUS_SUCCESS;
 }
+void cudnnGetLastErrorString(char* text, std::size_t size) { std::strncpy(text, "the pretended cuDNN says no", size); }
 cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t cudnnGetStream(cudnnHandle_t, cudaStream_t* stream) {
+  *stream = nullptr;
+  return CUDNN_STATUS_SUCCESS;
+}
 
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t kind, cudnnBackendDescriptor_t* descriptor) {
-  *descriptor = new Object{.kind = kind, .attributes = {}};
+  const auto object = std::make_shared<Object>(Object{.kind = kind, .attributes = {}});
+  object->self = object;
+  *descriptor = object.get();
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
-  delete &object_of(descriptor);
+  const std::shared_ptr<Object> last = std::move(object_of(descriptor).self);
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, std::int64_t count, const void* values) {
   Object& object = object_of(descriptor);
   if (object.finalized || count < 1) return CUDNN_STATUS_BAD_PARAM;
+  if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+    for (std::int64_t i = 0; i < count; ++i) object.parts.push_back(static_cast<Object* const*>(values)[i]->self);
   const char* const bytes = static_cast<const char*>(values);
   object.attributes[name].assign(bytes, bytes + static_cast<std::size_t>(count) * size_of(type));
   return CUDNN_STATUS_SUCCESS;
@@ -277,6 +335,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
       for (std::int64_t i = 0; i < std::min(most, *count); ++i) {
         Object& result = *static_cast<Object**>(values)[i];
         result.engine = i;
+        result.parts = object.parts;
         result.attributes[CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH] =
             object.attributes.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
       }
@@ -286,15 +345,18 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudn
       *count = 1;
       return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
-      *count = object.engine == kGood || object.engine == kBroken ? 0 : 1;
-      if (*count == 1)
-        *static_cast<cudnnBackendNumericalNote_t*>(values) =
-            object.engine == kTensorCores ? CUDNN_NUMERICAL_NOTE_TENSOR_CORE : CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
-      return CUDNN_STATUS_SUCCESS;
+      return give(notes_of(object.engine), most, count, values);
+    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+      return give(std::vector<cudnnBackendBehaviorNote_t>{}, most, count, values);
+    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+      return give(std::vector{object.engine}, most, count, values);
+    case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
+      return give(std::vector<cudnnBackendDescriptor_t>{}, most, count, values);
+    case CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED:
+      return give(std::vector<std::int32_t>{1024}, most, count, values);
+    case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-      *static_cast<std::int64_t*>(values) = 4096;
-      *count = 1;
-      return CUDNN_STATUS_SUCCESS;
+      return give(std::vector<std::int64_t>{4096}, most, count, values);
     default:
       return CUDNN_STATUS_BAD_PARAM;
   }
@@ -305,6 +367,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   const Object& graph = configuration.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   if (handle == nullptr || !graph.finalized || !object_of(pack).finalized) return CUDNN_STATUS_BAD_PARAM;
   std::memset(object_of(pack).one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE), 0xff, 4096);
+  for (void* const address : object_of(pack).all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS))
+    if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0) return CUDNN_STATUS_BAD_PARAM;
   Execution execution(object_of(pack), configuration.engine);
   for (Object* operation : graph.all<Object*>(CUDNN_ATTR_OPERATIONGRAPH_OPS)) execution.run(*operation);
   return CUDNN_STATUS_SUCCESS;

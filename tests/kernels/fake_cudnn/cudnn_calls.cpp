@@ -1,12 +1,12 @@
 // Operation graphs for cuDNN, carried out by a library that computes them in host memory; and versions that are
 // refused.
-#include "kernels/conv/cudnn/conv_library.h"
+#include "tandem/kernels/conv/cudnn/conv_library.h"
 #include "tests/kernels/conv_support.h"
 #include "tests/kernels/product_support.h"
 #include "tests/support/catch.h"
-#include "tests/support/skip.h"
 
-#include <optional>
+#include <cmath>
+#include <limits>
 
 namespace tandem::test {
 namespace {
@@ -43,21 +43,21 @@ void check_pass(k::ConvLibrary& library, const ConvCase& one, DType dtype, ConvP
   run(plan);
   if (gated) {
     const Tensor bits = Tensor::empty(k::conv_mask_shape(one.x()), {.dtype = DType::u8});
-    k::reference::sign_mask(gate, bits);
+    k::reference::sign_mask(gate, Out(bits));
     const Tensor whole = empty_like(wide_x), added = in_f64(Tensor::zeros({one.c}));
-    k::reference::conv2d_backward_input(wide_y, wide_w, g, whole);
-    k::reference::apply_mask(whole, bits, wide_x);
+    k::reference::conv2d_backward_input(wide_y, wide_w, g, Out(whole));
+    k::reference::apply_mask(whole, bits, Out(wide_x));
     CHECK(difference(x, wide_x) == "");
-    k::reference::conv2d_backward_bias(wide_x, added);
+    k::reference::conv2d_backward_bias(wide_x, Out(added));
     if (sums_up) CHECK(sums.to_vector<double>() == added.to_vector<double>());
   } else if (pass == ConvPass::backward_input) {
-    k::reference::conv2d_backward_input(wide_y, wide_w, g, wide_x);
+    k::reference::conv2d_backward_input(wide_y, wide_w, g, Out(wide_x));
     CHECK(difference(x, wide_x) == "");
   } else if (pass == ConvPass::backward_weight) {
-    k::reference::conv2d_backward_weight(wide_x, wide_y, g, wide_w);
+    k::reference::conv2d_backward_weight(wide_x, wide_y, g, Out(wide_w));
     CHECK(difference(w, wide_w) == "");
   } else {
-    k::reference::conv2d_forward(wide_x, wide_w, in_f64(bias), g, relu, wide_y);
+    k::reference::conv2d_forward(wide_x, wide_w, in_f64(bias), g, relu, Out(wide_y));
     CHECK(difference(y, wide_y) == "");
   }
 }
@@ -88,10 +88,10 @@ TEST_CASE("cuDNN masks a gradient and sums it up in one graph", "[conv]") {
     REQUIRE(library->supports(task, Device{}));
     library->run(task, {open, {}, gradient, {}, y, sums});
     const Tensor bits = Tensor::empty(k::conv_mask_shape(one.y()), {.dtype = DType::u8});
-    k::reference::sign_mask(y, bits);
+    k::reference::sign_mask(y, Out(bits));
     const Tensor expected = in_f64(gradient, kLast), added = in_f64(Tensor::zeros({one.k}));
-    k::reference::apply_mask(in_f64(gradient, kLast), bits, expected);
-    k::reference::conv2d_backward_bias(expected, added);
+    k::reference::apply_mask(in_f64(gradient, kLast), bits, Out(expected));
+    k::reference::conv2d_backward_bias(expected, Out(added));
     CHECK(difference(open, expected) == "");
     CHECK(sums.to_vector<double>() == added.to_vector<double>());
   }
@@ -104,10 +104,42 @@ TEST_CASE("what cuDNN does not support is not run", "[conv]") {
   CHECK(library->plan_count(strided, Device{}) == 0);
   CHECK(library->version() == "cuDNN 9.19.0");
   CHECK(!library->supports({square_case(1, 3, 9, 9, 4, 3, 1).geometry(), DType::f64, ConvPass::forward}, Device{}));
-  CHECK_THAT(error_of([&] {
-               library->run(strided, {Tensor::zeros({1}), Tensor::zeros({1}), Tensor::zeros({1})});
-             }),
-             ContainsText("cuDNN: no plan for the forward pass"));
+  CHECK_THAT(error_of([&] { library->run(strided, {Tensor::zeros({1}), Tensor::zeros({1}), Tensor::zeros({1})}); }),
+             ContainsText("cuDNN: no plan for the forward pass: ") && ContainsText("the pretended cuDNN says no"));
+}
+
+TEST_CASE("cuDNN's ReLU lets NaN through", "[conv]") {
+  const auto library = k::make_cudnn({k::cudnn_library(), {FAKE_CUDNN}});
+  const ConvCase one = square_case(1, 1, 2, 2, 1, 1, 0);
+  for (const ConvPass pass : {ConvPass::forward_relu, ConvPass::forward_bias_relu}) {
+    const Tensor x =
+        Tensor::from(std::vector<float>{-1.0f, 2.0f, std::numeric_limits<float>::quiet_NaN(), -3.0f}, one.x());
+    const Tensor w = Tensor::full(one.weight(), 1.0), bias = Tensor::zeros({1}), y = Tensor::zeros(one.y());
+    const bool has_bias = pass == ConvPass::forward_bias_relu;
+    library->run({one.geometry(), DType::f32, pass}, {x, w, y, has_bias ? bias : Tensor()});
+    const std::vector<float> values = y.to_vector<float>();
+    CHECK(values[0] == 0.0f);
+    CHECK(values[1] == 2.0f);
+    CHECK(std::isnan(values[2]));
+    CHECK(values[3] == 0.0f);
+  }
+}
+
+TEST_CASE("errors of cuDNN are told in its words", "[conv]") {
+  const auto library = k::make_cudnn({k::cudnn_library(), {FAKE_CUDNN}});
+  const ConvCase one = square_case(1, 4, 6, 6, 4, 3, 1);
+  const Tensor x = Tensor::zeros(one.x()), w = Tensor::zeros(one.weight()), y = Tensor::zeros(one.y());
+  const k::ConvTask task{one.geometry(), DType::f32, ConvPass::forward_bias};
+  CHECK_THAT(error_of([&] { library->run(task, {x, w, y}); }), ContainsText("choose impl fused"));
+  const Tensor unaligned = Tensor::zeros({5}).as_strided({4}, {1}, 1);
+  CHECK_THAT(error_of([&] { library->run(task, {x, w, y, unaligned}); }),
+             ContainsText("cuDNN: ") && ContainsText("the pretended cuDNN says no") && ContainsText("bad parameter"));
+}
+
+TEST_CASE("a process works with one cuDNN", "[conv]") {
+  const auto library = k::make_cudnn({k::cudnn_library(), {FAKE_CUDNN}});
+  CHECK_THAT(error_of([&] { k::make_cudnn({k::cudnn_library(), {FAKE_CUDNN_LATER}}); }),
+             ContainsText(FAKE_CUDNN) && ContainsText(FAKE_CUDNN_LATER) && ContainsText("this process works with"));
 }
 
 TEST_CASE("a cuDNN of another version or without functions is refused", "[conv]") {
@@ -116,18 +148,6 @@ TEST_CASE("a cuDNN of another version or without functions is refused", "[conv]"
   CHECK_THAT(refusal(FAKE_CUBLAS), ContainsText("is not the cuDNN that is needed, it has no cudnnGetVersion"));
   CHECK_THAT(refusal("/none/libcudnn.so"),
              ContainsText("install cuDNN, or let TANDEM_CUDNN_LIBRARY name its libcudnn.so.9"));
-}
-
-TEST_CASE("the installed cuDNN has all functions", "[conv][library]") {
-  const LibraryRequest request = k::cudnn_library();
-  std::optional<LibraryFile> file;
-  try {
-    file.emplace(request, library_files(request, environment_variable));
-  } catch (const Error& error) {
-    return skip_test(error.what());
-  }
-  CHECK(k::make_cudnn(*file) != nullptr);
-  CHECK(file->version() >= request.least);
 }
 
 }  // namespace tandem::test

@@ -1,4 +1,5 @@
 // Elements as hexadecimal digits.
+#include "tandem/core/out.h"
 #include "tests/op_cases/golden/golden_recording.h"
 
 #include <charconv>
@@ -23,7 +24,7 @@ Tensor from_bits(const std::string& bits, DType dtype, const Shape& shape) {
   const auto bytes = static_cast<std::size_t>(size_of(dtype)), digits = 2 * bytes;
   require(bits.size() == digits * static_cast<std::size_t>(tensor.numel()), "{} digits are not the bits of {}",
           bits.size(), describe(tensor));
-  auto* const elements = static_cast<unsigned char*>(tensor.raw_data());
+  auto* const elements = static_cast<unsigned char*>(Out(tensor).raw_data());
   for (std::size_t i = 0; i * digits < bits.size(); ++i) {
     const char* const first = bits.data() + i * digits;
     std::uint64_t element = 0;

@@ -1,5 +1,5 @@
 // Recordings as JSON.
-#include "layers/file.h"
+#include "tandem/layers/file.h"
 #include "tests/op_cases/golden/golden_recording.h"
 
 #include <nlohmann/json.hpp>

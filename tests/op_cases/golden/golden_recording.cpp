@@ -1,11 +1,11 @@
 // Recording and comparing.
 #include "tests/op_cases/golden/golden_recording.h"
 
-#include "comm/hash.h"
-#include "core/device_query.h"
+#include "tandem/comm/ddp/hash.h"
+#include "tandem/core/device_query.h"
+#include "tandem/train/process_info.h"
 #include "tests/op_cases/golden/golden_run.h"
 #include "tests/op_cases/op_checks.h"
-#include "train/process_info.h"
 
 #include <algorithm>
 #include <set>

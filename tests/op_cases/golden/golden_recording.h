@@ -8,8 +8,8 @@
 // results_of.
 #pragma once
 
-#include "core/device.h"
-#include "core/tensor.h"
+#include "tandem/core/device.h"
+#include "tandem/core/tensor.h"
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // Making the runs, and running them.
 #include "tests/op_cases/golden/golden_run.h"
 
-#include "autograd/variable.h"
+#include "tandem/autograd/variable.h"
 #include "tests/op_cases/op_checks.h"
 
 #include <algorithm>

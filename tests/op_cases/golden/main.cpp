@@ -1,5 +1,5 @@
 // op_table_recorder: writes down what the GPU computes for the op table, or compares it with what was written down.
-#include "core/device_query.h"
+#include "tandem/core/device_query.h"
 #include "tests/op_cases/golden/golden_recording.h"
 
 #include <CLI/CLI.hpp>

@@ -1,9 +1,9 @@
 // Recordings of the op table: what replay finds, and the files.
 #include "tests/op_cases/golden/golden_recording.h"
 
-#include "tests/support/temporary_directory.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 using namespace tandem;
 using namespace tandem::test;

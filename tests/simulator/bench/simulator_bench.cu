@@ -1,8 +1,8 @@
 // How fast the simulator is: switches between threads, checked accesses and tensor-core tiles per second.
-#include "core/cuda/launch.h"
-#include "kernels/device/atoms.h"
-#include "kernels/device/reduce.h"
-#include "simulator/engine.h"
+#include "tandem/core/cuda/launch.h"
+#include "tandem/kernels/device/atoms.h"
+#include "tandem/kernels/device/reduce.h"
+#include "tandem/simulator/engine.h"
 #include "tests/simulator/device_buffer.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ __global__ void warp_sums(float* out, int repeats) {
 }
 
 __global__ void accesses(const float* in, float* out, int repeats) {
-  SHARED(float, tile, [256]);
+  TANDEM_SHARED(float, tile, [256]);
   const int t = static_cast<int>(threadIdx.x);
   float sum = 0.0f;
   for (int i = 0; i < repeats; ++i) {
@@ -41,7 +41,7 @@ __global__ void accesses(const float* in, float* out, int repeats) {
 
 /// Every word is read by all warps.
 __global__ void broadcasts(const float* in, float* out, int repeats) {
-  SHARED(float, tile, [32]);
+  TANDEM_SHARED(float, tile, [32]);
   const int t = static_cast<int>(threadIdx.x);
   float sum = 0.0f;
   for (int i = 0; i < repeats; ++i) {
@@ -79,7 +79,9 @@ std::uint64_t switches_of(const std::function<void()>& run) {
   return simulator::engine().switches() - before;
 }
 
-void report(const char* what, double count, double time) { fmt::print("{:<44}{:>10.2f} M/s\n", what, count / time / 1e6); }
+void report(const char* what, double count, double time) {
+  fmt::print("{:<44}{:>10.2f} M/s\n", what, count / time / 1e6);
+}
 
 }  // namespace
 }  // namespace tandem::test

@@ -1,6 +1,6 @@
 // fault_probe: runs one planted fault, or the correct kernels, for compute-sanitizer to look at.
-#include "core/cuda/check.h"
-#include "core/error.h"
+#include "tandem/core/cuda/check.h"
+#include "tandem/core/error.h"
 #include "tests/simulator/correct_kernels.h"
 #include "tests/simulator/planted_fault.h"
 
@@ -21,7 +21,8 @@ struct Tool {
 const std::vector<Tool> kTools = {
     {"memcheck",
      {"write past the end", "read before the start", "shared array too short", "dynamic shared memory too small",
-      "freed memory is read", "memcpy past the end", "struct copied past the end", "vector at an odd address", "cast to a wider type", "atomic past the end"}},
+      "freed memory is read", "memcpy past the end", "struct copied past the end", "vector at an odd address",
+      "cast to a wider type", "atomic past the end"}},
     {"racecheck",
      {"barrier missing before a read", "barrier missing before the next write", "all threads write one variable",
       "__syncwarp missing", "a shuffle does not order memory", "only half of the warp was synchronised"}},
@@ -81,7 +82,7 @@ void run(std::vector<std::string_view> arguments) {
     throw Usage{};
   } else {
     find(arguments[0]).run();
-    TANDEM_CUDA_CHECK(cudaDeviceSynchronize());
+    TANDEM_CHECK_CUDA(cudaDeviceSynchronize());
   }
 }
 

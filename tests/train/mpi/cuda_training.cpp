@@ -1,12 +1,12 @@
-// A small network trained on a CUDA device, real or simulated, and on the CPU from the same seed: the same losses. Runs on
-// any number of ranks.
-#include "autograd/functions.h"
-#include "autograd/variable.h"
-#include "comm/distributed_data_parallel.h"
-#include "core/random.h"
-#include "layers/layers.h"
-#include "optim/adam.h"
-#include "optim/sgd.h"
+// A small network trained on a CUDA device, real or simulated, and on the CPU from the same seed: the same losses. Runs
+// on any number of ranks.
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/core/random.h"
+#include "tandem/layers/layers.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/sgd.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
@@ -25,18 +25,20 @@ constexpr int kSteps = 30;
 std::unique_ptr<layers::Sequential> make_network() {
   layers::Initializer initializer(3);
   auto network = std::make_unique<layers::Sequential>();
-  const kernels::Conv2dOptions same{.padding = {1, 1}};
-  network->add<layers::ConvBiasReLU>(3, 8, std::array<std::int64_t, 2>{3, 3}, same, initializer);
-  network->add<layers::Conv2d>(8, 8, std::array<std::int64_t, 2>{3, 3}, same, initializer, layers::Bias::absent);
-  network->add<layers::BatchNorm2d>(8);
+  const auto same = [](std::int64_t in, std::int64_t out, bool relu) {
+    return layers::Conv2dOptions{.in = in, .out = out, .kernel = {3, 3}, .padding = {1, 1}, .bias = relu, .relu = relu};
+  };
+  network->add<layers::Conv2d>(same(3, 8, true), initializer);
+  network->add<layers::Conv2d>(same(8, 8, false), initializer);
+  network->add<layers::BatchNorm2d>({.channels = 8});
   network->add<layers::ReLU>();
   network->add<layers::MaxPool2d>(2);
-  network->add<layers::Conv2d>(8, 16, std::array<std::int64_t, 2>{3, 3}, same, initializer, layers::Bias::absent);
-  network->add<layers::BatchNorm2d>(16);
+  network->add<layers::Conv2d>(same(8, 16, false), initializer);
+  network->add<layers::BatchNorm2d>({.channels = 16});
   network->add<layers::ReLU>();
   network->add<layers::GlobalAvgPool2d>();
   network->add<layers::Flatten>();
-  network->add<layers::Linear>(16, kClasses, initializer);
+  network->add<layers::Linear>({.in = 16, .out = kClasses}, initializer);
   return network;
 }
 
@@ -67,7 +69,8 @@ std::vector<double> train(comm::ProcessGroup& group, Device device, Method metho
   comm::DistributedDataParallel replicas(group, network->named_parameters(), network->named_buffers());
   std::unique_ptr<optim::Optimizer> optimizer;
   if (method == Method::sgd) {
-    optimizer = std::make_unique<optim::SGD>(network->parameters(), optim::SGDOptions{.lr = 0.05, .momentum = 0.9, .weight_decay = 1e-3});
+    optimizer = std::make_unique<optim::SGD>(network->parameters(),
+                                             optim::SGDOptions{.lr = 0.05, .momentum = 0.9, .weight_decay = 1e-3});
   } else {
     optimizer = std::make_unique<optim::Adam>(network->parameters(), optim::AdamOptions{.lr = 2e-3});
   }
@@ -102,9 +105,11 @@ TEST_CASE("training on CUDA follows training on the CPU", "[cuda]") {
       const auto i = static_cast<std::size_t>(step);
       largest = std::max(largest, std::abs(losses[i] - expected[i]) / expected[i]);
     }
-    INFO("losses from " << expected.front() << " to " << expected.back() << ", largest relative difference " << largest);
+    INFO("losses from " << expected.front() << " to " << expected.back() << ", largest relative difference "
+                        << largest);
     CHECK(largest <= 1e-4);
-    if (group->rank() == 0) fmt::print("{}: loss {:.4f} to {:.4f}, largest relative difference {:.1e}\n",
-                                       method == Method::sgd ? "sgd" : "adam", expected.front(), expected.back(), largest);
+    if (group->rank() == 0)
+      fmt::print("{}: loss {:.4f} to {:.4f}, largest relative difference {:.1e}\n",
+                 method == Method::sgd ? "sgd" : "adam", expected.front(), expected.back(), largest);
   }
 }

@@ -1,13 +1,13 @@
 // Half precision on several ranks: gradients exchanged in f32 or half, and one rank's overflow skipping all ranks'
 // steps.
-#include "comm/distributed_data_parallel.h"
-#include "optim/adam.h"
-#include "optim/grad_scaler.h"
+#include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/grad_scaler.h"
+#include "tandem/train/weights.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/train/mixed_net.h"
-#include "train/weights.h"
 
 using namespace tandem;
 using namespace tandem::test;

@@ -1,12 +1,12 @@
 // Epochs whose last batch cannot be shared evenly: refused by numbers where a rank's share is too small for the
 // network, left out, or trained on.
-#include "autograd/variable.h"
-#include "data/synthetic.h"
-#include "layers/layers.h"
-#include "optim/sgd.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/data/synthetic.h"
+#include "tandem/layers/layers.h"
+#include "tandem/optim/sgd.h"
+#include "tandem/train/trainer.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
-#include "train/trainer.h"
 
 using namespace tandem;
 using namespace tandem::test;
@@ -21,10 +21,10 @@ std::unique_ptr<layers::Sequential> make_network(bool batch_norm) {
   layers::Initializer initializer(3);
   auto network = std::make_unique<layers::Sequential>();
   network->add<layers::Flatten>();
-  network->add<layers::Linear>(64, 16, initializer);
-  if (batch_norm) network->add<layers::BatchNorm2d>(16);  // over [N, C]
+  network->add<layers::Linear>({.in = 64, .out = 16}, initializer);
+  if (batch_norm) network->add<layers::BatchNorm2d>({.channels = 16});  // over [N, C]
   network->add<layers::Dropout>(0.1);
-  network->add<layers::Linear>(16, 10, initializer);
+  network->add<layers::Linear>({.in = 16, .out = 10}, initializer);
   return network;
 }
 

@@ -1,0 +1,87 @@
+// A row for each backend, and how each is made.
+#include "tandem/comm/backends.h"
+
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/backends/mpi/mpi_runtime.h"
+#include "tandem/comm/backends/nccl/nccl_start.h"
+#include "tandem/comm/backends/ring/ring_backend.h"
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/core/suggest.h"
+
+namespace tandem::comm {
+
+namespace {
+
+std::unique_ptr<ProcessGroup> group_of(std::unique_ptr<Backend> backend, std::string notice = {}) {
+  return std::make_unique<ProcessGroup>(std::move(backend), std::move(notice));
+}
+
+/// request.mpi, which is there from now on.
+std::unique_ptr<ProcessGroup>& need_mpi(BackendRequest& request) {
+  if (!request.mpi) {
+    request.environment.initialize();
+    request.mpi = group_of(detail::make_mpi_backend());
+  }
+  return request.mpi;
+}
+
+std::unique_ptr<ProcessGroup> make_self(BackendRequest& request) {
+  if (request.environment.size() > 1) {
+    std::vector<std::string> others = backend_names();
+    std::erase(others, "self");
+    throw AgreedError(fmt::format("backend self is for one process, but {} started {}: choose {}",
+                                  request.environment.launch().launcher, request.environment.size(), one_of(others)));
+  }
+  return group_of(make_self_backend());
+}
+
+std::unique_ptr<ProcessGroup> make_mpi(BackendRequest& request) { return std::move(need_mpi(request)); }
+
+std::unique_ptr<ProcessGroup> make_ring_with(BackendRequest& request, std::string notice) {
+  need_mpi(request);
+  return group_of(make_ring_backend(detail::make_mpi_backend(), detail::make_mpi_transport()), std::move(notice));
+}
+
+std::unique_ptr<ProcessGroup> make_ring(BackendRequest& request) { return make_ring_with(request, {}); }
+
+NcclStart start_nccl(BackendRequest& request) {
+  ProcessGroup& mpi = *need_mpi(request);
+  return start_nccl(mpi, detail::make_mpi_backend(), request.device);
+}
+
+std::unique_ptr<ProcessGroup> make_nccl(BackendRequest& request) {
+  NcclStart start = start_nccl(request);
+  if (!start.backend) throw AgreedError(fmt::format("backend nccl: {}, or choose backend ring", start.obstacle));
+  return group_of(std::move(start.backend));
+}
+
+std::unique_ptr<ProcessGroup> make_automatic(BackendRequest& request) {
+  if (request.environment.size() == 1) return make_self(request);
+  if (!missing_nccl().empty()) return make_ring(request);
+  NcclStart start = start_nccl(request);
+  if (start.backend) return group_of(std::move(start.backend));
+  return make_ring_with(
+      request, start.has_gpus ? fmt::format("using backend ring instead of nccl: {}", start.obstacle) : std::string());
+}
+
+std::string_view nothing() { return ""; }
+
+constexpr BackendEntry kBackends[] = {
+    {"auto", "nccl between GPUs, else ring, for one rank self", "", nothing, "", make_automatic},
+    {"self", "one process", "", nothing, "", make_self},
+    {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi},
+    {"ring", "our own ring all-reduce over MPI messages", "MPI", missing_mpi, "self", make_ring},
+    {"nccl", "NVIDIA's collectives", "MPI, NCCL and a GPU per rank", missing_nccl, "ring", make_nccl},
+};
+
+}  // namespace
+
+std::span<const BackendEntry> backends() { return kBackends; }
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const BackendEntry& entry : kBackends) names.emplace_back(entry.name);
+  return names;
+}
+
+}  // namespace tandem::comm

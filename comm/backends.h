@@ -1,0 +1,34 @@
+// The backends by name: one row each, read by make_process_group, by options and help of programs, and by docs.
+#pragma once
+
+#include "tandem/comm/process_group.h"
+
+#include <span>
+
+namespace tandem::comm {
+
+/// For whom a backend is made.
+struct BackendRequest {
+  MpiEnvironment& environment;
+  Device device;                      ///< where this rank computes
+  std::unique_ptr<ProcessGroup> mpi;  ///< all ranks, by MPI's collectives; null for one rank that did without so far
+};
+
+/// One backend that can be asked for. `make` is collective and may take request.mpi; it throws AgreedError where the
+/// backend cannot be used by these ranks.
+struct BackendEntry {
+  std::string_view name;
+  std::string_view what;          ///< what it is, in a few words
+  std::string_view needs;         ///< libraries and devices; empty if nothing
+  std::string_view (*missing)();  ///< what this build lacks of `needs`, in one line; empty if nothing
+  std::string_view instead;       ///< the backend to choose where something is missing
+  std::unique_ptr<ProcessGroup> (*make)(BackendRequest& request);
+};
+
+/// All of them, "auto" first.
+std::span<const BackendEntry> backends();
+
+/// Their names, in that order.
+std::vector<std::string> backend_names();
+
+}  // namespace tandem::comm

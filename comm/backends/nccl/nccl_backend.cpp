@@ -1,0 +1,254 @@
+// Order between streams, waiting, and giving up.
+#include "tandem/comm/backends/nccl/nccl_backend.h"
+
+#include "tandem/comm/backends/nccl/nccl_half_sum.h"
+#include "tandem/core/error.h"
+
+#include <charconv>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace tandem::comm {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds kYielding{500};
+constexpr std::chrono::microseconds kNap{20};
+
+/// An operation on its way through the stream.
+struct Pending {
+  std::string name;
+  Event done;
+  Clock::time_point deadline;
+};
+
+using Call = std::function<void(NcclCommunicator&, const Stream&)>;
+
+/// A communicator with its stream, and why it failed if it did.
+class NcclSession {
+ public:
+  NcclSession(std::unique_ptr<NcclCommunicator> communicator, Device device, NcclOptions options)
+      : device_(device), options_(options), stream_(device), communicator_(std::move(communicator)) {
+    guarded("connecting", [&] { wait_until_ready(Clock::now() + options_.start_timeout); });
+  }
+
+  ~NcclSession() {
+    if (!failure_.empty()) return;
+    // While an error takes this rank alone out of step, the others do not come to finalize().
+    if (std::uncaught_exceptions() > 0) {
+      communicator_->abort();
+      return;
+    }
+    try {
+      guarded("closing", [&] {
+        communicator_->finalize();
+        wait_until_ready(Clock::now() + options_.start_timeout);
+        communicator_->close();
+      });
+    } catch (const std::exception&) {  // it was aborted; all operations were complete before
+    }
+  }
+  NcclSession(const NcclSession&) = delete;
+  NcclSession& operator=(const NcclSession&) = delete;
+
+  const Stream& stream() const { return stream_; }
+
+  /// Lets `calls` enqueue on the stream one after another, after all that the current one holds.
+  Pending start(std::string name, std::initializer_list<Call> calls) {
+    Pending pending{std::move(name), Event(), Clock::now() + options_.timeout};
+    guarded(pending.name, [&] {
+      Event ready;
+      ready.record(current_stream(device_));
+      stream_.wait(ready);
+      for (const Call& call : calls) {
+        call(*communicator_, stream_);
+        wait_until_ready(pending.deadline);
+      }
+      pending.done.record(stream_);
+    });
+    return pending;
+  }
+
+  bool is_complete(const Pending& pending) {
+    bool complete = false;
+    guarded(pending.name, [&] {
+      complete = communicator_->has_passed(pending.done);
+      if (complete) return;
+      communicator_->is_ready();  // throws errors that came meanwhile
+      check_time(pending.deadline);
+    });
+    return complete;
+  }
+
+  /// On the host: the stream alone would wait for ever for a rank that is gone.
+  void wait_for(const Pending& pending) {
+    pause_until([&] { return is_complete(pending); });
+  }
+
+ private:
+  /// Runs `body`; its error ends the communicator, as nothing can be known of the other ranks' state any more.
+  template <typename Body>
+  void guarded(const std::string& name, Body&& body) {
+    require(failure_.empty(), "nccl: {}: an earlier operation failed: {}", name, failure_);
+    try {
+      body();
+    } catch (const Error& error) {
+      failure_ = error.what();
+      communicator_->abort();
+      fail("nccl: {}: {}", name, failure_);
+    }
+  }
+
+  void wait_until_ready(Clock::time_point deadline) {
+    pause_until([&] {
+      const bool ready = communicator_->is_ready();
+      if (!ready) check_time(deadline);
+      return ready;
+    });
+  }
+
+  static void check_time(Clock::time_point deadline) {
+    require(Clock::now() < deadline,
+            "not complete in time: another rank ended, hangs, or is late (TANDEM_NCCL_TIMEOUT=SECONDS allows more)");
+  }
+
+  template <typename Condition>
+  static void pause_until(Condition&& condition) {
+    const Clock::time_point since = Clock::now();
+    while (!condition()) {
+      if (Clock::now() - since < kYielding) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(kNap);
+      }
+    }
+  }
+
+  Device device_;
+  NcclOptions options_;
+  Stream stream_;  // outlives the communicator, which works on it
+  std::unique_ptr<NcclCommunicator> communicator_;
+  std::string failure_;
+};
+
+/// Memory of an operation that was given up: a kernel may still write there until the process ends.
+void keep_for_ever(Tensor memory) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<Tensor>;  // never destroyed
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(memory));
+}
+
+class NcclWork final : public Work {
+ public:
+  NcclWork(std::shared_ptr<NcclSession> session, Pending pending, CollectiveBuffer buffer)
+      : session_(std::move(session)), pending_(std::move(pending)), buffer_(std::move(buffer)) {}
+  ~NcclWork() override {
+    if (!complete_) keep_for_ever(std::move(buffer_.owner));
+  }
+  NcclWork(const NcclWork&) = delete;
+  NcclWork& operator=(const NcclWork&) = delete;
+
+  bool poll() override {
+    complete_ = complete_ || session_->is_complete(pending_);
+    return complete_;
+  }
+  void wait() override {
+    if (!complete_) session_->wait_for(pending_);
+    complete_ = true;
+  }
+
+ private:
+  std::shared_ptr<NcclSession> session_;
+  Pending pending_;
+  CollectiveBuffer buffer_;
+  bool complete_ = false;
+};
+
+class NcclBackend final : public Backend {
+ public:
+  NcclBackend(std::unique_ptr<Backend> others, std::unique_ptr<NcclCommunicator> communicator, Device device,
+              NcclOptions options)
+      : others_(std::move(others)),
+        device_(device),
+        session_(std::make_shared<NcclSession>(std::move(communicator), device, options)) {}
+
+  std::string_view name() const override { return "nccl"; }
+  Place place() const override { return others_->place(); }
+  bool takes(Device device) const override { return device == device_ || others_->takes(device); }
+  Backend& on(Device device) override { return device == device_ ? *this : others_->on(device); }
+  bool reduces_half() const override { return true; }
+
+  std::unique_ptr<Work> start_all_reduce(const CollectiveBuffer& buffer, ReduceOp op) override {
+    const std::string name = fmt::format("all_reduce of {}[{}]", tandem::name_of(buffer.dtype), buffer.count);
+    Pending pending = place().size > 1 && is_half_sum(buffer.dtype, op) ? start_half_sum(name, buffer, op)
+                                                                        : start_reduction(name, buffer, op);
+    return std::make_unique<NcclWork>(session_, std::move(pending), buffer);
+  }
+
+  void broadcast(void* data, std::int64_t bytes, int root) override {
+    session_->wait_for(session_->start(fmt::format("broadcast of {} bytes", bytes),
+                                       {[&](NcclCommunicator& communicator, const Stream& stream) {
+                                         communicator.broadcast(data, bytes, root, stream);
+                                       }}));
+  }
+
+  void all_gather(const void* mine, std::int64_t bytes, void* all) override {
+    session_->wait_for(session_->start(fmt::format("all_gather of {} bytes per rank", bytes),
+                                       {[&](NcclCommunicator& communicator, const Stream& stream) {
+                                         communicator.all_gather(mine, bytes, all, stream);
+                                       }}));
+  }
+
+  std::vector<std::string> all_gather_bytes(std::string_view mine) override { return others_->all_gather_bytes(mine); }
+  void barrier() override { others_->barrier(); }
+
+ private:
+  Pending start_reduction(const std::string& name, const CollectiveBuffer& buffer, ReduceOp op) {
+    return session_->start(name, {[&](NcclCommunicator& communicator, const Stream& stream) {
+                             communicator.all_reduce(buffer.data, buffer.count, buffer.dtype, op, stream);
+                           }});
+  }
+
+  Pending start_half_sum(const std::string& name, const CollectiveBuffer& buffer, ReduceOp op) {
+    const HalfSum sum(buffer, op, place(), session_->stream());
+    return session_->start(name,
+                           {[&](NcclCommunicator& communicator, const Stream&) { sum.exchange(communicator); },
+                            [&](NcclCommunicator& communicator, const Stream&) { sum.add_and_gather(communicator); }});
+  }
+
+  std::unique_ptr<Backend> others_;
+  Device device_;
+  std::shared_ptr<NcclSession> session_;
+};
+
+}  // namespace
+
+NcclOptions nccl_options(const EnvironmentLookup& lookup) {
+  NcclOptions options;
+  const char* const text = lookup("TANDEM_NCCL_TIMEOUT");
+  if (text == nullptr) return options;
+  constexpr int kMost = 7 * 24 * 3600;
+  int seconds = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, seconds);
+  require(error == std::errc() && stop == end && seconds > 0 && seconds <= kMost,
+          "TANDEM_NCCL_TIMEOUT={}: give whole seconds from 1 to {}", text, kMost);
+  options.timeout = std::chrono::seconds(seconds);
+  return options;
+}
+
+std::unique_ptr<Backend> make_nccl_backend(std::unique_ptr<Backend> others,
+                                           std::unique_ptr<NcclCommunicator> communicator, Device device,
+                                           NcclOptions options) {
+  return std::make_unique<NcclBackend>(std::move(others), std::move(communicator), device, options);
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,33 @@
+// How NCCL tells its version.
+#include "tandem/comm/backends/nccl/nccl_file.h"
+
+namespace tandem::comm {
+
+namespace {
+
+LibraryVersion read_version(const LibraryFile& library) {
+  int (*get_version)(int*) = nullptr;  // returns an ncclResult_t, where 0 is success
+  library.find("ncclGetVersion", get_version);
+  int number = 0;
+  if (get_version(&number) != 0) return {};
+  const int major_unit = number < 10000 ? 1000 : 10000;  // counted otherwise up to 2.8
+  return {number / major_unit, number % major_unit / 100, number % 100};
+}
+
+}  // namespace
+
+LibraryRequest nccl_library() {
+#ifdef TANDEM_NCCL_FILE
+  constexpr const char* kBuiltWith = TANDEM_NCCL_FILE;
+#else
+  constexpr const char* kBuiltWith = "";
+#endif
+  return {.name = "NCCL",
+          .file = "libnccl.so.2",
+          .variable = "TANDEM_NCCL_LIBRARY",
+          .built_with = kBuiltWith,
+          .least = {2, 14, 0},
+          .read_version = read_version};
+}
+
+}  // namespace tandem::comm

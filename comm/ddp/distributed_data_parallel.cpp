@@ -1,0 +1,185 @@
+// Hooks, buckets and their order; start-up and consistency of replicas.
+#include "tandem/comm/ddp/distributed_data_parallel.h"
+
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/backends/flat_math.h"
+#include "tandem/comm/ddp/hash.h"
+#include "tandem/core/profile.h"
+
+#include <algorithm>
+
+namespace tandem::comm {
+
+namespace {
+
+/// "name=f32[64, 3, 3, 3] ..." per tensor: what must agree before elements can be exchanged.
+std::string table_of(const NamedTensors& parameters, const NamedTensors& buffers) {
+  std::string table;
+  for (const auto& [name, tensor] : parameters) {
+    const bool trained = autograd::requires_grad(tensor);
+    table += fmt::format("{}={} strides {}{}\n", name, describe(tensor), to_string(tensor.strides()),
+                         trained ? "" : " without gradient");
+  }
+  for (const auto& [name, tensor] : buffers) {
+    table += fmt::format("{}={} strides {}\n", name, describe(tensor), to_string(tensor.strides()));
+  }
+  return table;
+}
+
+void broadcast_in_place(ProcessGroup& group, const Tensor& tensor) {
+  const autograd::NoGrad no_grad;
+  if (tensor.is_dense()) return group.broadcast(tensor);
+  const Tensor dense = tensor.contiguous();
+  group.broadcast(dense);
+  tensor.copy_from(dense);
+}
+
+bool contains(const std::vector<Tensor>& tensors, const Tensor& tensor) {
+  return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& other) { return other.is_same(tensor); });
+}
+
+}  // namespace
+
+struct DistributedDataParallel::State {
+  explicit State(ProcessGroup& process_group) : group(process_group) {}
+
+  ProcessGroup& group;
+  std::vector<Tensor> trained;
+  std::vector<std::string> names;  // of `trained`
+  std::vector<GradientBucket> buckets;
+  BucketPlan plan;
+  std::size_t launched = 0;  // buckets [0, launched) are under way
+  double weight = 1.0;
+  bool synchronising = true;
+  bool started = false;  // a gradient of this step is in a bucket
+
+  /// Of a gradient that is final: lets it be the bucket's memory, and starts the exchange of what is full.
+  Tensor put_into_bucket(std::size_t bucket, std::size_t index, const Tensor& gradient) {
+    if (!synchronising) return gradient;
+    require(!buckets[bucket].has(index),
+            "DistributedDataParallel: parameter '{}' got a second gradient before finish(); wrap all but the last "
+            "backward of a step in no_sync()",
+            names[plan[bucket][index]]);
+    started = true;
+    Tensor view = buckets[bucket].put(index, gradient, weight);
+    launch_full();
+    for (std::size_t i = 0; i < launched; ++i) buckets[i].poll();
+    return view;
+  }
+
+  /// Strictly by index: collectives must follow each other in one order on all ranks, whatever order backward takes.
+  void launch_full() {
+    while (launched < buckets.size() && buckets[launched].is_full()) buckets[launched++].launch(group);
+  }
+
+  void finish() {
+    for (GradientBucket& bucket : buckets) {
+      for (std::size_t i = 0; i < bucket.size(); ++i) {
+        if (!bucket.has(i)) bucket.put(i, autograd::grad(bucket.parameter(i)), weight);
+      }
+      launch_full();
+    }
+    for (GradientBucket& bucket : buckets) bucket.finish();
+    launched = 0;
+    started = false;
+    weight = 1.0;
+  }
+};
+
+DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTensors parameters, NamedTensors buffers,
+                                                 DistributedOptions options)
+    : group_(group),
+      parameters_(std::move(parameters)),
+      buffers_(std::move(buffers)),
+      state_(std::make_shared<State>(group)) {
+  State& state = *state_;
+  for (const auto& [name, tensor] : parameters_) {
+    if (!autograd::requires_grad(tensor) || contains(state.trained, tensor)) continue;
+    if (!state.trained.empty()) {
+      const Device device = state.trained.front().device();
+      require(tensor.device() == device,
+              "DistributedDataParallel: parameter '{}' is on {}, '{}' on {}; move the whole module by to(device)", name,
+              name_of(tensor.device()), state.names.front(), name_of(device));
+    }
+    state.trained.push_back(tensor);
+    state.names.push_back(name);
+  }
+  if (group.size() == 1) return;
+
+  check_same(group, "the model", table_of(parameters_, buffers_));
+  for (const auto& [name, tensor] : parameters_) broadcast_in_place(group, tensor);
+  sync_buffers();
+
+  state.plan = plan_buckets(state.trained, options.first_bucket_bytes, options.bucket_bytes, options.half);
+  for (std::size_t bucket = 0; bucket < state.plan.size(); ++bucket) {
+    std::vector<Tensor> members;
+    for (const std::size_t parameter : state.plan[bucket]) members.push_back(state.trained[parameter]);
+    for (std::size_t index = 0; index < members.size(); ++index) {
+      autograd::on_gradient_ready(members[index], [weak = std::weak_ptr(state_), bucket, index](Tensor gradient) {
+        const auto alive = weak.lock();
+        return alive ? alive->put_into_bucket(bucket, index, gradient) : gradient;
+      });
+    }
+    state.buckets.emplace_back(std::move(members), options.half);
+  }
+}
+
+DistributedDataParallel::~DistributedDataParallel() = default;
+
+void DistributedDataParallel::set_gradient_weight(double weight) {
+  require(weight >= 0.0 && weight < 1e300, "set_gradient_weight: {} is not a weight; it must be 0 or more", weight);
+  require(!state_->started,
+          "set_gradient_weight: gradients of this step are under way already; set it before backward");
+  state_->weight = weight;
+}
+
+void DistributedDataParallel::finish() {
+  const ProfileRange range("finish gradients");
+  if (group_.size() > 1) return state_->finish();
+  const double weight = std::exchange(state_->weight, 1.0);
+  if (weight == 1.0) return;
+  for (const Tensor& parameter : state_->trained) {
+    const Tensor gradient = autograd::grad(parameter);
+    if (!gradient.defined()) continue;
+    const Tensor dense = gradient.contiguous();
+    scale(dense, weight);
+    autograd::set_grad(parameter, dense);
+  }
+}
+
+DistributedDataParallel::NoSync DistributedDataParallel::no_sync() { return NoSync(state_->synchronising); }
+
+void DistributedDataParallel::sync_buffers() {
+  if (group_.size() == 1) return;
+  for (const auto& [name, tensor] : buffers_) broadcast_in_place(group_, tensor);
+}
+
+void DistributedDataParallel::check_replicas() {
+  if (group_.size() == 1) return;
+  std::vector<std::int64_t> mine;
+  std::vector<std::string_view> names;
+  for (const NamedTensors* tensors : {&parameters_, &buffers_}) {
+    for (const auto& [name, tensor] : *tensors) {
+      mine.push_back(static_cast<std::int64_t>(hash_tensor(tensor)));
+      names.push_back(name);
+    }
+  }
+  const auto count = static_cast<std::int64_t>(mine.size());
+  const auto all = group_.all_gather(Tensor::from(mine, {count})).to_vector<std::int64_t>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::string ranks;
+    for (std::int64_t rank = 1; rank < group_.size(); ++rank) {
+      const bool same = all[static_cast<std::size_t>(rank * count + i)] == all[static_cast<std::size_t>(i)];
+      if (!same) ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+    }
+    if (ranks.empty()) continue;
+    throw AgreedError(fmt::format("replicas differ: '{}' on rank {} is not what it is on rank 0",
+                                  names[static_cast<std::size_t>(i)], ranks));
+  }
+}
+
+std::size_t DistributedDataParallel::bucket_count() const { return state_->buckets.size(); }
+
+}  // namespace tandem::comm

@@ -1,0 +1,94 @@
+// Data-parallel training: replicas start equal and their gradients are averaged while backward is still running.
+//
+// S. Li et al.: "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020.
+#pragma once
+
+#include "tandem/comm/ddp/gradient_bucket.h"
+#include "tandem/comm/process_group.h"
+#include "tandem/core/named_tensors.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem::comm {
+
+struct DistributedOptions {
+  /// Gradients travel in buckets that are full at this many bytes. The first, of the last layers, is small so that
+  /// communication starts early.
+  std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
+  std::int64_t bucket_bytes = std::int64_t{25} << 20;
+  HalfExchange half = HalfExchange::as_half;
+};
+
+/// Keeps the replicas of a model in step. A training step, on every rank alike:
+///
+///   ddp.set_gradient_weight(local_count / global_count * group.size());   // only where batches are uneven
+///   backward(loss);      // hooks fill buckets and start their all-reduce, in the same order on all ranks
+///   ddp.finish();        // also on a rank without samples, after set_gradient_weight(0) and no backward
+///   optimizer.step();
+///
+/// Gradients are views of the buckets (tagged comm): backward() writes them there, from the first step on, the exchange
+/// changes them in place, and optimizers read them there, so that none is copied. Those of half parameters are f32
+/// where they are exchanged so. From backward() to finish() a gradient is not final; afterwards it is the same on all
+/// ranks, until zero_grad and the next backward() write over it: clone() what is to stay. The memory lives as long as a
+/// view of it, also after this object. Batch norm's running statistics follow each rank's own samples during an epoch,
+/// as in PyTorch; call sync_buffers() before evaluating or saving, and replicas are bit-identical again. With one rank
+/// nothing is hooked or copied. Constructor, finish, sync_buffers and check_replicas are collective. Errors that all
+/// ranks see are AgreedErrors.
+class DistributedDataParallel {
+ public:
+  /// Checks that names, shapes and dtypes agree on all ranks (naming the first tensor that differs), then gives every
+  /// rank the parameters and buffers of rank 0. Parameters that want no gradient are only broadcast; a parameter listed
+  /// under two names counts once. `group` must outlive this object.
+  DistributedDataParallel(ProcessGroup& group, NamedTensors parameters, NamedTensors buffers,
+                          DistributedOptions options = {});
+  ~DistributedDataParallel();
+  DistributedDataParallel(const DistributedDataParallel&) = delete;
+  DistributedDataParallel& operator=(const DistributedDataParallel&) = delete;
+
+  /// This rank's gradients count `weight` times in the average of the current step: the result is
+  /// sum over ranks of weight * gradient, divided by the number of ranks. Set before backward; 1 again after finish().
+  void set_gradient_weight(double weight);
+
+  /// Completes the step: starts the buckets that backward left open (a parameter without a gradient on this rank
+  /// counts as zero), waits, and sets the averaged gradients. A parameter that got no gradient on any rank has none.
+  void finish();
+
+  /// Backward passes within the scope only add to the local gradients, for all but the last micro-batch of a step.
+  class NoSync {
+   public:
+    explicit NoSync(bool& synchronising) : synchronising_(synchronising), previous_(synchronising) {
+      synchronising_ = false;
+    }
+    ~NoSync() { synchronising_ = previous_; }
+    NoSync(const NoSync&) = delete;
+    NoSync& operator=(const NoSync&) = delete;
+
+   private:
+    bool& synchronising_;
+    bool previous_;
+  };
+  [[nodiscard]] NoSync no_sync();
+
+  /// Gives every rank the buffers of rank 0.
+  void sync_buffers();
+
+  /// Compares a hash of every parameter and buffer over all ranks; throws an AgreedError that names the ranks and the
+  /// first tensor that differ.
+  void check_replicas();
+
+  /// How many all-reduces a step takes.
+  std::size_t bucket_count() const;
+
+ private:
+  struct State;
+
+  ProcessGroup& group_;
+  NamedTensors parameters_;
+  NamedTensors buffers_;
+  std::shared_ptr<State> state_;  // hooks hold it weakly: they outlive this object
+};
+
+}  // namespace tandem::comm

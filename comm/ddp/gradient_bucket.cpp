@@ -1,0 +1,110 @@
+// Filling, reducing and handing out buckets of gradients.
+#include "tandem/comm/ddp/gradient_bucket.h"
+
+#include "tandem/autograd/precision.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/backends/flat_math.h"
+#include "tandem/core/allocator.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tandem::comm {
+
+DType exchange_dtype(DType parameter_dtype, HalfExchange half) {
+  return half == HalfExchange::in_f32 ? autograd::wide_dtype(parameter_dtype) : parameter_dtype;
+}
+
+BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes,
+                        HalfExchange half) {
+  struct Open {
+    std::vector<std::size_t> members;
+    std::int64_t bytes = 0;
+    bool is_first = true;
+  };
+  std::array<Open, kDTypeCount> open;
+  BucketPlan plan;
+  for (std::size_t i = parameters.size(); i-- > 0;) {
+    const DType dtype = exchange_dtype(parameters[i].dtype(), half);
+    Open& bucket = open[static_cast<std::size_t>(dtype)];
+    bucket.members.push_back(i);
+    bucket.bytes += parameters[i].numel() * size_of(dtype);
+    if (bucket.bytes < (bucket.is_first ? first_bytes : bytes)) continue;
+    plan.push_back(std::move(bucket.members));
+    bucket = Open{{}, 0, false};
+  }
+  for (Open& bucket : open) {
+    if (!bucket.members.empty()) plan.push_back(std::move(bucket.members));
+  }
+  std::sort(plan.begin(), plan.end(), [](const auto& a, const auto& b) { return a.back() > b.back(); });
+  return plan;
+}
+
+GradientBucket::GradientBucket(std::vector<Tensor> parameters, HalfExchange half)
+    : parameters_(std::move(parameters)), taken_(parameters_.size(), false) {
+  const MemoryTagScope scope(MemoryTag::comm);
+  TensorOptions options = parameters_.front().options();
+  options.dtype = exchange_dtype(options.dtype, half);
+  const std::int64_t unit = kAlignment / size_of(options.dtype);
+  const auto room_for = [unit](const Tensor& parameter) { return (parameter.numel() + unit - 1) / unit * unit; };
+  std::int64_t elements = 0;
+  for (const Tensor& parameter : parameters_) elements += room_for(parameter);
+  const auto marks = static_cast<std::int64_t>(parameters_.size());
+  flat_ = Tensor::zeros({elements + marks}, options);
+  marks_ = flat_.narrow(0, elements, marks).to(Device{});
+  std::int64_t at = 0;
+  for (const Tensor& parameter : parameters_) {
+    const Strides strides =
+        parameter.is_dense() ? parameter.strides() : dense_strides(parameter.shape(), Layout::row_major);
+    views_.push_back(flat_.as_strided(parameter.shape(), strides, at));
+    autograd::set_gradient_place(parameter, views_.back());
+    at += room_for(parameter);
+  }
+}
+
+GradientBucket::~GradientBucket() {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor place = autograd::gradient_place(parameters_[i]);
+    if (place.defined() && place.is_same(views_[i])) autograd::set_gradient_place(parameters_[i], {});
+  }
+}
+
+Tensor GradientBucket::mark(std::size_t index) const { return marks_.narrow(0, static_cast<std::int64_t>(index), 1); }
+
+Tensor GradientBucket::reduced_marks() const { return flat_.narrow(0, flat_.numel() - marks_.numel(), marks_.numel()); }
+
+Tensor GradientBucket::put(std::size_t index, const Tensor& gradient, double weight) {
+  const Tensor& view = views_[index];
+  mark(index).fill(gradient.defined() ? 1.0 : 0.0);
+  if (!gradient.defined() || weight == 0.0) {
+    view.zero();  // a weight of 0 must silence NaN as well
+  } else {
+    if (!gradient.is_same(view)) autograd::copy_gradient(gradient, view);
+    if (weight != 1.0) scale(view, weight);
+  }
+  taken_[index] = true;
+  ++taken_count_;
+  return view;
+}
+
+void GradientBucket::launch(ProcessGroup& group) {
+  if (flat_.device() != marks_.device()) reduced_marks().copy_from(marks_);
+  work_ = group.all_reduce_async(flat_, ReduceOp::average);
+}
+
+void GradientBucket::finish() {
+  work_->wait();
+  work_.reset();
+  if (flat_.device() != marks_.device()) marks_.copy_from(reduced_marks());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (mark(i).item() != 0.0) {
+      autograd::set_grad(parameters_[i], views_[i]);
+    } else {
+      autograd::clear_grad(parameters_[i]);
+    }
+  }
+  std::fill(taken_.begin(), taken_.end(), false);
+  taken_count_ = 0;
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,67 @@
+// A bucket of gradients: flat memory that is reduced at once.
+#pragma once
+
+#include "tandem/comm/process_group.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace tandem::comm {
+
+/// What gradients of half parameters are exchanged in. Either way the ranks' gradients are added up in f32; `as_half`
+/// rounds the result once more, and where the backend moves halves it moves half as much.
+enum class HalfExchange : std::uint8_t { as_half, in_f32 };
+
+/// The dtype in which the gradients of such parameters are exchanged.
+DType exchange_dtype(DType parameter_dtype, HalfExchange half);
+
+/// Which parameters share a bucket, by index, in the order of their places in it. All are exchanged in one dtype.
+using BucketPlan = std::vector<std::vector<std::size_t>>;
+
+/// Cuts parameters into buckets in reverse order, as backward delivers gradients about so. A bucket is closed once it
+/// holds its limit: `first_bytes` for the first bucket of a dtype, `bytes` for all others; the parameter that crosses
+/// the limit stays in it. Buckets follow each other by when their last parameter is due.
+BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes,
+                        HalfExchange half = HalfExchange::as_half);
+
+/// The gradients of some parameters, one after another in the parameters' own memory order, each aligned to kAlignment
+/// as fresh memory is, followed by one mark per parameter that tells whether any rank had a gradient for it. While it
+/// lives it is the parameters' gradient place (autograd::set_gradient_place): backward() writes gradients into it.
+class GradientBucket {
+ public:
+  explicit GradientBucket(std::vector<Tensor> parameters, HalfExchange half = HalfExchange::as_half);
+  ~GradientBucket();
+  GradientBucket(GradientBucket&&) = default;
+  GradientBucket& operator=(GradientBucket&&) = delete;
+
+  std::size_t size() const { return parameters_.size(); }
+  const Tensor& parameter(std::size_t index) const { return parameters_[index]; }
+
+  /// Takes in the gradient of the `index`-th parameter, times `weight`; an undefined one counts as zero. Copies it only
+  /// where backward() has not put it here. Returns the bucket's memory for it: what the parameter's gradient is to be.
+  Tensor put(std::size_t index, const Tensor& gradient, double weight);
+  bool has(std::size_t index) const { return taken_[index]; }
+  bool is_full() const { return taken_count_ == parameters_.size(); }
+
+  /// Starts averaging over all ranks; the bucket must be full.
+  void launch(ProcessGroup& group);
+  bool poll() { return work_ && work_->poll(); }
+
+  /// Waits for the average, makes it the parameters' gradients and empties the bucket for the next step.
+  void finish();
+
+ private:
+  Tensor mark(std::size_t index) const;
+  Tensor reduced_marks() const;
+
+  std::vector<Tensor> parameters_;
+  std::vector<Tensor> views_;  // of flat_, shaped as the parameters
+  Tensor flat_;
+  Tensor marks_;  // the marks in host memory: part of flat_, or a copy where that is on a device
+  std::vector<bool> taken_;
+  std::size_t taken_count_ = 0;
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,53 @@
+// MpiEnvironment: MPI's life in a program, from main's first line to its last.
+#pragma once
+
+#include "tandem/comm/launch/launch.h"
+
+#include <exception>
+#include <functional>
+#include <string_view>
+
+namespace tandem::comm {
+
+/// What this build lacks for MPI and what to install, in one line; empty where MPI is there.
+std::string_view missing_mpi();
+
+/// One object at the top of main, alive as long as any process group. Started by a launcher (mpirun, srun), it
+/// initialises MPI; started alone it leaves MPI asleep until somebody asks for a backend that needs it. Ended by an
+/// exception it aborts all ranks, so that none waits for this one for ever.
+class MpiEnvironment {
+ public:
+  /// Throws Error where a launcher started several processes that could not find each other (see check_launch).
+  MpiEnvironment();
+  ~MpiEnvironment();
+  MpiEnvironment(const MpiEnvironment&) = delete;
+  MpiEnvironment& operator=(const MpiEnvironment&) = delete;
+
+  const Launch& launch() const { return launch_; }
+  /// Rank in and size of the whole run; 0 and 1 when started alone.
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// "Open MPI v4.1.4", or "none" in a build without MPI or before it was initialised.
+  const std::string& mpi_library() const { return mpi_library_; }
+
+  /// Initialises MPI, if that was not done yet: without a launcher, as a world of one. Error without MPI in the build.
+  void initialize();
+
+  /// Ends all ranks at once with this exit code.
+  [[noreturn]] void abort(int exit_code) const;
+
+ private:
+  Launch launch_;
+  int rank_ = 0;
+  int size_ = 1;
+  bool owns_mpi_ = false;
+  bool initialized_ = false;
+  std::string mpi_library_ = "none";
+};
+
+/// What main does: makes the environment, runs `body` and returns its exit code. Exceptions end as one line on stderr:
+/// an AgreedError (on all ranks alike) is printed by rank 0, and every rank returns 2; any other error of one rank is
+/// printed by that rank, which then aborts all with code 2 (Error) or 1 (anything else).
+int run_program(const std::function<int(MpiEnvironment&)>& body);
+
+}  // namespace tandem::comm

@@ -1,0 +1,64 @@
+// The families of code for the CPU, one row each.
+#include "tandem/kernels/conv/families.h"
+
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/conv/direct/direct.h"
+#include "tandem/kernels/conv/winograd/choice.h"
+#include "tandem/kernels/conv/winograd/winograd.h"
+#if TANDEM_HAS_ONEDNN
+#include "tandem/kernels/conv/onednn/onednn.h"
+#endif
+
+namespace tandem::kernels::cpu {
+namespace {
+
+bool always(const ConvGeometry& /*every*/) { return true; }
+
+/// Those of the definition of convolution.
+std::int64_t products_by_definition(const ConvGeometry& g, PassKind /*all*/) {
+  return g.output_numel() * g.group_c() * g.r * g.s;
+}
+
+template <typename T>
+constexpr ConvFamily<T> kDirect{"direct",
+                                ConvImpl::direct,
+                                true,
+                                always,
+                                always,
+                                products_by_definition,
+                                direct::forward<T>,
+                                direct::backward_input<T>,
+                                direct::backward_weight<T>};
+template <typename T>
+constexpr ConvFamily<T> kWinograd{"winograd",
+                                  ConvImpl::winograd,
+                                  true,
+                                  winograd::supports,
+                                  winograd::pays,
+                                  winograd::products,
+                                  winograd::forward<T>,
+                                  winograd::backward_input<T>,
+                                  winograd::backward_weight<T>};
+
+}  // namespace
+
+template <typename T>
+std::span<const ConvFamily<T>> conv_families() {
+#if TANDEM_HAS_ONEDNN
+  if constexpr (is_float<T>) {
+    static constexpr ConvFamily<float> kOneDnn{"onednn",         ConvImpl::onednn,       false,
+                                               onednn::supports, onednn::pays,           products_by_definition,
+                                               onednn::forward,  onednn::backward_input, onednn::backward_weight};
+    static constexpr ConvFamily<float> kAll[] = {kDirect<float>, kOneDnn, kWinograd<float>};
+    return kAll;
+  }
+#endif
+  static constexpr ConvFamily<T> kOurs[] = {kDirect<T>, kWinograd<T>};
+  return kOurs;
+}
+
+template std::span<const ConvFamily<float>> conv_families();
+template std::span<const ConvFamily<Half>> conv_families();
+template std::span<const ConvFamily<BFloat16>> conv_families();
+
+}  // namespace tandem::kernels::cpu

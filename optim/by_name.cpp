@@ -1,0 +1,85 @@
+// A row for each optimizer.
+#include "tandem/optim/by_name.h"
+
+#include "tandem/core/error.h"
+#include "tandem/core/suggest.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/rmsprop.h"
+#include "tandem/optim/sgd.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tandem::optim {
+
+namespace {
+
+std::unique_ptr<Optimizer> make_sgd(std::vector<Tensor> parameters, const OptimizerOptions& options) {
+  return std::make_unique<SGD>(std::move(parameters), SGDOptions{.lr = *options.lr,
+                                                                 .momentum = *options.momentum,
+                                                                 .weight_decay = *options.weight_decay,
+                                                                 .nesterov = *options.nesterov,
+                                                                 .master_weights = options.master_weights});
+}
+
+std::unique_ptr<Optimizer> make_adam(std::vector<Tensor> parameters, const OptimizerOptions& options) {
+  return std::make_unique<Adam>(
+      std::move(parameters),
+      AdamOptions{.lr = *options.lr, .weight_decay = *options.weight_decay, .master_weights = options.master_weights});
+}
+
+std::unique_ptr<Optimizer> make_adamw(std::vector<Tensor> parameters, const OptimizerOptions& options) {
+  return std::make_unique<AdamW>(
+      std::move(parameters),
+      AdamWOptions{.lr = *options.lr, .weight_decay = *options.weight_decay, .master_weights = options.master_weights});
+}
+
+std::unique_ptr<Optimizer> make_rmsprop(std::vector<Tensor> parameters, const OptimizerOptions& options) {
+  return std::make_unique<RMSprop>(std::move(parameters), RMSpropOptions{.lr = *options.lr,
+                                                                         .weight_decay = *options.weight_decay,
+                                                                         .momentum = *options.momentum,
+                                                                         .master_weights = options.master_weights});
+}
+
+constexpr OptimizerEntry kOptimizers[] = {
+    {.name = "sgd", .lr = 0.1, .weight_decay = 5e-4, .momentum = 0.9, .has_nesterov = true, .make = make_sgd},
+    {.name = "adam", .lr = 0.001, .weight_decay = 0.0, .momentum = {}, .has_nesterov = false, .make = make_adam},
+    {.name = "adamw", .lr = 0.001, .weight_decay = 0.01, .momentum = {}, .has_nesterov = false, .make = make_adamw},
+    {.name = "rmsprop", .lr = 0.001, .weight_decay = 0.0, .momentum = 0.0, .has_nesterov = false, .make = make_rmsprop},
+};
+
+}  // namespace
+
+std::span<const OptimizerEntry> optimizers() { return kOptimizers; }
+
+std::vector<std::string> optimizer_names(bool (*takes)(const OptimizerEntry&)) {
+  std::vector<std::string> names;
+  for (const OptimizerEntry& entry : kOptimizers)
+    if (takes == nullptr || takes(entry)) names.emplace_back(entry.name);
+  return names;
+}
+
+const OptimizerEntry& find_optimizer(std::string_view name) {
+  const auto* const found = std::ranges::find(kOptimizers, name, &OptimizerEntry::name);
+  if (found != std::end(kOptimizers)) return *found;
+  const std::vector<std::string> names = optimizer_names();
+  const std::string nearest = nearest_name(name, names);
+  fail("unknown optimizer '{}'{}; known: {}", name,
+       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest), fmt::join(names, ", "));
+}
+
+OptimizerOptions with_defaults(OptimizerOptions options) {
+  const OptimizerEntry& entry = find_optimizer(options.name);
+  if (!options.lr) options.lr = entry.lr;
+  if (!options.momentum) options.momentum = entry.momentum;
+  if (!options.weight_decay) options.weight_decay = entry.weight_decay;
+  if (!options.nesterov) options.nesterov = entry.has_nesterov && *options.momentum > 0.0;
+  return options;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(std::vector<Tensor> parameters, const OptimizerOptions& options) {
+  return find_optimizer(options.name).make(std::move(parameters), with_defaults(options));
+}
+
+}  // namespace tandem::optim

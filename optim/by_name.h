@@ -1,0 +1,47 @@
+// The optimizers by name: one row each, from which programs make choices, defaults and help.
+#pragma once
+
+#include "tandem/optim/optimizer.h"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace tandem::optim {
+
+/// What a program asks for. Empty ones stand for the optimizer's defaults (with_defaults).
+struct OptimizerOptions {
+  std::string name = "sgd";
+  std::optional<double> lr = {}, momentum = {}, weight_decay = {};
+  std::optional<bool> nesterov = {};  ///< default: where there is momentum
+  bool master_weights = true;         ///< f32 copies of half parameters, which steps are taken in
+};
+
+/// One optimizer and its defaults, which are good ones for image networks; those of its own options are PyTorch's.
+struct OptimizerEntry {
+  std::string_view name;
+  double lr, weight_decay;
+  std::optional<double> momentum;  ///< empty: it takes none
+  bool has_nesterov;
+  /// From options without empty fields that it uses.
+  std::unique_ptr<Optimizer> (*make)(std::vector<Tensor> parameters, const OptimizerOptions& options);
+};
+
+std::span<const OptimizerEntry> optimizers();
+
+/// Names of those that `takes` is true for; empty: of all.
+std::vector<std::string> optimizer_names(bool (*takes)(const OptimizerEntry&) = nullptr);
+
+/// Throws Error for an unknown name, with the nearest.
+const OptimizerEntry& find_optimizer(std::string_view name);
+
+/// The options with the optimizer's defaults where they were empty; momentum stays empty where it takes none.
+OptimizerOptions with_defaults(OptimizerOptions options);
+
+/// Throws Error for an unknown name and for options out of range.
+/// Example:
+///     std::vector<Tensor> parameters;  // of a module
+///     const auto optimizer = make_optimizer(parameters, {.name = "adamw", .lr = 0.002});
+std::unique_ptr<Optimizer> make_optimizer(std::vector<Tensor> parameters, const OptimizerOptions& options);
+
+}  // namespace tandem::optim

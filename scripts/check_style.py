@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""How the sources are written: formatted by .clang-format, includes by their full names, macros with the project's prefix,
+and no words that only its authors know.
+
+    scripts/check_style.py [--fix] [FILE ...]
+
+FILEs are tracked files; without any, all of them are checked. clang-format must be version 19, because versions differ in how
+they lay out C++20: CLANG_FORMAT names one, else clang-format-19, then clang-format are looked for, then the one that
+`pip install clang-format==19.1.7` brings. --fix formats instead of complaining about it. Each fault is one line, file:line:
+what. Exit code 1 if there is one, 2 for wrong arguments, 77 where all else is in order but clang-format 19 is missing.
+"""
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import command_line
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CXX = {".h", ".cpp", ".cu", ".cuh"}
+CLANG_FORMAT_MAJOR = "19"
+LIBRARIES = "core|kernels|autograd|layers|optim|comm|data|train|simulator"
+BARE_INCLUDE = re.compile(rf'\s*#\s*include\s*["<](?:{LIBRARIES})/')
+MACRO = re.compile(r"\s*#\s*define\s+(?!TANDEM_)(\w+)")
+# Headers that stand for those of others must define their macros, and some libraries are told what to do by macros.
+FOREIGN_MACROS = re.compile(r"^(simulator/include/|kernels/conv/cudnn/frontend.h|tests/[^:]*:.*\b(CATCH_CONFIG_\w+|NVTX_\w+|FAKE_\w+))")
+# Words that say nothing to a reader of the field, and what they should be.
+HOUSE_WORDS = {
+    r"rooms": "library",
+    r"books": "statistics",
+    r"parcels?": "message, batch",
+    r"leftovers?": "results, remainder",
+    r"told_": "a name that says what was told",
+    r"give_up": "cancel",
+    r"sum_up": "the main loop",
+    r"FlatSpan": "what a collective works on",
+}
+HOUSE_WORD = re.compile(r"\b(" + "|".join(HOUSE_WORDS) + r")\b", re.IGNORECASE)
+# This file lists them; measurements keep the names of their day.
+OWN_WORDS = re.compile(r"scripts/check_style.py|tests/scripts/test_check_style.py|docs/results/")
+
+
+def tracked_files():
+    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [pathlib.Path(file) for file in listed.stdout.splitlines() if (ROOT / file).is_file() and not (ROOT / file).is_symlink()]
+
+
+def find_clang_format():
+    """The command of clang-format 19, or None."""
+    candidates = [os.environ["CLANG_FORMAT"]] if "CLANG_FORMAT" in os.environ else [f"clang-format-{CLANG_FORMAT_MAJOR}", "clang-format"]
+    package = importlib.util.find_spec("clang_format")
+    if package:
+        candidates.append(str(pathlib.Path(package.origin).parent / "data/bin/clang-format"))
+    for command in filter(None, map(shutil.which, candidates)):
+        try:
+            version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        if re.search(rf"version {CLANG_FORMAT_MAJOR}\.", version):
+            return command
+    return None
+
+
+def faults_of(file):
+    """(line number, what) of all that is not the format."""
+    try:
+        lines = (ROOT / file).read_text().splitlines()
+    except UnicodeDecodeError:
+        return
+    for number, line in enumerate(lines, 1):
+        if file.suffix in CXX | {".md"} and BARE_INCLUDE.match(line):
+            yield number, 'includes of the project begin with "tandem/"'
+        macro = MACRO.match(line) if file.suffix in CXX else None
+        if macro and not FOREIGN_MACROS.search(f"{file}:{line}"):
+            yield number, f"macro {macro[1]} needs the prefix TANDEM_"
+        if not OWN_WORDS.match(str(file)):
+            for word in HOUSE_WORD.finditer(line):
+                better = next(better for pattern, better in HOUSE_WORDS.items() if re.fullmatch(pattern, word[0], re.IGNORECASE))
+                yield number, f"'{word[0]}' is no word of the field ({better})"
+
+
+def main():
+    parser = command_line.Parser(__doc__)
+    parser.add_argument("files", nargs="*", metavar="FILE")
+    parser.add_argument("--fix", action="store_true")
+    arguments = parser.parse_args()
+    known = tracked_files()
+    chosen = [pathlib.Path(file) for file in arguments.files] or known
+    for file in set(chosen) - set(known):
+        command_line.complain(f"{file}: not a tracked file")
+    faults = 0
+    for file in chosen:
+        for number, what in faults_of(file):
+            faults += 1
+            print(f"{file}:{number}: {what}", file=sys.stderr)
+    formatter = find_clang_format()
+    sources = [str(file) for file in chosen if file.suffix in CXX]
+    if formatter and sources:
+        mode = ["-i"] if arguments.fix else ["--dry-run", "--Werror"]
+        # One fault per file is enough: what is wrong is seen by formatting it.
+        done = subprocess.run([formatter] + mode + ["--ferror-limit=1"] + sources, cwd=ROOT, capture_output=True, text=True)
+        for line in done.stderr.splitlines():
+            found = re.match(r"(?:\./)?([^:\s]+):(\d+):\d+: error: ", line)
+            if found:
+                faults += 1
+                print(f"{found[1]}:{found[2]}: not formatted (scripts/check_style.py --fix)", file=sys.stderr)
+        if done.returncode != 0 and faults == 0:
+            sys.exit(done.stderr)
+    print(f"check_style: {len(chosen)} files, {faults} faults")
+    if faults:
+        sys.exit(1)
+    if not formatter:
+        print("check_style: the format was not checked: pip install clang-format==19.1.7", file=sys.stderr)
+        sys.exit(77)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+// What is listed in documentation and help, against the tables in the code that it comes from.
+#include "tests/support/catch.h"
+
+#include "apps/arguments/arguments.h"
+#include "help_text.h"
+#include "settings.h"
+#include "tandem/comm/backends.h"
+
+#include <fstream>
+#include <ranges>
+#include <sstream>
+
+using namespace tandem;
+using tandem::test::ContainsText;
+
+namespace {
+
+/// What stands in backticks at the beginning of each row of the table below `head`.
+std::vector<std::string> rows_of(const std::string& page, const std::string& head) {
+  std::ifstream file(std::string(TANDEM_SOURCE_DIR "/") + page);
+  REQUIRE(file.good());
+  std::vector<std::string> names;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (!inside)
+      inside = line.starts_with("| " + head + " |");
+    else if (!line.starts_with("|"))
+      break;
+    else if (line.starts_with("| `"))
+      names.push_back(line.substr(3, line.find('`', 3) - 3));
+  }
+  return names;
+}
+
+/// Whether the README's row of this folder names all of these.
+void check_row(const std::string& folder, const std::vector<std::string>& names) {
+  std::ifstream file(TANDEM_SOURCE_DIR "/README.md");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("| `" + folder + "`")) continue;
+    for (const std::string& name : names) CHECK_THAT(line, ContainsText("`" + name + "`"));
+    return;
+  }
+  FAIL("no row of " << folder);
+}
+
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<std::string> all_of(std::span<const std::string_view> names) { return {names.begin(), names.end()}; }
+
+}  // namespace
+
+TEST_CASE("the documentation lists the backends, networks and implementations that there are") {
+  CHECK(rows_of("docs/launching.md", "`--backend`") == comm::backend_names());
+  CHECK(sorted(rows_of("docs/libraries.md", "`--conv-impl`")) == sorted(all_of(kernels::conv_impl_names())));
+  CHECK(sorted(rows_of("docs/libraries.md", "`--gemm-impl`")) == sorted(all_of(kernels::gemm_impl_names())));
+  check_row("layers/", layers::model_names());
+  check_row("optim/", optim::optimizer_names());
+}
+
+TEST_CASE("the help tells the choices and defaults of the tables") {
+  apps::Settings settings;
+  apps::OptionTable table;
+  apps::describe_options(table, settings);
+  const auto help_of = [&](const char* name) { return table.find(name)->help; };
+  CHECK(table.find("backend")->value_name == "auto|self|mpi|ring|nccl");
+  for (const comm::BackendEntry& entry : comm::backends())
+    CHECK_THAT(help_of("backend"), ContainsText(std::string(entry.what)) && ContainsText(std::string(entry.needs)));
+  CHECK(table.find("optimizer")->value_name == "sgd|adam|adamw|rmsprop");
+  CHECK_THAT(help_of("lr"), ContainsText("default by optimizer: sgd 0.1, others 0.001"));
+  CHECK(help_of("momentum") == "sgd, rmsprop: momentum; default sgd 0.9, rmsprop 0");
+  CHECK(help_of("weight-decay") == "default by optimizer: sgd 0.0005, adamw 0.01, others 0");
+  CHECK_THAT(help_of("global-batch-size"), ContainsText("default 128, or"));
+  CHECK_THAT(help_of("layers"), ContainsText("mnist_cnn: number of convolutions"));
+}
+
+TEST_CASE("errors of the libraries get the names of flags") {
+  CHECK(apps::with_flags("option conv_impl cudnn: no GPU; choose auto") == "--conv-impl cudnn: no GPU; choose auto");
+  CHECK(apps::with_flags("by option directory", {"directory", "data"}) == "by --data");
+  CHECK(apps::with_flags("nothing") == "nothing");
+  CHECK(apps::with_flags("option a, option b_c") == "--a, --b-c");
+  CHECK_THROWS_WITH(apps::naming_flags([] { fail("option lr {}: too high", 3); }), ContainsText("--lr 3: too high"));
+}

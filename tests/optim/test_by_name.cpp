@@ -1,0 +1,65 @@
+// Optimizers by name.
+#include "tandem/optim/by_name.h"
+
+#include "tests/optim/optimizer_support.h"
+#include "tests/support/error_of.h"
+
+#include "tandem/optim/adam.h"
+#include "tandem/optim/rmsprop.h"
+#include "tandem/optim/sgd.h"
+
+using namespace tandem;
+using namespace tandem::optim;
+using namespace tandem::test;
+
+namespace {
+
+/// The parameters after two steps.
+std::vector<std::vector<float>> after_steps(Optimizer& optimizer) {
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    for (const Tensor& parameter : optimizer.parameters()) set_gradient(parameter, step);
+    optimizer.step();
+  }
+  std::vector<std::vector<float>> values;
+  for (const Tensor& parameter : optimizer.parameters()) values.push_back(parameter.to_vector<float>());
+  return values;
+}
+
+std::vector<std::vector<float>> by_name(const OptimizerOptions& options) {
+  return after_steps(*make_optimizer(make_parameters(DType::f32), options));
+}
+
+template <typename Made, typename Options>
+std::vector<std::vector<float>> by_class(const Options& options) {
+  Made optimizer(make_parameters(DType::f32), options);
+  return after_steps(optimizer);
+}
+
+}  // namespace
+
+TEST_CASE("each name makes its optimizer, with the defaults of the table") {
+  CHECK(by_name({.name = "sgd"}) ==
+        by_class<SGD>(SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = 5e-4, .nesterov = true}));
+  CHECK(by_name({.name = "adam"}) == by_class<Adam>(AdamOptions{.lr = 0.001}));
+  CHECK(by_name({.name = "adamw"}) == by_class<AdamW>(AdamWOptions{.lr = 0.001, .weight_decay = 0.01}));
+  CHECK(by_name({.name = "rmsprop"}) == by_class<RMSprop>(RMSpropOptions{.lr = 0.001}));
+  CHECK(optimizers().size() == 4);
+}
+
+TEST_CASE("what is given stands in place of the default") {
+  CHECK(by_name({.name = "sgd", .lr = 0.3, .momentum = 0.5, .weight_decay = 0.0, .nesterov = false}) ==
+        by_class<SGD>(SGDOptions{.lr = 0.3, .momentum = 0.5}));
+  CHECK(by_name({.name = "rmsprop", .momentum = 0.5}) ==
+        by_class<RMSprop>(RMSpropOptions{.lr = 0.001, .momentum = 0.5}));
+  const OptimizerOptions plain = with_defaults({.name = "sgd", .momentum = 0.0});
+  CHECK_FALSE(*plain.nesterov);
+  const OptimizerOptions adam = with_defaults({.name = "adam"});
+  CHECK_FALSE(adam.momentum.has_value());
+  CHECK_FALSE(*adam.nesterov);
+}
+
+TEST_CASE("an unknown optimizer is refused with the nearest") {
+  CHECK(error_of([] { make_optimizer({}, {.name = "sdg"}); }) ==
+        "unknown optimizer 'sdg', did you mean 'sgd'?; known: sgd, adam, adamw, rmsprop");
+  CHECK(error_of([] { find_optimizer("lion"); }) == "unknown optimizer 'lion'; known: sgd, adam, adamw, rmsprop");
+}
