@@ -42,9 +42,9 @@ class Out {
   /// The first element, in the memory of device(); throws Error unless T is the tensor's dtype.
   template <typename T>
   T* data() const {
-    return const_cast<T*>(static_cast<const T*>(tensor_.data<T>()));
+    return const_cast<T*>(tensor_.data<T>());
   }
-  void* raw_data() const { return const_cast<void*>(static_cast<const void*>(tensor_.raw_data())); }
+  void* raw_data() const { return const_cast<void*>(tensor_.raw_data()); }
 
   void copy_from(const Tensor& source) const { tensor_.copy_from(source); }
   void fill(double value) const { tensor_.fill(value); }

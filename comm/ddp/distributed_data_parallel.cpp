@@ -30,9 +30,9 @@ std::string table_of(const NamedTensors& parameters, const NamedTensors& buffers
 
 void broadcast_in_place(ProcessGroup& group, const Tensor& tensor) {
   const autograd::NoGrad no_grad;
-  if (tensor.is_dense()) return group.broadcast(tensor);
+  if (tensor.is_dense()) return group.broadcast(Out(tensor));
   const Tensor dense = tensor.contiguous();
-  group.broadcast(dense);
+  group.broadcast(Out(dense));
   tensor.copy_from(dense);
 }
 
