@@ -3,6 +3,9 @@
 
 #include "tandem/layers/module.h"
 
+#include <ranges>
+#include <utility>
+
 namespace tandem::layers {
 
 /// Puts a module and all below it into training or evaluation mode, and at the end of the scope every one of them back
@@ -32,8 +35,7 @@ class NoObservers {
   }
   ~NoObservers() {
     // Backwards: of a module under two names the first entry has the observer.
-    for (auto entry = observers_.rbegin(); entry != observers_.rend(); ++entry)
-      entry->first->set_observer(std::move(entry->second));
+    for (auto& [part, observer] : observers_ | std::views::reverse) part->set_observer(std::move(observer));
   }
   NoObservers(const NoObservers&) = delete;
   NoObservers& operator=(const NoObservers&) = delete;

@@ -24,7 +24,8 @@ class Adam : public Optimizer {
       : Adam("Adam", std::move(parameters), options, false) {}
 
  protected:
-  Adam(std::string name, std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled_weight_decay);
+  Adam(const std::string& name, std::vector<Tensor> parameters, const AdamOptions& options,
+       bool decoupled_weight_decay);
   void update(std::span<const Update> updates) override;
 
  private:

@@ -9,19 +9,16 @@ they lay out C++20: CLANG_FORMAT names one, else clang-format-19, then clang-for
 `pip install clang-format==19.1.7` brings. --fix formats instead of complaining about it. Each fault is one line, file:line:
 what. Exit code 1 if there is one, 2 for wrong arguments, 77 where all else is in order but clang-format 19 is missing.
 """
-import importlib.util
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
 import command_line
+import llvm_tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CXX = {".h", ".cpp", ".cu", ".cuh"}
-CLANG_FORMAT_MAJOR = "19"
 LIBRARIES = "core|kernels|autograd|layers|optim|comm|data|train|simulator"
 BARE_INCLUDE = re.compile(rf'\s*#\s*include\s*["<](?:{LIBRARIES})/')
 MACRO = re.compile(r"\s*#\s*define\s+(?!TANDEM_)(\w+)")
@@ -46,22 +43,6 @@ OWN_WORDS = re.compile(r"scripts/check_style.py|tests/scripts/test_check_style.p
 def tracked_files():
     listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     return [pathlib.Path(file) for file in listed.stdout.splitlines() if (ROOT / file).is_file() and not (ROOT / file).is_symlink()]
-
-
-def find_clang_format():
-    """The command of clang-format 19, or None."""
-    candidates = [os.environ["CLANG_FORMAT"]] if "CLANG_FORMAT" in os.environ else [f"clang-format-{CLANG_FORMAT_MAJOR}", "clang-format"]
-    package = importlib.util.find_spec("clang_format")
-    if package:
-        candidates.append(str(pathlib.Path(package.origin).parent / "data/bin/clang-format"))
-    for command in filter(None, map(shutil.which, candidates)):
-        try:
-            version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        if re.search(rf"version {CLANG_FORMAT_MAJOR}\.", version):
-            return command
-    return None
 
 
 def faults_of(file):
@@ -96,7 +77,7 @@ def main():
         for number, what in faults_of(file):
             faults += 1
             print(f"{file}:{number}: {what}", file=sys.stderr)
-    formatter = find_clang_format()
+    formatter = llvm_tools.find("clang-format")
     sources = [str(file) for file in chosen if file.suffix in CXX]
     if formatter and sources:
         mode = ["-i"] if arguments.fix else ["--dry-run", "--Werror"]
@@ -113,7 +94,7 @@ def main():
     if faults:
         sys.exit(1)
     if not formatter:
-        print("check_style: the format was not checked: pip install clang-format==19.1.7", file=sys.stderr)
+        print(f"check_style: the format was not checked: pip install {llvm_tools.requirement('clang-format')}", file=sys.stderr)
         sys.exit(77)
 
 

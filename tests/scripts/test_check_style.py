@@ -29,7 +29,7 @@ def check(condition, what, done):
 with tempfile.TemporaryDirectory() as folder:
     root = pathlib.Path(folder)
     (root / "scripts").mkdir()
-    for name in ("check_style.py", "command_line.py"):
+    for name in ("check_style.py", "command_line.py", "llvm_tools.py"):
         shutil.copy(SCRIPTS / name, root / "scripts")
     shutil.copy(SCRIPTS.parent / ".clang-format", root)
 
