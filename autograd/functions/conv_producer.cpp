@@ -3,7 +3,7 @@
 
 namespace tandem::autograd {
 
-bool ConvProducer::take(const Tensor& incoming, Tensor& sum) {
+bool ConvProducer::consume_sum(const Tensor& incoming, Tensor& sum) {
   const bool is_ours = gradient.defined() && gradient.storage() == incoming.storage();
   if (is_ours) sum = grad_bias;
   gradient = {};

@@ -26,7 +26,7 @@ ConvImpl choice_on_cpu(const ConvPlan& plan, const ConvRunner& runner) {
 }
 
 /// What a layer below wants done with grad_x, on the CPU.
-void finish_for_layer_below(const Out& grad_x, const LayerBelow& below) {
+void finish_for_layer_below_on_cpu(const Out& grad_x, const LayerBelow& below) {
   if (below.mask.defined() && cpu::computes_in_float(grad_x.dtype())) {
     cpu::apply_mask(grad_x, below.mask);
   } else if (below.mask.defined()) {
@@ -84,7 +84,7 @@ void backward(std::string_view op, const ConvPlan& plan, const ConvBackwardInput
     if (to.w.defined()) reference::conv2d_backward_weight(from.x, masked, g, to.w);
     if (to.bias.defined()) reference::conv2d_backward_bias(masked, to.bias);
   }
-  if (to.x.defined()) finish_for_layer_below(to.x, below);
+  if (to.x.defined()) finish_for_layer_below_on_cpu(to.x, below);
 }
 
 void check_below(std::string_view op, const ConvPlan& plan, const LayerBelow& below) {

@@ -430,7 +430,7 @@ TEST_CASE("conv_bench: groups take turns, and each begins once") {
         Protocol{.warmup = 1, .groups = 3, .launches = 2});
   CHECK(order == "abc");
   order.clear();
-  const auto seconds = take_turns(timers, 3);
+  const auto seconds = time_interleaved(timers, 3);
   CHECK(order ==
         "aabbcc"
         "bbccaa"

@@ -11,7 +11,7 @@ namespace tandem::comm::detail {
 
 namespace {
 
-constexpr std::int64_t kPiece = std::int64_t{1} << 30;  // MPI 3 counts in int
+constexpr std::int64_t kChunk = std::int64_t{1} << 30;  // MPI 3 counts in int
 
 MPI_Datatype type_of(DType dtype) {
   switch (dtype) {
@@ -39,11 +39,11 @@ MPI_Op operation_of(ReduceOp op) {
   }
 }
 
-/// Calls `visit(address, count)` on pieces of at most kPiece elements.
+/// Calls `visit(address, count)` on chunks of at most kChunk elements.
 template <typename Visit>
-void for_each_piece(void* data, std::int64_t count, std::int64_t element_bytes, Visit&& visit) {
-  for (std::int64_t at = 0; at < count; at += kPiece) {
-    visit(static_cast<std::byte*>(data) + at * element_bytes, static_cast<int>(std::min(kPiece, count - at)));
+void for_each_chunk(void* data, std::int64_t count, std::int64_t element_bytes, Visit&& visit) {
+  for (std::int64_t at = 0; at < count; at += kChunk) {
+    visit(static_cast<std::byte*>(data) + at * element_bytes, static_cast<int>(std::min(kChunk, count - at)));
   }
 }
 
@@ -51,7 +51,7 @@ class MpiWork final : public Work {
  public:
   MpiWork(CollectiveBuffer buffer, ReduceOp op, int ranks, MPI_Comm communicator)
       : buffer_(std::move(buffer)), op_(op), ranks_(ranks) {
-    for_each_piece(buffer_.data, buffer_.count, size_of(buffer_.dtype), [&](void* data, int count) {
+    for_each_chunk(buffer_.data, buffer_.count, size_of(buffer_.dtype), [&](void* data, int count) {
       requests_.push_back(MPI_REQUEST_NULL);
       TANDEM_CHECK_MPI(MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(buffer_.dtype), operation_of(op_),
                                       communicator, &requests_.back()));
@@ -116,7 +116,7 @@ class MpiBackend final : public Backend {
   }
 
   void all_reduce(const CollectiveBuffer& buffer, ReduceOp op) override {
-    for_each_piece(buffer.data, buffer.count, size_of(buffer.dtype), [&](void* data, int count) {
+    for_each_chunk(buffer.data, buffer.count, size_of(buffer.dtype), [&](void* data, int count) {
       TANDEM_CHECK_MPI(
           MPI_Allreduce(MPI_IN_PLACE, data, count, type_of(buffer.dtype), operation_of(op), communicator_.get()));
     });
@@ -124,8 +124,8 @@ class MpiBackend final : public Backend {
   }
 
   void broadcast(void* data, std::int64_t bytes, int root) override {
-    for_each_piece(data, bytes, 1, [&](void* piece, int count) {
-      TANDEM_CHECK_MPI(MPI_Bcast(piece, count, MPI_BYTE, root, communicator_.get()));
+    for_each_chunk(data, bytes, 1, [&](void* chunk, int count) {
+      TANDEM_CHECK_MPI(MPI_Bcast(chunk, count, MPI_BYTE, root, communicator_.get()));
     });
   }
 
