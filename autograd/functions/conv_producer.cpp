@@ -33,7 +33,7 @@ std::vector<Tensor> fused_gradients(const BackwardContext& context, const kernel
                                    for_below);
   if (below != nullptr) {
     below->gradient = gradients[0];
-    below->grad_bias = for_below.grad_bias.tensor();
+    below->grad_bias = for_below.grad_bias;
   }
   if (bias_sum.defined()) gradients[2] = bias_sum;
   return gradients;

@@ -45,7 +45,6 @@ inline constexpr std::uintptr_t kOperandAlignment = 16;
 inline bool is_aligned(const Tensor& tensor) {
   return !tensor.defined() || reinterpret_cast<std::uintptr_t>(tensor.raw_data()) % kOperandAlignment == 0;
 }
-inline bool is_aligned(const Out& out) { return is_aligned(out.tensor()); }
 
 /// What the choice of a pass's kernels knows of its tensors.
 struct Operands {

@@ -95,9 +95,7 @@ class CuDnn final : public ConvLibrary {
 LibraryVersion read_version(const LibraryFile& library) {
   decltype(&cudnnGetVersion) get_version = nullptr;
   library.find("cudnnGetVersion", get_version);
-  const int number = static_cast<int>(get_version());
-  const int major_unit = number < 10000 ? 1000 : 10000;  // counted otherwise up to 8.9
-  return {number / major_unit, number % major_unit / 100, number % 100};
+  return version_of(static_cast<int>(get_version()));
 }
 
 }  // namespace
