@@ -3,7 +3,7 @@
 #include "tandem/autograd/node.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/core/describe.h"
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 #include "tandem/kernels/elementwise/add.h"
 
 #include <algorithm>

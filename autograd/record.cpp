@@ -84,16 +84,16 @@ std::shared_ptr<Producer> producer_of(const Tensor& tensor) {
 Node::~Node() {
   // A chain of thousands of nodes must not unwind by recursion: take the last owners of the inputs apart one by one.
   std::vector<std::shared_ptr<Node>> pending;
-  const auto take_inputs = [&](Node& node) {
+  const auto collect_inputs = [&](Node& node) {
     for (Edge& edge : node.inputs) {
       if (edge.node) pending.push_back(std::move(edge.node));
     }
   };
-  take_inputs(*this);
+  collect_inputs(*this);
   while (!pending.empty()) {
     const std::shared_ptr<Node> node = std::move(pending.back());
     pending.pop_back();
-    if (node.use_count() == 1) take_inputs(*node);
+    if (node.use_count() == 1) collect_inputs(*node);
   }
 }
 

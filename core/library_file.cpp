@@ -7,6 +7,11 @@
 
 namespace tandem {
 
+LibraryVersion version_of(int number) {
+  const int major_unit = number < 10000 ? 1000 : 10000;
+  return {number / major_unit, number % major_unit / 100, number % 100};
+}
+
 std::string version_text(const LibraryVersion& version) {
   return fmt::format("{}.{}.{}", version[0], version[1], version[2]);
 }

@@ -14,6 +14,9 @@ class LibraryFile;
 /// Major, minor, patch.
 using LibraryVersion = std::array<int, 3>;
 
+/// Of one number, as NCCL and cuDNN tell it: {2, 28, 9} of 22809, {8, 9, 7} of 8907 (old versions count in thousands).
+LibraryVersion version_of(int number);
+
 /// "2.28.9"
 std::string version_text(const LibraryVersion& version);
 

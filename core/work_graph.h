@@ -1,4 +1,4 @@
-// Work for a GPU that is recorded once and enqueued as one piece, as often as needed: a CUDA graph.
+// Work for a GPU that is recorded once and enqueued as one unit, as often as needed: a CUDA graph.
 #pragma once
 
 #include "tandem/core/device.h"

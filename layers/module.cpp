@@ -5,7 +5,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/device_query.h"
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 
 namespace tandem::layers {
 

@@ -6,9 +6,9 @@
 
 namespace tandem::layers {
 
-/// torch.nn.Sequential. Unnamed modules are numbered as PyTorch would number them were fused layers written out:
-/// a Conv2d with ReLU
-/// and a MaxPool2d are "0" and "2" (see sequential_slots). Mixing in named ones is like an OrderedDict.
+/// torch.nn.Sequential. Unnamed modules are numbered as PyTorch would number them were fused layers written out: a
+/// Conv2d with ReLU and a MaxPool2d are "0" and "2" (see Module::sequential_slots()). Mixing in named ones is like an
+/// OrderedDict.
 class Sequential final : public Module {
  public:
   /// Appends a module; returns it.

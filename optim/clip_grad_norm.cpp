@@ -1,7 +1,7 @@
 // Gradient clipping by norm.
 #include "tandem/optim/clip_grad_norm.h"
 
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 #include "tandem/kernels/optimizer/norm.h"
 
 #include <cmath>

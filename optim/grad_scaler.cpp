@@ -1,7 +1,7 @@
 // Scales, and when to skip.
 #include "tandem/optim/grad_scaler.h"
 
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 #include "tandem/kernels/optimizer/all_finite.h"
 
 #include <algorithm>

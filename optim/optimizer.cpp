@@ -5,7 +5,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/variable.h"
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 #include "tandem/kernels/optimizer/norm.h"
 #include "tandem/kernels/optimizer/tensor_list.h"
 

@@ -7,7 +7,7 @@ indented lines after "Example:", must compile behind it.
 
 BUILD is a build folder, for its tandem/config.h. Public are all headers of the libraries but those in folders for
 kernel code and for one foreign library (PRIVATE below); private ones may include CUDA's headers, which are
-the simulator's here. Those that speak to MPI, cuBLAS or cuDNN themselves are left out: they need headers that are
+the simulator's here. Those that speak to MPI, NCCL, cuBLAS or cuDNN themselves are left out: they need headers that are
 optional. Exit code 1 if a header fails, 2 for wrong arguments.
 """
 import concurrent.futures
@@ -25,7 +25,7 @@ LIBRARIES = ("core", "kernels", "autograd", "layers", "optim", "comm", "data", "
 # What kernels are made of, and the insides of a family of them.
 PRIVATE = re.compile(r"core/cuda/|kernels/device/|kernels/library_stream.h|kernels/[^/]+/[^/]+/")
 # These speak to a library whose headers need not be there.
-FOREIGN_FOLDERS = re.compile(r"/(cudnn|cublas)/|/mpi_communicator.h")
+FOREIGN_FOLDERS = re.compile(r"/(cudnn|cublas)/|/mpi_communicator.h|/nccl_functions.h")
 # Headers that no public one may need, by their names.
 FOREIGN = re.compile(r"/(CLI|nlohmann|toml\+\+|oneapi|dnnl|openmpi|mpich|nccl|cudnn\w*|cublas\w*|mpi|cuda\w*|nvtx3|simulator)(\.h|\.hpp|/)")
 

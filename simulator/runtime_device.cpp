@@ -194,8 +194,10 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
-  const bool known = std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0;
-  *function = known ? reinterpret_cast<void*>(&cuTensorMapEncodeTiled) : nullptr;
-  if (result != nullptr) *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  *function = nullptr;
+  if (std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0) *function = reinterpret_cast<void*>(&cuTensorMapEncodeTiled);
+  if (std::strcmp(symbol, "cuGetErrorString") == 0) *function = reinterpret_cast<void*>(&cuGetErrorString);
+  if (result != nullptr)
+    *result = *function != nullptr ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }

@@ -146,6 +146,14 @@ void start_tile_copy(void* shared, const CUtensorMap* encoded, std::uint64_t* ba
 
 }  // namespace tandem::simulator
 
+CUresult cuGetErrorString(CUresult error, const char** text) {
+  *text = error == CUDA_SUCCESS                 ? "no error"
+          : error == CUDA_ERROR_INVALID_VALUE   ? "invalid argument"
+          : error == CUDA_ERROR_INVALID_CONTEXT ? "invalid device context"
+                                                : nullptr;
+  return *text != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
                                 const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
                                 const cuuint32_t* element_strides, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,

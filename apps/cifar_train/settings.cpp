@@ -190,7 +190,7 @@ void describe_ranks(OptionTable& table, Settings& s) {
                         entry.needs.empty() ? std::string() : fmt::format(" (needs {})", entry.needs));
   table.choice("backend", s.backend, comm::backend_names(), fmt::format("how ranks exchange gradients ({})", what));
   table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
-             "size of the pieces gradients are exchanged in (the first one: at most 1)");
+             "size of the buckets that gradients are exchanged in (the first one: at most 1)");
   table
       .choice("allreduce-dtype", s.allreduce_dtype, {"auto", "fp32", "half"},
               "what gradients of half weights are exchanged in (auto: fp32)")

@@ -58,7 +58,7 @@ std::vector<Result> time_pass(const BenchSettings& settings, const Workload& wor
                        .is_recorded = timers.back().is_recorded()});
     results.back().work = sum_of(results.back().parts);
   }
-  const std::vector<std::vector<double>> seconds = take_turns(timers, settings.protocol.groups);
+  const std::vector<std::vector<double>> seconds = time_interleaved(timers, settings.protocol.groups);
   for (std::size_t i = 0; i < results.size(); ++i) {
     Result& result = results[i];
     (cache == Cache::hot ? result.hot : result.cold) = seconds[i];

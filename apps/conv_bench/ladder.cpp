@@ -15,7 +15,7 @@ struct Passes {
   cuda::ForwardPass* forward;
   cuda::BackwardInputPass* backward_input;
   cuda::BackwardWeightPass* backward_weight;
-  bool take_mask;  // else the gradient is masked in a pass of its own, once for both
+  bool takes_mask;  // else the gradient is masked in a pass of its own, once for both
 };
 
 [[maybe_unused]] Passes passes_of(std::string_view name) {
@@ -36,9 +36,9 @@ struct Passes {
               },
           .backward =
               [passes](Workload& o) {
-                if (!passes.take_mask) cuda::apply_mask(o.grad_y, o.mask, Out(o.grad_z));
-                const Tensor& gradient = passes.take_mask ? o.grad_y : o.grad_z;
-                const Tensor mask = passes.take_mask ? o.mask : Tensor();
+                if (!passes.takes_mask) cuda::apply_mask(o.grad_y, o.mask, Out(o.grad_z));
+                const Tensor& gradient = passes.takes_mask ? o.grad_y : o.grad_z;
+                const Tensor mask = passes.takes_mask ? o.mask : Tensor();
                 if (o.grad_x.defined()) passes.backward_input(o.geometry(), gradient, mask, o.w, Out(o.grad_x));
                 if (o.grad_w.defined()) passes.backward_weight(o.geometry(), o.x, gradient, mask, Out(o.grad_w));
                 if (o.grad_bias.defined()) cuda::conv_backward_bias(gradient, mask, Out(o.grad_bias));

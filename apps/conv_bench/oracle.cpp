@@ -59,21 +59,21 @@ Tensor channels(const Tensor& tensor, Range range) {
   return tensor.narrow(1, range.first, range.count).contiguous(Layout::channels_last);
 }
 
-/// The parts of a result, [.., channels, .., ..] each: compute(part, some of the channels) for all of them, in pieces
-/// where there are more threads than parts. No sum depends on these pieces.
+/// The parts of a result, [.., channels, .., ..] each: compute(part, some of the channels) for all of them, in slices
+/// where there are more threads than parts. No sum depends on these slices.
 template <typename Compute>
-std::vector<Tensor> in_pieces(std::size_t parts, std::int64_t channels, Compute&& compute) {
+std::vector<Tensor> in_slices(std::size_t parts, std::int64_t channels, Compute&& compute) {
   constexpr std::int64_t kLeastChannels = 16;  // with fewer, the loops inside are slow
   const auto count = static_cast<std::int64_t>(parts), wanted = (2 * num_threads() + count - 1) / count;
   const std::int64_t each = std::clamp<std::int64_t>(channels / kLeastChannels, 1, wanted);
-  const auto piece = [&](std::int64_t i) {
+  const auto slice = [&](std::int64_t i) {
     const std::int64_t first = channels * i / each;
     return Range{first, channels * (i + 1) / each - first};
   };
   std::vector<Tensor> done(static_cast<std::size_t>(count * each));
   parallel_for(count * each, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
-      done[static_cast<std::size_t>(i)] = compute(static_cast<std::size_t>(i / each), piece(i % each));
+      done[static_cast<std::size_t>(i)] = compute(static_cast<std::size_t>(i / each), slice(i % each));
   });
   if (each == 1) return done;
   std::vector<Tensor> joined;
@@ -83,7 +83,7 @@ std::vector<Tensor> in_pieces(std::size_t parts, std::int64_t channels, Compute&
     joined.push_back(empty_wide(shape));
     for (std::int64_t i = 0; i < each; ++i)
       joined.back()
-          .narrow(1, piece(i).first, piece(i).count)
+          .narrow(1, slice(i).first, slice(i).count)
           .copy_from(done[static_cast<std::size_t>(part * each + i)]);
   }
   return joined;
@@ -157,7 +157,7 @@ Oracle::Oracle(const Workload& workload)
 
 void Oracle::expect_forward() {
   const auto forward = [&](const Tensor& x, const Tensor& w, const Tensor& bias, bool relu) {
-    return in_pieces(images_.size(), geometry_.k, [&](std::size_t part, Range outputs) {
+    return in_slices(images_.size(), geometry_.k, [&](std::size_t part, Range outputs) {
       const Tensor some = images(x, images_[part]), weights = images(w, outputs);
       const ConvGeometry g = kernels::make_geometry(some.shape(), weights.shape(), options_);
       const Tensor y = empty_wide({g.n, g.k, g.p, g.q});
@@ -178,7 +178,7 @@ void Oracle::expect_backward(const Tensor& mask) {
   const Tensor absolute_x = absolute(x_), absolute_z = absolute(grad_z);
   if (wants_grad_x_) {
     const auto input_gradient = [&](const Tensor& z, const Tensor& w) {
-      return in_pieces(images_.size(), geometry_.c, [&](std::size_t part, Range inputs) {
+      return in_slices(images_.size(), geometry_.c, [&](std::size_t part, Range inputs) {
         const Tensor grad_x = empty_wide({images_[part].count, inputs.count, geometry_.h, geometry_.w});
         const Tensor weights = channels(w, inputs);
         const ConvGeometry g = kernels::make_geometry(grad_x.shape(), weights.shape(), options_);
@@ -203,7 +203,7 @@ void Oracle::expect_backward(const Tensor& mask) {
   gradients_.grad_bias = {{0, geometry_.k}, bias_sums(grad_z), bias_sums(absolute_z)};
   for (const Range outputs : channels_) {
     const auto weight_sums = [&](const Tensor& x, const Tensor& z) {
-      return sum_of(in_pieces(chunks.size(), geometry_.c, [&](std::size_t part, Range inputs) {
+      return sum_of(in_slices(chunks.size(), geometry_.c, [&](std::size_t part, Range inputs) {
         const Tensor some = channels(images(x, chunks[part]), inputs);
         const Tensor grad_w = empty_wide({outputs.count, inputs.count, geometry_.r, geometry_.s});
         const ConvGeometry g = kernels::make_geometry(some.shape(), grad_w.shape(), options_);

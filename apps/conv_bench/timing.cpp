@@ -145,7 +145,7 @@ double GroupTimer::run_group() {
 int GroupTimer::launches() const { return groups_->launches; }
 bool GroupTimer::is_recorded() const { return groups_->graph.has_value(); }
 
-std::vector<std::vector<double>> take_turns(std::vector<GroupTimer>& timers, int groups) {
+std::vector<std::vector<double>> time_interleaved(std::vector<GroupTimer>& timers, int groups) {
   std::vector<std::vector<double>> seconds(timers.size());
   for (std::size_t group = 0; group < static_cast<std::size_t>(groups); ++group) {
     for (std::size_t turn = 0; turn < timers.size(); ++turn) {

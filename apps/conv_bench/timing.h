@@ -48,6 +48,6 @@ class GroupTimer {
 
 /// For each of `timers`, seconds per run of each group; the groups take turns, and who begins changes from turn to
 /// turn.
-std::vector<std::vector<double>> take_turns(std::vector<GroupTimer>& timers, int groups);
+std::vector<std::vector<double>> time_interleaved(std::vector<GroupTimer>& timers, int groups);
 
 }  // namespace tandem::conv_bench

@@ -7,7 +7,7 @@
 #include "apps/train_bench/bench_model.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/parallel.h"
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 #include "tandem/core/suggest.h"
 #include "tandem/kernels/implementations.h"
 #include "tandem/train/process_info.h"

@@ -39,7 +39,7 @@ Tensor conv_bias_relu_by(const kernels::ConvPlan& plan, const ConvOperands& oper
       [plan, own, below = layer_below(plan, x, filters), saved_x = SavedTensor(images),
        saved_weight = SavedTensor(filters)](const BackwardContext& context) {
         Tensor bias_sum;
-        const bool masked = own->take(context.grad_output(), bias_sum);
+        const bool masked = own->consume_sum(context.grad_output(), bias_sum);
         return fused_gradients(context, plan, saved_x.get(), saved_weight.get(), masked ? Tensor() : own->mask,
                                context.grad_output().contiguous(kLayout), bias_sum, below.get());
       },

@@ -41,7 +41,7 @@ Tensor conv_bias_relu_pool(const Tensor& input, const Tensor& weight, const Tens
       [plan, windows, own, positions, below = layer_below(plan, x, filters), saved_x = SavedTensor(images),
        saved_weight = SavedTensor(filters)](const BackwardContext& context) {
         Tensor bias_sum;
-        own->take(context.grad_output(), bias_sum);
+        own->consume_sum(context.grad_output(), bias_sum);
         const Tensor grad_y = context.grad_output().contiguous(kLayout);
         const Tensor from_x = saved_x.get(), from_weight = saved_weight.get();
         Tensor own_sum;  // where no layer above has made it

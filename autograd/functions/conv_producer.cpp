@@ -3,7 +3,7 @@
 
 namespace tandem::autograd {
 
-bool ConvProducer::take(const Tensor& incoming, Tensor& sum) {
+bool ConvProducer::consume_sum(const Tensor& incoming, Tensor& sum) {
   const bool is_ours = gradient.defined() && gradient.storage() == incoming.storage();
   if (is_ours) sum = grad_bias;
   gradient = {};
@@ -33,7 +33,7 @@ std::vector<Tensor> fused_gradients(const BackwardContext& context, const kernel
                                    for_below);
   if (below != nullptr) {
     below->gradient = gradients[0];
-    below->grad_bias = for_below.grad_bias.tensor();
+    below->grad_bias = for_below.grad_bias;
   }
   if (bias_sum.defined()) gradients[2] = bias_sum;
   return gradients;

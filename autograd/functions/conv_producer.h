@@ -22,7 +22,7 @@ struct ConvProducer : Producer {
 
   /// The sum for our bias if `incoming` is that gradient, masked already: so it is where no other operation used our
   /// result. Forgets both.
-  bool take(const Tensor& incoming, Tensor& sum);
+  bool consume_sum(const Tensor& incoming, Tensor& sum);
 };
 
 /// What the layer that made x shares, if that was a fused convolution and our kernels can do its work; else null.

@@ -3,7 +3,7 @@
 
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
 
 namespace tandem::autograd {

@@ -6,7 +6,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/comm/ddp/hash.h"
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 
 #include <algorithm>
 

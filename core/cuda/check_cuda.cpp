@@ -1,9 +1,9 @@
 // The text of CUDA errors.
 #include "tandem/core/cuda/check.h"
 
-#include "tandem/core/error.h"
+#include "tandem/core/failed_call.h"
 
-#include <string_view>
+#include <fmt/format.h>
 
 namespace tandem::cuda {
 
@@ -28,11 +28,13 @@ bool comes_from_a_kernel(cudaError_t status) {
 void throw_if_failed(cudaError_t status, const char* call, std::source_location where) {
   if (status == cudaSuccess) [[likely]]
     return;
-  const std::string_view late = comes_from_a_kernel(status)
-                                    ? "; a kernel that ran before is the cause: run with compute-sanitizer to find it"
-                                    : "";
-  fail("CUDA: {} ({}) from {} at {}:{}{}", cudaGetErrorString(status), cudaGetErrorName(status), call,
-       where.file_name(), where.line(), late);
+  fail_call({.library = "CUDA",
+             .error = fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)),
+             .call = call,
+             .where = where,
+             .more = comes_from_a_kernel(status)
+                         ? "a kernel that ran before is the cause: run with compute-sanitizer to find it"
+                         : ""});
 }
 
 }  // namespace tandem::cuda

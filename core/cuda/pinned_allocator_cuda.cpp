@@ -33,10 +33,10 @@ class PinnedAllocator final : public Allocator {
     require_no_recording("taking pinned memory");
     const std::lock_guard lock(mutex_);
     const std::int64_t capacity = whole_pages(bytes);
-    void* block = take_free(capacity);
+    void* block = reuse_free(capacity);
     if (block != nullptr) return block;
-    take_back();
-    block = take_free(capacity);
+    reclaim();
+    block = reuse_free(capacity);
     if (block != nullptr) return block;
     const cudaError_t status = cudaMallocHost(&block, static_cast<std::size_t>(capacity));
     if (status == cudaErrorMemoryAllocation) {
@@ -87,7 +87,7 @@ class PinnedAllocator final : public Allocator {
         for (Use& use : uses) set_mark(stream, use);
         if (!is_recorded(stream)) stream.synchronize();
       }
-      take_back();
+      reclaim();
     } catch (const Error&) {
       return;
     }
@@ -119,7 +119,7 @@ class PinnedAllocator final : public Allocator {
   static std::int64_t whole_pages(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
   /// The smallest free block of this capacity, or up to an eighth more; null if there is none.
-  void* take_free(std::int64_t capacity) {
+  void* reuse_free(std::int64_t capacity) {
     const auto fit = free_.lower_bound(capacity);
     if (fit == free_.end() || fit->first > capacity + capacity / 8) return nullptr;
     void* const start = fit->second;
@@ -131,7 +131,7 @@ class PinnedAllocator final : public Allocator {
 
   /// Frees the blocks that all their streams are past. Streams pass their marks in order, so of each one only the first
   /// mark that it has not passed is asked.
-  void take_back() {
+  void reclaim() {
     for (auto& [stream, uses] : uses_) {
       while (!uses.empty() && is_past(stream, uses.front())) {
         Waiting& block = *uses.front().block;

@@ -1,4 +1,4 @@
-// The piece of a matrix that a transpose takes through shared memory, in the shape that fits the matrix.
+// The tile of a matrix that a transpose takes through shared memory, in the shape that fits the matrix.
 #pragma once
 
 #include <cuda_runtime.h>

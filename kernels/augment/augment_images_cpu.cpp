@@ -98,7 +98,7 @@ class FramedPlanes {
   std::vector<float> values_;
 };
 
-/// `to` (dense planes) = `from`, turned by `degrees` counter-clockwise about the centre.
+/// `to` (dense planes) = `from`, rotated by `degrees` counter-clockwise about the centre.
 void rotate(FramedPlanes& from, const Geometry& geometry, float degrees, float* to) {
   const double angle = static_cast<double>(degrees) * std::numbers::pi / 180.0;
   const auto cosine = static_cast<float>(std::cos(angle)), sine = static_cast<float>(std::sin(angle));
@@ -243,7 +243,7 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
       float* to = whole.data();
       if constexpr (is_float<T>) to = image;
       augmenter.run(bytes + indices[i] * size, augments.empty() ? ImageAugment{} : augments[i], to);
-      if constexpr (!is_float<T>) narrow(to, size, image);
+      if constexpr (!is_float<T>) round_floats(to, size, image);
     }
   });
 }

@@ -1,4 +1,4 @@
-// One pixel of an augmented image, computed from the stored bytes: moved, turned, recoloured.
+// One pixel of an augmented image, computed from the stored bytes: moved, rotated, recoloured.
 #pragma once
 
 #include "tandem/kernels/augment/image_task.h"

@@ -83,7 +83,7 @@ void add_up(const Tensor& grad_out, const Pad2dOptions& options, const Out& grad
         for (std::int64_t w = options.left + width; w < out_width; ++w)
           add(detail::reflect(w - options.left, width), w, 1);
       }
-      if constexpr (!is_float<T>) narrow(image, size, to + n * size);
+      if constexpr (!is_float<T>) round_floats(image, size, to + n * size);
     }
   });
 }

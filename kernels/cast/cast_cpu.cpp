@@ -22,7 +22,7 @@ void convert_run(const From* from, float* to, std::int64_t count) {
 template <typename To>
   requires is_half_type<To>
 void convert_run(const float* from, To* to, std::int64_t count) {
-  narrow(from, count, to);
+  round_floats(from, count, to);
 }
 
 }  // namespace

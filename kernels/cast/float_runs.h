@@ -48,7 +48,7 @@ inline void widen(const T* from, std::int64_t count, float* to) {
 
 /// to[i] = from[i], rounded to nearest even.
 template <typename T>
-inline void narrow(const float* from, std::int64_t count, T* to) {
+inline void round_floats(const float* from, std::int64_t count, T* to) {
   const std::int64_t whole = count / simd::kLanes * simd::kLanes;
   for (std::int64_t i = 0; i < whole; i += simd::kLanes) simd::store(to + i, simd::load(from + i));
   for (std::int64_t i = whole; i < count; ++i) to[i] = static_cast<T>(from[i]);
@@ -64,8 +64,8 @@ inline void widen(const T* from, std::int64_t step, std::int64_t count, float* t
 
 /// to[i * step] = from[i], rounded to nearest even.
 template <typename T>
-inline void narrow(const float* from, std::int64_t count, T* to, std::int64_t step) {
-  if (step == 1) return narrow(from, count, to);
+inline void round_floats(const float* from, std::int64_t count, T* to, std::int64_t step) {
+  if (step == 1) return round_floats(from, count, to);
   for (std::int64_t i = 0; i < count; ++i) to[i * step] = static_cast<T>(from[i]);
 }
 
@@ -101,7 +101,7 @@ class RunWriter {
       write(to);
     } else {
       write(buffer_.data());
-      narrow(buffer_.data(), count, to);
+      round_floats(buffer_.data(), count, to);
     }
   }
 

@@ -9,7 +9,7 @@ namespace {
 
 // Assumed of large GPUs until they are measured: an H200 reads and writes 4.3 TB/s and multiplies halves at 790
 // TFLOP/s. Warps that multiply by themselves reach half of that at best, and are planned for 40 %; a library that uses
-// whole warpgroups is given 65 %. --autotune asks the clock instead.
+// whole warpgroups is given 65 %. The tuner asks the clock instead.
 constexpr double kBandwidth = 4.3e12, kPeak = 790e12, kOurRate = 0.40 * kPeak, kLibraryRate = 0.65 * kPeak;
 
 double operations_of_output(const ConvGeometry& g) { return 2.0 * static_cast<double>(g.group_c() * g.r * g.s); }

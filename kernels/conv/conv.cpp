@@ -26,13 +26,13 @@ ConvImpl choice_on_cpu(const ConvPlan& plan, const ConvRunner& runner) {
 }
 
 /// What a layer below wants done with grad_x, on the CPU.
-void finish_for_layer_below(const Out& grad_x, const LayerBelow& below) {
+void finish_for_layer_below_on_cpu(const Out& grad_x, const LayerBelow& below) {
   if (below.mask.defined() && cpu::computes_in_float(grad_x.dtype())) {
     cpu::apply_mask(grad_x, below.mask);
   } else if (below.mask.defined()) {
-    reference::apply_mask(grad_x.tensor(), below.mask, grad_x);
+    reference::apply_mask(grad_x, below.mask, grad_x);
   }
-  if (below.grad_bias.defined()) conv2d_backward_bias(grad_x.tensor(), below.grad_bias);
+  if (below.grad_bias.defined()) conv2d_backward_bias(grad_x, below.grad_bias);
 }
 
 void require_device(std::string_view op, const ConvPlan& plan, const Tensor& tensor) {
@@ -52,16 +52,16 @@ void forward(std::string_view op, const ConvPlan& plan, const Tensor& x, const T
              const Out& y, const Out& mask) {
   const ConvGeometry& g = plan.geometry;
   check_forward(op, plan, x, w, bias);
-  check(op, "y", y.tensor(), output_shape(g), plan.dtype);
-  check(op, "mask", mask.tensor(), conv_mask_shape(output_shape(g)), DType::u8, true);
-  require_one_device(op, y.tensor(), x, w, bias, mask.tensor());
+  check(op, "y", y, output_shape(g), plan.dtype);
+  check(op, "mask", mask, conv_mask_shape(output_shape(g)), DType::u8, true);
+  require_one_device(op, y, x, w, bias, mask);
   if constexpr (kHasCuda)
-    if (const CudaOp on_gpu{op, y.tensor()})
+    if (const CudaOp on_gpu{op, y})
       return cuda::conv_forward(plan, x, w, {.bias = bias, .relu = relu, .mask = mask}, y);
   const ConvImpl impl = choice_on_cpu(plan, plan.forward);
   if (impl != ConvImpl::reference) return cpu::conv_forward(plan, impl, x, w, bias, relu, mask, y);
   reference::conv2d_forward(x, w, bias, g, relu, y);
-  if (mask.defined()) reference::sign_mask(y.tensor(), mask);
+  if (mask.defined()) reference::sign_mask(y, mask);
 }
 
 /// The gradients that are defined, after their checks.
@@ -84,12 +84,12 @@ void backward(std::string_view op, const ConvPlan& plan, const ConvBackwardInput
     if (to.w.defined()) reference::conv2d_backward_weight(from.x, masked, g, to.w);
     if (to.bias.defined()) reference::conv2d_backward_bias(masked, to.bias);
   }
-  if (to.x.defined()) finish_for_layer_below(to.x, below);
+  if (to.x.defined()) finish_for_layer_below_on_cpu(to.x, below);
 }
 
 void check_below(std::string_view op, const ConvPlan& plan, const LayerBelow& below) {
   check(op, "the mask below", below.mask, conv_mask_shape(input_shape(plan.geometry)), DType::u8, true);
-  check(op, "the grad_bias below", below.grad_bias.tensor(), {plan.geometry.c}, plan.dtype, true);
+  check(op, "the grad_bias below", below.grad_bias, {plan.geometry.c}, plan.dtype, true);
 }
 
 }  // namespace
@@ -108,13 +108,13 @@ void conv2d_forward_with_moments(const ConvPlan& plan, const Tensor& x, const Te
   const std::int64_t parts = plan.moment_parts, k = plan.geometry.k;
   require(parts > 0, "{}: there are no kernels for {} and these options; batch norm reads y instead", kOp, x);
   check_forward(kOp, plan, x, w, bias);
-  check(kOp, "y", y.tensor(), output_shape(plan.geometry), plan.dtype);
+  check(kOp, "y", y, output_shape(plan.geometry), plan.dtype);
   require(moments.defined() && moments.dtype() == DType::f64 && moments.shape() == Shape{3, parts, k},
           "{}: moments must be f64 [3, {}, {}], got {}", kOp, parts, k,
-          moments.defined() ? describe(moments.tensor()) : "nothing");
-  require_one_device(kOp, y.tensor(), x, w, bias, moments.tensor());
+          moments.defined() ? describe(moments) : "nothing");
+  require_one_device(kOp, y, x, w, bias, moments);
   if constexpr (kHasCuda)
-    if (const CudaOp on_gpu{kOp, y.tensor()}) cuda::conv_forward_moments(plan, x, w, bias, y, moments);
+    if (const CudaOp on_gpu{kOp, y}) cuda::conv_forward_moments(plan, x, w, bias, y, moments);
 }
 
 void conv2d_backward_input(const ConvPlan& plan, const Tensor& grad_y, const Tensor& w, const Out& grad_x,
@@ -123,30 +123,30 @@ void conv2d_backward_input(const ConvPlan& plan, const Tensor& grad_y, const Ten
   const ConvGeometry& g = plan.geometry;
   check(kOp, "w", w, weight_shape(g), plan.dtype);
   check(kOp, "grad_y", grad_y, output_shape(g), plan.dtype);
-  check(kOp, "grad_x", grad_x.tensor(), input_shape(g), plan.dtype);
+  check(kOp, "grad_x", grad_x, input_shape(g), plan.dtype);
   check_below(kOp, plan, below);
-  require_one_device(kOp, grad_x.tensor(), grad_y, w, below.mask, below.grad_bias.tensor());
+  require_one_device(kOp, grad_x, grad_y, w, below.mask, below.grad_bias);
   backward(kOp, plan, {.w = w, .grad_y = grad_y}, {.x = grad_x}, below);
 }
 
 void conv2d_backward_input(const Tensor& grad_y, const Tensor& w, const Conv2dOptions& options, const Out& grad_x,
                            const LayerBelow& below) {
-  const ConvPlan plan = plan_for_pass("conv2d_backward_input", grad_x.tensor(), "grad_x", w, options);
+  const ConvPlan plan = plan_for_pass("conv2d_backward_input", grad_x, "grad_x", w, options);
   conv2d_backward_input(plan, grad_y, w, grad_x, below);
 }
 
 void conv2d_backward_weight(const ConvPlan& plan, const Tensor& x, const Tensor& grad_y, const Out& grad_w) {
   constexpr std::string_view kOp = "conv2d_backward_weight";
   const ConvGeometry& g = plan.geometry;
-  check(kOp, "grad_w", grad_w.tensor(), weight_shape(g), plan.dtype);
+  check(kOp, "grad_w", grad_w, weight_shape(g), plan.dtype);
   check(kOp, "x", x, input_shape(g), plan.dtype);
   check(kOp, "grad_y", grad_y, output_shape(g), plan.dtype);
-  require_one_device(kOp, grad_w.tensor(), x, grad_y);
+  require_one_device(kOp, grad_w, x, grad_y);
   backward(kOp, plan, {.x = x, .grad_y = grad_y}, {.w = grad_w}, {});
 }
 
 void conv2d_backward_weight(const Tensor& x, const Tensor& grad_y, const Conv2dOptions& options, const Out& grad_w) {
-  const ConvPlan plan = plan_for_pass("conv2d_backward_weight", x, "x", grad_w.tensor(), options);
+  const ConvPlan plan = plan_for_pass("conv2d_backward_weight", x, "x", grad_w, options);
   conv2d_backward_weight(plan, x, grad_y, grad_w);
 }
 
@@ -154,9 +154,9 @@ void conv2d_backward_bias(const Tensor& grad_y, const Out& grad_bias, const Tens
   constexpr std::string_view kOp = "conv2d_backward_bias";
   require(grad_y.defined() && grad_y.rank() == 4, "{}: needs grad_y [N,K,P,Q]", kOp);
   check(kOp, "grad_y", grad_y, grad_y.shape(), grad_y.dtype());
-  check(kOp, "grad_bias", grad_bias.tensor(), {grad_y.size(1)}, grad_y.dtype());
+  check(kOp, "grad_bias", grad_bias, {grad_y.size(1)}, grad_y.dtype());
   check(kOp, "mask", mask, conv_mask_shape(grad_y.shape()), DType::u8, true);
-  require_one_device(kOp, grad_y, grad_bias.tensor(), mask);
+  require_one_device(kOp, grad_y, grad_bias, mask);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_y}) return cuda::conv_backward_bias(grad_y, mask, grad_bias);
   if (mask.defined()) {
@@ -190,12 +190,12 @@ void conv_bias_relu_pool_forward(const ConvPlan& plan, const Tensor& x, const Te
   const ConvGeometry& g = plan.geometry;
   const Shape pooled{g.n, g.k, g.p / 2, g.q / 2};
   check_forward(kOp, plan, x, w, bias);
-  check(kOp, "y", y.tensor(), pooled, plan.dtype);
-  check(kOp, "positions", positions.tensor(), pooled, DType::u8, true);
-  check(kOp, "mask", mask.tensor(), conv_mask_shape(pooled), DType::u8, true);
-  require_one_device(kOp, y.tensor(), x, w, bias, positions.tensor(), mask.tensor());
+  check(kOp, "y", y, pooled, plan.dtype);
+  check(kOp, "positions", positions, pooled, DType::u8, true);
+  check(kOp, "mask", mask, conv_mask_shape(pooled), DType::u8, true);
+  require_one_device(kOp, y, x, w, bias, positions, mask);
   if constexpr (kHasCuda)
-    if (const CudaOp on_gpu{kOp, y.tensor()}) cuda::conv_pool_forward(plan, x, w, bias, {y, positions, mask});
+    if (const CudaOp on_gpu{kOp, y}) cuda::conv_pool_forward(plan, x, w, bias, {y, positions, mask});
 }
 
 void conv_bias_relu_backward(const ConvPlan& plan, const ConvBackwardInputs& from, const ConvGradients& to,
@@ -206,14 +206,13 @@ void conv_bias_relu_backward(const ConvPlan& plan, const ConvBackwardInputs& fro
   check(kOp, "x", from.x, input_shape(g), plan.dtype);
   check(kOp, "mask", from.mask, conv_mask_shape(output_shape(g)), DType::u8, true);
   check(kOp, "grad_y", from.grad_y, output_shape(g), plan.dtype);
-  check(kOp, "grad_x", to.x.tensor(), input_shape(g), plan.dtype, true);
-  check(kOp, "grad_w", to.w.tensor(), weight_shape(g), plan.dtype, true);
-  check(kOp, "grad_bias", to.bias.tensor(), {g.k}, plan.dtype, true);
+  check(kOp, "grad_x", to.x, input_shape(g), plan.dtype, true);
+  check(kOp, "grad_w", to.w, weight_shape(g), plan.dtype, true);
+  check(kOp, "grad_bias", to.bias, {g.k}, plan.dtype, true);
   check_below(kOp, plan, below);
   const bool has_below = below.mask.defined() || below.grad_bias.defined();
   require(to.x.defined() || !has_below, "{}: what the layer below wants needs grad_x", kOp);
-  require_one_device(kOp, from.grad_y, from.x, from.w, from.mask, to.x.tensor(), to.w.tensor(), to.bias.tensor(),
-                     below.mask, below.grad_bias.tensor());
+  require_one_device(kOp, from.grad_y, from.x, from.w, from.mask, to.x, to.w, to.bias, below.mask, below.grad_bias);
   backward(kOp, plan, from, to, below);
 }
 

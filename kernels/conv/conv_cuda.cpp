@@ -102,7 +102,7 @@ void run_backward_weight(const ConvRunner& runner, const ConvGeometry& g, const 
     return runner.family->backward_weight_and_bias(g, x, grad_y, mask, grad_w, grad_bias);
   if (runner.library != nullptr) {
     const ConvTask task{g, grad_y.dtype(), ConvPass::backward_weight};
-    runner.library->run(task, {x, grad_w.tensor(), grad_y}, runner.library_plan);
+    runner.library->run(task, {x, grad_w, grad_y}, runner.library_plan);
   } else {
     runner.family->backward_weight(g, x, grad_y, mask, grad_w);
   }

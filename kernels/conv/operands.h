@@ -39,13 +39,12 @@ struct PooledOutput {
 };
 
 /// Bytes that the addresses of a pass's tensors must be multiples of, for copies of 16 bytes and for libraries.
-inline constexpr std::uintptr_t kAlignment = 16;
+inline constexpr std::uintptr_t kOperandAlignment = 16;
 
 /// Tensors that are undefined are aligned.
 inline bool is_aligned(const Tensor& tensor) {
-  return !tensor.defined() || reinterpret_cast<std::uintptr_t>(tensor.raw_data()) % kAlignment == 0;
+  return !tensor.defined() || reinterpret_cast<std::uintptr_t>(tensor.raw_data()) % kOperandAlignment == 0;
 }
-inline bool is_aligned(const Out& out) { return is_aligned(out.tensor()); }
 
 /// What the choice of a pass's kernels knows of its tensors.
 struct Operands {

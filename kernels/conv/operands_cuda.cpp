@@ -57,8 +57,8 @@ Tensor masked_gradient(const Tensor& grad_y, const Tensor& mask) {
 }
 
 void finish_for_layer_below(const Out& grad_x, const LayerBelow& below) {
-  if (below.mask.defined()) apply_mask(grad_x.tensor(), below.mask, grad_x);
-  if (below.grad_bias.defined()) conv_backward_bias(grad_x.tensor(), {}, below.grad_bias);
+  if (below.mask.defined()) apply_mask(grad_x, below.mask, grad_x);
+  if (below.grad_bias.defined()) conv_backward_bias(grad_x, {}, below.grad_bias);
 }
 
 void conv_backward_bias(const Tensor& grad_y, const Tensor& mask, const Out& grad_bias) {

@@ -80,7 +80,7 @@ void run(const Tensor& x, double p, const RandomKey& key, const Out& y) {
         float values[kGroup];
         widen(from + first, length, values);
         apply(bits.data(), threshold, scale, values, values, length);
-        narrow(values, length, to + first);
+        round_floats(values, length, to + first);
       }
     }
   });

@@ -67,7 +67,7 @@ void map_run(const T* x, std::int64_t x_step, T* y, std::int64_t y_step, std::in
     alignas(64) float values[kBlock];
     widen(x + at * x_step, x_step, count, values);
     for (std::int64_t i = 0; i < count; ++i) values[i] = function(values[i]);
-    narrow(values, count, y + at * y_step, y_step);
+    round_floats(values, count, y + at * y_step, y_step);
   });
 }
 
@@ -96,7 +96,7 @@ void map_run(const T* a, const T* b, T* y, const std::array<std::int64_t, 3>& st
     widen(a + at * step[1], step[1], count, left);
     widen(b + at * step[2], step[2], count, right);
     for (std::int64_t i = 0; i < count; ++i) left[i] = function(left[i], right[i]);
-    narrow(left, count, y + at * step[0], step[0]);
+    round_floats(left, count, y + at * step[0], step[0]);
   });
 }
 

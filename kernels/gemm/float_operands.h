@@ -55,8 +55,9 @@ class FloatOutput {
   void finish() const {
     if (!copy_.data()) return;
     T* const elements = out_.data<T>();
-    parallel_for(out_.numel(), kFloatsPerPart,
-                 [&](std::int64_t begin, std::int64_t end) { narrow(data_ + begin, end - begin, elements + begin); });
+    parallel_for(out_.numel(), kFloatsPerPart, [&](std::int64_t begin, std::int64_t end) {
+      round_floats(data_ + begin, end - begin, elements + begin);
+    });
   }
 
  private:

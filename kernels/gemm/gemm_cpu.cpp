@@ -173,7 +173,8 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Ou
       for (std::int64_t i = 0; options.accumulate && i < rows; ++i)
         widen(result + i * c.stride(0), columns, sums.data() + i * columns);
       product(options.accumulate, sums.data(), columns);
-      for (std::int64_t i = 0; i < rows; ++i) narrow(sums.data() + i * columns, columns, result + i * c.stride(0));
+      for (std::int64_t i = 0; i < rows; ++i)
+        round_floats(sums.data() + i * columns, columns, result + i * c.stride(0));
     }
   });
 }

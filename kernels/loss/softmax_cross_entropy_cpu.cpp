@@ -80,7 +80,7 @@ void backward(const Tensor& probabilities, const Tensor& labels, double label_sm
       float* to = scratch.data();
       if constexpr (is_float<T>) to = out + n * classes;
       write_gradient(from, classes, label[n * label_stride], factor, everywhere, on_label, to);
-      if constexpr (!is_float<T>) narrow(to, classes, out + n * classes);
+      if constexpr (!is_float<T>) round_floats(to, classes, out + n * classes);
     }
   });
 }

@@ -27,7 +27,7 @@ void step_half(const UpdateTensors& item, std::int64_t begin, std::int64_t end, 
     if (master == nullptr) cpu::widen(parameter + at, count, values.data());
     float* const value = master == nullptr ? values.data() : master + at;
     step(value, gradient, at, count);
-    cpu::narrow(value, count, parameter + at);
+    cpu::round_floats(value, count, parameter + at);
   });
 }
 

@@ -26,6 +26,9 @@ enum CUtensorMapL2promotion {
 };
 enum CUtensorMapFloatOOBfill { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
 
+/// The words for an error; CUDA_ERROR_INVALID_VALUE and a null pointer where there are none.
+CUresult cuGetErrorString(CUresult error, const char** text);
+
 /// Refuses with CUDA_ERROR_INVALID_VALUE what the hardware cannot do: addresses, strides and tiles that are misaligned
 /// or too large; with CUDA_ERROR_INVALID_CONTEXT a thread that has not used the runtime yet.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,

@@ -12,13 +12,13 @@ TEST_CASE("the sum for a bias goes with the gradient that it was made of, once")
   layer.grad_bias = bias_sum;
   Tensor sum;
   // Where another operation used the layer's result, too, another tensor arrives: the sum of both gradients.
-  CHECK_FALSE(layer.take(Tensor::zeros({2, 3}), sum));
+  CHECK_FALSE(layer.consume_sum(Tensor::zeros({2, 3}), sum));
   CHECK_FALSE(sum.defined());
-  CHECK_FALSE(layer.take(gradient, sum));
+  CHECK_FALSE(layer.consume_sum(gradient, sum));
 
   layer.gradient = gradient;
   layer.grad_bias = bias_sum;
-  CHECK(layer.take(gradient, sum));
+  CHECK(layer.consume_sum(gradient, sum));
   CHECK(sum.storage() == bias_sum.storage());
-  CHECK_FALSE(layer.take(gradient, sum));
+  CHECK_FALSE(layer.consume_sum(gradient, sum));
 }

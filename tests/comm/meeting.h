@@ -75,9 +75,9 @@ class MeetingCommunicator final : public comm::NcclCommunicator {
     meeting_.meet();
   }
 
-  void all_gather(const void* piece, std::int64_t bytes, void* all, const Stream& stream) override {
+  void all_gather(const void* chunk, std::int64_t bytes, void* all, const Stream& stream) override {
     begin("all_gather");
-    mine().mine = piece;
+    mine().mine = chunk;
     stream.synchronize();
     meeting_.meet();
     for (int rank = 0; rank < meeting_.size(); ++rank) {

@@ -66,3 +66,11 @@ TEST_CASE("the first library that is there is taken") {
   CHECK(file.path() == FAKE_GOOD);
   CHECK_THAT(error_of([&] { file.function("fake_other"); }), ContainsText("it has no fake_other"));
 }
+
+TEST_CASE("a version that is told as one number is read, also the way that old versions count") {
+  CHECK(version_of(22809) == LibraryVersion{2, 28, 9});
+  CHECK(version_of(91900) == LibraryVersion{9, 19, 0});
+  CHECK(version_of(100200) == LibraryVersion{10, 2, 0});
+  CHECK(version_of(8907) == LibraryVersion{8, 9, 7});
+  CHECK(version_of(2804) == LibraryVersion{2, 8, 4});
+}

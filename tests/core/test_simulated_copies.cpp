@@ -31,8 +31,8 @@ TEST_CASE("pageable memory that was copied to a device is the caller's again", "
     CHECK(freed.narrow(0, count - 1, 1).item() == 5.0);
   }
   // The same where elements are put in order on the way.
-  const Tensor square = Tensor::full({64, 64}, 2.0), turned = Tensor::zeros({64, 64}, {.device = kGpu});
-  turned.copy_from(square.transpose(0, 1));
+  const Tensor square = Tensor::full({64, 64}, 2.0), transposed = Tensor::zeros({64, 64}, {.device = kGpu});
+  transposed.copy_from(square.transpose(0, 1));
   square.fill(9.0);
-  CHECK(turned.to_vector<float>() == std::vector<float>(64 * 64, 2.0F));
+  CHECK(transposed.to_vector<float>() == std::vector<float>(64 * 64, 2.0F));
 }

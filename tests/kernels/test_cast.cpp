@@ -219,14 +219,14 @@ TEST_CASE("fast casts give every encoding of bf16 its bits, and floats around ea
   check_every_encoding<BFloat16>();
 }
 
-TEST_CASE("runs of any length are widened and narrowed, and nothing beyond them", "[half]") {
+TEST_CASE("runs of any length are widened and rounded, and nothing beyond them", "[half]") {
   int wrong = 0;
   for (std::size_t count = 0; count < 70; ++count) {
     const auto length = static_cast<std::int64_t>(count);
     std::vector<float> values(count + 3), back(count + 3, -1.0f);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 20.0f;
     std::vector<Half> halves(count + 3, Half(-1.0f));
-    cpu::narrow(values.data(), length, halves.data());
+    cpu::round_floats(values.data(), length, halves.data());
     cpu::widen(halves.data(), length, back.data());
     for (std::size_t i = 0; i < back.size(); ++i) {
       const float expected = i < count ? values[i] : -1.0f;

@@ -1,5 +1,5 @@
 // Profiler ranges round what dispatchers enqueue on the GPU.
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 #include "tandem/kernels/activation/relu.h"
 #include "tandem/kernels/cast/cast.h"
 #include "tandem/kernels/conv/conv.h"

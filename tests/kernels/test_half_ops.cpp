@@ -145,11 +145,11 @@ std::vector<Op> image_ops() {
           {"crop and flip",
            {images},
            [](const Inputs& in) {
-             const Tensor window = like(in[0], {3, 37, 4, 5}), around = empty_like(in[0]), turned = empty_like(in[0]);
+             const Tensor window = like(in[0], {3, 37, 4, 5}), around = empty_like(in[0]), flipped = empty_like(in[0]);
              k::crop2d(in[0], 2, 1, Out(window));
              k::crop2d_backward(window, 2, 1, Out(around));
-             k::flip_horizontal(in[0], Out(turned));
-             return std::vector<Tensor>{window, around, turned};
+             k::flip_horizontal(in[0], Out(flipped));
+             return std::vector<Tensor>{window, around, flipped};
            }},
           {"sums", {images}, [](const Inputs& in) {
              const Tensor all = like(in[0], {}), mean = like(in[0], {});

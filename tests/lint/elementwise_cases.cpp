@@ -45,9 +45,9 @@ std::vector<LintCase> copies() {
       }
     }
     const Tensor matrix = ones({96, 130}, dtype);
-    const Tensor turned = ones({130, 96}, dtype);
+    const Tensor transposed = ones({130, 96}, dtype);
     cases.push_back(
-        {fmt::format("transpose of {}", describe(matrix)), [=] { turned.copy_from(matrix.transpose(0, 1)); }});
+        {fmt::format("transpose of {}", describe(matrix)), [=] { transposed.copy_from(matrix.transpose(0, 1)); }});
     const Tensor crop = ones({2, 64, 10, 10}, dtype).narrow(2, 1, 8).narrow(3, 1, 8);
     cases.push_back({fmt::format("fill of a crop, {}", name_of(dtype)), [=] { crop.fill(2.0); }});
     cases.push_back({fmt::format("fill of {}", describe(matrix)), [=] { matrix.fill(2.0); }});

@@ -237,17 +237,17 @@ class LayerPasses {
   void check_backward_input() {
     const kernels::LayerBelow below{ones(kernels::conv_mask_shape(x_.shape()), DType::u8),
                                     Out(ones({g_.c}, DType::f16))};
-    const ConvGeometry turned = kernels::backward_input_as_forward(g_);
+    const ConvGeometry as_forward = kernels::backward_input_as_forward(g_);
     const std::string name = layer_.name + " gradient of x";
     const auto with_mask = [&](Allowance allowance) {
       allowance.rest = g_.input_numel() / 16;  // the mask of the layer below instead of a bias
       return allowance;
     };
     if (is_stationary(PassKind::backward_input))
-      return check(name, with_mask(allowed_stationary(turned, {g_, PassKind::backward_input})),
+      return check(name, with_mask(allowed_stationary(as_forward, {g_, PassKind::backward_input})),
                    [&] { stationary::backward_input_below(g_, y_, {}, w_, below, Out(x_)); });
     const gemm::Tile tile = gemm::choose_tile(kTrainingBatch * g_.h * g_.w, g_.c);
-    check(name, with_mask(allowed_product(turned, tile, "transposed_weights.cuh")),
+    check(name, with_mask(allowed_product(as_forward, tile, "transposed_weights.cuh")),
           [&] { gemm::backward_input_by(tile, g_, y_, {}, w_, below, Out(x_)); });
   }
 

@@ -22,7 +22,7 @@ MUTATIONS = [
     ("core/random.cpp", "const std::size_t pair = 2 * (index % 2);", "const std::size_t pair = 0;"),
     # autograd
     ("autograd/record.cpp", "tensor_.storage()->version() == version_", "true"),
-    ("autograd/record.cpp", "if (node.use_count() == 1) take_inputs(*node);", ""),
+    ("autograd/record.cpp", "if (node.use_count() == 1) collect_inputs(*node);", ""),
     ("autograd/backward.cpp", "} else if (owned) {", "} else if (true) {"),
     ("autograd/backward.cpp", "gradient.is_sole_owner() && ", ""),
     ("autograd/backward.cpp", "if (!options.retain_graph) node->backward = nullptr;",

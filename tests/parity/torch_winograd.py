@@ -2,7 +2,7 @@
 
 The rounding errors of Winograd convolution are about ten times those of a direct sum, whoever computes it. What an f32
 network strays by when it convolves that way is measured on this twin: the same algorithm, made of PyTorch's tensor
-functions. As in our kernels, the input gradient is a forward convolution by the turned weights.
+functions. As in our kernels, the input gradient is a forward convolution by the flipped weights.
 """
 
 import functools
@@ -46,8 +46,8 @@ class Convolution(torch.autograd.Function):
     @staticmethod
     def backward(context, grad):
         x, weight = context.saved_tensors
-        turned = weight.flip(2, 3).transpose(0, 1)
-        grad_x = conv2d(grad, turned, tuple(2 - pad for pad in context.padding))
+        flipped = weight.flip(2, 3).transpose(0, 1)
+        grad_x = conv2d(grad, flipped, tuple(2 - pad for pad in context.padding))
         with torch.enable_grad():
             weight = weight.detach().requires_grad_()
             grad_weight = torch.autograd.grad(conv2d(x, weight, context.padding), weight, grad)[0]

@@ -75,8 +75,8 @@ def forward_error(x, weight, padding):
 
 
 def input_gradient_error(grad, weight, padding):
-    turned = weight[:, :, ::-1, ::-1].transpose(1, 0, 2, 3)
-    return forward_error(grad, turned, tuple(2 - pad for pad in padding))
+    flipped = weight[:, :, ::-1, ::-1].transpose(1, 0, 2, 3)
+    return forward_error(grad, flipped, tuple(2 - pad for pad in padding))
 
 
 def weight_gradient_error(x, grad, padding):

@@ -1,8 +1,9 @@
-// Kernels without faults, and what they should give.
+// Correct kernels that look dangerous: none may raise an alarm, and all give one result in every order of threads.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::test {
@@ -20,7 +21,19 @@ struct CorrectKernel {
   std::vector<LeftOut> left_out = {};
 };
 
-std::vector<CorrectKernel> correct_kernels();
+std::vector<CorrectKernel> correct_block_kernels();
+std::vector<CorrectKernel> correct_warp_kernels();
+std::vector<CorrectKernel> correct_copy_kernels();
+std::vector<CorrectKernel> correct_polling_kernels();
+
+/// All of them.
+inline std::vector<CorrectKernel> correct_kernels() {
+  std::vector<CorrectKernel> all;
+  for (const auto kernels :
+       {correct_block_kernels, correct_warp_kernels, correct_copy_kernels, correct_polling_kernels})
+    for (CorrectKernel& kernel : kernels()) all.push_back(std::move(kernel));
+  return all;
+}
 
 /// The same, of kernels that read the same millions of times: they take seconds.
 std::vector<CorrectKernel> long_polling_kernels();

@@ -94,3 +94,11 @@ TEST_CASE("tensor maps that the hardware cannot have are refused") {
   CHECK(encode(64, 128, 4, 0, kPlain) == CUDA_ERROR_INVALID_VALUE);      // lines of 8 bytes
   CHECK(encode(0, 128, 64, 0, kPlain) == CUDA_ERROR_INVALID_VALUE);
 }
+
+TEST_CASE("errors of the simulated driver have the driver's words") {
+  const char* text = "";
+  CHECK(cuGetErrorString(CUDA_ERROR_INVALID_VALUE, &text) == CUDA_SUCCESS);
+  CHECK(text == std::string("invalid argument"));
+  CHECK(cuGetErrorString(static_cast<CUresult>(12345), &text) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(text == nullptr);
+}

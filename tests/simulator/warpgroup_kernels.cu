@@ -52,11 +52,11 @@ __global__ void product(const __grid_constant__ CUtensorMap a, const __grid_cons
 }
 
 template <typename T>
-std::vector<T> typed(const std::vector<float>& values, int rows, int columns, bool turned) {
+std::vector<T> typed(const std::vector<float>& values, int rows, int columns, bool transposed) {
   std::vector<T> result;
-  for (int i = 0; i < (turned ? columns : rows); ++i)
-    for (int j = 0; j < (turned ? rows : columns); ++j)
-      result.push_back(T(values[static_cast<std::size_t>(turned ? j * columns + i : i * columns + j)]));
+  for (int i = 0; i < (transposed ? columns : rows); ++i)
+    for (int j = 0; j < (transposed ? rows : columns); ++j)
+      result.push_back(T(values[static_cast<std::size_t>(transposed ? j * columns + i : i * columns + j)]));
   return result;
 }
 

@@ -11,7 +11,7 @@ namespace tandem::comm::detail {
 
 namespace {
 
-constexpr std::int64_t kPiece = std::int64_t{1} << 30;  // MPI 3 counts in int
+constexpr std::int64_t kChunk = std::int64_t{1} << 30;  // MPI 3 counts in int
 
 MPI_Datatype type_of(DType dtype) {
   switch (dtype) {
@@ -39,11 +39,11 @@ MPI_Op operation_of(ReduceOp op) {
   }
 }
 
-/// Calls `visit(address, count)` on pieces of at most kPiece elements.
+/// Calls `visit(address, count)` on chunks of at most kChunk elements.
 template <typename Visit>
-void for_each_piece(void* data, std::int64_t count, std::int64_t element_bytes, Visit&& visit) {
-  for (std::int64_t at = 0; at < count; at += kPiece) {
-    visit(static_cast<std::byte*>(data) + at * element_bytes, static_cast<int>(std::min(kPiece, count - at)));
+void for_each_chunk(void* data, std::int64_t count, std::int64_t element_bytes, Visit&& visit) {
+  for (std::int64_t at = 0; at < count; at += kChunk) {
+    visit(static_cast<std::byte*>(data) + at * element_bytes, static_cast<int>(std::min(kChunk, count - at)));
   }
 }
 
@@ -51,10 +51,10 @@ class MpiWork final : public Work {
  public:
   MpiWork(CollectiveBuffer buffer, ReduceOp op, int ranks, MPI_Comm communicator)
       : buffer_(std::move(buffer)), op_(op), ranks_(ranks) {
-    for_each_piece(buffer_.data, buffer_.count, size_of(buffer_.dtype), [&](void* data, int count) {
+    for_each_chunk(buffer_.data, buffer_.count, size_of(buffer_.dtype), [&](void* data, int count) {
       requests_.push_back(MPI_REQUEST_NULL);
-      TANDEM_MPI(MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(buffer_.dtype), operation_of(op_), communicator,
-                                &requests_.back()));
+      TANDEM_CHECK_MPI(MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(buffer_.dtype), operation_of(op_),
+                                      communicator, &requests_.back()));
     });
   }
   ~MpiWork() override {
@@ -67,13 +67,13 @@ class MpiWork final : public Work {
   bool poll() override {
     if (done_) return true;
     int complete = 0;
-    TANDEM_MPI(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete, MPI_STATUSES_IGNORE));
+    TANDEM_CHECK_MPI(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete, MPI_STATUSES_IGNORE));
     if (complete) finish();
     return done_;
   }
   void wait() override {
     if (done_) return;
-    TANDEM_MPI(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
+    TANDEM_CHECK_MPI(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
     finish();
   }
 
@@ -92,15 +92,15 @@ class MpiWork final : public Work {
 
 Place find_place(MPI_Comm communicator) {
   Place place;
-  TANDEM_MPI(MPI_Comm_rank(communicator, &place.rank));
-  TANDEM_MPI(MPI_Comm_size(communicator, &place.size));
+  TANDEM_CHECK_MPI(MPI_Comm_rank(communicator, &place.rank));
+  TANDEM_CHECK_MPI(MPI_Comm_size(communicator, &place.size));
   MPI_Comm host = MPI_COMM_NULL;
-  TANDEM_MPI(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, place.rank, MPI_INFO_NULL, &host));
+  TANDEM_CHECK_MPI(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, place.rank, MPI_INFO_NULL, &host));
   const Communicator owner(host, MPI_COMM_NULL);
-  TANDEM_MPI(MPI_Comm_rank(host, &place.local_rank));
-  TANDEM_MPI(MPI_Comm_size(host, &place.local_size));
+  TANDEM_CHECK_MPI(MPI_Comm_rank(host, &place.local_rank));
+  TANDEM_CHECK_MPI(MPI_Comm_size(host, &place.local_size));
   place.node = place.rank;
-  TANDEM_MPI(MPI_Bcast(&place.node, 1, MPI_INT, 0, host));
+  TANDEM_CHECK_MPI(MPI_Bcast(&place.node, 1, MPI_INT, 0, host));
   return place;
 }
 
@@ -116,23 +116,23 @@ class MpiBackend final : public Backend {
   }
 
   void all_reduce(const CollectiveBuffer& buffer, ReduceOp op) override {
-    for_each_piece(buffer.data, buffer.count, size_of(buffer.dtype), [&](void* data, int count) {
-      TANDEM_MPI(
+    for_each_chunk(buffer.data, buffer.count, size_of(buffer.dtype), [&](void* data, int count) {
+      TANDEM_CHECK_MPI(
           MPI_Allreduce(MPI_IN_PLACE, data, count, type_of(buffer.dtype), operation_of(op), communicator_.get()));
     });
     if (op == ReduceOp::average) divide(buffer.data, buffer.count, buffer.dtype, place_.size);
   }
 
   void broadcast(void* data, std::int64_t bytes, int root) override {
-    for_each_piece(data, bytes, 1, [&](void* piece, int count) {
-      TANDEM_MPI(MPI_Bcast(piece, count, MPI_BYTE, root, communicator_.get()));
+    for_each_chunk(data, bytes, 1, [&](void* chunk, int count) {
+      TANDEM_CHECK_MPI(MPI_Bcast(chunk, count, MPI_BYTE, root, communicator_.get()));
     });
   }
 
   void all_gather(const void* mine, std::int64_t bytes, void* all) override {
     require(bytes <= INT_MAX, "all_gather: {} bytes from each rank are more than MPI takes at once", bytes);
     const int count = static_cast<int>(bytes);
-    TANDEM_MPI(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, communicator_.get()));
+    TANDEM_CHECK_MPI(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, communicator_.get()));
   }
 
   std::vector<std::string> all_gather_bytes(std::string_view mine) override {
@@ -149,8 +149,8 @@ class MpiBackend final : public Backend {
       total += lengths[i];
     }
     std::string all(static_cast<std::size_t>(total), '\0');
-    TANDEM_MPI(MPI_Allgatherv(mine.data(), static_cast<int>(length), MPI_BYTE, all.data(), counts.data(),
-                              offsets.data(), MPI_BYTE, communicator_.get()));
+    TANDEM_CHECK_MPI(MPI_Allgatherv(mine.data(), static_cast<int>(length), MPI_BYTE, all.data(), counts.data(),
+                                    offsets.data(), MPI_BYTE, communicator_.get()));
     std::vector<std::string> result;
     for (std::size_t i = 0; i < ranks; ++i) {
       result.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(counts[i])));
@@ -158,7 +158,7 @@ class MpiBackend final : public Backend {
     return result;
   }
 
-  void barrier() override { TANDEM_MPI(MPI_Barrier(communicator_.get())); }
+  void barrier() override { TANDEM_CHECK_MPI(MPI_Barrier(communicator_.get())); }
 
  private:
   Communicator communicator_;

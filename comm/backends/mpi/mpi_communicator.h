@@ -22,9 +22,9 @@ using Communicator = OwnedHandle<MPI_Comm, ReleaseCommunicator>;
 /// A copy of `original` with messages of its own, whose errors come back as codes. Collective.
 inline Communicator duplicate(MPI_Comm original) {
   MPI_Comm copy = MPI_COMM_NULL;
-  TANDEM_MPI(MPI_Comm_dup(original, &copy));
+  TANDEM_CHECK_MPI(MPI_Comm_dup(original, &copy));
   Communicator result(copy, MPI_COMM_NULL);
-  TANDEM_MPI(MPI_Comm_set_errhandler(result.get(), MPI_ERRORS_RETURN));
+  TANDEM_CHECK_MPI(MPI_Comm_set_errhandler(result.get(), MPI_ERRORS_RETURN));
   return result;
 }
 

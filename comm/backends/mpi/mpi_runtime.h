@@ -5,6 +5,10 @@
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/transports/transport.h"
 
+#include <memory>
+#include <source_location>
+#include <string>
+
 namespace tandem::comm::detail {
 
 /// MPI_Init with the thread level this library needs: calls from any thread, one at a time. False if somebody else had
@@ -21,10 +25,11 @@ std::string mpi_library_version();
 std::unique_ptr<Backend> make_mpi_backend();
 std::unique_ptr<Transport> make_mpi_transport();
 
-/// Throws Error with the place, the expression, this rank and MPI's text unless `code` is MPI_SUCCESS.
-void check_mpi(int code, const char* expression, const char* file, int line);
+/// Throws Error with MPI's words for `code`, the call, its place and this rank, unless it is MPI_SUCCESS.
+void throw_if_mpi_failed(int code, const char* call, std::source_location where);
 
 }  // namespace tandem::comm::detail
 
-/// Every MPI call goes through this: check_mpi with the place and text of the call.
-#define TANDEM_MPI(expression) ::tandem::comm::detail::check_mpi((expression), #expression, __FILE__, __LINE__)
+/// Evaluates a call of MPI and throws Error where it fails. A macro only to have the call's text.
+#define TANDEM_CHECK_MPI(call) \
+  ::tandem::comm::detail::throw_if_mpi_failed((call), #call, std::source_location::current())

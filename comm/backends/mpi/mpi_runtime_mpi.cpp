@@ -3,7 +3,9 @@
 
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/launch/mpirun.h"
+#include "tandem/core/failed_call.h"
 
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <cstdlib>
@@ -28,7 +30,7 @@ bool is_running() {
 
 }  // namespace
 
-void check_mpi(int code, const char* expression, const char* file, int line) {
+void throw_if_mpi_failed(int code, const char* call, std::source_location where) {
   if (code == MPI_SUCCESS) [[likely]]
     return;
   char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";
@@ -37,22 +39,24 @@ void check_mpi(int code, const char* expression, const char* file, int line) {
     MPI_Error_string(code, text, &length);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   }
-  const std::string_view path(file);
-  const std::string_view name = path.substr(path.find_last_of('/') + 1);
-  fail("rank {}: {} failed at {}:{}: {} (code {})", rank, expression, name, line, text, code);
+  fail_call({.library = "MPI",
+             .error = fmt::format("{} (code {})", text, code),
+             .call = call,
+             .where = where,
+             .more = fmt::format("on rank {}", rank)});
 }
 
 bool initialize_mpi() {
   int initialized = 0;
-  TANDEM_MPI(MPI_Initialized(&initialized));
+  TANDEM_CHECK_MPI(MPI_Initialized(&initialized));
   int level = 0;
   if (initialized) {
-    TANDEM_MPI(MPI_Query_thread(&level));
+    TANDEM_CHECK_MPI(MPI_Query_thread(&level));
   } else {
-    TANDEM_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level));
+    TANDEM_CHECK_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level));
   }
-  TANDEM_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-  TANDEM_MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+  TANDEM_CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  TANDEM_CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
   constexpr int kNeeded = MPI_THREAD_SERIALIZED;  // an unnamed enumeration in Open MPI 5, a macro in others
   require(level >= kNeeded,
           "this MPI library was built without thread support (level {}, needed {}: MPI_THREAD_SERIALIZED)", level,
@@ -75,20 +79,20 @@ void abort_mpi(int exit_code) {
 
 int mpi_world_rank() {
   int rank = 0;
-  TANDEM_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  TANDEM_CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   return rank;
 }
 
 int mpi_world_size() {
   int size = 1;
-  TANDEM_MPI(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  TANDEM_CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &size));
   return size;
 }
 
 std::string mpi_library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
-  TANDEM_MPI(MPI_Get_library_version(text, &length));
+  TANDEM_CHECK_MPI(MPI_Get_library_version(text, &length));
   const std::string version(text, static_cast<std::size_t>(length));
   return version.substr(0, version.find_first_of("\n,"));
 }

@@ -10,7 +10,7 @@ namespace tandem::comm {
 
 namespace {
 
-std::string_view take_line(std::string_view& text) {
+std::string_view next_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
@@ -47,11 +47,11 @@ std::string to_text(const NcclCandidate& candidate) {
 
 NcclCandidate read_nccl_candidate(std::string_view text) {
   NcclCandidate candidate;
-  candidate.node = std::stoi(std::string(take_line(text)));
-  candidate.device = take_line(text);
-  candidate.uuid = take_line(text);
-  candidate.pci_address = take_line(text);
-  candidate.version = take_line(text);
+  candidate.node = std::stoi(std::string(next_line(text)));
+  candidate.device = next_line(text);
+  candidate.uuid = next_line(text);
+  candidate.pci_address = next_line(text);
+  candidate.version = next_line(text);
   candidate.problem = text;
   return candidate;
 }

@@ -1,10 +1,9 @@
-// Calls of NCCL's functions, by a table: the program is not linked against NCCL.
+// Collectives by NCCL.
 #include "tandem/comm/backends/nccl/nccl_communicator.h"
 
+#include "tandem/comm/backends/nccl/nccl_functions.h"
 #include "tandem/core/cuda/check.h"
 #include "tandem/core/error.h"
-
-#include <nccl.h>
 
 #include <chrono>
 #include <cstring>
@@ -17,52 +16,6 @@ namespace tandem::comm {
 namespace {
 
 constexpr std::chrono::seconds kAbortTime{10};
-
-/// What is used of NCCL, under its own names without the prefix.
-struct Functions {
-  explicit Functions(const LibraryFile& file) {
-    file.find("ncclGetUniqueId", GetUniqueId);
-    file.find("ncclCommInitRankConfig", CommInitRankConfig);
-    file.find("ncclCommGetAsyncError", CommGetAsyncError);
-    file.find("ncclCommFinalize", CommFinalize);
-    file.find("ncclCommDestroy", CommDestroy);
-    file.find("ncclCommAbort", CommAbort);
-    file.find("ncclAllReduce", AllReduce);
-    file.find("ncclBroadcast", Broadcast);
-    file.find("ncclAllGather", AllGather);
-    file.find("ncclSend", Send);
-    file.find("ncclRecv", Recv);
-    file.find("ncclGroupStart", GroupStart);
-    file.find("ncclGroupEnd", GroupEnd);
-    file.find("ncclGetErrorString", GetErrorString);
-    file.find("ncclGetLastError", GetLastError);
-  }
-
-  decltype(&ncclGetUniqueId) GetUniqueId;
-  decltype(&ncclCommInitRankConfig) CommInitRankConfig;
-  decltype(&ncclCommGetAsyncError) CommGetAsyncError;
-  decltype(&ncclCommFinalize) CommFinalize;
-  decltype(&ncclCommDestroy) CommDestroy;
-  decltype(&ncclCommAbort) CommAbort;
-  decltype(&ncclAllReduce) AllReduce;
-  decltype(&ncclBroadcast) Broadcast;
-  decltype(&ncclAllGather) AllGather;
-  decltype(&ncclSend) Send;
-  decltype(&ncclRecv) Recv;
-  decltype(&ncclGroupStart) GroupStart;
-  decltype(&ncclGroupEnd) GroupEnd;
-  decltype(&ncclGetErrorString) GetErrorString;
-  decltype(&ncclGetLastError) GetLastError;
-};
-
-/// Throws Error unless `result` is success or, for calls that return at once, on the way to it.
-void check(const Functions& nccl, ncclComm_t communicator, ncclResult_t result, const char* call) {
-  if (result == ncclSuccess || result == ncclInProgress) [[likely]]
-    return;
-  const char* const detail = nccl.GetLastError(communicator);
-  fail("NCCL: {} from {}{}{}; NCCL_DEBUG=WARN tells more", nccl.GetErrorString(result), call,
-       detail != nullptr && *detail != '\0' ? ": " : "", detail != nullptr ? detail : "");
-}
 
 ncclDataType_t type_of(DType dtype) {
   switch (dtype) {
@@ -112,35 +65,35 @@ class Communicator final : public NcclCommunicator {
     ncclUniqueId unique_id;
     require(id.size() == sizeof unique_id, "nccl: an id of {} bytes came in, not {}", id.size(), sizeof unique_id);
     std::memcpy(&unique_id, id.data(), sizeof unique_id);
-    check(nccl_, nullptr, nccl_.CommInitRankConfig(&communicator_, place.size, unique_id, place.rank, &config),
-          "ncclCommInitRankConfig");
+    TANDEM_CHECK_NCCL(nccl_, nullptr, CommInitRankConfig(&communicator_, place.size, unique_id, place.rank, &config));
   }
 
   bool is_ready() override {
     ncclResult_t state = ncclSuccess;
-    accept(nccl_.CommGetAsyncError(communicator_, &state), "ncclCommGetAsyncError");
-    accept(state, "an operation under way");
+    TANDEM_CHECK_NCCL(nccl_, communicator_, CommGetAsyncError(communicator_, &state));
+    throw_if_failed(state, "an operation under way");
     return state == ncclSuccess;
   }
 
   void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op, const Stream& stream) override {
-    accept(nccl_.AllReduce(data, data, static_cast<std::size_t>(count), type_of(dtype), operation_of(op), communicator_,
-                           native(stream)),
-           "ncclAllReduce");
+    TANDEM_CHECK_NCCL(nccl_, communicator_,
+                      AllReduce(data, data, static_cast<std::size_t>(count), type_of(dtype), operation_of(op),
+                                communicator_, native(stream)));
   }
 
   void broadcast(void* data, std::int64_t bytes, int root, const Stream& stream) override {
-    accept(nccl_.Broadcast(data, data, static_cast<std::size_t>(bytes), ncclUint8, root, communicator_, native(stream)),
-           "ncclBroadcast");
+    TANDEM_CHECK_NCCL(
+        nccl_, communicator_,
+        Broadcast(data, data, static_cast<std::size_t>(bytes), ncclUint8, root, communicator_, native(stream)));
   }
 
   void all_gather(const void* mine, std::int64_t bytes, void* all, const Stream& stream) override {
-    accept(nccl_.AllGather(mine, all, static_cast<std::size_t>(bytes), ncclUint8, communicator_, native(stream)),
-           "ncclAllGather");
+    TANDEM_CHECK_NCCL(nccl_, communicator_,
+                      AllGather(mine, all, static_cast<std::size_t>(bytes), ncclUint8, communicator_, native(stream)));
   }
 
   void swap(std::span<const NcclSwap> swaps, const Stream& stream) override {
-    accept(nccl_.GroupStart(), "ncclGroupStart");
+    TANDEM_CHECK_NCCL(nccl_, communicator_, GroupStart());
     ncclResult_t sends = ncclSuccess, receives = ncclSuccess;
     for (const NcclSwap& swap : swaps) {
       const auto bytes = static_cast<std::size_t>(swap.bytes);
@@ -148,14 +101,14 @@ class Communicator final : public NcclCommunicator {
       keep_error(receives, nccl_.Recv(swap.into, bytes, ncclUint8, swap.rank, communicator_, native(stream)));
     }
     const ncclResult_t group = nccl_.GroupEnd();  // also after errors: a group that stays open takes in all later calls
-    accept(sends, "ncclSend");
-    accept(receives, "ncclRecv");
-    accept(group, "ncclGroupEnd");
+    throw_if_failed(sends, "ncclSend");
+    throw_if_failed(receives, "ncclRecv");
+    throw_if_failed(group, "ncclGroupEnd");
   }
 
-  void finalize() override { accept(nccl_.CommFinalize(communicator_), "ncclCommFinalize"); }
+  void finalize() override { TANDEM_CHECK_NCCL(nccl_, communicator_, CommFinalize(communicator_)); }
 
-  void close() override { accept(nccl_.CommDestroy(communicator_), "ncclCommDestroy"); }
+  void close() override { TANDEM_CHECK_NCCL(nccl_, communicator_, CommDestroy(communicator_)); }
 
   void abort() noexcept override {
     try {
@@ -173,18 +126,22 @@ class Communicator final : public NcclCommunicator {
   }
 
  private:
-  void accept(ncclResult_t result, const char* call) const { check(nccl_, communicator_, result, call); }
+  /// For results that were kept.
+  void throw_if_failed(ncclResult_t result, const char* call,
+                       std::source_location where = std::source_location::current()) const {
+    nccl_.throw_if_failed(result, communicator_, call, where);
+  }
 
-  Functions nccl_;
+  NcclFunctions nccl_;
   ncclComm_t communicator_ = nullptr;
 };
 
 }  // namespace
 
 std::string make_nccl_id(const LibraryFile& file) {
-  const Functions nccl(file);
+  const NcclFunctions nccl(file);
   ncclUniqueId id;
-  check(nccl, nullptr, nccl.GetUniqueId(&id), "ncclGetUniqueId");
+  TANDEM_CHECK_NCCL(nccl, nullptr, GetUniqueId(&id));
   return {reinterpret_cast<const char*>(&id), sizeof id};
 }
 

@@ -9,9 +9,7 @@ LibraryVersion read_version(const LibraryFile& library) {
   int (*get_version)(int*) = nullptr;  // returns an ncclResult_t, where 0 is success
   library.find("ncclGetVersion", get_version);
   int number = 0;
-  if (get_version(&number) != 0) return {};
-  const int major_unit = number < 10000 ? 1000 : 10000;  // counted otherwise up to 2.8
-  return {number / major_unit, number % major_unit / 100, number % 100};
+  return get_version(&number) == 0 ? version_of(number) : LibraryVersion{};
 }
 
 }  // namespace

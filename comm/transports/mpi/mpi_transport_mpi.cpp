@@ -26,7 +26,7 @@ class MpiTransfer final : public Transfer {
 
   bool done() override {
     int complete = 0;
-    TANDEM_MPI(MPI_Test(&request_, &complete, MPI_STATUS_IGNORE));
+    TANDEM_CHECK_MPI(MPI_Test(&request_, &complete, MPI_STATUS_IGNORE));
     return complete != 0;
   }
 
@@ -41,12 +41,12 @@ class MpiTransport final : public Transport {
 
   std::unique_ptr<Transfer> send(int to, int tag, const void* data, std::int64_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    TANDEM_MPI(MPI_Isend(data, checked(bytes), MPI_BYTE, to, tag, communicator_.get(), &request));
+    TANDEM_CHECK_MPI(MPI_Isend(data, checked(bytes), MPI_BYTE, to, tag, communicator_.get(), &request));
     return std::make_unique<MpiTransfer>(request, false);
   }
   std::unique_ptr<Transfer> receive(int from, int tag, void* data, std::int64_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
-    TANDEM_MPI(MPI_Irecv(data, checked(bytes), MPI_BYTE, from, tag, communicator_.get(), &request));
+    TANDEM_CHECK_MPI(MPI_Irecv(data, checked(bytes), MPI_BYTE, from, tag, communicator_.get(), &request));
     return std::make_unique<MpiTransfer>(request, true);
   }
 

@@ -1,6 +1,7 @@
 // Convolutions by cuDNN 9: plans are made once per task and device, and executed on the current stream.
 #include "tandem/core/memory.h"
 #include "tandem/kernels/conv/cudnn/conv_library.h"
+#include "tandem/kernels/conv/cudnn/functions.h"
 #include "tandem/kernels/conv/cudnn/plans.h"
 #include "tandem/kernels/conv/cudnn/symbols.h"
 #include "tandem/kernels/library_stream.h"
@@ -19,10 +20,7 @@ constexpr std::size_t kMostTasks = 512;
 
 class CuDnn final : public ConvLibrary {
  public:
-  explicit CuDnn(const LibraryFile& file) : version_("cuDNN " + version_text(file.version())) {
-    file.find("cudnnCreate", create_);
-    file.find("cudnnSetStream", set_stream_);
-    file.find("cudnnGetErrorString", error_string_);
+  explicit CuDnn(const LibraryFile& file) : version_("cuDNN " + version_text(file.version())), cudnn_(file) {
     use_library(file);
   }
 
@@ -65,16 +63,12 @@ class CuDnn final : public ConvLibrary {
     std::unique_ptr<Plans> plans;
   };
 
-  void check(cudnnStatus_t status, const char* call) const {
-    require(status == CUDNN_STATUS_SUCCESS, "cuDNN: {} from {}; choose impl fused", error_string_(status), call);
-  }
-
   /// A handle that works on the current stream of its device.
   cudnnHandle_t handle_for(Device device) {
     const Stream stream = library_stream(device);
     cudnnHandle_t& handle = handles_[device.index];
-    if (handle == nullptr) check(create_(&handle), "cudnnCreate");
-    check(set_stream_(handle, static_cast<cudaStream_t>(stream.native())), "cudnnSetStream");
+    if (handle == nullptr) TANDEM_CHECK_CUDNN(cudnn_, Create(&handle));
+    TANDEM_CHECK_CUDNN(cudnn_, SetStream(handle, static_cast<cudaStream_t>(stream.native())));
     return handle;
   }
 
@@ -92,9 +86,7 @@ class CuDnn final : public ConvLibrary {
   }
 
   std::string version_;
-  decltype(&cudnnCreate) create_ = nullptr;
-  decltype(&cudnnSetStream) set_stream_ = nullptr;
-  decltype(&cudnnGetErrorString) error_string_ = nullptr;
+  CudnnFunctions cudnn_;
   std::mutex mutex_;
   std::map<int, cudnnHandle_t> handles_;
   std::list<Entry> entries_;  // the last used first
@@ -103,9 +95,7 @@ class CuDnn final : public ConvLibrary {
 LibraryVersion read_version(const LibraryFile& library) {
   decltype(&cudnnGetVersion) get_version = nullptr;
   library.find("cudnnGetVersion", get_version);
-  const int number = static_cast<int>(get_version());
-  const int major_unit = number < 10000 ? 1000 : 10000;  // counted otherwise up to 8.9
-  return {number / major_unit, number % major_unit / 100, number % 100};
+  return version_of(static_cast<int>(get_version()));
 }
 
 }  // namespace

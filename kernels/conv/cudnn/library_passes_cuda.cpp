@@ -27,7 +27,7 @@ bool library_takes(ConvLibrary& library, const ConvTask& task, const ConvTensors
 ConvTask library_forward_task(ConvLibrary& library, const ConvGeometry& g, const Tensor& x, const Tensor& w,
                               const Epilogue& epilogue, const Out& y) {
   const ConvTask fused{g, y.dtype(), fused_pass(epilogue)};
-  if (library_takes(library, fused, {x, w, y.tensor(), epilogue.bias})) return fused;
+  if (library_takes(library, fused, {x, w, y, epilogue.bias})) return fused;
   return {g, y.dtype(), ConvPass::forward};
 }
 
@@ -35,10 +35,10 @@ void library_forward(ConvLibrary& library, const ConvGeometry& g, const Tensor& 
                      const Epilogue& epilogue, const Out& y, int plan) {
   const ConvTask task = library_forward_task(library, g, x, w, epilogue, y);
   const bool fused = task.pass == fused_pass(epilogue);
-  library.run(task, {x, w, y.tensor(), fused ? epilogue.bias : Tensor()}, plan);
-  if (!fused && epilogue.bias.defined()) add(y.tensor(), epilogue.bias.view({1, g.k, 1, 1}).expand(y.shape()), y);
-  if (!fused && epilogue.relu) relu_forward(y.tensor(), y);
-  if (epilogue.mask.defined()) sign_mask(y.tensor(), epilogue.mask);
+  library.run(task, {x, w, y, fused ? epilogue.bias : Tensor()}, plan);
+  if (!fused && epilogue.bias.defined()) add(y, epilogue.bias.view({1, g.k, 1, 1}).expand(y.shape()), y);
+  if (!fused && epilogue.relu) relu_forward(y, y);
+  if (epilogue.mask.defined()) sign_mask(y, epilogue.mask);
 }
 
 ConvTask library_backward_input_task(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& w,
@@ -47,7 +47,7 @@ ConvTask library_backward_input_task(ConvLibrary& library, const ConvGeometry& g
   if (!below.mask.defined() || !x.defined()) return task(ConvPass::backward_input);
   for (const ConvPass pass : {ConvPass::backward_input_relu_bias, ConvPass::backward_input_relu}) {
     if (pass == ConvPass::backward_input_relu_bias && !below.grad_bias.defined()) continue;
-    if (library_takes(library, task(pass), {grad_x.tensor(), w, grad_y, {}, x})) return task(pass);
+    if (library_takes(library, task(pass), {grad_x, w, grad_y, {}, x})) return task(pass);
   }
   return task(ConvPass::backward_input);
 }
@@ -55,7 +55,7 @@ ConvTask library_backward_input_task(ConvLibrary& library, const ConvGeometry& g
 void library_backward_input(ConvLibrary& library, const ConvGeometry& g, const Tensor& grad_y, const Tensor& w,
                             const Tensor& x, const LayerBelow& below, const Out& grad_x, int plan) {
   const ConvTask task = library_backward_input_task(library, g, grad_y, w, x, below, grad_x);
-  ConvTensors tensors{grad_x.tensor(), w, grad_y};
+  ConvTensors tensors{grad_x, w, grad_y};
   if (task.pass != ConvPass::backward_input) tensors.gate = x;
   if (task.pass != ConvPass::backward_input_relu_bias) {
     library.run(task, tensors, plan);
@@ -76,7 +76,7 @@ void library_backward_relu_bias(ConvLibrary& library, const ConvGeometry& g, con
   const MemoryTagScope scope(MemoryTag::workspace);
   const Tensor sums = Tensor::empty({1, g.k}, {.device = y.device()});
   const ConvTask task{g, y.dtype(), ConvPass::backward_relu_bias};
-  const ConvTensors tensors{open.tensor(), {}, grad_y, {}, y, sums};
+  const ConvTensors tensors{open, {}, grad_y, {}, y, sums};
   require(library_takes(library, task, tensors), "the library has no code for {}", name_of(task.pass));
   library.run(task, tensors);
   column_sum_of_parts(sums, grad_bias);

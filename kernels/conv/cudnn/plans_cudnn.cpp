@@ -3,6 +3,7 @@
 #include "tandem/kernels/conv/cudnn/plans.h"
 
 #include "tandem/core/error.h"
+#include "tandem/core/failed_call.h"
 #include "tandem/kernels/conv/cudnn/frontend.h"
 
 #include <algorithm>
@@ -166,6 +167,17 @@ std::string failure_of(Call&& call) {
   }
 }
 
+void throw_if_failed(const std::string& failure, const char* call, std::source_location where) {
+  if (failure.empty()) [[likely]]
+    return;
+  fail_call({.library = "cuDNN", .error = failure, .call = call, .where = where, .more = "choose impl fused"});
+}
+
+/// Evaluates a call of a member of the frontend's graph and throws Error where it fails. A macro only to have the
+/// call's text.
+#define TANDEM_CHECK_FRONTEND(graph, call) \
+  throw_if_failed(failure_of([&] { return (graph).call; }), #call, std::source_location::current())
+
 /// True if an engine with this note may be used for tensors of `dtype`. Not so with smaller inputs, sums in halves,
 /// FFT, Winograd, no fixed order; nor with what only later versions know.
 bool is_allowed(cudnnBackendNumericalNote_t note, DType dtype) {
@@ -228,9 +240,7 @@ const std::string& Plans::refusal() const { return search_->refusal; }
 
 std::int64_t Plans::workspace_bytes(std::size_t number) const {
   std::int64_t bytes = 0;
-  const std::string failure =
-      failure_of([&] { return search_->graph.get_workspace_size_plan_at_index(search_->found.at(number), bytes); });
-  require(failure.empty(), "cuDNN: {}; choose impl fused", failure);
+  TANDEM_CHECK_FRONTEND(search_->graph, get_workspace_size_plan_at_index(search_->found.at(number), bytes));
   return bytes;
 }
 
@@ -242,9 +252,7 @@ void Plans::run(cudnnHandle_t handle, const ConvTensors& tensors, void* workspac
   for (const auto& [id, tensor] : all)
     if (tensor.defined())  // which of them are written is up to the pass
       addresses.emplace(id, const_cast<void*>(static_cast<const void*>(tensor.raw_data())));
-  const std::string failure = failure_of(
-      [&] { return search_->graph.execute_plan_at_index(handle, addresses, workspace, search_->found.at(number)); });
-  require(failure.empty(), "cuDNN: {}; choose impl fused", failure);
+  TANDEM_CHECK_FRONTEND(search_->graph, execute_plan_at_index(handle, addresses, workspace, search_->found.at(number)));
 }
 
 }  // namespace tandem::kernels::cudnn

@@ -56,7 +56,7 @@ void scatter_gradient(const ConvGeometry& g, const T* grad_y, const float* w, T*
         scatter_patches(g, rows, size, group, start, count, sums);
       }
     }
-    if constexpr (!cpu::is_float<T>) cpu::narrow(sums, image_floats, grad_x + image * image_floats);
+    if constexpr (!cpu::is_float<T>) cpu::round_floats(sums, image_floats, grad_x + image * image_floats);
   });
 }
 

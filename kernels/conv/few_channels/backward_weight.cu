@@ -227,8 +227,7 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Ten
   } else {
     sum_parts<T, 64>(band, from, part_tiles, part_count, parts.data<float>(), stream);
   }
-  launch_add_parts(parts.tensor(), WeightAndBias<T>{grad_w.data<T>(), data_or_null<T>(grad_bias), g.k, columns},
-                   stream);
+  launch_add_parts(parts, WeightAndBias<T>{grad_w.data<T>(), data_or_null<T>(grad_bias), g.k, columns}, stream);
 }
 
 }  // namespace

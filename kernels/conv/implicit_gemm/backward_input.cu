@@ -49,7 +49,7 @@ void run(const ConvGeometry& g, std::optional<Tile> forced, const Tensor& grad_y
     });
     if (sums) next_sums += work.tile_rows * g.c;
   }
-  if (sums) column_sum_of_parts(column_sums.tensor(), below.grad_bias);
+  if (sums) column_sum_of_parts(column_sums, below.grad_bias);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void run(const ConvGeometry& g, const WeightPlan& plan, const Tensor& x, const T
   const MemoryTagScope tag(MemoryTag::workspace);
   const Out parts(Tensor::empty({plan.parts, g.weight_numel()}, {.device = grad_w.device()}));
   multiply_to(parts.data<float>());
-  launch_add_parts_to<T>(grad_w, parts.tensor(), stream);
+  launch_add_parts_to<T>(grad_w, parts, stream);
 }
 
 }  // namespace

@@ -73,9 +73,9 @@ void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epil
                                  .bias = data_or_null<T>(epilogue.bias),
                                  .relu = epilogue.relu};
     multiply(tile::Patches<T>{x.data<T>(), tile::TileGeometry(g), pixels}, Matrix<T>{w.data<T>(), g.k, depth, 1},
-             result, depth, y.tensor());
+             result, depth, y);
   });
-  if (epilogue.mask.defined()) sign_mask(y.tensor(), epilogue.mask);
+  if (epilogue.mask.defined()) sign_mask(y, epilogue.mask);
 }
 
 void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,
@@ -90,7 +90,7 @@ void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& m
         const tile::PhaseResult<T> result{{.data = grad_x.data<T>(), .rows = pixels, .columns = g.c, .row_stride = g.c},
                                           phase};
         multiply(tile::GradientPatches<T>{grad_y.data<T>(), gate, phase, pixels, g.k},
-                 tile::TransposedWeights<T>{w.data<T>(), phase}, result, phase.taps() * g.k, grad_x.tensor());
+                 tile::TransposedWeights<T>{w.data<T>(), phase}, result, phase.taps() * g.k, grad_x);
       }
     }
   });
@@ -104,7 +104,7 @@ void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_
     const Gate<T> gate{.bits = data_or_null<std::uint8_t>(mask)};
     const MatrixResult<T> result{.data = grad_w.data<T>(), .rows = g.k, .columns = columns, .row_stride = columns};
     multiply(Matrix<T>{grad_y.data<T>(), g.k, 1, g.k, gate},
-             tile::PatchColumns<T>{x.data<T>(), tile::TileGeometry(g), columns}, result, pixels, grad_w.tensor());
+             tile::PatchColumns<T>{x.data<T>(), tile::TileGeometry(g), columns}, result, pixels, grad_w);
   });
 }
 

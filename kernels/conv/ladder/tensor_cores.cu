@@ -51,7 +51,7 @@ void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epil
   require_no_obstacle("conv2d_forward", obstacle, PassKind::forward, g, operands_of(y.dtype(), x, w, epilogue.bias, y));
   dispatch_halves(y.dtype(), "conv2d_forward", [&]<typename T>(TypeTag<T>) {
     const ForwardProduct<T> product(g, x, w, epilogue, y);
-    multiply<T>(product.patches, product.weights, product.result, g.r * g.s * g.c, y.tensor());
+    multiply<T>(product.patches, product.weights, product.result, g.r * g.s * g.c, y);
   });
 }
 
@@ -65,7 +65,7 @@ void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& m
       for (std::int64_t column = 0; column < std::min(g.stride_w, g.w); ++column) {
         const tile::InputPhase phase(g, row, column);
         const InputProduct<T> product(g, phase, gradient, w, grad_x, nullptr, nullptr);
-        multiply<T>(product.patches, product.weights, product.result, phase.taps() * g.k, grad_x.tensor());
+        multiply<T>(product.patches, product.weights, product.result, phase.taps() * g.k, grad_x);
       }
     }
   });
@@ -78,7 +78,7 @@ void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_
   const Tensor gradient = masked_gradient(grad_y, mask);
   dispatch_halves(grad_w.dtype(), "conv2d_backward_weight", [&]<typename T>(TypeTag<T>) {
     const WeightProduct<T> product(g, x, gradient, grad_w, nullptr);
-    multiply<T>(product.gradient, product.patches, product.result, g.n * g.p * g.q, grad_w.tensor());
+    multiply<T>(product.gradient, product.patches, product.result, g.n * g.p * g.q, grad_w);
   });
 }
 

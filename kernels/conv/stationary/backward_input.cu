@@ -23,7 +23,7 @@ void backward_input_below(const ConvGeometry& g, const Tensor& grad_y, const Ten
     const PixelTileWriter writer{implicit_gemm::input_result<T>(g, below, column_sums, grad_x)};
     launch_task<T, 1, true>(task, plan, gradient.data<T>(), w.data<T>(), writer, grad_x.device());
   });
-  if (column_sums.defined()) column_sum_of_parts(column_sums.tensor(), below.grad_bias);
+  if (column_sums.defined()) column_sum_of_parts(column_sums, below.grad_bias);
 }
 
 void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& mask, const Tensor& w,

@@ -138,7 +138,7 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Out
            images, gradients, TileGrid(g.n, g.p, g.q, Shape::kLines), static_cast<int>(plan.part_tiles),
            static_cast<int>(plan.halo_elements), parts.data<float>());
   });
-  launch_add_parts_to<T>(grad_w, parts.tensor(), stream);
+  launch_add_parts_to<T>(grad_w, parts, stream);
 }
 
 }  // namespace

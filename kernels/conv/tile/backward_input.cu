@@ -21,7 +21,7 @@ void backward_input(const ConvGeometry& g, const Tensor& grad_y, const Tensor& m
         const PhaseResult<T> result{{.data = grad_x.data<T>(), .rows = pixels, .columns = g.c, .row_stride = g.c},
                                     phase};
         const bool vectors = g.k % 4 == 0 && g.c % 4 == 0 && starts_fours(patches.grad_y) && starts_fours(weights.w);
-        multiply(patches, weights, result, phase.taps() * g.k, vectors, grad_x.tensor());
+        multiply(patches, weights, result, phase.taps() * g.k, vectors, grad_x);
       }
     }
   });

@@ -16,7 +16,7 @@ void backward_weight(const ConvGeometry& g, const Tensor& x, const Tensor& grad_
     const PatchColumns<T> patches{x.data<T>(), TileGeometry(g), columns};
     const MatrixResult<T> result{.data = grad_w.data<T>(), .rows = g.k, .columns = columns, .row_stride = columns};
     const bool vectors = g.c % 4 == 0 && starts_fours(patches.x) && gradient.takes_vectors(pixels);
-    multiply(gradient, patches, result, pixels, vectors, grad_w.tensor());
+    multiply(gradient, patches, result, pixels, vectors, grad_w);
   });
 }
 

@@ -64,8 +64,8 @@ void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epil
     const bool in_parts = plan_product(pixels, g.k, depth).parts > 1;
     const bool fused_mask = epilogue.mask.defined() && vectors && g.k % 8 == 0 && !in_parts;
     if (fused_mask) result.mask = epilogue.mask.data<std::uint8_t>();
-    multiply(patches, weights, result, depth, vectors, y.tensor());
-    if (epilogue.mask.defined() && !fused_mask) sign_mask(y.tensor(), epilogue.mask);
+    multiply(patches, weights, result, depth, vectors, y);
+    if (epilogue.mask.defined() && !fused_mask) sign_mask(y, epilogue.mask);
   });
 }
 

@@ -124,7 +124,7 @@ void run(const ConvGeometry& g, const Tensor& x, const Tensor& grad_y, const Out
            work);
   };
   takes_wide_block(g.c) ? by(WideWeightBlock{}) : by(WeightBlock{});
-  launch_add_parts_to<T>(grad_w, parts.tensor(), stream);
+  launch_add_parts_to<T>(grad_w, parts, stream);
 }
 
 }  // namespace

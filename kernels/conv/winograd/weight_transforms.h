@@ -26,7 +26,7 @@ void transform_weight(const ConvGeometry& g, const float* w, std::int64_t panel,
   constexpr int kSize = Maps::kSize, kTaps = 9;
   const WeightBuffer layout(g);
   const std::int64_t first = panel * kPanel, outputs = std::min<std::int64_t>(kPanel, g.k - first);
-  // Our weights have the input channel innermost, a panel the output: a few channels at a time are turned round here.
+  // Our weights have the input channel innermost, a panel the output: a few channels at a time are transposed here.
   alignas(64) float taps[kLanes][kTaps][kPanel] = {};
   for (std::int64_t c0 = 0; c0 < layout.depth; c0 += kLanes) {
     const std::int64_t inputs = std::min<std::int64_t>(kLanes, g.c - c0);

@@ -12,17 +12,17 @@ struct Operand {
   std::int64_t leading;
 };
 
-/// How a matrix [rows, columns] lies in memory by columns: as itself if its columns are pieces, transposed if its rows
-/// are. The stride of a dimension of size 1 says nothing.
+/// How a matrix [rows, columns] lies in memory by columns: as itself if its columns are contiguous, transposed if its
+/// rows are. The stride of a dimension of size 1 says nothing.
 std::optional<Operand> operand_of(const Tensor& matrix) {
-  const auto with_pieces = [&](int along, int across) -> std::optional<std::int64_t> {
+  const auto with_contiguous = [&](int along, int across) -> std::optional<std::int64_t> {
     const std::int64_t length = std::max<std::int64_t>(matrix.size(along), 1);
     if (matrix.size(along) > 1 && matrix.stride(along) != 1) return std::nullopt;
     const std::int64_t leading = matrix.size(across) > 1 ? matrix.stride(across) : length;
     return leading >= length ? std::optional(leading) : std::nullopt;
   };
-  if (const auto leading = with_pieces(0, 1)) return Operand{false, *leading};
-  if (const auto leading = with_pieces(1, 0)) return Operand{true, *leading};
+  if (const auto leading = with_contiguous(0, 1)) return Operand{false, *leading};
+  if (const auto leading = with_contiguous(1, 0)) return Operand{true, *leading};
   return std::nullopt;
 }
 

@@ -1,10 +1,9 @@
-// Products by cuBLAS, called by a table: the program is not linked against it.
+// Products by cuBLAS.
 #include "tandem/core/memory.h"
 #include "tandem/core/out.h"
+#include "tandem/kernels/gemm/cublas/functions.h"
 #include "tandem/kernels/gemm/cublas/matrix_library.h"
 #include "tandem/kernels/library_stream.h"
-
-#include <cublas_v2.h>
 
 #include <map>
 #include <mutex>
@@ -13,34 +12,6 @@ namespace tandem::kernels {
 namespace {
 
 constexpr std::int64_t kWorkspaceBytes = std::int64_t{32} << 20;  // what NVIDIA advises for Hopper; 4 MiB elsewhere
-
-/// What is used of cuBLAS, under its own names without the prefix.
-struct Functions {
-  explicit Functions(const LibraryFile& file) {
-    file.find("cublasCreate_v2", Create);
-    file.find("cublasSetStream_v2", SetStream);
-    file.find("cublasSetWorkspace_v2", SetWorkspace);
-    file.find("cublasSetMathMode", SetMathMode);
-    file.find("cublasSetAtomicsMode", SetAtomicsMode);
-    file.find("cublasGemmEx", GemmEx);
-    file.find("cublasGetStatusString", GetStatusString);
-  }
-
-  decltype(&cublasCreate_v2) Create;
-  decltype(&cublasSetStream_v2) SetStream;
-  decltype(&cublasSetWorkspace_v2) SetWorkspace;
-  decltype(&cublasSetMathMode) SetMathMode;
-  decltype(&cublasSetAtomicsMode) SetAtomicsMode;
-  cublasStatus_t (*GemmEx)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
-                           const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
-                           cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
-  decltype(&cublasGetStatusString) GetStatusString;
-
-  void check(cublasStatus_t status, const char* call) const {
-    require(status == CUBLAS_STATUS_SUCCESS, "cuBLAS: {} from {}; impl fused does without it", GetStatusString(status),
-            call);
-  }
-};
 
 cudaDataType type_of(DType dtype) {
   return dtype == DType::f16 ? CUDA_R_16F : dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
@@ -55,16 +26,16 @@ struct StreamHandle {
   Tensor workspace;
   cublasHandle_t handle = nullptr;
 
-  StreamHandle(const Functions& cublas, Stream of) : stream(std::move(of)) {
+  StreamHandle(const CublasFunctions& cublas, Stream of) : stream(std::move(of)) {
     const MemoryTagScope scope(MemoryTag::workspace);
     workspace = Tensor::empty({kWorkspaceBytes}, {.dtype = DType::u8, .device = stream.device()});
-    cublas.check(cublas.Create(&handle), "cublasCreate");
-    cublas.check(cublas.SetStream(handle, static_cast<cudaStream_t>(stream.native())), "cublasSetStream");
-    cublas.check(cublas.SetWorkspace(handle, Out(workspace).raw_data(), kWorkspaceBytes), "cublasSetWorkspace");
-    cublas.check(cublas.SetAtomicsMode(handle, CUBLAS_ATOMICS_NOT_ALLOWED), "cublasSetAtomicsMode");
+    TANDEM_CHECK_CUBLAS(cublas, Create(&handle));
+    TANDEM_CHECK_CUBLAS(cublas, SetStream(handle, static_cast<cudaStream_t>(stream.native())));
+    TANDEM_CHECK_CUBLAS(cublas, SetWorkspace(handle, Out(workspace).raw_data(), kWorkspaceBytes));
+    TANDEM_CHECK_CUBLAS(cublas, SetAtomicsMode(handle, CUBLAS_ATOMICS_NOT_ALLOWED));
     // No TF32, and no sums in half precision between parts of a product.
     const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
-    cublas.check(cublas.SetMathMode(handle, mode), "cublasSetMathMode");
+    TANDEM_CHECK_CUBLAS(cublas, SetMathMode(handle, mode));
   }
 };
 
@@ -77,11 +48,10 @@ class CuBlas final : public MatrixLibrary {
     const float one = 1.0f, kept = p.accumulate ? 1.0f : 0.0f;
     const cudaDataType type = type_of(p.dtype);
     const std::scoped_lock lock(mutex_);
-    cublas_.check(cublas_.GemmEx(handle_for(library_stream(device)), operation(p.transpose_a), operation(p.transpose_b),
-                                 integer(p.m), integer(p.n), integer(p.k), &one, p.a, type, integer(p.a_leading), p.b,
-                                 type, integer(p.b_leading), &kept, p.c, type, integer(p.c_leading), CUBLAS_COMPUTE_32F,
-                                 CUBLAS_GEMM_DEFAULT),
-                  "cublasGemmEx");
+    TANDEM_CHECK_CUBLAS(cublas_, GemmEx(handle_for(library_stream(device)), operation(p.transpose_a),
+                                        operation(p.transpose_b), integer(p.m), integer(p.n), integer(p.k), &one, p.a,
+                                        type, integer(p.a_leading), p.b, type, integer(p.b_leading), &kept, p.c, type,
+                                        integer(p.c_leading), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   }
 
  private:
@@ -92,7 +62,7 @@ class CuBlas final : public MatrixLibrary {
     return handles_.try_emplace(stream.native(), cublas_, stream).first->second.handle;
   }
 
-  Functions cublas_;
+  CublasFunctions cublas_;
   std::mutex mutex_;
   std::map<void*, StreamHandle> handles_;
 };

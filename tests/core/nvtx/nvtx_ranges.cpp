@@ -5,7 +5,7 @@
 extern "C" int (*InitializeInjectionNvtx2_fnptr)(const void* (*)(std::uint32_t));  // the header wants it declared
 #include <nvtx3/nvToolsExt.h>
 
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 #include "tests/support/catch.h"
 
 using namespace tandem;

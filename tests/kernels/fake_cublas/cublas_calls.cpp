@@ -1,5 +1,6 @@
 // Calls of cuBLAS, answered by a library that multiplies in host memory; and versions that are refused.
 #include "tandem/kernels/gemm/cublas/matrix_library.h"
+#include "tandem/kernels/gemm/gemm_implementations.h"
 #include "tests/kernels/product_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/skip.h"
@@ -40,7 +41,8 @@ TEST_CASE("what cuBLAS answers is told", "[gemm]") {
   k::ColumnMajorProduct product = k::by_columns(a, a, {}, Out(a.clone())).value();
   product.c_leading = 1;
   CHECK_THAT(error_of([&] { library->multiply(product, Device{}); }),
-             ContainsText("cuBLAS: invalid value from cublasGemmEx; impl fused does without it"));
+             ContainsText("cuBLAS: invalid value from cublasGemmEx at matrix_library_cublas.cpp:") &&
+                 ContainsText("; impl fused does without it"));
 }
 
 TEST_CASE("a cuBLAS of another version or without functions is refused", "[gemm]") {

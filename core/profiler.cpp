@@ -1,5 +1,5 @@
 // The statistics of the profiler: one table for all threads, and each thread's stack of open ranges.
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 
 #include "tandem/core/device.h"
 

@@ -1,4 +1,4 @@
-// Profiler ranges: how often named pieces of work ran and how long they took. In builds with CUDA a profiler such as
+// Profiler ranges: how often named parts of the work ran and how long they took. In builds with CUDA a profiler such as
 // Nsight Systems shows them, too, as NVTX ranges.
 #pragma once
 
@@ -26,7 +26,7 @@ constexpr unsigned kStatistics = 1, kNvtx = 2;
 extern std::atomic<unsigned> range_listeners;
 inline unsigned listeners() { return range_listeners.load(std::memory_order_relaxed); }
 
-/// The NVTX side, in profile_cuda.cpp; absent from builds without CUDA.
+/// The NVTX side, in profiler_cuda.cpp; absent from builds without CUDA.
 bool nvtx_listens();
 void push_nvtx_range(const char* name);
 void pop_nvtx_range();

@@ -1,5 +1,5 @@
 // Profiler ranges: counts, nesting, threads, and silence while off.
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 #include "tests/support/catch.h"
 
 #include <thread>

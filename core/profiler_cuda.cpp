@@ -1,5 +1,5 @@
 // NVTX ranges. The headers load a profiler's library where one started this process; without one all calls do nothing.
-#include "tandem/core/profile.h"
+#include "tandem/core/profiler.h"
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
