@@ -64,6 +64,26 @@ def write_if_changed(path, text):
         path.write_text(text)
 
 
+def write_example(files, lines, folder):
+    """Writes the files of an example below a folder, and headers of the tree with the lines that they get."""
+    if folder.exists() and not (folder / LIST).is_file() and any(folder.iterdir()):
+        command_line.complain(f"{folder}: has files in it that this script did not write")
+    before = (folder / LIST).read_text().splitlines() if (folder / LIST).is_file() else []
+    for path in set(before) - set(files):
+        (folder / path).unlink(missing_ok=True)
+    for path, text in {**files, **changed_headers(lines)}.items():
+        write_if_changed(folder / path, text)
+    (folder / "include").mkdir(exist_ok=True)
+    if not (folder / "include/tandem").is_symlink():
+        os.symlink("..", folder / "include/tandem")
+    write_if_changed(folder / LIST, "".join(path + "\n" for path in files))
+
+
+def changed_headers(lines):
+    """The texts of these headers of the tree with more lines."""
+    return {path: with_lines((ROOT / path).read_text(), more) for path, more in lines.items()}
+
+
 def main():
     parser = command_line.Parser(__doc__)
     parser.add_argument("page", type=pathlib.Path, metavar="PAGE")
@@ -73,22 +93,10 @@ def main():
     for path in files:
         if (ROOT / path).exists():
             command_line.complain(f"{arguments.page}: {path} is a file of the tree; the example must be a new op")
-    for path, more in lines.items():
+    for path in lines:
         if not (ROOT / path).is_file():
             command_line.complain(f"{arguments.page}: {path} is to have one more line, but is not there")
-        lines[path] = with_lines((ROOT / path).read_text(), more)
-    folder = arguments.folder
-    if folder.exists() and not (folder / LIST).is_file() and any(folder.iterdir()):
-        command_line.complain(f"{folder}: has files in it that this script did not write")
-    before = (folder / LIST).read_text().splitlines() if (folder / LIST).is_file() else []
-    for path in set(before) - set(files):
-        (folder / path).unlink(missing_ok=True)
-    for path, text in {**files, **lines}.items():
-        write_if_changed(folder / path, text)
-    (folder / "include").mkdir(exist_ok=True)
-    if not (folder / "include/tandem").is_symlink():
-        os.symlink("..", folder / "include/tandem")
-    write_if_changed(folder / LIST, "".join(path + "\n" for path in files))
+    write_example(files, lines, arguments.folder)
 
 
 if __name__ == "__main__":
