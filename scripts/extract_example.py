@@ -21,6 +21,10 @@ TITLE = re.compile(r"\*\*`([^`]+)`\*\*(, one more line:)?$")
 PATH = re.compile(r"\w[\w.-]*(/\w[\w.-]*)+")
 
 
+def has_example(page):
+    return any(TITLE.match(line) for line in page.read_text().splitlines())
+
+
 def example_of(page):
     """The example of a page: the text of each file that it has whole, and the lines for others, by path."""
     files, lines, title, block = {}, {}, None, None
