@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How the sources are written, and the example in a page (scripts/extract_example.py): formatted by .clang-format, includes by their full names, macros with the project's prefix,
-and no words that only its authors know.
+"""How the sources are written, and examples in pages (scripts/extract_example.py): formatted by .clang-format, includes by their full
+names, macros with the project's prefix, and no words that only its authors know.
 
     scripts/check_style.py [--fix] [FILE ...]
 
