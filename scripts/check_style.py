@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How the sources are written: formatted by .clang-format, includes by their full names, macros with the project's prefix,
-and no words that only its authors know.
+"""How the sources are written, and examples in pages (scripts/extract_example.py): formatted by .clang-format, includes by their full
+names, macros with the project's prefix, and no words that only its authors know.
 
     scripts/check_style.py [--fix] [FILE ...]
 
@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 import command_line
+import extract_example
 import llvm_tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -63,6 +64,19 @@ def faults_of(file):
                 yield number, f"'{word[0]}' is no word of the field ({better})"
 
 
+def format_example(page, formatter, fix):
+    """The files of a page's example that are not formatted; with `fix`, they are formatted instead."""
+    old = text = (ROOT / page).read_text()
+    for path, block in extract_example.example_of(ROOT / page)[0].items():
+        command = [formatter, f"--style=file:{ROOT / '.clang-format'}", f"--assume-filename={path}"]
+        formatted = subprocess.run(command, input=block, capture_output=True, text=True, check=True).stdout
+        if formatted != block and not fix:
+            yield path
+        text = text.replace(block, formatted)
+    if fix and text != old:
+        (ROOT / page).write_text(text)
+
+
 def main():
     parser = command_line.Parser(__doc__)
     parser.add_argument("files", nargs="*", metavar="FILE")
@@ -90,6 +104,11 @@ def main():
                 print(f"{found[1]}:{found[2]}: not formatted (scripts/check_style.py --fix)", file=sys.stderr)
         if done.returncode != 0 and faults == 0:
             sys.exit(done.stderr)
+    for page in chosen if formatter else []:
+        if page.suffix == ".md" and extract_example.has_example(ROOT / page):
+            for path in format_example(page, formatter, arguments.fix):
+                faults += 1
+                print(f"{page}: {path} is not formatted (scripts/check_style.py --fix)", file=sys.stderr)
     print(f"check_style: {len(chosen)} files, {faults} faults")
     if faults:
         sys.exit(1)
