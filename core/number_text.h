@@ -1,4 +1,6 @@
 // Numbers as people read them.
+// Example:
+//     const std::string text = with_separators(1234567);  // "1,234,567"
 #pragma once
 
 #include <cstdint>
