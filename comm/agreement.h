@@ -3,7 +3,6 @@
 //     #include "tandem/comm/launch/mpi_environment.h"
 //     MpiEnvironment environment;
 //     const auto group = make_process_group("auto", environment);
-//
 //     check_same(*group, "config", "lr=0.1\nbatch_size=128\n");
 //     const int threads = run_agreed(*group, [] { return std::stoi("2"); });  // 2: where one throws, all do
 #pragma once

@@ -24,7 +24,6 @@ class MpiEnvironment;
 ///     #include "tandem/comm/launch/mpi_environment.h"
 ///     MpiEnvironment environment;
 ///     const auto group = make_process_group("auto", environment);
-///
 ///     const Tensor x = Tensor::full({2}, 3.0);
 ///     group->all_reduce(Out(x), ReduceOp::average);
 ///     const std::vector<float> mean = x.to_vector<float>();  // {3, 3}

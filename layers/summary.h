@@ -12,7 +12,7 @@ namespace tandem::layers {
 /// Example:
 ///     #include "tandem/layers/models/models.h"
 ///     const auto network = make_model({.name = "vgg_lite"});
-///     std::puts(summary(*network, {1, 3, 32, 32}).c_str());
+///     const std::string table = summary(*network, {1, 3, 32, 32});  // to be printed
 std::string summary(Module& module, const Shape& input);
 
 }  // namespace tandem::layers

@@ -12,7 +12,7 @@ namespace tandem::optim {
 /// Example:
 ///     const Tensor w = autograd::set_requires_grad(Tensor::zeros({2}));
 ///     autograd::set_grad(w, Tensor::from<float>({30, 40}, {2}));
-///     const double norm = clip_grad_norm({w}, 5.0);  // 50
+///     const double norm = clip_grad_norm({w}, 5.0);                             // 50
 ///     const std::vector<float> clipped = autograd::grad(w).to_vector<float>();  // {3, 4}
 double clip_grad_norm(const std::vector<Tensor>& parameters, double max_norm);
 

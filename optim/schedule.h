@@ -57,8 +57,8 @@ class CosineSchedule : public Schedule {
 /// another schedule in a SequentialLR.
 /// Example:
 ///     const WarmupSchedule schedule(5, 0.1, std::make_unique<CosineSchedule>(90));
-///     const double first = schedule.lr_factor(0);    // 0.1
-///     const double warm = schedule.lr_factor(5);     // 1
+///     const double first = schedule.lr_factor(0);     // 0.1
+///     const double warm = schedule.lr_factor(5);      // 1
 ///     const double halfway = schedule.lr_factor(50);  // 0.5: for Optimizer::set_lr(base * factor)
 class WarmupSchedule : public Schedule {
  public:

@@ -41,7 +41,7 @@ def problem_of(header, compiler, build):
         # Twice: it must have its guard.
         source.write(f'#include "tandem/{header}"\n#include "tandem/{header}"\n')
         source.writelines(text + "\n" for example in examples for _, text in example.parts()[0])
-        source.write(f"namespace tandem::{header.split('/')[0]} {{}}\n" + "".join(example.source() for example in examples))
+        source.writelines(example.source() for example in examples)
         source.flush()
         done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wno-unknown-pragmas", "-Wno-unused",
                                "-Werror=undef", *includes, "-MD", "-MF", needs.name, source.name], cwd=ROOT, text=True, capture_output=True)

@@ -16,7 +16,7 @@ LIBRARIES = ("core", "kernels", "autograd", "layers", "optim", "comm", "data", "
 INTERNAL = re.compile("|".join((
     r"core/(cuda/.*|fork|recording|cpu_allocator|strided_copy|work_graph|library_file)\.h",  # for other libraries
     r"core/environment\.h",                                       # one alias, for tests
-    r"kernels/(?!(conv/conv|gemm/gemm)\.h).*",                    # reached through autograd/ but by those who time kernels
+    r"kernels/(?!(conv/conv|gemm/gemm)\.h).*",                    # all else is called by autograd/; these two are timed
     r"autograd/(node|functions/(broadcast|conv_operands|conv_producer))\.h",  # the tape, and parts of functions
     r"layers/(file|fusion|safetensors/.*)\.h",                    # parts of read_safetensors() and of Sequential
     r"optim/option_checks\.h",                                    # for optimizers of this folder
@@ -61,7 +61,8 @@ class Example:
         """A namespace of its own, with a function run() if there is anything to run."""
         _, definitions, statements = self.parts()
         library = self.header.split("/")[0]
-        text = f"namespace {self.namespace} {{\nusing namespace tandem;\nusing namespace tandem::{library};\n" + self._numbered(definitions)
+        text = f"namespace tandem::{library} {{}}\n"  # core's own is tandem
+        text += f"namespace {self.namespace} {{\nusing namespace tandem;\nusing namespace tandem::{library};\n" + self._numbered(definitions)
         if statements:
             text += "void run() {\n" + self._numbered(self._with_checks(statements) if check_claims else statements) + "}\n"
         return text + f"}}  // namespace {self.namespace}\n"

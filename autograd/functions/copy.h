@@ -2,7 +2,7 @@
 // Example:
 //     const Tensor x = Tensor::zeros({8, 3, 32, 32});
 //     const Tensor images = contiguous(x, Layout::channels_last);
-//     const bool copied = !images.is_same(x);                  // true
+//     const bool copied = !images.is_same(x);                    // true
 //     const bool stayed = to(images, Device{}).is_same(images);  // true
 #pragma once
 

@@ -26,7 +26,6 @@ std::vector<int> share_out_gpus(std::span<const VisibleGpus> ranks);
 ///     #include "tandem/core/parse_device.h"
 ///     MpiEnvironment environment;
 ///     const auto group = make_process_group("auto", environment);
-///
 ///     const Device device = share_out_gpus(*group, parse_device("auto"));
 Device share_out_gpus(ProcessGroup& group, Device wanted);
 
