@@ -20,6 +20,14 @@ class MpiEnvironment;
 /// gradient is refused while recording, as Tensor refuses raw writes and copies. Backends that know host memory only
 /// get device tensors by way of pinned memory; results are there for what is enqueued on the current stream afterwards.
 /// One thread at a time may use a group, and works must not outlive it. Errors are thrown as tandem::Error.
+/// Example:
+///     #include "tandem/comm/launch/mpi_environment.h"
+///     MpiEnvironment environment;
+///     const auto group = make_process_group("auto", environment);
+///     const Tensor x = Tensor::full({2}, 3.0);
+///     group->all_reduce(Out(x), ReduceOp::average);
+///     const std::vector<float> mean = x.to_vector<float>();  // {3, 3}
+///     const Tensor all = group->all_gather(x);               // of shape {group->size(), 2}
 class ProcessGroup {
  public:
   explicit ProcessGroup(std::unique_ptr<Backend> backend, std::string notice = {})

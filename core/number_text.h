@@ -9,15 +9,16 @@
 
 namespace tandem {
 
-/// "1,234,567"
+/// Example:
+///     const std::string text = with_separators(1234567);  // "1,234,567"
 std::string with_separators(std::int64_t number);
 
 /// The number that the whole of `text` is, in decimal digits; nothing if it is none, or none that a T holds. Neither
 /// blanks nor a plus sign are skipped.
 ///
 /// Example:
-///   parse_number<int>("12").value_or(0);  // 12
-///   parse_number<int>("12 ").has_value();  // false
+///     const int threads = parse_number<int>("12").value_or(0);     // 12
+///     const bool is_number = parse_number<int>("12 ").has_value();  // false
 template <typename T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};

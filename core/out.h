@@ -16,6 +16,14 @@ namespace tandem {
 /// refuses a saved tensor that is no longer what it was, and throws Error where Tensor::fill() would (a tensor on the
 /// tape). So make one where the function is called, before anything is written, and hand it on from there; copies count
 /// nothing. A default-constructed or undefined one means "not wanted", where a function allows that.
+/// Example:
+///     void add_one(const Out& x) {
+///       float* const elements = x.data<float>();
+///       for (std::int64_t i = 0; i < x.numel(); ++i) elements[i] += 1.0f;
+///     }
+///     const Tensor x = Tensor::zeros({3});
+///     add_one(Out(x));
+///     const std::vector<float> values = x.to_vector<float>();  // {1, 1, 1}
 class Out {
  public:
   Out() = default;

@@ -43,6 +43,11 @@ struct TensorOptions {
 /// wrong. Use the functions of autograd/ to record views and copies; detach() the tensor, or switch recording off by
 /// autograd::NoGrad, to do without. A view that was taken with recording off refuses writes, too, once it is on again.
 /// Reading values and detach() are always allowed.
+/// Example:
+///     const Tensor x = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+///     const Tensor column = x.select(1, 2);                         // [2]: a view
+///     const std::vector<float> values = column.to_vector<float>();  // {3, 6}
+///     const Tensor images = Tensor::zeros({8, 3, 32, 32}, {.dtype = DType::bf16, .layout = Layout::channels_last});
 class Tensor {
  public:
   /// An undefined tensor: only defined() may be asked.

@@ -10,6 +10,14 @@ namespace tandem::layers {
 
 /// Puts a module and all below it into training or evaluation mode, and at the end of the scope every one of them back
 /// into the mode it was in: what was frozen by eval() stays so.
+/// Example:
+///     #include "tandem/layers/activation.h"
+///     Dropout dropout(0.5);
+///     {
+///       const ModeScope evaluation(dropout, false);
+///       const Tensor y = dropout(Tensor::full({2, 8}, 1.0));  // unchanged
+///     }
+///     const bool trains = dropout.training();  // true
 class ModeScope {
  public:
   ModeScope(Module& module, bool training) : ModeScope(module) { module.train(training); }
