@@ -9,6 +9,8 @@
 
 namespace tandem {
 
+/// In decimal digits, with a comma between thousands.
+///
 /// Example:
 ///     const std::string text = with_separators(1234567);  // "1,234,567"
 std::string with_separators(std::int64_t number);
