@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes the program that runs the examples in the comments of headers, a test case each.
 
-    make_program.py SCRIPTS OUTPUT
+    make_program.py SCRIPTS OUTPUT [ROOT]
+
+The headers are those of the libraries' folders below ROOT, by default the repository's.
 """
 import pathlib
 import sys
@@ -9,6 +11,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import header_examples  # noqa: E402
 
+if len(sys.argv) > 3:
+    header_examples.ROOT = pathlib.Path(sys.argv[3])
 # Examples that are compiled, but need what a test does not have.
 NOT_RUN = {
     "data/cifar.h": "the data set",
