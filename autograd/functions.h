@@ -1,4 +1,9 @@
 // All differentiable functions.
+// Example:
+//     #include "tandem/autograd/variable.h"
+//     const Tensor w = set_requires_grad(Tensor::full({3}, 2.0));
+//     backward(sum(mul(w, w)));
+//     const std::vector<float> slope = grad(w).to_vector<float>();  // {4, 4, 4}
 #pragma once
 
 #include "tandem/autograd/functions/activation.h"

@@ -21,6 +21,13 @@ class GradMode {
 };
 
 /// `NoGrad guard;`: nothing is recorded until the end of the scope.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     #include "tandem/autograd/variable.h"
+///     const Tensor w = set_requires_grad(Tensor::full({3}, 2.0));
+///     const NoGrad no_grad;
+///     w.fill(0.5);                                         // which a thread that records may not do
+///     const bool recorded = requires_grad(scale(w, 2.0));  // false
 class NoGrad : GradMode {
  public:
   NoGrad() : GradMode(false) {}

@@ -33,6 +33,13 @@ struct GradcheckReport {
 /// input is varied by +-eps, and the change of a randomly weighted sum over all output elements is compared with that
 /// sum's gradient. backward() is run twice and must give the same bits both times. Throws Error for inputs that are not
 /// f64, or when none requires a gradient. Keep the inputs away from kinks (0 of relu, ties of max).
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     #include "tandem/autograd/variable.h"
+///     const Tensor x = set_requires_grad(Tensor::from<double>({0.3, -1.2}, {2}));
+///     const auto function = [](const std::vector<Tensor>& inputs) { return gelu(inputs[0]); };
+///     const GradcheckReport report = gradcheck(function, {x});
+///     const bool agreed = report.passed;  // true
 GradcheckReport gradcheck(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
                           const std::vector<Tensor>& inputs, GradcheckOptions options = {});
 GradcheckReport gradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& function,

@@ -63,6 +63,10 @@ constexpr Rule rule_of(OpKind kind) {
 constexpr DType wide_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
 /// What the parameters of an op, and its statistics, are stored in.
+/// Example:
+///     const Precision precision = parse_precision("bf16");
+///     const auto weights = name_of(parameter_dtype(OpKind::convolution, precision));  // "bf16"
+///     const auto scales = name_of(parameter_dtype(OpKind::batch_norm, precision));    // "f32"
 constexpr DType parameter_dtype(OpKind kind, Precision precision) {
   return rule_of(kind) == Rule::half_operands ? storage_dtype(precision) : DType::f32;
 }

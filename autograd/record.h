@@ -1,11 +1,15 @@
 // Recording an operation on the tape: all that a differentiable function needs. Custom functions use it as ours do.
-//
-//   Tensor square(const Tensor& x) {
-//     Tensor y = unrecorded([&] { return /* compute it */; });
-//     return record("square", {x}, y, [saved = SavedTensor(x)](const BackwardContext& context) {
-//       return std::vector<Tensor>{/* 2 * saved.get() * context.grad_output() */};
-//     });
-//   }
+// Example:
+//     #include "tandem/autograd/functions.h"
+//     Tensor square(const Tensor& x) {
+//       const Tensor y = unrecorded([&] { return mul(x, x); });
+//       return record("square", {x}, y, [saved = SavedTensor(x)](const BackwardContext& context) {
+//         return std::vector<Tensor>{scale(mul(saved.get(), context.grad_output()), 2.0)};
+//       });
+//     }
+//     const Tensor x = set_requires_grad(Tensor::full({}, 3.0));
+//     backward(square(x));
+//     const double slope = grad(x).item();  // 6
 #pragma once
 
 #include "tandem/autograd/grad_mode.h"

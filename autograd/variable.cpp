@@ -27,7 +27,7 @@ bool requires_grad(const Tensor& tensor) {
   return tensor.defined() && tensor.autograd_meta() && tensor.autograd_meta()->requires_grad;
 }
 
-const Tensor& set_requires_grad(const Tensor& tensor, bool required) {
+Tensor set_requires_grad(const Tensor& tensor, bool required) {
   require(!required || is_floating(tensor.dtype()),
           "set_requires_grad: only floating tensors have gradients, this is {}", tensor);
   require(is_leaf(tensor), "set_requires_grad: {} was made by a recorded operation; call detach() first", tensor);

@@ -13,7 +13,7 @@ bool requires_grad(const Tensor& tensor);
 
 /// Marks a leaf (a tensor no recorded operation made) as wanting a gradient, or not. Floating dtypes only.
 /// Returns the same tensor.
-const Tensor& set_requires_grad(const Tensor& tensor, bool required = true);
+Tensor set_requires_grad(const Tensor& tensor, bool required = true);
 
 /// True unless a recorded operation made this tensor.
 bool is_leaf(const Tensor& tensor);

@@ -61,7 +61,7 @@ std::string first_difference(std::string_view expected, std::string_view actual,
 void agree_or_fail(ProcessGroup& group, const std::optional<std::string>& local_error) {
   // Most of the time there is nothing to tell: one small reduction.
   const Tensor any = Tensor::full({1}, local_error ? 1.0 : 0.0, {DType::i32});
-  group.all_reduce(any, ReduceOp::max);
+  group.all_reduce(Out(any), ReduceOp::max);
   if (any.item() == 0.0) return;
   const auto errors = group.all_gather_bytes(local_error ? "!" + *local_error : std::string());
   if (std::all_of(errors.begin(), errors.end(), [&](const std::string& error) { return error == errors.front(); })) {

@@ -1,4 +1,10 @@
 // Agreement between ranks: one rank's error becomes everybody's, so that nobody waits for a rank that gave up.
+// Example:
+//     #include "tandem/comm/launch/mpi_environment.h"
+//     MpiEnvironment environment;
+//     const auto group = make_process_group("auto", environment);
+//     check_same(*group, "config", "lr=0.1\nbatch_size=128\n");
+//     const int threads = run_agreed(*group, [] { return std::stoi("2"); });  // 2: where one throws, all do
 #pragma once
 
 #include "tandem/comm/process_group.h"

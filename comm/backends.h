@@ -1,4 +1,10 @@
 // The backends by name: one row each, read by make_process_group, by options and help of programs, and by docs.
+// Example:
+//     std::vector<std::string_view> usable;
+//     for (const BackendEntry& entry : backends()) {
+//       if (entry.missing().empty()) usable.push_back(entry.name);
+//     }
+//     const std::string_view first = usable.front();  // "auto"
 #pragma once
 
 #include "tandem/comm/process_group.h"

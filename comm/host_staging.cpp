@@ -98,7 +98,7 @@ void HostStaging::start_front() {
   const std::shared_ptr<Transfer> transfer = waiting_.front();
   transfer->copied.synchronize();
   waiting_.pop_front();
-  transfer->work = transfer->start(transfer->host);
+  transfer->work = transfer->start(Out(transfer->host));
 }
 
 void HostStaging::start_copied() {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tandem/comm/backends/backend.h"
-#include "tandem/core/tensor.h"
+#include "tandem/core/out.h"
 
 #include <deque>
 #include <functional>
@@ -16,7 +16,7 @@ namespace tandem::comm {
 class HostStaging {
  public:
   /// Starts the backend's work on the copy.
-  using Start = std::function<std::unique_ptr<Work>(const Tensor& host)>;
+  using Start = std::function<std::unique_ptr<Work>(const Out& host)>;
 
   /// Returns at once. Collectives must start in one order on all ranks, however long each rank's copies take: works
   /// start in the order of these calls. The tensor's device work that is enqueued after the work's wait(), or after the

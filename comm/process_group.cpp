@@ -22,26 +22,24 @@ void check_reduction(const Tensor& tensor, ReduceOp op) {
           "all_reduce: average needs a floating dtype, got {}; use sum", describe(tensor));
 }
 
-CollectiveBuffer buffer_of(const Tensor& tensor) {
-  return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor.detach()};
-}
+CollectiveBuffer buffer_of(const Out& out) { return {out.raw_data(), out.numel(), out.dtype(), out.tensor().detach()}; }
 
-Tensor float_copy(const Tensor& tensor) {
+Out float_copy(const Tensor& tensor) {
   const MemoryTagScope scope(MemoryTag::comm);
-  Tensor result = Tensor::empty({tensor.numel()});
+  Out result(Tensor::empty({tensor.numel()}));
   half_to_float(tensor.raw_data(), tensor.dtype(), result.data<float>(), tensor.numel());
   return result;
 }
 
-void round_to_half(const Tensor& wide, const Tensor& tensor) {
-  float_to_half(wide.data<float>(), tensor.raw_data(), tensor.dtype(), tensor.numel());
+void round_to_half(const Tensor& wide, const Out& out) {
+  float_to_half(wide.data<float>(), out.raw_data(), out.dtype(), out.numel());
 }
 
 /// Reduction of a half tensor: the work on its f32 copy, then the way back.
 class HalfWork final : public Work {
  public:
-  HalfWork(Tensor tensor, Tensor wide, std::unique_ptr<Work> work)
-      : tensor_(std::move(tensor)), wide_(std::move(wide)), work_(std::move(work)) {}
+  HalfWork(Out out, Tensor wide, std::unique_ptr<Work> work)
+      : out_(std::move(out)), wide_(std::move(wide)), work_(std::move(work)) {}
 
   bool poll() override {
     if (work_ && work_->poll()) finish();
@@ -55,58 +53,55 @@ class HalfWork final : public Work {
 
  private:
   void finish() {
-    round_to_half(wide_, tensor_);
+    round_to_half(wide_, out_);
     work_.reset();
     wide_ = Tensor();
   }
 
-  Tensor tensor_;
+  Out out_;
   Tensor wide_;
   std::unique_ptr<Work> work_;
 };
 
 }  // namespace
 
-void ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op) {
+void ProcessGroup::all_reduce(const Out& tensor, ReduceOp op) {
   check_reduction(tensor, op);
-  tensor.mark_written("all_reduce");
   staging_.start_all();
   if (!backend_->takes(tensor.device())) {
-    const Tensor host = HostStaging::host_copy(tensor);
+    const Out host(HostStaging::host_copy(tensor));
     all_reduce(host, op);
     return tensor.copy_from(host);
   }
   Backend& backend = backend_->on(tensor.device());
   if (!is_half(tensor.dtype()) || backend.reduces_half()) return backend.all_reduce(buffer_of(tensor), op);
-  const Tensor wide = float_copy(tensor);
+  const Out wide = float_copy(tensor);
   backend.all_reduce(buffer_of(wide), op);
   round_to_half(wide, tensor);
 }
 
-std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Tensor& tensor, ReduceOp op) {
+std::unique_ptr<Work> ProcessGroup::all_reduce_async(const Out& tensor, ReduceOp op) {
   check_reduction(tensor, op);
-  tensor.mark_written("all_reduce");
   if (!backend_->takes(tensor.device()))
-    return staging_.enqueue(tensor, [this, op](const Tensor& host) { return start_all_reduce(host, op); });
+    return staging_.enqueue(tensor, [this, op](const Out& host) { return start_all_reduce(host, op); });
   staging_.start_all();
   return start_all_reduce(tensor, op);
 }
 
-std::unique_ptr<Work> ProcessGroup::start_all_reduce(const Tensor& tensor, ReduceOp op) {
+std::unique_ptr<Work> ProcessGroup::start_all_reduce(const Out& tensor, ReduceOp op) {
   Backend& backend = backend_->on(tensor.device());
   if (!is_half(tensor.dtype()) || backend.reduces_half()) return backend.start_all_reduce(buffer_of(tensor), op);
-  Tensor wide = float_copy(tensor);
+  const Out wide = float_copy(tensor);
   auto work = backend.start_all_reduce(buffer_of(wide), op);
-  return std::make_unique<HalfWork>(tensor, std::move(wide), std::move(work));
+  return std::make_unique<HalfWork>(tensor, wide, std::move(work));
 }
 
-void ProcessGroup::broadcast(const Tensor& tensor, int root) {
+void ProcessGroup::broadcast(const Out& tensor, int root) {
   check_tensor("broadcast", tensor);
   require(root >= 0 && root < size(), "broadcast: root {} is not a rank of a group of {}", root, size());
-  tensor.mark_written("broadcast");
   staging_.start_all();
   if (!backend_->takes(tensor.device())) {
-    const Tensor host = HostStaging::host_copy(tensor);
+    const Out host(HostStaging::host_copy(tensor));
     broadcast(host, root);
     return tensor.copy_from(host);
   }
@@ -124,9 +119,9 @@ Tensor ProcessGroup::all_gather(const Tensor& tensor) {
   const Tensor mine = tensor.contiguous();
   Shape shape{size()};
   for (const std::int64_t extent : mine.shape()) shape.push_back(extent);
-  Tensor result = Tensor::empty(shape, mine.options());
-  backend_->on(tensor.device()).all_gather(mine.raw_data(), mine.numel() * size_of(mine.dtype()), result.raw_data());
-  return result;
+  const Out all(Tensor::empty(shape, mine.options()));
+  backend_->on(tensor.device()).all_gather(mine.raw_data(), mine.numel() * size_of(mine.dtype()), all.raw_data());
+  return all;
 }
 
 void ProcessGroup::barrier() {

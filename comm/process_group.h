@@ -3,7 +3,7 @@
 
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/host_staging.h"
-#include "tandem/core/tensor.h"
+#include "tandem/core/out.h"
 
 #include <memory>
 #include <string>
@@ -20,6 +20,14 @@ class MpiEnvironment;
 /// gradient is refused while recording, as Tensor refuses raw writes and copies. Backends that know host memory only
 /// get device tensors by way of pinned memory; results are there for what is enqueued on the current stream afterwards.
 /// One thread at a time may use a group, and works must not outlive it. Errors are thrown as tandem::Error.
+/// Example:
+///     #include "tandem/comm/launch/mpi_environment.h"
+///     MpiEnvironment environment;
+///     const auto group = make_process_group("auto", environment);
+///     const Tensor x = Tensor::full({2}, 3.0);
+///     group->all_reduce(Out(x), ReduceOp::average);
+///     const std::vector<float> mean = x.to_vector<float>();  // {3, 3}
+///     const Tensor all = group->all_gather(x);               // of shape {group->size(), 2}
 class ProcessGroup {
  public:
   explicit ProcessGroup(std::unique_ptr<Backend> backend, std::string notice = {})
@@ -43,13 +51,13 @@ class ProcessGroup {
   /// Replaces the elements by their reduction over all ranks: the same bits on every rank. f64, f32, i64 and i32
   /// directly, f16 and bf16 by way of f32 (rounded once, at the end); `average` needs a floating dtype. Of the
   /// backends, ring and self promise that min and max pass NaN on; MPI's and NCCL's may drop it.
-  void all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
+  void all_reduce(const Out& tensor, ReduceOp op = ReduceOp::sum);
 
   /// all_reduce that returns at once: the tensor is busy until the work is complete. Several may be under way.
-  std::unique_ptr<Work> all_reduce_async(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
+  std::unique_ptr<Work> all_reduce_async(const Out& tensor, ReduceOp op = ReduceOp::sum);
 
   /// Gives every rank the elements of `root`'s tensor. Any dtype.
-  void broadcast(const Tensor& tensor, int root = 0);
+  void broadcast(const Out& tensor, int root = 0);
 
   /// All ranks' tensors, stacked: shape [size, ...tensor.shape()], row-major, on the device of `tensor`. Any dtype.
   Tensor all_gather(const Tensor& tensor);
@@ -65,7 +73,7 @@ class ProcessGroup {
   std::int64_t all_reduce_bytes_sent() const { return backend_->all_reduce_bytes_sent(); }
 
  private:
-  std::unique_ptr<Work> start_all_reduce(const Tensor& tensor, ReduceOp op);
+  std::unique_ptr<Work> start_all_reduce(const Out& tensor, ReduceOp op);
 
   std::unique_ptr<Backend> backend_;
   std::string notice_;

@@ -1,5 +1,9 @@
 // Tensors and shapes as arguments of require() and fail(). A call of describe() is carried out whether or not a check
 // passes; a tensor is only described where a message is made.
+// Example:
+//     const Tensor x = Tensor::zeros({2, 3});
+//     require(x.rank() == 2, "needs a matrix, got {}", x);
+//     const std::string text = fmt::format("got {}", x);  // "got f32[2, 3]"
 #pragma once
 
 #include "tandem/core/tensor.h"

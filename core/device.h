@@ -14,6 +14,9 @@ inline constexpr bool kHasCuda = TANDEM_HAS_CUDA != 0;
 enum class DeviceType : std::uint8_t { cpu, cuda };
 
 /// `Device{}` is the CPU; `Device{DeviceType::cuda, 1}` the second GPU.
+/// Example:
+///     const Device second_gpu{DeviceType::cuda, 1};
+///     const std::string name = name_of(second_gpu);  // "cuda:1"
 struct Device {
   DeviceType type = DeviceType::cpu;
   int index = 0;

@@ -1,4 +1,8 @@
 // Which devices this machine offers to this build.
+// Example:
+//     const Device device = cuda_device_count() > 0 ? Device{DeviceType::cuda} : Device{};
+//     const std::string reason = cuda_unavailable_reason();  // why there is none, or empty
+//     const DeviceDescription cpu = list_devices()[0];       // cpu.name: "Intel(R) Xeon(R) ..."
 #pragma once
 
 #include "tandem/core/device.h"

@@ -1,4 +1,15 @@
 // Element types, their C++ types, and run-time dispatch to templates.
+// Example:
+//     #include "tandem/core/out.h"
+//     void halve(const Out& x) {
+//       dispatch_floating(x.dtype(), "halve", [&](auto tag) {
+//         using T = typename decltype(tag)::type;
+//         for (std::int64_t i = 0; i < x.numel(); ++i) x.data<T>()[i] = T(x.data<T>()[i] / 2);
+//       });
+//     }
+//     const Tensor x = Tensor::full({2}, 3.0, {.dtype = DType::bf16});
+//     halve(Out(x));
+//     const double first = x.select(0, 0).item();  // 1.5
 #pragma once
 
 #include "tandem/core/error.h"

@@ -1,4 +1,10 @@
 // The one exception type of the project, and the check that throws it.
+// Example:
+//     double mean_of(double sum, int count) {
+//       require(count > 0, "mean_of: needs one value or more, got {}", count);
+//       return sum / count;
+//     }
+//     const double mean = mean_of(6.0, 4);  // 1.5
 #pragma once
 
 #include <fmt/core.h>

@@ -1,4 +1,8 @@
 // Two-byte floating-point storage types: IEEE binary16 and bfloat16. Arithmetic happens in float.
+// Example:
+//     const float rounded = Half(0.1f);      // 0.0999756
+//     const float shorter = BFloat16(0.1f);  // 0.100098
+//     const Half sum(rounded + shorter);
 #pragma once
 
 #include <bit>

@@ -49,6 +49,14 @@ std::string format_memory(std::int64_t bytes);
 MemoryTag current_memory_tag();
 
 /// Tags the storages made by this thread while it lives.
+/// Example:
+///     #include "tandem/core/tensor.h"
+///     reset_peak_memory();
+///     {
+///       const MemoryTagScope scope(MemoryTag::workspace);
+///       const Tensor buffer = Tensor::empty({1024, 1024});
+///     }
+///     const std::string most = format_memory(memory_stats().peak_of(MemoryTag::workspace));  // "4.0 MiB"
 class MemoryTagScope {
  public:
   explicit MemoryTagScope(MemoryTag tag);

@@ -16,6 +16,14 @@ namespace tandem {
 /// refuses a saved tensor that is no longer what it was, and throws Error where Tensor::fill() would (a tensor on the
 /// tape). So make one where the function is called, before anything is written, and hand it on from there; copies count
 /// nothing. A default-constructed or undefined one means "not wanted", where a function allows that.
+/// Example:
+///     void add_one(const Out& x) {
+///       float* const elements = x.data<float>();
+///       for (std::int64_t i = 0; i < x.numel(); ++i) elements[i] += 1.0f;
+///     }
+///     const Tensor x = Tensor::zeros({3});
+///     add_one(Out(x));
+///     const std::vector<float> values = x.to_vector<float>();  // {1, 1, 1}
 class Out {
  public:
   Out() = default;
@@ -42,9 +50,9 @@ class Out {
   /// The first element, in the memory of device(); throws Error unless T is the tensor's dtype.
   template <typename T>
   T* data() const {
-    return const_cast<T*>(static_cast<const T*>(tensor_.data<T>()));
+    return const_cast<T*>(tensor_.data<T>());
   }
-  void* raw_data() const { return const_cast<void*>(static_cast<const void*>(tensor_.raw_data())); }
+  void* raw_data() const { return const_cast<void*>(tensor_.raw_data()); }
 
   void copy_from(const Tensor& source) const { tensor_.copy_from(source); }
   void fill(double value) const { tensor_.fill(value); }

@@ -48,6 +48,15 @@ void run_parts(std::int64_t parts, PartFunction function);
 /// elements. Parts differ with the number of threads: a body must not let its result depend on where they start.
 /// A parallel_for inside a part is done on the spot. The first exception thrown by a part is rethrown when all are
 /// done. In a process made by fork() it works as in any other; fork() inside a part is not supported.
+/// Example:
+///     void square(float* values, std::int64_t count) {
+///       parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
+///         for (std::int64_t i = begin; i < end; ++i) values[i] *= values[i];
+///       });
+///     }
+///     float values[] = {1, 2, 3};
+///     square(values, 3);
+///     const float last = values[2];  // 9
 template <typename Body>
 void parallel_for(std::int64_t count, std::int64_t grain, Body&& body) {
   if (count <= 0) return;

@@ -3,8 +3,7 @@
 
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
-
-#include <charconv>
+#include "tandem/core/number_text.h"
 
 namespace tandem {
 
@@ -15,10 +14,8 @@ std::optional<Device> read_device(std::string_view text) {
   constexpr std::string_view kPrefix = "cuda:";
   if (text.starts_with(kPrefix)) {
     const std::string_view digits = text.substr(kPrefix.size());
-    int index = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-    const bool whole = !digits.empty() && digits.front() != '-' && end == digits.data() + digits.size();
-    if (error == std::errc{} && whole) return Device{DeviceType::cuda, index};
+    const std::optional<int> index = parse_number<int>(digits);
+    if (index && !digits.starts_with('-')) return Device{DeviceType::cuda, *index};
   }
   fail("unknown device '{}': give auto, cpu, cuda or cuda:N (here: {})", text, device_names());
 }

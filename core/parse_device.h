@@ -14,6 +14,9 @@ std::optional<Device> read_device(std::string_view text);
 
 /// The same, but a device that is there: "auto" is the first GPU, or the CPU where there is none or only a simulated
 /// one, which is for tests and slow. Throws Error with the reason and the devices there are.
+/// Example:
+///     const Device device = parse_device("auto");
+///     const bool given = read_device("cuda:1").has_value();  // true: on machines with one GPU, too
 Device parse_device(std::string_view text);
 
 }  // namespace tandem

@@ -33,6 +33,10 @@ enum class RandomStream : std::uint32_t {
 };
 
 /// Names a sequence: `step` is whatever tells one use from the next (training step, epoch, layer counter).
+/// Example:
+///     const RandomKey key{.seed = 1, .stream = RandomStream::augmentation, .step = 7};
+///     const bool mirrored = key.uniform(0) < 0.5f;
+///     const std::uint32_t column = key.below(1, 9);  // one of 0 to 8
 struct RandomKey {
   std::uint64_t seed = 0;
   RandomStream stream = RandomStream::test;

@@ -1,4 +1,9 @@
 // Sizes and strides of tensors: small fixed-capacity vectors, so that making a view allocates nothing.
+// Example:
+//     const Shape shape{8, 3, 32, 16};
+//     const std::int64_t width = shape[-1];                                 // 16
+//     const std::int64_t count = element_count(shape);                      // 12288
+//     const Strides strides = dense_strides(shape, Layout::channels_last);  // [1536, 1, 48, 3]
 #pragma once
 
 #include "tandem/core/error.h"

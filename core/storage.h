@@ -13,6 +13,11 @@ namespace tandem {
 
 /// Owns `bytes` of one device's memory; tensors share it through std::shared_ptr. Contents start undefined.
 /// Device memory belongs to the stream that was current when it was made: it is freed in the order of that stream.
+/// Example:
+///     #include "tandem/core/tensor.h"
+///     const Tensor images = Tensor::empty({10, 3, 32, 32}, {.dtype = DType::u8});
+///     images.storage()->set_tag(MemoryTag::data);
+///     const std::int64_t bytes = images.storage()->bytes();  // 30720
 class Storage {
  public:
   /// `pinned`: page-locked host memory, for asynchronous copies. Throws Error for pinned memory of another device than

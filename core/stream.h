@@ -74,6 +74,15 @@ Stream current_stream(Device device);
 
 /// Makes a stream this thread's current one for its device while it lives. Tensors belong to the stream they were made
 /// on: see Storage::record_stream before using them on another.
+/// Example:
+///     const Device device{};  // or a GPU
+///     const StreamScope scope{Stream(device)};
+///     Event begin(EventTiming::on), end(EventTiming::on);
+///     begin.record(current_stream(device));
+///     // ... calls whose work is timed
+///     end.record(current_stream(device));
+///     end.synchronize();
+///     const double ms = end.elapsed_ms(begin);
 class StreamScope {
  public:
   explicit StreamScope(const Stream& stream);

@@ -1,4 +1,6 @@
 // "Did you mean ...?": the known name nearest to a mistyped one, and what there is to choose from.
+// Example:
+//     const std::string near = nearest_name("rsnet18", {"resnet9", "resnet18", "vgg_lite"});  // "resnet18"
 #pragma once
 
 #include <initializer_list>

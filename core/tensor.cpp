@@ -72,8 +72,8 @@ Tensor Tensor::full(const Shape& shape, double value, TensorOptions options) {
   return result;
 }
 
-void* Tensor::raw_data() const {
-  return static_cast<std::byte*>(impl().storage->data()) + impl().offset * size_of(impl().dtype);
+const void* Tensor::raw_data() const {
+  return static_cast<const std::byte*>(impl().storage->data()) + impl().offset * size_of(impl().dtype);
 }
 
 bool Tensor::is_dense(Layout layout) const {

@@ -43,6 +43,11 @@ struct TensorOptions {
 /// wrong. Use the functions of autograd/ to record views and copies; detach() the tensor, or switch recording off by
 /// autograd::NoGrad, to do without. A view that was taken with recording off refuses writes, too, once it is on again.
 /// Reading values and detach() are always allowed.
+/// Example:
+///     const Tensor x = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+///     const Tensor column = x.select(1, 2);                         // [2]: a view
+///     const std::vector<float> values = column.to_vector<float>();  // {3, 6}
+///     const Tensor images = Tensor::zeros({8, 3, 32, 32}, {.dtype = DType::bf16, .layout = Layout::channels_last});
 class Tensor {
  public:
   /// An undefined tensor: only defined() may be asked.
@@ -75,14 +80,14 @@ class Tensor {
   TensorOptions options(Layout layout = Layout::row_major) const { return {dtype(), layout, device()}; }
   const std::shared_ptr<Storage>& storage() const { return impl().storage; }
 
-  /// The first element, as T*, in the memory of device(); throws unless T is this tensor's dtype. Constness of the
-  /// handle is not constness of the elements.
+  /// The first element, to be read, in the memory of device(); throws Error unless T is this tensor's dtype. Write
+  /// through `Out(tensor).data<T>()` (core/out.h).
   template <typename T>
-  T* data() const {
+  const T* data() const {
     require(dtype_of<T> == dtype(), "tensor holds {}, asked for {}", name_of(dtype()), name_of(dtype_of<T>));
-    return static_cast<T*>(raw_data());
+    return static_cast<const T*>(raw_data());
   }
-  void* raw_data() const;
+  const void* raw_data() const;
 
   /// The only element of a one-element tensor, as a double (exact for all dtypes but large i64). Waits for the current
   /// stream.
@@ -131,11 +136,6 @@ class Tensor {
   void fill(double value) const;
   void zero() const { fill(0.0); }
 
-  /// To be called by whoever is about to write into the elements in another way than by the functions above; `writer`
-  /// is named in messages. Counts a new version of the storage, so that backward() refuses a saved tensor that is no
-  /// longer what it was, and throws Error where fill() would.
-  void mark_written(std::string_view writer) const;
-
   /// Autograd's slot; empty for most tensors.
   std::shared_ptr<AutogradMeta>& autograd_meta() const { return impl().meta; }
 
@@ -146,6 +146,8 @@ class Tensor {
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
  private:
+  friend class Out;  // mark_written()
+
   struct Impl {
     std::shared_ptr<Storage> storage;
     DType dtype = DType::f32;
@@ -158,6 +160,8 @@ class Tensor {
 
   Tensor make_view(const Shape& shape, const Strides& strides, std::int64_t offset) const;
   void copy_elements(const Tensor& source, bool asynchronous) const;
+  /// Counts a new version of the storage; throws Error on the tape. `writer` is named in the message.
+  void mark_written(std::string_view writer) const;
   /// True if operations on this tensor are being recorded.
   bool is_on_tape() const;
   /// Throws Error if it is: `operation` is raw, and the remedy is `recorded`, a function of autograd/, or detach().

@@ -27,6 +27,9 @@ struct AugmentOptions {
 /// Reads "crop,flip,jitter,rotate,cutout": any of these in any order, each at most once, or "" or "none". Those with a
 /// size take one after '=': crop=4 (pixels), crop-reflect=4, jitter=0.2 (factor), rotate=15 (degrees), cutout=8
 /// (pixels); these are the defaults. Throws Error on anything else, naming the nearest.
+/// Example:
+///     const AugmentOptions options = parse_augment("flip,crop");
+///     const std::string text = to_string(options);  // "crop=4,flip"
 AugmentOptions parse_augment(std::string_view text);
 
 /// The text that parse_augment() reads as `options`; "none" for none.

@@ -1,9 +1,9 @@
 // AugmentOptions from and to text.
+#include "tandem/core/number_text.h"
 #include "tandem/core/suggest.h"
 #include "tandem/data/augment.h"
 
 #include <array>
-#include <charconv>
 #include <set>
 
 namespace tandem::data {
@@ -17,11 +17,10 @@ template <typename T>
 T read_size(std::string_view kind, std::string_view item, T usual, T least, T most) {
   if (item.size() == kind.size()) return usual;
   const std::string_view text = item.substr(kind.size() + 1);
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  require(error == std::errc{} && end == text.data() + text.size() && value >= least && value <= most,
+  const std::optional<T> value = parse_number<T>(text);
+  require(value && *value >= least && *value <= most,
           "augmentation '{}': '{}' is not a number from {} to {}, as in {}={}", kind, text, least, most, kind, usual);
-  return value;
+  return *value;
 }
 
 void read_item(std::string_view item, std::set<std::string_view>& seen, AugmentOptions& options) {

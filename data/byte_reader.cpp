@@ -74,7 +74,8 @@ std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path, std::s
   const bool gzip = std::fread(magic, 1, 2, file.handle.get()) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
   require(gzip || path.extension() != ".gz", "{}: is not gzip: begins with {:#04x} {:#04x}, expected 0x1f 0x8b; {}",
           path.string(), magic[0], magic[1], advice);
-  std::rewind(file.handle.get());
+  require(std::fseek(file.handle.get(), 0, SEEK_SET) == 0, "{}: cannot be read from its beginning again; {}",
+          path.string(), advice);
   if (gzip) return detail::make_gzip_reader(path.string(), std::move(advice), std::move(file.handle), file.size);
   return std::make_unique<PlainReader>(path.string(), std::move(advice), std::move(file));
 }

@@ -25,6 +25,9 @@ struct CifarFormat {
 Dataset read_cifar_files(std::span<const std::filesystem::path> files, const CifarFormat& format, std::int64_t limit);
 
 /// CIFAR-10: data_batch_1.bin to data_batch_5.bin or test_batch.bin, in `directory` or directory/cifar-10-batches-bin.
+/// Example:
+///     const Dataset images = load_cifar10("datasets/cifar10", Split::test);
+///     const Tensor labels = images.labels;  // [10000]
 Dataset load_cifar10(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
 
 /// CIFAR-100 with its 100 fine labels: train.bin or test.bin, in `directory` or directory/cifar-100-binary.

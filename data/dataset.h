@@ -15,6 +15,14 @@ enum class Split : std::uint8_t { train, test };
 constexpr std::string_view name_of(Split split) { return split == Split::train ? "train" : "test"; }
 
 /// Images as they are stored in files: one byte per value, planes of rows. Memory is tagged MemoryTag::data.
+/// Example:
+///     const Dataset shapes{.name = "shapes",
+///                          .images = Tensor::zeros({4, 1, 28, 28}, {.dtype = DType::u8}),
+///                          .labels = Tensor::from<std::int64_t>({0, 1, 1, 0}, {4}),
+///                          .class_names = {"disc", "square"},
+///                          .mean = {0.5f},
+///                          .deviation = {0.25f}};
+///     check(shapes);
 struct Dataset {
   std::string name;                      ///< "cifar10"
   Tensor images;                         ///< u8 [N,C,H,W], row-major

@@ -17,6 +17,9 @@ Dataset read_idx_files(const std::filesystem::path& images, const std::filesyste
 
 /// train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-... (also with a dot before idx, also .gz), in `directory`,
 /// or in its raw/ or MNIST/raw/ (torchvision's folders).
+/// Example:
+///     const Dataset images = load_mnist("datasets/mnist", Split::train);
+///     const Tensor pixels = images.images;  // [60000, 1, 28, 28]
 Dataset load_mnist(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
 
 /// The same files; in `directory`, raw/ or FashionMNIST/raw/.

@@ -25,6 +25,9 @@ std::span<const std::string_view> dataset_names();
 
 /// Reads or draws a data set. Throws Error on an unknown name (naming the nearest) and on everything that the readers
 /// throw on.
+/// Example:
+///     const Dataset images = load_dataset({.name = "synthetic", .split = Split::test, .limit = 100});
+///     const std::int64_t classes = images.classes();  // 10
 Dataset load_dataset(const DatasetRequest& request);
 
 }  // namespace tandem::data

@@ -35,6 +35,16 @@ struct LoaderOptions {
 
 /// Hands out the batches of one epoch after the other. The contents of a batch depend on the data set, the sampler, the
 /// options (without threads and prefetch) and the epoch only. Not for use by several threads at once.
+/// Example:
+///     #include "tandem/data/synthetic.h"
+///     const auto images = std::make_shared<const Dataset>(make_synthetic({.count = 1000}));
+///     const DistributedSampler sampler(images->size(), 1, 0, true, 1);  // one rank, shuffled
+///     Loader loader(images, sampler, {.global_batch_size = 128, .augment = parse_augment("crop=4,flip")});
+///     const std::int64_t batches = loader.batches();  // 8
+///     loader.start(0);
+///     while (const std::optional<Batch> batch = loader.next()) {
+///       const Tensor x = batch->images;  // the last one: [104, 3, 32, 32]
+///     }
 class Loader {
  public:
   /// Keeps `dataset`. Throws Error if it is not in order (see check()), if the sampler is for another size, or on

@@ -19,6 +19,11 @@ namespace tandem::data {
 /// Calls `make(0)`, ..., `make(count - 1)` in `threads` background threads and hands the results out by next() in this
 /// order, whichever was ready first. At most `depth` items beyond the ones taken are in work or waiting. With 0 threads
 /// next() makes its item itself. One thread calls next(). The destructor stops the threads after the items they are at.
+/// Example:
+///     Prefetcher<int> prefetcher(4, 2, 3, [](std::int64_t number) { return static_cast<int>(number * number); });
+///     std::vector<int> items;
+///     while (const std::optional<int> item = prefetcher.next()) items.push_back(*item);
+///     const std::vector<int> squares = items;  // {0, 1, 4, 9}
 template <typename Item>
 class Prefetcher {
  public:

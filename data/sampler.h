@@ -18,6 +18,11 @@ struct BatchPart {
 /// and each of these into one part per rank: N ranks with global batch B see exactly the global batches that 1 rank
 /// sees. The last batch of an epoch may be smaller and is split as evenly as it goes, so that every image comes up
 /// exactly once. To average gradients over a global batch, weight rank r's mean by count / global_count.
+/// Example:
+///     const DistributedSampler sampler(1000, 4, 0, true, 1);       // rank 0 of 4, shuffled
+///     const std::int64_t batches = sampler.batches(128);           // 8
+///     const std::int64_t mine = sampler.part(7, 128).count;        // 26: of the last 104
+///     const std::vector<std::int64_t> numbers = sampler.order(3);  // of the images, in the order of epoch 3
 class DistributedSampler {
  public:
   /// Throws Error unless size >= 0, world_size >= 1 and 0 <= rank < world_size.

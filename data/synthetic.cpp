@@ -121,7 +121,7 @@ void draw(const SyntheticOptions& options, std::int64_t image, std::vector<std::
         if (index % 8 == 0) noise = random.noise(index / 8);
         const float value = (mask[pixel] != 0 ? colors.figure[c] : colors.ground[c]) + shade_y * place(y, centre_y) +
                             shade_x * place(x, centre_x) + kNoise * noise[static_cast<std::size_t>(index % 8)];
-        bytes[index] = static_cast<std::uint8_t>(std::clamp(value, 0.0F, 1.0F) * 255.0F + 0.5F);
+        bytes[index] = static_cast<std::uint8_t>(std::floor(std::clamp(value, 0.0F, 1.0F) * 255.0F + 0.5F));
       }
     }
   }

@@ -40,6 +40,10 @@ class Scale final : public Module {
 /// torch.nn.Dropout: in training, zeroes each element with probability `p` in [0, 1) and scales the rest by 1 / (1 -
 /// p). Every training forward draws another mask from the model's RandomState; without one, training throws. The
 /// identity in evaluation and where p is 0.
+/// Example:
+///     Dropout dropout(0.5);
+///     dropout.set_random_state(std::make_shared<RandomState>(1));
+///     const Tensor y = dropout(Tensor::full({2, 8}, 1.0));  // elements of 0 and 2
 class Dropout final : public Module {
  public:
   explicit Dropout(double p);

@@ -10,6 +10,11 @@ namespace tandem::layers {
 /// RandomKey{seed, initialization, n} and its i-th element, in row-major order of its shape, from index i: the same
 /// seed gives the same weights on every rank, machine and thread count, however they are stored.
 /// Tensors are f32, tagged MemoryTag::parameters, leaves that require a gradient; 4-D ones are stored channels_last.
+/// Example:
+///     Initializer initializer(1);
+///     const Tensor weight = initializer.kaiming_uniform({64, 3, 3, 3}, 3 * 3 * 3);
+///     const Tensor bias = initializer.uniform({64}, 0.1);
+///     const Tensor running_mean = Initializer::buffer({64}, 0.0);
 class Initializer {
  public:
   explicit Initializer(std::uint64_t seed) : seed_(seed) {}

@@ -3,10 +3,21 @@
 
 #include "tandem/layers/module.h"
 
+#include <ranges>
+#include <utility>
+
 namespace tandem::layers {
 
 /// Puts a module and all below it into training or evaluation mode, and at the end of the scope every one of them back
 /// into the mode it was in: what was frozen by eval() stays so.
+/// Example:
+///     #include "tandem/layers/activation.h"
+///     Dropout dropout(0.5);
+///     {
+///       const ModeScope evaluation(dropout, false);
+///       const Tensor y = dropout(Tensor::full({2, 8}, 1.0));  // unchanged
+///     }
+///     const bool trains = dropout.training();  // true
 class ModeScope {
  public:
   ModeScope(Module& module, bool training) : ModeScope(module) { module.train(training); }
@@ -32,8 +43,7 @@ class NoObservers {
   }
   ~NoObservers() {
     // Backwards: of a module under two names the first entry has the observer.
-    for (auto entry = observers_.rbegin(); entry != observers_.rend(); ++entry)
-      entry->first->set_observer(std::move(entry->second));
+    for (auto& [part, observer] : observers_ | std::views::reverse) part->set_observer(std::move(observer));
   }
   NoObservers(const NoObservers&) = delete;
   NoObservers& operator=(const NoObservers&) = delete;

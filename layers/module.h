@@ -18,6 +18,22 @@ namespace tandem::layers {
 /// names, their order (own parameters, then own buffers, then children in order of registration) and the state dict are
 /// those of the torch.nn.Module with the same members.
 /// Errors thrown in forward are prefixed with the dotted name of the layer they come from.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     #include "tandem/layers/initializer.h"
+///     class Offset final : public Module {
+///      public:
+///       explicit Offset(std::int64_t features) : offset_(Initializer::constant({features}, 0.5)) {
+///         register_parameter("offset", offset_);
+///       }
+///       Tensor forward(const Tensor& x) override { return autograd::add(x, offset_); }
+///       std::string describe() const override { return "Offset"; }
+///
+///      private:
+///       Tensor offset_;
+///     };
+///     Offset layer(3);
+///     const std::vector<float> values = layer(Tensor::zeros({1, 3})).to_vector<float>();  // {0.5, 0.5, 0.5}
 class Module {
  public:
   Module() = default;

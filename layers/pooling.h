@@ -1,4 +1,9 @@
 // Layers that shrink or flatten images.
+// Example:
+//     MaxPool2d pool(2);
+//     Flatten flatten;
+//     const Tensor y = pool(Tensor::zeros({8, 64, 16, 16}));  // [8, 64, 8, 8]
+//     const Tensor rows = flatten(y);                         // [8, 4096]
 #pragma once
 
 #include "tandem/kernels/pool/pool2d_options.h"

@@ -14,6 +14,15 @@ namespace tandem::layers {
 /// sets the step before each forward pass, so that a resumed run draws what the uninterrupted one would have drawn. A
 /// loop that never sets it stays in step 0, where uses go on: reproducible from its start. Not for use by several
 /// threads.
+/// Example:
+///     #include "tandem/layers/activation.h"
+///     const auto state = std::make_shared<RandomState>(1);
+///     Dropout network(0.5);  // or any module
+///     network.set_random_state(state);
+///     for (int step = 0; step < 3; ++step) {
+///       const Tensor y = network(Tensor::full({2, 8}, 1.0));
+///       state->advance();
+///     }
 class RandomState {
  public:
   explicit RandomState(std::uint64_t seed, std::uint32_t rank = 0) : seed_(seed), rank_(rank) {}

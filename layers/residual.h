@@ -27,6 +27,10 @@ struct BasicBlockOptions {
 /// torchvision's BasicBlock: relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)), 3x3 convolutions without bias.
 /// Children conv1, bn1, conv2, bn2 and, where stride or channels change, downsample (0: 1x1 convolution, 1: batch
 /// norm).
+/// Example:
+///     Initializer initializer(1);
+///     BasicBlock block({.in = 64, .out = 128, .stride = 2}, initializer);
+///     const Tensor y = block(Tensor::zeros({2, 64, 16, 16}, {.layout = Layout::channels_last}));  // [2, 128, 8, 8]
 class BasicBlock final : public Module {
  public:
   using Options = BasicBlockOptions;

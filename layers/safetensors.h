@@ -31,6 +31,14 @@ void write_safetensors(const std::string& path, const NamedTensors& tensors, con
 /// exactly, without hole, overlap or rest. Beyond the format's rules, more than 100,000 tensors or entries of metadata
 /// are refused, and texts longer than 4 MiB. Reads F64, F32, F16, BF16, I64, I32, U8 and up to 8 dimensions; other
 /// dtypes of the format are refused by name.
+/// Example:
+///     #include "tandem/layers/linear.h"
+///     Initializer initializer(1);
+///     Linear layer({.in = 256, .out = 10}, initializer);
+///     write_safetensors("linear.safetensors", layer.state_dict(), {{"epochs", "3"}});
+///     const SafetensorsFile file = read_safetensors("linear.safetensors");
+///     layer.load_state_dict(file.tensors);
+///     const std::string epochs = file.metadata.at("epochs");  // "3"
 SafetensorsFile read_safetensors(const std::string& path);
 
 }  // namespace tandem::layers

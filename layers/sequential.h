@@ -9,6 +9,14 @@ namespace tandem::layers {
 /// torch.nn.Sequential. Unnamed modules are numbered as PyTorch would number them were fused layers written out: a
 /// Conv2d with ReLU and a MaxPool2d are "0" and "2" (see Module::sequential_slots()). Mixing in named ones is like an
 /// OrderedDict.
+/// Example:
+///     #include "tandem/layers/linear.h"
+///     Initializer initializer(1);
+///     Sequential network;
+///     network.add<Linear>({.in = 784, .out = 128, .relu = true}, initializer);
+///     network.add("head", std::make_unique<Linear>(LinearOptions{.in = 128, .out = 10}, initializer));
+///     const std::string last = network.named_parameters().back().first;  // "head.bias"
+///     const Tensor logits = network(Tensor::zeros({8, 784}));            // [8, 10]
 class Sequential final : public Module {
  public:
   /// Appends a module; returns it.

@@ -4,6 +4,7 @@
 #include "tandem/layers/module.h"
 #include "tandem/layers/safetensors/header.h"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -37,7 +38,8 @@ NamedTensors Module::state_dict() const {
   for (const auto& [name, parameter] : parameters_) result.emplace_back(name, parameter->detach());
   for (const auto& [name, buffer] : buffers_) result.emplace_back(name, buffer->detach());
   for (const auto& [child_name, child] : children_) {
-    for (const auto& [name, tensor] : child->state_dict()) result.emplace_back(child_name + "." + name, tensor);
+    for (const auto& [name, tensor] : child->state_dict())
+      result.emplace_back(fmt::format("{}.{}", child_name, name), tensor);
   }
   return result;
 }

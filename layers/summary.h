@@ -9,6 +9,10 @@ namespace tandem::layers {
 /// input of shape `input`, and its parameters; then the totals. Runs one forward pass on zeros in evaluation mode;
 /// modes, statistics, gradients and observers are left as they were, and observers see nothing of it. A layer used more
 /// than once says so. Input has a batch dimension.
+/// Example:
+///     #include "tandem/layers/models/models.h"
+///     const auto network = make_model({.name = "vgg_lite"});
+///     const std::string table = summary(*network, {1, 3, 32, 32});  // to be printed
 std::string summary(Module& module, const Shape& input);
 
 }  // namespace tandem::layers

@@ -13,7 +13,8 @@ std::vector<std::string> state_names(const AdamOptions& options) {
 }
 }  // namespace
 
-Adam::Adam(std::string name, std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled_weight_decay)
+Adam::Adam(const std::string& name, std::vector<Tensor> parameters, const AdamOptions& options,
+           bool decoupled_weight_decay)
     : Optimizer(name, std::move(parameters), options.lr, options.master_weights, state_names(options)),
       options_(options),
       decoupled_weight_decay_(decoupled_weight_decay) {

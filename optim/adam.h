@@ -18,13 +18,22 @@ struct AdamOptions {
 
 /// torch.optim.Adam; weight decay is added to the gradient. The formulas are in kernels/optimizer/adam.h. Throws Error
 /// on options out of range.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
+///     Adam optimizer({w}, {.lr = 0.1});
+///     optimizer.zero_grad();
+///     autograd::backward(autograd::scale(w, 2.0));  // the loss
+///     optimizer.step();
+///     const double value = w.item();  // 0.9
 class Adam : public Optimizer {
  public:
   Adam(std::vector<Tensor> parameters, const AdamOptions& options)
       : Adam("Adam", std::move(parameters), options, false) {}
 
  protected:
-  Adam(std::string name, std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled_weight_decay);
+  Adam(const std::string& name, std::vector<Tensor> parameters, const AdamOptions& options,
+       bool decoupled_weight_decay);
   void update(std::span<const Update> updates) override;
 
  private:

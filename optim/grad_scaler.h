@@ -20,18 +20,20 @@ struct GradScalerOptions {
   std::int64_t growth_interval = 2000;  // good steps in a row before the scale grows
 };
 
-/// torch.cuda.amp.GradScaler (Micikevicius et al.: "Mixed precision training", 2018). A step, on every rank alike:
-///
-///   backward(loss, Tensor::full({}, scaler.scale()));   // gradients are scale() times too large
-///   ddp.finish();
-///   scaler.unscale(optimizer);                          // only where gradients are to be clipped
-///   clip_grad_norm(optimizer, max_norm);
-///   scaler.step(optimizer);                             // not taken where a gradient is not finite
-///   scaler.update();                                    // once per step, for all optimizers of it
-///
+/// torch.cuda.amp.GradScaler (Micikevicius et al.: "Mixed precision training", 2018).
 /// Gradients are only read: 1 / scale() goes into the optimizer's gradient factor, so that half gradients do not vanish
 /// by unscaling, and no pass over them is spent on it. Whether to skip is asked of the gradients after their exchange,
 /// where an infinity of one rank has reached all: all ranks decide alike, and no further message is needed.
+/// Example:
+///     #include "tandem/optim/clip_grad_norm.h"
+///     void take_step(const Tensor& loss, Optimizer& optimizer, GradScaler& scaler) {
+///       autograd::backward(loss, Tensor::full({}, scaler.scale()));  // gradients are scale() times too large
+///       // with several ranks: DistributedDataParallel::finish()
+///       scaler.unscale(optimizer);  // only where gradients are to be clipped
+///       clip_grad_norm(optimizer, 1.0);
+///       scaler.step(optimizer);  // not taken where a gradient is not finite
+///       scaler.update();         // once per step, for all optimizers of it
+///     }
 class GradScaler {
  public:
   /// Throws Error on options out of range: scale and interval above 0, growth above 1, backoff in (0, 1).

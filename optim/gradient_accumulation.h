@@ -6,12 +6,17 @@
 namespace tandem::optim {
 
 /// Adds up the gradients of `micro_batches` losses, each a mean over its own equally large micro-batch, so that the sum
-/// is the gradient of the mean over all of them:
-///
-///   GradientAccumulation accumulation(k);
-///   for each micro-batch:
-///     // on all but the last one: no synchronisation between replicas
-///     if (accumulation.backward(loss)) { optimizer.step(); optimizer.zero_grad(); }
+/// is the gradient of the mean over all of them.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     #include "tandem/autograd/variable.h"
+///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
+///     GradientAccumulation accumulation(2);
+///     for (const double factor : {3.0, 5.0}) {  // of all but the last, ranks need not exchange gradients
+///       const bool complete = accumulation.backward(autograd::scale(w, factor));
+///       // if complete: optimizer.step(), optimizer.zero_grad()
+///     }
+///     const double slope = autograd::grad(w).item();  // 4
 class GradientAccumulation {
  public:
   /// Throws unless micro_batches >= 1.

@@ -14,6 +14,27 @@ namespace tandem::optim {
 /// Updates parameters in place from their gradients. Parameters are dense floating leaves, each named once. A half
 /// parameter has an f32 master, unless the options say no: steps are taken there, and the parameter is its rounded
 /// copy.
+/// Example:
+///     #include "tandem/core/out.h"
+///     class PlainDescent final : public Optimizer {  // for f32
+///      public:
+///       PlainDescent(std::vector<Tensor> parameters, double lr)
+///           : Optimizer("PlainDescent", std::move(parameters), lr, false, {}) {}
+///
+///      protected:
+///       void update(std::span<const Update> updates) override {
+///         const float rate = static_cast<float>(lr() * gradient_factor());
+///         for (const Update& due : updates) {
+///           float* const w = Out(due.parameter).data<float>();
+///           for (std::int64_t i = 0; i < due.parameter.numel(); ++i) w[i] -= rate * due.gradient.data<float>()[i];
+///         }
+///       }
+///     };
+///     const Tensor w = autograd::set_requires_grad(Tensor::full({2}, 1.0));
+///     PlainDescent optimizer({w}, 0.1);
+///     autograd::set_grad(w, Tensor::full({2}, 5.0));
+///     optimizer.step();
+///     const std::vector<float> values = w.to_vector<float>();  // {0.5, 0.5}
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

@@ -9,8 +9,8 @@ namespace tandem::optim {
 namespace {
 std::vector<std::string> state_names(const RMSpropOptions& options) {
   std::vector<std::string> names{"square_avg"};
-  if (options.momentum != 0.0) names.push_back("momentum_buffer");
-  if (options.centered) names.push_back("grad_avg");
+  if (options.momentum != 0.0) names.emplace_back("momentum_buffer");
+  if (options.centered) names.emplace_back("grad_avg");
   return names;
 }
 }  // namespace

@@ -17,6 +17,14 @@ struct RMSpropOptions {
 };
 
 /// torch.optim.RMSprop; the formulas are in kernels/optimizer/rmsprop.h. Throws Error on options out of range.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
+///     RMSprop optimizer({w}, {.lr = 0.1, .alpha = 0.75});
+///     optimizer.zero_grad();
+///     autograd::backward(autograd::scale(w, 2.0));  // the loss
+///     optimizer.step();
+///     const double value = w.item();  // 0.8
 class RMSprop : public Optimizer {
  public:
   RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options);

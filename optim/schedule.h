@@ -55,6 +55,11 @@ class CosineSchedule : public Schedule {
 
 /// A straight line from `start_factor` to 1 over `duration`, then `next` from its own time 0: LinearLR followed by
 /// another schedule in a SequentialLR.
+/// Example:
+///     const WarmupSchedule schedule(5, 0.1, std::make_unique<CosineSchedule>(90));
+///     const double first = schedule.lr_factor(0);     // 0.1
+///     const double warm = schedule.lr_factor(5);      // 1
+///     const double halfway = schedule.lr_factor(50);  // 0.5: for Optimizer::set_lr(base * factor)
 class WarmupSchedule : public Schedule {
  public:
   WarmupSchedule(double duration, double start_factor, std::unique_ptr<Schedule> next);

@@ -16,6 +16,14 @@ struct SGDOptions {
 };
 
 /// torch.optim.SGD; the formulas are in kernels/optimizer/sgd.h. Throws Error on options out of range.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     const Tensor w = autograd::set_requires_grad(Tensor::full({}, 1.0));
+///     SGD optimizer({w}, {.lr = 0.1, .momentum = 0.9});
+///     optimizer.zero_grad();
+///     autograd::backward(autograd::scale(w, 2.0));  // the loss
+///     optimizer.step();
+///     const double value = w.item();  // 0.8
 class SGD : public Optimizer {
  public:
   SGD(std::vector<Tensor> parameters, const SGDOptions& options);

@@ -6,10 +6,15 @@
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
 #   cuda     every kernel compiles and links for real GPUs without warnings or spills, and cuDNN's graphs are those that are
 #            meant, where nvcc is at hand
+<<<<<<< HEAD
 #   sources  the sources as they are written: format, words; each includes what it uses; headers compile by themselves
 #   tidy     clang-tidy is silent; takes 20 minutes of a core
+=======
+#   sources  the sources as they are written: format, includes, words; headers compile by themselves
+#   tidy     clang-tidy is silent about the libraries and programs
+>>>>>>> main
 # usage: scripts/check_builds.sh [--long] [minimal|asan|tsan|simulated|cuda|sources|tidy ...]
-# Without a name: all but tsan and tidy. With --long, of asan and simulated only the long tests (label `long`), which are left out
+# Without a name: all but tsan. With --long, of asan and simulated only the long tests (label `long`), which are left out
 # without it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -75,21 +80,28 @@ check_simulated() {
   scripts/check_kernel_coverage.py "$build/kernels_that_ran.txt"
 }
 
-check_sources() {
-  local build code=0
-  scripts/check_style.py || code=$?
-  if [ "$code" -eq 77 ]; then
-    code=0
-    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target build/clang-format clang-format==19.1.7 || code=$?
-    if [ "$code" -ne 0 ]; then
-      echo "check_builds: no clang-format 19 here and none to be had: the format was not checked" >&2
-      code=0
-    else
-      PYTHONPATH=$PWD/build/clang-format scripts/check_style.py || code=$?
-    fi
+# Runs a script that needs clang-format or clang-tidy of one version; where that is missing (exit code 77), fetches it first.
+with_llvm_tool() {
+  local tool=$1 code=0 folder=$PWD/build/llvm-tools/$1 requirement
+  shift
+  PYTHONPATH=$folder "$@" || code=$?
+  [ "$code" -eq 77 ] || return "$code"
+  requirement=$(PYTHONPATH=scripts python3 -c 'import llvm_tools, sys; print(llvm_tools.requirement(sys.argv[1]))' "$tool")
+  if ! python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$folder" "$requirement"; then
+    echo "check_builds: there is no $tool here and none to be had: what needs it was not checked" >&2
+    return
   fi
+<<<<<<< HEAD
   [ "$code" -eq 0 ] || return "$code"
   scripts/check_includes.py
+=======
+  PYTHONPATH=$folder "$@"
+}
+
+check_sources() {
+  local build
+  with_llvm_tool clang-format scripts/check_style.py
+>>>>>>> main
   build=$(scripts/build.sh cpu)
   scripts/check_headers.py "$build"
 }
@@ -97,12 +109,12 @@ check_sources() {
 check_tidy() {
   local build
   build=$(scripts/build.sh cpu)
-  scripts/check_tidy.py "$build"
+  with_llvm_tool clang-tidy scripts/check_tidy.py "$build"
 }
 
 long=0
 if [ "${1:-}" = --long ]; then long=1; shift; fi
-[ $# -gt 0 ] || set -- minimal asan simulated cuda sources
+[ $# -gt 0 ] || set -- minimal asan simulated cuda sources tidy
 for name; do
   case "$name" in
     minimal | asan | tsan | simulated | cuda | sources | tidy) ;;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles each header by itself, as one who includes it first would: it must include what it uses, need no definitions of
-the includer's, and, where it is public, no header of a library that users may not have. The examples in its comments,
-indented lines after "Example:", must compile behind it.
+the includer's, and, where it is public, no header of a library that users may not have. The examples in its comments
+(header_examples.py) must compile behind it, and a header that users include must have one.
 
     scripts/check_headers.py BUILD [--compiler CXX] [HEADER ...]
 
@@ -19,9 +19,9 @@ import sys
 import tempfile
 
 import command_line
+import header_examples
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIBRARIES = ("core", "kernels", "autograd", "layers", "optim", "comm", "data", "train")
 # What kernels are made of, and the insides of a family of them.
 PRIVATE = re.compile(r"core/cuda/|kernels/device/|kernels/library_stream.h|kernels/[^/]+/[^/]+/")
 # These speak to a library whose headers need not be there.
@@ -30,37 +30,18 @@ FOREIGN_FOLDERS = re.compile(r"/(cudnn|cublas)/|/mpi_communicator.h|/nccl_functi
 FOREIGN = re.compile(r"/(CLI|nlohmann|toml\+\+|oneapi|dnnl|openmpi|mpich|nccl|cudnn\w*|cublas\w*|mpi|cuda\w*|nvtx3|simulator)(\.h|\.hpp|/)")
 
 
-def examples_of(header):
-    """The examples in a header's comments, each as the body of a function, or in a namespace if it begins with a definition."""
-    bodies, lines = [], None
-    for number, line in enumerate((ROOT / header).read_text().splitlines(), 1):
-        found = re.match(r"\s*///?( .*)?$", line)
-        text = (found[1] or "") if found else None
-        if lines is not None and text is not None and (text.startswith("   ") or not text.strip()):
-            lines.append(text)
-        else:
-            lines = None
-            if text is not None and text.rstrip().endswith("Example:"):
-                lines = []
-                bodies.append((number + 1, lines))
-    library = header.split("/")[0]
-    sources = []
-    for number, lines in bodies:
-        text = f'#line {number} "{header}"\n' + "\n".join(lines) + "\n"
-        if not re.match(r"(struct|class|template|.* \w+\(.*\) \{$)", next((line.strip() for line in lines if line.strip()), "")):
-            text = "void run() {\n" + text + "}\n"
-        sources.append(f"namespace example_{number} {{\nusing namespace tandem;\nusing namespace tandem::{library};\n{text}}}\n")
-    return sources
-
-
 def problem_of(header, compiler, build):
     """What is wrong with this header, or nothing."""
+    examples = header_examples.examples_of(header)
+    if not examples and header_examples.needs_example(header):
+        return "has no example"
     public = not PRIVATE.search(header)
     includes = ["-Iinclude", f"-I{build}/include"] + ([] if public else ["-isystem", "simulator/include"])
     with tempfile.NamedTemporaryFile(suffix=".d") as needs, tempfile.NamedTemporaryFile("w", suffix=".cpp") as source:
         # Twice: it must have its guard.
         source.write(f'#include "tandem/{header}"\n#include "tandem/{header}"\n')
-        source.write(f"namespace tandem::{header.split('/')[0]} {{}}\n" + "".join(examples_of(header)))
+        source.writelines(text + "\n" for example in examples for _, text in example.parts()[0])
+        source.writelines(example.source() for example in examples)
         source.flush()
         done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wno-unknown-pragmas", "-Wno-unused",
                                "-Werror=undef", *includes, "-MD", "-MF", needs.name, source.name], cwd=ROOT, text=True, capture_output=True)
@@ -81,7 +62,7 @@ def main():
     arguments = parser.parse_args()
     if not (arguments.build / "include/tandem/config.h").is_file():
         command_line.complain(f"{arguments.build}: no build folder of Tandem (scripts/build.sh makes one)")
-    headers = arguments.headers or sorted(str(file.relative_to(ROOT)) for library in LIBRARIES for file in (ROOT / library).rglob("*.h"))
+    headers = arguments.headers or header_examples.headers()
     headers = [header for header in headers if not FOREIGN_FOLDERS.search(header)]
     for header in headers:
         if not (ROOT / header).is_file():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How the sources are written: formatted by .clang-format, includes by their full names, macros with the project's prefix,
-and no words that only its authors know.
+"""How the sources are written, and examples in pages (scripts/extract_example.py): formatted by .clang-format, includes by their full
+names, macros with the project's prefix, and no words that only its authors know.
 
     scripts/check_style.py [--fix] [FILE ...]
 
@@ -9,19 +9,17 @@ they lay out C++20: CLANG_FORMAT names one, else clang-format-19, then clang-for
 `pip install clang-format==19.1.7` brings. --fix formats instead of complaining about it. Each fault is one line, file:line:
 what. Exit code 1 if there is one, 2 for wrong arguments, 77 where all else is in order but clang-format 19 is missing.
 """
-import importlib.util
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
 import command_line
+import extract_example
+import llvm_tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CXX = {".h", ".cpp", ".cu", ".cuh"}
-CLANG_FORMAT_MAJOR = "19"
 LIBRARIES = "core|kernels|autograd|layers|optim|comm|data|train|simulator"
 BARE_INCLUDE = re.compile(rf'\s*#\s*include\s*["<](?:{LIBRARIES})/')
 MACRO = re.compile(r"\s*#\s*define\s+(?!TANDEM_)(\w+)")
@@ -48,22 +46,6 @@ def tracked_files():
     return [pathlib.Path(file) for file in listed.stdout.splitlines() if (ROOT / file).is_file() and not (ROOT / file).is_symlink()]
 
 
-def find_clang_format():
-    """The command of clang-format 19, or None."""
-    candidates = [os.environ["CLANG_FORMAT"]] if "CLANG_FORMAT" in os.environ else [f"clang-format-{CLANG_FORMAT_MAJOR}", "clang-format"]
-    package = importlib.util.find_spec("clang_format")
-    if package:
-        candidates.append(str(pathlib.Path(package.origin).parent / "data/bin/clang-format"))
-    for command in filter(None, map(shutil.which, candidates)):
-        try:
-            version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError):
-            continue
-        if re.search(rf"version {CLANG_FORMAT_MAJOR}\.", version):
-            return command
-    return None
-
-
 def faults_of(file):
     """(line number, what) of all that is not the format."""
     try:
@@ -82,6 +64,19 @@ def faults_of(file):
                 yield number, f"'{word[0]}' is no word of the field ({better})"
 
 
+def format_example(page, formatter, fix):
+    """The files of a page's example that are not formatted; with `fix`, they are formatted instead."""
+    old = text = (ROOT / page).read_text()
+    for path, block in extract_example.example_of(ROOT / page)[0].items():
+        command = [formatter, f"--style=file:{ROOT / '.clang-format'}", f"--assume-filename={path}"]
+        formatted = subprocess.run(command, input=block, capture_output=True, text=True, check=True).stdout
+        if formatted != block and not fix:
+            yield path
+        text = text.replace(block, formatted)
+    if fix and text != old:
+        (ROOT / page).write_text(text)
+
+
 def main():
     parser = command_line.Parser(__doc__)
     parser.add_argument("files", nargs="*", metavar="FILE")
@@ -96,7 +91,7 @@ def main():
         for number, what in faults_of(file):
             faults += 1
             print(f"{file}:{number}: {what}", file=sys.stderr)
-    formatter = find_clang_format()
+    formatter = llvm_tools.find("clang-format")
     sources = [str(file) for file in chosen if file.suffix in CXX]
     if formatter and sources:
         mode = ["-i"] if arguments.fix else ["--dry-run", "--Werror"]
@@ -109,11 +104,16 @@ def main():
                 print(f"{found[1]}:{found[2]}: not formatted (scripts/check_style.py --fix)", file=sys.stderr)
         if done.returncode != 0 and faults == 0:
             sys.exit(done.stderr)
+    for page in chosen if formatter else []:
+        if page.suffix == ".md" and extract_example.has_example(ROOT / page):
+            for path in format_example(page, formatter, arguments.fix):
+                faults += 1
+                print(f"{page}: {path} is not formatted (scripts/check_style.py --fix)", file=sys.stderr)
     print(f"check_style: {len(chosen)} files, {faults} faults")
     if faults:
         sys.exit(1)
     if not formatter:
-        print("check_style: the format was not checked: pip install clang-format==19.1.7", file=sys.stderr)
+        print(f"check_style: the format was not checked: pip install {llvm_tools.requirement('clang-format')}", file=sys.stderr)
         sys.exit(77)
 
 

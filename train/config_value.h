@@ -18,6 +18,9 @@ using Config = std::vector<std::pair<std::string, ConfigValue>>;
 std::string to_toml(const ConfigValue& value);
 
 /// One `name = value` line each.
+/// Example:
+///     const Config config{{"lr", 0.05}, {"nesterov", true}, {"optimizer", "sgd"}};
+///     const std::string text = to_toml(config);  // three lines: lr = 0.05, nesterov = true, optimizer = "sgd"
 std::string to_toml(const Config& config);
 
 }  // namespace tandem::train

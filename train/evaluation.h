@@ -11,6 +11,16 @@ namespace tandem::train {
 /// Evaluates `model` in evaluation mode (and leaves each of its modules in the mode it was in) on every image of
 /// `loader`, once, each rank on its part; the sums over all ranks, the same on each. The loss is plain cross-entropy.
 /// Collective.
+/// Example:
+///     #include "tandem/comm/launch/mpi_environment.h"
+///     #include "tandem/data/synthetic.h"
+///     #include "tandem/layers/models/models.h"
+///     comm::MpiEnvironment environment;
+///     const auto group = comm::make_process_group("auto", environment);
+///     const auto images = std::make_shared<const data::Dataset>(data::make_synthetic({.count = 100}));
+///     data::Loader loader(images, {images->size(), group->size(), group->rank(), false, 0}, {});
+///     const Metrics metrics = evaluate(*layers::make_model({.name = "small_cnn"}), loader, *group);
+///     const std::int64_t count = metrics.count;  // 100: and metrics.accuracy() in percent
 Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group);
 
 }  // namespace tandem::train

@@ -9,6 +9,12 @@ namespace tandem::train {
 
 /// Each line is written at once, so that a reader can follow and a crash loses nothing. Numbers that JSON cannot hold
 /// (NaN, infinities) are written as null. Errors name the file and the system's reason.
+/// Example:
+///     JsonlLog log("run.jsonl");
+///     StepRecord record;
+///     record.step = 1;
+///     record.loss = 2.3;
+///     log.write(record);
 class JsonlLog {
  public:
   /// Makes the file, or goes on after what it holds: the log of another run. Throws Error if the file cannot be

@@ -10,14 +10,14 @@ namespace tandem::train {
 Metrics sum_over_ranks(const Metrics& mine, comm::ProcessGroup& group) {
   const Tensor sums = Tensor::from<double>(
       std::vector<double>{mine.loss_sum, static_cast<double>(mine.correct), static_cast<double>(mine.count)}, {3});
-  group.all_reduce(sums);
+  group.all_reduce(Out(sums));
   const double* values = sums.data<double>();
   return {values[0], static_cast<std::int64_t>(values[1]), static_cast<std::int64_t>(values[2])};
 }
 
 double max_over_ranks(double mine, comm::ProcessGroup& group) {
   const Tensor value = Tensor::full({1}, mine, {.dtype = DType::f64});
-  group.all_reduce(value, comm::ReduceOp::max);
+  group.all_reduce(Out(value), comm::ReduceOp::max);
   return value.item();
 }
 

@@ -1,4 +1,7 @@
 // Facts about this process and its machine.
+// Example:
+//     #include "tandem/core/memory.h"
+//     const std::string peak = format_memory(peak_memory_bytes());  // such as "81.5 MiB"
 #pragma once
 
 #include "tandem/core/device.h"

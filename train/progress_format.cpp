@@ -55,7 +55,7 @@ std::string format_loss(double loss, int decimals) {
 
 std::string format_duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0.0 || seconds > 1e9) return "?";
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 60) return fmt::format("{}s", whole);
   if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);

@@ -42,6 +42,10 @@ struct StepRecord {
 };
 
 /// One epoch. Accuracies in percent; train figures are means over the epoch as it went, in train mode.
+/// Example:
+///     const auto print = [](const EpochRecord& epoch) {  // for TrainObserver::epoch
+///       std::printf("epoch %d: %.1f %%\n", static_cast<int>(epoch.epoch), epoch.test_accuracy);
+///     };
 struct EpochRecord {
   std::int64_t epoch = 0;  ///< from 1
   double lr = 0.0;         ///< at the last step

@@ -1,4 +1,13 @@
 // Reporter: console, progress line and log of a run, on rank 0; silent on the other ranks.
+// Example:
+//     #include "tandem/train/process_info.h"
+//     void train_and_report(Trainer& trainer, const RunRecord& run, const std::function<double()>& elapsed) {
+//       Reporter reporter({.epochs = 3, .files = {"run.jsonl", ""}, .elapsed = elapsed});
+//       reporter.open_log(run);
+//       reporter.header(run);
+//       const EpochRecord last = trainer.run(reporter.observer());
+//       reporter.finish(last, peak_tensor_memory(Device{}), "");
+//     }
 #pragma once
 
 #include "tandem/train/console.h"

@@ -1,6 +1,8 @@
 // Terminal queries by ioctl and the environment.
 #include "tandem/train/terminal.h"
 
+#include "tandem/core/number_text.h"
+
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -50,8 +52,8 @@ Terminal query_terminal(std::FILE* stream) {
   terminal.color = !dumb && environment("NO_COLOR").empty();
   terminal.unicode = shows_unicode();
   const char* columns = std::getenv("COLUMNS");
-  for (const int width :
-       {width_of(descriptor), width_of_controlling_terminal(), columns == nullptr ? 0 : std::atoi(columns)}) {
+  for (const int width : {width_of(descriptor), width_of_controlling_terminal(),
+                          columns == nullptr ? 0 : parse_number<int>(columns).value_or(0)}) {
     if (width <= 0) continue;
     terminal.width = width;
     break;

@@ -55,6 +55,23 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 /// Synchronous SGD is exact: the gradient of a step is the mean over the images of all ranks and micro-batches, each
 /// image with the same weight, also in an epoch's smaller last step. N ranks thus take the steps that one rank takes
 /// with the same global batch, but for rounding (and for batch norm and dropout, which are local to a rank).
+/// Example:
+///     #include "tandem/comm/launch/mpi_environment.h"
+///     #include "tandem/data/synthetic.h"
+///     #include "tandem/layers/models/models.h"
+///     #include "tandem/optim/sgd.h"
+///     comm::MpiEnvironment environment;
+///     const auto group = comm::make_process_group("auto", environment);
+///     const auto images = std::make_shared<const data::Dataset>(data::make_synthetic({.count = 200, .side = 16}));
+///     const data::DistributedSampler sampler(images->size(), group->size(), group->rank(), true, 1);
+///     data::Loader training(images, sampler, {.global_batch_size = 50}), testing(images, sampler, {});
+///     const auto model = layers::make_model({.name = "small_cnn", .image_size = 16});
+///     optim::SGD optimizer(model->parameters(), {.lr = 0.05, .momentum = 0.9});
+///     comm::DistributedDataParallel replicas(*group, model->named_parameters(), model->named_buffers());
+///     const optim::CosineSchedule schedule(2 * 4);  // epochs x steps
+///     optim::GradScaler scaler({.mode = optim::LossScaling::none});
+///     Trainer trainer({*model, optimizer, schedule, *group, replicas, training, testing, scaler}, {.epochs = 2});
+///     const EpochRecord last = trainer.run({});  // last.test_accuracy in percent
 class Trainer {
  public:
   /// Gives the model a random state of its own. Throws an AgreedError where check_smallest_part() does. Collective.

@@ -189,7 +189,7 @@ std::string tuning_table() {
     for (const auto& [name, time] : result.microseconds) order.emplace_back(time, name);
     std::sort(order.begin(), order.end());
     for (const auto& [time, name] : order) text += fmt::format("  {} {:.0f} us", name, time);
-    text += "\n";
+    text += '\n';
   }
   return text;
 }

@@ -19,6 +19,10 @@ std::string load_tuning(const std::string& path, const std::string& machine);
 bool can_hold_tuning(const std::string& path);
 
 /// Writes what conv_tuner() knows: all of it or, throwing Error, nothing.
+/// Example:
+///     const std::string machine = tuning_machine(Device{});
+///     const std::string problem = load_tuning("tuning.json", machine);  // "": what the file holds is used from now on
+///     save_tuning("tuning.json", machine);                              // after training
 void save_tuning(const std::string& path, const std::string& machine);
 
 /// What conv_tuner() knows, as a table: a line per pass with the time of each candidate, the chosen one first.

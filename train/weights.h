@@ -27,6 +27,15 @@ struct SavedWeights {
 /// Writes a safetensors file as layers::write_safetensors does: the whole file, or what was there stays. Where that
 /// fails, as on a full disk, the weights go to a new folder, in the working directory or the system's for temporary
 /// files. Throws nothing on account of files.
+/// Example:
+///     #include "tandem/layers/linear.h"
+///     #include "tandem/optim/sgd.h"
+///     layers::Initializer initializer(1);
+///     layers::Linear model({.in = 256, .out = 10}, initializer);
+///     const optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+///     const NamedTensors weights = full_state_dict(model, optimizer);
+///     const SavedWeights saved = save_weights("model.safetensors", weights, {{"model", "linear"}});
+///     load_weights(model, "linear", saved.path);
 SavedWeights save_weights(const std::string& path, const NamedTensors& tensors, const layers::Metadata& metadata);
 
 }  // namespace tandem::train

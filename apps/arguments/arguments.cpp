@@ -29,7 +29,8 @@ std::string problem_of(const std::string& text, std::string_view kind, T& value)
 }
 
 /// `problem` may rewrite the text. In lists, CLI11 asks of each value by itself.
-void expect(CLI::Option& option, std::function<std::string(std::string&)> problem, const std::string& description) {
+void expect(CLI::Option& option, const std::function<std::string(std::string&)>& problem,
+            const std::string& description) {
   option.transform(CLI::Validator([problem](std::string& text) { return problem(text); }, description));
 }
 

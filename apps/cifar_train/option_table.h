@@ -156,7 +156,7 @@ class OptionTable {
     } else if constexpr (requires { field.has_value(); }) {
       return field ? value_of(*field) : std::nullopt;
     } else if constexpr (std::convertible_to<Field, std::string>) {
-      const std::string text = field;
+      const std::string& text = field;
       return text.empty() ? std::nullopt : std::optional<train::ConfigValue>(text);
     } else if constexpr (requires { name_of(field); }) {
       return std::string(name_of(field));
@@ -167,7 +167,7 @@ class OptionTable {
 
   /// `read(name, text)` gives the field's new value.
   template <typename Field, typename Read>
-  Option& bind(std::string name, std::string value_name, std::string help, Field& field, Read read) {
+  Option& bind(std::string name, std::string value_name, std::string help, Field& field, const Read& read) {
     Option option;
     option.set = [&field, read, name](const std::string& text) { field = static_cast<Field>(read(name, text)); };
     option.get = [&field] { return value_of(field); };

@@ -4,16 +4,15 @@
 #include "tandem/comm/backends.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
+#include "tandem/core/number_text.h"
 #include "tandem/core/parse_device.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <system_error>
 
 namespace tandem::apps {
 namespace {
@@ -160,10 +159,8 @@ void describe_training(OptionTable& table, Settings& s) {
 /// "none", "dynamic" or the text of a number that f32 can hold.
 std::string read_loss_scale(const std::string& text) {
   if (text == "none" || text == "dynamic") return text;
-  double scale = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
-  const bool number = error == std::errc{} && end == text.data() + text.size();
-  require(number && scale >= 0x1p-126 && scale <= 0x1p126, "give dynamic, none or a number above 0");
+  const double scale = parse_number<double>(text).value_or(0.0);
+  require(scale >= 0x1p-126 && scale <= 0x1p126, "give dynamic, none or a number above 0");
   return text;
 }
 

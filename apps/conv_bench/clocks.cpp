@@ -27,6 +27,7 @@ std::string cpu_clocks() {
 
 /// The first line that a command prints.
 std::string first_line_of(const std::string& command) {
+  // NOLINTNEXTLINE(bugprone-command-processor): the commands are those of this file
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
   std::string line;
   if (!pipe) return line;

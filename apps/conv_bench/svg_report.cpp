@@ -41,9 +41,13 @@ double tick_step(double highest) {
 /// 1, 2 and 5 times the powers of ten from `least` to `most`: the ticks of a logarithmic axis.
 std::vector<double> log_ticks(double least, double most) {
   std::vector<double> ticks;
-  for (double power = std::pow(10.0, std::floor(std::log10(least))); power <= most; power *= 10)
-    for (const double factor : {1.0, 2.0, 5.0})
-      if (factor * power >= least && factor * power <= most) ticks.push_back(factor * power);
+  const int last = static_cast<int>(std::floor(std::log10(most)));
+  for (int exponent = static_cast<int>(std::floor(std::log10(least))); exponent <= last; ++exponent) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double tick = factor * std::pow(10.0, exponent);
+      if (tick >= least && tick <= most) ticks.push_back(tick);
+    }
+  }
   return ticks;
 }
 
@@ -91,8 +95,8 @@ class Drawing {
   double bars() {
     double x = kLeft;
     const double step = tick_step(highest_);
-    for (double tick = 0.0; tick <= highest_; tick += step)
-      label(kLeft - 6, kTop + kHeight * (1.0 - tick / highest_) + 4, fmt::format("{:g}", 1e-9 * tick),
+    for (int i = 0; i * step <= highest_; ++i)
+      label(kLeft - 6, kTop + kHeight * (1.0 - i * step / highest_) + 4, fmt::format("{:g}", 1e-9 * i * step),
             "text-anchor=\"end\"");
     label(kLeft, kTop - 12, "GFLOP/s by the definition of convolution", "");
     for (std::size_t i = 0; i < results_.size(); ++i) {

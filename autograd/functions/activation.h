@@ -1,4 +1,7 @@
 // Differentiable activations.
+// Example:
+//     const Tensor y = relu(Tensor::from<float>({-1, 0, 2}, {3}));
+//     const std::vector<float> values = y.to_vector<float>();  // {0, 0, 2}
 #pragma once
 
 #include "tandem/core/tensor.h"

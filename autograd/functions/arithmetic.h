@@ -1,4 +1,8 @@
 // Differentiable sums and products.
+// Example:
+//     const Tensor row = Tensor::from<float>({10, 20, 30}, {3});
+//     const Tensor y = add(scale(Tensor::full({2, 3}, 2.0), 0.5), row);  // [2, 3]
+//     const std::vector<float> values = y.to_vector<float>();            // {11, 21, 31, 11, 21, 31}
 #pragma once
 
 #include "tandem/core/tensor.h"

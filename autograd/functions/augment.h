@@ -1,4 +1,8 @@
 // Differentiable padding, cropping and mirroring of images.
+// Example:
+//     const Tensor images = Tensor::zeros({8, 3, 32, 32});
+//     const Tensor padded = pad2d(images, {.left = 4, .right = 4, .top = 4, .bottom = 4});  // [8, 3, 40, 40]
+//     const Tensor y = flip_horizontal(crop2d(padded, 2, 5, 32, 32));                       // [8, 3, 32, 32]
 #pragma once
 
 #include "tandem/core/tensor.h"

@@ -12,6 +12,12 @@ using kernels::BatchNormOptions;
 /// x: [N, C, H, W] or [N, C]; the others [C]: weight, bias (undefined: 1 and 0) and the running statistics, which
 /// training updates in place (undefined: none kept) and evaluation normalises by. See kernels::batch_norm_forward_train
 /// for errors. `moments` of x: kernels::batch_norm_forward_from_moments.
+/// Example:
+///     const Tensor ones = Tensor::full({64}, 1.0), zeros = Tensor::zeros({64});
+///     const Tensor running_mean = Tensor::zeros({64}), running_var = Tensor::full({64}, 1.0);
+///     const Tensor x = Tensor::full({8, 64, 16, 16}, 3.0);
+///     const Tensor y = batch_norm(x, ones, zeros, running_mean, running_var, {.relu = true});
+///     const double mean = running_mean.select(0, 0).item();  // 0.3
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, const BatchNormOptions& options, const Tensor& moments = {});
 

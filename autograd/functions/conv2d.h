@@ -11,6 +11,10 @@ using kernels::Conv2dOptions;
 /// y = x * weight + bias, as torch.nn.functional.conv2d. x: [N, C, H, W], weight: [K, C/groups, R, S], bias: [K] or
 /// undefined, one floating dtype, any strides; y is channels_last. x in f32 is rounded to a half weight's dtype, and
 /// half x widened for an f32 weight (precision.h). Throws Error where the shapes or options make no convolution.
+/// Example:
+///     const Tensor x = Tensor::zeros({8, 3, 32, 32}, {.layout = Layout::channels_last});
+///     const Tensor weight = Tensor::zeros({64, 3, 3, 3}, {.layout = Layout::channels_last});
+///     const Tensor y = conv2d(x, weight, {}, {.stride = {2, 2}, .padding = {1, 1}});  // [8, 64, 16, 16]
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});
 
 /// The same, and moments of y for the batch_norm() behind it (kernels::conv2d_forward_with_moments); undefined where no

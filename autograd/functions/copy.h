@@ -1,4 +1,9 @@
 // Differentiable copies.
+// Example:
+//     const Tensor x = Tensor::zeros({8, 3, 32, 32});
+//     const Tensor images = contiguous(x, Layout::channels_last);
+//     const bool copied = !images.is_same(x);                    // true
+//     const bool stayed = to(images, Device{}).is_same(images);  // true
 #pragma once
 
 #include "tandem/core/tensor.h"

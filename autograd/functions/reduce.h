@@ -1,4 +1,8 @@
 // Differentiable sums over all elements.
+// Example:
+//     const Tensor x = Tensor::from<float>({1, 2, 3, 6}, {2, 2});
+//     const double total = sum(x).item();     // 12
+//     const double average = mean(x).item();  // 3
 #pragma once
 
 #include "tandem/core/tensor.h"

@@ -30,9 +30,9 @@ std::string table_of(const NamedTensors& parameters, const NamedTensors& buffers
 
 void broadcast_in_place(ProcessGroup& group, const Tensor& tensor) {
   const autograd::NoGrad no_grad;
-  if (tensor.is_dense()) return group.broadcast(tensor);
+  if (tensor.is_dense()) return group.broadcast(Out(tensor));
   const Tensor dense = tensor.contiguous();
-  group.broadcast(dense);
+  group.broadcast(Out(dense));
   tensor.copy_from(dense);
 }
 
@@ -117,10 +117,11 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
     std::vector<Tensor> members;
     for (const std::size_t parameter : state.plan[bucket]) members.push_back(state.trained[parameter]);
     for (std::size_t index = 0; index < members.size(); ++index) {
-      autograd::on_gradient_ready(members[index], [weak = std::weak_ptr(state_), bucket, index](Tensor gradient) {
-        const auto alive = weak.lock();
-        return alive ? alive->put_into_bucket(bucket, index, gradient) : gradient;
-      });
+      autograd::on_gradient_ready(members[index],
+                                  [weak = std::weak_ptr(state_), bucket, index](const Tensor& gradient) {
+                                    const auto alive = weak.lock();
+                                    return alive ? alive->put_into_bucket(bucket, index, gradient) : gradient;
+                                  });
     }
     state.buckets.emplace_back(std::move(members), options.half);
   }

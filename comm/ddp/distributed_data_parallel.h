@@ -22,13 +22,9 @@ struct DistributedOptions {
   HalfExchange half = HalfExchange::as_half;
 };
 
-/// Keeps the replicas of a model in step. A training step, on every rank alike:
-///
-///   ddp.set_gradient_weight(local_count / global_count * group.size());   // only where batches are uneven
-///   backward(loss);      // hooks fill buckets and start their all-reduce, in the same order on all ranks
-///   ddp.finish();        // also on a rank without samples, after set_gradient_weight(0) and no backward
-///   optimizer.step();
-///
+/// Keeps the replicas of a model in step. In a training step, on every rank alike, backward() starts the exchange of
+/// gradients and finish() completes it, also on a rank without samples, after set_gradient_weight(0) and no backward.
+/// Where batches are uneven, set_gradient_weight(local_count / global_count * group.size()) comes first.
 /// Gradients are views of the buckets (tagged comm): backward() writes them there, from the first step on, the exchange
 /// changes them in place, and optimizers read them there, so that none is copied. Those of half parameters are f32
 /// where they are exchanged so. From backward() to finish() a gradient is not final; afterwards it is the same on all
@@ -37,6 +33,17 @@ struct DistributedOptions {
 /// as in PyTorch; call sync_buffers() before evaluating or saving, and replicas are bit-identical again. With one rank
 /// nothing is hooked or copied. Constructor, finish, sync_buffers and check_replicas are collective. Errors that all
 /// ranks see are AgreedErrors.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     #include "tandem/autograd/variable.h"
+///     #include "tandem/comm/launch/mpi_environment.h"
+///     MpiEnvironment environment;
+///     const auto group = make_process_group("auto", environment);
+///     const Tensor w = autograd::set_requires_grad(Tensor::full({4}, 1.0 + group->rank()));
+///     DistributedDataParallel ddp(*group, {{"w", w}}, {});     // w is 1 everywhere
+///     autograd::backward(autograd::sum(autograd::mul(w, w)));  // of this rank's samples
+///     ddp.finish();
+///     const std::vector<float> mean_slope = autograd::grad(w).to_vector<float>();  // {2, 2, 2, 2}
 class DistributedDataParallel {
  public:
   /// Checks that names, shapes and dtypes agree on all ranks (naming the first tensor that differs), then gives every

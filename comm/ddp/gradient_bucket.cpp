@@ -89,7 +89,7 @@ Tensor GradientBucket::put(std::size_t index, const Tensor& gradient, double wei
 
 void GradientBucket::launch(ProcessGroup& group) {
   if (flat_.device() != marks_.device()) reduced_marks().copy_from(marks_);
-  work_ = group.all_reduce_async(flat_, ReduceOp::average);
+  work_ = group.all_reduce_async(Out(flat_), ReduceOp::average);
 }
 
 void GradientBucket::finish() {

@@ -21,6 +21,12 @@ struct VisibleGpus {
 std::vector<int> share_out_gpus(std::span<const VisibleGpus> ranks);
 
 /// `wanted` with the index that share_out_gpus() gives this rank; unchanged for the CPU. Collective.
+/// Example:
+///     #include "tandem/comm/launch/mpi_environment.h"
+///     #include "tandem/core/parse_device.h"
+///     MpiEnvironment environment;
+///     const auto group = make_process_group("auto", environment);
+///     const Device device = share_out_gpus(*group, parse_device("auto"));
 Device share_out_gpus(ProcessGroup& group, Device wanted);
 
 }  // namespace tandem::comm

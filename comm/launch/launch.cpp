@@ -2,9 +2,8 @@
 #include "tandem/comm/launch/launch.h"
 
 #include "tandem/core/error.h"
+#include "tandem/core/number_text.h"
 
-#include <charconv>
-#include <cstring>
 #include <optional>
 
 namespace tandem::comm {
@@ -13,11 +12,7 @@ namespace {
 
 std::optional<int> number(const EnvironmentLookup& lookup, const char* name) {
   const char* const text = lookup(name);
-  if (text == nullptr) return std::nullopt;
-  int value = 0;
-  const char* const end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, value);
-  return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+  return text == nullptr ? std::nullopt : parse_number<int>(text);
 }
 
 }  // namespace

@@ -1,4 +1,7 @@
 // How this process was started: alone, or as one of several ranks, and by which launcher.
+// Example:
+//     const Launch launch = detect_launch(environment_variable);
+//     if (launch.size > 1) std::printf("rank %d, started by %s\n", launch.rank, launch.launcher.c_str());
 #pragma once
 
 #include "tandem/core/environment.h"

@@ -48,6 +48,15 @@ class MpiEnvironment {
 /// What main does: makes the environment, runs `body` and returns its exit code. Exceptions end as one line on stderr:
 /// an AgreedError (on all ranks alike) is printed by rank 0, and every rank returns 2; any other error of one rank is
 /// printed by that rank, which then aborts all with code 2 (Error) or 1 (anything else).
+/// Example:
+///     #include "tandem/comm/process_group.h"
+///     int main() {
+///       return run_program([](MpiEnvironment& environment) {
+///         const auto group = make_process_group("auto", environment);
+///         std::printf("rank %d of %d\n", group->rank(), group->size());
+///         return 0;
+///       });
+///     }
 int run_program(const std::function<int(MpiEnvironment&)>& body);
 
 }  // namespace tandem::comm

@@ -1,10 +1,11 @@
 // Parameters and options of Open MPI's mpirun.
 #include "tandem/comm/launch/mpirun.h"
 
+#include "tandem/core/number_text.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdlib>
 #include <fstream>
 #include <initializer_list>
 #include <string_view>
@@ -132,7 +133,8 @@ ProcessCall launcher_call() {
 bool is_default_binding(const EnvironmentLookup& lookup, const ProcessCall& launcher) {
   const bool by_orte = lookup("OMPI_MCA_orte_launch") != nullptr, by_prrte = lookup("PRTE_LAUNCHED") != nullptr;
   const char* const ranks = lookup("OMPI_COMM_WORLD_SIZE");
-  if (!(by_orte || by_prrte) || ranks == nullptr || std::atoi(ranks) > 2) return false;  // of more it makes better use
+  if (!(by_orte || by_prrte) || ranks == nullptr || parse_number<int>(ranks).value_or(0) > 2)
+    return false;  // of more it makes better use
   for (const Setting& parameter : kParameters) {
     for (const std::string_view prefix : kParameterPrefixes) {
       const char* const value = lookup((std::string(prefix) + std::string(parameter.name)).c_str());

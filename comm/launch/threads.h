@@ -1,4 +1,11 @@
 // How many threads each rank should use, so that the ranks of one host do not fight for its cores.
+// Example:
+//     #include "tandem/comm/launch/mpi_environment.h"
+//     #include "tandem/core/parallel.h"
+//     undo_default_binding();
+//     MpiEnvironment environment;
+//     const auto group = make_process_group("auto", environment);
+//     set_num_threads(default_threads(*group));
 #pragma once
 
 #include "tandem/comm/process_group.h"

@@ -82,6 +82,12 @@ void conv2d_backward_bias(const Tensor& grad_y, const Out& grad_bias, const Tens
 Shape conv_mask_shape(const Shape& y);
 
 /// y = max(x * w + bias, 0), and mask bit = (y > 0). Bias and mask may be undefined.
+/// Example:
+///     const TensorOptions images{.layout = Layout::channels_last};
+///     const Tensor x = Tensor::zeros({8, 64, 32, 32}, images), w = Tensor::zeros({64, 64, 3, 3}, images);
+///     const Conv2dOptions options{.padding = {1, 1}, .impl = ConvImpl::direct};
+///     const Tensor y = Tensor::empty(conv2d_output_shape(x.shape(), w.shape(), options), images);
+///     conv_bias_relu_forward(x, w, Tensor::zeros({64}), options, Out(y), {});  // what is timed
 void conv_bias_relu_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias, const Out& y,
                             const Out& mask);
 void conv_bias_relu_forward(const Tensor& x, const Tensor& w, const Tensor& bias, const Conv2dOptions& options,

@@ -20,6 +20,10 @@ struct GemmOptions {
 /// path), f64 as reference::gemm does; on a GPU in float, in an order that depends on the sizes (and by cuBLAS on the
 /// GPU) alone. Half types are rounded once.
 /// Throws Error where that does not hold, and where `impl` cannot run here.
+/// Example:
+///     const Tensor a = Tensor::full({2, 3}, 1.0), b = Tensor::full({4, 3}, 2.0), c = Tensor::empty({2, 4});
+///     gemm(a, b, {.transpose_b = true}, Out(c));
+///     const double first = c.select(0, 0).select(0, 0).item();  // 6
 void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Out& c);
 
 }  // namespace tandem::kernels

@@ -97,7 +97,8 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
                          const Out& grad_x, const Out& grad_weight, const Out& grad_bias) {
   const Transform transform(x, mean.to_vector<double>(), inverse_std.to_vector<double>(), weight, bias);
   const auto channels = static_cast<std::size_t>(x.size(1));
-  const double count = static_cast<double>(x.numel() / x.size(1));
+  const std::int64_t values = x.numel() / x.size(1);
+  const double count = static_cast<double>(values);
   dispatch_floating(x.dtype(), "batch_norm_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const ImageView<const T> in(as_images(x)), gradient(as_images(grad_y));

@@ -1,4 +1,9 @@
 // What several networks are built from.
+// Example:
+//     Initializer initializer(1);
+//     Sequential network;
+//     add_conv_norm_relu(network, same_size({.in = 3, .out = 64, .bias = false}), initializer);
+//     const Tensor y = network(Tensor::zeros({2, 3, 32, 32}, {.layout = Layout::channels_last}));  // [2, 64, 32, 32]
 #pragma once
 
 #include "tandem/layers/layers.h"

@@ -43,6 +43,9 @@ std::vector<std::string> model_names(bool ModelEntry::* with = nullptr);
 /// A network [N, in_channels, image_size, image_size] -> logits [N, classes], with PyTorch's default initialisation, in
 /// training mode, its random state at step 0 of options.seed (the trainer sets its own). Equal options give equal
 /// weights. Throws Error for an unknown name (suggesting the nearest) and for options that do not fit the network.
+/// Example:
+///     const auto network = make_model({.name = "resnet9", .classes = 100});
+///     const Tensor logits = (*network)(Tensor::zeros({2, 3, 32, 32}, {.layout = Layout::channels_last}));  // [2, 100]
 std::unique_ptr<Module> make_model(const ModelOptions& options);
 
 }  // namespace tandem::layers

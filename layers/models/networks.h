@@ -1,6 +1,9 @@
 // The networks, one function each; make_model has checked the options. Every network is a tree of Sequentials, so its
 // PyTorch twin is an nn.Sequential(OrderedDict(...)) of nn.Sequentials with the same state dict. Numbers within a
 // Sequential count ReLU, pooling, Flatten and Dropout modules.
+// Example:
+//     const std::unique_ptr<Module> network = small_cnn({.classes = 100, .seed = 1});
+//     const Tensor logits = (*network)(Tensor::zeros({2, 3, 32, 32}, {.layout = Layout::channels_last}));  // [2, 100]
 #pragma once
 
 #include "tandem/layers/models/models.h"

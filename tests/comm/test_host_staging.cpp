@@ -89,22 +89,22 @@ TEST_CASE("every collective takes device tensors and leaves the result on the de
     const Tensor tensor =
         Tensor::full({2, 3, 4, 5}, 1.5, {.dtype = dtype, .layout = Layout::channels_last, .device = kGpu});
     const std::uint64_t version = tensor.storage()->version();
-    group.all_reduce(tensor);
+    group.all_reduce(Out(tensor));
     CHECK(tensor.to_vector<double>() == filled(120, 3.0));
     CHECK(tensor.storage()->version() > version);
-    group.all_reduce_async(tensor)->wait();
+    group.all_reduce_async(Out(tensor))->wait();
     CHECK(tensor.to_vector<double>() == filled(120, 6.0));
     const Tensor all = group.all_gather(tensor);
     CHECK(all.device() == kGpu);
     CHECK(all.shape() == Shape{2, 2, 3, 4, 5});
     CHECK(all.to_vector<double>() == filled(240, 6.0));
-    group.broadcast(tensor, 0);
+    group.broadcast(Out(tensor), 0);
     CHECK(tensor.to_vector<double>() == filled(120, 6.0));
-    group.broadcast(tensor, 1);
+    group.broadcast(Out(tensor), 1);
     CHECK(tensor.to_vector<double>() == filled(120, 0.0));
   }
   const Tensor slice = Tensor::zeros({4, 6}, {.device = kGpu}).narrow(1, 0, 3);
-  CHECK_THAT(error_of([&] { group.all_reduce(slice); }), ContainsText("contiguous()"));
+  CHECK_THAT(error_of([&] { group.all_reduce(Out(slice)); }), ContainsText("contiguous()"));
 }
 
 TEST_CASE("reductions of device tensors start in the order they were asked for, and before what comes next", "[cuda]") {
@@ -115,7 +115,8 @@ TEST_CASE("reductions of device tensors start in the order they were asked for, 
     return Tensor::full({count}, value, {.device = kGpu});
   };
   const Tensor a = device_tensor(11, 1.0), b = device_tensor(12, 2.0), c = device_tensor(13, 3.0);
-  const auto work_a = group.all_reduce_async(a), work_b = group.all_reduce_async(b), work_c = group.all_reduce_async(c);
+  const auto work_a = group.all_reduce_async(Out(a)), work_b = group.all_reduce_async(Out(b)),
+             work_c = group.all_reduce_async(Out(c));
   work_c->wait();  // all ranks must have started a and b by then
   CHECK(log.calls == std::vector<std::string>{"reduce 11", "reduce 12", "reduce 13"});
   CHECK(c.to_vector<double>() == filled(13, 6.0));
@@ -129,15 +130,15 @@ TEST_CASE("reductions of device tensors start in the order they were asked for, 
   const std::vector<std::function<void()>> collectives{
       [&] { group.barrier(); },
       [&] { group.all_gather_bytes("x"); },
-      [&] { group.broadcast(Tensor::zeros({1})); },
+      [&] { group.broadcast(Out(Tensor::zeros({1}))); },
       [&] { group.all_gather(Tensor::zeros({1})); },
-      [&] { group.all_reduce(Tensor::zeros({1})); },
-      [&] { group.all_reduce(device_tensor(1, 0.0)); },
-      [&] { group.all_reduce_async(Tensor::zeros({1}))->wait(); },
+      [&] { group.all_reduce(Out(Tensor::zeros({1}))); },
+      [&] { group.all_reduce(Out(device_tensor(1, 0.0))); },
+      [&] { group.all_reduce_async(Out(Tensor::zeros({1})))->wait(); },
   };
   for (const auto& collective : collectives) {
     log.calls.clear();
-    const auto work = group.all_reduce_async(a);
+    const auto work = group.all_reduce_async(Out(a));
     collective();
     REQUIRE(log.calls.size() == 2);
     CHECK(log.calls.front() == "reduce 11");
@@ -154,7 +155,7 @@ TEST_CASE("a reduction sees the device's work before it, and the device's work a
   for (int round = 1; round <= 4; ++round) {
     for (int i = 0; i < 10; ++i) tensor.fill(-i);
     tensor.fill(round);
-    const auto work = group.all_reduce_async(tensor);
+    const auto work = group.all_reduce_async(Out(tensor));
     work->wait();
     const Tensor copy = tensor.clone();
     CHECK(copy.narrow(0, kCount - 1, 1).item() == 2.0 * round);
@@ -165,7 +166,7 @@ TEST_CASE("a reduction that is dropped is not waited for", "[cuda]") {
   if (!has_gpu()) return;
   Log log;
   ProcessGroup group(std::make_unique<DoublingBackend>(log));
-  group.all_reduce_async(Tensor::zeros({5}, {.device = kGpu})).reset();
+  group.all_reduce_async(Out(Tensor::zeros({5}, {.device = kGpu}))).reset();
   group.barrier();
   CHECK(log.calls == std::vector<std::string>{"barrier"});
 }

@@ -67,7 +67,9 @@ std::unique_ptr<Backend> backend_of(Script& script, Device device = {}, NcclOpti
 /// One that gives up soon.
 std::unique_ptr<Backend> hasty_backend_of(Script& script) { return backend_of(script, {}, kQuick); }
 
-CollectiveBuffer buffer_of(const Tensor& tensor) { return {tensor.raw_data(), tensor.numel(), tensor.dtype(), tensor}; }
+CollectiveBuffer buffer_of(const Tensor& tensor) {
+  return {Out(tensor).raw_data(), tensor.numel(), tensor.dtype(), tensor};
+}
 
 }  // namespace
 
@@ -81,8 +83,8 @@ TEST_CASE("nccl: operations are started, completed and closed in order") {
     const auto work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::average);
     CHECK(work->poll());
     work->wait();
-    backend->broadcast(tensor.raw_data(), 24, 1);
-    backend->all_gather(tensor.raw_data(), 24, tensor.raw_data());
+    backend->broadcast(Out(tensor).raw_data(), 24, 1);
+    backend->all_gather(tensor.raw_data(), 24, Out(tensor).raw_data());
     backend->barrier();
     CHECK(backend->all_gather_bytes("x") == std::vector<std::string>{"x"});
   }
@@ -107,7 +109,7 @@ TEST_CASE("nccl: an operation that does not end is given up, and no other begins
     const std::string text = error_of([&] { work->wait(); });
     CHECK_THAT(text, ContainsText("nccl: all_reduce of f32[6]: not complete in time"));
     CHECK_THAT(text, ContainsText("TANDEM_NCCL_TIMEOUT"));
-    CHECK_THAT(error_of([&] { backend->broadcast(tensor.raw_data(), 24, 0); }),
+    CHECK_THAT(error_of([&] { backend->broadcast(Out(tensor).raw_data(), 24, 0); }),
                ContainsText("an earlier operation failed: not complete in time"));
     script.stuck = false;  // aborted operations pass, too, with whatever they left behind
     CHECK_THAT(error_of([&] { work->poll(); }), ContainsText("an earlier operation failed"));
@@ -187,13 +189,13 @@ TEST_CASE("nccl: device tensors go to NCCL as they are, host tensors to the othe
   {
     ProcessGroup group(backend_of(script, kGpu));
     for (const DType dtype : {DType::f16, DType::bf16, DType::f32}) {
-      group.all_reduce(Tensor::zeros({4}));
-      group.all_reduce(Tensor::zeros({4}, {.dtype = dtype, .device = kGpu}));
-      group.all_reduce_async(Tensor::zeros({5}, {.dtype = dtype, .device = kGpu}))->wait();
-      group.all_reduce_async(Tensor::zeros({5}))->wait();
+      group.all_reduce(Out(Tensor::zeros({4})));
+      group.all_reduce(Out(Tensor::zeros({4}, {.dtype = dtype, .device = kGpu})));
+      group.all_reduce_async(Out(Tensor::zeros({5}, {.dtype = dtype, .device = kGpu})))->wait();
+      group.all_reduce_async(Out(Tensor::zeros({5})))->wait();
     }
-    group.broadcast(Tensor::zeros({4}));
-    group.broadcast(Tensor::zeros({4}, {.device = kGpu}));
+    group.broadcast(Out(Tensor::zeros({4})));
+    group.broadcast(Out(Tensor::zeros({4}, {.device = kGpu})));
     CHECK(group.all_gather(Tensor::zeros({2}, {.device = kGpu})).device() == kGpu);
     CHECK(group.all_gather(Tensor::zeros({2})).device() == Device{});
   }

@@ -87,7 +87,7 @@ std::vector<Tensor> reduce(Meeting& meeting, const std::vector<Tensor>& inputs, 
     const Tensor elements = whole.narrow(0, offset, count);
     const auto backend = backend_of(meeting, rank, device);
     elements.copy_from(sources[index]);
-    backend->start_all_reduce({elements.raw_data(), count, elements.dtype(), elements}, op)->wait();
+    backend->start_all_reduce({Out(elements).raw_data(), count, elements.dtype(), elements}, op)->wait();
     synchronize(device);  // the simulator does not take the backend's polls for an order
     results[index] = whole.to(Device{});
   });

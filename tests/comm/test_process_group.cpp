@@ -26,11 +26,11 @@ TEST_CASE("a group of one changes nothing") {
   CHECK(group->local_size() == 1);
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32}) {
     const Tensor tensor = Tensor::full({2, 3}, 5.0, {dtype});
-    group->all_reduce(tensor, is_floating(dtype) ? ReduceOp::average : ReduceOp::sum);
-    const auto work = group->all_reduce_async(tensor, ReduceOp::max);
+    group->all_reduce(Out(tensor), is_floating(dtype) ? ReduceOp::average : ReduceOp::sum);
+    const auto work = group->all_reduce_async(Out(tensor), ReduceOp::max);
     CHECK(work->poll());
     work->wait();
-    group->broadcast(tensor);
+    group->broadcast(Out(tensor));
     CHECK(tensor.to_vector<double>() == std::vector<double>(6, 5.0));
     CHECK(group->all_gather(tensor).shape() == Shape{1, 2, 3});
   }
@@ -42,12 +42,12 @@ TEST_CASE("a group of one changes nothing") {
 TEST_CASE("tensors that cannot be reduced or moved are refused with the reason") {
   ProcessGroup group(make_self_backend());
   const Tensor matrix = Tensor::zeros({4, 6});
-  CHECK_THAT(error_of([&] { group.all_reduce(matrix.narrow(1, 0, 3)); }), ContainsText("contiguous()"));
-  CHECK_THAT(error_of([&] { group.all_reduce(Tensor::zeros({2}, {DType::u8})); }), ContainsText("u8[2]"));
-  CHECK_THAT(error_of([&] { group.all_reduce(Tensor::zeros({2}, {DType::i64}), ReduceOp::average); }),
+  CHECK_THAT(error_of([&] { group.all_reduce(Out(matrix.narrow(1, 0, 3))); }), ContainsText("contiguous()"));
+  CHECK_THAT(error_of([&] { group.all_reduce(Out(Tensor::zeros({2}, {DType::u8}))); }), ContainsText("u8[2]"));
+  CHECK_THAT(error_of([&] { group.all_reduce(Out(Tensor::zeros({2}, {DType::i64})), ReduceOp::average); }),
              ContainsText("average needs a floating dtype"));
-  CHECK_THAT(error_of([&] { group.broadcast(matrix, 1); }), ContainsText("root 1"));
-  CHECK_THAT(error_of([&] { group.broadcast(Tensor()); }), ContainsText("undefined"));
+  CHECK_THAT(error_of([&] { group.broadcast(Out(matrix), 1); }), ContainsText("root 1"));
+  CHECK_THAT(error_of([&] { group.broadcast(Out(Tensor())); }), ContainsText("undefined"));
   CHECK_THAT(error_of([&] { group.all_gather(Tensor::zeros({1, 1, 1, 1, 1, 1, 1, 1})); }), ContainsText("no room"));
 }
 
@@ -55,16 +55,16 @@ TEST_CASE("while recording, what is on the tape is neither changed nor gathered"
   ProcessGroup group(make_self_backend());
   const Tensor leaf = autograd::set_requires_grad(Tensor::full({3}, 2.0)), made = autograd::scale(leaf, 3.0);
   for (const Tensor& tensor : {leaf, made}) {
-    CHECK_THAT(error_of([&] { group.all_reduce(tensor); }), ContainsText("all_reduce: f32[3], "));
-    CHECK_THAT(error_of([&] { group.all_reduce_async(tensor); }), ContainsText("in place: write "));
-    CHECK_THAT(error_of([&] { group.broadcast(tensor); }), ContainsText("broadcast: f32[3], "));
+    CHECK_THAT(error_of([&] { group.all_reduce(Out(tensor)); }), ContainsText("Out: f32[3], "));
+    CHECK_THAT(error_of([&] { group.all_reduce_async(Out(tensor)); }), ContainsText("in place: write "));
+    CHECK_THAT(error_of([&] { group.broadcast(Out(tensor)); }), ContainsText("Out: f32[3], "));
     CHECK_THAT(error_of([&] { group.all_gather(tensor); }), ContainsText("all_gather: f32[3] would lose its gradient"));
     CHECK(group.all_gather(tensor.detach()).shape() == Shape{1, 3});
     const autograd::NoGrad no_grad;
     CHECK(error_of([&] {
-            group.all_reduce(tensor);
-            group.all_reduce_async(tensor)->wait();
-            group.broadcast(tensor);
+            group.all_reduce(Out(tensor));
+            group.all_reduce_async(Out(tensor))->wait();
+            group.broadcast(Out(tensor));
           }) == "no error");
     CHECK(group.all_gather(tensor).shape() == Shape{1, 3});
   }

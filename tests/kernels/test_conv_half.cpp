@@ -48,10 +48,12 @@ Results run(const Implementation<T>& impl, const ConvCase& one, const Tensor& x,
               Tensor::empty(one.weight(), channels_last()), Tensor::empty({one.k}),
               Tensor::empty(k::conv_mask_shape(one.y()), {.dtype = DType::u8})};
   impl.forward(g, x.data<T>(), w.data<float>(),
-               {.bias = bias.data<float>(), .relu = true, .mask = out.mask.data<std::uint8_t>()}, out.y.data<T>());
+               {.bias = bias.data<float>(), .relu = true, .mask = Out(out.mask).data<std::uint8_t>()},
+               Out(out.y).data<T>());
   const std::uint8_t* bits = used_mask.defined() ? used_mask.data<std::uint8_t>() : nullptr;
-  impl.backward_input(g, {grad_y.data<T>(), bits}, w.data<float>(), out.grad_x.data<T>());
-  impl.backward_weight(g, x.data<T>(), {grad_y.data<T>(), bits}, out.grad_w.data<float>(), out.grad_bias.data<float>());
+  impl.backward_input(g, {grad_y.data<T>(), bits}, w.data<float>(), Out(out.grad_x).data<T>());
+  impl.backward_weight(g, x.data<T>(), {grad_y.data<T>(), bits}, Out(out.grad_w).data<float>(),
+                       Out(out.grad_bias).data<float>());
   return out;
 }
 

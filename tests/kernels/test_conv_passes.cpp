@@ -54,11 +54,12 @@ Results run(const Implementation& impl, const ConvCase& one, const Tensor& x, co
   Results out{poisoned(one.y()), poisoned(one.x()), poisoned(one.weight()), poisoned({one.k}),
               Tensor::full(k::conv_mask_shape(one.y()), 170, {DType::u8, Layout::row_major, {}})};
   impl.passes.forward(g, x.data<float>(), w.data<float>(),
-                      {.bias = bias.data<float>(), .relu = true, .mask = out.mask.data<std::uint8_t>()},
-                      out.y.data<float>());
+                      {.bias = bias.data<float>(), .relu = true, .mask = Out(out.mask).data<std::uint8_t>()},
+                      Out(out.y).data<float>());
   const k::MaskedGradient<float> gradient{grad_y.data<float>(), used_mask.data<std::uint8_t>()};
-  impl.passes.backward_input(g, gradient, w.data<float>(), out.grad_x.data<float>());
-  impl.passes.backward_weight(g, x.data<float>(), gradient, out.grad_w.data<float>(), out.grad_bias.data<float>());
+  impl.passes.backward_input(g, gradient, w.data<float>(), Out(out.grad_x).data<float>());
+  impl.passes.backward_weight(g, x.data<float>(), gradient, Out(out.grad_w).data<float>(),
+                              Out(out.grad_bias).data<float>());
   return out;
 }
 

@@ -38,7 +38,7 @@ class HostMatrixLibrary final : public k::MatrixLibrary {
     };
     here.a = moved(product.a).raw_data();
     here.b = moved(product.b).raw_data();
-    const Tensor c = moved(product.c);
+    const Out c(moved(product.c));
     here.c = c.raw_data();
     host_blas(here);
     for (const Tensor& tensor : known_)

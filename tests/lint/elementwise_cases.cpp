@@ -82,7 +82,7 @@ std::vector<LintCase> maps() {
   return cases;
 }
 
-const RegisterLint register_copies(copies), register_maps(maps);
+const RegisterLint register_copies("copies", copies), register_maps("maps", maps);
 
 }  // namespace
 

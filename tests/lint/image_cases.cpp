@@ -115,8 +115,8 @@ std::vector<LintCase> augmentation() {
   return cases;
 }
 
-const RegisterLint register_pooling(pooling), register_normalisation(normalisation),
-    register_augmentation(augmentation);
+const RegisterLint register_pooling("pooling", pooling), register_normalisation("normalisation", normalisation),
+    register_augmentation("augmentation", augmentation);
 
 }  // namespace
 

@@ -58,9 +58,9 @@ TrafficOfKernels traffic_of(const std::function<void()>& work) {
   return result;
 }
 
-std::vector<RegisterLint::MakeCases>& RegisterLint::all() {
-  static std::vector<MakeCases> makers;
-  return makers;
+std::vector<LintCases>& RegisterLint::all() {
+  static std::vector<LintCases> cases;
+  return cases;
 }
 
 }  // namespace tandem::test

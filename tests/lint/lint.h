@@ -53,11 +53,16 @@ struct LintCase {
   std::function<void()> work;
 };
 
-/// Files of this folder add their cases by one of these each, at namespace scope.
+/// Cases that are made and run together; `name` is a section of the test, which -c chooses.
+struct LintCases {
+  std::string name;
+  std::vector<LintCase> (*make)();
+};
+
+/// Files of this folder add their cases by these, at namespace scope.
 struct RegisterLint {
-  using MakeCases = std::vector<LintCase> (*)();
-  explicit RegisterLint(MakeCases make) { all().push_back(make); }
-  static std::vector<MakeCases>& all();
+  RegisterLint(const std::string& name, std::vector<LintCase> (*make)()) { all().push_back({name, make}); }
+  static std::vector<LintCases>& all();
 };
 
 /// Ones on the GPU, images channels_last.

@@ -222,9 +222,11 @@ std::vector<LintCase> warpgroup_convolutions() {
   return cases;
 }
 
-const RegisterLint register_products(products), register_convolutions(convolutions),
-    register_tensor_core_convolutions(tensor_core_convolutions), register_more_on_tensor_cores(more_on_tensor_cores),
-    register_stationary_convolutions(stationary_convolutions), register_warpgroup_convolutions(warpgroup_convolutions);
+const RegisterLint register_products("products", products), register_convolutions("convolutions", convolutions),
+    register_tensor_core_convolutions("tensor core convolutions", tensor_core_convolutions),
+    register_more_on_tensor_cores("more on tensor cores", more_on_tensor_cores),
+    register_stationary_convolutions("stationary convolutions", stationary_convolutions),
+    register_warpgroup_convolutions("warpgroup convolutions", warpgroup_convolutions);
 
 }  // namespace
 

@@ -90,7 +90,8 @@ std::vector<LintCase> optimizers() {
   return cases;
 }
 
-const RegisterLint register_reductions(reductions), register_losses(losses), register_optimizers(optimizers);
+const RegisterLint register_reductions("reductions", reductions), register_losses("losses", losses),
+    register_optimizers("optimizers", optimizers);
 
 }  // namespace
 

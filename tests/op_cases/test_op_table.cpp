@@ -21,7 +21,7 @@ Tensor rounded_to(DType dtype, const Tensor& x) {
 
 }  // namespace
 
-TEST_CASE("every op has at least three bad inputs, each refused in one line") {
+TEST_CASE("every op has at least three bad inputs, each refused in one line", "[op_table]") {
   for (const OpCase& op : op_table()) {
     DYNAMIC_SECTION(op.name) {
       CHECK(op.bad_inputs.size() >= 3);
@@ -41,7 +41,7 @@ TEST_CASE("every op has at least three bad inputs, each refused in one line") {
 }
 
 // Small whole numbers add up exactly in float, so that one rounding to the storage dtype is all there may be.
-TEST_CASE("integer inputs give exact outputs and gradients") {
+TEST_CASE("integer inputs give exact outputs and gradients", "[op_table]") {
   const PoisonScope poison;
   for_each_call([](const OpCase& op, const OpCall& call, const Shape&) {
     if (!op.exact_on_integers) return;
@@ -65,7 +65,7 @@ TEST_CASE("integer inputs give exact outputs and gradients") {
   });
 }
 
-TEST_CASE("random inputs stay within the derived bound") {
+TEST_CASE("random inputs stay within the derived bound", "[op_table]") {
   const PoisonScope poison;
   for_each_call([](const OpCase& op, const OpCall& call, const Shape&) {
     std::vector<DType> dtypes = op.dtypes;
@@ -78,7 +78,7 @@ TEST_CASE("random inputs stay within the derived bound") {
   });
 }
 
-TEST_CASE("inputs with gaps give what dense ones give") {
+TEST_CASE("inputs with gaps give what dense ones give", "[op_table]") {
   const PoisonScope poison;
   for_each_call([](const OpCase&, const OpCall& call, const Shape&) {
     const std::vector<Tensor> inputs = make_inputs(call, DType::f32, false, 3);
@@ -102,7 +102,7 @@ TEST_CASE("inputs with gaps give what dense ones give") {
   });
 }
 
-TEST_CASE("gradcheck passes in f64") {
+TEST_CASE("gradcheck passes in f64", "[op_table]") {
   const PoisonScope poison;
   for_each_call([](const OpCase&, const OpCall& call, const Shape&) {
     const std::vector<Tensor> inputs = make_inputs(call, DType::f64, false, 4);
@@ -112,7 +112,7 @@ TEST_CASE("gradcheck passes in f64") {
 }
 
 // <grad, v> in the storage dtype against the central difference of <w, f(x + h v)> in f64 at the same (rounded) x.
-TEST_CASE("directional derivatives agree in every storage dtype") {
+TEST_CASE("directional derivatives agree in every storage dtype", "[op_table]") {
   const PoisonScope poison;
   for_each_call([](const OpCase& op, const OpCall& call, const Shape&) {
     for (const DType dtype : op.dtypes) {

@@ -66,6 +66,9 @@ refuse "--jobs 'many': not a whole number" "$scripts/mutations.py" --jobs many
 refuse "--only nowhere: no file with faults" "$scripts/mutations.py" --only nowhere
 refuse "/none: no such page" "$scripts/check_docs.py" /none
 refuse "unrecognized arguments: --foo" "$scripts/check_docs.py" --foo
+refuse "the following arguments are required: NAME" "$scripts/new_op.py"
+refuse "NAME 'relu6_cuda': CMake would take its files for others" "$scripts/new_op.py" relu6_cuda
+refuse "the following arguments are required: PAGE, FOLDER" "$scripts/extract_example.py"
 refuse "the following arguments are required: build" "$scripts/training_hashes.py"
 refuse "/none/apps/cifar_train is not there" "$scripts/training_hashes.py" /none
 refuse "--steps 0: must be at least 1" "$scripts/training_hashes.py" /none --steps 0

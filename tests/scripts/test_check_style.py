@@ -29,7 +29,7 @@ def check(condition, what, done):
 with tempfile.TemporaryDirectory() as folder:
     root = pathlib.Path(folder)
     (root / "scripts").mkdir()
-    for name in ("check_style.py", "command_line.py"):
+    for name in ("check_style.py", "command_line.py", "extract_example.py", "llvm_tools.py"):
         shutil.copy(SCRIPTS / name, root / "scripts")
     shutil.copy(SCRIPTS.parent / ".clang-format", root)
 
@@ -53,6 +53,13 @@ with tempfile.TemporaryDirectory() as folder:
         done = run("--fix")
         check(done.returncode == 0 and (root / "bad.cpp").read_text() == "int f() { return 1; }\n", "--fix", done)
     (root / "bad.cpp").unlink()
+    if has_formatter:
+        page = "# A page\n\n**`a/b.cpp`**\n\n```cpp\n{}\n```\n"
+        (root / "page.md").write_text(page.format("int  f( ) { return 1; }"))
+        done = run()
+        check(done.returncode == 1 and "page.md: a/b.cpp is not formatted" in done.stderr, "an example that is not formatted", done)
+        done = run("--fix")
+        check(done.returncode == 0 and (root / "page.md").read_text() == page.format("int f() { return 1; }"), "--fix of a page", done)
     done = run("missing.cpp")
     check(done.returncode == 2 and "missing.cpp" in done.stderr, "a file that is not there", done)
 for failure in failures:

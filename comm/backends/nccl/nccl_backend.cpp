@@ -3,8 +3,8 @@
 
 #include "tandem/comm/backends/nccl/nccl_half_sum.h"
 #include "tandem/core/error.h"
+#include "tandem/core/number_text.h"
 
-#include <charconv>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -236,11 +236,8 @@ NcclOptions nccl_options(const EnvironmentLookup& lookup) {
   const char* const text = lookup("TANDEM_NCCL_TIMEOUT");
   if (text == nullptr) return options;
   constexpr int kMost = 7 * 24 * 3600;
-  int seconds = 0;
-  const char* const end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, seconds);
-  require(error == std::errc() && stop == end && seconds > 0 && seconds <= kMost,
-          "TANDEM_NCCL_TIMEOUT={}: give whole seconds from 1 to {}", text, kMost);
+  const int seconds = parse_number<int>(text).value_or(0);
+  require(seconds > 0 && seconds <= kMost, "TANDEM_NCCL_TIMEOUT={}: give whole seconds from 1 to {}", text, kMost);
   options.timeout = std::chrono::seconds(seconds);
   return options;
 }

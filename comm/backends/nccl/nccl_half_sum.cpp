@@ -31,14 +31,14 @@ HalfSum::HalfSum(const CollectiveBuffer& buffer, ReduceOp op, const Place& place
 
 void HalfSum::exchange(NcclCommunicator& communicator) const {
   std::vector<NcclSwap> swaps;
-  const auto add = [&](int rank, const Tensor& from, const Tensor& into) {
+  const auto add = [&](int rank, const Tensor& from, const Out& into) {
     if (from.numel() > 0)
       swaps.push_back({rank, from.raw_data(), into.raw_data(), from.numel() * size_of(from.dtype())});
   };
   const std::int64_t shard = shards_.size(1);
   for (int rank = 0; rank < shards_.size(0); ++rank) {
-    add(rank, elements_.narrow(0, rank * shard, shard), shards_.select(0, rank));
-    add(rank, my_rest_, rests_.select(0, rank));
+    add(rank, elements_.narrow(0, rank * shard, shard), Out(shards_.select(0, rank)));
+    add(rank, my_rest_, Out(rests_.select(0, rank)));
   }
   if (!swaps.empty()) communicator.swap(swaps, stream_);
 }
@@ -48,7 +48,7 @@ void HalfSum::add_and_gather(NcclCommunicator& communicator) const {
   kernels::add_rows(shards_, divisor_, Out(my_shard_));
   kernels::add_rows(rests_, divisor_, Out(my_rest_));
   const std::int64_t bytes = my_shard_.numel() * size_of(my_shard_.dtype());
-  if (bytes > 0) communicator.all_gather(my_shard_.raw_data(), bytes, elements_.raw_data(), stream_);
+  if (bytes > 0) communicator.all_gather(my_shard_.raw_data(), bytes, Out(elements_).raw_data(), stream_);
 }
 
 }  // namespace tandem::comm

@@ -4,25 +4,18 @@
 #include "tandem/kernels/conv/implicit_gemm/product.cuh"
 
 namespace tandem::kernels::cuda::implicit_gemm {
-namespace {
-
-template <typename Numbers>
-void run(const ConvGeometry& g, Tile tile, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Out& y) {
-  const ForwardProduct<typename Numbers::Element> product(g, x, w, epilogue, y);
-  const ProductSize size{.rows = g.n * g.p * g.q, .columns = g.k, .depth = g.r * g.s * g.c};
-  with_tile(tile, [&]<typename Shape>(Shape) {
-    launch_product<Numbers, Shape>(size, product.patches, product.weights, product.result,
-                                   tandem::cuda::current_stream(y.device()));
-  });
-}
-
-}  // namespace
 
 void forward_by(Tile tile, const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue,
                 const Out& y) {
   require_no_obstacle("conv2d_forward", obstacle, PassKind::forward, g, operands_of(y.dtype(), x, w, epilogue.bias, y));
-  dispatch_numbers(y.dtype(), "conv2d_forward",
-                   [&]<typename Numbers>(Numbers) { run<Numbers>(g, tile, x, w, epilogue, y); });
+  dispatch_numbers(y.dtype(), "conv2d_forward", [&]<typename Numbers>(Numbers) {
+    const ForwardProduct<typename Numbers::Element> product(g, x, w, epilogue, y);
+    const ProductSize size{.rows = g.n * g.p * g.q, .columns = g.k, .depth = g.r * g.s * g.c};
+    with_tile(tile, [&]<typename Shape>(Shape) {
+      launch_product<Numbers, Shape>(size, product.patches, product.weights, product.result,
+                                     tandem::cuda::current_stream(y.device()));
+    });
+  });
 }
 
 void forward(const ConvGeometry& g, const Tensor& x, const Tensor& w, const Epilogue& epilogue, const Out& y) {

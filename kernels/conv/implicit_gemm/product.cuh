@@ -44,7 +44,9 @@ void dispatch_halves(DType dtype, std::string_view op, Visitor&& visit) {
 /// Calls `visit(Numbers{})` with how tensor cores multiply numbers of a dtype: f32 as float32_products() says.
 template <typename Visitor>
 void dispatch_numbers(DType dtype, std::string_view op, Visitor&& visit) {
-  if (dtype != DType::f32) return dispatch_halves(dtype, op, [&]<typename T>(TypeTag<T>) { visit(Halves<T>{}); });
+  if (dtype == DType::f16) return visit(Halves<Half>{});
+  if (dtype == DType::bf16) return visit(Halves<BFloat16>{});
+  require(dtype == DType::f32, "{}: tensor cores multiply f16, bf16 and f32 here, got {}", op, name_of(dtype));
   if (float32_products() == Float32Products::tf32) return visit(Tf32{});
   visit(SplitTf32{});
 }

@@ -68,10 +68,10 @@ TEST_CASE("all_reduce of whole numbers is exact for all sizes, operations and dt
       for (const std::int64_t size : nasty_sizes(group->size())) {
         INFO(name_of(op) << " " << name_of(dtype) << " of " << size);
         const Tensor blocking = whole_numbers(group->rank(), {size}, dtype);
-        group->all_reduce(blocking, op);
+        group->all_reduce(Out(blocking), op);
         CHECK(wrong_elements(blocking, group->size(), op) == 0);
         const Tensor later = whole_numbers(group->rank(), {size}, dtype);
-        group->all_reduce_async(later, op)->wait();
+        group->all_reduce_async(Out(later), op)->wait();
         CHECK(wrong_elements(later, group->size(), op) == 0);
       }
     }
@@ -96,7 +96,7 @@ TEST_CASE("all_reduce of random numbers has equal bits on all ranks and is near 
       }
       if (rank == group->rank()) mine = Tensor::from(values, {size});
     }
-    group->all_reduce(mine);
+    group->all_reduce(Out(mine));
     // n-1 additions, each off by at most 2^-24 of a partial sum, which is at most the sum of magnitudes (1 + n 2^-24).
     const double relative_bound = group->size() * 0x1p-24;
     const auto result = mine.to_vector<double>();
@@ -112,7 +112,7 @@ TEST_CASE("the ring sends 2(n-1)/n of the bytes") {
   const auto group = make_process_group("ring", environment());
   for (const std::int64_t size : nasty_sizes(group->size())) {
     const std::int64_t before = group->all_reduce_bytes_sent();
-    group->all_reduce(whole_numbers(group->rank(), {size}, DType::f32));
+    group->all_reduce(Out(whole_numbers(group->rank(), {size}, DType::f32)));
     const std::int64_t sent = group->all_reduce_bytes_sent() - before;
     CHECK(sent == ring_elements_sent(size, group->size(), group->rank()) * 4);
     if (size % group->size() == 0) CHECK(sent == 2 * (group->size() - 1) * size / group->size() * 4);
@@ -122,7 +122,7 @@ TEST_CASE("the ring sends 2(n-1)/n of the bytes") {
 TEST_CASE("asynchronous operations complete by polling alone") {
   const auto group = each_group();
   const Tensor tensor = whole_numbers(group->rank(), {100003}, DType::f32);
-  const auto work = group->all_reduce_async(tensor, ReduceOp::sum);
+  const auto work = group->all_reduce_async(Out(tensor), ReduceOp::sum);
   std::int64_t polls = 1;
   while (!work->poll()) ++polls;
   CHECK(polls >= 1);
@@ -137,7 +137,7 @@ TEST_CASE("several operations may be under way and ranks may wait for them in di
   std::vector<std::unique_ptr<Work>> works;
   for (const std::int64_t size : {70001, 3, 0, 300007, 1024}) {
     tensors.push_back(whole_numbers(group->rank(), {size}, size == 3 ? DType::f16 : DType::f64));
-    works.push_back(group->all_reduce_async(tensors.back(), ReduceOp::max));
+    works.push_back(group->all_reduce_async(Out(tensors.back()), ReduceOp::max));
   }
   if (group->rank() % 2 == 1) std::reverse(works.begin(), works.end());
   for (const auto& work : works) work->wait();
@@ -149,8 +149,8 @@ TEST_CASE("two groups do not get in each other's way") {
   const auto second = make_process_group("ring", environment());
   const Tensor a = whole_numbers(ring->rank(), {5000}, DType::f32), b = whole_numbers(ring->rank(), {5000}, DType::f32);
   const Tensor c = whole_numbers(ring->rank(), {5000}, DType::f32);
-  auto first_work = ring->all_reduce_async(a), second_work = second->all_reduce_async(b, ReduceOp::min);
-  mpi->all_reduce(c, ReduceOp::max);
+  auto first_work = ring->all_reduce_async(Out(a)), second_work = second->all_reduce_async(Out(b), ReduceOp::min);
+  mpi->all_reduce(Out(c), ReduceOp::max);
   second_work->wait();
   first_work->wait();
   CHECK(wrong_elements(a, ring->size(), ReduceOp::sum) == 0);
@@ -161,7 +161,7 @@ TEST_CASE("two groups do not get in each other's way") {
 TEST_CASE("channels-last tensors and views of a storage are reduced in place") {
   const auto group = each_group();
   const Tensor whole = Tensor::full({4, 2, 3, 3}, 1.0, {DType::f32, Layout::channels_last});
-  group->all_reduce(whole.narrow(0, 1, 2));
+  group->all_reduce(Out(whole.narrow(0, 1, 2)));
   for (std::int64_t n = 0; n < 4; ++n) {
     const double expected = n == 1 || n == 2 ? group->size() : 1;
     CHECK(whole.select(0, n).to_vector<double>() == std::vector<double>(18, expected));

@@ -29,7 +29,7 @@ TEST_CASE("broadcast gives everybody the root's elements, in every dtype and fro
         const int offset = dtype == DType::u8 ? 0 : group->rank();
         Tensor tensor = Tensor::full({size}, offset + 1, {dtype});
         if (group->rank() == root) tensor.fill(root + 40);
-        group->broadcast(tensor, root);
+        group->broadcast(Out(tensor), root);
         CHECK(tensor.to_vector<double>() == std::vector<double>(static_cast<std::size_t>(size), root + 40));
       }
     }

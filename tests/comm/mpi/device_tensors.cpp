@@ -66,8 +66,8 @@ TEST_CASE("device tensors are reduced as on the CPU, several at a time", "[cuda]
     for (const DType dtype : kReducible) {
       on_cpu.push_back(whole_numbers(group->rank(), {3, 1001}, dtype));
       on_gpu.push_back(on_cpu.back().to(kGpu));
-      works.push_back(group->all_reduce_async(on_gpu.back(), op));
-      works.push_back(group->all_reduce_async(on_cpu.back(), op));
+      works.push_back(group->all_reduce_async(Out(on_gpu.back()), op));
+      works.push_back(group->all_reduce_async(Out(on_cpu.back()), op));
     }
     for (const auto& work : works) work->wait();
     for (std::size_t i = 0; i < on_cpu.size(); ++i)
@@ -84,7 +84,7 @@ TEST_CASE("device tensors are broadcast and gathered", "[cuda]") {
   CHECK(all.device() == kGpu);
   for (int rank = 0; rank < group->size(); ++rank)
     CHECK(all.select(0, rank).to_vector<float>() == whole_numbers(rank, {4, 5}, DType::f32).to_vector<float>());
-  group->broadcast(tensor, root);
+  group->broadcast(Out(tensor), root);
   CHECK(tensor.to_vector<float>() == whole_numbers(root, {4, 5}, DType::f32).to_vector<float>());
 }
 

@@ -19,10 +19,10 @@ int main(int argc, char** argv) {
     if (way == "agreed") run_agreed(*group, [&] { require(group->rank() == 0, "no such file: train.bin"); });
     if (way == "lone" && group->rank() == group->size() - 1) fail("label 12 is out of range");
     if (way == "in-flight" && group->rank() == group->size() - 1) {
-      const auto work = group->all_reduce_async(Tensor::zeros({1 << 20}));
+      const auto work = group->all_reduce_async(Out(Tensor::zeros({1 << 20})));
       fail("label 12 is out of range");
     }
-    if (way == "lone" || way == "in-flight") group->all_reduce(Tensor::zeros({1 << 20}));  // would wait for ever
+    if (way == "lone" || way == "in-flight") group->all_reduce(Out(Tensor::zeros({1 << 20})));  // would wait for ever
     if (way == "threads") {
       const int threads = default_threads(*group);
       for (int rank = 0; rank < group->size(); ++rank) {

@@ -19,10 +19,10 @@ double seconds_of(ProcessGroup& group, const Tensor& tensor) {
   for (int round = 0; round < 7; ++round) {
     group.barrier();
     const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < repeats; ++i) group.all_reduce(tensor, ReduceOp::max);
+    for (int i = 0; i < repeats; ++i) group.all_reduce(Out(tensor), ReduceOp::max);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     const Tensor slowest = Tensor::full({1}, elapsed.count() / repeats, {DType::f64});
-    group.all_reduce(slowest, ReduceOp::max);
+    group.all_reduce(Out(slowest), ReduceOp::max);
     seconds.push_back(slowest.item());
   }
   std::nth_element(seconds.begin(), seconds.begin() + 3, seconds.end());

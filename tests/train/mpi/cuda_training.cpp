@@ -85,7 +85,7 @@ std::vector<double> train(comm::ProcessGroup& group, Device device, Method metho
     replicas.finish();
     optimizer->step();
     const Tensor mean = loss.detach().to(Device{});
-    group.all_reduce(mean, comm::ReduceOp::average);
+    group.all_reduce(Out(mean), comm::ReduceOp::average);
     losses.push_back(mean.item());
   }
   replicas.sync_buffers();
