@@ -6,13 +6,8 @@
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
 #   cuda     every kernel compiles and links for real GPUs without warnings or spills, and cuDNN's graphs are those that are
 #            meant, where nvcc is at hand
-<<<<<<< HEAD
 #   sources  the sources as they are written: format, words; each includes what it uses; headers compile by themselves
-#   tidy     clang-tidy is silent; takes 20 minutes of a core
-=======
-#   sources  the sources as they are written: format, includes, words; headers compile by themselves
 #   tidy     clang-tidy is silent about the libraries and programs
->>>>>>> main
 # usage: scripts/check_builds.sh [--long] [minimal|asan|tsan|simulated|cuda|sources|tidy ...]
 # Without a name: all but tsan. With --long, of asan and simulated only the long tests (label `long`), which are left out
 # without it.
@@ -91,17 +86,13 @@ with_llvm_tool() {
     echo "check_builds: there is no $tool here and none to be had: what needs it was not checked" >&2
     return
   fi
-<<<<<<< HEAD
-  [ "$code" -eq 0 ] || return "$code"
-  scripts/check_includes.py
-=======
   PYTHONPATH=$folder "$@"
 }
 
 check_sources() {
   local build
   with_llvm_tool clang-format scripts/check_style.py
->>>>>>> main
+  scripts/check_includes.py
   build=$(scripts/build.sh cpu)
   scripts/check_headers.py "$build"
 }

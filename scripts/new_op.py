@@ -16,9 +16,9 @@ import pathlib
 import re
 import subprocess
 
-import check_style
 import command_line
 import extract_example
+import llvm_tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/adding-an-op.md"
@@ -102,7 +102,7 @@ def renamed(text, arguments):
 
 def formatted(files):
     """These files as clang-format writes them, or as they are where there is none."""
-    formatter = check_style.find_clang_format()
+    formatter = llvm_tools.find("clang-format")
     if not formatter:
         return files
     command = [formatter, f"--style=file:{ROOT / '.clang-format'}"]
@@ -133,7 +133,7 @@ def report(files, lines, folder):
         for number, line in enumerate(text.splitlines(), 1):
             if re.search(r"\bformula\b", line, re.I):
                 print(f"{folder / path}:{number}: {line.strip()}")
-    if not check_style.find_clang_format():
+    if not llvm_tools.find("clang-format"):
         print("Not formatted: there is no clang-format 19 here; see scripts/check_style.py")
     print(f"How to build and test it: {PAGE.relative_to(ROOT)}, section 9")
 

@@ -13,11 +13,11 @@ import tempfile
 
 REPOSITORY = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(REPOSITORY / "scripts"))
-import check_style  # noqa: E402
+import llvm_tools  # noqa: E402
 
 FOLDERS = ("core", "kernels", "autograd", "layers", "tests/op_cases", "tests/lint", "tests/layers", "scripts")
 FILES = (".clang-format", "docs/adding-an-op.md")
-FORMATTER = check_style.find_clang_format()
+FORMATTER = llvm_tools.find("clang-format")
 failures = []
 
 
