@@ -6,7 +6,7 @@
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
 #   cuda     every kernel compiles and links for real GPUs without warnings or spills, and cuDNN's graphs are those that are
 #            meant, where nvcc is at hand
-#   sources  the sources as they are written: format, includes, words; headers compile by themselves
+#   sources  the sources as they are written: format, words; each includes what it uses; headers compile by themselves
 #   tidy     clang-tidy is silent about the libraries and programs
 # usage: scripts/check_builds.sh [--long] [minimal|asan|tsan|simulated|cuda|sources|tidy ...]
 # Without a name: all but tsan. With --long, of asan and simulated only the long tests (label `long`), which are left out
@@ -92,6 +92,7 @@ with_llvm_tool() {
 check_sources() {
   local build
   with_llvm_tool clang-format scripts/check_style.py
+  scripts/check_includes.py
   build=$(scripts/build.sh cpu)
   scripts/check_headers.py "$build"
 }

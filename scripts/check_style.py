@@ -31,7 +31,7 @@ HOUSE_WORDS = {
     r"books": "statistics",
     r"parcels?": "message, batch",
     r"leftovers?": "results, remainder",
-    r"told_": "a name that says what was told",
+    r"told_\w*": "a name that says what was told",
     r"give_up": "cancel",
     r"sum_up": "the main loop",
     r"FlatSpan": "what a collective works on",

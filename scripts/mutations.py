@@ -4,9 +4,9 @@
     scripts/mutations.py [--list] [--only TEXT] [--jobs N]
 
 Each fault of tests/mutations/mutations.py is compiled and tested by the programs of its library first, then by the others;
-the first failure ends it. --only takes faults whose file holds TEXT. Needs git, CMake and preset cpu's libraries;
-the copy lies in build/mutations. Exit code 1 if fewer than 95 % are noticed, 2 if the list does not fit the tree or the
-tests fail without any fault.
+the first failure ends it. --only takes faults whose file holds TEXT. --list prints them and plants none. Needs git, CMake and
+preset cpu's libraries; the copy lies in build/mutations. Exit code 1 if fewer than 95 % are noticed, 2 if a fault of the list
+has not its one place in the sources, or if the tests fail without any fault.
 """
 import os
 import pathlib

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <utility>
 
 namespace tandem::simulator {
 

@@ -5,6 +5,7 @@
 #include "settings.h"
 
 #include "tandem/comm/process_group.h"
+#include "tandem/train/config_value.h"
 
 namespace tandem::apps {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/conv_bench/workload.h"
+#include "tandem/kernels/conv/conv.h"
 
 #include <functional>
 #include <optional>

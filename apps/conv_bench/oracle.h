@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/conv_bench/contestants.h"
+#include "tandem/kernels/conv/geometry.h"
 
 #include <string>
 #include <vector>

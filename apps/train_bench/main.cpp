@@ -10,6 +10,8 @@
 #include "tandem/core/profiler.h"
 #include "tandem/core/suggest.h"
 #include "tandem/kernels/implementations.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/optim/by_name.h"
 #include "tandem/train/process_info.h"
 
 #include <fmt/ranges.h>

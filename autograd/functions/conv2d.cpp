@@ -5,6 +5,7 @@
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
 #include "tandem/core/memory.h"
+#include "tandem/kernels/conv/geometry.h"
 
 namespace tandem::autograd {
 

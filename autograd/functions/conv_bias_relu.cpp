@@ -5,6 +5,7 @@
 #include "tandem/autograd/functions/conv_producer.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
+#include "tandem/kernels/conv/geometry.h"
 
 namespace tandem::autograd {
 

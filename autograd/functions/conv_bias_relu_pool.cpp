@@ -6,6 +6,7 @@
 #include "tandem/autograd/functions/max_pool2d.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
+#include "tandem/kernels/conv/geometry.h"
 #include "tandem/kernels/pool/max_pool2d.h"
 
 namespace tandem::autograd {

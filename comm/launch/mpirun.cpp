@@ -9,6 +9,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #ifdef __linux__
 #include <unistd.h>

@@ -2,6 +2,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/kernels/augment/pad2d_implementations.h"
 #include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/gemm/simd.h"
 
 #include <vector>
 

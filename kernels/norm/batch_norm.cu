@@ -4,6 +4,7 @@
 #include "tandem/core/cuda/launch.h"
 #include "tandem/kernels/dense_operand.h"
 #include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/grid.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tandem/kernels/norm/channel_totals.cuh"
 #include "tandem/kernels/norm/channel_transform.cuh"

@@ -2,7 +2,9 @@
 // added are totals of kFields doubles, joined by a function join(all, more).
 #pragma once
 
+#include "tandem/core/dtype.h"
 #include "tandem/core/memory.h"
+#include "tandem/core/tensor.h"
 #include "tandem/kernels/device/shared.h"
 #include "tandem/kernels/norm/channel_grid.cuh"
 

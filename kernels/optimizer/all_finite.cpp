@@ -7,6 +7,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace tandem::kernels {
 

@@ -1,6 +1,8 @@
 // Norm and scaling of many tensors on a GPU. The sum is in f64, where squares of f32 are exact: one sum per chunk, then
 // one block adds those up, each in a fixed order.
+#include "tandem/kernels/device/half.h"
 #include "tandem/kernels/device/reduce.h"
+#include "tandem/kernels/device/vector.h"
 #include "tandem/kernels/optimizer/list_entry.cuh"
 #include "tandem/kernels/optimizer/norm_implementations.h"
 

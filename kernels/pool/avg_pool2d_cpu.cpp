@@ -1,5 +1,6 @@
 // Average pooling of channels_last images of floats or halves: threads share out rows, vectors run over channels.
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/gemm/simd.h"
 #include "tandem/kernels/pool/avg_pool2d_implementations.h"
 #include "tandem/kernels/pool/channel_vectors.h"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/gemm/simd.h"
 
 #include <algorithm>
 #include <cstdint>

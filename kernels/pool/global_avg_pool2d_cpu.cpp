@@ -1,5 +1,6 @@
 // Global average pooling of channels_last images of floats or halves: one image per task, vectors over channels.
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/gemm/simd.h"
 #include "tandem/kernels/pool/channel_vectors.h"
 #include "tandem/kernels/pool/global_avg_pool2d_implementations.h"
 

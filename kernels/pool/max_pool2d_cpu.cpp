@@ -1,5 +1,6 @@
 // Max pooling of channels_last images of floats or halves: threads share out rows, vectors run over channels.
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/gemm/simd.h"
 #include "tandem/kernels/pool/channel_vectors.h"
 #include "tandem/kernels/pool/max_pool2d_implementations.h"
 

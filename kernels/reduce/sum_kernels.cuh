@@ -3,6 +3,7 @@
 // add up.
 #pragma once
 
+#include "tandem/core/dtype.h"
 #include "tandem/kernels/device/grid.h"
 #include "tandem/kernels/device/half.h"
 #include "tandem/kernels/device/nest_offsets.h"

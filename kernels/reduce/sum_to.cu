@@ -4,6 +4,7 @@
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
 #include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/nest.h"
 #include "tandem/kernels/reduce/sum_implementations.h"
 #include "tandem/kernels/reduce/sum_kernels.cuh"
 

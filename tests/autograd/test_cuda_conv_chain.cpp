@@ -3,6 +3,8 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/out.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/kernels/pool/pool2d_options.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 

@@ -1,4 +1,5 @@
 // Ranks and GPUs of hosts that show them in several ways.
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tests/support/catch.h"
 

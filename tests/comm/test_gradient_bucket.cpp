@@ -1,5 +1,6 @@
 // How gradients are cut into buckets, and data-parallel training with one rank.
 #include "tandem/autograd/variable.h"
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tests/support/catch.h"
 

@@ -4,6 +4,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends.h"
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"

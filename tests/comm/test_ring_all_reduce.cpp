@@ -1,5 +1,6 @@
 // The ring's state machine with all ranks in one process, over a network that delays at random.
 #include "tandem/comm/backends/ring/ring_backend.h"
+#include "tandem/comm/schedules/ring_schedule.h"
 #include "tandem/core/out.h"
 #include "tandem/core/tensor.h"
 #include "tests/comm/simulated_transport.h"

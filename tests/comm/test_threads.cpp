@@ -1,4 +1,5 @@
 // Threads per rank from the cores that ranks may use.
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/core/parallel.h"
 #include "tests/support/catch.h"

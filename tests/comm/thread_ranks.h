@@ -5,6 +5,7 @@
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/backends/ring/ring_backend.h"
 #include "tandem/comm/process_group.h"
+#include "tandem/comm/transports/transport.h"
 
 #include <barrier>
 #include <cstring>

@@ -7,6 +7,8 @@
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 
+#include <cmath>
+
 using namespace tandem;
 using namespace tandem::test;
 

@@ -2,6 +2,7 @@
 #include "tandem/core/profiler.h"
 #include "tests/support/catch.h"
 
+#include <memory>
 #include <thread>
 
 using namespace tandem;

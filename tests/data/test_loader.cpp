@@ -2,6 +2,7 @@
 #include "tandem/data/loader.h"
 
 #include "tandem/data/synthetic.h"
+#include "tandem/kernels/augment/augment_images.h"
 #include "tandem/kernels/cast/cast.h"
 #include "tests/data/files.h"
 #include "tests/support/catch.h"

@@ -1,6 +1,7 @@
 // Every family of convolution kernels for a GPU, each with a shape that it takes: for what must hold of all.
 #pragma once
 
+#include "tandem/kernels/conv/geometry.h"
 #include "tandem/kernels/float32_products.h"
 #include "tests/kernels/cuda_conv_support.h"
 

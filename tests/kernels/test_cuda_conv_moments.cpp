@@ -1,9 +1,14 @@
 // Convolution that leaves the moments of its result, and batch norm that takes them, against those of the result.
+#include "tandem/kernels/conv/geometry.h"
 #include "tandem/kernels/conv/implicit_gemm/tile_shape.h"
+#include "tandem/kernels/conv/operands.h"
+#include "tandem/kernels/conv/plan.h"
 #include "tandem/kernels/float32_products.h"
 #include "tandem/kernels/norm/batch_norm.h"
 #include "tests/kernels/cuda_conv_support.h"
 #include "tests/support/catch.h"
+
+#include <tuple>
 
 namespace tandem::test {
 namespace {

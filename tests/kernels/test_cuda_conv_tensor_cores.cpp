@@ -1,6 +1,8 @@
 // Convolution on tensor cores against the reference in f64: every tile and pass, exact on whole numbers, bounded on
 // random ones; which geometries and addresses go to other kernels; what the gradient does for the layer below.
+#include "tandem/kernels/conv/geometry.h"
 #include "tandem/kernels/conv/implicit_gemm/tile_shape.h"
+#include "tandem/kernels/conv/operands.h"
 #include "tandem/kernels/float32_products.h"
 #include "tandem/kernels/notice.h"
 #include "tests/kernels/cuda_conv_support.h"

@@ -1,6 +1,7 @@
 // Convolution by warpgroups against the reference in f64: exact on whole numbers, bounded on random ones; the gradient
 // for the layer below; the same bits as the implicit product; what it takes, and that it is off by default.
 #include "tandem/core/device_query.h"
+#include "tandem/kernels/conv/operands.h"
 #include "tandem/kernels/conv/warpgroup/plan.h"
 #include "tandem/kernels/notice.h"
 #include "tests/kernels/cuda_conv_support.h"

@@ -6,6 +6,8 @@
 #include "tests/kernels/image_support.h"
 #include "tests/support/catch.h"
 
+#include <limits>
+
 using namespace tandem;
 using namespace tandem::test;
 using kernels::Pool2dOptions;

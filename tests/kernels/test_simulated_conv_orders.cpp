@@ -1,4 +1,5 @@
 // Convolution is deterministic: every family gives one bit pattern, whatever the order of threads and blocks.
+#include "tandem/kernels/conv/families.h"
 #include "tests/kernels/conv_families.h"
 #include "tests/simulator/restore_settings.h"
 

@@ -4,7 +4,9 @@
 #include "tandem/kernels/conv/implicit_gemm/tile_layout.h"
 #include "tests/support/catch.h"
 
+#include <array>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace tandem::test {

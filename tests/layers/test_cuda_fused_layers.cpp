@@ -1,6 +1,7 @@
 // What layers do in one operation on a GPU: a fused convolution and the pool right after it, a convolution and the
 // batch norm after it.
 #include "tandem/autograd/functions/reduce.h"
+#include "tandem/autograd/precision.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/out.h"

@@ -1,6 +1,7 @@
 // Backward of whole networks writes the gradients of parameters where these want them: none is copied there.
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
 #include "tandem/autograd/node.h"
+#include "tandem/autograd/precision.h"
 #include "tandem/core/named_tensors.h"
 #include "tandem/layers/models/models.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,5 @@
 // Module: names, modes, casts, state dicts, error context.
+#include "tandem/autograd/precision.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/layers/layers.h"
 #include "tandem/layers/safetensors.h"

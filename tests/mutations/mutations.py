@@ -79,6 +79,6 @@ MUTATIONS = [
      "if (op_ == ReduceOp::average) {"),
     ("comm/schedules/ring_schedule.cpp", "chunk * base + std::min<std::int64_t>(chunk, larger)", "chunk * base"),
     ("comm/backends/flat_math.cpp", "b < a || b != b ? b : a", "b < a ? b : a"),
-    ("comm/process_group.cpp", "round_to_half(wide_, tensor_);\n    work_.reset();", "work_.reset();"),
+    ("comm/process_group.cpp", "round_to_half(wide_, out_);\n    work_.reset();", "work_.reset();"),
     ("comm/agreement.cpp", "while (at < common && a[at] == b[at]) ++at;", "while (at + 1 < common && a[at] == b[at]) ++at;"),
 ]

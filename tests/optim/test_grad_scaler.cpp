@@ -12,6 +12,8 @@
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
+#include <limits>
+
 using namespace tandem;
 using namespace tandem::test;
 using optim::GradScaler;

@@ -1,6 +1,7 @@
 // Parity cases of one differentiable function.
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/kernels/augment/pad2d.h"
 #include "tests/parity/parity_runner.h"
 
 #include <functional>

@@ -54,6 +54,10 @@ endif()
 if(TANDEM_PYTHON AND NOT TANDEM_HAS_CUDA)
   add_test(NAME "scripts: faults of style are found"
     COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_style.py ${PROJECT_SOURCE_DIR}/scripts)
+  add_test(NAME "scripts: the planted faults have their places in the sources"
+    COMMAND ${TANDEM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/mutations.py --list)
+  add_test(NAME "scripts: includes that are lacking are found"
+    COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_includes.py ${PROJECT_SOURCE_DIR}/scripts)
   add_test(NAME "scripts: new_op.py" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_new_op.py ${PROJECT_SOURCE_DIR})
   add_test(NAME "scripts: faults of headers and their examples are found" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_check_headers.py ${PROJECT_SOURCE_DIR} ${CMAKE_CXX_COMPILER})

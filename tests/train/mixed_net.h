@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/precision.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/random.h"
 #include "tandem/layers/layers.h"

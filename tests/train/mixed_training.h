@@ -1,6 +1,7 @@
 // Training whose gradients are too small for f16, unless their loss is scaled.
 #pragma once
 
+#include "tandem/autograd/precision.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/sgd.h"
 #include "tests/train/mixed_net.h"

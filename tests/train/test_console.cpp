@@ -3,6 +3,8 @@
 
 #include "tests/support/catch.h"
 
+#include <limits>
+
 using namespace tandem::train;
 using tandem::test::ContainsText;
 

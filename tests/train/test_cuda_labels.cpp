@@ -1,4 +1,5 @@
 // Labels outside of the classes, which a GPU's kernels cannot refuse.
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"

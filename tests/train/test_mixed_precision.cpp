@@ -1,5 +1,7 @@
 // Training in half precision: what fails without loss scaling, what half saves, and which weights are saved.
 #include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/precision.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/adam.h"
 #include "tandem/train/metrics.h"

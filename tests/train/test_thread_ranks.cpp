@@ -1,4 +1,5 @@
 // Whole trainings whose ranks are threads of one process: nothing that a process shares may get between them.
+#include "tandem/data/sampler.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/adam.h"

@@ -6,6 +6,7 @@
 
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/models/models.h"

@@ -2,6 +2,7 @@
 #include <mpi.h>
 
 #include "tandem/comm/backends/mpi/mpi_communicator.h"
+#include "tandem/comm/transports/transport.h"
 #include "tandem/core/error.h"
 
 #include <climits>

@@ -5,6 +5,9 @@
 #include "tandem/kernels/conv/few_channels/plan.h"
 #include "tandem/kernels/conv/implicit_gemm/forward.cuh"
 #include "tandem/kernels/conv/implicit_gemm/product.cuh"
+#include "tandem/kernels/device/atoms.h"
+#include "tandem/kernels/device/fragments.h"
+#include "tandem/kernels/device/vector.h"
 
 namespace tandem::kernels::cuda::few_channels {
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/kernels/conv/implicit_gemm/main_loop.cuh"
+#include "tandem/kernels/device/fragments.h"
 #include "tandem/kernels/device/half.h"
 #include "tandem/kernels/device/named_barrier.h"
 #include "tandem/kernels/device/vector.h"

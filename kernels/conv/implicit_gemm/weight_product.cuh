@@ -4,6 +4,7 @@
 #include "tandem/kernels/conv/implicit_gemm/dense_operand.cuh"
 #include "tandem/kernels/conv/implicit_gemm/patch_columns.cuh"
 #include "tandem/kernels/conv/implicit_gemm/results.cuh"
+#include "tandem/kernels/device/fragments.h"
 
 namespace tandem::kernels::cuda::implicit_gemm {
 

@@ -6,6 +6,7 @@
 #include "tandem/kernels/conv/tile/patches.cuh"
 #include "tandem/kernels/device/dispatch.h"
 #include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/gemm/gate.cuh"
 
 namespace tandem::kernels::cuda::ladder::shared_tile {
 namespace {

@@ -5,6 +5,7 @@
 #include "tandem/kernels/conv/implicit_gemm/product.cuh"
 #include "tandem/kernels/conv/implicit_gemm/weight_product.cuh"
 #include "tandem/kernels/conv/ladder/ladder.h"
+#include "tandem/kernels/device/atoms.h"
 
 namespace tandem::kernels::cuda::ladder::tensor_cores {
 namespace {

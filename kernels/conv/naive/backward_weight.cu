@@ -2,6 +2,7 @@
 #include "tandem/core/memory.h"
 #include "tandem/kernels/conv/naive/naive.h"
 #include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/half.h"
 #include "tandem/kernels/gemm/product.cuh"
 
 #include <algorithm>

@@ -3,11 +3,14 @@
 #include "tandem/core/cuda/current_stream.h"
 #include "tandem/core/cuda/launch.h"
 #include "tandem/core/memory.h"
+#include "tandem/kernels/conv/implicit_gemm/patch_axis.h"
 #include "tandem/kernels/conv/implicit_gemm/product.cuh"
 #include "tandem/kernels/conv/stationary/halo.cuh"
 #include "tandem/kernels/conv/stationary/stationary.h"
 #include "tandem/kernels/device/fragments.h"
+#include "tandem/kernels/device/reduce.h"
 #include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/device/vector.h"
 #include "tandem/kernels/gemm/product.cuh"
 
 namespace tandem::kernels::cuda::stationary {

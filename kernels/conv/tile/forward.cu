@@ -2,7 +2,9 @@
 #include "tandem/kernels/conv/tile/patches.cuh"
 #include "tandem/kernels/conv/tile/tile.h"
 #include "tandem/kernels/device/dispatch.h"
+#include "tandem/kernels/device/half.h"
 #include "tandem/kernels/device/reduce.h"
+#include "tandem/kernels/device/vector.h"
 #include "tandem/kernels/gemm/product.cuh"
 
 namespace tandem::kernels::cuda::tile {

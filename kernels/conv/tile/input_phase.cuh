@@ -6,6 +6,7 @@
 #include "tandem/kernels/conv/geometry.h"
 #include "tandem/kernels/conv/tile/patches.cuh"
 #include "tandem/kernels/device/divisor.h"
+#include "tandem/kernels/device/vector.h"
 #include "tandem/kernels/gemm/matrix.cuh"
 
 #include <numeric>

@@ -9,7 +9,10 @@
 #include "tandem/kernels/conv/warpgroup/pipeline.cuh"
 #include "tandem/kernels/conv/warpgroup/tensor_maps.h"
 #include "tandem/kernels/conv/warpgroup/warpgroup.h"
+#include "tandem/kernels/device/fragments.h"
 #include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/device/vector.h"
+#include "tandem/kernels/device/warpgroup_layout.h"
 #include "tandem/kernels/gemm/product.cuh"
 
 namespace tandem::kernels::cuda::warpgroup {

@@ -3,6 +3,7 @@
 #include "tandem/kernels/conv/implicit_gemm/product.cuh"
 #include "tandem/kernels/conv/warpgroup/image_product.cuh"
 #include "tandem/kernels/conv/warpgroup/warpgroup.h"
+#include "tandem/kernels/device/warpgroup_layout.h"
 
 namespace tandem::kernels::cuda::warpgroup {
 

@@ -11,6 +11,7 @@
 #include "tandem/kernels/conv/warpgroup/pipeline.cuh"
 #include "tandem/kernels/conv/warpgroup/tensor_maps.h"
 #include "tandem/kernels/device/shared.h"
+#include "tandem/kernels/device/warpgroup_layout.h"
 
 namespace tandem::kernels::cuda::warpgroup {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/kernels/conv/winograd/blocks.h"
+#include "tandem/kernels/gemm/simd.h"
 
 namespace tandem::kernels::winograd {
 

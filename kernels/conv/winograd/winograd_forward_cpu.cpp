@@ -5,6 +5,7 @@
 #include "tandem/kernels/conv/winograd/weight_transforms.h"
 #include "tandem/kernels/conv/winograd/winograd.h"
 #include "tandem/kernels/gemm/scratch.h"
+#include "tandem/kernels/gemm/simd.h"
 #include "tandem/kernels/gemm/tasks.h"
 
 namespace tandem::kernels::winograd {

@@ -1,4 +1,5 @@
 // all_reduce on several ranks: exact whole numbers, random numbers against f64, equal bits, bytes sent, asynchrony.
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/ddp/hash.h"
 #include "tandem/comm/schedules/ring_schedule.h"
 #include "tests/comm/mpi/mpi_test.h"

@@ -1,7 +1,9 @@
 // The other collectives, places of ranks, and agreement, on several ranks.
+#include "tandem/comm/backends/mpi/mpi_runtime.h"
 #include "tandem/comm/launch/threads.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
 #include <cstdlib>
 #include <thread>
@@ -126,4 +128,13 @@ TEST_CASE("ranks share the cores of their host") {
   if (!old.empty()) setenv("OMP_NUM_THREADS", old.c_str(), 1);
   const auto cores = static_cast<int>(allowed_cores().size());
   CHECK(threads == std::max(1, cores / group->size()));  // the tests run unbound
+}
+
+TEST_CASE("a failed call of MPI is told in MPI's words, with the rank") {
+  constexpr int kInvalidBuffer = 1;  // MPI_ERR_BUFFER of all libraries
+  const std::string text = error_of(
+      [] { comm::detail::throw_if_mpi_failed(kInvalidBuffer, "MPI_Send(data, 1)", std::source_location::current()); });
+  CHECK_THAT(text, ContainsText("MPI_ERR_BUFFER") || ContainsText("nvalid buffer"));
+  CHECK_THAT(text, ContainsText(" (code 1) from MPI_Send at collectives.cpp:"));
+  CHECK_THAT(text, ContainsText(fmt::format("; on rank {}", environment().rank())));
 }

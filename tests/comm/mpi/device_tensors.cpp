@@ -1,5 +1,6 @@
 // Collectives and data-parallel training of tensors on a CUDA device, against the same on the CPU: equal bits.
 #include "tandem/autograd/record.h"
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"

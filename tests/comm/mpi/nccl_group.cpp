@@ -1,4 +1,5 @@
 // Groups over NCCL where every rank has a GPU of its own, and what happens where it has not.
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,5 @@
 // How long all-reduces take, on request: mpirun -np 2 tandem_comm_mpi_tests "[.timing]"
+#include "tandem/comm/backends/backend.h"
 #include "tests/comm/mpi/mpi_test.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Profiler ranges as a profiler sees them: this program brings one of its own, which NVTX finds by a symbol's name.
 #include <cstdint>
+#include <memory>
 
 #define NVTX_STATIC_INJECTION_IMPL
 extern "C" int (*InitializeInjectionNvtx2_fnptr)(const void* (*)(std::uint32_t));  // the header wants it declared

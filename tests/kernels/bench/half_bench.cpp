@@ -6,6 +6,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/core/random.h"
 #include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/conv/conv.h"
 
 #include <fmt/format.h>
 

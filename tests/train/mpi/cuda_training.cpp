@@ -2,6 +2,7 @@
 // on any number of ranks.
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tandem/core/random.h"
 #include "tandem/layers/layers.h"

@@ -1,6 +1,8 @@
 // Half precision on several ranks: gradients exchanged in f32 or half, and one rank's overflow skipping all ranks'
 // steps.
+#include "tandem/autograd/precision.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/layers/sequential.h"
 #include "tandem/optim/adam.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/train/weights.h"
@@ -8,6 +10,8 @@
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/train/mixed_net.h"
+
+#include <limits>
 
 using namespace tandem;
 using namespace tandem::test;

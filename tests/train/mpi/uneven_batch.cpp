@@ -1,12 +1,15 @@
 // Epochs whose last batch cannot be shared evenly: refused by numbers where a rank's share is too small for the
 // network, left out, or trained on.
 #include "tandem/autograd/variable.h"
+#include "tandem/data/sampler.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
 #include "tandem/optim/sgd.h"
 #include "tandem/train/trainer.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
+
+#include <cmath>
 
 using namespace tandem;
 using namespace tandem::test;
