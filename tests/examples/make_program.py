@@ -29,5 +29,5 @@ for header in header_examples.headers():
 text = '#include "tests/examples/shown.h"\n#include "tests/support/catch.h"\n\n' + "\n".join(sorted(includes)) + "\n\n"
 text += "\n".join(sources) + "\n#line 1 \"cases\"\n" + "".join(cases)
 output = pathlib.Path(sys.argv[2])
-if not output.is_file() or output.read_text() != text:
-    output.write_text(text)
+output.parent.mkdir(parents=True, exist_ok=True)
+output.write_text(text)
