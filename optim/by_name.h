@@ -40,8 +40,8 @@ OptimizerOptions with_defaults(OptimizerOptions options);
 
 /// Throws Error for an unknown name and for options out of range.
 /// Example:
-///     std::vector<Tensor> parameters;  // of a module
-///     const auto optimizer = make_optimizer(parameters, {.name = "adamw", .lr = 0.002});
+///     const Tensor weight = autograd::set_requires_grad(Tensor::zeros({10, 256}));  // or the parameters of a module
+///     const auto optimizer = make_optimizer({weight}, {.name = "adamw", .lr = 0.002});
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Tensor> parameters, const OptimizerOptions& options);
 
 }  // namespace tandem::optim

@@ -4,7 +4,7 @@
 //     const Tensor rows = flatten(x);                // [8, 512]
 //     const Tensor pairs = reshape(rows, {-1, 2});   // [2048, 2]
 //     const Tensor nhwc = permute(x, {0, 2, 3, 1});  // [8, 4, 2, 64]
-//     const Tensor odd = narrow(x, 2, 1, 3, 2);      // [8, 64, 2, 2]: rows 1 and 3
+//     const Tensor odd = narrow(x, 2, 1, 2, 2);      // [8, 64, 2, 2]: rows 1 and 3
 #pragma once
 
 #include "tandem/core/tensor.h"

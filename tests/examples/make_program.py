@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes the program that runs the examples in the comments of headers, a test case each.
 
-    make_program.py SCRIPTS OUTPUT
+    make_program.py SCRIPTS OUTPUT [ROOT]
+
+The headers are those of the libraries' folders below ROOT, by default the repository's.
 """
 import pathlib
 import sys
@@ -9,6 +11,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import header_examples  # noqa: E402
 
+if len(sys.argv) > 3:
+    header_examples.ROOT = pathlib.Path(sys.argv[3])
 # Examples that are compiled, but need what a test does not have.
 NOT_RUN = {
     "data/cifar.h": "the data set",
@@ -25,5 +29,5 @@ for header in header_examples.headers():
 text = '#include "tests/examples/shown.h"\n#include "tests/support/catch.h"\n\n' + "\n".join(sorted(includes)) + "\n\n"
 text += "\n".join(sources) + "\n#line 1 \"cases\"\n" + "".join(cases)
 output = pathlib.Path(sys.argv[2])
-if not output.is_file() or output.read_text() != text:
-    output.write_text(text)
+output.parent.mkdir(parents=True, exist_ok=True)
+output.write_text(text)

@@ -1,6 +1,7 @@
 # New ops, as a reader of docs/adding-an-op.md makes them: compiled as the libraries are, and linked with the programs of
-# tests, which then run this op alone. In preset `cpu` that is the op table on the CPU and the layer; in `simulated` the op
-# table on the device, and the lint. One is the example as it stands in the page, the other comes from scripts/new_op.py.
+# tests, which then run this op alone. In preset `cpu` that is the op table on the CPU, the layer, and the examples in
+# headers; in `simulated` the op table on the device, and the lint. One op is the example as it stands in the page, the
+# other is made by scripts/new_op.py.
 find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 mark_as_advanced(TANDEM_PYTHON)
 if(NOT TANDEM_PYTHON OR TANDEM_SANITIZE)
@@ -32,8 +33,22 @@ function(tandem_new_op name folder)
   target_link_libraries(tandem_${name} PUBLIC tandem::tandem $<$<BOOL:${TANDEM_CUDA_IS_SIMULATED}>:tandem::simulator>)
 endfunction()
 
-# tandem_new_op_test(name folder program "test name" [SPEC what to run] [SECTION section] SOURCES regex): a test of the
-# program with those tests of the op in it; it must check something
+# tandem_new_op_examples(folder): adds a program of the examples in the op's headers to `new_op_tests`
+function(tandem_new_op_examples folder)
+  set(program ${folder}/tests/examples/examples.cpp)
+  set(make_program ${PROJECT_SOURCE_DIR}/tests/examples/make_program.py)
+  file(MAKE_DIRECTORY ${folder}/tests/examples)
+  file(STRINGS ${folder}/files.txt headers REGEX "\\.h$")
+  list(TRANSFORM headers PREPEND ${folder}/)
+  add_custom_command(OUTPUT ${program}
+    COMMAND ${TANDEM_PYTHON} ${make_program} ${scripts} ${program} ${folder}
+    DEPENDS ${make_program} ${scripts}/header_examples.py ${headers} VERBATIM)
+  set_source_files_properties(${program} PROPERTIES COMPILE_OPTIONS -Wno-unused)  # they show what they make
+  set(new_op_tests ${new_op_tests} ${program} PARENT_SCOPE)
+endfunction()
+
+# tandem_new_op_test(name folder program "test name" SOURCES regex SPEC tests SECTION section): a test of the program with
+# those tests of the op in it; it must check something
 function(tandem_new_op_test name folder program test)
   cmake_parse_arguments(PARSE_ARGV 4 OP "" "SPEC;SECTION;SOURCES" "")
   set(sources ${new_op_tests})
@@ -74,8 +89,9 @@ if(TANDEM_HAS_CUDA)
       SOURCES lint SPEC "kernels move*" SECTION hard_tanh)
   endif()
 else()
+  tandem_new_op_examples(${example})
   tandem_new_op_test(example_op ${example} op_cases_tests "docs: the example of adding an op, on the CPU"
-    SOURCES op_cases|layers SPEC "[op_table],*HardTanh*" SECTION hard_tanh)
+    SOURCES op_cases|layers|examples SPEC "[op_table],*HardTanh*,*.h:*" SECTION hard_tanh)
 endif()
 
 tandem_new_op(generated_op ${generated})
@@ -83,6 +99,7 @@ if(TANDEM_HAS_CUDA)
   tandem_new_op_test(generated_op ${generated} op_cases_tests "scripts: a new op of new_op.py, on CUDA"
     SOURCES op_cases SPEC "[cuda]" SECTION soft_clip)
 else()
+  tandem_new_op_examples(${generated})
   tandem_new_op_test(generated_op ${generated} op_cases_tests "scripts: a new op of new_op.py, on the CPU"
-    SOURCES op_cases|layers SPEC "[op_table],*SoftClipping*" SECTION soft_clip)
+    SOURCES op_cases|layers|examples SPEC "[op_table],*SoftClipping*,*.h:*" SECTION soft_clip)
 endif()
