@@ -52,10 +52,10 @@ std::string nearest_name(std::string_view name, std::span<const std::string_view
   return std::string(nearest.empty() ? continued : nearest);
 }
 
-std::string one_of(std::span<const std::string> names) {
+std::string one_of(std::span<const std::string_view> names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
+    text.append(i == 0 ? "" : i + 1 < names.size() ? ", " : " or ").append(names[i]);
   return text;
 }
 

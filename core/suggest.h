@@ -28,6 +28,13 @@ inline std::string nearest_name(std::string_view name, std::initializer_list<std
 }
 
 /// "a, b or c"
-std::string one_of(std::span<const std::string> names);
+std::string one_of(std::span<const std::string_view> names);
+
+/// The same for any range of texts.
+template <std::ranges::input_range Names>
+std::string one_of(const Names& names) {
+  const std::vector<std::string_view> views(std::ranges::begin(names), std::ranges::end(names));
+  return one_of(std::span<const std::string_view>(views));
+}
 
 }  // namespace tandem
