@@ -11,8 +11,7 @@ namespace {
 /// The same values as leaves on the GPU.
 std::vector<Tensor> on_gpu(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> result;
-  for (const Tensor& parameter : parameters)
-    result.push_back(autograd::set_requires_grad(parameter.detach().to(kGpu)));
+  for (const Tensor& parameter : parameters) result.push_back(autograd::set_requires_grad(parameter.detach().to(kGpu)));
   return result;
 }
 
