@@ -21,7 +21,7 @@ std::span<const std::string_view> gemm_impl_names() { return kNames; }
 GemmImpl parse_gemm_impl(std::string_view text) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == text) return static_cast<GemmImpl>(i);
-  fail("unknown implementation of matrix products '{}': choose {}", text, one_of(kNames));
+  fail("{}", unknown_name("implementation of matrix products", text, kNames));
 }
 
 }  // namespace tandem::kernels

@@ -125,9 +125,9 @@ if(TARGET tandem_fake_cudnn_too_old)
 endif()
 bad_input(NAME "tf32 on a CPU" ERR "precision tf32 is for a GPU's tensor cores, not for cpu: use fp32 here"
   ARGS --precision tf32 --device cpu)
-bad_input(NAME "unknown precision" ERR "--precision half: unknown precision 'half'; available: fp32, 3xtf32, tf32, fp16, bf16"
+bad_input(NAME "unknown precision" ERR "--precision half: unknown precision 'half' (choices: fp32, 3xtf32, tf32, fp16, bf16)"
   ARGS --precision half)
-bad_input(NAME "precision by the name of a dtype" ERR "--precision f16: unknown precision 'f16', did you mean 'fp16'?"
+bad_input(NAME "precision by the name of a dtype" ERR "--precision f16: unknown precision 'f16': did you mean fp16?"
   ARGS --precision f16)
 bad_input(NAME "loss scale of text" ERR "--loss-scale auto: give dynamic, none or a number above 0"
   ARGS --precision fp16 --loss-scale auto)

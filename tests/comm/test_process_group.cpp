@@ -74,7 +74,7 @@ TEST_CASE("while recording, what is on the tape is neither changed nor gathered"
 TEST_CASE("an unknown backend is refused with the choices") {
   MpiEnvironment environment;
   CHECK_THAT(error_of([&] { make_process_group("nccl2", environment); }),
-             ContainsText("choose " + one_of(backend_names())));
+             ContainsText(unknown_name("backend", "nccl2", backend_names())));
 }
 
 TEST_CASE("the table of backends has each name once, and says what each one is") {

@@ -80,6 +80,6 @@ TEST_CASE("what is given stands in place of the default") {
 
 TEST_CASE("an unknown optimizer is refused with the nearest") {
   CHECK(error_of([] { make_optimizer({}, {.name = "sdg"}); }) ==
-        fmt::format("unknown optimizer 'sdg', did you mean 'sgd'?; known: {}", fmt::join(optimizer_names(), ", ")));
-  CHECK_THAT(error_of([] { find_optimizer("gradient"); }), ContainsText("unknown optimizer 'gradient'; known: sgd"));
+        fmt::format("unknown optimizer 'sdg': did you mean sgd? (choices: {})", fmt::join(optimizer_names(), ", ")));
+  CHECK_THAT(error_of([] { find_optimizer("gradient"); }), ContainsText("unknown optimizer 'gradient' (choices: sgd"));
 }
