@@ -1,4 +1,5 @@
 // Every optimizer of the table on a GPU, as layers and programs use it.
+#include "tandem/autograd/variable.h"
 #include "tests/optim/every_optimizer.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"

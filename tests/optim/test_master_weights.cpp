@@ -1,5 +1,6 @@
 // f32 masters of half parameters: the steps are those of an f32 optimizer, whatever the half copies can show of them.
 #include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/variable.h"
 #include "tandem/optim/adam.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
