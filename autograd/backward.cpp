@@ -116,6 +116,18 @@ Tensor place_for(const Edge& edge, const States& states) {
   return is_only_part && place.defined() && place.dtype() == leaf.dtype() ? place : Tensor();
 }
 
+/// Copies a gradient that was returned for several inputs where it is in the place of one of them: hooks of that leaf
+/// may change it there, and it may be under way to other ranks, before the others are taken.
+void separate_from_places(const std::vector<InputGradient>& inputs, std::vector<Tensor>& gradients) {
+  for (std::size_t owner = 0; owner < inputs.size(); ++owner) {
+    const Tensor& place = inputs[owner].place;
+    if (!place.defined() || !gradients[owner].is_same(place)) continue;
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      if (i != owner && gradients[i].defined() && gradients[i].raw_data() == place.raw_data())
+        gradients[i] = gradients[i].clone();
+  }
+}
+
 /// What the node's backward function makes of the gradients of its outputs: one gradient per input, all undefined where
 /// nothing depends on this node.
 std::vector<Tensor> input_gradients(const Node& node, PendingGradients arrived, const States& states) {
@@ -139,6 +151,7 @@ std::vector<Tensor> input_gradients(const Node& node, PendingGradients arrived, 
   std::vector<Tensor> result = node.backward(BackwardContext(grad_outputs, inputs, place_of));
   require(result.size() == node.inputs.size(), "backward of '{}' returned {} gradients for {} inputs", node.name,
           result.size(), node.inputs.size());
+  separate_from_places(inputs, result);
   return result;
 }
 

@@ -95,6 +95,7 @@ GradientCounts gradient_counts(const Tensor& leaf) {
 
 void on_gradient_ready(const Tensor& leaf, GradientHook hook) {
   require(is_leaf(leaf), "on_gradient_ready: {} is not a leaf", leaf);
+  require(hook != nullptr, "on_gradient_ready: the hook of {} is empty", leaf);
   meta_of(leaf).hooks.push_back(std::move(hook));
 }
 

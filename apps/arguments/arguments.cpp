@@ -126,12 +126,18 @@ void expect_path(CLI::Option& option) {
       [](std::string& text) { return text.empty() ? "the path is empty; name one, or leave the option out" : ""; }, "");
 }
 
-void require_printable(std::string_view text) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  if (std::none_of(text.begin(), text.end(), is_control)) return;
+std::string printable(std::string_view text) {
   std::string visible;
-  for (const char c : text) visible += is_control(c) ? fmt::format("\\x{:02x}", c) : std::string(1, c);
-  fail("'{}': control characters are not taken", visible);
+  for (const char c : text) {
+    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    visible += is_control ? fmt::format("\\x{:02x}", c) : std::string(1, c);
+  }
+  return visible;
+}
+
+void require_printable(std::string_view text) {
+  const std::string visible = printable(text);
+  require(visible == text, "'{}': control characters are not taken", visible);
 }
 
 bool read_arguments(CLI::App& app, int argc, const char* const* argv) {

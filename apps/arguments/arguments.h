@@ -23,7 +23,10 @@ bool read_arguments(CLI::App& app, int argc, const char* const* argv);
 /// The same, and prints the help of CLI11.
 bool parse_arguments(CLI::App& app, int argc, const char* const* argv);
 
-/// Throws Error for text with line ends or other control characters, which no error could name in one line.
+/// `text` with line ends and other control characters as "\x0a", so that an error can name it in one line.
+std::string printable(std::string_view text);
+
+/// Throws Error for text with line ends or other control characters.
 void require_printable(std::string_view text);
 
 /// An error of the libraries in this program's words: "option conv_impl" becomes "--conv-impl". `other_name`: an option

@@ -1,6 +1,7 @@
 // Config files by toml++. CLI11's own reader cuts quoted strings at '#' and splits them at commas.
 #include "config_file.h"
 
+#include "apps/arguments/arguments.h"
 #include "tandem/core/error.h"
 
 #include <toml++/toml.h>
@@ -14,6 +15,9 @@ namespace tandem::apps {
 namespace {
 
 constexpr std::uintmax_t kLargestFile = 1 << 20;
+
+/// toml++ calls itself for each dot in the name of a value or section: the stack must hold that.
+constexpr std::size_t kLongestLine = 8192;
 
 /// A value as the command line would give it; nothing for what no option is (tables, dates, arrays in arrays).
 std::optional<std::string> text_of(const toml::node& node) {
@@ -35,9 +39,20 @@ std::optional<std::string> joined(const toml::array& array) {
   return all;
 }
 
+void require_short_lines(const std::string& text, const std::string& file) {
+  std::size_t begin = 0;
+  for (int line = 1; begin < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    require(end - begin <= kLongestLine,
+            "{}:{}: longer than {} bytes; write one 'name = value' per line, text in quotes", file, line, kLongestLine);
+    begin = end + 1;
+  }
+}
+
 }  // namespace
 
 std::vector<ConfigEntry> parse_config(const std::string& text, const std::string& file) {
+  require_short_lines(text, file);
   const auto parse = [&] {
     try {
       return toml::parse(text);
@@ -49,11 +64,13 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
   std::vector<ConfigEntry> entries;
   for (const auto& [key, node] : parse()) {
     const int line = static_cast<int>(key.source().begin.line);
+    const std::string name = printable(key.str());
+    require(name == key.str(), "{}:{}: '{}': control characters are not taken", file, line, name);
     const auto value = node.is_array() ? joined(*node.as_array()) : text_of(node);
     require(value.has_value(),
             "{}:{}: '{}' is {}: write one 'name = value' per line, with a number, true, false, text or a list of them",
-            file, line, key.str(), node.is_table() ? "a section" : "no such value");
-    entries.push_back({std::string(key.str()), *value, line});
+            file, line, name, node.is_table() ? "a section" : "no such value");
+    entries.push_back({name, *value, line});
   }
   std::ranges::stable_sort(entries, {}, &ConfigEntry::line);  // a TOML table is sorted by name
   return entries;

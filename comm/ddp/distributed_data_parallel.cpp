@@ -57,11 +57,11 @@ struct DistributedDataParallel::State {
 
   /// Of a gradient that is final: lets it be the bucket's memory, and starts the exchange of what is full.
   Tensor put_into_bucket(std::size_t bucket, std::size_t index, const Tensor& gradient) {
-    if (!synchronising) return gradient;
     require(!buckets[bucket].has(index),
             "DistributedDataParallel: parameter '{}' got a second gradient before finish(); wrap all but the last "
             "backward of a step in no_sync()",
             names[plan[bucket][index]]);
+    if (!synchronising) return gradient;
     started = true;
     Tensor view = buckets[bucket].put(index, gradient, weight);
     launch_full();

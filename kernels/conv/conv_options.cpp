@@ -5,11 +5,17 @@
 #include "tandem/kernels/conv/geometry.h"
 #include "tandem/kernels/implementations.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace tandem::kernels {
 namespace {
 
 constexpr std::array<std::string_view, 8> kImplNames{"auto",  "reference", "fused",  "onednn",
                                                      "cudnn", "warpgroup", "direct", "winograd"};
+
+/// Of strides, paddings and dilations: sums and products of them with sizes do not overflow.
+constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
 
 /// Output size along one dimension.
 std::int64_t output_size(std::string_view dimension, std::int64_t input, std::int64_t kernel, std::int64_t stride,
@@ -44,10 +50,11 @@ Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& o
   require(w[2] >= 1 && w[3] >= 1, "conv2d: the kernel of w {} is empty", w);
   for (int i = 0; i < 2; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    require(
-        options.stride[at] >= 1 && options.dilation[at] >= 1 && options.padding[at] >= 0,
-        "conv2d: stride and dilation must be at least 1 and padding at least 0, got stride {}, dilation {}, padding {}",
-        options.stride[at], options.dilation[at], options.padding[at]);
+    const std::int64_t stride = options.stride[at], dilation = options.dilation[at], padding = options.padding[at];
+    require(stride >= 1 && dilation >= 1 && padding >= 0 && std::max({stride, dilation, padding}) <= kMost,
+            "conv2d: stride and dilation must be at least 1, padding at least 0 and all at most {}, got stride {}, "
+            "dilation {}, padding {}",
+            kMost, stride, dilation, padding);
   }
   return {x[0], w[0], output_size("height", x[2], w[2], options.stride[0], options.padding[0], options.dilation[0]),
           output_size("width", x[3], w[3], options.stride[1], options.padding[1], options.dilation[1])};

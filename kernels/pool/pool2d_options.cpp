@@ -1,6 +1,9 @@
 // Shape arithmetic of 2-D pooling, as PyTorch defines it.
 #include "tandem/kernels/pool/pool2d_options.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace tandem::kernels {
 
 namespace {
@@ -9,9 +12,11 @@ std::int64_t output_size(std::string_view op, int axis, const Shape& x_shape, co
   const auto i = static_cast<std::size_t>(axis);
   const std::int64_t size = x_shape[2 + axis];
   const std::int64_t kernel = options.kernel[i], stride = options.stride[i], padding = options.padding[i];
-  require(kernel >= 1 && stride >= 1, "{}: kernel and stride must be at least 1, got kernel {} and stride {}", op,
-          kernel, stride);
-  require(padding >= 0 && 2 * padding <= kernel, "{}: padding must lie between 0 and half of the kernel {}, got {}", op,
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // no sum overflows
+  require(kernel >= 1 && stride >= 1 && std::max(kernel, stride) <= kMost,
+          "{}: kernel and stride must be at least 1 and at most {}, got kernel {} and stride {}", op, kMost, kernel,
+          stride);
+  require(padding >= 0 && padding <= kernel / 2, "{}: padding must lie between 0 and half of the kernel {}, got {}", op,
           kernel, padding);
   const std::int64_t room = size + 2 * padding - kernel;
   require(room >= 0, "{}: a window of {} does not fit the {} of {} with padding {}", op, kernel,

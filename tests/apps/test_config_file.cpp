@@ -69,6 +69,19 @@ TEST_CASE("config mistakes are answered with file and line") {
   check_refused("a = 1\nb = 2\na = 3", "cannot redefine");
 }
 
+TEST_CASE("config mistakes are answered in one line, whatever the names") {
+  for (const char* const text : {R"("a\nb" = 1)", R"(["a\nb"])"})
+    check_refused(text, R"('a\x0ab': control characters are not taken)");
+  check_refused(R"("\u001b[31m" = 1)", R"('\x1b[31m': control characters are not taken)");
+}
+
+TEST_CASE("names of ever more parts do not exhaust the stack") {
+  std::string name = "a";
+  for (int i = 0; i < 100000; ++i) name += ".a";
+  for (const std::string& text : {name + " = 1", "[" + name + "]"})
+    check_refused("x = 1\n" + text, "f.toml:2: longer than 8192 bytes");
+}
+
 TEST_CASE("config files that are none") {
   CHECK_THROWS_WITH(read_config("/nonexistent.toml"), ContainsText("no such file"));
   CHECK_THROWS_WITH(read_config("/"), ContainsText("directory"));

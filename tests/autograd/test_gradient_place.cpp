@@ -120,6 +120,27 @@ TEST_CASE("the gradient of a half leaf may be placed in f32, where backward()s a
   CHECK(grad(as_half.leaf).to_vector<double>() == Values(3, 2049.0));
 }
 
+TEST_CASE("a gradient in the place of one input, returned for others too, is theirs whatever that leaf's hook does") {
+  for (const std::size_t owner : {0u, 1u}) {
+    const PlacedLeaf placed({3});
+    const Tensor other = set_requires_grad(Tensor::full({3}, 2.0));
+    on_gradient_ready(placed.leaf, [](Tensor gradient) {
+      gradient.zero();
+      return gradient;
+    });
+    std::vector<Tensor> inputs{placed.leaf, other};
+    if (owner == 1) std::swap(inputs[0], inputs[1]);
+    const Tensor y = record("sum_of_both", inputs, Tensor::zeros({}), [owner](const BackwardContext& context) {
+      const Tensor gradient = context.new_gradient(owner);
+      gradient.fill(4.0);
+      return std::vector<Tensor>{gradient, gradient};
+    });
+    backward(y);
+    CHECK(placed.place.to_vector<double>() == Values(3, 0.0));
+    CHECK(grad(other).to_vector<double>() == Values(3, 4.0));
+  }
+}
+
 TEST_CASE("a kernel that needs another layout gets memory of its own, and its result is copied") {
   const PlacedLeaf x({1, 2, 2, 2});
   Tensor written;

@@ -126,6 +126,7 @@ TEST_CASE("hooks run in order, may replace the gradient, and can be cleared") {
   clear_grad(x);
   backward(sum(square(x)));
   CHECK(grad_of(x) == Values{2.0});
+  CHECK_THAT(error_of([&] { on_gradient_ready(x, {}); }), ContainsText("is empty"));
   CHECK_THAT(error_of([&] { on_gradient_ready(square(x), [](const Tensor& gradient) { return gradient; }); }),
              ContainsText("is not a leaf"));
 }

@@ -6,6 +6,8 @@
 #include "tandem/kernels/pool/max_pool2d_implementations.h"
 #include "tests/op_cases/op_case.h"
 
+#include <limits>
+
 using namespace tandem;
 using namespace tandem::test;
 using kernels::Conv2dOptions;
@@ -46,6 +48,8 @@ const std::vector<Variant>& rounded_variants() {
   };
   return all;
 }
+
+constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();  // twice as much overflows
 
 using Function = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Conv2dOptions&);
 
@@ -101,20 +105,23 @@ OpCase case_of(const std::string& name, Function function, End end, bool exact) 
   const auto refuse = [function](const Shape& x, const Shape& w, const Shape& b, const Conv2dOptions& options = {}) {
     return [=] { function(Tensor::zeros(x), Tensor::zeros(w), Tensor::zeros(b), options); };
   };
-  return {.name = name,
-          .calls = calls,
-          .bad_inputs = {{"channels", refuse({2, 3, 8, 8}, {4, 2, 3, 3}, {4}), "channels do not fit"},
-                         {"no image", refuse({3, 8, 8}, {4, 3, 3, 3}, {4}), "needs x [N,C,H,W]"},
-                         {"large kernel", refuse({2, 3, 4, 4}, {4, 3, 5, 5}, {4}), "the kernel spans 5 in height"},
-                         {"stride 0", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {4}, {.stride = {0, 1}}), "at least 1"},
-                         {"bias", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {3}), "bias should have shape [4]"},
-                         {"dtypes",
-                          [function] {
-                            function(Tensor::zeros({2, 3, 4, 4}), Tensor::zeros({4, 3, 1, 1}, {.dtype = DType::f64}),
-                                     Tensor(), {});
-                          },
-                          "x should be f64, got f32[2, 3, 4, 4]"}},
-          .exact_on_integers = exact};
+  return {
+      .name = name,
+      .calls = calls,
+      .bad_inputs = {{"channels", refuse({2, 3, 8, 8}, {4, 2, 3, 3}, {4}), "channels do not fit"},
+                     {"no image", refuse({3, 8, 8}, {4, 3, 3, 3}, {4}), "needs x [N,C,H,W]"},
+                     {"large kernel", refuse({2, 3, 4, 4}, {4, 3, 5, 5}, {4}), "the kernel spans 5 in height"},
+                     {"stride 0", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {4}, {.stride = {0, 1}}), "at least 1"},
+                     {"huge dilation", refuse({2, 3, 4, 4}, {4, 3, 3, 3}, {4}, {.dilation = {1, kHuge}}), "at most"},
+                     {"huge padding", refuse({2, 3, 4, 4}, {4, 3, 3, 3}, {4}, {.padding = {kHuge, 0}}), "at most"},
+                     {"bias", refuse({2, 3, 4, 4}, {4, 3, 1, 1}, {3}), "bias should have shape [4]"},
+                     {"dtypes",
+                      [function] {
+                        function(Tensor::zeros({2, 3, 4, 4}), Tensor::zeros({4, 3, 1, 1}, {.dtype = DType::f64}),
+                                 Tensor(), {});
+                      },
+                      "x should be f64, got f32[2, 3, 4, 4]"}},
+      .exact_on_integers = exact};
 }
 
 const RegisterOp conv2d_case(case_of("conv2d", autograd::conv2d, End::nothing, true));

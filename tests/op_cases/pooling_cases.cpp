@@ -10,6 +10,8 @@
 #include "tandem/kernels/pool/max_pool2d_implementations.h"
 #include "tests/op_cases/op_case.h"
 
+#include <limits>
+
 using namespace tandem;
 using namespace tandem::test;
 using kernels::Pool2dOptions;
@@ -49,15 +51,20 @@ std::vector<OpCall> calls_of(const Shape& nchw, const std::vector<Variant>& vari
   return result;
 }
 
+constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();  // twice as much overflows
+
 std::vector<BadInput> bad_inputs_of(const std::string& name, Function function) {
   const auto refuse = [function](const Shape& x, const Pool2dOptions& options, DType dtype = DType::f32) {
     return [=] { function(Tensor::zeros(x, {.dtype = dtype}), options); };
   };
-  return {{"no image", refuse({3, 8, 8}, {}), name + ": needs images [N, C, H, W], got [3, 8, 8]"},
-          {"large window", refuse({2, 3, 8, 2}, {.kernel = {3, 3}}), name + ": a window of 3 does not fit the width"},
-          {"stride 0", refuse({2, 3, 8, 8}, {.stride = {0, 2}}), name + ": kernel and stride must be at least 1"},
-          {"padding", refuse({2, 3, 8, 8}, {.padding = {2, 0}}), name + ": padding must lie between 0 and half"},
-          {"integers", refuse({2, 3, 8, 8}, {}, DType::i64), "floating dtype"}};
+  return {
+      {"no image", refuse({3, 8, 8}, {}), name + ": needs images [N, C, H, W], got [3, 8, 8]"},
+      {"large window", refuse({2, 3, 8, 2}, {.kernel = {3, 3}}), name + ": a window of 3 does not fit the width"},
+      {"stride 0", refuse({2, 3, 8, 8}, {.stride = {0, 2}}), name + ": kernel and stride must be at least 1"},
+      {"huge padding", refuse({2, 3, 8, 8}, {.padding = {kHuge, 0}}), name + ": padding must lie between 0 and half"},
+      {"huge stride", refuse({2, 3, 8, 8}, {.stride = {2, kHuge}}), name + ": kernel and stride must be at least 1"},
+      {"padding", refuse({2, 3, 8, 8}, {.padding = {2, 0}}), name + ": padding must lie between 0 and half"},
+      {"integers", refuse({2, 3, 8, 8}, {}, DType::i64), "floating dtype"}};
 }
 
 const std::vector<Variant> kMaxVariants = {

@@ -6,6 +6,7 @@
 #include "tandem/core/parallel.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
 #include <cmath>
 
@@ -220,13 +221,12 @@ TEST_CASE("a second backward before finish is an error that names the parameter"
   DistributedDataParallel ddp(*group, parameters, {}, kTinyBuckets);
   backward_known(parameters, group->rank(), 0);
   CHECK_THROWS_AS(ddp.set_gradient_weight(0.5), Error);
-  std::string text;
-  try {
-    backward_known(parameters, group->rank(), 0);
-  } catch (const Error& error) {
-    text = error.what();
+  const auto refused = [&] { return error_of([&] { backward_known(parameters, group->rank(), 0); }); };
+  CHECK_THAT(refused(), ContainsText("no_sync()"));
+  {
+    const auto scope = ddp.no_sync();  // too late: gradients of this step are being exchanged
+    CHECK_THAT(refused(), ContainsText("second gradient before finish()"));
   }
-  CHECK_THAT(text, ContainsText("no_sync()"));
   ddp.finish();
 }
 
