@@ -24,7 +24,8 @@ void use_products_of(Precision precision, Device device) {
   if (precision == Precision::tf32x3) products = Float32Products::tf32x3;
   if (precision == Precision::tf32) products = Float32Products::tf32;
   require(products == Float32Products::full || device.type == DeviceType::cuda,
-          "precision {} is for a GPU's tensor cores, not for {}: use fp32 here", name_of(precision), name_of(device));
+          "option precision {} is for a GPU's tensor cores, not for {}: use fp32 here", name_of(precision),
+          name_of(device));
   kernels::set_float32_products(products);
 }
 

@@ -49,7 +49,8 @@ class Tree:
             self.paths.update(str(parent) for parent in pathlib.PurePosixPath(file).parents)
         sources = [file for file in files if not file.endswith(".md") and not file.startswith("docs/")]
         text = "\n".join((ROOT / file).read_text(errors="replace") for file in sources)
-        self.text = text
+        self.named = {path[at:] for path in set(re.findall(r"[\w.-]+(?:/[\w.-]+)*", text))
+                      for at in [0, *(slash.end() for slash in re.finditer("/", path))]}
         self.words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text))
         self.calls = set(re.findall(r"([A-Za-z_][A-Za-z0-9_]*)\s*(?:<[^<>;(){}]*>)?\(", text))
         self.flags = set(re.findall(r"--[a-z][a-z0-9-]*", text)) | {
@@ -58,7 +59,7 @@ class Tree:
     def has_path(self, name, page):
         """A file or folder, or a file that a source names: one that it writes or includes."""
         name = name.rstrip("/")
-        return name in self.text or any(any(re.fullmatch(pattern, path) for path in self.paths) for pattern in patterns(name, page))
+        return name in self.named or any(any(re.fullmatch(pattern, path) for path in self.paths) for pattern in patterns(name, page))
 
 
 def patterns(name, page):
@@ -99,7 +100,7 @@ def problems(text, page, tree):
     if name is None or name in FOREIGN:
         return
     last = name.split("::")[-1].lstrip("~")
-    if call and last not in tree.calls and last not in tree.words:
+    if call and last not in tree.calls:
         yield f"no function {name}()"
     elif ("_" in name or "::" in name or re.search(r"[a-z][A-Z]", name)) and last not in tree.words:
         yield f"no name {name}"

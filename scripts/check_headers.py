@@ -14,6 +14,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,9 +60,11 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("headers", nargs="*", metavar="HEADER")
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     if not (arguments.build / "include/tandem/config.h").is_file():
         command_line.complain(f"{arguments.build}: no build folder of Tandem (scripts/build.sh makes one)")
+    if not shutil.which(arguments.compiler):
+        command_line.complain(f"--compiler {arguments.compiler}: not found")
     headers = arguments.headers or header_examples.headers()
     headers = [header for header in headers if not FOREIGN_FOLDERS.search(header)]
     for header in headers:

@@ -21,7 +21,6 @@ import collections
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 import command_line
@@ -74,9 +73,7 @@ using virtual void volatile while""".split())
 
 
 def tracked_sources():
-    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [file for file in listed.stdout.splitlines()
-            if file.endswith(CXX) and (ROOT / file).is_file() and not (ROOT / file).is_symlink() and not FOREIGN.search(file)]
+    return [file for file in command_line.tracked_files(ROOT) if file.endswith(CXX) and not FOREIGN.search(file)]
 
 
 def without_comments(text):
@@ -92,7 +89,7 @@ def without_comments(text):
 class Source:
     def __init__(self, file):
         self.file = file
-        text = (ROOT / file).read_text()
+        text = (ROOT / file).read_text(errors="replace")
         self.includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*([<"][^>"]+)[>"]', text, flags=re.M)
         self.standard = {include[1:] for include in self.includes if include[0] == "<"}
         self.ours = {self.path_of(include[1:]) for include in self.includes if include[0] == '"'}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How the sources are written, and examples in pages (scripts/extract_example.py): formatted by .clang-format, includes by their full
-names, macros with the project's prefix, and no words that only its authors know.
+"""How the sources are written, and examples in pages (scripts/extract_example.py): in UTF-8 with Unix line ends, formatted by .clang-format,
+includes by their full names, macros with the project's prefix, and no words that only its authors know.
 
     scripts/check_style.py [--fix] [FILE ...]
 
@@ -9,6 +9,7 @@ they lay out C++20: CLANG_FORMAT names one, else clang-format-19, then clang-for
 `pip install clang-format==19.1.7` brings. --fix formats instead of complaining about it. Each fault is one line, file:line:
 what. Exit code 1 if there is one, 2 for wrong arguments, 77 where all else is in order but clang-format 19 is missing.
 """
+import codecs
 import pathlib
 import re
 import subprocess
@@ -20,8 +21,9 @@ import llvm_tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CXX = {".h", ".cpp", ".cu", ".cuh"}
+TEXT = CXX | {".cmake", ".md", ".py", ".sh", ".txt"}
 LIBRARIES = "core|kernels|autograd|layers|optim|comm|data|train|simulator"
-BARE_INCLUDE = re.compile(rf'\s*#\s*include\s*["<](?:{LIBRARIES})/')
+BARE_INCLUDE = re.compile(rf'\s*#\s*include\s*(?:["<](?:{LIBRARIES}|\.\.)/|<tandem/)')
 MACRO = re.compile(r"\s*#\s*define\s+(?!TANDEM_)(\w+)")
 # Headers that stand for those of others must define their macros, and some libraries are told what to do by macros.
 FOREIGN_MACROS = re.compile(r"^(simulator/include/|kernels/conv/cudnn/frontend.h|tests/[^:]*:.*\b(CATCH_CONFIG_\w+|NVTX_\w+|FAKE_\w+))")
@@ -42,17 +44,29 @@ OWN_WORDS = re.compile(r"scripts/check_style.py|tests/scripts/test_check_style.p
 
 
 def tracked_files():
-    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [pathlib.Path(file) for file in listed.stdout.splitlines() if (ROOT / file).is_file() and not (ROOT / file).is_symlink()]
+    return [pathlib.Path(file) for file in command_line.tracked_files(ROOT)]
+
+
+def text_faults(data):
+    """(line number, what) of bytes that no text file of ours holds."""
+    for number, line in enumerate(data.splitlines(keepends=True), 1):
+        if b"\r" in line or line.startswith(codecs.BOM_UTF8):
+            yield number, "a carriage return or a byte order mark"
+            return
+        if not line.endswith(b"\n"):
+            yield number, "the last line has no end"
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            yield number, "not UTF-8"
 
 
 def faults_of(file):
     """(line number, what) of all that is not the format."""
-    try:
-        lines = (ROOT / file).read_text().splitlines()
-    except UnicodeDecodeError:
-        return
-    for number, line in enumerate(lines, 1):
+    data = (ROOT / file).read_bytes()
+    if file.suffix in TEXT:
+        yield from text_faults(data)
+    for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
         if file.suffix in CXX | {".md"} and BARE_INCLUDE.match(line):
             yield number, 'includes of the project begin with "tandem/"'
         macro = MACRO.match(line) if file.suffix in CXX else None

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import subprocess
 import sys
 
 
@@ -63,6 +64,15 @@ def several(choices=None):
         return list(dict.fromkeys(words))
 
     return parse
+
+
+def tracked_files(root):
+    """The files that git lists there, but links and what is deleted. Ends this script where there is no git, or no repository."""
+    try:
+        listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        complain(f"{root}: git lists no files here: this is for a checkout")
+    return [file for file in listed.stdout.split("\0")[:-1] if os.path.isfile(f"{root}/{file}") and not os.path.islink(f"{root}/{file}")]
 
 
 def program(path, remedy):

@@ -101,17 +101,21 @@ void expect_finite_number(CLI::Option& option) {
       "");
 }
 
-std::string with_flags(std::string_view text, std::pair<std::string_view, std::string_view> other_name) {
+std::string with_flags(std::string_view text, std::pair<std::string_view, std::string_view> only) {
   constexpr std::string_view kOption = "option ";
   std::string result;
   for (std::size_t found = 0; (found = text.find(kOption)) != text.npos;) {
     result += text.substr(0, found);
     text.remove_prefix(found + kOption.size());
-    std::string name(text.substr(0, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_")));
+    const std::string_view name = text.substr(0, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"));
     text.remove_prefix(name.size());
-    if (name == other_name.first) name = other_name.second;
-    std::ranges::replace(name, '_', '-');
-    result += "--" + name;
+    if (!only.first.empty() && name != only.first) {
+      result.append(kOption).append(name);
+      continue;
+    }
+    std::string flag(only.first.empty() ? name : only.second);
+    std::ranges::replace(flag, '_', '-');
+    result += "--" + flag;
   }
   return result.append(text);
 }

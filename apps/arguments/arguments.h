@@ -29,17 +29,17 @@ std::string printable(std::string_view text);
 /// Throws Error for text with line ends or other control characters.
 void require_printable(std::string_view text);
 
-/// An error of the libraries in this program's words: "option conv_impl" becomes "--conv-impl". `other_name`: an option
-/// that is called otherwise here, and its flag.
-std::string with_flags(std::string_view text, std::pair<std::string_view, std::string_view> other_name = {});
+/// An error of the libraries in this program's words: "option conv_impl" becomes "--conv-impl". `only`: the one option
+/// that it may name, and its flag; for errors that hold text of the user's, too.
+std::string with_flags(std::string_view text, std::pair<std::string_view, std::string_view> only = {});
 
 /// Calls `body`, and gives its errors in this program's words.
 template <typename Body>
-auto naming_flags(const Body& body, std::pair<std::string_view, std::string_view> other_name = {}) {
+auto naming_flags(const Body& body, std::pair<std::string_view, std::string_view> only = {}) {
   try {
     return body();
   } catch (const Error& error) {
-    fail("{}", with_flags(error.what(), other_name));
+    fail("{}", with_flags(error.what(), only));
   }
 }
 

@@ -80,8 +80,10 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
     if (asked.request == Request::run) {
       check(settings, ranks->size());
       device = choose_device(settings, ranks->local_rank());
-      naming_flags([&] { kernels::check_implementations(implementations(settings), device); });
-      autograd::use_products_of(settings.precision, device);
+      naming_flags([&] {
+        kernels::check_implementations(implementations(settings), device);
+        autograd::use_products_of(settings.precision, device);
+      });
     }
     return asked;
   });

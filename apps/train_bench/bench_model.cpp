@@ -51,9 +51,11 @@ BenchModel::BenchModel(const BenchSettings& settings)
     : scaler_({.mode = settings.precision == "fp16" ? optim::LossScaling::dynamic : optim::LossScaling::none}) {
   const layers::ModelOptions& options = settings.model;
   const Device device = parse_device(settings.device);
-  naming_flags([&] { kernels::check_implementations({options.conv_impl, options.gemm_impl}, device); });
   const autograd::Precision precision = autograd::parse_precision(settings.precision);
-  autograd::use_products_of(precision, device);
+  naming_flags([&] {
+    kernels::check_implementations({options.conv_impl, options.gemm_impl}, device);
+    autograd::use_products_of(precision, device);
+  });
   const std::string missing = kernels::missing_libraries({options.conv_impl, options.gemm_impl}, device);
   if (!missing.empty()) fmt::print(stderr, "note: {}\n", missing);
   model_ = layers::make_model(options);

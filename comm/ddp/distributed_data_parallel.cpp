@@ -62,6 +62,11 @@ struct DistributedDataParallel::State {
             "backward of a step in no_sync()",
             names[plan[bucket][index]]);
     if (!synchronising) return gradient;
+    require(
+        !buckets[bucket].is_replaced(index),
+        "DistributedDataParallel: the gradient of parameter '{}' has another place now: use one object of this kind "
+        "at a time for a parameter, and no set_gradient_place()",
+        names[plan[bucket][index]]);
     started = true;
     Tensor view = buckets[bucket].put(index, gradient, weight);
     launch_full();

@@ -69,6 +69,11 @@ GradientBucket::~GradientBucket() {
   }
 }
 
+bool GradientBucket::is_replaced(std::size_t index) const {
+  const Tensor place = autograd::gradient_place(parameters_[index]);
+  return place.defined() && !place.is_same(views_[index]);
+}
+
 Tensor GradientBucket::mark(std::size_t index) const { return marks_.narrow(0, static_cast<std::int64_t>(index), 1); }
 
 Tensor GradientBucket::reduced_marks() const { return flat_.narrow(0, flat_.numel() - marks_.numel(), marks_.numel()); }

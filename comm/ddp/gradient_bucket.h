@@ -42,6 +42,8 @@ class GradientBucket {
   /// where backward() has not put it here. Returns the bucket's memory for it: what the parameter's gradient is to be.
   Tensor put(std::size_t index, const Tensor& gradient, double weight);
   bool has(std::size_t index) const { return taken_[index]; }
+  /// True if the `index`-th parameter was given another gradient place.
+  bool is_replaced(std::size_t index) const;
   bool is_full() const { return taken_count_ == parameters_.size(); }
 
   /// Starts averaging over all ranks; the bucket must be full.

@@ -123,7 +123,7 @@ if(TARGET tandem_fake_cudnn_too_old)
     ERR "note: convolutions by our own kernels: cuDNN 9.0 or newer was not found" "matrix products by our own kernels"
     ARGS ${on_gpu})
 endif()
-bad_input(NAME "tf32 on a CPU" ERR "precision tf32 is for a GPU's tensor cores, not for cpu: use fp32 here"
+bad_input(NAME "tf32 on a CPU" ERR "error: --precision tf32 is for a GPU's tensor cores, not for cpu: use fp32 here"
   ARGS --precision tf32 --device cpu)
 bad_input(NAME "unknown precision" ERR "--precision half: unknown precision 'half' (choices: fp32, 3xtf32, tf32, fp16, bf16)"
   ARGS --precision half)

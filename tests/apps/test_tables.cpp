@@ -90,6 +90,7 @@ TEST_CASE("the help tells the choices and defaults of the tables") {
 TEST_CASE("errors of the libraries get the names of flags") {
   CHECK(apps::with_flags("option conv_impl cudnn: no GPU; choose auto") == "--conv-impl cudnn: no GPU; choose auto");
   CHECK(apps::with_flags("by option directory", {"directory", "data"}) == "by --data");
+  CHECK(apps::with_flags("/my option x: by option directory", {"directory", "data"}) == "/my option x: by --data");
   CHECK(apps::with_flags("nothing") == "nothing");
   CHECK(apps::with_flags("option a, option b_c") == "--a, --b-c");
   CHECK_THROWS_WITH(apps::naming_flags([] { fail("option lr {}: too high", 3); }), ContainsText("--lr 3: too high"));

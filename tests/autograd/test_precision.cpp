@@ -40,7 +40,7 @@ TEST_CASE("TF32 is a way to multiply f32, and of GPUs alone") {
   }
   CHECK(storage_dtype(Precision::tf32) == DType::f32);
   CHECK_THAT(error_of([] { use_products_of(Precision::tf32, {}); }),
-             ContainsText("precision tf32 is for a GPU's tensor cores, not for cpu: use fp32 here"));
+             ContainsText("option precision tf32 is for a GPU's tensor cores, not for cpu: use fp32 here"));
   CHECK_NOTHROW(use_products_of(Precision::bf16, {}));
 }
 

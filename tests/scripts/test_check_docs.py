@@ -18,9 +18,12 @@ GOOD = """\
 ```
 """
 GONE = "go" + "ne"  # in pieces: a name that stands here would be one that a file holds
+END, WORD = "nso" + "r.h", "prag" + "ma"  # the end of a name that is there, and a word that is none of a function
 BAD = {
     f"`core/no_{GONE}.h`": f"no file or folder core/no_{GONE}.h",
     f"`no_{GONE}/`": f"no file or folder no_{GONE}/",
+    f"`{END}`": f"no file or folder {END}",
+    f"`{WORD}()`": f"no function {WORD}()",
     f"`relu_{GONE}()`": f"no function relu_{GONE}()",
     f"`Tensor::is_{GONE}`": f"no name Tensor::is_{GONE}",
     f"`TANDEM_{GONE}`": f"no name TANDEM_{GONE}",

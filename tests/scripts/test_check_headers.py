@@ -55,6 +55,10 @@ with tempfile.TemporaryDirectory() as folder:
 
     done = run(GOOD)
     check(done.returncode == 0 and "1 of 1" in done.stdout, "an example that compiles", done)
+    done = run(GOOD, arguments=(root / "build", "--compiler", COMPILER, "core/twice.h"))
+    check(done.returncode == 0 and "1 of 1" in done.stdout, "a header by name behind an option", done)
+    done = run(GOOD, arguments=(root / "build", "--compiler", "/missing"))
+    check(done.returncode == 2 and done.stderr == "error: --compiler /missing: not found\n", "a compiler that is not there", done)
     done = run("", header="fork")
     check(done.returncode == 0, "a header that is internal", done)
     (root / "core/fork.h").unlink()

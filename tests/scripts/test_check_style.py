@@ -15,8 +15,14 @@ GOOD = '#include "tandem/core/tensor.h"\n\n#define TANDEM_NOTHING\n\nint main() 
 # What is wrong, as the whole of a second file, and what must be said of it.
 BAD = {
     '#include "core/tensor.h"\n': 'bad.cpp:1: includes of the project begin with "tandem/"',
+    '#include "../core/tensor.h"\n': 'bad.cpp:1: includes of the project begin with "tandem/"',
+    "#include <tandem/core/tensor.h>\n": 'bad.cpp:1: includes of the project begin with "tandem/"',
     "\n#define NOTHING 1\n": "bad.cpp:2: macro NOTHING needs the prefix TANDEM_",
     "// A parcel.\n": "bad.cpp:1: 'parcel' is no word of the field",
+    "int a;\nint b;\r\n": "bad.cpp:2: a carriage return",
+    "\ufeffint a;\n": "bad.cpp:1: a carriage return or a byte order mark",
+    "int a;\nint b;": "bad.cpp:2: the last line has no end",
+    "// caf\udce9\n#define NOTHING 1\n": "bad.cpp:1: not UTF-8\nbad.cpp:2: macro NOTHING",
 }
 failures = []
 
@@ -43,7 +49,7 @@ with tempfile.TemporaryDirectory() as folder:
     check(done.returncode in (0, 77) and "0 faults" in done.stdout, "nothing to find fault with", done)
     has_formatter = done.returncode == 0
     for text, fault in BAD.items():
-        (root / "bad.cpp").write_text(text)
+        (root / "bad.cpp").write_bytes(text.encode(errors="surrogateescape"))
         done = run()
         check(done.returncode == 1 and fault in done.stderr, fault, done)
     if has_formatter:
@@ -62,6 +68,9 @@ with tempfile.TemporaryDirectory() as folder:
         check(done.returncode == 0 and (root / "page.md").read_text() == page.format("int f() { return 1; }"), "--fix of a page", done)
     done = run("missing.cpp")
     check(done.returncode == 2 and "missing.cpp" in done.stderr, "a file that is not there", done)
+    shutil.rmtree(root / ".git")
+    done = subprocess.run([sys.executable, root / "scripts/check_style.py"], capture_output=True, text=True)
+    check(done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, "no repository", done)
 for failure in failures:
     print(f"FAILED: {failure}")
 if not failures and not has_formatter:

@@ -9,6 +9,7 @@
 #include "tests/support/error_of.h"
 
 #include <cmath>
+#include <memory>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -228,6 +229,28 @@ TEST_CASE("a second backward before finish is an error that names the parameter"
     CHECK_THAT(refused(), ContainsText("second gradient before finish()"));
   }
   ddp.finish();
+}
+
+TEST_CASE("of two replicas of one parameter the later one averages its gradient, and the other says so") {
+  const auto group = each_group();
+  if (group->size() == 1) return;
+  const auto parameters = make_parameters(group->rank());
+  auto first = std::make_unique<DistributedDataParallel>(*group, parameters, NamedTensors{}, kTinyBuckets);
+  DistributedDataParallel second(*group, parameters, {}, kTinyBuckets);
+  CHECK_THAT(error_of([&] { backward_known(parameters, group->rank(), 0); }), ContainsText("has another place now"));
+  clear_gradients(parameters);
+  {
+    const auto scope = first->no_sync();
+    backward_known(parameters, group->rank(), 0);
+  }
+  second.finish();
+  check_average(*group, parameters, 0, 1, one);
+  clear_gradients(parameters);
+  first.reset();
+  backward_known(parameters, group->rank(), 1);
+  second.finish();
+  check_average(*group, parameters, 1, 1, one);
+  clear_gradients(parameters);
 }
 
 TEST_CASE("frozen parameters are broadcast but not averaged, shared ones averaged once") {
