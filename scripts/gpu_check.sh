@@ -409,7 +409,7 @@ build_fault_probe() { cmake --build "$build" --parallel "$cores" --target fault_
 # Every program is there, and finds its libraries.
 programs_start() {
   local program failed=()
-  for program in tests/tandem_{core,kernels,op_cases,autograd,layers,data,comm,train}_tests tests/op_table_recorder \
+  for program in tests/tandem_{core,kernels,op_cases,autograd,layers,optim,data,comm,train}_tests tests/op_table_recorder \
     apps/{train_bench,conv_bench,cifar_train}; do
     "$build/$program" --help >/dev/null || failed+=("${program#*/}")
   done
