@@ -65,7 +65,7 @@ case "$1" in
 esac
 mkdir -p "$BUILD/apps" "$BUILD/tests"
 for program in apps/cifar_train apps/train_bench apps/conv_bench apps/device_query tests/op_table_recorder tests/fault_probe \
-  tests/tandem_{core,kernels,op_cases,autograd,layers,data,comm,train}_tests; do
+  tests/tandem_{core,kernels,op_cases,autograd,layers,optim,data,comm,train}_tests; do
   case " ${FAIL:-} " in *" compile:$program "*) continue ;; esac
   [ -x "$BUILD/$program" ] || cp "$WORK/program" "$BUILD/$program"
 done
