@@ -15,9 +15,7 @@ Precision parse_precision(std::string_view name) {
   if (found != kPrecisions.end()) return *found;
   std::array<std::string_view, kPrecisions.size()> names;
   std::transform(kPrecisions.begin(), kPrecisions.end(), names.begin(), [](Precision p) { return name_of(p); });
-  const std::string nearest = nearest_name(name, names);
-  fail("unknown precision '{}'{}; available: fp32, 3xtf32, tf32, fp16, bf16", name,
-       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest));
+  fail("{}", unknown_name("precision", name, names));
 }
 
 void use_products_of(Precision precision, Device device) {

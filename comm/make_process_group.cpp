@@ -13,8 +13,7 @@ namespace {
 
 const BackendEntry& entry_of(std::string_view name) {
   const auto found = std::ranges::find(backends(), name, &BackendEntry::name);
-  if (found == backends().end())
-    throw AgreedError(fmt::format("unknown backend '{}': choose {}", name, one_of(backend_names())));
+  if (found == backends().end()) throw AgreedError(unknown_name("backend", name, backend_names()));
   if (const std::string_view missing = found->missing(); !missing.empty())
     throw AgreedError(fmt::format("backend {}: {}; or choose backend {}", name, missing, found->instead));
   return *found;

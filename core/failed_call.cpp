@@ -6,9 +6,9 @@
 namespace tandem {
 
 void fail_call(const FailedCall& failed) {
-  const std::string_view path = failed.where.file_name();
+  const std::string_view path = failed.where.file;
   fail("{}: {} from {} at {}:{}{}{}", failed.library, failed.error, failed.call.substr(0, failed.call.find('(')),
-       path.substr(path.find_last_of('/') + 1), failed.where.line(), failed.more.empty() ? "" : "; ", failed.more);
+       path.substr(path.find_last_of('/') + 1), failed.where.number, failed.more.empty() ? "" : "; ", failed.more);
 }
 
 }  // namespace tandem

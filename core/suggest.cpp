@@ -1,6 +1,8 @@
 // Optimal string alignment distance (Damerau-Levenshtein without repeated edits of one place).
 #include "tandem/core/suggest.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
@@ -52,11 +54,17 @@ std::string nearest_name(std::string_view name, std::span<const std::string_view
   return std::string(nearest.empty() ? continued : nearest);
 }
 
-std::string one_of(std::span<const std::string> names) {
+std::string one_of(std::span<const std::string_view> names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
+    text.append(i == 0 ? "" : i + 1 < names.size() ? ", " : " or ").append(names[i]);
   return text;
+}
+
+std::string unknown_name(std::string_view what, std::string_view name, std::span<const std::string_view> choices) {
+  const std::string nearest = nearest_name(name, choices);
+  return fmt::format("unknown {} '{}'{} (choices: {})", what, name,
+                     nearest.empty() ? "" : fmt::format(": did you mean {}?", nearest), fmt::join(choices, ", "));
 }
 
 }  // namespace tandem

@@ -28,6 +28,24 @@ inline std::string nearest_name(std::string_view name, std::initializer_list<std
 }
 
 /// "a, b or c"
-std::string one_of(std::span<const std::string> names);
+std::string one_of(std::span<const std::string_view> names);
+
+/// The same for any range of texts.
+template <std::ranges::input_range Names>
+std::string one_of(const Names& names) {
+  const std::vector<std::string_view> views(std::ranges::begin(names), std::ranges::end(names));
+  return one_of(std::span<const std::string_view>(views));
+}
+
+/// The error for a name that is none of these: "unknown optimizer 'sdg': did you mean sgd? (choices: sgd, adam)".
+/// Without the question where none is near.
+std::string unknown_name(std::string_view what, std::string_view name, std::span<const std::string_view> choices);
+
+/// The same for any range of texts.
+template <std::ranges::input_range Names>
+std::string unknown_name(std::string_view what, std::string_view name, const Names& choices) {
+  const std::vector<std::string_view> views(std::ranges::begin(choices), std::ranges::end(choices));
+  return unknown_name(what, name, std::span<const std::string_view>(views));
+}
 
 }  // namespace tandem

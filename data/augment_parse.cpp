@@ -25,11 +25,8 @@ T read_size(std::string_view kind, std::string_view item, T usual, T least, T mo
 
 void read_item(std::string_view item, std::set<std::string_view>& seen, AugmentOptions& options) {
   const std::string_view kind = item.substr(0, item.find('='));
-  if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end()) {
-    const std::string nearest = nearest_name(kind, kKinds);
-    fail("unknown augmentation '{}'{}; there are crop, crop-reflect, flip, jitter, rotate and cutout", kind,
-         nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest));
-  }
+  require(std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end(), "{}",
+          unknown_name("augmentation", kind, kKinds));
   require(seen.insert(kind == "crop-reflect" ? "crop" : kind).second,
           "augmentation '{}' is given twice (crop and crop-reflect count as one): name each once", kind);
   if (kind == "flip") {

@@ -25,23 +25,13 @@ std::filesystem::path find_directory(std::string_view name) {
   fail("{}: no data directory found (tried {}); {}", name, tried, get_data_advice(name));
 }
 
-std::string list_of_names() {
-  std::string result;
-  for (const auto name : kNames) result += (result.empty() ? "" : ", ") + std::string(name);
-  return result;
-}
-
 }  // namespace
 
 std::span<const std::string_view> dataset_names() { return kNames; }
 
 Dataset load_dataset(const DatasetRequest& request) {
   const std::string& name = request.name;
-  if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) {
-    const std::string nearest = nearest_name(name, kNames);
-    fail("unknown data set '{}'{}; there are {}", name,
-         nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest), list_of_names());
-  }
+  if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) fail("{}", unknown_name("data set", name, kNames));
   require(request.limit >= 0, "{}: a limit of {} images makes no sense: give 1 or more, or 0 for all", name,
           request.limit);
   if (name == "synthetic") {

@@ -7,8 +7,6 @@
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 namespace tandem::optim {
@@ -63,10 +61,7 @@ std::vector<std::string> optimizer_names(bool (*takes)(const OptimizerEntry&)) {
 const OptimizerEntry& find_optimizer(std::string_view name) {
   const auto* const found = std::ranges::find(kOptimizers, name, &OptimizerEntry::name);
   if (found != std::end(kOptimizers)) return *found;
-  const std::vector<std::string> names = optimizer_names();
-  const std::string nearest = nearest_name(name, names);
-  fail("unknown optimizer '{}'{}; known: {}", name,
-       nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest), fmt::join(names, ", "));
+  fail("{}", unknown_name("optimizer", name, optimizer_names()));
 }
 
 OptimizerOptions with_defaults(OptimizerOptions options) {

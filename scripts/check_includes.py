@@ -27,8 +27,8 @@ import command_line
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CXX = (".h", ".cuh", ".cpp", ".cu")
-# The simulator's stand-ins for NVIDIA's headers declare names that are not ours.
-FOREIGN = re.compile(r"simulator/include/|tests/consumer/|tests/\w+/fake_\w+/")
+# What stands in for NVIDIA's headers, or belongs to another project.
+FOREIGN = re.compile(r"simulator/include/|tests/consumer/")
 STANDARD = {
     "algorithm": "all_of any_of clamp copy_n count_if fill_n find_if lower_bound max_element min_element sort stable_sort transform",
     "array": "array",

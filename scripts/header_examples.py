@@ -14,7 +14,7 @@ LIBRARIES = ("core", "kernels", "autograd", "layers", "optim", "comm", "data", "
 
 # Headers that users of the libraries do not include, and why. All others need an example.
 INTERNAL = {
-    r"core/(cuda/.*|fork|recording|cpu_allocator|strided_copy|work_graph|library_file).h": "for the other libraries",
+    r"core/(cuda/.*|failed_call|fork|recording|cpu_allocator|strided_copy|work_graph|library_file).h": "for the other libraries",
     r"core/environment.h": "for tests of what reads variables",
     r"kernels/(?!(conv/conv|gemm/gemm).h).*": "called by autograd/; conv.h and gemm.h are also timed by themselves",
     r"autograd/(node|functions/(broadcast|conv_operands|conv_producer)).h": "the tape, and parts of functions",

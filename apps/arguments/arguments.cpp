@@ -62,7 +62,8 @@ void require_flag_values(const CLI::App& app) {
 [[noreturn]] void fail_unknown(std::span<const std::string> arguments, std::span<const std::string> known) {
   const auto dashed =
       std::find_if(arguments.begin(), arguments.end(), [](const std::string& text) { return text.starts_with('-'); });
-  require(dashed != arguments.end(), "unexpected argument '{}': options begin with --", arguments.front());
+  require(dashed != arguments.end(), "unexpected argument '{}': options begin with --, and flags take no value",
+          arguments.front());
   const std::string written = dashed->substr(0, dashed->find('='));
   for (const auto& [theirs, ours] : kOtherNames)
     require(written != theirs || std::find(known.begin(), known.end(), ours) == known.end(),

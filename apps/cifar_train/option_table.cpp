@@ -45,12 +45,6 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 
 }  // namespace
 
-std::string unknown_choice(std::string_view what, std::string_view name, const std::vector<std::string>& choices) {
-  const std::string nearest = nearest_name(name, choices);
-  const std::string hint = nearest.empty() ? "" : fmt::format(": did you mean {}?", nearest);
-  return fmt::format("unknown {} '{}'{} (choices: {})", what, name, hint, fmt::join(choices, ", "));
-}
-
 Option& Option::only_for(std::string name_of_chooser, std::vector<std::string> choices,
                          std::vector<std::string> idle_values) {
   chooser = std::move(name_of_chooser);
@@ -93,7 +87,7 @@ std::string OptionTable::read_path(std::string_view option, const std::string& t
 
 std::string OptionTable::read_choice(std::string_view option, const std::string& text,
                                      const std::vector<std::string>& choices) {
-  require(contains(choices, text), "--{}: {}", option, unknown_choice(option, text, choices));
+  require(contains(choices, text), "--{}: {}", option, unknown_name(option, text, choices));
   return text;
 }
 

@@ -183,7 +183,4 @@ class OptionTable {
   std::vector<Option> options_;
 };
 
-/// "unknown model 'vgg_lit': did you mean vgg_lite? (choices: a, b, c)", without the question where no choice is near.
-std::string unknown_choice(std::string_view what, std::string_view name, const std::vector<std::string>& choices);
-
 }  // namespace tandem::apps

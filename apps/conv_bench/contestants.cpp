@@ -175,6 +175,7 @@ const std::vector<Contestant>& contestants() {
         unfused("cudnn-unfused", "cuDNN; bias, ReLU and their gradients apart", ConvImpl::cudnn, false),
     };
     for (Contestant& step : ladder_contestants()) list.push_back(std::move(step));
+    for (Contestant& family : family_contestants()) list.push_back(std::move(family));
     return list;
   }();
   return all;

@@ -31,6 +31,9 @@ struct Contestant {
 /// The steps of kernels/conv/ladder, each a contestant; none in builds without CUDA.
 std::vector<Contestant> ladder_contestants();
 
+/// The families of kernels/conv/families.h, each a contestant.
+std::vector<Contestant> family_contestants();
+
 /// All, ours first.
 const std::vector<Contestant>& contestants();
 

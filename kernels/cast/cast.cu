@@ -35,7 +35,7 @@ void cast(const Tensor& source, const Out& destination) {
       using To = typename decltype(to_tag)::type;
       if constexpr (!std::is_same_v<From, To>) {
         map_elements(source.shape(), stream, Convert<To, From>{}, Operand<To>(destination),
-                     Operand<From>(ordered_input(source, destination)));
+                     Operand<const From>(ordered_input(source, destination)));
       }
     });
   });

@@ -19,7 +19,7 @@ ConvPlan plan_for_pass(std::string_view op, const Tensor& x, std::string_view na
 }
 
 /// By rule on the CPU.
-ConvImpl choice_on_cpu(const ConvPlan& plan, const ConvRunner& runner) {
+std::string_view choice_on_cpu(const ConvPlan& plan, const ConvRunner& runner) {
   if (runner.is_chosen()) return runner.on_cpu;
   count_conv_choice();
   return cpu::choose_conv(plan.geometry, plan.dtype, plan.impl);
@@ -58,8 +58,8 @@ void forward(std::string_view op, const ConvPlan& plan, const Tensor& x, const T
   if constexpr (kHasCuda)
     if (const CudaOp on_gpu{op, y})
       return cuda::conv_forward(plan, x, w, {.bias = bias, .relu = relu, .mask = mask}, y);
-  const ConvImpl impl = choice_on_cpu(plan, plan.forward);
-  if (impl != ConvImpl::reference) return cpu::conv_forward(plan, impl, x, w, bias, relu, mask, y);
+  const std::string_view rule = choice_on_cpu(plan, plan.forward);
+  if (rule != kPlainLoops) return cpu::conv_forward(plan, rule, x, w, bias, relu, mask, y);
   reference::conv2d_forward(x, w, bias, g, relu, y);
   if (mask.defined()) reference::sign_mask(y, mask);
 }
@@ -71,9 +71,9 @@ void backward(std::string_view op, const ConvPlan& plan, const ConvBackwardInput
   if constexpr (kHasCuda)
     if (const CudaOp on_gpu{op, from.grad_y}) return cuda::conv_backward(plan, from, to, below);
   const ConvGeometry& g = plan.geometry;
-  const ConvImpl impl = choice_on_cpu(plan, to.x.defined() ? plan.backward_input : plan.backward_weight);
-  if (impl != ConvImpl::reference) {
-    cpu::conv_backward(plan, impl, from, to);
+  const std::string_view rule = choice_on_cpu(plan, to.x.defined() ? plan.backward_input : plan.backward_weight);
+  if (rule != kPlainLoops) {
+    cpu::conv_backward(plan, rule, from, to);
   } else {
     Tensor masked = from.grad_y;
     if (from.mask.defined()) {

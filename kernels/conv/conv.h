@@ -26,7 +26,7 @@ enum class ConvImpl : std::uint8_t {
 
 std::string_view name_of(ConvImpl impl);
 
-/// "auto", "reference", "fused", "onednn", "cudnn", "warpgroup", "direct" or "winograd"; anything else throws.
+/// One of conv_impl_names() (kernels/implementations.h); anything else throws Error with the choices.
 ConvImpl parse_conv_impl(std::string_view text);
 
 struct Conv2dOptions {

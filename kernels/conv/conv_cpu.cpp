@@ -15,6 +15,15 @@ namespace {
 
 bool is_empty(const ConvGeometry& g) { return g.input_numel() == 0 || g.output_numel() == 0; }
 
+/// The family of this name, or null.
+template <typename T>
+const ConvFamily<T>* find_family(std::string_view name) {
+  for (const ConvFamily<T>& family : conv_families<T>())
+    if (family.name == name) return &family;
+  return nullptr;
+}
+
+/// The family that `impl` stands for, or null.
 template <typename T>
 const ConvFamily<T>* find_family(ConvImpl impl) {
   for (const ConvFamily<T>& family : conv_families<T>())
@@ -37,7 +46,8 @@ const ConvFamily<T>& choose_family(const ConvGeometry& g, ConvImpl impl) {
 /// The family for `pass`: by measurement where the tuner has one or makes one, else by rule. `run` does the pass by the
 /// family it is given, and `work` what that is.
 template <typename T, typename Run>
-const ConvFamily<T>& select(const ConvPlan& plan, ConvImpl rule, PassKind pass, const TunedWork& work, Run&& run) {
+const ConvFamily<T>& select(const ConvPlan& plan, std::string_view rule, PassKind pass, const TunedWork& work,
+                            Run&& run) {
   const ConvFamily<T>& by_rule = *find_family<T>(rule);
   if (plan.impl != ConvImpl::automatic || !conv_tuner().is_active()) return by_rule;
   const ConvGeometry& g = plan.geometry;
@@ -55,22 +65,22 @@ const ConvFamily<T>& select(const ConvPlan& plan, ConvImpl rule, PassKind pass, 
 
 }  // namespace
 
-ConvImpl choose_conv(const ConvGeometry& g, DType dtype, ConvImpl impl) {
+std::string_view choose_conv(const ConvGeometry& g, DType dtype, ConvImpl impl) {
   if (impl == ConvImpl::onednn) {
     const ConvFamily<float>* const library = find_family<float>(impl);
     require(library != nullptr, "conv2d: this build has no oneDNN; choose impl auto");
     require(dtype == DType::f32 && (library->supports(g) || is_empty(g)),
             "conv2d: oneDNN is called for f32 alone, not for {}; choose impl auto", name_of(dtype));
   }
-  if (!computes_in_float(dtype) || is_empty(g) || impl == ConvImpl::reference) return ConvImpl::reference;
-  ConvImpl chosen{};
+  if (!computes_in_float(dtype) || is_empty(g) || impl == ConvImpl::reference) return kPlainLoops;
+  std::string_view chosen;
   dispatch_float(dtype, "conv2d",
-                 [&](auto tag) { chosen = choose_family<typename decltype(tag)::type>(g, impl).impl; });
+                 [&](auto tag) { chosen = choose_family<typename decltype(tag)::type>(g, impl).name; });
   return chosen;
 }
 
-void conv_forward(const ConvPlan& plan, ConvImpl rule, const Tensor& x, const Tensor& w, const Tensor& bias, bool relu,
-                  const Out& mask, const Out& y) {
+void conv_forward(const ConvPlan& plan, std::string_view rule, const Tensor& x, const Tensor& w, const Tensor& bias,
+                  bool relu, const Out& mask, const Out& y) {
   dispatch_float(plan.dtype, "conv_forward", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const FloatInput<T> weights(w), biases(bias);
@@ -83,7 +93,8 @@ void conv_forward(const ConvPlan& plan, ConvImpl rule, const Tensor& x, const Te
   });
 }
 
-void conv_backward(const ConvPlan& plan, ConvImpl rule, const ConvBackwardInputs& from, const ConvGradients& to) {
+void conv_backward(const ConvPlan& plan, std::string_view rule, const ConvBackwardInputs& from,
+                   const ConvGradients& to) {
   const ConvGeometry& g = plan.geometry;
   dispatch_float(plan.dtype, "conv_backward", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -117,8 +128,7 @@ std::int64_t conv_products(const ConvGeometry& g, DType dtype, ConvImpl impl, Pa
     const auto measured = conv_tuner().results();
     const auto found = measured.find({DeviceType::cpu, pass, dtype, g, work});
     if (found != measured.end())
-      for (const ConvFamily<float>& one : conv_families<float>())
-        if (one.name == found->second.chosen) family = &one;
+      if (const ConvFamily<float>* const chosen = find_family<float>(found->second.chosen)) family = chosen;
   }
   if (family == nullptr) family = &conv_families<float>().front();  // the reference
   return family->products(g, pass);

@@ -57,7 +57,8 @@ std::vector<ConvRunner> all_runners(const ConvGeometry& g, const Pass& pass) {
   const ConvFamily* const fastest = &family_for(pass.kind, *choice.family, g, pass.all);
   std::vector<ConvRunner> all{{.family = fastest}};
   for (const ConvFamily* slower = fastest; slower-- != conv_families().data();)
-    if (slower->is_slower_candidate) all.push_back({.family = slower});
+    if (slower->is_slower_candidate && slower->obstacle(pass.kind, g, pass.all).empty())
+      all.push_back({.family = slower});
   ConvLibrary* const library = gpu_conv_library();
   const ConvTask alone{g, pass.operands.dtype, library_pass(pass.kind)};
   if (library != nullptr && pass.operands.aligned && library->supports(alone, pass.operands.device)) {

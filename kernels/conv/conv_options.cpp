@@ -1,5 +1,6 @@
 // Names, shapes and geometry of convolutions.
 #include "tandem/core/describe.h"
+#include "tandem/core/suggest.h"
 #include "tandem/kernels/conv/conv.h"
 #include "tandem/kernels/conv/geometry.h"
 #include "tandem/kernels/implementations.h"
@@ -36,10 +37,7 @@ std::span<const std::string_view> conv_impl_names() { return kImplNames; }
 ConvImpl parse_conv_impl(std::string_view text) {
   for (std::size_t i = 0; i < kImplNames.size(); ++i)
     if (kImplNames[i] == text) return static_cast<ConvImpl>(i);
-  fail(
-      "unknown convolution implementation '{}': choose auto, reference, fused, onednn, cudnn, warpgroup, direct or "
-      "winograd",
-      text);
+  fail("{}", unknown_name("convolution implementation", text, kImplNames));
 }
 
 Shape conv2d_output_shape(const Shape& x, const Shape& w, const Conv2dOptions& options) {

@@ -52,8 +52,10 @@ namespace tandem::kernels::cpu {
 template <typename T>
 struct ConvFamily {
   std::string_view name;
-  ConvImpl impl;  // that asks for it
-  bool is_ours;   // what `fused` chooses from
+  /// The implementation that stands for this family: asked for, it runs wherever it is supported. None: it runs by rule
+  /// and by measurement.
+  std::optional<ConvImpl> impl;
+  bool is_ours;  // what `fused` chooses from
   bool (*supports)(const ConvGeometry& g);
   bool (*pays)(const ConvGeometry& g);                             // more than the slower ones
   std::int64_t (*products)(const ConvGeometry& g, PassKind pass);  // of two numbers in a pass

@@ -20,25 +20,25 @@ std::int64_t products_by_definition(const ConvGeometry& g, PassKind /*all*/) {
 }
 
 template <typename T>
-constexpr ConvFamily<T> kDirect{"direct",
-                                ConvImpl::direct,
-                                true,
-                                always,
-                                always,
-                                products_by_definition,
-                                direct::forward<T>,
-                                direct::backward_input<T>,
-                                direct::backward_weight<T>};
+constexpr ConvFamily<T> kDirect{.name = "direct",
+                                .impl = ConvImpl::direct,
+                                .is_ours = true,
+                                .supports = always,
+                                .pays = always,
+                                .products = products_by_definition,
+                                .forward = direct::forward<T>,
+                                .backward_input = direct::backward_input<T>,
+                                .backward_weight = direct::backward_weight<T>};
 template <typename T>
-constexpr ConvFamily<T> kWinograd{"winograd",
-                                  ConvImpl::winograd,
-                                  true,
-                                  winograd::supports,
-                                  winograd::pays,
-                                  winograd::products,
-                                  winograd::forward<T>,
-                                  winograd::backward_input<T>,
-                                  winograd::backward_weight<T>};
+constexpr ConvFamily<T> kWinograd{.name = "winograd",
+                                  .impl = ConvImpl::winograd,
+                                  .is_ours = true,
+                                  .supports = winograd::supports,
+                                  .pays = winograd::pays,
+                                  .products = winograd::products,
+                                  .forward = winograd::forward<T>,
+                                  .backward_input = winograd::backward_input<T>,
+                                  .backward_weight = winograd::backward_weight<T>};
 
 }  // namespace
 
@@ -46,9 +46,15 @@ template <typename T>
 std::span<const ConvFamily<T>> conv_families() {
 #if TANDEM_HAS_ONEDNN
   if constexpr (is_float<T>) {
-    static constexpr ConvFamily<float> kOneDnn{"onednn",         ConvImpl::onednn,       false,
-                                               onednn::supports, onednn::pays,           products_by_definition,
-                                               onednn::forward,  onednn::backward_input, onednn::backward_weight};
+    static constexpr ConvFamily<float> kOneDnn{.name = "onednn",
+                                               .impl = ConvImpl::onednn,
+                                               .is_ours = false,
+                                               .supports = onednn::supports,
+                                               .pays = onednn::pays,
+                                               .products = products_by_definition,
+                                               .forward = onednn::forward,
+                                               .backward_input = onednn::backward_input,
+                                               .backward_weight = onednn::backward_weight};
     static constexpr ConvFamily<float> kAll[] = {kDirect<float>, kOneDnn, kWinograd<float>};
     return kAll;
   }

@@ -6,6 +6,7 @@
 #include "tandem/kernels/conv/plan.h"
 
 #include <cstdint>
+#include <string_view>
 
 namespace tandem::kernels {
 
@@ -28,15 +29,16 @@ namespace cpu {
 // The fast passes, for f32, f16 and bf16, computed in float. Images of half types are widened as they are read and
 // rounded as they are written; weights and their gradients go through copies in float.
 
-/// Who runs all passes of a geometry, by rule: a family's `impl`, or `reference` where only that serves: other dtypes,
+/// Who runs all passes of a geometry, by rule: a family's name, or kPlainLoops where only these serve: other dtypes,
 /// tensors without elements, ConvImpl::reference. Throws Error where `impl` cannot run.
-ConvImpl choose_conv(const ConvGeometry& g, DType dtype, ConvImpl impl);
-/// y = x * w + bias, then max(y, 0) if `relu`; bias and mask may be undefined, a mask needs `relu`. By `rule`, a choice
-/// that is not the reference, or as the tuner has measured.
-void conv_forward(const ConvPlan& plan, ConvImpl rule, const Tensor& x, const Tensor& w, const Tensor& bias, bool relu,
-                  const Out& mask, const Out& y);
+std::string_view choose_conv(const ConvGeometry& g, DType dtype, ConvImpl impl);
+/// y = x * w + bias, then max(y, 0) if `relu`; bias and mask may be undefined, a mask needs `relu`. By `rule`, the
+/// name of a family, or as the tuner has measured.
+void conv_forward(const ConvPlan& plan, std::string_view rule, const Tensor& x, const Tensor& w, const Tensor& bias,
+                  bool relu, const Out& mask, const Out& y);
 /// The gradients that are defined; x, w and mask may be undefined where they are not needed.
-void conv_backward(const ConvPlan& plan, ConvImpl rule, const ConvBackwardInputs& from, const ConvGradients& to);
+void conv_backward(const ConvPlan& plan, std::string_view rule, const ConvBackwardInputs& from,
+                   const ConvGradients& to);
 /// How many products of two numbers a pass that does `work` beside takes where `impl` runs it, by rule or as the tuner
 /// has chosen: those of the definition of convolution, or the fewer ones of Winograd's algorithm, whose transforms are
 /// not counted.

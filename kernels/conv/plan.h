@@ -14,16 +14,19 @@ namespace cuda {
 struct ConvFamily;
 }
 
+/// In place of a family's name: the reference, which takes every dtype and tensors without elements.
+inline constexpr std::string_view kPlainLoops = "reference";
+
 /// Who runs one pass: a family of our kernels on a GPU, or a library there, or code for the CPU. None of them: nobody
 /// was chosen yet.
 struct ConvRunner {
   const cuda::ConvFamily* family = nullptr;
   ConvLibrary* library = nullptr;
-  int library_plan = 0;                   // which of the library's ways
-  ConvImpl on_cpu = ConvImpl::automatic;  // reference, direct, winograd or onednn
-  std::string_view reason = "";           // why no faster family runs; "" for the fastest
+  int library_plan = 0;          // which of the library's ways
+  std::string_view on_cpu = "";  // the name of a family for the CPU, or kPlainLoops
+  std::string_view reason = "";  // why no faster family runs; "" for the fastest
 
-  bool is_chosen() const { return family != nullptr || library != nullptr || on_cpu != ConvImpl::automatic; }
+  bool is_chosen() const { return family != nullptr || library != nullptr || !on_cpu.empty(); }
   friend bool operator==(const ConvRunner& a, const ConvRunner& b) {
     return a.family == b.family && a.library == b.library && a.library_plan == b.library_plan && a.on_cpu == b.on_cpu;
   }

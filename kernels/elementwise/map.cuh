@@ -110,7 +110,7 @@ void map(std::string_view op, const Function& function, const Out& out, const Te
   device::dispatch(out.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     map_elements(out.shape(), tandem::cuda::current_stream(out), OnFloats<T, Function>{function}, Operand<T>(out),
-                 Operand<T>(ordered_input(in, out))...);
+                 Operand<const T>(ordered_input(in, out))...);
   });
 }
 

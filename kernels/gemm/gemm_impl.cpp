@@ -2,6 +2,7 @@
 #include "tandem/kernels/gemm/gemm_impl.h"
 
 #include "tandem/core/error.h"
+#include "tandem/core/suggest.h"
 #include "tandem/kernels/implementations.h"
 
 #include <array>
@@ -20,7 +21,7 @@ std::span<const std::string_view> gemm_impl_names() { return kNames; }
 GemmImpl parse_gemm_impl(std::string_view text) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == text) return static_cast<GemmImpl>(i);
-  fail("unknown implementation of matrix products '{}': choose auto, fused or cublas", text);
+  fail("{}", unknown_name("implementation of matrix products", text, kNames));
 }
 
 }  // namespace tandem::kernels

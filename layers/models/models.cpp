@@ -66,12 +66,7 @@ std::vector<std::string> model_names(bool ModelEntry::* with) {
 
 std::unique_ptr<Module> make_model(const ModelOptions& options) {
   const auto* const found = std::ranges::find(kModels, options.name, &ModelEntry::name);
-  if (found == std::end(kModels)) {
-    const std::vector<std::string> names = model_names();
-    const std::string nearest = nearest_name(options.name, names);
-    fail("unknown model '{}'{}; known models: {}", options.name,
-         nearest.empty() ? nearest : fmt::format(", did you mean '{}'?", nearest), fmt::join(names, ", "));
-  }
+  if (found == std::end(kModels)) fail("{}", unknown_name("model", options.name, model_names()));
   const ModelEntry& network = *found;
 
   const std::string& name = options.name;

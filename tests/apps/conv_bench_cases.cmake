@@ -22,6 +22,12 @@ bench_case(NAME "a network" OUT "mnist_cnn 1: 28x28 1->32 3x3, batch 1, f32" "mn
   ARGS --layers mnist_cnn --batch 1,2 ${quick} --impl ours --cache hot)
 bench_case(NAME "measures who is the fastest" OUT "chosen by measurement:" "direct" "winograd" ARGS ${tiny} ${quick}
   --impl ours --passes fwd --autotune)
+bench_case(NAME "each family of the CPU by itself" OUT "fwd   family-direct" "bwd   family-winograd" ARGS ${tiny} ${quick}
+  --impl family-direct,family-winograd)
+bench_case(NAME "a family that does not take the layer" OUT "fwd   ours"
+  ERR "note: left out: 5x5 4->4 1x1, batch 3, f32: family-winograd: the family does not take this layer in f32"
+  ARGS --shape 3,4,5,5,4,1,1,1,0 ${quick} --impl ours,family-winograd)
+bench_refuses(NAME "a GPU's family on the CPU" ERR "family-tile" ARGS ${tiny} --impl family-tile)
 bench_case(NAME "measures the machine" OUT "measured: multiply-adds in registers"
   ARGS ${tiny} --groups 1 --impl ours --cache hot --passes fwd)
 if(TANDEM_HAS_ONEDNN)

@@ -43,6 +43,17 @@ inline void spoil_last(const Tensor& tensor) {
   last = last * 1.01F + 0.01F;
 }
 
+/// False for a family that does not take this layer; all other contestants take every layer.
+inline bool takes(const Contestant& contestant, const BenchLayer& layer, DType dtype = DType::f32) {
+  Workload workload = make_workload(layer, 1, dtype, Device{});
+  try {
+    contestant.forward(workload);
+    return true;
+  } catch (const Error& error) {
+    return std::string_view(error.what()).find("the family does not take") == std::string_view::npos;
+  }
+}
+
 inline std::string verdict(const Contestant& contestant, const BenchLayer& layer, std::int64_t batch,
                            DType dtype = DType::f32) {
   const Workload workload = make_workload(layer, batch, dtype, Device{});

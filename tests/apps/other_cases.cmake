@@ -11,8 +11,8 @@ app_case(PROGRAM train_bench NAME "last value counts" OUT "\"batch_size\":2," AR
 train_refuses(NAME "unknown option" ERR "unknown option --modle: did you mean --model?" ARGS --modle mnist_cnn)
 train_refuses(NAME "stray word" ERR "unexpected argument 'mnist_cnn'" ARGS mnist_cnn)
 train_refuses(NAME "missing value" ERR "--steps needs a value" ARGS --steps)
-train_refuses(NAME "unknown model" ERR "unknown model 'vgg', did you mean 'vgg_lite'?" ARGS --model vgg)
-train_refuses(NAME "precision by the name of a dtype" ERR "unknown precision 'f16', did you mean 'fp16'?"
+train_refuses(NAME "unknown model" ERR "unknown model 'vgg': did you mean vgg_lite?" ARGS --model vgg)
+train_refuses(NAME "precision by the name of a dtype" ERR "unknown precision 'f16': did you mean fp16?"
   ARGS ${tiny_net} --precision f16)
 train_refuses(NAME "batch 0" ERR "--batch-size: 0 is not between 1 and 2147483647" ARGS --batch-size 0)
 train_refuses(NAME "too many threads" ERR "--threads: 5000 is not between 0 and 4096" ARGS --threads 5000)

@@ -40,10 +40,14 @@ app_case(PROGRAM conv_bench NAME "verifies and times the ladder"
   OUT "ladder-naive" "ladder-shared-tile" "ladder-register-tile" "ladder-tensor-cores" "ladder-pipelined" "ladder-halo"
   ARGS --device cuda --shape 1,8,6,6,8,3,3,1,1 --precision fp16 --groups 1 --launches 1 --warmup 0 --cache hot
   --impl ladder-naive,ladder-shared-tile,ladder-register-tile,ladder-tensor-cores,ladder-pipelined,ladder-halo)
+app_case(PROGRAM conv_bench NAME "verifies and times each family"
+  OUT "family-naive" "family-tile" "family-implicit_gemm" "family-stationary"
+  ARGS --device cuda --shape 1,8,6,6,8,3,3,1,1 --precision fp16 --groups 1 --launches 1 --warmup 0 --cache hot
+  --impl family-naive,family-tile,family-implicit_gemm,family-stationary)
 app_case(PROGRAM conv_bench NAME "cuDNN on a simulated GPU" EXIT 2 ERR "--impl cudnn: cuDNN does not run on simulated GPUs"
   ARGS --device cuda --shape 2,3,6,6,8,3,3,1,1 --impl cudnn)
 set_property(TEST "conv_bench: verifies and times on a GPU" "conv_bench: verifies and times the ladder"
-  "conv_bench: verifies and times f32 on tensor cores"
+  "conv_bench: verifies and times each family" "conv_bench: verifies and times f32 on tensor cores"
   "conv_bench: cuDNN on a simulated GPU"
   APPEND PROPERTY LABELS simulated)
 if(TANDEM_SIMULATOR_MODE STREQUAL "race")

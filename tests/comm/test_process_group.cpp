@@ -6,6 +6,7 @@
 #include "tandem/comm/backends.h"
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/core/suggest.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -73,7 +74,7 @@ TEST_CASE("while recording, what is on the tape is neither changed nor gathered"
 TEST_CASE("an unknown backend is refused with the choices") {
   MpiEnvironment environment;
   CHECK_THAT(error_of([&] { make_process_group("nccl2", environment); }),
-             ContainsText("choose auto, self, mpi, ring or nccl"));
+             ContainsText(unknown_name("backend", "nccl2", backend_names())));
 }
 
 TEST_CASE("the table of backends has each name once, and says what each one is") {

@@ -35,3 +35,10 @@ TEST_CASE("one_of lists what there is to choose from") {
   CHECK(tandem::one_of(std::span(names).first(1)) == "a");
   CHECK(tandem::one_of({}).empty());
 }
+
+TEST_CASE("unknown_name tells the nearest name and all choices") {
+  const std::vector<std::string> names{"sgd", "adam"};
+  CHECK(tandem::unknown_name("optimizer", "sdg", names) ==
+        "unknown optimizer 'sdg': did you mean sgd? (choices: sgd, adam)");
+  CHECK(tandem::unknown_name("optimizer", "lamb", names) == "unknown optimizer 'lamb' (choices: sgd, adam)");
+}

@@ -56,8 +56,8 @@ TEST_CASE("augmentations are read from text") {
 
 TEST_CASE("what is no augmentation is refused, naming the nearest") {
   const auto refusal = [](const std::string& text) { return error_of([&] { parse_augment(text); }); };
-  CHECK_THAT(refusal("crop,flop"), ContainsText("unknown augmentation 'flop', did you mean 'flip'?"));
-  CHECK_THAT(refusal("zzzzzz"), ContainsText("unknown augmentation 'zzzzzz'; there are crop"));
+  CHECK_THAT(refusal("crop,flop"), ContainsText("unknown augmentation 'flop': did you mean flip?"));
+  CHECK_THAT(refusal("zzzzzz"), ContainsText("unknown augmentation 'zzzzzz' (choices: crop"));
   CHECK_THAT(refusal("crop,"), ContainsText("unknown augmentation ''"));
   CHECK_THAT(refusal("crop,crop-reflect"), ContainsText("given twice"));
   CHECK_THAT(refusal("flip,flip"), ContainsText("given twice"));

@@ -17,8 +17,8 @@ using namespace tandem::test;
 TEST_CASE("data sets are found by name; a wrong one names the nearest") {
   CHECK(dataset_names().size() == 5);
   const auto refusal = [](const DatasetRequest& request) { return error_of([&] { load_dataset(request); }); };
-  CHECK_THAT(refusal({.name = "cifar1O"}), ContainsText("unknown data set 'cifar1O', did you mean 'cifar10'?"));
-  CHECK_THAT(refusal({.name = "imagenet"}), ContainsText("there are cifar10, cifar100, mnist"));
+  CHECK_THAT(refusal({.name = "cifar1O"}), ContainsText("unknown data set 'cifar1O': did you mean cifar10?"));
+  CHECK_THAT(refusal({.name = "imagenet"}), ContainsText("(choices: cifar10, cifar100, mnist"));
   CHECK_THAT(refusal({.name = "mnist", .limit = -3}), ContainsText("limit of -3"));
   const TemporaryFolder folder;
   for (const std::string name : {"cifar10", "cifar100", "mnist", "fashion-mnist"})

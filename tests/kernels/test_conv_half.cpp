@@ -78,10 +78,9 @@ void check_against_f32(const Implementation<T>& half, const Implementation<float
 template <typename T>
 void check_all_cases() {
   for (const bool masked_gradient : {true, false}) {
-    for (const ConvCase& one : direct_cases())
-      check_against_f32(family<T>("direct"), family<float>("direct"), one, masked_gradient);
-    for (const ConvCase& one : winograd_cases())
-      check_against_f32(family<T>("winograd"), family<float>("winograd"), one, masked_gradient);
+    for (const Implementation<T>& half : k::cpu::conv_families<T>())
+      for (const ConvCase& one : half.name == "winograd" ? winograd_cases() : direct_cases())
+        if (half.supports(one.geometry())) check_against_f32(half, family<float>(half.name), one, masked_gradient);
   }
 }
 

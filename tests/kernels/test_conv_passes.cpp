@@ -23,10 +23,10 @@ struct Implementation {
 
 std::vector<ConvCase> cases_of(const k::cpu::ConvFamily<float>& family) {
   if (family.name == "winograd") return winograd_cases();
-  if (family.is_ours) return direct_cases();
   std::vector<ConvCase> cases;
   for (const ConvCase& one : direct_cases())
     if (family.supports(one.geometry())) cases.push_back(one);
+  if (family.is_ours) return cases;
   // What oneDNN 3 packs into blocks unlike ours.
   cases.push_back(square_case(2, 256, 7, 7, 512, 1, 0, 2));
   cases.push_back(square_case(2, 64, 5, 4, 192, 3, 1));

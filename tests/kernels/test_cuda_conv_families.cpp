@@ -1,4 +1,5 @@
-// What holds of every family of convolution kernels: its passes are adjoint, and give the same bits every time.
+// What holds of every family of convolution kernels: its passes are those of the plain loops, adjoint, and give the
+// same bits every time.
 #include "tandem/core/device_query.h"
 #include "tests/kernels/conv_families.h"
 
@@ -25,6 +26,14 @@ double inner_product(const Tensor& a, const Tensor& b) {
 void dirty_workspace() {
   for (const std::int64_t elements : {1 << 10, 1 << 14, 1 << 18})
     Tensor::full({elements}, std::numeric_limits<double>::quiet_NaN(), {.device = kGpu});
+}
+
+/// On whole numbers, where every sum is exact; plain, and with bias, ReLU and masks.
+void check_exact(const std::vector<FamilyCase>& cases) {
+  for (const FamilyCase& c : cases) {
+    const kernels::Float32ProductsScope scope(c.products);
+    for (const bool fused : {false, true}) check_passes(c.family, c.one, c.dtype, true, fused);
+  }
 }
 
 void check_adjoint(const std::vector<FamilyCase>& cases) {
@@ -64,6 +73,14 @@ void check_same_bits(const std::vector<FamilyCase>& cases) {
 }
 
 }  // namespace
+
+TEST_CASE("every family computes what the plain loops do", "[cuda][conv]") {
+  if (has_gpu()) check_exact(family_cases());
+}
+
+TEST_CASE("warpgroups compute what the plain loops do", "[cuda][conv][warpgroup]") {
+  if (has_gpu()) check_exact(warpgroup_cases());
+}
 
 TEST_CASE("the passes of every family are each other's adjoints", "[cuda][conv]") {
   if (has_gpu()) check_adjoint(family_cases());

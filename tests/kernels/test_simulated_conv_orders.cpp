@@ -12,7 +12,7 @@ TEST_CASE("every family of convolutions gives one bit pattern in all orders of t
   const RestoreSettings restore;
   std::vector<FamilyCase> cases = family_cases();
   for (const FamilyCase& one : warpgroup_cases()) cases.push_back(one);
-  CHECK(cases.size() == 30);
+  CHECK(cases.size() >= 30);  // of the six families of today
   for (const kernels::cuda::ConvFamily& family : kernels::cuda::conv_families())
     CHECK(std::any_of(cases.begin(), cases.end(), [&](const FamilyCase& c) { return c.family.name == family.name; }));
   for (const FamilyCase& c : cases) {

@@ -170,9 +170,9 @@ TEST_CASE("names and options that do not fit are refused") {
     return std::string();
   };
   CHECK(message({.name = "resnet-18"}) ==
-        "unknown model 'resnet-18', did you mean 'resnet18'?; known models: vgg_lite, "
-        "small_cnn, mnist_cnn, resnet9, resnet18");
-  CHECK_THAT(message({.name = "perceptron"}), ContainsText("unknown model 'perceptron'; known models"));
+        "unknown model 'resnet-18': did you mean resnet18? (choices: vgg_lite, "
+        "small_cnn, mnist_cnn, resnet9, resnet18)");
+  CHECK_THAT(message({.name = "perceptron"}), ContainsText("unknown model 'perceptron' (choices: "));
   CHECK_THAT(message({.name = "vgg_lite", .image_size = 7}), ContainsText("too small"));
   CHECK_THAT(message({.name = "vgg_lite", .classes = 0}), ContainsText("must be positive"));
   CHECK_THAT(message({.name = "vgg_lite", .layers = 3}), ContainsText("only mnist_cnn"));

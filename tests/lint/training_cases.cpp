@@ -1,4 +1,5 @@
 // Reductions, losses and optimizers under the lint.
+#include "tandem/autograd/variable.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tandem/kernels/optimizer/adam.h"
 #include "tandem/kernels/optimizer/all_finite.h"
@@ -8,7 +9,10 @@
 #include "tandem/kernels/reduce/add_rows.h"
 #include "tandem/kernels/reduce/sum.h"
 #include "tandem/kernels/reduce/sum_to.h"
+#include "tandem/optim/by_name.h"
 #include "tests/lint/lint.h"
+
+#include <memory>
 
 namespace tandem::test {
 
@@ -90,8 +94,27 @@ std::vector<LintCase> optimizers() {
   return cases;
 }
 
+/// Every optimizer of the table, with its defaults; the state is there.
+std::vector<LintCase> optimizers_by_name() {
+  std::vector<LintCase> cases;
+  for (const optim::OptimizerEntry& entry : optim::optimizers()) {
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      std::vector<Tensor> leaves;
+      for (const Tensor& values : parameters(dtype)) {
+        leaves.push_back(autograd::set_requires_grad(values));
+        autograd::set_grad(leaves.back(), ones(values.shape(), dtype));
+      }
+      const std::shared_ptr<optim::Optimizer> optimizer =
+          optim::make_optimizer(leaves, {.name = std::string(entry.name)});
+      optimizer->step();
+      cases.push_back({fmt::format("step of {} on {}", entry.name, name_of(dtype)), [=] { optimizer->step(); }});
+    }
+  }
+  return cases;
+}
+
 const RegisterLint register_reductions("reductions", reductions), register_losses("losses", losses),
-    register_optimizers("optimizers", optimizers);
+    register_optimizers("optimizers", optimizers), register_by_name("optimizers by name", optimizers_by_name);
 
 }  // namespace
 

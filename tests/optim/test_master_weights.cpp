@@ -1,9 +1,10 @@
 // f32 masters of half parameters: the steps are those of an f32 optimizer, whatever the half copies can show of them.
 #include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/variable.h"
 #include "tandem/optim/adam.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
-#include "tests/optim/optimizer_support.h"
+#include "tests/optim/every_optimizer.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -21,13 +22,14 @@ std::vector<Tensor> widened(const std::vector<Tensor>& parameters) {
   return result;
 }
 
-/// Steps of `Optimizer` on half parameters with masters, and on f32 ones, with the same gradients; half or f32 ones.
-template <typename Optimizer, typename Options>
-void check_masters_step_as_f32(const Options& options) {
+/// Steps of what `make` makes on half parameters with masters, and on f32 ones, with the same gradients; half or f32
+/// ones.
+template <typename Make>
+void check_masters_step_as_f32_by(Make&& make) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     for (const bool wide_gradients : {false, true}) {
       const std::vector<Tensor> half = make_parameters(dtype), wide = widened(half);
-      Optimizer mixed(half, options), full(wide, options);
+      const std::unique_ptr<optim::Optimizer> mixed = make(half), full = make(wide);
       for (std::uint32_t step = 1; step <= 6; ++step) {
         for (std::size_t i = 0; i < half.size(); ++i) {
           set_gradient(half[i], step);
@@ -35,20 +37,26 @@ void check_masters_step_as_f32(const Options& options) {
           autograd::set_grad(wide[i], gradient);
           if (wide_gradients) autograd::set_grad(half[i], gradient.clone());
         }
-        mixed.scale_gradients(0.3);
-        full.scale_gradients(0.3);
-        mixed.step();
-        full.step();
+        mixed->scale_gradients(0.3);
+        full->scale_gradients(0.3);
+        mixed->step();
+        full->step();
         for (std::size_t i = 0; i < half.size(); ++i) {
           INFO(name_of(dtype) << ", parameter " << i << ", step " << step);
-          CHECK(mixed.master(i).strides() == half[i].strides());
-          REQUIRE(mixed.master(i).template to_vector<float>() == wide[i].to_vector<float>());
-          const Tensor rounded = autograd::cast(mixed.master(i), dtype);
+          CHECK(mixed->master(i).strides() == half[i].strides());
+          REQUIRE(mixed->master(i).to_vector<float>() == wide[i].to_vector<float>());
+          const Tensor rounded = autograd::cast(mixed->master(i), dtype);
           REQUIRE(half[i].to_vector<float>() == rounded.to_vector<float>());
         }
       }
     }
   }
+}
+
+template <typename Optimizer, typename Options>
+void check_masters_step_as_f32(const Options& options) {
+  check_masters_step_as_f32_by(
+      [&](const std::vector<Tensor>& parameters) { return std::make_unique<Optimizer>(parameters, options); });
 }
 
 }  // namespace
@@ -59,6 +67,10 @@ TEST_CASE("steps on masters are those of the f32 optimizer, bit for bit, and the
   check_masters_step_as_f32<optim::Adam>(optim::AdamOptions{.lr = 0.01, .weight_decay = 0.1, .amsgrad = true});
   check_masters_step_as_f32<optim::AdamW>(optim::AdamWOptions{});
   check_masters_step_as_f32<optim::RMSprop>(optim::RMSpropOptions{.momentum = 0.9, .centered = true});
+  for (const optim::OptimizerEntry& entry : optim::optimizers()) {
+    INFO(entry.name);
+    check_masters_step_as_f32_by([&](const std::vector<Tensor>& parameters) { return make(entry, parameters); });
+  }
 }
 
 TEST_CASE("weights stop moving without masters") {

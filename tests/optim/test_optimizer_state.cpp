@@ -2,7 +2,7 @@
 #include "tandem/optim/adam.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
-#include "tests/optim/optimizer_support.h"
+#include "tests/optim/every_optimizer.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -11,31 +11,31 @@ using namespace tandem::test;
 
 namespace {
 
-void run(optim::Optimizer& optimizer, std::uint32_t first, std::uint32_t last) {
-  for (std::uint32_t step = first; step <= last; ++step) {
-    for (const Tensor& parameter : optimizer.parameters()) set_gradient(parameter, step);
-    optimizer.step();
-  }
-}
-
 NamedTensors copy_of(const NamedTensors& state) {
   NamedTensors result;
   for (const auto& [name, tensor] : state) result.emplace_back(name, tensor.clone());
   return result;
 }
 
+/// Of what `make` makes.
+template <typename Make>
+void check_resumes_by(Make&& make) {
+  const std::vector<Tensor> whole = make_parameters(DType::f32), parts = make_parameters(DType::f32);
+  const std::unique_ptr<optim::Optimizer> uninterrupted = make(whole), first = make(parts);
+  run_steps(*uninterrupted, 1, 6);
+  run_steps(*first, 1, 3);
+  const NamedTensors saved = copy_of(first->state_dict());
+  const std::unique_ptr<optim::Optimizer> second = make(parts);
+  second->load_state_dict(saved);
+  CHECK(second->steps() == 3);
+  run_steps(*second, 4, 6);
+  for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i].to_vector<float>() == parts[i].to_vector<float>());
+}
+
 template <typename Optimizer, typename Options>
 void check_resumes(const Options& options) {
-  const std::vector<Tensor> whole = make_parameters(DType::f32), parts = make_parameters(DType::f32);
-  Optimizer uninterrupted(whole, options), first(parts, options);
-  run(uninterrupted, 1, 6);
-  run(first, 1, 3);
-  const NamedTensors saved = copy_of(first.state_dict());
-  Optimizer second(parts, options);
-  second.load_state_dict(saved);
-  CHECK(second.steps() == 3);
-  run(second, 4, 6);
-  for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i].to_vector<float>() == parts[i].to_vector<float>());
+  check_resumes_by(
+      [&](const std::vector<Tensor>& parameters) { return std::make_unique<Optimizer>(parameters, options); });
 }
 
 }  // namespace
@@ -44,13 +44,17 @@ TEST_CASE("training resumed from a saved state takes the same steps, bit for bit
   check_resumes<optim::SGD>(optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
   check_resumes<optim::Adam>(optim::AdamOptions{.lr = 0.1, .amsgrad = true});
   check_resumes<optim::RMSprop>(optim::RMSpropOptions{.momentum = 0.9, .centered = true});
+  for (const optim::OptimizerEntry& entry : optim::optimizers()) {
+    INFO(entry.name);
+    check_resumes_by([&](const std::vector<Tensor>& parameters) { return make(entry, parameters); });
+  }
 }
 
 TEST_CASE("state has PyTorch's names and counts as optimizer memory") {
   const std::vector<Tensor> parameters = make_parameters(DType::bf16);
   const std::int64_t before = memory_stats().current_of(MemoryTag::optimizer);
   optim::Adam adam(parameters, {});
-  run(adam, 1, 1);
+  run_steps(adam, 1, 1);
   std::vector<std::string> names;
   for (const auto& [name, tensor] : adam.state_dict()) names.push_back(name);
   CHECK(names == std::vector<std::string>{"0.master", "0.step", "0.exp_avg", "0.exp_avg_sq", "1.master", "1.step",
@@ -62,7 +66,7 @@ TEST_CASE("state has PyTorch's names and counts as optimizer memory") {
 
 TEST_CASE("a state that does not fit is refused and changes nothing") {
   optim::Adam adam(make_parameters(DType::f32), {});
-  run(adam, 1, 2);
+  run_steps(adam, 1, 2);
   const NamedTensors good = copy_of(adam.state_dict());
   const auto refused = [&](NamedTensors state) { return error_of([&] { adam.load_state_dict(state); }); };
   NamedTensors bad = good;

@@ -4,9 +4,9 @@
 
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/transports/transport.h"
+#include "tandem/core/failed_call.h"
 
 #include <memory>
-#include <source_location>
 #include <string>
 
 namespace tandem::comm::detail {
@@ -26,10 +26,9 @@ std::unique_ptr<Backend> make_mpi_backend();
 std::unique_ptr<Transport> make_mpi_transport();
 
 /// Throws Error with MPI's words for `code`, the call, its place and this rank, unless it is MPI_SUCCESS.
-void throw_if_mpi_failed(int code, const char* call, std::source_location where);
+void throw_if_mpi_failed(int code, const char* call, const SourceLine& where);
 
 }  // namespace tandem::comm::detail
 
 /// Evaluates a call of MPI and throws Error where it fails. A macro only to have the call's text.
-#define TANDEM_CHECK_MPI(call) \
-  ::tandem::comm::detail::throw_if_mpi_failed((call), #call, std::source_location::current())
+#define TANDEM_CHECK_MPI(call) ::tandem::comm::detail::throw_if_mpi_failed((call), #call, {__FILE__, __LINE__})

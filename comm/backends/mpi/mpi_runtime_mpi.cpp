@@ -30,7 +30,7 @@ bool is_running() {
 
 }  // namespace
 
-void throw_if_mpi_failed(int code, const char* call, std::source_location where) {
+void throw_if_mpi_failed(int code, const char* call, const SourceLine& where) {
   if (code == MPI_SUCCESS) [[likely]]
     return;
   char text[MPI_MAX_ERROR_STRING] = "unknown MPI error";

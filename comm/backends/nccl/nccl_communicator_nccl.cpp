@@ -71,7 +71,7 @@ class Communicator final : public NcclCommunicator {
   bool is_ready() override {
     ncclResult_t state = ncclSuccess;
     TANDEM_CHECK_NCCL(nccl_, communicator_, CommGetAsyncError(communicator_, &state));
-    throw_if_failed(state, "an operation under way");
+    throw_if_failed(state, "an operation under way", {__FILE__, __LINE__});
     return state == ncclSuccess;
   }
 
@@ -101,9 +101,9 @@ class Communicator final : public NcclCommunicator {
       keep_error(receives, nccl_.Recv(swap.into, bytes, ncclUint8, swap.rank, communicator_, native(stream)));
     }
     const ncclResult_t group = nccl_.GroupEnd();  // also after errors: a group that stays open takes in all later calls
-    throw_if_failed(sends, "ncclSend");
-    throw_if_failed(receives, "ncclRecv");
-    throw_if_failed(group, "ncclGroupEnd");
+    throw_if_failed(sends, "ncclSend", {__FILE__, __LINE__});
+    throw_if_failed(receives, "ncclRecv", {__FILE__, __LINE__});
+    throw_if_failed(group, "ncclGroupEnd", {__FILE__, __LINE__});
   }
 
   void finalize() override { TANDEM_CHECK_NCCL(nccl_, communicator_, CommFinalize(communicator_)); }
@@ -127,8 +127,7 @@ class Communicator final : public NcclCommunicator {
 
  private:
   /// For results that were kept.
-  void throw_if_failed(ncclResult_t result, const char* call,
-                       std::source_location where = std::source_location::current()) const {
+  void throw_if_failed(ncclResult_t result, const char* call, const SourceLine& where) const {
     nccl_.throw_if_failed(result, communicator_, call, where);
   }
 

@@ -29,8 +29,7 @@ struct NcclFunctions {
   }
 
   /// Throws Error with NCCL's words unless `result` is success or, for calls that return at once, on the way to it.
-  void throw_if_failed(ncclResult_t result, ncclComm_t communicator, const char* call,
-                       std::source_location where) const;
+  void throw_if_failed(ncclResult_t result, ncclComm_t communicator, const char* call, const SourceLine& where) const;
 
   decltype(&ncclGetUniqueId) GetUniqueId;
   decltype(&ncclCommInitRankConfig) CommInitRankConfig;
@@ -54,4 +53,4 @@ struct NcclFunctions {
 /// Evaluates a call of a function of the table `nccl`, named without its prefix, for `communicator` (which may be
 /// null), and throws Error where it fails. A macro only to have the call's text.
 #define TANDEM_CHECK_NCCL(nccl, communicator, call) \
-  (nccl).throw_if_failed((nccl).call, communicator, "nccl" #call, std::source_location::current())
+  (nccl).throw_if_failed((nccl).call, communicator, "nccl" #call, {__FILE__, __LINE__})

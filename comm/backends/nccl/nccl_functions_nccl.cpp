@@ -6,7 +6,7 @@
 namespace tandem::comm {
 
 void NcclFunctions::throw_if_failed(ncclResult_t result, ncclComm_t communicator, const char* call,
-                                    std::source_location where) const {
+                                    const SourceLine& where) const {
   if (result == ncclSuccess || result == ncclInProgress) [[likely]]
     return;
   const char* const last = GetLastError(communicator);

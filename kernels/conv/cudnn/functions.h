@@ -22,7 +22,7 @@ struct CudnnFunctions {
   decltype(&cudnnGetErrorString) GetErrorString;
 
   /// Throws Error with cuDNN's words for `status`, the call and its place, unless it is success.
-  void throw_if_failed(cudnnStatus_t status, const char* call, std::source_location where) const {
+  void throw_if_failed(cudnnStatus_t status, const char* call, const SourceLine& where) const {
     if (status == CUDNN_STATUS_SUCCESS) [[likely]]
       return;
     fail_call({.library = "cuDNN",
@@ -37,5 +37,4 @@ struct CudnnFunctions {
 
 /// Evaluates a call of a function of the table `cudnn`, named without its prefix, and throws Error where it fails. A
 /// macro only to have the call's text.
-#define TANDEM_CHECK_CUDNN(cudnn, call) \
-  (cudnn).throw_if_failed((cudnn).call, "cudnn" #call, std::source_location::current())
+#define TANDEM_CHECK_CUDNN(cudnn, call) (cudnn).throw_if_failed((cudnn).call, "cudnn" #call, {__FILE__, __LINE__})

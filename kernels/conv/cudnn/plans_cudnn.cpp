@@ -167,7 +167,7 @@ std::string failure_of(Call&& call) {
   }
 }
 
-void throw_if_failed(const std::string& failure, const char* call, std::source_location where) {
+void throw_if_failed(const std::string& failure, const char* call, const SourceLine& where) {
   if (failure.empty()) [[likely]]
     return;
   fail_call({.library = "cuDNN", .error = failure, .call = call, .where = where, .more = "choose impl fused"});
@@ -176,7 +176,7 @@ void throw_if_failed(const std::string& failure, const char* call, std::source_l
 /// Evaluates a call of a member of the frontend's graph and throws Error where it fails. A macro only to have the
 /// call's text.
 #define TANDEM_CHECK_FRONTEND(graph, call) \
-  throw_if_failed(failure_of([&] { return (graph).call; }), #call, std::source_location::current())
+  throw_if_failed(failure_of([&] { return (graph).call; }), #call, {__FILE__, __LINE__})
 
 /// True if an engine with this note may be used for tensors of `dtype`. Not so with smaller inputs, sums in halves,
 /// FFT, Winograd, no fixed order; nor with what only later versions know.

@@ -31,7 +31,7 @@ struct CublasFunctions {
   decltype(&cublasGetStatusString) GetStatusString;
 
   /// Throws Error with cuBLAS's words for `status`, the call and its place, unless it is success.
-  void throw_if_failed(cublasStatus_t status, const char* call, std::source_location where) const {
+  void throw_if_failed(cublasStatus_t status, const char* call, const SourceLine& where) const {
     if (status == CUBLAS_STATUS_SUCCESS) [[likely]]
       return;
     fail_call({.library = "cuBLAS",
@@ -46,5 +46,4 @@ struct CublasFunctions {
 
 /// Evaluates a call of a function of the table `cublas`, named without its prefix, and throws Error where it fails. A
 /// macro only to have the call's text.
-#define TANDEM_CHECK_CUBLAS(cublas, call) \
-  (cublas).throw_if_failed((cublas).call, "cublas" #call, std::source_location::current())
+#define TANDEM_CHECK_CUBLAS(cublas, call) (cublas).throw_if_failed((cublas).call, "cublas" #call, {__FILE__, __LINE__})

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/backends.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/process_group.h"
 #include "tandem/core/out.h"
@@ -12,9 +13,17 @@ namespace tandem::test {
 /// The one environment of this program, made in main.
 comm::MpiEnvironment& environment();
 
-/// A group on the `mpi` or `ring` backend, by Catch2's generator: the test runs once with each.
+/// The backends that need MPI and no GPU.
+inline std::vector<std::string_view> mpi_backends() {
+  std::vector<std::string_view> names;
+  for (const comm::BackendEntry& entry : comm::backends())
+    if (entry.needs == "MPI") names.push_back(entry.name);
+  return names;
+}
+
+/// A group on such a backend, by Catch2's generator: the test runs once with each.
 inline std::unique_ptr<comm::ProcessGroup> each_group() {
-  const char* const backend = GENERATE("mpi", "ring");
+  const std::string_view backend = GENERATE(from_range(mpi_backends()));
   auto group = comm::make_process_group(backend, environment());
   REQUIRE(group->name() == backend);
   return group;

@@ -62,8 +62,8 @@ TEST_CASE("NCCL's collectives, several at a time", "[cuda]") {
     for (const DType dtype : kReducible) {
       expected.push_back(whole_numbers(group->rank(), {3, 1001}, dtype));
       actual.push_back(expected.back().to(*device));
-      works.push_back(group->all_reduce_async(actual.back(), op));
-      host->all_reduce(expected.back(), op);
+      works.push_back(group->all_reduce_async(Out(actual.back()), op));
+      host->all_reduce(Out(expected.back()), op);
     }
     for (const auto& work : works) work->wait();
     for (std::size_t i = 0; i < actual.size(); ++i)
@@ -74,7 +74,7 @@ TEST_CASE("NCCL's collectives, several at a time", "[cuda]") {
   for (int rank = 0; rank < group->size(); ++rank)
     CHECK(all.select(0, rank).to_vector<double>() == whole_numbers(rank, {4, 5}, DType::bf16).to_vector<double>());
   const int root = group->size() - 1;
-  group->broadcast(tensor, root);
+  group->broadcast(Out(tensor), root);
   CHECK(tensor.to_vector<double>() == whole_numbers(root, {4, 5}, DType::bf16).to_vector<double>());
 }
 
@@ -89,11 +89,11 @@ TEST_CASE("NCCL's sums of halves are added in f32, of any size", "[cuda]") {
       const double large = dtype == DType::f16 ? 2048.0 : 256.0;  // + 1 is itself
       const Tensor tensor = Tensor::full({count}, group->rank() == 0 ? large : 1.0, {.dtype = dtype}).to(*device);
       const Tensor sum = Tensor::full({1}, large + group->size() - 1, {.dtype = dtype});
-      group->all_reduce(tensor);
+      group->all_reduce(Out(tensor));
       CHECK(tensor.to_vector<double>() == Tensor::full({count}, sum.item(), {.dtype = dtype}).to_vector<double>());
       const Tensor expected = whole_numbers(group->rank(), {count}, dtype), actual = expected.to(*device);
-      group->all_reduce(actual, ReduceOp::average);
-      host->all_reduce(expected, ReduceOp::average);
+      group->all_reduce(Out(actual), ReduceOp::average);
+      host->all_reduce(Out(expected), ReduceOp::average);
       CHECK(actual.to_vector<double>() == expected.to_vector<double>());
     }
   }
