@@ -409,7 +409,7 @@ build_fault_probe() { cmake --build "$build" --parallel "$cores" --target fault_
 # Every program is there, and finds its libraries.
 programs_start() {
   local program failed=()
-  for program in tests/tandem_{core,kernels,op_cases,autograd,layers,data,comm,train}_tests tests/op_table_recorder \
+  for program in tests/tandem_{core,kernels,op_cases,autograd,layers,optim,data,comm,train}_tests tests/op_table_recorder \
     apps/{train_bench,conv_bench,cifar_train}; do
     "$build/$program" --help >/dev/null || failed+=("${program#*/}")
   done
@@ -518,7 +518,7 @@ part_correctness() {
   gpu_step 90 hopper_cudnn bench_hopper cudnn  # which may compile plans at run time
   gpu_step 45 hopper_fused bench_hopper fused
   gpu_step 60 tests_libraries cuda_tests kernels "[library]"
-  for library in op_cases autograd layers data comm train; do gpu_step 60 "tests_$library" cuda_tests "$library" "[cuda]"; done
+  for library in op_cases autograd layers optim data comm train; do gpu_step 60 "tests_$library" cuda_tests "$library" "[cuda]"; done
   # What cifar_train says of a cuBLAS or cuDNN that is missing, too old or something else.
   gpu_step 60 library_refusals by_ctest "cifar_train: (cuDNN is|cuBLAS is|auto does)"
   gpu_step 60 golden_record record_golden
