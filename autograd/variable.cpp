@@ -68,6 +68,8 @@ void set_gradient_place(const Tensor& leaf, const Tensor& place) {
             name_of(leaf.device()));
     require(place.is_dense() && reinterpret_cast<std::uintptr_t>(place.raw_data()) % kAlignment == 0,
             "set_gradient_place: {} must be dense and start at a multiple of {} bytes", place, kAlignment);
+    require(place.raw_data() != leaf.raw_data() || place.numel() == 0,
+            "set_gradient_place: {} is where the leaf's own elements are", place);
   }
   meta_of(leaf).place = place;
 }

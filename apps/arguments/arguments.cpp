@@ -24,7 +24,7 @@ std::string problem_of(const std::string& text, std::string_view kind, T& value)
   const char* const begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const char* const end = text.data() + text.size();
   const auto [read, error] = std::from_chars(begin, end, value);
-  if (error == std::errc::result_out_of_range) return fmt::format("{} is too large", text);
+  if (error == std::errc::result_out_of_range) return fmt::format("{} is too large or too small", text);
   return error == std::errc{} && read == end ? "" : fmt::format("'{}' is not {}", text, kind);
 }
 

@@ -21,7 +21,7 @@ T read_number(std::string_view name, const std::string& text, std::string_view k
   T value{};
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
-  require(error != std::errc::result_out_of_range, "{} {}: too large", dashed(name), text);
+  require(error != std::errc::result_out_of_range, "{} {}: too large or too small", dashed(name), text);
   require(error == std::errc{} && end == text.data() + text.size(), "{} '{}': not {}", dashed(name), text, kind);
   return value;
 }

@@ -195,6 +195,7 @@ TEST_CASE("a place must fit its leaf") {
   CHECK_THAT(refused(Tensor::zeros({4}, {.dtype = DType::f64})), ContainsText("no place for"));
   CHECK_THAT(refused(Tensor::zeros({8}).narrow(0, 0, 4, 2)), ContainsText("must be dense"));
   CHECK_THAT(refused(Tensor::zeros({8}).narrow(0, 1, 4)), ContainsText("multiple of 64 bytes"));
+  CHECK_THAT(refused(x.detach()), ContainsText("is where the leaf's own elements are"));
   CHECK_FALSE(gradient_place(x).defined());
   CHECK_THAT(error_of([&] { set_gradient_place(sum(x), Tensor::zeros({})); }), ContainsText("is not a leaf"));
   const Tensor half = set_requires_grad(Tensor::zeros({4}, {.dtype = DType::f16}));

@@ -24,7 +24,7 @@ TEST_CASE("precisions have names, and unknown ones are told what there is") {
   for (const Precision precision : kPrecisions) CHECK(parse_precision(name_of(precision)) == precision);
   CHECK_THAT(error_of([] { parse_precision("half"); }), ContainsText("unknown precision 'half' (choices: fp32"));
   for (const auto& [dtype, precision] :
-       {std::pair{"f32", "'fp32'"}, std::pair{"f16", "'fp16'"}, std::pair{"BF16", "'bf16'"}})
+       {std::pair{"f32", "mean fp32?"}, std::pair{"f16", "mean fp16?"}, std::pair{"BF16", "mean bf16?"}})
     CHECK_THAT(error_of([&, name = dtype] { parse_precision(name); }), ContainsText(precision));
 }
 
