@@ -35,7 +35,7 @@ Tensor BackwardContext::place_or_memory(const InputGradient& input, Layout layou
 }
 
 Tensor BackwardContext::new_gradient(std::size_t index, Layout layout) const {
-  return place_or_memory(inputs_[index], layout);
+  return place_or_memory(input(index), layout);
 }
 
 Tensor BackwardContext::new_gradient_of(const Tensor& tensor, Layout layout) const {

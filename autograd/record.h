@@ -14,6 +14,7 @@
 
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/core/error.h"
 
 #include <functional>
 #include <memory>
@@ -42,10 +43,13 @@ class BackwardContext {
 
   /// Gradient of the `index`-th output, of its shape and dtype, in any strides; undefined if nothing depends on that
   /// output (never for functions of one output).
-  const Tensor& grad_output(std::size_t index = 0) const { return grad_outputs_[index]; }
+  const Tensor& grad_output(std::size_t index = 0) const {
+    require(index < grad_outputs_.size(), "grad_output({}): the operation has {} outputs", index, grad_outputs_.size());
+    return grad_outputs_[index];
+  }
 
   /// False if the `index`-th input needs no gradient: an undefined tensor may then be returned in its place.
-  bool needs(std::size_t index) const { return inputs_[index].needed; }
+  bool needs(std::size_t index) const { return input(index).needed; }
 
   /// A tensor to write the gradient of the `index`-th input into and to return: of that input's shape and dtype, dense
   /// in `layout`, on the device of the gradients that are there, contents undefined. Undefined if needs() is false.
@@ -58,6 +62,11 @@ class BackwardContext {
   Tensor new_gradient_of(const Tensor& tensor, Layout layout = Layout::row_major) const;
 
  private:
+  const InputGradient& input(std::size_t index) const {
+    require(index < inputs_.size(), "backward function: there is no input {}: the operation has {}", index,
+            inputs_.size());
+    return inputs_[index];
+  }
   Tensor place_or_memory(const InputGradient& input, Layout layout) const;
 
   std::span<const Tensor> grad_outputs_;

@@ -9,6 +9,9 @@ namespace tandem::layers {
 BatchNorm2d::BatchNorm2d(const Options& options) : options_(options) {
   const std::int64_t channels = options.channels;
   require(channels > 0, "BatchNorm2d: the number of channels must be positive, got {}", channels);
+  require(options.momentum >= 0.0 && options.momentum <= 1.0, "BatchNorm2d: momentum must be from 0 to 1, got {}",
+          options.momentum);
+  require(options.eps >= 0.0, "BatchNorm2d: eps must not be negative, got {}", options.eps);
   weight_ = Initializer::constant({channels}, 1.0);
   bias_ = Initializer::constant({channels}, 0.0);
   running_mean_ = Initializer::buffer({channels}, 0.0);

@@ -7,6 +7,8 @@
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/sgd.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace tandem::optim {
@@ -66,6 +68,10 @@ const OptimizerEntry& find_optimizer(std::string_view name) {
 
 OptimizerOptions with_defaults(OptimizerOptions options) {
   const OptimizerEntry& entry = find_optimizer(options.name);
+  require(entry.momentum || !options.momentum, "option momentum: {} takes none; choose from {}", entry.name,
+          fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.momentum.has_value(); }), ", "));
+  require(entry.has_nesterov || !options.nesterov.value_or(false), "option nesterov: {} has none; choose from {}",
+          entry.name, fmt::join(optimizer_names([](const OptimizerEntry& e) { return e.has_nesterov; }), ", "));
   if (!options.lr) options.lr = entry.lr;
   if (!options.momentum) options.momentum = entry.momentum;
   if (!options.weight_decay) options.weight_decay = entry.weight_decay;

@@ -35,7 +35,8 @@ std::vector<std::string> optimizer_names(bool (*takes)(const OptimizerEntry&) = 
 /// Throws Error for an unknown name, with the nearest.
 const OptimizerEntry& find_optimizer(std::string_view name);
 
-/// The options with the optimizer's defaults where they were empty; momentum stays empty where it takes none.
+/// The options with the optimizer's defaults where they were empty; momentum stays empty where it takes none. Throws
+/// Error for an unknown name, and for momentum or nesterov where it takes none.
 OptimizerOptions with_defaults(OptimizerOptions options);
 
 /// Throws Error for an unknown name and for options out of range.

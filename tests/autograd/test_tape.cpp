@@ -325,6 +325,22 @@ TEST_CASE("a backward function that returns the wrong thing is named") {
              ContainsText("output 0 of again already has gradient metadata"));
 }
 
+TEST_CASE("a backward function that asks for inputs and outputs that are not there is told so") {
+  const Tensor leaf = set_requires_grad(Tensor::full({2}, 1.0));
+  const auto asking = [&](const std::function<void(const BackwardContext&)>& question) {
+    const Tensor y = record("asking", {leaf}, Tensor::full({2}, 1.0), [question](const BackwardContext& context) {
+      question(context);
+      return std::vector<Tensor>{context.grad_output()};
+    });
+    return error_of([&] { backward(y, Tensor::full({2}, 1.0)); });
+  };
+  CHECK_THAT(asking([](const BackwardContext& c) { c.needs(1); }), ContainsText("no input 1: the operation has 1"));
+  CHECK_THAT(asking([](const BackwardContext& c) { c.new_gradient(7); }),
+             ContainsText("no input 7: the operation has 1"));
+  CHECK_THAT(asking([](const BackwardContext& c) { c.grad_output(1); }),
+             ContainsText("grad_output(1): the operation has 1"));
+}
+
 TEST_CASE("only floating leaves may require gradients") {
   CHECK_THAT(error_of([] { set_requires_grad(Tensor::zeros({2}, {.dtype = DType::i64})); }),
              ContainsText("only floating tensors"));

@@ -289,5 +289,8 @@ TEST_CASE("layers describe themselves and refuse sizes that make no sense") {
                     ContainsText("4 groups do not divide"));
   CHECK_THROWS_WITH(Linear({.in = 4, .out = -1}, initializer), ContainsText("must be positive"));
   CHECK_THROWS_WITH(BatchNorm2d({.channels = 0}), ContainsText("must be positive"));
+  for (const double momentum : {-0.1, 1.1, std::nan("")})
+    CHECK_THROWS_WITH(BatchNorm2d({.channels = 2, .momentum = momentum}), ContainsText("momentum must be from 0 to 1"));
+  CHECK_THROWS_WITH(BatchNorm2d({.channels = 2, .eps = -1.0}), ContainsText("eps must not be negative"));
   CHECK_THROWS_WITH(Dropout(1.0), ContainsText("[0, 1)"));
 }

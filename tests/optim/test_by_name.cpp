@@ -83,3 +83,11 @@ TEST_CASE("an unknown optimizer is refused with the nearest") {
         fmt::format("unknown optimizer 'sdg': did you mean sgd? (choices: {})", fmt::join(optimizer_names(), ", ")));
   CHECK_THAT(error_of([] { find_optimizer("gradient"); }), ContainsText("unknown optimizer 'gradient' (choices: sgd"));
 }
+
+TEST_CASE("options that an optimizer takes none of are refused") {
+  CHECK(error_of([] { with_defaults({.name = "adam", .momentum = 0.5}); }) ==
+        "option momentum: adam takes none; choose from sgd, rmsprop");
+  CHECK(error_of([] { with_defaults({.name = "rmsprop", .nesterov = true}); }) ==
+        "option nesterov: rmsprop has none; choose from sgd");
+  CHECK(error_of([] { with_defaults({.name = "adam", .nesterov = false}); }) == "no error");
+}
