@@ -3,7 +3,7 @@
 
 #include "tandem/layers/module.h"
 
-#include <ranges>
+#include <algorithm>
 #include <utility>
 
 namespace tandem::layers {
@@ -43,7 +43,8 @@ class NoObservers {
   }
   ~NoObservers() {
     // Backwards: of a module under two names the first entry has the observer.
-    for (auto& [part, observer] : observers_ | std::views::reverse) part->set_observer(std::move(observer));
+    std::for_each(observers_.rbegin(), observers_.rend(),
+                  [](auto& entry) { entry.first->set_observer(std::move(entry.second)); });
   }
   NoObservers(const NoObservers&) = delete;
   NoObservers& operator=(const NoObservers&) = delete;
