@@ -102,10 +102,12 @@ void GradientBucket::finish() {
   work_.reset();
   if (flat_.device() != marks_.device()) marks_.copy_from(reduced_marks());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (mark(i).item() != 0.0) {
-      autograd::set_grad(parameters_[i], views_[i]);
-    } else {
-      autograd::clear_grad(parameters_[i]);
+    const Tensor& parameter = parameters_[i];
+    const bool any_rank_has_one = mark(i).item() != 0.0;
+    if (!any_rank_has_one) {
+      autograd::clear_grad(parameter);
+    } else if (!autograd::grad(parameter).is_same(views_[i])) {  // this rank had none, or it was dropped meanwhile
+      autograd::set_grad(parameter, views_[i]);
     }
   }
   std::fill(taken_.begin(), taken_.end(), false);

@@ -71,7 +71,7 @@ MUTATIONS = [
     ("comm/ddp/distributed_data_parallel.cpp", "if (!synchronising) return gradient;", ""),
     ("comm/ddp/distributed_data_parallel.cpp", "buckets[launched].is_full()", "true"),
     ("comm/ddp/gradient_bucket.cpp", "if (!gradient.defined() || weight == 0.0) {", "if (!gradient.defined()) {"),
-    ("comm/ddp/gradient_bucket.cpp", "if (mark(i).item() != 0.0) {", "if (true) {"),
+    ("comm/ddp/gradient_bucket.cpp", "any_rank_has_one = mark(i).item() != 0.0;", "any_rank_has_one = true;"),
     ("comm/ddp/gradient_bucket.cpp", "for (std::size_t i = parameters.size(); i-- > 0;) {",
      "for (std::size_t i = 0; i < parameters.size(); ++i) {"),
     ("comm/backends/ring/ring_all_reduce.cpp", "return next < reductions_ || sent_ > next - reductions_;", "return true;"),
