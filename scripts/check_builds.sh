@@ -83,8 +83,8 @@ with_llvm_tool() {
   [ "$code" -eq 77 ] || return "$code"
   requirement=$(PYTHONPATH=scripts python3 -c 'import llvm_tools, sys; print(llvm_tools.requirement(sys.argv[1]))' "$tool")
   if ! python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$folder" "$requirement"; then
-    echo "check_builds: there is no $tool here and none to be had: what needs it was not checked" >&2
-    return
+    echo "check_builds: what needs $tool was not checked: install it (pip install $requirement), or leave this build out" >&2
+    return 1
   fi
   PYTHONPATH=$folder "$@"
 }
