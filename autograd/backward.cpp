@@ -97,7 +97,8 @@ void accumulate_into_leaf(const Tensor& leaf, const PendingGradients& arrived) {
     gradient = is_in_place ? part : keep(leaf, meta.place, part);
   }
   if (!gradient.defined()) return;
-  const auto hooks = meta.hooks;  // a copy: a hook may clear hooks
+  auto hooks = meta.hooks;  // a copy: a hook may clear hooks
+  hooks.insert(hooks.end(), meta.final_hooks.begin(), meta.final_hooks.end());
   for (const GradientHook& hook : hooks) {
     gradient = hook(std::move(gradient));
     require(gradient.defined(), "backward: a hook of leaf {} returned no gradient; it may return what it was given",

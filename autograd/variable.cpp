@@ -21,6 +21,13 @@ bool fits(const Tensor& gradient, const Tensor& leaf) {
   return gradient.shape() == leaf.shape() && (wide || gradient.dtype() == leaf.dtype());
 }
 
+/// True for what expand() makes: several elements in one place.
+bool repeats_elements(const Tensor& tensor) {
+  for (int dim = 0; dim < tensor.rank(); ++dim)
+    if (tensor.size(dim) > 1 && tensor.stride(dim) == 0) return true;
+  return false;
+}
+
 }  // namespace
 
 bool requires_grad(const Tensor& tensor) {
@@ -48,6 +55,11 @@ Tensor grad(const Tensor& leaf) {
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
   if (!gradient.defined()) return clear_grad(leaf);
   require(fits(gradient, leaf), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
+  require(gradient.device() == leaf.device(), "set_grad: gradient {} is on {}, its tensor on {}; move it by to(device)",
+          gradient, name_of(gradient.device()), name_of(leaf.device()));
+  require(!repeats_elements(gradient),
+          "set_grad: elements of gradient {} with strides {} share memory; give a copy by contiguous()", gradient,
+          gradient.strides());
   Meta& meta = meta_of(leaf);
   meta.grad = gradient;
   ++meta.counts.given;
@@ -99,6 +111,12 @@ void on_gradient_ready(const Tensor& leaf, GradientHook hook) {
   require(is_leaf(leaf), "on_gradient_ready: {} is not a leaf", leaf);
   require(hook != nullptr, "on_gradient_ready: the hook of {} is empty", leaf);
   meta_of(leaf).hooks.push_back(std::move(hook));
+}
+
+void on_gradient_final(const Tensor& leaf, GradientHook hook) {
+  require(is_leaf(leaf), "on_gradient_final: {} is not a leaf", leaf);
+  require(hook != nullptr, "on_gradient_final: the hook of {} is empty", leaf);
+  meta_of(leaf).final_hooks.push_back(std::move(hook));
 }
 
 void clear_hooks(const Tensor& leaf) {

@@ -21,6 +21,9 @@ bool is_leaf(const Tensor& tensor);
 /// The gradient of a leaf: same shape and dtype, or f32 for half leaves whose gradient has been added up from several
 /// backward()s or exchanged in f32. Undefined before the first backward() and after clear_grad().
 Tensor grad(const Tensor& leaf);
+
+/// Gives a leaf its gradient, as grad() describes it: on the leaf's device, each element in memory of its own (expand()
+/// does not give that). An undefined one is clear_grad(). Throws Error where it does not fit.
 void set_grad(const Tensor& leaf, const Tensor& gradient);
 void clear_grad(const Tensor& leaf);
 
@@ -60,6 +63,12 @@ GradientCounts gradient_counts(const Tensor& leaf);
 ///   });
 using GradientHook = std::function<Tensor(Tensor gradient)>;
 void on_gradient_ready(const Tensor& leaf, GradientHook hook);
+
+/// The same, but called after all hooks of on_gradient_ready(), also after those that are added later: for what hands
+/// the gradient on, to other ranks, say.
+void on_gradient_final(const Tensor& leaf, GradientHook hook);
+
+/// Drops the hooks of on_gradient_ready(); those of on_gradient_final() stay.
 void clear_hooks(const Tensor& leaf);
 
 struct BackwardOptions {

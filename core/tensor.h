@@ -127,8 +127,9 @@ class Tensor {
   Tensor clone() const;
   /// This tensor if it is on `device` already, else a copy there, in the same strides where they are dense.
   Tensor to(Device device) const;
-  /// Writes the elements of `source` (same shape and dtype, any strides and device) here, in place. Host memory may be
-  /// read and written as soon as this returns; between two tensors of CUDA devices nobody waits.
+  /// Writes the elements of `source` (same shape and dtype, any strides and device) here, in place. Where both share
+  /// memory, the result is as if `source` had been copied before. Host memory may be read and written as soon as this
+  /// returns; between two tensors of CUDA devices nobody waits.
   void copy_from(const Tensor& source) const;
   /// The same, but pinned host memory is still in use until the current stream has done the copy: wait for that (or for
   /// an Event behind it) before reading the copy, or writing to the source.

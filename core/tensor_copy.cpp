@@ -41,6 +41,18 @@ void copy_words(const Out& destination, const Tensor& source) {
   });
 }
 
+/// How far the last element lies behind the first.
+std::int64_t extent(const Tensor& tensor) {
+  std::int64_t last = 0;
+  for (int dim = 0; dim < tensor.rank(); ++dim) last += (tensor.size(dim) - 1) * tensor.stride(dim);
+  return last;
+}
+
+/// True if a part of one may lie in the memory of the other. Neither is empty, the dtype is one.
+bool may_overlap(const Tensor& a, const Tensor& b) {
+  return a.storage() == b.storage() && a.offset() <= b.offset() + extent(b) && b.offset() <= a.offset() + extent(a);
+}
+
 }  // namespace
 
 void Tensor::copy_from(const Tensor& source) const {
@@ -58,6 +70,10 @@ void Tensor::copy_elements(const Tensor& source, [[maybe_unused]] bool asynchron
           describe(*this), describe(source));
   const Out to(*this, "copy_from");
   if (numel() == 0) return;
+  if (may_overlap(*this, source)) {
+    if (offset() == source.offset() && strides() == source.strides()) return;
+    return copy_elements(source.detach().clone(), asynchronous);
+  }
   if constexpr (kHasCuda) {
     const bool on_host = device().type == DeviceType::cpu && source.device().type == DeviceType::cpu;
     if (!on_host) return cuda::copy(to, source, asynchronous);

@@ -122,7 +122,7 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
     std::vector<Tensor> members;
     for (const std::size_t parameter : state.plan[bucket]) members.push_back(state.trained[parameter]);
     for (std::size_t index = 0; index < members.size(); ++index) {
-      autograd::on_gradient_ready(members[index],
+      autograd::on_gradient_final(members[index],
                                   [weak = std::weak_ptr(state_), bucket, index](const Tensor& gradient) {
                                     const auto alive = weak.lock();
                                     return alive ? alive->put_into_bucket(bucket, index, gradient) : gradient;

@@ -30,11 +30,10 @@ struct DistributedOptions {
 /// where they are exchanged so. From backward() to finish() a gradient is not final; afterwards it is the same on all
 /// ranks, until zero_grad and the next backward() write over it: clone() what is to stay. The memory lives as long as a
 /// view of it, also after this object. Batch norm's running statistics follow each rank's own samples during an epoch,
-/// as in PyTorch; call sync_buffers() before evaluating or saving, and replicas are bit-identical again. Add hooks of
-/// your own (autograd::on_gradient_ready) before this object is made: those added later are given what is being
-/// exchanged, and replicas differ where they change it. With one rank nothing is hooked or copied. Constructor, finish,
-/// sync_buffers and check_replicas are collective. Errors that all ranks see are AgreedErrors.
-/// Example:
+/// as in PyTorch; call sync_buffers() before evaluating or saving, and replicas are bit-identical again. Hooks of
+/// your own (autograd::on_gradient_ready) see each rank's own gradient, before it is exchanged, whenever they are
+/// added. With one rank nothing is hooked or copied. Constructor, finish, sync_buffers and check_replicas are
+/// collective. Errors that all ranks see are AgreedErrors. Example:
 ///     #include "tandem/autograd/functions.h"
 ///     #include "tandem/autograd/variable.h"
 ///     #include "tandem/comm/launch/mpi_environment.h"

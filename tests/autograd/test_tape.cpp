@@ -131,6 +131,38 @@ TEST_CASE("hooks run in order, may replace the gradient, and can be cleared") {
              ContainsText("is not a leaf"));
 }
 
+TEST_CASE("final hooks run after all others, whichever were added first, and clear_hooks() leaves them") {
+  const Tensor x = leaf({1.0});
+  Values seen;
+  on_gradient_final(x, [&](const Tensor& gradient) {
+    seen.push_back(gradient.item());
+    return gradient;
+  });
+  on_gradient_ready(x, [](const Tensor& gradient) {
+    gradient.fill(7.0);
+    return gradient;
+  });
+  backward(sum(square(x)));
+  CHECK(seen == Values{7.0});
+  clear_hooks(x);
+  clear_grad(x);
+  backward(sum(square(x)));
+  CHECK(seen == Values{7.0, 2.0});
+  CHECK_THAT(error_of([&] { on_gradient_final(x, {}); }), ContainsText("is empty"));
+  CHECK_THAT(error_of([&] { on_gradient_final(square(x), [](const Tensor& gradient) { return gradient; }); }),
+             ContainsText("is not a leaf"));
+}
+
+TEST_CASE("a gradient that repeats elements is refused") {
+  const Tensor x = leaf({1.0, 2.0});
+  const Tensor one = Tensor::full({1}, 3.0, {.dtype = DType::f64});
+  CHECK_THAT(error_of([&] { set_grad(x, one.expand({2})); }),
+             ContainsText("share memory; give a copy by contiguous()"));
+  CHECK_FALSE(grad(x).defined());
+  set_grad(x, one.expand({2}).contiguous());
+  CHECK(grad_of(x) == Values{3.0, 3.0});
+}
+
 TEST_CASE("what a hook returns must fit its leaf") {
   const Tensor x = leaf({1.0, 2.0});
   set_grad(x, Tensor::full({2}, 7.0, {.dtype = DType::f64}));

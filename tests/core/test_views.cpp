@@ -130,6 +130,22 @@ TEST_CASE("narrow, select, squeeze and unsqueeze") {
   CHECK_THAT(error_of([&] { x.unsqueeze(3); }), ContainsText("unsqueeze: dimension 3"));
 }
 
+TEST_CASE("copies between views that share memory read before they write") {
+  const Tensor row = counting({6});
+  row.narrow(0, 1, 5).copy_from(row.narrow(0, 0, 5));
+  CHECK(row.to_vector<double>() == Values{0, 0, 1, 2, 3, 4});
+  row.narrow(0, 0, 5).copy_from(row.narrow(0, 1, 5));
+  CHECK(row.to_vector<double>() == Values{0, 1, 2, 3, 4, 4});
+  const Tensor square = counting({3, 3});
+  square.copy_from(square.transpose(0, 1));
+  CHECK(square.to_vector<double>() == Values{0, 3, 6, 1, 4, 7, 2, 5, 8});
+  square.copy_from(square);
+  CHECK(square.to_vector<double>() == Values{0, 3, 6, 1, 4, 7, 2, 5, 8});
+  const Tensor columns = counting({2, 4});  // even columns into odd ones: one storage, no element in common
+  columns.narrow(1, 1, 2, 2).copy_from(columns.narrow(1, 0, 2, 2));
+  CHECK(columns.to_vector<double>() == Values{0, 0, 2, 2, 4, 4, 6, 6});
+}
+
 TEST_CASE("expand repeats by strides of 0") {
   const Tensor x = counting({3, 1});
   CHECK(x.expand({2, 3, 2}).to_vector<double>() == Values{0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2});

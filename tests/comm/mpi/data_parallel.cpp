@@ -156,6 +156,24 @@ TEST_CASE("buckets are as many as the options say, tagged comm, and go with thei
         gradient_of(parameters[0].second, 0, group->rank(), 0).to_vector<double>());
 }
 
+TEST_CASE("hooks that are added after the replicas change a rank's own gradient before it is averaged") {
+  const auto group = each_group();
+  const auto parameters = make_parameters(group->rank());
+  DistributedDataParallel ddp(*group, parameters, {}, kTinyBuckets);
+  for (const auto& [name, tensor] : parameters) {
+    autograd::on_gradient_ready(tensor, [rank = group->rank()](const Tensor& gradient) {
+      if (rank == 0) gradient.zero();
+      return gradient;
+    });
+  }
+  for (int step = 0; step < 2; ++step) {
+    backward_known(parameters, group->rank(), step);
+    ddp.finish();
+    check_average(*group, parameters, step, 1, [](int rank, std::size_t) { return rank == 0 ? 0.0 : 1.0; });
+    clear_gradients(parameters);
+  }
+}
+
 TEST_CASE("within no_sync gradients only add up; the last micro-batch averages all") {
   const auto group = each_group();
   const auto parameters = make_parameters(group->rank());
