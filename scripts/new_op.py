@@ -106,8 +106,12 @@ def formatted(files):
     if not formatter:
         return files
     command = [formatter, f"--style=file:{ROOT / '.clang-format'}"]
-    return {path: subprocess.run(command + [f"--assume-filename={path}"], input=text, capture_output=True, text=True, check=True).stdout
-            for path, text in files.items()}
+    try:
+        return {path: subprocess.run(command + [f"--assume-filename={path}"], input=text, capture_output=True, text=True, check=True).stdout
+                for path, text in files.items()}
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = (getattr(error, "stderr", None) or "").strip()
+        command_line.complain(f"{formatter} does not work here: {said or error}; nothing was written")
 
 
 def write_all(files):

@@ -45,6 +45,24 @@ Tensor find(const NamedTensors& tensors, const std::string& name, const std::str
   fail("{}: no tensor '{}'", path, name);
 }
 
+struct Batch {
+  Tensor images, labels;
+};
+
+Batch read_batch(const std::string& path) {
+  try {
+    const auto tensors = layers::read_safetensors(path).tensors;
+    return {find(tensors, "images", path).contiguous(Layout::channels_last), find(tensors, "labels", path)};
+  } catch (const Error& error) {
+    fail("--batch {}", error.what());
+  }
+}
+
+Batch random_batch(std::int64_t size, const layers::ModelOptions& model) {
+  return {random_images({size, model.in_channels, model.image_size, model.image_size}),
+          random_labels(size, static_cast<std::uint32_t>(model.classes))};
+}
+
 }  // namespace
 
 BenchModel::BenchModel(const BenchSettings& settings)
@@ -71,17 +89,11 @@ BenchModel::BenchModel(const BenchSettings& settings)
   optimizer_ = optim::make_optimizer(model_->parameters(), plain);
 
   const MemoryTagScope scope(MemoryTag::data);
-  if (settings.batch_file.empty()) {
-    images_ = random_images({settings.batch_size, options.in_channels, options.image_size, options.image_size});
-    labels_ = random_labels(settings.batch_size, static_cast<std::uint32_t>(options.classes));
-  } else {
-    const auto tensors = layers::read_safetensors(settings.batch_file).tensors;
-    images_ = find(tensors, "images", settings.batch_file).contiguous(Layout::channels_last);
-    labels_ = find(tensors, "labels", settings.batch_file);
-  }
+  const Batch batch =
+      settings.batch_file.empty() ? random_batch(settings.batch_size, options) : read_batch(settings.batch_file);
   // As a loader for this precision makes them.
-  images_ = autograd::cast(images_, storage_dtype(precision)).to(device);
-  labels_ = labels_.to(device);
+  images_ = autograd::cast(batch.images, storage_dtype(precision)).to(device);
+  labels_ = batch.labels.to(device);
 }
 
 double BenchModel::step() {

@@ -22,6 +22,10 @@ train_refuses(NAME "steps without end" ERR "--steps: 99999999999999999999 is too
 train_refuses(NAME "two things to do" ERR "--profile and --serve exclude each other: give one" ARGS --profile --serve)
 train_refuses(NAME "weights of another model" ERR "--load-weights app_files/named.safetensors: holds weights of the model vgg_lite"
   ARGS ${tiny_net} --load-weights app_files/named.safetensors)
+train_refuses(NAME "batch missing" ERR "--batch app_files/none.safetensors: cannot open"
+  ARGS ${tiny_net} --batch app_files/none.safetensors)
+train_refuses(NAME "batch without images" ERR "--batch app_files/named.safetensors: no tensor 'images'"
+  ARGS ${tiny_net} --batch app_files/named.safetensors)
 train_refuses(NAME "weights missing" ERR "--load-weights app_files/none.safetensors: cannot open"
   ARGS ${tiny_net} --load-weights app_files/none.safetensors)
 

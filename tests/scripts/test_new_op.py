@@ -100,6 +100,21 @@ def a_new_op(root):
     check(FORMATTER or "Not formatted" in done.stdout, "a missing clang-format is said", done)
 
 
+def crashing_formatter(root, folder):
+    """One that says its version and then fails."""
+    formatter = folder / "clang-format"
+    formatter.write_text("#!/bin/sh\ncase $1 in --version) echo clang-format version 19.1.7 ;; *) echo out of memory >&2; exit 134 ;; esac\n")
+    formatter.chmod(0o755)
+    before = os.environ.get("CLANG_FORMAT")
+    os.environ["CLANG_FORMAT"] = str(formatter)
+    try:
+        check_refused(root, f"{formatter} does not work here: out of memory; nothing was written", "new_op.py", "leaky")
+    finally:
+        del os.environ["CLANG_FORMAT"]
+        if before is not None:
+            os.environ["CLANG_FORMAT"] = before
+
+
 def nothing_half_written(root):
     (root / "layers/layers.h").chmod(0o444)
     if not os.access(root / "layers/layers.h", os.W_OK):  # root may write everything
@@ -143,6 +158,7 @@ with tempfile.TemporaryDirectory() as temporary:
     refusals(tree)
     pages(tree, folder)
     a_new_op(tree)
+    crashing_formatter(tree, folder)
     nothing_half_written(tree)
 for failure in failures:
     print(f"FAILED: {failure}")
