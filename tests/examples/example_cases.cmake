@@ -16,5 +16,4 @@ add_custom_command(OUTPUT ${example_source}
 add_executable(tandem_example_tests ${example_source})
 target_precompile_headers(tandem_example_tests REUSE_FROM tandem_test_headers)
 target_link_libraries(tandem_example_tests PRIVATE tandem_test_support tandem::tandem)
-target_compile_options(tandem_example_tests PRIVATE -Wno-unused)  # examples show what they make, and do not use it
 add_test(NAME "examples in headers" COMMAND tandem_example_tests WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/examples)

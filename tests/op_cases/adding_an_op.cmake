@@ -43,7 +43,6 @@ function(tandem_new_op_examples folder)
   add_custom_command(OUTPUT ${program}
     COMMAND ${TANDEM_PYTHON} ${make_program} ${scripts} ${program} ${folder}
     DEPENDS ${make_program} ${scripts}/header_examples.py ${headers} VERBATIM)
-  set_source_files_properties(${program} PROPERTIES COMPILE_OPTIONS -Wno-unused)  # they show what they make
   set(new_op_tests ${new_op_tests} ${program} PARENT_SCOPE)
 endfunction()
 
