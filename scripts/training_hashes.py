@@ -26,9 +26,13 @@ NETWORKS = {
     "mnist_cnn": ["--model", "mnist_cnn", "--layers", "3"],
     "small_cnn": ["--model", "small_cnn", "--augment", "crop,flip", "--grad-accumulation", "2"],
     "vgg_lite": ["--model", "vgg_lite", "--dropout", "0.3", "--clip-norm", "1", "--optimizer", "adamw"],
-    "resnet9": ["--model", "resnet9", "--conv-impl", "direct"],
+    "resnet9": ["--model", "resnet9"],
     "resnet18": ["--model", "resnet18", "--schedule", "cosine", "--label-smoothing", "0.1", "--nesterov"],
 }
+
+
+# Own convolutions, whatever library would be chosen.
+OWN_KERNELS = {"cpu": "direct", "cuda": "fused"}
 
 
 def hash_of(command, folder):
@@ -53,6 +57,8 @@ def runs(arguments):
     program = pathlib.Path(arguments.build).resolve() / "apps" / "cifar_train"
     images = arguments.steps * arguments.batch
     for network, options in NETWORKS.items():
+        if network == "resnet9":
+            options = [*options, "--conv-impl", OWN_KERNELS[arguments.device]]
         for precision in ("fp32", "fp16"):
             for ranks in (1, 2):
                 name = f"{arguments.device} {network} {precision} {ranks}"

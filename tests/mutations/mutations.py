@@ -35,7 +35,7 @@ MUTATIONS = [
      "const Tensor sum = cast(old, old.dtype());"),
     ("autograd/backward.cpp", "gradient = hook(std::move(gradient));",
      "if (&hook == &hooks.front()) gradient = hook(std::move(gradient));"),
-    ("autograd/backward.cpp", "state.waiting_for == 1 && !state.gradients.front().sum.defined()", "true"),
+    ("autograd/backward.cpp", "state.waiting_for == 1 && !state.gradients.front().sum.defined()", "state.waiting_for > 0"),
     ("autograd/variable.cpp", "gradient.raw_data() == place.raw_data() && ", ""),
     ("autograd/functions/reduce.cpp", "1.0 / static_cast<double>(element_count(shape))", "1.0"),
     ("autograd/functions/arithmetic.cpp", "if (context.needs(1))\n", "if (context.needs(0))\n"),
