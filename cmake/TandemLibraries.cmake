@@ -14,9 +14,19 @@ function(tandem_include_directories target scope)
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endfunction()
 
-# tandem_library(NAME core [DEPENDS tandem::x ...] [PRIVATE lib ...])
+# tandem_library_properties(target name): what all libraries have; `name` stands behind tandem:: in the installed package.
+# Shared ones find each other beside themselves. Before 1.0 a minor version may break what was linked with another.
+function(tandem_library_properties target name)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON DEFINE_SYMBOL ""
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH $ORIGIN)
+  # Who links code with sanitizers in it needs their libraries.
+  target_link_options(${target} INTERFACE $<INSTALL_INTERFACE:${TANDEM_SANITIZER_FLAGS}>)
+endfunction()
+
+# tandem_library(NAME core [DEPENDS tandem::x ...] [PRIVATE lib ...] [PRIVATE_HEADERS lib ...]): PRIVATE_HEADERS are
+# libraries without code, which nobody needs who links this one
 function(tandem_library)
-  cmake_parse_arguments(LIBRARY "" "NAME" "DEPENDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(LIBRARY "" "NAME" "DEPENDS;PRIVATE;PRIVATE_HEADERS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
   foreach(feature ONEDNN MPI NCCL CUBLAS CUDNN CUDA)
@@ -34,13 +44,21 @@ function(tandem_library)
     list(APPEND sources ${cuda_sources})
   endif()
 
-  add_library(tandem_${LIBRARY_NAME} STATIC ${sources})
+  add_library(tandem_${LIBRARY_NAME} ${TANDEM_LIBRARY_KIND} ${sources})
   add_library(tandem::${LIBRARY_NAME} ALIAS tandem_${LIBRARY_NAME})
-  set_target_properties(tandem_${LIBRARY_NAME} PROPERTIES EXPORT_NAME ${LIBRARY_NAME} POSITION_INDEPENDENT_CODE ON)
+  set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${LIBRARY_NAME})
+  tandem_library_properties(tandem_${LIBRARY_NAME} ${LIBRARY_NAME})
   target_precompile_headers(tandem_${LIBRARY_NAME} REUSE_FROM tandem_library_headers)
   tandem_include_directories(tandem_${LIBRARY_NAME} PUBLIC)
   target_compile_features(tandem_${LIBRARY_NAME} PUBLIC cxx_std_20)
-  target_link_libraries(tandem_${LIBRARY_NAME} PUBLIC ${LIBRARY_DEPENDS} PRIVATE tandem_settings ${LIBRARY_PRIVATE})
+  target_link_libraries(tandem_${LIBRARY_NAME} PUBLIC ${LIBRARY_DEPENDS} PRIVATE ${LIBRARY_PRIVATE})
+  foreach(library tandem_settings ${LIBRARY_PRIVATE_HEADERS})
+    target_link_libraries(tandem_${LIBRARY_NAME} PRIVATE $<BUILD_INTERFACE:${library}>)
+  endforeach()
+  # Errors of other libraries name the line of the call, by its path in this tree.
+  set(callers ${sources})
+  list(FILTER callers INCLUDE REGEX "_(mpi|nccl|cublas|cudnn|cuda)\\.cpp$")
+  set_property(SOURCE ${callers} APPEND PROPERTY COMPILE_OPTIONS -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
   # Headers of CUDA are for those that are named after it.
   set(device_sources ${sources})
   list(FILTER device_sources INCLUDE REGEX "(\\.cu|_(cuda|nccl|cublas|cudnn)\\.cpp)$")
@@ -52,6 +70,6 @@ function(tandem_library)
   elseif(TANDEM_HAS_CUDA)
     list(FILTER device_sources EXCLUDE REGEX "\\.cu$")  # nvcc knows the way
     tandem_source_settings(FILES ${device_sources} INCLUDES ${CUDAToolkit_INCLUDE_DIRS})
-    target_link_libraries(tandem_${LIBRARY_NAME} PRIVATE $<LINK_ONLY:CUDA::cudart_static>)
+    target_link_libraries(tandem_${LIBRARY_NAME} PRIVATE $<LINK_ONLY:${TANDEM_CUDA_RUNTIME}>)
   endif()
 endfunction()

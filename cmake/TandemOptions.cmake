@@ -24,8 +24,17 @@ endforeach()
 option(TANDEM_DEVELOPMENT_BUILD "Build the tests and treat warnings as errors" OFF)
 option(TANDEM_BUILD_TESTS "Build the tests of a development build" ON)
 option(TANDEM_WERROR "Warnings are errors in development builds; OFF for compilers that nobody has tried" ON)
-option(TANDEM_BUILD_APPS "Build the programs under apps/" ON)
-option(TANDEM_NATIVE "Compile for this machine's instruction set (-march=native)" ON)
+# A project that this one is a part of gets the libraries, for any machine, and nothing else.
+option(TANDEM_BUILD_APPS "Build the programs under apps/" ${PROJECT_IS_TOP_LEVEL})
+option(TANDEM_NATIVE "Compile for this machine's instruction set (-march=native)" ${PROJECT_IS_TOP_LEVEL})
+option(TANDEM_INSTALL "Install the libraries, their headers and the CMake package" ${PROJECT_IS_TOP_LEVEL})
+option(TANDEM_SHARED "Build shared libraries instead of archives" "${BUILD_SHARED_LIBS}")
+set(TANDEM_LIBRARY_KIND STATIC)
+set(TANDEM_CUDA_RUNTIME CUDA::cudart_static)
+if(TANDEM_SHARED)
+  set(TANDEM_LIBRARY_KIND SHARED)
+  set(TANDEM_CUDA_RUNTIME CUDA::cudart)  # one for all of them
+endif()
 set(TANDEM_SANITIZE OFF CACHE STRING
   "Sanitizers: OFF, ADDRESS (AddressSanitizer and UndefinedBehaviorSanitizer) or THREAD (ThreadSanitizer)")
 set_property(CACHE TANDEM_SANITIZE PROPERTY STRINGS OFF ADDRESS THREAD)
@@ -39,21 +48,25 @@ if(TANDEM_SANITIZE STREQUAL "THREAD" AND TANDEM_CUDA STREQUAL "SIMULATED")
   message(FATAL_ERROR "ThreadSanitizer knows nothing of the simulator's threads; choose TANDEM_CUDA=OFF")
 endif()
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
-endif()
+# These hold below this folder. Without extensions no sum is rounded less often than the source says.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-find_program(TANDEM_CCACHE ccache)
-mark_as_advanced(TANDEM_CCACHE)
-if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # What ccache must be told before it keeps what was compiled with a precompiled header.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TANDEM_CCACHE})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+# What else is set for a whole build is for the project at its top to choose.
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  find_program(TANDEM_CCACHE ccache)
+  mark_as_advanced(TANDEM_CCACHE)
+  if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    # What ccache must be told before it keeps what was compiled with a precompiled header.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TANDEM_CCACHE})
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  endif()
 endif()
 
 # Settings every target of ours is compiled with; nothing is put into CMAKE_CXX_FLAGS.
@@ -85,15 +98,20 @@ if(TANDEM_DEVELOPMENT_BUILD)
     target_compile_options(tandem_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   endif()
 endif()
+set(TANDEM_SANITIZER_FLAGS)
+if(TANDEM_SANITIZE STREQUAL "ADDRESS")
+  set(TANDEM_SANITIZER_FLAGS -fsanitize=address,undefined)
+elseif(TANDEM_SANITIZE STREQUAL "THREAD")
+  set(TANDEM_SANITIZER_FLAGS -fsanitize=thread)
+endif()
 if(TANDEM_SANITIZE)
   # Instrumented code makes GCC see uninitialised values and overflows that are not there (in <regex>, for one); the
   # sanitizers look, and the other builds' warnings are errors.
   target_compile_options(tandem_settings INTERFACE
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized -Wno-stringop-overflow>)
-  set(sanitizers $<IF:$<STREQUAL:${TANDEM_SANITIZE},ADDRESS>,-fsanitize=address$<COMMA>undefined,-fsanitize=thread>)
   target_compile_options(tandem_settings INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-g1 ${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
-  target_link_options(tandem_settings INTERFACE ${sanitizers})
+    $<$<COMPILE_LANGUAGE:CXX>:-g1 ${TANDEM_SANITIZER_FLAGS} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+  target_link_options(tandem_settings INTERFACE ${TANDEM_SANITIZER_FLAGS})
   if(TANDEM_SANITIZE STREQUAL "ADDRESS")
     target_sources(tandem_settings INTERFACE
       $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_CURRENT_LIST_DIR}/sanitizer_defaults.cpp>)

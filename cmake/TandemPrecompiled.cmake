@@ -25,8 +25,10 @@ set(TANDEM_PROGRAM_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O
 
 # For libraries, for programs, and for the .cu files of the simulated device.
 tandem_precompile(tandem_library_headers "${TANDEM_PRECOMPILED_HEADERS}" POSITION_INDEPENDENT)
-tandem_precompile(tandem_program_headers "${TANDEM_PRECOMPILED_HEADERS};<nlohmann/json.hpp>"
-  OPTIONS ${TANDEM_PROGRAM_OPTIONS} LIBRARIES nlohmann_json::nlohmann_json)
+if(TANDEM_BUILD_APPS OR TANDEM_DEVELOPMENT_BUILD)
+  tandem_precompile(tandem_program_headers "${TANDEM_PRECOMPILED_HEADERS};<nlohmann/json.hpp>"
+    OPTIONS ${TANDEM_PROGRAM_OPTIONS} LIBRARIES nlohmann_json::nlohmann_json)
+endif()
 if(TANDEM_CUDA_IS_SIMULATED)
   tandem_precompile(tandem_kernel_headers
     "${TANDEM_PRECOMPILED_HEADERS};<tandem/core/cuda/launch.h>;<tandem/kernels/device/dispatch.h>" POSITION_INDEPENDENT

@@ -68,7 +68,7 @@ def main():
     headers = arguments.headers or header_examples.headers()
     headers = [header for header in headers if not FOREIGN_FOLDERS.search(header)]
     for header in headers:
-        if not (ROOT / header).is_file():
+        if not header_examples.path_of(header).is_file():
             command_line.complain(f"{header}: no such header")
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -8,7 +8,8 @@ FILEs are tracked sources; without any, all are checked. A header counts as incl
   - by the file's own #include lines;
   - for foo.cpp, foo_cpu.cpp, foo.cu and the like by their own header foo.h, with all that it includes, directly or not;
   - by a header that the file includes: what that includes itself, and, however deep, core/, tests/support/, the standard library and
-    the folders that it lies in (stationary/stationary.h gives conv/geometry.h; whatever takes a Tensor gives Shape).
+    the folders that it lies in (stationary/stationary.h gives conv/geometry.h; whatever takes a Tensor gives Shape);
+  - by tandem/tandem.h, tandem/core.h and the like: all that they reach.
 Names are those that exactly one header declares outside of classes and functions: types, aliases, concepts, functions whose name
 has a "_", constants and macros. A name counts where it is not a member's, is not declared by the file itself, and the file's
 library may use the header's.
@@ -92,7 +93,7 @@ class Source:
         text = (ROOT / file).read_text(errors="replace")
         self.includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*([<"][^>"]+)[>"]', text, flags=re.M)
         self.standard = {include[1:] for include in self.includes if include[0] == "<"}
-        self.ours = {self.path_of(include[1:]) for include in self.includes if include[0] == '"'}
+        self.ours = {self.path_of(include[1:]) for include in self.includes if include.startswith(('"', "<tandem/"))}
         code = without_comments(text)
         self.namespaces = set(word for names in re.findall(r"^\s*(?:inline )?namespace ([\w:]+) \{", code, flags=re.M) for word in names.split("::"))
         self.aliases = set(re.findall(r"namespace (\w+) = tandem", code))
@@ -107,8 +108,8 @@ class Source:
 
     def path_of(self, include):
         beside = os.path.normpath(os.path.join(os.path.dirname(self.file), include))
-        if include.startswith("tandem/"):
-            return include[len("tandem/"):]
+        if include.startswith("tandem/"):  # tandem/core.h is a file of include/, tandem/core/ a link there
+            return f"include/{include}" if include.count("/") == 1 else include[len("tandem/"):]
         # The program's own headers are found from its folder, by its tests too.
         return next((path for path in (include, beside, "apps/cifar_train/" + include) if (ROOT / path).is_file()), include)
 
@@ -283,6 +284,7 @@ def main():
             given |= {other for other in reached
                       if other.startswith(("core/", "tests/support/")) or os.path.dirname(header).startswith(os.path.dirname(other))}
             given |= sources[header].ours if header in sources else set()
+            given |= reached if header.startswith("include/") else set()
             standard |= set().union(*(sources[other].standard for other in reached))
         known_names = set(source.declared | source.locals)
         for header in closure(own) if own in source.ours else ():

@@ -23,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CXX = {".h", ".cpp", ".cu", ".cuh"}
 TEXT = CXX | {".cmake", ".md", ".py", ".sh", ".txt"}
 LIBRARIES = "core|kernels|autograd|layers|optim|comm|data|train|simulator"
-BARE_INCLUDE = re.compile(rf'\s*#\s*include\s*(?:["<](?:{LIBRARIES}|\.\.)/|<tandem/)')
+# <tandem/tandem.h> and <tandem/core.h> are for programs of others.
+BARE_INCLUDE = re.compile(rf'\s*#\s*include\s*(?:["<](?:{LIBRARIES}|\.\.)/|<tandem/(?!\w+\.h>))')
 MACRO = re.compile(r"\s*#\s*define\s+(?!TANDEM_)(\w+)")
 # Headers that stand for those of others must define their macros, and some libraries are told what to do by macros.
 FOREIGN_MACROS = re.compile(r"^(simulator/include/|kernels/conv/cudnn/frontend.h|tests/[^:]*:.*\b(CATCH_CONFIG_\w+|NVTX_\w+|FAKE_\w+))")
@@ -81,7 +82,8 @@ def faults_of(file):
 def format_example(page, formatter, fix):
     """The files of a page's example that are not formatted; with `fix`, they are formatted instead."""
     old = text = (ROOT / page).read_text()
-    for path, block in extract_example.example_of(ROOT / page)[0].items():
+    sources = {path: block for path, block in extract_example.example_of(ROOT / page)[0].items() if pathlib.Path(path).suffix in CXX}
+    for path, block in sources.items():
         command = [formatter, f"--style=file:{ROOT / '.clang-format'}", f"--assume-filename={path}"]
         formatted = subprocess.run(command, input=block, capture_output=True, text=True, check=True).stdout
         if formatted != block and not fix:

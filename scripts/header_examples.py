@@ -60,7 +60,8 @@ class Example:
     def source(self, check_claims=False):
         """A namespace of its own, with a function run() if there is anything to run."""
         _, definitions, statements = self.parts()
-        library = self.header.split("/")[0]
+        library = self.header.split("/")[0].removesuffix(".h")
+        library = "core" if library == "tandem" else library
         text = f"namespace tandem::{library} {{}}\n"  # core's own is tandem
         text += f"namespace {self.namespace} {{\nusing namespace tandem;\nusing namespace tandem::{library};\n" + self._numbered(definitions)
         if statements:
@@ -86,10 +87,15 @@ class Example:
             yield number, text
 
 
+def path_of(header):
+    """The file that `#include "tandem/HEADER"` means."""
+    return ROOT / header if "/" in header else ROOT / "include/tandem" / header
+
+
 def examples_of(header):
-    """The examples of a header, by its path in the repository."""
+    """The examples of a header, by its path below tandem/."""
     examples, lines = [], None
-    for number, line in enumerate((ROOT / header).read_text().splitlines(), 1):
+    for number, line in enumerate(path_of(header).read_text().splitlines(), 1):
         found = re.match(r"\s*///?( .*)?$", line)
         text = (found[1] or "") if found else None
         if lines is not None and text is not None and (text.startswith("   ") or not text.strip()):
@@ -103,5 +109,9 @@ def examples_of(header):
 
 
 def headers():
-    """All headers of the libraries."""
-    return sorted(str(file.relative_to(ROOT)) for library in LIBRARIES for file in (ROOT / library).rglob("*.h"))
+    """All headers of the libraries, and those that include a library's or all of them: core.h, tandem.h."""
+    return sorted(str(file.relative_to(ROOT)) for library in LIBRARIES for file in (ROOT / library).rglob("*.h")) + umbrella_headers()
+
+
+def umbrella_headers():
+    return sorted(file.name for file in (ROOT / "include/tandem").glob("*.h"))

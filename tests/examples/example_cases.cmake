@@ -9,7 +9,7 @@ set(example_scripts ${CMAKE_CURRENT_LIST_DIR}/make_program.py ${PROJECT_SOURCE_D
 set(libraries core kernels autograd layers optim comm data train)
 list(TRANSFORM libraries PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE header_patterns)
 list(TRANSFORM header_patterns APPEND /*.h)
-file(GLOB_RECURSE example_headers CONFIGURE_DEPENDS ${header_patterns})
+file(GLOB_RECURSE example_headers CONFIGURE_DEPENDS ${header_patterns} ${PROJECT_SOURCE_DIR}/include/tandem/*.h)
 add_custom_command(OUTPUT ${example_source}
   COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/make_program.py ${PROJECT_SOURCE_DIR}/scripts ${example_source}
   DEPENDS ${example_scripts} ${example_headers} VERBATIM)

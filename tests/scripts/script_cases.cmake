@@ -56,6 +56,10 @@ if(TANDEM_PYTHON AND NOT TANDEM_HAS_CUDA)
     COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_style.py ${PROJECT_SOURCE_DIR}/scripts)
   add_test(NAME "scripts: the planted faults have their places in the sources"
     COMMAND ${TANDEM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/mutations.py --list)
+  add_test(NAME "scripts: the umbrella headers include what users of each library do"
+    COMMAND ${TANDEM_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/umbrella_headers.py)
+  add_test(NAME "scripts: umbrella headers that have gone stale are found"
+    COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_umbrella_headers.py ${PROJECT_SOURCE_DIR}/scripts)
   add_test(NAME "scripts: includes that are lacking are found"
     COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_check_includes.py ${PROJECT_SOURCE_DIR}/scripts)
   add_test(NAME "scripts: new_op.py" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/test_new_op.py ${PROJECT_SOURCE_DIR})

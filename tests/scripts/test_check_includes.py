@@ -17,6 +17,9 @@ HEADERS = {
     "kernels/conv/own/own.h": '#include "tandem/kernels/conv/conv.h"\nvoid own_run();\n',
     "kernels/gemm/gemm.h": '#include "tandem/kernels/conv/conv.h"\nvoid gemm_run();\n',
     "kernels/loss/loss.h": '#include "tandem/kernels/gemm/gemm.h"\nvoid loss_run();\n',
+    "include/tandem/core.h": '#pragma once\n\n#include "tandem/core/tensor.h"\n',
+    "include/tandem/kernels.h": '#pragma once\n\n#include "tandem/kernels/gemm/gemm.h"\n',
+    "include/tandem/tandem.h": '#pragma once\n\n#include "tandem/core.h"\n#include "tandem/kernels.h"\n',
     "optim/sgd.h": "namespace tandem::optim {\nclass SGD {};\n}\n#define TANDEM_STEP 1\n",
 }
 OWN = '#include "tandem/kernels/conv/own/own.h"\n'
@@ -29,11 +32,13 @@ LACKING = [
     ("kernels/a.cpp", "std::vector<int> x;\n", "std::vector needs #include <vector>"),
     ("kernels/gemm/a.cpp", '#include "tandem/kernels/gemm/gemm.h"\nstd::optional<Pass> x; Geometry y;\n', "std::optional needs #include <optional>"),
     ("train/a.cpp", '#include "tandem/kernels/loss/loss.h"\nPass p; Geometry y;\n', 'Pass needs #include "tandem/kernels/conv/conv.h"'),
+    ("examples/a.cpp", "#include <tandem/core.h>\nTensor t; Geometry g;\n", 'Geometry needs #include "tandem/kernels/base.h"'),
     ("train/a.cpp", "int x = TANDEM_STEP;\n", 'TANDEM_STEP needs #include "tandem/optim/sgd.h"'),
 ]
 COMPLETE = [
     ("core/tensor_cpu.cpp", '#include "tandem/core/tensor.h"\nstd::vector<Tensor> x;\n'),  # by its own header
     ("kernels/conv/own/a.cpp", OWN + "Pass p; Geometry g; Tensor x;\n"),  # by the folders above, and core
+    ("examples/a.cpp", "#include <tandem/tandem.h>\nTensor t; Geometry g; std::vector<Pass> v;\n"),  # by the header of all
     ("kernels/a.cpp", "class SGD;\nSGD* x;\n"),  # a name of its own, and no library that it may use
     ("kernels/a.cpp", "// Tensor\nconst char* x = \"Tensor\";\n"),
     ("kernels/a.cpp", "struct A { int make_tensor(int); };\nint f(A a) { return a.make_tensor(1) + other::make_tensor(2); }\n"),

@@ -1,0 +1,17 @@
+// comm/: process groups, and data-parallel training on several ranks.
+// Example:
+//     MpiEnvironment environment;
+//     const auto group = make_process_group("auto", environment);
+//     const Tensor x = Tensor::full({}, 1.0);
+//     group->all_reduce(Out(x));
+//     const double ranks = x.item();  // 1: started alone
+#pragma once
+
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/backends.h"
+#include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/comm/launch/gpu_sharing.h"
+#include "tandem/comm/launch/launch.h"
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/launch/threads.h"
+#include "tandem/comm/process_group.h"

@@ -1,0 +1,18 @@
+// optim/: optimizers, learning rate schedules, clipping, loss scaling.
+// Example:
+//     const Tensor w = autograd::set_requires_grad(Tensor::full({2}, 1.0));
+//     SGD sgd({w}, {.lr = 0.5});
+//     autograd::set_grad(w, Tensor::full({2}, 1.0));
+//     sgd.step();
+//     const std::vector<float> values = w.to_vector<float>();  // {0.5, 0.5}
+#pragma once
+
+#include "tandem/optim/adam.h"
+#include "tandem/optim/by_name.h"
+#include "tandem/optim/clip_grad_norm.h"
+#include "tandem/optim/grad_scaler.h"
+#include "tandem/optim/gradient_accumulation.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/optim/rmsprop.h"
+#include "tandem/optim/schedule.h"
+#include "tandem/optim/sgd.h"

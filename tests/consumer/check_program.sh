@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Programs of another project, which use this library as its users do. WHAT is one of
+#   install      installs the library and moves it: no file may be a link of the source tree, or name a folder of it
+#   cmake        builds examples/train.cpp by find_package() and runs it, on one rank and on two
+#   page         the same with the project in docs/your-own-program.md
+#   pkg-config   builds examples/train.cpp by pkg-config and runs it; 77 without pkg-config
+#   configure    takes the source tree as a part of another project, which keeps all that is its own
+#   subproject   the same, and builds and runs examples/train.cpp: compiles the whole library
+# usage: check_program.sh WHAT SOURCE_DIR BUILD_DIR WORK_DIR
+# Environment: CXX; MPIEXEC, a command to which a number of ranks is added, or empty; LAUNCHER, a compiler cache, or empty;
+#   BINARIES=1 to look for names of folders in archives, too, which have them where they are compiled with -g
+set -euo pipefail
+what=$1 source_dir=$(realpath "$2") build_dir=$(realpath "$3") work_dir=$(realpath -m "$4")
+prefix=$work_dir/moved
+here=$source_dir/tests/consumer
+export CMAKE_GENERATOR=Ninja CXX OMP_NUM_THREADS=1
+
+fail() { echo "check_program: $what: $*" >&2; exit 1; }
+# quietly NAME COMMAND...: its output only if it fails
+quietly() {
+  local log=$work_dir/$1.log
+  "${@:2}" >"$log" 2>&1 || { cat "$log" >&2; fail "failed: ${*:2}"; }
+}
+
+check_install() {
+  rm -rf "$work_dir"
+  mkdir -p "$work_dir"
+  quietly install cmake --install "$build_dir" --prefix "$work_dir/installed"
+  mv "$work_dir/installed" "$prefix"
+  local found text=-I
+  [ "${BINARIES:-0}" = 0 ] || text=
+  found=$(grep -rlF $text -e "$source_dir" -e "$build_dir" -e "$work_dir" "$prefix") && fail "names of folders of this machine: $found"
+  found=$(find "$prefix/include" ! -type d ! \( -type f \( -name '*.h' -o -name '*.cuh' \) \)) && [ -z "$found" ] || fail "no headers: $found"
+  found=$(cd "$prefix/include" && grep -rhoE '^ *#include "tandem/[^"]+"' . | cut -d'"' -f2 | sort -u | while read -r header; do
+    # (Headers of the simulator are included where GPUs are simulated.)
+    [ -f "$header" ] || [[ $header == tandem/simulator/* && ! -d tandem/simulator ]] || echo "$header"
+  done)
+  [ -z "$found" ] || fail "installed headers include these, which are not there: $found"
+}
+
+# check_output FILE: what examples/train.cpp prints: it learns; chance is 10 %
+check_output() {
+  grep -qE '^epoch 3: [4-9][0-9]\.[0-9] % of the images are right$' "$1" && [ "$(wc -l <"$1")" -eq 3 ] ||
+    fail "$1: not what examples/train.cpp prints: $(cat "$1")"
+}
+run_train() { "$@" >"$work_dir/train.txt" || fail "failed: $*"; check_output "$work_dir/train.txt"; }
+read -ra two_ranks <<<"${MPIEXEC:+$MPIEXEC 2}"  # nothing without MPI
+
+check_cmake() {
+  quietly configure cmake -S "$here/program" -B "$work_dir/cmake" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DPROGRAMS="$source_dir/examples/train.cpp"
+  quietly build cmake --build "$work_dir/cmake"
+  run_train "$work_dir/cmake/train"
+  [ ${#two_ranks[@]} -eq 0 ] || run_train "${two_ranks[@]}" "$work_dir/cmake/train"
+  # Another minor version may have another interface.
+  sed 's/tandem 0.1/tandem 0.0/' "$here/program/CMakeLists.txt" >"$work_dir/CMakeLists.txt"
+  ! cmake -S "$work_dir" -B "$work_dir/other_version" -DCMAKE_PREFIX_PATH="$prefix" \
+    >"$work_dir/other_version.log" 2>&1 || fail "version 0.0 was asked for, and 0.1 is taken"
+  grep -q 'requested version "0.0"' "$work_dir/other_version.log" || fail "$(cat "$work_dir/other_version.log")"
+}
+
+check_page() {
+  quietly extract python3 "$source_dir/scripts/extract_example.py" "$source_dir/docs/your-own-program.md" "$work_dir/page"
+  quietly configure cmake -S "$work_dir/page/my_spirals" -B "$work_dir/page/build" -DCMAKE_PREFIX_PATH="$prefix"
+  quietly build cmake --build "$work_dir/page/build"
+  run_spirals "$work_dir/page/build/spirals"
+  [ ${#two_ranks[@]} -eq 0 ] || run_spirals "${two_ranks[@]}" "$work_dir/page/build/spirals"
+}
+run_spirals() {
+  "$@" >"$work_dir/spirals.txt" || fail "failed: $*"
+  grep -qxE '(5[4-9][0-9]|600) of 600 points are on the right spiral' "$work_dir/spirals.txt" || fail "$(cat "$work_dir/spirals.txt")"
+}
+
+check_pkg_config() {
+  command -v pkg-config >/dev/null || { echo "there is no pkg-config"; exit 77; }
+  local flags folder way
+  folder=$(dirname "$(find "$prefix" -name tandem.pc)")
+  export PKG_CONFIG_PATH=$folder
+  read -ra flags <<<"$(pkg-config --cflags tandem)"
+  quietly compile "$CXX" -std=c++20 "${flags[@]}" -c "$source_dir/examples/train.cpp" -o "$work_dir/train.o"
+  for way in --shared --static; do
+    read -ra flags <<<"$(pkg-config --libs ${way#--shared} tandem)"
+    quietly link "$CXX" "$work_dir/train.o" -o "$work_dir/train" "${flags[@]}"
+    LD_LIBRARY_PATH=$folder/.. run_train "$work_dir/train"
+  done
+}
+
+check_configure() {
+  mkdir -p "$work_dir"
+  local arguments=(-DTANDEM_SOURCE="$source_dir" -DCMAKE_CXX_COMPILER_LAUNCHER="${LAUNCHER:-}"
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_CXX_STANDARD=23 -DPROGRAMS="$source_dir/examples/train.cpp")
+  # Command lines and their files are for programs alone.
+  quietly configure cmake -S "$here/program" -B "$work_dir/build" "${arguments[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON
+  ! grep -q -e -march -e -Werror "$work_dir/build/compile_commands.json" || fail "flags that are for this project's own builds"
+  quietly install cmake --install "$work_dir/build" --prefix "$work_dir/installed"
+  [ ! -e "$work_dir/installed" ] || fail "installs what nobody asked for"
+}
+
+check_subproject() {
+  check_configure
+  quietly build cmake --build "$work_dir/build" --target train
+  run_train "$work_dir/build/train"
+}
+
+case "$what" in
+  install | cmake | page | configure | subproject) "check_$what" ;;
+  pkg-config) check_pkg_config ;;
+  *) fail "WHAT is not one of those in this file's first lines" ;;
+esac

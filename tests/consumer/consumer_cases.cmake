@@ -1,0 +1,38 @@
+# Programs of another project, which use the library installed from this build, or its sources (see check_program.sh).
+if(TANDEM_CUDA STREQUAL "ON")  # its programs are built where CI has no GPU and little time
+  return()
+endif()
+set(consumer_environment CXX=${CMAKE_CXX_COMPILER} ${TANDEM_MPI_TEST_ENVIRONMENT} LAUNCHER=${TANDEM_CCACHE})
+if(TANDEM_HAS_MPI)
+  list(APPEND consumer_environment "MPIEXEC=${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}")
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TANDEM_CUDA_IS_SIMULATED)  # others are compiled with -g
+  list(APPEND consumer_environment BINARIES=1)
+endif()
+
+# tandem_consumer_test(name what folder): `what` of check_program.sh
+function(tandem_consumer_test name what folder)
+  add_test(NAME "${name}" COMMAND ${PROJECT_SOURCE_DIR}/tests/consumer/check_program.sh ${what} ${PROJECT_SOURCE_DIR}
+    ${PROJECT_BINARY_DIR} ${CMAKE_CURRENT_BINARY_DIR}/consumer/${folder})
+  set_tests_properties("${name}" PROPERTIES ENVIRONMENT "${consumer_environment}" TIMEOUT 300 SKIP_RETURN_CODE 77 ${ARGN})
+  if(TANDEM_CUDA_IS_SIMULATED)
+    set_property(TEST "${name}" APPEND PROPERTY LABELS simulated)
+  endif()
+endfunction()
+
+tandem_consumer_test("consumer: the installed tree is complete and can be moved" install installed
+  FIXTURES_SETUP installed)
+tandem_consumer_test("consumer: find_package, on one rank and on two" cmake installed FIXTURES_REQUIRED installed)
+tandem_consumer_test("consumer: pkg-config" pkg-config installed FIXTURES_REQUIRED installed)
+find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+mark_as_advanced(TANDEM_PYTHON)
+if(TANDEM_PYTHON)
+  tandem_consumer_test("docs: a program of your own, on one rank and on two" page installed FIXTURES_REQUIRED installed)
+endif()
+add_test(NAME "docs: the README shows examples/train.cpp"
+  COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/shown_program.cmake)
+if(NOT TANDEM_CUDA_IS_SIMULATED AND NOT TANDEM_SANITIZE)  # what is compiled there is the same in all presets
+  tandem_consumer_test("consumer: a part of another project leaves that as it is" configure part)
+  tandem_consumer_test("consumer: a part of another project is compiled with it" subproject compiled_part
+    LABELS long TIMEOUT 5400)
+endif()
