@@ -83,6 +83,12 @@ endif()
 target_compile_options(tandem_settings INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
 target_compile_definitions(tandem_settings INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1> "$<$<COMPILE_LANGUAGE:CUDA>:FMT_CONSTEVAL=>")
+if(NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+  # Errors of CUDA name a line of the source, by its path in this tree. A compiler cache would not share what has this
+  # option among clones, and scripts/build.sh has it compile files by relative paths.
+  target_compile_options(tandem_settings INTERFACE
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+endif()
 if(TANDEM_DEVELOPMENT_BUILD)
   target_compile_options(tandem_settings INTERFACE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>

@@ -23,6 +23,7 @@ steps() {
   step clang-debian-13 "preset cpu by Debian 13's clang, without warnings, and its tests" scripts/check_debian.sh trixie \
     --with clang "CXX=clang++ scripts/test.sh --exclude-regex parity"
   step portable "the CPU's kernels compiled for any machine of this architecture (TANDEM_NATIVE=OFF), and their tests" check_portable
+  step shared "preset cpu with shared libraries: tests of core/, and programs that use what it installs" check_shared
   step tsan "what has threads under ThreadSanitizer" scripts/check_builds.sh tsan
   step mutations "faults planted in the libraries, which the tests must notice" scripts/mutations.py
   step simulated-asan "kernels on the simulated GPU under AddressSanitizer" check_simulated_asan
@@ -40,6 +41,13 @@ check_portable() {
   cmake --preset cpu -B build/portable -DTANDEM_NATIVE=OFF &&
     cmake --build build/portable --parallel "$(nproc)" --target tandem_kernels_tests tandem_op_cases_tests &&
     ctest --test-dir build/portable --output-on-failure --no-tests=error --parallel "$(nproc)" --tests-regex '^(kernels|op_cases):'
+}
+
+check_shared() {
+  cmake --preset cpu -B build/shared -DTANDEM_SHARED=ON &&
+    cmake --build build/shared --parallel "$(nproc)" --target tandem_core_tests tandem_train &&
+    ctest --test-dir build/shared --output-on-failure --no-tests=error --parallel "$(nproc)" \
+      --tests-regex '^(core|consumer):|^docs: a program' --label-exclude '^long$'
 }
 
 check_simulated_asan() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The builds other than the one that scripts/test.sh tests:
-#   minimal  a compiler and the small libraries: no oneDNN, no MPI, no CUDA; builds and trains for a moment
+#   minimal  a compiler and the small libraries: no oneDNN, no MPI, no CUDA; builds and trains for a moment,
+#            as does a program of another project with what it installs
 #   asan     the unit suite under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
 #   tsan     what has threads (loader, prefetcher, ranks that are threads) under ThreadSanitizer
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
@@ -18,6 +19,11 @@ check_minimal() {
   local build
   build=$(scripts/build.sh minimal)
   "$build/apps/cifar_train" --dataset synthetic --model small_cnn --limit-train 512 --limit-test 256 --epochs 1
+  # Installed without what is optional, for another project.
+  local step
+  for step in install cmake; do
+    CXX=${CXX:-g++} BINARIES=1 tests/consumer/check_program.sh "$step" . "$build" "$build/consumer"
+  done
 }
 
 run_tests() { ctest --test-dir "$1" --output-on-failure --no-tests=error --parallel "$(nproc)" "${@:2}"; }

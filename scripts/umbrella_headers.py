@@ -4,8 +4,8 @@
     scripts/umbrella_headers.py [--fix]
 
 Users include the headers that need an example (header_examples.py); of kernels/, which is called by autograd/, also the functions that
-a differentiable function of one's own may call: those with an *_implementations.h beside them, and USEFUL below. tandem.h includes the
-umbrella header of each library. --fix writes the include lines and leaves the comments above them as they are. Exit code 1 if a header
+a differentiable function of one's own may call: those with an *_implementations.h beside them, and USEFUL below. What a header of nothing
+but includes has (autograd/functions.h) is not listed again. tandem.h includes the umbrella header of each library. --fix writes the include lines and leaves the comments above them as they are. Exit code 1 if a header
 is not as it should be.
 """
 import re
@@ -26,11 +26,23 @@ def is_for_users(header):
     return header_examples.needs_example(header) or header in USEFUL or beside.is_file()
 
 
+def collected(headers):
+    """What those of these headers include that are nothing but includes."""
+    found = set()
+    for header in headers:
+        code = re.sub(r"//.*", "", (ROOT / header).read_text()).replace("#pragma once", "")
+        includes = re.findall(r'#include "tandem/(.*)"', code)
+        if includes and not re.sub(r'#include ".*"', "", code).strip():
+            found.update(includes)
+    return found
+
+
 def wanted():
     """The include lines of each umbrella header, by its name."""
     headers = header_examples.headers()
     lines = {f"{library}.h": [header for header in headers if header.startswith(f"{library}/") and is_for_users(header)]
              for library in LIBRARIES}
+    lines = {name: [header for header in listed if header not in collected(listed)] for name, listed in lines.items()}
     lines["core.h"] = ["config.h"] + lines["core.h"]
     lines["tandem.h"] = sorted(f"{library}.h" for library in LIBRARIES)
     return {name: [f'#include "tandem/{header}"' for header in headers] for name, headers in lines.items()}

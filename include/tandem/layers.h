@@ -5,20 +5,13 @@
 //     const Tensor y = linear(Tensor::zeros({8, 4}));  // [8, 2]
 #pragma once
 
-#include "tandem/layers/activation.h"
-#include "tandem/layers/batch_norm.h"
-#include "tandem/layers/convolution.h"
 #include "tandem/layers/initializer.h"
 #include "tandem/layers/layers.h"
-#include "tandem/layers/linear.h"
 #include "tandem/layers/mode_scope.h"
 #include "tandem/layers/models/blocks.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/layers/models/networks.h"
 #include "tandem/layers/module.h"
-#include "tandem/layers/pooling.h"
 #include "tandem/layers/random_state.h"
-#include "tandem/layers/residual.h"
 #include "tandem/layers/safetensors.h"
-#include "tandem/layers/sequential.h"
 #include "tandem/layers/summary.h"

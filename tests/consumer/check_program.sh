@@ -8,7 +8,8 @@
 #   subproject   the same, and builds and runs examples/train.cpp: compiles the whole library
 # usage: check_program.sh WHAT SOURCE_DIR BUILD_DIR WORK_DIR
 # Environment: CXX; MPIEXEC, a command to which a number of ranks is added, or empty; LAUNCHER, a compiler cache, or empty;
-#   BINARIES=1 to look for names of folders in archives, too, which have them where they are compiled with -g
+#   DEVICE, where the page's program computes on one rank, if not on the CPU; BINARIES=1 to look for names of folders in
+#   archives, too, which have them where they are compiled with -g
 set -euo pipefail
 what=$1 source_dir=$(realpath "$2") build_dir=$(realpath "$3") work_dir=$(realpath -m "$4")
 prefix=$work_dir/moved
@@ -63,7 +64,7 @@ check_page() {
   quietly extract python3 "$source_dir/scripts/extract_example.py" "$source_dir/docs/your-own-program.md" "$work_dir/page"
   quietly configure cmake -S "$work_dir/page/my_spirals" -B "$work_dir/page/build" -DCMAKE_PREFIX_PATH="$prefix"
   quietly build cmake --build "$work_dir/page/build"
-  run_spirals "$work_dir/page/build/spirals"
+  run_spirals "$work_dir/page/build/spirals" ${DEVICE:+"$DEVICE"}
   [ ${#two_ranks[@]} -eq 0 ] || run_spirals "${two_ranks[@]}" "$work_dir/page/build/spirals"
 }
 run_spirals() {

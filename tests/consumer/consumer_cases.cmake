@@ -6,6 +6,9 @@ set(consumer_environment CXX=${CMAKE_CXX_COMPILER} ${TANDEM_MPI_TEST_ENVIRONMENT
 if(TANDEM_HAS_MPI)
   list(APPEND consumer_environment "MPIEXEC=${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}")
 endif()
+if(TANDEM_CUDA_IS_SIMULATED)
+  list(APPEND consumer_environment DEVICE=cuda)
+endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TANDEM_CUDA_IS_SIMULATED)  # others are compiled with -g
   list(APPEND consumer_environment BINARIES=1)
 endif()
@@ -22,17 +25,23 @@ endfunction()
 
 tandem_consumer_test("consumer: the installed tree is complete and can be moved" install installed
   FIXTURES_SETUP installed)
-tandem_consumer_test("consumer: find_package, on one rank and on two" cmake installed FIXTURES_REQUIRED installed)
-tandem_consumer_test("consumer: pkg-config" pkg-config installed FIXTURES_REQUIRED installed)
+# The page's program runs on simulated GPUs as well.
 find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 mark_as_advanced(TANDEM_PYTHON)
-if(TANDEM_PYTHON)
-  tandem_consumer_test("docs: a program of your own, on one rank and on two" page installed FIXTURES_REQUIRED installed)
+if(TANDEM_PYTHON AND NOT TANDEM_SANITIZE)
+  tandem_consumer_test("docs: a program of your own, by find_package, on one rank and on two" page installed
+    FIXTURES_REQUIRED installed)
+endif()
+if(TANDEM_CUDA_IS_SIMULATED)
+  return()
+endif()
+tandem_consumer_test("consumer: find_package, on one rank and on two" cmake installed FIXTURES_REQUIRED installed)
+tandem_consumer_test("consumer: pkg-config" pkg-config installed FIXTURES_REQUIRED installed)
+if(TANDEM_SANITIZE)
+  return()
 endif()
 add_test(NAME "docs: the README shows examples/train.cpp"
   COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/shown_program.cmake)
-if(NOT TANDEM_CUDA_IS_SIMULATED AND NOT TANDEM_SANITIZE)  # what is compiled there is the same in all presets
-  tandem_consumer_test("consumer: a part of another project leaves that as it is" configure part)
-  tandem_consumer_test("consumer: a part of another project is compiled with it" subproject compiled_part
-    LABELS long TIMEOUT 5400)
-endif()
+tandem_consumer_test("consumer: a part of another project leaves that as it is" configure part)
+tandem_consumer_test("consumer: a part of another project is compiled with it" subproject compiled_part
+  LABELS long TIMEOUT 5400)
