@@ -20,6 +20,9 @@ MUTATIONS = [
     ("core/cpu_allocator.cpp", "noexcept { munmap(block, static_cast<std::size_t>(capacity)); }",
      "noexcept { (void)block, (void)capacity; }"),
     ("core/random.cpp", "const std::size_t pair = 2 * (index % 2);", "const std::size_t pair = 0;"),
+    ("core/number_column.cpp", "if (step != 0.0) digits +=", "digits +="),
+    ("core/number_column.cpp", "if (parts.fraction.size() != widths.fraction)", "if (false)"),
+    ("core/print.cpp", "line.size() + word.size() + 1 > width", "line.size() + word.size() > width"),
     # autograd
     ("autograd/record.cpp", "tensor_.storage()->version() == version_", "true"),
     ("autograd/record.cpp", "if (node.use_count() == 1) collect_inputs(*node);", ""),
