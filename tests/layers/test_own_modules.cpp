@@ -42,6 +42,20 @@ class Net final : public Module {
   Tensor& shift_ = add_buffer("shift", Tensor::full({}, 2.0));
 };
 
+/// One child of two names.
+class Twins final : public Module {
+ public:
+  Twins() {
+    register_module("first", part_);
+    register_module("second", part_);
+  }
+  Tensor forward(const Tensor& input) override { return part_(part_(input)); }
+  std::string describe() const override { return "Twins"; }
+
+ private:
+  ReLU part_;
+};
+
 std::vector<std::string> names_of(const NamedTensors& tensors) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors) names.push_back(name);
@@ -146,6 +160,12 @@ TEST_CASE("apply visits children before their parents, each module once") {
   CHECK(visited.back() == "Net");
   const auto place = [&](std::string_view what) { return std::find(visited.begin(), visited.end(), what); };
   CHECK(place("Linear(3, 3)") < place("ModuleList of 2"));
+  Twins twins;
+  std::map<const Module*, int> calls;
+  twins.apply([&](Module& module) { ++calls[&module]; });
+  CHECK(twins.named_modules().size() == 3);
+  CHECK(calls.size() == 2);
+  for (const auto& [module, count] : calls) CHECK(count == 1);
   // A new start for the linear layers.
   const autograd::NoGrad no_grad;
   net.apply([](Module& module) {

@@ -47,6 +47,13 @@ MUTATIONS = [
     ("autograd/functions/conv_producer.cpp", "gradient.storage() == incoming.storage()", "incoming.defined()"),
     ("autograd/gradcheck.cpp", "const double numeric = (above - below) / (2.0 * options.eps);",
      "const double numeric = (above - below) / (2.0 * options.eps) * 0.999;"),
+    # layers and train
+    ("layers/module.cpp", "if (!required) autograd::clear_grad(parameter);", ""),
+    ("layers/module.cpp", "if (seen.insert(at->second).second) function", "function"),
+    ("layers/hooks.cpp", "std::erase_if(hooks->after, is_mine);", ""),
+    ("layers/state_dict.cpp", "if (options.ignore_mismatched) refused", "refused"),
+    ("train/trainer.cpp", "const std::int64_t first = epochs_done_ + 1;", "const std::int64_t first = 1;"),
+    ("train/scoring.cpp", "output.detach(), labels);", "output.detach(), labels) / static_cast<double>(count);"),
     # optim
     ("optim/grad_scaler.cpp", "if (state.all_finite) {", "if (true) {"),
     ("optim/grad_scaler.cpp", "optimizer.skip_step();", ""),
