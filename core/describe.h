@@ -1,21 +1,19 @@
-// Tensors and shapes as arguments of require() and fail(). A call of describe() is carried out whether or not a check
-// passes; a tensor is only described where a message is made.
-// Example:
+// Tensors, shapes, dtypes and devices as arguments of require(), fail() and fmt. Messages show a tensor's dtype and
+// shape; fmt shows its values as well (core/print.h). A call of describe() is carried out whether or not a check
+// passes; a tensor is only described where a message is made. Example:
 //     const Tensor x = Tensor::zeros({2, 3});
-//     require(x.rank() == 2, "needs a matrix, got {}", x);
-//     const std::string text = fmt::format("got {}", x);  // "got f32[2, 3]"
+//     require(x.rank() == 2, "needs a matrix, got {}", x);  // would say "got f32[2, 3]"
+//     const std::string text = fmt::format("{} of {}", x.shape(), x.dtype());  // "[2, 3] of f32"
 #pragma once
 
-#include "tandem/core/tensor.h"
+#include "tandem/core/device.h"
+#include "tandem/core/dtype.h"
+#include "tandem/core/print.h"
+#include "tandem/core/shape.h"
 
 #include <fmt/format.h>
 
-template <>
-struct fmt::formatter<tandem::Tensor> : fmt::formatter<std::string_view> {
-  auto format(const tandem::Tensor& tensor, fmt::format_context& context) const {
-    return fmt::formatter<std::string_view>::format(tandem::describe(tensor), context);
-  }
-};
+#include <string_view>
 
 template <>
 struct fmt::formatter<tandem::Shape> : fmt::formatter<std::string_view> {
@@ -28,5 +26,19 @@ template <>
 struct fmt::formatter<tandem::Strides> : fmt::formatter<std::string_view> {
   auto format(const tandem::Strides& strides, fmt::format_context& context) const {
     return fmt::formatter<std::string_view>::format(tandem::to_string(strides), context);
+  }
+};
+
+template <>
+struct fmt::formatter<tandem::DType> : fmt::formatter<std::string_view> {
+  auto format(tandem::DType dtype, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(tandem::name_of(dtype), context);
+  }
+};
+
+template <>
+struct fmt::formatter<tandem::Device> : fmt::formatter<std::string_view> {
+  auto format(tandem::Device device, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(tandem::name_of(device), context);
   }
 };

@@ -23,10 +23,17 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What a message shows of an argument: the argument itself, or what an overload for its type gives. A tensor's is one
+/// line without the values (core/print.h).
+template <typename T>
+const T& in_message(const T& argument) {
+  return argument;
+}
+
 /// Throws an Error with a formatted message.
 template <typename... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(fmt::format(format, std::forward<Args>(args)...));
+  throw Error(fmt::format(fmt::runtime(fmt::string_view(format)), in_message(args)...));
 }
 
 /// Throws an Error with a formatted message unless `condition` holds. The message is only formatted on failure.

@@ -6,6 +6,7 @@
 #include "tandem/core/shape.h"
 #include "tandem/core/storage.h"
 
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -181,5 +182,12 @@ Tensor zeros_like(const Tensor& other);
 
 /// "f32[2, 3, 32, 32]", for messages.
 std::string describe(const Tensor& tensor);
+
+/// Writes values as NumPy shows them, dtype, shape and device: what to_string() of core/print.h gives.
+std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
+std::ostream& operator<<(std::ostream& stream, const Shape& shape);
+std::ostream& operator<<(std::ostream& stream, const Strides& strides);
+std::ostream& operator<<(std::ostream& stream, DType dtype);
+std::ostream& operator<<(std::ostream& stream, Device device);
 
 }  // namespace tandem

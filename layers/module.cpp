@@ -6,6 +6,10 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/profiler.h"
+#include "tandem/core/suggest.h"
+
+#include <algorithm>
+#include <set>
 
 namespace tandem::layers {
 
@@ -27,11 +31,16 @@ std::string join(const std::string& parent, const std::string& child) {
   return parent.empty() || child.empty() ? parent + child : parent + "." + child;
 }
 
+void mark(const Tensor& parameter, bool required) {
+  autograd::set_requires_grad(parameter, required);
+  if (!required) autograd::clear_grad(parameter);
+}
+
 }  // namespace
 
 Tensor Module::operator()(const Tensor& input) {
   return in_context([&] {
-    Tensor output = forward(input);
+    Tensor output = hooks_ == nullptr || hooks_->empty() ? forward(input) : forward_with_hooks(input);
     if (observer_) observer_(output);
     return output;
   });
@@ -46,6 +55,66 @@ Tensor Module::in_context(const std::function<Tensor()>& compute) {
   } catch (const Error& error) {
     throw LayerError(name_, error.what());
   }
+}
+
+Tensor Module::forward_with_hooks(const Tensor& input) {
+  const ForwardHooks now = *hooks_;  // hooks may add and remove hooks
+  Tensor taken = input;
+  for (const auto& [id, hook] : now.before) {
+    if (const Tensor other = hook(*this, taken); other.defined()) taken = other;
+  }
+  Tensor output = forward(taken);
+  for (const auto& [id, hook] : now.after) {
+    if (const Tensor other = hook(*this, taken, output); other.defined()) output = other;
+  }
+  return output;
+}
+
+ForwardHooks& Module::hooks() {
+  if (hooks_ == nullptr) hooks_ = std::make_shared<ForwardHooks>();
+  return *hooks_;
+}
+
+RemovableHandle Module::add_hook(ForwardHook hook) {
+  ForwardHooks& all = hooks();
+  all.after.emplace_back(all.next, std::move(hook));
+  return {hooks_, all.next++};
+}
+
+RemovableHandle Module::add_hook(ForwardPreHook hook) {
+  ForwardHooks& all = hooks();
+  all.before.emplace_back(all.next, std::move(hook));
+  return {hooks_, all.next++};
+}
+
+void Module::apply(const std::function<void(Module&)>& function) {
+  const auto modules = named_modules();
+  std::set<const Module*> seen;
+  // Parents come before their children here.
+  for (auto at = modules.rbegin(); at != modules.rend(); ++at) {
+    if (seen.insert(at->second).second) function(*at->second);
+  }
+}
+
+void Module::requires_grad(bool required) {
+  for (const Tensor& parameter : parameters()) mark(parameter, required);
+}
+
+void Module::requires_grad(std::string_view name, bool required) {
+  std::vector<std::string> names;
+  for (const auto& [module_name, module] : named_modules()) {
+    if (module_name == name && !name.empty()) return module->requires_grad(required);
+    if (!module_name.empty()) names.push_back(module_name);
+  }
+  for (const auto& [parameter_name, parameter] : named_parameters()) {
+    if (parameter_name == name) return mark(parameter, required);
+    names.push_back(parameter_name);
+  }
+  const std::string near = nearest_name(name, names);
+  fail(
+      "requires_grad: '{}' is neither a module nor a parameter of this {}{}; named_modules() and named_parameters() "
+      "list them",
+      name, describe(), near.empty() ? std::string() : fmt::format(": did you mean '{}'?", near));
 }
 
 std::vector<std::pair<std::string, Module*>> Module::named_modules() {
@@ -85,6 +154,17 @@ std::int64_t Module::parameter_count() const {
   std::int64_t count = 0;
   for (const Tensor& parameter : parameters()) count += parameter.numel();
   return count;
+}
+
+double Module::flops(const Shape& /*input*/, const Shape& output) const {
+  if (output.rank() < 2) return 0.0;
+  double products = 0.0;
+  for (const auto& [name, parameter] : parameters_) {
+    const std::int64_t rows = parameter->rank() >= 2 ? parameter->size(0) : 0;
+    if (rows == 0 || (rows != output[1] && rows != output[-1])) continue;
+    products += static_cast<double>(parameter->numel() / rows) * static_cast<double>(element_count(output));
+  }
+  return 2.0 * products;
 }
 
 void Module::train(bool on) {
@@ -135,15 +215,46 @@ void Module::set_random_state(const std::shared_ptr<RandomState>& state) {
   }
 }
 
+void Module::check_new_name(std::string_view name) const {
+  require(!name.empty() && name.find('.') == std::string_view::npos,
+          "register: '{}' cannot be the name of a part of a module: names are not empty and have no dots", name);
+  const auto has_name = [name](const auto& part) { return part.first == name; };
+  require(std::none_of(parameters_.begin(), parameters_.end(), has_name) &&
+              std::none_of(buffers_.begin(), buffers_.end(), has_name) &&
+              std::none_of(children_.begin(), children_.end(), has_name),
+          "register: this module has a part of the name '{}' already; choose another", name);
+}
+
 void Module::register_parameter(std::string name, Tensor& member) {
+  check_new_name(name);
   if (member.defined()) parameters_.emplace_back(std::move(name), &member);
 }
 
-void Module::register_buffer(std::string name, Tensor& member) { buffers_.emplace_back(std::move(name), &member); }
+void Module::register_buffer(std::string name, Tensor& member) {
+  check_new_name(name);
+  buffers_.emplace_back(std::move(name), &member);
+}
 
 void Module::register_module(std::string name, Module& member) {
+  check_new_name(name);
   member.name_ = name;
   children_.emplace_back(std::move(name), &member);
+}
+
+Tensor& Module::add_parameter(std::string name, const Tensor& value) {
+  require(value.defined() && is_floating(value.dtype()) && autograd::is_leaf(value),
+          "add_parameter: '{}' must be a floating tensor that no recorded operation made, got {}", name,
+          tandem::describe(value));
+  register_parameter(std::move(name), *owned_tensors_.emplace_back(std::make_unique<Tensor>(value)));
+  value.storage()->set_tag(MemoryTag::parameters);
+  return *owned_tensors_.back() = autograd::set_requires_grad(value);
+}
+
+Tensor& Module::add_buffer(std::string name, const Tensor& value) {
+  require(value.defined(), "add_buffer: '{}' is undefined", name);
+  register_buffer(std::move(name), *owned_tensors_.emplace_back(std::make_unique<Tensor>(value)));
+  value.storage()->set_tag(MemoryTag::parameters);
+  return *owned_tensors_.back();
 }
 
 }  // namespace tandem::layers

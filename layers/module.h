@@ -3,18 +3,46 @@
 
 #include "tandem/autograd/precision.h"
 #include "tandem/core/named_tensors.h"
+#include "tandem/layers/hooks.h"
 #include "tandem/layers/random_state.h"
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace tandem::layers {
 
+class Initializer;
+
+/// What load_state_dict() left alone.
+struct IncompatibleKeys {
+  struct Mismatch {
+    std::string name, problem;  ///< problem: "head.bias is [7], the model has [3]"
+  };
+
+  std::vector<std::string> missing_keys;     ///< the module has them, the state does not
+  std::vector<std::string> unexpected_keys;  ///< the state has them, the module does not
+  std::vector<Mismatch> mismatched_keys;     ///< both have them, in other shapes, or integers for floating numbers
+
+  bool empty() const { return missing_keys.empty() && unexpected_keys.empty() && mismatched_keys.empty(); }
+};
+
+/// "missing: a, b; unexpected: c", of each kind the first six; empty if nothing was left.
+std::string to_string(const IncompatibleKeys& keys);
+
+/// What load_state_dict() passes over rather than refuse.
+struct LoadStateDictOptions {
+  bool strict = true;              ///< refuse missing and unexpected names
+  bool ignore_mismatched = false;  ///< leave tensors of another shape as they are
+};
+
 /// Base of layers and networks. Parameters, buffers and children are members of the derived class, registered under
-/// PyTorch's names in its constructor; the module keeps where they are, so it can be neither copied nor moved. Dotted
+/// PyTorch's names in its constructor; or the module owns them, and the members are references, which add_module() and
+/// add_parameter() return. A module keeps where its parts are, so it can be neither copied nor moved. Dotted
 /// names, their order (own parameters, then own buffers, then children in order of registration) and the state dict are
 /// those of the torch.nn.Module with the same members.
 /// Errors thrown in forward are prefixed with the dotted name of the layer they come from.
@@ -26,11 +54,12 @@ namespace tandem::layers {
 ///       explicit Offset(std::int64_t features) : offset_(Initializer::constant({features}, 0.5)) {
 ///         register_parameter("offset", offset_);
 ///       }
-///       Tensor forward(const Tensor& x) override { return autograd::add(x, offset_); }
+///       Tensor forward(const Tensor& x) override { return autograd::mul(autograd::add(x, offset_), slope_); }
 ///       std::string describe() const override { return "Offset"; }
 ///
 ///      private:
 ///       Tensor offset_;
+///       Tensor& slope_ = add_parameter("slope", Tensor::full({1, 1}, 1.0));
 ///     };
 ///     Offset layer(3);
 ///     const std::vector<float> values = layer(Tensor::zeros({1, 3})).to_vector<float>();  // {0.5, 0.5, 0.5}
@@ -41,7 +70,8 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /// What the layer computes. Call the module itself instead, which adds error context and tells the observer.
+  /// What the layer computes. Call the module itself instead, which adds error context, calls hooks and tells the
+  /// observer.
   virtual Tensor forward(const Tensor& input) = 0;
   Tensor operator()(const Tensor& input);
 
@@ -58,12 +88,30 @@ class Module {
   /// How many modules of a PyTorch nn.Sequential this one stands for: 2 where a ReLU is fused in.
   virtual int sequential_slots() const { return 1; }
 
+  /// Multiplications and additions of one forward from `input` to `output`, for summaries. By default two for each use
+  /// of a weight: of each own parameter of two or more dimensions whose first size is the output's second or last, one
+  /// product per output element and element of a row of it. That is right for convolutions and matrix products; what is
+  /// done per element is not counted.
+  virtual double flops(const Shape& input, const Shape& output) const;
+
   // By dotted name. Handles share their elements with the module.
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
   std::vector<std::pair<std::string, Module*>> named_modules();  // itself first, as "", then its descendants
   std::vector<Tensor> parameters() const;
   std::int64_t parameter_count() const;
+
+  /// Calls `function` on every module below this one, children before their parents, and at last on this one; on each
+  /// once.
+  void apply(const std::function<void(Module&)>& function);
+
+  /// Freezes all parameters (`false`), or lets them be trained again. A frozen parameter gets no gradient, and loses
+  /// the one it has, so that optimizers leave it alone. Running statistics are frozen by eval(). Make
+  /// DistributedDataParallel afterwards: all ranks must freeze alike. torch.nn.Module.requires_grad_().
+  void requires_grad(bool required = true);
+  /// The same for the parameter or the module of this dotted name. Throws Error where there is neither.
+  void requires_grad(std::string_view name, bool required = true);
+  void requires_grad(const char* name, bool required = true) { requires_grad(std::string_view(name), required); }
 
   /// Training mode changes what batch norm and dropout do. Modules are born in training mode.
   void train(bool on = true);
@@ -88,8 +136,12 @@ class Module {
   NamedTensors state_dict() const;
 
   /// Copies values in, casting floating dtypes. Throws one Error that lists all missing, unexpected and mis-shaped
-  /// tensors, and then changes nothing. Not `strict`: missing and unexpected names are passed over.
-  void load_state_dict(const NamedTensors& state, bool strict = true);
+  /// tensors, and then changes nothing. What the options pass over stays as it is, and is returned. Not `strict`:
+  /// missing and unexpected names are passed over.
+  IncompatibleKeys load_state_dict(const NamedTensors& state, bool strict = true) {
+    return load_state_dict(state, LoadStateDictOptions{.strict = strict});
+  }
+  IncompatibleKeys load_state_dict(const NamedTensors& state, const LoadStateDictOptions& options);
 
   /// Gives every random layer of this tree the state it draws from, and its number in the tree. Training forwards count
   /// their uses there.
@@ -98,18 +150,79 @@ class Module {
   /// Called after each forward of this module with what it returned; empty: none. Returns the one there was.
   using Observer = std::function<void(const Tensor& output)>;
   Observer set_observer(Observer observer) { return std::exchange(observer_, std::move(observer)); }
-  bool is_observed() const { return observer_ != nullptr; }
+  /// Whether somebody sees what this module returns: an observer or a hook.
+  bool is_observed() const { return observer_ != nullptr || (hooks_ != nullptr && !hooks_->empty()); }
+
+  /// Calls `hook(module, input, output)` after each forward of this module, in the order of registration. A tensor that
+  /// it returns takes the place of the output for the next hook and the caller; it may return nothing. Layers that one
+  /// kernel computes at once are computed apart where one of them has a hook. torch.nn.Module.register_forward_hook().
+  template <typename Hook>
+    requires std::is_invocable_v<Hook&, Module&, const Tensor&, const Tensor&>
+  RemovableHandle register_forward_hook(Hook hook) {
+    return add_hook(ForwardHook(
+        [hook = std::move(hook)](Module& module, const Tensor& input, const Tensor& output) mutable -> Tensor {
+          if constexpr (!std::is_void_v<std::invoke_result_t<Hook&, Module&, const Tensor&, const Tensor&>>)
+            return hook(module, input, output);
+          hook(module, input, output);
+          return Tensor();
+        }));
+  }
+  /// The same before forward, as `hook(module, input)`: what it returns takes the place of the input.
+  template <typename Hook>
+    requires std::is_invocable_v<Hook&, Module&, const Tensor&>
+  RemovableHandle register_forward_pre_hook(Hook hook) {
+    return add_hook(ForwardPreHook([hook = std::move(hook)](Module& module, const Tensor& input) mutable -> Tensor {
+      if constexpr (!std::is_void_v<std::invoke_result_t<Hook&, Module&, const Tensor&>>) return hook(module, input);
+      hook(module, input);
+      return Tensor();
+    }));
+  }
 
  protected:
+  // Names are those of one module: neither empty nor with a dot in them, nor given twice, or Error is thrown.
   /// An undefined tensor (an absent bias) is not registered.
   void register_parameter(std::string name, Tensor& member);
   void register_buffer(std::string name, Tensor& member);
   void register_module(std::string name, Module& member);
 
+  /// Registers a tensor that this module keeps, a floating leaf, as a parameter that wants a gradient:
+  /// `Tensor& slope_ = add_parameter("slope", Tensor::full({1}, 0.25));` in the class, and no line in its constructor.
+  Tensor& add_parameter(std::string name, const Tensor& value);
+  Tensor& add_buffer(std::string name, const Tensor& value);
+
+  /// Registers a module that this one owns: `Linear& head_ = add_module<Linear>("head", {.in = 8, .out = 3},
+  /// initializer);`
+  template <typename Layer>
+  Layer& add_module(std::string name, std::unique_ptr<Layer> module) {
+    Layer& result = *module;
+    register_module(std::move(name), result);
+    owned_modules_.push_back(std::move(module));
+    return result;
+  }
+  template <typename Layer>
+  Layer& add_module(std::string name, typename Layer::Options options, Initializer& initializer) {
+    return add_module(std::move(name), std::make_unique<Layer>(options, initializer));
+  }
+  template <typename Layer>
+  Layer& add_module(std::string name, typename Layer::Options options) {
+    return add_module(std::move(name), std::make_unique<Layer>(options));
+  }
+  template <typename Layer, typename... Args>
+  Layer& add_module(std::string name, Args&&... args) {
+    return add_module(std::move(name), std::make_unique<Layer>(std::forward<Args>(args)...));
+  }
+
  private:
   /// Replaces each parameter and floating buffer of this tree by what `convert` makes of it and its module, unless that
   /// is the same tensor.
   void replace_tensors(const std::function<Tensor(const Tensor& tensor, const Module& module)>& convert);
+
+  RemovableHandle add_hook(ForwardHook hook);
+  RemovableHandle add_hook(ForwardPreHook hook);
+  ForwardHooks& hooks();
+  Tensor forward_with_hooks(const Tensor& input);
+  /// Throws Error for a name that state dicts cannot hold, or that is there already.
+  void check_new_name(std::string_view name) const;
 
   /// Overridden by layers that draw random numbers.
   virtual bool take_random_state(const std::shared_ptr<RandomState>& /*state*/, std::uint32_t /*layer*/) {
@@ -120,7 +233,10 @@ class Module {
   std::vector<std::pair<std::string, Tensor*>> parameters_;
   std::vector<std::pair<std::string, Tensor*>> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
+  std::vector<std::unique_ptr<Tensor>> owned_tensors_;
+  std::vector<std::unique_ptr<Module>> owned_modules_;
   Observer observer_;
+  std::shared_ptr<ForwardHooks> hooks_;  // null before the first one
   bool training_ = true;
 };
 

@@ -21,7 +21,7 @@ std::string printable(const std::string& name) {
   return plain && name.size() <= kLongest ? name : safetensors::escaped(name);
 }
 
-/// "what: a, b, c and 5 more"; empty for no names.
+/// "; what: a, b, c and 5 more"; empty for no names.
 std::string list_names(std::string_view what, const std::vector<std::string>& names) {
   if (names.empty()) return {};
   constexpr std::size_t kShown = 6;
@@ -31,7 +31,25 @@ std::string list_names(std::string_view what, const std::vector<std::string>& na
                      fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "), rest);
 }
 
+/// Why `from` cannot be copied to `to`, the module's tensor of this name; or empty.
+std::string misfit_of(const std::string& name, const Tensor& from, const Tensor& to) {
+  if (from.shape() != to.shape())
+    return fmt::format("{} is {}, the model has {}", name, to_string(from.shape()), to_string(to.shape()));
+  if (from.dtype() != to.dtype() && !(is_floating(from.dtype()) && is_floating(to.dtype())))
+    return fmt::format("{} holds {}, the model {}", name, name_of(from.dtype()), name_of(to.dtype()));
+  return {};
+}
+
 }  // namespace
+
+std::string to_string(const IncompatibleKeys& keys) {
+  std::vector<std::string> unexpected, problems;  // names may come from any file
+  for (const std::string& name : keys.unexpected_keys) unexpected.push_back(printable(name));
+  for (const auto& mismatch : keys.mismatched_keys) problems.push_back(mismatch.problem);
+  const std::string text = list_names("missing", keys.missing_keys) + list_names("unexpected", unexpected) +
+                           list_names("wrong shape or dtype", problems);
+  return text.empty() ? text : text.substr(2);
+}
 
 NamedTensors Module::state_dict() const {
   NamedTensors result;
@@ -44,10 +62,10 @@ NamedTensors Module::state_dict() const {
   return result;
 }
 
-void Module::load_state_dict(const NamedTensors& state, bool strict) {
+IncompatibleKeys Module::load_state_dict(const NamedTensors& state, const LoadStateDictOptions& options) {
   const NamedTensors own = state_dict();
   std::map<std::string_view, const Tensor*> given;
-  std::vector<std::string> missing, unexpected, unfit;
+  IncompatibleKeys left;
   for (const auto& [name, tensor] : state) {
     require(tensor.defined(), "load_state_dict: tensor {} is undefined", printable(name));
     require(given.emplace(name, &tensor).second, "load_state_dict: tensor {} is given twice", printable(name));
@@ -56,34 +74,29 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
   for (const auto& [name, tensor] : own) {
     const auto found = given.find(name);
     if (found == given.end()) {
-      missing.push_back(name);
+      left.missing_keys.push_back(name);
       continue;
     }
     const Tensor& from = *found->second;
     given.erase(found);
-    if (from.shape() != tensor.shape()) {
-      unfit.push_back(
-          fmt::format("{} is {}, the model has {}", name, to_string(from.shape()), to_string(tensor.shape())));
-    } else if (from.dtype() != tensor.dtype() && !(is_floating(from.dtype()) && is_floating(tensor.dtype()))) {
-      unfit.push_back(fmt::format("{} holds {}, the model {}", name, name_of(from.dtype()), name_of(tensor.dtype())));
-    } else {
+    const std::string problem = misfit_of(name, from, tensor);
+    if (problem.empty())
       copies.emplace_back(tensor, from);
-    }
+    else
+      left.mismatched_keys.push_back({name, problem});
   }
   for (const auto& [name, tensor] : state) {
-    if (given.contains(name)) unexpected.push_back(printable(name));  // it may come from any file
+    if (given.contains(name)) left.unexpected_keys.push_back(name);
   }
-  if (!strict) {
-    missing.clear();
-    unexpected.clear();
-  }
-  require(missing.empty() && unexpected.empty() && unfit.empty(),
-          "load_state_dict: the tensors do not fit this model{}{}{}", list_names("missing", missing),
-          list_names("unexpected", unexpected), list_names("wrong shape or dtype", unfit));
+  IncompatibleKeys refused = left;
+  if (!options.strict) refused.missing_keys = refused.unexpected_keys = {};
+  if (options.ignore_mismatched) refused.mismatched_keys = {};
+  require(refused.empty(), "load_state_dict: the tensors do not fit this model; {}", to_string(refused));
 
   const autograd::NoGrad no_grad;
   for (const auto& [to, from] : copies)
     to.copy_from(from.dtype() == to.dtype() ? from : autograd::cast(from.detach(), to.dtype()));
+  return left;
 }
 
 }  // namespace tandem::layers

@@ -1,77 +1,135 @@
-// Printing a network.
+// Looking at a network: what it computes, and what that takes.
 #include "tandem/layers/summary.h"
 
 #include "tandem/autograd/grad_mode.h"
-#include "tandem/core/number_text.h"
+#include "tandem/autograd/variable.h"
+#include "tandem/core/memory.h"
+#include "tandem/layers/activation.h"
 #include "tandem/layers/mode_scope.h"
 
-#include <fmt/format.h>
+#include <map>
+#include <optional>
 
 namespace tandem::layers {
 
 namespace {
 
-struct Row {
-  std::string name, what, shape, parameters;
+/// What the calls of a layer were.
+struct Calls {
+  int count = 0;
+  Shape output;
+  double flops = 0;
 };
 
-/// "12.3 KiB" or "1.2 MiB": the elements of all tensors.
-std::string size_text(const NamedTensors& tensors) {
+std::int64_t bytes_of(const NamedTensors& tensors) {
   std::int64_t bytes = 0;
   for (const auto& [name, tensor] : tensors) bytes += tensor.numel() * size_of(tensor.dtype());
-  const double kibibytes = static_cast<double>(bytes) / 1024.0;
-  return kibibytes < 1024.0 ? fmt::format("{:.1f} KiB", kibibytes) : fmt::format("{:.1f} MiB", kibibytes / 1024.0);
+  return bytes;
+}
+
+Tensor zeros_for(const Module& module, const Shape& input) {
+  const MemoryTagScope scope(MemoryTag::data);
+  const NamedTensors parameters = module.named_parameters();
+  TensorOptions like_parameters{.layout = Layout::channels_last};
+  if (!parameters.empty()) like_parameters = parameters.front().second.options(Layout::channels_last);
+  return Tensor::zeros(input, like_parameters);
+}
+
+/// Hooks that are removed at the end of the scope.
+class CallCounter {
+ public:
+  explicit CallCounter(Module& module) {
+    for (const auto& [name, part] : module.named_modules()) {
+      Calls& calls = calls_[part];
+      if (calls_.size() == handles_.size()) continue;  // a module of several names
+      handles_.push_back(part->register_forward_hook([&calls](Module& self, const Tensor& in, const Tensor& out) {
+        ++calls.count;
+        calls.output = out.shape();
+        calls.flops += self.flops(in.shape(), out.shape());
+      }));
+    }
+  }
+  ~CallCounter() {
+    for (RemovableHandle& handle : handles_) handle.remove();
+  }
+  CallCounter(const CallCounter&) = delete;
+  CallCounter& operator=(const CallCounter&) = delete;
+
+  const Calls& of(const Module* module) const { return calls_.at(module); }
+
+ private:
+  std::map<const Module*, Calls> calls_;
+  std::vector<RemovableHandle> handles_;
+};
+
+/// Bytes that a recorded forward pass keeps.
+std::int64_t kept_bytes(Module& module, const Tensor& input) {
+  const auto activations = [&] { return memory_stats(input.device()).current_of(MemoryTag::activations); };
+  const std::int64_t before = activations();
+  const Tensor output = module(input);
+  return activations() - before;
+}
+
+/// The same in training mode, leaving statistics as they are; nothing where the network refuses this batch.
+std::optional<std::int64_t> kept_in_training(Module& module, const Tensor& input) {
+  const ModeScope same_modes(module);
+  const auto buffers = module.named_buffers();
+  std::vector<Tensor> before;
+  for (const auto& [name, buffer] : buffers) before.push_back(buffer.clone());
+  module.train();
+  module.apply([](Module& part) {
+    if (dynamic_cast<Dropout*>(&part) != nullptr) part.eval();
+  });
+  std::optional<std::int64_t> kept;
+  try {
+    kept = kept_bytes(module, input);
+  } catch (const Error&) {  // batch norm of one value, say
+  }
+  const autograd::NoGrad no_grad;
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].second.copy_from(before[i]);
+  return kept;
 }
 
 }  // namespace
 
-std::string summary(Module& module, const Shape& input) {
-  struct Seen {
-    int calls = 0;
-    Shape shape;
-  };
-  const auto modules = module.named_modules();
-  std::vector<Seen> seen(modules.size());
+ModelSummary summarize(Module& module, const Shape& input) {
+  const NoObservers unseen(module);
+  const Tensor zeros = zeros_for(module, input);
+  ModelSummary result;
   {
     const ModeScope evaluating(module, false);
-    const NoObservers ours_only(module);
+    const CallCounter counter(module);
     const autograd::NoGrad no_grad;
-    for (std::size_t i = 0; i < modules.size(); ++i) {
-      modules[i].second->set_observer([&entry = seen[i]](const Tensor& output) {
-        ++entry.calls;
-        entry.shape = output.shape();
-      });
+    module(zeros);
+    for (const auto& [name, part] : module.named_modules()) {
+      if (part->named_modules().size() > 1) continue;  // its children have their own lines
+      const Calls& calls = counter.of(part);
+      result.layers.push_back({.name = name,
+                               .what = part->describe(),
+                               .calls = calls.count,
+                               .output = calls.output,
+                               .parameters = part->parameter_count(),
+                               .flops = calls.flops});
     }
-    const NamedTensors parameters = module.named_parameters();
-    TensorOptions like_parameters{.layout = Layout::channels_last};
-    if (!parameters.empty()) like_parameters = parameters.front().second.options(Layout::channels_last);
-    module(Tensor::zeros(input, like_parameters));
+    std::map<const Module*, bool> added;
+    for (const auto& [name, part] : module.named_modules()) {
+      if (!std::exchange(added[part], true)) result.flops += counter.of(part).flops;
+    }
   }
-
-  std::vector<Row> rows{{"layer", "what", "output", "parameters"}};
-  for (std::size_t i = 0; i < modules.size(); ++i) {
-    const auto& [name, part] = modules[i];
-    if (part->named_modules().size() > 1) continue;  // its children have their own lines
-    const std::string repeats = seen[i].calls > 1 ? fmt::format(", used {} times", seen[i].calls) : std::string();
-    rows.push_back({name, part->describe() + repeats, seen[i].calls > 0 ? to_string(seen[i].shape) : "not used",
-                    part->parameter_count() > 0 ? with_separators(part->parameter_count()) : "-"});
-  }
-  std::size_t name_width = 0, what_width = 0, shape_width = 0, count_width = 0;
-  for (const Row& row : rows) {
-    name_width = std::max(name_width, row.name.size());
-    what_width = std::max(what_width, row.what.size());
-    shape_width = std::max(shape_width, row.shape.size());
-    count_width = std::max(count_width, row.parameters.size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>{}}\n", row.name, name_width, row.what, what_width, row.shape,
-                        shape_width, row.parameters, count_width);
-  }
+  const auto kept = kept_in_training(module, zeros);
+  const ModeScope same_modes(module, false);
+  result.activation_bytes = kept.has_value() ? *kept : kept_bytes(module, zeros);
   const NamedTensors parameters = module.named_parameters();
-  text += fmt::format("{} parameters in {} tensors, {}; buffers {}\n", with_separators(module.parameter_count()),
-                      parameters.size(), size_text(parameters), size_text(module.named_buffers()));
-  return text;
+  for (const auto& [name, parameter] : parameters) {
+    result.parameters += parameter.numel();
+    if (!autograd::requires_grad(parameter)) result.frozen_parameters += parameter.numel();
+  }
+  result.parameter_tensors = static_cast<std::int64_t>(parameters.size());
+  result.parameter_bytes = bytes_of(parameters);
+  result.buffer_bytes = bytes_of(module.named_buffers());
+  return result;
 }
+
+std::string summary(Module& module, const Shape& input) { return to_string(summarize(module, input)); }
 
 }  // namespace tandem::layers

@@ -1,14 +1,47 @@
-// A network as a table: layers, output shapes, parameter counts.
+// A network as a table: layers, output shapes, parameters, work and memory.
 #pragma once
 
 #include "tandem/layers/module.h"
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 namespace tandem::layers {
 
-/// One line per layer that computes something itself, with its dotted name, what it is, the shape it returns for an
-/// input of shape `input`, and its parameters; then the totals. Runs one forward pass on zeros in evaluation mode;
-/// modes, statistics, gradients and observers are left as they were, and observers see nothing of it. A layer used more
-/// than once says so. Input has a batch dimension.
+/// A layer that computes something itself.
+struct LayerSummary {
+  std::string name, what;  ///< dotted name, and describe()
+  int calls = 0;           ///< in one forward pass
+  Shape output;            ///< of the last call; empty if there was none
+  std::int64_t parameters = 0;
+  double flops = 0;  ///< of all calls, by Module::flops()
+};
+
+/// What summarize() finds out. Bytes are of elements.
+struct ModelSummary {
+  std::vector<LayerSummary> layers;
+  std::int64_t parameters = 0, frozen_parameters = 0, parameter_tensors = 0;
+  std::int64_t parameter_bytes = 0, buffer_bytes = 0;
+  double flops = 0;                   ///< of a forward pass; backward takes about twice as many
+  std::int64_t activation_bytes = 0;  ///< kept from forward to backward, with the output, without the input
+};
+
+/// Runs two forward passes on zeros of shape `input`, which has a batch dimension: one in evaluation mode, and one in
+/// training mode for the memory (but for dropout, which would draw numbers; in evaluation mode where the network cannot
+/// be trained on such a batch). Modes, statistics, gradients and observers are left as they were, and observers see
+/// nothing of it; hooks run. Example:
+///     #include "tandem/layers/models/models.h"
+///     const auto network = make_model({.name = "vgg_lite"});
+///     const ModelSummary facts = summarize(*network, {1, 3, 32, 32});
+///     const std::int64_t parameters = facts.parameters;  // 2625962
+ModelSummary summarize(Module& module, const Shape& input);
+
+/// One line per layer with its dotted name, what it is, the shape that it returns, its parameters and its FLOPs; then
+/// the totals. A layer used more than once says so.
+std::string to_string(const ModelSummary& summary);
+
+/// to_string(summarize(module, input)).
 /// Example:
 ///     #include "tandem/layers/models/models.h"
 ///     const auto network = make_model({.name = "vgg_lite"});

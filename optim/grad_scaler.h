@@ -11,7 +11,7 @@ namespace tandem::optim {
 /// nothing and skips nothing.
 enum class LossScaling : std::uint8_t { none, fixed, dynamic };
 
-/// PyTorch's names and defaults.
+/// PyTorch's names and defaults. Whoever gives options wants scaling, so that the mode is not `none` by default.
 struct GradScalerOptions {
   LossScaling mode = LossScaling::dynamic;
   double init_scale = 65536.0;
@@ -36,8 +36,12 @@ struct GradScalerOptions {
 ///     }
 class GradScaler {
  public:
+  /// Scales nothing, as f32 and bf16 want it: scale() is 1, and step() is the optimizer's. So does `GradScaler({})`.
+  GradScaler() : GradScaler(LossScaling::none) {}
+  /// `GradScaler(LossScaling::dynamic)` is what f16 wants, with PyTorch's constants.
+  explicit GradScaler(LossScaling mode) : GradScaler(GradScalerOptions{.mode = mode}) {}
   /// Throws Error on options out of range: scale and interval above 0, growth above 1, backoff in (0, 1).
-  explicit GradScaler(const GradScalerOptions& options = {});
+  explicit GradScaler(const GradScalerOptions& options);
 
   /// What to multiply losses by; 1 without scaling.
   double scale() const { return scale_; }

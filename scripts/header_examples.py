@@ -16,9 +16,10 @@ LIBRARIES = ("core", "kernels", "autograd", "layers", "optim", "comm", "data", "
 INTERNAL = {
     r"core/(cuda/.*|failed_call|fork|recording|cpu_allocator|strided_copy|work_graph|library_file).h": "for the other libraries",
     r"core/environment.h": "for tests of what reads variables",
+    r"core/number_column.h": "a part of to_string()",
     r"kernels/(?!(conv/conv|gemm/gemm).h).*": "called by autograd/; conv.h and gemm.h are also timed by themselves",
     r"autograd/(node|functions/(broadcast|conv_operands|conv_producer)).h": "the tape, and parts of functions",
-    r"layers/(file|fusion|safetensors/.*).h": "parts of read_safetensors() and of Sequential",
+    r"layers/(file|fusion|container|safetensors/.*).h": "parts of read_safetensors() and of Sequential",
     r"optim/option_checks.h": "for the optimizers of this folder",
     r"comm/(backends|schedules|transports)/.*": "chosen by name (comm/backends.h)",
     r"comm/(host_staging|ddp/gradient_bucket|ddp/hash|launch/mpirun).h": "parts of groups, of DDP and of threads.h",

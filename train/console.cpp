@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace tandem::train {
 namespace {
@@ -47,6 +48,14 @@ std::string precision_line(const RunRecord& run) {
 
 bool is_chosen(const std::string& implementation) { return !implementation.empty() && implementation != "auto"; }
 
+/// "loss 0.528 acc 82.4%", and metrics behind it. Accuracy is left out where it was not counted.
+std::string figures(double loss, double accuracy, const NamedValues& metrics) {
+  std::string text = fmt::format("loss {:>5}", format_loss(loss));
+  if (!std::isnan(accuracy)) text += fmt::format(" acc {:4.1f}%", accuracy);
+  for (const auto& [name, value] : metrics) text += fmt::format(" {} {:.4g}", name, value);
+  return text;
+}
+
 }  // namespace
 
 std::string format_bytes(std::int64_t bytes) {
@@ -73,9 +82,12 @@ std::string header_text(const RunRecord& run) {
 
 std::string epoch_text(const EpochRecord& e, std::int64_t epochs) {
   const auto digits = static_cast<int>(std::to_string(epochs).size());
-  return fmt::format("epoch {:>{}}/{}  loss {:>5} acc {:4.1f}%  test loss {:>5} acc {:4.1f}%  {:>4}  {:>5} img/s",
-                     e.epoch, digits, epochs, format_loss(e.train_loss), e.train_accuracy, format_loss(e.test_loss),
-                     e.test_accuracy, format_duration(e.seconds), format_count(e.images_per_second));
+  const bool tested = !std::isnan(e.test_loss) || !std::isnan(e.test_accuracy) || !e.test_metrics.empty();
+  return fmt::format(
+      "epoch {:>{}}/{}  {}{}  {:>4}  {:>5} img/s", e.epoch, digits, epochs,
+      figures(e.train_loss, e.train_accuracy, e.train_metrics),
+      tested ? fmt::format("  test {}", figures(e.test_loss, e.test_accuracy, e.test_metrics)) : std::string(),
+      format_duration(e.seconds), format_count(e.images_per_second));
 }
 
 std::string summary_text(const ResultRecord& result, const ResultFiles& files) {

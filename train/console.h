@@ -13,7 +13,8 @@ std::string format_bytes(std::int64_t bytes);
 /// What is about to be trained, on what, by whom: a few lines, each with its line end.
 std::string header_text(const RunRecord& run);
 
-/// One finished epoch of `epochs`, in columns that stay aligned from epoch to epoch; no line end.
+/// One finished epoch of `epochs`, in columns that stay aligned from epoch to epoch; no line end. What was not counted
+/// or not tested is left out.
 std::string epoch_text(const EpochRecord& epoch, std::int64_t epochs);
 
 /// Where a run left things; empty paths are left out.

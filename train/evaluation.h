@@ -5,6 +5,7 @@
 #include "tandem/data/loader.h"
 #include "tandem/layers/module.h"
 #include "tandem/train/metrics.h"
+#include "tandem/train/scoring.h"
 
 namespace tandem::train {
 
@@ -22,5 +23,8 @@ namespace tandem::train {
 ///     const Metrics metrics = evaluate(*layers::make_model({.name = "small_cnn"}), loader, *group);
 ///     const std::int64_t count = metrics.count;  // 100: and metrics.accuracy() in percent
 Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group);
+
+/// The same with a loss and metrics of one's own.
+Scores evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group, const Scoring& scoring);
 
 }  // namespace tandem::train

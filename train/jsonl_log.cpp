@@ -33,6 +33,8 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
   json["peak_memory_bytes"] = r.peak_memory_bytes;
   json["loss_scale"] = r.loss_scale;
   json["skipped_steps"] = r.skipped_steps;
+  for (const auto& [name, value] : r.train_metrics) json["train_metrics"][name] = value;
+  for (const auto& [name, value] : r.test_metrics) json["test_metrics"][name] = value;
 }
 
 // A path may hold bytes that are no UTF-8: they are replaced rather than losing the record.

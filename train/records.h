@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::train {
@@ -41,6 +42,9 @@ struct StepRecord {
   std::int64_t skipped_steps = 0;  ///< so far: not taken because a gradient was not finite
 };
 
+/// Figures of the program's own, by name.
+using NamedValues = std::vector<std::pair<std::string, double>>;
+
 /// One epoch. Accuracies in percent; train figures are means over the epoch as it went, in train mode.
 /// Example:
 ///     const auto print = [](const EpochRecord& epoch) {  // for TrainObserver::epoch
@@ -60,6 +64,8 @@ struct EpochRecord {
   std::int64_t peak_memory_bytes = 0;  ///< resident set, largest over ranks
   double loss_scale = 1.0;             ///< after the last step
   std::int64_t skipped_steps = 0;      ///< since the run began
+  NamedValues train_metrics{};         ///< those of TrainerOptions::metrics, as the two above
+  NamedValues test_metrics{};
 };
 
 /// The most bytes that tensors of each kind ever took on this rank's device, by name.

@@ -1,15 +1,16 @@
 // The training loop.
 #include "tandem/train/trainer.h"
 
-#include "tandem/autograd/functions/softmax_cross_entropy.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/backends/backend.h"
 #include "tandem/optim/clip_grad_norm.h"
-#include "tandem/train/batch_loss.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/smallest_part.h"
+#include "tandem/train/weights.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -20,16 +21,71 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// Only f16 gradients vanish without a scale.
+optim::LossScaling scaling_for(const optim::Optimizer& optimizer) {
+  const auto& parameters = optimizer.parameters();
+  const bool any_f16 = std::any_of(parameters.begin(), parameters.end(),
+                                   [](const Tensor& parameter) { return parameter.dtype() == DType::f16; });
+  return any_f16 ? optim::LossScaling::dynamic : optim::LossScaling::none;
+}
+
 }  // namespace
 
 struct Trainer::StepSums {
-  Metrics epoch;           // this rank, since the epoch began
+  Scores epoch;            // this rank, since the epoch began
   double step_loss = 0.0;  // sum over this rank's images of the step
 };
 
+struct Trainer::Defaults {
+  optim::ConstantSchedule schedule;
+  comm::ProcessGroup group{comm::make_self_backend()};
+  optim::GradScaler scaler;
+  std::unique_ptr<comm::DistributedDataParallel> replicas;
+
+  explicit Defaults(const optim::Optimizer& optimizer) : scaler(scaling_for(optimizer)) {}
+};
+
+Trainer::Parts Trainer::complete(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
+                                 const TrainerOptions& options, Defaults& defaults) {
+  comm::ProcessGroup& group = options.group != nullptr ? *options.group : defaults.group;
+  if (options.replicas == nullptr) {
+    defaults.replicas = std::make_unique<comm::DistributedDataParallel>(group, parameters_and_masters(model, optimizer),
+                                                                        model.named_buffers());
+  }
+  return {.model = model,
+          .optimizer = optimizer,
+          .schedule = options.schedule != nullptr ? *options.schedule : defaults.schedule,
+          .group = group,
+          .replicas = options.replicas != nullptr ? *options.replicas : *defaults.replicas,
+          .train_loader = train_loader,
+          .test_loader = options.test,
+          .scaler = options.scaler != nullptr ? *options.scaler : defaults.scaler};
+}
+
+Trainer::Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
+                 const TrainerOptions& options)
+    : Trainer(model, optimizer, train_loader, options, std::make_shared<Defaults>(optimizer)) {}
+
+Trainer::Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
+                 const TrainerOptions& options, const std::shared_ptr<Defaults>& defaults)
+    : Trainer(complete(model, optimizer, train_loader, options, *defaults), options, defaults) {}
+
 Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options)
-    : parts_(parts),
+    : Trainer(Parts{.model = parts.model,
+                    .optimizer = parts.optimizer,
+                    .schedule = parts.schedule,
+                    .group = parts.group,
+                    .replicas = parts.replicas,
+                    .train_loader = parts.train_loader,
+                    .test_loader = &parts.test_loader,
+                    .scaler = parts.scaler},
+              options, nullptr) {}
+
+Trainer::Trainer(const Parts& parts, const TrainerOptions& options, std::shared_ptr<Defaults> defaults)
+    : defaults_(std::move(defaults)),
+      parts_(parts),
       options_(options),
+      scoring_(options.loss, options.metrics, options.label_smoothing),
       random_state_(
           std::make_shared<layers::RandomState>(options.seed, static_cast<std::uint32_t>(parts.group.rank()))),
       base_lr_(parts.optimizer.lr()) {
@@ -56,15 +112,14 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, StepSums& sums) {
   random_state_->advance();
   // A small last batch may leave nothing for this rank: it then only takes part in the exchange.
   if (batch->count() == 0) return;
-  const Tensor logits = parts_.model(batch->images);
-  const Tensor loss = autograd::softmax_cross_entropy(logits, batch->labels, options_.label_smoothing);
+  const Tensor output = parts_.model(batch->images);
+  const Tensor loss = scoring_.loss(output, batch->labels);
   // Gradients are averaged over ranks with equal weights, so a rank's mean loss counts by its share of the step's
   // images, times ranks.
   const double share = static_cast<double>(batch->count()) / static_cast<double>(images_in_step);
   const double start = share * parts_.group.size() * parts_.scaler.scale();
   autograd::backward(loss, Tensor::full({}, start, loss.options()));
-  const double mean = batch_loss(loss, logits, batch->labels);
-  sums.epoch.add(mean, count_correct(logits, batch->labels), batch->count());
+  const double mean = scoring_.add(sums.epoch, loss, output, batch->labels, batch->count());
   sums.step_loss += mean * static_cast<double>(batch->count());
 }
 
@@ -114,19 +169,21 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
     progress.step = step + 1;
     progress.images += images;
     progress.seconds = seconds_since(start);
-    progress.loss = sums.epoch.loss();
-    progress.accuracy = sums.epoch.accuracy();
+    progress.loss = sums.epoch.metrics.loss();
+    progress.accuracy = scoring_.accuracy(sums.epoch.metrics);
     if (observer.progress) observer.progress(progress);
   }
   EpochRecord record;
   record.epoch = epoch;
   record.lr = parts_.optimizer.lr();
-  const Metrics all = sum_over_ranks(sums.epoch, parts_.group);
-  record.train_loss = all.loss();
-  record.train_accuracy = all.accuracy();
+  const Scores all = scoring_.sum_over_ranks(sums.epoch, parts_.group);
+  record.train_loss = all.metrics.loss();
+  record.train_accuracy = scoring_.accuracy(all.metrics);
+  record.train_metrics = scoring_.values(all);
   record.images_per_second = static_cast<double>(images_per_epoch) / seconds_since(start);
   fill_in_evaluation(record);
   record.seconds = seconds_since(start);
+  epochs_done_ = epoch;
   return record;
 }
 
@@ -134,9 +191,14 @@ void Trainer::fill_in_evaluation(EpochRecord& record) {
   // Batch norm's running statistics differ between ranks, which saw different images: rank 0's are the model's.
   parts_.replicas.sync_buffers();
   if (options_.check_replicas) parts_.replicas.check_replicas();
-  const Metrics test = evaluate(parts_.model, parts_.test_loader, parts_.group);
-  record.test_loss = test.loss();
-  record.test_accuracy = test.accuracy();
+  record.test_loss = record.test_accuracy = std::nan("");
+  if (parts_.test_loader != nullptr) {
+    const Scoring plain(options_.loss, options_.metrics);  // labels are not smoothed
+    const Scores test = evaluate(parts_.model, *parts_.test_loader, parts_.group, plain);
+    record.test_loss = test.metrics.loss();
+    record.test_accuracy = plain.accuracy(test.metrics);
+    record.test_metrics = plain.values(test);
+  }
   record.loss_scale = parts_.scaler.scale();
   record.skipped_steps = parts_.scaler.skipped_steps();
   record.world_size = parts_.group.size();
@@ -146,18 +208,30 @@ void Trainer::fill_in_evaluation(EpochRecord& record) {
 }
 
 EpochRecord Trainer::run(const TrainObserver& observer) {
+  if (options_.epochs > 0) return run_epochs(1, observer);
+  const auto start = Clock::now();
   EpochRecord last;
-  if (options_.epochs == 0) {
-    const auto start = Clock::now();
-    last.lr = base_lr_;
-    last.train_loss = last.train_accuracy = std::nan("");
-    fill_in_evaluation(last);
-    last.seconds = seconds_since(start);
-  }
-  for (std::int64_t epoch = 1; epoch <= options_.epochs; ++epoch) {
+  last.lr = base_lr_;
+  last.train_loss = last.train_accuracy = std::nan("");
+  fill_in_evaluation(last);
+  last.seconds = seconds_since(start);
+  return last;
+}
+
+EpochRecord Trainer::fit(std::int64_t epochs, const TrainObserver& observer) {
+  require(epochs >= 1, "trainer: fit() needs one epoch or more, got {}; evaluate() tests a model", epochs);
+  const std::int64_t first = epochs_done_ + 1;
+  options_.epochs = epochs_done_ + epochs;
+  return run_epochs(first, observer);
+}
+
+EpochRecord Trainer::run_epochs(std::int64_t first, const TrainObserver& observer) {
+  EpochRecord last;
+  for (std::int64_t epoch = first; epoch <= options_.epochs; ++epoch) {
     last = run_epoch(epoch, observer);
     if (observer.epoch) observer.epoch(last);
     if (!std::isfinite(last.train_loss)) break;
+    if (observer.keep_going && max_over_ranks(observer.keep_going(last) ? 0.0 : 1.0, parts_.group) > 0.0) break;
   }
   return last;
 }

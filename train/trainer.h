@@ -9,14 +9,23 @@
 #include "tandem/optim/schedule.h"
 #include "tandem/train/progress_format.h"
 #include "tandem/train/records.h"
+#include "tandem/train/scoring.h"
 
 #include <functional>
 #include <memory>
 
 namespace tandem::train {
 
+/// What a Trainer may be told; all has a default. What is pointed to must outlive the trainer.
 struct TrainerOptions {
-  std::int64_t epochs = 1;
+  data::Loader* test = nullptr;               ///< evaluated after each epoch; null: no evaluation
+  const optim::Schedule* schedule = nullptr;  ///< in steps, as a factor of the optimizer's rate; null: constant
+  comm::ProcessGroup* group = nullptr;        ///< the ranks; null: this process alone
+  LossFunction loss = {};                     ///< empty: cross-entropy
+  std::vector<Metric> metrics = {};           ///< reported beside the loss, of training and test
+  optim::GradScaler* scaler = nullptr;        ///< null: scales dynamically if there are f16 parameters, else not
+  comm::DistributedDataParallel* replicas = nullptr;  ///< null: one with its default options
+  std::int64_t epochs = 1;                            ///< of run()
   /// Micro-batches (batches of the training loader) per optimizer step; only the last one exchanges gradients. A step
   /// is as many images as they hold.
   std::int64_t accumulation = 1;
@@ -27,17 +36,19 @@ struct TrainerOptions {
   std::uint64_t seed = 0;       ///< of dropout
 };
 
-/// Told how training goes; empty functions are passed over. Figures of `epoch` and `step` are of all ranks, those of
-/// `progress` of this rank's share.
+/// Told how training goes; empty functions are passed over. epoch_text() (console.h) makes a line of an EpochRecord.
+/// Figures of `epoch` and `step` are of all ranks, those of `progress` of this rank's share. `keep_going` is asked
+/// after `epoch`, and training ends where a rank says false: give it on all ranks or on none.
 struct TrainObserver {
-  std::function<void()> first_step;
-  std::function<void(const Progress&)> progress;
-  std::function<void(const StepRecord&)> step;
-  std::function<void(const EpochRecord&)> epoch;
+  std::function<void()> first_step = {};
+  std::function<void(const Progress&)> progress = {};
+  std::function<void(const StepRecord&)> step = {};
+  std::function<void(const EpochRecord&)> epoch = {};
+  std::function<bool(const EpochRecord&)> keep_going = {};
 };
 
-/// Everything a run is made of; all must outlive the trainer. The schedule gives the learning rate of each step as a
-/// factor of the optimizer's rate at construction.
+/// Everything a run is made of, for a program that makes it all itself; all must outlive the trainer. The schedule
+/// gives the learning rate of each step as a factor of the optimizer's rate at construction.
 struct TrainingParts {
   layers::Module& model;
   optim::Optimizer& optimizer;
@@ -56,25 +67,25 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 /// image with the same weight, also in an epoch's smaller last step. N ranks thus take the steps that one rank takes
 /// with the same global batch, but for rounding (and for batch norm and dropout, which are local to a rank).
 /// Example:
-///     #include "tandem/comm/launch/mpi_environment.h"
 ///     #include "tandem/data/synthetic.h"
 ///     #include "tandem/layers/models/models.h"
 ///     #include "tandem/optim/sgd.h"
-///     comm::MpiEnvironment environment;
-///     const auto group = comm::make_process_group("auto", environment);
 ///     const auto images = std::make_shared<const data::Dataset>(data::make_synthetic({.count = 200, .side = 16}));
-///     const data::DistributedSampler sampler(images->size(), group->size(), group->rank(), true, 1);
+///     const data::DistributedSampler sampler(images->size(), 1, 0, true, 1);  // of one rank
 ///     data::Loader training(images, sampler, {.global_batch_size = 50}), testing(images, sampler, {});
 ///     const auto model = layers::make_model({.name = "small_cnn", .image_size = 16});
 ///     optim::SGD optimizer(model->parameters(), {.lr = 0.05, .momentum = 0.9});
-///     comm::DistributedDataParallel replicas(*group, model->named_parameters(), model->named_buffers());
 ///     const optim::CosineSchedule schedule(2 * 4);  // epochs x steps
-///     optim::GradScaler scaler({.mode = optim::LossScaling::none});
-///     Trainer trainer({*model, optimizer, schedule, *group, replicas, training, testing, scaler}, {.epochs = 2});
-///     const EpochRecord last = trainer.run({});  // last.test_accuracy in percent
+///     Trainer trainer(*model, optimizer, training, {.test = &testing, .schedule = &schedule});
+///     const EpochRecord last = trainer.fit(2);  // last.test_accuracy in percent
 class Trainer {
  public:
-  /// Gives the model a random state of its own. Throws an AgreedError where check_smallest_part() does. Collective.
+  /// Gives the model a random state of its own. What `options` leaves out is made here: rank 0's parameters go to all
+  /// ranks. model, optimizer and loader must outlive the trainer. Throws an AgreedError where check_smallest_part()
+  /// does. Collective.
+  Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
+          const TrainerOptions& options = {});
+  /// The same of parts that are all there: those of `options` are not looked at.
   Trainer(const TrainingParts& parts, const TrainerOptions& options);
 
   /// Trains and evaluates one epoch, numbered from 1. A model in evaluation mode is set to training; in one that is
@@ -86,20 +97,46 @@ class Trainer {
   /// every device.
   EpochRecord run(const TrainObserver& observer);
 
+  /// `epochs` more epochs, numbered on from those that this trainer has done; returns the last record, and ends early
+  /// as run() does.
+  EpochRecord fit(std::int64_t epochs, const TrainObserver& observer = {});
+
   std::int64_t steps_per_epoch() const;
 
  private:
   struct StepSums;
+  struct Defaults;
+  struct Parts {
+    layers::Module& model;
+    optim::Optimizer& optimizer;
+    const optim::Schedule& schedule;
+    comm::ProcessGroup& group;
+    comm::DistributedDataParallel& replicas;
+    data::Loader& train_loader;
+    data::Loader* test_loader;  // may be null
+    optim::GradScaler& scaler;
+  };
+
+  Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader, const TrainerOptions& options,
+          const std::shared_ptr<Defaults>& defaults);
+  Trainer(const Parts& parts, const TrainerOptions& options, std::shared_ptr<Defaults> defaults);
+  static Parts complete(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
+                        const TrainerOptions& options, Defaults& defaults);
+
+  EpochRecord run_epochs(std::int64_t first, const TrainObserver& observer);
 
   void run_step(std::int64_t images, std::int64_t micro_batches, StepSums& sums);
   void run_micro_batch(std::int64_t images_in_step, StepSums& sums);
   void fill_in_evaluation(EpochRecord& record);
 
-  TrainingParts parts_;
+  std::shared_ptr<Defaults> defaults_;  // parts that were not given
+  Parts parts_;
   TrainerOptions options_;
+  Scoring scoring_;
   std::shared_ptr<layers::RandomState> random_state_;
   double base_lr_;
-  std::int64_t step_ = 0;  // over all epochs
+  std::int64_t step_ = 0;         // over all epochs
+  std::int64_t epochs_done_ = 0;  // the number of the last one
 };
 
 }  // namespace tandem::train

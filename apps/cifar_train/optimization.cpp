@@ -4,8 +4,8 @@
 namespace tandem::apps {
 
 optim::GradScaler make_scaler(const Settings& s) {
-  if (*s.loss_scale == "none") return optim::GradScaler({.mode = optim::LossScaling::none});
-  if (*s.loss_scale == "dynamic") return optim::GradScaler();
+  if (*s.loss_scale == "none") return optim::GradScaler();
+  if (*s.loss_scale == "dynamic") return optim::GradScaler(optim::LossScaling::dynamic);
   return optim::GradScaler({.mode = optim::LossScaling::fixed, .init_scale = std::stod(*s.loss_scale)});
 }
 

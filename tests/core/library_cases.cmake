@@ -7,3 +7,22 @@ foreach(kind "STRANGER" "SILENT;0" "TOO_OLD;305" "GOOD;410" "TOO_NEW;500")
   endif()
   tandem_fake_library(tandem_core_tests ${name} ${CMAKE_CURRENT_LIST_DIR}/fake_library/version.cpp ${definition})
 endforeach()
+
+# Tensors as text, beside NumPy where the system's Python has it (77 where not), and in the debugger.
+if(NOT TANDEM_HAS_CUDA)
+  add_executable(tandem_print_runner ${CMAKE_CURRENT_LIST_DIR}/print/print_runner.cpp)
+  target_link_libraries(tandem_print_runner PRIVATE tandem::core)
+  find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
+  mark_as_advanced(TANDEM_PYTHON)
+  if(TANDEM_PYTHON)
+    add_test(NAME "core: tensors are printed as NumPy prints them" COMMAND ${TANDEM_PYTHON}
+      ${CMAKE_CURRENT_LIST_DIR}/print/compare_numpy.py $<TARGET_FILE:tandem_print_runner>)
+    set_tests_properties("core: tensors are printed as NumPy prints them" PROPERTIES SKIP_RETURN_CODE 77 LABELS no-asan)
+    add_executable(tandem_gdb_program ${CMAKE_CURRENT_LIST_DIR}/print/gdb_program.cpp)
+    target_link_libraries(tandem_gdb_program PRIVATE tandem::core)
+    target_compile_options(tandem_gdb_program PRIVATE -g -O0)
+    add_test(NAME "core: gdb shows tensors" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/print/check_gdb.py
+      ${PROJECT_SOURCE_DIR}/scripts/gdb_printers.py $<TARGET_FILE:tandem_gdb_program>)
+    set_tests_properties("core: gdb shows tensors" PROPERTIES SKIP_RETURN_CODE 77 LABELS no-asan)
+  endif()
+endif()

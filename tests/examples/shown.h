@@ -2,6 +2,8 @@
 #pragma once
 
 #include "tandem/core/describe.h"
+#include "tandem/core/shape.h"
+#include "tandem/core/tensor.h"
 
 #include <concepts>
 #include <string>

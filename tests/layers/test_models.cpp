@@ -193,7 +193,8 @@ TEST_CASE("a network prints itself as a table and stays as it was") {
   const std::string table = summary(*model, {1, 3, 32, 32});
   CHECK_THAT(
       table,
-      ContainsText("features.0    Conv2d(3, 32, kernel 3x3, padding 1x1, no bias)     [1, 32, 32, 32]         864\n"));
+      ContainsText(
+          "features.0    Conv2d(3, 32, kernel 3x3, padding 1x1, no bias)     [1, 32, 32, 32]         864  1.77 M\n"));
   CHECK_THAT(table, ContainsText("features.5    MaxPool2d(kernel 2x2)"));
   CHECK_THAT(table, ContainsText("[1, 64, 8, 8]"));
   CHECK_THAT(table, ContainsText("classifier.2  Linear(128, 10)"));

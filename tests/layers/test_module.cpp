@@ -6,6 +6,7 @@
 #include "tandem/layers/summary.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace tandem;
@@ -204,6 +205,35 @@ TEST_CASE("not strict loads what is there") {
   const auto network = small_network();
   network->load_state_dict({{"head.bias", Tensor::full({3}, 4)}, {"other", Tensor::zeros({1})}}, false);
   CHECK(network->parameters().back().to_vector<float>() == std::vector<float>(3, 4.0f));
+}
+
+TEST_CASE("a partial load says what it left") {
+  const auto network = small_network();
+  const auto nothing = network->load_state_dict(network->state_dict());
+  CHECK(nothing.empty());
+  CHECK(to_string(nothing).empty());
+
+  NamedTensors state = clone_of(small_network(2)->state_dict());
+  state[0].second = Tensor::zeros({3});
+  state[1].first = "new\nname";
+  state.back().second = Tensor::full({3}, 4);
+  const auto before = clone_of(network->state_dict());
+  CHECK_THROWS_WITH(network->load_state_dict(state, false), ContainsText("features.0.weight is [3]"));
+  const auto left = network->load_state_dict(state, {.strict = false, .ignore_mismatched = true});
+  CHECK(left.missing_keys == std::vector<std::string>{"features.0.bias"});
+  CHECK(left.unexpected_keys == std::vector<std::string>{"new\nname"});
+  REQUIRE(left.mismatched_keys.size() == 1);
+  CHECK(left.mismatched_keys[0].name == "features.0.weight");
+  CHECK(
+      to_string(left) ==
+      "missing: features.0.bias; unexpected: \"new\\nname\"; wrong shape or dtype: features.0.weight is [3], the model "
+      "has [2, 1, 3, 3]");
+  CHECK(network->parameters().back().to_vector<float>() == std::vector<float>(3, 4.0f));
+  for (const std::size_t i : {0, 1})  // what was left is what it was
+    CHECK(network->state_dict()[i].second.to_vector<float>() == before[i].second.to_vector<float>());
+  // Strict still refuses names.
+  CHECK(error_of([&] { network->load_state_dict(state, {.ignore_mismatched = true}); }) ==
+        "load_state_dict: the tensors do not fit this model; missing: features.0.bias; unexpected: \"new\\nname\"");
 }
 
 TEST_CASE("errors of a forward pass name the layer") {

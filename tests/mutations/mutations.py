@@ -20,6 +20,9 @@ MUTATIONS = [
     ("core/cpu_allocator.cpp", "noexcept { munmap(block, static_cast<std::size_t>(capacity)); }",
      "noexcept { (void)block, (void)capacity; }"),
     ("core/random.cpp", "const std::size_t pair = 2 * (index % 2);", "const std::size_t pair = 0;"),
+    ("core/number_column.cpp", "if (step != 0.0) digits +=", "digits +="),
+    ("core/number_column.cpp", "if (parts.fraction.size() != widths.fraction)", "if (false)"),
+    ("core/print.cpp", "line.size() + word.size() + 1 > width", "line.size() + word.size() > width"),
     # autograd
     ("autograd/record.cpp", "tensor_.storage()->version() == version_", "true"),
     ("autograd/record.cpp", "if (node.use_count() == 1) collect_inputs(*node);", ""),
@@ -44,6 +47,13 @@ MUTATIONS = [
     ("autograd/functions/conv_producer.cpp", "gradient.storage() == incoming.storage()", "incoming.defined()"),
     ("autograd/gradcheck.cpp", "const double numeric = (above - below) / (2.0 * options.eps);",
      "const double numeric = (above - below) / (2.0 * options.eps) * 0.999;"),
+    # layers and train
+    ("layers/module.cpp", "if (!required) autograd::clear_grad(parameter);", ""),
+    ("layers/module.cpp", "if (seen.insert(at->second).second) function", "function"),
+    ("layers/hooks.cpp", "std::erase_if(hooks->after, is_mine);", ""),
+    ("layers/state_dict.cpp", "if (options.ignore_mismatched) refused", "refused"),
+    ("train/trainer.cpp", "const std::int64_t first = epochs_done_ + 1;", "const std::int64_t first = 1;"),
+    ("train/scoring.cpp", "output.detach(), labels);", "output.detach(), labels) / static_cast<double>(count);"),
     # optim
     ("optim/grad_scaler.cpp", "if (state.all_finite) {", "if (true) {"),
     ("optim/grad_scaler.cpp", "optimizer.skip_step();", ""),

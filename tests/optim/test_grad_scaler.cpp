@@ -73,7 +73,7 @@ std::vector<std::vector<double>> contents(const optim::Optimizer& optimizer) {
 }  // namespace
 
 TEST_CASE("the scale starts at 2^16, doubles after 2000 good steps in a row and halves where one overflows") {
-  GradScaler scaler;
+  GradScaler scaler(LossScaling::dynamic);
   optim::SGD sgd(one_parameter(), {.lr = 0.0});
   CHECK(scaler.scale() == 65536.0);
   for (int i = 0; i < 1999; ++i) step_with(scaler, sgd, 1.0);
@@ -90,6 +90,25 @@ TEST_CASE("the scale starts at 2^16, doubles after 2000 good steps in a row and 
   CHECK(scaler.scale() == 32768.0);
   CHECK(step_with(scaler, sgd, 1.0));
   CHECK(scaler.scale() == 65536.0);
+}
+
+TEST_CASE("a scaler that was given nothing leaves f32 training as it is") {
+  GradScaler plain, braces({}), twice{{}};
+  for (GradScaler* const scaler : {&plain, &braces, &twice}) {
+    CHECK(scaler->scale() == 1.0);
+    CHECK(scaler->state_dict().empty());
+    const std::vector<Tensor> with = one_parameter(), without = one_parameter();
+    optim::SGD scaled(with, {.lr = 0.1}), bare(without, {.lr = 0.1});
+    for (const Tensor& parameter : {with[0], without[0]}) autograd::set_grad(parameter, Tensor::full({3}, 0.3));
+    scaler->unscale(scaled);
+    CHECK(scaler->step(scaled));
+    scaler->update();
+    bare.step();
+    CHECK(with[0].to_vector<float>() == without[0].to_vector<float>());
+    CHECK(scaler->skipped_steps() == 0);
+  }
+  CHECK(GradScaler(LossScaling::dynamic).scale() == 65536.0);
+  CHECK(GradScaler(GradScalerOptions{.init_scale = 8.0}).scale() == 8.0);  // options ask for scaling
 }
 
 TEST_CASE("factors and interval can be chosen, and the scale stays a number that f32 holds") {
@@ -150,7 +169,7 @@ TEST_CASE("a skipped step changes no parameter, master, moment or count") {
   const DType dtype = GENERATE(DType::f32, DType::f16, DType::bf16);
   const std::vector<Tensor> parameters = make_parameters(dtype);
   optim::Adam adam(parameters, {.lr = 0.1, .weight_decay = 0.1, .amsgrad = true});
-  GradScaler scaler;
+  GradScaler scaler(LossScaling::dynamic);
   const auto set_gradients = [&](std::uint32_t step) {
     for (const Tensor& parameter : parameters) set_gradient(parameter, step);
   };
@@ -323,7 +342,7 @@ TEST_CASE("micro-batches are scaled alike, and added up in f32") {
 TEST_CASE("calls out of order are refused, as by PyTorch") {
   const std::vector<Tensor> parameters = one_parameter();
   optim::SGD sgd(parameters, {.lr = 0.0}), other(one_parameter(), {.lr = 0.0});
-  GradScaler scaler;
+  GradScaler scaler(LossScaling::dynamic);
   CHECK_THAT(error_of([&] { scaler.update(); }), ContainsText("update() without a step()"));
   scaler.unscale(sgd);
   CHECK_THAT(error_of([&] { scaler.unscale(sgd); }), ContainsText("unscale() was called twice"));

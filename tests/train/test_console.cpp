@@ -3,6 +3,7 @@
 
 #include "tests/support/catch.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace tandem::train;
@@ -39,6 +40,17 @@ TEST_CASE("the line of an epoch stays aligned and fits 80 columns") {
   diverged.test_loss = 4.115349257454476e+22;
   CHECK_THAT(epoch_text(diverged, 8), ContainsText("  loss   nan acc ") && ContainsText("test loss 4.12e+22 acc "));
   CHECK_THAT(summary_text({.last = diverged}, {}), ContainsText("(loss 4.12e+22)"));
+}
+
+TEST_CASE("an epoch's line leaves out what was not counted, and has the metrics of a program's own") {
+  EpochRecord own = epoch(3);
+  own.train_accuracy = own.test_accuracy = std::nan("");
+  own.train_metrics = {{"error", 0.25}};
+  own.test_metrics = {{"error", 1.0 / 3.0}};
+  CHECK(epoch_text(own, 8) == "epoch 3/8  loss 0.913 error 0.25  test loss 0.895 error 0.3333  1:45  2.51k img/s");
+  EpochRecord untested = epoch(3);
+  untested.test_loss = untested.test_accuracy = std::nan("");
+  CHECK(epoch_text(untested, 8) == "epoch 3/8  loss 0.913 acc 67.9%  1:45  2.51k img/s");
 }
 
 TEST_CASE("the header names model, data, ranks and steps") {

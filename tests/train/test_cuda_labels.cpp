@@ -27,7 +27,7 @@ struct Run {
   std::unique_ptr<optim::SGD> optimizer;
   optim::ConstantSchedule schedule;
   data::Loader loader{images, {16, 1, 0, true, 1}, {.global_batch_size = 16, .device = kGpu}};
-  optim::GradScaler scaler{{.mode = optim::LossScaling::none}};
+  optim::GradScaler scaler;
 
   explicit Run(std::int64_t classes) {
     layers::Initializer initializer(3);

@@ -121,6 +121,17 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   CHECK(records[3]["peak_tensor_bytes"] == Json({{"activations", 4096}, {"optimizer", 1024}}));
 }
 
+TEST_CASE("metrics of a program's own are in the record of their epoch") {
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  EpochRecord epoch = some_epoch();
+  epoch.train_metrics = {{"error", 0.5}, {"rank", 2}};
+  epoch.test_metrics = {{"error", 0.25}};
+  log.write(epoch);
+  CHECK(file.records()[0]["train_metrics"] == Json({{"error", 0.5}, {"rank", 2.0}}));
+  CHECK(file.records()[0]["test_metrics"] == Json({{"error", 0.25}}));
+}
+
 TEST_CASE("what JSON cannot hold becomes null, what is no UTF-8 is replaced") {
   TemporaryFile file;
   JsonlLog log(file.path);

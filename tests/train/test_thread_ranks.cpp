@@ -36,7 +36,7 @@ Weights train_replica(comm::ProcessGroup& group, const std::shared_ptr<const dat
   data::Loader train_loader(train_images, sampler(*train_images, true), {.global_batch_size = 12, .threads = 2});
   data::Loader test_loader(test_images, sampler(*test_images, false), {.global_batch_size = 12, .threads = 1});
   const optim::ConstantSchedule schedule;
-  optim::GradScaler scaler({.mode = optim::LossScaling::none});
+  optim::GradScaler scaler;
   train::Trainer trainer({*model, optimizer, schedule, group, replicas, train_loader, test_loader, scaler},
                          {.epochs = 2, .check_replicas = true});
   trainer.run({});

@@ -35,7 +35,7 @@ struct Run {
   optim::SGD optimizer{model->parameters(), {.lr = 0.1, .momentum = 0.9}};
   optim::ConstantSchedule schedule;
   data::Loader train_loader, test_loader;
-  optim::GradScaler scaler{{.mode = optim::LossScaling::none}};
+  optim::GradScaler scaler;
 
   Run(std::int64_t count, std::int64_t micro_batch)
       : train_images(images(count)),

@@ -25,7 +25,7 @@ struct Replica {
   std::unique_ptr<layers::Sequential> network;
   optim::Adam adam;
   comm::DistributedDataParallel ddp;
-  optim::GradScaler scaler;
+  optim::GradScaler scaler{optim::LossScaling::dynamic};
 
   Replica(comm::ProcessGroup& group, Precision precision, HalfExchange exchange, Device device)
       : network(make_mixed_net(precision, device)),

@@ -38,7 +38,7 @@ struct Run {
   optim::SGD sgd{network->parameters(), {.lr = 0.1}};
   comm::DistributedDataParallel replicas{group, network->named_parameters(), network->named_buffers()};
   optim::ConstantSchedule schedule;
-  optim::GradScaler scaler{{.mode = optim::LossScaling::none}};
+  optim::GradScaler scaler;
   data::Loader train_loader, test_loader;
 
   Run(comm::ProcessGroup& ranks, bool batch_norm, std::int64_t count, const data::LoaderOptions& options)

@@ -1,0 +1,11 @@
+// A function of a tensor as a module.
+#include "tandem/layers/lambda.h"
+
+namespace tandem::layers {
+
+Lambda::Lambda(Function function, std::string description)
+    : function_(std::move(function)), description_(std::move(description)) {
+  require(function_ != nullptr, "Lambda: got an empty function");
+}
+
+}  // namespace tandem::layers

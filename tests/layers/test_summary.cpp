@@ -1,0 +1,77 @@
+// What a summary says of work and memory.
+#include "tandem/autograd/functions.h"
+#include "tandem/core/memory.h"
+#include "tandem/layers/layers.h"
+#include "tandem/layers/models/models.h"
+#include "tandem/layers/summary.h"
+#include "tests/support/catch.h"
+
+using namespace tandem;
+using namespace tandem::layers;
+using namespace tandem::test;
+
+TEST_CASE("a summary counts the products of convolutions and matrices") {
+  Initializer initializer(1);
+  Sequential network;
+  network.add<Conv2d>({.in = 4, .out = 6, .kernel = {3, 3}, .padding = {1, 1}, .groups = 2, .relu = true}, initializer);
+  network.add<MaxPool2d>(2);
+  network.add<Flatten>();
+  network.add<Linear>({.in = 24, .out = 5, .bias = false}, initializer);
+  const ModelSummary facts = summarize(network, {3, 4, 4, 4});
+  REQUIRE(facts.layers.size() == 4);
+  CHECK(facts.layers[0].flops == 2.0 * (3 * 6 * 4 * 4) * (2 * 3 * 3));
+  CHECK(facts.layers[1].flops == 0.0);
+  CHECK(facts.layers[3].flops == 2.0 * 3 * 5 * 24);
+  CHECK(facts.layers[3].output == Shape{3, 5});
+  CHECK(facts.flops == facts.layers[0].flops + facts.layers[3].flops);
+  CHECK(facts.parameters == 6 * 2 * 9 + 6 + 5 * 24);
+  CHECK(facts.frozen_parameters == 0);
+  CHECK_THAT(to_string(facts), ContainsText("11.1 k FLOPs in a forward pass"));
+
+  network.requires_grad("0", false);
+  CHECK_THAT(summary(network, {3, 4, 4, 4}), ContainsText("234 parameters (114 of them frozen) in 3 tensors"));
+}
+
+TEST_CASE("resnet18 takes the published number of operations") {
+  // 0.56 G multiply-adds for an image of 32x32 (the variant for small images), which are twice as many FLOPs.
+  const auto network = make_model({.name = "resnet18"});
+  const double flops = summarize(*network, {1, 3, 32, 32}).flops;
+  CHECK(flops > 1.10e9);
+  CHECK(flops < 1.13e9);
+}
+
+TEST_CASE("activation memory is what the tape keeps, and grows with the batch") {
+  Sequential network;
+  Initializer initializer(1);
+  network.add<Linear>({.in = 16, .out = 1024}, initializer);
+  network.add([](const Tensor& x) { return autograd::gelu(x); }, "GELU");  // keeps its input
+  network.add<Linear>({.in = 1024, .out = 16}, initializer);               // keeps its input
+  const std::int64_t one = summarize(network, {8, 16}).activation_bytes;
+  CHECK(one >= 2 * 8 * 1024 * 4 + 8 * 16 * 4);
+  CHECK(one < 2 * 8 * 1024 * 4 + 8 * 16 * 4 + 4096);
+  CHECK(summarize(network, {16, 16}).activation_bytes > 19 * one / 10);
+  network.requires_grad(false);
+  CHECK(summarize(network, {8, 16}).activation_bytes <= 8 * 16 * 4 + 256);  // nothing is recorded
+}
+
+TEST_CASE("a summary leaves statistics, modes, hooks and random numbers as they were") {
+  Initializer initializer(1);
+  Sequential network;
+  network.add<Linear>({.in = 4, .out = 4}, initializer);
+  network.add<Dropout>(0.5);
+  network[0].eval();
+  const auto state = std::make_shared<RandomState>(1);
+  network.set_random_state(state);
+  const std::string text = summary(network, {2, 4});
+  CHECK(network.training());
+  CHECK_FALSE(network[0].training());
+  CHECK_FALSE(network[0].is_observed());
+  const auto untouched = std::make_shared<RandomState>(1);
+  CHECK(state->next_key(0).seed == untouched->next_key(0).seed);
+
+  const auto with_norm = make_model({.name = "small_cnn"});
+  const auto before = with_norm->named_buffers()[0].second.to_vector<float>();
+  summarize(*with_norm, {2, 3, 32, 32});
+  CHECK(with_norm->named_buffers()[0].second.to_vector<float>() == before);
+  CHECK(with_norm->named_buffers()[2].second.item() == 0.0);
+}

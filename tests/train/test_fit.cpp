@@ -1,0 +1,200 @@
+// Trainers that were told little: what they make themselves, a loss, metrics and callbacks of one's own.
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/comm/backends/backend.h"
+#include "tandem/data/synthetic.h"
+#include "tandem/layers/layers.h"
+#include "tandem/optim/adam.h"
+#include "tandem/optim/sgd.h"
+#include "tandem/train/evaluation.h"
+#include "tandem/train/trainer.h"
+#include "tests/comm/thread_ranks.h"
+#include "tests/support/catch.h"
+#include "tests/support/error_of.h"
+
+#include <cmath>
+
+using namespace tandem;
+using namespace tandem::test;
+using train::EpochRecord;
+using train::Trainer;
+using train::TrainerOptions;
+
+namespace {
+
+std::shared_ptr<const data::Dataset> images(std::int64_t count) {
+  return std::make_shared<const data::Dataset>(
+      data::make_synthetic({.count = count, .channels = 1, .side = 8, .seed = 3}));
+}
+
+/// A linear classifier, its optimizer and its loaders.
+struct Run {
+  std::shared_ptr<const data::Dataset> train_images = images(20), test_images;
+  layers::Sequential model;
+  std::unique_ptr<optim::SGD> optimizer;
+  data::Loader loader, test;
+
+  explicit Run(int ranks = 1, int rank = 0, std::uint64_t seed = 1, std::int64_t tests = 6)
+      : test_images(images(tests)),
+        loader(train_images, {20, ranks, rank, true, 1}, {.global_batch_size = 8}),
+        test(test_images, {tests, ranks, rank, false, 1}, {.global_batch_size = 4}) {
+    layers::Initializer initializer(seed);
+    model.add<layers::Flatten>();
+    model.add<layers::Linear>({.in = 64, .out = 10}, initializer);
+    optimizer = std::make_unique<optim::SGD>(model.parameters(), optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
+  }
+
+  std::vector<float> weights() const { return model.parameters().front().to_vector<float>(); }
+};
+
+/// Half the mean squared distance from zero: no labels needed.
+Tensor energy(const Tensor& output, const Tensor&) {
+  return autograd::scale(autograd::mean(autograd::mul(output, output)), 0.5);
+}
+
+double rows(const Tensor& output, const Tensor&) { return static_cast<double>(output.size(0)); }
+
+}  // namespace
+
+TEST_CASE("what a trainer is not given, it makes: the same bits as with parts of one's own") {
+  Run told, left_out;
+  comm::ProcessGroup group(comm::make_self_backend());
+  comm::DistributedDataParallel replicas(group, told.model.named_parameters(), told.model.named_buffers());
+  const optim::ConstantSchedule schedule;
+  optim::GradScaler scaler;
+  Trainer by_parts({told.model, *told.optimizer, schedule, group, replicas, told.loader, told.test, scaler},
+                   {.epochs = 2});
+  const EpochRecord expected = by_parts.run({});
+  Trainer trainer(left_out.model, *left_out.optimizer, left_out.loader, {.test = &left_out.test});
+  const EpochRecord record = trainer.fit(2);
+  CHECK(left_out.weights() == told.weights());
+  CHECK(record.epoch == 2);
+  CHECK(record.train_loss == expected.train_loss);
+  CHECK(record.test_loss == expected.test_loss);
+  CHECK(record.test_accuracy == expected.test_accuracy);
+  CHECK(record.train_metrics.empty());
+}
+
+TEST_CASE("without a test loader nothing is evaluated") {
+  Run run;
+  const EpochRecord record = Trainer(run.model, *run.optimizer, run.loader).fit(1);
+  CHECK(std::isfinite(record.train_loss));
+  CHECK(std::isnan(record.test_loss));
+  CHECK(std::isnan(record.test_accuracy));
+}
+
+TEST_CASE("fit goes on where it ended, as one fit of all epochs") {
+  Run parts, whole;
+  const optim::CosineSchedule schedule(4 * 3);
+  std::vector<std::int64_t> epochs;
+  const train::TrainObserver observer{.epoch = [&](const EpochRecord& record) { epochs.push_back(record.epoch); }};
+  Trainer trainer(parts.model, *parts.optimizer, parts.loader, {.schedule = &schedule});
+  trainer.fit(1, observer);
+  trainer.fit(3, observer);
+  CHECK(epochs == std::vector<std::int64_t>{1, 2, 3, 4});
+  Trainer(whole.model, *whole.optimizer, whole.loader, {.schedule = &schedule}).fit(4);
+  CHECK(parts.weights() == whole.weights());
+  CHECK(error_of([&] { trainer.fit(0); }) == "trainer: fit() needs one epoch or more, got 0; evaluate() tests a model");
+}
+
+TEST_CASE("a loss of one's own is what is trained and reported, in training and test") {
+  Run run;
+  Trainer trainer(run.model, *run.optimizer, run.loader, {.test = &run.test, .loss = energy});
+  std::vector<double> losses;
+  const EpochRecord last =
+      trainer.fit(8, {.epoch = [&](const EpochRecord& record) { losses.push_back(record.train_loss); }});
+  CHECK(losses.back() < 0.2 * losses.front());
+  CHECK(std::isnan(last.train_accuracy));
+  CHECK(std::isnan(last.test_accuracy));
+  comm::ProcessGroup group(comm::make_self_backend());
+  const train::Scores scores = train::evaluate(run.model, run.test, group, train::Scoring(energy));
+  CHECK(last.test_loss == scores.metrics.loss());
+  CHECK(scores.metrics.count == 6);
+}
+
+TEST_CASE("cross-entropy as a loss of one's own takes the default's steps") {
+  Run own, usual;
+  const auto loss = [](const Tensor& output, const Tensor& labels) {
+    return autograd::softmax_cross_entropy(output, labels);
+  };
+  Trainer(own.model, *own.optimizer, own.loader, {.loss = loss}).fit(2);
+  Trainer(usual.model, *usual.optimizer, usual.loader).fit(2);
+  CHECK(own.weights() == usual.weights());
+}
+
+TEST_CASE("metrics are means over all samples") {
+  Run run;
+  const train::Metric ones{"ones", rows};
+  const train::Metric labels{"label", [](const Tensor&, const Tensor& y) {
+                               double sum = 0.0;
+                               for (const double value : y.to_vector<double>()) sum += value;
+                               return sum;
+                             }};
+  Trainer trainer(run.model, *run.optimizer, run.loader, {.test = &run.test, .metrics = {ones, labels}});
+  const EpochRecord record = trainer.fit(1);
+  double sum = 0.0;
+  run.test.start(0);
+  while (const auto batch = run.test.next()) sum += labels.sum(Tensor(), batch->labels);
+  REQUIRE(record.test_metrics.size() == 2);
+  CHECK(record.test_metrics[0] == std::pair<std::string, double>("ones", 1.0));
+  CHECK(record.train_metrics[0].second == 1.0);
+  CHECK(record.test_metrics[1].first == "label");
+  CHECK(record.test_metrics[1].second == Approx(sum / 6));
+}
+
+TEST_CASE("training ends where keep_going says so") {
+  Run run;
+  Trainer trainer(run.model, *run.optimizer, run.loader);
+  const EpochRecord last = trainer.fit(10, {.keep_going = [](const EpochRecord& record) { return record.epoch < 3; }});
+  CHECK(last.epoch == 3);
+}
+
+TEST_CASE("losses and metrics that make no sense are refused in one line") {
+  Run run;
+  const auto with = [&](const TrainerOptions& options) {
+    return error_of([&] { Trainer(run.model, *run.optimizer, run.loader, options).fit(1); });
+  };
+  CHECK(with({.loss = [](const Tensor& output, const Tensor&) { return output; }}) ==
+        "trainer: the loss function must return one floating number, the mean over the batch, got f32[8, 10]");
+  CHECK(with({.loss = [](const Tensor&, const Tensor&) { return Tensor(); }}) ==
+        "trainer: the loss function must return one floating number, the mean over the batch, got undefined tensor");
+  CHECK(with({.metrics = {{"nothing", {}}}}) == "trainer: metric 'nothing' needs a name and a function");
+  CHECK(with({.loss = energy, .label_smoothing = 0.1}) ==
+        "trainer: label_smoothing is of the cross-entropy, and a loss function was given: let that smooth labels");
+}
+
+TEST_CASE("ranks fit equal replicas, whose figures are of all samples", "[threads]") {
+  // A last batch of 4 images for training, and 2 images in all for the test, of which the third rank has none.
+  std::vector<std::vector<float>> weights(3);
+  std::vector<EpochRecord> records(3);
+  run_thread_ranks(3, [&](comm::ProcessGroup& group) {
+    Run run(3, group.rank(), 1 + static_cast<std::uint64_t>(group.rank()), 2);  // weights differ before
+    const auto rank = static_cast<std::size_t>(group.rank());
+    Trainer trainer(run.model, *run.optimizer, run.loader,
+                    {.test = &run.test, .group = &group, .metrics = {{"ones", rows}}, .check_replicas = true});
+    records[rank] = trainer.fit(
+        5, {.keep_going = [&](const EpochRecord& record) { return record.epoch < 2 || group.rank() != 1; }});
+    weights[rank] = run.weights();
+  });
+  Run alone(1, 0, 1, 2);
+  const EpochRecord one = Trainer(alone.model, *alone.optimizer, alone.loader, {.test = &alone.test}).fit(2);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    CHECK(weights[rank] == weights[0]);
+    CHECK(records[rank].epoch == 2);  // one rank ended it
+    CHECK(records[rank].train_metrics[0].second == 1.0);
+    CHECK(records[rank].test_metrics[0].second == 1.0);
+    CHECK(records[rank].test_loss == Approx(one.test_loss).epsilon(1e-4));  // other orders of sums
+  }
+}
+
+TEST_CASE("f16 parameters are trained with a loss scale unless another scaler is given") {
+  Run run;
+  run.model.set_precision(autograd::Precision::fp16);
+  optim::Adam adam(run.model.parameters(), {.lr = 1e-3});
+  CHECK(Trainer(run.model, adam, run.loader).fit(1).loss_scale == 65536.0);
+  optim::GradScaler none;
+  CHECK(Trainer(run.model, adam, run.loader, {.scaler = &none}).fit(1).loss_scale == 1.0);
+  Run plain;
+  CHECK(Trainer(plain.model, *plain.optimizer, plain.loader).fit(1).loss_scale == 1.0);
+}

@@ -1,0 +1,60 @@
+// Loss and metrics of batches.
+#include "tandem/train/scoring.h"
+
+#include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/train/batch_loss.h"
+
+#include <cmath>
+
+namespace tandem::train {
+
+Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_smoothing)
+    : loss_(std::move(loss)), metrics_(std::move(metrics)), label_smoothing_(label_smoothing) {
+  require(loss_ == nullptr || label_smoothing == 0.0,
+          "trainer: label_smoothing is of the cross-entropy, and a loss function was given: let that smooth labels");
+  for (const Metric& metric : metrics_)
+    require(metric.sum != nullptr && !metric.name.empty(), "trainer: metric '{}' needs a name and a function",
+            metric.name);
+}
+
+Tensor Scoring::loss(const Tensor& output, const Tensor& labels) const {
+  if (loss_ == nullptr) return autograd::softmax_cross_entropy(output, labels, label_smoothing_);
+  const Tensor loss = loss_(output, labels);
+  require(loss.defined() && loss.numel() == 1 && is_floating(loss.dtype()),
+          "trainer: the loss function must return one floating number, the mean over the batch, got {}",
+          describe(loss));
+  return loss;
+}
+
+double Scoring::add(Scores& scores, const Tensor& loss, const Tensor& output, const Tensor& labels,
+                    std::int64_t count) const {
+  const double mean = loss_ == nullptr ? batch_loss(loss, output, labels) : loss.item();
+  scores.metrics.add(mean, loss_ == nullptr ? count_correct(output, labels) : 0, count);
+  if (metrics_.empty()) return mean;
+  const autograd::NoGrad no_grad;
+  scores.sums.resize(metrics_.size());
+  for (std::size_t i = 0; i < metrics_.size(); ++i) scores.sums[i] += metrics_[i].sum(output.detach(), labels);
+  return mean;
+}
+
+double Scoring::accuracy(const Metrics& metrics) const { return loss_ == nullptr ? metrics.accuracy() : std::nan(""); }
+
+NamedValues Scoring::values(const Scores& scores) const {
+  NamedValues values;
+  for (std::size_t i = 0; i < metrics_.size(); ++i)
+    values.emplace_back(metrics_[i].name, scores.sums.at(i) / static_cast<double>(scores.metrics.count));
+  return values;
+}
+
+Scores Scoring::sum_over_ranks(const Scores& mine, comm::ProcessGroup& group) const {
+  Scores all{.metrics = train::sum_over_ranks(mine.metrics, group), .sums = mine.sums};
+  if (metrics_.empty()) return all;
+  all.sums.resize(metrics_.size());  // this rank may have had no batch
+  const Tensor sums = Tensor::from(all.sums, {static_cast<std::int64_t>(all.sums.size())});
+  group.all_reduce(Out(sums));
+  all.sums = sums.to_vector<double>();
+  return all;
+}
+
+}  // namespace tandem::train

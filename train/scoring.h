@@ -1,0 +1,59 @@
+// Loss and metrics of a training program's own choice.
+#pragma once
+
+#include "tandem/comm/process_group.h"
+#include "tandem/core/tensor.h"
+#include "tandem/train/metrics.h"
+#include "tandem/train/records.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tandem::train {
+
+/// The mean loss of a batch, one floating element, from what the model returned and the batch's labels.
+using LossFunction = std::function<Tensor(const Tensor& output, const Tensor& labels)>;
+
+/// A figure that is reported beside the loss: the mean over all samples of all ranks of what `sum` adds up per batch.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     const Metric rows{"rows", [](const Tensor& output, const Tensor&) { return double(output.size(0)); }};
+///     const double sum = rows.sum(Tensor::zeros({3, 2}), Tensor());  // 3
+struct Metric {
+  std::string name;
+  /// Sum over the samples of a batch; called with recording off.
+  std::function<double(const Tensor& output, const Tensor& labels)> sum;
+};
+
+/// What is added up over batches.
+struct Scores {
+  Metrics metrics;
+  std::vector<double> sums{};  ///< of the metrics of one's own
+};
+
+/// The loss that is trained, and what is added up of each batch. Without a loss function it is the cross-entropy of
+/// logits [N, C] and labels i64[N], and accuracy is counted; with one, accuracy is NaN.
+class Scoring {
+ public:
+  explicit Scoring(LossFunction loss = {}, std::vector<Metric> metrics = {}, double label_smoothing = 0.0);
+
+  Tensor loss(const Tensor& output, const Tensor& labels) const;
+
+  /// Adds a batch of `count` samples; returns its mean loss. Throws Error for labels outside of the classes.
+  double add(Scores& scores, const Tensor& loss, const Tensor& output, const Tensor& labels, std::int64_t count) const;
+
+  /// Percent; NaN where it is not counted.
+  double accuracy(const Metrics& metrics) const;
+  /// Means, by name.
+  NamedValues values(const Scores& scores) const;
+  /// The sums over all ranks, the same on each, also where a rank had no batch. Collective.
+  Scores sum_over_ranks(const Scores& mine, comm::ProcessGroup& group) const;
+
+ private:
+  LossFunction loss_;
+  std::vector<Metric> metrics_;
+  double label_smoothing_;
+};
+
+}  // namespace tandem::train
