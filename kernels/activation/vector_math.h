@@ -103,10 +103,11 @@ struct SplitFloat {
 inline SplitFloat split_float(float x) {
   const bool subnormal = x < 0x1p-126f;
   const float normal = select(subnormal, x * 0x1p23f, x);
-  constexpr std::int32_t kRootOfHalf = 0x3f3504f3;
-  const std::int32_t bits = std::bit_cast<std::int32_t>(normal);
-  const std::int32_t exponent = (bits - kRootOfHalf) >> 23;
-  return {std::bit_cast<float>(bits - (exponent << 23)), exponent - 23 * static_cast<std::int32_t>(subnormal)};
+  constexpr std::uint32_t kRootOfHalf = 0x3f3504f3;
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(normal);
+  const std::int32_t exponent = static_cast<std::int32_t>(bits - kRootOfHalf) >> 23;
+  return {std::bit_cast<float>(bits - (static_cast<std::uint32_t>(exponent) << 23)),
+          exponent - 23 * static_cast<std::int32_t>(subnormal)};
 }
 
 }  // namespace detail
