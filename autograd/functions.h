@@ -20,6 +20,8 @@
 #include "tandem/autograd/functions/global_avg_pool2d.h"
 #include "tandem/autograd/functions/linear.h"
 #include "tandem/autograd/functions/max_pool2d.h"
+#include "tandem/autograd/functions/pointwise.h"
 #include "tandem/autograd/functions/reduce.h"
 #include "tandem/autograd/functions/shape.h"
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/operators.h"

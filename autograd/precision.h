@@ -33,8 +33,10 @@ constexpr DType storage_dtype(Precision precision) {
 /// `device` has no tensor cores to multiply TF32 on.
 void use_products_of(Precision precision, Device device);
 
-/// Kinds of ops, by what half precision means to them.
-enum class OpKind : std::uint8_t { convolution, linear, batch_norm, loss, reduction };
+/// Kinds of ops, by what half precision means to them. `exponential`: exp, log, pow, reciprocal, rsqrt and a number
+/// over a tensor, those that PyTorch's autocast computes in f32. Other element-wise ops have no kind: they return the
+/// dtype that they are given.
+enum class OpKind : std::uint8_t { convolution, linear, batch_norm, loss, reduction, exponential };
 
 enum class Rule : std::uint8_t {
   /// All operands in half: products of halves are exact in f32, in which they are summed up.
@@ -54,6 +56,7 @@ constexpr Rule rule_of(OpKind kind) {
       return Rule::wide_parameters;
     case OpKind::loss:
     case OpKind::reduction:
+    case OpKind::exponential:
       return Rule::wide_result;
   }
   return Rule::half_operands;

@@ -1,6 +1,7 @@
 // Differentiable activations.
 #include "tandem/autograd/functions/activation.h"
 
+#include "tandem/autograd/functions/unary.h"
 #include "tandem/autograd/record.h"
 #include "tandem/kernels/activation/gelu.h"
 #include "tandem/kernels/activation/relu.h"
@@ -41,5 +42,15 @@ Tensor gelu(const Tensor& x) {
 Tensor silu(const Tensor& x) {
   return activation("silu", x, kernels::silu_forward, kernels::silu_backward, Keep::input);
 }
+
+Tensor tanh(const Tensor& x) { return unary("tanh", kernels::Unary::tanh, x); }
+
+Tensor sigmoid(const Tensor& x) { return unary("sigmoid", kernels::Unary::sigmoid, x); }
+
+Tensor leaky_relu(const Tensor& x, double negative_slope) {
+  return unary("leaky_relu", kernels::Unary::leaky_relu, x, {negative_slope});
+}
+
+Tensor hardswish(const Tensor& x) { return unary("hardswish", kernels::Unary::hardswish, x); }
 
 }  // namespace tandem::autograd

@@ -17,4 +17,17 @@ Tensor gelu(const Tensor& x);
 /// x / (1 + exp(-x)) (arXiv:1702.03118). Keeps x.
 Tensor silu(const Tensor& x);
 
+/// The hyperbolic tangent. Keeps its output.
+Tensor tanh(const Tensor& x);
+
+/// 1 / (1 + exp(-x)). Keeps its output.
+Tensor sigmoid(const Tensor& x);
+
+/// x where x > 0, else negative_slope * x. Keeps x.
+Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
+
+/// x min(max(x + 3, 0), 6) / 6 (arXiv:1905.02244), with a gradient of 0 at -3 and 1 at 3, as in PyTorch 2.8 and later.
+/// Keeps x.
+Tensor hardswish(const Tensor& x);
+
 }  // namespace tandem::autograd

@@ -1,7 +1,9 @@
-// Differentiable sums and products.
+// Differentiable arithmetic.
 #include "tandem/autograd/functions/arithmetic.h"
 
+#include "tandem/autograd/functions/binary.h"
 #include "tandem/autograd/functions/broadcast.h"
+#include "tandem/autograd/functions/unary.h"
 #include "tandem/autograd/record.h"
 #include "tandem/kernels/elementwise/add.h"
 #include "tandem/kernels/elementwise/mul.h"
@@ -63,5 +65,18 @@ Tensor scale(const Tensor& x, double factor) {
     return std::vector<Tensor>{grad_x};
   });
 }
+
+Tensor sub(const Tensor& a, const Tensor& b) { return binary("sub", kernels::Binary::sub, a, b); }
+Tensor div(const Tensor& a, const Tensor& b) { return binary("div", kernels::Binary::div, a, b); }
+
+Tensor add(const Tensor& x, double number) { return unary("add", kernels::Unary::add_number, x, {number}); }
+Tensor sub(const Tensor& x, double number) { return unary("sub", kernels::Unary::add_number, x, {-number}); }
+Tensor sub(double number, const Tensor& x) { return unary("sub", kernels::Unary::subtract_from, x, {number}); }
+Tensor mul(const Tensor& x, double number) { return scale(x, number); }
+Tensor div(const Tensor& x, double number) { return unary("div", kernels::Unary::divide_by, x, {number}); }
+Tensor div(double number, const Tensor& x) { return unary("div", kernels::Unary::divide_into, x, {number}); }
+
+// -0 less x has the other sign for zeros, too.
+Tensor neg(const Tensor& x) { return unary("neg", kernels::Unary::subtract_from, x, {-0.0}); }
 
 }  // namespace tandem::autograd

@@ -6,27 +6,31 @@
 
 namespace tandem::autograd {
 
+std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b) {
+  Shape shape = a.rank() >= b.rank() ? a : b;
+  for (int dim = 1; dim <= shape.rank(); ++dim) {
+    const std::int64_t from_a = dim <= a.rank() ? a[-dim] : 1, from_b = dim <= b.rank() ? b[-dim] : 1;
+    if (from_a != from_b && from_a != 1 && from_b != 1) return {};
+    shape[-dim] = from_a == 1 ? from_b : from_a;
+  }
+  return shape;
+}
+
+Tensor broadcast_output(const Shape& shape, const Tensor& a, const Tensor& b) {
+  for (const Tensor* const operand : {&a, &b}) {
+    if (operand->shape() == shape && operand->is_dense()) return empty_like(*operand);
+  }
+  return Tensor::empty(shape, a.options(Layout::channels_last));
+}
+
 Broadcast broadcast(std::string_view op, const Tensor& a, const Tensor& b) {
   require(a.defined() && b.defined(), "{}: needs two defined tensors, got {} and {}", op, a, b);
   require(a.dtype() == b.dtype() && a.device() == b.device(),
           "{}: {} on {} and {} on {} must have one dtype and one device; use cast", op, a, name_of(a.device()), b,
           name_of(b.device()));
-  Shape shape = a.rank() >= b.rank() ? a.shape() : b.shape();
-  for (int dim = 1; dim <= shape.rank(); ++dim) {
-    const std::int64_t from_a = dim <= a.rank() ? a.size(-dim) : 1, from_b = dim <= b.rank() ? b.size(-dim) : 1;
-    require(from_a == from_b || from_a == 1 || from_b == 1, "{}: shapes {} and {} do not broadcast", op, a, b);
-    shape[-dim] = from_a == 1 ? from_b : from_a;
-  }
-  const auto gives_layout = [&](const Tensor& operand) { return operand.shape() == shape && operand.is_dense(); };
-  Tensor out;
-  if (gives_layout(a)) {
-    out = empty_like(a);
-  } else if (gives_layout(b)) {
-    out = empty_like(b);
-  } else {
-    out = Tensor::empty(shape, a.options(Layout::channels_last));
-  }
-  return {a.expand(shape), b.expand(shape), out};
+  const std::optional<Shape> shape = broadcast_shape(a.shape(), b.shape());
+  require(shape.has_value(), "{}: shapes {} and {} do not broadcast", op, a, b);
+  return {a.expand(*shape), b.expand(*shape), broadcast_output(*shape, a, b)};
 }
 
 Tensor sum_to_shape(const Tensor& gradient, const Shape& shape) {

@@ -76,21 +76,28 @@ void launch_strided(std::index_sequence<kIn...>, const device::HostNest<1 + size
 }  // namespace
 
 /// out[i] = function(in[i]...) for tensors of one shape, on elements as they are stored. `out` may be the same elements
-/// as an input.
-template <typename Function, typename To, typename... In>
-void map_elements(const Shape& shape, cudaStream_t stream, const Function& function, const Operand<To>& out,
-                  const Operand<In>&... in) {
+/// as an input. `strided` is the same function, for operands that are not dense.
+template <typename Function, typename Strided, typename To, typename... In>
+void map_elements_by(const Shape& shape, cudaStream_t stream, const Function& function, const Strided& strided,
+                     const Operand<To>& out, const Operand<In>&... in) {
   const std::int64_t count = element_count(shape);
   if (count == 0) return;
   const device::HostNest<1 + sizeof...(In)> nest(shape, {out.strides, in.strides...});
   if (!nest.is_dense() || !device::aligned_for_vectors(out.data, in.data...)) {
-    return launch_strided(std::index_sequence_for<In...>{}, nest, stream, function, out.data, in.data...);
+    return launch_strided(std::index_sequence_for<In...>{}, nest, stream, strided, out.data, in.data...);
   }
   // The widest of the types in 16 bytes, the others in fewer.
   constexpr int kWidth = std::min({device::kVectorWidth<To>, device::kVectorWidth<In>...});
   const unsigned blocks = device::blocks_for(count, std::int64_t{device::kThreadsPerBlock} * kWidth);
   launch(map_dense<kWidth, Function, To, In...>, {blocks, device::kThreadsPerBlock}, stream, function, count, out.data,
          in.data...);
+}
+
+/// The same with one function for both.
+template <typename Function, typename To, typename... In>
+void map_elements(const Shape& shape, cudaStream_t stream, const Function& function, const Operand<To>& out,
+                  const Operand<In>&... in) {
+  map_elements_by(shape, stream, function, function, out, in...);
 }
 
 /// A function of floats as one of elements stored as T.
@@ -104,14 +111,22 @@ struct OnFloats {
   }
 };
 
-/// out = function(in...), computed in float: what element-wise ops are made of. f32, f16 and bf16.
-template <typename Function, typename... Tensors>
-void map(std::string_view op, const Function& function, const Out& out, const Tensors&... in) {
+/// out = function(in...), computed in float: what element-wise ops are made of. f32, f16 and bf16. `strided` is the
+/// same function, for operands that are not dense: one that many ops share saves kernels.
+template <typename Function, typename Strided, typename... Tensors>
+void map_by(std::string_view op, const Function& function, const Strided& strided, const Out& out,
+            const Tensors&... in) {
   device::dispatch(out.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    map_elements(out.shape(), tandem::cuda::current_stream(out), OnFloats<T, Function>{function}, Operand<T>(out),
-                 Operand<const T>(ordered_input(in, out))...);
+    map_elements_by(out.shape(), tandem::cuda::current_stream(out), OnFloats<T, Function>{function},
+                    OnFloats<T, Strided>{strided}, Operand<T>(out), Operand<const T>(ordered_input(in, out))...);
   });
+}
+
+/// The same with one function for both.
+template <typename Function, typename... Tensors>
+void map(std::string_view op, const Function& function, const Out& out, const Tensors&... in) {
+  map_by(op, function, function, out, in...);
 }
 
 }  // namespace tandem::kernels::cuda

@@ -18,29 +18,32 @@ bool map_supports(const Tensor& out);
 
 namespace reference {
 
-template <typename Function>
-void map(std::string_view op, const Tensor& a, const Out& out, Function&& function) {
+/// out = function(in...), element by element, for one to three inputs.
+template <typename Function, typename... Tensors>
+void map_each(std::string_view op, const Out& out, Function&& function, const Tensors&... in) {
   dispatch_floating(out.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     for (std::int64_t i = 0; i < out.numel(); ++i) {
-      const C value = static_cast<C>(a.data<T>()[offset_of(i, a.shape(), a.strides())]);
-      out.data<T>()[offset_of(i, out.shape(), out.strides())] = static_cast<T>(function(value));
+      const C value = function(static_cast<C>(in.template data<T>()[offset_of(i, in.shape(), in.strides())])...);
+      out.data<T>()[offset_of(i, out.shape(), out.strides())] = static_cast<T>(value);
     }
   });
 }
 
 template <typename Function>
+void map(std::string_view op, const Tensor& a, const Out& out, Function&& function) {
+  map_each(op, out, function, a);
+}
+
+template <typename Function>
 void map(std::string_view op, const Tensor& a, const Tensor& b, const Out& out, Function&& function) {
-  dispatch_floating(out.dtype(), op, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    for (std::int64_t i = 0; i < out.numel(); ++i) {
-      const C left = static_cast<C>(a.data<T>()[offset_of(i, a.shape(), a.strides())]);
-      const C right = static_cast<C>(b.data<T>()[offset_of(i, b.shape(), b.strides())]);
-      out.data<T>()[offset_of(i, out.shape(), out.strides())] = static_cast<T>(function(left, right));
-    }
-  });
+  map_each(op, out, function, a, b);
+}
+
+template <typename Function>
+void map(std::string_view op, const Tensor& a, const Tensor& b, const Tensor& c, const Out& out, Function&& function) {
+  map_each(op, out, function, a, b, c);
 }
 
 }  // namespace reference

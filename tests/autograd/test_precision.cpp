@@ -53,7 +53,7 @@ TEST_CASE("rules: products in half, statistics and parameters of batch norm in f
   }
   CHECK(parameter_dtype(OpKind::batch_norm, Precision::fp16) == DType::f32);
   CHECK(result_dtype(OpKind::batch_norm, DType::bf16) == DType::bf16);
-  for (const OpKind kind : {OpKind::loss, OpKind::reduction}) {
+  for (const OpKind kind : {OpKind::loss, OpKind::reduction, OpKind::exponential}) {
     CHECK(result_dtype(kind, DType::f16) == DType::f32);
     CHECK(result_dtype(kind, DType::bf16) == DType::f32);
     CHECK(result_dtype(kind, DType::f64) == DType::f64);

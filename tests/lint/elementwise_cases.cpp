@@ -5,8 +5,11 @@
 #include "tandem/kernels/cast/cast.h"
 #include "tandem/kernels/dropout/dropout.h"
 #include "tandem/kernels/elementwise/add.h"
+#include "tandem/kernels/elementwise/binary.h"
 #include "tandem/kernels/elementwise/mul.h"
 #include "tandem/kernels/elementwise/scale.h"
+#include "tandem/kernels/elementwise/unary.h"
+#include "tandem/kernels/elementwise/where.h"
 #include "tests/lint/lint.h"
 
 namespace tandem::test {
@@ -61,6 +64,7 @@ std::vector<LintCase> maps() {
     for (const Shape& shape : {Shape{2, 64, 8, 8}, Shape{1, 256, 6, 6}, Shape{2, 3, 32, 32}}) {
       const Tensor out = ones(shape, dtype), other = ones(shape, dtype);
       const Tensor wide = ones(shape, DType::f32), half = ones(shape, DType::bf16);
+      const Tensor mask = ones(shape, DType::u8);
       for (const View& view : views(shape, dtype)) {
         const Tensor in = view.tensor;
         const auto add_case = [&](const char* op, std::function<void()> work) {
@@ -73,6 +77,15 @@ std::vector<LintCase> maps() {
         add_case("add", [=] { kernels::add(other, in, Out(out)); });
         add_case("mul", [=] { kernels::mul(in, other, Out(out)); });
         add_case("scale", [=] { kernels::scale(in, 2.0, Out(out)); });
+        add_case("tanh", [=] { kernels::unary_forward("tanh", kernels::Unary::tanh, in, {}, Out(out)); });
+        add_case("tanh_backward",
+                 [=] { kernels::unary_backward("tanh", kernels::Unary::tanh, other, in, {}, Out(out)); });
+        add_case("div", [=] { kernels::binary_forward("div", kernels::Binary::div, other, in, Out(out)); });
+        add_case("div_backward", [=] {
+          kernels::binary_backward("div", kernels::Binary::div, kernels::Side::right, other, in, other, Out(out));
+        });
+        add_case("where", [=] { kernels::where(mask, other, in, Out(out)); });
+        add_case("where_backward", [=] { kernels::where_backward(mask, true, in, Out(out)); });
         add_case("cast to bf16", [=] { kernels::cast(in, Out(half)); });
         if (dtype != DType::f32) add_case("cast to f32", [=] { kernels::cast(in, Out(wide)); });
         add_case("dropout", [=] { kernels::dropout_forward(in, 0.5, {.seed = 1}, Out(out)); });

@@ -26,6 +26,8 @@ double random_value(const OpInput& input, const RandomKey& key, std::uint64_t in
       return normal < 0.0 ? normal - 0.125 : normal + 0.125;
     case Values::positive:
       return integers ? normal + 5.0 : std::abs(normal) + 0.5;
+    case Values::small:
+      return integers ? normal / 8.0 : normal / (1.0 + std::abs(normal));
     case Values::labels:
       return key.below(index, static_cast<std::uint32_t>(input.classes));
     case Values::distinct:

@@ -19,6 +19,7 @@ enum class Values {
   distinct,        // no two equal within a plane (the last two dimensions), for maxima
   positive,        // >= 0.5
   labels,          // i64 in [0, classes); never differentiable
+  small,           // |x| < 1, for slopes that a rounded output is good enough for; integers are eighths
 };
 
 struct OpInput {

@@ -80,6 +80,23 @@ class Tracked:
         value = np.vectorize(math.erf, otypes=[np.float64])(self.value)
         return self.function(value, 2.0 / math.sqrt(math.pi) * np.exp(-self.value**2))
 
+    def tanh(self):
+        value = np.tanh(self.value)
+        return self.function(value, 1.0 - value**2)
+
+    def power(self, exponent):
+        """To the power of exact numbers, for positive values."""
+        value = self.value**exponent
+        return self.function(value, exponent * value / self.value)
+
+    def sum_to(self, shape):
+        """Summed over what broadcasting adds to a shape."""
+        missing = self.value.ndim - len(shape)
+        axes = tuple(range(missing)) + tuple(
+            missing + axis for axis, size in enumerate(shape) if size == 1 and self.value.shape[missing + axis] != 1
+        )
+        return self.sum(axis=axes).reshape(shape) if axes else self
+
     def sum(self, axis=None, keepdims=False):
         value = self.value.sum(axis=axis, keepdims=keepdims)
         terms = self.value.size // max(value.size, 1)

@@ -60,6 +60,7 @@ def check_formatted(root, files):
 
 def refusals(root):
     for name, text in {"relu": "taken by kernels/activation/relu.h", "scale": "taken by kernels/elementwise/scale.h",
+                       "leaky_relu": "taken by autograd/functions/activation.h: leaky_relu",
                        "batch_norm": "taken by kernels/norm/batch_norm.h", "detail": "namespace detail", "LeakyRelu": "not in snake_case",
                        "leaky__relu": "not in snake_case", "_leaky": "not in snake_case", "7up": "not in snake_case", "": "not in snake_case",
                        "../up": "not in snake_case", "template": "a meaning in C++", "xor": "a meaning in C++", "my_cuda": "CMake would take",
@@ -78,25 +79,25 @@ def refusals(root):
 
 def a_new_op(root):
     before = state_of(root)
-    done = run(root, "new_op.py", "leaky_relu", "--family", "elementwise", "--option", "negative_slope=0.01", "--layer", "LeakyReLU")
+    done = run(root, "new_op.py", "elu", "--family", "elementwise", "--option", "alpha=0.01", "--layer", "Elu")
     check(done.returncode == 0 and done.stderr == "", "a new op is made", done)
     after = state_of(root)
     new, changed = set(after) - set(before), {path for path in before if before[path] != after.get(path)}
-    check(len(new) == 13 and "kernels/elementwise/leaky_relu.cu" in new and "tests/lint/leaky_relu_cases.cpp" in new, f"files {new}", done)
+    check(len(new) == 13 and "kernels/elementwise/elu.cu" in new and "tests/lint/elu_cases.cpp" in new, f"files {new}", done)
     check(changed == {"autograd/functions.h", "layers/layers.h"}, f"headers {changed}", done)
-    for header, line in {"autograd/functions.h": '#include "tandem/autograd/functions/leaky_relu.h"\n',
-                         "layers/layers.h": '#include "tandem/layers/leaky_relu.h"\n'}.items():
+    for header, line in {"autograd/functions.h": '#include "tandem/autograd/functions/elu.h"\n',
+                         "layers/layers.h": '#include "tandem/layers/elu.h"\n'}.items():
         text = after[header].decode()
         includes = [include for include in text.splitlines() if include.startswith("#include")]
         check(text.replace(line, "") == before[header].decode() and includes == sorted(includes), f"{header} has its line", done)
     words = "".join(after[path].decode() for path in new)
-    check("LeakyReLUOptions" in words and "double negative_slope = 0.01;" in words, "names and options are those that were given", done)
-    check(not any(word in words for word in ("hard_tanh", "HardTanh", "ard tanh", "kernels/activation/leaky")), "no name of the example", done)
+    check("EluOptions" in words and "double alpha = 0.01;" in words, "names and options are those that were given", done)
+    check(not any(word in words for word in ("hard_tanh", "HardTanh", "ard tanh", "kernels/activation/elu")), "no name of the example", done)
     for path in new:
         marks = [number for number, line in enumerate(after[path].decode().splitlines(), 1) if "formula" in line.lower()]
         check(all(f"{path}:{number}: " in done.stdout for number in marks), f"the marks of {path} are listed", done)
     check_formatted(root, sorted(new | changed))
-    check_refused(root, "taken by kernels/elementwise/leaky_relu.h", "new_op.py", "leaky_relu", "--family", "activation")
+    check_refused(root, "taken by kernels/elementwise/elu.h", "new_op.py", "elu", "--family", "activation")
     check(FORMATTER or "Not formatted" in done.stdout, "a missing clang-format is said", done)
 
 

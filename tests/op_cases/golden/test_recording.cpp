@@ -86,7 +86,7 @@ TEST_CASE("a recording of other cases or inputs is refused") {
   other = recorded();
   other.calls.front().results.front().pop_back();
   CHECK_THAT(error_of([&] { replay(other, kCpu); }), ContainsText("digits are not the bits of f32"));
-  CHECK_THAT(error_of([] { record_op_table(kCpu, {"tanh"}); }), ContainsText("the op table has no case 'tanh'"));
+  CHECK_THAT(error_of([] { record_op_table(kCpu, {"tangent"}); }), ContainsText("the op table has no case 'tangent'"));
 }
 
 TEST_CASE("files that are no recordings are refused with their path") {

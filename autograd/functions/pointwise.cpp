@@ -1,0 +1,73 @@
+// Differentiable functions of each element.
+#include "tandem/autograd/functions/pointwise.h"
+
+#include "tandem/autograd/functions/binary.h"
+#include "tandem/autograd/functions/broadcast.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/functions/unary.h"
+#include "tandem/autograd/precision.h"
+#include "tandem/autograd/record.h"
+#include "tandem/core/describe.h"
+#include "tandem/kernels/elementwise/where.h"
+
+namespace tandem::autograd {
+
+using kernels::Binary;
+using kernels::Unary;
+
+Tensor exp(const Tensor& x) { return unary("exp", Unary::exp, x); }
+Tensor log(const Tensor& x) { return unary("log", Unary::log, x); }
+Tensor sqrt(const Tensor& x) { return unary("sqrt", Unary::sqrt, x); }
+Tensor rsqrt(const Tensor& x) { return unary("rsqrt", Unary::rsqrt, x); }
+Tensor reciprocal(const Tensor& x) { return unary("reciprocal", Unary::reciprocal, x); }
+Tensor abs(const Tensor& x) { return unary("abs", Unary::abs, x); }
+Tensor clamp(const Tensor& x, double min, double max) { return unary("clamp", Unary::clamp, x, {min, max}); }
+
+Tensor pow(const Tensor& x, double exponent) {
+  require(x.defined(), "pow: needs a defined tensor, got {}", x);
+  const Tensor wide = cast(x, result_dtype(OpKind::exponential, x.dtype()));
+  if (exponent == 2.0) return unary("pow", Unary::square, wide);
+  if (exponent == 0.5) return unary("pow", Unary::sqrt, wide);
+  if (exponent == -1.0) return unary("pow", Unary::reciprocal, wide);
+  if (exponent == -0.5) return unary("pow", Unary::rsqrt, wide);
+  return unary("pow", Unary::pow_number, wide, {exponent});
+}
+
+Tensor pow(const Tensor& a, const Tensor& b) {
+  const auto wide = [](const Tensor& x) {
+    return x.defined() ? cast(x, result_dtype(OpKind::exponential, x.dtype())) : x;
+  };
+  return binary("pow", Binary::pow, wide(a), wide(b));
+}
+
+Tensor maximum(const Tensor& a, const Tensor& b) { return binary("maximum", Binary::maximum, a, b); }
+Tensor minimum(const Tensor& a, const Tensor& b) { return binary("minimum", Binary::minimum, a, b); }
+
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  require(condition.defined() && condition.dtype() == DType::u8,
+          "where: the condition must be a u8 tensor (0 or not), got {}; use cast", condition);
+  Tensor mask;  // the condition as large as the result
+  const Tensor y = unrecorded([&] {
+    const Broadcast operands = broadcast("where", a, b);
+    const std::optional<Shape> shape = broadcast_shape(operands.out.shape(), condition.shape());
+    require(shape.has_value(), "where: condition {}, a {} and b {} do not broadcast", condition, a, b);
+    mask = condition.expand(*shape);
+    Tensor out = *shape == operands.out.shape() ? operands.out : broadcast_output(*shape, a, b);
+    kernels::where(mask, operands.a.expand(*shape), operands.b.expand(*shape), Out(out));
+    return out;
+  });
+  if (!should_record({a, b})) return y;
+  return record("where", {a, b}, y,
+                [saved = SavedTensor(mask), a_shape = a.shape(), b_shape = b.shape()](const BackwardContext& context) {
+                  const Tensor& grad = context.grad_output();
+                  const auto gradient = [&](bool chosen, const Shape& shape) {
+                    const Tensor masked = empty_like(grad);
+                    kernels::where_backward(saved.get(), chosen, grad, Out(masked));
+                    return sum_to_shape(masked, shape);
+                  };
+                  return std::vector<Tensor>{context.needs(0) ? gradient(true, a_shape) : Tensor(),
+                                             context.needs(1) ? gradient(false, b_shape) : Tensor()};
+                });
+}
+
+}  // namespace tandem::autograd

@@ -1,0 +1,63 @@
+// Differentiable functions of each element: roots, powers, exponentials, the larger of two, a choice.
+// Example:
+//     const Tensor x = Tensor::from<float>({0.25, 1, 4}, {3});
+//     const std::vector<float> roots = sqrt(x).to_vector<float>();              // {0.5, 1, 2}
+//     const std::vector<float> bounded = clamp(x, 0.5, 2).to_vector<float>();   // {0.5, 1, 2}
+//     const std::vector<float> powers = pow(x, -1).to_vector<float>();          // {4, 1, 0.25}
+//     const std::vector<float> larger = maximum(x, sqrt(x)).to_vector<float>();  // {0.5, 1, 4}
+#pragma once
+
+#include "tandem/core/tensor.h"
+
+namespace tandem::autograd {
+
+// Floating tensors of any strides. Infinities, zeros, negative numbers and NaN give what C's functions of these names
+// give (log(-1) is NaN, log(0) minus infinity). exp, log, pow, reciprocal and rsqrt of halves give f32, because results
+// are often beyond their range (OpKind::exponential); all others keep the dtype. Gradients are PyTorch's: a slope that
+// is infinite (of sqrt and log at 0) makes an infinite gradient, or NaN of a gradient of 0.
+
+/// e to the power of x. Keeps its output for backward.
+Tensor exp(const Tensor& x);
+
+/// The natural logarithm. Keeps x.
+Tensor log(const Tensor& x);
+
+/// The square root. Keeps its output.
+Tensor sqrt(const Tensor& x);
+
+/// 1 / sqrt(x). Keeps its output.
+Tensor rsqrt(const Tensor& x);
+
+/// 1 / x. Keeps its output.
+Tensor reciprocal(const Tensor& x);
+
+/// |x|, with a gradient of 0 at 0. Keeps x.
+Tensor abs(const Tensor& x);
+
+/// x cut off to [min, max] (either may be infinite); max where min > max. The gradient passes where min <= x <= max.
+/// Keeps x.
+Tensor clamp(const Tensor& x, double min, double max);
+
+/// x to the power of a number: 1 for the power of 0, whatever x is; NaN for x < 0 unless the number is whole. The
+/// power of 2 is x x; those of 1/2, -1 and -1/2 are sqrt(), reciprocal() and rsqrt(). Keeps x or its output.
+Tensor pow(const Tensor& x, double exponent);
+
+/// a to the power of b, likewise; shapes broadcast as in add(). The gradient of a is 0 where b is 0; that of b is 0
+/// where a is 0 and b is not negative, and NaN where a is negative. Keeps a and b.
+Tensor pow(const Tensor& a, const Tensor& b);
+
+/// The larger of each pair, NaN if one of them is; shapes broadcast as in add(). Equal ones get half of the gradient
+/// each. Keeps a and b.
+Tensor maximum(const Tensor& a, const Tensor& b);
+
+/// The smaller of each pair, likewise.
+Tensor minimum(const Tensor& a, const Tensor& b);
+
+/// a where the condition is not 0, else b. The condition is u8, a and b of one floating dtype; all three on one device,
+/// and their shapes broadcast as in add(). Keeps the condition.
+/// Example:
+///     const Tensor mask = Tensor::from<std::uint8_t>({1, 0, 1}, {3}), x = Tensor::from<float>({1, 2, 3}, {3});
+///     const std::vector<float> chosen = where(mask, x, Tensor::zeros({})).to_vector<float>();  // {1, 0, 3}
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+
+}  // namespace tandem::autograd

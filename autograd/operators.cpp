@@ -1,0 +1,25 @@
+// Operators of tensors.
+#include "tandem/autograd/operators.h"
+
+#include "tandem/autograd/functions/arithmetic.h"
+
+namespace tandem {
+
+Tensor operator+(const Tensor& a, const Tensor& b) { return autograd::add(a, b); }
+Tensor operator+(const Tensor& x, double number) { return autograd::add(x, number); }
+Tensor operator+(double number, const Tensor& x) { return autograd::add(x, number); }
+
+Tensor operator-(const Tensor& a, const Tensor& b) { return autograd::sub(a, b); }
+Tensor operator-(const Tensor& x, double number) { return autograd::sub(x, number); }
+Tensor operator-(double number, const Tensor& x) { return autograd::sub(number, x); }
+Tensor operator-(const Tensor& x) { return autograd::neg(x); }
+
+Tensor operator*(const Tensor& a, const Tensor& b) { return autograd::mul(a, b); }
+Tensor operator*(const Tensor& x, double number) { return autograd::mul(x, number); }
+Tensor operator*(double number, const Tensor& x) { return autograd::mul(x, number); }
+
+Tensor operator/(const Tensor& a, const Tensor& b) { return autograd::div(a, b); }
+Tensor operator/(const Tensor& x, double number) { return autograd::div(x, number); }
+Tensor operator/(double number, const Tensor& x) { return autograd::div(number, x); }
+
+}  // namespace tandem

@@ -1,0 +1,32 @@
+// + - * / of tensors and numbers, as functions of autograd/functions/arithmetic.h. Found wherever a Tensor is an
+// operand. Example:
+//     #include "tandem/autograd/variable.h"
+//     const Tensor x = set_requires_grad(Tensor::from<float>({1, 2}, {2}));
+//     const Tensor y = 3 * x * x - x / 2 + 1;
+//     const std::vector<float> values = y.to_vector<float>();  // {3.5, 12}
+//     backward(y, Tensor::full({2}, 1.0));
+//     const std::vector<float> slopes = grad(x).to_vector<float>();  // {5.5, 11.5}
+#pragma once
+
+#include "tandem/core/tensor.h"
+
+namespace tandem {
+
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator+(const Tensor& x, double number);
+Tensor operator+(double number, const Tensor& x);
+
+Tensor operator-(const Tensor& a, const Tensor& b);
+Tensor operator-(const Tensor& x, double number);
+Tensor operator-(double number, const Tensor& x);
+Tensor operator-(const Tensor& x);
+
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& x, double number);
+Tensor operator*(double number, const Tensor& x);
+
+Tensor operator/(const Tensor& a, const Tensor& b);
+Tensor operator/(const Tensor& x, double number);
+Tensor operator/(double number, const Tensor& x);
+
+}  // namespace tandem

@@ -1,0 +1,60 @@
+// Choice between two tensors on the CPU, vectorised and threaded.
+#include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/elementwise/strided_loop.h"
+#include "tandem/kernels/elementwise/where_implementations.h"
+
+#include <type_traits>
+
+namespace tandem::kernels::cpu {
+
+namespace {
+
+/// What stands for elements of T in loops: vectors have no structs.
+template <typename T>
+using Bits = std::conditional_t<is_half(dtype_of<T>), std::uint16_t, T>;
+
+/// A run's elements side by side: those in place, else copies in `buffer`.
+template <typename W>
+const W* dense_run(const W* from, std::int64_t step, std::int64_t count, W* buffer) {
+  if (step == 1) return from;
+  for (std::int64_t i = 0; i < count; ++i) buffer[i] = from[i * step];
+  return buffer;
+}
+
+template <typename W>
+void where_run(const std::uint8_t* condition, const W* a, const W* b, W* out, const std::array<std::int64_t, 4>& steps,
+               std::int64_t length) {
+  std::uint8_t conditions[kBlock];
+  W from_a[kBlock], from_b[kBlock];
+  for_each_block(length, [&](std::int64_t at, std::int64_t count) {
+    const std::uint8_t* const mask = dense_run(condition + at * steps[1], steps[1], count, conditions);
+    const W* const yes = dense_run(a + at * steps[2], steps[2], count, from_a);
+    const W* const no = dense_run(b + at * steps[3], steps[3], count, from_b);
+    W* const to = out + at;  // which is dense
+    for (std::int64_t i = 0; i < count; ++i) {
+      const W left = yes[i], right = no[i];
+      to[i] = mask[i] != 0 ? left : right;
+    }
+  });
+}
+
+}  // namespace
+
+void where(const Tensor& condition, const Tensor& a, const Tensor& b, const Out& out) {
+  const StridedLoop<4> loop(out.shape(), {out.strides(), condition.strides(), a.strides(), b.strides()});
+  dispatch_floating(out.dtype(), "where", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    loop.parallel_runs([&](const std::array<std::int64_t, 4>& at, std::int64_t length) {
+      where_run(condition.data<std::uint8_t>() + at[1], reinterpret_cast<const Bits<T>*>(a.data<T>() + at[2]),
+                reinterpret_cast<const Bits<T>*>(b.data<T>() + at[3]),
+                reinterpret_cast<Bits<T>*>(out.data<T>() + at[0]), loop.inner_strides(), length);
+    });
+  });
+}
+
+void where_backward(const Tensor& condition, bool chosen, const Tensor& grad_out, const Out& grad) {
+  const Tensor zero = Tensor::zeros({}, grad_out.options()).expand(grad_out.shape());
+  where(condition, chosen ? grad_out : zero, chosen ? zero : grad_out, grad);
+}
+
+}  // namespace tandem::kernels::cpu

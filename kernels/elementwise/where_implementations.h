@@ -1,0 +1,25 @@
+// The implementations of where.h, which its dispatcher chooses from.
+#pragma once
+
+#include "tandem/kernels/elementwise/where.h"
+
+namespace tandem::kernels {
+
+namespace reference {
+decltype(kernels::where) where;
+decltype(kernels::where_backward) where_backward;
+}  // namespace reference
+
+namespace cpu {
+/// Every floating dtype on the CPU.
+decltype(kernels::where) where;
+decltype(kernels::where_backward) where_backward;
+}  // namespace cpu
+
+namespace cuda {
+/// f32, f16 and bf16 on a CUDA device.
+decltype(kernels::where) where;
+decltype(kernels::where_backward) where_backward;
+}  // namespace cuda
+
+}  // namespace tandem::kernels
