@@ -5,6 +5,7 @@
 //     const double slope = grad(x).item();  // 6
 #pragma once
 
+#include "tandem/autograd/elementwise.h"
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/gradcheck.h"

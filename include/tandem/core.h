@@ -18,6 +18,7 @@
 #include "tandem/core/out.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/parse_device.h"
+#include "tandem/core/print.h"
 #include "tandem/core/profiler.h"
 #include "tandem/core/random.h"
 #include "tandem/core/shape.h"

@@ -5,6 +5,7 @@
 //     const Tensor y = linear(Tensor::zeros({8, 4}));  // [8, 2]
 #pragma once
 
+#include "tandem/layers/hooks.h"
 #include "tandem/layers/initializer.h"
 #include "tandem/layers/layers.h"
 #include "tandem/layers/mode_scope.h"

@@ -13,6 +13,7 @@
 #include "tandem/train/process_info.h"
 #include "tandem/train/records.h"
 #include "tandem/train/reporter.h"
+#include "tandem/train/scoring.h"
 #include "tandem/train/trainer.h"
 #include "tandem/train/tuning_file.h"
 #include "tandem/train/weights.h"
