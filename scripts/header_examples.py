@@ -82,7 +82,7 @@ class Example:
                 declared = DECLARATION.match(statement)
                 if not declared:
                     raise ValueError(f"{self.header}:{number}: only what a declaration gives can be checked")
-                text = f'{claim[1]} tandem::test::expect_shown("{declared[1]}", {declared[1]}, R"({claim[2]})");'
+                text = f'{claim[1]} tandem::test::expect_shown("{declared[1]}", {declared[1]}, R"said({claim[2]})said");'
             if re.search(r"[;{}](\s*//.*)?$", text):
                 statement = ""
             yield number, text

@@ -69,7 +69,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     done, program = write_program(GOOD)
     check(done.returncode == 0, "a program of examples", done)
-    check(program.count("expect_shown(") == 1 and 'expect_shown("both", both, R"(7)");' in program, "what is said of a value", done)
+    check(program.count("expect_shown(") == 1 and 'expect_shown("both", both, R"said(7)said");' in program, "what is said of a value", done)
     check('TEST_CASE("core/twice.h:3")' in program and "#include <string>" in program, "a test case", done)
     done, program = write_program("// Example:\n//     twice(2);  // 4\n")
     check(done.returncode != 0 and "core/twice.h:3: only what a declaration gives" in done.stderr, "what cannot be checked", done)
