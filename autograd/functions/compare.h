@@ -1,5 +1,6 @@
 // Comparisons of each element, for the condition of where(). Their results have no gradient.
 // Example:
+//     #include "tandem/autograd/functions.h"
 //     const Tensor x = Tensor::from<float>({-1, 0, 2}, {3});
 //     const std::vector<int> positive = gt(x, 0).to_vector<int>();                        // {0, 0, 1}
 //     const std::vector<float> chosen = where(gt(x, 0), x, x - 1).to_vector<float>();     // {-2, -1, 2}
