@@ -12,6 +12,7 @@
 #include "tandem/autograd/functions/avg_pool2d.h"
 #include "tandem/autograd/functions/batch_norm.h"
 #include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/functions/compare.h"
 #include "tandem/autograd/functions/conv2d.h"
 #include "tandem/autograd/functions/conv_bias_relu.h"
 #include "tandem/autograd/functions/conv_bias_relu_pool.h"

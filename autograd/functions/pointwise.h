@@ -53,8 +53,8 @@ Tensor maximum(const Tensor& a, const Tensor& b);
 /// The smaller of each pair, likewise.
 Tensor minimum(const Tensor& a, const Tensor& b);
 
-/// a where the condition is not 0, else b. The condition is u8, a and b of one floating dtype; all three on one device,
-/// and their shapes broadcast as in add(). Keeps the condition.
+/// a where the condition is not 0, else b. The condition is u8, as gt() and other comparisons make it, a and b of one
+/// floating dtype; all three on one device, and their shapes broadcast as in add(). Keeps the condition.
 /// Example:
 ///     const Tensor mask = Tensor::from<std::uint8_t>({1, 0, 1}, {3}), x = Tensor::from<float>({1, 2, 3}, {3});
 ///     const std::vector<float> chosen = where(mask, x, Tensor::zeros({})).to_vector<float>();  // {1, 0, 3}

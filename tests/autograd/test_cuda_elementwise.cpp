@@ -1,6 +1,7 @@
 // Element-wise functions of a user's own on CUDA.
 #include "tandem/autograd/elementwise.h"
 #include "tandem/autograd/functions.h"
+#include "tests/autograd/comparisons.h"
 #include "tests/autograd/sine.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
@@ -100,6 +101,11 @@ TEST_CASE("pointwise functions give zeros, infinities, NaN, kinks and ties on CU
     check("value", here.first, there.first);
     check("slope", here.second, there.second);
   }
+}
+
+TEST_CASE("comparisons on CUDA make masks of every dtype, stride and broadcast shape, and know NaN", "[cuda]") {
+  if (!has_gpu()) return;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) check_comparisons(dtype, kGpu);
 }
 
 TEST_CASE("a function that was compiled for the CPU refuses a tensor on a GPU, and says what to do", "[cuda]") {

@@ -6,6 +6,7 @@
 #include "tandem/kernels/dropout/dropout.h"
 #include "tandem/kernels/elementwise/add.h"
 #include "tandem/kernels/elementwise/binary.h"
+#include "tandem/kernels/elementwise/compare.h"
 #include "tandem/kernels/elementwise/mul.h"
 #include "tandem/kernels/elementwise/scale.h"
 #include "tandem/kernels/elementwise/unary.h"
@@ -85,6 +86,7 @@ std::vector<LintCase> maps() {
           kernels::binary_backward("div", kernels::Binary::div, kernels::Side::right, other, in, other, Out(out));
         });
         add_case("where", [=] { kernels::where(mask, other, in, Out(out)); });
+        add_case("gt", [=] { kernels::compare("gt", kernels::Comparison::gt, other, in, Out(mask)); });
         add_case("where_backward", [=] { kernels::where_backward(mask, true, in, Out(out)); });
         add_case("cast to bf16", [=] { kernels::cast(in, Out(half)); });
         if (dtype != DType::f32) add_case("cast to f32", [=] { kernels::cast(in, Out(wide)); });

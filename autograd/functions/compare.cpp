@@ -1,0 +1,46 @@
+// Comparisons of each element.
+#include "tandem/autograd/functions/compare.h"
+
+#include "tandem/autograd/functions/broadcast.h"
+#include "tandem/autograd/record.h"
+#include "tandem/core/describe.h"
+#include "tandem/kernels/elementwise/compare.h"
+
+namespace tandem::autograd {
+
+namespace {
+
+using kernels::Comparison;
+
+Tensor compare(std::string_view op, Comparison comparison, const Tensor& a, const Tensor& b) {
+  return unrecorded([&] {
+    const Broadcast operands = broadcast(op, a, b);
+    const Tensor& model = operands.out;  // for its shape and strides
+    Tensor out = Tensor::empty(model.shape(), {DType::u8, Layout::row_major, model.device()});
+    if (model.numel() > 0) out = out.as_strided(model.shape(), model.strides(), 0);
+    kernels::compare(op, comparison, operands.a, operands.b, Out(out));
+    return out;
+  });
+}
+
+Tensor compare(std::string_view op, Comparison comparison, const Tensor& x, double number) {
+  require(x.defined() && is_floating(x.dtype()), "{}: needs a floating dtype (f64, f32, f16 or bf16), got {}", op, x);
+  return compare(op, comparison, x, Tensor::full({}, number, x.options()));
+}
+
+}  // namespace
+
+Tensor eq(const Tensor& a, const Tensor& b) { return compare("eq", Comparison::eq, a, b); }
+Tensor eq(const Tensor& x, double number) { return compare("eq", Comparison::eq, x, number); }
+Tensor ne(const Tensor& a, const Tensor& b) { return compare("ne", Comparison::ne, a, b); }
+Tensor ne(const Tensor& x, double number) { return compare("ne", Comparison::ne, x, number); }
+Tensor lt(const Tensor& a, const Tensor& b) { return compare("lt", Comparison::lt, a, b); }
+Tensor lt(const Tensor& x, double number) { return compare("lt", Comparison::lt, x, number); }
+Tensor le(const Tensor& a, const Tensor& b) { return compare("le", Comparison::le, a, b); }
+Tensor le(const Tensor& x, double number) { return compare("le", Comparison::le, x, number); }
+Tensor gt(const Tensor& a, const Tensor& b) { return compare("gt", Comparison::gt, a, b); }
+Tensor gt(const Tensor& x, double number) { return compare("gt", Comparison::gt, x, number); }
+Tensor ge(const Tensor& a, const Tensor& b) { return compare("ge", Comparison::ge, a, b); }
+Tensor ge(const Tensor& x, double number) { return compare("ge", Comparison::ge, x, number); }
+
+}  // namespace tandem::autograd

@@ -1,0 +1,34 @@
+// Comparisons on the CPU.
+#include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
+#include "tests/autograd/comparisons.h"
+#include "tests/support/catch.h"
+#include "tests/support/error_of.h"
+
+using namespace tandem;
+using namespace tandem::test;
+
+TEST_CASE("comparisons make masks of every dtype, stride and broadcast shape, and know NaN") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) check_comparisons(dtype, {});
+}
+
+TEST_CASE("comparisons are not recorded, and choose what where() passes gradients to") {
+  const Tensor x = autograd::set_requires_grad(Tensor::from<float>({-2, -1, 0, 3}, {4}));
+  const Tensor mask = autograd::gt(x, 0.0);
+  CHECK(!autograd::requires_grad(mask));
+  autograd::backward(autograd::sum(autograd::where(mask, x * x, -x)));
+  CHECK(autograd::grad(x).to_vector<float>() == std::vector<float>{-1, -1, -1, 6});
+}
+
+TEST_CASE("comparisons refuse what they cannot compare in one line") {
+  const Tensor x = Tensor::zeros({2, 3});
+  CHECK_THAT(error_of([&] { autograd::lt(x, Tensor::zeros({2, 4})); }),
+             ContainsText("lt: shapes f32[2, 3] and f32[2, 4] do not broadcast"));
+  CHECK_THAT(error_of([&] { autograd::ge(x, Tensor::zeros({3}, {.dtype = DType::f16})); }),
+             ContainsText("ge: f32[2, 3] on cpu and f16[3] on cpu must have one dtype and one device; use cast"));
+  CHECK_THAT(error_of([] { autograd::eq(Tensor::zeros({2}, {.dtype = DType::i64}), 1.0); }),
+             ContainsText("eq: needs a floating dtype (f64, f32, f16 or bf16), got i64[2]"));
+  CHECK_THAT(error_of([] { autograd::ne(Tensor(), 1.0); }), ContainsText("ne: needs a floating dtype"));
+  const Tensor mask = Tensor::zeros({2}, {.dtype = DType::u8});
+  CHECK_THAT(error_of([&] { autograd::gt(mask, mask); }), ContainsText("gt: needs a floating dtype"));
+}
