@@ -1,5 +1,6 @@
-// + - * / of tensors and numbers, as functions of autograd/functions/arithmetic.h. Found wherever a Tensor is an
-// operand. Example:
+// + - * / of tensors and numbers, as functions of autograd/functions/arithmetic.h. They are found wherever
+// a Tensor is an operand.
+// Example:
 //     #include "tandem/autograd/variable.h"
 //     const Tensor x = set_requires_grad(Tensor::from<float>({1, 2}, {2}));
 //     const Tensor y = 3 * x * x - x / 2 + 1;

@@ -1,5 +1,5 @@
-// Tensors as text, which `std::cout << x` and `fmt::print("{}", x)` write: values in NumPy's form, dtype, shape,
-// device. Example:
+// Tensors as text, which `std::cout << x` and `fmt::print("{}", x)` write: values as NumPy, dtype, shape, device.
+// Example:
 //     const Tensor x = Tensor::from<float>({1, 2.5, -3, 4}, {2, 2});
 //     const std::string row = to_string(x.select(0, 0));  // "tensor([1. , 2.5], f32[2], cpu)"
 //     const Tensor third = Tensor::full({1}, 1.0 / 3.0);

@@ -18,6 +18,7 @@
 #include "tandem/kernels/dropout/dropout.h"
 #include "tandem/kernels/elementwise/add.h"
 #include "tandem/kernels/elementwise/binary.h"
+#include "tandem/kernels/elementwise/compare.h"
 #include "tandem/kernels/elementwise/map.h"
 #include "tandem/kernels/elementwise/mul.h"
 #include "tandem/kernels/elementwise/scale.h"

@@ -10,6 +10,9 @@ import sys
 import tempfile
 
 SCRIPTS = pathlib.Path(sys.argv[1])
+if not shutil.which("git"):
+    print("there is no git here, which tells the files of a repository")
+    sys.exit(77)
 HEADERS = {
     "core/tensor.h": "#include <vector>\nnamespace tandem {\nclass Tensor {\n  int deep_member() const;\n};\nTensor make_tensor(int size);\n}\n",
     "kernels/base.h": "namespace tandem::kernels {\nstruct Geometry {};\nconstexpr int kTile = 8;\ntemplate <typename T>\nvoid for_tiles(T t);\n}\n",

@@ -11,6 +11,9 @@ import sys
 import tempfile
 
 SCRIPTS = pathlib.Path(sys.argv[1])
+if not shutil.which("git"):
+    print("there is no git here, which tells the files of a repository")
+    sys.exit(77)
 GOOD = '#include "tandem/core/tensor.h"\n\n#define TANDEM_NOTHING\n\nint main() { return 0; }\n'
 # What is wrong, as the whole of a second file, and what must be said of it.
 BAD = {
