@@ -60,7 +60,7 @@ def check_formatted(root, files):
 
 def refusals(root):
     for name, text in {"relu": "taken by kernels/activation/relu.h", "scale": "taken by kernels/elementwise/scale.h",
-                       "leaky_relu": "taken by autograd/functions/activation.h: leaky_relu",
+                       "leaky_relu": "taken by kernels/elementwise/unary_functions.h: struct LeakyRelu",
                        "batch_norm": "taken by kernels/norm/batch_norm.h", "detail": "namespace detail", "LeakyRelu": "not in snake_case",
                        "leaky__relu": "not in snake_case", "_leaky": "not in snake_case", "7up": "not in snake_case", "": "not in snake_case",
                        "../up": "not in snake_case", "template": "a meaning in C++", "xor": "a meaning in C++", "my_cuda": "CMake would take",

@@ -20,7 +20,10 @@ except ImportError:
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i64": np.int64, "i32": np.int32, "u8": np.uint8}
 # Before NumPy 2.3 the size from which numbers are scientific did not depend on the dtype.
-CUTOFF_BY_DTYPE = tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 3)
+VERSION = tuple(int(part) for part in np.__version__.split(".")[:2])
+CUTOFF_BY_DTYPE = VERSION >= (2, 3)
+# Before NumPy 2 the least size that is not scientific, 1e-4, was not rounded to the dtype: 1e-4 in f32 lies below it.
+CUTOFF_ROUNDED = VERSION >= (2, 0)
 SHAPES = [(), (1,), (3,), (0,), (2, 0, 3), (7,), (30,), (1, 1), (2, 3), (4, 1, 3), (2, 2, 2, 2), (1001,), (40, 26), (2, 3, 7, 30),
           (8, 7, 9, 3), (1200, 1), (1, 1200), (5, 1, 250)]
 
@@ -54,6 +57,8 @@ def same_in_all_versions(array):
     if CUTOFF_BY_DTYPE or array.dtype.kind != "f":
         return True
     sizes = np.abs(array[np.isfinite(array)].astype(np.float64))
+    if not CUTOFF_ROUNDED and array.dtype != np.float64 and (sizes == float(array.dtype.type(1e-4))).any():
+        return False
     return sizes.size == 0 or sizes.max() < 10 ** np.finfo(array.dtype).precision
 
 
