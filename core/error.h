@@ -27,7 +27,7 @@ class Error : public std::runtime_error {
 /// line without the values (core/print.h).
 template <typename T>
 const T& in_message(const T& argument) {
-  return argument;
+  return argument;  // NOLINT(bugprone-return-const-ref-from-parameter): fail() has it until its message is made
 }
 
 /// Throws an Error with a formatted message.

@@ -41,7 +41,7 @@ Tensor run_with_maxima(Conv2d& conv, MaxPool2d&, const Tensor& input) {
 }
 
 bool meet_in_a_pair(const Sequential& first, const Sequential& second, const Tensor& input) {
-  return first.size() > 0 && second.size() > 0 && find_fusion(first[first.size() - 1], second[0], input) != nullptr;
+  return !first.empty() && !second.empty() && find_fusion(first[first.size() - 1], second[0], input) != nullptr;
 }
 
 Tensor run_sequences(Sequential& first, Sequential& second, const Tensor& input) {

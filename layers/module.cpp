@@ -88,11 +88,11 @@ RemovableHandle Module::add_hook(ForwardPreHook hook) {
 }
 
 void Module::apply(const std::function<void(Module&)>& function) {
-  const auto modules = named_modules();
+  auto modules = named_modules();  // parents before their children
+  std::reverse(modules.begin(), modules.end());
   std::set<const Module*> seen;
-  // Parents come before their children here.
-  for (auto at = modules.rbegin(); at != modules.rend(); ++at) {
-    if (seen.insert(at->second).second) function(*at->second);
+  for (const auto& [name, module] : modules) {
+    if (seen.insert(module).second) function(*module);
   }
 }
 
@@ -162,7 +162,8 @@ double Module::flops(const Shape& /*input*/, const Shape& output) const {
   for (const auto& [name, parameter] : parameters_) {
     const std::int64_t rows = parameter->rank() >= 2 ? parameter->size(0) : 0;
     if (rows == 0 || (rows != output[1] && rows != output[-1])) continue;
-    products += static_cast<double>(parameter->numel() / rows) * static_cast<double>(element_count(output));
+    const std::int64_t row_length = parameter->numel() / rows;
+    products += static_cast<double>(row_length) * static_cast<double>(element_count(output));
   }
   return 2.0 * products;
 }
