@@ -88,6 +88,7 @@ Tensor keep(const Tensor& leaf, const Tensor& place, const Tensor& gradient) {
 
 void accumulate_into_leaf(const Tensor& leaf, const PendingGradients& arrived) {
   const Meta& meta = *find_meta(leaf);
+  if (!meta.requires_grad) return;  // not any more, since the forward
   const Tensor old = meta.grad, &part = arrived.front().sum;
   Tensor gradient = old;
   if (part.defined() && old.defined()) {
@@ -97,10 +98,10 @@ void accumulate_into_leaf(const Tensor& leaf, const PendingGradients& arrived) {
     gradient = is_in_place ? part : keep(leaf, meta.place, part);
   }
   if (!gradient.defined()) return;
-  auto hooks = meta.hooks;  // a copy: a hook may clear hooks
+  auto hooks = meta.hooks;  // a copy of the list: a hook may clear hooks
   hooks.insert(hooks.end(), meta.final_hooks.begin(), meta.final_hooks.end());
-  for (const GradientHook& hook : hooks) {
-    gradient = hook(std::move(gradient));
+  for (const auto& hook : hooks) {
+    gradient = (*hook)(std::move(gradient));
     require(gradient.defined(), "backward: a hook of leaf {} returned no gradient; it may return what it was given",
             leaf);
   }

@@ -43,10 +43,10 @@ struct Meta final : AutogradMeta {
   Tensor grad;
   Tensor place;  // where backward() is to leave it; undefined: in memory of its own
   GradientCounts counts;
-  std::vector<GradientHook> hooks;
-  std::vector<GradientHook> final_hooks;  // called after all of `hooks`
-  Edge made_by;                           // no node at a leaf
-  std::weak_ptr<Node> leaf_node;          // one for all operations that use this leaf
+  std::vector<std::shared_ptr<const GradientHook>> hooks;
+  std::vector<std::shared_ptr<const GradientHook>> final_hooks;  // called after all of `hooks`
+  Edge made_by;                                                  // no node at a leaf
+  std::weak_ptr<Node> leaf_node;                                 // one for all operations that use this leaf
 
   std::string_view operation() const override { return made_by.node ? std::string_view(made_by.node->name) : ""; }
 };

@@ -54,6 +54,9 @@ Tensor grad(const Tensor& leaf) {
 
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
   if (!gradient.defined()) return clear_grad(leaf);
+  require(is_leaf(leaf) && is_floating(leaf.dtype()), "set_grad: {} is no floating leaf, and has no gradient", leaf);
+  require(!requires_grad(gradient), "set_grad: gradient {} requires a gradient itself; give gradient.detach()",
+          gradient);
   require(fits(gradient, leaf), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
   require(gradient.device() == leaf.device(), "set_grad: gradient {} is on {}, its tensor on {}; move it by to(device)",
           gradient, name_of(gradient.device()), name_of(leaf.device()));
@@ -110,13 +113,13 @@ GradientCounts gradient_counts(const Tensor& leaf) {
 void on_gradient_ready(const Tensor& leaf, GradientHook hook) {
   require(is_leaf(leaf), "on_gradient_ready: {} is not a leaf", leaf);
   require(hook != nullptr, "on_gradient_ready: the hook of {} is empty", leaf);
-  meta_of(leaf).hooks.push_back(std::move(hook));
+  meta_of(leaf).hooks.push_back(std::make_shared<const GradientHook>(std::move(hook)));
 }
 
 void on_gradient_final(const Tensor& leaf, GradientHook hook) {
   require(is_leaf(leaf), "on_gradient_final: {} is not a leaf", leaf);
   require(hook != nullptr, "on_gradient_final: the hook of {} is empty", leaf);
-  meta_of(leaf).final_hooks.push_back(std::move(hook));
+  meta_of(leaf).final_hooks.push_back(std::make_shared<const GradientHook>(std::move(hook)));
 }
 
 void clear_hooks(const Tensor& leaf) {

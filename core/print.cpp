@@ -27,7 +27,8 @@ void copy_ends(const Tensor& from, const Tensor& to, int dim, std::int64_t edge_
 /// What is shown of a tensor, on the CPU.
 Tensor shown_part(const Tensor& tensor, bool shortened, std::int64_t edge_items) {
   Shape shape = tensor.shape();
-  for (int dim = 0; shortened && dim < shape.rank(); ++dim) shape[dim] = std::min(shape[dim], 2 * edge_items);
+  for (int dim = 0; shortened && dim < shape.rank(); ++dim)
+    if (edge_items <= shape[dim] / 2) shape[dim] = 2 * edge_items;
   const Tensor part = Tensor::empty(shape, {.dtype = tensor.dtype()});
   copy_ends(tensor.detach(), part, 0, edge_items);
   return part;

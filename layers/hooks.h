@@ -18,11 +18,11 @@ using ForwardPreHook = std::function<Tensor(Module& module, const Tensor& input)
 /// Gets a module's input and output and returns what its caller gets; an undefined tensor leaves the output as it is.
 using ForwardHook = std::function<Tensor(Module& module, const Tensor& input, const Tensor& output)>;
 
-/// The hooks of one module, by number.
+/// The hooks of one module, by number. Copies of this share them, so that a hook may keep state in itself.
 struct ForwardHooks {
   std::int64_t next = 0;
-  std::vector<std::pair<std::int64_t, ForwardPreHook>> before;
-  std::vector<std::pair<std::int64_t, ForwardHook>> after;
+  std::vector<std::pair<std::int64_t, std::shared_ptr<const ForwardPreHook>>> before;
+  std::vector<std::pair<std::int64_t, std::shared_ptr<const ForwardHook>>> after;
 
   bool empty() const { return before.empty() && after.empty(); }
 };

@@ -1,10 +1,13 @@
-// Training or evaluation mode for a while.
+// Training or evaluation mode for a while, and what a trial forward leaves as it was.
 #pragma once
 
+#include "tandem/autograd/grad_mode.h"
+#include "tandem/core/named_tensors.h"
 #include "tandem/layers/module.h"
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace tandem::layers {
 
@@ -51,6 +54,24 @@ class NoObservers {
 
  private:
   std::vector<std::pair<Module*, Module::Observer>> observers_;
+};
+
+/// Keeps copies of a module's buffers, and writes them back at the end of the scope.
+class SameBuffers {
+ public:
+  explicit SameBuffers(const Module& module) : buffers_(module.named_buffers()) {
+    for (const auto& [name, buffer] : buffers_) copies_.push_back(buffer.clone());
+  }
+  ~SameBuffers() {
+    const autograd::NoGrad no_grad;
+    for (std::size_t i = 0; i < copies_.size(); ++i) buffers_[i].second.copy_from(copies_[i]);
+  }
+  SameBuffers(const SameBuffers&) = delete;
+  SameBuffers& operator=(const SameBuffers&) = delete;
+
+ private:
+  NamedTensors buffers_;
+  std::vector<Tensor> copies_;
 };
 
 }  // namespace tandem::layers

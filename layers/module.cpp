@@ -61,11 +61,11 @@ Tensor Module::forward_with_hooks(const Tensor& input) {
   const ForwardHooks now = *hooks_;  // hooks may add and remove hooks
   Tensor taken = input;
   for (const auto& [id, hook] : now.before) {
-    if (const Tensor other = hook(*this, taken); other.defined()) taken = other;
+    if (const Tensor other = (*hook)(*this, taken); other.defined()) taken = other;
   }
   Tensor output = forward(taken);
   for (const auto& [id, hook] : now.after) {
-    if (const Tensor other = hook(*this, taken, output); other.defined()) output = other;
+    if (const Tensor other = (*hook)(*this, taken, output); other.defined()) output = other;
   }
   return output;
 }
@@ -77,13 +77,13 @@ ForwardHooks& Module::hooks() {
 
 RemovableHandle Module::add_hook(ForwardHook hook) {
   ForwardHooks& all = hooks();
-  all.after.emplace_back(all.next, std::move(hook));
+  all.after.emplace_back(all.next, std::make_shared<const ForwardHook>(std::move(hook)));
   return {hooks_, all.next++};
 }
 
 RemovableHandle Module::add_hook(ForwardPreHook hook) {
   ForwardHooks& all = hooks();
-  all.before.emplace_back(all.next, std::move(hook));
+  all.before.emplace_back(all.next, std::make_shared<const ForwardPreHook>(std::move(hook)));
   return {hooks_, all.next++};
 }
 
@@ -238,6 +238,7 @@ void Module::register_buffer(std::string name, Tensor& member) {
 
 void Module::register_module(std::string name, Module& member) {
   check_new_name(name);
+  require(&member != this, "register_module('{}'): a module cannot be a part of itself", name);
   member.name_ = name;
   children_.emplace_back(std::move(name), &member);
 }

@@ -182,6 +182,8 @@ class Module {
   // Names are those of one module: neither empty nor with a dot in them, nor given twice, or Error is thrown.
   /// An undefined tensor (an absent bias) is not registered.
   void register_parameter(std::string name, Tensor& member);
+  /// Forward writes into a buffer's elements (copy_from(), Out) rather than assign another tensor to the member:
+  /// DistributedDataParallel and whatever puts statistics back hold the tensor that was there before.
   void register_buffer(std::string name, Tensor& member);
   void register_module(std::string name, Module& member);
 
@@ -194,6 +196,7 @@ class Module {
   /// initializer);`
   template <typename Layer>
   Layer& add_module(std::string name, std::unique_ptr<Layer> module) {
+    require(module != nullptr, "add_module('{}'): there is no module", name);
     Layer& result = *module;
     register_module(std::move(name), result);
     owned_modules_.push_back(std::move(module));

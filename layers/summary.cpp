@@ -73,21 +73,16 @@ std::int64_t kept_bytes(Module& module, const Tensor& input) {
 /// The same in training mode, leaving statistics as they are; nothing where the network refuses this batch.
 std::optional<std::int64_t> kept_in_training(Module& module, const Tensor& input) {
   const ModeScope same_modes(module);
-  const auto buffers = module.named_buffers();
-  std::vector<Tensor> before;
-  for (const auto& [name, buffer] : buffers) before.push_back(buffer.clone());
+  const SameBuffers same_buffers(module);
   module.train();
   module.apply([](Module& part) {
     if (dynamic_cast<Dropout*>(&part) != nullptr) part.eval();
   });
-  std::optional<std::int64_t> kept;
   try {
-    kept = kept_bytes(module, input);
+    return kept_bytes(module, input);
   } catch (const Error&) {  // batch norm of one value, say
+    return std::nullopt;
   }
-  const autograd::NoGrad no_grad;
-  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].second.copy_from(before[i]);
-  return kept;
 }
 
 }  // namespace

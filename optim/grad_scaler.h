@@ -57,7 +57,7 @@ class GradScaler {
   bool step(Optimizer& optimizer);
 
   /// The scale of the next step: smaller if a step was skipped, larger after growth_interval good ones. Throws Error if
-  /// there was no step since the last update().
+  /// there was no step since the last update(). Without scaling it does nothing.
   void update();
 
   /// Updates for which a step was skipped, of this run.

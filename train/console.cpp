@@ -56,6 +56,15 @@ std::string figures(double loss, double accuracy, const NamedValues& metrics) {
   return text;
 }
 
+/// "test accuracy 82.40% (loss 0.5280)", without what was not counted; of training where nothing was tested.
+std::string result_text(const EpochRecord& e) {
+  const bool tested = !std::isnan(e.test_loss) || !std::isnan(e.test_accuracy);
+  const double loss = tested ? e.test_loss : e.train_loss, accuracy = tested ? e.test_accuracy : e.train_accuracy;
+  const char* const which = tested ? "test" : "training";
+  return std::isnan(accuracy) ? fmt::format("{} loss {}", which, format_loss(loss, 4))
+                              : fmt::format("{} accuracy {:.2f}% (loss {})", which, accuracy, format_loss(loss, 4));
+}
+
 }  // namespace
 
 std::string format_bytes(std::int64_t bytes) {
@@ -92,9 +101,9 @@ std::string epoch_text(const EpochRecord& e, std::int64_t epochs) {
 
 std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   const EpochRecord& last = result.last;
-  std::string text = fmt::format("test accuracy {:.2f}% (loss {}) after {} in {}, peak memory {} per rank\n",
-                                 last.test_accuracy, format_loss(last.test_loss, 4), counted(last.epoch, "epoch"),
-                                 format_duration(result.total_seconds), format_bytes(last.peak_memory_bytes));
+  std::string text =
+      fmt::format("{} after {} in {}, peak memory {} per rank\n", result_text(last), counted(last.epoch, "epoch"),
+                  format_duration(result.total_seconds), format_bytes(last.peak_memory_bytes));
   if (!result.peak_tensor_bytes.empty()) text += memory_line(result.peak_tensor_bytes);
   if (last.skipped_steps > 0) {
     text += fmt::format("  skipped  {}: a gradient was not finite; the loss scale ends at {:g}\n",

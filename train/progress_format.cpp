@@ -44,7 +44,11 @@ std::string speed(const Progress& p) {
   return format_count(rate) + " images/s";
 }
 
-std::string figures(const Progress& p) { return fmt::format("loss {}, acc {:.1f}%", format_loss(p.loss), p.accuracy); }
+/// Accuracy is left out where it is not counted.
+std::string figures(const Progress& p) {
+  const std::string loss = "loss " + format_loss(p.loss);
+  return std::isnan(p.accuracy) ? loss : fmt::format("{}, acc {:.1f}%", loss, p.accuracy);
+}
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 #include "tandem/train/batch_loss.h"
 
 #include <cmath>
+#include <set>
+#include <string_view>
 
 namespace tandem::train {
 
@@ -13,9 +15,12 @@ Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_sm
     : loss_(std::move(loss)), metrics_(std::move(metrics)), label_smoothing_(label_smoothing) {
   require(loss_ == nullptr || label_smoothing == 0.0,
           "trainer: label_smoothing is of the cross-entropy, and a loss function was given: let that smooth labels");
-  for (const Metric& metric : metrics_)
+  std::set<std::string_view> names;
+  for (const Metric& metric : metrics_) {
     require(metric.sum != nullptr && !metric.name.empty(), "trainer: metric '{}' needs a name and a function",
             metric.name);
+    require(names.insert(metric.name).second, "trainer: two metrics are called '{}'", metric.name);
+  }
 }
 
 Tensor Scoring::loss(const Tensor& output, const Tensor& labels) const {

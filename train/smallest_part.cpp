@@ -13,21 +13,17 @@ std::string problem_with_images(layers::Module& model, const data::Loader& loade
   const layers::ModeScope same_modes(model);
   const layers::NoObservers unseen(model);
   const autograd::NoGrad no_grad;
-  const auto buffers = model.named_buffers();
-  std::vector<Tensor> before;
-  for (const auto& [name, buffer] : buffers) before.push_back(buffer.clone());
+  const layers::SameBuffers same_buffers(model);
   if (!model.training()) model.train();
-  std::string problem;
   try {
     const data::Dataset& images = loader.dataset();
     const data::LoaderOptions& options = loader.options();
     model(Tensor::zeros({count, images.channels(), images.height(), images.width()},
                         {.dtype = options.dtype, .layout = Layout::channels_last, .device = options.device}));
   } catch (const Error& error) {
-    problem = error.what();
+    return error.what();
   }
-  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].second.copy_from(before[i]);
-  return problem;
+  return "";
 }
 
 }  // namespace

@@ -29,6 +29,26 @@ optim::LossScaling scaling_for(const optim::Optimizer& optimizer) {
   return any_f16 ? optim::LossScaling::dynamic : optim::LossScaling::none;
 }
 
+void check_options(const TrainerOptions& options) {
+  require(options.epochs >= 0 && options.accumulation >= 1, "trainer: {} epochs of {} micro-batches make no sense",
+          options.epochs, options.accumulation);
+  require(options.clip_norm >= 0.0, "trainer: clip_norm {} must be 0 (no clipping) or more", options.clip_norm);
+  require(options.log_every >= 0, "trainer: log_every {} must be 0 (never) or more", options.log_every);
+  require(options.label_smoothing >= 0.0 && options.label_smoothing <= 1.0,
+          "trainer: label_smoothing {} is not between 0 and 1", options.label_smoothing);
+  require(options.replicas == nullptr || options.group != nullptr,
+          "trainer: replicas are given without their group; give .group, too");
+}
+
+/// Throws Error where a loader hands out the parts of other ranks than the group's.
+void check_sampler(std::string_view which, const data::Loader& loader, const comm::ProcessGroup& group) {
+  const data::DistributedSampler& sampler = loader.sampler();
+  require(sampler.world_size() == group.size() && sampler.rank() == group.rank(),
+          "trainer: the {} loader's sampler is that of rank {} of {}, but this is rank {} of {}; make both of one "
+          "process group (TrainerOptions::group)",
+          which, sampler.rank(), sampler.world_size(), group.rank(), group.size());
+}
+
 }  // namespace
 
 struct Trainer::StepSums {
@@ -86,11 +106,14 @@ Trainer::Trainer(const Parts& parts, const TrainerOptions& options, std::shared_
       parts_(parts),
       options_(options),
       scoring_(options.loss, options.metrics, options.label_smoothing),
+      test_scoring_(options.loss, options.metrics),  // labels are not smoothed
       random_state_(
           std::make_shared<layers::RandomState>(options.seed, static_cast<std::uint32_t>(parts.group.rank()))),
-      base_lr_(parts.optimizer.lr()) {
-  require(options.epochs >= 0 && options.accumulation >= 1, "trainer: {} epochs of {} micro-batches make no sense",
-          options.epochs, options.accumulation);
+      base_lr_(parts.optimizer.lr()),
+      last_epoch_(options.epochs) {
+  check_options(options);
+  check_sampler("training", parts.train_loader, parts.group);
+  if (parts.test_loader != nullptr) check_sampler("test", *parts.test_loader, parts.group);
   parts_.model.set_random_state(random_state_);
   if (options.epochs > 0) {
     comm::run_agreed(parts.group, [&parts] { check_smallest_part(parts.model, parts.train_loader); });
@@ -118,7 +141,7 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, StepSums& sums) {
   // images, times ranks.
   const double share = static_cast<double>(batch->count()) / static_cast<double>(images_in_step);
   const double start = share * parts_.group.size() * parts_.scaler.scale();
-  autograd::backward(loss, Tensor::full({}, start, loss.options()));
+  autograd::backward(loss, Tensor::full(loss.shape(), start, loss.options()));
   const double mean = scoring_.add(sums.epoch, loss, output, batch->labels, batch->count());
   sums.step_loss += mean * static_cast<double>(batch->count());
 }
@@ -143,11 +166,12 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, StepSums
 EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer) {
   const auto start = Clock::now();
   const std::int64_t steps = steps_per_epoch();
+  require(steps > 0, "trainer: the training loader has no batch");
   const std::int64_t batches = parts_.train_loader.batches();
   const std::int64_t images_per_epoch = parts_.train_loader.images_per_epoch();
   const std::int64_t images_per_step = options_.accumulation * parts_.train_loader.options().global_batch_size;
   StepSums sums;
-  Progress progress{.epoch = epoch, .epochs = options_.epochs, .steps = steps};
+  Progress progress{.epoch = epoch, .epochs = last_epoch_, .steps = steps};
   if (!parts_.model.training()) parts_.model.train();
   parts_.train_loader.start(static_cast<std::uint32_t>(epoch - 1));
   for (std::int64_t step = 0; step < steps; ++step) {
@@ -193,11 +217,10 @@ void Trainer::fill_in_evaluation(EpochRecord& record) {
   if (options_.check_replicas) parts_.replicas.check_replicas();
   record.test_loss = record.test_accuracy = std::nan("");
   if (parts_.test_loader != nullptr) {
-    const Scoring plain(options_.loss, options_.metrics);  // labels are not smoothed
-    const Scores test = evaluate(parts_.model, *parts_.test_loader, parts_.group, plain);
+    const Scores test = evaluate(parts_.model, *parts_.test_loader, parts_.group, test_scoring_);
     record.test_loss = test.metrics.loss();
-    record.test_accuracy = plain.accuracy(test.metrics);
-    record.test_metrics = plain.values(test);
+    record.test_accuracy = test_scoring_.accuracy(test.metrics);
+    record.test_metrics = test_scoring_.values(test);
   }
   record.loss_scale = parts_.scaler.scale();
   record.skipped_steps = parts_.scaler.skipped_steps();
@@ -208,7 +231,7 @@ void Trainer::fill_in_evaluation(EpochRecord& record) {
 }
 
 EpochRecord Trainer::run(const TrainObserver& observer) {
-  if (options_.epochs > 0) return run_epochs(1, observer);
+  if (options_.epochs > 0) return run_epochs(1, options_.epochs, observer);
   const auto start = Clock::now();
   EpochRecord last;
   last.lr = base_lr_;
@@ -220,20 +243,19 @@ EpochRecord Trainer::run(const TrainObserver& observer) {
 
 EpochRecord Trainer::fit(std::int64_t epochs, const TrainObserver& observer) {
   require(epochs >= 1, "trainer: fit() needs one epoch or more, got {}; evaluate() tests a model", epochs);
-  const std::int64_t first = epochs_done_ + 1;
-  options_.epochs = epochs_done_ + epochs;
-  return run_epochs(first, observer);
+  return run_epochs(epochs_done_ + 1, epochs_done_ + epochs, observer);
 }
 
-EpochRecord Trainer::run_epochs(std::int64_t first, const TrainObserver& observer) {
-  EpochRecord last;
-  for (std::int64_t epoch = first; epoch <= options_.epochs; ++epoch) {
-    last = run_epoch(epoch, observer);
-    if (observer.epoch) observer.epoch(last);
-    if (!std::isfinite(last.train_loss)) break;
-    if (observer.keep_going && max_over_ranks(observer.keep_going(last) ? 0.0 : 1.0, parts_.group) > 0.0) break;
+EpochRecord Trainer::run_epochs(std::int64_t first, std::int64_t last, const TrainObserver& observer) {
+  last_epoch_ = last;
+  EpochRecord record;
+  for (std::int64_t epoch = first; epoch <= last; ++epoch) {
+    record = run_epoch(epoch, observer);
+    if (observer.epoch) observer.epoch(record);
+    if (!std::isfinite(record.train_loss)) break;
+    if (observer.keep_going && max_over_ranks(observer.keep_going(record) ? 0.0 : 1.0, parts_.group) > 0.0) break;
   }
-  return last;
+  return record;
 }
 
 }  // namespace tandem::train

@@ -81,8 +81,8 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 class Trainer {
  public:
   /// Gives the model a random state of its own. What `options` leaves out is made here: rank 0's parameters go to all
-  /// ranks. model, optimizer and loader must outlive the trainer. Throws an AgreedError where check_smallest_part()
-  /// does. Collective.
+  /// ranks. model, optimizer and loader must outlive the trainer. Throws Error for options out of range and where a
+  /// loader's sampler is of other ranks than the group, an AgreedError where check_smallest_part() does. Collective.
   Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
           const TrainerOptions& options = {});
   /// The same of parts that are all there: those of `options` are not looked at.
@@ -123,7 +123,7 @@ class Trainer {
   static Parts complete(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
                         const TrainerOptions& options, Defaults& defaults);
 
-  EpochRecord run_epochs(std::int64_t first, const TrainObserver& observer);
+  EpochRecord run_epochs(std::int64_t first, std::int64_t last, const TrainObserver& observer);
 
   void run_step(std::int64_t images, std::int64_t micro_batches, StepSums& sums);
   void run_micro_batch(std::int64_t images_in_step, StepSums& sums);
@@ -132,9 +132,10 @@ class Trainer {
   std::shared_ptr<Defaults> defaults_;  // parts that were not given
   Parts parts_;
   TrainerOptions options_;
-  Scoring scoring_;
+  Scoring scoring_, test_scoring_;
   std::shared_ptr<layers::RandomState> random_state_;
   double base_lr_;
+  std::int64_t last_epoch_;       // of run() or fit(), for progress
   std::int64_t step_ = 0;         // over all epochs
   std::int64_t epochs_done_ = 0;  // the number of the last one
 };

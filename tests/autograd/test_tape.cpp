@@ -153,6 +153,41 @@ TEST_CASE("final hooks run after all others, whichever were added first, and cle
              ContainsText("is not a leaf"));
 }
 
+TEST_CASE("a gradient hook keeps what it changes in itself") {
+  const Tensor x = leaf({1.0});
+  int calls = 0, final_calls = 0;
+  on_gradient_ready(x, [&calls, n = 0](const Tensor& gradient) mutable {
+    calls = ++n;
+    return gradient;
+  });
+  on_gradient_final(x, [&final_calls, n = 0](const Tensor& gradient) mutable {
+    final_calls = ++n;
+    return gradient;
+  });
+  for (int i = 0; i < 3; ++i) backward(sum(x));
+  CHECK(calls == 3);
+  CHECK(final_calls == 3);
+}
+
+TEST_CASE("a leaf that wants no gradient any more by the time of backward() gets none") {
+  const Tensor x = leaf({1.0}), y = leaf({2.0});
+  const Tensor z = sum(mul(x, y));
+  set_requires_grad(x, false);
+  backward(z);
+  CHECK_FALSE(grad(x).defined());
+  CHECK(grad_of(y) == Values{1.0});
+}
+
+TEST_CASE("gradients that cannot be a leaf's are refused") {
+  const Tensor x = leaf({1.0});
+  CHECK_THAT(error_of([&] { set_grad(square(x), x.detach()); }), ContainsText("is no floating leaf"));
+  CHECK_THAT(
+      error_of([&] { set_grad(Tensor::zeros({1}, {.dtype = DType::i64}), Tensor::zeros({1}, {.dtype = DType::i64})); }),
+      ContainsText("i64[1] is no floating leaf"));
+  CHECK_THAT(error_of([&] { set_grad(x, x); }), ContainsText("give gradient.detach()"));
+  CHECK_THAT(error_of([&] { set_grad(x, square(x)); }), ContainsText("give gradient.detach()"));
+}
+
 TEST_CASE("a gradient that repeats elements is refused") {
   const Tensor x = leaf({1.0, 2.0});
   const Tensor one = Tensor::full({1}, 3.0, {.dtype = DType::f64});

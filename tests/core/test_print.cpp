@@ -148,6 +148,8 @@ TEST_CASE("options that make no sense are refused in one line") {
   const Tensor x = Tensor::zeros({1});
   CHECK(error_of([&] { to_string(x, {.precision = -1}); }) ==
         "to_string: precision must lie between 0 and 100, got -1");
+  CHECK(to_string(counting({3}), {.threshold = 2, .edge_items = std::numeric_limits<std::int64_t>::max()}) ==
+        to_string(counting({3})));
   CHECK(error_of([&] { to_string(x, {.edge_items = 0}); }) == "to_string: edge_items must be at least 1, got 0");
   CHECK(error_of([&] { to_string(x, {.line_width = 3}); }) == "to_string: line_width must be at least 20, got 3");
   CHECK(error_of([&] { to_string(x, {.threshold = -1}); }) == "to_string: threshold must not be negative, got -1");

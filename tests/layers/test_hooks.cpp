@@ -17,6 +17,16 @@ Tensor plus_one(const Tensor& x) { return autograd::add(x, Tensor::full(x.shape(
 
 }  // namespace
 
+TEST_CASE("a hook keeps what it changes in itself") {
+  ReLU layer;
+  int before = 0, after = 0;
+  layer.register_forward_pre_hook([&before, n = 0](Module&, const Tensor&) mutable { before = ++n; });
+  layer.register_forward_hook([&after, n = 0](Module&, const Tensor&, const Tensor&) mutable { after = ++n; });
+  for (int i = 0; i < 3; ++i) layer(Tensor::zeros({2}));
+  CHECK(before == 3);
+  CHECK(after == 3);
+}
+
 TEST_CASE("a hook sees module, input and output of each call") {
   Lambda layer(plus_one);
   std::vector<std::vector<float>> seen;

@@ -66,6 +66,18 @@ Tensor twice(const Tensor& x) { return autograd::scale(x, 2.0); }
 
 }  // namespace
 
+TEST_CASE("a module refuses no module, and itself, as a part") {
+  Initializer initializer(1);
+  Net net(initializer);
+  CHECK_THAT(error_of([&] { net.add_module("none", std::unique_ptr<ReLU>()); }), ContainsText("there is no module"));
+  struct Loop final : Module {
+    Loop() { register_module("me", *this); }
+    Tensor forward(const Tensor& x) override { return x; }
+    std::string describe() const override { return "Loop"; }
+  };
+  CHECK_THAT(error_of([] { Loop(); }), ContainsText("register_module('me'): a module cannot be a part of itself"));
+}
+
 TEST_CASE("members that refer to what the module owns have names, modes and gradients") {
   Initializer initializer(1);
   Net net(initializer);

@@ -36,8 +36,8 @@ MUTATIONS = [
      "if (state.waiting_for-- <= 2) ready.push_back(edge.node);"),
     ("autograd/backward.cpp", "const Tensor sum = cast(old, wide_dtype(old.dtype()));",
      "const Tensor sum = cast(old, old.dtype());"),
-    ("autograd/backward.cpp", "gradient = hook(std::move(gradient));",
-     "if (&hook == &hooks.front()) gradient = hook(std::move(gradient));"),
+    ("autograd/backward.cpp", "gradient = (*hook)(std::move(gradient));",
+     "if (&hook == &hooks.front()) gradient = (*hook)(std::move(gradient));"),
     ("autograd/backward.cpp", "state.waiting_for == 1 && !state.gradients.front().sum.defined()", "state.waiting_for > 0"),
     ("autograd/variable.cpp", "gradient.raw_data() == place.raw_data() && ", ""),
     ("autograd/functions/reduce.cpp", "1.0 / static_cast<double>(element_count(shape))", "1.0"),
@@ -49,10 +49,10 @@ MUTATIONS = [
      "const double numeric = (above - below) / (2.0 * options.eps) * 0.999;"),
     # layers and train
     ("layers/module.cpp", "if (!required) autograd::clear_grad(parameter);", ""),
-    ("layers/module.cpp", "if (seen.insert(at->second).second) function", "function"),
+    ("layers/module.cpp", "if (seen.insert(module).second) function", "function"),
     ("layers/hooks.cpp", "std::erase_if(hooks->after, is_mine);", ""),
     ("layers/state_dict.cpp", "if (options.ignore_mismatched) refused", "refused"),
-    ("train/trainer.cpp", "const std::int64_t first = epochs_done_ + 1;", "const std::int64_t first = 1;"),
+    ("train/trainer.cpp", "return run_epochs(epochs_done_ + 1, ", "return run_epochs(1, "),
     ("train/scoring.cpp", "output.detach(), labels);", "output.detach(), labels) / static_cast<double>(count);"),
     # optim
     ("optim/grad_scaler.cpp", "if (state.all_finite) {", "if (true) {"),

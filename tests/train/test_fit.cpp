@@ -98,6 +98,42 @@ TEST_CASE("fit goes on where it ended, as one fit of all epochs") {
   CHECK(error_of([&] { trainer.fit(0); }) == "trainer: fit() needs one epoch or more, got 0; evaluate() tests a model");
 }
 
+TEST_CASE("run() trains as many epochs as the options say, whatever fit() did before") {
+  Run run;
+  Trainer trainer(run.model, *run.optimizer, run.loader, {.test = &run.test, .epochs = 0});
+  trainer.fit(1);
+  const auto weights = run.weights();
+  trainer.run({});  // evaluates only
+  CHECK(run.weights() == weights);
+}
+
+TEST_CASE("loaders of other ranks than the group's, and options out of range, are refused") {
+  Run run, half(2, 1);
+  const auto error_with = [&](const TrainerOptions& options) {
+    return error_of([&] { Trainer(run.model, *run.optimizer, run.loader, options); });
+  };
+  CHECK_THAT(error_of([&] { Trainer(half.model, *half.optimizer, half.loader); }),
+             ContainsText("the training loader's sampler is that of rank 1 of 2, but this is rank 0 of 1"));
+  CHECK_THAT(error_with({.test = &half.test}), ContainsText("the test loader's sampler is that of rank 1 of 2"));
+  CHECK_THAT(error_with({.metrics = {{"rows", rows}, {"rows", rows}}}), ContainsText("two metrics are called 'rows'"));
+  CHECK_THAT(error_with({.clip_norm = -1.0}), ContainsText("clip_norm -1 must be 0"));
+  CHECK_THAT(error_with({.clip_norm = std::nan("")}), ContainsText("clip_norm nan must be 0"));
+  CHECK_THAT(error_with({.log_every = -1}), ContainsText("log_every -1 must be 0"));
+  CHECK_THAT(error_with({.label_smoothing = 2.0}), ContainsText("label_smoothing 2 is not between 0 and 1"));
+  comm::ProcessGroup group(comm::make_self_backend());
+  comm::DistributedDataParallel replicas(group, run.model.named_parameters(), run.model.named_buffers());
+  CHECK_THAT(error_with({.replicas = &replicas}), ContainsText("replicas are given without their group"));
+}
+
+TEST_CASE("a loss may have dimensions of one element") {
+  Run run;
+  const auto loss = [](const Tensor& output, const Tensor&) {
+    return autograd::reshape(energy(output, output), {1, 1});
+  };
+  const EpochRecord record = Trainer(run.model, *run.optimizer, run.loader, {.loss = loss}).fit(1);
+  CHECK(std::isfinite(record.train_loss));
+}
+
 TEST_CASE("a loss of one's own is what is trained and reported, in training and test") {
   Run run;
   Trainer trainer(run.model, *run.optimizer, run.loader, {.test = &run.test, .loss = energy});

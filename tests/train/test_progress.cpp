@@ -5,6 +5,8 @@
 
 #include "tandem/core/error.h"
 
+#include <cmath>
+
 using namespace tandem::train;
 using tandem::test::ContainsText;
 
@@ -87,6 +89,9 @@ TEST_CASE("a bar fits every width, with and without colour and UTF-8") {
 TEST_CASE("a narrow bar keeps the figures") {
   CHECK_THAT(format_bar(halfway(), {.width = 62}), ContainsText("loss 0.812, acc 71.3%"));
   CHECK(format_bar(halfway(), {.width = 44}) == "epoch 3/24  62% loss 0.812, acc 71.3%");
+  Progress uncounted = halfway();
+  uncounted.accuracy = std::nan("");
+  CHECK(format_bar(uncounted, {.width = 44}) == "epoch 3/24  62% loss 0.812");
 }
 
 TEST_CASE("the bar is empty at the start and full at the end") {
