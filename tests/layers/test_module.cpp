@@ -263,6 +263,7 @@ TEST_CASE("a module moves to a device and back, with its state and its marks", "
   if (!has_gpu()) return;
   const auto network = small_network(), there = small_network();
   autograd::set_requires_grad(there->named_parameters().back().second, false);
+  const std::string on_host = summary(*there, {2, 1, 4, 4});
   there->to(kGpu);
   for (const auto& [name, parameter] : there->named_parameters()) {
     INFO(name);
@@ -273,7 +274,7 @@ TEST_CASE("a module moves to a device and back, with its state and its marks", "
   }
   for (const auto& [name, buffer] : there->named_buffers())
     CHECK(buffer.device() == (is_floating(buffer.dtype()) ? kGpu : Device{}));
-  CHECK(summary(*there, {2, 1, 4, 4}) == summary(*network, {2, 1, 4, 4}));
+  CHECK(summary(*there, {2, 1, 4, 4}) == on_host);
   const auto same_state = [&](const Module& other) {
     const NamedTensors expected = network->state_dict(), actual = other.state_dict();
     for (std::size_t i = 0; i < expected.size(); ++i) {

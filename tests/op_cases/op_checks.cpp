@@ -27,7 +27,7 @@ std::string first_outside(const Tensor& actual, const Tensor& expected,
   const std::vector<double> a = actual.to_vector<double>(), e = expected.to_vector<double>();
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double allowed = bound(i);
-    if (!(std::abs(a[i] - e[i]) <= allowed)) {
+    if (a[i] != e[i] && !(std::abs(a[i] - e[i]) <= allowed)) {  // equal infinities have no difference
       return fmt::format("element {} of {}: {:.9g}, expected {:.9g} within {:.3g}", i, describe(actual), a[i], e[i],
                          allowed);
     }
