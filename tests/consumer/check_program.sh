@@ -11,6 +11,7 @@
 #   DEVICE, where the page's program computes on one rank, if not on the CPU; BINARIES=1 to look for names of folders in
 #   archives, too, which have them where they are compiled with -g
 set -euo pipefail
+# (Several of these run at once in one WORK_DIR: what they write there begins with their name.)
 what=$1 source_dir=$(realpath "$2") build_dir=$(realpath "$3") work_dir=$(realpath -m "$4")
 prefix=$work_dir/moved
 here=$source_dir/tests/consumer
@@ -19,7 +20,7 @@ export CMAKE_GENERATOR=Ninja CXX OMP_NUM_THREADS=1
 fail() { echo "check_program: $what: $*" >&2; exit 1; }
 # quietly NAME COMMAND...: its output only if it fails
 quietly() {
-  local log=$work_dir/$1.log
+  local log=$work_dir/$what.$1.log
   "${@:2}" >"$log" 2>&1 || { cat "$log" >&2; fail "failed: ${*:2}"; }
 }
 
@@ -44,7 +45,7 @@ check_output() {
   grep -qE '^epoch 3: [4-9][0-9]\.[0-9] % of the images are right$' "$1" && [ "$(wc -l <"$1")" -eq 3 ] ||
     fail "$1: not what examples/train.cpp prints: $(cat "$1")"
 }
-run_train() { "$@" >"$work_dir/train.txt" || fail "failed: $*"; check_output "$work_dir/train.txt"; }
+run_train() { "$@" >"$work_dir/$what.txt" || fail "failed: $*"; check_output "$work_dir/$what.txt"; }
 read -ra two_ranks <<<"${MPIEXEC:+$MPIEXEC 2}"  # nothing without MPI
 
 # expect_refused CHANGE TEXT: the project with this change cannot be configured, for that reason
@@ -76,8 +77,8 @@ check_page() {
   [ ${#two_ranks[@]} -eq 0 ] || run_spirals "${two_ranks[@]}" "$work_dir/page/build/spirals"
 }
 run_spirals() {
-  "$@" >"$work_dir/spirals.txt" || fail "failed: $*"
-  grep -qxE '(5[4-9][0-9]|600) of 600 points are on the right spiral' "$work_dir/spirals.txt" || fail "$(cat "$work_dir/spirals.txt")"
+  "$@" >"$work_dir/$what.txt" || fail "failed: $*"
+  grep -qxE '(5[4-9][0-9]|600) of 600 points are on the right spiral' "$work_dir/$what.txt" || fail "$(cat "$work_dir/$what.txt")"
 }
 
 check_pkg_config() {
