@@ -65,8 +65,8 @@ struct Trainer::Defaults {
   explicit Defaults(const optim::Optimizer& optimizer) : scaler(scaling_for(optimizer)) {}
 };
 
-Trainer::Parts Trainer::complete(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
-                                 const TrainerOptions& options, Defaults& defaults) {
+TrainingParts Trainer::complete(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
+                                const TrainerOptions& options, Defaults& defaults) {
   comm::ProcessGroup& group = options.group != nullptr ? *options.group : defaults.group;
   if (options.replicas == nullptr) {
     defaults.replicas = std::make_unique<comm::DistributedDataParallel>(group, parameters_and_masters(model, optimizer),
@@ -90,18 +90,9 @@ Trainer::Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loade
                  const TrainerOptions& options, const std::shared_ptr<Defaults>& defaults)
     : Trainer(complete(model, optimizer, train_loader, options, *defaults), options, defaults) {}
 
-Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options)
-    : Trainer(Parts{.model = parts.model,
-                    .optimizer = parts.optimizer,
-                    .schedule = parts.schedule,
-                    .group = parts.group,
-                    .replicas = parts.replicas,
-                    .train_loader = parts.train_loader,
-                    .test_loader = &parts.test_loader,
-                    .scaler = parts.scaler},
-              options, nullptr) {}
+Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options) : Trainer(parts, options, nullptr) {}
 
-Trainer::Trainer(const Parts& parts, const TrainerOptions& options, std::shared_ptr<Defaults> defaults)
+Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std::shared_ptr<Defaults> defaults)
     : defaults_(std::move(defaults)),
       parts_(parts),
       options_(options),

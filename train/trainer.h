@@ -56,7 +56,7 @@ struct TrainingParts {
   comm::ProcessGroup& group;
   comm::DistributedDataParallel& replicas;
   data::Loader& train_loader;
-  data::Loader& test_loader;
+  data::Loader* test_loader;  ///< null: no evaluation
   optim::GradScaler& scaler;
 };
 
@@ -106,22 +106,12 @@ class Trainer {
  private:
   struct StepSums;
   struct Defaults;
-  struct Parts {
-    layers::Module& model;
-    optim::Optimizer& optimizer;
-    const optim::Schedule& schedule;
-    comm::ProcessGroup& group;
-    comm::DistributedDataParallel& replicas;
-    data::Loader& train_loader;
-    data::Loader* test_loader;  // may be null
-    optim::GradScaler& scaler;
-  };
 
   Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader, const TrainerOptions& options,
           const std::shared_ptr<Defaults>& defaults);
-  Trainer(const Parts& parts, const TrainerOptions& options, std::shared_ptr<Defaults> defaults);
-  static Parts complete(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
-                        const TrainerOptions& options, Defaults& defaults);
+  Trainer(const TrainingParts& parts, const TrainerOptions& options, std::shared_ptr<Defaults> defaults);
+  static TrainingParts complete(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
+                                const TrainerOptions& options, Defaults& defaults);
 
   EpochRecord run_epochs(std::int64_t first, std::int64_t last, const TrainObserver& observer);
 
@@ -130,7 +120,7 @@ class Trainer {
   void fill_in_evaluation(EpochRecord& record);
 
   std::shared_ptr<Defaults> defaults_;  // parts that were not given
-  Parts parts_;
+  TrainingParts parts_;
   TrainerOptions options_;
   Scoring scoring_, test_scoring_;
   std::shared_ptr<layers::RandomState> random_state_;

@@ -213,7 +213,7 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
       {.bucket_bytes = static_cast<std::int64_t>(s.bucket_mb * (1 << 20)),
        .half = s.allreduce_dtype == "half" ? comm::HalfExchange::as_half : comm::HalfExchange::in_f32});
   optim::GradScaler scaler = make_scaler(s);
-  train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, *test_loader, scaler},
+  train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, test_loader.get(), scaler},
                          s.trainer);
   const train::EpochRecord last = trainer.run(reporter.observer());
   const bool finite = (s.trainer.epochs == 0 || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);

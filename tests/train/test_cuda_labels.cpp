@@ -39,7 +39,7 @@ struct Run {
   }
 
   train::EpochRecord train() {
-    train::Trainer trainer({model, *optimizer, schedule, group, *replicas, loader, loader, scaler}, {.epochs = 1});
+    train::Trainer trainer({model, *optimizer, schedule, group, *replicas, loader, &loader, scaler}, {.epochs = 1});
     return trainer.run({});
   }
 };

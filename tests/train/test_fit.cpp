@@ -63,7 +63,7 @@ TEST_CASE("what a trainer is not given, it makes: the same bits as with parts of
   comm::DistributedDataParallel replicas(group, told.model.named_parameters(), told.model.named_buffers());
   const optim::ConstantSchedule schedule;
   optim::GradScaler scaler;
-  Trainer by_parts({told.model, *told.optimizer, schedule, group, replicas, told.loader, told.test, scaler},
+  Trainer by_parts({told.model, *told.optimizer, schedule, group, replicas, told.loader, &told.test, scaler},
                    {.epochs = 2});
   const EpochRecord expected = by_parts.run({});
   Trainer trainer(left_out.model, *left_out.optimizer, left_out.loader, {.test = &left_out.test});

@@ -37,7 +37,7 @@ Weights train_replica(comm::ProcessGroup& group, const std::shared_ptr<const dat
   data::Loader test_loader(test_images, sampler(*test_images, false), {.global_batch_size = 12, .threads = 1});
   const optim::ConstantSchedule schedule;
   optim::GradScaler scaler;
-  train::Trainer trainer({*model, optimizer, schedule, group, replicas, train_loader, test_loader, scaler},
+  train::Trainer trainer({*model, optimizer, schedule, group, replicas, train_loader, &test_loader, scaler},
                          {.epochs = 2, .check_replicas = true});
   trainer.run({});
   Weights weights;

@@ -43,7 +43,7 @@ struct Run {
         test_loader(test_images, {13, 1, 0, false, 1}, {.global_batch_size = 4}) {}
 
   train::Trainer trainer(const train::TrainerOptions& options) {
-    return train::Trainer({*model, optimizer, schedule, group, replicas, train_loader, test_loader, scaler}, options);
+    return train::Trainer({*model, optimizer, schedule, group, replicas, train_loader, &test_loader, scaler}, options);
   }
 
   std::vector<float> weights() const {

@@ -48,7 +48,7 @@ struct Run {
         test_loader(images(5), sampler(5, false), {.global_batch_size = 4}) {}
 
   train::Trainer trainer(std::int64_t accumulation = 1) {
-    return train::Trainer({*network, sgd, schedule, group, replicas, train_loader, test_loader, scaler},
+    return train::Trainer({*network, sgd, schedule, group, replicas, train_loader, &test_loader, scaler},
                           {.accumulation = accumulation, .check_replicas = true});
   }
 
