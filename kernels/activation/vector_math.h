@@ -8,15 +8,19 @@
 
 namespace tandem::kernels::cpu {
 
-/// exp(x), relative error below 2e-7 for |x| <= 87; beyond it stays at the value there, so that neither it
-/// nor its inverse is subnormal (hundreds of times slower). NaN stays NaN.
+namespace detail {
+
+constexpr float kRoundExponent = 0x1.8p23f;  // adding it leaves the nearest integer in the low mantissa bits
+
+/// exp(x) = mantissa * 2^exponent for |x| < 104, with the exponent in the low mantissa bits of `shifted`.
+struct SplitExp {
+  float mantissa, shifted;
+};
+
 /// Cody-Waite reduction by ln 2 and the polynomial of Cephes' expf (Moshier).
-inline float vector_exp(float x) {
-  x = x < -87.0f ? -87.0f : x;
-  x = x > 87.0f ? 87.0f : x;
-  constexpr float kRoundToInteger = 0x1.8p23f;  // adding it leaves the nearest integer in the low mantissa bits
-  const float shifted = x * 1.44269504088896341f + kRoundToInteger;
-  const float exponent = shifted - kRoundToInteger;
+inline SplitExp split_exp(float x) {
+  const float shifted = x * 1.44269504088896341f + kRoundExponent;
+  const float exponent = shifted - kRoundExponent;
   float r = x - exponent * 0.693359375f;
   r = r - exponent * -2.12194440e-4f;
   float p = 1.9875691500e-4f;
@@ -26,13 +30,23 @@ inline float vector_exp(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
+  return {p, shifted};
+}
+
+}  // namespace detail
+
+/// exp(x), relative error below 2e-7 for |x| <= 87; beyond it stays at the value there, so that neither it
+/// nor its inverse is subnormal (hundreds of times slower). NaN stays NaN.
+inline float vector_exp(float x) {
+  x = x < -87.0f ? -87.0f : x;
+  x = x > 87.0f ? 87.0f : x;
+  const auto [p, shifted] = detail::split_exp(x);
   const std::uint32_t biased = std::bit_cast<std::uint32_t>(shifted) + 127u;
   return p * std::bit_cast<float>(biased << 23);
 }
 
 /// erf(x), absolute error below 5e-7, with or without fused multiply-adds: x times a rational function of x^2 (minimax
-/// on
-/// [-4, 4], the coefficients in use in Eigen and XLA); beyond, erf is 1 to within f32. NaN stays NaN.
+/// for |x| <= 4, the coefficients in use in Eigen and XLA); beyond, erf is 1 to within f32. NaN stays NaN.
 inline float vector_erf(float x) {
   x = x < -4.0f ? -4.0f : x;
   x = x > 4.0f ? 4.0f : x;
@@ -73,20 +87,9 @@ inline float vector_exp_to_ends(float x) {
   constexpr float kLowest = -103.97f;  // below, the result rounds to 0; computing it would be slow
   const float above = x < kLowest ? 0.0f : x;
   const float bounded = above > 89.0f ? 89.0f : above;
-  constexpr float kRoundToInteger = 0x1.8p23f;
-  const float shifted = bounded * 1.44269504088896341f + kRoundToInteger;
-  const float exponent = shifted - kRoundToInteger;
-  float r = bounded - exponent * 0.693359375f;
-  r = r - exponent * -2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
+  const auto [p, shifted] = detail::split_exp(bounded);
   // 2^exponent as two factors, because its own exponent may be beyond those of normal numbers.
-  const std::int32_t power = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRoundToInteger);
+  const std::int32_t power = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(detail::kRoundExponent);
   const std::int32_t half = power >> 1;
   const float result = p * std::bit_cast<float>((half + 127) << 23) * std::bit_cast<float>((power - half + 127) << 23);
   return x < kLowest ? 0.0f : result;
