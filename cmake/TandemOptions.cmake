@@ -62,9 +62,11 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(TANDEM_CCACHE ccache)
   mark_as_advanced(TANDEM_CCACHE)
   if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    # What ccache must be told before it keeps what was compiled with a precompiled header.
+    # What ccache must be told before it keeps what was compiled with a precompiled header; and to go by the contents of
+    # headers (CCACHE_DEPEND), not by what the preprocessor makes of them: GCC keeps in a precompiled header a checksum of
+    # each header with #pragma once, comments and all, and reads the header a second time if that is of another version.
     set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TANDEM_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${TANDEM_CCACHE})
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
   endif()
 endif()

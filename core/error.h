@@ -15,9 +15,9 @@
 
 namespace tandem {
 
-/// A request that cannot be carried out: bad arguments, bad files, bad configuration. The text says what was wrong,
-/// where (op, tensor, file, rank) and, where it can be known, what to do. Programs print it as one line and end
-/// with exit code 2.
+/// A request that cannot be carried out: bad arguments, bad files, bad configuration. Its text is one line: what was
+/// wrong, where (op, tensor, file, rank) and, where it can be known, what to do. Programs print it and end with exit
+/// code 2.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

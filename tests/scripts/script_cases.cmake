@@ -39,6 +39,12 @@ add_test(NAME "scripts: warnings are errors unless TANDEM_WERROR=OFF"
   COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/werror
     -DGENERATOR=${CMAKE_GENERATOR} -P ${CMAKE_CURRENT_LIST_DIR}/werror_cases.cmake)
 
+if(TANDEM_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_test(NAME "scripts: a changed comment in a precompiled header, with ccache"
+    COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/ccache
+      -DGENERATOR=${CMAKE_GENERATOR} -P ${CMAKE_CURRENT_LIST_DIR}/ccache_cases.cmake)
+endif()
+
 find_program(TANDEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 mark_as_advanced(TANDEM_PYTHON)
 if(TANDEM_PYTHON)
