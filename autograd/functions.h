@@ -16,6 +16,7 @@
 #include "tandem/autograd/functions/conv2d.h"
 #include "tandem/autograd/functions/conv_bias_relu.h"
 #include "tandem/autograd/functions/conv_bias_relu_pool.h"
+#include "tandem/autograd/functions/conv_transpose2d.h"
 #include "tandem/autograd/functions/copy.h"
 #include "tandem/autograd/functions/dropout.h"
 #include "tandem/autograd/functions/global_avg_pool2d.h"

@@ -1,6 +1,7 @@
 // Convolution layers.
 #pragma once
 
+#include "tandem/autograd/functions/conv_transpose2d.h"
 #include "tandem/kernels/conv/conv.h"
 #include "tandem/layers/initializer.h"
 #include "tandem/layers/module.h"
@@ -37,6 +38,49 @@ class Conv2d final : public Module {
   std::string describe() const override;
   autograd::OpKind op_kind() const override { return autograd::OpKind::convolution; }
   int sequential_slots() const override { return options_.relu ? 2 : 1; }
+
+  const Options& options() const { return options_; }
+  const Tensor& weight() const { return weight_; }
+  const Tensor& bias() const { return bias_; }  ///< undefined where there is none
+
+ private:
+  Options options_;
+  Tensor weight_, bias_;
+};
+
+/// PyTorch's names and defaults; in and out are channels, pairs are height and width.
+struct ConvTranspose2dOptions {
+  std::int64_t in = 0, out = 0;
+  std::array<std::int64_t, 2> kernel{1, 1};
+  std::array<std::int64_t, 2> stride{1, 1};
+  std::array<std::int64_t, 2> padding{0, 0};
+  std::array<std::int64_t, 2> output_padding{0, 0};  ///< less than the stride
+  std::array<std::int64_t, 2> dilation{1, 1};
+  std::int64_t groups = 1;
+  bool bias = true;
+  kernels::ConvImpl impl = kernels::ConvImpl::automatic;
+
+  autograd::ConvTranspose2dOptions function_options() const {
+    return {stride, padding, output_padding, dilation, groups, impl};
+  }
+};
+
+/// torch.nn.ConvTranspose2d: [N,C,H,W] -> [N,K,P,Q], larger by the stride (autograd/functions/conv_transpose2d.h).
+/// Parameters: weight [C, K/groups, R, S], bias [K], drawn as PyTorch does, with K/groups R S as fan_in. Throws Error
+/// where sizes are not positive or groups do not divide the channels.
+/// Example:
+///     Initializer initializer(1);
+///     ConvTranspose2d twice({.in = 64, .out = 32, .kernel = {2, 2}, .stride = {2, 2}}, initializer);
+///     const Tensor y = twice(Tensor::zeros({8, 64, 16, 16}, {.layout = Layout::channels_last}));  // [8, 32, 32, 32]
+class ConvTranspose2d final : public Module {
+ public:
+  using Options = ConvTranspose2dOptions;
+
+  ConvTranspose2d(const Options& options, Initializer& initializer);
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override;
+  autograd::OpKind op_kind() const override { return autograd::OpKind::convolution; }
+  double flops(const Shape& input, const Shape& output) const override;
 
   const Options& options() const { return options_; }
   const Tensor& weight() const { return weight_; }

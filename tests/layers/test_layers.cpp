@@ -59,6 +59,19 @@ TEST_CASE("weights are uniform in +-1/sqrt(fan_in), drawn by seed and index, wha
   for (const double value : linear.parameters()[0].to_vector<double>()) CHECK(std::abs(value) <= 0.1 * (1 + 1e-6));
 }
 
+TEST_CASE("a transposed convolution draws its weights by the output channels of a group, as PyTorch does") {
+  Initializer initializer(3);
+  const ConvTranspose2d twice({.in = 32, .out = 8, .kernel = {2, 2}, .stride = {2, 2}, .groups = 2}, initializer);
+  CHECK(twice.weight().shape() == Shape{32, 4, 2, 2});
+  CHECK(twice.bias().shape() == Shape{8});
+  const double bound = 1.0 / std::sqrt(4.0 * 2.0 * 2.0);
+  const RandomKey key{3, RandomStream::initialization, 0};
+  const std::vector<double> values = twice.weight().to_vector<double>();
+  for (const std::size_t i : {0u, 7u, 511u})
+    CHECK(values[i] ==
+          static_cast<double>(static_cast<float>((2.0 * static_cast<double>(key.uniform(i)) - 1.0) * bound)));
+}
+
 TEST_CASE("fused layers equal the layers they stand for, under the same names") {
   const bool bias = GENERATE(true, false);
   Initializer initializer(1);
@@ -277,6 +290,9 @@ TEST_CASE("layers describe themselves and refuse sizes that make no sense") {
             .describe() == "Conv2d(4, 8, kernel 3x5, stride 2x2, padding 1x2, groups 2, no bias)");
   CHECK(Conv2d({.in = 4, .out = 8, .kernel = kThree, .dilation = {2, 2}, .relu = true}, initializer).describe() ==
         "ConvBiasReLU(4, 8, kernel 3x3, dilation 2x2)");
+  CHECK(ConvTranspose2d({.in = 4, .out = 8, .kernel = kThree, .stride = {2, 2}, .output_padding = {1, 1}, .groups = 4},
+                        initializer)
+            .describe() == "ConvTranspose2d(4, 8, kernel 3x3, stride 2x2, output_padding 1x1, groups 4)");
   CHECK(Linear({.in = 4, .out = 8, .bias = false, .relu = true}, initializer).describe() ==
         "LinearReLU(4, 8, no bias)");
   CHECK(BatchNorm2d({.channels = 8, .relu = true}).describe() == "BatchNormReLU(8)");
@@ -287,6 +303,12 @@ TEST_CASE("layers describe themselves and refuse sizes that make no sense") {
   CHECK_THROWS_WITH(Conv2d({.in = 0, .out = 8, .kernel = kThree}, initializer), ContainsText("must be positive"));
   CHECK_THROWS_WITH(Conv2d({.in = 4, .out = 6, .kernel = kThree, .groups = 4}, initializer),
                     ContainsText("4 groups do not divide"));
+  CHECK_THROWS_WITH(ConvTranspose2d({.in = 4, .out = 0}, initializer),
+                    ContainsText("ConvTranspose2d: 4 to 0 channels with a 1x1 kernel: all sizes must be positive"));
+  CHECK_THROWS_WITH(ConvTranspose2d({.in = 4, .out = 6, .groups = 4}, initializer),
+                    ContainsText("ConvTranspose2d: 4 groups do not divide"));
+  CHECK_THROWS_WITH(ConvTranspose2d({.in = 4, .out = 6, .output_padding = {0, 1}}, initializer),
+                    ContainsText("output_padding 0x1 must be at least 0 and less than the stride 1x1"));
   CHECK_THROWS_WITH(Linear({.in = 4, .out = -1}, initializer), ContainsText("must be positive"));
   CHECK_THROWS_WITH(BatchNorm2d({.channels = 0}), ContainsText("must be positive"));
   for (const double momentum : {-0.1, 1.1, std::nan("")})

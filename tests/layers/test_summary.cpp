@@ -32,6 +32,13 @@ TEST_CASE("a summary counts the products of convolutions and matrices") {
   CHECK_THAT(summary(network, {3, 4, 4, 4}), ContainsText("234 parameters (114 of them frozen) in 3 tensors"));
 }
 
+TEST_CASE("a summary counts the products of a transposed convolution by its input") {
+  Initializer initializer(1);
+  Sequential network;
+  network.add<ConvTranspose2d>({.in = 4, .out = 6, .kernel = {3, 3}, .stride = {2, 2}, .groups = 2}, initializer);
+  CHECK(summarize(network, {3, 4, 5, 5}).flops == 2.0 * (3 * 4 * 5 * 5) * (3 * 3 * 3));
+}
+
 TEST_CASE("resnet18 takes the published number of operations") {
   // 0.56 G multiply-adds for an image of 32x32 (the variant for small images), which are twice as many FLOPs.
   const auto network = make_model({.name = "resnet18"});

@@ -30,6 +30,18 @@ GEOMETRIES = {
     "whole_image": (4, 7, 4, 5, 3, 4, 5, (1, 1), (0, 0), (1, 1), 1),
     "one_of_all": (1, 1, 1, 1, 1, 1, 1, (1, 1), (0, 0), (1, 1), 1),
 }
+# name: N, C, H, W, K, R, S, stride, padding, output_padding, dilation, groups
+TRANSPOSED_GEOMETRIES = {
+    "3x3_same": (2, 5, 9, 7, 33, 3, 3, (1, 1), (1, 1), (0, 0), (1, 1), 1),
+    "3x3_wide": (2, 64, 16, 16, 32, 3, 3, (1, 1), (1, 1), (0, 0), (1, 1), 1),
+    "2x2_stride2": (2, 16, 7, 5, 8, 2, 2, (2, 2), (0, 0), (0, 0), (1, 1), 1),
+    "4x4_stride2": (2, 6, 8, 8, 16, 4, 4, (2, 2), (1, 1), (0, 0), (1, 1), 1),
+    "3x3_stride_2x3_output_padding_1x2": (2, 4, 5, 6, 7, 3, 3, (2, 3), (1, 0), (1, 2), (1, 1), 1),
+    "dilation_1x2": (1, 3, 6, 6, 5, 3, 2, (1, 2), (0, 1), (0, 1), (1, 2), 1),
+    "groups2": (2, 8, 5, 5, 12, 3, 3, (2, 2), (1, 1), (1, 1), (1, 1), 2),
+    "1x1": (3, 24, 7, 5, 10, 1, 1, (1, 1), (0, 0), (0, 0), (1, 1), 1),
+    "from_one_pixel": (4, 9, 1, 1, 3, 4, 5, (1, 1), (0, 0), (0, 0), (1, 1), 1),
+}
 LINEAR_SIZES = {"small": (3, 5, 7), "classifier": (16, 256, 10), "wide": (9, 1000, 33), "one": (1, 1, 1)}
 
 
@@ -92,6 +104,64 @@ def conv_specs(name, geometry, generator, impl="auto"):
         yield OpSpec(f"conv2d.{name}_no_bias{suffix}", "conv2d", bare, function, bound, sent, dtypes=dtypes)
 
 
+def transposed_specs(name, geometry, generator, impl="auto"):
+    n, c, h, w, k, r, s, stride, padding, output_padding, dilation, groups = geometry
+    scale = 1.0 / np.sqrt(c // groups * r * s)
+    inputs = {
+        "x": f32_values(generator, n, c, h, w),
+        "weight": f32_values(generator, c, k // groups, r, s, low=-scale, high=scale),
+        "bias": f32_values(generator, k),
+    }
+    options = dict(
+        stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups
+    )
+
+    def function(t):
+        return functional.conv_transpose2d(t["x"], t["weight"], t.get("bias"), **options)
+
+    out = function({key: torch.zeros(value.shape) for key, value in inputs.items()}).shape
+    terms = {
+        "output": c // groups * r * s + 1,
+        "grad.x": k // groups * r * s,
+        "grad.weight": n * h * w,
+        "grad.bias": n * out[2] * out[3],
+    }
+    bound = multilinear(function, terms)
+    if impl == "auto" and winograd_bounds.applies(stride, dilation, groups, (r, s), (c, k)):
+        bound = transposed_winograd_bound(bound, padding)
+    sent = {"impl": impl, **{key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}}
+    suffix = "" if impl == "auto" else f".{impl}"
+    for bias in (True, False) if name == "groups2" else (True,):
+        chosen = inputs if bias else {key: inputs[key] for key in ("x", "weight")}
+        yield OpSpec(
+            f"conv_transpose2d.{name}{'' if bias else '_no_bias'}{suffix}",
+            "conv_transpose2d",
+            chosen,
+            function,
+            bound,
+            sent,
+        )
+
+
+def transposed_winograd_bound(direct, padding):
+    """As winograd_bound(), where the passes of the convolution have changed places."""
+
+    def bound(inputs, grad, result):
+        errors = direct(inputs, grad, result)
+        errors["output"] = np.maximum(
+            errors["output"], winograd_bounds.input_gradient_error(inputs["x"], inputs["weight"], padding)
+        )
+        errors["grad.x"] = np.maximum(
+            errors["grad.x"], winograd_bounds.forward_error(grad, inputs["weight"], padding)
+        )
+        errors["grad.weight"] = np.maximum(
+            errors["grad.weight"], winograd_bounds.weight_gradient_error(grad, inputs["x"], padding)
+        )
+        return errors
+
+    return bound
+
+
 def winograd_bound(direct, padding):
     """Whichever of the two algorithms runs."""
 
@@ -135,6 +205,8 @@ def cases():
     for impl in ("auto", "reference", "onednn"):
         for name, geometry in GEOMETRIES.items():
             specs += conv_specs(name, geometry, generator, impl)
+        for name, geometry in TRANSPOSED_GEOMETRIES.items():
+            specs += transposed_specs(name, geometry, generator, impl)
     for name, sizes in LINEAR_SIZES.items():
         specs += linear_specs(name, sizes, generator)
     for number, spec in enumerate(specs):

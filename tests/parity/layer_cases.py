@@ -26,6 +26,14 @@ def convolution_specs(generator):
         yield layer(fused, "ConvBiasReLU", **sizes)
         for spec in bare:
             yield layer(spec, "Conv2d", bias=False, **sizes)
+    for name in ("4x4_stride2", "groups2"):
+        geometry = conv_cases.TRANSPOSED_GEOMETRIES[name]
+        _, c, _, _, k, r, s = geometry[:7]
+        plain, *bare = conv_cases.transposed_specs(name, geometry, generator)
+        sizes = dict(in_channels=c, out_channels=k, kernel=[r, s])
+        yield layer(plain, "ConvTranspose2d", **sizes)
+        for spec in bare:
+            yield layer(spec, "ConvTranspose2d", bias=False, **sizes)
     plain, bare, fused = conv_cases.linear_specs("small", conv_cases.LINEAR_SIZES["small"], generator)
     sizes = dict(in_features=5, out_features=7)
     yield layer(plain, "Linear", **sizes)

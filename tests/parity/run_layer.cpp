@@ -26,6 +26,20 @@ std::unique_ptr<Module> make_layer(const std::string& name, const json& o) {
                                                   .impl = kernel.impl},
                                     initializer);
   }
+  if (name == "ConvTranspose2d") {
+    const kernels::Conv2dOptions kernel = conv_options(o);
+    return std::make_unique<ConvTranspose2d>(
+        ConvTranspose2dOptions{.in = o.at("in_channels"),
+                               .out = o.at("out_channels"),
+                               .kernel = pair_of(o, "kernel", {3, 3}),
+                               .stride = kernel.stride,
+                               .padding = kernel.padding,
+                               .output_padding = pair_of(o, "output_padding", {0, 0}),
+                               .dilation = kernel.dilation,
+                               .groups = kernel.groups,
+                               .bias = bias},
+        initializer);
+  }
   if (name == "Linear") {
     return std::make_unique<Linear>(
         LinearOptions{

@@ -50,6 +50,17 @@ const std::map<std::string, Op>& ops() {
   static const std::map<std::string, Op> table{
       {"conv2d", [](const CaseFile& f,
                     const json& o) { return conv2d(f.at("x"), f.at("weight"), f.find("bias"), conv_options(o)); }},
+      {"conv_transpose2d",
+       [](const CaseFile& f, const json& o) {
+         const kernels::Conv2dOptions options = conv_options(o);
+         return conv_transpose2d(f.at("x"), f.at("weight"), f.find("bias"),
+                                 {.stride = options.stride,
+                                  .padding = options.padding,
+                                  .output_padding = pair_of(o, "output_padding", {0, 0}),
+                                  .dilation = options.dilation,
+                                  .groups = options.groups,
+                                  .impl = options.impl});
+       }},
       {"conv_bias_relu",
        [](const CaseFile& f, const json& o) {
          return conv_bias_relu(f.at("x"), f.at("weight"), f.find("bias"), conv_options(o));
