@@ -35,6 +35,16 @@ if(TANDEM_SHARED)
   set(TANDEM_LIBRARY_KIND SHARED)
   set(TANDEM_CUDA_RUNTIME CUDA::cudart)  # one for all of them
 endif()
+# Several builds of the CPU's kernels (cmake/TandemInstructionSets.cmake), where one for this machine is not wanted.
+set(TANDEM_CAN_CHOOSE_INSTRUCTIONS OFF)
+if(TANDEM_SHARED AND NOT TANDEM_NATIVE AND CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  set(TANDEM_CAN_CHOOSE_INSTRUCTIONS ON)
+endif()
+option(TANDEM_INSTRUCTION_SETS "Build the kernels for AVX2 and AVX-512 as well; glibc loads those that the processor can run"
+  ${TANDEM_CAN_CHOOSE_INSTRUCTIONS})
+if(TANDEM_INSTRUCTION_SETS AND NOT TANDEM_CAN_CHOOSE_INSTRUCTIONS)
+  message(FATAL_ERROR "TANDEM_INSTRUCTION_SETS needs TANDEM_SHARED=ON, TANDEM_NATIVE=OFF, Linux and x86_64")
+endif()
 set(TANDEM_SANITIZE OFF CACHE STRING
   "Sanitizers: OFF, ADDRESS (AddressSanitizer and UndefinedBehaviorSanitizer) or THREAD (ThreadSanitizer)")
 set_property(CACHE TANDEM_SANITIZE PROPERTY STRINGS OFF ADDRESS THREAD)

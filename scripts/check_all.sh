@@ -24,6 +24,8 @@ steps() {
     --with clang "CXX=clang++ scripts/test.sh --exclude-regex parity"
   step portable "the CPU's kernels compiled for any machine of this architecture (TANDEM_NATIVE=OFF), and their tests" check_portable
   step shared "preset cpu with shared libraries: tests of core/, and programs that use what it installs" check_shared
+  step instruction-sets "a portable build with shared libraries: the kernels' tests with each instruction set that this machine has" \
+    check_instruction_sets
   step tsan "what has threads under ThreadSanitizer" scripts/check_builds.sh tsan
   step mutations "faults planted in the libraries, which the tests must notice" scripts/mutations.py
   step simulated-asan "kernels on the simulated GPU under AddressSanitizer" check_simulated_asan
@@ -48,6 +50,18 @@ check_shared() {
     cmake --build build/shared --parallel "$(nproc)" --target tandem_core_tests tandem_train &&
     ctest --test-dir build/shared --output-on-failure --no-tests=error --parallel "$(nproc)" \
       --tests-regex '^(core|consumer):|^docs: a program' --label-exclude '^long$'
+}
+
+check_instruction_sets() {
+  local without
+  cmake --preset cpu -B build/portable-shared -DTANDEM_SHARED=ON -DTANDEM_NATIVE=OFF &&
+    cmake --build build/portable-shared --parallel "$(nproc)" --target tandem_kernels_tests tandem_op_cases_tests || return
+  # What glibc takes the processor for.
+  for without in "" -AVX512F -AVX2,-AVX512F; do
+    echo "without: ${without:-nothing}"
+    GLIBC_TUNABLES="glibc.cpu.hwcaps=$without" ctest --test-dir build/portable-shared --output-on-failure \
+      --no-tests=error --parallel "$(nproc)" --tests-regex '^(kernels|op_cases):' || return
+  done
 }
 
 check_simulated_asan() {

@@ -16,7 +16,8 @@ import header_examples
 from header_examples import LIBRARIES, ROOT
 
 FOLDER = ROOT / "include/tandem"
-USEFUL = ("kernels/conv/tuning/tuner.h", "kernels/elementwise/map.h", "kernels/float32_products.h", "kernels/notice.h")
+USEFUL = ("kernels/conv/tuning/tuner.h", "kernels/elementwise/map.h", "kernels/float32_products.h", "kernels/instruction_set.h",
+          "kernels/notice.h")
 
 
 def is_for_users(header):

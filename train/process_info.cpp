@@ -6,6 +6,7 @@
 #include "tandem/core/device.h"
 #include "tandem/core/memory.h"
 #include "tandem/kernels/implementations.h"
+#include "tandem/kernels/instruction_set.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ Versions build_versions() {
   const auto yes_no = [](bool present) { return std::string(present ? "yes" : "no"); };
   return {{"tandem", TANDEM_VERSION},
           {"compiler", __VERSION__},
+          {"vectors", std::string(kernels::instruction_set())},
           {"onednn", yes_no(kernels::missing_onednn().empty())},
           {"mpi", yes_no(comm::missing_mpi().empty())},
           {"cuda", yes_no(kHasCuda)}};

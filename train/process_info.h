@@ -23,7 +23,7 @@ std::string host_name();
 /// Now, as 2026-01-31T12:00:00Z.
 std::string utc_time();
 
-/// Tandem, compiler and the optional parts of this build.
+/// Tandem, compiler, the vector instructions of the CPU's kernels and the optional parts of this build.
 Versions build_versions();
 
 }  // namespace tandem::train

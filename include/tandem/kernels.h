@@ -27,6 +27,7 @@
 #include "tandem/kernels/float32_products.h"
 #include "tandem/kernels/gemm/gemm.h"
 #include "tandem/kernels/gemm/linear.h"
+#include "tandem/kernels/instruction_set.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tandem/kernels/norm/batch_norm.h"
 #include "tandem/kernels/notice.h"
