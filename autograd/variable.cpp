@@ -94,6 +94,17 @@ Tensor gradient_place(const Tensor& leaf) {
   return meta != nullptr ? meta->place : Tensor();
 }
 
+void replace_data(const Tensor& leaf, const Tensor& value) {
+  require(is_leaf(leaf), "replace_data: {} was made by a recorded operation; call detach() first", leaf);
+  require(!gradient_place(leaf).defined(),
+          "replace_data: {} leaves its gradient in a place of its dtype and device, for DistributedDataParallel, say; "
+          "make that afterwards",
+          leaf);
+  leaf.set_data(value);
+  if (Meta* const meta = find_meta(leaf)) meta->leaf_node.reset();
+  clear_grad(leaf);
+}
+
 void copy_gradient(const Tensor& gradient, const Tensor& place) {
   const bool is_there = gradient.raw_data() == place.raw_data() && gradient.dtype() == place.dtype() &&
                         gradient.strides() == place.strides();

@@ -37,6 +37,11 @@ void clear_grad(const Tensor& leaf);
 void set_gradient_place(const Tensor& leaf, const Tensor& place);
 Tensor gradient_place(const Tensor& leaf);
 
+/// The leaf and all its handles become `value` (Tensor::set_data): how a module changes its parameters' dtype and
+/// device. The gradient is dropped, as it was of the old one; requires_grad() and hooks stay. What was recorded before
+/// cannot be walked any more. Throws Error for a leaf with a gradient place, which is of the old dtype and device.
+void replace_data(const Tensor& leaf, const Tensor& value);
+
 /// Copies `gradient` to `place` (one shape and device), converting it to the dtype there; does nothing where these are
 /// its elements already.
 void copy_gradient(const Tensor& gradient, const Tensor& place);

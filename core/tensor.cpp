@@ -111,6 +111,23 @@ Tensor Tensor::make_view(const Shape& shape, const Strides& strides, std::int64_
   return result;
 }
 
+void Tensor::set_data(const Tensor& source) const {
+  require(defined() && source.defined() && source.shape() == shape(),
+          "set_data: {} cannot become {}: both must be defined and of one shape", *this, source);
+  const auto& mine = impl().meta;
+  const auto& others = source.impl().meta;
+  require(mine == nullptr || mine->operation().empty(), "set_data: {} was made by a recorded operation; use detach()",
+          *this);
+  require(others == nullptr || !others->requires_grad, "set_data: {} requires a gradient itself; give its detach()",
+          source);
+  Impl& target = impl();
+  const Impl& from = source.impl();
+  target.storage = from.storage;
+  target.dtype = from.dtype;
+  target.strides = from.strides;
+  target.offset = from.offset;
+}
+
 Tensor Tensor::view(const Shape& requested) const {
   refuse_on_tape("view", "reshape");
   Shape shape = requested;

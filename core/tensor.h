@@ -137,6 +137,10 @@ class Tensor {
   void copy_from_async(const Tensor& source) const;
   void fill(double value) const;
   void zero() const { fill(0.0); }
+  /// This handle and its copies become `source` (of the same shape): they name its elements, in its dtype and on its
+  /// device, and keep their autograd metadata. Views made before keep the old elements. Throws Error for a tensor that
+  /// an operation on the tape made, and for a `source` that requires a gradient.
+  void set_data(const Tensor& source) const;
 
   /// Autograd's slot; empty for most tensors.
   std::shared_ptr<AutogradMeta>& autograd_meta() const { return impl().meta; }

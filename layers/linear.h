@@ -30,6 +30,9 @@ class Linear final : public Module {
   autograd::OpKind op_kind() const override { return autograd::OpKind::linear; }
   int sequential_slots() const override { return options_.relu ? 2 : 1; }
 
+  const Tensor& weight() const { return weight_; }
+  const Tensor& bias() const { return bias_; }  ///< undefined where there is none
+
  private:
   Options options_;
   Tensor weight_, bias_;

@@ -15,6 +15,12 @@ namespace tandem::layers {
 
 namespace {
 
+bool is_unchanged_by(const std::function<Tensor(const Tensor&, const Module&)>& convert, const Tensor& tensor,
+                     const Module& module) {
+  const Tensor old = tensor.detach();
+  return convert(old, module).is_same(old);
+}
+
 /// An Error on its way up through the modules, collecting their names.
 class LayerError : public Error {
  public:
@@ -192,15 +198,20 @@ void Module::to(Device device) {
 void Module::replace_tensors(const std::function<Tensor(const Tensor&, const Module&)>& convert) {
   const MemoryTagScope scope(MemoryTag::parameters);
   const autograd::NoGrad no_grad;
-  for (const auto& [name, module] : named_modules()) {
+  const auto modules = named_modules();
+  for (const auto& [name, module] : modules) {  // before anything is changed
+    for (const auto& [parameter_name, parameter] : module->parameters_)
+      require(!autograd::gradient_place(*parameter).defined() || is_unchanged_by(convert, *parameter, *module),
+              "to: parameter {}{}{} is in a DistributedDataParallel already; make that after to() or set_precision()",
+              name, name.empty() ? "" : ".", parameter_name);
+  }
+  for (const auto& [name, module] : modules) {
     for (const auto& [parameter_name, parameter] : module->parameters_) {
       const Tensor old = parameter->detach(), converted = convert(old, *module);
-      if (converted.is_same(old)) continue;
-      const bool wanted = autograd::requires_grad(*parameter);
-      *parameter = autograd::set_requires_grad(converted, wanted);
+      if (!converted.is_same(old)) autograd::replace_data(*parameter, converted);
     }
     for (const auto& [buffer_name, buffer] : module->buffers_) {
-      if (is_floating(buffer->dtype())) *buffer = convert(*buffer, *module);
+      if (is_floating(buffer->dtype())) buffer->set_data(convert(buffer->detach(), *module));
     }
   }
 }

@@ -118,15 +118,17 @@ class Module {
   void eval() { train(false); }
   bool training() const { return training_; }
 
-  /// Casts parameters and floating buffers. Parameters become new tensors: make optimizers and replicas afterwards.
+  /// Casts parameters and floating buffers. They stay the same tensors (Tensor::set_data) with other elements, so that
+  /// handles of them, and parameters that two modules share, go along; their gradients are dropped. Optimizers that
+  /// keep something of the old dtype say so at their next step; replicas are made afterwards, or this throws Error.
   void to(DType dtype);
 
   /// Brings parameters and floating buffers to the dtypes that the ops of this precision want: weights of convolutions
-  /// and matrix products to half, batch norm's to f32. They become new tensors, as above.
+  /// and matrix products to half, batch norm's to f32. As above.
   void set_precision(autograd::Precision precision);
 
-  /// Moves parameters and floating buffers to a device; they become new tensors, as above. Counters (integer buffers)
-  /// stay on the CPU, which does the counting.
+  /// Moves parameters and floating buffers to a device, as above. Counters (integer buffers) stay on the CPU, which
+  /// does the counting.
   void to(Device device);
 
   /// Drops all gradients.

@@ -59,8 +59,22 @@ Optimizer::Optimizer(std::string name, std::vector<Tensor> parameters, double lr
                                       [&](const Tensor& other) { return other.is_same(parameter); });
     require(!repeated, "{}: parameter {}, {}, is given twice", name_, i, describe(parameter));
   }
+  for (const Tensor& parameter : parameters_) homes_.push_back({parameter.dtype(), parameter.device()});
   set_lr(lr);
   if (master_weights) make_masters();
+}
+
+void Optimizer::check_home(std::size_t index) {
+  const Tensor& parameter = parameters_[index];
+  const Home now{parameter.dtype(), parameter.device()};
+  Home& home = homes_[index];
+  if (now == home) return;
+  const bool keeps_something = states_[index].step > 0 || masters_[index].defined();
+  require(now.dtype == home.dtype && !keeps_something,
+          "{}: parameter {} was {} on {} when the optimizer was made or made its last step, and is now {} on {}: make "
+          "the optimizer after to() and set_precision()",
+          name_, index, name_of(home.dtype), name_of(home.device), name_of(now.dtype), name_of(now.device));
+  home = now;
 }
 
 void Optimizer::make_masters() {
@@ -100,6 +114,7 @@ void Optimizer::step() {
   const ProfileRange range("optimizer step");
   const autograd::NoGrad no_grad;
   settle_factor();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) check_home(i);
   std::vector<Update> updates;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor gradient = gradient_like(parameters_[i]);

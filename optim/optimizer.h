@@ -11,10 +11,10 @@
 
 namespace tandem::optim {
 
-/// Updates parameters in place from their gradients. Parameters are dense floating leaves, each named once. A half
-/// parameter has an f32 master, unless the options say no: steps are taken there, and the parameter is its rounded
-/// copy.
-/// Example:
+/// Updates parameters in place from their gradients. Parameters are dense floating leaves, each named once. They may be
+/// moved to another device (Module::to) before the first step; a later move, or another dtype, is an Error of the next
+/// step. A half parameter has an f32 master, unless the options say no: steps are taken there, and the parameter is its
+/// rounded copy. Example:
 ///     #include "tandem/core/out.h"
 ///     class PlainDescent final : public Optimizer {  // for f32
 ///      public:
@@ -111,6 +111,15 @@ class Optimizer {
     autograd::GradientCounts counts;
   };
 
+  /// Of a parameter when the optimizer last looked.
+  struct Home {
+    DType dtype;
+    Device device;
+    friend bool operator==(const Home&, const Home&) = default;
+  };
+
+  /// Throws Error where a parameter has changed its dtype, or its device although something is kept for it.
+  void check_home(std::size_t index);
   ParameterState fresh_state(const Tensor& parameter) const;
   void make_masters();
   bool factor_holds() const;
@@ -121,6 +130,7 @@ class Optimizer {
 
   std::string name_;
   std::vector<Tensor> parameters_;
+  std::vector<Home> homes_;
   std::vector<Tensor> masters_;  // undefined where there is none
   double lr_ = 0.0;
   double gradient_factor_ = 1.0;

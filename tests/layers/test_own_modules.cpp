@@ -95,7 +95,7 @@ TEST_CASE("members that refer to what the module owns have names, modes and grad
     INFO(name);
     CHECK(autograd::grad(parameter).defined());
   }
-  net.to(DType::f64);  // new tensors, which the references see
+  net.to(DType::f64);
   CHECK(net(Tensor::full({2, 4}, 1.0, {.dtype = DType::f64})).dtype() == DType::f64);
   net.eval();
   for (const auto& [name, module] : net.named_modules()) CHECK_FALSE(module->training());
