@@ -33,6 +33,7 @@ check_install() {
   [ "${BINARIES:-0}" = 0 ] || text=
   found=$(grep -rlF $text -e "$source_dir" -e "$build_dir" -e "$work_dir" "$prefix") && fail "names of folders of this machine: $found"
   found=$(find "$prefix/include" ! -type d ! \( -type f \( -name '*.h' -o -name '*.cuh' \) \)) && [ -z "$found" ] || fail "no headers: $found"
+  [ -f "$prefix/share/tandem/gdb_printers.py" ] || fail "gdb's printers are not there"
   found=$(cd "$prefix/include" && grep -rhoE '^ *#include "tandem/[^"]+"' . | cut -d'"' -f2 | sort -u | while read -r header; do
     # (Headers of the simulator are included where GPUs are simulated.)
     [ -f "$header" ] || [[ $header == tandem/simulator/* && ! -d tandem/simulator ]] || echo "$header"
