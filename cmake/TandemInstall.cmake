@@ -44,6 +44,9 @@ install(FILES ${device_loops} DESTINATION ${headers}/kernels/elementwise)
 file(GLOB umbrella_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/tandem/*.h)
 install(FILES ${umbrella_headers} ${PROJECT_BINARY_DIR}/include/tandem/config.h DESTINATION ${headers})
 
+# What gdb shows of tensors; in share/tandem, where gdb does not look by itself: `source` it.
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/gdb_printers.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
+
 # --- The CMake package -----------------------------------------------------------------------------------------------------
 
 set(TANDEM_FIND_DEPENDENCIES "find_dependency(fmt)\nfind_dependency(Threads)")

@@ -2,7 +2,7 @@
 
 In gdb, or in ~/.gdbinit:
 
-    source scripts/gdb_printers.py
+    source scripts/gdb_printers.py          # installed: PREFIX/share/tandem/gdb_printers.py
     print x                        # f32[2, 3] on cpu = {1, 2, 3, 4, 5, 6}
     set print elements 1000        # values shown at most
 

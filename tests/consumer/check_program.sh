@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Programs of another project, which use this library as its users do. WHAT is one of
 #   install      installs the library and moves it: no file may be a link of the source tree, or name a folder of it
-#   cmake        builds examples/train.cpp by find_package() and runs it, on one rank and on two
+#   cmake        builds examples/train.cpp by find_package() and runs it, on one rank and on two; this and the next two
+#                without a view of the source tree, where mounting is allowed
 #   page         the same with the project in docs/your-own-program.md
 #   pkg-config   builds examples/train.cpp by pkg-config and runs it; 77 without pkg-config
 #   configure    takes the source tree as a part of another project, which keeps all that is its own
@@ -18,6 +19,30 @@ here=$source_dir/tests/consumer
 export CMAKE_GENERATOR=Ninja CXX OMP_NUM_THREADS=1
 
 fail() { echo "check_program: $what: $*" >&2; exit 1; }
+
+# A program that uses the installed tree must not need this one: it is built and run where neither the source tree nor the
+# build can be seen. What the script itself reads is copied, and the installed tree appears in another place. Without the
+# right to mount (root, or the like) all can be seen.
+run_apart() {
+  local apart status=0
+  apart=$(mktemp -d)
+  mkdir "$apart/work" "$apart/source"
+  (cd "$source_dir" && cp -r --parents tests/consumer examples docs scripts "$apart/source")
+  APART=1 unshare --mount bash -ec 'cd /
+    mount --bind "$1" "$2/work"
+    mount -t tmpfs -o size=1m tmpfs "$3"
+    [ ! -d "$4" ] || mount -t tmpfs -o size=1m tmpfs "$4"
+    [ ! -e "$3/README.md" ] && [ ! -e "$4/CMakeCache.txt" ]
+    exec "$2/source/tests/consumer/check_program.sh" "$5" "$2/source" / "$2/work"' \
+    bash "$work_dir" "$apart" "$source_dir" "$build_dir" "$what" || status=$?
+  rm -rf --one-file-system "$apart"
+  exit "$status"
+}
+case "$what" in
+  cmake | page | pkg-config)
+    [ -n "${APART:-}" ] || ! unshare --mount mount -t tmpfs tmpfs /mnt 2>/dev/null || run_apart ;;
+esac
+
 # quietly NAME COMMAND...: its output only if it fails
 quietly() {
   local log=$work_dir/$what.$1.log
@@ -33,6 +58,7 @@ check_install() {
   [ "${BINARIES:-0}" = 0 ] || text=
   found=$(grep -rlF $text -e "$source_dir" -e "$build_dir" -e "$work_dir" "$prefix") && fail "names of folders of this machine: $found"
   found=$(find "$prefix/include" ! -type d ! \( -type f \( -name '*.h' -o -name '*.cuh' \) \)) && [ -z "$found" ] || fail "no headers: $found"
+  [ -f "$prefix/share/tandem/gdb_printers.py" ] || fail "gdb's printers are not there"
   found=$(cd "$prefix/include" && grep -rhoE '^ *#include "tandem/[^"]+"' . | cut -d'"' -f2 | sort -u | while read -r header; do
     # (Headers of the simulator are included where GPUs are simulated.)
     [ -f "$header" ] || [[ $header == tandem/simulator/* && ! -d tandem/simulator ]] || echo "$header"
