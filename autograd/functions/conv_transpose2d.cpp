@@ -5,6 +5,7 @@
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
 #include "tandem/core/describe.h"
+#include "tandem/kernels/conv/geometry.h"
 #include "tandem/kernels/elementwise/add.h"
 
 #include <algorithm>
@@ -52,8 +53,8 @@ kernels::Conv2dOptions convolution_options(const ConvTranspose2dOptions& options
 void check_bias(const Tensor& bias, const Tensor& y) {
   if (!bias.defined()) return;
   require(bias.shape() == Shape{y.size(1)} && bias.dtype() == y.dtype() && bias.device() == y.device(),
-          "{}: bias should be {}[{}] on {}, got {} on {}", kOp, name_of(y.dtype()), y.size(1), name_of(y.device()), bias,
-          name_of(bias.device()));
+          "{}: bias should be {}[{}] on {}, got {} on {}", kOp, name_of(y.dtype()), y.size(1), name_of(y.device()),
+          bias, name_of(bias.device()));
 }
 
 /// One number for each channel of [N, K, P, Q].
@@ -65,10 +66,11 @@ Shape conv_transpose2d_output_shape(const Shape& x, const Shape& weight, const C
   require(x.rank() == 4 && weight.rank() == 4, "{}: needs x [N,C,H,W] and weight [C,K/groups,R,S], got x {}, weight {}",
           kOp, x, weight);
   const std::int64_t groups = options.groups;
-  require(groups >= 1 && weight[0] == x[1] && x[1] % groups == 0 && weight[1] >= 1,
-          "{}: channels do not fit: x {}, weight {}, groups {}; weight should be [{}, K/groups, R, S] and groups divide "
-          "{}",
-          kOp, x, weight, groups, x[1], x[1]);
+  require(
+      groups >= 1 && weight[0] == x[1] && x[1] % groups == 0 && weight[1] >= 1,
+      "{}: channels do not fit: x {}, weight {}, groups {}; weight should be [{}, K/groups, R, S] and groups divide "
+      "{}",
+      kOp, x, weight, groups, x[1], x[1]);
   return {x[0], weight[1] * groups, output_size(x, weight, options, 0), output_size(x, weight, options, 1)};
 }
 

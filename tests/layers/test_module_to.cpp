@@ -60,9 +60,10 @@ TEST_CASE("an optimizer says that a parameter has another dtype than before") {
   layer.to(DType::f64);
   backward_of(layer, 1.0);
   const std::vector<double> before = layer.weight().to_vector<double>();
-  CHECK(error_of([&] { optimizer.step(); }) ==
-        "SGD: parameter 0 was f32 on cpu when the optimizer was made or made its last step, and is now f64 on cpu: make "
-        "the optimizer after to() and set_precision()");
+  CHECK(
+      error_of([&] { optimizer.step(); }) ==
+      "SGD: parameter 0 was f32 on cpu when the optimizer was made or made its last step, and is now f64 on cpu: make "
+      "the optimizer after to() and set_precision()");
   CHECK(layer.weight().to_vector<double>() == before);
 }
 
@@ -70,7 +71,8 @@ TEST_CASE("a module whose gradients have places refuses another dtype, and is le
   Initializer initializer(1);
   Linear layer({.in = 2, .out = 2}, initializer);
   autograd::set_gradient_place(layer.bias(), Tensor::zeros({2}));
-  CHECK_THAT(error_of([&] { layer.to(DType::f64); }), ContainsText("to: parameter bias is in a DistributedDataParallel"));
+  CHECK_THAT(error_of([&] { layer.to(DType::f64); }),
+             ContainsText("to: parameter bias is in a DistributedDataParallel"));
   CHECK(layer.weight().dtype() == DType::f32);
   layer.to(DType::f32);  // nothing to do
 }

@@ -28,7 +28,13 @@ const std::vector<Variant>& exact_variants() {
       {"4x4, stride 2, padding 1", 3, 4, 4, {.stride = {2, 2}, .padding = {1, 1}}},
       {"3x2, stride 2x3, output padding 1x2", 2, 3, 2, {.stride = {2, 3}, .padding = {1, 0}, .output_padding = {1, 2}}},
       {"3x3, dilation 1x2, padding 1x2", 3, 3, 3, {.padding = {1, 2}, .dilation = {1, 2}}},
-      {"3x3, stride 2, depthwise", 2, 3, 3, {.stride = {2, 2}, .padding = {1, 1}, .output_padding = {1, 1}}, true, true},
+      {"3x3, stride 2, depthwise",
+       2,
+       3,
+       3,
+       {.stride = {2, 2}, .padding = {1, 1}, .output_padding = {1, 1}},
+       true,
+       true},
       // With 8 input channels this one runs on tensor cores.
       {"3x3, stride 2, 8 outputs", 8, 3, 3, {.stride = {2, 2}, .padding = {1, 1}}},
   };
@@ -73,7 +79,8 @@ Tensor reference_of(const std::vector<Tensor>& in, const ConvTranspose2dOptions&
     const std::int64_t p = row * options.stride[0] - options.padding[0] + r * options.dilation[0];
     const std::int64_t q = column * options.stride[1] - options.padding[1] + s * options.dilation[1];
     if (p < 0 || p >= y_shape[2] || q < 0 || q >= y_shape[3]) continue;
-    y[at(y_shape, n, c / group_c * w_shape[1] + k, p, q)] += x[at(x_shape, n, c, row, column)] * w[at(w_shape, c, k, r, s)];
+    y[at(y_shape, n, c / group_c * w_shape[1] + k, p, q)] +=
+        x[at(x_shape, n, c, row, column)] * w[at(w_shape, c, k, r, s)];
   }
   return Tensor::from(y, y_shape);
 }
@@ -117,7 +124,8 @@ std::vector<BadInput> bad_inputs() {
       {"no image", refuse({3, 8, 8}, {3, 4, 3, 3}, {4}), "conv_transpose2d: needs x [N,C,H,W]"},
       {"channels", refuse({2, 3, 8, 8}, {4, 3, 3, 3}, {3}), "weight should be [3, K/groups, R, S]"},
       {"groups", refuse({2, 3, 8, 8}, {3, 2, 3, 3}, {4}, {.groups = 2}), "groups divide 3"},
-      {"stride 0", refuse({2, 3, 4, 4}, {3, 4, 1, 1}, {4}, {.stride = {0, 1}}), "stride and dilation must be at least 1"},
+      {"stride 0", refuse({2, 3, 4, 4}, {3, 4, 1, 1}, {4}, {.stride = {0, 1}}),
+       "stride and dilation must be at least 1"},
       {"huge dilation", refuse({2, 3, 4, 4}, {3, 4, 3, 3}, {4}, {.dilation = {1, kHuge}}), "at most"},
       {"huge padding", refuse({2, 3, 4, 4}, {3, 4, 3, 3}, {4}, {.padding = {kHuge, 0}}), "at most"},
       {"huge output", refuse({2, 3, 4, 4}, {3, 4, 3, 3}, {4}, {.stride = {2000000000, 1}}), "make an output of"},
