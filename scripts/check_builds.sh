@@ -88,6 +88,7 @@ with_llvm_tool() {
   PYTHONPATH=$folder "$@" || code=$?
   [ "$code" -eq 77 ] || return "$code"
   requirement=$(PYTHONPATH=scripts python3 -c 'import llvm_tools, sys; print(llvm_tools.requirement(sys.argv[1]))' "$tool")
+  echo "check_builds: installs $requirement in $folder"
   if ! python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$folder" "$requirement"; then
     echo "check_builds: what needs $tool was not checked: install it (pip install $requirement), or leave this build out" >&2
     return 1
