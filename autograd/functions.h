@@ -20,6 +20,7 @@
 #include "tandem/autograd/functions/dropout.h"
 #include "tandem/autograd/functions/global_avg_pool2d.h"
 #include "tandem/autograd/functions/linear.h"
+#include "tandem/autograd/functions/matmul.h"
 #include "tandem/autograd/functions/max_pool2d.h"
 #include "tandem/autograd/functions/pointwise.h"
 #include "tandem/autograd/functions/reduce.h"

@@ -25,6 +25,7 @@
 #include "tandem/kernels/elementwise/unary.h"
 #include "tandem/kernels/elementwise/where.h"
 #include "tandem/kernels/float32_products.h"
+#include "tandem/kernels/gemm/batched_gemm.h"
 #include "tandem/kernels/gemm/gemm.h"
 #include "tandem/kernels/gemm/linear.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
