@@ -28,4 +28,5 @@
 #include "tandem/autograd/functions/shape.h"
 #include "tandem/autograd/functions/slice.h"
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/functions/topk.h"
 #include "tandem/autograd/operators.h"

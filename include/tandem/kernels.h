@@ -42,3 +42,4 @@
 #include "tandem/kernels/reduce/add_rows.h"
 #include "tandem/kernels/reduce/sum.h"
 #include "tandem/kernels/reduce/sum_to.h"
+#include "tandem/kernels/reduce/topk.h"
