@@ -32,10 +32,16 @@ void select_keys(const T* row, std::int64_t k, const TopkOptions& options, std::
   const auto count = static_cast<std::int64_t>(keys.size());
   for_each_key(row, count, options.largest,
                [&](std::uint64_t key, std::int64_t i) { keys[static_cast<std::size_t>(i)] = key; });
+  constexpr std::int64_t kWorthHeap = 8;  // elements to each of the best, from where on a heap of these is quicker
   const auto end = keys.begin() + k;
-  if (k < count) std::nth_element(keys.begin(), end, keys.end(), std::greater<>());
-  std::sort(keys.begin(), end,
-            [&](std::uint64_t a, std::uint64_t b) { return options.sorted ? a > b : swap_halves(a) > swap_halves(b); });
+  if (k * kWorthHeap <= count) {
+    std::partial_sort(keys.begin(), end, keys.end(), std::greater<>());
+    if (options.sorted) return;
+  } else if (k < count) {
+    std::nth_element(keys.begin(), end, keys.end(), std::greater<>());
+  }
+  if (options.sorted) return std::sort(keys.begin(), end, std::greater<>());
+  std::sort(keys.begin(), end, [](std::uint64_t x, std::uint64_t y) { return swap_halves(x) > swap_halves(y); });
 }
 
 }  // namespace
