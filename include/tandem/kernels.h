@@ -25,6 +25,7 @@
 #include "tandem/kernels/elementwise/unary.h"
 #include "tandem/kernels/elementwise/where.h"
 #include "tandem/kernels/float32_products.h"
+#include "tandem/kernels/gemm/batched_gemm.h"
 #include "tandem/kernels/gemm/gemm.h"
 #include "tandem/kernels/gemm/linear.h"
 #include "tandem/kernels/instruction_set.h"
@@ -42,3 +43,4 @@
 #include "tandem/kernels/reduce/add_rows.h"
 #include "tandem/kernels/reduce/sum.h"
 #include "tandem/kernels/reduce/sum_to.h"
+#include "tandem/kernels/reduce/topk.h"

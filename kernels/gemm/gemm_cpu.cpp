@@ -1,6 +1,7 @@
 // The fast product: blocks of A and B packed for the register tile, tasks over parts of C.
 #include "tandem/kernels/cast/float_runs.h"
 #include "tandem/kernels/gemm/gemm_implementations.h"
+#include "tandem/kernels/gemm/pack.h"
 #include "tandem/kernels/gemm/scratch.h"
 #include "tandem/kernels/gemm/tasks.h"
 #include "tandem/kernels/gemm/tile.h"
@@ -13,9 +14,8 @@ namespace {
 using tiling::kPanel;
 using tiling::kTileRows;
 
-// One block of each operand: A 1.8 MB and B 1 MB with AVX-512, shared by the threads; what a task reads again and
-// again (kTaskPanels panels, kTaskTiles tiles of A) is a quarter of a 1 MiB L2.
-constexpr std::int64_t kBlockK = 256;
+// One block of each operand, kBlockK deep: A 1.8 MB and B 1 MB with AVX-512, shared by the threads; what a task reads
+// again and again (kTaskPanels panels, kTaskTiles tiles of A) is a quarter of a 1 MiB L2.
 constexpr std::int64_t kBlockM = 128 * kTileRows;
 constexpr std::int64_t kBlockN = 32 * kPanel;
 constexpr std::int64_t kTaskTiles = 8;
@@ -37,21 +37,6 @@ void pack_rows(MatrixView<T> a, std::int64_t rows, std::int64_t depth, float* to
       widen(a.data + i * a.row_stride, a.column_stride, depth, row);
       for (std::int64_t k = 0; k < depth; ++k) to[k * rows + i] = row[k];
     }
-  }
-}
-
-/// to[k][j] = b(k, j) for one panel, filled up with zeros to kPanel columns.
-template <typename T>
-void pack_columns(MatrixView<T> b, std::int64_t columns, std::int64_t depth, float* to) {
-  if (columns < kPanel) std::fill(to, to + depth * kPanel, 0.0f);
-  if (b.column_stride == 1) {
-    for (std::int64_t k = 0; k < depth; ++k) widen(b.data + k * b.row_stride, columns, to + k * kPanel);
-    return;
-  }
-  alignas(64) float column[kBlockK];
-  for (std::int64_t j = 0; j < columns; ++j) {
-    widen(b.data + j * b.column_stride, b.row_stride, depth, column);
-    for (std::int64_t k = 0; k < depth; ++k) to[k * kPanel + j] = column[k];
   }
 }
 

@@ -38,11 +38,13 @@ void launch_add_parts_to(const Out& sum, const Tensor& parts, cudaStream_t strea
                    stream);
 }
 
-/// Launches the tiles: `vectors` says that operands and result take whole fours.
+/// Launches the tiles: `vectors` says that operands and result take whole fours. Those of a batch know their product by
+/// blockIdx.z, which is below `batches`.
 template <typename A, typename B, typename Result>
 void launch_tiles(const ProductPlan& plan, bool vectors, const A& a, const B& b, const Result& result,
-                  std::int64_t depth, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(plan.row_tiles * plan.column_tiles), static_cast<unsigned>(plan.parts));
+                  std::int64_t depth, cudaStream_t stream, unsigned batches = 1) {
+  const dim3 grid(static_cast<unsigned>(plan.row_tiles * plan.column_tiles), static_cast<unsigned>(plan.parts),
+                  batches);
   const auto start = [&](auto kernel, unsigned threads) {
     launch(kernel, {grid, threads}, stream, a, b, result, depth, plan.part_depth,
            static_cast<unsigned>(plan.column_tiles));

@@ -7,6 +7,7 @@
 #include "tandem/kernels/conv/stationary/stationary.h"
 #include "tandem/kernels/conv/warpgroup/warpgroup.h"
 #include "tandem/kernels/float32_products.h"
+#include "tandem/kernels/gemm/batched_gemm.h"
 #include "tandem/kernels/gemm/gemm.h"
 #include "tandem/kernels/gemm/linear.h"
 #include "tests/lint/lint.h"
@@ -40,6 +41,22 @@ std::vector<LintCase> products() {
       cases.push_back({fmt::format("linear_backward of {} to {}", describe(x), outputs), [=] {
                          kernels::linear_backward(x, weight, y, y, Out(grad_x), Out(grad_weight), Out(grad_bias));
                        }});
+    }
+  }
+  return cases;
+}
+
+std::vector<LintCase> batched_products() {
+  std::vector<LintCase> cases;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    for (const auto& [batches, m, n, k] : {std::array{8, 32, 32, 16}, std::array{32, 64, 64, 16}}) {
+      for (const bool transpose_b : {false, true}) {
+        const Tensor a = ones({batches, m, k}, dtype), c = ones({batches, m, n}, dtype);
+        const Tensor b = transpose_b ? ones({batches, n, k}, dtype).transpose(1, 2) : ones({batches, k, n}, dtype);
+        cases.push_back(
+            {fmt::format("batched_gemm of {} and {}{}", describe(a), transpose_b ? "transposed " : "", describe(b)),
+             [=] { kernels::batched_gemm(a, b, Out(c)); }});
+      }
     }
   }
   return cases;
@@ -222,7 +239,8 @@ std::vector<LintCase> warpgroup_convolutions() {
   return cases;
 }
 
-const RegisterLint register_products("products", products), register_convolutions("convolutions", convolutions),
+const RegisterLint register_products("products", products), register_batched("batched products", batched_products),
+    register_convolutions("convolutions", convolutions),
     register_tensor_core_convolutions("tensor core convolutions", tensor_core_convolutions),
     register_more_on_tensor_cores("more on tensor cores", more_on_tensor_cores),
     register_stationary_convolutions("stationary convolutions", stationary_convolutions),

@@ -4,6 +4,7 @@
 #include "tandem/kernels/augment/pad2d.h"
 #include "tests/parity/parity_runner.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -42,6 +43,12 @@ DType dtype_of_name(const std::string& name) {
     if (name_of(static_cast<DType>(i)) == name) return static_cast<DType>(i);
   }
   fail("unknown dtype '{}'", name);
+}
+
+/// The parts joined in the other order.
+Tensor turned(std::vector<Tensor> parts, int dim) {
+  std::reverse(parts.begin(), parts.end());
+  return concat(parts, dim);
 }
 
 using Op = std::function<Tensor(const CaseFile&, const json& options)>;
@@ -140,6 +147,23 @@ const std::map<std::string, Op>& ops() {
       {"squeeze", [](const CaseFile& f, const json& o) { return squeeze(f.at("x"), o.at("dim")); }},
       {"unsqueeze", [](const CaseFile& f, const json& o) { return unsqueeze(f.at("x"), o.at("dim")); }},
       {"expand", [](const CaseFile& f, const json& o) { return expand(f.at("x"), shape_of(o.at("shape"))); }},
+      {"matmul", [](const CaseFile& f, const json&) { return matmul(f.at("a"), f.at("b")); }},
+      {"slice",
+       [](const CaseFile& f, const json& o) {
+         return slice(f.at("x"), o.at("dim"), o.at("start"), o.at("end"), o.value("step", std::int64_t{1}));
+       }},
+      {"split_by_size",
+       [](const CaseFile& f, const json& o) {
+         return turned(split(f.at("x"), o.at("size").get<std::int64_t>(), o.at("dim")), o.at("dim"));
+       }},
+      {"split_into_sizes",
+       [](const CaseFile& f, const json& o) {
+         return turned(split(f.at("x"), o.at("sizes").get<std::vector<std::int64_t>>(), o.at("dim")), o.at("dim"));
+       }},
+      {"concat", [](const CaseFile& f, const json& o) { return concat({f.at("a"), f.at("b")}, o.at("dim")); }},
+      {"stack", [](const CaseFile& f, const json& o) { return stack({f.at("a"), f.at("b")}, o.at("dim")); }},
+      {"topk", [](const CaseFile& f,
+                  const json& o) { return topk(f.at("x"), o.at("k"), o.at("dim"), o.at("largest")).values; }},
       {"clone", [](const CaseFile& f, const json&) { return clone(f.at("x")); }},
       {"cast", [](const CaseFile& f, const json& o) { return cast(f.at("x"), dtype_of_name(o.at("dtype"))); }},
   };
