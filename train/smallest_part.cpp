@@ -16,10 +16,7 @@ std::string problem_with_images(layers::Module& model, const data::Loader& loade
   const layers::SameBuffers same_buffers(model);
   if (!model.training()) model.train();
   try {
-    const data::Dataset& images = loader.dataset();
-    const data::LoaderOptions& options = loader.options();
-    model(Tensor::zeros({count, images.channels(), images.height(), images.width()},
-                        {.dtype = options.dtype, .layout = Layout::channels_last, .device = options.device}));
+    if (const std::optional<data::Batch> batch = loader.zeros(count)) model(batch->images);
   } catch (const Error& error) {
     return error.what();
   }

@@ -70,8 +70,8 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 ///     #include "tandem/data/synthetic.h"
 ///     #include "tandem/layers/models/models.h"
 ///     #include "tandem/optim/sgd.h"
-///     const auto images = std::make_shared<const data::Dataset>(data::make_synthetic({.count = 200, .side = 16}));
-///     const data::DistributedSampler sampler(images->size(), 1, 0, true, 1);  // of one rank
+///     const data::ImageDataset images = data::make_synthetic({.count = 200, .side = 16});
+///     const data::DistributedSampler sampler(images.size(), 1, 0, true, 1);  // of one rank
 ///     data::Loader training(images, sampler, {.global_batch_size = 50}), testing(images, sampler, {});
 ///     const auto model = layers::make_model({.name = "small_cnn", .image_size = 16});
 ///     optim::SGD optimizer(model->parameters(), {.lr = 0.05, .momentum = 0.9});
