@@ -42,6 +42,18 @@ if(NOT TANDEM_ONEDNN STREQUAL "OFF")
 endif()
 tandem_optional(ONEDNN "${OneDNN_FOUND}" "install libdnnl-dev")
 
+# Images in files: libpng 1.6 has the interface that is used here.
+set(PNG_FOUND FALSE)
+if(NOT TANDEM_PNG STREQUAL "OFF")
+  find_package(PNG 1.6 QUIET)
+endif()
+tandem_optional(PNG "${PNG_FOUND}" "install libpng-dev")
+set(JPEG_FOUND FALSE)
+if(NOT TANDEM_JPEG STREQUAL "OFF")
+  find_package(JPEG QUIET)
+endif()
+tandem_optional(JPEG "${JPEG_FOUND}" "install libjpeg-dev")
+
 set(TANDEM_HAS_CUDA 0)
 set(TANDEM_CUDA_IS_SIMULATED 0)
 if(TANDEM_CUDA STREQUAL "ON")

@@ -1,6 +1,8 @@
 // The threads of parallel_for: one crew for each thread that calls it.
 #include "tandem/core/parallel.h"
 
+#include "tandem/core/serial_scope.h"
+
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -79,18 +81,6 @@ void count_forks() {
 
 thread_local bool inside_part = false;
 
-/// Marks this thread as inside a part while it lives.
-class InsidePart {
- public:
-  InsidePart() : before_(inside_part) { inside_part = true; }
-  ~InsidePart() { inside_part = before_; }
-  InsidePart(const InsidePart&) = delete;
-  InsidePart& operator=(const InsidePart&) = delete;
-
- private:
-  bool before_;
-};
-
 /// The threads that help one other thread, their leader, with one job at a time. Member i is offered part i + 1; it
 /// must claim a part before it looks at the job, as the leader takes back what nobody has claimed.
 class Crew {
@@ -168,7 +158,7 @@ class Crew {
   }
 
   void do_part(std::int64_t part) {
-    const InsidePart inside;
+    const SerialScope inside;
     try {
       function_.call(function_.body, part);
     } catch (...) {
@@ -283,5 +273,8 @@ void run_parts(std::int64_t parts, PartFunction function) {
 }
 
 }  // namespace detail
+
+SerialScope::SerialScope() : before_(inside_part) { inside_part = true; }
+SerialScope::~SerialScope() { inside_part = before_; }
 
 }  // namespace tandem

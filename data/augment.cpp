@@ -79,4 +79,13 @@ kernels::ImageAugment draw_augment(const AugmentOptions& options, std::uint64_t 
   return result;
 }
 
+std::vector<kernels::ImageAugment> draw_augments(const AugmentOptions& options, std::uint64_t seed, std::uint32_t epoch,
+                                                 std::span<const std::int64_t> indices, std::int64_t height,
+                                                 std::int64_t width) {
+  std::vector<kernels::ImageAugment> augments;
+  if (!options.any()) return augments;
+  for (const std::int64_t index : indices) augments.push_back(draw_augment(options, seed, epoch, index, height, width));
+  return augments;
+}
+
 }  // namespace tandem::data

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tandem::data {
 
@@ -39,5 +41,10 @@ std::string to_string(const AugmentOptions& options);
 /// neither on threads nor on ranks nor on batches.
 kernels::ImageAugment draw_augment(const AugmentOptions& options, std::uint64_t seed, std::uint32_t epoch,
                                    std::int64_t index, std::int64_t height, std::int64_t width);
+
+/// The same of each of `indices`; nothing where `options` has no kind.
+std::vector<kernels::ImageAugment> draw_augments(const AugmentOptions& options, std::uint64_t seed, std::uint32_t epoch,
+                                                 std::span<const std::int64_t> indices, std::int64_t height,
+                                                 std::int64_t width);
 
 }  // namespace tandem::data

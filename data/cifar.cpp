@@ -51,7 +51,8 @@ std::vector<std::string> cifar100_names() {
 
 }  // namespace
 
-Dataset read_cifar_files(std::span<const std::filesystem::path> files, const CifarFormat& format, std::int64_t limit) {
+ImageDataset read_cifar_files(std::span<const std::filesystem::path> files, const CifarFormat& format,
+                              std::int64_t limit) {
   require(limit >= 0, "a limit of {} images makes no sense: give 1 or more, or 0 for all", limit);
   const auto readers = open_all(files, format);
   const std::int64_t all = static_cast<std::int64_t>(files.size()) * format.records_per_file;
@@ -59,7 +60,7 @@ Dataset read_cifar_files(std::span<const std::filesystem::path> files, const Cif
   const std::int64_t record = format.label_bytes + kImageBytes;
 
   const MemoryTagScope tag(MemoryTag::data);
-  Dataset dataset;
+  ImageDataset dataset;
   dataset.images = Tensor::empty({count, 3, kSide, kSide}, {.dtype = DType::u8});
   dataset.labels = Tensor::empty({count}, {.dtype = DType::i64});
   auto* image = Out(dataset.images).data<std::uint8_t>();
@@ -87,14 +88,14 @@ Dataset read_cifar_files(std::span<const std::filesystem::path> files, const Cif
   return dataset;
 }
 
-Dataset load_cifar10(const std::filesystem::path& directory, Split split, std::int64_t limit) {
+ImageDataset load_cifar10(const std::filesystem::path& directory, Split split, std::int64_t limit) {
   const CifarFormat format{.advice = get_data_again_advice("cifar10")};
   const std::string first = split == Split::train ? "data_batch_1.bin" : "test_batch.bin";
   const auto folder = folder_with(directory, {"", "cifar-10-batches-bin"}, {first}, "cifar10");
   std::vector<std::filesystem::path> files{folder / first};
   if (split == Split::train)
     for (int i = 2; i <= 5; ++i) files.push_back(folder / fmt::format("data_batch_{}.bin", i));
-  Dataset dataset = read_cifar_files(files, format, limit);
+  ImageDataset dataset = read_cifar_files(files, format, limit);
   dataset.name = "cifar10";
   dataset.class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
   dataset.mean = {0.4914F, 0.4822F, 0.4465F};
@@ -102,14 +103,14 @@ Dataset load_cifar10(const std::filesystem::path& directory, Split split, std::i
   return dataset;
 }
 
-Dataset load_cifar100(const std::filesystem::path& directory, Split split, std::int64_t limit) {
+ImageDataset load_cifar100(const std::filesystem::path& directory, Split split, std::int64_t limit) {
   const CifarFormat format{.label_bytes = 2,
                            .classes = 100,
                            .records_per_file = split == Split::train ? 50000 : 10000,
                            .advice = get_data_again_advice("cifar100")};
   const std::string name = fmt::format("{}.bin", name_of(split));
   const std::filesystem::path file = folder_with(directory, {"", "cifar-100-binary"}, {name}, "cifar100") / name;
-  Dataset dataset = read_cifar_files({&file, 1}, format, limit);
+  ImageDataset dataset = read_cifar_files({&file, 1}, format, limit);
   dataset.name = "cifar100";
   dataset.class_names = cifar100_names();
   dataset.mean = {0.5071F, 0.4865F, 0.4409F};

@@ -1,7 +1,7 @@
 // CIFAR-10 and CIFAR-100 in their binary version (Krizhevsky, https://www.cs.toronto.edu/~kriz/cifar.html).
 #pragma once
 
-#include "tandem/data/dataset.h"
+#include "tandem/data/image_dataset.h"
 
 #include <filesystem>
 #include <span>
@@ -22,15 +22,16 @@ struct CifarFormat {
 /// exist and hold exactly records_per_file records; at most `limit` records (0 = all) are read.
 /// Throws Error naming file, offset, record and value on missing, truncated or oversized files and on labels out of
 /// range.
-Dataset read_cifar_files(std::span<const std::filesystem::path> files, const CifarFormat& format, std::int64_t limit);
+ImageDataset read_cifar_files(std::span<const std::filesystem::path> files, const CifarFormat& format,
+                              std::int64_t limit);
 
 /// CIFAR-10: data_batch_1.bin to data_batch_5.bin or test_batch.bin, in `directory` or directory/cifar-10-batches-bin.
 /// Example:
-///     const Dataset images = load_cifar10("datasets/cifar10", Split::test);
+///     const ImageDataset images = load_cifar10("datasets/cifar10", Split::test);
 ///     const Tensor labels = images.labels;  // [10000]
-Dataset load_cifar10(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
+ImageDataset load_cifar10(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
 
 /// CIFAR-100 with its 100 fine labels: train.bin or test.bin, in `directory` or directory/cifar-100-binary.
-Dataset load_cifar100(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
+ImageDataset load_cifar100(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
 
 }  // namespace tandem::data

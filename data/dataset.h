@@ -1,44 +1,50 @@
-// A labelled set of images, in memory as bytes.
+// Dataset: numbered examples of any tensors, of which a Loader makes batches.
+// Example:
+//     class Squares final : public Dataset {  // x and x^2, for x from 0 on
+//      public:
+//       explicit Squares(std::int64_t size) : size_(size) {}
+//       std::int64_t size() const override { return size_; }
+//       Example get(std::int64_t index) const override {
+//         const double x = static_cast<double>(index);
+//         return {Tensor::full({1}, x), Tensor::full({1}, x * x)};
+//       }
+//
+//      private:
+//       std::int64_t size_;
+//     };
+//     const Squares squares(10);
+//     const std::vector<float> square = squares.get(3)[1].to_vector<float>();  // {9}
 #pragma once
 
 #include "tandem/core/tensor.h"
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace tandem::data {
 
-enum class Split : std::uint8_t { train, test };
+/// The tensors of one example, on the CPU, of any dtypes and shapes, without gradients: what a network takes, and last
+/// what its output is held against. A single tensor is both.
+using Example = std::vector<Tensor>;
 
-constexpr std::string_view name_of(Split split) { return split == Split::train ? "train" : "test"; }
+/// Base of data sets whose examples have numbers. There are ready ones: TensorDataset, ImageDataset, ImageFolder, and
+/// those that the functions of make_dataset.h make. Where examples come one after another: IterableDataset.
+class Dataset {
+ public:
+  Dataset() = default;
+  virtual ~Dataset() = default;
+  Dataset(const Dataset&) = default;
+  Dataset(Dataset&&) = default;
+  Dataset& operator=(const Dataset&) = default;
+  Dataset& operator=(Dataset&&) = default;
 
-/// Images as they are stored in files: one byte per value, planes of rows. Memory is tagged MemoryTag::data.
-/// Example:
-///     const Dataset shapes{.name = "shapes",
-///                          .images = Tensor::zeros({4, 1, 28, 28}, {.dtype = DType::u8}),
-///                          .labels = Tensor::from<std::int64_t>({0, 1, 1, 0}, {4}),
-///                          .class_names = {"disc", "square"},
-///                          .mean = {0.5f},
-///                          .deviation = {0.25f}};
-///     check(shapes);
-struct Dataset {
-  std::string name;                      ///< "cifar10"
-  Tensor images;                         ///< u8 [N,C,H,W], row-major
-  Tensor labels;                         ///< i64 [N], in [0, classes)
-  std::vector<std::string> class_names;  ///< one per class
-  std::vector<float> mean, deviation;    ///< per channel, of value / 255 over the training set
+  /// How many examples there are. It must not change while a loader has this data set.
+  virtual std::int64_t size() const = 0;
 
-  std::int64_t size() const { return images.size(0); }
-  std::int64_t channels() const { return images.size(1); }
-  std::int64_t height() const { return images.size(2); }
-  std::int64_t width() const { return images.size(3); }
-  std::int64_t classes() const { return static_cast<std::int64_t>(class_names.size()); }
+  /// Example `index`, from 0 to size() - 1, always the same: what is random belongs into LoaderOptions::transform.
+  /// The threads of a loader call this at the same time, for different examples. What it throws ends the epoch: the
+  /// loader's next() throws an Error that names the example.
+  virtual Example get(std::int64_t index) const = 0;
 };
-
-/// Throws Error unless shapes and dtypes are as above, every label is in range, and mean and deviation fit the
-/// channels.
-void check(const Dataset& dataset);
 
 }  // namespace tandem::data

@@ -77,8 +77,8 @@ Tensor read_labels(const fs::path& path, const std::string& advice, std::int64_t
   return labels;
 }
 
-Dataset load_pair(const fs::path& directory, const std::string& subfolder, const std::string& name, Split split,
-                  std::int64_t limit) {
+ImageDataset load_pair(const fs::path& directory, const std::string& subfolder, const std::string& name, Split split,
+                       std::int64_t limit) {
   const std::string advice = get_data_again_advice(name);
   const std::string prefix = split == Split::train ? "train" : "t10k";
   const auto spellings = [&](const std::string& kind) {
@@ -94,34 +94,34 @@ Dataset load_pair(const fs::path& directory, const std::string& subfolder, const
     return folder / spellings(kind).front();
   };
   const fs::path folder = folder_with(directory, {"", "raw", subfolder}, spellings("images"), name);
-  Dataset dataset = read_idx_files(file_in(folder, "images"), file_in(folder, "labels"), 10, advice, limit);
+  ImageDataset dataset = read_idx_files(file_in(folder, "images"), file_in(folder, "labels"), 10, advice, limit);
   dataset.name = name;
   return dataset;
 }
 
 }  // namespace
 
-Dataset read_idx_files(const fs::path& images, const fs::path& labels, std::int64_t classes, const std::string& advice,
-                       std::int64_t limit) {
+ImageDataset read_idx_files(const fs::path& images, const fs::path& labels, std::int64_t classes,
+                            const std::string& advice, std::int64_t limit) {
   require(limit >= 0, "a limit of {} images makes no sense: give 1 or more, or 0 for all", limit);
   const MemoryTagScope tag(MemoryTag::data);
-  Dataset dataset;
+  ImageDataset dataset;
   std::int64_t in_file = 0;
   dataset.images = read_images(images, advice, limit, in_file);
   dataset.labels = read_labels(labels, advice, classes, in_file, dataset.size());
   return dataset;
 }
 
-Dataset load_mnist(const fs::path& directory, Split split, std::int64_t limit) {
-  Dataset dataset = load_pair(directory, "MNIST/raw", "mnist", split, limit);
+ImageDataset load_mnist(const fs::path& directory, Split split, std::int64_t limit) {
+  ImageDataset dataset = load_pair(directory, "MNIST/raw", "mnist", split, limit);
   dataset.class_names = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
   dataset.mean = {0.1307F};
   dataset.deviation = {0.3081F};
   return dataset;
 }
 
-Dataset load_fashion_mnist(const fs::path& directory, Split split, std::int64_t limit) {
-  Dataset dataset = load_pair(directory, "FashionMNIST/raw", "fashion-mnist", split, limit);
+ImageDataset load_fashion_mnist(const fs::path& directory, Split split, std::int64_t limit) {
+  ImageDataset dataset = load_pair(directory, "FashionMNIST/raw", "fashion-mnist", split, limit);
   dataset.class_names = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
                          "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
   dataset.mean = {0.2860F};

@@ -1,7 +1,7 @@
 // MNIST and Fashion-MNIST: pairs of IDX files, plain or .gz (format: http://yann.lecun.com/exdb/mnist/).
 #pragma once
 
-#include "tandem/data/dataset.h"
+#include "tandem/data/image_dataset.h"
 
 #include <filesystem>
 #include <string>
@@ -12,17 +12,17 @@ namespace tandem::data {
 /// The result has one channel, and no names of classes, mean or deviation. At most `limit` images (0 = all) are read.
 /// Throws Error naming file, offset and what was expected on missing, damaged, truncated or oversized files, wrong
 /// magic, sizes that do not fit the file or each other, and labels of `classes` or more. `advice` ends the message.
-Dataset read_idx_files(const std::filesystem::path& images, const std::filesystem::path& labels, std::int64_t classes,
-                       const std::string& advice, std::int64_t limit);
+ImageDataset read_idx_files(const std::filesystem::path& images, const std::filesystem::path& labels,
+                            std::int64_t classes, const std::string& advice, std::int64_t limit);
 
 /// train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-... (also with a dot before idx, also .gz), in `directory`,
 /// or in its raw/ or MNIST/raw/ (torchvision's folders).
 /// Example:
-///     const Dataset images = load_mnist("datasets/mnist", Split::train);
+///     const ImageDataset images = load_mnist("datasets/mnist", Split::train);
 ///     const Tensor pixels = images.images;  // [60000, 1, 28, 28]
-Dataset load_mnist(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
+ImageDataset load_mnist(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
 
 /// The same files; in `directory`, raw/ or FashionMNIST/raw/.
-Dataset load_fashion_mnist(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
+ImageDataset load_fashion_mnist(const std::filesystem::path& directory, Split split, std::int64_t limit = 0);
 
 }  // namespace tandem::data

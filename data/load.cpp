@@ -29,7 +29,7 @@ std::filesystem::path find_directory(std::string_view name) {
 
 std::span<const std::string_view> dataset_names() { return kNames; }
 
-Dataset load_dataset(const DatasetRequest& request) {
+ImageDataset load_dataset(const DatasetRequest& request) {
   const std::string& name = request.name;
   if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) fail("{}", unknown_name("data set", name, kNames));
   require(request.limit >= 0, "{}: a limit of {} images makes no sense: give 1 or more, or 0 for all", name,

@@ -1,7 +1,7 @@
 // Data sets by name.
 #pragma once
 
-#include "tandem/data/dataset.h"
+#include "tandem/data/image_dataset.h"
 
 #include <filesystem>
 #include <span>
@@ -26,8 +26,8 @@ std::span<const std::string_view> dataset_names();
 /// Reads or draws a data set. Throws Error on an unknown name (naming the nearest) and on everything that the readers
 /// throw on.
 /// Example:
-///     const Dataset images = load_dataset({.name = "synthetic", .split = Split::test, .limit = 100});
+///     const ImageDataset images = load_dataset({.name = "synthetic", .split = Split::test, .limit = 100});
 ///     const std::int64_t classes = images.classes();  // 10
-Dataset load_dataset(const DatasetRequest& request);
+ImageDataset load_dataset(const DatasetRequest& request);
 
 }  // namespace tandem::data

@@ -1,134 +1,322 @@
 // Making batches.
 #include "tandem/data/loader.h"
 
+#include "tandem/core/describe.h"
 #include "tandem/core/out.h"
+#include "tandem/core/serial_scope.h"
+#include "tandem/data/batch_source.h"
 #include "tandem/data/prefetcher.h"
+#include "tandem/kernels/cast/cast.h"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <vector>
 
 namespace tandem::data {
 
 namespace {
 
-/// A batch on its way: `copied` is passed once it has arrived on its device.
+/// A batch on its way: `copied` is passed once it has arrived on its device. Nothing at the end of a stream.
 struct UploadedBatch {
-  Batch batch;
+  std::optional<Batch> batch;
   Event copied;
 };
 
 /// Starts the copies of a batch in pinned memory on `stream`, which is the current one of its device.
-UploadedBatch upload(Batch batch, const Stream& stream) {
+UploadedBatch upload(std::optional<Batch> batch, const Stream& stream) {
   UploadedBatch uploaded{std::move(batch), Event()};
-  if (stream.device() == Device{}) return uploaded;
+  if (!uploaded.batch || stream.device() == Device{}) return uploaded;
   const MemoryTagScope tag(MemoryTag::data);
-  for (Tensor* const tensor : {&uploaded.batch.images, &uploaded.batch.labels}) {
-    const Tensor there =
-        Tensor::empty(tensor->shape(), {.dtype = tensor->dtype(),
-                                        .layout = tensor->rank() == 4 ? Layout::channels_last : Layout::row_major,
-                                        .device = stream.device()});
-    there.copy_from_async(*tensor);
-    *tensor = there;
+  for (Tensor& tensor : uploaded.batch->tensors) {
+    const Tensor there = Tensor::empty(
+        tensor.shape(), {.dtype = tensor.dtype(), .layout = Layout::channels_last, .device = stream.device()});
+    there.copy_from_async(tensor);
+    tensor = there;
   }
   uploaded.copied.record(stream);
   return uploaded;
 }
 
 /// Makes an uploaded batch the current stream's.
-Batch receive(UploadedBatch uploaded) {
-  const Stream stream = current_stream(uploaded.batch.images.device());
-  stream.wait(uploaded.copied);
-  for (const Tensor& tensor : {uploaded.batch.images, uploaded.batch.labels}) tensor.storage()->record_stream(stream);
-  return std::move(uploaded.batch);
+Batch receive(Batch batch, const Event& copied, Device device) {
+  const Stream stream = current_stream(device);
+  stream.wait(copied);
+  for (const Tensor& tensor : batch.tensors) tensor.storage()->record_stream(stream);
+  if (!batch.tensors.empty()) {
+    batch.images = batch.tensors.front();
+    batch.labels = batch.tensors.back();
+  }
+  return batch;
+}
+
+/// What `call` gives. What it throws, whatever it is, becomes an Error that begins with what `where` gives.
+template <typename Where, typename Call>
+auto naming(Where&& where, Call&& call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    fail("loader: {}: {}", where(), error.what());
+  } catch (...) {
+    fail("loader: {}: threw something that is no std::exception", where());
+  }
+}
+
+/// Tensors like these, without rows.
+std::vector<Tensor> without_rows(std::vector<Tensor> tensors) {
+  for (Tensor& tensor : tensors) {
+    Shape shape = tensor.shape();
+    if (shape.rank() > 0) shape[0] = 0;
+    tensor = Tensor::empty(shape, tensor.options(Layout::channels_last));
+  }
+  return tensors;
 }
 
 }  // namespace
 
 struct Loader::State {
+  State(const DistributedSampler& part_of, const LoaderOptions& given)
+      : sampler(part_of), options(given), copies(given.device) {}
+  ~State() { stop(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // One of these two.
   std::shared_ptr<const Dataset> dataset;
+  std::shared_ptr<IterableDataset> stream;
+  const BatchSource* source = nullptr;  // the data set, if whole batches are asked of it
   DistributedSampler sampler;
   LoaderOptions options;
-  std::vector<std::int64_t> order = {};
-  std::uint32_t epoch = 0;
-  Stream stream = {};                                               // of the copies
-  std::unique_ptr<Prefetcher<UploadedBatch>> prefetcher = nullptr;  // last: its threads use the rest
+  std::optional<std::int64_t> stream_size;
 
-  Batch make(std::int64_t index) const;
+  std::vector<std::int64_t> order;
+  std::uint32_t epoch = 0;
+  std::int64_t position = 0;  // in the stream
+  bool stream_ended = false;
+  Stream copies;
+  std::atomic<bool> stopping = false;
+  std::unique_ptr<Prefetcher<UploadedBatch>> prefetcher;  // last: its threads use the rest
+
+  void check() const;
+  void start(std::uint32_t number);
+  void stop();
+
+  BatchOptions batch_options() const { return {options.augment, options.seed, options.dtype, pinned()}; }
+  bool pinned() const { return options.device != Device{}; }
+
+  Example example(std::int64_t index) const;
+  Example transform(Example example, std::int64_t index) const;
+  std::vector<Tensor> collate(std::span<const Example> examples, std::span<const std::int64_t> indices) const;
+  std::vector<Tensor> tensors_of(std::span<const std::int64_t> indices) const;
+  Tensor settle(const Tensor& tensor, bool is_input, bool as_asked) const;
+
+  std::optional<Batch> make(std::int64_t index);
+  Batch gather(std::int64_t index) const;
+  std::optional<Batch> read(std::int64_t index);
 };
 
-/// Runs in a background thread: nothing here may start a team of threads, which would compete with training.
-Batch Loader::State::make(std::int64_t index) const {
+void Loader::State::check() const {
+  require(options.global_batch_size >= 1, "loader: a batch needs 1 image or more, got batch size {}",
+          options.global_batch_size);
+  require(
+      !options.drop_last || (stream != nullptr && !stream_size) || sampler.batches(options.global_batch_size, true) > 0,
+      "loader: drop_last leaves nothing: {} images do not fill a batch of {}; choose a smaller batch", sampler.size(),
+      options.global_batch_size);
+  require(options.threads >= 0 && options.threads <= 256 && options.prefetch >= 1,
+          "loader: {} threads and {} batches ahead make no sense: give 0 to 256 and 1 or more", options.threads,
+          options.prefetch);
+  require(is_floating(options.dtype), "loader: images of {} make no sense: give a floating dtype",
+          name_of(options.dtype));
+  require(!options.augment.any() || dynamic_cast<const BatchSource*>(dataset.get()) != nullptr,
+          "loader: augment is for images as bytes (ImageDataset, ImageFolder); give a transform for other data sets");
+}
+
+void Loader::State::stop() {
+  stopping = true;
+  prefetcher.reset();
+  stopping = false;
+}
+
+void Loader::State::start(std::uint32_t number) {
+  stop();
+  epoch = number;
+  std::int64_t count = std::numeric_limits<std::int64_t>::max();  // a stream ends where it ends
+  int threads = options.threads;
+  if (stream != nullptr) {
+    position = 0;
+    stream_ended = false;
+    naming([] { return "start of the stream"; }, [&] { return stream->start(number), true; });
+    threads = std::min(threads, 1);
+  } else {
+    order = sampler.order(number);
+    count = sampler.batches(options.global_batch_size, options.drop_last);
+  }
+  prefetcher =
+      std::make_unique<Prefetcher<UploadedBatch>>(count, threads, options.prefetch, [this](std::int64_t index) {
+        const StreamScope scope(copies);   // before pinned memory is taken: in the context of this device
+        std::optional<SerialScope> alone;  // a team of threads would compete with training
+        if (options.threads > 0) alone.emplace();
+        return upload(make(index), copies);
+      });
+}
+
+Example Loader::State::transform(Example example, std::int64_t index) const {
+  if (options.transform == nullptr) return example;
+  ExampleRandom random(options.seed, epoch, index);
+  return options.transform(std::move(example), random);
+}
+
+/// Example `index` of the data set, transformed; of images also augmented.
+Example Loader::State::example(std::int64_t index) const {
+  require(!stopping, "loader: stopped");  // nobody waits for this batch any more
+  return naming([&] { return fmt::format("example {}", index); },
+                [&] {
+                  const auto* images =
+                      options.augment.any() ? dynamic_cast<const BatchSource*>(dataset.get()) : nullptr;
+                  if (images == nullptr) return transform(dataset->get(index), index);
+                  Example example = images->get_batch({&index, 1}, epoch, {options.augment, options.seed});
+                  for (Tensor& tensor : example) tensor = tensor.select(0, 0);
+                  return transform(std::move(example), index);
+                });
+}
+
+/// In the dtype, layout and memory of batches. `as_asked`: the latter two are right.
+Tensor Loader::State::settle(const Tensor& tensor, bool is_input, bool as_asked) const {
+  const DType dtype = is_input && tensor.dtype() == DType::f32 ? options.dtype : tensor.dtype();
+  as_asked = as_asked || (!pinned() && tensor.is_dense(Layout::channels_last));
+  if (as_asked && dtype == tensor.dtype()) return tensor;
+  const Tensor settled =
+      Tensor::empty(tensor.shape(), {.dtype = dtype, .layout = Layout::channels_last, .pinned = pinned()});
+  if (dtype == tensor.dtype()) {
+    settled.copy_from(tensor.detach());
+  } else {
+    kernels::cast(tensor.detach(), Out(settled));
+  }
+  return settled;
+}
+
+std::vector<Tensor> Loader::State::collate(std::span<const Example> examples,
+                                           std::span<const std::int64_t> indices) const {
+  const bool own = options.collate != nullptr;
+  std::vector<Tensor> tensors = own ? naming([] { return "collate"; }, [&] { return options.collate(examples); })
+                                    : default_collate(examples, indices, pinned());
+  require(!tensors.empty(), "loader: collate made no tensor");
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    require(tensors[i].defined() && tensors[i].device() == Device{},
+            "loader: collate must make tensors on the CPU, and tensor {} is {}", i,
+            tensors[i].defined() ? fmt::format("on {}", tensors[i].device()) : "undefined");
+    tensors[i] = settle(tensors[i], i + 1 < tensors.size() || i == 0, !own);
+  }
+  return tensors;
+}
+
+std::vector<Tensor> Loader::State::tensors_of(std::span<const std::int64_t> indices) const {
+  if (source != nullptr) {
+    std::vector<Tensor> tensors = source->get_batch(indices, epoch, batch_options());
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      tensors[i] = settle(tensors[i], i + 1 < tensors.size() || i == 0, true);
+    return tensors;
+  }
+  if (indices.empty()) return without_rows(tensors_of({order.data(), 1}));
+  std::vector<Example> examples;
+  for (const std::int64_t index : indices) examples.push_back(example(index));
+  return collate(examples, indices);
+}
+
+/// Runs in a background thread, as all that it calls.
+std::optional<Batch> Loader::State::make(std::int64_t index) {
   const MemoryTagScope tag(MemoryTag::data);
+  if (stream != nullptr) return read(index);
+  return gather(index);
+}
+
+Batch Loader::State::gather(std::int64_t index) const {
   const BatchPart part = sampler.part(index, options.global_batch_size);
   const auto indices =
       std::span(order).subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count));
-  const std::int64_t height = dataset->height(), width = dataset->width();
-  const bool pinned = options.device != Device{};
-  Batch batch{.images = Tensor::empty({part.count, dataset->channels(), height, width},
-                                      {.dtype = options.dtype, .layout = Layout::channels_last, .pinned = pinned}),
-              .labels = Tensor::empty({part.count}, {.dtype = DType::i64, .pinned = pinned}),
-              .index = index,
-              .global_count = part.global_count};
-  if (part.count == 0) return batch;
+  Batch batch;
+  batch.tensors = tensors_of(indices);
+  batch.index = index;
+  batch.local_count = part.count;
+  batch.global_count = part.global_count;
+  return batch;
+}
 
-  std::vector<kernels::ImageAugment> augments;
-  if (options.augment.any())
-    for (const std::int64_t image : indices)
-      augments.push_back(draw_augment(options.augment, options.seed, epoch, image, height, width));
-  kernels::augment_images(dataset->images, indices, augments,
-                          {dataset->mean, dataset->deviation, options.augment.crop_border}, Out(batch.images));
-  const auto* labels = dataset->labels.data<std::int64_t>();
-  std::transform(indices.begin(), indices.end(), Out(batch.labels).data<std::int64_t>(),
-                 [labels](std::int64_t image) { return labels[image]; });
+std::optional<Batch> Loader::State::read(std::int64_t index) {
+  if (std::exchange(stream_ended, true)) return std::nullopt;  // also after an error
+  const std::int64_t most = options.global_batch_size;
+  const std::int64_t wanted = stream_size ? std::min(most, *stream_size - position) : most;
+  std::vector<Example> examples;
+  std::vector<std::int64_t> numbers;
+  std::int64_t count = 0;
+  for (bool more = true; count < wanted; ++count) {
+    require(!stopping, "loader: stopped");
+    const std::int64_t number = position + count;
+    naming([&] { return fmt::format("example {} of the stream", number); },
+           [&] {
+             if (count % sampler.world_size() != sampler.rank()) return more = stream->skip();
+             std::optional<Example> example = stream->next();
+             more = example.has_value();
+             if (!more) return false;
+             examples.push_back(transform(std::move(*example), number));
+             numbers.push_back(number);
+             return true;
+           });
+    if (!more) break;
+  }
+  require(!stream_size || count == wanted, "loader: the stream ended behind example {}, and its size() is {}",
+          position + count, stream_size.value_or(0));
+  position += count;
+  if (count == 0 || (options.drop_last && count < most)) return std::nullopt;
+  stream_ended = count < most;
+  Batch batch;
+  if (!examples.empty()) batch.tensors = collate(examples, numbers);
+  batch.index = index;
+  batch.local_count = static_cast<std::int64_t>(examples.size());
+  batch.global_count = count;
   return batch;
 }
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler,
                const LoaderOptions& options) {
   require(dataset != nullptr, "loader: no data set given");
-  check(*dataset);
-  require(sampler.size() == dataset->size(), "loader: the sampler orders {} images, data set '{}' has {}",
-          sampler.size(), dataset->name, dataset->size());
-  require(options.global_batch_size >= 1, "loader: a batch needs 1 image or more, got batch size {}",
-          options.global_batch_size);
-  require(!options.drop_last || sampler.batches(options.global_batch_size, true) > 0,
-          "loader: drop_last leaves nothing: {} images do not fill a batch of {}; choose a smaller batch",
-          sampler.size(), options.global_batch_size);
-  require(options.threads >= 0 && options.threads <= 256 && options.prefetch >= 1,
-          "loader: {} threads and {} batches ahead make no sense: give 0 to 256 and 1 or more", options.threads,
-          options.prefetch);
-  require(is_floating(options.dtype), "loader: images of {} make no sense: give a floating dtype",
-          name_of(options.dtype));
-  require(!options.augment.crop || options.augment.crop_border == kernels::BorderMode::zero ||
-              *options.augment.crop < std::min(dataset->height(), dataset->width()),
-          "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}",
-          options.augment.crop.value_or(0), dataset->name, dataset->height(), dataset->width());
-  state_ = std::make_unique<State>(
-      State{.dataset = std::move(dataset), .sampler = sampler, .options = options, .stream = Stream(options.device)});
+  state_ = std::make_unique<State>(sampler, options);
+  State& state = *state_;
+  state.dataset = std::move(dataset);
+  const auto* const source = dynamic_cast<const BatchSource*>(state.dataset.get());
+  if (source != nullptr) source->check_options(state.batch_options());
+  require(sampler.size() == state.dataset->size(), "loader: the sampler orders {} examples, the data set has {}",
+          sampler.size(), state.dataset->size());
+  if (options.transform == nullptr && options.collate == nullptr) state.source = source;
+  state.check();
+}
+
+Loader::Loader(std::shared_ptr<IterableDataset> stream, const StreamShare& share, const LoaderOptions& options) {
+  require(stream != nullptr, "loader: no stream given");
+  const std::optional<std::int64_t> size = stream->size();
+  state_ =
+      std::make_unique<State>(DistributedSampler(size.value_or(0), share.world_size, share.rank, false, 0), options);
+  state_->stream = std::move(stream);
+  state_->stream_size = size;
+  state_->check();
 }
 
 Loader::~Loader() = default;
 
-void Loader::start(std::uint32_t epoch) {
-  State& state = *state_;
-  state.prefetcher.reset();
-  state.epoch = epoch;
-  state.order = state.sampler.order(epoch);
-  state.prefetcher = std::make_unique<Prefetcher<UploadedBatch>>(
-      batches(), state.options.threads, state.options.prefetch, [&state](std::int64_t index) {
-        const StreamScope scope(state.stream);  // before pinned memory is taken: in the context of this device
-        return upload(state.make(index), state.stream);
-      });
-}
+void Loader::start(std::uint32_t epoch) { state_->start(epoch); }
 
 std::optional<Batch> Loader::next() {
   require(state_->prefetcher != nullptr, "loader: call start(epoch) before next()");
   std::optional<UploadedBatch> uploaded = state_->prefetcher->next();
-  if (!uploaded) return std::nullopt;
-  return receive(std::move(*uploaded));
+  if (!uploaded || !uploaded->batch) return std::nullopt;
+  return receive(std::move(*uploaded->batch), uploaded->copied, state_->options.device);
 }
 
 std::int64_t Loader::batches() const {
+  require(state_->stream == nullptr || state_->stream_size.has_value(),
+          "loader: how many examples this stream has is not known before its end: give it a size (stream_of() takes "
+          "one), or "
+          "loop over next()");
   return state_->sampler.batches(state_->options.global_batch_size, state_->options.drop_last);
 }
 
@@ -136,7 +324,29 @@ std::int64_t Loader::images_per_epoch() const {
   return std::min(batches() * state_->options.global_batch_size, state_->sampler.size());
 }
 
-const Dataset& Loader::dataset() const { return *state_->dataset; }
+std::optional<Batch> Loader::zeros(std::int64_t count) const {
+  if (state_->stream != nullptr || state_->sampler.size() == 0) return std::nullopt;
+  const MemoryTagScope tag(MemoryTag::data);
+  const std::int64_t first = 0;
+  Batch batch;
+  batch.tensors = state_->tensors_of({&first, 1});
+  for (Tensor& tensor : batch.tensors) {
+    if (tensor.rank() == 0 || tensor.size(0) != 1) return std::nullopt;
+    Shape shape = tensor.shape();
+    shape[0] = count;
+    tensor = Tensor::zeros(
+        shape, {.dtype = tensor.dtype(), .layout = Layout::channels_last, .device = state_->options.device});
+  }
+  batch.images = batch.tensors.front();
+  batch.labels = batch.tensors.back();
+  batch.local_count = batch.global_count = count;
+  return batch;
+}
+
+const Dataset& Loader::dataset() const {
+  require(state_->dataset != nullptr, "loader: it reads a stream, and has no data set with numbers");
+  return *state_->dataset;
+}
 const DistributedSampler& Loader::sampler() const { return state_->sampler; }
 const LoaderOptions& Loader::options() const { return state_->options; }
 

@@ -2,43 +2,44 @@
 #pragma once
 
 #include "tandem/data/augment.h"
+#include "tandem/data/batch.h"
+#include "tandem/data/collate.h"
 #include "tandem/data/dataset.h"
+#include "tandem/data/example_random.h"
+#include "tandem/data/iterable_dataset.h"
 #include "tandem/data/sampler.h"
 
+#include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace tandem::data {
 
-/// One rank's part of a global batch, on the loader's device. Where a small last batch leaves nothing for this rank, n
-/// is 0.
-struct Batch {
-  Tensor images;                  ///< [n,C,H,W], channels_last, augmented and normalised
-  Tensor labels;                  ///< i64 [n]
-  std::int64_t index = 0;         ///< number of the global batch in its epoch
-  std::int64_t global_count = 0;  ///< images of all ranks in this batch: weight gradients by n / global_count
-
-  std::int64_t count() const { return labels.size(0); }
-};
+/// Makes another example of one, with random numbers of its own; several threads call it at once.
+using Transform = std::function<Example(Example example, ExampleRandom& random)>;
 
 struct LoaderOptions {
   std::int64_t global_batch_size = 128;  ///< of all ranks together
   bool drop_last = false;                ///< leaves an epoch's last batch out where the images do not fill it
-  AugmentOptions augment = {};
-  std::uint64_t seed = 0;    ///< of the augmentation
-  int threads = 1;           ///< background threads; 0: next() does the work
-  int prefetch = 3;          ///< batches made ahead
-  DType dtype = DType::f32;  ///< of the images, computed in f32 and rounded once
+  AugmentOptions augment = {};           ///< of images as bytes: ImageDataset, ImageFolder
+  std::uint64_t seed = 0;                ///< of the augmentation and the transform
+  int threads = 1;                       ///< background threads, of a stream one at most; 0: next() does the work
+  int prefetch = 3;                      ///< batches made ahead
+  DType dtype = DType::f32;  ///< of the images, computed in f32 and rounded once; f32 inputs of others become that
   Device device = {};        ///< where the batches go; their copies run beside the device's computing
+  Transform transform = {};  ///< of each example; empty: none
+  Collate collate = {};      ///< empty: default_collate()
 };
 
 /// Hands out the batches of one epoch after the other. The contents of a batch depend on the data set, the sampler, the
 /// options (without threads and prefetch) and the epoch only. Not for use by several threads at once.
 /// Example:
 ///     #include "tandem/data/synthetic.h"
-///     const auto images = std::make_shared<const Dataset>(make_synthetic({.count = 1000}));
-///     const DistributedSampler sampler(images->size(), 1, 0, true, 1);  // one rank, shuffled
+///     const ImageDataset images = make_synthetic({.count = 1000});
+///     const DistributedSampler sampler(images.size(), 1, 0, true, 1);  // one rank, shuffled
 ///     Loader loader(images, sampler, {.global_batch_size = 128, .augment = parse_augment("crop=4,flip")});
 ///     const std::int64_t batches = loader.batches();  // 8
 ///     loader.start(0);
@@ -47,29 +48,45 @@ struct LoaderOptions {
 ///     }
 class Loader {
  public:
-  /// Keeps `dataset`. Throws Error if it is not in order (see check()), if the sampler is for another size, or on
-  /// options that make no sense, such as batch size 0, drop_last where no batch would be left, a reflecting crop wider
-  /// than the images, images of integers, or a device that is not there.
+  /// Keeps `dataset`. Throws Error if it is not in order (as an ImageDataset that fails check()), if the sampler is for
+  /// another size, or on options that make no sense, such as batch size 0, drop_last where no batch would be left, a
+  /// reflecting crop wider than the images, augmentation of what is no image, images of integers, or a device that is
+  /// not there.
   Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler, const LoaderOptions& options);
+  /// The same, of a data set that is copied; its tensors are shared.
+  template <std::derived_from<Dataset> D>
+  Loader(D dataset, const DistributedSampler& sampler, const LoaderOptions& options)
+      : Loader(std::make_shared<const D>(std::move(dataset)), sampler, options) {}
+  /// Of a stream, which nothing else may read while the loader is there.
+  Loader(std::shared_ptr<IterableDataset> stream, const StreamShare& share, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// Begins `epoch` and its background work; what is left of the epoch before is dropped.
+  /// Begins `epoch` and its background work; what is left of the epoch before is dropped, after the examples that its
+  /// threads are at.
   void start(std::uint32_t epoch);
 
-  /// The next batch of this rank, for use on the current stream; nothing after the last one of the epoch. Rethrows what
-  /// went wrong in the background.
+  /// The next batch of this rank, for use on the current stream; nothing after the last one of the epoch, or after an
+  /// error. Rethrows what went wrong in the background: for what a data set, transform or collate function threw, an
+  /// Error that names the example, or the batch.
   /// Throws Error before the first start().
   std::optional<Batch> next();
 
-  /// Batches in an epoch, the same on all ranks.
+  /// Batches in an epoch, the same on all ranks. Throws Error for a stream without a size.
   std::int64_t batches() const;
 
-  /// Images of all ranks in an epoch: all of the data set, but for a last batch that is dropped.
+  /// Examples of all ranks in an epoch: all of the data set, but for a last batch that is dropped. Throws as batches().
   std::int64_t images_per_epoch() const;
 
+  /// Zeros in place of a batch of `count` examples, of the same shapes, dtypes and strides: made by looking at example
+  /// 0. Nothing where that does not tell: of a stream or an empty data set, and where collate makes no row of an
+  /// example.
+  std::optional<Batch> zeros(std::int64_t count) const;
+
+  /// Throws Error where the loader reads a stream.
   const Dataset& dataset() const;
+  /// Of a stream: its share, with size 0 if that is not known.
   const DistributedSampler& sampler() const;
   const LoaderOptions& options() const;
 

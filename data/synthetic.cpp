@@ -129,14 +129,14 @@ void draw(const SyntheticOptions& options, std::int64_t image, std::vector<std::
 
 }  // namespace
 
-Dataset make_synthetic(const SyntheticOptions& options) {
+ImageDataset make_synthetic(const SyntheticOptions& options) {
   require(options.count >= 1 && options.count <= 1'000'000, "synthetic: {} images asked for, expected 1 to 1000000",
           options.count);
   require(options.channels >= 1 && options.channels <= 4 && options.side >= 8 && options.side <= 256,
           "synthetic: {} channels of {} x {} asked for, expected 1 to 4 channels and sides of 8 to 256",
           options.channels, options.side, options.side);
   const MemoryTagScope tag(MemoryTag::data);
-  Dataset dataset;
+  ImageDataset dataset;
   dataset.name = "synthetic";
   dataset.images = Tensor::empty({options.count, options.channels, options.side, options.side}, {.dtype = DType::u8});
   dataset.labels = Tensor::empty({options.count}, {.dtype = DType::i64});

@@ -1,7 +1,7 @@
 // A learnable task without files: drawn shapes.
 #pragma once
 
-#include "tandem/data/dataset.h"
+#include "tandem/data/image_dataset.h"
 
 namespace tandem::data {
 
@@ -19,8 +19,8 @@ struct SyntheticOptions {
 /// i is of class i mod 10 and depends on (seed, split, i) only. Throws Error unless count is 1 to 1,000,000, channels 1
 /// to 4 and side 8 to 256.
 /// Example:
-///     const Dataset shapes = make_synthetic({.count = 100, .channels = 1, .side = 16, .split = Split::test});
+///     const ImageDataset shapes = make_synthetic({.count = 100, .channels = 1, .side = 16, .split = Split::test});
 ///     const Tensor images = shapes.images;  // [100, 1, 16, 16]
-Dataset make_synthetic(const SyntheticOptions& options);
+ImageDataset make_synthetic(const SyntheticOptions& options);
 
 }  // namespace tandem::data

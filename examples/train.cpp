@@ -5,13 +5,13 @@ using namespace tandem;
 int main() {
   return comm::run_program([](comm::MpiEnvironment& environment) {
     const auto group = comm::make_process_group("auto", environment);
-    const auto images = std::make_shared<const data::Dataset>(data::make_synthetic({.count = 1000}));
-    data::Loader loader(images, {images->size(), group->size(), group->rank(), true, 1}, {.global_batch_size = 50});
+    const data::ImageDataset images = data::make_synthetic({.count = 1000});
+    data::Loader loader(images, {images.size(), group->size(), group->rank(), true, 1}, {.global_batch_size = 50});
     layers::Initializer initializer(1);
     layers::Sequential model;
     model.add<layers::Conv2d>({.in = 3, .out = 8, .kernel = {3, 3}, .stride = {2, 2}, .relu = true}, initializer);
     model.add<layers::Flatten>();
-    model.add<layers::Linear>({.in = 8 * 15 * 15, .out = images->classes()}, initializer);
+    model.add<layers::Linear>({.in = 8 * 15 * 15, .out = images.classes()}, initializer);
     comm::DistributedDataParallel replicas(*group, model.named_parameters(), model.named_buffers());
     optim::Adam adam(model.parameters(), {.lr = 1e-3});
     for (std::uint32_t epoch = 0; epoch < 3; ++epoch) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The builds other than the one that scripts/test.sh tests:
-#   minimal  a compiler and the small libraries: no oneDNN, no MPI, no CUDA; builds and trains for a moment,
+#   minimal  a compiler and the small libraries: no oneDNN, MPI, CUDA, libpng or libjpeg; builds and trains for a moment,
 #            as does a program of another project with what it installs
 #   asan     the unit suite under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
 #   tsan     what has threads (loader, prefetcher, ranks that are threads) under ThreadSanitizer

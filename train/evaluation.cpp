@@ -17,7 +17,7 @@ Scores evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup&
   loader.start(0);
   while (const auto batch = loader.next()) {
     if (batch->count() == 0) continue;
-    const Tensor output = model(batch->images);
+    const Tensor output = scoring.output(model, *batch);
     scoring.add(scores, scoring.loss(output, batch->labels), output, batch->labels, batch->count());
   }
   return scoring.sum_over_ranks(scores, group);

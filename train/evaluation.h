@@ -18,8 +18,8 @@ namespace tandem::train {
 ///     #include "tandem/layers/models/models.h"
 ///     comm::MpiEnvironment environment;
 ///     const auto group = comm::make_process_group("auto", environment);
-///     const auto images = std::make_shared<const data::Dataset>(data::make_synthetic({.count = 100}));
-///     data::Loader loader(images, {images->size(), group->size(), group->rank(), false, 0}, {});
+///     const data::ImageDataset images = data::make_synthetic({.count = 100});
+///     data::Loader loader(images, {images.size(), group->size(), group->rank(), false, 0}, {});
 ///     const Metrics metrics = evaluate(*layers::make_model({.name = "small_cnn"}), loader, *group);
 ///     const std::int64_t count = metrics.count;  // 100: and metrics.accuracy() in percent
 Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group);

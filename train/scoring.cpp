@@ -3,6 +3,7 @@
 
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
 #include "tandem/autograd/grad_mode.h"
+#include "tandem/core/describe.h"
 #include "tandem/train/batch_loss.h"
 
 #include <cmath>
@@ -11,8 +12,11 @@
 
 namespace tandem::train {
 
-Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_smoothing)
-    : loss_(std::move(loss)), metrics_(std::move(metrics)), label_smoothing_(label_smoothing) {
+Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_smoothing, ForwardFunction forward)
+    : loss_(std::move(loss)),
+      metrics_(std::move(metrics)),
+      label_smoothing_(label_smoothing),
+      forward_(std::move(forward)) {
   require(loss_ == nullptr || label_smoothing == 0.0,
           "trainer: label_smoothing is of the cross-entropy, and a loss function was given: let that smooth labels");
   std::set<std::string_view> names;
@@ -24,7 +28,14 @@ Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_sm
 }
 
 Tensor Scoring::loss(const Tensor& output, const Tensor& labels) const {
-  if (loss_ == nullptr) return autograd::softmax_cross_entropy(output, labels, label_smoothing_);
+  if (loss_ == nullptr) {
+    require(
+        output.rank() == 2 && labels.rank() == 1 && labels.dtype() == DType::i64,
+        "trainer: without a loss function it is the cross-entropy of logits [N, C] and classes i64[N], and there are "
+        "{} and {}; give one (TrainerOptions::loss)",
+        output, labels);
+    return autograd::softmax_cross_entropy(output, labels, label_smoothing_);
+  }
   const Tensor loss = loss_(output, labels);
   require(loss.defined() && loss.numel() == 1 && is_floating(loss.dtype()),
           "trainer: the loss function must return one floating number, the mean over the batch, got {}",

@@ -3,6 +3,7 @@
 
 #include "tandem/comm/process_group.h"
 #include "tandem/core/tensor.h"
+#include "tandem/train/forward.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/records.h"
 
@@ -12,7 +13,8 @@
 
 namespace tandem::train {
 
-/// The mean loss of a batch, one floating element, from what the model returned and the batch's labels.
+/// The mean loss of a batch, one floating element, from what the model returned and the batch's labels: its last
+/// tensor, of any dtype and shape.
 using LossFunction = std::function<Tensor(const Tensor& output, const Tensor& labels)>;
 
 /// A figure that is reported beside the loss: the mean over all samples of all ranks of what `sum` adds up per batch.
@@ -32,11 +34,15 @@ struct Scores {
   std::vector<double> sums{};  ///< of the metrics of one's own
 };
 
-/// The loss that is trained, and what is added up of each batch. Without a loss function it is the cross-entropy of
-/// logits [N, C] and labels i64[N], and accuracy is counted; with one, accuracy is NaN.
+/// What is computed of a batch, the loss that is trained, and what is added up of each batch. Without a loss function
+/// it is the cross-entropy of logits [N, C] and labels i64[N], and accuracy is counted; with one, accuracy is NaN.
 class Scoring {
  public:
-  explicit Scoring(LossFunction loss = {}, std::vector<Metric> metrics = {}, double label_smoothing = 0.0);
+  explicit Scoring(LossFunction loss = {}, std::vector<Metric> metrics = {}, double label_smoothing = 0.0,
+                   ForwardFunction forward = {});
+
+  /// run_forward() of the function given.
+  Tensor output(layers::Module& model, const data::Batch& batch) const { return run_forward(forward_, model, batch); }
 
   Tensor loss(const Tensor& output, const Tensor& labels) const;
 
@@ -54,6 +60,7 @@ class Scoring {
   LossFunction loss_;
   std::vector<Metric> metrics_;
   double label_smoothing_;
+  ForwardFunction forward_;
 };
 
 }  // namespace tandem::train

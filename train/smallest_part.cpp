@@ -9,17 +9,15 @@ namespace tandem::train {
 namespace {
 
 /// What the model says to a training forward of `count` images like the loader's, or nothing.
-std::string problem_with_images(layers::Module& model, const data::Loader& loader, std::int64_t count) {
+std::string problem_with_images(layers::Module& model, const data::Loader& loader, const ForwardFunction& forward,
+                                std::int64_t count) {
   const layers::ModeScope same_modes(model);
   const layers::NoObservers unseen(model);
   const autograd::NoGrad no_grad;
   const layers::SameBuffers same_buffers(model);
   if (!model.training()) model.train();
   try {
-    const data::Dataset& images = loader.dataset();
-    const data::LoaderOptions& options = loader.options();
-    model(Tensor::zeros({count, images.channels(), images.height(), images.width()},
-                        {.dtype = options.dtype, .layout = Layout::channels_last, .device = options.device}));
+    if (const std::optional<data::Batch> batch = loader.zeros(count)) run_forward(forward, model, *batch);
   } catch (const Error& error) {
     return error.what();
   }
@@ -28,14 +26,14 @@ std::string problem_with_images(layers::Module& model, const data::Loader& loade
 
 }  // namespace
 
-void check_smallest_part(layers::Module& model, const data::Loader& loader) {
+void check_smallest_part(layers::Module& model, const data::Loader& loader, const ForwardFunction& forward) {
   const data::LoaderOptions& options = loader.options();
   const data::DistributedSampler& sampler = loader.sampler();
   const data::BatchPart smallest = sampler.smallest_part(options.global_batch_size, options.drop_last);
   if (smallest.count != 1) return;
-  const std::string problem = problem_with_images(model, loader, 1);
+  const std::string problem = problem_with_images(model, loader, forward, 1);
   // What two images do not help either is no matter of batches.
-  if (problem.empty() || !problem_with_images(model, loader, 2).empty()) return;
+  if (problem.empty() || !problem_with_images(model, loader, forward, 2).empty()) return;
   const bool full = smallest.global_count == options.global_batch_size;
   fail(
       "{} images in batches of {} on {} rank{} leave a rank 1 image of a batch of {}, and the network cannot be "

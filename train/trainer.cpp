@@ -96,8 +96,8 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
     : defaults_(std::move(defaults)),
       parts_(parts),
       options_(options),
-      scoring_(options.loss, options.metrics, options.label_smoothing),
-      test_scoring_(options.loss, options.metrics),  // labels are not smoothed
+      scoring_(options.loss, options.metrics, options.label_smoothing, options.forward),
+      test_scoring_(options.loss, options.metrics, 0.0, options.forward),  // labels are not smoothed
       random_state_(
           std::make_shared<layers::RandomState>(options.seed, static_cast<std::uint32_t>(parts.group.rank()))),
       base_lr_(parts.optimizer.lr()),
@@ -107,7 +107,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
   if (parts.test_loader != nullptr) check_sampler("test", *parts.test_loader, parts.group);
   parts_.model.set_random_state(random_state_);
   if (options.epochs > 0) {
-    comm::run_agreed(parts.group, [&parts] { check_smallest_part(parts.model, parts.train_loader); });
+    comm::run_agreed(parts.group, [&] { check_smallest_part(parts.model, parts.train_loader, options.forward); });
   }
   random_state_->set_step(0);
 }
@@ -126,7 +126,7 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, StepSums& sums) {
   random_state_->advance();
   // A small last batch may leave nothing for this rank: it then only takes part in the exchange.
   if (batch->count() == 0) return;
-  const Tensor output = parts_.model(batch->images);
+  const Tensor output = scoring_.output(parts_.model, *batch);
   const Tensor loss = scoring_.loss(output, batch->labels);
   // Gradients are averaged over ranks with equal weights, so a rank's mean loss counts by its share of the step's
   // images, times ranks.

@@ -7,6 +7,7 @@
 #include "tandem/layers/module.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/schedule.h"
+#include "tandem/train/forward.h"
 #include "tandem/train/progress_format.h"
 #include "tandem/train/records.h"
 #include "tandem/train/scoring.h"
@@ -31,9 +32,10 @@ struct TrainerOptions {
   std::int64_t accumulation = 1;
   double clip_norm = 0.0;  ///< 0: gradients are not clipped
   double label_smoothing = 0.0;
-  bool check_replicas = false;  ///< after each epoch
-  std::int64_t log_every = 0;   ///< steps between step records; 0: none
-  std::uint64_t seed = 0;       ///< of dropout
+  bool check_replicas = false;   ///< after each epoch
+  std::int64_t log_every = 0;    ///< steps between step records; 0: none
+  std::uint64_t seed = 0;        ///< of dropout
+  ForwardFunction forward = {};  ///< of models that take more than a batch's first tensor; empty: model(batch.images)
 };
 
 /// Told how training goes; empty functions are passed over. epoch_text() (console.h) makes a line of an EpochRecord.
@@ -66,12 +68,15 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 /// Synchronous SGD is exact: the gradient of a step is the mean over the images of all ranks and micro-batches, each
 /// image with the same weight, also in an epoch's smaller last step. N ranks thus take the steps that one rank takes
 /// with the same global batch, but for rounding (and for batch norm and dropout, which are local to a rank).
+///
+/// Of whatever data set the batches are: the model computes of a batch's first tensor (or what TrainerOptions::forward
+/// says), and the loss holds that against its last. A stream needs a size. "Images" are examples of any kind.
 /// Example:
 ///     #include "tandem/data/synthetic.h"
 ///     #include "tandem/layers/models/models.h"
 ///     #include "tandem/optim/sgd.h"
-///     const auto images = std::make_shared<const data::Dataset>(data::make_synthetic({.count = 200, .side = 16}));
-///     const data::DistributedSampler sampler(images->size(), 1, 0, true, 1);  // of one rank
+///     const data::ImageDataset images = data::make_synthetic({.count = 200, .side = 16});
+///     const data::DistributedSampler sampler(images.size(), 1, 0, true, 1);  // of one rank
 ///     data::Loader training(images, sampler, {.global_batch_size = 50}), testing(images, sampler, {});
 ///     const auto model = layers::make_model({.name = "small_cnn", .image_size = 16});
 ///     optim::SGD optimizer(model->parameters(), {.lr = 0.05, .momentum = 0.9});

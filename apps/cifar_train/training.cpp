@@ -26,12 +26,12 @@ namespace tandem::apps {
 namespace {
 
 struct Data {
-  std::shared_ptr<const data::Dataset> train;
-  std::shared_ptr<const data::Dataset> test;
+  std::shared_ptr<const data::ImageDataset> train;
+  std::shared_ptr<const data::ImageDataset> test;
 };
 
 /// "3x32x32"
-std::string shape_of(const data::Dataset& images) {
+std::string shape_of(const data::ImageDataset& images) {
   return fmt::format("{}x{}x{}", images.channels(), images.height(), images.width());
 }
 
@@ -41,7 +41,7 @@ Data load_data(const Settings& s) {
     request.split = split;
     request.limit = limit;
     request.seed = s.trainer.seed;
-    return naming_flags([&] { return std::make_shared<const data::Dataset>(data::load_dataset(request)); },
+    return naming_flags([&] { return std::make_shared<const data::ImageDataset>(data::load_dataset(request)); },
                         {"directory", "data"});
   };
   Data loaded{load(data::Split::train, s.limit_train), load(data::Split::test, s.limit_test)};
@@ -56,7 +56,7 @@ Data load_data(const Settings& s) {
   return loaded;
 }
 
-std::unique_ptr<layers::Module> load_model(const Settings& s, const data::Dataset& images, Device device) {
+std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageDataset& images, Device device) {
   layers::ModelOptions options = s.model;
   options.in_channels = images.channels();
   options.image_size = images.height();
@@ -129,7 +129,7 @@ std::string describe_problem(const train::SavedWeights& saved) {
                                         : fmt::format("they are in {} instead", saved.path));
 }
 
-std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Dataset>& images,
+std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::ImageDataset>& images,
                                           const comm::ProcessGroup& group, bool training, std::int64_t per_rank,
                                           const Settings& s, Device device) {
   const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training, s.trainer.seed);

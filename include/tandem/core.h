@@ -21,6 +21,7 @@
 #include "tandem/core/print.h"
 #include "tandem/core/profiler.h"
 #include "tandem/core/random.h"
+#include "tandem/core/serial_scope.h"
 #include "tandem/core/shape.h"
 #include "tandem/core/storage.h"
 #include "tandem/core/stream.h"

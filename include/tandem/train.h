@@ -8,6 +8,7 @@
 #include "tandem/train/batch_loss.h"
 #include "tandem/train/config_value.h"
 #include "tandem/train/evaluation.h"
+#include "tandem/train/forward.h"
 #include "tandem/train/jsonl_log.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/process_info.h"

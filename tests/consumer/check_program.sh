@@ -4,6 +4,7 @@
 #   cmake        builds examples/train.cpp by find_package() and runs it, on one rank and on two; this and the next two
 #                without a view of the source tree, where mounting is allowed
 #   page         the same with the project in docs/your-own-program.md
+#   folder       the same with examples/image_folder.cpp, on image files that are made for it
 #   pkg-config   builds examples/train.cpp by pkg-config and runs it; 77 without pkg-config
 #   configure    takes the source tree as a part of another project, which keeps all that is its own
 #   subproject   the same, and builds and runs examples/train.cpp: compiles the whole library
@@ -95,6 +96,20 @@ check_cmake() {
   expect_refused 's/COMPONENTS core/COMPONENTS score/' 'this build of Tandem has no tandem::score'
 }
 
+check_folder() {
+  quietly configure cmake -S "$here/program" -B "$work_dir/folder" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DPROGRAMS="$source_dir/examples/image_folder.cpp"
+  quietly build cmake --build "$work_dir/folder"
+  rm -rf "$work_dir/images"
+  python3 "$here/make_image_folder.py" "$work_dir/images"
+  run_image_folder "$work_dir/folder/image_folder" "$work_dir/images"
+  [ ${#two_ranks[@]} -eq 0 ] || run_image_folder "${two_ranks[@]}" "$work_dir/folder/image_folder" "$work_dir/images"
+}
+run_image_folder() {  # chance is 50 %
+  "$@" >"$work_dir/$what.txt" || fail "failed: $*"
+  grep -qxE '(9[0-9]|100) % of 40 images are told right' "$work_dir/$what.txt" || fail "$(cat "$work_dir/$what.txt")"
+}
+
 check_page() {
   quietly extract python3 "$source_dir/scripts/extract_example.py" "$source_dir/docs/your-own-program.md" "$work_dir/page"
   quietly configure cmake -S "$work_dir/page/my_spirals" -B "$work_dir/page/build" -DCMAKE_PREFIX_PATH="$prefix"
@@ -139,7 +154,7 @@ check_subproject() {
 }
 
 case "$what" in
-  install | cmake | page | configure | subproject) "check_$what" ;;
+  install | cmake | folder | page | configure | subproject) "check_$what" ;;
   pkg-config) check_pkg_config ;;
   *) fail "WHAT is not one of those in this file's first lines" ;;
 esac

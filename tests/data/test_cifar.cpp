@@ -44,7 +44,7 @@ TEST_CASE("CIFAR files give back what was written") {
   const std::vector<std::filesystem::path> files{folder.write("a.bin", records(0, 7, label_bytes, 9)),
                                                  folder.write("b.bin", records(7, 7, label_bytes, 9))};
   const std::int64_t limit = GENERATE(0, 1, 7, 10, 14, 99);
-  const Dataset dataset = read_cifar_files(files, format, limit);
+  const ImageDataset dataset = read_cifar_files(files, format, limit);
   const std::int64_t expected = limit == 0 ? 14 : std::min<std::int64_t>(limit, 14);
   REQUIRE(dataset.images.shape() == Shape({expected, 3, 32, 32}));
   REQUIRE(dataset.labels.shape() == Shape({expected}));
@@ -61,7 +61,7 @@ TEST_CASE("CIFAR records are read whole across the reads of a large file") {
   CifarFormat format = small_format();
   format.records_per_file = 1100;  // more than twice what one read takes
   const std::filesystem::path file = folder.write("a.bin", records(0, 1100, 1, 10));
-  const Dataset dataset = read_cifar_files({&file, 1}, format, 0);
+  const ImageDataset dataset = read_cifar_files({&file, 1}, format, 0);
   for (const std::int64_t r : {0, 511, 512, 1023, 1024, 1099}) {
     CHECK(dataset.labels.data<std::int64_t>()[r] == r % 10);
     CHECK(dataset.images.data<std::uint8_t>()[r * kImage] == pixel(r, 0));
@@ -131,7 +131,7 @@ TEST_CASE("CIFAR folders: both places are searched, and errors say how to get th
   }
   SECTION("a whole test set, with names, mean and deviation") {
     folder.write("cifar-100-binary/test.bin", records(0, 10000, 2, 100));
-    const Dataset dataset = load_cifar100(folder.path(), Split::test, 150);
+    const ImageDataset dataset = load_cifar100(folder.path(), Split::test, 150);
     check(dataset);
     CHECK(dataset.size() == 150);
     CHECK(dataset.classes() == 100);

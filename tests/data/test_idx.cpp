@@ -52,7 +52,7 @@ TEST_CASE("IDX files give back what was written, plain and gzip, under every nam
   folder.write(subfolder + "t10k-images" + separator + "idx3-ubyte" + ending, packed(image_file(23, 5, 4)));
   folder.write(subfolder + "t10k-labels" + separator + "idx1-ubyte" + ending, packed(label_file(23)));
   for (const std::int64_t limit : {0, 1, 22, 23, 24}) {
-    const Dataset dataset = load_fashion_mnist(folder.path(), Split::test, limit);
+    const ImageDataset dataset = load_fashion_mnist(folder.path(), Split::test, limit);
     check(dataset);
     const std::int64_t expected = limit == 0 ? 23 : std::min<std::int64_t>(limit, 23);
     REQUIRE(dataset.images.shape() == Shape({expected, 1, 5, 4}));
@@ -69,7 +69,7 @@ TEST_CASE("gzip members that follow each other are one file") {
   const auto image_path =
       folder.write("images.gz", gzip(Bytes(images.begin(), middle)) + gzip(Bytes(middle, images.end())));
   const auto label_path = folder.write("labels", label_file(40));
-  const Dataset dataset = read_idx_files(image_path, label_path, 10, "", 0);
+  const ImageDataset dataset = read_idx_files(image_path, label_path, 10, "", 0);
   CHECK(dataset.images.data<std::uint8_t>()[3999] == pixel(3999));
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("synthetic images depend on seed, split and number only") {
 }
 
 TEST_CASE("synthetic classes are balanced, and their mean images do not tell them apart") {
-  const Dataset dataset = load_dataset({.name = "synthetic", .limit = 2000, .seed = 1});
+  const ImageDataset dataset = load_dataset({.name = "synthetic", .limit = 2000, .seed = 1});
   check(dataset);
   CHECK(dataset.images.storage()->tag() == MemoryTag::data);
   const auto labels = dataset.labels.to_vector<std::int64_t>();
@@ -77,7 +77,7 @@ TEST_CASE("synthetic images refuse sizes that make no sense") {
 TEST_CASE("Fashion-MNIST of the system's package has the published mean and deviation") {
   const std::filesystem::path folder = "/usr/share/datasets/fashion-mnist";
   if (!std::filesystem::exists(folder)) return skip_test("Debian's dataset-fashion-mnist is not installed");
-  const Dataset dataset = load_dataset({.name = "fashion-mnist", .directory = folder});
+  const ImageDataset dataset = load_dataset({.name = "fashion-mnist", .directory = folder});
   REQUIRE(dataset.images.shape() == Shape({60000, 1, 28, 28}));
   const auto* bytes = dataset.images.data<std::uint8_t>();
   std::int64_t sum = 0, squares = 0;

@@ -16,8 +16,8 @@ using namespace tandem::test;
 
 namespace {
 
-std::shared_ptr<const Dataset> small_set(std::int64_t count = 53) {
-  return std::make_shared<const Dataset>(make_synthetic({.count = count, .channels = 3, .side = 12}));
+std::shared_ptr<const ImageDataset> small_set(std::int64_t count = 53) {
+  return std::make_shared<const ImageDataset>(make_synthetic({.count = count, .channels = 3, .side = 12}));
 }
 
 LoaderOptions options_with(int threads, int prefetch = 2) {
@@ -208,8 +208,8 @@ TEST_CASE("a loader stops in the middle of an epoch and can start another") {
 }
 
 TEST_CASE("what goes wrong in the background reaches next()") {
-  Dataset broken = *small_set();
-  const auto shared = std::make_shared<Dataset>(broken);
+  ImageDataset broken = *small_set();
+  const auto shared = std::make_shared<ImageDataset>(broken);
   const int threads = GENERATE(0, 1, 3);
   Loader loader(shared, DistributedSampler(53, 1, 0, true, 2), options_with(threads));
   shared->mean.clear();  // behind its back
@@ -229,12 +229,13 @@ TEST_CASE("a loader refuses what makes no sense") {
   CHECK_THAT(refusal({.dtype = DType::u8}), ContainsText("images of u8 make no sense"));
   CHECK_THAT(refusal({.augment = parse_augment("crop-reflect=12")}),
              ContainsText("crop-reflect=12 needs images larger"));
-  CHECK_THAT(error_of([&] { Loader(dataset, DistributedSampler(52, 1, 0, true, 2), {}); }), ContainsText("52 images"));
+  CHECK_THAT(error_of([&] { Loader(dataset, DistributedSampler(52, 1, 0, true, 2), {}); }),
+             ContainsText("orders 52 examples, the data set has 53"));
   CHECK_THAT(error_of([&] { Loader(nullptr, sampler, {}); }), ContainsText("no data set"));
-  Dataset broken = *dataset;
+  ImageDataset broken = *dataset;
   broken.labels = dataset->labels.clone();
   Out(broken.labels).data<std::int64_t>()[5] = 10;
-  CHECK_THAT(error_of([&] { Loader(std::make_shared<const Dataset>(broken), sampler, {}); }),
+  CHECK_THAT(error_of([&] { Loader(std::make_shared<const ImageDataset>(broken), sampler, {}); }),
              ContainsText("image 5 has label 10, expected 0 to 9"));
   Loader loader(dataset, sampler, {});
   CHECK_THAT(error_of([&] { loader.next(); }), ContainsText("call start(epoch)"));

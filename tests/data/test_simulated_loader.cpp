@@ -11,7 +11,7 @@ using namespace tandem::test;
 TEST_CASE("threads of a loader set its device before they take pinned memory", "[cuda]") {
   if (!has_gpu()) return;
   const auto dataset =
-      std::make_shared<const data::Dataset>(data::make_synthetic({.count = 40, .channels = 3, .side = 8}));
+      std::make_shared<const data::ImageDataset>(data::make_synthetic({.count = 40, .channels = 3, .side = 8}));
   const std::int64_t before = simulator::runtime_counts().default_contexts;
   data::Loader loader(dataset, data::DistributedSampler(40, 1, 0, true, 2),
                       {.global_batch_size = 10, .threads = 2, .device = kGpu});

@@ -20,8 +20,8 @@ namespace {
 /// A linear network of `classes` outputs and images of ten classes, both on the GPU.
 struct Run {
   comm::ProcessGroup group{comm::make_self_backend()};
-  std::shared_ptr<const data::Dataset> images =
-      std::make_shared<const data::Dataset>(data::make_synthetic({.count = 16, .channels = 1, .side = 8, .seed = 3}));
+  std::shared_ptr<const data::ImageDataset> images = std::make_shared<const data::ImageDataset>(
+      data::make_synthetic({.count = 16, .channels = 1, .side = 8, .seed = 3}));
   layers::Sequential model;
   std::unique_ptr<comm::DistributedDataParallel> replicas;
   std::unique_ptr<optim::SGD> optimizer;

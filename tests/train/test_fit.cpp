@@ -23,14 +23,14 @@ using train::TrainerOptions;
 
 namespace {
 
-std::shared_ptr<const data::Dataset> images(std::int64_t count) {
-  return std::make_shared<const data::Dataset>(
+std::shared_ptr<const data::ImageDataset> images(std::int64_t count) {
+  return std::make_shared<const data::ImageDataset>(
       data::make_synthetic({.count = count, .channels = 1, .side = 8, .seed = 3}));
 }
 
 /// A linear classifier, its optimizer and its loaders.
 struct Run {
-  std::shared_ptr<const data::Dataset> train_images = images(20), test_images;
+  std::shared_ptr<const data::ImageDataset> train_images = images(20), test_images;
   layers::Sequential model;
   std::unique_ptr<optim::SGD> optimizer;
   data::Loader loader, test;

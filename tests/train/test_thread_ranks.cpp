@@ -17,20 +17,20 @@ namespace {
 constexpr int kRanks = 3;
 using Weights = std::vector<std::vector<float>>;
 
-std::shared_ptr<const data::Dataset> images(std::int64_t count, data::Split split) {
-  return std::make_shared<const data::Dataset>(
+std::shared_ptr<const data::ImageDataset> images(std::int64_t count, data::Split split) {
+  return std::make_shared<const data::ImageDataset>(
       data::make_synthetic({.count = count, .channels = 1, .side = 8, .seed = 3, .split = split}));
 }
 
 /// The weights after two epochs with prefetching loaders and buckets that are exchanged during backward.
-Weights train_replica(comm::ProcessGroup& group, const std::shared_ptr<const data::Dataset>& train_images,
-                      const std::shared_ptr<const data::Dataset>& test_images) {
+Weights train_replica(comm::ProcessGroup& group, const std::shared_ptr<const data::ImageDataset>& train_images,
+                      const std::shared_ptr<const data::ImageDataset>& test_images) {
   const auto model =
       layers::make_model({.name = "mnist_cnn", .in_channels = 1, .image_size = 8, .layers = 1, .seed = 5});
   optim::Adam optimizer(model->parameters(), {.lr = 0.01});
   comm::DistributedDataParallel replicas(group, model->named_parameters(), model->named_buffers(),
                                          {.first_bucket_bytes = 4096, .bucket_bytes = 65536});
-  const auto sampler = [&](const data::Dataset& set, bool shuffle) {
+  const auto sampler = [&](const data::ImageDataset& set, bool shuffle) {
     return data::DistributedSampler(set.size(), group.size(), group.rank(), shuffle, 1);
   };
   data::Loader train_loader(train_images, sampler(*train_images, true), {.global_batch_size = 12, .threads = 2});

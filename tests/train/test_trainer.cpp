@@ -19,16 +19,16 @@ using namespace tandem;
 
 namespace {
 
-std::shared_ptr<const data::Dataset> images(std::int64_t count, data::Split split = data::Split::train) {
-  return std::make_shared<const data::Dataset>(
+std::shared_ptr<const data::ImageDataset> images(std::int64_t count, data::Split split = data::Split::train) {
+  return std::make_shared<const data::ImageDataset>(
       data::make_synthetic({.count = count, .channels = 1, .side = 8, .seed = 3, .split = split}));
 }
 
 // All that a run on one rank needs.
 struct Run {
   comm::ProcessGroup group{comm::make_self_backend()};
-  std::shared_ptr<const data::Dataset> train_images;
-  std::shared_ptr<const data::Dataset> test_images = images(13, data::Split::test);
+  std::shared_ptr<const data::ImageDataset> train_images;
+  std::shared_ptr<const data::ImageDataset> test_images = images(13, data::Split::test);
   std::unique_ptr<layers::Module> model =
       layers::make_model({.name = "mnist_cnn", .in_channels = 1, .image_size = 8, .layers = 1, .seed = 5});
   comm::DistributedDataParallel replicas{group, model->named_parameters(), model->named_buffers()};
@@ -165,7 +165,7 @@ TEST_CASE("evaluation and training leave frozen layers as they are") {
   CHECK_FALSE(frozen.training());
   // Also where the forward pass throws.
   data::Loader others(
-      std::make_shared<const data::Dataset>(data::make_synthetic({.count = 3, .channels = 3, .side = 8})),
+      std::make_shared<const data::ImageDataset>(data::make_synthetic({.count = 3, .channels = 3, .side = 8})),
       {3, 1, 0, false, 1}, {.global_batch_size = 4});
   CHECK_THROWS_AS(train::evaluate(*run.model, others, run.group), Error);
   CHECK(run.model->training());

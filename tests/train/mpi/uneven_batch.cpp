@@ -16,8 +16,8 @@ using namespace tandem::test;
 
 namespace {
 
-std::shared_ptr<const data::Dataset> images(std::int64_t count) {
-  return std::make_shared<const data::Dataset>(data::make_synthetic({.count = count, .channels = 1, .side = 8}));
+std::shared_ptr<const data::ImageDataset> images(std::int64_t count) {
+  return std::make_shared<const data::ImageDataset>(data::make_synthetic({.count = count, .channels = 1, .side = 8}));
 }
 
 std::unique_ptr<layers::Sequential> make_network(bool batch_norm) {

@@ -1,0 +1,58 @@
+// Checks and batches of images in memory.
+#include "tandem/data/image_dataset.h"
+
+#include "tandem/core/out.h"
+
+#include <algorithm>
+
+namespace tandem::data {
+
+void check(const ImageDataset& dataset) {
+  require(dataset.images.defined() && dataset.images.rank() == 4 && dataset.images.dtype() == DType::u8 &&
+              dataset.images.is_dense(Layout::row_major),
+          "dataset '{}': images must be u8 [N,C,H,W], row-major dense, got {}", dataset.name,
+          dataset.images.defined() ? describe(dataset.images) : "none");
+  require(dataset.labels.defined() && dataset.labels.dtype() == DType::i64 &&
+              dataset.labels.shape() == Shape({dataset.size()}) && dataset.labels.is_dense(Layout::row_major),
+          "dataset '{}': labels must be i64 [{}], got {}", dataset.name, dataset.size(),
+          dataset.labels.defined() ? describe(dataset.labels) : "none");
+  const auto channels = static_cast<std::size_t>(dataset.channels());
+  require(dataset.mean.size() == channels && dataset.deviation.size() == channels,
+          "dataset '{}': {} means and {} deviations for {} channels", dataset.name, dataset.mean.size(),
+          dataset.deviation.size(), channels);
+  if (dataset.size() == 0) return;
+  const auto* labels = dataset.labels.data<std::int64_t>();
+  for (std::int64_t i = 0; i < dataset.size(); ++i) {
+    require(labels[i] >= 0 && labels[i] < dataset.classes(), "dataset '{}': image {} has label {}, expected 0 to {}",
+            dataset.name, i, labels[i], dataset.classes() - 1);
+  }
+}
+
+void ImageDataset::check_options(const BatchOptions& options) const {
+  check(*this);
+  require(!options.augment.crop || options.augment.crop_border == kernels::BorderMode::zero ||
+              *options.augment.crop < std::min(height(), width()),
+          "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}",
+          options.augment.crop.value_or(0), name, height(), width());
+}
+
+/// Runs in a background thread: nothing here may start a team of threads, which would compete with training.
+std::vector<Tensor> ImageDataset::get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
+                                            const BatchOptions& options) const {
+  const MemoryTagScope tag(MemoryTag::data);
+  const auto count = static_cast<std::int64_t>(indices.size());
+  const Tensor batch =
+      Tensor::empty({count, channels(), height(), width()},
+                    {.dtype = options.dtype, .layout = Layout::channels_last, .pinned = options.pinned});
+  const Tensor batch_labels = Tensor::empty({count}, {.dtype = DType::i64, .pinned = options.pinned});
+  if (count == 0) return {batch, batch_labels};
+  kernels::augment_images(images, indices,
+                          draw_augments(options.augment, options.seed, epoch, indices, height(), width()),
+                          {mean, deviation, options.augment.crop_border}, Out(batch));
+  const auto* all_labels = labels.data<std::int64_t>();
+  std::transform(indices.begin(), indices.end(), Out(batch_labels).data<std::int64_t>(),
+                 [all_labels](std::int64_t image) { return all_labels[image]; });
+  return {batch, batch_labels};
+}
+
+}  // namespace tandem::data

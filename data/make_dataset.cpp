@@ -1,0 +1,78 @@
+// Data sets made of functions.
+#include "tandem/data/make_dataset.h"
+
+#include "tandem/data/tensor_dataset.h"
+
+#include <utility>
+
+namespace tandem::data {
+
+namespace {
+
+class FunctionDataset final : public Dataset {
+ public:
+  FunctionDataset(std::int64_t size, std::function<Example(std::int64_t)> get) : size_(size), get_(std::move(get)) {}
+  std::int64_t size() const override { return size_; }
+  Example get(std::int64_t index) const override { return get_(index); }
+
+ private:
+  std::int64_t size_;
+  std::function<Example(std::int64_t)> get_;
+};
+
+/// Some examples of a data set that makes whole batches.
+class BatchSubset final : public BatchSource {
+ public:
+  BatchSubset(std::shared_ptr<const BatchSource> source, std::vector<std::int64_t> indices)
+      : source_(std::move(source)), indices_(std::move(indices)) {}
+
+  std::int64_t size() const override { return static_cast<std::int64_t>(indices_.size()); }
+  void check_options(const BatchOptions& options) const override { source_->check_options(options); }
+  Example get(std::int64_t index) const override { return source_->get(indices_.at(static_cast<std::size_t>(index))); }
+
+  std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
+                                const BatchOptions& options) const override {
+    std::vector<std::int64_t> of_source;
+    for (const std::int64_t index : indices) of_source.push_back(indices_.at(static_cast<std::size_t>(index)));
+    return source_->get_batch(of_source, epoch, options);
+  }
+
+ private:
+  std::shared_ptr<const BatchSource> source_;
+  std::vector<std::int64_t> indices_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> dataset_of(std::int64_t size, std::function<Example(std::int64_t index)> get) {
+  require(size >= 0 && get != nullptr, "dataset_of: needs a size of 0 or more and a function, got size {}", size);
+  return std::make_shared<const FunctionDataset>(size, std::move(get));
+}
+
+std::shared_ptr<const Dataset> dataset_of(std::vector<Tensor> tensors) {
+  return std::make_shared<const TensorDataset>(std::move(tensors));
+}
+
+std::shared_ptr<const Dataset> transformed(std::shared_ptr<const Dataset> dataset,
+                                           std::function<Example(Example example)> transform) {
+  require(dataset != nullptr && transform != nullptr, "transformed: needs a data set and a function");
+  const std::int64_t size = dataset->size();
+  return dataset_of(size, [dataset = std::move(dataset), transform = std::move(transform)](std::int64_t index) {
+    return transform(dataset->get(index));
+  });
+}
+
+std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> dataset, std::vector<std::int64_t> indices) {
+  require(dataset != nullptr, "subset: needs a data set");
+  const std::int64_t size = dataset->size();
+  for (const std::int64_t index : indices)
+    require(index >= 0 && index < size, "subset: there is no example {} in a data set of {}", index, size);
+  if (auto source = std::dynamic_pointer_cast<const BatchSource>(dataset))
+    return std::make_shared<const BatchSubset>(std::move(source), std::move(indices));
+  const auto count = static_cast<std::int64_t>(indices.size());
+  return dataset_of(count, [dataset = std::move(dataset), indices = std::move(indices)](std::int64_t index) {
+    return dataset->get(indices.at(static_cast<std::size_t>(index)));
+  });
+}
+
+}  // namespace tandem::data
