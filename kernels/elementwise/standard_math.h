@@ -15,6 +15,10 @@ struct StandardMath {
     return std::log(x);
   }
   template <typename T>
+  static T log1p(T x) {
+    return std::log1p(x);
+  }
+  template <typename T>
   static T sqrt(T x) {
     return std::sqrt(x);
   }
