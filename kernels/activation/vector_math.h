@@ -147,6 +147,15 @@ inline float vector_log1p(float x) {
   return detail::select(is_nothing, x, vector_log(sum) * (x / detail::select(is_nothing, 1.0f, rounded)));
 }
 
+/// log(1 + exp(x)) for x <= 0, within 4 units in the last place; 0 below -87, where it is hardly a normal float. NaN
+/// stays NaN. By masks: with a choice in its exp, GCC has no vectors for loops over it.
+inline float vector_log1p_exp(float x) {
+  const bool is_nothing = x < -87.0f;
+  const auto [p, shifted] = detail::split_exp(detail::select(is_nothing, 0.0f, x));
+  const std::uint32_t biased = std::bit_cast<std::uint32_t>(shifted) + 127u;
+  return detail::select(is_nothing, 0.0f, vector_log1p(p * std::bit_cast<float>(biased << 23)));
+}
+
 /// tanh(x), within 3 units in the last place. NaN stays NaN. The polynomial of Cephes' tanhf (Moshier) near 0, else by
 /// exp.
 inline float vector_tanh(float x) {
@@ -225,7 +234,7 @@ inline float vector_pow(float x, float y) {
 struct VectorMath {
   static float exp(float x) { return vector_exp_to_ends(x); }
   static float log(float x) { return vector_log(x); }
-  static float log1p(float x) { return vector_log1p(x); }
+  static float log1p_exp(float x) { return vector_log1p_exp(x); }
   static float sqrt(float x) { return std::sqrt(x); }  // an instruction where nobody asks for errno
   static float tanh(float x) { return vector_tanh(x); }
   static float abs(float x) { return std::abs(x); }

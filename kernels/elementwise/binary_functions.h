@@ -127,9 +127,9 @@ struct CrossEntropyOfLogit {
   static constexpr Needs kLeftNeeds{true, true}, kRightNeeds{true, false};
   template <typename Math, typename T>
   static constexpr T value(T a, T b) {
-    // exp of what is not above 0 does not overflow; neither of the two terms is negative, so that nothing cancels.
-    const T linear = Math::select(a > T{0}, a * (T{1} - b), -a * b);
-    return linear + Math::log1p(Math::exp(-Math::abs(a)));
+    // Neither term of the sum is negative, so that nothing cancels.
+    const T above = Math::select(a > T{0}, a, T{0}), below = Math::select(a > T{0}, T{0}, -a);
+    return above * (T{1} - b) + below * b + Math::log1p_exp(-Math::abs(a));
   }
   template <typename Math, typename T>
   static constexpr T left(T a, T b, T grad) {
