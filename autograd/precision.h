@@ -33,10 +33,11 @@ constexpr DType storage_dtype(Precision precision) {
 /// `device` has no tensor cores to multiply TF32 on.
 void use_products_of(Precision precision, Device device);
 
-/// Kinds of ops, by what half precision means to them. `exponential`: exp, log, pow, reciprocal, rsqrt and a number
-/// over a tensor, those that PyTorch's autocast computes in f32. Other element-wise ops have no kind: they return the
+/// Kinds of ops, by what half precision means to them. `normalization`: of batches, layers and groups. `exponential`:
+/// exp, log, pow, reciprocal, rsqrt, a number over a tensor, softmax and log_softmax, which PyTorch's autocast computes
+/// in f32. Other element-wise ops have no kind: they return the
 /// dtype that they are given.
-enum class OpKind : std::uint8_t { convolution, linear, batch_norm, loss, reduction, exponential };
+enum class OpKind : std::uint8_t { convolution, linear, normalization, loss, reduction, exponential };
 
 enum class Rule : std::uint8_t {
   /// All operands in half: products of halves are exact in f32, in which they are summed up.
@@ -52,7 +53,7 @@ constexpr Rule rule_of(OpKind kind) {
     case OpKind::convolution:
     case OpKind::linear:
       return Rule::half_operands;
-    case OpKind::batch_norm:
+    case OpKind::normalization:
       return Rule::wide_parameters;
     case OpKind::loss:
     case OpKind::reduction:
@@ -69,7 +70,7 @@ constexpr DType wide_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : d
 /// Example:
 ///     const Precision precision = parse_precision("bf16");
 ///     const auto weights = name_of(parameter_dtype(OpKind::convolution, precision));  // "bf16"
-///     const auto scales = name_of(parameter_dtype(OpKind::batch_norm, precision));    // "f32"
+///     const auto scales = name_of(parameter_dtype(OpKind::normalization, precision));    // "f32"
 constexpr DType parameter_dtype(OpKind kind, Precision precision) {
   return rule_of(kind) == Rule::half_operands ? storage_dtype(precision) : DType::f32;
 }

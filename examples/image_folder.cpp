@@ -6,7 +6,8 @@ int main(int argc, char** argv) {
   return comm::run_program([&](comm::MpiEnvironment& environment) {
     require(argc == 2, "usage: image_folder FOLDER");
     const std::filesystem::path folder = argv[1];
-    data::ImageFolderOptions options{.size = data::ImageSize{16, 16}, .channels = 1, .mean = {0.5f}, .deviation = {0.25f}};
+    data::ImageFolderOptions options{
+        .size = data::ImageSize{16, 16}, .channels = 1, .mean = {0.5f}, .deviation = {0.25f}};
     const data::ImageFolder training(folder / "train", options);
     options.class_names = training.class_names();  // labels of both mean the same
     const data::ImageFolder testing(folder / "test", options);

@@ -27,7 +27,7 @@ class BatchNorm2d final : public Module {
   /// The same where somebody knows the moments of the input (fusion.h).
   Tensor normalise(const Tensor& input, const Tensor& moments) const;
   std::string describe() const override;
-  autograd::OpKind op_kind() const override { return autograd::OpKind::batch_norm; }
+  autograd::OpKind op_kind() const override { return autograd::OpKind::normalization; }
   int sequential_slots() const override { return options_.relu ? 2 : 1; }
 
  private:

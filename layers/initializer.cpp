@@ -39,6 +39,21 @@ Tensor Initializer::uniform(const Shape& shape, double bound) {
   return as_parameter(values);
 }
 
+Tensor Initializer::normal(const Shape& shape, double deviation) {
+  const RandomKey key{seed_, RandomStream::initialization, drawn_++};
+  const MemoryTagScope scope(MemoryTag::parameters);
+  const Tensor values = Tensor::empty(shape);
+  float* const to = Out(values).data<float>();
+  constexpr std::int64_t kGrain = 1 << 12;
+  parallel_for(values.numel(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double normal = static_cast<double>(key.normal(static_cast<std::uint64_t>(i)));
+      to[i] = static_cast<float>(normal * deviation);
+    }
+  });
+  return as_parameter(values);
+}
+
 Tensor Initializer::kaiming_uniform(const Shape& shape, std::int64_t fan_in) {
   return uniform(shape, fan_in > 0 ? 1.0 / std::sqrt(static_cast<double>(fan_in)) : 0.0);
 }

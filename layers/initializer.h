@@ -22,6 +22,9 @@ class Initializer {
   /// Uniform in [-bound, bound).
   Tensor uniform(const Shape& shape, double bound);
 
+  /// Normal with mean 0 and this standard deviation, as torch.nn.Embedding draws its weight (with 1).
+  Tensor normal(const Shape& shape, double deviation);
+
   /// Kaiming-uniform with a = sqrt(5), as torch.nn.Conv2d and torch.nn.Linear draw weight and bias: bound
   /// 1 / sqrt(fan_in), with fan_in = C/groups * R * S, or the number of input features (He et al. 2015, eq. 10).
   Tensor kaiming_uniform(const Shape& shape, std::int64_t fan_in);

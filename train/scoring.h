@@ -14,7 +14,14 @@
 namespace tandem::train {
 
 /// The mean loss of a batch, one floating element, from what the model returned and the batch's labels: its last
-/// tensor, of any dtype and shape.
+/// tensor, of any dtype and shape. A function, a lambda, or a loss of autograd/functions/losses.h.
+/// Example:
+///     #include "tandem/autograd/functions.h"
+///     const LossFunction squares = autograd::mse_loss;
+///     const LossFunction sparse = [](const Tensor& output, const Tensor& labels) {
+///       return autograd::mse_loss(output, labels) + 0.25 * autograd::mean(autograd::abs(output));
+///     };
+///     const double loss = sparse(Tensor::full({2}, 3.0), Tensor::full({2}, 1.0)).item();  // 4.75
 using LossFunction = std::function<Tensor(const Tensor& output, const Tensor& labels)>;
 
 /// A figure that is reported beside the loss: the mean over all samples of all ranks of what `sum` adds up per batch.

@@ -50,4 +50,16 @@ __device__ T block_sum(T value) {
   return block_reduce<kThreads>(value, T{}, [](T a, T b) { return a + b; });
 }
 
+/// combine over the threads that share a row: a warp (kRowThreads is 32), or a whole block of kRowThreads.
+template <int kRowThreads, typename T, typename Combine>
+__device__ T row_reduce(T value, T identity, Combine combine) {
+  if constexpr (kRowThreads == kWarpThreads) return warp_reduce(value, combine);
+  return block_reduce<kRowThreads>(value, identity, combine);
+}
+
+template <int kRowThreads, typename T>
+__device__ T row_sum(T value) {
+  return row_reduce<kRowThreads>(value, T{}, [](T a, T b) { return a + b; });
+}
+
 }  // namespace tandem::device

@@ -12,11 +12,14 @@ namespace tandem::kernels {
 
 /// What is computed of a and b.
 enum class Binary : std::uint8_t {
-  sub,      // a - b
-  div,      // a / b
-  pow,      // a to the power of b
-  maximum,  // the larger; NaN if one of them is
-  minimum,  // the smaller; NaN if one of them is
+  sub,                     // a - b
+  div,                     // a / b
+  pow,                     // a to the power of b
+  maximum,                 // the larger; NaN if one of them is
+  minimum,                 // the smaller; NaN if one of them is
+  squared_difference,      // (a - b) squared
+  absolute_difference,     // |a - b|
+  cross_entropy_of_logit,  // -b log(sigmoid(a)) - (1 - b) log(1 - sigmoid(a)), of a logit a and a target b
 };
 
 /// Which operand a gradient is for.
@@ -36,7 +39,7 @@ void binary_forward(std::string_view op, Binary function, const Tensor& a, const
 
 /// grad = grad_out times the slope in a or b. What needed_by() says is not needed may be any tensor of that shape. As
 /// in PyTorch, equal operands of maximum and minimum get half of the gradient each; the slope of pow in b is 0 where
-/// a is 0 and b is not negative, and its slope in a is 0 where b is 0.
+/// a is 0 and b is not negative, and its slope in a is 0 where b is 0; that of absolute_difference is 0 where a = b.
 void binary_backward(std::string_view op, Binary function, Side side, const Tensor& a, const Tensor& b,
                      const Tensor& grad_out, const Out& grad);
 

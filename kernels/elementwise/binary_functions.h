@@ -91,6 +91,57 @@ struct Minimum {
   }
 };
 
+struct SquaredDifference {
+  static constexpr Needs kLeftNeeds{true, true}, kRightNeeds{true, true};
+  template <typename Math, typename T>
+  static constexpr T value(T a, T b) {
+    return (a - b) * (a - b);
+  }
+  template <typename Math, typename T>
+  static constexpr T left(T a, T b, T grad) {
+    return T{2} * (a - b) * grad;
+  }
+  template <typename Math, typename T>
+  static constexpr T right(T a, T b, T grad) {
+    return left<Math>(b, a, grad);
+  }
+};
+
+struct AbsoluteDifference {
+  static constexpr Needs kLeftNeeds{true, true}, kRightNeeds{true, true};
+  template <typename Math, typename T>
+  static constexpr T value(T a, T b) {
+    return Math::abs(a - b);
+  }
+  template <typename Math, typename T>
+  static constexpr T left(T a, T b, T grad) {
+    return Math::select(a > b, grad, Math::select(a < b, -grad, T{0}));
+  }
+  template <typename Math, typename T>
+  static constexpr T right(T a, T b, T grad) {
+    return left<Math>(b, a, grad);
+  }
+};
+
+struct CrossEntropyOfLogit {
+  static constexpr Needs kLeftNeeds{true, true}, kRightNeeds{true, false};
+  template <typename Math, typename T>
+  static constexpr T value(T a, T b) {
+    // Neither term of the sum is negative, so that nothing cancels.
+    const T above = Math::select(a > T{0}, a, T{0}), below = Math::select(a > T{0}, T{0}, -a);
+    return above * (T{1} - b) + below * b + Math::log1p_exp(-Math::abs(a));
+  }
+  template <typename Math, typename T>
+  static constexpr T left(T a, T b, T grad) {
+    const T small = Math::exp(-Math::abs(a));
+    return (Math::select(a < T{0}, small, T{1}) / (T{1} + small) - b) * grad;
+  }
+  template <typename Math, typename T>
+  static constexpr T right(T a, T, T grad) {
+    return -a * grad;
+  }
+};
+
 }  // namespace functions
 
 /// Calls `visit` with the struct of `function`.
@@ -106,9 +157,15 @@ constexpr decltype(auto) visit_binary(Binary function, Visitor&& visit) {
     case Binary::maximum:
       return visit(functions::Maximum{});
     case Binary::minimum:
+      return visit(functions::Minimum{});
+    case Binary::squared_difference:
+      return visit(functions::SquaredDifference{});
+    case Binary::absolute_difference:
+      return visit(functions::AbsoluteDifference{});
+    case Binary::cross_entropy_of_logit:
       break;
   }
-  return visit(functions::Minimum{});
+  return visit(functions::CrossEntropyOfLogit{});
 }
 
 }  // namespace tandem::kernels

@@ -9,6 +9,7 @@ namespace tandem::kernels::cuda {
 struct DeviceMath {
   __host__ __device__ static float exp(float x) { return expf(x); }
   __host__ __device__ static float log(float x) { return logf(x); }
+  __host__ __device__ static float log1p_exp(float x) { return log1pf(expf(x)); }
   __host__ __device__ static float sqrt(float x) { return sqrtf(x); }
   __host__ __device__ static float tanh(float x) { return tanhf(x); }
   __host__ __device__ static float abs(float x) { return fabsf(x); }

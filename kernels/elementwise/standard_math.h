@@ -14,6 +14,11 @@ struct StandardMath {
   static T log(T x) {
     return std::log(x);
   }
+  /// log(1 + exp(x)) for x <= 0.
+  template <typename T>
+  static T log1p_exp(T x) {
+    return std::log1p(std::exp(x));
+  }
   template <typename T>
   static T sqrt(T x) {
     return std::sqrt(x);

@@ -1,5 +1,5 @@
 // The formulas of unary.h, each once: for plain loops, for vectors and for GPUs. What these differ in is `Math`, where
-// exp, log, sqrt, tanh, pow and abs come from, and select(condition, yes, no), for loops without branches.
+// exp, log, log1p_exp, sqrt, tanh, pow and abs come from, and select(condition, yes, no), for loops without branches.
 //
 // constexpr, so that nvcc takes them for device code as well.
 #pragma once

@@ -53,14 +53,6 @@ struct Rows {
 };
 
 __device__ float larger(float a, float b) { return a < b ? b : a; }
-__device__ float plus(float a, float b) { return a + b; }
-
-/// Over the threads that share a row: a warp, or the whole block.
-template <int kRowThreads, typename Combine>
-__device__ float reduce_row(float value, float identity, Combine combine) {
-  if constexpr (kRowThreads == device::kWarpThreads) return device::warp_reduce(value, combine);
-  return device::block_reduce<kRowThreads>(value, identity, combine);
-}
 
 template <typename T, int kRowThreads>
 __global__ void short_rows(Rows<T> r) {
@@ -76,7 +68,7 @@ __global__ void short_rows(Rows<T> r) {
       values[k] = c < r.classes ? r.logit(row, c) : -INFINITY;
       largest = larger(largest, values[k]);
     }
-    largest = reduce_row<kRowThreads>(largest, -INFINITY, larger);
+    largest = device::row_reduce<kRowThreads>(largest, -INFINITY, larger);
     float sum = 0.0f, differences = 0.0f;
 #pragma unroll
     for (int k = 0; k < kPerThread; ++k) {
@@ -85,8 +77,8 @@ __global__ void short_rows(Rows<T> r) {
       values[k] = expf(values[k] - largest);
       sum += values[k];
     }
-    sum = reduce_row<kRowThreads>(sum, 0.0f, plus);
-    differences = reduce_row<kRowThreads>(differences, 0.0f, plus);
+    sum = device::row_sum<kRowThreads>(sum);
+    differences = device::row_sum<kRowThreads>(differences);
     if (lane == 0) r.store_loss(row, largest, sum, differences);
     if (r.probabilities == nullptr) continue;
 #pragma unroll

@@ -51,8 +51,8 @@ TEST_CASE("rules: products in half, statistics and parameters of batch norm in f
     CHECK(parameter_dtype(kind, Precision::fp32) == DType::f32);
     CHECK(result_dtype(kind, DType::f16) == DType::f16);
   }
-  CHECK(parameter_dtype(OpKind::batch_norm, Precision::fp16) == DType::f32);
-  CHECK(result_dtype(OpKind::batch_norm, DType::bf16) == DType::bf16);
+  CHECK(parameter_dtype(OpKind::normalization, Precision::fp16) == DType::f32);
+  CHECK(result_dtype(OpKind::normalization, DType::bf16) == DType::bf16);
   for (const OpKind kind : {OpKind::loss, OpKind::reduction, OpKind::exponential}) {
     CHECK(result_dtype(kind, DType::f16) == DType::f32);
     CHECK(result_dtype(kind, DType::bf16) == DType::f32);

@@ -91,6 +91,25 @@ TEST_CASE("vector_log is within 1.5 units in the last place of log for all float
   CHECK(std::isnan(vector_log(-1e-40f)));
 }
 
+TEST_CASE("vector_log1p is within 3 units in the last place of log1p for all finite floats from 0 on") {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  const auto within = [](float x) { return x >= 0.0f && x <= kLargest; };
+  CHECK(worst_error([&](float x) { return within(x) ? vector_log1p(x) : 0.0f; },
+                    [&](double x) { return within(static_cast<float>(x)) ? std::log1p(x) : 0.0; }) < 3.0);
+  CHECK(vector_log1p(0.0f) == 0.0f);
+  CHECK(vector_log1p(1e-10f) == 1e-10f);  // where 1 + x is 1
+  CHECK(std::isnan(vector_log1p(std::nanf(""))));
+}
+
+TEST_CASE("vector_log1p_exp is within 4 units in the last place of log(1 + exp(x)) from -87 to 0, and 0 below") {
+  const auto within = [](float x) { return x >= -87.0f && x <= 0.0f; };
+  CHECK(worst_error([&](float x) { return within(x) ? vector_log1p_exp(x) : 0.0f; },
+                    [&](double x) { return within(static_cast<float>(x)) ? std::log1p(std::exp(x)) : 0.0; }) < 4.0);
+  CHECK(vector_log1p_exp(-87.5f) == 0.0f);
+  CHECK(vector_log1p_exp(-kInfinity) == 0.0f);
+  CHECK(std::isnan(vector_log1p_exp(std::nanf(""))));
+}
+
 TEST_CASE("vector_tanh is within 3 units in the last place of tanh for all floats") {
   CHECK(worst_error(vector_tanh, [](double x) { return std::tanh(x); }) < 3.0);
   CHECK(vector_tanh(kInfinity) == 1.0f);

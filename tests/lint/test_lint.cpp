@@ -33,6 +33,7 @@ const std::vector<Exception> kExceptions{
     {"augment", "\\[4, 1, 28, 28\\] to f16", 1.3, kMostWavefronts, "28 bytes are a row of the stored image"},
     {"fold_reflections|move_pixels", "f16\\[2, 3,", 1.4, kMostWavefronts,
      "a warp moves 64 bytes, 10 or 11 pixels, from places that are no multiple of a sector"},
+    {"nll_losses", "nll_loss of", 8.1, kMostWavefronts, "one number of each row"},
     {"tile_product", "f16\\[2, 3,|f16.* to 10+$", 2.85, kMostWavefronts,
      "3 channels and 10 columns are no fours: elements are loaded one by one, eight (half a sector) of each row"},
     {"tile_product", "f32\\[2, 3,|f32.* to 10$", 1.95, kMostWavefronts,

@@ -1,6 +1,10 @@
 // Reductions, losses and optimizers under the lint.
 #include "tandem/autograd/variable.h"
+#include "tandem/kernels/activation/softmax.h"
+#include "tandem/kernels/embedding/embedding.h"
+#include "tandem/kernels/loss/nll_loss.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/norm/row_norm.h"
 #include "tandem/kernels/optimizer/adam.h"
 #include "tandem/kernels/optimizer/all_finite.h"
 #include "tandem/kernels/optimizer/norm.h"
@@ -54,6 +58,58 @@ std::vector<LintCase> losses() {
                          kernels::softmax_cross_entropy_backward(probabilities, labels, 0.1, loss, Out(gradient));
                        }});
     }
+  }
+  return cases;
+}
+
+std::vector<LintCase> softmaxes() {
+  std::vector<LintCase> cases;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    for (const std::int64_t columns : {10, 100, 1000}) {
+      const Tensor x = ones({16, columns}, dtype), grad_x = ones({16, columns}, dtype), y = ones({16, columns});
+      const Tensor labels = ones({16}, DType::i64), losses = ones({16});
+      const auto result = columns == 100 ? kernels::SoftmaxResult::logarithms : kernels::SoftmaxResult::probabilities;
+      cases.push_back({"softmax of " + describe(x), [=] { kernels::softmax_forward(result, x, Out(y)); }});
+      cases.push_back(
+          {"softmax_backward of " + describe(x), [=] { kernels::softmax_backward(result, y, y, Out(grad_x)); }});
+      cases.push_back({"nll_loss of " + describe(x), [=] { kernels::nll_loss_forward(x, labels, Out(losses)); }});
+      cases.push_back(
+          {"nll_loss_backward of " + describe(x), [=] { kernels::nll_loss_backward(labels, losses, Out(grad_x)); }});
+    }
+  }
+  return cases;
+}
+
+std::vector<LintCase> row_norms() {
+  std::vector<LintCase> cases;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    for (const auto& [shape, options] :
+         {std::pair(Shape{64, 96}, kernels::RowNormOptions{}), std::pair(Shape{16, 768}, kernels::RowNormOptions{}),
+          std::pair(Shape{8, 8 * 64}, kernels::RowNormOptions{.groups = 4, .repeats = 64})}) {
+      const Tensor x = ones(shape, dtype), grad_x = ones(shape, dtype), statistics = ones({shape[0]});
+      const Tensor weight = ones({options.groups * shape[1] / options.repeats});
+      const kernels::RowNormOptions of_rows = options;
+      const std::string name = fmt::format("{}, {} groups", describe(x), options.groups);
+      cases.push_back({"row_norm of " + name, [=] {
+                         kernels::row_norm_forward("row_norm", x, weight, weight, of_rows, Out(grad_x), Out(statistics),
+                                                   Out(statistics));
+                       }});
+      cases.push_back({"row_norm_backward of " + name, [=] {
+                         kernels::row_norm_backward("row_norm", x, weight, statistics, statistics, of_rows, x,
+                                                    Out(grad_x), Out(weight), Out(weight));
+                       }});
+    }
+  }
+  return cases;
+}
+
+std::vector<LintCase> lookups() {
+  std::vector<LintCase> cases;
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    const Tensor weight = ones({50, 64}, dtype), y = ones({32, 64}, dtype), indices = ones({32}, DType::i64);
+    cases.push_back({"embedding of " + describe(y), [=] { kernels::embedding_forward(indices, weight, Out(y)); }});
+    cases.push_back(
+        {"embedding_backward of " + describe(y), [=] { kernels::embedding_backward(indices, y, Out(weight)); }});
   }
   return cases;
 }
@@ -114,7 +170,9 @@ std::vector<LintCase> optimizers_by_name() {
 }
 
 const RegisterLint register_reductions("reductions", reductions), register_losses("losses", losses),
-    register_optimizers("optimizers", optimizers), register_by_name("optimizers by name", optimizers_by_name);
+    register_softmaxes("softmax", softmaxes), register_row_norms("row_norm", row_norms),
+    register_lookups("embedding", lookups), register_optimizers("optimizers", optimizers),
+    register_by_name("optimizers by name", optimizers_by_name);
 
 }  // namespace
 

@@ -9,6 +9,7 @@ from torch.nn import functional
 import conv_cases
 import image_cases
 import pointwise_cases
+import row_norm_cases
 from op_case import OpSpec, exact, make_cases, multilinear
 
 
@@ -45,6 +46,13 @@ def batch_norm_specs(generator):
     for spec in image_cases.batch_norm_specs(generator):
         if ".image." in spec.name:
             yield layer(replace_counter(spec), "BatchNorm2d", channels=spec.inputs["x"].shape[1])
+
+
+def row_norm_specs(generator):
+    for spec in row_norm_cases.layer_norm_specs(generator):
+        yield layer(spec, "LayerNorm", affine="weight" in spec.inputs)
+    for spec in row_norm_cases.group_norm_specs(generator):
+        yield layer(spec, "GroupNorm", channels=spec.inputs["x"].shape[1], affine="weight" in spec.inputs)
 
 
 def replace_counter(spec):
@@ -108,5 +116,6 @@ def cases():
     generator = np.random.default_rng(6)
     torch.manual_seed(6)
     specs = [*convolution_specs(generator), *batch_norm_specs(generator), *other_specs(generator)]
+    specs += row_norm_specs(generator)
     for number, spec in enumerate(specs):
         yield from make_cases(spec, 3000 + number)

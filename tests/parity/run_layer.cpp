@@ -50,6 +50,16 @@ std::unique_ptr<Module> make_layer(const std::string& name, const json& o) {
     return std::make_unique<BatchNorm2d>(BatchNorm2dOptions{
         .channels = o.at("channels"), .momentum = o.at("momentum"), .eps = o.at("eps"), .relu = o.at("relu")});
   }
+  if (name == "LayerNorm") {
+    const std::vector<std::int64_t> sizes = o.at("normalized_shape");
+    return std::make_unique<LayerNorm>(LayerNormOptions{.normalized_shape = Shape(std::span<const std::int64_t>(sizes)),
+                                                        .eps = o.at("eps"),
+                                                        .elementwise_affine = o.at("affine")});
+  }
+  if (name == "GroupNorm") {
+    return std::make_unique<GroupNorm>(GroupNormOptions{
+        .groups = o.at("groups"), .channels = o.at("channels"), .eps = o.at("eps"), .affine = o.at("affine")});
+  }
   if (name == "ReLU") return std::make_unique<ReLU>();
   if (name == "GELU") return std::make_unique<GELU>();
   if (name == "SiLU") return std::make_unique<SiLU>();

@@ -1,5 +1,6 @@
 // Parity cases of one differentiable function.
 #include "tandem/autograd/functions.h"
+#include "tandem/autograd/functions/reduction.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/kernels/augment/pad2d.h"
 #include "tests/parity/parity_runner.h"
@@ -49,6 +50,11 @@ DType dtype_of_name(const std::string& name) {
 Tensor turned(std::vector<Tensor> parts, int dim) {
   std::reverse(parts.begin(), parts.end());
   return concat(parts, dim);
+}
+
+Reduction reduction_of(const json& options) {
+  const std::string name = options.at("reduction");
+  return name == "mean" ? Reduction::mean : name == "sum" ? Reduction::sum : Reduction::none;
 }
 
 using Op = std::function<Tensor(const CaseFile&, const json& options)>;
@@ -119,6 +125,27 @@ const std::map<std::string, Op>& ops() {
        [](const CaseFile& f, const json& o) {
          return softmax_cross_entropy(f.at("logits"), f.at("labels"), o.at("label_smoothing"));
        }},
+      {"mse_loss",
+       [](const CaseFile& f, const json& o) { return mse_loss(f.at("x"), f.at("target"), reduction_of(o)); }},
+      {"l1_loss", [](const CaseFile& f, const json& o) { return l1_loss(f.at("x"), f.at("target"), reduction_of(o)); }},
+      {"binary_cross_entropy_with_logits",
+       [](const CaseFile& f, const json& o) {
+         return binary_cross_entropy_with_logits(f.at("x"), f.at("target"), reduction_of(o), f.find("pos_weight"));
+       }},
+      {"nll_loss", [](const CaseFile& f,
+                      const json& o) { return nll_loss(f.at("log_probabilities"), f.at("labels"), reduction_of(o)); }},
+      {"softmax", [](const CaseFile& f, const json& o) { return softmax(f.at("x"), o.at("dim")); }},
+      {"log_softmax", [](const CaseFile& f, const json& o) { return log_softmax(f.at("x"), o.at("dim")); }},
+      {"layer_norm",
+       [](const CaseFile& f, const json& o) {
+         return layer_norm(f.at("x"), shape_of(o.at("normalized_shape")), f.find("weight"), f.find("bias"),
+                           o.at("eps"));
+       }},
+      {"group_norm",
+       [](const CaseFile& f, const json& o) {
+         return group_norm(f.at("x"), o.at("groups"), f.find("weight"), f.find("bias"), o.at("eps"));
+       }},
+      {"embedding", [](const CaseFile& f, const json&) { return embedding(f.at("indices"), f.at("weight")); }},
       {"add", [](const CaseFile& f, const json&) { return add(f.at("a"), f.at("b")); }},
       {"mul", [](const CaseFile& f, const json&) { return mul(f.at("a"), f.at("b")); }},
       {"scale", [](const CaseFile& f, const json& o) { return scale(f.at("x"), o.at("factor")); }},

@@ -76,6 +76,45 @@ TEST_CASE("what a trainer is not given, it makes: the same bits as with parts of
   CHECK(record.train_metrics.empty());
 }
 
+TEST_CASE("losses of the library are given by name, and as lambdas with targets of their own") {
+  // Labels as targets of shape [N, 10]: 1 for the class, 0 for the others.
+  const auto targets_of = [](const Tensor& output, const Tensor& labels) {
+    const Tensor targets = Tensor::zeros(output.shape());
+    std::int64_t row = 0;
+    for (const std::int64_t label : labels.to_vector<std::int64_t>())
+      targets.select(0, row++).narrow(0, label, 1).fill(1.0);
+    return targets;
+  };
+  const train::LossFunction losses[] = {
+      [=](const Tensor& output, const Tensor& labels) {
+        return autograd::binary_cross_entropy_with_logits(output, targets_of(output, labels));
+      },
+      [=](const Tensor& output, const Tensor& labels) { return autograd::l1_loss(output, targets_of(output, labels)); },
+      [](const Tensor& output, const Tensor& labels) {
+        return autograd::nll_loss(autograd::log_softmax(output, 1), labels);
+      }};
+  for (const train::LossFunction& loss : losses) {
+    Run run;
+    Trainer trainer(run.model, *run.optimizer, run.loader, {.loss = loss});
+    const double first = trainer.fit(1).train_loss;
+    CHECK(trainer.fit(3).train_loss < first);
+  }
+  Run run;  // whose labels are i64[N], no numbers to come near to
+  Trainer trainer(run.model, *run.optimizer, run.loader, {.loss = autograd::mse_loss});
+  CHECK(error_of([&] { trainer.fit(1); }) ==
+        "mse_loss: needs a floating input and target, got f32[8, 10] and i64[8]; use cast");
+}
+
+TEST_CASE("the negative log likelihood of log_softmax trains as cross-entropy does") {
+  Run built_in, composed;
+  Trainer by_default(built_in.model, *built_in.optimizer, built_in.loader);
+  Trainer by_name(composed.model, *composed.optimizer, composed.loader,
+                  {.loss = [](const Tensor& output, const Tensor& labels) {
+                    return autograd::nll_loss(autograd::log_softmax(output, 1), labels);
+                  }});
+  CHECK(std::abs(by_default.fit(2).train_loss - by_name.fit(2).train_loss) < 1e-5);
+}
+
 TEST_CASE("without a test loader nothing is evaluated") {
   Run run;
   const EpochRecord record = Trainer(run.model, *run.optimizer, run.loader).fit(1);

@@ -1,0 +1,30 @@
+// Differentiable lookup of rows.
+#include "tandem/autograd/functions/embedding.h"
+
+#include "tandem/autograd/record.h"
+#include "tandem/core/describe.h"
+#include "tandem/kernels/embedding/embedding.h"
+
+namespace tandem::autograd {
+
+Tensor embedding(const Tensor& indices, const Tensor& weight) {
+  require(indices.defined() && weight.defined(), "embedding: needs indices and a weight, got {} and {}", indices,
+          weight);
+  require(indices.dtype() == DType::i64, "embedding: indices must be i64, got {}; use cast", indices);
+  require(weight.rank() == 2 && is_floating(weight.dtype()),
+          "embedding: needs a floating weight [rows, features], got {}", weight);
+  Shape shape = indices.shape();
+  shape.push_back(weight.size(1));
+  const Tensor positions = indices.contiguous().view({indices.numel()});
+  const Tensor y = Tensor::empty(shape, weight.options());
+  const Shape rows{indices.numel(), weight.size(1)};
+  unrecorded([&] { kernels::embedding_forward(positions, weight.contiguous(), Out(y.view(rows))); });
+  if (!should_record({weight})) return y;
+  return record("embedding", {weight}, y, [rows, saved = SavedTensor(positions)](const BackwardContext& context) {
+    const Tensor gradient = context.new_gradient(0);
+    kernels::embedding_backward(saved.get(), context.grad_output().contiguous().view(rows), Out(gradient));
+    return std::vector<Tensor>{gradient};
+  });
+}
+
+}  // namespace tandem::autograd

@@ -1,0 +1,22 @@
+// Differentiable negative log likelihood.
+#pragma once
+
+#include "tandem/autograd/functions/reduction.h"
+
+namespace tandem::autograd {
+
+struct NllLoss {
+  Tensor operator()(const Tensor& log_probabilities, const Tensor& labels, Reduction reduction = Reduction::mean) const;
+};
+
+/// -log_probabilities[n, labels[n]] for each row n, reduced: of log_softmax(logits, 1) the softmax_cross_entropy of
+/// these logits. log_probabilities: [N, C], floating, any strides; labels: i64[N] in [0, C). The result is f32 for
+/// halves (OpKind::loss); Reduction::none gives [N]. Keeps the labels. A label outside of the classes is an Error on
+/// the CPU, and NaN on a GPU: see kernels::nll_loss_forward. A constant that is called like a function: see mse_loss.
+/// Example:
+///     const Tensor log_p = Tensor::from<float>({-1, -2, -3, -4}, {2, 2});
+///     const Tensor labels = Tensor::from<std::int64_t>({1, 0}, {2});
+///     const double loss = nll_loss(log_p, labels).item();  // 2.5
+inline constexpr NllLoss nll_loss;
+
+}  // namespace tandem::autograd

@@ -1,0 +1,33 @@
+// Lookup of rows by number.
+#pragma once
+
+#include "tandem/layers/initializer.h"
+#include "tandem/layers/module.h"
+
+namespace tandem::layers {
+
+struct EmbeddingOptions {
+  std::int64_t num_embeddings = 0;  ///< numbers that may be looked up: 0 to this, without it
+  std::int64_t embedding_dim = 0;   ///< features of each
+};
+
+/// torch.nn.Embedding: i64 [...] -> [..., embedding_dim]; see autograd::embedding. Parameter: weight [num_embeddings,
+/// embedding_dim], normal with variance 1. Throws Error unless both sizes are positive.
+/// Example:
+///     Initializer initializer(1);
+///     Embedding embedding({.num_embeddings = 100, .embedding_dim = 16}, initializer);
+///     const Tensor features = embedding(Tensor::from<std::int64_t>({3, 99}, {2}));  // [2, 16]
+class Embedding final : public Module {
+ public:
+  using Options = EmbeddingOptions;
+
+  Embedding(const Options& options, Initializer& initializer);
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override;
+  double flops(const Shape& /*input*/, const Shape& /*output*/) const override { return 0.0; }
+
+ private:
+  Tensor weight_;
+};
+
+}  // namespace tandem::layers

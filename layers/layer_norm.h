@@ -1,0 +1,36 @@
+// Layer normalisation.
+#pragma once
+
+#include "tandem/layers/module.h"
+
+namespace tandem::layers {
+
+struct LayerNormOptions {
+  Shape normalized_shape = {};  ///< the last sizes of the input
+  double eps = 1e-5;
+  bool elementwise_affine = true;  ///< weight and bias
+  bool bias = true;
+};
+
+/// torch.nn.LayerNorm: [..., normalized_shape] -> same shape; see autograd::layer_norm. Parameters weight (ones) and
+/// bias (zeros) of the normalized shape. The same in training and evaluation. Throws Error unless there are sizes, all
+/// positive.
+/// Example:
+///     LayerNorm norm({.normalized_shape = {64}});
+///     const Tensor y = norm(Tensor::zeros({8, 10, 64}));  // [8, 10, 64]
+class LayerNorm final : public Module {
+ public:
+  using Options = LayerNormOptions;
+
+  explicit LayerNorm(const Options& options);
+  Tensor forward(const Tensor& input) override;
+  std::string describe() const override;
+  autograd::OpKind op_kind() const override { return autograd::OpKind::normalization; }
+  double flops(const Shape& /*input*/, const Shape& /*output*/) const override { return 0.0; }
+
+ private:
+  Options options_;
+  Tensor weight_, bias_;
+};
+
+}  // namespace tandem::layers
