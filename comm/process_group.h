@@ -3,16 +3,17 @@
 
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/host_staging.h"
+#include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/core/out.h"
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace tandem::comm {
-
-class MpiEnvironment;
 
 /// The ranks of one run. Every operation but poll() and the plain questions is collective: all ranks call it, in the
 /// same order, with the same shapes, dtypes and arguments. Tensors are dense, on any device; elements are matched by
@@ -89,5 +90,24 @@ class ProcessGroup {
 /// on its command line first makes an "auto" group for that, then the one that the command line names.
 std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEnvironment& environment,
                                                  Device device = {});
+
+/// run_program() (launch/mpi_environment.h) for a body that is given the group of all ranks,
+/// make_process_group("auto", environment, device), and returns nothing or an exit code.
+/// Example:
+///     int main() {
+///       return run_program([](ProcessGroup& group) { std::printf("rank %d of %d\n", group.rank(), group.size()); });
+///     }
+template <std::invocable<ProcessGroup&> Body>
+int run_program(const Body& body, Device device = {}) {
+  return run_program([&](MpiEnvironment& environment) {
+    const auto group = make_process_group("auto", environment, device);
+    if constexpr (std::is_void_v<std::invoke_result_t<const Body&, ProcessGroup&>>) {
+      body(*group);
+      return 0;
+    } else {
+      return body(*group);
+    }
+  });
+}
 
 }  // namespace tandem::comm

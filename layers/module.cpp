@@ -8,8 +8,13 @@
 #include "tandem/core/profiler.h"
 #include "tandem/core/suggest.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <set>
+#include <typeinfo>
 
 namespace tandem::layers {
 
@@ -35,6 +40,17 @@ class LayerError : public Error {
 
 std::string join(const std::string& parent, const std::string& child) {
   return parent.empty() || child.empty() ? parent + child : parent + "." + child;
+}
+
+/// Without those that are there under another name before.
+NamedTensors with_first_names(const NamedTensors& all) {
+  NamedTensors result;
+  for (const auto& named : all) {
+    const bool known = std::any_of(result.begin(), result.end(),
+                                   [&](const auto& earlier) { return earlier.second.is_same(named.second); });
+    if (!known) result.push_back(named);
+  }
+  return result;
 }
 
 void mark(const Tensor& parameter, bool required) {
@@ -112,7 +128,7 @@ void Module::requires_grad(std::string_view name, bool required) {
     if (module_name == name && !name.empty()) return module->requires_grad(required);
     if (!module_name.empty()) names.push_back(module_name);
   }
-  for (const auto& [parameter_name, parameter] : named_parameters()) {
+  for (const auto& [parameter_name, parameter] : all_parameters()) {
     if (parameter_name == name) return mark(parameter, required);
     names.push_back(parameter_name);
   }
@@ -131,24 +147,28 @@ std::vector<std::pair<std::string, Module*>> Module::named_modules() {
   return result;
 }
 
-NamedTensors Module::named_parameters() const {
+NamedTensors Module::all_parameters() const {
   NamedTensors result;
   for (const auto& [name, parameter] : parameters_) result.emplace_back(name, *parameter);
   for (const auto& [child_name, child] : children_) {
-    for (const auto& [name, parameter] : child->named_parameters())
+    for (const auto& [name, parameter] : child->all_parameters())
       result.emplace_back(join(child_name, name), parameter);
   }
   return result;
 }
 
-NamedTensors Module::named_buffers() const {
+NamedTensors Module::all_buffers() const {
   NamedTensors result;
   for (const auto& [name, buffer] : buffers_) result.emplace_back(name, *buffer);
   for (const auto& [child_name, child] : children_) {
-    for (const auto& [name, buffer] : child->named_buffers()) result.emplace_back(join(child_name, name), buffer);
+    for (const auto& [name, buffer] : child->all_buffers()) result.emplace_back(join(child_name, name), buffer);
   }
   return result;
 }
+
+NamedTensors Module::named_parameters() const { return with_first_names(all_parameters()); }
+
+NamedTensors Module::named_buffers() const { return with_first_names(all_buffers()); }
 
 std::vector<Tensor> Module::parameters() const {
   std::vector<Tensor> result;
@@ -160,6 +180,16 @@ std::int64_t Module::parameter_count() const {
   std::int64_t count = 0;
   for (const Tensor& parameter : parameters()) count += parameter.numel();
   return count;
+}
+
+std::string Module::describe() const {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(typeid(*this).name(), nullptr, nullptr, &status), std::free);
+  std::string whole = status == 0 ? name.get() : typeid(*this).name();
+  whole.resize(std::min(whole.find('<'), whole.size()));  // without template arguments
+  const std::size_t scope = whole.rfind("::");
+  return scope == std::string::npos ? whole : whole.substr(scope + 2);
 }
 
 double Module::flops(const Shape& /*input*/, const Shape& output) const {

@@ -79,8 +79,8 @@ class Module {
   /// those that compute the layer in another way (fusion.h).
   Tensor in_context(const std::function<Tensor()>& compute);
 
-  /// "Conv2d(3, 32, kernel 3x3, padding 1)"
-  virtual std::string describe() const = 0;
+  /// "Conv2d(3, 32, kernel 3x3, padding 1)"; by default the name of the class.
+  virtual std::string describe() const;
 
   /// The op that this module's own parameters are for.
   virtual autograd::OpKind op_kind() const { return autograd::OpKind::linear; }
@@ -94,7 +94,8 @@ class Module {
   /// done per element is not counted.
   virtual double flops(const Shape& input, const Shape& output) const;
 
-  // By dotted name. Handles share their elements with the module.
+  // By dotted name. Handles share their elements with the module. A tensor that modules share is there once, under its
+  // first name; state_dict() has it under every name.
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
   std::vector<std::pair<std::string, Module*>> named_modules();  // itself first, as "", then its descendants
@@ -218,8 +219,10 @@ class Module {
   }
 
  private:
-  /// Replaces each parameter and floating buffer of this tree by what `convert` makes of it and its module, unless that
-  /// is the same tensor.
+  // As named_parameters() and named_buffers(), under every name.
+  NamedTensors all_parameters() const;
+  NamedTensors all_buffers() const;
+  /// Gives each parameter and floating buffer of this tree the elements of what `convert` makes of it and its module.
   void replace_tensors(const std::function<Tensor(const Tensor& tensor, const Module& module)>& convert);
 
   RemovableHandle add_hook(ForwardHook hook);

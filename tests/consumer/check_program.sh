@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Programs of another project, which use this library as its users do. WHAT is one of
 #   install      installs the library and moves it: no file may be a link of the source tree, or name a folder of it
-#   cmake        builds examples/train.cpp by find_package() and runs it, on one rank and on two; this and the next two
+#   cmake        builds examples/train.cpp by find_package() and runs it, on one rank and on two; this and what follows
 #                without a view of the source tree, where mounting is allowed
 #   page         the same with the project in docs/your-own-program.md
-#   folder       the same with examples/image_folder.cpp, on image files that are made for it
+#   examples     the same with the other programs of examples/
 #   pkg-config   builds examples/train.cpp by pkg-config and runs it; 77 without pkg-config
 #   configure    takes the source tree as a part of another project, which keeps all that is its own
 #   subproject   the same, and builds and runs examples/train.cpp: compiles the whole library
@@ -40,7 +40,7 @@ run_apart() {
   exit "$status"
 }
 case "$what" in
-  cmake | page | pkg-config)
+  cmake | page | pkg-config | examples)
     [ -n "${APART:-}" ] || ! unshare --mount mount -t tmpfs tmpfs /mnt 2>/dev/null || run_apart ;;
 esac
 
@@ -96,18 +96,30 @@ check_cmake() {
   expect_refused 's/COMPONENTS core/COMPONENTS score/' 'this build of Tandem has no tandem::score'
 }
 
-check_folder() {
-  quietly configure cmake -S "$here/program" -B "$work_dir/folder" -DCMAKE_PREFIX_PATH="$prefix" \
-    -DPROGRAMS="$source_dir/examples/image_folder.cpp"
-  quietly build cmake --build "$work_dir/folder"
+# What each prints when it has learnt.
+check_examples() {
+  local name programs=
+  for name in image_folder spirals regression autoencoder two_inputs; do programs+=";$source_dir/examples/$name.cpp"; done
+  quietly configure cmake -S "$here/program" -B "$work_dir/examples" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DPROGRAMS="${programs#;}"
+  quietly build cmake --build "$work_dir/examples"
   rm -rf "$work_dir/images"
   python3 "$here/make_image_folder.py" "$work_dir/images"
-  run_image_folder "$work_dir/folder/image_folder" "$work_dir/images"
-  [ ${#two_ranks[@]} -eq 0 ] || run_image_folder "${two_ranks[@]}" "$work_dir/folder/image_folder" "$work_dir/images"
+  run_example image_folder '(9[0-9]|100) % of 40 images are told right' "$work_dir/images"  # chance is 50 %
+  run_example spirals '(9[5-9]\.[0-9]|100\.0) % of the points are on the right spiral'
+  run_example regression 'mean squared error 0\.00[0-9]*, mean absolute error 0\.0[0-9]*'
+  run_example autoencoder 'mean squared error [0-9.]*, and after ten epochs 0\.0[0-9]*'
+  run_example two_inputs '(9[0-9]|100) % are right'
 }
-run_image_folder() {  # chance is 50 %
-  "$@" >"$work_dir/$what.txt" || fail "failed: $*"
-  grep -qxE '(9[0-9]|100) % of 40 images are told right' "$work_dir/$what.txt" || fail "$(cat "$work_dir/$what.txt")"
+# run_example NAME PATTERN [ARGUMENT ...]: its last line, on one rank and on two
+run_example() {
+  local program=$work_dir/examples/$1 pattern=$2 output=$work_dir/examples/$1.txt
+  shift 2
+  "$program" "$@" >"$output" || fail "failed: $program $*"
+  tail -n 1 "$output" | grep -qxE "$pattern" || fail "$program: expected '$pattern', got: $(cat "$output")"
+  [ ${#two_ranks[@]} -gt 0 ] && grep -q ProcessGroup "$source_dir/examples/$(basename "$program").cpp" || return 0
+  "${two_ranks[@]}" "$program" "$@" >"$output" || fail "failed: ${two_ranks[*]} $program $*"
+  tail -n 1 "$output" | grep -qxE "$pattern" || fail "$program on two ranks: expected '$pattern', got: $(cat "$output")"
 }
 
 check_page() {
@@ -154,7 +166,7 @@ check_subproject() {
 }
 
 case "$what" in
-  install | cmake | folder | page | configure | subproject) "check_$what" ;;
+  install | cmake | examples | page | configure | subproject) "check_$what" ;;
   pkg-config) check_pkg_config ;;
   *) fail "WHAT is not one of those in this file's first lines" ;;
 esac

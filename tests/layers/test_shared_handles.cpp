@@ -1,4 +1,4 @@
-// What becomes of handles, optimizers and shared parameters where a module changes its dtype or device.
+// Handles of parameters: where a module changes its dtype or device, and where modules share one.
 #include "tandem/autograd/functions/reduce.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/layers/layers.h"
@@ -51,6 +51,17 @@ TEST_CASE("parameters that are shared stay so where a module changes its dtype")
   tied.to(DType::f64);
   CHECK(tied.first.dtype() == DType::f64);
   CHECK(tied.first.is_same(tied.second));
+}
+
+TEST_CASE("a shared parameter is one parameter, and has all its names in a state dict") {
+  Tied tied;
+  REQUIRE(tied.named_parameters().size() == 1);
+  CHECK(tied.named_parameters()[0].first == "first");
+  CHECK(tied.parameter_count() == 4);
+  CHECK(tied.state_dict().size() == 2);
+  const optim::SGD optimizer(tied.parameters(), {.lr = 0.1});  // which refuses a parameter given twice
+  tied.requires_grad("second", false);
+  CHECK_FALSE(autograd::requires_grad(tied.first));
 }
 
 TEST_CASE("an optimizer says that a parameter has another dtype than before") {
