@@ -12,6 +12,7 @@ using namespace tandem;
 using namespace tandem::data;
 using namespace tandem::test;
 
+#if TANDEM_HAS_PNG
 namespace {
 
 /// Two classes: `cat` with 3 images of 6 x 8 pixels, `dog` with 2; image i is all (10 i, 20, 30).
@@ -28,7 +29,6 @@ void make_animals(const TemporaryFolder& folder) {
 
 }  // namespace
 
-#if TANDEM_HAS_PNG
 TEST_CASE("a folder for each class gives images with their numbers") {
   const TemporaryFolder folder;
   make_animals(folder);

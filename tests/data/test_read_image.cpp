@@ -10,6 +10,7 @@ using namespace tandem;
 using namespace tandem::data;
 using namespace tandem::test;
 
+#if TANDEM_HAS_PNG || TANDEM_HAS_JPEG
 namespace {
 
 /// The colours of a file, pixel by pixel.
@@ -24,7 +25,6 @@ std::vector<std::vector<int>> colors(const std::filesystem::path& file) {
 
 using Colors = std::vector<std::vector<int>>;
 
-#if TANDEM_HAS_PNG || TANDEM_HAS_JPEG
 std::string error_of_file(const TemporaryFolder& folder, const Bytes& bytes, const ReadImageOptions& options = {}) {
   const auto file = folder.write("image.png", bytes);
   const std::string error = error_of([&] { read_image(file, options); });
@@ -32,9 +32,9 @@ std::string error_of_file(const TemporaryFolder& folder, const Bytes& bytes, con
   CHECK(error.rfind(file.string() + ": ", 0) == 0);
   return error;
 }
-#endif
 
 }  // namespace
+#endif
 
 #if TANDEM_HAS_PNG
 TEST_CASE("PNG files of each colour type and depth have the colours that they mean") {
