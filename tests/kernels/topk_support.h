@@ -15,8 +15,12 @@ namespace tandem::test {
 /// Whole numbers, many of them equal, and some that are none, in any floating dtype.
 inline Tensor ranked_rows(std::int64_t rows, std::int64_t columns, DType dtype, std::uint32_t seed) {
   const RandomKey key{.seed = seed, .stream = RandomStream::test};
-  const double others[] = {std::nan(""), -std::nan(""), std::numeric_limits<double>::infinity(),
-                           -std::numeric_limits<double>::infinity(), -0.0, 0.0};
+  const double others[] = {std::nan(""),
+                           -std::nan(""),
+                           std::numeric_limits<double>::infinity(),
+                           -std::numeric_limits<double>::infinity(),
+                           -0.0,
+                           0.0};
   return dispatch_floating(dtype, "ranked_rows", [&](auto tag) {
     using T = typename decltype(tag)::type;
     std::vector<T> values;
