@@ -6,8 +6,9 @@ namespace tandem::test {
 
 TEST_CASE("on CUDA, topk finds what comparisons find, with ties, infinities and NaN", "[cuda]") {
   if (!has_gpu()) return;
-  for (const TopkSize& size : {TopkSize{1, 1, 1}, TopkSize{11, 7, 1}, TopkSize{3, 70, 1}, TopkSize{2, 1030, 1},
-                               TopkSize{3, 7, 3}, TopkSize{2, 7, 7}, TopkSize{3, 300, 33}, TopkSize{2, 1300, 1025}}) {
+  for (const TopkSize& size :
+       {TopkSize{1, 1, 1}, TopkSize{11, 7, 1}, TopkSize{3, 70, 1}, TopkSize{2, 1030, 1}, TopkSize{3, 7, 3},
+        TopkSize{2, 7, 7}, TopkSize{3, 300, 33}, TopkSize{1, 300, 300}, TopkSize{2, 1300, 1025}}) {
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
       for (const kernels::TopkOptions& options : topk_options()) {
         if (size.k == 1 && !options.sorted) continue;

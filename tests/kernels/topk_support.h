@@ -15,15 +15,19 @@ namespace tandem::test {
 /// Whole numbers, many of them equal, and some that are none, in any floating dtype.
 inline Tensor ranked_rows(std::int64_t rows, std::int64_t columns, DType dtype, std::uint32_t seed) {
   const RandomKey key{.seed = seed, .stream = RandomStream::test};
-  const double others[] = {std::nan(""), -std::nan(""), std::numeric_limits<double>::infinity(),
-                           -std::numeric_limits<double>::infinity(), -0.0};
+  const double others[] = {std::nan(""),
+                           -std::nan(""),
+                           std::numeric_limits<double>::infinity(),
+                           -std::numeric_limits<double>::infinity(),
+                           -0.0,
+                           0.0};
   return dispatch_floating(dtype, "ranked_rows", [&](auto tag) {
     using T = typename decltype(tag)::type;
     std::vector<T> values;
     for (std::int64_t i = 0; i < rows * columns; ++i) {
       const auto index = static_cast<std::uint64_t>(i);
       const std::uint32_t kind = key.below(2 * index, 40);
-      const double value = kind < 5 ? others[kind] : static_cast<double>(key.below(2 * index + 1, 200)) - 100.0;
+      const double value = kind < 6 ? others[kind] : static_cast<double>(key.below(2 * index + 1, 200)) - 100.0;
       values.push_back(static_cast<T>(static_cast<compute_t<T>>(value)));
     }
     return Tensor::from(values, {rows, columns});
