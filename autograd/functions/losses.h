@@ -3,7 +3,7 @@
 //     const Tensor output = Tensor::from<float>({1, 2, 4}, {3}), target = Tensor::from<float>({1, 0, 1}, {3});
 //     const double squares = mse_loss(output, target, Reduction::sum).item();                       // 13
 //     const std::vector<float> each = l1_loss(output, target, Reduction::none).to_vector<float>();  // {0, 2, 3}
-//     const double binary = binary_cross_entropy_with_logits(output, target).item();                // 0.819448
+//     const double binary = binary_cross_entropy_with_logits(output, target).item();                // 0.819447
 #pragma once
 
 #include "tandem/autograd/functions/reduction.h"

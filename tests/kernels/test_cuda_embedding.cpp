@@ -1,8 +1,6 @@
-// Lookup of rows and choice by labels on the GPU: numbers outside of the range, wide rows, many positions.
+// Lookup of rows on the GPU: numbers outside of the range, wide rows, many positions.
 #include "tandem/kernels/embedding/embedding.h"
 #include "tandem/kernels/embedding/embedding_implementations.h"
-#include "tandem/kernels/loss/nll_loss.h"
-#include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tests/kernels/cuda_compare.h"
 #include "tests/support/catch.h"
 
@@ -59,34 +57,12 @@ TEST_CASE("indices outside of the rows give NaN on the GPU, add to no gradient, 
   kernels::require_indices(put(numbers(9, 4)), 4);
 }
 
-TEST_CASE("labels outside of the classes make nll_loss and its gradient NaN on the GPU", "[cuda][loss]") {
-  if (!has_gpu()) return;
-  for (const std::int64_t label : {std::int64_t{-1}, std::int64_t{4}, std::int64_t{1} << 40}) {
-    const Tensor labels = put(Tensor::from(std::vector<std::int64_t>{1, label, 2}, {3}), Place::gaps);
-    const Tensor log_p = put(Tensor::full({3, 4}, -2.0), Place::gaps), losses = empty_at(Place::gaps, {3}, DType::f32),
-                 grad = empty_at(Place::unaligned, {3, 4}, DType::bf16);
-    kernels::nll_loss_forward(log_p, labels, Out(losses));
-    kernels::nll_loss_backward(labels, put(Tensor::full({3}, 0.5, {.dtype = DType::f16})), Out(grad));
-    const std::vector<float> values = losses.to_vector<float>();
-    CHECK((values[0] == 2.0f && std::isnan(values[1]) && values[2] == 2.0f));
-    for (const std::int64_t row : {0, 1, 2})
-      CHECK(std::isnan(grad.narrow(0, row, 1).to_vector<float>().back()) == (row == 1));
-    CHECK(grad.narrow(0, 2, 1).to_vector<float>() == std::vector<float>{0, 0, -0.5f, 0});
-    CHECK(error_of([&] { kernels::require_labels(labels, 4, "nll_loss"); }) ==
-          fmt::format("nll_loss: label 1 of the batch is {}, outside of the 4 classes", label));
-  }
-}
-
-TEST_CASE("lookups and labels on the GPU: f64 and mixed devices are refused", "[cuda][embedding]") {
+TEST_CASE("lookups on the GPU of f64 and of mixed devices are refused", "[cuda][embedding]") {
   if (!has_gpu()) return;
   const TensorOptions f64{.dtype = DType::f64, .device = kGpu};
   const Tensor wide_rows = Tensor::zeros({2, 3}, f64), rows = put(Tensor::zeros({2, 3})), there = put(numbers(2, 2));
   CHECK_THAT(error_of([&] { kernels::embedding_forward(there, wide_rows, Out(wide_rows.clone())); }),
              ContainsText("embedding: CUDA kernels take f32, f16 and bf16, got f64"));
   CHECK_THAT(error_of([&] { kernels::embedding_forward(numbers(2, 2), rows, Out(rows.clone())); }),
-             ContainsText("move one of them"));
-  CHECK_THAT(error_of([&] { kernels::nll_loss_forward(wide_rows, there, Out(Tensor::zeros({2}, f64))); }),
-             ContainsText("nll_loss: CUDA kernels take f32, f16 and bf16, got f64"));
-  CHECK_THAT(error_of([&] { kernels::nll_loss_forward(rows, numbers(2, 2), Out(Tensor::zeros({2}))); }),
              ContainsText("move one of them"));
 }

@@ -1,4 +1,4 @@
-"""Layer and group normalisation, and the lookup of rows."""
+"""Layer and group normalisation."""
 
 import numpy as np
 from torch.nn import functional
@@ -93,27 +93,8 @@ def group_norm_specs(generator):
             )
 
 
-def embedding_specs(generator):
-    for name, rows, features, shape in (("few", 3, 5, (20,)), ("tokens", 100, 17, (4, 9)), ("one", 1, 1, (2, 1))):
-        indices = generator.integers(0, rows, shape)
-        most = int(np.bincount(indices.ravel()).max())
-
-        def bound(inputs, grad, result, most=most):
-            sums = np.zeros(inputs["weight"].shape)
-            np.add.at(sums, inputs["indices"], np.abs(grad))
-            return {"output": 0.0, "grad.weight": most * sums}
-
-        yield OpSpec(
-            f"embedding.{name}",
-            "embedding",
-            {"indices": indices, "weight": f32_values(generator, rows, features)},
-            lambda t: functional.embedding(t["indices"], t["weight"]),
-            bound,
-        )
-
-
 def cases():
     generator = np.random.default_rng(9)
-    specs = [*layer_norm_specs(generator), *group_norm_specs(generator), *embedding_specs(generator)]
+    specs = [*layer_norm_specs(generator), *group_norm_specs(generator)]
     for number, spec in enumerate(specs):
         yield from make_cases(spec, 6000 + number)

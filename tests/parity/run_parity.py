@@ -17,8 +17,8 @@ import warnings
 from pathlib import Path
 
 GROUPS = {
-    "ops": ("conv_cases", "pointwise_cases", "elementwise_cases", "structure_cases", "loss_cases", "row_norm_cases", "image_cases",
-            "exact_cases"),
+    "ops": ("conv_cases", "pointwise_cases", "elementwise_cases", "structure_cases", "loss_cases", "row_norm_cases", "embedding_cases",
+            "image_cases", "exact_cases"),
     "layers": ("layer_cases", "model_cases"),
     "optimizers": ("optimizer_cases",),
     "training": ("training_cases",),
