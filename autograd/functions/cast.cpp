@@ -1,6 +1,7 @@
 // Differentiable change of dtype.
 #include "tandem/autograd/functions/cast.h"
 
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/record.h"
 #include "tandem/kernels/cast/cast.h"
 
@@ -18,6 +19,7 @@ Tensor converted(const Tensor& x, DType dtype) {
 }  // namespace
 
 Tensor cast(const Tensor& x, DType dtype) {
+  require_defined("cast", x);
   if (x.dtype() == dtype) return x;
   const Tensor y = unrecorded([&] { return converted(x, dtype); });
   if (!is_floating(dtype)) return y;

@@ -1,6 +1,7 @@
 // Differentiable joining of tensors.
 #include "tandem/autograd/functions/concat.h"
 
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/record.h"
 #include "tandem/core/describe.h"
 
@@ -59,7 +60,7 @@ Tensor concat(const std::vector<Tensor>& tensors, int requested) {
   check("concat", tensors);
   require(tensors.front().rank() >= 1, "concat: numbers ({}) have no dimension to be joined along; use stack",
           tensors.front());
-  const int dim = tensors.front().shape().wrap(requested);
+  const int dim = dimension_of("concat", tensors.front(), requested);
   check_shapes("concat", tensors, dim);
   std::vector<std::int64_t> sizes;
   Shape shape = tensors.front().shape();

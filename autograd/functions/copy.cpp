@@ -1,11 +1,13 @@
 // Differentiable copies.
 #include "tandem/autograd/functions/copy.h"
 
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/record.h"
 
 namespace tandem::autograd {
 
 Tensor contiguous(const Tensor& x, Layout layout) {
+  require_defined("contiguous", x);
   if (x.is_dense(layout)) return x;
   const Tensor y = unrecorded([&] { return x.contiguous(layout); });
   return record("contiguous", {x}, y,
@@ -13,6 +15,7 @@ Tensor contiguous(const Tensor& x, Layout layout) {
 }
 
 Tensor clone(const Tensor& x) {
+  require_defined("clone", x);
   const Tensor y = unrecorded([&] { return x.clone(); });
   return record("clone", {x}, y,
                 [](const BackwardContext& context) { return std::vector<Tensor>{context.grad_output()}; });

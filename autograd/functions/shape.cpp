@@ -2,6 +2,7 @@
 #include "tandem/autograd/functions/shape.h"
 
 #include "tandem/autograd/functions/broadcast.h"
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/record.h"
 
 namespace tandem::autograd {
@@ -24,6 +25,7 @@ Tensor record_part(std::string_view name, const Tensor& x, const Part& part) {
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
+  require_defined("reshape", x);
   const Tensor y = unrecorded([&] { return reshaped(x, shape); });
   return record("reshape", {x}, y, [old_shape = x.shape()](const BackwardContext& context) {
     return std::vector<Tensor>{reshaped(context.grad_output(), old_shape)};
@@ -31,6 +33,7 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 }
 
 Tensor flatten(const Tensor& x) {
+  require_defined("flatten", x);
   require(x.rank() >= 1, "flatten: needs a batch dimension, got {}", describe(x));
   std::int64_t rest = 1;
   for (int dim = 1; dim < x.rank(); ++dim) rest *= x.size(dim);
@@ -38,6 +41,7 @@ Tensor flatten(const Tensor& x) {
 }
 
 Tensor permute(const Tensor& x, const std::vector<int>& order) {
+  for (const int dim : order) dimension_of("permute", x, dim);
   const Tensor y = unrecorded([&] { return x.permute(order); });
   std::vector<int> inverse(order.size());
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -48,6 +52,7 @@ Tensor permute(const Tensor& x, const std::vector<int>& order) {
 }
 
 Tensor transpose(const Tensor& x, int a, int b) {
+  for (const int dim : {a, b}) dimension_of("transpose", x, dim);
   const Tensor y = unrecorded([&] { return x.transpose(a, b); });
   return record("transpose", {x}, y, [a, b](const BackwardContext& context) {
     return std::vector<Tensor>{context.grad_output().transpose(a, b)};
@@ -55,18 +60,20 @@ Tensor transpose(const Tensor& x, int a, int b) {
 }
 
 Tensor narrow(const Tensor& x, int dim, std::int64_t start, std::int64_t length, std::int64_t step) {
+  dimension_of("narrow", x, dim);
   const auto part = [=](const Tensor& whole) { return whole.narrow(dim, start, length, step); };
   return record_part("narrow", x, part);
 }
 
 Tensor select(const Tensor& x, int dim, std::int64_t index) {
+  dimension_of("select", x, dim);
   const auto part = [=](const Tensor& whole) { return whole.select(dim, index); };
   return record_part("select", x, part);
 }
 
 Tensor squeeze(const Tensor& x, int dim) {
+  const int removed = dimension_of("squeeze", x, dim);
   const Tensor y = unrecorded([&] { return x.squeeze(dim); });
-  const int removed = x.shape().wrap(dim);
   return record("squeeze", {x}, y, [removed](const BackwardContext& context) {
     return std::vector<Tensor>{context.grad_output().unsqueeze(removed)};
   });
@@ -80,6 +87,7 @@ Tensor unsqueeze(const Tensor& x, int dim) {
 }
 
 Tensor expand(const Tensor& x, const Shape& shape) {
+  require_defined("expand", x);
   const Tensor y = unrecorded([&] { return x.expand(shape); });
   return record("expand", {x}, y, [old_shape = x.shape()](const BackwardContext& context) {
     return std::vector<Tensor>{sum_to_shape(context.grad_output(), old_shape)};

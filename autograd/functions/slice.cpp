@@ -1,6 +1,7 @@
 // Differentiable parts of a tensor along one dimension.
 #include "tandem/autograd/functions/slice.h"
 
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/functions/shape.h"
 #include "tandem/autograd/record.h"
 #include "tandem/core/describe.h"
@@ -12,6 +13,7 @@
 namespace tandem::autograd {
 
 Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+  dimension_of("slice", x, dim);
   require(step > 0, "slice: step {} along dimension {} of {} must be positive; reversed slices are not views", step,
           dim, x);
   const std::int64_t size = x.size(dim);
@@ -23,6 +25,7 @@ Tensor slice(const Tensor& x, int dim, std::int64_t start, std::int64_t end, std
 }
 
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim) {
+  dimension_of("split", x, dim);
   require(size > 0, "split: parts of {} elements along dimension {} of {}: the size must be positive", size, dim, x);
   const std::int64_t whole = x.size(dim);
   std::vector<std::int64_t> sizes;
@@ -33,6 +36,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int dim) {
 }
 
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int dim) {
+  dimension_of("split", x, dim);
   require(!sizes.empty(), "split: {} into no parts: give one size or more", x);
   std::int64_t total = 0;
   for (const std::int64_t size : sizes) {

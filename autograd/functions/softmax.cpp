@@ -1,6 +1,7 @@
 // Differentiable softmax: a dimension becomes the rows of a matrix.
 #include "tandem/autograd/functions/softmax.h"
 
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
 #include "tandem/core/describe.h"
@@ -43,9 +44,7 @@ class RowsOf {
 Tensor softmax_of(std::string_view op, kernels::SoftmaxResult result, const Tensor& x, int dim) {
   require(x.defined() && is_floating(x.dtype()) && x.rank() >= 1,
           "{}: needs a floating tensor of one dimension or more, got {}", op, x);
-  require(dim >= -x.rank() && dim < x.rank(), "{}: dimension {} is out of range for {}; give one from {} to {}", op,
-          dim, x, -x.rank(), x.rank() - 1);
-  const RowsOf rows(x, x.shape().wrap(dim));
+  const RowsOf rows(x, dimension_of(op, x, dim));
   const TensorOptions options{result_dtype(OpKind::exponential, x.dtype()), Layout::row_major, x.device()};
   const Tensor matrix = Tensor::empty(rows.matrix_shape(), options);
   const Tensor y = unrecorded([&] {

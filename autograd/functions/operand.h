@@ -1,0 +1,25 @@
+// What functions ask of an operand. Internal to autograd/functions.
+#pragma once
+
+#include "tandem/core/describe.h"
+#include "tandem/core/tensor.h"
+
+#include <string_view>
+
+namespace tandem::autograd {
+
+/// Throws Error that names `op` unless there is a tensor.
+inline void require_defined(std::string_view op, const Tensor& x) {
+  require(x.defined(), "{}: needs a defined tensor, got {}", op, x);
+}
+
+/// `dim` of x as a number in [0, rank). Throws Error that names `op` where there is no tensor or no such dimension.
+inline int dimension_of(std::string_view op, const Tensor& x, int dim) {
+  require_defined(op, x);
+  require(x.rank() > 0, "{}: {} has no dimensions", op, x);
+  require(dim >= -x.rank() && dim < x.rank(), "{}: dimension {} is out of range for {}; give one from {} to {}", op, dim,
+          x, -x.rank(), x.rank() - 1);
+  return dim < 0 ? dim + x.rank() : dim;
+}
+
+}  // namespace tandem::autograd
