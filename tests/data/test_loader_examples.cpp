@@ -318,6 +318,29 @@ TEST_CASE("what goes wrong in a stream is one error, and ends it") {
   CHECK_THAT(error_of([] { stream_to(3, -1); }), ContainsText("a stream of -1 examples"));
 }
 
+TEST_CASE("nothing is read behind the end of a stream, nor behind an error") {
+  const int threads = GENERATE(0, 1);
+  for (const bool breaks : {false, true}) {
+    std::atomic<int> calls = 0;
+    const auto counting = stream_of([&](std::uint32_t) {
+      return [&]() -> std::optional<Example> {
+        if (++calls <= 4) return Example{Tensor::zeros({1})};
+        require(!breaks, "the line is cut");
+        return std::nullopt;
+      };
+    });
+    {
+      Loader loader(counting, StreamShare{}, {.global_batch_size = 2, .threads = threads, .prefetch = 8});
+      loader.start(0);
+      loader.next(), loader.next();
+      CHECK(error_of([&] { loader.next(); }) ==
+            (breaks ? "loader: example 4 of the stream: the line is cut" : "no error"));
+      CHECK_FALSE(loader.next().has_value());
+    }
+    CHECK(calls == 5);
+  }
+}
+
 TEST_CASE("what is for images alone is refused of other data sets") {
   const DistributedSampler sampler(4, 1, 0, false, 0);
   const LoaderOptions options{.augment = parse_augment("flip")};

@@ -121,11 +121,14 @@ TEST_CASE("JPEG files of each colour space have the colours that they mean, up t
 TEST_CASE("JPEG files that are not sound are one error each") {
   const TemporaryFolder folder;
   for (const bool progressive : {false, true}) {
-    const Bytes whole = jpeg_file({.height = 40, .width = 40, .progressive = progressive});
-    for (std::size_t size = 3; size + 3 < whole.size(); size += 11)
-      CHECK_THAT(error_of_file(folder, Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))),
+    const Bytes file = jpeg_file({.height = 40, .width = 40, .progressive = progressive});
+    for (std::size_t size = 3; size + 3 < file.size(); size += 11)
+      CHECK_THAT(error_of_file(folder, Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size))),
                  ContainsText("not a sound JPEG file: "));
   }
+  const Bytes whole = jpeg_file({.height = 40, .width = 40});
+  const Bytes ended_early(whole.begin(), whole.end() - 20);  // and as if that were its end
+  CHECK_THAT(error_of_file(folder, ended_early + Bytes{0xff, 0xd9}), ContainsText("not a sound JPEG file: "));
   CHECK_THAT(error_of_file(folder, {0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 2}), ContainsText("not a sound JPEG file: "));
   Bytes huge = jpeg_file({});
   for (std::size_t i = 0; i + 8 < huge.size(); ++i) {
