@@ -17,8 +17,8 @@ inline void require_defined(std::string_view op, const Tensor& x) {
 inline int dimension_of(std::string_view op, const Tensor& x, int dim) {
   require_defined(op, x);
   require(x.rank() > 0, "{}: {} has no dimensions", op, x);
-  require(dim >= -x.rank() && dim < x.rank(), "{}: dimension {} is out of range for {}; give one from {} to {}", op, dim,
-          x, -x.rank(), x.rank() - 1);
+  require(dim >= -x.rank() && dim < x.rank(), "{}: dimension {} is out of range for {}; give one from {} to {}", op,
+          dim, x, -x.rank(), x.rank() - 1);
   return dim < 0 ? dim + x.rank() : dim;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/kernels/gemm/gemm.h"
+#include "tandem/kernels/gemm/matrix_view.h"
 
 namespace tandem::kernels {
 
@@ -11,14 +12,6 @@ decltype(kernels::gemm) gemm;
 }  // namespace reference
 
 namespace cpu {
-
-/// A matrix of T (float, Half or BFloat16) in memory: element (i, j) is data[i * row_stride + j * column_stride].
-template <typename T>
-struct MatrixView {
-  const T* data;
-  std::int64_t row_stride;
-  std::int64_t column_stride;
-};
 
 /// The fast product, in float; c's row i starts at c + i * c_row_stride. Blocks of A and B are packed, so strides
 /// matter little. The result does not depend on the number of threads. A and B are of one type, or A of float.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tandem/kernels/cast/float_runs.h"
-#include "tandem/kernels/gemm/gemm_implementations.h"
+#include "tandem/kernels/gemm/matrix_view.h"
 #include "tandem/kernels/gemm/tile.h"
 
 #include <algorithm>

@@ -122,3 +122,20 @@ TEST_CASE("mul keeps an operand only where the other needs a gradient") {
   }
   CHECK(memory_stats().current_total - before <= 4000 + 4);  // y and the number, not `temporary`
 }
+
+TEST_CASE("the bias of a transposed convolution of halves is added to its rounded sums, and rounded again") {
+  const RandomKey key{.seed = 3, .stream = RandomStream::test};
+  const auto random = [&](const Shape& shape, std::uint64_t first, DType dtype) {
+    Values values(static_cast<std::size_t>(element_count(shape)));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = key.normal(first + i);
+    return cast(Tensor::from(values, shape), dtype);
+  };
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const Tensor x = random({2, 3, 4, 5}, 0, dtype), weight = random({3, 4, 3, 3}, 1000, dtype);
+    const Tensor bias = random({4}, 2000, dtype);
+    const Tensor y = conv_transpose2d(x, weight, bias, {.stride = {2, 2}});
+    const Tensor plain = conv_transpose2d(x, weight, {}, {.stride = {2, 2}});
+    CHECK(y.dtype() == dtype);
+    CHECK(y.to_vector<float>() == add(plain, bias.view({1, 4, 1, 1})).to_vector<float>());
+  }
+}
