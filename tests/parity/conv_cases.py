@@ -131,6 +131,7 @@ def transposed_specs(name, geometry, generator, impl="auto"):
         bound = transposed_winograd_bound(bound, padding)
     sent = {"impl": impl, **{key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}}
     suffix = "" if impl == "auto" else f".{impl}"
+    dtypes = ("f64", "f32") if impl == "auto" else ("f32",)
     for bias in (True, False) if name == "groups2" else (True,):
         chosen = inputs if bias else {key: inputs[key] for key in ("x", "weight")}
         yield OpSpec(
@@ -140,6 +141,7 @@ def transposed_specs(name, geometry, generator, impl="auto"):
             function,
             bound,
             sent,
+            dtypes=dtypes,
         )
 
 
