@@ -18,7 +18,7 @@ INTERNAL = {
     r"core/environment.h": "for tests of what reads variables",
     r"core/number_column.h": "a part of to_string()",
     r"kernels/(?!(conv/conv|gemm/gemm).h).*": "called by autograd/; conv.h and gemm.h are also timed by themselves",
-    r"autograd/(node|functions/(binary|broadcast|conv_operands|conv_producer|operand|row_norm|unary)).h": "the tape, and parts of functions",
+    r"autograd/(node|functions/(binary|broadcast|conv_operands|conv_producer|operand|row_norm|rows|unary)).h": "the tape, and parts of functions",
     r"layers/(file|fusion|container|safetensors/.*).h": "parts of read_safetensors() and of Sequential",
     r"optim/option_checks.h": "for the optimizers of this folder",
     r"comm/(backends|schedules|transports)/.*": "chosen by name (comm/backends.h)",
