@@ -28,10 +28,10 @@ struct Autoencoder final : layers::Module {
 
 int main() {
   return comm::run_program([](comm::MpiEnvironment&) {
-    // The target of each image is the image itself.
+    // Without the label: an example's only tensor is input and target.
     const auto images = std::make_shared<const data::ImageDataset>(data::make_synthetic({.count = 1000, .side = 16}));
-    const auto pairs = data::transformed(images, [](data::Example e) { return data::Example{e[0], e[0]}; });
-    data::Loader training(pairs, {1000, 1, 0, true, 1}, {.global_batch_size = 50});
+    const auto unlabelled = data::transformed(images, [](data::Example e) { return data::Example{e[0]}; });
+    data::Loader training(unlabelled, {1000, 1, 0, true, 1}, {.global_batch_size = 50});
     layers::Initializer random(1);
     Autoencoder model(random);
     fmt::print("{}", layers::summary(model, {1, 3, 16, 16}));
