@@ -24,8 +24,8 @@ inline void check_comparisons(DType dtype, Device device) {
                                                       {autograd::le, [](double a, double b) { return a <= b; }},
                                                       {autograd::gt, [](double a, double b) { return a > b; }},
                                                       {autograd::ge, [](double a, double b) { return a >= b; }}};
-  for (const auto& [compare, holds] : all) {
-    const auto check = [&, holds = holds](const Tensor& mask, const Tensor& a, const Tensor& b) {
+  for (const auto& [compare, rule] : all) {
+    const auto check = [&, holds = rule](const Tensor& mask, const Tensor& a, const Tensor& b) {
       CHECK(mask.dtype() == DType::u8);
       CHECK(mask.device() == device);
       const std::vector<int> actual = mask.to_vector<int>();
