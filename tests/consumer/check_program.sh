@@ -28,7 +28,11 @@ run_apart() {
   local apart status=0
   apart=$(mktemp -d)
   mkdir "$apart/work" "$apart/source"
-  (cd "$source_dir" && cp -r --parents tests/consumer examples docs scripts "$apart/source")
+  (cd "$source_dir" && cp -r --parents tests/consumer tests/comm/mpi examples docs scripts "$apart/source")
+  local options  # of sanitizers, which name a file of leaks to be passed over
+  for options in ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS; do
+    [ -z "${!options:-}" ] || export "$options=${!options//"$source_dir"/"$apart/source"}"
+  done
   APART=1 unshare --mount bash -ec 'cd /
     mount --bind "$1" "$2/work"
     mount -t tmpfs -o size=1m tmpfs "$3"
