@@ -75,7 +75,8 @@ std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageD
 
 /// Brings the model to its precision and makes its optimizer, whose masters keep all digits of the weights.
 std::unique_ptr<optim::Optimizer> prepare(const Settings& s, layers::Module& model) {
-  const std::vector<Tensor> full = model.parameters();
+  std::vector<Tensor> full;  // what set_precision() rounds
+  for (const Tensor& parameter : model.parameters()) full.push_back(parameter.detach());
   model.set_precision(s.precision);
   auto optimizer = optim::make_optimizer(model.parameters(), s.optimizer);
   for (std::size_t i = 0; i < full.size(); ++i) {

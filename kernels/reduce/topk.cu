@@ -123,8 +123,7 @@ __device__ void sort_keys(std::uint64_t* keys, std::int64_t count) {
 /// The best `k` elements of each row, by a block. `room`: null, or memory for `padded` keys of each block, the power of
 /// two from k on.
 template <typename T>
-__global__ void __launch_bounds__(kThreadsPerBlock)
-    best_of_row(Rows<T> rows, std::uint64_t* room, std::int64_t padded) {
+__global__ void best_of_row(Rows<T> rows, std::uint64_t* room, std::int64_t padded) {
   TANDEM_SHARED(std::uint64_t, keys_in_shared, [kKeysInShared]);
   TANDEM_SHARED(unsigned, taken);
   std::uint64_t* const keys = room == nullptr ? keys_in_shared : room + blockIdx.x * padded;
