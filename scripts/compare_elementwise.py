@@ -11,16 +11,14 @@ PyTorch's over ours. The last line of each part is the geometric mean of these r
 PyTorch is that of `--python`; this script itself needs none.
 """
 
-import argparse
 import json
 import math
 import statistics
 import sys
-import time
 from pathlib import Path
 
-from command_line import Parser, complain, program, run, whole_number
-from turns import Party, environment_for
+from command_line import Parser, complain, program, run
+from torch_turns import add_arguments, medians, parties_of, seconds_of
 
 ROOT = Path(__file__).resolve().parent.parent
 COUNTS = (2**20, 2**24)
@@ -79,30 +77,13 @@ def serve(threads):
     return 0
 
 
-def seconds_of(torch, function, both, a, b, grad):
-    a, b = (x.detach().requires_grad_(both) for x in (a, b))
-    with torch.set_grad_enabled(both):
-        start = time.perf_counter()
-        result = function(a, b)
-        if both:
-            result.backward(grad)
-        del result
-        return time.perf_counter() - start
-
-
 def compare(parties, names, mode, count, arguments):
     """Prints the table of one part; the geometric mean."""
     repeats = max(1, 2**23 // count)
     ratios = []
     for name in names:
-        request = f"{name} {mode} {count} {repeats}"
-        seconds = {party: [] for party in parties}
-        for party in parties.values():
-            party.request(f"{name} {mode} {count} 1")
-        for _ in range(arguments.pairs):
-            for which, party in parties.items():
-                seconds[which].append(party.request(request)["seconds"])
-        ours, theirs = (1e3 * statistics.median(seconds[which]) for which in ("ours", "PyTorch"))
+        warm_up, request = (f"{name} {mode} {count} {calls}" for calls in (1, repeats))
+        ours, theirs = (1e3 * seconds for seconds in medians(parties, warm_up, request, arguments.pairs))
         ratios.append(theirs / ours)
         print(f"{name:<12}{ours:10.3f} ms {theirs:10.3f} ms {theirs / ours:8.2f}", flush=True)
     return math.exp(statistics.fmean(map(math.log, ratios)))
@@ -110,13 +91,7 @@ def compare(parties, names, mode, count, arguments):
 
 def parse_arguments():
     parser = Parser(__doc__)
-    parser.add_argument("--threads", type=whole_number(1, 4096), default=2, help="of each process (default 2)")
-    parser.add_argument("--pairs", type=whole_number(1), default=7, help="rounds (default 7)")
-    parser.add_argument(
-        "--bench", default=str(ROOT / "build/cpu/tests/elementwise_bench"), help="path of elementwise_bench"
-    )
-    parser.add_argument("--python", default=sys.executable, help="the Python whose PyTorch is timed (default: this one)")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    add_arguments(parser, ROOT / "build/cpu/tests/elementwise_bench")
     return parser.parse_args()
 
 
@@ -128,11 +103,7 @@ def main():
         except ImportError as error:
             complain(f"{sys.executable} cannot import torch ({error}): give another Python by --python")
     program(arguments.bench, "cmake --preset cpu && cmake --build --preset cpu --target elementwise_bench")
-    environment = environment_for(arguments.threads)
-    parties = {
-        "ours": Party([arguments.bench, str(arguments.threads)], environment),
-        "PyTorch": Party([arguments.python, __file__, "--serve", "--threads", str(arguments.threads)], environment),
-    }
+    parties = parties_of(arguments, __file__)
     greeting = parties["PyTorch"].greeting
     for count in COUNTS:
         for mode in ("forward", "both"):

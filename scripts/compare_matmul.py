@@ -10,16 +10,14 @@ the medians over the rounds, and PyTorch's over ours. The last line of each part
 PyTorch is that of `--python`; this script itself needs none.
 """
 
-import argparse
 import json
 import math
 import statistics
 import sys
-import time
 from pathlib import Path
 
-from command_line import Parser, complain, program, run, whole_number
-from turns import Party, environment_for
+from command_line import Parser, complain, program, run
+from torch_turns import add_arguments, medians, parties_of, seconds_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PRODUCTS = (
@@ -61,20 +59,9 @@ def serve(threads):
         left, right, mode, repeats = line.split()
         a, b = numbers(sizes(left), 7919), numbers(sizes(right), 104729)
         grad = torch.ones_like(torch.matmul(a, b))
-        seconds = [seconds_of(torch, mode == "both", a, b, grad) for _ in range(int(repeats))]
+        seconds = [seconds_of(torch, torch.matmul, mode == "both", a, b, grad) for _ in range(int(repeats))]
         print(json.dumps({"seconds": statistics.fmean(seconds)}), flush=True)
     return 0
-
-
-def seconds_of(torch, both, a, b, grad):
-    a, b = (x.detach().requires_grad_(both) for x in (a, b))
-    with torch.set_grad_enabled(both):
-        start = time.perf_counter()
-        result = torch.matmul(a, b)
-        if both:
-            result.backward(grad)
-        del result
-        return time.perf_counter() - start
 
 
 def compare(parties, mode, pairs):
@@ -82,13 +69,8 @@ def compare(parties, mode, pairs):
     ratios = []
     for a, b in PRODUCTS:
         repeats = max(1, MACS_PER_TURN // multiplications(a, b))
-        seconds = {party: [] for party in parties}
-        for party in parties.values():
-            party.request(f"{a} {b} {mode} {max(1, repeats // 4)}")
-        for _ in range(pairs):
-            for which, party in parties.items():
-                seconds[which].append(party.request(f"{a} {b} {mode} {repeats}")["seconds"])
-        ours, theirs = (1e6 * statistics.median(seconds[which]) for which in ("ours", "PyTorch"))
+        warm_up, request = (f"{a} {b} {mode} {count}" for count in (max(1, repeats // 4), repeats))
+        ours, theirs = (1e6 * seconds for seconds in medians(parties, warm_up, request, pairs))
         ratios.append(theirs / ours)
         print(f"{a:<12}{b:<14}{ours:10.1f} us {theirs:10.1f} us {theirs / ours:8.2f}", flush=True)
     return math.exp(statistics.fmean(map(math.log, ratios)))
@@ -96,11 +78,7 @@ def compare(parties, mode, pairs):
 
 def parse_arguments():
     parser = Parser(__doc__)
-    parser.add_argument("--threads", type=whole_number(1, 4096), default=2, help="of each process (default 2)")
-    parser.add_argument("--pairs", type=whole_number(1), default=7, help="rounds (default 7)")
-    parser.add_argument("--bench", default=str(ROOT / "build/cpu/tests/matmul_bench"), help="path of matmul_bench")
-    parser.add_argument("--python", default=sys.executable, help="the Python whose PyTorch is timed (default: this one)")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    add_arguments(parser, ROOT / "build/cpu/tests/matmul_bench")
     return parser.parse_args()
 
 
@@ -112,11 +90,7 @@ def main():
         except ImportError as error:
             complain(f"{sys.executable} cannot import torch ({error}): give another Python by --python")
     program(arguments.bench, "cmake --preset cpu && cmake --build --preset cpu --target matmul_bench")
-    environment = environment_for(arguments.threads)
-    parties = {
-        "ours": Party([arguments.bench, str(arguments.threads)], environment),
-        "PyTorch": Party([arguments.python, __file__, "--serve", "--threads", str(arguments.threads)], environment),
-    }
+    parties = parties_of(arguments, __file__)
     version = parties["PyTorch"].greeting["version"]
     for mode in ("forward", "both"):
         what = "forward" if mode == "forward" else "forward and backward"

@@ -17,3 +17,8 @@ add_executable(tandem_example_tests ${example_source})
 target_precompile_headers(tandem_example_tests REUSE_FROM tandem_test_headers)
 target_link_libraries(tandem_example_tests PRIVATE tandem_test_support tandem::tandem)
 add_test(NAME "examples in headers" COMMAND tandem_example_tests WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/examples)
+# An example's tuning file is for one build: what an older one left is not read.
+add_test(NAME "examples in headers: without old files"
+  COMMAND ${CMAKE_COMMAND} -E rm -f ${CMAKE_CURRENT_BINARY_DIR}/examples/tuning.json)
+set_tests_properties("examples in headers: without old files" PROPERTIES FIXTURES_SETUP example_files)
+set_tests_properties("examples in headers" PROPERTIES FIXTURES_REQUIRED example_files)

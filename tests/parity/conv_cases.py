@@ -128,7 +128,7 @@ def transposed_specs(name, geometry, generator, impl="auto"):
     }
     bound = multilinear(function, terms)
     if impl == "auto" and winograd_bounds.applies(stride, dilation, groups, (r, s), (c, k)):
-        bound = transposed_winograd_bound(bound, padding)
+        bound = winograd_bound(bound, padding, transposed=True)
     sent = {"impl": impl, **{key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}}
     suffix = "" if impl == "auto" else f".{impl}"
     dtypes = ("f64", "f32") if impl == "auto" else ("f32",)
@@ -145,39 +145,21 @@ def transposed_specs(name, geometry, generator, impl="auto"):
         )
 
 
-def transposed_winograd_bound(direct, padding):
-    """As winograd_bound(), where the passes of the convolution have changed places."""
+def winograd_bound(direct, padding, transposed=False):
+    """Whichever of the two algorithms runs. In a transposed convolution x is where a convolution has the gradient of its
+    output, and the other way round."""
+    of_images, of_outputs = ("output", "grad.x") if transposed else ("grad.x", "output")
 
     def bound(inputs, grad, result):
         errors = direct(inputs, grad, result)
-        errors["output"] = np.maximum(
-            errors["output"], winograd_bounds.input_gradient_error(inputs["x"], inputs["weight"], padding)
-        )
-        errors["grad.x"] = np.maximum(
-            errors["grad.x"], winograd_bounds.forward_error(grad, inputs["weight"], padding)
-        )
-        errors["grad.weight"] = np.maximum(
-            errors["grad.weight"], winograd_bounds.weight_gradient_error(grad, inputs["x"], padding)
-        )
-        return errors
-
-    return bound
-
-
-def winograd_bound(direct, padding):
-    """Whichever of the two algorithms runs."""
-
-    def bound(inputs, grad, result):
-        errors = direct(inputs, grad, result)
-        errors["output"] = np.maximum(
-            errors["output"], winograd_bounds.forward_error(inputs["x"], inputs["weight"], padding)
-        )
-        errors["grad.x"] = np.maximum(
-            errors["grad.x"], winograd_bounds.input_gradient_error(grad, inputs["weight"], padding)
-        )
-        errors["grad.weight"] = np.maximum(
-            errors["grad.weight"], winograd_bounds.weight_gradient_error(inputs["x"], grad, padding)
-        )
+        images, outputs = (grad, inputs["x"]) if transposed else (inputs["x"], grad)
+        found = {
+            of_outputs: winograd_bounds.forward_error(images, inputs["weight"], padding),
+            of_images: winograd_bounds.input_gradient_error(outputs, inputs["weight"], padding),
+            "grad.weight": winograd_bounds.weight_gradient_error(images, outputs, padding),
+        }
+        for name, error in found.items():
+            errors[name] = np.maximum(errors[name], error)
         return errors
 
     return bound
