@@ -65,7 +65,8 @@ States count_edges(Node* root) {
 /// half.
 Tensor add_to_old(const Tensor& old, const Tensor& part) {
   const MemoryTagScope scope(MemoryTag::gradients);
-  const Tensor sum = cast(old, wide_dtype(old.dtype()));
+  const Tensor dense = old.is_dense() ? old : old.contiguous();  // of another's memory, which has gaps
+  const Tensor sum = cast(dense, wide_dtype(old.dtype()));
   kernels::add(sum, cast(part, sum.dtype()), Out(sum));
   return sum;
 }
@@ -177,7 +178,11 @@ void deliver(const Node& node, std::vector<Tensor> gradients, States& states,
 }
 
 Tensor checked_seed(const Tensor& root, const Tensor& grad_root) {
-  require(requires_grad(root), "backward: {} does not depend on any tensor that requires a gradient", root);
+  require(root.defined(), "backward: needs a defined root, got {}", root);
+  require(requires_grad(root),
+          "backward: {} does not depend on any tensor that requires a gradient; mark one by set_requires_grad before "
+          "computing it, and not under NoGrad",
+          root);
   Tensor seed = grad_root;
   if (!seed.defined()) {
     require(root.numel() == 1, "backward: {} has more than one element; pass grad_root", root);

@@ -2,6 +2,7 @@
 #include "tandem/autograd/operators.h"
 
 #include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/autograd/functions/compare.h"
 
 namespace tandem {
 
@@ -21,5 +22,17 @@ Tensor operator*(double number, const Tensor& x) { return autograd::mul(x, numbe
 Tensor operator/(const Tensor& a, const Tensor& b) { return autograd::div(a, b); }
 Tensor operator/(const Tensor& x, double number) { return autograd::div(x, number); }
 Tensor operator/(double number, const Tensor& x) { return autograd::div(number, x); }
+
+Tensor operator<(const Tensor& a, const Tensor& b) { return autograd::lt(a, b); }
+Tensor operator<(const Tensor& x, double number) { return autograd::lt(x, number); }
+
+Tensor operator<=(const Tensor& a, const Tensor& b) { return autograd::le(a, b); }
+Tensor operator<=(const Tensor& x, double number) { return autograd::le(x, number); }
+
+Tensor operator>(const Tensor& a, const Tensor& b) { return autograd::gt(a, b); }
+Tensor operator>(const Tensor& x, double number) { return autograd::gt(x, number); }
+
+Tensor operator>=(const Tensor& a, const Tensor& b) { return autograd::ge(a, b); }
+Tensor operator>=(const Tensor& x, double number) { return autograd::ge(x, number); }
 
 }  // namespace tandem

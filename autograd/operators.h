@@ -1,5 +1,5 @@
-// + - * / of tensors and numbers, as functions of autograd/functions/arithmetic.h. They are found wherever
-// a Tensor is an operand.
+// + - * / and < <= > >= of tensors and numbers, as functions of autograd/functions/arithmetic.h and compare.h. They are
+// found wherever a Tensor is an operand.
 // Example:
 //     #include "tandem/autograd/variable.h"
 //     const Tensor x = set_requires_grad(Tensor::from<float>({1, 2}, {2}));
@@ -29,5 +29,20 @@ Tensor operator*(double number, const Tensor& x);
 Tensor operator/(const Tensor& a, const Tensor& b);
 Tensor operator/(const Tensor& x, double number);
 Tensor operator/(double number, const Tensor& x);
+
+// Comparisons of each element, u8, as lt() and its like in autograd/functions/compare.h. Those for equality are eq()
+// and ne(), so that == is not taken for a comparison of whole tensors.
+
+Tensor operator<(const Tensor& a, const Tensor& b);
+Tensor operator<(const Tensor& x, double number);
+
+Tensor operator<=(const Tensor& a, const Tensor& b);
+Tensor operator<=(const Tensor& x, double number);
+
+Tensor operator>(const Tensor& a, const Tensor& b);
+Tensor operator>(const Tensor& x, double number);
+
+Tensor operator>=(const Tensor& a, const Tensor& b);
+Tensor operator>=(const Tensor& x, double number);
 
 }  // namespace tandem

@@ -21,10 +21,22 @@ bool fits(const Tensor& gradient, const Tensor& leaf) {
   return gradient.shape() == leaf.shape() && (wide || gradient.dtype() == leaf.dtype());
 }
 
-/// True for what expand() makes: several elements in one place.
+/// True unless each step along a dimension goes beyond all that the dimensions of shorter steps reach: then no two
+/// elements are in one place, as they are in what expand() makes.
 bool repeats_elements(const Tensor& tensor) {
-  for (int dim = 0; dim < tensor.rank(); ++dim)
-    if (tensor.size(dim) > 1 && tensor.stride(dim) == 0) return true;
+  DimOrder order{};
+  int count = 0;
+  for (int dim = 0; dim < tensor.rank(); ++dim) {
+    if (tensor.size(dim) == 0) return false;
+    if (tensor.size(dim) > 1) order[static_cast<std::size_t>(count++)] = dim;
+  }
+  sort_dims(order, count, [&](int a, int b) { return tensor.stride(a) < tensor.stride(b); });
+  std::int64_t reached = 0;
+  for (int i = 0; i < count; ++i) {
+    const int dim = order[static_cast<std::size_t>(i)];
+    if (tensor.stride(dim) <= reached) return true;
+    reached += (tensor.size(dim) - 1) * tensor.stride(dim);
+  }
   return false;
 }
 
@@ -35,8 +47,9 @@ bool requires_grad(const Tensor& tensor) {
 }
 
 Tensor set_requires_grad(const Tensor& tensor, bool required) {
+  require(tensor.defined(), "set_requires_grad: needs a defined tensor, got {}", tensor);
   require(!required || is_floating(tensor.dtype()),
-          "set_requires_grad: only floating tensors have gradients, this is {}", tensor);
+          "set_requires_grad: only floating tensors have gradients, this is {}; use cast", tensor);
   require(is_leaf(tensor), "set_requires_grad: {} was made by a recorded operation; call detach() first", tensor);
   meta_of(tensor).requires_grad = required;
   return tensor;
@@ -53,6 +66,7 @@ Tensor grad(const Tensor& leaf) {
 }
 
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
+  require(leaf.defined(), "set_grad: needs a defined leaf, got {}", leaf);
   if (!gradient.defined()) return clear_grad(leaf);
   require(is_leaf(leaf) && is_floating(leaf.dtype()), "set_grad: {} is no floating leaf, and has no gradient", leaf);
   require(!requires_grad(gradient), "set_grad: gradient {} requires a gradient itself; give gradient.detach()",
@@ -63,6 +77,8 @@ void set_grad(const Tensor& leaf, const Tensor& gradient) {
   require(!repeats_elements(gradient),
           "set_grad: elements of gradient {} with strides {} share memory; give a copy by contiguous()", gradient,
           gradient.strides());
+  require(gradient.storage() != leaf.storage() || gradient.raw_data() != leaf.raw_data() || gradient.numel() == 0,
+          "set_grad: gradient {} is where the leaf's own elements are; give gradient.clone()", gradient);
   Meta& meta = meta_of(leaf);
   meta.grad = gradient;
   ++meta.counts.given;

@@ -1,9 +1,11 @@
 # Libraries: required small ones, and optional ones that are used where found.
-find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(ZLIB REQUIRED)
-find_package(xxHash REQUIRED)
-find_package(Threads REQUIRED)
+# A project that this one is a part of may bring them itself.
+foreach(package fmt::fmt nlohmann_json::nlohmann_json ZLIB::ZLIB xxHash::xxhash Threads::Threads)
+  if(NOT TARGET ${package})
+    string(REGEX REPLACE "::.*" "" package ${package})
+    find_package(${package} REQUIRED)
+  endif()
+endforeach()
 if(NOT TARGET tomlplusplus::headers)
   find_path(tomlplusplus_INCLUDE_DIR toml++/toml.h)
   if(NOT tomlplusplus_INCLUDE_DIR)

@@ -78,13 +78,15 @@ if(TANDEM_CUDA_IS_SIMULATED)
 set(TANDEM_SIMULATED_KERNEL_OPTIONS \"${TANDEM_SIMULATED_KERNEL_OPTIONS}\")
 include(\${CMAKE_CURRENT_LIST_DIR}/TandemSimulatedTest.cmake)\n")
 endif()
+file(WRITE ${PROJECT_BINARY_DIR}/tandemDependencies.cmake
+  "# What Tandem's libraries need; read by tandemConfig.cmake\n${TANDEM_FIND_DEPENDENCIES}\nset(tandem_dependencies_found TRUE)\n")
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tandemConfig.cmake.in
   ${PROJECT_BINARY_DIR}/tandemConfig.cmake INSTALL_DESTINATION ${package})
 # Before 1.0 a minor version may change what programs use.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 list(TRANSFORM package_files PREPEND ${PROJECT_SOURCE_DIR}/)
-install(FILES ${PROJECT_BINARY_DIR}/tandemConfig.cmake ${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake ${package_files}
-  DESTINATION ${package})
+install(FILES ${PROJECT_BINARY_DIR}/tandemConfig.cmake ${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake
+  ${PROJECT_BINARY_DIR}/tandemDependencies.cmake ${package_files} DESTINATION ${package})
 
 # --- pkg-config ------------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@
 # tandem_instruction_sets(target): libraries of the same name and sources as `target` in folders beside it. The code for
 # GPUs is not compiled again.
 function(tandem_instruction_sets target)
-  get_target_property(folder ${target} BINARY_DIR)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources EXCLUDE REGEX "\\.cu$|cmake_pch")
   # So that nobody else's copy of an inline function, for another instruction set, stands in for its own.
@@ -26,7 +25,7 @@ function(tandem_instruction_sets target)
     target_compile_options(${variant} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-march=${level}>)
     target_precompile_headers(${variant} PRIVATE ${TANDEM_PRECOMPILED_HEADERS})
     set_target_properties(${variant} PROPERTIES OUTPUT_NAME ${target} INSTALL_RPATH $ORIGIN/../..
-      LIBRARY_OUTPUT_DIRECTORY ${folder}/glibc-hwcaps/${level})
+      LIBRARY_OUTPUT_DIRECTORY $<TARGET_FILE_DIR:${target}>/glibc-hwcaps/${level})
     # Who runs a program of this build gets them as well.
     add_dependencies(${target} ${variant})
     if(TANDEM_INSTALL)

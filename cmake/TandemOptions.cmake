@@ -62,6 +62,15 @@ endif()
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
+# Nor may a project that this one is a part of hide what shared libraries export, or compile several files as one, whose
+# local names then meet.
+foreach(setting CMAKE_CXX_VISIBILITY_PRESET CMAKE_CUDA_VISIBILITY_PRESET)
+  if(${setting})
+    set(${setting} default)
+  endif()
+endforeach()
+set(CMAKE_VISIBILITY_INLINES_HIDDEN OFF)
+set(CMAKE_UNITY_BUILD OFF)
 
 # What else is set for a whole build is for the project at its top to choose.
 if(PROJECT_IS_TOP_LEVEL)

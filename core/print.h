@@ -40,12 +40,16 @@ template <>
 struct fmt::formatter<tandem::Tensor> {
   constexpr auto parse(fmt::format_parse_context& context) {
     auto at = context.begin();
+    bool has_digits = true;
     if (at != context.end() && *at == '.') {
       precision_ = 0;
-      for (++at; at != context.end() && *at >= '0' && *at <= '9' && precision_ < 100; ++at)
+      for (has_digits = false, ++at; at != context.end() && *at >= '0' && *at <= '9' && precision_ < 100; ++at) {
         precision_ = 10 * precision_ + (*at - '0');
+        has_digits = true;
+      }
     }
-    if (at != context.end() && *at != '}') throw fmt::format_error("a tensor's format is {} or, with digits, {:.3}");
+    if (!has_digits || (at != context.end() && *at != '}'))
+      throw fmt::format_error("a tensor's format is {} or, with digits, {:.3}");
     return at;
   }
 

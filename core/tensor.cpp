@@ -216,13 +216,14 @@ Tensor Tensor::narrow(int dim, std::int64_t start, std::int64_t length, std::int
 
 Tensor Tensor::select(int dim, std::int64_t index) const {
   refuse_on_tape("select", "select");
-  require(index >= 0 && index < size(dim), "select: index {} is outside dimension {} of {}", index, dim, *this);
+  require(index >= 0 && index < size(dim),
+          "select: index {} is outside dimension {} of {}; give one from 0 on, less than its size", index, dim, *this);
   return narrow(dim, index, 1).squeeze(dim);
 }
 
 Tensor Tensor::squeeze(int dim) const {
   refuse_on_tape("squeeze", "squeeze");
-  require(size(dim) == 1, "squeeze: dimension {} of {} is not 1", dim, *this);
+  require(size(dim) == 1, "squeeze: dimension {} of {} is not 1; use select or reshape", dim, *this);
   const int removed = shape().wrap(dim);
   Shape shape;
   Strides strides;
@@ -254,12 +255,13 @@ Tensor Tensor::unsqueeze(int dim) const {
 
 Tensor Tensor::expand(const Shape& shape) const {
   refuse_on_tape("expand", "expand");
-  require(shape.rank() >= rank(), "expand: {} cannot become {}", *this, shape);
+  require(shape.rank() >= rank(), "expand: {} cannot become {}, which has fewer dimensions", *this, shape);
   Strides strides = Strides::zeros(shape.rank());
   const int added = shape.rank() - rank();
   for (int dim = 0; dim < shape.rank(); ++dim) {
     const std::int64_t old_size = dim < added ? 1 : size(dim - added);
-    require(old_size == shape[dim] || old_size == 1, "expand: {} cannot become {}", *this, shape);
+    require(old_size == shape[dim] || old_size == 1,
+            "expand: {} cannot become {}: only dimensions of size 1 can be repeated; reshape it first", *this, shape);
     strides[dim] = dim < added || old_size != shape[dim] ? 0 : stride(dim - added);
   }
   return make_view(shape, strides, offset());

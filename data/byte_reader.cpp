@@ -21,17 +21,17 @@ struct OpenFile {
 OpenFile open_regular(const std::filesystem::path& path, const std::string& advice) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  require(status.type() != std::filesystem::file_type::not_found, "{}: no such file; {}", path.string(), advice);
+  require(status.type() != std::filesystem::file_type::not_found, "{}: no such file; {}", path_text(path), advice);
   require(status.type() != std::filesystem::file_type::directory, "{}: is a directory, expected a file; {}",
-          path.string(), advice);
-  require(status.type() == std::filesystem::file_type::regular, "{}: is not a regular file ({}); {}", path.string(),
+          path_text(path), advice);
+  require(status.type() == std::filesystem::file_type::regular, "{}: is not a regular file ({}); {}", path_text(path),
           error ? error.message() : "a device, pipe or socket", advice);
   const auto size = std::filesystem::file_size(path, error);
   detail::FileHandle handle(std::fopen(path.c_str(), "rb"));
-  require(handle != nullptr && !error, "{}: cannot be opened: {}; {}", path.string(),
+  require(handle != nullptr && !error, "{}: cannot be opened: {}; {}", path_text(path),
           error ? error.message() : std::strerror(errno), advice);
   std::setvbuf(handle.get(), nullptr, _IONBF, 0);  // reads are large: no copy through a buffer
-  require(size > 0, "{}: is empty; {}", path.string(), advice);
+  require(size > 0, "{}: is empty; {}", path_text(path), advice);
   return {std::move(handle), static_cast<std::int64_t>(size)};
 }
 
@@ -68,16 +68,26 @@ class PlainReader final : public ByteReader {
 
 }  // namespace
 
+std::string path_text(const std::filesystem::path& path) {
+  std::string text;
+  for (const char byte : path.string()) {
+    const auto code = static_cast<unsigned char>(byte);
+    const bool controls = code < 0x20 || code == 0x7f;
+    text += controls ? fmt::format("\\x{:02x}", code) : std::string(1, byte);
+  }
+  return text;
+}
+
 std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path, std::string advice) {
   OpenFile file = open_regular(path, advice);
   std::uint8_t magic[2] = {};
   const bool gzip = std::fread(magic, 1, 2, file.handle.get()) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
   require(gzip || path.extension() != ".gz", "{}: is not gzip: begins with {:#04x} {:#04x}, expected 0x1f 0x8b; {}",
-          path.string(), magic[0], magic[1], advice);
+          path_text(path), magic[0], magic[1], advice);
   require(std::fseek(file.handle.get(), 0, SEEK_SET) == 0, "{}: cannot be read from its beginning again; {}",
-          path.string(), advice);
-  if (gzip) return detail::make_gzip_reader(path.string(), std::move(advice), std::move(file.handle), file.size);
-  return std::make_unique<PlainReader>(path.string(), std::move(advice), std::move(file));
+          path_text(path), advice);
+  if (gzip) return detail::make_gzip_reader(path_text(path), std::move(advice), std::move(file.handle), file.size);
+  return std::make_unique<PlainReader>(path_text(path), std::move(advice), std::move(file));
 }
 
 }  // namespace tandem::data

@@ -38,6 +38,9 @@ class ByteReader {
   std::int64_t offset_ = 0;
 };
 
+/// A path for messages, which are one line: control characters become \xHH.
+std::string path_text(const std::filesystem::path& path);
+
 /// Opens a regular file; gzip is told by its first two bytes, and demanded of names ending in ".gz".
 /// Throws if the file is missing, a directory or another special file, unreadable or empty.
 std::unique_ptr<ByteReader> open_bytes(const std::filesystem::path& path, std::string advice);

@@ -3,6 +3,7 @@
 
 #include "tandem/core/describe.h"
 #include "tandem/core/out.h"
+#include "tandem/data/byte_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   fs::directory_iterator at(folder, error);
   for (; !error && at != fs::directory_iterator(); at.increment(error))
     if (!at->path().filename().string().starts_with('.')) entries.push_back(at->path());
-  require(!error, "{}: cannot be read: {}; {}", folder.string(), error.message(), kLayout);
+  require(!error, "{}: cannot be read: {}; {}", path_text(folder), error.message(), kLayout);
   std::sort(entries.begin(), entries.end(),
             [](const fs::path& a, const fs::path& b) { return a.filename().string() < b.filename().string(); });
   return entries;
@@ -41,14 +42,14 @@ bool is_image(const fs::path& path) {
 
 std::vector<fs::path> class_folders(const fs::path& folder) {
   std::error_code error;
-  require(fs::exists(folder, error), "{}: no such folder; {}", folder.string(), kLayout);
-  require(fs::is_directory(folder, error), "{}: is a file; {}", folder.string(), kLayout);
+  require(fs::exists(folder, error), "{}: no such folder; {}", path_text(folder), kLayout);
+  require(fs::is_directory(folder, error), "{}: is a file; {}", path_text(folder), kLayout);
   std::vector<fs::path> folders = entries_of(folder);
   std::erase_if(folders, [](const fs::path& path) {
     std::error_code unreadable;
     return !fs::is_directory(path, unreadable);
   });
-  require(!folders.empty(), "{}: holds no folder; {}", folder.string(), kLayout);
+  require(!folders.empty(), "{}: holds no folder; {}", path_text(folder), kLayout);
   return folders;
 }
 
@@ -76,14 +77,16 @@ ImageFolder::ImageFolder(const fs::path& folder, ImageFolderOptions options) : o
   std::vector<std::string>& names = options_.class_names;
   if (names.empty())
     for (const fs::path& path : folders) names.push_back(path.filename().string());
+  for (auto name = names.begin(); name != names.end(); ++name)
+    require(std::find(names.begin(), name, *name) == name, "image folder: class_names has '{}' twice", *name);
   for (const fs::path& path : folders) {
     const auto found = std::find(names.begin(), names.end(), path.filename().string());
     require(found != names.end(), "{}: is none of the {} classes in class_names; add it there, or remove the folder",
-            path.string(), names.size());
+            path_text(path), names.size());
     const std::size_t before = files_.size();
     for (const fs::path& file : entries_of(path))
       if (is_image(file)) files_.push_back(file);
-    require(files_.size() > before, "{}: holds no image; {}", path.string(), kLayout);
+    require(files_.size() > before, "{}: holds no image; {}", path_text(path), kLayout);
     labels_.resize(files_.size(), found - names.begin());
   }
 }
@@ -115,7 +118,7 @@ Tensor ImageFolder::images(std::span<const std::int64_t> indices) const {
     }
     require(one.size(1) == all.size(2) && one.size(2) == all.size(3),
             "{}: is {} x {} pixels, and {} is {} x {}: give a common size (ImageFolderOptions::size)",
-            file(index).string(), one.size(1), one.size(2), file(indices[0]).string(), all.size(2), all.size(3));
+            path_text(file(index)), one.size(1), one.size(2), path_text(file(indices[0])), all.size(2), all.size(3));
     std::memcpy(to, one.data<std::uint8_t>(), static_cast<std::size_t>(one.numel()));
     to += one.numel();
   }

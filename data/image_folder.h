@@ -41,7 +41,7 @@ struct ImageFolderOptions {
 class ImageFolder final : public BatchSource {
  public:
   /// Throws Error where there is no such folder or it cannot be read, where it holds no folder of a class or a class no
-  /// image, where class_names lacks a folder's name, and for options that make no sense.
+  /// image, where class_names lacks a folder's name or has one twice, and for options that make no sense.
   explicit ImageFolder(const std::filesystem::path& folder, ImageFolderOptions options = {});
 
   std::int64_t size() const override { return static_cast<std::int64_t>(files_.size()); }

@@ -7,7 +7,7 @@
 //         return Example{Tensor::full({1}, n++)};
 //       };
 //     };
-//     Loader loader(stream_of(count_to_five), StreamShare{}, {.global_batch_size = 3});
+//     Loader loader(stream_of(count_to_five), RankShare{}, {.global_batch_size = 3});
 //     loader.start(0);
 //     const Tensor first = loader.next()->tensors[0];   // [3, 1]
 //     const Tensor second = loader.next()->tensors[0];  // [2, 1]
@@ -15,6 +15,7 @@
 #pragma once
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/sampler.h"
 
 #include <cstdint>
 #include <functional>
@@ -49,12 +50,6 @@ class IterableDataset {
   /// How many examples an epoch has, where that is known: the epoch then ends behind so many, and to have fewer is an
   /// error. A Trainer needs to know.
   virtual std::optional<std::int64_t> size() const { return std::nullopt; }
-};
-
-/// Which part of a stream is this rank's.
-struct StreamShare {
-  int world_size = 1;
-  int rank = 0;
 };
 
 /// Gives the next example; nothing at the end.

@@ -5,6 +5,7 @@
 #include "tandem/core/out.h"
 #include "tandem/core/serial_scope.h"
 #include "tandem/data/batch_source.h"
+#include "tandem/data/batch_upload.h"
 #include "tandem/data/prefetcher.h"
 #include "tandem/kernels/cast/cast.h"
 
@@ -17,40 +18,8 @@ namespace tandem::data {
 
 namespace {
 
-/// A batch on its way: `copied` is passed once it has arrived on its device. Nothing at the end of a stream.
-struct UploadedBatch {
-  std::optional<Batch> batch;
-  Event copied;
-};
-
-/// Starts the copies of a batch in pinned memory on `stream`, which is the current one of its device.
-UploadedBatch upload(std::optional<Batch> batch, const Stream& stream) {
-  UploadedBatch uploaded{std::move(batch), Event()};
-  if (!uploaded.batch || stream.device() == Device{}) return uploaded;
-  const MemoryTagScope tag(MemoryTag::data);
-  for (Tensor& tensor : uploaded.batch->tensors) {
-    const Tensor there = Tensor::empty(
-        tensor.shape(), {.dtype = tensor.dtype(), .layout = Layout::channels_last, .device = stream.device()});
-    there.copy_from_async(tensor);
-    tensor = there;
-  }
-  uploaded.copied.record(stream);
-  return uploaded;
-}
-
-/// Makes an uploaded batch the current stream's.
-Batch receive(Batch batch, const Event& copied, Device device) {
-  const Stream stream = current_stream(device);
-  stream.wait(copied);
-  for (const Tensor& tensor : batch.tensors) tensor.storage()->record_stream(stream);
-  if (!batch.tensors.empty()) {
-    batch.images = batch.tensors.front();
-    batch.labels = batch.tensors.back();
-  }
-  return batch;
-}
-
-/// What `call` gives. What it throws, whatever it is, becomes an Error that begins with what `where` gives.
+/// What `call` gives. What it throws, whatever it is, becomes an Error that begins with what `where` gives, which is
+/// called for that alone.
 template <typename Where, typename Call>
 auto naming(Where&& where, Call&& call) {
   try {
@@ -60,6 +29,23 @@ auto naming(Where&& where, Call&& call) {
   } catch (...) {
     fail("loader: {}: threw something that is no std::exception", where());
   }
+}
+
+/// "examples 3, 17, 4, ..." for messages.
+std::string text_of(std::span<const std::int64_t> indices) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (const std::int64_t index : indices.first(std::min(kShown, indices.size())))
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", index);
+  return fmt::format("{} {}{}", indices.size() == 1 ? "example" : "examples", text,
+                     indices.size() > kShown ? ", ..." : "");
+}
+
+/// The options of a loader whose sampler has order and share.
+LoaderOptions without_order(LoaderOptions options) {
+  options.shuffle = false;
+  options.share = {};
+  return options;
 }
 
 /// Tensors like these, without rows.
@@ -91,6 +77,7 @@ struct Loader::State {
 
   std::vector<std::int64_t> order;
   std::uint32_t epoch = 0;
+  std::int64_t skipped = 0;   // batches at the epoch's beginning
   std::int64_t position = 0;  // in the stream
   bool stream_ended = false;
   Stream copies;
@@ -98,7 +85,7 @@ struct Loader::State {
   std::unique_ptr<Prefetcher<UploadedBatch>> prefetcher;  // last: its threads use the rest
 
   void check() const;
-  void start(std::uint32_t number);
+  void start(std::uint32_t number, std::int64_t skip);
   void stop();
 
   BatchOptions batch_options() const { return {options.augment, options.seed, options.dtype, pinned()}; }
@@ -107,25 +94,33 @@ struct Loader::State {
   Example example(std::int64_t index) const;
   Example transform(Example example, std::int64_t index) const;
   std::vector<Tensor> collate(std::span<const Example> examples, std::span<const std::int64_t> indices) const;
+  std::vector<Tensor> of_source(std::span<const std::int64_t> indices) const;
   std::vector<Tensor> tensors_of(std::span<const std::int64_t> indices) const;
   Tensor settle(const Tensor& tensor, bool is_input, bool as_asked) const;
 
   std::optional<Batch> make(std::int64_t index);
   Batch gather(std::int64_t index) const;
+  void pass_over_skipped();
   std::optional<Batch> read(std::int64_t index);
 };
 
 void Loader::State::check() const {
-  require(options.global_batch_size >= 1, "loader: a batch needs 1 image or more, got batch size {}",
+  require(options.global_batch_size >= 1, "loader: a batch needs 1 example or more, got batch size {}",
           options.global_batch_size);
   require(
       !options.drop_last || (stream != nullptr && !stream_size) || sampler.batches(options.global_batch_size, true) > 0,
-      "loader: drop_last leaves nothing: {} images do not fill a batch of {}; choose a smaller batch", sampler.size(),
+      "loader: drop_last leaves nothing: {} examples do not fill a batch of {}; choose a smaller batch", sampler.size(),
       options.global_batch_size);
-  require(options.threads >= 0 && options.threads <= 256 && options.prefetch >= 1,
-          "loader: {} threads and {} batches ahead make no sense: give 0 to 256 and 1 or more", options.threads,
-          options.prefetch);
-  require(is_floating(options.dtype), "loader: images of {} make no sense: give a floating dtype",
+  constexpr int kMostThreads = 256, kMostAhead = 1 << 16;
+  require(options.threads >= 0 && options.threads <= kMostThreads && options.prefetch >= 1 &&
+              options.prefetch <= kMostAhead,
+          "loader: {} threads and {} batches ahead make no sense: give 0 to {} and 1 to {}", options.threads,
+          options.prefetch, kMostThreads, kMostAhead);
+  require(!options.shuffle && options.share == RankShare{},
+          "loader: shuffle and share are for data sets without a sampler of their own; give them to the sampler, and "
+          "shuffle a stream where it is made");
+  require(is_floating(options.dtype),
+          "loader: dtype {} makes no sense: inputs of f32 become it, so give a floating one; others keep theirs",
           name_of(options.dtype));
   require(!options.augment.any() || dynamic_cast<const BatchSource*>(dataset.get()) != nullptr,
           "loader: augment is for images as bytes (ImageDataset, ImageFolder); give a transform for other data sets");
@@ -137,9 +132,11 @@ void Loader::State::stop() {
   stopping = false;
 }
 
-void Loader::State::start(std::uint32_t number) {
+void Loader::State::start(std::uint32_t number, std::int64_t skip) {
+  require(skip >= 0, "loader: cannot begin an epoch behind {} batches; give 0 or more", skip);
   stop();
   epoch = number;
+  skipped = skip;
   std::int64_t count = std::numeric_limits<std::int64_t>::max();  // a stream ends where it ends
   int threads = options.threads;
   if (stream != nullptr) {
@@ -149,7 +146,7 @@ void Loader::State::start(std::uint32_t number) {
     threads = std::min(threads, 1);
   } else {
     order = sampler.order(number);
-    count = sampler.batches(options.global_batch_size, options.drop_last);
+    count = std::max<std::int64_t>(sampler.batches(options.global_batch_size, options.drop_last) - skip, 0);
   }
   prefetcher =
       std::make_unique<Prefetcher<UploadedBatch>>(count, threads, options.prefetch, [this](std::int64_t index) {
@@ -198,8 +195,9 @@ Tensor Loader::State::settle(const Tensor& tensor, bool is_input, bool as_asked)
 std::vector<Tensor> Loader::State::collate(std::span<const Example> examples,
                                            std::span<const std::int64_t> indices) const {
   const bool own = options.collate != nullptr;
-  std::vector<Tensor> tensors = own ? naming([] { return "collate"; }, [&] { return options.collate(examples); })
-                                    : default_collate(examples, indices, pinned());
+  const auto where = [&] { return "collate of " + text_of(indices); };
+  std::vector<Tensor> tensors =
+      own ? naming(where, [&] { return options.collate(examples); }) : default_collate(examples, indices, pinned());
   require(!tensors.empty(), "loader: collate made no tensor");
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     require(tensors[i].defined() && tensors[i].device() == Device{},
@@ -210,9 +208,20 @@ std::vector<Tensor> Loader::State::collate(std::span<const Example> examples,
   return tensors;
 }
 
+/// Errors of a source say which file or row they are about; what else it throws is told with the batch.
+std::vector<Tensor> Loader::State::of_source(std::span<const std::int64_t> indices) const {
+  try {
+    return source->get_batch(indices, epoch, batch_options());
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    return naming([&] { return text_of(indices); }, []() -> std::vector<Tensor> { throw; });
+  }
+}
+
 std::vector<Tensor> Loader::State::tensors_of(std::span<const std::int64_t> indices) const {
   if (source != nullptr) {
-    std::vector<Tensor> tensors = source->get_batch(indices, epoch, batch_options());
+    std::vector<Tensor> tensors = of_source(indices);
     for (std::size_t i = 0; i < tensors.size(); ++i)
       tensors[i] = settle(tensors[i], i + 1 < tensors.size() || i == 0, true);
     return tensors;
@@ -226,8 +235,7 @@ std::vector<Tensor> Loader::State::tensors_of(std::span<const std::int64_t> indi
 /// Runs in a background thread, as all that it calls.
 std::optional<Batch> Loader::State::make(std::int64_t index) {
   const MemoryTagScope tag(MemoryTag::data);
-  if (stream != nullptr) return read(index);
-  return gather(index);
+  return stream != nullptr ? read(skipped + index) : gather(skipped + index);
 }
 
 Batch Loader::State::gather(std::int64_t index) const {
@@ -242,8 +250,22 @@ Batch Loader::State::gather(std::int64_t index) const {
   return batch;
 }
 
+/// Brings the stream to its first batch that is wanted, or to its end.
+void Loader::State::pass_over_skipped() {
+  const std::int64_t size = stream_size.value_or(std::numeric_limits<std::int64_t>::max());
+  const std::int64_t most = options.global_batch_size;
+  const std::int64_t end = skipped > size / most ? size : skipped * most;
+  bool more = true;
+  while (position < end && more) {
+    require(!stopping, "loader: stopped");
+    more = naming([&] { return fmt::format("example {} of the stream", position); }, [&] { return stream->skip(); });
+    if (more) ++position;
+  }
+}
+
 std::optional<Batch> Loader::State::read(std::int64_t index) {
   if (std::exchange(stream_ended, true)) return std::nullopt;  // also after an error
+  if (index == skipped) pass_over_skipped();
   const std::int64_t most = options.global_batch_size;
   const std::int64_t wanted = stream_size ? std::min(most, *stream_size - position) : most;
   std::vector<Example> examples;
@@ -291,7 +313,13 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler&
   state.check();
 }
 
-Loader::Loader(std::shared_ptr<IterableDataset> stream, const StreamShare& share, const LoaderOptions& options) {
+Loader::Loader(const std::shared_ptr<const Dataset>& dataset, const LoaderOptions& options)
+    : Loader(dataset,
+             DistributedSampler(dataset == nullptr ? 0 : dataset->size(), options.share.world_size, options.share.rank,
+                                options.shuffle, options.seed),
+             without_order(options)) {}
+
+Loader::Loader(std::shared_ptr<IterableDataset> stream, const RankShare& share, const LoaderOptions& options) {
   require(stream != nullptr, "loader: no stream given");
   const std::optional<std::int64_t> size = stream->size();
   state_ =
@@ -303,7 +331,7 @@ Loader::Loader(std::shared_ptr<IterableDataset> stream, const StreamShare& share
 
 Loader::~Loader() = default;
 
-void Loader::start(std::uint32_t epoch) { state_->start(epoch); }
+void Loader::start(std::uint32_t epoch, std::int64_t skip) { state_->start(epoch, skip); }
 
 std::optional<Batch> Loader::next() {
   require(state_->prefetcher != nullptr, "loader: call start(epoch) before next()");

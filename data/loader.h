@@ -23,9 +23,11 @@ using Transform = std::function<Example(Example example, ExampleRandom& random)>
 
 struct LoaderOptions {
   std::int64_t global_batch_size = 128;  ///< of all ranks together
-  bool drop_last = false;                ///< leaves an epoch's last batch out where the images do not fill it
+  bool drop_last = false;                ///< leaves an epoch's last batch out where the examples do not fill it
   AugmentOptions augment = {};           ///< of images as bytes: ImageDataset, ImageFolder
-  std::uint64_t seed = 0;                ///< of the augmentation and the transform
+  std::uint64_t seed = 0;                ///< of the augmentation, the transform and the order
+  bool shuffle = false;                  ///< another order in each epoch; where no sampler is given
+  RankShare share = {};                  ///< which ranks share the data set; where no sampler is given
   int threads = 1;                       ///< background threads, of a stream one at most; 0: next() does the work
   int prefetch = 3;                      ///< batches made ahead
   DType dtype = DType::f32;  ///< of the images, computed in f32 and rounded once; f32 inputs of others become that
@@ -39,8 +41,7 @@ struct LoaderOptions {
 /// Example:
 ///     #include "tandem/data/synthetic.h"
 ///     const ImageDataset images = make_synthetic({.count = 1000});
-///     const DistributedSampler sampler(images.size(), 1, 0, true, 1);  // one rank, shuffled
-///     Loader loader(images, sampler, {.global_batch_size = 128, .augment = parse_augment("crop=4,flip")});
+///     Loader loader(images, {.global_batch_size = 128, .augment = parse_augment("crop=4,flip"), .shuffle = true});
 ///     const std::int64_t batches = loader.batches();  // 8
 ///     loader.start(0);
 ///     while (const std::optional<Batch> batch = loader.next()) {
@@ -50,22 +51,27 @@ class Loader {
  public:
   /// Keeps `dataset`. Throws Error if it is not in order (as an ImageDataset that fails check()), if the sampler is for
   /// another size, or on options that make no sense, such as batch size 0, drop_last where no batch would be left, a
-  /// reflecting crop wider than the images, augmentation of what is no image, images of integers, or a device that is
-  /// not there.
+  /// reflecting crop wider than the images, augmentation of what is no image, an integer dtype, or a device that is not
+  /// there.
   Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler, const LoaderOptions& options);
   /// The same, of a data set that is copied; its tensors are shared.
   template <std::derived_from<Dataset> D>
   Loader(D dataset, const DistributedSampler& sampler, const LoaderOptions& options)
       : Loader(std::make_shared<const D>(std::move(dataset)), sampler, options) {}
+  /// The same with a sampler of its own: in the order and with the share that the options name.
+  Loader(const std::shared_ptr<const Dataset>& dataset, const LoaderOptions& options);
+  template <std::derived_from<Dataset> D>
+  Loader(D dataset, const LoaderOptions& options) : Loader(std::make_shared<const D>(std::move(dataset)), options) {}
   /// Of a stream, which nothing else may read while the loader is there.
-  Loader(std::shared_ptr<IterableDataset> stream, const StreamShare& share, const LoaderOptions& options);
+  Loader(std::shared_ptr<IterableDataset> stream, const RankShare& share, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
   /// Begins `epoch` and its background work; what is left of the epoch before is dropped, after the examples that its
-  /// threads are at.
-  void start(std::uint32_t epoch);
+  /// threads are at. The first `skip` batches are left out, as a run that goes on in the middle of an epoch wants it:
+  /// their examples are not made, and those of a stream are passed over (IterableDataset::skip()).
+  void start(std::uint32_t epoch, std::int64_t skip = 0);
 
   /// The next batch of this rank, for use on the current stream; nothing after the last one of the epoch, or after an
   /// error. Rethrows what went wrong in the background: for what a data set, transform or collate function threw, an

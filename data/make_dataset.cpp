@@ -3,6 +3,7 @@
 
 #include "tandem/data/tensor_dataset.h"
 
+#include <iterator>
 #include <utility>
 
 namespace tandem::data {
@@ -20,6 +21,12 @@ class FunctionDataset final : public Dataset {
   std::function<Example(std::int64_t)> get_;
 };
 
+/// `numbers[index]`, or an Error.
+std::int64_t number_of(const std::vector<std::int64_t>& numbers, std::int64_t index) {
+  require(index >= 0 && index < std::ssize(numbers), "subset: there is no example {}, of {}", index, numbers.size());
+  return numbers[static_cast<std::size_t>(index)];
+}
+
 /// Some examples of a data set that makes whole batches.
 class BatchSubset final : public BatchSource {
  public:
@@ -28,12 +35,12 @@ class BatchSubset final : public BatchSource {
 
   std::int64_t size() const override { return static_cast<std::int64_t>(indices_.size()); }
   void check_options(const BatchOptions& options) const override { source_->check_options(options); }
-  Example get(std::int64_t index) const override { return source_->get(indices_.at(static_cast<std::size_t>(index))); }
+  Example get(std::int64_t index) const override { return source_->get(number_of(indices_, index)); }
 
   std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t epoch,
                                 const BatchOptions& options) const override {
     std::vector<std::int64_t> of_source;
-    for (const std::int64_t index : indices) of_source.push_back(indices_.at(static_cast<std::size_t>(index)));
+    for (const std::int64_t index : indices) of_source.push_back(number_of(indices_, index));
     return source_->get_batch(of_source, epoch, options);
   }
 
@@ -71,7 +78,7 @@ std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> dataset, st
     return std::make_shared<const BatchSubset>(std::move(source), std::move(indices));
   const auto count = static_cast<std::int64_t>(indices.size());
   return dataset_of(count, [dataset = std::move(dataset), indices = std::move(indices)](std::int64_t index) {
-    return dataset->get(indices.at(static_cast<std::size_t>(index)));
+    return dataset->get(number_of(indices, index));
   });
 }
 

@@ -29,7 +29,7 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   require(!error && size <= static_cast<std::uintmax_t>(kMostBytes), "{}: {} bytes are too many for an image; {}",
-          path.string(), size, detail::kImageAdvice);
+          path_text(path), size, detail::kImageAdvice);
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
   reader->read(bytes, "an image");
   return bytes;
@@ -51,7 +51,7 @@ detail::RgbImage decode(const std::vector<std::uint8_t>& bytes, const std::strin
 Tensor read_image(const std::filesystem::path& path, const ReadImageOptions& options) {
   require(options.channels == 3 || options.channels == 1, "read_image: {} channels asked for, expected 3 or 1",
           options.channels);
-  const detail::RgbImage image = decode(read_file(path), path.string(), options.max_pixels);
+  const detail::RgbImage image = decode(read_file(path), path_text(path), options.max_pixels);
   const MemoryTagScope tag(MemoryTag::data);
   const Tensor result = Tensor::empty({options.channels, image.height, image.width}, {.dtype = DType::u8});
   auto* const planes = Out(result).data<std::uint8_t>();

@@ -75,6 +75,9 @@ Tensor resize_image(const Tensor& image, ImageSize size, ImageFit fit) {
   const std::int64_t channels = image.size(0), height = image.size(1), width = image.size(2);
   const Tensor planes = image.detach().contiguous();
   if (size == ImageSize{height, width}) return planes;
+  const MemoryTagScope tag(MemoryTag::data);
+  // First of all: for a size that no memory holds, the weights would take more yet.
+  const Tensor result = Tensor::empty({channels, size.height, size.width}, {.dtype = DType::u8});
   double used_height = static_cast<double>(height), used_width = static_cast<double>(width);
   if (fit == ImageFit::crop) {
     const double shape = static_cast<double>(size.height) / static_cast<double>(size.width);
@@ -83,8 +86,6 @@ Tensor resize_image(const Tensor& image, ImageSize size, ImageFit fit) {
   }
   const auto rows = make_taps(height, (static_cast<double>(height) - used_height) / 2, used_height, size.height);
   const auto columns = make_taps(width, (static_cast<double>(width) - used_width) / 2, used_width, size.width);
-  const MemoryTagScope tag(MemoryTag::data);
-  const Tensor result = Tensor::empty({channels, size.height, size.width}, {.dtype = DType::u8});
   auto* const out = Out(result).data<std::uint8_t>();
   std::vector<float> wide;
   for (std::int64_t c = 0; c < channels; ++c)

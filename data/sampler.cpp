@@ -13,7 +13,8 @@ namespace tandem::data {
 
 DistributedSampler::DistributedSampler(std::int64_t size, int world_size, int rank, bool shuffle, std::uint64_t seed)
     : size_(size), world_size_(world_size), rank_(rank), shuffle_(shuffle), seed_(seed) {
-  require(size >= 0 && size <= std::numeric_limits<std::uint32_t>::max(), "sampler: cannot order {} images", size);
+  require(size >= 0 && size <= std::numeric_limits<std::uint32_t>::max(),
+          "sampler: cannot order {} examples, only 0 to {}", size, std::numeric_limits<std::uint32_t>::max());
   require(world_size >= 1 && rank >= 0 && rank < world_size, "sampler: rank {} of {} does not exist", rank, world_size);
 }
 
@@ -29,7 +30,7 @@ std::vector<std::int64_t> DistributedSampler::order(std::uint32_t epoch) const {
 }
 
 std::int64_t DistributedSampler::batches(std::int64_t global_batch_size, bool drop_last) const {
-  require(global_batch_size >= 1, "sampler: a batch needs 1 image or more, got batch size {}", global_batch_size);
+  require(global_batch_size >= 1, "sampler: a batch needs 1 example or more, got batch size {}", global_batch_size);
   return size_ / global_batch_size + (!drop_last && size_ % global_batch_size != 0 ? 1 : 0);
 }
 

@@ -1,4 +1,4 @@
-// Which images make up which batch, on which rank.
+// Which examples make up which batch, on which rank.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,14 @@
 #include <vector>
 
 namespace tandem::data {
+
+/// Which of the ranks that share a data set this one is; by default the only one.
+struct RankShare {
+  int world_size = 1;
+  int rank = 0;
+
+  friend bool operator==(const RankShare&, const RankShare&) = default;
+};
 
 /// One rank's part of one global batch: places [begin, begin + count) of the epoch's order.
 struct BatchPart {
@@ -16,13 +24,13 @@ struct BatchPart {
 
 /// Splits a data set among ranks. The order of an epoch depends on (seed, epoch) only. It is cut into global batches,
 /// and each of these into one part per rank: N ranks with global batch B see exactly the global batches that 1 rank
-/// sees. The last batch of an epoch may be smaller and is split as evenly as it goes, so that every image comes up
+/// sees. The last batch of an epoch may be smaller and is split as evenly as it goes, so that every example comes up
 /// exactly once. To average gradients over a global batch, weight rank r's mean by count / global_count.
 /// Example:
 ///     const DistributedSampler sampler(1000, 4, 0, true, 1);       // rank 0 of 4, shuffled
 ///     const std::int64_t batches = sampler.batches(128);           // 8
 ///     const std::int64_t mine = sampler.part(7, 128).count;        // 26: of the last 104
-///     const std::vector<std::int64_t> numbers = sampler.order(3);  // of the images, in the order of epoch 3
+///     const std::vector<std::int64_t> numbers = sampler.order(3);  // of the examples, in the order of epoch 3
 class DistributedSampler {
  public:
   /// Throws Error unless size >= 0, world_size >= 1 and 0 <= rank < world_size.
@@ -32,8 +40,9 @@ class DistributedSampler {
   int world_size() const { return world_size_; }
   int rank() const { return rank_; }
   bool shuffles() const { return shuffle_; }
+  std::uint64_t seed() const { return seed_; }
 
-  /// All image numbers in the order of `epoch`, the same on every rank.
+  /// All numbers of examples in the order of `epoch`, the same on every rank.
   std::vector<std::int64_t> order(std::uint32_t epoch) const;
 
   /// Global batches in an epoch; with `drop_last` only those that are full.

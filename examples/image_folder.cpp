@@ -13,20 +13,24 @@ int main(int argc, char** argv) {
     const data::ImageFolder testing(folder / "test", options);
 
     const auto group = comm::make_process_group("auto", environment);
-    const int ranks = group->size(), rank = group->rank();
-    data::Loader loader(training, {training.size(), ranks, rank, true, 1},
-                        {.global_batch_size = 16, .augment = data::parse_augment("crop=1"), .threads = 2});
-    data::Loader test(testing, {testing.size(), ranks, rank, false, 1}, {.global_batch_size = 64});
+    const data::RankShare share{group->size(), group->rank()};
+    data::Loader loader(training, {.global_batch_size = 16,
+                                   .augment = data::parse_augment("crop=1"),
+                                   .seed = 1,
+                                   .shuffle = true,
+                                   .share = share,
+                                   .threads = 2});
+    data::Loader test(testing, {.global_batch_size = 64, .share = share});
 
     layers::Initializer initializer(1);
     layers::Sequential model;
-    model.add<layers::Conv2d>({.in = 1, .out = 8, .kernel = {3, 3}, .stride = {2, 2}, .relu = true}, initializer);
+    model.add<layers::Conv2d>({.in = 1, .out = 8, .kernel = 3, .stride = 2, .relu = true}, initializer);
     model.add<layers::Flatten>();
     model.add<layers::Linear>({.in = 8 * 7 * 7, .out = training.classes()}, initializer);
     optim::Adam adam(model.parameters(), {.lr = 1e-2});
     train::Trainer trainer(model, adam, loader, {.test = &test, .group = group.get()});
     const train::EpochRecord last = trainer.fit(5);
-    if (rank == 0) fmt::print("{:.0f} % of {} images are told right\n", last.test_accuracy, testing.size());
+    if (share.rank == 0) fmt::print("{:.0f} % of {} images are told right\n", last.test_accuracy, testing.size());
     return 0;
   });
 }

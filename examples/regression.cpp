@@ -23,8 +23,8 @@ int main() {
     model.add([](const Tensor& x) { return autograd::tanh(x); });
     model.add<layers::Linear>({.in = 64, .out = 1}, random);
     optim::Adam adam(model.parameters(), {.lr = 1e-2});
-    data::Loader training(noisy_sine(2000, 1, 0.1f), {2000, 1, 0, true, 1}, {.global_batch_size = 100});
-    data::Loader testing(noisy_sine(500, 2, 0.0f), {500, 1, 0, false, 1}, {.global_batch_size = 500});
+    data::Loader training(noisy_sine(2000, 1, 0.1f), {.global_batch_size = 100, .seed = 1, .shuffle = true});
+    data::Loader testing(noisy_sine(500, 2, 0.0f), {.global_batch_size = 500});
     const auto absolute = [](const Tensor& y, const Tensor& target) {
       return autograd::l1_loss(y, target, autograd::Reduction::sum).item();
     };

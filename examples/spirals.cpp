@@ -28,7 +28,8 @@ int main() {
     model.add<SineLayer>(64, 64, init);
     model.add<layers::Linear>({.in = 64, .out = 3}, init);
     optim::Adam adam(model.parameters(), {.lr = 1e-2});
-    data::Loader points(data::dataset_of(3000, spiral), {3000, group.size(), group.rank(), true, 1}, {.threads = 0});
+    data::Loader points(data::dataset_of(3000, spiral),
+                        {.seed = 1, .shuffle = true, .share = {group.size(), group.rank()}, .threads = 0});
     const train::EpochRecord last = train::Trainer(model, adam, points, {.group = &group}).fit(20);
     if (group.rank() == 0) fmt::print("{:.1f} % of the points are on the right spiral\n", last.train_accuracy);
   });

@@ -6,10 +6,11 @@ int main() {
   return comm::run_program([](comm::MpiEnvironment& environment) {
     const auto group = comm::make_process_group("auto", environment);
     const data::ImageDataset images = data::make_synthetic({.count = 1000});
-    data::Loader loader(images, {images.size(), group->size(), group->rank(), true, 1}, {.global_batch_size = 50});
+    const data::RankShare share{group->size(), group->rank()};
+    data::Loader loader(images, {.global_batch_size = 50, .seed = 1, .shuffle = true, .share = share});
     layers::Initializer initializer(1);
     layers::Sequential model;
-    model.add<layers::Conv2d>({.in = 3, .out = 8, .kernel = {3, 3}, .stride = {2, 2}, .relu = true}, initializer);
+    model.add<layers::Conv2d>({.in = 3, .out = 8, .kernel = 3, .stride = 2, .relu = true}, initializer);
     model.add<layers::Flatten>();
     model.add<layers::Linear>({.in = 8 * 15 * 15, .out = images.classes()}, initializer);
     comm::DistributedDataParallel replicas(*group, model.named_parameters(), model.named_buffers());

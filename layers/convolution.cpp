@@ -8,20 +8,18 @@ namespace tandem::layers {
 
 namespace {
 
-using Pair = std::array<std::int64_t, 2>;
-
 /// "3x5"
-std::string text_of(const Pair& pair) { return fmt::format("{}x{}", pair[0], pair[1]); }
+std::string text_of(const HeightWidth& pair) { return fmt::format("{}x{}", pair.height, pair.width); }
 
 /// ", padding 1x1", or nothing at the default.
-std::string setting(std::string_view name, const Pair& pair, std::int64_t usual) {
-  return pair == Pair{usual, usual} ? std::string() : fmt::format(", {} {}", name, text_of(pair));
+std::string setting(std::string_view name, const HeightWidth& pair, std::int64_t usual) {
+  return pair == HeightWidth(usual) ? std::string() : fmt::format(", {} {}", name, text_of(pair));
 }
 
 /// Of the options of either layer.
 template <typename Options>
 void check_sizes(std::string_view layer, const Options& options) {
-  const Pair& kernel = options.kernel;
+  const HeightWidth& kernel = options.kernel;
   require(options.in > 0 && options.out > 0 && kernel[0] > 0 && kernel[1] > 0,
           "{}: {} to {} channels with a {} kernel: all sizes must be positive", layer, options.in, options.out,
           text_of(kernel));
@@ -44,7 +42,7 @@ std::string text_of_options(const Options& options, const std::string& more = {}
 Conv2d::Conv2d(const Options& options, Initializer& initializer) : options_(options) {
   check_sizes("Conv2d", options);
   const std::int64_t in = options.in, out = options.out, groups = options.groups;
-  const Pair& kernel = options.kernel;
+  const HeightWidth& kernel = options.kernel;
   const Shape weight_shape{out, in / groups, kernel[0], kernel[1]};
   const std::int64_t fan_in = weight_shape[1] * kernel[0] * kernel[1];
   weight_ = initializer.kaiming_uniform(weight_shape, fan_in);

@@ -2,19 +2,20 @@
 #pragma once
 
 #include "tandem/autograd/functions/conv_transpose2d.h"
+#include "tandem/core/height_width.h"
 #include "tandem/kernels/conv/conv.h"
 #include "tandem/layers/initializer.h"
 #include "tandem/layers/module.h"
 
 namespace tandem::layers {
 
-/// PyTorch's names and defaults; in and out are channels, pairs are height and width.
+/// PyTorch's names and defaults; in and out are channels.
 struct Conv2dOptions {
   std::int64_t in = 0, out = 0;
-  std::array<std::int64_t, 2> kernel{1, 1};
-  std::array<std::int64_t, 2> stride{1, 1};
-  std::array<std::int64_t, 2> padding{0, 0};
-  std::array<std::int64_t, 2> dilation{1, 1};
+  HeightWidth kernel = 1;
+  HeightWidth stride = 1;
+  HeightWidth padding = 0;
+  HeightWidth dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
   bool relu = false;  ///< fused, in one kernel each way: then the layer stands for Conv2d and ReLU of an nn.Sequential
@@ -27,7 +28,7 @@ struct Conv2dOptions {
 /// are not positive or groups do not divide the channels.
 /// Example:
 ///     Initializer initializer(1);
-///     Conv2d conv({.in = 3, .out = 64, .kernel = {3, 3}, .padding = {1, 1}, .relu = true}, initializer);
+///     Conv2d conv({.in = 3, .out = 64, .kernel = 3, .padding = 1, .relu = true}, initializer);
 ///     const Tensor y = conv(Tensor::zeros({8, 3, 32, 32}, {.layout = Layout::channels_last}));  // [8, 64, 32, 32]
 class Conv2d final : public Module {
  public:
@@ -48,14 +49,14 @@ class Conv2d final : public Module {
   Tensor weight_, bias_;
 };
 
-/// PyTorch's names and defaults; in and out are channels, pairs are height and width.
+/// PyTorch's names and defaults; in and out are channels.
 struct ConvTranspose2dOptions {
   std::int64_t in = 0, out = 0;
-  std::array<std::int64_t, 2> kernel{1, 1};
-  std::array<std::int64_t, 2> stride{1, 1};
-  std::array<std::int64_t, 2> padding{0, 0};
-  std::array<std::int64_t, 2> output_padding{0, 0};  ///< less than the stride
-  std::array<std::int64_t, 2> dilation{1, 1};
+  HeightWidth kernel = 1;
+  HeightWidth stride = 1;
+  HeightWidth padding = 0;
+  HeightWidth output_padding = 0;  ///< less than the stride
+  HeightWidth dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
   kernels::ConvImpl impl = kernels::ConvImpl::automatic;
@@ -70,7 +71,7 @@ struct ConvTranspose2dOptions {
 /// where sizes are not positive or groups do not divide the channels.
 /// Example:
 ///     Initializer initializer(1);
-///     ConvTranspose2d twice({.in = 64, .out = 32, .kernel = {2, 2}, .stride = {2, 2}}, initializer);
+///     ConvTranspose2d twice({.in = 64, .out = 32, .kernel = 2, .stride = 2}, initializer);
 ///     const Tensor y = twice(Tensor::zeros({8, 64, 16, 16}, {.layout = Layout::channels_last}));  // [8, 32, 32, 32]
 class ConvTranspose2d final : public Module {
  public:

@@ -60,6 +60,14 @@ void InputFile::read(void* to, std::int64_t bytes, std::int64_t offset) const {
   }
 }
 
+int sync_directory(const std::string& path) {
+  const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return errno;
+  const int error = ::fsync(directory) == 0 ? 0 : errno;
+  ::close(directory);
+  return error == EINVAL ? 0 : error;
+}
+
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   require(!path.empty(), "cannot write a file without a name");
   std::error_code error;
@@ -110,12 +118,8 @@ void AtomicFile::commit() {
   if (::close(std::exchange(descriptor_, -1)) != 0) fail_with_errno(errno);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_with_errno(errno);
   temporary_.clear();
-  // The new name is on disk only when its directory is. Some file systems have no fsync for directories: EINVAL.
-  const int directory = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) fail_with_errno(errno);
-  const int error = ::fsync(directory) == 0 ? 0 : errno;
-  ::close(directory);
-  if (error != 0 && error != EINVAL) fail_with_errno(error);
+  // The new name is on disk only when its directory is.
+  if (const int error = sync_directory(directory_); error != 0) fail_with_errno(error);
 }
 
 void AtomicFile::fail_with_errno(int error) const {

@@ -27,6 +27,10 @@ class InputFile {
   std::int64_t size_ = 0;
 };
 
+/// Brings the names in a folder to disk. Returns the number of the error, 0 for none: some file systems cannot do this
+/// for folders, which is none.
+int sync_directory(const std::string& path);
+
 /// Writes a temporary file next to `path`, which commit() puts in its place, on disk. Destroyed without commit(), it
 /// leaves everything as it was. Symbolic links are followed, also to what is not there yet; anything that is not a
 /// regular file is refused.

@@ -2,7 +2,7 @@
 // Example:
 //     Initializer initializer(1);
 //     Sequential network;
-//     network.add<Conv2d>({.in = 3, .out = 32, .kernel = {3, 3}, .padding = {1, 1}, .relu = true}, initializer);
+//     network.add<Conv2d>({.in = 3, .out = 32, .kernel = 3, .padding = 1, .relu = true}, initializer);
 //     network.add<MaxPool2d>(2);
 //     network.add<Flatten>();
 //     network.add<Linear>({.in = 32 * 16 * 16, .out = 10}, initializer);

@@ -14,7 +14,7 @@ struct LinearOptions {
   kernels::GemmImpl impl = kernels::GemmImpl::automatic;
 };
 
-/// torch.nn.Linear: [N, in] -> [N, out]. Parameters: weight [out, in], bias [out]. Throws Error where sizes are not
+/// torch.nn.Linear: [..., in] -> [..., out]. Parameters: weight [out, in], bias [out]. Throws Error where sizes are not
 /// positive.
 /// Example:
 ///     Initializer initializer(1);

@@ -68,6 +68,10 @@ Tensor Module::operator()(const Tensor& input) {
   });
 }
 
+Tensor Module::forward(const Tensor& /*input*/) {
+  fail("{} has no forward(input): override it, or call the function that takes this module's inputs", describe());
+}
+
 Tensor Module::in_context(const std::function<Tensor()>& compute) {
   const ProfileRange range([&] { return fmt::format("forward {}", describe()); });
   try {

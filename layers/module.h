@@ -6,13 +6,21 @@
 #include "tandem/layers/hooks.h"
 #include "tandem/layers/random_state.h"
 
+#include <fmt/format.h>
+
+#include <concepts>
 #include <functional>
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#ifndef __cpp_rtti
+#error "Tandem asks modules for their type: compile without -fno-rtti"
+#endif
 
 namespace tandem::layers {
 
@@ -71,8 +79,9 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   /// What the layer computes. Call the module itself instead, which adds error context, calls hooks and tells the
-  /// observer.
-  virtual Tensor forward(const Tensor& input) = 0;
+  /// observer. A module that takes something other than one tensor has a function of its own instead; then this throws
+  /// Error.
+  virtual Tensor forward(const Tensor& input);
   Tensor operator()(const Tensor& input);
 
   /// What `compute` gives, timed, and with this layer's name in front of errors: what a call does around forward. For
@@ -219,6 +228,8 @@ class Module {
   }
 
  private:
+  friend std::string to_string(const Module& module);
+
   // As named_parameters() and named_buffers(), under every name.
   NamedTensors all_parameters() const;
   NamedTensors all_buffers() const;
@@ -248,4 +259,29 @@ class Module {
   bool training_ = true;
 };
 
+/// describe(), and below it, indented, each child with its name: what `std::cout << module` and
+/// `fmt::print("{}", module)` write. Without a line end. Example:
+///     #include "tandem/layers/linear.h"
+///     #include "tandem/layers/sequential.h"
+///     Initializer initializer(1);
+///     Sequential network;
+///     network.add<Linear>({.in = 4, .out = 3}, initializer);
+///     const std::string text = fmt::format("{}", network);  // Sequential of 1
+///                                                           //   (0): Linear(4, 3)
+std::string to_string(const Module& module);
+std::ostream& operator<<(std::ostream& stream, const Module& module);
+
+/// In messages of require() and fail() a module is what describe() gives: one line.
+template <std::derived_from<Module> M>
+std::string in_message(const M& module) {
+  return module.describe();
+}
+
 }  // namespace tandem::layers
+
+template <std::derived_from<tandem::layers::Module> M>
+struct fmt::formatter<M> : fmt::formatter<std::string_view> {
+  auto format(const tandem::layers::Module& module, fmt::format_context& context) const {
+    return fmt::formatter<std::string_view>::format(tandem::layers::to_string(module), context);
+  }
+};

@@ -11,10 +11,11 @@ namespace tandem::layers {
 namespace {
 
 std::string text_of(std::string_view name, const kernels::Pool2dOptions& options) {
-  std::string text = fmt::format("{}(kernel {}x{}", name, options.kernel[0], options.kernel[1]);
-  if (options.stride != options.kernel) text += fmt::format(", stride {}x{}", options.stride[0], options.stride[1]);
-  if (options.padding[0] != 0 || options.padding[1] != 0) {
-    text += fmt::format(", padding {}x{}", options.padding[0], options.padding[1]);
+  std::string text = fmt::format("{}(kernel {}x{}", name, options.kernel.height, options.kernel.width);
+  if (options.stride != options.kernel)
+    text += fmt::format(", stride {}x{}", options.stride.height, options.stride.width);
+  if (options.padding != 0) {
+    text += fmt::format(", padding {}x{}", options.padding.height, options.padding.width);
   }
   return text + ")";
 }
@@ -22,10 +23,7 @@ std::string text_of(std::string_view name, const kernels::Pool2dOptions& options
 }  // namespace
 
 Tensor MaxPool2d::forward(const Tensor& input) { return autograd::max_pool2d(input, options_); }
-bool MaxPool2d::takes_pairs() const {
-  constexpr std::array<std::int64_t, 2> kTwo{2, 2}, kNone{0, 0};
-  return options_.kernel == kTwo && options_.stride == kTwo && options_.padding == kNone;
-}
+bool MaxPool2d::takes_pairs() const { return options_.kernel == 2 && options_.stride == 2 && options_.padding == 0; }
 std::string MaxPool2d::describe() const { return text_of("MaxPool2d", options_); }
 
 Tensor AvgPool2d::forward(const Tensor& input) { return autograd::avg_pool2d(input, options_); }

@@ -1,6 +1,6 @@
 // Layers that shrink or flatten images.
 // Example:
-//     MaxPool2d pool(2);
+//     MaxPool2d pool(2), overlapping({.kernel = 3, .stride = 2, .padding = 1});
 //     Flatten flatten;
 //     const Tensor y = pool(Tensor::zeros({8, 64, 16, 16}));  // [8, 64, 8, 8]
 //     const Tensor rows = flatten(y);                         // [8, 4096]
@@ -14,28 +14,32 @@ namespace tandem::layers {
 /// torch.nn.MaxPool2d: [N,C,H,W] -> [N,C,P,Q].
 class MaxPool2d final : public Module {
  public:
-  explicit MaxPool2d(const kernels::Pool2dOptions& options) : options_(options) {}
+  using Options = kernels::Pool2dOptions;
+
+  explicit MaxPool2d(const Options& options) : options_(options) {}
   /// Windows of size x size side by side.
-  explicit MaxPool2d(std::int64_t size) : options_{.kernel = {size, size}, .stride = {size, size}} {}
+  explicit MaxPool2d(std::int64_t size) : options_{.kernel = size} {}
   /// Whether the windows are 2x2, side by side, without padding.
   bool takes_pairs() const;
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
 
  private:
-  kernels::Pool2dOptions options_;
+  Options options_;
 };
 
 /// torch.nn.AvgPool2d: [N,C,H,W] -> [N,C,P,Q].
 class AvgPool2d final : public Module {
  public:
-  explicit AvgPool2d(const kernels::Pool2dOptions& options) : options_(options) {}
-  explicit AvgPool2d(std::int64_t size) : options_{.kernel = {size, size}, .stride = {size, size}} {}
+  using Options = kernels::Pool2dOptions;
+
+  explicit AvgPool2d(const Options& options) : options_(options) {}
+  explicit AvgPool2d(std::int64_t size) : options_{.kernel = size} {}
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
 
  private:
-  kernels::Pool2dOptions options_;
+  Options options_;
 };
 
 /// torch.nn.AdaptiveAvgPool2d(1): [N,C,H,W] -> [N,C,1,1], the mean over each channel's image.

@@ -8,7 +8,8 @@
 
 namespace tandem::layers {
 
-/// One per model, shared by its random layers (Module::set_random_state). A mask is a function of (seed, rank, layer,
+/// One per model, shared by its random layers (Module::set_random_state; those that were given none have their own). A
+/// mask is a function of (seed, rank, layer,
 /// step, use) alone, where the uses of a layer are counted within a step: every training forward draws other masks, and
 /// so does every use of a layer in one forward; ranks draw different masks for their different samples. The trainer
 /// sets the step before each forward pass, so that a resumed run draws what the uninterrupted one would have drawn. A

@@ -14,19 +14,14 @@ Tensor Residual::forward(const Tensor& input) { return autograd::add(input, (*bo
 BasicBlock::BasicBlock(const Options& options, Initializer& initializer)
     : conv1_({.in = options.in,
               .out = options.out,
-              .kernel = {3, 3},
-              .stride = {options.stride, options.stride},
-              .padding = {1, 1},
+              .kernel = 3,
+              .stride = options.stride,
+              .padding = 1,
               .bias = false,
               .impl = options.impl},
              initializer),
       bn1_({.channels = options.out, .relu = true}),
-      conv2_({.in = options.out,
-              .out = options.out,
-              .kernel = {3, 3},
-              .padding = {1, 1},
-              .bias = false,
-              .impl = options.impl},
+      conv2_({.in = options.out, .out = options.out, .kernel = 3, .padding = 1, .bias = false, .impl = options.impl},
              initializer),
       bn2_({.channels = options.out}) {
   register_module("conv1", conv1_);
@@ -35,12 +30,9 @@ BasicBlock::BasicBlock(const Options& options, Initializer& initializer)
   register_module("bn2", bn2_);
   if (options.stride == 1 && options.in == options.out) return;
   downsample_ = std::make_unique<Sequential>();
-  downsample_->add<Conv2d>({.in = options.in,
-                            .out = options.out,
-                            .stride = {options.stride, options.stride},
-                            .bias = false,
-                            .impl = options.impl},
-                           initializer);
+  downsample_->add<Conv2d>(
+      {.in = options.in, .out = options.out, .stride = options.stride, .bias = false, .impl = options.impl},
+      initializer);
   downsample_->add<BatchNorm2d>({.channels = options.out});
   register_module("downsample", *downsample_);
 }

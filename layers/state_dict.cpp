@@ -40,6 +40,15 @@ std::string misfit_of(const std::string& name, const Tensor& from, const Tensor&
   return {};
 }
 
+/// Which options would let these pass.
+std::string advice_for(const IncompatibleKeys& refused) {
+  std::string options;
+  if (!refused.missing_keys.empty() || !refused.unexpected_keys.empty()) options = ".strict = false";
+  if (!refused.mismatched_keys.empty())
+    options += fmt::format("{}.ignore_mismatched = true", options.empty() ? "" : ", ");
+  return fmt::format(" (LoadStateDictOptions{{{}}} would pass over them)", options);
+}
+
 }  // namespace
 
 std::string to_string(const IncompatibleKeys& keys) {
@@ -91,7 +100,8 @@ IncompatibleKeys Module::load_state_dict(const NamedTensors& state, const LoadSt
   IncompatibleKeys refused = left;
   if (!options.strict) refused.missing_keys = refused.unexpected_keys = {};
   if (options.ignore_mismatched) refused.mismatched_keys = {};
-  require(refused.empty(), "load_state_dict: the tensors do not fit this model; {}", to_string(refused));
+  require(refused.empty(), "load_state_dict: the tensors do not fit this model; {}{}", to_string(refused),
+          advice_for(refused));
 
   const autograd::NoGrad no_grad;
   for (const auto& [to, from] : copies)

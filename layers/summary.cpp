@@ -3,6 +3,7 @@
 
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/core/describe.h"
 #include "tandem/core/memory.h"
 #include "tandem/layers/activation.h"
 #include "tandem/layers/mode_scope.h"
@@ -62,16 +63,33 @@ class CallCounter {
   std::vector<RemovableHandle> handles_;
 };
 
+using Forward = std::function<Tensor()>;
+
+/// Where its parameters are.
+Device device_of(const Module& module) {
+  const NamedTensors parameters = module.named_parameters();
+  return parameters.empty() ? Device{} : parameters.front().second.device();
+}
+
 /// Bytes that a recorded forward pass keeps.
-std::int64_t kept_bytes(Module& module, const Tensor& input) {
-  const auto activations = [&] { return memory_stats(input.device()).current_of(MemoryTag::activations); };
+std::int64_t kept_bytes(const Module& module, const Forward& forward) {
+  const Device device = device_of(module);
+  const auto activations = [&] { return memory_stats(device).current_of(MemoryTag::activations); };
   const std::int64_t before = activations();
-  const Tensor output = module(input);
+  const Tensor output = forward();
   return activations() - before;
 }
 
+/// Of the parameters that are not a child's.
+std::int64_t own_parameter_count(const Module& module) {
+  std::int64_t count = 0;
+  for (const auto& [name, parameter] : module.named_parameters())
+    if (name.find('.') == std::string::npos) count += parameter.numel();
+  return count;
+}
+
 /// The same in training mode, leaving statistics as they are; nothing where the network refuses this batch.
-std::optional<std::int64_t> kept_in_training(Module& module, const Tensor& input) {
+std::optional<std::int64_t> kept_in_training(Module& module, const Forward& forward) {
   const ModeScope same_modes(module);
   const SameBuffers same_buffers(module);
   module.train();
@@ -79,7 +97,7 @@ std::optional<std::int64_t> kept_in_training(Module& module, const Tensor& input
     if (dynamic_cast<Dropout*>(&part) != nullptr) part.eval();
   });
   try {
-    return kept_bytes(module, input);
+    return kept_bytes(module, forward);
   } catch (const Error&) {  // batch norm of one value, say
     return std::nullopt;
   }
@@ -87,23 +105,24 @@ std::optional<std::int64_t> kept_in_training(Module& module, const Tensor& input
 
 }  // namespace
 
-ModelSummary summarize(Module& module, const Shape& input) {
+ModelSummary summarize(Module& module, const std::function<Tensor()>& forward) {
+  require(forward != nullptr, "summarize: got an empty function");
   const NoObservers unseen(module);
-  const Tensor zeros = zeros_for(module, input);
   ModelSummary result;
   {
     const ModeScope evaluating(module, false);
     const CallCounter counter(module);
     const autograd::NoGrad no_grad;
-    module(zeros);
+    forward();
     for (const auto& [name, part] : module.named_modules()) {
-      if (part->named_modules().size() > 1) continue;  // its children have their own lines
+      const std::int64_t own_parameters = own_parameter_count(*part);
+      if (own_parameters == 0 && part->named_modules().size() > 1) continue;  // its children have their own lines
       const Calls& calls = counter.of(part);
       result.layers.push_back({.name = name,
                                .what = part->describe(),
                                .calls = calls.count,
                                .output = calls.output,
-                               .parameters = part->parameter_count(),
+                               .parameters = own_parameters,
                                .flops = calls.flops});
     }
     std::map<const Module*, bool> added;
@@ -111,9 +130,9 @@ ModelSummary summarize(Module& module, const Shape& input) {
       if (!std::exchange(added[part], true)) result.flops += counter.of(part).flops;
     }
   }
-  const auto kept = kept_in_training(module, zeros);
+  const auto kept = kept_in_training(module, forward);
   const ModeScope same_modes(module, false);
-  result.activation_bytes = kept.has_value() ? *kept : kept_bytes(module, zeros);
+  result.activation_bytes = kept.has_value() ? *kept : kept_bytes(module, forward);
   const NamedTensors parameters = module.named_parameters();
   for (const auto& [name, parameter] : parameters) {
     result.parameters += parameter.numel();
@@ -125,6 +144,28 @@ ModelSummary summarize(Module& module, const Shape& input) {
   return result;
 }
 
+ModelSummary summarize(Module& module, const Tensor& input) {
+  return summarize(module, [&] { return module(input); });
+}
+
+ModelSummary summarize(Module& module, const Shape& input) {
+  const Tensor zeros = zeros_for(module, input);
+  try {
+    return summarize(module, zeros);
+  } catch (const Error& error) {
+    fail(
+        "{}; summarize() gave the network zeros, {}: where it takes integers, give a tensor, and where it takes more "
+        "than one input, a function that calls it",
+        error.what(), zeros);
+  }
+}
+
 std::string summary(Module& module, const Shape& input) { return to_string(summarize(module, input)); }
+
+std::string summary(Module& module, const Tensor& input) { return to_string(summarize(module, input)); }
+
+std::string summary(Module& module, const std::function<Tensor()>& forward) {
+  return to_string(summarize(module, forward));
+}
 
 }  // namespace tandem::layers

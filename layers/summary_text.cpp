@@ -35,7 +35,7 @@ std::string count_text(double count) {
 
 Row row_of(const LayerSummary& layer) {
   const std::string repeats = layer.calls > 1 ? fmt::format(", used {} times", layer.calls) : std::string();
-  return {layer.name, layer.what + repeats, layer.calls > 0 ? to_string(layer.output) : "not used",
+  return {layer.name, layer.what + repeats, layer.calls > 0 ? to_string(layer.output) : "not called",
           layer.parameters > 0 ? with_separators(layer.parameters) : "-",
           layer.flops > 0.0 ? count_text(layer.flops) : "-"};
 }

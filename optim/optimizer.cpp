@@ -49,7 +49,10 @@ Optimizer::Optimizer(std::string name, std::vector<Tensor> parameters, double lr
       masters_(parameters_.size()),
       state_names_(std::move(state_names)),
       states_(parameters_.size()) {
-  require(!parameters_.empty(), "{}: got no parameters", name_);
+  require(!parameters_.empty(),
+          "{}: got no parameters; a module's are those that its constructor registers (register_parameter(), "
+          "register_module(), or add_parameter() and add_module()), and its children's",
+          name_);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i];
     require(

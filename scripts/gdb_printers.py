@@ -7,7 +7,7 @@ In gdb, or in ~/.gdbinit:
     set print elements 1000        # values shown at most
 
 Values follow each other in row-major order, whatever the strides. Those of a tensor on a GPU are not shown. The program needs
-debug information (-g); the libraries do not.
+debug information (-g, of clang -g -fstandalone-debug); the libraries do not.
 """
 import struct
 
@@ -29,6 +29,19 @@ def pointee(shared):
     raise gdb.error("this standard library's std::shared_ptr is not known")
 
 
+def requires_grad(meta):
+    """AutogradMeta::requires_grad, the first member behind the pointer to virtual functions. Where the libraries are compiled
+    without -g gdb does not know the type's members."""
+    if int(meta) == 0:
+        return False
+    return bytes(gdb.selected_inferior().read_memory(int(meta) + meta.type.sizeof, 1)) != b"\0"
+
+
+def is_known(value):
+    """Whether gdb knows the members of a value's type: clang leaves out those of classes that are constructed elsewhere."""
+    return bool(value.type.strip_typedefs().fields())
+
+
 def enumerator(value):
     """The last part of an enumerator's name: f32 of tandem::DType::f32."""
     return str(value).rsplit("::", 1)[-1]
@@ -37,7 +50,10 @@ def enumerator(value):
 def dims_of(value):
     """The numbers of a Shape or Strides."""
     array = value["values_"][value["values_"].type.fields()[0].name]
-    return [int(array[i]) for i in range(int(value["rank_"]))]
+    rank = int(value["rank_"])
+    if not 0 <= rank <= array.type.strip_typedefs().range()[1] + 1:
+        raise gdb.error(f"a rank of {rank}")
+    return [int(array[i]) for i in range(rank)]
 
 
 def text_of_dims(dims):
@@ -65,12 +81,23 @@ def offsets(shape, strides):
             return
 
 
+def or_not_initialised(text):
+    """What a printer shows of a variable that does not live yet, or any more: its bytes are anything."""
+    def guarded(self):
+        try:
+            return text(self)
+        except gdb.error:
+            return "not initialised"
+    return guarded
+
+
 class DimsPrinter:
     """Shape and Strides: [2, 3]."""
 
     def __init__(self, value):
         self.value = value
 
+    @or_not_initialised
     def to_string(self):
         return text_of_dims(dims_of(self.value))
 
@@ -102,29 +129,35 @@ class TensorPrinter:
     """f32[2, 3] on cpu, and values as elements of an array."""
 
     def __init__(self, value):
-        self.impl = pointee(value["impl_"])
+        self.value = value
 
+    @or_not_initialised
     def to_string(self):
-        if int(self.impl) == 0:
+        impl = pointee(self.value["impl_"])
+        if int(impl) == 0:
             return "undefined tensor"
-        impl = self.impl.dereference()
-        meta = pointee(impl["meta"])
-        wants_gradient = int(meta) != 0 and bool(meta.dereference()["requires_grad"])
+        impl = impl.dereference()
         storage = pointee(impl["storage"]).dereference()
-        return (f"{enumerator(impl['dtype'])}{text_of_dims(dims_of(impl['shape']))} on {device_text(storage['device_'])}"
-                f"{', requires_grad' if wants_gradient else ''}")
+        where = f" on {device_text(storage['device_'])}" if is_known(storage) else ""
+        gradient = ", requires_grad" if requires_grad(pointee(impl["meta"])) else ""
+        hint = "" if is_known(storage) else " (values take clang++ -g -fstandalone-debug)"
+        return f"{enumerator(impl['dtype'])}{text_of_dims(dims_of(impl['shape']))}{where}{gradient}{hint}"
 
     def children(self):
-        if int(self.impl) == 0:
+        try:
+            impl = pointee(self.value["impl_"])
+            if int(impl) == 0:
+                return
+            impl = impl.dereference()
+            storage = pointee(impl["storage"]).dereference()
+            if not is_known(storage) or device_text(storage["device_"]) != "cpu":
+                return
+            shape, strides, dtype = dims_of(impl["shape"]), dims_of(impl["strides"]), enumerator(impl["dtype"])
+            name, size = ELEMENTS[dtype]
+            first = int(storage["data_"]) + int(impl["offset"]) * size
+        except (gdb.error, KeyError):  # not initialised
             return
-        impl = self.impl.dereference()
-        storage = pointee(impl["storage"]).dereference()
-        if device_text(storage["device_"]) != "cpu":
-            return
-        dtype = enumerator(impl["dtype"])
-        name, size = ELEMENTS[dtype]
-        first = int(storage["data_"]) + int(impl["offset"]) * size
-        for i, offset in enumerate(offsets(dims_of(impl["shape"]), dims_of(impl["strides"]))):
+        for i, offset in enumerate(offsets(shape, strides)):
             address = first + offset * size
             if name is None:
                 yield f"[{i}]", half_at(address, dtype)

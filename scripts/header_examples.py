@@ -24,6 +24,7 @@ INTERNAL = {
     r"comm/(backends|schedules|transports)/.*": "chosen by name (comm/backends.h)",
     r"comm/(host_staging|ddp/gradient_bucket|ddp/hash|launch/mpirun).h": "parts of groups, of DDP and of threads.h",
     r"data/batch_source.h": "for data sets of this folder",
+    r"data/batch_upload.h": "a part of Loader",
     r"data/(byte_reader|gzip_reader|directories|decode_image).h": "parts of the readers of data sets",
     r"train/(console|progress_line|progress_format|terminal).h": "parts of Reporter",
     r"train/smallest_part.h": "a check that Trainer makes",

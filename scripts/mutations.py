@@ -33,6 +33,7 @@ PROGRAMS["mpi"] = mpirun() + ["-np", "3", "tests/tandem_comm_mpi_tests"]
 ORDER = {
     "core": ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train", "mpi"],
     "autograd": ["autograd", "op_cases", "layers", "optim", "train", "comm", "mpi"],
+    "data": ["data", "train"],
     "layers": ["layers", "optim", "train"],
     "optim": ["optim", "train"],
     "train": ["train"],

@@ -90,10 +90,11 @@ std::string header_text(const RunRecord& run) {
 }
 
 std::string epoch_text(const EpochRecord& e, std::int64_t epochs) {
-  const auto digits = static_cast<int>(std::to_string(epochs).size());
+  const std::string of = epochs > 0 ? fmt::format("/{}", epochs) : std::string();
+  const int digits = std::max(static_cast<int>(of.size()) - 1, 0);
   const bool tested = !std::isnan(e.test_loss) || !std::isnan(e.test_accuracy) || !e.test_metrics.empty();
   return fmt::format(
-      "epoch {:>{}}/{}  {}{}  {:>4}  {:>5} img/s", e.epoch, digits, epochs,
+      "epoch {:>{}}{}  {}{}  {:>4}  {:>5} img/s", e.epoch, digits, of,
       figures(e.train_loss, e.train_accuracy, e.train_metrics),
       tested ? fmt::format("  test {}", figures(e.test_loss, e.test_accuracy, e.test_metrics)) : std::string(),
       format_duration(e.seconds), format_count(e.images_per_second));

@@ -14,8 +14,8 @@ std::string format_bytes(std::int64_t bytes);
 std::string header_text(const RunRecord& run);
 
 /// One finished epoch of `epochs`, in columns that stay aligned from epoch to epoch; no line end. What was not counted
-/// or not tested is left out.
-std::string epoch_text(const EpochRecord& epoch, std::int64_t epochs);
+/// or not tested is left out, and so is the number of epochs where it is 0.
+std::string epoch_text(const EpochRecord& epoch, std::int64_t epochs = 0);
 
 /// Where a run left things; empty paths are left out.
 struct ResultFiles {

@@ -66,6 +66,7 @@ struct EpochRecord {
   std::int64_t skipped_steps = 0;      ///< since the run began
   NamedValues train_metrics{};         ///< those of TrainerOptions::metrics, as the two above
   NamedValues test_metrics{};
+  bool stopped = false;  ///< ended in its middle by TrainObserver::stop: figures are of what was done, without a test
 };
 
 /// The most bytes that tensors of each kind ever took on this rank's device, by name.

@@ -38,15 +38,18 @@ struct TrainerOptions {
   ForwardFunction forward = {};  ///< of models that take more than a batch's first tensor; empty: model(batch.images)
 };
 
-/// Told how training goes; empty functions are passed over. epoch_text() (console.h) makes a line of an EpochRecord.
+/// Told how training goes; empty functions are passed over. epoch_text(record) (console.h) makes a line of it.
 /// Figures of `epoch` and `step` are of all ranks, those of `progress` of this rank's share. `keep_going` is asked
-/// after `epoch`, and training ends where a rank says false: give it on all ranks or on none.
+/// after `epoch`, and training ends where a rank says false: one rank that has it is enough.
 struct TrainObserver {
   std::function<void()> first_step = {};
   std::function<void(const Progress&)> progress = {};
   std::function<void(const StepRecord&)> step = {};
   std::function<void(const EpochRecord&)> epoch = {};
   std::function<bool(const EpochRecord&)> keep_going = {};
+  /// Asked behind each step. Where a rank says true, training ends there on all: run() and fit() return the record of
+  /// the epoch in work, `stopped`, and the next of them goes on behind this step. One rank that has it is enough.
+  std::function<bool()> stop = {};
 };
 
 /// Everything a run is made of, for a program that makes it all itself; all must outlive the trainer. The schedule
@@ -69,6 +72,10 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 /// image with the same weight, also in an epoch's smaller last step. N ranks thus take the steps that one rank takes
 /// with the same global batch, but for rounding (and for batch norm and dropout, which are local to a rank).
 ///
+/// A run can be left after any step and gone on with later, by another process: state_dict() has all that the rest of
+/// it depends on, and a trainer of the same parts that was given it by load_state_dict() computes what this one would
+/// have computed, bit by bit.
+///
 /// Of whatever data set the batches are: the model computes of a batch's first tensor (or what TrainerOptions::forward
 /// says), and the loss holds that against its last. A stream needs a size. "Images" are examples of any kind.
 /// Example:
@@ -76,8 +83,7 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 ///     #include "tandem/layers/models/models.h"
 ///     #include "tandem/optim/sgd.h"
 ///     const data::ImageDataset images = data::make_synthetic({.count = 200, .side = 16});
-///     const data::DistributedSampler sampler(images.size(), 1, 0, true, 1);  // of one rank
-///     data::Loader training(images, sampler, {.global_batch_size = 50}), testing(images, sampler, {});
+///     data::Loader training(images, {.global_batch_size = 50, .shuffle = true}), testing(images, {});
 ///     const auto model = layers::make_model({.name = "small_cnn", .image_size = 16});
 ///     optim::SGD optimizer(model->parameters(), {.lr = 0.05, .momentum = 0.9});
 ///     const optim::CosineSchedule schedule(2 * 4);  // epochs x steps
@@ -87,30 +93,54 @@ class Trainer {
  public:
   /// Gives the model a random state of its own. What `options` leaves out is made here: rank 0's parameters go to all
   /// ranks. model, optimizer and loader must outlive the trainer. Throws Error for options out of range and where a
-  /// loader's sampler is of other ranks than the group, an AgreedError where check_smallest_part() does. Collective.
+  /// loader's sampler is of other ranks than the group, an AgreedError where check_smallest_part() does, and where
+  /// ranks were given other loaders or other options, but for `seed`, label smoothing and what functions compute.
+  /// Collective.
   Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
           const TrainerOptions& options = {});
   /// The same of parts that are all there: those of `options` are not looked at.
   Trainer(const TrainingParts& parts, const TrainerOptions& options);
 
   /// Trains and evaluates one epoch, numbered from 1. A model in evaluation mode is set to training; in one that is
-  /// training, modules set to evaluation stay frozen. Collective, as is all below.
+  /// training, modules set to evaluation stay frozen. Throws Error where none of the model's parameters is the
+  /// optimizer's, and on several ranks where the optimizer has others, whose gradients no replicas exchange. What a
+  /// loss, a metric or an observer throws leaves the trainer usable where all ranks throw it. Collective, as is all
+  /// below.
   EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
 
-  /// All epochs; with none, evaluates only. Returns the last record. Stops early, with a record whose train_loss is not
-  /// finite, when the loss is not a finite number any more. Throws Error for a label outside of the model's classes, on
-  /// every device.
+  /// All epochs, or after load_state_dict() those that are left; with none, evaluates only. Returns the last record.
+  /// Stops early, with a record whose train_loss is not finite, when the loss is not a finite number any more. Throws
+  /// Error for a label outside of the model's classes, on every device.
   EpochRecord run(const TrainObserver& observer);
 
-  /// `epochs` more epochs, numbered on from those that this trainer has done; returns the last record, and ends early
-  /// as run() does.
+  /// `epochs` more epochs, numbered on from those that this trainer has done; the first may be one that was left in its
+  /// middle. Returns the last record, and ends early as run() does.
   EpochRecord fit(std::int64_t epochs, const TrainObserver& observer = {});
 
   std::int64_t steps_per_epoch() const;
 
+  /// Of the run as far as it is: epochs that are complete, and optimizer steps over all epochs.
+  std::int64_t epochs_done() const { return epochs_done_; }
+  std::int64_t steps_done() const { return step_; }
+
+  /// Where the run is, between two epochs or, in an observer's function, between two steps: "model.<name>", which is
+  /// full_state_dict() (weights.h); "optimizer.<name>"; "scaler.<name>" where losses are scaled; and "trainer.<name>",
+  /// which are small: epochs done, steps, what the epoch in work has added up on each rank, and what must be as it was
+  /// for the rest to be the same (seed, batch size, micro-batches, images of an epoch). The tensors of model and
+  /// optimizer are the live ones: they hold this state until the next step. Buffers are this rank's, of which an
+  /// epoch's end keeps rank 0's: write rank 0's state.
+  NamedTensors state_dict() const;
+
+  /// Goes on from a state, the same on all ranks, of which there may be more or fewer than then: the next run() or
+  /// fit() begins behind its last step. With as many ranks the rest of the run has the same bits; with others the same
+  /// batches in other sums, and dropout's masks, which are a rank's own, are others. Throws AgreedError, and nothing
+  /// has changed, where the state lacks something, has something else, or is of a run of other settings, and where
+  /// ranks were given different ones.
+  void load_state_dict(const NamedTensors& state);
+
  private:
-  struct StepSums;
   struct Defaults;
+  struct Position;
 
   Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader, const TrainerOptions& options,
           const std::shared_ptr<Defaults>& defaults);
@@ -120,9 +150,23 @@ class Trainer {
 
   EpochRecord run_epochs(std::int64_t first, std::int64_t last, const TrainObserver& observer);
 
-  void run_step(std::int64_t images, std::int64_t micro_batches, StepSums& sums);
-  void run_micro_batch(std::int64_t images_in_step, StepSums& sums);
+  /// Throws Error where a step would not train the model: see run_epoch().
+  void check_optimizer() const;
+  bool run_steps(std::int64_t epoch, const TrainObserver& observer);
+  void run_step(std::int64_t images, std::int64_t micro_batches);
+  void run_micro_batch(std::int64_t images_in_step, bool is_last);
+  void report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer);
   void fill_in_evaluation(EpochRecord& record);
+  void fill_in_circumstances(EpochRecord& record);
+  EpochRecord evaluate_only();
+
+  std::int64_t images_per_step() const;
+  std::int64_t images_before(std::int64_t step) const;
+  std::int64_t skipped_steps() const { return skipped_before_ + parts_.scaler.skipped_steps(); }
+
+  Tensor epoch_sums() const;
+  Position position_of(const NamedTensors& state) const;
+  void take_position(const Position& position);
 
   std::shared_ptr<Defaults> defaults_;  // parts that were not given
   TrainingParts parts_;
@@ -130,9 +174,15 @@ class Trainer {
   Scoring scoring_, test_scoring_;
   std::shared_ptr<layers::RandomState> random_state_;
   double base_lr_;
-  std::int64_t last_epoch_;       // of run() or fit(), for progress
-  std::int64_t step_ = 0;         // over all epochs
-  std::int64_t epochs_done_ = 0;  // the number of the last one
+  std::int64_t last_epoch_;          // of run() or fit(), for progress
+  std::int64_t step_ = 0;            // over all epochs
+  std::int64_t epochs_done_ = 0;     // the number of the last one
+  std::int64_t epoch_step_ = 0;      // steps of the epoch in work
+  Scores epoch_scores_;              // of this rank, since that epoch began
+  double step_loss_ = 0.0;           // sum over this rank's images of the step
+  bool has_begun_ = false;           // a step was taken here
+  bool is_resumed_ = false;          // the next epoch goes on behind epoch_step_
+  std::int64_t skipped_before_ = 0;  // steps that were skipped before this trainer's scaler counted
 };
 
 }  // namespace tandem::train

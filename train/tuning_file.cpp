@@ -140,7 +140,9 @@ std::string load_tuning(const std::string& path, const std::string& machine) {
   if (!std::filesystem::exists(path, missing)) return "";
   std::vector<std::pair<TuningKey, TuningResult>> results;
   try {
-    const Json json = Json::parse(text_of(path));
+    const std::string text = text_of(path);
+    require(text.find(kFormat) != text.npos, "not a tuning file");
+    const Json json = Json::parse(text);
     require(json.at("format").get<std::string>() == kFormat, "not a tuning file");
     require(json.at("version").get<int>() == kVersion, "version {} of the format, this is for {}; measure anew",
             json.at("version").get<int>(), kVersion);
@@ -151,7 +153,8 @@ std::string load_tuning(const std::string& path, const std::string& machine) {
     const std::string_view reason = error.what();
     return reason.starts_with(path) ? fmt::format("{}; ignored", reason) : fmt::format("{}: ignored: {}", path, reason);
   } catch (const Json::exception& error) {
-    return fmt::format("{}: ignored: damaged: {}", path, error.what());
+    const std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
+    return fmt::format("{}: ignored: damaged: {}", path, what.substr(std::min(what.find("] ") + 2, what.size())));
   }
   for (const auto& [key, result] : results) kernels::conv_tuner().add(key, result);
   return "";

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <span>
 
 namespace tandem::apps {
 namespace {
@@ -34,13 +35,16 @@ void expect(CLI::Option& option, const std::function<std::string(std::string&)>&
   option.transform(CLI::Validator([problem](std::string& text) { return problem(text); }, description));
 }
 
-/// Throws Error where a flag is given another value than true or false.
-void require_flag_values(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_items_expected_max() > 0) continue;
-    for (const std::string& value : option->results())
-      require(value == "true" || value == "false", "--{} = {}: a flag takes true or false",
-              option->get_lnames().front(), value);
+/// Throws Error where a flag is given another value than true or false. CLI11 takes numbers, too, and anything for
+/// help.
+void require_flag_values(const CLI::App& app, std::span<const std::string> arguments) {
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (!argument.starts_with("--") || equals == argument.npos) continue;
+    const std::string name = argument.substr(0, equals), value = argument.substr(equals + 1);
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    if (option == nullptr || option->get_items_expected_max() > 0) continue;
+    require(value == "true" || value == "false", "{} = {}: a flag takes true or false", name, value);
   }
 }
 
@@ -145,7 +149,9 @@ void require_printable(std::string_view text) {
 }
 
 bool read_arguments(CLI::App& app, int argc, const char* const* argv) {
-  for (int i = 1; i < argc; ++i) require_printable(argv[i]);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (const std::string& argument : arguments) require_printable(argument);
+  require_flag_values(app, arguments);
   app.allow_extras();
   std::vector<std::string> known;
   for (CLI::Option* option : app.get_options()) {
@@ -158,9 +164,10 @@ bool read_arguments(CLI::App& app, int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     return false;
   } catch (const CLI::ParseError& error) {
+    // Who asks for help may not know yet what the rest takes.
+    if (std::ranges::find(arguments, "--help") != arguments.end()) return false;
     fail_parsing(error);
   }
-  require_flag_values(app);
   const std::vector<std::string> extras = app.remaining();
   if (!extras.empty()) fail_unknown(extras, known);
   return true;

@@ -208,6 +208,21 @@ void describe_ranks(OptionTable& table, Settings& s) {
       .own_to_a_rank();
 }
 
+void describe_checkpoints(OptionTable& table, Settings& s) {
+  table.group("Checkpoints");
+  table.path("run-dir", s.run_dir, "DIR",
+             "keep the run there: config.toml, log.jsonl (--log), checkpoints, final.safetensors (--save-weights)");
+  table.parsed("checkpoint-every", s.checkpoint_every, "epoch|N|Ns", train::parse_checkpoint_interval,
+               "write a checkpoint to the --run-dir at the end of each epoch, and also every N steps or N seconds");
+  table.integer("keep", s.keep, {1}, "checkpoints to keep: the newest N, and the best");
+  table.choice("best-by", s.best_by, all_of(train::best_by_names()), "what makes a checkpoint the best",
+               train::parse_best_by);
+  table.path(
+      "resume", s.resume, "DIR",
+      "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint); auto: from --run-dir, or begin "
+      "where there is none yet");
+}
+
 void describe_output(OptionTable& table, Settings& s) {
   table.group("Output");
   table
@@ -224,6 +239,15 @@ void resolve_precision(Settings& s) {
           "--conv-impl onednn computes in f32 only, not in --precision {}", name_of(s.precision));
   if (!s.loss_scale) s.loss_scale = s.precision == autograd::Precision::fp16 ? "dynamic" : "none";
   if (s.allreduce_dtype == "auto") s.allreduce_dtype = "fp32";
+}
+
+/// What a run's folder has unless it is put elsewhere.
+void resolve_run_directory(Settings& s) {
+  require(s.resume != "auto" || !s.run_dir.empty(), "--resume auto needs a --run-dir to go on from");
+  if (s.run_dir.empty()) return;
+  const std::filesystem::path folder = s.run_dir;
+  if (s.log.empty()) s.log = (folder / "log.jsonl").string();
+  if (s.save_weights.empty()) s.save_weights = (folder / "final.safetensors").string();
 }
 
 void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
@@ -252,6 +276,7 @@ void describe_options(OptionTable& table, Settings& settings) {
   describe_training(table, settings);
   describe_precision(table, settings);
   describe_ranks(table, settings);
+  describe_checkpoints(table, settings);
   describe_output(table, settings);
 }
 
@@ -265,6 +290,7 @@ void resolve(Settings& s, std::int64_t ranks) {
     s.global_batch_size = (s.loader.global_batch_size + parts - 1) / parts * parts;
   }
   resolve_precision(s);
+  resolve_run_directory(s);
   require_different_files(s);
   require(s.trainer.log_every == 0 || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
           s.trainer.log_every);

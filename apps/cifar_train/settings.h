@@ -11,6 +11,7 @@
 #include "tandem/kernels/implementations.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/by_name.h"
+#include "tandem/train/checkpointing.h"
 #include "tandem/train/trainer.h"
 
 #include <cstdint>
@@ -52,6 +53,12 @@ struct Settings {
   std::string allreduce_dtype = "auto";
   std::string device = "auto";
   std::int64_t threads = 0;
+
+  std::string run_dir;
+  train::CheckpointInterval checkpoint_every;
+  std::int64_t keep = 3;
+  train::BestBy best_by = train::BestBy::test_accuracy;
+  std::string resume;
 
   std::string log;
   std::string progress = "auto";

@@ -2,6 +2,7 @@
 #include "training.h"
 
 #include "optimization.h"
+#include "run_directory.h"
 
 #include "apps/arguments/arguments.h"
 
@@ -15,12 +16,14 @@
 #include "tandem/train/process_info.h"
 #include "tandem/train/reporter.h"
 #include "tandem/train/smallest_part.h"
+#include "tandem/train/stop_signals.h"
 #include "tandem/train/tuning_file.h"
 #include "tandem/train/weights.h"
 
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 namespace tandem::apps {
 namespace {
@@ -168,7 +171,7 @@ train::RunRecord describe_run(const Settings& s, const train::Config& config, co
 
 }  // namespace
 
-int train_and_report(const Settings& s, const train::Config& config, Device device,
+int train_and_report(const Settings& s, const train::Config& config, const std::string& config_text, Device device,
                      const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start) {
   const bool first_rank = group.rank() == 0;
   if (!first_rank) kernels::listen_to_notices(nullptr);
@@ -196,6 +199,7 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
     optimizer = prepare(s, *model);
     if (s.trainer.epochs > 0) train::check_smallest_part(*model, *train_loader);
     schedule = make_schedule(s, run.steps_per_epoch);
+    if (first_rank && !s.run_dir.empty()) prepare_run_directory(s, config_text);
     if (first_rank) check_writable("--save-weights", s.save_weights);
     if (first_rank && s.autotune) {
       check_writable("--tuning-file", s.tuning_file);
@@ -216,13 +220,25 @@ int train_and_report(const Settings& s, const train::Config& config, Device devi
   optim::GradScaler scaler = make_scaler(s);
   train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, test_loader.get(), scaler},
                          s.trainer);
-  const train::EpochRecord last = trainer.run(reporter.observer());
-  const bool finite = (s.trainer.epochs == 0 || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
+  train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s), checkpointing_options(s));
+  resume(s, checkpoints, group);
+  std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
+  train::TrainObserver observer = checkpoints.with(reporter.observer());
+  if (!s.run_dir.empty()) {
+    signals.emplace();
+    observer.stop = [&signals] { return signals->requested() != 0; };
+  }
+  const std::int64_t steps_before = trainer.steps_done();
+  const train::EpochRecord last = trainer.run(observer);
+  if (last.stopped) return end_stopped_run(s, last, *signals, checkpoints, group);
+  const bool has_trained = trainer.steps_done() > steps_before;  // else its last checkpoint was of the very end
+  const bool finite = (!has_trained || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
   // What goes wrong from here on loses as little as it can, and is told at the end.
   std::vector<std::string> problems;
   train::SavedWeights saved;
   comm::run_agreed(group, [&] {
     if (!first_rank) return;
+    if (const std::string problem = checkpoints.finish(); !problem.empty()) problems.push_back(problem);
     if (finite && !s.save_weights.empty()) {
       saved = train::save_weights(s.save_weights, train::full_state_dict(*model, *optimizer),
                                   {{"model", s.model.name}, {"dataset", s.data.name}});

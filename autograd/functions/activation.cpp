@@ -1,6 +1,7 @@
 // Differentiable activations.
 #include "tandem/autograd/functions/activation.h"
 
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/functions/unary.h"
 #include "tandem/autograd/record.h"
 #include "tandem/kernels/activation/gelu.h"
@@ -17,6 +18,7 @@ using Backward = void (*)(const Tensor& saved, const Tensor& grad_y, const Out& 
 enum class Keep { input, output };
 
 Tensor activation(const char* name, const Tensor& x, Forward forward, Backward backward, Keep keep) {
+  require_floating(name, x);
   const Tensor y = empty_like(x);
   unrecorded([&] { forward(x, Out(y)); });
   if (!should_record({x})) return y;

@@ -3,6 +3,7 @@
 
 #include "tandem/autograd/functions/binary.h"
 #include "tandem/autograd/functions/broadcast.h"
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/functions/unary.h"
 #include "tandem/autograd/record.h"
 #include "tandem/kernels/elementwise/add.h"
@@ -57,6 +58,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 
 Tensor scale(const Tensor& x, double factor) {
+  require_defined("scale", x);
   const Tensor y = empty_like(x);
   unrecorded([&] { kernels::scale(x, factor, Out(y)); });
   return record("scale", {x}, y, [factor](const BackwardContext& context) {

@@ -12,7 +12,7 @@ using kernels::Pool2dOptions;
 /// nothing.
 /// Example:
 ///     const Tensor x = Tensor::zeros({8, 64, 16, 16});
-///     const Tensor y = avg_pool2d(x, {.kernel = {2, 2}, .stride = {2, 2}});  // [8, 64, 8, 8]
+///     const Tensor y = avg_pool2d(x, {.kernel = 2, .stride = 2});  // [8, 64, 8, 8]
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
 
 }  // namespace tandem::autograd

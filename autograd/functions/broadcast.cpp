@@ -29,7 +29,7 @@ Broadcast broadcast(std::string_view op, const Tensor& a, const Tensor& b) {
           "{}: {} on {} and {} on {} must have one dtype and one device; use cast", op, a, name_of(a.device()), b,
           name_of(b.device()));
   const std::optional<Shape> shape = broadcast_shape(a.shape(), b.shape());
-  require(shape.has_value(), "{}: shapes {} and {} do not broadcast", op, a, b);
+  require(shape.has_value(), "{}: shapes {} and {} do not broadcast; reshape or expand one", op, a, b);
   return {a.expand(*shape), b.expand(*shape), broadcast_output(*shape, a, b)};
 }
 

@@ -2,6 +2,7 @@
 #include "tandem/autograd/functions/compare.h"
 
 #include "tandem/autograd/functions/broadcast.h"
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/record.h"
 #include "tandem/core/describe.h"
 #include "tandem/kernels/elementwise/compare.h"
@@ -24,7 +25,7 @@ Tensor compare(std::string_view op, Comparison comparison, const Tensor& a, cons
 }
 
 Tensor compare(std::string_view op, Comparison comparison, const Tensor& x, double number) {
-  require(x.defined() && is_floating(x.dtype()), "{}: needs a floating dtype (f64, f32, f16 or bf16), got {}", op, x);
+  require_floating(op, x);
   return compare(op, comparison, x, Tensor::full({}, number, x.options()));
 }
 

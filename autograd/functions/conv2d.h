@@ -14,7 +14,7 @@ using kernels::Conv2dOptions;
 /// Example:
 ///     const Tensor x = Tensor::zeros({8, 3, 32, 32}, {.layout = Layout::channels_last});
 ///     const Tensor weight = Tensor::zeros({64, 3, 3, 3}, {.layout = Layout::channels_last});
-///     const Tensor y = conv2d(x, weight, {}, {.stride = {2, 2}, .padding = {1, 1}});  // [8, 64, 16, 16]
+///     const Tensor y = conv2d(x, weight, {}, {.stride = 2, .padding = 1});  // [8, 64, 16, 16]
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});
 
 /// The same, and moments of y for the batch_norm() behind it (kernels::conv2d_forward_with_moments); undefined where no

@@ -13,7 +13,7 @@ using kernels::Conv2dOptions;
 /// Example:
 ///     const Tensor x = Tensor::zeros({8, 3, 32, 32}, {.layout = Layout::channels_last});
 ///     const Tensor weight = Tensor::zeros({64, 3, 3, 3}, {.layout = Layout::channels_last});
-///     const Tensor y = conv_bias_relu(x, weight, Tensor::zeros({64}), {.padding = {1, 1}});  // [8, 64, 32, 32]
+///     const Tensor y = conv_bias_relu(x, weight, Tensor::zeros({64}), {.padding = 1});  // [8, 64, 32, 32]
 Tensor conv_bias_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});
 
 }  // namespace tandem::autograd

@@ -14,7 +14,7 @@ namespace tandem::autograd {
 Tensor conv_bias_relu_pool(const Tensor& input, const Tensor& weight, const Tensor& bias,
                            const Conv2dOptions& options) {
   constexpr Layout kLayout = Layout::channels_last;
-  const Pool2dOptions windows{.kernel = {2, 2}, .stride = {2, 2}};
+  const Pool2dOptions windows{.kernel = 2, .stride = 2};
   const Tensor x = input_for(OpKind::convolution, input, weight);
   const ConvOperands operands = dense_operands(x, weight, bias);
   const auto& [images, filters, addend] = operands;

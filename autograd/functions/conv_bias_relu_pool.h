@@ -14,7 +14,7 @@ using kernels::Conv2dOptions;
 /// Example:
 ///     const Tensor x = Tensor::zeros({8, 3, 32, 32}, {.layout = Layout::channels_last});
 ///     const Tensor weight = Tensor::zeros({64, 3, 3, 3}, {.layout = Layout::channels_last});
-///     const Tensor y = conv_bias_relu_pool(x, weight, Tensor::zeros({64}), {.padding = {1, 1}});  // [8, 64, 16, 16]
+///     const Tensor y = conv_bias_relu_pool(x, weight, Tensor::zeros({64}), {.padding = 1});  // [8, 64, 16, 16]
 Tensor conv_bias_relu_pool(const Tensor& x, const Tensor& weight, const Tensor& bias,
                            const Conv2dOptions& options = {});
 

@@ -78,6 +78,8 @@ Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor&
                         const ConvTranspose2dOptions& options) {
   constexpr Layout kLayout = Layout::channels_last;
   require(input.defined() && weight.defined(), "{}: needs a defined x and weight, got {} and {}", kOp, input, weight);
+  require(is_floating(input.dtype()) && is_floating(weight.dtype()),
+          "{}: needs a floating x and weight, got {} and {}; use cast", kOp, input, weight);
   const Shape y_shape = conv_transpose2d_output_shape(input.shape(), weight.shape(), options);
   const Tensor x = input_for(OpKind::convolution, input, weight);
   require(x.dtype() == weight.dtype() && x.device() == weight.device(),

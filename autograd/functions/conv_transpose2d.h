@@ -1,6 +1,7 @@
 // Differentiable transposed two-dimensional convolution.
 #pragma once
 
+#include "tandem/core/height_width.h"
 #include "tandem/core/tensor.h"
 #include "tandem/kernels/conv/conv.h"
 
@@ -9,10 +10,10 @@ namespace tandem::autograd {
 /// As Conv2dOptions has them, for the convolution that this is the transpose of. output_padding: rows and columns more
 /// at the end of y, less than the stride; a convolution with that stride has the same output with and without them.
 struct ConvTranspose2dOptions {
-  std::array<std::int64_t, 2> stride{1, 1};  // height, width
-  std::array<std::int64_t, 2> padding{0, 0};
-  std::array<std::int64_t, 2> output_padding{0, 0};
-  std::array<std::int64_t, 2> dilation{1, 1};
+  HeightWidth stride = 1;
+  HeightWidth padding = 0;
+  HeightWidth output_padding = 0;
+  HeightWidth dilation = 1;
   std::int64_t groups = 1;
   kernels::ConvImpl impl = kernels::ConvImpl::automatic;
 };
@@ -26,7 +27,7 @@ struct ConvTranspose2dOptions {
 /// Example:
 ///     const Tensor x = Tensor::zeros({8, 64, 16, 16}, {.layout = Layout::channels_last});
 ///     const Tensor weight = Tensor::zeros({64, 32, 4, 4}, {.layout = Layout::channels_last});
-///     const Tensor y = conv_transpose2d(x, weight, {}, {.stride = {2, 2}, .padding = {1, 1}});  // [8, 32, 32, 32]
+///     const Tensor y = conv_transpose2d(x, weight, {}, {.stride = 2, .padding = 1});  // [8, 32, 32, 32]
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const ConvTranspose2dOptions& options = {});
 

@@ -22,6 +22,7 @@ Tensor clone(const Tensor& x) {
 }
 
 Tensor to(const Tensor& x, Device device) {
+  require_defined("to", x);
   if (x.device() == device) return x;
   const Tensor y = unrecorded([&] { return x.to(device); });
   return record("to", {x}, y, [from = x.device()](const BackwardContext& context) {

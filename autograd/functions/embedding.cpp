@@ -12,7 +12,10 @@ Tensor embedding(const Tensor& indices, const Tensor& weight) {
           weight);
   require(indices.dtype() == DType::i64, "embedding: indices must be i64, got {}; use cast", indices);
   require(weight.rank() == 2 && is_floating(weight.dtype()),
-          "embedding: needs a floating weight [rows, features], got {}", weight);
+          "embedding: needs a floating weight [rows, features], got {}; use cast or reshape", weight);
+  require(indices.rank() < kMaxRank,
+          "embedding: indices {} have {} dimensions already, the most that there can be; flatten them", indices,
+          indices.rank());
   Shape shape = indices.shape();
   shape.push_back(weight.size(1));
   const Tensor positions = indices.contiguous().view({indices.numel()});

@@ -18,8 +18,8 @@ void check_parameter(std::string_view what, const Tensor& tensor, const Tensor& 
 }  // namespace
 
 Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, const Tensor& bias, double eps) {
-  require(x.defined() && is_floating(x.dtype()) && x.rank() >= 2, "{}: needs a floating tensor [N, C, ...], got {}",
-          kOp, x);
+  require(x.defined() && is_floating(x.dtype()) && x.rank() >= 2,
+          "{}: needs a floating tensor [N, C, ...], got {}; use cast or reshape", kOp, x);
   require(groups >= 1 && x.size(1) % groups == 0,
           "{}: {} channels of {} cannot be cut into {} groups; give a number that divides them", kOp, x.size(1), x,
           groups);

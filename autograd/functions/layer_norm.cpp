@@ -27,7 +27,7 @@ void check_parameter(std::string_view what, const Tensor& tensor, const Shape& s
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
                   double eps) {
-  require(x.defined() && is_floating(x.dtype()), "{}: needs a floating tensor, got {}", kOp, x);
+  require(x.defined() && is_floating(x.dtype()), "{}: needs a floating tensor, got {}; use cast", kOp, x);
   require(ends_with(x.shape(), normalized_shape),
           "{}: normalized_shape {} must be the last sizes of the input, got {}; permute it, or give its last sizes",
           kOp, normalized_shape, x);

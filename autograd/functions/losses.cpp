@@ -45,6 +45,8 @@ Tensor weighted_binary_cross_entropy(const Tensor& input, const Tensor& target, 
   require(is_floating(pos_weight.dtype()) && broadcast_shape(input.shape(), pos_weight.shape()) == input.shape(),
           "{}: pos_weight {} must be floating and broadcast to the input {}; give one weight per class, or one number",
           kBinaryCrossEntropy, pos_weight, input);
+  require(wide_dtype(pos_weight.dtype()) == wide_dtype(input.dtype()),
+          "{}: input {} and pos_weight {} must have one dtype; use cast", kBinaryCrossEntropy, input, pos_weight);
   const Tensor x = wide(input), t = wide(target);
   // Neither term is negative.
   return wide(pos_weight) * t * binary_cross_entropy(x, 1.0) + (1.0 - t) * binary_cross_entropy(x, 0.0);

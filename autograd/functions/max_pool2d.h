@@ -12,7 +12,7 @@ using kernels::Pool2dOptions;
 /// keeps the winners' positions only, a byte each.
 /// Example:
 ///     const Tensor x = Tensor::zeros({8, 64, 16, 16});
-///     const Tensor y = max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});  // [8, 64, 8, 8]
+///     const Tensor y = max_pool2d(x, {.kernel = 3, .stride = 2, .padding = 1});  // [8, 64, 8, 8]
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options);
 
 }  // namespace tandem::autograd

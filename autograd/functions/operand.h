@@ -13,6 +13,12 @@ inline void require_defined(std::string_view op, const Tensor& x) {
   require(x.defined(), "{}: needs a defined tensor, got {}", op, x);
 }
 
+/// Throws Error that names `op` unless there is a tensor of a floating dtype.
+inline void require_floating(std::string_view op, const Tensor& x) {
+  require_defined(op, x);
+  require(is_floating(x.dtype()), "{}: needs a floating dtype (f64, f32, f16 or bf16), got {}; use cast", op, x);
+}
+
 /// `dim` of x as a number in [0, rank). Throws Error that names `op` where there is no tensor or no such dimension.
 inline int dimension_of(std::string_view op, const Tensor& x, int dim) {
   require_defined(op, x);

@@ -10,6 +10,8 @@
 #include "tandem/core/describe.h"
 #include "tandem/kernels/elementwise/where.h"
 
+#include <cmath>
+
 namespace tandem::autograd {
 
 using kernels::Binary;
@@ -21,7 +23,11 @@ Tensor sqrt(const Tensor& x) { return unary("sqrt", Unary::sqrt, x); }
 Tensor rsqrt(const Tensor& x) { return unary("rsqrt", Unary::rsqrt, x); }
 Tensor reciprocal(const Tensor& x) { return unary("reciprocal", Unary::reciprocal, x); }
 Tensor abs(const Tensor& x) { return unary("abs", Unary::abs, x); }
-Tensor clamp(const Tensor& x, double min, double max) { return unary("clamp", Unary::clamp, x, {min, max}); }
+Tensor clamp(const Tensor& x, double min, double max) {
+  require(!std::isnan(min) && !std::isnan(max), "clamp: min and max must be numbers or infinite, got {} and {}", min,
+          max);
+  return unary("clamp", Unary::clamp, x, {min, max});
+}
 
 Tensor pow(const Tensor& x, double exponent) {
   require(x.defined(), "pow: needs a defined tensor, got {}", x);
@@ -50,7 +56,8 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   const Tensor y = unrecorded([&] {
     const Broadcast operands = broadcast("where", a, b);
     const std::optional<Shape> shape = broadcast_shape(operands.out.shape(), condition.shape());
-    require(shape.has_value(), "where: condition {}, a {} and b {} do not broadcast", condition, a, b);
+    require(shape.has_value(), "where: condition {}, a {} and b {} do not broadcast; reshape or expand one", condition,
+            a, b);
     mask = condition.expand(*shape);
     Tensor out = *shape == operands.out.shape() ? operands.out : broadcast_output(*shape, a, b);
     kernels::where(mask, operands.a.expand(*shape), operands.b.expand(*shape), Out(out));
@@ -69,5 +76,18 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
                                              context.needs(1) ? gradient(false, b_shape) : Tensor()};
                 });
 }
+
+namespace {
+
+/// The number as a tensor of the other's dtype and device.
+Tensor scalar_beside(double number, const Tensor& other) {
+  require(other.defined(), "where: a and b must be tensors or one of them a number, got {}", other);
+  return unrecorded([&] { return Tensor::full({}, number, {.dtype = other.dtype(), .device = other.device()}); });
+}
+
+}  // namespace
+
+Tensor where(const Tensor& condition, const Tensor& a, double b) { return where(condition, a, scalar_beside(b, a)); }
+Tensor where(const Tensor& condition, double a, const Tensor& b) { return where(condition, scalar_beside(a, b), b); }
 
 }  // namespace tandem::autograd

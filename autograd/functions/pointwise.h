@@ -34,8 +34,8 @@ Tensor reciprocal(const Tensor& x);
 /// |x|, with a gradient of 0 at 0. Keeps x.
 Tensor abs(const Tensor& x);
 
-/// x cut off to [min, max] (either may be infinite); max where min > max. The gradient passes where min <= x <= max.
-/// Keeps x.
+/// x cut off to [min, max] (either may be infinite); max where min > max. The gradient passes where min < x < max: at
+/// both ends it is 0, as in PyTorch 2.15 (older ones have 1 there). Keeps x. Throws Error where min or max is NaN.
 Tensor clamp(const Tensor& x, double min, double max);
 
 /// x to the power of a number: 1 for the power of 0, whatever x is; NaN for x < 0 unless the number is whole. The
@@ -54,10 +54,13 @@ Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 
 /// a where the condition is not 0, else b. The condition is u8, as gt() and other comparisons make it, a and b of one
-/// floating dtype; all three on one device, and their shapes broadcast as in add(). Keeps the condition.
+/// floating dtype; all three on one device, and their shapes broadcast as in add(). One of a and b may be a number, of
+/// the other's dtype. Keeps the condition.
 /// Example:
 ///     const Tensor mask = Tensor::from<std::uint8_t>({1, 0, 1}, {3}), x = Tensor::from<float>({1, 2, 3}, {3});
-///     const std::vector<float> chosen = where(mask, x, Tensor::zeros({})).to_vector<float>();  // {1, 0, 3}
+///     const std::vector<float> chosen = where(mask, x, 0).to_vector<float>();  // {1, 0, 3}
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
+Tensor where(const Tensor& condition, const Tensor& a, double b);
+Tensor where(const Tensor& condition, double a, const Tensor& b);
 
 }  // namespace tandem::autograd

@@ -11,6 +11,35 @@ namespace {
 
 Tensor reshaped(const Tensor& x, const Shape& shape) { return x.contiguous().view(shape); }
 
+/// The shape of x's elements that `requested` describes, with the size that its -1 stands for.
+Shape resolved_shape(const Tensor& x, const Shape& requested) {
+  std::int64_t known = 1;
+  int open = -1;
+  bool overflow = false;
+  for (int dim = 0; dim < requested.rank(); ++dim) {
+    const std::int64_t size = requested[dim];
+    require(size >= 0 || (size == -1 && open < 0), "reshape: shape {} may hold one -1 and no other negative size",
+            requested);
+    if (size < 0) {
+      open = dim;
+    } else {
+      overflow = __builtin_mul_overflow(known, size, &known) || overflow;
+    }
+  }
+  if (open < 0) {
+    require(!overflow && known == x.numel(),
+            "reshape: {} has {} elements, and shape {} has not; give a shape of as many, or -1 for one of its sizes", x,
+            x.numel(), requested);
+    return requested;
+  }
+  require(!overflow && known > 0 && x.numel() % known == 0,
+          "reshape: {} has {} elements, which no size for the -1 of shape {} gives; the other sizes must divide them",
+          x, x.numel(), requested);
+  Shape shape = requested;
+  shape[open] = x.numel() / known;
+  return shape;
+}
+
 /// Records a view of some elements of x: `part` takes x, or its gradient, to them.
 template <typename Part>
 Tensor record_part(std::string_view name, const Tensor& x, const Part& part) {
@@ -24,8 +53,9 @@ Tensor record_part(std::string_view name, const Tensor& x, const Part& part) {
 
 }  // namespace
 
-Tensor reshape(const Tensor& x, const Shape& shape) {
+Tensor reshape(const Tensor& x, const Shape& requested) {
   require_defined("reshape", x);
+  const Shape shape = resolved_shape(x, requested);
   const Tensor y = unrecorded([&] { return reshaped(x, shape); });
   return record("reshape", {x}, y, [old_shape = x.shape()](const BackwardContext& context) {
     return std::vector<Tensor>{reshaped(context.grad_output(), old_shape)};
@@ -80,6 +110,10 @@ Tensor squeeze(const Tensor& x, int dim) {
 }
 
 Tensor unsqueeze(const Tensor& x, int dim) {
+  require_defined("unsqueeze", x);
+  require(x.rank() < kMaxRank, "unsqueeze: {} has {} dimensions already, the most that there can be", x, x.rank());
+  require(dim >= -x.rank() - 1 && dim <= x.rank(),
+          "unsqueeze: dimension {} is out of range for {}; give one from {} to {}", dim, x, -x.rank() - 1, x.rank());
   const Tensor y = unrecorded([&] { return x.unsqueeze(dim); });
   return record("unsqueeze", {x}, y, [dim](const BackwardContext& context) {
     return std::vector<Tensor>{context.grad_output().squeeze(dim)};

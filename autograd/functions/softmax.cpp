@@ -14,7 +14,7 @@ namespace {
 
 Tensor softmax_of(std::string_view op, kernels::SoftmaxResult result, const Tensor& x, int dim) {
   require(x.defined() && is_floating(x.dtype()) && x.rank() >= 1,
-          "{}: needs a floating tensor of one dimension or more, got {}", op, x);
+          "{}: needs a floating tensor of one dimension or more, got {}; use cast or reshape", op, x);
   const Rows rows(x, dimension_of(op, x, dim));
   const TensorOptions options{result_dtype(OpKind::exponential, x.dtype()), Layout::row_major, x.device()};
   const Tensor matrix = Tensor::empty(rows.shape(rows.size()), options);

@@ -3,12 +3,15 @@
 
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
+#include "tandem/core/describe.h"
 #include "tandem/core/profiler.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
 
 namespace tandem::autograd {
 
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing) {
+  require(logits.defined() && labels.defined(), "softmax_cross_entropy: needs logits and labels, got {} and {}", logits,
+          labels);
   const ProfileRange range("forward softmax_cross_entropy");
   const TensorOptions options{result_dtype(OpKind::loss, logits.dtype()), Layout::row_major, logits.device()};
   const Tensor loss = Tensor::empty({}, options);

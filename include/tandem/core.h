@@ -12,6 +12,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/error.h"
 #include "tandem/core/half.h"
+#include "tandem/core/height_width.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/named_tensors.h"
 #include "tandem/core/number_text.h"

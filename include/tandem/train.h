@@ -6,6 +6,9 @@
 #pragma once
 
 #include "tandem/train/batch_loss.h"
+#include "tandem/train/checkpoint.h"
+#include "tandem/train/checkpoint_writer.h"
+#include "tandem/train/checkpointing.h"
 #include "tandem/train/config_value.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/forward.h"
@@ -15,6 +18,7 @@
 #include "tandem/train/records.h"
 #include "tandem/train/reporter.h"
 #include "tandem/train/scoring.h"
+#include "tandem/train/stop_signals.h"
 #include "tandem/train/trainer.h"
 #include "tandem/train/tuning_file.h"
 #include "tandem/train/weights.h"

@@ -11,10 +11,12 @@ namespace {
 
 inline float normal_cdf(float x) { return 0.5f + 0.5f * vector_erf(x / std::numbers::sqrt2_v<float>); }
 
-/// x times the normal density; multiplied in this order no intermediate is subnormal, however large x.
+/// x times the normal density; multiplied in this order no intermediate is subnormal, however large x. Where
+/// vector_exp() ends, its remainder of 1e-38 would count for a huge x: the density is 0 from there on.
 inline float density_term(float x) {
   constexpr float kFactor = std::numbers::inv_sqrtpi_v<float> / std::numbers::sqrt2_v<float>;
-  return x * vector_exp(-0.5f * x * x) * kFactor;
+  const float power = -0.5f * x * x;
+  return x * detail::select(power < -87.0f, 0.0f, vector_exp(power)) * kFactor;
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ namespace tandem::kernels::cpu {
 
 namespace {
 
-inline float sigmoid(float x) { return 1.0f / (1.0f + vector_exp(-x)); }
+/// 0 below -87: a remainder of 1e-38, which is where vector_exp() ends, would count where x is huge.
+inline float sigmoid(float x) { return detail::select(x < -87.0f, 0.0f, 1.0f / (1.0f + vector_exp(-x))); }
 
 }  // namespace
 

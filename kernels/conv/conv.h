@@ -1,10 +1,10 @@
 // Two-dimensional convolution (cross-correlation) and its gradients, plain and fused with bias and ReLU.
 #pragma once
 
+#include "tandem/core/height_width.h"
 #include "tandem/core/out.h"
 #include "tandem/core/tensor.h"
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -30,9 +30,9 @@ std::string_view name_of(ConvImpl impl);
 ConvImpl parse_conv_impl(std::string_view text);
 
 struct Conv2dOptions {
-  std::array<std::int64_t, 2> stride{1, 1};  // height, width
-  std::array<std::int64_t, 2> padding{0, 0};
-  std::array<std::int64_t, 2> dilation{1, 1};
+  HeightWidth stride = 1;
+  HeightWidth padding = 0;
+  HeightWidth dilation = 1;
   std::int64_t groups = 1;
   ConvImpl impl = ConvImpl::automatic;
 };
@@ -85,7 +85,7 @@ Shape conv_mask_shape(const Shape& y);
 /// Example:
 ///     const TensorOptions images{.layout = Layout::channels_last};
 ///     const Tensor x = Tensor::zeros({8, 64, 32, 32}, images), w = Tensor::zeros({64, 64, 3, 3}, images);
-///     const Conv2dOptions options{.padding = {1, 1}, .impl = ConvImpl::direct};
+///     const Conv2dOptions options{.padding = 1, .impl = ConvImpl::direct};
 ///     const Tensor y = Tensor::empty(conv2d_output_shape(x.shape(), w.shape(), options), images);
 ///     conv_bias_relu_forward(x, w, Tensor::zeros({64}), options, Out(y), {});  // what is timed
 void conv_bias_relu_forward(const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias, const Out& y,

@@ -71,7 +71,7 @@ Together choose_pool(const ConvPlan& plan, const Operands& operands, const Tenso
     if (together != nullptr) return together->forward_pool(g, x, w, {}, {Out(y), Out(positions), mask});
     const Tensor whole = scratch(shape, x.dtype(), x);
     conv_forward(plan, x, w, {.relu = true, .mask = mask}, Out(whole));
-    kernels::max_pool2d_forward(whole, {.kernel = {2, 2}, .stride = {2, 2}}, Out(y), Out(positions));
+    kernels::max_pool2d_forward(whole, {.kernel = 2, .stride = 2}, Out(y), Out(positions));
   });
 }
 

@@ -9,7 +9,7 @@ void check_elementwise(std::string_view op, const Tensor& input, const Tensor& o
   require(input.shape() == out.shape() && input.dtype() == out.dtype() && input.device() == out.device(),
           "{}: input {} on {} does not fit output {} on {}; shapes, dtypes and devices must agree", op, input,
           name_of(input.device()), out, name_of(out.device()));
-  require(is_floating(out.dtype()), "{}: needs a floating dtype (f64, f32, f16 or bf16), got {}", op, out);
+  require(is_floating(out.dtype()), "{}: needs a floating dtype (f64, f32, f16 or bf16), got {}; use cast", op, out);
   require(out.is_dense(), "{}: output {} with strides {} must be dense", op, out, out.strides());
   if (input.storage() != out.storage()) return;
   require(input.offset() == out.offset() && input.strides() == out.strides(),

@@ -48,8 +48,9 @@ Keep kept_by(Unary function);
 void unary_forward(std::string_view op, Unary function, const Tensor& x, const Numbers& numbers, const Out& y);
 
 /// grad_x = grad_y times the slope of the function; `kept` is x or y, as kept_by() says, and any tensor of that shape
-/// for Keep::nothing. Kinks as in PyTorch: the slope of abs is 0 at 0, that of clamp 1 at both ends, that of
-/// leaky_relu a at 0, that of hardswish 0 at -3 and 1 at 3. Where a slope is infinite (sqrt at 0), so is the gradient.
+/// for Keep::nothing. Kinks as in PyTorch: the slope of abs is 0 at 0, that of clamp 0 at both ends (PyTorch 2.15),
+/// that of leaky_relu a at 0, that of hardswish 0 at -3 and 1 at 3. Where a slope is infinite (sqrt at 0), so is the
+/// gradient.
 void unary_backward(std::string_view op, Unary function, const Tensor& kept, const Tensor& grad_y,
                     const Numbers& numbers, const Out& grad_x);
 

@@ -162,7 +162,7 @@ struct Clamp {
   }
   template <typename Math, typename T>
   static constexpr T gradient(T x, T grad, const NumbersIn<T>& numbers) {
-    return Math::select((x >= numbers.a) & (x <= numbers.b), grad, T{0});
+    return Math::select((x > numbers.a) & (x < numbers.b), grad, T{0});
   }
 };
 

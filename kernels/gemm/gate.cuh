@@ -18,8 +18,8 @@ __device__ device::Vector<float, N> load_floats(const T* address) {
   return values;
 }
 
-/// Open where the forward pass's `output` is positive, or where its bit is set (lowest bit first); everywhere if both
-/// are null.
+/// Open where the forward pass's `output` is positive or NaN, or where its bit is set (lowest bit first); everywhere if
+/// both are null.
 template <typename T>
 struct Gate {
   const T* output = nullptr;
@@ -32,7 +32,7 @@ struct Gate {
     if (output != nullptr) {
       const device::Vector<float, N> forward = load_floats<N>(output + first);
 #pragma unroll
-      for (int i = 0; i < N; ++i) values[i] = forward[i] > 0.0f ? values[i] : 0.0f;
+      for (int i = 0; i < N; ++i) values[i] = forward[i] <= 0.0f ? 0.0f : values[i];
     }
     if (bits != nullptr) {
       const unsigned open = static_cast<unsigned>(bits[first / 8]) >> (first % 8);

@@ -12,7 +12,9 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
                     GemmImpl impl = GemmImpl::automatic);
 
 /// The gradients that are defined: grad_x[M,I], grad_weight[O,I], grad_bias[O]; they are overwritten. After a forward
-/// with ReLU, give its output as `y`: grad_y then counts only where y > 0. Without ReLU, y is undefined.
+/// with ReLU, give its output as `y`: grad_y then does not count where y <= 0 (where y is NaN it does, as in
+/// relu_backward). Without ReLU, y is undefined. On the CPU the gradient of bias is added up in runs of rows, and these
+/// in f64.
 void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tensor& grad_y, const Out& grad_x,
                      const Out& grad_weight, const Out& grad_bias, GemmImpl impl = GemmImpl::automatic);
 

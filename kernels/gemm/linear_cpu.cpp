@@ -5,11 +5,13 @@
 #include "tandem/kernels/gemm/linear_implementations.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace tandem::kernels::cpu {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements that are worth a thread
+constexpr std::int64_t kGrain = 16384;      // elements that are worth a thread
+constexpr std::int64_t kRowsInFloat = 256;  // of a bias's gradient: more of them would lose digits
 
 template <typename T>
 MatrixView<T> view(const T* data, std::int64_t row_stride) {
@@ -39,7 +41,7 @@ void forward(const Tensor& x, const Tensor& weight, const Tensor& bias, bool rel
   sums.finish();
 }
 
-/// The gradient where y > 0, in float; all of it where y is undefined.
+/// The gradient but where y <= 0, in float; all of it where y is undefined.
 template <typename T>
 class GatedGradient {
  public:
@@ -56,7 +58,7 @@ class GatedGradient {
         if (gate == nullptr) return;
         float gates[kBlock];
         widen(gate + begin + at, length, gates);
-        for (std::int64_t i = 0; i < length; ++i) to[i] = gates[i] > 0.0f ? to[i] : 0.0f;
+        for (std::int64_t i = 0; i < length; ++i) to[i] = gates[i] <= 0.0f ? 0.0f : to[i];
       });
     });
   }
@@ -77,9 +79,16 @@ void backward(const Tensor& x, const Tensor& weight, const Tensor& y, const Tens
     const FloatOutput<T> bias_sums(grad_bias);
     float* const sums = bias_sums.data();
     parallel_for(outputs, kGrain / std::max<std::int64_t>(rows, 1), [&](std::int64_t begin, std::int64_t end) {
-      std::fill(sums + begin, sums + end, 0.0f);
-      for (std::int64_t m = 0; m < rows; ++m)
-        for (std::int64_t o = begin; o < end; ++o) sums[o] += gradient[m * outputs + o];
+      std::vector<double> totals(static_cast<std::size_t>(end - begin));
+      for (std::int64_t first = 0; first < rows; first += kRowsInFloat) {
+        std::fill(sums + begin, sums + end, 0.0f);
+        for (std::int64_t m = first; m < std::min(rows, first + kRowsInFloat); ++m)
+          for (std::int64_t o = begin; o < end; ++o) sums[o] += gradient[m * outputs + o];
+        for (std::int64_t o = begin; o < end; ++o)
+          totals[static_cast<std::size_t>(o - begin)] += static_cast<double>(sums[o]);
+      }
+      for (std::int64_t o = begin; o < end; ++o)
+        sums[o] = static_cast<float>(totals[static_cast<std::size_t>(o - begin)]);
     });
     bias_sums.finish();
   }

@@ -36,7 +36,7 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
     const T* py = y.defined() ? y.data<T>() : nullptr;
     const auto gradient = [&](std::int64_t m, std::int64_t o) {
       const std::int64_t at = m * outputs + o;
-      return py != nullptr && !(static_cast<double>(py[at]) > 0.0) ? 0.0 : static_cast<double>(pg[at]);
+      return py != nullptr && static_cast<double>(py[at]) <= 0.0 ? 0.0 : static_cast<double>(pg[at]);
     };
     for (std::int64_t m = 0; grad_x.defined() && m < rows; ++m)
       for (std::int64_t i = 0; i < inputs; ++i) {

@@ -12,10 +12,11 @@ namespace {
 
 void check(std::string_view op, const Tensor& log_probabilities, const Tensor& labels, const Tensor& losses) {
   require(log_probabilities.rank() == 2 && log_probabilities.size(1) >= 1 && is_floating(log_probabilities.dtype()),
-          "{}: needs floating log probabilities [N, classes], got {}", op, log_probabilities);
+          "{}: needs floating log probabilities [N, classes], got {}; use cast or reshape", op, log_probabilities);
   const std::int64_t rows = log_probabilities.size(0);
   require(labels.dtype() == DType::i64 && labels.shape() == Shape{rows},
-          "{}: log probabilities {} need labels i64[{}], got {}", op, log_probabilities, rows, labels);
+          "{}: log probabilities {} need labels i64[{}], got {}; use cast or reshape", op, log_probabilities, rows,
+          labels);
   require(is_floating(losses.dtype()) && losses.shape() == Shape{rows},
           "{}: log probabilities {} need floating losses [{}], got {}", op, log_probabilities, rows, losses);
   require_one_device(op, log_probabilities, labels, losses);

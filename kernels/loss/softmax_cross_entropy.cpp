@@ -9,9 +9,10 @@ namespace {
 
 void check(std::string_view op, const Tensor& logits, const Tensor& labels, double label_smoothing) {
   require(logits.rank() == 2 && logits.size(1) >= 1 && is_floating(logits.dtype()),
-          "{}: needs floating logits [N, classes], got {}", op, describe(logits));
+          "{}: needs floating logits [N, classes], got {}; use cast or reshape", op, describe(logits));
   require(labels.dtype() == DType::i64 && labels.shape() == Shape{logits.size(0)},
-          "{}: logits {} need labels i64[{}], got {}", op, describe(logits), logits.size(0), describe(labels));
+          "{}: logits {} need labels i64[{}], got {}; use cast or reshape", op, describe(logits), logits.size(0),
+          describe(labels));
   require(label_smoothing >= 0.0 && label_smoothing <= 1.0, "{}: label smoothing must lie in [0, 1], got {}", op,
           label_smoothing);
 }

@@ -1,18 +1,18 @@
 // What the window of a 2-D pooling looks like, and the shapes that follow from it.
 #pragma once
 
+#include "tandem/core/height_width.h"
 #include "tandem/core/tensor.h"
 
-#include <array>
 #include <string_view>
 
 namespace tandem::kernels {
 
-/// {height, width} each. As in PyTorch, padding is at most half of the kernel.
+/// As in PyTorch, the stride is the kernel where it is not given, and padding is at most half of the kernel.
 struct Pool2dOptions {
-  std::array<std::int64_t, 2> kernel{2, 2};
-  std::array<std::int64_t, 2> stride{2, 2};
-  std::array<std::int64_t, 2> padding{0, 0};
+  HeightWidth kernel = 2;
+  HeightWidth stride = kernel;
+  HeightWidth padding = 0;
   bool ceil_mode = false;         // a last window that only partly fits counts, too
   bool count_include_pad = true;  // average pooling: padding counts as zeros in the mean
 };

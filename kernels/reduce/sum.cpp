@@ -9,7 +9,8 @@ namespace {
 
 void check(std::string_view op, const Tensor& x, const Tensor& out) {
   require(x.defined() && out.defined(), "{}: needs defined tensors, got {} and {}", op, describe(x), describe(out));
-  require(is_floating(x.dtype()), "{}: needs a floating dtype (f64, f32, f16 or bf16), got {}", op, describe(x));
+  require(is_floating(x.dtype()), "{}: needs a floating dtype (f64, f32, f16 or bf16), got {}; use cast", op,
+          describe(x));
   require(out.rank() == 0 && out.dtype() == x.dtype() && out.device() == x.device(),
           "{}: the output for {} must be {}[] on {}, got {}", op, describe(x), name_of(x.dtype()), name_of(x.device()),
           describe(out));

@@ -12,8 +12,8 @@ namespace tandem::layers {
 
 /// These options for a 3x3 convolution that keeps height and width.
 inline Conv2dOptions same_size(Conv2dOptions options) {
-  options.kernel = {3, 3};
-  options.padding = {1, 1};
+  options.kernel = 3;
+  options.padding = 1;
   return options;
 }
 

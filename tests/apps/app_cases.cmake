@@ -100,13 +100,18 @@ if(TANDEM_CUDA_IS_SIMULATED)
   include(${CMAKE_CURRENT_LIST_DIR}/simulated_cases.cmake)
 endif()
 
-# Whole runs, checked by their logs.
-function(training_case name)
+# whole_run(name script argument...)
+function(whole_run name script)
   add_test(NAME "cifar_train: ${name}"
-    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/check_training.py $<TARGET_FILE:cifar_train> ${ARGN}
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/${script} $<TARGET_FILE:cifar_train> ${ARGN}
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
   set_tests_properties("cifar_train: ${name}" PROPERTIES
     ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 900 PROCESSORS 2)
+endfunction()
+
+# Whole runs, checked by their logs.
+function(training_case name)
+  whole_run("${name}" check_training.py ${ARGN})
 endfunction()
 
 training_case("learns synthetic images" learning)
@@ -128,6 +133,26 @@ if(TANDEM_HAS_MPI)
     APPEND PROPERTY LABELS no-asan)
   training_case("uneven batches and accumulation are exact" exact_uneven)
 endif()
+
+# Runs that are killed at random moments and gone on with.
+function(resume_case name)
+  whole_run("${name}" check_resume.py ${ARGN})
+endfunction()
+
+resume_case("killed and gone on with, same bits" f32)
+resume_case("killed and gone on with, same bits, fp16" fp16)
+resume_case("damaged checkpoints" damage)
+resume_case("stopped by signals, same bits" signals)
+resume_case("killed 50 times" f32 50)
+resume_case("killed 25 times, fp16" fp16 25)
+set_property(TEST "cifar_train: killed 50 times" "cifar_train: killed 25 times, fp16" APPEND PROPERTY LABELS long)
+if(TANDEM_HAS_MPI)
+  resume_case("two ranks killed and gone on with, same bits" ranks)
+  resume_case("two ranks stopped by signals, same bits" signals_to_ranks)
+  resume_case("two ranks killed 25 times" ranks 25)
+  set_property(TEST "cifar_train: two ranks killed 25 times" APPEND PROPERTY LABELS long)
+endif()
+
 if(TANDEM_SANITIZE)  # what these run is run by shorter tests as well
   foreach(case "same run, same bits" "half precision" "uneven batches and accumulation are exact")
     if(TEST "cifar_train: ${case}")

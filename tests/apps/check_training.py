@@ -253,6 +253,7 @@ def config():
                "--schedule step --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
                "--label-smoothing 0.1 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi "
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
+               "--run-dir runs/1 --checkpoint-every 30s --keep 2 --best-by test_loss --resume runs/0 "
                "--threads 3 --log c.jsonl --log-every 8 --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
     of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25".split()

@@ -17,7 +17,7 @@ app_case(NAME "the last batch is dropped" OUT "1 of 16 images per epoch" ARGS --
   --limit-train 19 --limit-test 8 --global-batch-size 16 --epochs 1 --device cpu --drop-last)
 app_case(NAME "who only evaluates drops nothing" OUT "test accuracy" ARGS --dataset synthetic --model mnist_cnn --layers 1
   --limit-train 19 --limit-test 8 --global-batch-size 32 --epochs 0 --device cpu --drop-last)
-bad_input(NAME "all batches are dropped" ERR "drop_last leaves nothing: 19 images do not fill a batch of 32"
+bad_input(NAME "all batches are dropped" ERR "drop_last leaves nothing: 19 examples do not fill a batch of 32"
   ARGS --dataset synthetic --limit-train 19 --limit-test 8 --global-batch-size 32 --drop-last)
 bad_input(NAME "batch size 0" ERR "--batch-size 0: must be at least 1" ARGS --batch-size 0)
 bad_input(NAME "global batch size 0" ERR "--global-batch-size 0: must be at least 1" ARGS --global-batch-size 0)
@@ -95,7 +95,7 @@ set_tests_properties("cifar_train: measures convolutions" PROPERTIES FIXTURES_SE
 set_property(TEST "cifar_train: convolves by what was measured" APPEND PROPERTY FIXTURES_REQUIRED measured)
 bad_input(NAME "tuning in a file of something else" ERR "--tuning-file app_files/notes.txt: holds something else, which --autotune would"
   ARGS ${one_epoch} --autotune --tuning-file app_files/notes.txt)
-app_case(NAME "damaged tuning file" OUT "test accuracy" ERR "note: --tuning-file app_files/plain_file: ignored: damaged"
+app_case(NAME "another file as tuning file" OUT "test accuracy" ERR "note: --tuning-file app_files/plain_file: ignored: not a tuning file"
   ARGS ${one_epoch} --tuning-file app_files/plain_file)
 if(TANDEM_CUDA_IS_SIMULATED)
   bad_input(NAME "cuDNN on a simulated GPU" ERR "--conv-impl cudnn: cuDNN does not run on simulated GPUs" "choose auto"
@@ -156,6 +156,9 @@ bad_input(NAME "missing value" ERR "--lr needs a value" ARGS --epochs 2 --lr)
 bad_input(NAME "flag with another value" ERR "--nesterov = maybe: a flag takes true or false" ARGS --nesterov=maybe)
 bad_input(NAME "flag with a number" ERR "--drop-last = 2: a flag takes true or false" ARGS --drop-last=2)
 bad_input(NAME "flag of the program itself with a number" ERR "--version = 7: a flag takes true or false" ARGS --version=7)
+bad_input(NAME "help with a number" ERR "--help = 3: a flag takes true or false" ARGS --help=3)
+bad_input(NAME "flag off with a number" ERR "--no-nesterov = 1: a flag takes true or false" ARGS --no-nesterov=1)
+app_case(NAME "help before an option without its value" OUT "Usage: cifar_train" COLUMNS 80 ARGS --help --lr)
 bad_input(NAME "two config files" ERR "--config is given more than once"
   ARGS --config app_files/good.toml --config app_files/global_batch.toml)
 bad_input(NAME "two batch sizes" ERR "--batch-size and --global-batch-size exclude each other"

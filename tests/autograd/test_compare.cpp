@@ -20,6 +20,35 @@ TEST_CASE("comparisons are not recorded, and choose what where() passes gradient
   CHECK(autograd::grad(x).to_vector<float>() == std::vector<float>{-1, -1, -1, 6});
 }
 
+TEST_CASE("the operators of comparison are the functions, with tensors and numbers") {
+  const Tensor a = Tensor::from<float>({1, 2, 3}, {3}), b = Tensor::full({1}, 2.0);
+  using Mask = std::vector<int>;
+  CHECK((a < b).to_vector<int>() == Mask{1, 0, 0});
+  CHECK((a <= b).to_vector<int>() == Mask{1, 1, 0});
+  CHECK((a > b).to_vector<int>() == Mask{0, 0, 1});
+  CHECK((a >= b).to_vector<int>() == Mask{0, 1, 1});
+  CHECK((a < 2).to_vector<int>() == Mask{1, 0, 0});
+  CHECK((a <= 2).to_vector<int>() == Mask{1, 1, 0});
+  CHECK((a > 2).to_vector<int>() == Mask{0, 0, 1});
+  CHECK((a >= 2).to_vector<int>() == Mask{0, 1, 1});
+}
+
+TEST_CASE("where() takes a number in place of either tensor, and gives the other its gradient") {
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    const Tensor x = autograd::set_requires_grad(autograd::cast(Tensor::from<float>({-2, -1, 0, 3}, {4}), dtype));
+    const Tensor kept = autograd::where(x > 0, x, 0), replaced = autograd::where(x > 0, 5, x);
+    CHECK((kept.dtype() == dtype && replaced.dtype() == dtype));
+    CHECK(kept.to_vector<float>() == std::vector<float>{0, 0, 0, 3});
+    CHECK(replaced.to_vector<float>() == std::vector<float>{-2, -1, 0, 5});
+    autograd::backward(autograd::sum(kept));
+    CHECK(autograd::grad(x).to_vector<float>() == std::vector<float>{0, 0, 0, 1});
+    autograd::backward(autograd::sum(replaced));
+    CHECK(autograd::grad(x).to_vector<float>() == std::vector<float>{1, 1, 1, 1});
+  }
+  CHECK_THAT(error_of([] { autograd::where(Tensor::zeros({2}, {.dtype = DType::u8}), Tensor(), 0); }),
+             ContainsText("where: a and b must be tensors or one of them a number"));
+}
+
 TEST_CASE("comparisons refuse what they cannot compare in one line") {
   const Tensor x = Tensor::zeros({2, 3});
   CHECK_THAT(error_of([&] { autograd::lt(x, Tensor::zeros({2, 4})); }),
@@ -28,7 +57,7 @@ TEST_CASE("comparisons refuse what they cannot compare in one line") {
              ContainsText("ge: f32[2, 3] on cpu and f16[3] on cpu must have one dtype and one device; use cast"));
   CHECK_THAT(error_of([] { autograd::eq(Tensor::zeros({2}, {.dtype = DType::i64}), 1.0); }),
              ContainsText("eq: needs a floating dtype (f64, f32, f16 or bf16), got i64[2]"));
-  CHECK_THAT(error_of([] { autograd::ne(Tensor(), 1.0); }), ContainsText("ne: needs a floating dtype"));
+  CHECK_THAT(error_of([] { autograd::ne(Tensor(), 1.0); }), ContainsText("ne: needs a defined tensor"));
   const Tensor mask = Tensor::zeros({2}, {.dtype = DType::u8});
   CHECK_THAT(error_of([&] { autograd::gt(mask, mask); }), ContainsText("gt: needs a floating dtype"));
 }

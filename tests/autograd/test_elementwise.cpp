@@ -150,7 +150,9 @@ TEST_CASE("gradients at kinks, ties and ends are PyTorch's") {
   check_slopes(autograd::sqrt, {0.0, 4.0}, {kInfinity, 0.25});
   check_slopes(autograd::log, {0.0, 4.0}, {kInfinity, 0.25});
   check_slopes([](const Tensor& x) { return clamp(x, -1, 2); }, {-1.5, -1.0, 0.0, 2.0, 2.5, kNan},
-               {0.0, 1.0, 1.0, 1.0, 0.0, 0.0});
+               {0.0, 0.0, 1.0, 0.0, 0.0, 0.0});
+  check_slopes([](const Tensor& x) { return clamp(x, 0, kInfinity); }, {-1.0, 0.0, 1.0, kInfinity},
+               {0.0, 0.0, 1.0, 0.0});
   check_slopes([](const Tensor& x) { return leaky_relu(x, 0.5); }, {-1.0, 0.0, 1.0}, {0.5, 0.5, 1.0});
   check_slopes(autograd::hardswish, {-4.0, -3.0, 0.0, 3.0, 4.0}, {0.0, 0.0, 0.5, 1.0, 1.0});
   check_slopes([](const Tensor& x) { return pow(x, 0); }, {0.0, 2.0, kInfinity}, {0.0, 0.0, 0.0});

@@ -3,12 +3,15 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/parallel.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 using namespace tandem;
 using namespace tandem::autograd;
+using namespace tandem::test;
 
 namespace {
 
@@ -42,10 +45,118 @@ TEST_CASE("activations at zero, infinities and NaN") {
   }
 }
 
+TEST_CASE("gelu and silu of huge numbers are these or 0, and their slopes 1 or 0") {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f64}) {
+    for (const auto function : {gelu, silu}) {
+      INFO(name_of(dtype));
+      const Tensor x =
+          set_requires_grad(cast(Tensor::from<float>({3e38f, 1e30f, 1e10f, -1e10f, -1e30f, -3e38f}, {6}), dtype));
+      const Tensor y = function(x);
+      const std::vector<double> in = x.to_vector<double>(), out = y.to_vector<double>();
+      backward(sum(y));
+      const std::vector<double> slopes = grad(x).to_vector<double>();
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        CHECK(out[i] == (in[i] > 0 ? in[i] : 0.0));
+        CHECK(slopes[i] == (in[i] > 0 ? 1.0 : 0.0));
+      }
+      CHECK(std::isnan(
+          function(Tensor::full({}, -INFINITY, {.dtype = dtype})).item()));  // as x times 0 is, and in PyTorch
+    }
+  }
+}
+
 TEST_CASE("relu has gradient 0 at 0") {
   const Tensor x = leaf({-1.0f, 0.0f, 2.0f});
   backward(sum(relu(x)));
   CHECK(grad(x).to_vector<float>() == Values{0.0f, 0.0f, 1.0f});
+}
+
+TEST_CASE("the ReLU of linear_relu lets gradients of NaN through, as relu does") {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+    const auto gradients = [dtype](bool fused) {
+      const auto leaf_of = [dtype](const Values& values, const Shape& shape) {
+        return set_requires_grad(cast(Tensor::from(values, shape), dtype));
+      };
+      const Tensor x = leaf_of({1.0f, 2.0f, std::nanf(""), 1.0f, -1.0f, -2.0f}, {3, 2}), bias = leaf_of({0.5f}, {1});
+      const Tensor weight = leaf_of({1.0f, 2.0f}, {1, 2});
+      backward(sum(fused ? linear_relu(x, weight, bias) : relu(linear(x, weight, bias))));
+      Values all = grad(x).to_vector<float>();
+      all.push_back(grad(bias).to_vector<float>().front());
+      return all;
+    };
+    CHECK(gradients(true) == Values{1.0f, 2.0f, 1.0f, 2.0f, 0.0f, 0.0f, 2.0f});
+    CHECK(gradients(true) == gradients(false));
+  }
+}
+
+TEST_CASE("the gradient of linear's bias keeps its digits over a million rows") {
+  constexpr std::int64_t kRows = 1000000;
+  const Tensor bias = set_requires_grad(Tensor::zeros({2}));
+  const Tensor y = linear(Tensor::zeros({kRows, 1}), Tensor::zeros({2, 1}), bias);
+  backward(y, Tensor::full({kRows, 2}, 0.1));
+  for (const float sum : grad(bias).to_vector<float>()) CHECK(std::abs(sum - 1e5f) < 1.0f);
+}
+
+TEST_CASE("linear takes inputs of any rank, and views of them") {
+  const Tensor x = set_requires_grad(Tensor::from<float>({1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2}));
+  const Tensor weight = Tensor::from<float>({1, 0, 0, 1, 1, 1}, {3, 2}), bias = Tensor::from<float>({0, 0, 10}, {3});
+  const Tensor y = linear(x, weight, bias);
+  CHECK(y.shape() == Shape{2, 2, 3});
+  CHECK(y.to_vector<float>() == Values{1, 2, 13, 3, 4, 17, 5, 6, 21, 7, 8, 25});
+  backward(sum(y));
+  CHECK(grad(x).to_vector<float>() == Values{2, 2, 2, 2, 2, 2, 2, 2});
+  CHECK(linear(transpose(x, 0, 1), weight, bias).to_vector<float>() == Values{1, 2, 13, 5, 6, 21, 3, 4, 17, 7, 8, 25});
+  CHECK(linear(select(select(x, 0, 1), 0, 0), weight, bias).to_vector<float>() == Values{5, 6, 21});
+  CHECK(linear(Tensor::zeros({4, 0, 2}), weight, bias).shape() == Shape{4, 0, 3});
+  CHECK(linear_relu(Tensor::zeros({2, 3, 0}), Tensor::zeros({3, 0}), bias).to_vector<float>()[2] == 10.0f);
+}
+
+TEST_CASE("functions of a tensor that is not there, or of integers, say so and what to do") {
+  const Tensor none, integers = Tensor::zeros({2, 3}, {.dtype = DType::i64});
+  using Function = std::function<void(const Tensor&)>;
+  const std::vector<std::pair<std::string, Function>> functions = {
+      {"relu", [](const Tensor& x) { relu(x); }},
+      {"gelu", [](const Tensor& x) { gelu(x); }},
+      {"silu", [](const Tensor& x) { silu(x); }},
+      {"tanh", [](const Tensor& x) { autograd::tanh(x); }},
+      {"scale", [](const Tensor& x) { scale(x, 2.0); }},
+      {"add", [](const Tensor& x) { add(x, x); }},
+      {"eq", [](const Tensor& x) { eq(x, x); }},
+      {"eq", [](const Tensor& x) { eq(x, 1.0); }},
+      {"sum", [](const Tensor& x) { sum(x); }},
+      {"mean", [](const Tensor& x) { mean(x); }},
+      {"softmax", [](const Tensor& x) { softmax(x, 0); }},
+      {"argmax", [](const Tensor& x) { argmax(x, 0); }},
+      {"layer_norm", [](const Tensor& x) { layer_norm(x, {3}, {}, {}); }},
+      {"group_norm", [](const Tensor& x) { group_norm(x, 1, {}, {}); }},
+      {"matmul", [](const Tensor& x) { matmul(x, x); }},
+      {"linear", [](const Tensor& x) { linear(x, x, {}); }},
+      {"softmax_cross_entropy",
+       [](const Tensor& x) { softmax_cross_entropy(x, Tensor::zeros({2}, {.dtype = DType::i64})); }},
+      {"nll_loss", [](const Tensor& x) { nll_loss(x, Tensor::zeros({2}, {.dtype = DType::i64})); }},
+      {"mse_loss", [](const Tensor& x) { mse_loss(x, x); }},
+      {"conv_transpose2d",
+       [](const Tensor& x) {
+         conv_transpose2d(x.defined() ? reshape(x, {1, 2, 3, 1}) : x, x.defined() ? reshape(x, {2, 3, 1, 1}) : x, {});
+       }},
+  };
+  for (const auto& [name, function] : functions) {
+    INFO(name);
+    const auto call = function;
+    CHECK_THAT(error_of([&] { call(none); }), ContainsText(name + ": ") && ContainsText("undefined tensor"));
+    CHECK_THAT(error_of([&] { call(integers); }),
+               ContainsText(name + ": ") && ContainsText("floating") && ContainsText("cast"));
+  }
+  CHECK_THAT(error_of([] { unsqueeze(Tensor(), 0); }), ContainsText("unsqueeze: needs a defined tensor"));
+  const Tensor deep = Tensor::zeros({1, 1, 1, 1, 1, 1, 1, 1}), row = Tensor::zeros({2, 3});
+  CHECK_THAT(error_of([&] { unsqueeze(deep, 0); }), ContainsText("unsqueeze: f32[1, 1, 1, 1, 1, 1, 1, 1] has 8"));
+  CHECK_THAT(error_of([&] { embedding(cast(deep, DType::i64), row); }), ContainsText("embedding: indices i64"));
+  CHECK_THAT(error_of([&] {
+               binary_cross_entropy_with_logits(row, row, Reduction::mean, Tensor::zeros({3}, {.dtype = DType::f64}));
+             }),
+             ContainsText("binary_cross_entropy_with_logits: input f32[2, 3] and pos_weight f64[3]"));
+  CHECK_THAT(error_of([] { to(Tensor(), Device{}); }), ContainsText("to: needs a defined tensor"));
+  CHECK_THAT(error_of([] { clamp(Tensor::zeros({1}), std::nan(""), 1.0); }), ContainsText("clamp: min and max"));
 }
 
 TEST_CASE("functions keep the layout of images") {
@@ -62,6 +173,27 @@ TEST_CASE("mean of nothing is NaN, sum of nothing is 0") {
   CHECK(sum(Tensor::zeros({0, 3})).item() == 0.0);
 }
 
+TEST_CASE("sums along dimensions without elements are 0, means NaN; without sums nothing is there") {
+  const Tensor x = set_requires_grad(Tensor::zeros({2, 0, 3}));
+  const Tensor y = sum(x, 1, true);
+  CHECK(y.shape() == Shape{2, 1, 3});
+  CHECK(y.to_vector<float>() == Values(6, 0.0f));
+  for (const float value : mean(x, 1).to_vector<float>()) CHECK(std::isnan(value));
+  CHECK(mean(x, {0, 2}).shape() == Shape{0});
+  backward(y, Tensor::full({2, 1, 3}, 1.0));
+  CHECK(grad(x).shape() == x.shape());
+}
+
+TEST_CASE("sums along dimensions of halves are f32, and of any strides; their gradients are halves") {
+  const Tensor x = set_requires_grad(Tensor::full({300, 4}, 300.0, {.dtype = DType::f16}));
+  const Tensor y = sum(transpose(x, 0, 1), -1);
+  CHECK(y.dtype() == DType::f32);
+  CHECK(y.to_vector<float>() == Values(4, 90000.0f));
+  backward(mean(y, 0));
+  CHECK(grad(x).dtype() == DType::f16);
+  CHECK(grad(x).to_vector<float>() == Values(1200, 0.25f));
+}
+
 TEST_CASE("sums are the same bits for any number of threads") {
   std::vector<float> values(300001);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i)) * 1e3f;
@@ -74,6 +206,7 @@ TEST_CASE("sums are the same bits for any number of threads") {
     std::vector<float> all = grad(bias).to_vector<float>();
     for (const Tensor& t : {x, x.narrow(0, 0, 150000, 2), image, image.narrow(2, 1, 60)}) {
       all.push_back(sum(t).to_vector<float>().front());
+      for (const float value : sum(t, 0).to_vector<float>()) all.push_back(value);
     }
     return all;
   };

@@ -253,3 +253,27 @@ TEST_CASE("gradients are tagged, and take the layout of their leaf") {
   CHECK(grad(x).strides() == x.strides());
   CHECK(grad(x).storage()->tag() == MemoryTag::gradients);
 }
+
+TEST_CASE("a gradient that is given has elements of its own, and may have gaps") {
+  const Tensor leaf = set_requires_grad(Tensor::zeros({2, 2}));
+  const Tensor three = Tensor::zeros({3});
+  CHECK_THAT(error_of([&] { set_grad(leaf, three.as_strided({2, 2}, {1, 1}, 0)); }), ContainsText("share memory"));
+  CHECK_THAT(error_of([&] { set_grad(leaf, leaf.detach()); }), ContainsText("where the leaf's own elements are"));
+  CHECK_THAT(error_of([] { set_grad(Tensor(), Tensor::zeros({2})); }), ContainsText("set_grad: needs a defined leaf"));
+  const Tensor wide = Tensor::full({2, 3}, 1.0);
+  set_grad(leaf, wide.narrow(1, 1, 2));
+  backward(sum(leaf));
+  CHECK(grad(leaf).to_vector<float>() == std::vector<float>(4, 2.0f));
+  CHECK(wide.to_vector<float>() == std::vector<float>(6, 1.0f));
+}
+
+TEST_CASE("backward from what was computed under NoGrad, and from nothing, says what to do") {
+  const Tensor leaf = set_requires_grad(Tensor::zeros({2}));
+  Tensor root;
+  CHECK_THAT(error_of([&] { backward(root); }), ContainsText("backward: needs a defined root"));
+  {
+    const NoGrad no_grad;
+    root = sum(leaf);
+  }
+  CHECK_THAT(error_of([&] { backward(root); }), ContainsText("set_requires_grad") && ContainsText("NoGrad"));
+}

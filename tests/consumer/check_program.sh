@@ -10,8 +10,8 @@
 #   subproject   the same, and builds and runs examples/train.cpp: compiles the whole library
 # usage: check_program.sh WHAT SOURCE_DIR BUILD_DIR WORK_DIR
 # Environment: CXX; MPIEXEC, a command to which a number of ranks is added, or empty; LAUNCHER, a compiler cache, or empty;
-#   DEVICE, where the page's program computes on one rank, if not on the CPU; BINARIES=1 to look for names of folders in
-#   archives, too, which have them where they are compiled with -g
+#   SHARED=ON, for shared libraries as a part of another project; DEVICE, where the page's program computes on one rank, if not
+#   on the CPU; BINARIES=1 to look for names of folders in archives, too, which have them where they are compiled with -g
 set -euo pipefail
 # (Several of these run at once in one WORK_DIR: what they write there begins with their name.)
 what=$1 source_dir=$(realpath "$2") build_dir=$(realpath "$3") work_dir=$(realpath -m "$4")
@@ -62,9 +62,13 @@ check_install() {
   mkdir -p "$work_dir"
   quietly install cmake --install "$build_dir" --prefix "$work_dir/installed"
   mv "$work_dir/installed" "$prefix"
-  local found text=-I
+  local found folder text=-I folders=()
   [ "${BINARIES:-0}" = 0 ] || text=
-  found=$(grep -rlF $text -e "$source_dir" -e "$build_dir" -e "$work_dir" "$prefix") && fail "names of folders of this machine: $found"
+  # As whole paths: a tree in /tandem is not what share/tandem names.
+  for folder in "$source_dir" "$build_dir" "$work_dir"; do
+    folders+=(-e "(^|-[IL]|[^[:alnum:]_.}/-])$(sed 's/[][\\.*^$+?(){}|]/\\&/g' <<<"$folder")([^[:alnum:]_.-]|\$)")
+  done
+  found=$(LC_ALL=C grep -rlE $text "${folders[@]}" "$prefix") && fail "names of folders of this machine: $found"
   found=$(find "$prefix/include" ! -type d ! \( -type f \( -name '*.h' -o -name '*.cuh' \) \)) && [ -z "$found" ] || fail "no headers: $found"
   [ -f "$prefix/share/tandem/gdb_printers.py" ] || fail "gdb's printers are not there"
   found=$(cd "$prefix/include" && grep -rhoE '^ *#include "tandem/[^"]+"' . | cut -d'"' -f2 | sort -u | while read -r header; do
@@ -101,6 +105,10 @@ check_cmake() {
   # Another minor version may have another interface.
   expect_refused 's/tandem 0.1/tandem 0.0/' 'requested version "0.0"'
   expect_refused 's/COMPONENTS core/COMPONENTS score/' 'this build of Tandem has no tandem::score'
+  # What it needs and is not there is named, and the project's module path is as it was.
+  expect_refused 's/find_package(tandem.*/set(CMAKE_DISABLE_FIND_PACKAGE_Threads ON)\nfind_package(tandem CONFIG)\n'`
+    `'message(STATUS "${tandem_FOUND} ${tandem_NOT_FOUND_MESSAGE} [${CMAKE_MODULE_PATH}]")\nmessage(FATAL_ERROR)/' \
+    '0 tandem could not be found because dependency Threads could not be found. []'
 }
 
 # What each prints when it has learnt.
@@ -147,6 +155,10 @@ check_pkg_config() {
   folder=$(dirname "$(find "$prefix" -name tandem.pc)")
   export PKG_CONFIG_PATH=$folder
   read -ra flags <<<"$(pkg-config --cflags tandem)"
+  # Without types at run time a program would end where its modules are asked for theirs.
+  ! "$CXX" -std=c++20 -fno-rtti "${flags[@]}" -fsyntax-only "$source_dir/examples/train.cpp" 2>"$work_dir/no_rtti.log" ||
+    fail "-fno-rtti is accepted"
+  grep -q 'compile without -fno-rtti' "$work_dir/no_rtti.log" || fail "-fno-rtti: $(cat "$work_dir/no_rtti.log")"
   quietly compile "$CXX" -std=c++20 "${flags[@]}" -c "$source_dir/examples/train.cpp" -o "$work_dir/train.o"
   for way in --shared --static; do
     read -ra flags <<<"$(pkg-config --libs ${way#--shared} tandem)"
@@ -157,11 +169,21 @@ check_pkg_config() {
 
 check_configure() {
   mkdir -p "$work_dir"
-  local arguments=(-DTANDEM_SOURCE="$source_dir" -DCMAKE_CXX_COMPILER_LAUNCHER="${LAUNCHER:-}"
-    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_CXX_STANDARD=23 -DPROGRAMS="$source_dir/examples/train.cpp")
+  local arguments=(-DTANDEM_SOURCE="$source_dir" -DBUILD_SHARED_LIBS="${SHARED:-OFF}" -DCMAKE_LIBRARY_OUTPUT_DIRECTORY="$work_dir/build/lib"
+    -DCMAKE_CXX_COMPILER_LAUNCHER="${LAUNCHER:-}" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_CXX_STANDARD=23 -DCMAKE_UNITY_BUILD=ON
+    -DCMAKE_CXX_VISIBILITY_PRESET=hidden -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON -DPROGRAMS="$source_dir/examples/train.cpp")
   # Command lines and their files are for programs alone.
   quietly configure cmake -S "$here/program" -B "$work_dir/build" "${arguments[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON
-  ! grep -q -e -march -e -Werror "$work_dir/build/compile_commands.json" || fail "flags that are for this project's own builds"
+  ! grep -q -e -march=native -e -Werror "$work_dir/build/compile_commands.json" || fail "flags that are for this project's own builds"
+  # Of settings of the other project those reach the libraries that they can be compiled with.
+  [ "$(grep -c '"command".*-fvisibility=hidden' "$work_dir/build/compile_commands.json")" -eq 1 ] ||
+    fail "the libraries' symbols are hidden"
+  [ "$(grep -c '"file".*/unity_' "$work_dir/build/compile_commands.json")" -eq 1 ] ||
+    fail "several files of the libraries are compiled as one"
+  # The dynamic loader looks for kernels of other instruction sets beside those of all machines.
+  ! grep -q 'glibc-hwcaps/.*kernels\.so' "$work_dir/build/build.ninja" ||
+    grep -q '^build lib/glibc-hwcaps/x86-64-v3/libtandem_kernels\.so' "$work_dir/build/build.ninja" ||
+    fail "kernels of other instruction sets are not beside the others"
   quietly install cmake --install "$work_dir/build" --prefix "$work_dir/installed"
   [ ! -e "$work_dir/installed" ] || fail "installs what nobody asked for"
 }

@@ -18,9 +18,12 @@ if(NOT TANDEM_HAS_CUDA)
     add_test(NAME "core: tensors are printed as NumPy prints them" COMMAND ${TANDEM_PYTHON}
       ${CMAKE_CURRENT_LIST_DIR}/print/compare_numpy.py $<TARGET_FILE:tandem_print_runner>)
     set_tests_properties("core: tensors are printed as NumPy prints them" PROPERTIES SKIP_RETURN_CODE 77 LABELS no-asan)
-    add_executable(tandem_gdb_program ${CMAKE_CURRENT_LIST_DIR}/print/gdb_program.cpp)
+    set(gdb_sources ${CMAKE_CURRENT_LIST_DIR}/print/gdb_program.cpp)
+    add_executable(tandem_gdb_program ${gdb_sources} ${CMAKE_CURRENT_LIST_DIR}/print/gdb_leaf.cpp)
     target_link_libraries(tandem_gdb_program PRIVATE tandem::core)
-    target_compile_options(tandem_gdb_program PRIVATE -g -O0)
+    # The libraries' files have no debug information, and clang is not to leave out what it takes them to have.
+    set_source_files_properties(${gdb_sources} PROPERTIES
+      COMPILE_OPTIONS "-g;-O0;$<$<CXX_COMPILER_ID:Clang>:-fstandalone-debug>")
     add_test(NAME "core: gdb shows tensors" COMMAND ${TANDEM_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/print/check_gdb.py
       ${PROJECT_SOURCE_DIR}/scripts/gdb_printers.py $<TARGET_FILE:tandem_gdb_program>)
     set_tests_properties("core: gdb shows tensors" PROPERTIES SKIP_RETURN_CODE 77 LABELS no-asan)

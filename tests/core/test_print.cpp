@@ -61,7 +61,7 @@ TEST_CASE("messages show a tensor in one line, without values") {
 
 TEST_CASE("a format that tensors do not have is refused") {
   const Tensor x = Tensor::zeros({1});
-  for (const char* format : {"{:x}", "{:.3f}", "{:8}"})
+  for (const char* format : {"{:x}", "{:.}", "{:.3f}", "{:8}"})
     CHECK_THROWS_WITH(fmt::format(fmt::runtime(format), x), ContainsText("a tensor's format is {}"));
 }
 

@@ -107,6 +107,8 @@ TEST_CASE("classes are those of another folder where that is said, and others ar
   CHECK(test.classes() == 2);
   CHECK_THAT(error_of([&] { ImageFolder(folder / "more", {.class_names = train.class_names()}); }),
              ContainsText("more/c: is none of the 2 classes in class_names"));
+  CHECK(error_of([&] { ImageFolder(folder / "train", {.class_names = {"a", "b", "a"}}); }) ==
+        "image folder: class_names has 'a' twice");
 }
 
 TEST_CASE("a damaged file ends the epoch with one error that names it") {
@@ -154,6 +156,12 @@ TEST_CASE("folders without classes or images are refused, each in one line") {
   CHECK(refusal("empty") == (folder / "empty/b").string() + ": holds no image" + layout);
   std::filesystem::remove_all(folder / "empty/b");
   CHECK(refusal("empty") == "no error");
+  folder.write("odd/a\nb/0.txt", {'x'});
+  CHECK(refusal("odd") == (folder / "odd").string() + "/a\\x0ab: holds no image" + layout);
+  folder.write("odd/a\nb/\x1b[0m.png", {'x'});
+  const ImageFolder odd(folder / "odd");
+  CHECK_THAT(error_of([&] { odd.image(0); }), ContainsText("/a\\x0ab/\\x1b[0m.png: is neither a PNG nor a JPEG file"));
+  CHECK(odd.class_names() == std::vector<std::string>{"a\nb"});
   CHECK_THAT(refusal("empty", {.size = ImageSize{0, 3}}), ContainsText("image folder: 0 x 3 is no size"));
   CHECK_THAT(refusal("empty", {.channels = 2}), ContainsText("2 channels asked for, expected 3 or 1"));
   CHECK_THAT(refusal("empty", {.mean = {0.5f}}), ContainsText("1 means for 3 channels"));

@@ -7,7 +7,9 @@
 #include "tests/data/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/error_of.h"
 
+#include <algorithm>
 #include <chrono>
 
 using namespace tandem;
@@ -97,6 +99,51 @@ TEST_CASE("batches do not depend on threads, and every epoch differs") {
   }
 }
 
+TEST_CASE("a loader without a sampler makes one of its options") {
+  const auto dataset = small_set();
+  const LoaderOptions options = options_with(1);
+  for (const bool shuffle : {false, true}) {
+    for (const int rank : {0, 2}) {
+      const DistributedSampler sampler(dataset->size(), 3, rank, shuffle, options.seed);
+      LoaderOptions own = options;
+      own.shuffle = shuffle;
+      own.share = {3, rank};
+      Loader given(dataset, sampler, options), made(dataset, own);
+      CHECK(run(made, 1) == run(given, 1));
+      CHECK_THROWS_WITH(Loader(dataset, sampler, own),
+                        ContainsText("shuffle and share are for data sets without a sampler of their own"));
+    }
+  }
+  CHECK_THROWS_WITH(Loader(std::shared_ptr<const Dataset>(), {}), ContainsText("loader: no data set given"));
+  CHECK_THROWS_WITH(Loader(dataset, {.share = {2, 2}}), ContainsText("rank"));
+}
+
+TEST_CASE("an epoch begun behind some batches has the others, with their numbers") {
+  const auto dataset = small_set();
+  for (const int rank : {0, 1}) {
+    const DistributedSampler sampler(dataset->size(), 2, rank, true, 2);
+    for (const int threads : {0, 2}) {
+      Loader whole(dataset, sampler, options_with(threads)), rest(dataset, sampler, options_with(threads));
+      for (std::int64_t skip = 0; skip <= 8; ++skip) {
+        CAPTURE(rank, threads, skip);
+        whole.start(3);
+        rest.start(3, skip);
+        for (std::int64_t i = 0; i < std::min<std::int64_t>(skip, 7); ++i) REQUIRE(whole.next().has_value());
+        while (const auto expected = whole.next()) {
+          const auto batch = rest.next();
+          REQUIRE(batch.has_value());
+          CHECK(batch->index == expected->index);
+          CHECK(batch->global_count == expected->global_count);
+          CHECK(batch->images.to_vector<float>() == expected->images.to_vector<float>());
+          CHECK(batch->labels.to_vector<std::int64_t>() == expected->labels.to_vector<std::int64_t>());
+        }
+        CHECK_FALSE(rest.next().has_value());
+      }
+      CHECK_THAT(error_of([&] { rest.start(0, -1); }), ContainsText("cannot begin an epoch behind -1 batches"));
+    }
+  }
+}
+
 TEST_CASE("drop_last leaves the smaller batch of an epoch out, and nothing where all are full") {
   const auto dataset = small_set();
   const DistributedSampler sampler(53, 1, 0, true, 2);
@@ -118,7 +165,7 @@ TEST_CASE("drop_last leaves the smaller batch of an epoch out, and nothing where
   CHECK(Loader(dataset, sampler, options).images_per_epoch() == 53);
   options.global_batch_size = 54;
   CHECK_THAT(error_of([&] { Loader(dataset, sampler, options); }),
-             ContainsText("drop_last leaves nothing: 53 images do not fill a batch of 54"));
+             ContainsText("drop_last leaves nothing: 53 examples do not fill a batch of 54"));
 }
 
 TEST_CASE("batches are f32 channels_last and i64, tagged as data") {
@@ -226,7 +273,7 @@ TEST_CASE("a loader refuses what makes no sense") {
   CHECK_THAT(refusal({.global_batch_size = 0}), ContainsText("got batch size 0"));
   CHECK_THAT(refusal({.threads = -1}), ContainsText("-1 threads"));
   CHECK_THAT(refusal({.prefetch = 0}), ContainsText("0 batches ahead"));
-  CHECK_THAT(refusal({.dtype = DType::u8}), ContainsText("images of u8 make no sense"));
+  CHECK_THAT(refusal({.dtype = DType::u8}), ContainsText("dtype u8 makes no sense"));
   CHECK_THAT(refusal({.augment = parse_augment("crop-reflect=12")}),
              ContainsText("crop-reflect=12 needs images larger"));
   CHECK_THAT(error_of([&] { Loader(dataset, DistributedSampler(52, 1, 0, true, 2), {}); }),

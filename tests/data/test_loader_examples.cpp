@@ -1,13 +1,16 @@
-// The loader over data sets of one's own: batches, order, ranks, transforms, streams, and what goes wrong in them.
+// The loader over data sets of one's own: batches, order, ranks, transforms, and what goes wrong in them.
 #include "tandem/core/parallel.h"
+#include "tandem/data/batch_source.h"
 #include "tandem/data/loader.h"
 #include "tandem/data/make_dataset.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/data/tensor_dataset.h"
+#include "tests/data/loader_epochs.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
@@ -28,33 +31,6 @@ std::shared_ptr<const Dataset> numbers(std::int64_t size, std::int64_t fails_at 
             Tensor::full({}, static_cast<double>(10 * i), {.dtype = DType::i64})};
   });
 }
-
-std::shared_ptr<IterableDataset> stream_to(std::int64_t end, std::optional<std::int64_t> size = std::nullopt) {
-  return stream_of(
-      [end](std::uint32_t epoch) {
-        return [n = std::int64_t{0}, end, epoch]() mutable -> std::optional<Example> {
-          if (n == end) return std::nullopt;
-          return Example{Tensor::full({1}, static_cast<double>(1000 * epoch + n++))};
-        };
-      },
-      size);
-}
-
-/// The first value of each example of an epoch, batch by batch.
-std::vector<std::vector<float>> run(Loader& loader, std::uint32_t epoch) {
-  std::vector<std::vector<float>> batches;
-  loader.start(epoch);
-  while (const auto batch = loader.next()) {
-    REQUIRE(batch->index == static_cast<std::int64_t>(batches.size()));
-    batches.emplace_back();
-    if (batch->count() == 0) continue;
-    REQUIRE(batch->images.size(0) == batch->count());
-    batches.back() = batch->images.narrow(1, 0, 1).to_vector<float>();
-  }
-  return batches;
-}
-
-using Batches = std::vector<std::vector<float>>;
 
 }  // namespace
 
@@ -187,7 +163,7 @@ TEST_CASE("a collate function makes what it likes of examples") {
   CHECK(refusal([](std::span<const Example>) { return std::vector<Tensor>{Tensor()}; }) ==
         "loader: collate must make tensors on the CPU, and tensor 0 is undefined");
   CHECK(refusal([](std::span<const Example>) -> std::vector<Tensor> { throw std::logic_error("bad day"); }) ==
-        "loader: collate: bad day");
+        "loader: collate of examples 0, 1, 2: bad day");
 }
 
 TEST_CASE("f32 inputs become the loader's dtype, and targets and integers stay as they are") {
@@ -221,6 +197,50 @@ TEST_CASE("what goes wrong in an example is one error that names it, after the b
   Loader odd(dataset_of(4, [](std::int64_t) -> Example { throw 5; }), DistributedSampler(4, 1, 0, false, 0), {});
   odd.start(0);
   CHECK(error_of([&] { odd.next(); }) == "loader: example 0: threw something that is no std::exception");
+}
+
+TEST_CASE("what goes wrong in a data set of whole batches is one error, which names its examples") {
+  struct Broken final : BatchSource {
+    std::int64_t size() const override { return 8; }
+    std::vector<Tensor> get_batch(std::span<const std::int64_t> indices, std::uint32_t,
+                                  const BatchOptions&) const override {
+      if (indices[0] == 0) throw std::runtime_error("the file is gone");
+      fail("rows.bin: is cut");
+    }
+  };
+  const int threads = GENERATE(0, 2);
+  Loader loader(Broken(), DistributedSampler(8, 1, 0, false, 0), {.global_batch_size = 4, .threads = threads});
+  loader.start(0);
+  CHECK(error_of([&] { loader.next(); }) == "loader: examples 0, 1, 2, ...: the file is gone");
+  Loader second(subset(std::make_shared<const Broken>(), {7}), DistributedSampler(1, 1, 0, false, 0),
+                {.threads = threads});
+  second.start(0);
+  CHECK(error_of([&] { second.next(); }) == "rows.bin: is cut");  // says where itself
+}
+
+TEST_CASE("examples that a subset does not have are refused") {
+  for (const auto& set : {numbers(5), dataset_of({Tensor::zeros({5, 2})})}) {
+    const auto part = subset(set, {4, 2});
+    CHECK(part->get(1).size() == set->get(2).size());
+    CHECK(error_of([&] { part->get(2); }) == "subset: there is no example 2, of 2");
+    CHECK(error_of([&] { part->get(-1); }) == "subset: there is no example -1, of 2");
+  }
+}
+
+TEST_CASE("loaders and samplers speak of examples, and refuse numbers that make no sense") {
+  const auto with = [](const LoaderOptions& options) {
+    return error_of([&] { Loader(numbers(4), DistributedSampler(4, 1, 0, false, 0), options); });
+  };
+  CHECK(with({.global_batch_size = 0}) == "loader: a batch needs 1 example or more, got batch size 0");
+  CHECK(with({.global_batch_size = 5, .drop_last = true}) ==
+        "loader: drop_last leaves nothing: 4 examples do not fill a batch of 5; choose a smaller batch");
+  CHECK_THAT(with({.threads = 257}), ContainsText("257 threads and 3 batches ahead make no sense"));
+  CHECK_THAT(with({.prefetch = 0}), ContainsText("1 threads and 0 batches ahead make no sense"));
+  CHECK_THAT(with({.prefetch = 2'000'000'000}), ContainsText("give 0 to 256 and 1 to 65536"));
+  CHECK_THAT(with({.dtype = DType::i64}), ContainsText("dtype i64 makes no sense"));
+  CHECK_THAT(error_of([] { DistributedSampler(-1, 1, 0, false, 0); }), ContainsText("cannot order -1 examples"));
+  CHECK_THAT(error_of([] { DistributedSampler(4, 1, 0, false, 0).batches(0); }),
+             ContainsText("needs 1 example or more"));
 }
 
 TEST_CASE("a loader that is dropped in the middle of an epoch waits for the examples in work alone") {
@@ -260,87 +280,6 @@ TEST_CASE("background threads make examples alone, without a team of threads") {
   CHECK(in_background == 1);
 }
 
-TEST_CASE("a stream is read in order, to its end or as far as its size") {
-  for (const int threads : {0, 1, 4}) {
-    Loader loader(stream_to(7), StreamShare{}, {.global_batch_size = 3, .threads = threads});
-    CHECK(run(loader, 0) == Batches{{0, 1, 2}, {3, 4, 5}, {6}});
-    CHECK(run(loader, 2) == Batches{{2000, 2001, 2002}, {2003, 2004, 2005}, {2006}});
-    CHECK_FALSE(loader.next().has_value());
-    Loader full(stream_to(7), StreamShare{}, {.global_batch_size = 3, .drop_last = true, .threads = threads});
-    CHECK(run(full, 0) == Batches{{0, 1, 2}, {3, 4, 5}});
-    Loader endless(stream_to(-1, 4), StreamShare{}, {.global_batch_size = 3, .threads = threads});
-    CHECK(endless.batches() == 2);
-    CHECK(endless.images_per_epoch() == 4);
-    CHECK(run(endless, 0) == Batches{{0, 1, 2}, {3}});
-    Loader even(stream_to(6), StreamShare{}, {.global_batch_size = 3, .threads = threads});
-    CHECK(run(even, 0) == Batches{{0, 1, 2}, {3, 4, 5}});
-  }
-}
-
-TEST_CASE("each rank takes every so many-th example of a stream's batches") {
-  const auto of_rank = [](int rank) {
-    Loader loader(stream_to(8), StreamShare{.world_size = 3, .rank = rank}, {.global_batch_size = 4});
-    return run(loader, 0);
-  };
-  CHECK(of_rank(0) == Batches{{0, 3}, {4, 7}});
-  CHECK(of_rank(1) == Batches{{1}, {5}});
-  CHECK(of_rank(2) == Batches{{2}, {6}});
-  Loader last(stream_to(5), StreamShare{.world_size = 2, .rank = 1}, {.global_batch_size = 4});
-  CHECK(run(last, 0) == Batches{{1, 3}, {}});
-  last.start(0);
-  last.next();
-  const Batch batch = *last.next();
-  CHECK((batch.count() == 0 && batch.global_count == 1 && batch.tensors.empty()));
-}
-
-TEST_CASE("what goes wrong in a stream is one error, and ends it") {
-  const int threads = GENERATE(0, 1);
-  const auto breaking = stream_of([](std::uint32_t) {
-    return [n = 0]() mutable -> std::optional<Example> {
-      if (n == 5) throw std::runtime_error("the line is cut");
-      return Example{Tensor::full({1}, n++)};
-    };
-  });
-  Loader loader(breaking, StreamShare{}, {.global_batch_size = 2, .threads = threads});
-  loader.start(0);
-  loader.next(), loader.next();
-  CHECK(error_of([&] { loader.next(); }) == "loader: example 5 of the stream: the line is cut");
-  CHECK_FALSE(loader.next().has_value());
-  Loader cut(stream_to(3, 5), StreamShare{}, {.global_batch_size = 2, .threads = threads});
-  cut.start(0);
-  cut.next();
-  CHECK(error_of([&] { cut.next(); }) == "loader: the stream ended behind example 3, and its size() is 5");
-  Loader unknown(stream_to(3), StreamShare{}, {});
-  CHECK_THAT(error_of([&] { unknown.batches(); }), ContainsText("is not known before its end: give it a size"));
-  CHECK_THAT(error_of([&] { unknown.dataset(); }), ContainsText("it reads a stream"));
-  CHECK(error_of([] { Loader(std::shared_ptr<IterableDataset>(), StreamShare{}, {}); }) == "loader: no stream given");
-  CHECK_THAT(error_of([] { Loader(stream_to(3), StreamShare{2, 2}, {}); }), ContainsText("rank 2 of 2 does not exist"));
-  CHECK_THAT(error_of([] { stream_to(3, -1); }), ContainsText("a stream of -1 examples"));
-}
-
-TEST_CASE("nothing is read behind the end of a stream, nor behind an error") {
-  const int threads = GENERATE(0, 1);
-  for (const bool breaks : {false, true}) {
-    std::atomic<int> calls = 0;
-    const auto counting = stream_of([&](std::uint32_t) {
-      return [&]() -> std::optional<Example> {
-        if (++calls <= 4) return Example{Tensor::zeros({1})};
-        require(!breaks, "the line is cut");
-        return std::nullopt;
-      };
-    });
-    {
-      Loader loader(counting, StreamShare{}, {.global_batch_size = 2, .threads = threads, .prefetch = 8});
-      loader.start(0);
-      loader.next(), loader.next();
-      CHECK(error_of([&] { loader.next(); }) ==
-            (breaks ? "loader: example 4 of the stream: the line is cut" : "no error"));
-      CHECK_FALSE(loader.next().has_value());
-    }
-    CHECK(calls == 5);
-  }
-}
-
 TEST_CASE("what is for images alone is refused of other data sets") {
   const DistributedSampler sampler(4, 1, 0, false, 0);
   const LoaderOptions options{.augment = parse_augment("flip")};
@@ -359,7 +298,7 @@ TEST_CASE("zeros are shaped as a batch") {
   CHECK(batch.count() == 3);
   const Collate total = [](std::span<const Example>) { return std::vector<Tensor>{Tensor::zeros({})}; };
   CHECK_FALSE(Loader(numbers(4), sampler, {.collate = total}).zeros(3).has_value());
-  CHECK_FALSE(Loader(stream_to(3), StreamShare{}, {}).zeros(3).has_value());
+  CHECK_FALSE(Loader(stream_to(3), RankShare{}, {}).zeros(3).has_value());
 }
 
 TEST_CASE("batches of one's own arrive on a device", "[cuda]") {
@@ -376,6 +315,6 @@ TEST_CASE("batches of one's own arrive on a device", "[cuda]") {
   Loader rows(dataset_of({Tensor::zeros({9, 3, 4, 4})}), sampler, {.global_batch_size = 4, .device = kGpu});
   rows.start(0);
   CHECK(rows.next()->images.is_dense(Layout::channels_last));
-  Loader stream(stream_to(7), StreamShare{}, {.global_batch_size = 3, .device = kGpu});
+  Loader stream(stream_to(7), RankShare{}, {.global_batch_size = 3, .device = kGpu});
   CHECK(run(stream, 0) == Batches{{0, 1, 2}, {3, 4, 5}, {6}});
 }

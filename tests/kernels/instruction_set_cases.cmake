@@ -9,7 +9,7 @@ if(TANDEM_INSTRUCTION_SETS)
     add_test(NAME "kernels: those for ${expected} are loaded from ${mask}"
       COMMAND ${loader} --glibc-hwcaps-mask ${mask} $<TARGET_FILE:tandem_kernels_tests> "the kernels that were loaded*")
     set_tests_properties("kernels: those for ${expected} are loaded from ${mask}" PROPERTIES
-      ENVIRONMENT TANDEM_EXPECTED_INSTRUCTION_SET=${expected})
+      ENVIRONMENT "TANDEM_EXPECTED_INSTRUCTION_SET=${expected};GLIBC_TUNABLES=")
   endfunction()
   tandem_instruction_set_test(x86-64-v2 baseline)
   if(processor MATCHES " avx2 ")

@@ -31,7 +31,7 @@ std::vector<ConvCase> cases_of(const k::cpu::ConvFamily<float>& family) {
   cases.push_back(square_case(2, 256, 7, 7, 512, 1, 0, 2));
   cases.push_back(square_case(2, 64, 5, 4, 192, 3, 1));
   // Alike in all sizes, but for the dilation of one dimension: a plan of one must not serve another.
-  for (const std::array<std::int64_t, 2> dilation : {std::array<std::int64_t, 2>{1, 1}, {1, 2}, {2, 1}})
+  for (const HeightWidth dilation : {HeightWidth(1), {1, 2}, {2, 1}})
     cases.push_back({2, 8, 9, 9, 16, 2, 2, {{2, 2}, {0, 0}, dilation, 1}});
   return cases;
 }

@@ -7,6 +7,8 @@
 #include "tests/kernels/product_support.h"
 #include "tests/support/catch.h"
 
+#include <cmath>
+
 namespace tandem::test {
 namespace {
 
@@ -182,6 +184,19 @@ TEST_CASE("linear on the GPU computes the gradients asked for, of unaligned view
     if (grad_w.defined()) CHECK(difference(grad_w, expected_w) == "");
     if (grad_bias.defined()) CHECK(difference(grad_bias, expected_bias) == "");
   }
+}
+
+TEST_CASE("gradients of linear on the GPU pass where its ReLU gave NaN, as on the CPU", "[cuda][gemm]") {
+  const Tensor x = Tensor::full({2, 1}, 1.0), w = Tensor::full({2, 1}, 1.0), grad_y = Tensor::full({2, 2}, 1.0);
+  const Tensor y = Tensor::from<float>({1.0f, std::nanf(""), 0.0f, 2.0f}, {2, 2});
+  const Tensor grad_x = poisoned_on_gpu({2, 1}, DType::f32), grad_w = poisoned_on_gpu({2, 1}, DType::f32);
+  const Tensor grad_bias = poisoned_on_gpu({2}, DType::f32);
+  k::linear_backward(on_gpu(x), on_gpu(w), on_gpu(y), on_gpu(grad_y), Out(grad_x), Out(grad_w), Out(grad_bias));
+  CHECK(grad_x.to_vector<float>() == std::vector<float>{2.0f, 1.0f});
+  CHECK(grad_w.to_vector<float>() == std::vector<float>{1.0f, 2.0f});
+  CHECK(grad_bias.to_vector<float>() == std::vector<float>{1.0f, 2.0f});
+  k::linear_backward(on_gpu(x), on_gpu(w), on_gpu(y), on_gpu(grad_y), {}, {}, Out(grad_bias));
+  CHECK(grad_bias.to_vector<float>() == std::vector<float>{1.0f, 2.0f});
 }
 
 TEST_CASE("products on the GPU have the same bits every time", "[cuda][gemm]") {

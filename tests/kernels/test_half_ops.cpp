@@ -131,7 +131,7 @@ std::vector<Op> image_ops() {
   };
   const Shape images{3, 37, 9, 8};
   return {{"pooling", {images}, pool({})},
-          {"pooling, overlapping", {images}, pool({.kernel = {3, 3}, .padding = {1, 1}})},
+          {"pooling, overlapping", {images}, pool({.kernel = 3, .stride = 2, .padding = 1})},
           {"global pooling",
            {images, {3, 37, 1, 1}},
            [](const Inputs& in) {

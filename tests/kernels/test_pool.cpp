@@ -34,7 +34,7 @@ TEST_CASE("pooled shapes are PyTorch's") {
   };
   CHECK(pooled(7, {}) == 3);
   CHECK(pooled(7, {.ceil_mode = true}) == 4);
-  CHECK(pooled(7, {.kernel = {3, 3}, .padding = {1, 1}}) == 4);
+  CHECK(pooled(7, {.kernel = 3, .stride = 2, .padding = 1}) == 4);
   // The window that would start in the padding behind the image is left out: 1 + ceil((2 + 2 - 2) / 3) = 2, less 1
   // each.
   CHECK(pooled(2, {.kernel = {2, 2}, .stride = {3, 3}, .padding = {1, 1}, .ceil_mode = true}) == 1);
@@ -84,7 +84,7 @@ TEST_CASE("of equal values the first wins, NaN wins over all, minus infinity los
 
 TEST_CASE("fast pooling agrees with the reference to the last bit") {
   const Pool2dOptions options =
-      GENERATE(Pool2dOptions{}, Pool2dOptions{.kernel = {3, 3}, .padding = {1, 1}},
+      GENERATE(Pool2dOptions{}, Pool2dOptions{.kernel = 3, .stride = 2, .padding = 1},
                Pool2dOptions{.kernel = {3, 2}, .stride = {1, 3}, .padding = {1, 1}, .ceil_mode = true},
                Pool2dOptions{.kernel = {2, 2}, .stride = {3, 3}});
   const std::int64_t channels = GENERATE(3, 16, 37);
@@ -109,7 +109,7 @@ TEST_CASE("fast pooling agrees with the reference to the last bit") {
 }
 
 TEST_CASE("pooling does not depend on the number of threads") {
-  const Pool2dOptions options{.kernel = {3, 3}, .padding = {1, 1}};
+  const Pool2dOptions options{.kernel = 3, .stride = 2, .padding = 1};
   const Tensor x = random_images({8, 32, 24, 24}, 2), grad_y = random_images({8, 32, 12, 12}, 3);
   const auto run = [&](int threads) {
     const ThreadScope scope(threads);

@@ -12,7 +12,7 @@ using namespace tandem::test;
 
 namespace {
 
-constexpr std::array<std::int64_t, 2> kThree{3, 3};
+constexpr HeightWidth kThree = 3;
 
 /// Small integers, so that sums of products are exact.
 Tensor integers(const Shape& shape, std::uint32_t step) {
@@ -179,8 +179,6 @@ TEST_CASE("dropout's mask follows from seed, rank, layer, step and use") {
   network.add<Dropout>(0.25);
   network.add<Sequential>().add<Dropout>(0.25);
   const Tensor x = Tensor::full({10'000}, 1.0);
-  CHECK_THROWS_WITH(network(x), ContainsText("layer 0: Dropout: no random state"));
-
   const auto state = std::make_shared<RandomState>(7);
   network.set_random_state(state);
   const auto first = network[0](x).to_vector<float>();
@@ -204,6 +202,29 @@ TEST_CASE("dropout's mask follows from seed, rank, layer, step and use") {
   network.eval();
   CHECK(network(x).to_vector<float>() == x.to_vector<float>());
   CHECK(Dropout(0.0)(x).is_same(x));
+}
+
+TEST_CASE("dropout that was given no random state has one of its own, another for each layer") {
+  const Tensor x = Tensor::full({10'000}, 1.0);
+  Sequential network;
+  network.add<Dropout>(0.25);
+  network.add<Dropout>(0.25);
+  const auto first = network[0](x).to_vector<float>();
+  const auto dropped = std::count(first.begin(), first.end(), 0.0f);
+  CHECK(std::abs(static_cast<double>(dropped) - 2500) < 5 * std::sqrt(10'000 * 0.25 * 0.75));
+  CHECK(network[0](x).to_vector<float>() != first);
+  const auto second = network[1](x).to_vector<float>();
+  CHECK(second != first);
+
+  const auto given = [&] {
+    network.set_random_state(std::make_shared<RandomState>(7));
+    return network[0](x).to_vector<float>();
+  };
+  const auto with_seed = given();
+  CHECK(with_seed != first);
+  network.set_random_state(nullptr);  // its own again, which goes on
+  CHECK(network[0](x).to_vector<float>() != with_seed);
+  CHECK(given() == with_seed);
 }
 
 TEST_CASE("every training forward drops other elements, also where nobody counts steps, and evaluation counts none") {
@@ -263,6 +284,32 @@ TEST_CASE("the first use of a step draws what it drew before there were uses") {
   CHECK(bits(0, 0, 0) == 2409649321u);
   CHECK(bits(0, 1, 0) == 1446907963u);
   CHECK(bits(3, 5, 1) == 1821108946u);
+}
+
+TEST_CASE("one number sets the height and the width of a window") {
+  Initializer initializer(1);
+  const Conv2dOptions one{.in = 2, .out = 3, .kernel = 3, .stride = 2, .padding = 1, .dilation = 2};
+  const Conv2dOptions two{.in = 2, .out = 3, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}, .dilation = {2, 2}};
+  CHECK((one.kernel == two.kernel && one.stride == two.stride && one.padding == two.padding &&
+         one.dilation == two.dilation));
+  CHECK(Conv2d(one, initializer)(integers({1, 2, 9, 8}, 1)).shape() == Shape{1, 3, 4, 3});
+  const ConvTranspose2dOptions transposed{
+      .in = 2, .out = 3, .kernel = 3, .stride = 2, .padding = 1, .output_padding = 1};
+  CHECK(transposed.output_padding == HeightWidth{1, 1});
+  CHECK(ConvTranspose2d(transposed, initializer)(integers({1, 2, 4, 5}, 1)).shape() == Shape{1, 3, 8, 10});
+  CHECK(MaxPool2d({.kernel = 3, .stride = 1, .padding = 1}).describe() ==
+        "MaxPool2d(kernel 3x3, stride 1x1, padding 1x1)");
+  CHECK(HeightWidth{1, 2} != HeightWidth{2, 1});
+  CHECK((HeightWidth{1, 2}[0] == 1 && HeightWidth{1, 2}[1] == 2));
+}
+
+TEST_CASE("windows lie side by side where no stride is given, as in PyTorch") {
+  const Tensor x = integers({1, 2, 9, 9}, 1);
+  CHECK(MaxPool2d({.kernel = 3})(x).shape() == Shape{1, 2, 3, 3});
+  CHECK(AvgPool2d({.kernel = {3, 2}})(x).shape() == Shape{1, 2, 3, 4});
+  Sequential network;
+  network.add<MaxPool2d>({.kernel = 3, .padding = 1});
+  CHECK(network(x).shape() == Shape{1, 2, 3, 3});
 }
 
 TEST_CASE("residual blocks add their input") {

@@ -43,6 +43,15 @@ NamedTensors clone_of(const NamedTensors& tensors) {
 
 }  // namespace
 
+TEST_CASE("a module without forward() says so where it is called with one tensor") {
+  class TwoInputs final : public Module {
+   public:
+    std::string describe() const override { return "TwoInputs"; }
+  };
+  TwoInputs model;
+  CHECK_THROWS_WITH(model(Tensor::zeros({1})), ContainsText("TwoInputs has no forward(input): override it"));
+}
+
 TEST_CASE("parameters and buffers carry PyTorch's names in PyTorch's order") {
   const auto network = small_network();
   CHECK(names_of(network->named_parameters()) == std::vector<std::string>{"features.0.weight", "features.0.bias",
@@ -166,6 +175,7 @@ TEST_CASE("a state dict that does not fit is refused as a whole, with all that i
     CHECK_THAT(message, ContainsText("missing: features.0.weight"));
     CHECK_THAT(message, ContainsText("unexpected: extra.weight"));
     CHECK_THAT(message, ContainsText("features.0.bias is [3], the model has [2]"));
+    CHECK_THAT(message, ContainsText(" (LoadStateDictOptions{.strict = false, .ignore_mismatched = true} would pass "));
   }
   SECTION("not strict passes over missing and unexpected, not over shapes") {
     state[0].first = "renamed";
@@ -173,6 +183,7 @@ TEST_CASE("a state dict that does not fit is refused as a whole, with all that i
     load(false);
     CHECK_THAT(message, ContainsText("head.bias is [7], the model has [3]"));
     CHECK(message.find("renamed") == std::string::npos);
+    CHECK_THAT(message, ContainsText(" (LoadStateDictOptions{.ignore_mismatched = true} would pass over them)"));
   }
   SECTION("integers are not weights") {
     state.back().second = Tensor::zeros({3}, {.dtype = DType::i32});
@@ -233,7 +244,8 @@ TEST_CASE("a partial load says what it left") {
     CHECK(network->state_dict()[i].second.to_vector<float>() == before[i].second.to_vector<float>());
   // Strict still refuses names.
   CHECK(error_of([&] { network->load_state_dict(state, {.ignore_mismatched = true}); }) ==
-        "load_state_dict: the tensors do not fit this model; missing: features.0.bias; unexpected: \"new\\nname\"");
+        "load_state_dict: the tensors do not fit this model; missing: features.0.bias; unexpected: \"new\\nname\" "
+        "(LoadStateDictOptions{.strict = false} would pass over them)");
 }
 
 TEST_CASE("errors of a forward pass name the layer") {

@@ -9,6 +9,7 @@
 #include "tests/support/error_of.h"
 
 #include <map>
+#include <sstream>
 
 using namespace tandem;
 using namespace tandem::layers;
@@ -161,6 +162,26 @@ TEST_CASE("a list of modules numbers each by one, and computes nothing itself") 
         "ModuleList: a list has no forward; call its modules, list[i](x), or use Sequential");
   CHECK(error_of([&] { list[3]; }) == "ModuleList of 3: there is no module 3");
   CHECK(error_of([&] { list.add(std::unique_ptr<Linear>()); }) == "ModuleList of 3: module '3' is a null pointer");
+}
+
+TEST_CASE("modules are printed as a tree of their children") {
+  Initializer initializer(1);
+  const Net net(initializer);
+  const std::string tree =
+      "Net\n"
+      "  (body): LinearReLU(4, 3)\n"
+      "  (relu): ReLU\n"
+      "  (blocks): ModuleList of 2\n"
+      "    (0): Linear(3, 3)\n"
+      "    (1): Linear(3, 3)";
+  CHECK(to_string(net) == tree);
+  std::ostringstream stream;
+  stream << net;
+  CHECK(stream.str() == tree);
+  const Module& module = net;
+  CHECK(fmt::format("{}", module) == tree);
+  CHECK(error_of([&] { fail("got {}", net); }) == "got Net");  // one line
+  CHECK(fmt::format("{:>6}|{}", ReLU(), Linear({.in = 2, .out = 1}, initializer)) == "  ReLU|Linear(2, 1)");
 }
 
 TEST_CASE("apply visits children before their parents, each module once") {

@@ -5,6 +5,7 @@
 #include "tandem/layers/models/models.h"
 #include "tandem/layers/summary.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
 using namespace tandem;
 using namespace tandem::layers;
@@ -59,6 +60,52 @@ TEST_CASE("activation memory is what the tape keeps, and grows with the batch") 
   CHECK(summarize(network, {16, 16}).activation_bytes > 19 * one / 10);
   network.requires_grad(false);
   CHECK(summarize(network, {8, 16}).activation_bytes <= 8 * 16 * 4 + 256);  // nothing is recorded
+}
+
+TEST_CASE("a summary is made of a tensor, or of a function that calls the network") {
+  Initializer initializer(1);
+  Sequential words;
+  words.add<Embedding>({.num_embeddings = 10, .embedding_dim = 4}, initializer);
+  words.add<Linear>({.in = 4, .out = 3}, initializer);
+  const Tensor numbers = Tensor::from<std::int64_t>({1, 9, 3, 3, 0}, {5});
+  const ModelSummary facts = summarize(words, numbers);
+  CHECK(facts.layers[0].output == Shape{5, 4});
+  CHECK(facts.flops == 2.0 * 5 * 4 * 3);
+  CHECK(facts.activation_bytes >= (5 * 4 + 5 * 3) * 4);
+  CHECK_THAT(summary(words, numbers), ContainsText("Embedding(10, 4)"));
+  CHECK_THAT(error_of([&] { summary(words, {5}); }),
+             ContainsText("indices must be i64, got f32[5]") && ContainsText("where it takes integers, give a tensor"));
+
+  ModuleList towers;
+  for (int i = 0; i < 2; ++i) towers.add<Linear>({.in = 4, .out = 3}, initializer);
+  const Tensor x = Tensor::zeros({8, 4}), y = Tensor::zeros({8, 4});
+  const auto both = [&] { return autograd::relu(towers[0](x)) + towers[1](y); };
+  const ModelSummary of_both = summarize(towers, both);
+  REQUIRE(of_both.layers.size() == 2);
+  CHECK(of_both.layers[1].calls == 1);
+  CHECK(of_both.layers[1].output == Shape{8, 3});
+  CHECK(of_both.flops == 2 * 2.0 * 8 * 4 * 3);
+  CHECK(summary(towers, both) == to_string(of_both));
+  CHECK(towers.training());
+  CHECK_FALSE(towers[0].is_observed());
+  CHECK_THAT(error_of([&] { summarize(towers, std::function<Tensor()>()); }), ContainsText("got an empty function"));
+}
+
+TEST_CASE("a summary has a line for parameters beside those of children, and adds up") {
+  struct Scaled final : Module {
+    Initializer initializer{1};
+    Linear& linear = add_module<Linear>("linear", {.in = 4, .out = 5}, initializer);
+    Tensor& factor = add_parameter("factor", Tensor::full({5}, 2.0));
+    Tensor forward(const Tensor& x) override { return linear(x) * factor; }
+  } network;
+  const ModelSummary facts = summarize(network, {2, 4});
+  REQUIRE(facts.layers.size() == 2);
+  CHECK(facts.layers[0].name.empty());
+  CHECK(facts.layers[0].what == "Scaled");
+  CHECK(facts.layers[0].parameters == 5);
+  CHECK(facts.layers[0].output == Shape{2, 5});
+  CHECK(facts.layers[1].parameters == 25);
+  CHECK(facts.parameters == 30);
 }
 
 TEST_CASE("a summary leaves statistics, modes, hooks and random numbers as they were") {

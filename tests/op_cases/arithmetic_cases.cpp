@@ -9,7 +9,10 @@
 #include "tandem/kernels/elementwise/scale_implementations.h"
 #include "tandem/kernels/reduce/sum.h"
 #include "tandem/kernels/reduce/sum_implementations.h"
+#include "tandem/kernels/reduce/sum_to_implementations.h"
 #include "tests/op_cases/op_case.h"
+
+#include <fmt/ranges.h>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -161,6 +164,69 @@ const RegisterOp mean_case({
           return calls;
         },
     .bad_inputs = reduce_bad_inputs("mean", autograd::mean, kernels::mean),
+    .exact_on_integers = false,
+});
+
+/// Sums along each dimension, along several and along all, by plain loops.
+std::vector<OpCall> reductions_along(const Shape& nchw, bool is_mean) {
+  std::vector<OpCall> calls;
+  for (const std::vector<int>& dims :
+       std::vector<std::vector<int>>{{0}, {1}, {2}, {-1}, {0, 2, 3}, {-1, -3}, {0, 1, 2, 3}}) {
+    for (const bool keepdim : {false, true}) {
+      Shape kept = nchw, removed;
+      double terms = 1.0;
+      for (const int dim : dims) {
+        terms *= static_cast<double>(nchw[dim]);
+        kept[dim] = -1;
+      }
+      for (const std::int64_t size : kept)
+        if (size != -1) removed.push_back(size);
+      for (const int dim : dims) kept[dim] = 1;
+      if (is_mean && terms == 0.0) continue;  // NaN: test_functions.cpp
+      calls.push_back({.variant = fmt::format("dims {}{}", fmt::join(dims, ", "), keepdim ? ", kept" : ""),
+                       .inputs = {{.shape = nchw}},
+                       .function =
+                           [=](const auto& in) {
+                             return is_mean ? autograd::mean(in[0], dims, keepdim)
+                                            : autograd::sum(in[0], dims, keepdim);
+                           },
+                       .reference =
+                           [=](const auto& in) {
+                             const Tensor sums = Tensor::zeros(kept, in[0].options());
+                             kernels::reference::sum_to(in[0], Out(sums));
+                             if (is_mean) kernels::reference::scale(sums, 1.0 / terms, Out(sums));
+                             return sums.view(keepdim ? kept : removed);
+                           },
+                       .terms = 2});
+    }
+  }
+  return calls;
+}
+
+std::vector<BadInput> along_bad_inputs(const std::string& name,
+                                       Tensor (*function)(const Tensor&, const std::vector<int>&, bool)) {
+  const Tensor x = Tensor::zeros({2, 3});
+  return {
+      {"integers", [=] { function(Tensor::zeros({2}, {.dtype = DType::i64}), {0}, false); },
+       name + ": needs a floating dtype (f64, f32, f16 or bf16), got i64[2]; use cast"},
+      {"undefined", [=] { function(Tensor(), {0}, false); }, name + ": needs a defined tensor"},
+      {"no dimensions", [=] { function(x, {}, false); }, name + ": no dimensions of f32[2, 3] are named"},
+      {"a dimension twice", [=] { function(x, {1, -1}, false); }, name + ": dimension -1 of f32[2, 3] is named twice"},
+      {"no such dimension", [=] { function(x, {2}, false); }, name + ": dimension 2 is out of range for f32[2, 3]"},
+      {"a number", [=] { function(Tensor::zeros({}), {0}, false); }, name + ": f32[] has no dimensions"},
+  };
+}
+
+const RegisterOp sum_along_case({
+    .name = "sum_along",
+    .calls = [](const Shape& nchw) { return reductions_along(nchw, false); },
+    .bad_inputs = along_bad_inputs("sum", autograd::sum),
+});
+
+const RegisterOp mean_along_case({
+    .name = "mean_along",
+    .calls = [](const Shape& nchw) { return reductions_along(nchw, true); },
+    .bad_inputs = along_bad_inputs("mean", autograd::mean),
     .exact_on_integers = false,
 });
 

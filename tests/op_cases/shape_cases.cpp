@@ -42,10 +42,14 @@ const RegisterOp reshape_case({
                                      moves("to " + to_string(halves), s, to(halves), same, halves)};
         },
     .bad_inputs = {{"other count", [] { autograd::reshape(kImages, {7}); },
-                    "view: f32[2, 3, 4, 5] has 120 elements, shape [7] has 7"},
-                   {"two open sizes", [] { autograd::reshape(kImages, {-1, -1}); }, "one -1"},
+                    "reshape: f32[2, 3, 4, 5] has 120 elements, and shape [7] has not"},
+                   {"two open sizes", [] { autograd::reshape(kImages, {-1, -1}); },
+                    "reshape: shape [-1, -1] may hold one -1"},
                    {"open size that does not divide", [] { autograd::reshape(kImages, {7, -1}); },
-                    "cannot be seen as [7, -1]"}},
+                    "no size for the -1 of shape [7, -1]"},
+                   {"huge sizes", [] { autograd::reshape(kImages, {std::int64_t{1} << 62, 4, -1}); },
+                    "no size for the -1 of shape [4611686018427387904, 4, -1]"},
+                   {"undefined", [] { autograd::reshape(Tensor(), {1}); }, "reshape: needs a defined tensor"}},
 });
 
 const RegisterOp flatten_case({

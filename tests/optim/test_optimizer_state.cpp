@@ -97,7 +97,8 @@ TEST_CASE("options and parameters out of range are refused in one line") {
   CHECK_THAT(adam(1.0, 1e-8), ContainsText("AdamW: beta1 must lie in [0, 1), got 1"));
   CHECK_THAT(adam(0.9, -1.0), ContainsText("AdamW: eps must be a number >= 0"));
   CHECK_THAT(error_of([&] { optim::RMSprop(parameters, {.alpha = 1.5}); }), ContainsText("RMSprop: alpha"));
-  CHECK_THAT(error_of([&] { optim::SGD({}, {}); }), ContainsText("SGD: got no parameters"));
+  CHECK_THAT(error_of([&] { optim::SGD({}, {}); }),
+             ContainsText("SGD: got no parameters; a module's are those") && ContainsText("register_module()"));
   CHECK_THAT(error_of([&] { optim::SGD({parameters[0], parameters[0]}, {}); }), ContainsText("is given twice"));
   CHECK_THAT(error_of([&] { optim::SGD({Tensor::zeros({2}, {.dtype = DType::i64})}, {}); }),
              ContainsText("parameter 0 must be a dense floating leaf, got i64[2]"));

@@ -42,7 +42,7 @@ TRANSPOSED_GEOMETRIES = {
     "1x1": (3, 24, 7, 5, 10, 1, 1, (1, 1), (0, 0), (0, 0), (1, 1), 1),
     "from_one_pixel": (4, 9, 1, 1, 3, 4, 5, (1, 1), (0, 0), (0, 0), (1, 1), 1),
 }
-LINEAR_SIZES = {"small": (3, 5, 7), "classifier": (16, 256, 10), "wide": (9, 1000, 33), "one": (1, 1, 1)}
+LINEAR_SIZES = {"small": (3, 5, 7), "classifier": (16, 256, 10), "wide": (9, 1000, 33), "one": (1, 1, 1), "rank4": (2, 3, 4, 6, 5)}
 
 
 def relu_spec(spec, plain, plain_bound):
@@ -166,10 +166,11 @@ def winograd_bound(direct, padding, transposed=False):
 
 
 def linear_specs(name, sizes, generator):
-    rows, inner, outer = sizes
+    *leading, inner, outer = sizes
+    rows = int(np.prod(leading))
     scale = 1.0 / np.sqrt(inner)
     inputs = {
-        "x": f32_values(generator, rows, inner),
+        "x": f32_values(generator, *leading, inner),
         "weight": f32_values(generator, outer, inner, low=-scale, high=scale),
         "bias": f32_values(generator, outer),
     }

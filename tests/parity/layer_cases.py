@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional
 
 import conv_cases
+import elementwise_cases
 import image_cases
 import pointwise_cases
 import row_norm_cases
@@ -79,12 +80,17 @@ def other_specs(generator):
         "relu": "ReLU",
         "gelu": "GELU",
         "silu": "SiLU",
+        "tanh": "Tanh",
+        "sigmoid": "Sigmoid",
+        "leaky_relu": "LeakyReLU",
+        "hardswish": "Hardswish",
         "flatten": "Flatten",
         "max_pool2d.3x3_stride2.odd": "MaxPool2d",
         "avg_pool2d.count_inside.odd": "AvgPool2d",
         "global_avg_pool2d.odd": "GlobalAvgPool2d",
     }
     specs = [
+        *elementwise_cases.unary_specs(generator),
         *pointwise_cases.activation_specs(generator),
         *pointwise_cases.view_specs(generator),
         *image_cases.pool_specs(generator),

@@ -48,7 +48,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const json& description, std::v
 std::unique_ptr<optim::Schedule> make_schedule(const json& description);
 
 /// A value of a JSON object as {height, width}.
-std::array<std::int64_t, 2> pair_of(const json& options, const char* key, std::array<std::int64_t, 2> otherwise);
+HeightWidth pair_of(const json& options, const char* key, HeightWidth otherwise);
 kernels::Conv2dOptions conv_options(const json& options);
 kernels::Pool2dOptions pool_options(const json& options);
 

@@ -64,6 +64,14 @@ def arithmetic_specs(generator):
         ("mean", lambda t: t["x"].mean(), {"output": size}, {}),
     ):
         yield OpSpec(op, op, {"x": x}, function, absolute(multilinear(function, terms)), options)
+    for dims in ((0,), (-1,), (0, 2), (2, 0, 1)):
+        terms = {"output": 1 + int(np.prod([x.shape[dim] for dim in dims]))}
+        for keepdim in (False, True):
+            for op in ("sum", "mean"):
+                function = lambda t, op=op, dims=dims, keepdim=keepdim: getattr(t["x"], op)(dims, keepdim=keepdim)
+                name = f"{op}.dims{'_'.join(map(str, dims))}{'.kept' if keepdim else ''}"
+                bound = absolute(multilinear(function, terms))
+                yield OpSpec(name, f"{op}_along", {"x": x}, function, bound, {"dims": list(dims), "keepdim": keepdim})
 
 
 def absolute(bound):

@@ -16,7 +16,7 @@ std::unique_ptr<Module> make_layer(const std::string& name, const json& o) {
     const kernels::Conv2dOptions kernel = conv_options(o);
     return std::make_unique<Conv2d>(Conv2dOptions{.in = o.at("in_channels"),
                                                   .out = o.at("out_channels"),
-                                                  .kernel = pair_of(o, "kernel", {3, 3}),
+                                                  .kernel = pair_of(o, "kernel", 3),
                                                   .stride = kernel.stride,
                                                   .padding = kernel.padding,
                                                   .dilation = kernel.dilation,
@@ -28,17 +28,16 @@ std::unique_ptr<Module> make_layer(const std::string& name, const json& o) {
   }
   if (name == "ConvTranspose2d") {
     const kernels::Conv2dOptions kernel = conv_options(o);
-    return std::make_unique<ConvTranspose2d>(
-        ConvTranspose2dOptions{.in = o.at("in_channels"),
-                               .out = o.at("out_channels"),
-                               .kernel = pair_of(o, "kernel", {3, 3}),
-                               .stride = kernel.stride,
-                               .padding = kernel.padding,
-                               .output_padding = pair_of(o, "output_padding", {0, 0}),
-                               .dilation = kernel.dilation,
-                               .groups = kernel.groups,
-                               .bias = bias},
-        initializer);
+    return std::make_unique<ConvTranspose2d>(ConvTranspose2dOptions{.in = o.at("in_channels"),
+                                                                    .out = o.at("out_channels"),
+                                                                    .kernel = pair_of(o, "kernel", 3),
+                                                                    .stride = kernel.stride,
+                                                                    .padding = kernel.padding,
+                                                                    .output_padding = pair_of(o, "output_padding", 0),
+                                                                    .dilation = kernel.dilation,
+                                                                    .groups = kernel.groups,
+                                                                    .bias = bias},
+                                             initializer);
   }
   if (name == "Linear") {
     return std::make_unique<Linear>(
@@ -63,6 +62,10 @@ std::unique_ptr<Module> make_layer(const std::string& name, const json& o) {
   if (name == "ReLU") return std::make_unique<ReLU>();
   if (name == "GELU") return std::make_unique<GELU>();
   if (name == "SiLU") return std::make_unique<SiLU>();
+  if (name == "Tanh") return std::make_unique<Tanh>();
+  if (name == "Sigmoid") return std::make_unique<Sigmoid>();
+  if (name == "LeakyReLU") return std::make_unique<LeakyReLU>(o.at("negative_slope").get<double>());
+  if (name == "Hardswish") return std::make_unique<Hardswish>();
   if (name == "Dropout") return std::make_unique<Dropout>(o.at("p"));
   if (name == "MaxPool2d") return std::make_unique<MaxPool2d>(pool_options(o));
   if (name == "AvgPool2d") return std::make_unique<AvgPool2d>(pool_options(o));

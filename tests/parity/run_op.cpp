@@ -11,22 +11,24 @@
 
 namespace tandem::parity {
 
-std::array<std::int64_t, 2> pair_of(const json& options, const char* key, std::array<std::int64_t, 2> otherwise) {
-  return options.value(key, otherwise);
+HeightWidth pair_of(const json& options, const char* key, HeightWidth otherwise) {
+  if (!options.contains(key)) return otherwise;
+  const auto [height, width] = options.at(key).get<std::array<std::int64_t, 2>>();
+  return {height, width};
 }
 
 kernels::Conv2dOptions conv_options(const json& options) {
-  return {.stride = pair_of(options, "stride", {1, 1}),
-          .padding = pair_of(options, "padding", {0, 0}),
-          .dilation = pair_of(options, "dilation", {1, 1}),
+  return {.stride = pair_of(options, "stride", 1),
+          .padding = pair_of(options, "padding", 0),
+          .dilation = pair_of(options, "dilation", 1),
           .groups = options.value("groups", std::int64_t{1}),
           .impl = kernels::parse_conv_impl(options.value("impl", "auto"))};
 }
 
 kernels::Pool2dOptions pool_options(const json& options) {
-  return {.kernel = pair_of(options, "kernel", {2, 2}),
-          .stride = pair_of(options, "stride", {2, 2}),
-          .padding = pair_of(options, "padding", {0, 0}),
+  return {.kernel = pair_of(options, "kernel", 2),
+          .stride = pair_of(options, "stride", 2),
+          .padding = pair_of(options, "padding", 0),
           .ceil_mode = options.value("ceil_mode", false),
           .count_include_pad = options.value("count_include_pad", true)};
 }
@@ -69,7 +71,7 @@ const std::map<std::string, Op>& ops() {
          return conv_transpose2d(f.at("x"), f.at("weight"), f.find("bias"),
                                  {.stride = options.stride,
                                   .padding = options.padding,
-                                  .output_padding = pair_of(o, "output_padding", {0, 0}),
+                                  .output_padding = pair_of(o, "output_padding", 0),
                                   .dilation = options.dilation,
                                   .groups = options.groups,
                                   .impl = options.impl});
@@ -151,6 +153,14 @@ const std::map<std::string, Op>& ops() {
       {"scale", [](const CaseFile& f, const json& o) { return scale(f.at("x"), o.at("factor")); }},
       {"sum", [](const CaseFile& f, const json&) { return sum(f.at("x")); }},
       {"mean", [](const CaseFile& f, const json&) { return mean(f.at("x")); }},
+      {"sum_along",
+       [](const CaseFile& f, const json& o) {
+         return sum(f.at("x"), o.at("dims").get<std::vector<int>>(), o.at("keepdim"));
+       }},
+      {"mean_along",
+       [](const CaseFile& f, const json& o) {
+         return mean(f.at("x"), o.at("dims").get<std::vector<int>>(), o.at("keepdim"));
+       }},
       {"pad2d",
        [](const CaseFile& f, const json& o) {
          const std::vector<std::int64_t> sides = o.at("padding");

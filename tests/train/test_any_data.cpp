@@ -61,7 +61,6 @@ class TwoInputs final : public layers::Module {
     columns.narrow(1, 1, 1).copy_from(b);
     return linear_(columns);
   }
-  Tensor forward(const Tensor&) override { fail("TwoInputs: takes two inputs"); }
   std::string describe() const override { return "TwoInputs"; }
 
  private:
@@ -158,13 +157,13 @@ TEST_CASE("a stream with a size is trained as the data set with its examples is"
     return [i = std::int64_t{0}]() mutable { return std::optional(example_of(i++)); };
   };
   Line by_stream, by_numbers;
-  data::Loader stream(data::stream_of(start, 30), data::StreamShare{}, {.global_batch_size = 8});
+  data::Loader stream(data::stream_of(start, 30), data::RankShare{}, {.global_batch_size = 8});
   data::Loader numbers(data::dataset_of(30, example_of), all_of(30, false), {.global_batch_size = 8});
   const TrainerOptions options{.loss = mean_squared_error, .accumulation = 3};
   Trainer(by_stream.model, by_stream.optimizer, stream, options).fit(3);
   Trainer(by_numbers.model, by_numbers.optimizer, numbers, options).fit(3);
   CHECK(by_stream.weights() == by_numbers.weights());
-  data::Loader endless(data::stream_of(start), data::StreamShare{}, {.global_batch_size = 8});
+  data::Loader endless(data::stream_of(start), data::RankShare{}, {.global_batch_size = 8});
   CHECK_THAT(error_of([&] { Trainer(by_stream.model, by_stream.optimizer, endless, options).fit(1); }),
              ContainsText("is not known before its end: give it a size"));
 }
@@ -180,10 +179,9 @@ TEST_CASE("ranks that share a data set of one's own, or a stream, take the steps
       Line line(1 + static_cast<std::uint64_t>(rank));
       const data::LoaderOptions options{.global_batch_size = 4};
       auto loader =
-          of_stream
-              ? std::make_unique<data::Loader>(data::stream_of(start, 22), data::StreamShare{ranks, rank}, options)
-              : std::make_unique<data::Loader>(data::dataset_of(22, example_of),
-                                               data::DistributedSampler(22, ranks, rank, false, 1), options);
+          of_stream ? std::make_unique<data::Loader>(data::stream_of(start, 22), data::RankShare{ranks, rank}, options)
+                    : std::make_unique<data::Loader>(data::dataset_of(22, example_of),
+                                                     data::DistributedSampler(22, ranks, rank, false, 1), options);
       Trainer(line.model, line.optimizer, *loader, {.group = group, .loss = mean_squared_error}).fit(2);
       return line.weights();
     };

@@ -35,6 +35,7 @@ TEST_CASE("the line of an epoch stays aligned and fits 80 columns") {
   CHECK(epoch_text(epoch(3), 8) == "epoch 3/8  loss 0.913 acc 67.9%  test loss 0.895 acc 68.9%  1:45  2.51k img/s");
   CHECK(epoch_text(epoch(3), 24).size() == epoch_text(epoch(24), 24).size());
   CHECK(epoch_text(epoch(24), 24).size() < 80);
+  CHECK(epoch_text(epoch(24)) == "epoch 24  loss 0.913 acc 67.9%  test loss 0.895 acc 68.9%  1:45  2.51k img/s");
   EpochRecord diverged = epoch(3);
   diverged.train_loss = -std::numeric_limits<double>::quiet_NaN();
   diverged.test_loss = 4.115349257454476e+22;

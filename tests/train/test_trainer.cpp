@@ -14,6 +14,7 @@
 #include "tandem/train/evaluation.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace tandem;
 
@@ -189,4 +190,13 @@ TEST_CASE("options that make no sense are refused") {
   Run run(22, 4);
   CHECK_THROWS_AS(run.trainer({.accumulation = 0}), Error);
   CHECK_THROWS_AS(run.trainer({.epochs = -1}), Error);
+}
+
+TEST_CASE("a step may be told to have more micro-batches than there are") {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  Run some(22, 4), most(22, 4);
+  train::Trainer few = some.trainer({.accumulation = 6}), many = most.trainer({.accumulation = kMost});
+  CHECK(few.steps_per_epoch() == 1);
+  CHECK(many.steps_per_epoch() == 1);
+  CHECK(many.run_epoch(1, {}).train_loss == few.run_epoch(1, {}).train_loss);
 }

@@ -85,8 +85,8 @@ TEST_CASE("a last batch that leaves some rank too few images for batch norm is r
   }
   const auto before = contents(*run.network);
   const std::string text = agreed_error_of([&] { run.trainer(); });
-  CHECK_THAT(text, ContainsText(fmt::format("19 images in batches of 16 on {} ranks", ranks)));
-  CHECK_THAT(text, ContainsText("leave a rank 1 image of a batch of 3"));
+  CHECK_THAT(text, ContainsText(fmt::format("19 examples in batches of 16 on {} ranks", ranks)));
+  CHECK_THAT(text, ContainsText("leave a rank 1 example of a batch of 3"));
   CHECK_THAT(text, ContainsText("batch_norm: training needs more than one value per channel"));
   CHECK_THAT(text, ContainsText("drop_last"));
   CHECK(contents(*run.network) == before);

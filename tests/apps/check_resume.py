@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Runs of cifar_train that are killed and gone on with: check_resume.py PROGRAM CASE [KILLS].
+
+Cases are "f32", "fp16", "ranks" (two of them), "signals", "signals_to_ranks" and "damage". A run that was killed KILLS times (5 by default) at random
+moments, and gone on with by --resume auto each time, must end with the very weights of one that was not."""
+
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from run_case import environment, mpirun
+
+PROGRAM, CASE = sys.argv[1:3]
+KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+STEPS = 120  # of a run
+RUN = (
+    "--dataset synthetic --limit-train 480 --limit-test 64 --model mnist_cnn --layers 2 --epochs 4 "
+    "--global-batch-size 16 --augment crop,flip --lr 0.005 --threads 1 --progress none --checkpoint-every 3 --keep 2 "
+)
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit("FAILED: " + text)
+
+
+def command_of(folder, ranks, more):
+    return (mpirun() + ["-np", str(ranks)] if ranks > 1 else []) + [PROGRAM, "--run-dir", folder] + (RUN + more).split()
+
+
+def run(folder, ranks, more, fails=False):
+    done = subprocess.run(command_of(folder, ranks, more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env=environment(), timeout=300)
+    check((done.returncode != 0) == fails, f"exit code {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def contents(*parts):
+    with open(os.path.join(*parts), "rb") as file:
+        return file.read()
+
+
+def kill_all_of(folder):
+    """Kills each process that has the folder in its command line; how many there were."""
+    count = 0
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                if not entry.isdigit() or folder.encode() not in file.read().split(b"\0"):
+                    continue
+            os.kill(int(entry), signal.SIGKILL)
+            count += 1
+        except (OSError, NotADirectoryError):
+            pass
+    return count
+
+
+def newest_step(folder):
+    """Of its checkpoints; 0 for none."""
+    try:
+        names = os.listdir(os.path.join(folder, "checkpoints"))
+    except FileNotFoundError:
+        return 0
+    return max((int(name.removeprefix("step-")) for name in names if name.startswith("step-")), default=0)
+
+
+def start_and_kill(folder, ranks, more):
+    """Goes on with the run, and kills it a moment after a checkpoint. True if it had not come to its end."""
+    target = newest_step(folder) + random.randrange(1, max(2, STEPS // KILLS))
+    process = subprocess.Popen(command_of(folder, ranks, more), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env=environment(), start_new_session=True)
+    while process.poll() is None and newest_step(folder) < target:
+        time.sleep(0.001)
+    time.sleep(random.uniform(0, 0.03))
+    was_running = process.poll() is None
+    if was_running:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    # Launched ranks are in process groups of their own.
+    deadline = time.monotonic() + 20
+    while kill_all_of(folder):
+        check(time.monotonic() < deadline, "killed ranks do not end")
+        time.sleep(0.01)
+    return was_running
+
+
+def killed_runs(work, ranks, more):
+    whole, broken = os.path.join(work, "whole"), os.path.join(work, "broken")
+    text = run(whole, ranks, more)
+    loss = float(re.search(r"[(]loss ([0-9.]+)[)]", text).group(1))
+    check(loss < 2.29, f"the run learns nothing, and shows little:\n{text}")  # by chance: 2.303
+    random.seed(2)
+    kills = went_on = 0
+    while kills < KILLS:
+        if not start_and_kill(broken, ranks, more + " --resume auto"):
+            shutil.rmtree(broken)  # it came to its end: another one
+            continue
+        kills += 1
+    text = run(broken, ranks, more + " --resume auto")
+    went_on += "resume   " in text and "are done" in text
+    check(contents(whole, "final.safetensors") == contents(broken, "final.safetensors"), "weights differ\n" + text)
+    check(not [name for name in os.listdir(os.path.join(broken, "checkpoints")) if name.startswith(".")],
+          "temporary folders are left")
+    check(went_on == 1, "the run did not go on from a checkpoint:\n" + text)
+
+
+def epochs_that_last(folder, ranks, seconds):
+    """How many epochs of RUN keep this machine busy for so long: signals pass through mpirun after a second or two."""
+    run(folder, ranks, "")
+    with open(os.path.join(folder, "log.jsonl"), encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    fastest = min(line["seconds"] for line in lines if line["event"] == "epoch")
+    return math.ceil(seconds / fastest)
+
+
+def stopped_runs(work, ranks):
+    """Stopped by Ctrl-C and by SIGTERM: each writes a checkpoint of the step it was at, far from the next one due."""
+    whole, broken = os.path.join(work, "whole"), os.path.join(work, "broken")
+    epochs = f"--epochs {epochs_that_last(os.path.join(work, 'measured'), ranks, 8)} "
+    run(whole, ranks, epochs)
+    stopped = 0
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process = subprocess.Popen(command_of(broken, ranks, epochs + "--checkpoint-every 100000 --resume auto"),
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment())
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if "first step after" in line:
+                time.sleep(0.2)
+                process.send_signal(number)
+        code = process.wait(timeout=120)
+        text = "".join(lines)
+        check(ranks > 1 or code == 128 + number, f"exit code {code} after {number}:\n{text}")
+        check(code != 0, f"exit code 0 after {number}:\n{text}")
+        check(re.search(r"stopped in epoch [0-9]+ by SIG(TERM|INT); go on by --resume auto", text), text)
+        newest = sorted(os.listdir(os.path.join(broken, "checkpoints")))[-1]
+        stopped += int(newest.removeprefix("step-")) % 30 != 0
+    check(stopped > 0, "each run was stopped at the end of an epoch")
+    text = run(broken, ranks, epochs + "--resume auto")
+    check(contents(whole, "final.safetensors") == contents(broken, "final.safetensors"), "weights differ\n" + text)
+
+
+def damage(work):
+    folder, config = os.path.join(work, "run"), os.path.join(work, "run", "config.toml")
+    run(folder, 1, "")
+    checkpoints = sorted(os.listdir(os.path.join(folder, "checkpoints")))
+    check(2 <= len(checkpoints) <= 3, f"{checkpoints}")  # two, and the best
+    check(checkpoints[-1] == "step-0000000120", f"{checkpoints}")
+    text = run(folder, 1, "", fails=True)
+    check("holds the checkpoints of a run: go on from them by --resume auto" in text, text)
+    newest = os.path.join(folder, "checkpoints", checkpoints[-1], "training.safetensors")
+    with open(newest, "r+b") as file:
+        file.truncate(os.path.getsize(newest) - 1)
+    before = contents(folder, "final.safetensors")
+    text = run(folder, 1, "--resume auto")
+    check("note: passed over" in text and "training.safetensors" in text, text)
+    check(contents(folder, "final.safetensors") == before, "weights differ after a damaged checkpoint")
+    # The settings that were kept give the same run.
+    again = os.path.join(work, "again")
+    done = subprocess.run([PROGRAM, "--config", config, "--run-dir", again, "--threads", "1"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, env=environment(), timeout=300)
+    check(done.returncode == 0, done.stdout)
+    other = run(os.path.join(work, "other"), 1, f"--resume {folder} --global-batch-size 32", fails=True)
+    check(re.search("is of a run with a global batch size of 16, and this one has 32", other), other)
+    text = run(os.path.join(work, "other"), 1, f"--resume {work}/nothing", fails=True)
+    check("there is no such folder to go on from" in text, text)
+
+
+def main():
+    ranks = 2 if CASE == "ranks" else 1
+    with tempfile.TemporaryDirectory(prefix="tandem_resume_") as work:
+        if CASE == "damage":
+            damage(work)
+        elif CASE.startswith("signals"):
+            stopped_runs(work, 2 if CASE == "signals_to_ranks" else 1)
+        else:
+            killed_runs(work, ranks, "--precision fp16" if CASE == "fp16" else "")
+
+
+main()

@@ -1,0 +1,227 @@
+// Runs that write checkpoints as they go, and go on from the newest one.
+#include "tandem/comm/backends/backend.h"
+#include "tandem/data/loader.h"
+#include "tandem/data/synthetic.h"
+#include "tandem/layers/layers.h"
+#include "tandem/optim/sgd.h"
+#include "tandem/train/checkpointing.h"
+#include "tests/comm/thread_ranks.h"
+#include "tests/support/catch.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
+
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+
+using namespace tandem;
+using namespace tandem::test;
+using train::CheckpointFolder;
+using train::Checkpointing;
+using train::CheckpointingOptions;
+using train::EpochRecord;
+
+namespace {
+
+/// A linear classifier of 20 images in batches of 8: 3 steps an epoch.
+struct Run {
+  std::shared_ptr<const data::ImageDataset> images = std::make_shared<const data::ImageDataset>(
+      data::make_synthetic({.count = 20, .channels = 1, .side = 8, .seed = 3}));
+  layers::Sequential model;
+  std::unique_ptr<optim::SGD> optimizer;
+  std::unique_ptr<data::Loader> loader;
+  std::unique_ptr<train::Trainer> trainer;
+
+  explicit Run(comm::ProcessGroup& group, std::int64_t epochs = 4, std::uint64_t seed = 1) {
+    loader = std::make_unique<data::Loader>(
+        images,
+        data::LoaderOptions{.global_batch_size = 8, .seed = 1, .shuffle = true, .share = {group.size(), group.rank()}});
+    layers::Initializer initializer(seed);
+    model.add<layers::Flatten>();
+    model.add<layers::Linear>({.in = 64, .out = 10}, initializer);
+    optimizer = std::make_unique<optim::SGD>(model.parameters(), optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
+    trainer = std::make_unique<train::Trainer>(model, *optimizer, *loader,
+                                               train::TrainerOptions{.group = &group, .epochs = epochs});
+  }
+
+  std::vector<float> weights() const { return model.parameters().front().to_vector<float>(); }
+};
+
+/// What an interrupted run throws.
+struct Interruption : std::runtime_error {
+  Interruption() : std::runtime_error("interrupted") {}
+};
+
+}  // namespace
+
+TEST_CASE("checkpoint intervals are epochs, steps or seconds") {
+  using train::parse_checkpoint_interval;
+  CHECK(parse_checkpoint_interval("epoch") == train::CheckpointInterval{});
+  CHECK(parse_checkpoint_interval("500") == train::CheckpointInterval{.steps = 500});
+  CHECK(parse_checkpoint_interval("2.5s") == train::CheckpointInterval{.seconds = 2.5});
+  for (const std::string text : {"epoch", "500", "2.5s"}) CHECK(to_string(parse_checkpoint_interval(text)) == text);
+  for (const std::string text : {"", "s", "0", "-3", "1.5", "nan", "infs", "5m", "1e30", "epochs"})
+    CHECK_THAT(error_of([&] { parse_checkpoint_interval(text); }),
+               ContainsText("a checkpoint interval is epoch, a number of steps (500) or of seconds (600s), got"));
+}
+
+TEST_CASE("checkpoints are written when they are due, and the newest and the best are kept") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  const TemporaryDirectory directory;
+  const CheckpointFolder folder(directory / "checkpoints");
+  std::vector<std::int64_t> expected;
+  CheckpointingOptions options{.keep = 100};
+  SECTION("epochs") { expected = {3, 6, 9, 12}; }
+  SECTION("steps and epochs") {
+    options.every.steps = 2;
+    expected = {2, 3, 4, 6, 8, 9, 10, 12};
+  }
+  SECTION("steps alone") {
+    options.every = {.steps = 5, .epochs = false};
+    expected = {5, 10};
+  }
+  SECTION("every step, as so little time passes") {
+    options.every = {.seconds = 1e-9, .epochs = false};
+    expected = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  }
+  SECTION("never within a run as short") { options.every = {.seconds = 1e6, .epochs = false}; }
+  SECTION("two, of which the best is another") {
+    options.keep = 1;
+    options.best_by = train::BestBy::train_loss;  // which falls
+    expected = {12};
+  }
+  Run run(group);
+  Checkpointing checkpoints(*run.trainer, group, folder, options);
+  run.trainer->run(checkpoints.with({}));
+  CHECK(checkpoints.finish().empty());
+  CHECK(folder.steps() == expected);
+}
+
+TEST_CASE("the best checkpoint is kept, also by a run that goes on") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  const TemporaryDirectory directory;
+  const CheckpointFolder folder(directory / "checkpoints");
+  const CheckpointingOptions options{.keep = 1, .best_by = train::BestBy::train_loss};
+  const auto spoiling = [](Run& run, std::int64_t behind) {
+    train::TrainObserver observer;
+    observer.epoch = [&run, behind](const EpochRecord& epoch) {
+      if (epoch.epoch != behind) return;  // then the loss rises
+      std::vector<float> values(640);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 101) * 100;
+      run.model.parameters().front().detach().copy_from(Tensor::from(values, {10, 64}));
+    };
+    return observer;
+  };
+  {
+    Run run(group, 3);
+    Checkpointing checkpoints(*run.trainer, group, folder, options);
+    run.trainer->run(checkpoints.with(spoiling(run, 2)));
+  }
+  CHECK(folder.steps() == std::vector<std::int64_t>{6, 9});
+  Run run(group, 4);
+  Checkpointing checkpoints(*run.trainer, group, folder, options);
+  CHECK(checkpoints.resume(directory.path().string()).steps == 9);
+  run.trainer->run(checkpoints.with({}));
+  CHECK(checkpoints.finish().empty());
+  CHECK(folder.steps() == std::vector<std::int64_t>{6, 12});
+}
+
+TEST_CASE("a run interrupted anywhere goes on from its newest checkpoint with the same bits") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  Run whole(group);
+  whole.trainer->run({});
+  for (std::int64_t last = 1; last <= 12; ++last) {
+    const TemporaryDirectory directory;
+    const CheckpointFolder folder(directory / "checkpoints");
+    {
+      Run run(group);
+      Checkpointing checkpoints(*run.trainer, group, folder, {.every = {.steps = 2}});
+      CHECK(checkpoints.resume(directory.path().string()).path.empty());  // none yet
+      train::TrainObserver observer;
+      observer.progress = [&](const train::Progress&) {
+        if (run.trainer->steps_done() == last) throw Interruption();
+      };
+      CHECK_THROWS_AS(run.trainer->run(checkpoints.with(observer)), Interruption);
+    }
+    Run run(group, 4, 77);
+    Checkpointing checkpoints(*run.trainer, group, folder, {.every = {.steps = 2}});
+    const train::Resumed resumed = checkpoints.resume(directory.path().string());
+    CHECK(resumed.passed_over.empty());
+    CHECK(resumed.steps == (folder.steps().empty() ? 0 : folder.steps().back()));
+    CHECK(resumed.steps >= last - 2);
+    if (resumed.steps == 0) continue;  // other weights, then
+    run.trainer->run(checkpoints.with({}));
+    CHECK(run.weights() == whole.weights());
+  }
+}
+
+TEST_CASE("what resume() cannot use is named") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  const TemporaryDirectory directory;
+  const CheckpointFolder folder(directory / "checkpoints");
+  Run run(group);
+  Checkpointing checkpoints(*run.trainer, group, folder);
+  run.trainer->run(checkpoints.with({}));
+  checkpoints.finish();
+  const auto weights = run.weights();
+  for (const std::int64_t step : {12, 9}) std::filesystem::resize_file(folder.path_of(step) + "/model.safetensors", 40);
+  const train::Resumed resumed = checkpoints.resume(directory.path().string());
+  CHECK(resumed.path == folder.path_of(6));
+  CHECK(resumed.passed_over.size() == 2);
+  CHECK(resumed.epochs == 2);
+  CHECK(checkpoints.resume(folder.path()).path == folder.path_of(6));
+  CHECK(checkpoints.resume(folder.path_of(6)).path == folder.path_of(6));
+  CHECK_THAT(error_of([&] { checkpoints.resume(folder.path_of(12)); }),
+             ContainsText("step-0000000012/model.safetensors"));
+  CHECK_THAT(error_of([&] { checkpoints.resume(directory / "nothing"); }),
+             ContainsText("there is no such folder to go on from"));
+  std::filesystem::resize_file(folder.path_of(6) + "/model.safetensors", 40);
+  CHECK_THAT(error_of([&] { checkpoints.resume(folder.path()); }),
+             ContainsText("none of the 3 checkpoints can be read; the newest: "));
+}
+
+TEST_CASE("training goes on where a checkpoint cannot be written, and that is said") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  const TemporaryDirectory directory;
+  const CheckpointFolder folder(directory / "checkpoints");
+  std::vector<std::string> problems;
+  Run run(group), plain(group);
+  Checkpointing checkpoints(*run.trainer, group, folder,
+                            {.on_problem = [&](const std::string& problem) { problems.push_back(problem); }});
+  train::TrainObserver observer;
+  observer.epoch = [&](const EpochRecord& epoch) {
+    if (epoch.epoch != 2) return;
+    checkpoints.finish();
+    std::filesystem::remove_all(folder.path());
+  };
+  run.trainer->run(checkpoints.with(observer));
+  plain.trainer->run({});
+  CHECK(run.weights() == plain.weights());
+  CHECK_THAT(checkpoints.finish(), ContainsText("checkpoints: cannot write a checkpoint: No such file or directory"));
+  CHECK(problems.size() == 2);
+  CHECK_THROWS_WITH(Checkpointing(*run.trainer, group, folder, {.keep = 0}), ContainsText("0 kept, make no sense"));
+}
+
+TEST_CASE("ranks write one checkpoint, and go on from it together", "[threads]") {
+  const TemporaryDirectory directory;
+  const CheckpointFolder folder(directory / "checkpoints");
+  std::vector<std::vector<float>> whole(2), resumed(2);
+  run_thread_ranks(2, [&](comm::ProcessGroup& group) {
+    Run run(group);
+    Checkpointing checkpoints(*run.trainer, group, folder, {.every = {.seconds = 1e-9}, .keep = 20});
+    run.trainer->run(checkpoints.with({}));
+    const std::string problem = checkpoints.finish();
+    require(problem.empty(), "{}", problem);
+    whole[static_cast<std::size_t>(group.rank())] = run.weights();
+  });
+  CHECK(folder.steps().size() == 12);
+  for (const std::int64_t step : {12, 11, 10, 9, 8}) std::filesystem::remove_all(folder.path_of(step));
+  run_thread_ranks(2, [&](comm::ProcessGroup& group) {
+    Run run(group, 4, 9);
+    Checkpointing checkpoints(*run.trainer, group, folder);
+    require(checkpoints.resume(folder.path()).steps == 7, "resumed elsewhere");
+    run.trainer->run(checkpoints.with({}));
+    resumed[static_cast<std::size_t>(group.rank())] = run.weights();
+  });
+  CHECK(resumed == whole);
+}

@@ -1,0 +1,217 @@
+// Checkpoints as folders.
+#include "tandem/train/checkpoint.h"
+
+#include "tandem/comm/ddp/hash.h"
+#include "tandem/core/error.h"
+#include "tandem/layers/file.h"
+
+#include <fcntl.h>
+#include <stdio.h>  // renameat2
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <system_error>
+
+namespace tandem::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kModelFile = "model.safetensors", kTrainingFile = "training.safetensors";
+constexpr std::string_view kModelPrefix = "model.", kHashPrefix = "xxh3.", kStepPrefix = "step-";
+constexpr std::string_view kTemporaryPrefix = ".tandem-checkpoint-";
+constexpr int kStepDigits = 10;
+
+std::string text_of(int error) { return std::generic_category().message(error); }
+
+/// A new folder, removed again unless it was put in another place. Its permissions are those of any folder of the
+/// user's (mkdtemp's would be the owner's alone).
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const fs::path& parent) {
+    for (int attempt = 0;; ++attempt) {
+      path_ = parent / fmt::format("{}{}-{}", kTemporaryPrefix, ::getpid(), attempt);
+      if (::mkdir(path_.c_str(), 0777) == 0) return;
+      require(errno == EEXIST, "{}: cannot write a checkpoint: {}", parent.string(), text_of(errno));
+    }
+  }
+  ~TemporaryFolder() {
+    std::error_code none;
+    fs::remove_all(path_, none);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// Puts `from` in the place of `to`; what was there is then at `from`.
+void exchange(const fs::path& from, const fs::path& to) {
+  std::error_code none;
+  const unsigned flags = fs::exists(fs::symlink_status(to, none)) ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0) return;
+  if (errno == EINVAL || errno == ENOSYS) {  // a file system that cannot: then there is a moment without either
+    const fs::path aside = from.string() + ".old";
+    std::error_code error;
+    if (flags == RENAME_EXCHANGE) fs::rename(to, aside, error);
+    if (!error) fs::rename(from, to, error);
+    if (!error && flags == RENAME_EXCHANGE) fs::rename(aside, from, error);
+    if (!error) return;
+    errno = error.value();
+  }
+  fail("{}: cannot write a checkpoint: {}", to.string(), text_of(errno));
+}
+
+void write_file(const fs::path& path, const NamedTensors& tensors, layers::Metadata metadata) {
+  for (const auto& [name, tensor] : tensors) {
+    require(tensor.defined(), "{}: cannot write: tensor {} is undefined", path.string(), name);
+    metadata[fmt::format("{}{}", kHashPrefix, name)] = fmt::format("{:016x}", comm::hash_tensor(tensor));
+  }
+  layers::write_safetensors(path.string(), tensors, metadata);
+}
+
+/// Adds the file's tensors to `checkpoint`, under a prefix.
+void read_file(const fs::path& path, std::string_view prefix, Checkpoint& checkpoint) {
+  layers::SafetensorsFile file = layers::read_safetensors(path.string());
+  std::map<std::string, std::string> hashes;
+  for (const auto& [key, value] : file.metadata) {
+    if (key.starts_with(kHashPrefix))
+      hashes[key.substr(kHashPrefix.size())] = value;
+    else
+      checkpoint.metadata[key] = value;
+  }
+  for (const auto& [name, tensor] : file.tensors) {
+    const auto hash = hashes.find(name);
+    require(hash != hashes.end(), "{}: has no hash of tensor {}: it is no file of a checkpoint", path.string(), name);
+    const std::string found = fmt::format("{:016x}", comm::hash_tensor(tensor));
+    require(found == hash->second,
+            "{}: damaged: tensor {} has the hash {}, and {} was written; take another checkpoint", path.string(), name,
+            found, hash->second);
+    checkpoint.state.emplace_back(fmt::format("{}{}", prefix, name), tensor);
+    hashes.erase(hash);
+  }
+  require(hashes.empty(), "{}: damaged: tensor {} is not there; take another checkpoint", path.string(),
+          hashes.empty() ? "" : hashes.begin()->first);
+}
+
+/// The step of a folder's name; nothing for other names.
+std::optional<std::int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  name.remove_prefix(kStepPrefix.size());
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  NamedTensors model, training;
+  for (const auto& [name, tensor] : checkpoint.state) {
+    if (name.starts_with(kModelPrefix))
+      model.emplace_back(name.substr(kModelPrefix.size()), tensor);
+    else
+      training.emplace_back(name, tensor);
+  }
+  for (const auto& [key, value] : checkpoint.metadata)
+    require(!key.starts_with(kHashPrefix), "{}: cannot write: metadata may not have the key {}", path, key);
+  const fs::path target = fs::path(path).has_filename() ? fs::path(path) : fs::path(path).parent_path();
+  const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  const TemporaryFolder temporary(parent);
+  try {
+    write_file(temporary.path() / kModelFile, model, checkpoint.metadata);
+    write_file(temporary.path() / kTrainingFile, training, checkpoint.metadata);
+  } catch (const Error& error) {
+    // By the name that the checkpoint would have had: the temporary one is gone when this is read.
+    std::string text = error.what();
+    const std::string place = temporary.path().string();
+    if (const std::size_t at = text.find(place); at != std::string::npos)
+      text.replace(at, place.size(), target.string());
+    throw Error(text);
+  }
+  exchange(temporary.path(), target);
+  if (const int error = layers::sync_directory(parent.string()); error != 0)
+    fail("{}: cannot write a checkpoint: {}", parent.string(), text_of(error));
+}
+
+Checkpoint read_checkpoint(const std::string& path) {
+  std::error_code none;
+  require(fs::is_directory(path, none), "{}: there is no checkpoint here: it would be a folder with {} and {}", path,
+          kModelFile, kTrainingFile);
+  Checkpoint checkpoint;
+  read_file(fs::path(path) / kModelFile, kModelPrefix, checkpoint);
+  read_file(fs::path(path) / kTrainingFile, "", checkpoint);
+  return checkpoint;
+}
+
+void CheckpointFolder::prepare() const {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  require(!error, "{}: cannot make this folder for checkpoints: {}", path_, error.message());
+  std::vector<fs::path> left;
+  for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().starts_with(kTemporaryPrefix)) left.push_back(entry->path());
+  }
+  for (const fs::path& path : left) fs::remove_all(path, error);
+  require(!error, "{}: cannot clear this folder: {}", path_, error.message());
+}
+
+std::string CheckpointFolder::path_of(std::int64_t step) const {
+  return (fs::path(path_) / fmt::format("{}{:0{}}", kStepPrefix, step, kStepDigits)).string();
+}
+
+void CheckpointFolder::write(std::int64_t step, const Checkpoint& checkpoint) const {
+  write_checkpoint(path_of(step), checkpoint);
+}
+
+void CheckpointFolder::keep(std::int64_t count, const std::vector<std::int64_t>& kept) const {
+  require(count >= 1, "checkpoints: cannot keep {}; keep 1 or more", count);
+  std::vector<std::int64_t> all = steps();
+  all.resize(all.size() - std::min(all.size(), static_cast<std::size_t>(count)));
+  for (const std::int64_t step : all) {
+    if (std::find(kept.begin(), kept.end(), step) != kept.end()) continue;
+    // Under a temporary name first: a folder that is half gone is no checkpoint.
+    const TemporaryFolder temporary(path_);
+    exchange(path_of(step), temporary.path() / "removed");
+  }
+}
+
+std::vector<std::int64_t> CheckpointFolder::steps() const {
+  std::vector<std::int64_t> steps;
+  std::error_code error;
+  for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
+    const std::optional<std::int64_t> step = step_of(entry->path().filename().string());
+    if (step && path_of(*step) == entry->path().string()) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+FoundCheckpoint CheckpointFolder::newest() const {
+  FoundCheckpoint found;
+  std::vector<std::int64_t> all = steps();
+  std::reverse(all.begin(), all.end());
+  for (const std::int64_t step : all) {
+    found.path = path_of(step);
+    try {
+      found.checkpoint = read_checkpoint(found.path);
+      return found;
+    } catch (const Error& error) {
+      found.passed_over.emplace_back(error.what());
+    }
+  }
+  found.path.clear();
+  return found;
+}
+
+}  // namespace tandem::train

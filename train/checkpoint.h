@@ -1,0 +1,79 @@
+// Checkpoints: all that a run needs to go on, each in a folder that is there whole or not at all.
+//
+//   step-0000000120/model.safetensors     the model's state dict, with PyTorch's names and shapes
+//   step-0000000120/training.safetensors  the other entries of Trainer::state_dict()
+//
+// Each file's metadata has "xxh3.<name>", a hash of every tensor (16 hexadecimal digits), and what the program added.
+// Example:
+//     #include "tandem/train/trainer.h"
+//     void save(Trainer& trainer, const comm::ProcessGroup& group, const CheckpointFolder& folder, std::int64_t step) {
+//       const NamedTensors state = trainer.state_dict();  // on all ranks
+//       if (group.rank() == 0) folder.write(step, {state, {{"model", "resnet18"}}});
+//     }
+//     void go_on(Trainer& trainer, const CheckpointFolder& folder) {
+//       const FoundCheckpoint found = folder.newest();  // on all ranks
+//       if (found.checkpoint) trainer.load_state_dict(found.checkpoint->state);
+//     }
+#pragma once
+
+#include "tandem/core/named_tensors.h"
+#include "tandem/layers/safetensors.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tandem::train {
+
+struct Checkpoint {
+  NamedTensors state;         ///< as Trainer::state_dict() gives it
+  layers::Metadata metadata;  ///< of the program; no key may begin with "xxh3."
+};
+
+/// Writes the folder `path`, in a folder that is there. At every moment, `path` holds what it held before or the whole
+/// new checkpoint: that goes to a temporary folder beside it, to disk, and is then renamed. Throws Error where that
+/// fails, as on a full disk; nothing is left of it then.
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+
+/// Reads a checkpoint's folder. Throws Error, naming the file and the tensor, where a file lacks, is damaged, or has a
+/// tensor whose hash is not the one that was written.
+Checkpoint read_checkpoint(const std::string& path);
+
+/// What CheckpointFolder::newest() found.
+struct FoundCheckpoint {
+  std::optional<Checkpoint> checkpoint;  ///< nothing: none can be read
+  std::string path;
+  std::vector<std::string> passed_over;  ///< what is wrong with newer ones
+};
+
+/// The checkpoints of one run, numbered by step.
+class CheckpointFolder {
+ public:
+  /// Of a folder that need not be there yet.
+  explicit CheckpointFolder(std::string path) : path_(std::move(path)) {}
+
+  /// Makes the folder, and removes what a writer left there that was killed. For rank 0, before its first write().
+  /// Throws Error.
+  void prepare() const;
+
+  /// Throws Error as write_checkpoint() does.
+  void write(std::int64_t step, const Checkpoint& checkpoint) const;
+
+  /// Removes all but the newest `count` checkpoints and those of the steps `kept`. Throws Error.
+  void keep(std::int64_t count, const std::vector<std::int64_t>& kept = {}) const;
+
+  /// In rising order; empty where there is no folder.
+  std::vector<std::int64_t> steps() const;
+
+  /// The newest one that can be read.
+  FoundCheckpoint newest() const;
+
+  std::string path_of(std::int64_t step) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tandem::train

@@ -1,0 +1,105 @@
+// Checkpointing: a run that writes checkpoints as it goes, and goes on from them.
+// Example:
+//     EpochRecord train_or_go_on(Trainer& trainer, comm::ProcessGroup& group, const TrainObserver& observer) {
+//       Checkpointing checkpoints(trainer, group, CheckpointFolder("runs/1/checkpoints"), {.every = {.steps = 500}});
+//       checkpoints.resume(CheckpointFolder("runs/1/checkpoints").path());  // if there are any
+//       const EpochRecord last = trainer.run(checkpoints.with(observer));
+//       const std::string problem = checkpoints.finish();
+//       require(problem.empty(), "{}", problem);
+//       return last;
+//     }
+#pragma once
+
+#include "tandem/layers/safetensors.h"
+#include "tandem/train/checkpoint_writer.h"
+#include "tandem/train/trainer.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tandem::train {
+
+/// When to write one; the end of each epoch and one of the others may be given.
+struct CheckpointInterval {
+  std::int64_t steps = 0;  ///< every so many steps, over all epochs; 0: not by steps
+  double seconds = 0.0;    ///< after so many seconds of rank 0, at the end of a step; 0: not by time
+  bool epochs = true;      ///< at the end of each epoch
+
+  friend bool operator==(const CheckpointInterval&, const CheckpointInterval&) = default;
+};
+
+/// "epoch", "500" (steps) or "600s" (seconds), the latter two at the ends of epochs as well. Throws Error.
+CheckpointInterval parse_checkpoint_interval(std::string_view text);
+/// What parse_checkpoint_interval() reads.
+std::string to_string(const CheckpointInterval& interval);
+
+/// The figure of an epoch that says which checkpoint is the best.
+enum class BestBy : std::uint8_t { test_accuracy, test_loss, train_loss };
+
+std::string_view name_of(BestBy by);
+std::span<const std::string_view> best_by_names();
+/// One of best_by_names(). Throws Error.
+BestBy parse_best_by(std::string_view text);
+
+struct CheckpointingOptions {
+  CheckpointInterval every = {};
+  std::int64_t keep = 3;                                    ///< the newest so many, and the best
+  BestBy best_by = BestBy::test_loss;                       ///< among those at the ends of epochs
+  layers::Metadata metadata = {};                           ///< into each checkpoint
+  std::function<void(const std::string&)> on_problem = {};  ///< told, on rank 0, what could not be written
+};
+
+/// What resume() did.
+struct Resumed {
+  std::string path;                      ///< of the checkpoint; empty: there was none
+  std::vector<std::string> passed_over;  ///< what is wrong with newer ones
+  std::int64_t epochs = 0, steps = 0;    ///< that the run has done
+};
+
+/// Rank 0 writes; all ranks make one of the same folder and options. With a folder without a path nothing is written.
+/// The trainer must outlive it.
+class Checkpointing {
+ public:
+  /// Throws AgreedError where rank 0 cannot prepare the folder, and for options out of range. Collective.
+  Checkpointing(Trainer& trainer, comm::ProcessGroup& group, CheckpointFolder folder,
+                const CheckpointingOptions& options = {});
+
+  /// Goes on from `path`: a checkpoint, or a folder of checkpoints (or one that has them in "checkpoints"), of which it
+  /// takes the newest that can be read. All ranks must see the same. Throws AgreedError where nothing at `path` is a
+  /// checkpoint, or none of those there can be read, or as Trainer::load_state_dict(). A folder without any is no
+  /// error, and nothing is loaded. Collective.
+  Resumed resume(const std::string& path);
+
+  /// `observer`, and what writes checkpoints. Must not outlive this object.
+  TrainObserver with(const TrainObserver& observer);
+
+  /// Writes one now, for the step that the trainer is behind. Collective.
+  void write();
+
+  /// Waits for what is being written; returns what went wrong with the last one, "" if nothing.
+  std::string finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool is_due(const Progress& progress);
+  void write_epoch(const EpochRecord& epoch);
+  void write(bool best);
+  void tell_problem();
+
+  Trainer& trainer_;
+  comm::ProcessGroup& group_;
+  CheckpointingOptions options_;
+  bool writes_;
+  std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
+  Clock::time_point last_ = Clock::now();
+  std::optional<double> best_;  // larger is better
+  std::int64_t best_step_ = 0;  // of that one
+};
+
+}  // namespace tandem::train

@@ -1,0 +1,222 @@
+// Where a Trainer's run is, as tensors by name, and back.
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/ddp/hash.h"
+#include "tandem/core/describe.h"
+#include "tandem/train/trainer.h"
+#include "tandem/train/weights.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+#include <string_view>
+
+namespace tandem::train {
+namespace {
+
+constexpr std::string_view kModel = "model.", kOptimizer = "optimizer.", kScaler = "scaler.", kTrainer = "trainer.";
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+void append(NamedTensors& state, std::string_view prefix, const NamedTensors& part) {
+  for (const auto& [name, tensor] : part) state.emplace_back(fmt::format("{}{}", prefix, name), tensor);
+}
+
+/// The tensors under a prefix, without it.
+NamedTensors part_of(const NamedTensors& state, std::string_view prefix) {
+  NamedTensors part;
+  for (const auto& [name, tensor] : state) {
+    if (name.starts_with(prefix)) part.emplace_back(name.substr(prefix.size()), tensor);
+  }
+  return part;
+}
+
+NamedTensors copies_of(const NamedTensors& tensors) {
+  NamedTensors copies;
+  for (const auto& [name, tensor] : tensors) copies.emplace_back(name, tensor.detach().clone());
+  return copies;
+}
+
+Tensor scalar(std::int64_t value) { return Tensor::from<std::int64_t>({value}, {}); }
+
+/// What makes the rest of a run another one if it differs.
+struct Setting {
+  std::string_view name, meaning;
+  std::int64_t value;
+};
+
+std::array<Setting, 4> settings_of(const data::Loader& loader, const TrainerOptions& options) {
+  return {{{"seed", "the seed", static_cast<std::int64_t>(options.seed)},
+           {"global_batch_size", "a global batch size of", loader.options().global_batch_size},
+           {"accumulation", "micro-batches per step of", options.accumulation},
+           {"images_per_epoch", "images in an epoch of", loader.images_per_epoch()}}};
+}
+
+/// The small entries of a state, those of the run itself.
+class Entries {
+ public:
+  explicit Entries(const NamedTensors& state) : entries_(part_of(state, kTrainer)) {}
+
+  /// Removes the entry of this name, which must be there once.
+  Tensor take(std::string_view name) {
+    const auto found =
+        std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.first == name; });
+    require(found != entries_.end() && found->second.defined(),
+            "trainer: the state has no trainer.{}: it is no Trainer's state_dict(), or not all of one", name);
+    const Tensor tensor = found->second;
+    entries_.erase(found);
+    return tensor;
+  }
+
+  std::int64_t take_integer(std::string_view name) {
+    const Tensor value = take(name);
+    require(value.dtype() == DType::i64 && value.numel() == 1,
+            "trainer: trainer.{} of the state must be one i64, got {}", name, value);
+    return value.to_vector<std::int64_t>().front();
+  }
+
+  std::int64_t take_count(std::string_view name, std::int64_t most = kNoLimit) {
+    const std::int64_t count = take_integer(name);
+    require(count >= 0 && count <= most, "trainer: trainer.{} of the state is {}, which is not in [0, {}]", name, count,
+            most);
+    return count;
+  }
+
+  void check_all_taken() const {
+    require(entries_.empty(), "trainer: the state has an entry trainer.{}, which this Trainer does not know",
+            entries_.empty() ? "" : entries_.front().first);
+  }
+
+ private:
+  NamedTensors entries_;
+};
+
+/// Throws Error for names that are double or under none of the prefixes.
+void check_names(const NamedTensors& state) {
+  std::set<std::string_view> names;
+  for (const auto& [name, tensor] : state) {
+    const bool known = name.starts_with(kModel) || name.starts_with(kOptimizer) || name.starts_with(kScaler) ||
+                       name.starts_with(kTrainer);
+    require(known, "trainer: the state has an entry {}, which no Trainer writes", name);
+    require(names.insert(name).second, "trainer: the state has two entries {}", name);
+  }
+}
+
+/// A line for each tensor.
+std::string hashes_of(const NamedTensors& state) {
+  std::string lines;
+  for (const auto& [name, tensor] : state)
+    lines += fmt::format("{}={:016x}\n", name, tensor.defined() ? comm::hash_tensor(tensor) : 0);
+  return lines;
+}
+
+/// This rank's sums of the epoch in work. Another number of ranks than then gives them all to rank 0.
+Scores scores_of(const Tensor& sums, std::size_t metrics, const comm::ProcessGroup& group) {
+  const auto columns = static_cast<std::int64_t>(3 + metrics);
+  require(sums.dtype() == DType::f64 && sums.rank() == 2 && sums.size(1) == columns,
+          "trainer: trainer.epoch_sums of the state must be f64[ranks, {}], for the loss and {} metrics, got {}",
+          columns, metrics, sums);
+  const std::vector<double> values = sums.to_vector<double>();
+  const bool same_ranks = sums.size(0) == group.size();
+  std::vector<double> mine(3 + metrics, 0.0);
+  for (std::int64_t rank = 0; rank < sums.size(0); ++rank) {
+    const int owner = same_ranks ? static_cast<int>(rank) : 0;
+    if (owner != group.rank()) continue;
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += values[static_cast<std::size_t>(rank) * mine.size() + i];
+  }
+  Scores scores;
+  scores.metrics = {mine[0], static_cast<std::int64_t>(mine[1]), static_cast<std::int64_t>(mine[2])};
+  scores.sums.assign(mine.begin() + 3, mine.end());
+  return scores;
+}
+
+}  // namespace
+
+/// What a state says of the run itself.
+struct Trainer::Position {
+  std::int64_t epochs = 0, epoch_step = 0, step = 0, forward_passes = 0, skipped_steps = 0;
+  Scores scores;  // of this rank
+};
+
+/// What each rank has added up in the epoch in work: f64[ranks, 3 + metrics]. Collective.
+Tensor Trainer::epoch_sums() const {
+  const Metrics& metrics = epoch_scores_.metrics;
+  std::vector<double> mine{metrics.loss_sum, static_cast<double>(metrics.correct), static_cast<double>(metrics.count)};
+  mine.insert(mine.end(), epoch_scores_.sums.begin(), epoch_scores_.sums.end());
+  mine.resize(3 + options_.metrics.size());  // this rank may have had no batch
+  return parts_.group.all_gather(Tensor::from(mine, {static_cast<std::int64_t>(mine.size())}));
+}
+
+NamedTensors Trainer::state_dict() const {
+  NamedTensors state;
+  append(state, kModel, full_state_dict(parts_.model, parts_.optimizer));
+  append(state, kOptimizer, parts_.optimizer.state_dict());
+  append(state, kScaler, parts_.scaler.state_dict());
+  append(state, kTrainer,
+         {{"epochs", scalar(epochs_done_)},
+          {"epoch_steps", scalar(epoch_step_)},
+          {"steps", scalar(step_)},
+          {"forward_passes", scalar(random_state_->step())},
+          {"skipped_steps", scalar(skipped_steps())},
+          {"epoch_sums", epoch_sums()}});
+  for (const Setting& setting : settings_of(parts_.train_loader, options_))
+    append(state, kTrainer, {{std::string(setting.name), scalar(setting.value)}});
+  return state;
+}
+
+Trainer::Position Trainer::position_of(const NamedTensors& state) const {
+  check_names(state);
+  Entries entries(state);
+  for (const Setting& setting : settings_of(parts_.train_loader, options_)) {
+    const std::int64_t saved = entries.take_integer(setting.name);
+    require(saved == setting.value,
+            "trainer: the state is of a run with {0} {1}, and this one has {2}: set it to {1}, or load the model's "
+            "weights alone and begin another run",
+            setting.meaning, saved, setting.value);
+  }
+  Position position;
+  position.epochs = entries.take_count("epochs");
+  position.epoch_step = entries.take_count("epoch_steps", steps_per_epoch());
+  position.step = entries.take_count("steps");
+  position.forward_passes = entries.take_count("forward_passes", std::numeric_limits<std::uint32_t>::max());
+  position.skipped_steps = entries.take_count("skipped_steps", position.step);
+  position.scores = scores_of(entries.take("epoch_sums"), options_.metrics.size(), parts_.group);
+  entries.check_all_taken();
+  return position;
+}
+
+void Trainer::take_position(const Position& position) {
+  epochs_done_ = position.epochs;
+  epoch_step_ = position.epoch_step;
+  step_ = position.step;
+  epoch_scores_ = position.scores;
+  skipped_before_ = position.skipped_steps - parts_.scaler.skipped_steps();
+  random_state_->set_step(static_cast<std::uint32_t>(position.forward_passes));
+  if (step_ > 0) parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_ - 1)));
+  is_resumed_ = true;
+}
+
+void Trainer::load_state_dict(const NamedTensors& state) {
+  if (parts_.group.size() > 1) comm::check_same(parts_.group, "the trainer's state", hashes_of(state));
+  const auto load = [&](const NamedTensors& model, const NamedTensors& optimizer, const NamedTensors& scaler) {
+    parts_.model.load_state_dict(model);
+    parts_.optimizer.load_state_dict(optimizer);
+    parts_.scaler.load_state_dict(scaler);
+  };
+  // What is there now, for the case that the parts do not fit on some rank.
+  const NamedTensors model = copies_of(parts_.model.state_dict()), optimizer = copies_of(parts_.optimizer.state_dict()),
+                     scaler = parts_.scaler.state_dict();
+  Position position;
+  try {
+    comm::run_agreed(parts_.group, [&] {
+      position = position_of(state);
+      load(part_of(state, kModel), part_of(state, kOptimizer), part_of(state, kScaler));
+    });
+  } catch (...) {
+    load(model, optimizer, scaler);
+    throw;
+  }
+  parts_.optimizer.zero_grad();
+  take_position(position);
+}
+
+}  // namespace tandem::train
