@@ -116,8 +116,8 @@ def epochs_that_last(folder, ranks, seconds):
     """How many epochs of RUN keep this machine busy for so long: signals pass through mpirun after a second or two."""
     run(folder, ranks, "")
     with open(os.path.join(folder, "log.jsonl"), encoding="utf-8") as file:
-        lines = [json.loads(line) for line in file]
-    fastest = min(line["seconds"] for line in lines if line["event"] == "epoch")
+        records = [json.loads(line) for line in file]
+    fastest = min(record["seconds"] for record in records if record["record"] == "epoch")
     return math.ceil(seconds / fastest)
 
 
