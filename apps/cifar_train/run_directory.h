@@ -4,7 +4,7 @@
 #include "settings.h"
 
 #include "tandem/comm/process_group.h"
-#include "tandem/train/checkpointing.h"
+#include "tandem/train/checkpoint/checkpointing.h"
 #include "tandem/train/records.h"
 #include "tandem/train/stop_signals.h"
 

@@ -11,7 +11,7 @@
 #include "tandem/kernels/implementations.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/by_name.h"
-#include "tandem/train/checkpointing.h"
+#include "tandem/train/checkpoint/checkpointing.h"
 #include "tandem/train/trainer.h"
 
 #include <cstdint>

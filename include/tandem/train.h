@@ -6,9 +6,9 @@
 #pragma once
 
 #include "tandem/train/batch_loss.h"
-#include "tandem/train/checkpoint.h"
-#include "tandem/train/checkpoint_writer.h"
-#include "tandem/train/checkpointing.h"
+#include "tandem/train/checkpoint/checkpoint.h"
+#include "tandem/train/checkpoint/checkpoint_writer.h"
+#include "tandem/train/checkpoint/checkpointing.h"
 #include "tandem/train/config_value.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/forward.h"

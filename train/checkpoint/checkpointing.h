@@ -11,7 +11,7 @@
 #pragma once
 
 #include "tandem/layers/safetensors.h"
-#include "tandem/train/checkpoint_writer.h"
+#include "tandem/train/checkpoint/checkpoint_writer.h"
 #include "tandem/train/trainer.h"
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // Writing checkpoints beside training.
 #pragma once
 
-#include "tandem/train/checkpoint.h"
+#include "tandem/train/checkpoint/checkpoint.h"
 
 #include <cstdint>
 #include <future>

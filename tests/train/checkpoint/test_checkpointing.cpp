@@ -4,7 +4,7 @@
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
 #include "tandem/optim/sgd.h"
-#include "tandem/train/checkpointing.h"
+#include "tandem/train/checkpoint/checkpointing.h"
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"

@@ -1,5 +1,5 @@
 // Checkpoints as folders.
-#include "tandem/train/checkpoint.h"
+#include "tandem/train/checkpoint/checkpoint.h"
 
 #include "tandem/comm/ddp/hash.h"
 #include "tandem/core/error.h"

@@ -1,5 +1,5 @@
 // When checkpoints are written, and which are gone on from.
-#include "tandem/train/checkpointing.h"
+#include "tandem/train/checkpoint/checkpointing.h"
 
 #include "tandem/comm/agreement.h"
 #include "tandem/core/number_text.h"

@@ -1,7 +1,7 @@
 // Checkpoints: whole or not at all, and what is damaged is named.
 #include "tandem/core/random.h"
-#include "tandem/train/checkpoint.h"
-#include "tandem/train/checkpoint_writer.h"
+#include "tandem/train/checkpoint/checkpoint.h"
+#include "tandem/train/checkpoint/checkpoint_writer.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 #include "tests/support/forked.h"

@@ -1,5 +1,5 @@
 // A thread for each checkpoint.
-#include "tandem/train/checkpoint_writer.h"
+#include "tandem/train/checkpoint/checkpoint_writer.h"
 
 #include "tandem/core/error.h"
 #include "tandem/core/serial_scope.h"
