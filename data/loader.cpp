@@ -85,6 +85,7 @@ struct Loader::State {
   std::unique_ptr<Prefetcher<UploadedBatch>> prefetcher;  // last: its threads use the rest
 
   void check() const;
+  void check_mixing() const;
   void start(std::uint32_t number, std::int64_t skip);
   void stop();
 
@@ -124,6 +125,14 @@ void Loader::State::check() const {
           name_of(options.dtype));
   require(!options.augment.any() || dynamic_cast<const BatchSource*>(dataset.get()) != nullptr,
           "loader: augment is for images as bytes (ImageDataset, ImageFolder); give a transform for other data sets");
+  check_mixing();
+}
+
+void Loader::State::check_mixing() const {
+  data::check(options.mix);
+  require(!options.mix.any() || source != nullptr,
+          "loader: mix is for images as bytes (ImageDataset, ImageFolder) without a transform or a collate function of "
+          "one's own");
 }
 
 void Loader::State::stop() {
@@ -211,7 +220,8 @@ std::vector<Tensor> Loader::State::collate(std::span<const Example> examples,
 /// Errors of a source say which file or row they are about; what else it throws is told with the batch.
 std::vector<Tensor> Loader::State::of_source(std::span<const std::int64_t> indices) const {
   try {
-    return source->get_batch(indices, epoch, batch_options());
+    return options.mix.any() ? mixed_batch(*source, indices, epoch, batch_options(), options.mix)
+                             : source->get_batch(indices, epoch, batch_options());
   } catch (const Error&) {
     throw;
   } catch (...) {

@@ -7,6 +7,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/example_random.h"
 #include "tandem/data/iterable_dataset.h"
+#include "tandem/data/mixing.h"
 #include "tandem/data/sampler.h"
 
 #include <concepts>
@@ -25,7 +26,8 @@ struct LoaderOptions {
   std::int64_t global_batch_size = 128;  ///< of all ranks together
   bool drop_last = false;                ///< leaves an epoch's last batch out where the examples do not fill it
   AugmentOptions augment = {};           ///< of images as bytes: ImageDataset, ImageFolder
-  std::uint64_t seed = 0;                ///< of the augmentation, the transform and the order
+  MixOptions mix = {};                   ///< of images as bytes: labels become class probabilities f32 [n, classes]
+  std::uint64_t seed = 0;                ///< of the augmentation, the mixing, the transform and the order
   bool shuffle = false;                  ///< another order in each epoch; where no sampler is given
   RankShare share = {};                  ///< which ranks share the data set; where no sampler is given
   int threads = 1;                       ///< background threads, of a stream one at most; 0: next() does the work

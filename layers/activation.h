@@ -1,4 +1,4 @@
-// Elementwise layers: activations, dropout, scaling.
+// Elementwise layers: activations, scaling.
 #pragma once
 
 #include "tandem/layers/module.h"
@@ -67,30 +67,6 @@ class Scale final : public Module {
 
  private:
   double factor_;
-};
-
-/// torch.nn.Dropout: in training, zeroes each element with probability `p` in [0, 1) and scales the rest by 1 / (1 -
-/// p). Every training forward draws another mask from the model's RandomState. A layer that was given none has its own,
-/// whose seed is the layer's number in this process: programs that make the same layers in the same order draw the same
-/// masks, and so do all ranks. Module::set_random_state() chooses the seed and gives each rank its own masks, as a
-/// Trainer does. The identity in evaluation and where p is 0.
-/// Example:
-///     Dropout dropout(0.5);
-///     dropout.set_random_state(std::make_shared<RandomState>(1));
-///     const Tensor y = dropout(Tensor::full({2, 8}, 1.0));  // elements of 0 and 2
-class Dropout final : public Module {
- public:
-  explicit Dropout(double p);
-  Tensor forward(const Tensor& input) override;
-  std::string describe() const override { return fmt::format("Dropout({})", p_); }
-
- private:
-  bool take_random_state(const std::shared_ptr<RandomState>& state, std::uint32_t layer) override;
-
-  double p_;
-  std::shared_ptr<RandomState> own_state_;
-  std::shared_ptr<RandomState> state_ = own_state_;
-  std::uint32_t layer_ = 0;
 };
 
 }  // namespace tandem::layers

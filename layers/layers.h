@@ -12,6 +12,7 @@
 #include "tandem/layers/activation.h"
 #include "tandem/layers/batch_norm.h"
 #include "tandem/layers/convolution.h"
+#include "tandem/layers/dropout.h"
 #include "tandem/layers/embedding.h"
 #include "tandem/layers/fusion.h"
 #include "tandem/layers/group_norm.h"

@@ -7,9 +7,12 @@
 
 namespace tandem::layers {
 
-Residual::Residual(std::unique_ptr<Sequential> body) : body_(std::move(body)) { register_module("body", *body_); }
+Residual::Residual(std::unique_ptr<Sequential> body, double drop_path) : body_(std::move(body)), drop_path_(drop_path) {
+  register_module("body", *body_);
+  if (drop_path > 0.0) register_module("drop_path", drop_path_);
+}
 
-Tensor Residual::forward(const Tensor& input) { return autograd::add(input, (*body_)(input)); }
+Tensor Residual::forward(const Tensor& input) { return autograd::add(input, drop_path_((*body_)(input))); }
 
 BasicBlock::BasicBlock(const Options& options, Initializer& initializer)
     : conv1_({.in = options.in,
@@ -23,11 +26,13 @@ BasicBlock::BasicBlock(const Options& options, Initializer& initializer)
       bn1_({.channels = options.out, .relu = true}),
       conv2_({.in = options.out, .out = options.out, .kernel = 3, .padding = 1, .bias = false, .impl = options.impl},
              initializer),
-      bn2_({.channels = options.out}) {
+      bn2_({.channels = options.out}),
+      drop_path_(options.drop_path) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
   register_module("conv2", conv2_);
   register_module("bn2", bn2_);
+  if (options.drop_path > 0.0) register_module("drop_path", drop_path_);
   if (options.stride == 1 && options.in == options.out) return;
   downsample_ = std::make_unique<Sequential>();
   downsample_->add<Conv2d>(
@@ -38,7 +43,7 @@ BasicBlock::BasicBlock(const Options& options, Initializer& initializer)
 }
 
 Tensor BasicBlock::forward(const Tensor& input) {
-  const Tensor residual = call_both(conv2_, bn2_, call_both(conv1_, bn1_, input));
+  const Tensor residual = drop_path_(call_both(conv2_, bn2_, call_both(conv1_, bn1_, input)));
   const Tensor shortcut = downsample_ ? (*downsample_)(input) : input;
   return autograd::relu(autograd::add(residual, shortcut));
 }

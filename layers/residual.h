@@ -3,30 +3,34 @@
 
 #include "tandem/layers/batch_norm.h"
 #include "tandem/layers/convolution.h"
+#include "tandem/layers/dropout.h"
 #include "tandem/layers/sequential.h"
 
 namespace tandem::layers {
 
-/// x + body(x), where body keeps the shape. Child: body.
+/// x + body(x), where body keeps the shape; while training, DropPath(drop_path) of body(x). Children: body and, where
+/// drop_path is above 0, drop_path.
 class Residual final : public Module {
  public:
-  explicit Residual(std::unique_ptr<Sequential> body);
+  explicit Residual(std::unique_ptr<Sequential> body, double drop_path = 0.0);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override { return "Residual"; }
 
  private:
   std::unique_ptr<Sequential> body_;
+  DropPath drop_path_;
 };
 
 struct BasicBlockOptions {
   std::int64_t in = 0, out = 0;  ///< channels
   std::int64_t stride = 1;
+  double drop_path = 0.0;  ///< probability to leave the residual branch out of a sample while training
   kernels::ConvImpl impl = kernels::ConvImpl::automatic;
 };
 
 /// torchvision's BasicBlock: relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)), 3x3 convolutions without bias.
 /// Children conv1, bn1, conv2, bn2 and, where stride or channels change, downsample (0: 1x1 convolution, 1: batch
-/// norm).
+/// norm); drop_path, behind bn2, where its probability is above 0.
 /// Example:
 ///     Initializer initializer(1);
 ///     BasicBlock block({.in = 64, .out = 128, .stride = 2}, initializer);
@@ -44,6 +48,7 @@ class BasicBlock final : public Module {
   BatchNorm2d bn1_;
   Conv2d conv2_;
   BatchNorm2d bn2_;
+  DropPath drop_path_;
   std::unique_ptr<Sequential> downsample_;  // absent where the shortcut is the identity
 };
 

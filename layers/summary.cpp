@@ -5,7 +5,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/describe.h"
 #include "tandem/core/memory.h"
-#include "tandem/layers/activation.h"
+#include "tandem/layers/dropout.h"
 #include "tandem/layers/mode_scope.h"
 
 #include <map>

@@ -2,6 +2,7 @@
 #include "tandem/train/scoring.h"
 
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
+#include "tandem/autograd/functions/topk.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/core/describe.h"
 #include "tandem/train/batch_loss.h"
@@ -29,11 +30,11 @@ Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_sm
 
 Tensor Scoring::loss(const Tensor& output, const Tensor& labels) const {
   if (loss_ == nullptr) {
-    require(
-        output.rank() == 2 && labels.rank() == 1 && labels.dtype() == DType::i64,
-        "trainer: without a loss function it is the cross-entropy of logits [N, C] and classes i64[N], and there are "
-        "{} and {}; give one (TrainerOptions::loss)",
-        output, labels);
+    require(output.rank() == 2 && ((labels.rank() == 1 && labels.dtype() == DType::i64) ||
+                                   (labels.shape() == output.shape() && is_floating(labels.dtype()))),
+            "trainer: without a loss function it is the cross-entropy of logits [N, C] and classes i64[N] or their "
+            "probabilities [N, C], and there are {} and {}; give one (TrainerOptions::loss)",
+            output, labels);
     return autograd::softmax_cross_entropy(output, labels, label_smoothing_);
   }
   const Tensor loss = loss_(output, labels);
@@ -45,8 +46,11 @@ Tensor Scoring::loss(const Tensor& output, const Tensor& labels) const {
 
 double Scoring::add(Scores& scores, const Tensor& loss, const Tensor& output, const Tensor& labels,
                     std::int64_t count) const {
-  const double mean = loss_ == nullptr ? batch_loss(loss, output, labels) : loss.item();
-  scores.metrics.add(mean, loss_ == nullptr ? count_correct(output, labels) : 0, count);
+  const bool has_probabilities = is_floating(labels.dtype());
+  const double mean = loss_ == nullptr && !has_probabilities ? batch_loss(loss, output, labels) : loss.item();
+  std::int64_t correct = 0;
+  if (loss_ == nullptr) correct = count_correct(output, has_probabilities ? autograd::argmax(labels, 1) : labels);
+  scores.metrics.add(mean, correct, count);
   if (metrics_.empty()) return mean;
   const autograd::NoGrad no_grad;
   scores.sums.resize(metrics_.size());

@@ -42,7 +42,8 @@ struct Scores {
 };
 
 /// What is computed of a batch, the loss that is trained, and what is added up of each batch. Without a loss function
-/// it is the cross-entropy of logits [N, C] and labels i64[N], and accuracy is counted; with one, accuracy is NaN.
+/// it is the cross-entropy of logits [N, C] and labels i64[N] or class probabilities [N, C], of which the largest
+/// counts for the accuracy; with one, accuracy is NaN.
 class Scoring {
  public:
   explicit Scoring(LossFunction loss = {}, std::vector<Metric> metrics = {}, double label_smoothing = 0.0,

@@ -6,6 +6,7 @@
 #include "tandem/comm/backends/backend.h"
 #include "tandem/core/describe.h"
 #include "tandem/optim/clip_grad_norm.h"
+#include "tandem/optim/l1_penalty.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/smallest_part.h"
@@ -34,6 +35,8 @@ optim::LossScaling scaling_for(const optim::Optimizer& optimizer) {
 void check_options(const TrainerOptions& options) {
   require(options.epochs >= 0 && options.accumulation >= 1, "trainer: {} epochs of {} micro-batches make no sense",
           options.epochs, options.accumulation);
+  require(std::isfinite(options.l1) && options.l1 >= 0.0,
+          "trainer: l1 {} must be a finite number, 0 (no penalty) or more", options.l1);
   require(options.clip_norm >= 0.0, "trainer: clip_norm {} must be 0 (no clipping) or more", options.clip_norm);
   require(options.log_every >= 0, "trainer: log_every {} must be 0 (never) or more", options.log_every);
   require(options.label_smoothing >= 0.0 && options.label_smoothing <= 1.0,
@@ -66,9 +69,10 @@ std::string text_of(const TrainingParts& parts, const TrainerOptions& options) {
   std::string metrics;
   for (const Metric& metric : options.metrics) metrics += (metrics.empty() ? "" : ", ") + metric.name;
   return text_of("training", &parts.train_loader) + text_of("test", parts.test_loader) +
-         fmt::format("lr={}\nepochs={}\naccumulation={}\nclip_norm={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n",
-                     parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm,
-                     options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics);
+         fmt::format(
+             "lr={}\nepochs={}\naccumulation={}\nclip_norm={}\nl1={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n",
+             parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
+             options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics);
 }
 
 /// Where an error is on its way already.
@@ -214,6 +218,7 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches) {
   }
   run_micro_batch(images, true);
   parts_.replicas.finish();
+  if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1 * parts_.scaler.scale());
   parts_.scaler.unscale(parts_.optimizer);
   if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
   parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_)));

@@ -32,6 +32,7 @@ struct TrainerOptions {
   std::int64_t accumulation = 1;
   double clip_norm = 0.0;  ///< 0: gradients are not clipped
   double label_smoothing = 0.0;
+  double l1 = 0.0;               ///< weight of an L1 penalty on all parameters: optim::add_l1_gradient()
   bool check_replicas = false;   ///< after each epoch
   std::int64_t log_every = 0;    ///< steps between step records; 0: none
   std::uint64_t seed = 0;        ///< of dropout

@@ -70,6 +70,12 @@ void describe_data(OptionTable& table, Settings& s) {
       },
       "random changes to training images, any of crop, crop-reflect (=4 pixels), flip, jitter (=0.2), rotate (=15 "
       "degrees), cutout (=8 pixels), joined by commas, or none; default crop,flip for CIFAR, else none");
+  table.real("mixup", s.loader.mix.mixup, kNotNegative, "A",
+             "mix each training image with another, the shares being Beta(A, A) distributed (0.2 is usual); 0: not");
+  table.real(
+      "cutmix", s.loader.mix.cutmix, kNotNegative, "A",
+      "paste a box of another image into each training image, its area being Beta(A, A) distributed (1 is usual); "
+      "0: not; with --mixup, one of the two by chance");
 }
 
 void describe_model(OptionTable& table, Settings& s) {
@@ -77,7 +83,7 @@ void describe_model(OptionTable& table, Settings& s) {
   using layers::ModelEntry;
   const auto with_layers = layers::model_names(&ModelEntry::has_layers);
   const auto with_batch_norm = layers::model_names(&ModelEntry::takes_batch_norm);
-  const auto with_dropout = layers::model_names(&ModelEntry::has_dropout);
+  const auto with_drop_path = layers::model_names(&ModelEntry::has_drop_path);
   table.choice("model", s.model.name, layers::model_names(), "network");
   table.integer("layers", s.model.layers, {0, 1000}, of_these(with_layers, "number of convolutions; 0: 4"))
       .only_for("model", with_layers);
@@ -87,10 +93,13 @@ void describe_model(OptionTable& table, Settings& s) {
       .only_for("model", with_layers);
   table.flag("batch-norm", s.model.batch_norm, of_these(with_batch_norm, "batch norm after each convolution"))
       .only_for("model", with_batch_norm);
+  table.real("dropout", s.model.dropout, kBelowOne, "P",
+             "probability to drop, before the last linear layer (vgg_lite: after each hidden one)");
   table
-      .real("dropout", s.model.dropout, kBelowOne, "P",
-            of_these(with_dropout, "probability to drop, after hidden linear layers"))
-      .only_for("model", with_dropout);
+      .real(
+          "drop-path", s.model.drop_path, kBelowOne, "P",
+          of_these(with_drop_path, "probability to leave out the last residual branch, of earlier ones in proportion"))
+      .only_for("model", with_drop_path);
   table.choice("conv-impl", s.model.conv_impl, all_of(kernels::conv_impl_names()),
                "code that convolves (auto: cuDNN on a GPU where it is there, else our own or oneDNN)",
                kernels::parse_conv_impl);
@@ -137,6 +146,7 @@ void describe_training(OptionTable& table, Settings& s) {
   table.real(
       "weight-decay", s.optimizer.weight_decay, kNotNegative, "W",
       "default by optimizer: " + by_optimizer([](const OptimizerEntry& e) { return std::optional(e.weight_decay); }));
+  table.real("l1", s.trainer.l1, kNotNegative, "W", "weight of an L1 penalty: W times the sum of |w| of all weights");
   table.choice("schedule", s.schedule, {"one-cycle", "cosine", "step", "constant"}, "learning rate over time");
   table
       .real("warmup-epochs", s.warmup_epochs, kNotNegative, "EPOCHS",

@@ -141,6 +141,8 @@ std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Imag
   options.global_batch_size = per_rank * group.size();
   options.drop_last = training && s.loader.drop_last && s.trainer.epochs > 0;
   if (training) options.augment = *s.augment;
+  options.mix.classes = images->classes();
+  if (!training) options.mix = {};
   options.seed = s.trainer.seed;
   options.dtype = storage_dtype(s.precision);
   options.device = device;

@@ -1,6 +1,10 @@
 // Differentiable softmax cross-entropy.
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
 
+#include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/functions/reduce.h"
+#include "tandem/autograd/functions/softmax.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
 #include "tandem/core/describe.h"
@@ -9,9 +13,30 @@
 
 namespace tandem::autograd {
 
+namespace {
+
+/// Of class probabilities: -sum of p log softmax(logits), with p smoothed, a mean over rows.
+Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& probabilities, double label_smoothing) {
+  require(logits.rank() == 2 && logits.shape() == probabilities.shape() && logits.size(0) > 0 && logits.size(1) > 0,
+          "softmax_cross_entropy: class probabilities must have the shape of the logits, [N, C], got {} and {}",
+          probabilities, logits);
+  require(label_smoothing >= 0.0 && label_smoothing <= 1.0,
+          "softmax_cross_entropy: label smoothing must be in [0, 1], got {}", label_smoothing);
+  const DType dtype = result_dtype(OpKind::loss, logits.dtype());
+  Tensor target = probabilities.detach();
+  if (target.dtype() != dtype) target = cast(target, dtype);
+  if (label_smoothing > 0.0)
+    target = add(mul(target, 1.0 - label_smoothing), label_smoothing / static_cast<double>(logits.size(1)));
+  const Tensor wide = logits.dtype() == dtype ? logits : cast(logits, dtype);
+  return mul(sum(mul(log_softmax(wide, 1), target)), -1.0 / static_cast<double>(logits.size(0)));
+}
+
+}  // namespace
+
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing) {
   require(logits.defined() && labels.defined(), "softmax_cross_entropy: needs logits and labels, got {} and {}", logits,
           labels);
+  if (is_floating(labels.dtype())) return cross_entropy_of_probabilities(logits, labels, label_smoothing);
   const ProfileRange range("forward softmax_cross_entropy");
   const TensorOptions options{result_dtype(OpKind::loss, logits.dtype()), Layout::row_major, logits.device()};
   const Tensor loss = Tensor::empty({}, options);

@@ -18,6 +18,7 @@
 #include "tandem/data/load.h"
 #include "tandem/data/loader.h"
 #include "tandem/data/make_dataset.h"
+#include "tandem/data/mixing.h"
 #include "tandem/data/prefetcher.h"
 #include "tandem/data/read_image.h"
 #include "tandem/data/sampler.h"

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "tandem/layers/layers.h"
+#include "tandem/layers/models/models.h"
 
 namespace tandem::layers {
 
@@ -21,6 +22,14 @@ inline Conv2dOptions same_size(Conv2dOptions options) {
 inline void add_conv_norm_relu(Sequential& to, const Conv2dOptions& conv, Initializer& initializer) {
   to.add<Conv2d>(conv, initializer);
   to.add<BatchNorm2d>({.channels = conv.out, .relu = true});
+}
+
+/// Appends dropout, where the options ask for it, and the linear layer that makes the logits, as "2": behind a pool and
+/// a flatten, and of the same name with dropout as without.
+inline void add_last_linear(Sequential& classifier, const LinearOptions& linear, const ModelOptions& options,
+                            Initializer& initializer) {
+  if (options.dropout > 0.0) classifier.add("dropout", std::make_unique<Dropout>(options.dropout));
+  classifier.add("2", std::make_unique<Linear>(linear, initializer));
 }
 
 }  // namespace tandem::layers

@@ -57,8 +57,8 @@ std::unique_ptr<Module> mnist_cnn(const ModelOptions& options) {
   const std::int64_t side = options.image_size / 2;
   classifier->add<MaxPool2d>(2);
   classifier->add<Flatten>();
-  classifier->add<Linear>({.in = kChannels * side * side, .out = options.classes, .impl = options.gemm_impl},
-                          initializer);
+  add_last_linear(*classifier, {.in = kChannels * side * side, .out = options.classes, .impl = options.gemm_impl},
+                  options, initializer);
   model->add("classifier", std::move(classifier));
   return model;
 }

@@ -19,35 +19,35 @@ constexpr ModelEntry kModels[] = {
      .has_layers = false,
      .has_batch_norm = false,
      .takes_batch_norm = true,
-     .has_dropout = true},
+     .has_drop_path = false},
     {.name = "small_cnn",
      .make = small_cnn,
      .smallest_image = 8,
      .has_layers = false,
      .has_batch_norm = true,
      .takes_batch_norm = false,
-     .has_dropout = false},
+     .has_drop_path = false},
     {.name = "mnist_cnn",
      .make = mnist_cnn,
      .smallest_image = 2,
      .has_layers = true,
      .has_batch_norm = false,
      .takes_batch_norm = false,
-     .has_dropout = false},
+     .has_drop_path = false},
     {.name = "resnet9",
      .make = resnet9,
      .smallest_image = 8,
      .has_layers = false,
      .has_batch_norm = true,
      .takes_batch_norm = false,
-     .has_dropout = false},
+     .has_drop_path = true},
     {.name = "resnet18",
      .make = resnet18,
      .smallest_image = 1,
      .has_layers = false,
      .has_batch_norm = true,
      .takes_batch_norm = false,
-     .has_dropout = false},
+     .has_drop_path = true},
 };
 
 /// "only mnist_cnn"
@@ -86,8 +86,10 @@ std::unique_ptr<Module> make_model(const ModelOptions& options) {
           one_of(model_names(&ModelEntry::takes_batch_norm)));
   require(options.dropout >= 0.0 && options.dropout < 1.0, "model {}: dropout must be in [0, 1), got {}", name,
           options.dropout);
-  require(network.has_dropout || options.dropout == 0.0, "model {} has no dropout; {} does", name,
-          only(&ModelEntry::has_dropout));
+  require(options.drop_path >= 0.0 && options.drop_path < 1.0, "model {}: drop_path must be in [0, 1), got {}", name,
+          options.drop_path);
+  require(network.has_drop_path || options.drop_path == 0.0, "model {} has no residual branches to drop; {} do", name,
+          fmt::join(model_names(&ModelEntry::has_drop_path), " and "));
 
   auto model = network.make(options);
   model->set_random_state(std::make_shared<RandomState>(options.seed));

@@ -18,7 +18,8 @@ struct ModelOptions {
   std::int64_t layers = 0;      // mnist_cnn: convolutions; 0: 4
   bool shared_weights = false;  // mnist_cnn: all but the first convolution are one
   bool batch_norm = false;      // vgg_lite; small_cnn, resnet9 and resnet18 always have it
-  double dropout = 0.0;         // vgg_lite: after each hidden linear layer
+  double dropout = 0.0;         // before the last linear layer; vgg_lite: after each hidden one
+  double drop_path = 0.0;       // resnet9, resnet18: of the last residual branch; of the l-th of L it is l / L of this
   std::uint64_t seed = 0;       // of the initial weights and of dropout's masks
   kernels::ConvImpl conv_impl = kernels::ConvImpl::automatic;
   kernels::GemmImpl gemm_impl = kernels::GemmImpl::automatic;
@@ -32,12 +33,12 @@ struct ModelEntry {
   bool has_layers;              ///< ModelOptions::layers and shared_weights
   bool has_batch_norm;          ///< always
   bool takes_batch_norm;        ///< ModelOptions::batch_norm
-  bool has_dropout;
+  bool has_drop_path;           ///< ModelOptions::drop_path
 };
 
 std::span<const ModelEntry> models();
 
-/// Names of the networks, or of those that have a use for an option: model_names(&ModelEntry::has_dropout).
+/// Names of the networks, or of those that have a use for an option: model_names(&ModelEntry::has_drop_path).
 std::vector<std::string> model_names(bool ModelEntry::* with = nullptr);
 
 /// A network [N, in_channels, image_size, image_size] -> logits [N, classes], with PyTorch's default initialisation, in

@@ -1,6 +1,7 @@
 // The networks, one function each; make_model has checked the options. Every network is a tree of Sequentials, so its
 // PyTorch twin is an nn.Sequential(OrderedDict(...)) of nn.Sequentials with the same state dict. Numbers within a
-// Sequential count ReLU, pooling, Flatten and Dropout modules.
+// Sequential count ReLU, pooling and Flatten modules, and vgg_lite's Dropout ones; the others have a module "dropout"
+// before their last linear layer where they are asked for it, and resnets a "drop_path" in each residual block.
 // Example:
 //     const std::unique_ptr<Module> network = small_cnn({.classes = 100, .seed = 1});
 //     const Tensor logits = (*network)(Tensor::zeros({2, 3, 32, 32}, {.layout = Layout::channels_last}));  // [2, 100]

@@ -15,14 +15,20 @@ std::unique_ptr<Module> resnet18(const ModelOptions& options) {
   for (int stage = 1; stage <= 4; ++stage) {
     const std::int64_t out_channels = std::int64_t{32} << stage;
     auto blocks = std::make_unique<Sequential>();
-    blocks->add<BasicBlock>(
-        {.in = channels, .out = out_channels, .stride = stage == 1 ? 1 : 2, .impl = options.conv_impl}, initializer);
-    blocks->add<BasicBlock>({.in = out_channels, .out = out_channels, .impl = options.conv_impl}, initializer);
+    for (int block = 1; block <= 2; ++block) {
+      blocks->add<BasicBlock>({.in = channels,
+                               .out = out_channels,
+                               .stride = stage > 1 && block == 1 ? 2 : 1,
+                               .drop_path = options.drop_path * (2 * (stage - 1) + block) / 8,
+                               .impl = options.conv_impl},
+                              initializer);
+      channels = out_channels;
+    }
     model->add(fmt::format("layer{}", stage), std::move(blocks));
-    channels = out_channels;
   }
   model->add("avgpool", std::make_unique<GlobalAvgPool2d>());
   model->add("flatten", std::make_unique<Flatten>());
+  if (options.dropout > 0.0) model->add("dropout", std::make_unique<Dropout>(options.dropout));
   model->add("fc", std::make_unique<Linear>(
                        LinearOptions{.in = channels, .out = options.classes, .impl = options.gemm_impl}, initializer));
   return model;

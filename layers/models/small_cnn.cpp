@@ -20,7 +20,8 @@ std::unique_ptr<Module> small_cnn(const ModelOptions& options) {
   auto classifier = std::make_unique<Sequential>();
   classifier->add<GlobalAvgPool2d>();
   classifier->add<Flatten>();
-  classifier->add<Linear>({.in = channels, .out = options.classes, .impl = options.gemm_impl}, initializer);
+  add_last_linear(*classifier, {.in = channels, .out = options.classes, .impl = options.gemm_impl}, options,
+                  initializer);
 
   auto model = std::make_unique<Sequential>();
   model->add("features", std::move(features));

@@ -251,20 +251,21 @@ def config():
                "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --epochs 9 --batch-size 12 "
                "--grad-accumulation 3 --drop-last --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
                "--schedule step --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
-               "--label-smoothing 0.1 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi "
+               "--label-smoothing 0.1 --mixup 0.4 --cutmix 0.9 --l1 1e-6 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi "
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
                "--run-dir runs/1 --checkpoint-every 30s --keep 2 --best-by test_loss --resume runs/0 "
                "--threads 3 --log c.jsonl --log-every 8 --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
     of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25".split()
+    of_resnet = "--model resnet9 --drop-path 0.25".split()
     lines = set()
-    for arguments in ([], measured, of_vgg_lite, options):
+    for arguments in ([], measured, of_vgg_lite, of_resnet, options):
         text = printed(arguments)
         write_config(text)
         again = printed(["--config", path("run.toml")])
         check(text == again, f"changed on the way:\n{text}\n{again}")
         lines |= {line.split(" = ")[0].removeprefix("# ") for line in text.splitlines() if " = " in line}
-    names = {word[2:] for word in measured + of_vgg_lite + options if word.startswith("--")}
+    names = {word[2:] for word in measured + of_vgg_lite + of_resnet + options if word.startswith("--")}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov", "global-batch-size"}, f"not in this test: {lines - names}")
 
@@ -385,53 +386,27 @@ def precision():
 
 def check_gradients(images, batch, runs, extra=""):
     """One step so large that the weights after it are its gradient, scaled. `runs` lists (ranks, micro-batches)."""
+    regular = "--mixup 0.4 --cutmix 1 --l1 1e-4 --label-smoothing 0.1 "
+    plain = [step["loss"] for step in check_uneven("", [(1, 1), (2, 1), (4, 1), (1, 4), (2, 3)])]
+    mixed = [step["loss"] for step in check_uneven(regular, [(1, 1), (2, 1), (2, 3)])]
+    check(all(abs(a - b) > 1e-4 for a, b in zip(plain, mixed)), "mixing and penalties change nothing")
+
+
+def check_uneven(options, layouts):
+    """The same losses on each of these numbers of (ranks, micro-batches); the steps of the first."""
     expected = None
-    for ranks, accumulation in [(1, 1)] + runs:
-        name = f"gradient_{images}_{ranks}_{accumulation}"
-        train(name, EXACT + f"--limit-train {images} --global-batch-size {batch} --grad-accumulation {accumulation} "
-                            f"--epochs 1 --lr 1e6 --momentum 0 --weight-decay 0 --schedule constant {extra} "
-                            f"--save-weights {path(name)}", ranks)
-        expected = expected or weights(name)
-        check_close(expected, weights(name), 1e-5, f"gradient of {images} images, {ranks} ranks x {accumulation}")
-
-
-def exact_sgd():
-    backend = f"--backend {sys.argv[3]} "
-    # A rate at which training is stable: beyond it, rounding errors grow from step to step, on one rank as on several.
-    real = os.path.isdir("/usr/share/datasets/fashion-mnist")
-    data = "--dataset fashion-mnist --lr 0.01 " if real else "--dataset synthetic --lr 0.005 "
-    curves = {}
-    for ranks in (1, 2, 4):
-        records = train(f"curve{ranks}", EXACT + data + "--limit-train 1600 --epochs 1 --global-batch-size 32 "
-                        "--log-every 1 --momentum 0 --schedule constant " + (backend if ranks > 1 else ""), ranks)
-        curves[ranks] = [step["loss"] for step in of_kind(records, "step")]
-        check(len(curves[ranks]) == 50, f"{len(curves[ranks])} steps")
-    check(curves[1][-1] < curves[1][0] - 0.3 or not real, f"the loss does not fall: {curves[1]}")
-    for ranks in (2, 4):
-        worst = max(abs(a - b) for a, b in zip(curves[1], curves[ranks]))
-        print(f"{ranks} ranks: losses of 50 steps differ by at most {worst:.1e}")
-        check(worst <= 1e-3, f"{ranks} ranks: loss curves differ by {worst:.2e}")
-    for ranks in (2, 4):
-        check_gradients(32, 32, [(ranks, 1)], backend if ranks > 1 else "")
-
-
-def exact_uneven():
-    # A step that the ranks, or the micro-batches, cannot share evenly; in the last one most of them have nothing.
-    check_gradients(97, 108, [(2, 1), (3, 1), (1, 4), (2, 3)])
-    check_gradients(1, 24, [(4, 1), (2, 3)])
-    # 97 images in steps of 24: whole epochs, the last step with 1 image.
-    expected = None
-    for ranks, accumulation in [(1, 1), (2, 1), (4, 1), (1, 4), (2, 3)]:
+    for ranks, accumulation in layouts:
         name = f"r{ranks}a{accumulation}"
         records = train(name, EXACT + f"--limit-train 97 --epochs 2 --global-batch-size 24 --lr 0.005 --clip-norm 1 "
-                                      f"--log-every 1 --grad-accumulation {accumulation}", ranks)
-        losses, last = [step["loss"] for step in of_kind(records, "step")], of_kind(records, "epoch")[-1]
-        expected = expected or (losses, last)
-        check(len(losses) == 10, f"{name}: {len(losses)} steps")
-        worst = max(abs(a - b) for a, b in zip(expected[0], losses))
-        check(worst < 1e-4, f"{name}: losses differ by {worst:.1e}")
+                                      f"--log-every 1 --grad-accumulation {accumulation} {options}", ranks)
+        steps, last = of_kind(records, "step"), of_kind(records, "epoch")[-1]
+        expected = expected or (steps, last)
+        check(len(steps) == 10, f"{name}: {len(steps)} steps")
+        worst = max(abs(a["loss"] - b["loss"]) for a, b in zip(expected[0], steps))
+        check(worst < 1e-4, f"{name} {options}: losses differ by {worst:.1e}")
         for field in ("train_loss", "test_loss"):
-            check(abs(expected[1][field] - last[field]) < 1e-4, f"{name}: {field} differs")
+            check(abs(expected[1][field] - last[field]) < 1e-4, f"{name} {options}: {field} differs")
+    return expected[0]
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ else()
 endif()
 bad_input(NAME "micro-batches do not divide" ERR "--global-batch-size 10" "4 micro-batches"
   ARGS --global-batch-size 10 --grad-accumulation 4)
-bad_input(NAME "model has no use for it" ERR "small_cnn" ARGS --dataset synthetic --dropout 0.5)
+bad_input(NAME "model has no use for it" ERR "small_cnn" ARGS --dataset synthetic --drop-path 0.5)
 
 app_case(NAME "ranks do not divide the batch" RANKS 2 EXIT 2 ERR "--global-batch-size 31" "2 ranks"
   ARGS --global-batch-size 31)

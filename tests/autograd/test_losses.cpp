@@ -9,6 +9,7 @@
 
 using namespace tandem;
 using namespace tandem::autograd;
+using tandem::test::ContainsText;
 
 namespace {
 
@@ -50,6 +51,41 @@ TEST_CASE("the weight of positives counts where the target is 1, and not where i
   const auto weighted = binary_cross_entropy_with_logits(x, target, Reduction::none, weight).to_vector<double>();
   const std::vector<double> factors{3, 0.5, 1, 1};
   for (std::size_t i = 0; i < 4; ++i) CHECK(std::abs(weighted[i] - factors[i] * plain[i]) <= 0x1p-22 * plain[i]);
+}
+
+TEST_CASE("cross-entropy of class probabilities is that of classes where these are certain, and their mean else") {
+  const double smoothing = GENERATE(0.0, 0.1, 1.0);
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    INFO(name_of(dtype) << ", smoothing " << smoothing);
+    const double unit = dtype == DType::f64 ? 0x1p-53 : 0x1p-24;
+    const auto logits = [dtype] {
+      return set_requires_grad(cast(Tensor::from<double>({0.5, -1, 3, 2, 0.25, -4, 1, 1}, {2, 4}), dtype).detach());
+    };
+    const Tensor labels = Tensor::from<std::int64_t>({2, 0}, {2}), swapped = Tensor::from<std::int64_t>({1, 0}, {2});
+    const Tensor certain = Tensor::from<float>({0, 0, 1, 0, 1, 0, 0, 0}, {2, 4});
+    const Tensor mixed = Tensor::from<float>({0, 0.25, 0.75, 0, 1, 0, 0, 0}, {2, 4});
+    const Tensor a = logits(), b = logits(), c = logits(), d = logits();
+    const Tensor loss_a = softmax_cross_entropy(a, certain, smoothing),
+                 loss_b = softmax_cross_entropy(b, labels, smoothing);
+    const Tensor loss_c = softmax_cross_entropy(c, mixed, smoothing),
+                 loss_d = softmax_cross_entropy(d, swapped, smoothing);
+    CHECK(loss_a.dtype() == loss_b.dtype());
+    const double bound = 64 * unit;  // a few roundings of numbers below 8
+    CHECK(std::abs(loss_a.item() - loss_b.item()) <= bound);
+    CHECK(std::abs(loss_c.item() - (0.75 * loss_b.item() + 0.25 * loss_d.item())) <= bound);
+    for (const Tensor& loss : {loss_a, loss_b, loss_c, loss_d}) backward(loss);
+    const auto of_a = grad(a).to_vector<double>(), of_b = grad(b).to_vector<double>();
+    const auto of_c = grad(c).to_vector<double>(), of_d = grad(d).to_vector<double>();
+    const double rounded = dtype == DType::bf16 ? 0x1p-8 : bound;
+    for (std::size_t i = 0; i < of_a.size(); ++i) {
+      CHECK(std::abs(of_a[i] - of_b[i]) <= rounded);
+      CHECK(std::abs(of_c[i] - (0.75 * of_b[i] + 0.25 * of_d[i])) <= rounded);
+    }
+  }
+  const Tensor logits = Tensor::zeros({2, 3});
+  CHECK_THROWS_WITH(softmax_cross_entropy(logits, Tensor::zeros({2, 4})),
+                    ContainsText("must have the shape of the logits, [N, C], got f32[2,4] and f32[2,3]"));
+  CHECK_THROWS_WITH(softmax_cross_entropy(logits, logits, 1.5), ContainsText("must be in [0, 1], got 1.5"));
 }
 
 TEST_CASE("the mean of no losses is NaN, their sum is 0") {

@@ -204,6 +204,58 @@ TEST_CASE("dropout's mask follows from seed, rank, layer, step and use") {
   CHECK(Dropout(0.0)(x).is_same(x));
 }
 
+TEST_CASE("DropPath leaves out whole samples, and scales the others") {
+  constexpr std::int64_t kSamples = 4000;
+  DropPath drop_path(0.25);
+  const auto state = std::make_shared<RandomState>(7);
+  drop_path.set_random_state(state);
+  const Tensor x =
+      autograd::set_requires_grad(Tensor::full({kSamples, 2, 3, 1}, 3.0, {.layout = Layout::channels_last}));
+  const Tensor y = drop_path(x);
+  CHECK(y.shape() == x.shape());
+  const auto values = y.to_vector<float>();
+  std::int64_t dropped = 0;
+  for (std::size_t sample = 0; sample < kSamples; ++sample) {
+    const float first = values[6 * sample];
+    dropped += first == 0.0f ? 1 : 0;
+    if (first != 0.0f) CHECK(first == 3.0f * (1.0f / 0.75f));
+    for (std::size_t i = 1; i < 6; ++i) CHECK(values[6 * sample + i] == first);
+  }
+  CHECK(std::abs(static_cast<double>(dropped) - 1000) < 5 * std::sqrt(kSamples * 0.25 * 0.75));
+  autograd::backward(autograd::sum(y));
+  const auto slopes = autograd::grad(x).to_vector<float>();
+  for (std::size_t i = 0; i < slopes.size(); ++i) CHECK(slopes[i] == (values[i] == 0.0f ? 0.0f : 1.0f / 0.75f));
+  CHECK(drop_path(x).to_vector<float>() != values);
+  state->set_step(0);
+  CHECK(drop_path(x).to_vector<float>() == values);
+  drop_path.eval();
+  CHECK(drop_path(x).is_same(x));
+  CHECK(DropPath(0.0)(x).is_same(x));
+  CHECK(drop_path.describe() == "DropPath(0.25)");
+  CHECK_THROWS_WITH(DropPath(1.0), ContainsText("DropPath: p must be in [0, 1), got 1"));
+}
+
+TEST_CASE("a residual block whose branch is dropped is its shortcut") {
+  Initializer initializer(1);
+  const Tensor x = Tensor::full({64, 8, 4, 4}, 1.0, {.layout = Layout::channels_last});
+  BasicBlock block({.in = 8, .out = 8, .drop_path = 0.5}, initializer);
+  block.set_random_state(std::make_shared<RandomState>(3));
+  const auto y = block(x).to_vector<float>();
+  std::int64_t shortcuts = 0;
+  for (std::size_t sample = 0; sample < 64; ++sample) {
+    bool same = true;
+    for (std::size_t i = 0; i < 128; ++i) same = same && y[128 * sample + i] == 1.0f;  // relu(0 + 1)
+    shortcuts += same ? 1 : 0;
+  }
+  CHECK(shortcuts > 12);
+  CHECK(shortcuts < 52);
+  block.eval();
+  BasicBlock plain({.in = 8, .out = 8}, initializer);
+  plain.load_state_dict(block.state_dict());  // the same names
+  plain.eval();
+  CHECK(block(x).to_vector<float>() == plain(x).to_vector<float>());
+}
+
 TEST_CASE("dropout that was given no random state has one of its own, another for each layer") {
   const Tensor x = Tensor::full({10'000}, 1.0);
   Sequential network;

@@ -1,6 +1,7 @@
 // The networks: names, shapes, sizes, gradients, options.
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/layers/dropout.h"
 #include "tandem/layers/models/models.h"
 #include "tandem/layers/safetensors.h"
 #include "tandem/layers/summary.h"
@@ -181,7 +182,52 @@ TEST_CASE("names and options that do not fit are refused") {
   CHECK_THAT(message({.name = "mnist_cnn", .layers = 1, .shared_weights = true}), ContainsText("2 or more"));
   CHECK_THAT(message({.name = "mnist_cnn", .batch_norm = true}), ContainsText("no batch norm"));
   CHECK_THAT(message({.name = "resnet9", .shared_weights = true}), ContainsText("no shared weights"));
-  CHECK_THAT(message({.name = "small_cnn", .dropout = 0.1}), ContainsText("no dropout"));
+  CHECK_THAT(message({.name = "small_cnn", .dropout = -0.1}), ContainsText("[0, 1)"));
+  CHECK_THAT(message({.name = "resnet9", .drop_path = 1.0}), ContainsText("drop_path must be in [0, 1)"));
+  CHECK(message({.name = "small_cnn", .drop_path = 0.1}) ==
+        "model small_cnn has no residual branches to drop; resnet9 and resnet18 do");
+}
+
+TEST_CASE("networks take dropout and DropPath, by which the names of weights stay as they are") {
+  for (const ModelEntry& entry : models()) {
+    INFO(entry.name);
+    const double drop_path = entry.has_drop_path ? 0.8 : 0.0;
+    const std::string name(entry.name);
+    const auto plain = make_model({.name = name, .image_size = 16, .seed = 1});
+    const auto regular =
+        make_model({.name = name, .image_size = 16, .dropout = 0.5, .drop_path = drop_path, .seed = 1});
+    const auto state = plain->state_dict(), same = regular->state_dict();
+    REQUIRE(state.size() == same.size());
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      CHECK(state[i].first == same[i].first);
+      CHECK(state[i].second.to_vector<float>() == same[i].second.to_vector<float>());
+    }
+    std::vector<std::string> random;
+    for (const auto& [path, module] : regular->named_modules())
+      if (dynamic_cast<const RandomLayer*>(module) != nullptr) random.push_back(module->describe());
+    if (name == "resnet18") {
+      const std::vector<std::string> expected{"DropPath(0.1)",
+                                              "DropPath(0.2)",
+                                              "DropPath(0.30000000000000004)",
+                                              "DropPath(0.4)",
+                                              "DropPath(0.5)",
+                                              "DropPath(0.6000000000000001)",
+                                              "DropPath(0.7000000000000001)",
+                                              "DropPath(0.8)",
+                                              "Dropout(0.5)"};
+      CHECK(random == expected);
+    } else if (name == "resnet9") {
+      CHECK(random == std::vector<std::string>{"DropPath(0.4)", "DropPath(0.8)", "Dropout(0.5)"});
+    } else {
+      CHECK(random.size() == (name == "vgg_lite" ? 2u : 1u));
+    }
+    const Tensor x = Tensor::full({2, 3, 16, 16}, 0.5, {.layout = Layout::channels_last});
+    CHECK((*regular)(x).to_vector<float>() != (*regular)(x).to_vector<float>());
+    plain->eval();
+    regular->load_state_dict(plain->state_dict());
+    regular->eval();
+    CHECK((*regular)(x).to_vector<float>() == (*plain)(x).to_vector<float>());
+  }
 }
 
 TEST_CASE("a network prints itself as a table and stays as it was") {

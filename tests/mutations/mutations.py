@@ -70,7 +70,7 @@ MUTATIONS = [
     ("train/checkpoint/checkpoint_writer.cpp", "value.device() == Device{} ? value.clone()", "value.device() == Device{} ? value"),
     ("train/checkpoint/checkpointing.cpp", "if (writer_ != nullptr) writer_->set_best(best_step_);", ""),
     ("train/trainer.cpp", "if (max_over_ranks(ends ? 1.0 : 0.0, parts_.group) > 0.0) break;", "if (ends) break;"),
-    ("layers/activation.cpp", "return layers++;", "return layers;"),
+    ("layers/dropout.cpp", "return layers++;", "return layers;"),
     ("layers/summary.cpp", "if (own_parameters == 0 && ", "if ("),
     # data
     ("data/loader.cpp", "if (std::exchange(stream_ended, true)) return std::nullopt;",
@@ -79,6 +79,8 @@ MUTATIONS = [
     ("data/loader.cpp", "if (index == skipped) pass_over_skipped();", ""),
     ("data/decode_jpeg.cpp", "    case JWRN_HIT_MARKER:\n", ""),
     ("data/decode_jpeg.cpp", "    case JWRN_JPEG_EOF:\n", ""),
+    ("data/mixing.cpp", "row[label] += share;", "row[label] = share;"),
+    ("data/mixing.cpp", "{std::pair(labels.data<std::int64_t>()[i], mixes[i].share)", "{std::pair(labels.data<std::int64_t>()[i], 1.0f - mixes[i].share)"),
     ("data/prefetcher.h", "taken_ = count_;\n      stopping_ = true;", "stopping_ = true;"),
     ("data/sampler.cpp", "rank_ * share + std::min<std::int64_t>(rank_, left_over)", "rank_ * share"),
     # optim

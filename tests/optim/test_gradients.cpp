@@ -1,9 +1,13 @@
 // Gradient clipping and accumulation.
 #include "tandem/autograd/functions/arithmetic.h"
+#include "tandem/autograd/functions/cast.h"
 #include "tandem/autograd/functions/linear.h"
+#include "tandem/autograd/functions/pointwise.h"
+#include "tandem/autograd/functions/reduce.h"
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
 #include "tandem/optim/clip_grad_norm.h"
 #include "tandem/optim/gradient_accumulation.h"
+#include "tandem/optim/l1_penalty.h"
 #include "tandem/optim/sgd.h"
 #include "tests/optim/optimizer_support.h"
 #include "tests/support/error_of.h"
@@ -42,6 +46,38 @@ TEST_CASE("clip_grad_norm passes over parameters without gradients and refuses a
   CHECK(optim::clip_grad_norm(parameters, 1.0) == 0.0);
   CHECK_THROWS_AS(optim::clip_grad_norm(parameters, 0.0), Error);
   CHECK_THROWS_AS(optim::clip_grad_norm(parameters, NAN), Error);
+}
+
+TEST_CASE("the gradient of an L1 penalty is that of the sum of absolute values") {
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16);
+  const std::vector<Tensor> parameters = make_parameters(dtype), others = make_parameters(dtype);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    autograd::backward(autograd::scale(autograd::sum(autograd::abs(others[i])), 0.25));
+    if (i > 0) autograd::set_grad(parameters[i], Tensor::zeros(parameters[i].shape(), parameters[i].options()));
+  }
+  optim::add_l1_gradient(parameters, 0.25);
+  CHECK_FALSE(autograd::grad(parameters[0]).defined());  // one without a gradient stays so
+  for (std::size_t i = 1; i < parameters.size(); ++i)
+    CHECK(autograd::grad(parameters[i]).to_vector<double>() == autograd::grad(others[i]).to_vector<double>());
+  optim::add_l1_gradient(parameters, 0.5);  // added to what is there
+  const auto once = autograd::grad(others[1]).to_vector<double>();
+  auto three_times = once;
+  for (double& value : three_times) value *= 3.0;
+  CHECK(autograd::grad(parameters[1]).to_vector<double>() == three_times);
+  optim::add_l1_gradient(parameters, 0.0);
+  CHECK(autograd::grad(parameters[1]).to_vector<double>() == three_times);
+  for (const double weight : {-1.0, static_cast<double>(NAN), static_cast<double>(INFINITY)})
+    CHECK_THROWS_WITH(optim::add_l1_gradient(parameters, weight), ContainsText("must be a finite number"));
+}
+
+TEST_CASE("the gradient of an L1 penalty goes to f32 gradients of half parameters, and is 0 at 0") {
+  const Tensor w =
+      autograd::set_requires_grad(autograd::cast(Tensor::from<float>({-3, 0, 1, -0.5}, {4}), DType::bf16).detach());
+  autograd::set_gradient_place(w, Tensor::zeros({4}));
+  autograd::backward(autograd::scale(autograd::sum(w), 2.0));
+  REQUIRE(autograd::grad(w).dtype() == DType::f32);
+  optim::add_l1_gradient({w}, 0.001);  // not a number of bf16
+  CHECK(autograd::grad(w).to_vector<float>() == std::vector<float>{2.0f - 0.001f, 2.0f, 2.0f + 0.001f, 2.0f - 0.001f});
 }
 
 TEST_CASE("accumulated gradients are those of the whole batch") {

@@ -157,6 +157,7 @@ TEST_CASE("loaders of other ranks than the group's, and options out of range, ar
   CHECK_THAT(error_with({.test = &half.test}), ContainsText("the test loader's sampler is that of rank 1 of 2"));
   CHECK_THAT(error_with({.metrics = {{"rows", rows}, {"rows", rows}}}), ContainsText("two metrics are called 'rows'"));
   CHECK_THAT(error_with({.clip_norm = -1.0}), ContainsText("clip_norm -1 must be 0"));
+  CHECK_THAT(error_with({.l1 = -1.0}), ContainsText("l1 -1 must be a finite number, 0"));
   CHECK_THAT(error_with({.clip_norm = std::nan("")}), ContainsText("clip_norm nan must be 0"));
   CHECK_THAT(error_with({.log_every = -1}), ContainsText("log_every -1 must be 0"));
   CHECK_THAT(error_with({.label_smoothing = 2.0}), ContainsText("label_smoothing 2 is not between 0 and 1"));
@@ -286,6 +287,7 @@ TEST_CASE("what differs between ranks that train together is named, rather than 
       {"the trainer differs between ranks: log_every is 2 on rank 0 and 0 on rank 1",
        [](TrainerOptions& options, Run&) { options.log_every = 2; }},
       {"epochs is 0 on rank 0 and 1 on rank 1", [](TrainerOptions& options, Run&) { options.epochs = 0; }},
+      {"l1 is 1 on rank 0 and 0 on rank 1", [](TrainerOptions& options, Run&) { options.l1 = 1.0; }},
       {"clip_norm is 1 on rank 0 and 0 on rank 1", [](TrainerOptions& options, Run&) { options.clip_norm = 1.0; }},
       {"check_replicas is true on rank 0 and false on rank 1",
        [](TrainerOptions& options, Run&) { options.check_replicas = true; }},

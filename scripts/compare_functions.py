@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+"""Times softmaxes, norms, losses, sums and lookups of this framework and of PyTorch on the CPU, in turn.
+
+  scripts/compare_functions.py
+  scripts/compare_functions.py --python ~/venv/bin/python --threads 1 --pairs 9
+
+f32, forward alone, and forward with backward. Two processes take turns, one on each function after the other; a line has
+the medians over the rounds, and PyTorch's over ours. The last line of each part is the geometric mean of these ratios.
+
+PyTorch is that of `--python`; this script itself needs none.
+"""
+
+import json
+import math
+import statistics
+import sys
+from pathlib import Path
+
+from command_line import Parser, complain, program, run
+from torch_turns import add_arguments, medians, parties_of
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = (
+    ("softmax", "64,1000"),
+    ("softmax", "8192,128"),
+    ("log_softmax", "64,1000"),
+    ("log_softmax", "8192,128"),
+    ("softmax_dim0", "128,8192"),
+    ("layer_norm", "512,768"),
+    ("layer_norm", "16384,64"),
+    ("group_norm", "32,64,32,32"),
+    ("embedding", "10000,128"),
+    ("mse_loss", "1024,1024"),
+    ("l1_loss", "1024,1024"),
+    ("bce_with_logits", "1024,1024"),
+    ("nll_loss", "8192,128"),
+    ("cross_entropy", "128,10"),
+    ("cross_entropy", "8192,128"),
+    ("sum", "1024,1024"),
+    ("sum_dim0", "1024,1024"),
+    ("mean_dim1", "1024,1024"),
+)
+ELEMENTS_PER_TURN = 2**23
+PLACES = 8192  # of a lookup
+
+
+def functions(torch):
+    F = torch.nn.functional
+    return {
+        "softmax": lambda x, w, b, target, labels: F.softmax(x, -1),
+        "log_softmax": lambda x, w, b, target, labels: F.log_softmax(x, -1),
+        "softmax_dim0": lambda x, w, b, target, labels: F.softmax(x, 0),
+        "layer_norm": lambda x, w, b, target, labels: F.layer_norm(x, x.shape[-1:], w, b),
+        "group_norm": lambda x, w, b, target, labels: F.group_norm(x, 8, w, b),
+        "embedding": lambda x, w, b, target, labels: F.embedding(labels, x),
+        "mse_loss": lambda x, w, b, target, labels: F.mse_loss(x, target),
+        "l1_loss": lambda x, w, b, target, labels: F.l1_loss(x, target),
+        "bce_with_logits": lambda x, w, b, target, labels: F.binary_cross_entropy_with_logits(x, target),
+        "nll_loss": lambda x, w, b, target, labels: F.nll_loss(x, labels),
+        "cross_entropy": lambda x, w, b, target, labels: F.cross_entropy(x, labels),
+        "sum": lambda x, w, b, target, labels: x.sum(),
+        "sum_dim0": lambda x, w, b, target, labels: x.sum(0),
+        "mean_dim1": lambda x, w, b, target, labels: x.mean(1),
+    }
+
+
+def serve(threads):
+    """What function_bench does, with PyTorch."""
+    import time
+
+    import torch
+
+    torch.set_num_threads(threads)
+    table = functions(torch)
+    print(json.dumps({"version": torch.__version__}), flush=True)
+
+    def numbers(shape, factor):
+        return (2e-4 * (torch.arange(math.prod(shape)) * factor % 10007).float() - 1.0).reshape(shape)
+
+    def inputs(name, shape):
+        channels = [shape[1] if len(shape) == 4 else shape[-1]]
+        target = (torch.arange(math.prod(shape)) * 7 % 3 == 0).float().reshape(shape)
+        places, classes = (PLACES, shape[0]) if name == "embedding" else (shape[0], shape[1])
+        labels = torch.arange(places) * 7919 % 10007 % classes
+        return numbers(shape, 7919), numbers(channels, 7919), numbers(channels, 104729), target, labels
+
+    def seconds_of(function, both, x, w, b, target, labels, grad):
+        x, w, b = (leaf.detach().requires_grad_(both) for leaf in (x, w, b))
+        with torch.set_grad_enabled(both):
+            start = time.perf_counter()
+            result = function(x, w, b, target, labels)
+            if both:
+                result.backward(grad)
+            del result
+            return time.perf_counter() - start
+
+    for line in sys.stdin:
+        if line.strip() == "quit":
+            return 0
+        name, shape, mode, repeats = line.split()
+        given = inputs(name, [int(size) for size in shape.split(",")])
+        grad = torch.ones_like(table[name](*given))
+        seconds = [seconds_of(table[name], mode == "both", *given, grad) for _ in range(int(repeats))]
+        print(json.dumps({"seconds": statistics.fmean(seconds)}), flush=True)
+    return 0
+
+
+def compare(parties, mode, pairs):
+    """Prints the table of one part; the geometric mean."""
+    ratios = []
+    for name, shape in CASES:
+        elements = math.prod(int(size) for size in shape.split(","))
+        repeats = min(200, max(1, ELEMENTS_PER_TURN // elements))
+        warm_up, request = (f"{name} {shape} {mode} {count}" for count in (max(1, repeats // 4), repeats))
+        ours, theirs = (1e6 * seconds for seconds in medians(parties, warm_up, request, pairs))
+        ratios.append(theirs / ours)
+        print(f"{name:<16}{shape:<14}{ours:10.1f} us {theirs:10.1f} us {theirs / ours:8.2f}", flush=True)
+    return math.exp(statistics.fmean(map(math.log, ratios)))
+
+
+def parse_arguments():
+    parser = Parser(__doc__)
+    add_arguments(parser, ROOT / "build/cpu/tests/function_bench")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    if arguments.serve:
+        try:
+            return serve(arguments.threads)
+        except ImportError as error:
+            complain(f"{sys.executable} cannot import torch ({error}): give another Python by --python")
+    program(arguments.bench, "cmake --preset cpu && cmake --build --preset cpu --target function_bench")
+    parties = parties_of(arguments, __file__)
+    version = parties["PyTorch"].greeting["version"]
+    for mode in ("forward", "both"):
+        what = "forward" if mode == "forward" else "forward and backward"
+        print(f"\nf32, {what}, {arguments.threads} threads; ours, PyTorch {version}, ratio")
+        print(f"geometric mean {compare(parties, mode, arguments.pairs):.2f}", flush=True)
+    for party in parties.values():
+        party.quit()
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)
