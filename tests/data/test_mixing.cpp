@@ -164,8 +164,9 @@ TEST_CASE("mixing that makes no sense is refused") {
   Loader of_points(points, {.mix = {.mixup = 1.0, .classes = 2}});
   of_points.start(0);
   CHECK_THROWS_WITH(of_points.next(), ContainsText("needs images f32 [n,C,H,W] and labels i64 [n]"));
-  CHECK_THROWS_WITH(Loader(images(), {.mix = {.mixup = 1.0, .classes = 10}, .transform = [](Example example, ExampleRandom&) { return example; }}),
-ContainsText("without a transform"));
+  CHECK_THROWS_WITH(Loader(images(), {.mix = {.mixup = 1.0, .classes = 10},
+                                      .transform = [](Example example, ExampleRandom&) { return example; }}),
+                    ContainsText("without a transform"));
   Loader few(images(), {.mix = {.mixup = 1.0, .classes = 3}});
   few.start(0);
   CHECK_THROWS_WITH(few.next(), ContainsText("a label is "));
