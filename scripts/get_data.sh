@@ -2,13 +2,19 @@
 # Gets a data set: downloads the official files (resuming), checks them against pinned checksums, unpacks atomically.
 set -euo pipefail
 
+# What people call it by, and where data goes: into this repository, or, as `tandem data`, into the working directory.
+case ${BASH_SOURCE[0]##*/} in
+  tandem_data) self="tandem data" root=$PWD place="the working directory" ;;
+  *) self=scripts/get_data.sh root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) place="this repository" ;;
+esac
+
 usage() {
-  cat <<'TEXT'
-usage: scripts/get_data.sh cifar10|cifar100|mnist|fashion-mnist [options]
+  cat <<TEXT
+usage: $self cifar10|cifar100|mnist|fashion-mnist [options]
 
   --from URL-or-FILE  take it from there. cifar10, cifar100: the binary .tar.gz; mnist, fashion-mnist: a folder with the
                       four .gz files, a URL of such a folder, or a .tar.gz of them
-  --dir DIR           where to put it (default: datasets/NAME in this repository)
+  --dir DIR           where to put it (default: datasets/NAME in $place)
   --no-verify         accept files whose checksum is not the official one (say so yourself; never the default)
   --force             get it again although it is there
 
@@ -19,8 +25,8 @@ TEXT
 }
 
 say() { printf '%s\n' "$*" >&2; }
-die() { say "get_data.sh: $*"; exit 1; }
-misuse() { say "get_data.sh: $*"; say "see scripts/get_data.sh --help"; exit 2; }
+die() { say "${self##*/}: $*"; exit 1; }
+misuse() { say "${self##*/}: $*"; say "see $self --help"; exit 2; }
 
 # --- What there is -------------------------------------------------------------------------------------------------------
 
@@ -70,7 +76,7 @@ verify() {
   local got
   got=$(md5_of "$1")
   [ "$got" = "$2" ] || {
-    say "get_data.sh: $1: checksum is $got, expected $2: not the official file, or damaged"
+    say "${self##*/}: $1: checksum is $got, expected $2: not the official file, or damaged"
     return 1
   }
 }
@@ -109,7 +115,7 @@ download() {
 is_url() { case $1 in http://* | https://* | ftp://* | file://*) return 0 ;; *) return 1 ;; esac; }
 
 no_network() {
-  die "cannot get $1: is there a network? Elsewhere, fetch $2 and give it as: scripts/get_data.sh $name --from FILE"
+  die "cannot get $1: is there a network? Elsewhere, fetch $2 and give it as: $self $name --from FILE"
 }
 
 # fetch URL MD5 FILE: downloads unless FILE is there, verifies; a wrong download is taken away and tried once more.
@@ -217,7 +223,6 @@ case $name in
   '') misuse "which data set? cifar10, cifar100, mnist or fashion-mnist" ;;
   *) misuse "unknown data set '$name': there are cifar10, cifar100, mnist and fashion-mnist" ;;
 esac
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 target=${target:-$root/datasets/$name}
 target=${target%/}
 

@@ -13,6 +13,7 @@
 #include "tandem/kernels/notice.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/metrics.h"
+#include "tandem/train/network_description.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/reporter.h"
 #include "tandem/train/smallest_part.h"
@@ -243,7 +244,7 @@ int train_and_report(const Settings& s, const train::Config& config, const std::
     if (const std::string problem = checkpoints.finish(); !problem.empty()) problems.push_back(problem);
     if (finite && !s.save_weights.empty()) {
       saved = train::save_weights(s.save_weights, train::full_state_dict(*model, *optimizer),
-                                  {{"model", s.model.name}, {"dataset", s.data.name}});
+                                  train::to_metadata(train::describe_network(s.model, *images.train)));
     }
     if (!saved.problem.empty()) problems.push_back(describe_problem(saved));
     const std::string tuning_problem = finish_tuning(s, device);

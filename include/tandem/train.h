@@ -14,6 +14,7 @@
 #include "tandem/train/forward.h"
 #include "tandem/train/jsonl_log.h"
 #include "tandem/train/metrics.h"
+#include "tandem/train/network_description.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/records.h"
 #include "tandem/train/reporter.h"

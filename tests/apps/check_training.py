@@ -8,9 +8,11 @@ import os
 import re
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 from run_case import environment, mpirun
 
@@ -245,6 +247,53 @@ def own_images():
     check(records[-1]["test_accuracy"] > 90, f"test accuracy is {records[-1]['test_accuracy']}")
 
 
+def write_png(name, rows, colours=1):
+    """8 bits a colour."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", len(rows[0]) // colours, len(rows), 8, {1: 0, 3: 2}[colours], 0, 0, 0)
+    with open(path(name), "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
+                   chunk(b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows))) + chunk(b"IEND", b""))
+
+
+def prediction():
+    """Weights that were saved classify files of images, by `tandem predict`."""
+    own_images()
+    records = train("own", f"--dataset mnist --data {FOLDER} --model mnist_cnn --layers 2 --epochs 5 "
+                           f"--global-batch-size 20 --save-weights {path('w.safetensors')}")
+    check(records[-1]["test_accuracy"] > 90, f"test accuracy is {records[-1]['test_accuracy']}")
+    # Grey files, one of them larger, and one in colour.
+    write_png("dark.png", [bytes([8] * 12)] * 12)
+    write_png("grey.png", [bytes([100] * 30)] * 24)
+    write_png("bright.png", [bytes([190, 190, 190] * 12)] * 12, 3)
+    files = [path(name) for name in ("dark.png", "grey.png", "bright.png")]
+    tandem = os.path.join(os.path.dirname(PROGRAM), "tandem")
+
+    def predict(*arguments):
+        return subprocess.run([tandem, "predict", "--weights", path("w.safetensors"), *arguments], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), timeout=100)
+
+    done = predict("--json", "--top", "10", *files)
+    check(done.returncode == 0, done.stderr)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    check([line["file"] for line in lines] == files, done.stdout)
+    check([line["classes"][0]["class"] for line in lines] == ["0", "1", "2"], done.stdout)
+    for line in lines:
+        probabilities = [entry["probability"] for entry in line["classes"]]
+        check(abs(sum(probabilities) - 1) < 1e-5 and probabilities == sorted(probabilities, reverse=True), line)
+        check(len(probabilities) == 10, line)
+    done = predict("--top", "1", files[0])
+    check(re.fullmatch(r".*dark\.png +0 [0-9.]+ %\n", done.stdout), done.stdout)
+    with open(path("cut.png"), "wb") as file:
+        file.write(contents("dark.png")[:40])
+    for name, problem in (("none.png", "none.png: "), ("cut.png", "cut.png: "), ("own.jsonl", "own.jsonl: ")):
+        done = predict(files[0], path(name))
+        check(done.returncode == 2 and done.stdout == "" and problem in done.stderr and
+              len(done.stderr.splitlines()) == 1, f"{name}: {done}")
+
+
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --augment crop-reflect=3,flip "
                "--model mnist_cnn --layers 7 --shared-weights --conv-impl reference "
@@ -411,7 +460,7 @@ def check_uneven(options, layouts):
 
 if __name__ == "__main__":
     try:
-        cases = (learning, determinism, files, logs, full_disks, own_images, config, empty_paths, standard_output, precision, exact_sgd,
+        cases = (learning, determinism, files, logs, full_disks, own_images, prediction, config, empty_paths, standard_output, precision, exact_sgd,
                  exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()
     finally:

@@ -36,3 +36,30 @@ app_case(PROGRAM device_query NAME "near option" EXIT 2 ERR "unknown option --he
 app_case(PROGRAM device_query NAME "option of another program" EXIT 2 ERR "unknown option --dtype: --help lists all options"
   ARGS --dtype f16)
 app_case(PROGRAM device_query NAME "stray word" EXIT 2 ERR "unexpected argument 'cuda'" ARGS cuda)
+
+# `tandem`: names, help and completion.
+app_case(PROGRAM tandem_program NAME "help" OUT "usage: tandem COMMAND" "train        train a network" ARGS help)
+app_case(PROGRAM tandem_program NAME "nothing" OUT "usage: tandem COMMAND")
+app_case(PROGRAM tandem_program NAME "version" OUT "tandem (Tandem) ${PROJECT_VERSION}" ARGS --version)
+app_case(PROGRAM tandem_program NAME "help of a command" OUT "--layers" ARGS help train)
+app_case(PROGRAM tandem_program NAME "a command" OUT "--device auto: " ARGS devices)
+app_case(PROGRAM tandem_program NAME "a command by its program" OUT "--device auto: " ARGS device_query)
+app_case(PROGRAM tandem_program NAME "the exit code of a command" EXIT 2 ERR "unknown option --epoch: did you mean --epochs?"
+  ARGS train --epoch 3)
+app_case(PROGRAM tandem_program NAME "unknown command" EXIT 2
+  ERR "unknown command 'trian': did you mean train? (choices: train, report, predict, data," ARGS trian)
+app_case(PROGRAM tandem_program NAME "unknown option" EXIT 2 ERR "unknown option --epochs: a command comes first" ARGS --epochs 3)
+app_case(PROGRAM tandem_program NAME "unknown shell" EXIT 2 ERR "unknown shell 'csh'" ARGS completion csh)
+app_case(PROGRAM tandem_program NAME "no shell" EXIT 2 ERR "name one shell: bash, zsh or fish" ARGS completion)
+app_case(PROGRAM tandem_program NAME "data of an unknown name" EXIT 2 ARGS data cifar9)
+
+# What a file of weights must tell before images are classified.
+app_case(PROGRAM tandem_predict NAME "help" OUT "--weights" ARGS --help)
+app_case(PROGRAM tandem_predict NAME "no weights" EXIT 2 ERR "--weights is required" ARGS a.png)
+app_case(PROGRAM tandem_predict NAME "no images" EXIT 2 ERR "images is required" ARGS --weights app_files/named.safetensors)
+app_case(PROGRAM tandem_predict NAME "no such file" EXIT 2 ERR "app_files/none.safetensors: cannot open"
+  ARGS --weights app_files/none.safetensors a.png)
+app_case(PROGRAM tandem_predict NAME "weights that tell no network" EXIT 2
+  ERR "app_files/named.safetensors: says nothing of 'dataset'" ARGS --weights app_files/named.safetensors a.png)
+app_case(PROGRAM tandem_predict NAME "top 0" EXIT 2 ERR "--top: 0 is not between 1 and"
+  ARGS --weights app_files/named.safetensors --top 0 a.png)

@@ -1,0 +1,188 @@
+// Finding programs, and completing what is typed.
+#include "commands.h"
+
+#include "tandem/core/error.h"
+#include "tandem/core/suggest.h"
+
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+extern char** environ;
+
+namespace tandem::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Command kCommands[] = {
+    {"train", "cifar_train", "train a network on images; with mpirun on several ranks"},
+    {"report", "tandem_report", "make a run's report again, or compare several runs"},
+    {"predict", "tandem_predict", "classify image files with the weights of a run"},
+    {"data", "tandem_data", "get CIFAR-10, CIFAR-100, MNIST or Fashion-MNIST"},
+    {"bench-conv", "conv_bench", "time convolutions, against cuDNN and oneDNN where they are there"},
+    {"bench-train", "train_bench", "time whole training steps"},
+    {"devices", "device_query", "list what this build can compute on"},
+};
+
+bool is_program(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_regular_file(path, unknown) && access(path.c_str(), X_OK) == 0;
+}
+
+bool begins_option(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
+
+/// The part of `words` that begins with the last of them.
+std::vector<std::string> matching(const std::vector<std::string>& words, const std::string& begun) {
+  std::vector<std::string> found;
+  std::copy_if(words.begin(), words.end(), std::back_inserter(found),
+               [&](const std::string& word) { return word.starts_with(begun); });
+  return found;
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+const Command& find_command(std::string_view name) {
+  const auto* const found = std::ranges::find(kCommands, name, &Command::name);
+  if (found != std::end(kCommands)) return *found;
+  const auto* const program = std::ranges::find(kCommands, name, &Command::program);  // by its other name
+  if (program != std::end(kCommands)) return *program;
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) names.emplace_back(command.name);
+  fail("{}", unknown_name("command", name, names));
+}
+
+std::string find_program(const Command& command) {
+  std::error_code unknown;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", unknown).parent_path() / command.program;
+  if (!unknown && is_program(beside)) return beside.string();
+  const char* const path = std::getenv("PATH");
+  std::string_view rest = path == nullptr ? "" : path;
+  while (!rest.empty()) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    const fs::path candidate = fs::path(folder) / command.program;
+    if (!folder.empty() && is_program(candidate)) return candidate.string();
+  }
+  fail("tandem {}: its program {} is neither beside this one nor on the PATH: was it built and installed?",
+       command.name, command.program);
+}
+
+std::string help_page() {
+  std::string text =
+      "usage: tandem COMMAND [options]\n\nA small, fast trainer of image networks, and what goes with "
+      "it.\n\nCommands:\n";
+  for (const Command& command : kCommands) text += fmt::format("  {:<12} {}\n", command.name, command.what);
+  return text +
+         fmt::format("  {:<12} {}\n  {:<12} {}\n", "completion",
+                     "print a script that completes commands: bash, zsh or fish", "help",
+                     "tell what a command takes: tandem help train") +
+         "\nEach command is a program of its own, and takes the same options by its own name:\n"
+         "mpirun -np 2 cifar_train is mpirun -np 2 tandem train.\n";
+}
+
+std::string help_of(const Command& command) {
+  const std::string program = find_program(command);
+  std::array<int, 2> ends{};
+  require(pipe(ends.data()) == 0, "tandem: no pipe: {}", std::strerror(errno));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addclose(&actions, ends[0]);
+  posix_spawn_file_actions_addclose(&actions, ends[1]);
+  std::string name(command.program), option = "--help";
+  std::array<char*, 3> arguments{name.data(), option.data(), nullptr};
+  pid_t child = 0;
+  const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string text;
+  std::array<char, 4096> part{};
+  for (ssize_t size = 0; error == 0 && (size = read(ends[0], part.data(), part.size())) > 0;)
+    text.append(part.data(), static_cast<std::size_t>(size));
+  close(ends[0]);
+  require(error == 0, "tandem: cannot run {}: {}", program, std::strerror(error));
+  waitpid(child, nullptr, 0);
+  return text;
+}
+
+std::vector<std::string> options_in(std::string_view help) {
+  std::vector<std::string> options;
+  for (std::size_t at = 0; (at = help.find("--", at)) != help.npos;) {
+    const std::size_t begin = at;
+    const bool at_start = begin == 0 || help[begin - 1] == ' ' || help[begin - 1] == ',' || help[begin - 1] == '\n';
+    while (at < help.size() && begins_option(help[at])) ++at;
+    std::string option(help.substr(begin, at - begin));
+    if (at_start && option.size() > 2 && std::ranges::find(options, option) == options.end())
+      options.push_back(std::move(option));
+  }
+  return options;
+}
+
+std::vector<std::string> values_in(std::string_view help, std::string_view option) {
+  const std::string start = fmt::format("\n  {} ", option);  // where an option has its own line
+  const std::size_t at = help.find(start);
+  if (at == help.npos) return {};
+  std::string_view values = help.substr(at + start.size());
+  values = values.substr(0, values.find_first_of(" \n"));
+  if (values.find('|') == values.npos) return {};
+  std::vector<std::string> found;
+  while (!values.empty()) {
+    const std::string_view value = values.substr(0, values.find('|'));
+    values.remove_prefix(std::min(values.size(), value.size() + 1));
+    found.emplace_back(value);
+  }
+  return found;
+}
+
+std::vector<std::string> complete(const std::vector<std::string>& words) {
+  const std::string begun = words.empty() ? "" : words.back();
+  if (words.size() <= 1) {
+    std::vector<std::string> names{"completion", "help"};
+    for (const Command& command : kCommands) names.emplace_back(command.name);
+    std::ranges::sort(names);
+    return matching(names, begun);
+  }
+  if (words.front() == "completion") return matching({"bash", "fish", "zsh"}, begun);
+  if (words.front() == "help") return words.size() == 2 ? complete({begun}) : std::vector<std::string>();
+  const auto* const command = std::ranges::find(kCommands, words.front(), &Command::name);
+  if (command == std::end(kCommands)) return {};
+  const std::string help = help_of(*command);
+  if (begun.starts_with('-')) return matching(options_in(help), begun);
+  return matching(values_in(help, words[words.size() - 2]), begun);
+}
+
+std::string completion_script(std::string_view shell) {
+  if (shell == "bash")
+    return R"(# source <(tandem completion bash)
+_tandem() {
+  mapfile -t COMPREPLY < <(tandem --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _tandem tandem
+)";
+  if (shell == "zsh")
+    return R"(# source <(tandem completion zsh)
+_tandem() {
+  local -a found
+  found=("${(@f)$(tandem --complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ -n ${found[1]} ]]; then compadd -- "${found[@]}"; else _files; fi
+}
+compdef _tandem tandem
+)";
+  if (shell == "fish")
+    return R"(# tandem completion fish | source
+complete -c tandem -a '(tandem --complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+)";
+  fail("{}", unknown_name("shell", shell, std::vector<std::string_view>{"bash", "zsh", "fish"}));
+}
+
+}  // namespace tandem::apps
