@@ -84,6 +84,10 @@ class PoisonScope {
 namespace detail {
 void count_memory(Device device, MemoryTag tag, std::int64_t bytes);
 bool poison_new_storages();
+
+/// For a timeline (timeline.h), while one is recorded: which storages are live.
+void note_storage(const void* storage, Device device, MemoryTag tag, std::int64_t bytes);
+void forget_storage(const void* storage) noexcept;
 }  // namespace detail
 
 }  // namespace tandem

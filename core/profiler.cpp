@@ -43,6 +43,18 @@ double to_seconds(std::chrono::steady_clock::duration duration) {
 
 }  // namespace
 
+namespace detail {
+
+void add_work(double flops, double bytes) {
+  if (innermost == nullptr) return;
+  innermost->flops_ += flops;
+  innermost->bytes_ += bytes;
+}
+
+std::string innermost_range() { return innermost == nullptr ? "" : innermost->name_; }
+
+}  // namespace detail
+
 void start_profile() {
   const std::lock_guard lock(table_mutex);
   table().clear();
@@ -79,6 +91,8 @@ void ProfileRange::end() noexcept {
   const Clock::duration elapsed = Clock::now() - start_;
   innermost = outer_;
   if (outer_ != nullptr) outer_->inner_ += elapsed;
+  if ((listeners_ & detail::listeners() & detail::kTimeline) != 0)
+    detail::add_to_timeline(name_, start_, elapsed, flops_, bytes_);
   if (!(listeners_ & detail::kStatistics) || !profiling())
     return;  // began before start_profile(), or ends after stop_profile()
   const std::lock_guard lock(table_mutex);

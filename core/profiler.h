@@ -21,8 +21,9 @@ struct ProfileEntry {
 };
 
 namespace detail {
-/// Who wants to know of ranges: our own statistics, a profiler that listens to NVTX, both or, most of the time, none.
-constexpr unsigned kStatistics = 1, kNvtx = 2;
+/// Who wants to know of ranges: our own statistics, a profiler that listens to NVTX, a timeline (timeline.h), several
+/// or, most of the time, none.
+constexpr unsigned kStatistics = 1, kNvtx = 2, kTimeline = 4;
 extern std::atomic<unsigned> range_listeners;
 inline unsigned listeners() { return range_listeners.load(std::memory_order_relaxed); }
 
@@ -30,6 +31,14 @@ inline unsigned listeners() { return range_listeners.load(std::memory_order_rela
 bool nvtx_listens();
 void push_nvtx_range(const char* name);
 void pop_nvtx_range();
+
+/// The timeline's side, in timeline.cpp.
+void add_to_timeline(std::string_view name, std::chrono::steady_clock::time_point begin,
+                     std::chrono::steady_clock::duration duration, double flops, double bytes) noexcept;
+/// To the innermost range of this thread.
+void add_work(double flops, double bytes);
+/// The name of that range; "" outside of any.
+std::string innermost_range();
 }  // namespace detail
 
 /// True between start_profile() and stop_profile().
@@ -79,7 +88,11 @@ class ProfileRange {
   std::string name_;
   Clock::time_point start_;
   ProfileRange* outer_ = nullptr;
-  Clock::duration inner_{};  // time in ranges within this one
+  Clock::duration inner_{};           // time in ranges within this one
+  double flops_ = 0.0, bytes_ = 0.0;  // add_work()
+
+  friend void detail::add_work(double flops, double bytes);
+  friend std::string detail::innermost_range();
 };
 
 }  // namespace tandem

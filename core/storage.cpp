@@ -4,6 +4,7 @@
 #include "tandem/core/allocator.h"
 #include "tandem/core/cuda/runtime.h"
 #include "tandem/core/error.h"
+#include "tandem/core/timeline.h"
 
 #include <algorithm>
 #include <cstring>
@@ -34,9 +35,13 @@ Storage::Storage(std::int64_t bytes, Device device, MemoryTag tag, bool pinned)
     if (detail::poison_new_storages()) poison(device_, data_, bytes_);
   }
   detail::count_memory(device_, tag_, bytes_);
+  if (timeline_is_recorded()) [[unlikely]]
+    detail::note_storage(this, device_, tag_, bytes_);
 }
 
 Storage::~Storage() {
+  if (timeline_is_recorded()) [[unlikely]]
+    detail::forget_storage(this);
   if (data_ != nullptr) allocator_of(device_, pinned_).deallocate(data_, bytes_, streams_);
   detail::count_memory(device_, tag_, -bytes_);
 }

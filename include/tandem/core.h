@@ -28,3 +28,4 @@
 #include "tandem/core/stream.h"
 #include "tandem/core/suggest.h"
 #include "tandem/core/tensor.h"
+#include "tandem/core/timeline.h"

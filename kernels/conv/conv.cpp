@@ -1,6 +1,7 @@
 // Convolution entry points: checks, and the way to the CPU or a GPU.
 #include "tandem/kernels/conv/conv.h"
 
+#include "tandem/core/timeline.h"
 #include "tandem/kernels/cast/float_runs.h"
 #include "tandem/kernels/conv/checks.h"
 #include "tandem/kernels/conv/implementations.h"
@@ -40,6 +41,16 @@ void require_device(std::string_view op, const ConvPlan& plan, const Tensor& ten
           name_of(tensor.device()));
 }
 
+/// What `passes` of a convolution compute, and the least that they move: each operand once for each.
+void note_work(const ConvPlan& plan, int passes) {
+  if (!timeline_is_recorded()) return;
+  const ConvGeometry& g = plan.geometry;
+  const auto count = [](const Shape& shape) { return static_cast<double>(element_count(shape)); };
+  const Shape x = input_shape(g), w = weight_shape(g), y = output_shape(g);
+  const double flops = 2.0 * count(y) * count(w) / static_cast<double>(std::max<std::int64_t>(g.k, 1));
+  add_work(passes * flops, passes * (count(x) + count(w) + count(y)) * static_cast<double>(size_of(plan.dtype)));
+}
+
 void check_forward(std::string_view op, const ConvPlan& plan, const Tensor& x, const Tensor& w, const Tensor& bias) {
   const ConvGeometry& g = plan.geometry;
   check(op, "w", w, weight_shape(g), plan.dtype);
@@ -55,6 +66,7 @@ void forward(std::string_view op, const ConvPlan& plan, const Tensor& x, const T
   check(op, "y", y, output_shape(g), plan.dtype);
   check(op, "mask", mask, conv_mask_shape(output_shape(g)), DType::u8, true);
   require_one_device(op, y, x, w, bias, mask);
+  note_work(plan, 1);
   if constexpr (kHasCuda)
     if (const CudaOp on_gpu{op, y})
       return cuda::conv_forward(plan, x, w, {.bias = bias, .relu = relu, .mask = mask}, y);
@@ -68,6 +80,7 @@ void forward(std::string_view op, const ConvPlan& plan, const Tensor& x, const T
 void backward(std::string_view op, const ConvPlan& plan, const ConvBackwardInputs& from, const ConvGradients& to,
               const LayerBelow& below) {
   require_device(op, plan, from.grad_y);
+  note_work(plan, (to.x.defined() ? 1 : 0) + (to.w.defined() ? 1 : 0));
   if constexpr (kHasCuda)
     if (const CudaOp on_gpu{op, from.grad_y}) return cuda::conv_backward(plan, from, to, below);
   const ConvGeometry& g = plan.geometry;
@@ -113,6 +126,7 @@ void conv2d_forward_with_moments(const ConvPlan& plan, const Tensor& x, const Te
           "{}: moments must be f64 [3, {}, {}], got {}", kOp, parts, k,
           moments.defined() ? describe(moments) : "nothing");
   require_one_device(kOp, y, x, w, bias, moments);
+  note_work(plan, 1);
   if constexpr (kHasCuda)
     if (const CudaOp on_gpu{kOp, y}) cuda::conv_forward_moments(plan, x, w, bias, y, moments);
 }
@@ -194,6 +208,7 @@ void conv_bias_relu_pool_forward(const ConvPlan& plan, const Tensor& x, const Te
   check(kOp, "positions", positions, pooled, DType::u8, true);
   check(kOp, "mask", mask, conv_mask_shape(pooled), DType::u8, true);
   require_one_device(kOp, y, x, w, bias, positions, mask);
+  note_work(plan, 1);
   if constexpr (kHasCuda)
     if (const CudaOp on_gpu{kOp, y}) cuda::conv_pool_forward(plan, x, w, bias, {y, positions, mask});
 }

@@ -5,6 +5,7 @@
 #include "tandem/core/describe.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/gemm/batches.h"
+#include "tandem/kernels/gemm/product_work.h"
 
 namespace tandem::kernels {
 namespace {
@@ -43,6 +44,7 @@ void batched_gemm(const Tensor& a, const Tensor& b, const Out& c) {
   require_one_device("batched_gemm", c, a, b);
   if (c.numel() == 0) return;
   if (a.size(-1) == 0) return c.zero();
+  note_products(c.numel() / (c.size(-2) * c.size(-1)), c.size(-2), c.size(-1), a.size(-1), c.dtype());
   const Batches batches = merge_batches(expanded(a, c), expanded(b, c), c);
   if constexpr (kHasCuda)
     if (const CudaOp op{"batched_gemm", c}) return cuda::batched_gemm(batches.a, batches.b, batches.c);

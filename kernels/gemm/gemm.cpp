@@ -4,6 +4,7 @@
 
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/gemm/cublas/matrix_library.h"
+#include "tandem/kernels/gemm/product_work.h"
 
 namespace tandem::kernels {
 
@@ -19,6 +20,7 @@ void gemm(const Tensor& a, const Tensor& b, const GemmOptions& options, const Ou
           describe(b), describe(c));
   require(n <= 1 || c.stride(1) == 1, "gemm: the columns of c {} must be adjacent; make it contiguous()", describe(c));
   require_one_device("gemm", c, a, b);
+  note_products(1, m, n, k, c.dtype());
   require_possible("gemm", options.impl, c.device());
   if constexpr (kHasCuda)
     if (const CudaOp op{"gemm", c}) return cuda::gemm(a, b, options, c);

@@ -4,6 +4,7 @@
 
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/gemm/cublas/matrix_library.h"
+#include "tandem/kernels/gemm/product_work.h"
 
 #include <string_view>
 
@@ -39,6 +40,7 @@ void linear_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, b
   check(kOp, "y", y, {x.size(0), weight.size(0)}, x.dtype(), false);
   require_one_device(kOp, y, x, weight, bias);
   require_possible(kOp, impl, y.device());
+  note_products(1, x.size(0), weight.size(0), x.size(1), x.dtype());
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, y}) return cuda::linear_forward(x, weight, bias, relu, y, impl);
   if (cpu::supports_linear(x)) return cpu::linear_forward(x, weight, bias, relu, y);
@@ -57,6 +59,8 @@ void linear_backward(const Tensor& x, const Tensor& weight, const Tensor& y, con
   check(kOp, "grad_bias", grad_bias, {weight.size(0)}, x.dtype(), true);
   require_one_device(kOp, x, weight, y, grad_y, grad_x, grad_weight, grad_bias);
   require_possible(kOp, impl, x.device());
+  note_products((grad_x.defined() ? 1 : 0) + (grad_weight.defined() ? 1 : 0), x.size(0), weight.size(0), x.size(1),
+                x.dtype());
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, x})
       return cuda::linear_backward(x, weight, y, grad_y, grad_x, grad_weight, grad_bias, impl);

@@ -1,0 +1,109 @@
+// The timeline of profiler ranges, and of memory.
+#include "tandem/core/tensor.h"
+#include "tandem/core/timeline.h"
+#include "tests/support/catch.h"
+
+#include <algorithm>
+#include <thread>
+
+using namespace tandem;
+
+namespace {
+
+const TimelineEvent& event_of(const Timeline& timeline, std::string_view name) {
+  const auto found = std::ranges::find(timeline.events, name, &TimelineEvent::name);
+  REQUIRE(found != timeline.events.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("timeline: ranges nest in time, threads have numbers, work belongs to the innermost range") {
+  CHECK_FALSE(timeline_is_recorded());
+  add_work(1.0, 1.0);  // nobody listens
+  start_timeline();
+  {
+    const ProfileRange outer("outer");
+    add_work(3.0, 5.0);
+    {
+      const ProfileRange inner([] { return std::string("inner"); });
+      add_work(2.0, 4.0);
+      add_work(2.0, 4.0);
+    }
+    add_work(4.0, 0.0);
+    std::thread([] { const ProfileRange range("other"); }).join();
+  }
+  add_work(1.0, 1.0);  // outside of any range
+  const Timeline timeline = stop_timeline();
+  REQUIRE(timeline.events.size() == 3);
+  const TimelineEvent &outer = event_of(timeline, "outer"), &inner = event_of(timeline, "inner");
+  const TimelineEvent& other = event_of(timeline, "other");
+  CHECK((outer.flops == 7.0 && outer.bytes == 5.0));
+  CHECK((inner.flops == 4.0 && inner.bytes == 8.0));
+  CHECK((other.flops == 0.0 && other.bytes == 0.0));
+  CHECK(inner.begin_ns >= outer.begin_ns);
+  CHECK(inner.begin_ns + inner.duration_ns <= other.begin_ns);
+  CHECK(other.begin_ns + other.duration_ns <= outer.begin_ns + outer.duration_ns);
+  CHECK(inner.thread == outer.thread);
+  CHECK(other.thread != outer.thread);
+  CHECK(timeline.memory.size() == 3);
+}
+
+TEST_CASE("timeline: each start begins anew, and ranges that are open at either end are left out") {
+  auto early = std::make_unique<ProfileRange>("early");
+  start_timeline();
+  early.reset();
+  {
+    const ProfileRange old("old");
+  }
+  start_timeline();
+  auto late = std::make_unique<ProfileRange>("late");
+  CHECK(stop_timeline().events.empty());
+  late.reset();
+  start_timeline();
+  CHECK(stop_timeline().events.empty());
+}
+
+TEST_CASE("timeline: memory by kind at the end of each range, and what was live at the peak") {
+  const Tensor before = Tensor::zeros({1000});
+  const auto base = memory_stats();
+  start_timeline();
+  Tensor kept;
+  {
+    const ProfileRange range("keeps");
+    const MemoryTagScope tag(MemoryTag::workspace);
+    kept = Tensor::zeros({2000});
+  }
+  {
+    const ProfileRange range("drops");
+    const Tensor dropped = Tensor::zeros({3000});
+  }
+  {
+    const ProfileRange range("small");
+    const Tensor small = Tensor::zeros({10});
+  }
+  const Timeline timeline = stop_timeline();
+  REQUIRE(timeline.memory.size() == 3);
+  const auto workspace = static_cast<std::size_t>(MemoryTag::workspace);
+  const auto activations = static_cast<std::size_t>(MemoryTag::activations);
+  for (const MemorySample& sample : timeline.memory) {
+    CHECK(sample.bytes[workspace] == base.current[workspace] + 8000);
+    CHECK(sample.bytes[activations] == base.current[activations]);
+  }
+  CHECK(timeline.peak_bytes == base.current_total + 20000);
+  REQUIRE(timeline.largest_at_peak.size() == 2);
+  CHECK(timeline.largest_at_peak[0].bytes == 12000);
+  CHECK(timeline.largest_at_peak[0].made_in == "drops");
+  CHECK(timeline.largest_at_peak[0].tag == MemoryTag::activations);
+  CHECK(timeline.largest_at_peak[1].bytes == 8000);
+  CHECK(timeline.largest_at_peak[1].made_in == "keeps");
+  CHECK(timeline.largest_at_peak[1].tag == MemoryTag::workspace);
+
+  start_timeline();
+  std::vector<Tensor> many;
+  for (int i = 1; i <= 12; ++i) many.push_back(Tensor::zeros({100 * i}));
+  const Timeline crowded = stop_timeline();
+  REQUIRE(crowded.largest_at_peak.size() == 10);
+  CHECK(crowded.largest_at_peak.front().bytes == 4800);
+  CHECK(crowded.largest_at_peak.back().bytes == 1200);
+}

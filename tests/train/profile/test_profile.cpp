@@ -1,0 +1,117 @@
+// Profiles of steps: the trace file, the table, and which steps are profiled.
+#include "tandem/train/profile/op_table.h"
+#include "tandem/train/profile/step_window.h"
+#include "tandem/train/profile/trace.h"
+#include "tests/comm/thread_ranks.h"
+#include "tests/support/catch.h"
+#include "tests/support/error_of.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+
+using namespace tandem;
+using namespace tandem::train;
+using tandem::test::ContainsText;
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kMs = 1'000'000;
+
+/// step [0, 10) has conv [1, 4) with inner [2, 3) and conv [5, 9); another thread works [0, 2).
+Timeline small_timeline(std::int64_t start_ns = 0) {
+  Timeline timeline;
+  const auto event = [&](std::string name, int thread, std::int64_t begin, std::int64_t length, double flops = 0.0) {
+    timeline.events.push_back({std::move(name), thread, start_ns + begin * kMs, length * kMs, flops, flops / 2});
+  };
+  event("inner", 0, 2, 1);
+  event("conv", 0, 1, 3, 4e6);
+  event("conv", 0, 5, 4, 8e6);
+  event("step", 0, 0, 10);
+  event("loader", 1, 0, 2);
+  MemorySample sample;
+  sample.time_ns = start_ns + 4 * kMs;
+  sample.bytes[static_cast<std::size_t>(MemoryTag::workspace)] = 4096;
+  timeline.memory.push_back(sample);
+  timeline.peak_bytes = 3 << 20;
+  timeline.largest_at_peak.push_back({2 << 20, MemoryTag::activations, "conv"});
+  timeline.largest_at_peak.push_back({1024, MemoryTag::data, ""});
+  return timeline;
+}
+
+}  // namespace
+
+TEST_CASE("profile: times of ranges are without the ranges inside them") {
+  std::map<std::string, OpTotals> by_name;
+  for (const OpTotals& totals : op_totals(small_timeline())) by_name[totals.name] = totals;
+  CHECK(by_name.size() == 4);
+  CHECK(by_name["step"].seconds == Approx(3e-3));
+  CHECK(by_name["conv"].seconds == Approx(6e-3));
+  CHECK(by_name["conv"].count == 2);
+  CHECK(by_name["conv"].flops == 12e6);
+  CHECK(by_name["inner"].seconds == Approx(1e-3));
+  CHECK(by_name["loader"].seconds == Approx(2e-3));
+  CHECK(op_totals(small_timeline()).front().name == "conv");
+  CHECK(op_totals({}).empty());
+}
+
+TEST_CASE("profile: the table has rates, shares of the limits, and the largest storages at the peak") {
+  const std::string table = op_table(small_timeline(), 2, {.flops_per_second = 8e9, .bytes_per_second = 1e9}, 3);
+  INFO(table);
+  // 12e6 operations in 6 ms are 2 GFLOP/s, a quarter of 8; a half of that in bytes.
+  CHECK_THAT(table, ContainsText("conv       1.0      3.000  50.0 %      2.0 (25 %)     1.0 (100 %)"));
+  CHECK_THAT(table, ContainsText("(1 more)"));
+  CHECK_THAT(table, ContainsText("peak memory 3.0 MiB, of which\n"));
+  CHECK_THAT(table, ContainsText("2.0 MiB  activations  conv\n"));
+  CHECK_THAT(table, ContainsText("1.0 KiB  data         (outside of any range)\n"));
+  CHECK_THAT(op_table({}, 0), ContainsText("peak memory 0 bytes"));
+}
+
+TEST_CASE("profile: the trace of all ranks is JSON whose events nest and begin at 0") {
+  const int ranks = GENERATE(1, 3);
+  std::vector<std::string> texts(static_cast<std::size_t>(ranks));
+  test::run_thread_ranks(ranks, [&](comm::ProcessGroup& group) {
+    texts[static_cast<std::size_t>(group.rank())] = trace_of(small_timeline((5 + 7 * group.rank()) * kMs), group);
+  });
+  for (int rank = 1; rank < ranks; ++rank) CHECK(texts[static_cast<std::size_t>(rank)].empty());
+  const Json trace = Json::parse(texts[0]);
+  std::map<int, int> events, counters;
+  for (const Json& event : trace["traceEvents"]) {
+    const int rank = event["pid"];
+    if (event["ph"] == "C") ++counters[rank];
+    if (event["ph"] != "X") continue;
+    ++events[rank];
+    if (event["name"] == "step") CHECK(event["ts"].get<double>() == Approx(7000.0 * rank).margin(500.0));
+    if (event["name"] == "conv")
+      CHECK(event["args"]["gflop/s"].get<double>() == Approx(event["dur"] == 3000.0 ? 4.0 / 3.0 : 2.0));
+    CHECK(event["dur"].get<double>() > 0.0);
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    CHECK(events[rank] == 5);
+    CHECK(counters[rank] == 1);
+  }
+}
+
+TEST_CASE("profile: names that are no UTF-8, and ranks without events, leave the trace readable") {
+  test::run_thread_ranks(2, [&](comm::ProcessGroup& group) {
+    Timeline timeline;
+    if (group.rank() == 1) timeline.events.push_back({"\xff\"<\n", 0, 5, 7, 0.0, 0.0});
+    const std::string text = trace_of(timeline, group);
+    if (group.rank() == 0) CHECK(Json::parse(text)["traceEvents"].size() == 4);
+  });
+}
+
+TEST_CASE("profile: steps are read from text") {
+  CHECK(parse_step_window("steps=10:15") == StepWindow{10, 15});
+  CHECK(parse_step_window("steps=1:1") == StepWindow{1, 1});
+  CHECK(to_string(StepWindow{10, 15}) == "steps=10:15");
+  CHECK(to_string(StepWindow{}).empty());
+  for (const char* text :
+       {"", "steps", "steps=", "steps=3", "steps=a:b", "steps=3:", "steps= 3:4", "10:15", "steps=1:2:3"})
+    CHECK_THROWS_WITH(parse_step_window(text), ContainsText("as in steps=10:15"));
+  CHECK_THROWS_WITH(parse_step_window("steps=0:4"), ContainsText("count from 1"));
+  CHECK_THROWS_WITH(parse_step_window("steps=5:4"), ContainsText("cannot be before the first"));
+  CHECK_THROWS_WITH(parse_step_window("steps=1:5000"), ContainsText("at most 1000 steps"));
+}

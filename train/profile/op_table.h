@@ -1,0 +1,42 @@
+// Where the time of profiled steps goes: ranges by name, with what they compute and move.
+#pragma once
+
+#include "tandem/core/timeline.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::train {
+
+/// What a machine can do at most; 0: not known.
+struct MachineLimits {
+  double flops_per_second = 0.0;
+  double bytes_per_second = 0.0;
+};
+
+/// All events of one name. Times are seconds without the ranges inside.
+struct OpTotals {
+  std::string name;
+  std::int64_t count = 0;
+  double seconds = 0.0;
+  double flops = 0.0, bytes = 0.0;
+};
+
+/// By falling time.
+std::vector<OpTotals> op_totals(const Timeline& timeline);
+
+/// A table of the `shown` names with the most time: calls and milliseconds of a step, share of all time, and, where
+/// ranges told their work, GFLOP/s and GB/s with their shares of the limits. Below it the peak of memory and the
+/// largest storages at that moment.
+/// Example:
+///     start_timeline();
+///     {
+///       const ProfileRange range("matmul");
+///       add_work(1e6, 1e4);
+///     }
+///     const std::string table = op_table(stop_timeline(), 1);
+///     const bool has_row = table.find("matmul") != table.npos;  // true
+std::string op_table(const Timeline& timeline, std::int64_t steps, const MachineLimits& limits = {}, int shown = 20);
+
+}  // namespace tandem::train

@@ -1,0 +1,28 @@
+// Which steps of a run are profiled.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tandem::train {
+
+/// Steps first to last, both included, counted from 1 over all epochs; none where last is 0.
+struct StepWindow {
+  std::int64_t first = 0, last = 0;
+
+  bool any() const { return last > 0; }
+  friend bool operator==(const StepWindow&, const StepWindow&) = default;
+};
+
+/// "steps=10:15". Throws Error, which says what is wrong, for other texts and for steps that begin behind their end.
+/// Example:
+///     const StepWindow window = parse_step_window("steps=10:15");
+///     const std::int64_t last = window.last;        // 15
+///     const std::string text = to_string(window);  // "steps=10:15"
+StepWindow parse_step_window(std::string_view text);
+
+/// What parse_step_window() reads; "" for none.
+std::string to_string(const StepWindow& window);
+
+}  // namespace tandem::train

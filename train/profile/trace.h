@@ -1,0 +1,24 @@
+// A profile as a file that chrome://tracing and https://ui.perfetto.dev show: Chrome's trace-event format, in JSON.
+#pragma once
+
+#include "tandem/comm/process_group.h"
+#include "tandem/core/timeline.h"
+
+#include <string>
+
+namespace tandem::train {
+
+/// The timelines of all ranks in one trace: a process for each rank with a row for each thread, and the memory of each
+/// kind as counters. Times are microseconds since the first event of all; ranks of one host share a clock, and those of
+/// several are as far apart as their system clocks are. The text is that of the file on rank 0, and empty on the
+/// others. Collective. Example:
+///     start_timeline();
+///     {
+///       const ProfileRange range("forward");
+///     }
+///     comm::ProcessGroup group(comm::make_self_backend());
+///     const std::string json = trace_of(stop_timeline(), group);
+///     const bool has_event = json.find("\"name\":\"forward\"") != json.npos;  // true
+std::string trace_of(const Timeline& timeline, comm::ProcessGroup& group);
+
+}  // namespace tandem::train
