@@ -29,7 +29,8 @@ enum class RandomStream : std::uint32_t {
   augmentation = 3,
   dropout = 4,
   synthetic = 5,
-  test = 6
+  test = 6,
+  split = 7
 };
 
 /// Names a sequence: `step` is whatever tells one use from the next (training step, epoch, layer counter).
