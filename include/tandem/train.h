@@ -5,15 +5,23 @@
 //     const double accuracy = metrics.accuracy();  // 75
 #pragma once
 
+#include "tandem/train/averaged_model.h"
 #include "tandem/train/batch_loss.h"
+#include "tandem/train/best_by.h"
+#include "tandem/train/best_epoch.h"
 #include "tandem/train/checkpoint/checkpoint.h"
 #include "tandem/train/checkpoint/checkpoint_writer.h"
 #include "tandem/train/checkpoint/checkpointing.h"
 #include "tandem/train/config_value.h"
 #include "tandem/train/evaluation.h"
+#include "tandem/train/evaluation_details.h"
+#include "tandem/train/evaluation_json.h"
+#include "tandem/train/evaluation_report.h"
 #include "tandem/train/forward.h"
 #include "tandem/train/jsonl_log.h"
+#include "tandem/train/layer_norms.h"
 #include "tandem/train/metrics.h"
+#include "tandem/train/phase_times.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/records.h"
 #include "tandem/train/reporter.h"
