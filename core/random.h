@@ -30,7 +30,8 @@ enum class RandomStream : std::uint32_t {
   dropout = 4,
   synthetic = 5,
   test = 6,
-  mixing = 7
+  split = 7,
+  mixing = 8
 };
 
 /// Names a sequence: `step` is whatever tells one use from the next (training step, epoch, layer counter).

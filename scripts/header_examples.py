@@ -27,7 +27,7 @@ INTERNAL = {
     r"data/batch_upload.h": "a part of Loader",
     r"data/(byte_reader|gzip_reader|directories|decode_image).h": "parts of the readers of data sets",
     r"train/(console|progress_line|progress_format|terminal).h": "parts of Reporter",
-    r"train/smallest_part.h": "a check that Trainer makes",
+    r"train/(smallest_part|trainer_checks).h": "checks that Trainer makes",
 }
 
 DEFINITION = re.compile(r"(?!for |while |if )((struct|class|template|enum)\b|([\w:<>&*]+ )+\w+\(.*\) \{$)")

@@ -34,6 +34,16 @@ std::string memory_line(TensorMemory memory) {
   return text + " at most\n";
 }
 
+/// "  best     epoch 7 by test_accuracy, 82.41%", and why the run ended there.
+std::string best_line(const EpochRecord& last) {
+  const BestFigure& best = *last.best;
+  const std::string value =
+      best.by.ends_with("accuracy") ? fmt::format("{:.2f}%", best.value) : format_loss(best.value, 4);
+  std::string text = fmt::format("  best     epoch {} by {}, {}", best.epoch, best.by, value);
+  if (last.stopped_early) text += "; stopped early: no better since";
+  return text + "\n";
+}
+
 /// What differs from plain f32; empty for that.
 std::string precision_line(const RunRecord& run) {
   const std::string precision = setting(run, "precision");
@@ -58,7 +68,7 @@ std::string figures(double loss, double accuracy, const NamedValues& metrics) {
 
 /// "test accuracy 82.40% (loss 0.5280)", without what was not counted; of training where nothing was tested.
 std::string result_text(const EpochRecord& e) {
-  const bool tested = !std::isnan(e.test_loss) || !std::isnan(e.test_accuracy);
+  const bool tested = has_figures(e.test_loss, e.test_accuracy, e.test_metrics);
   const double loss = tested ? e.test_loss : e.train_loss, accuracy = tested ? e.test_accuracy : e.train_accuracy;
   const char* const which = tested ? "test" : "training";
   return std::isnan(accuracy) ? fmt::format("{} loss {}", which, format_loss(loss, 4))
@@ -76,8 +86,10 @@ std::string header_text(const RunRecord& run) {
   const std::string version = run.versions.empty() ? "" : " " + run.versions.front().second;
   std::string text = fmt::format("Tandem{} on {}\n", version, run.host);
   text += fmt::format("  model    {}, {}\n", run.model, counted(run.model_parameters, "parameter"));
-  text += fmt::format("  data     {}, {} for training, {} for testing\n", run.dataset,
-                      counted(run.train_images, "image"), with_separators(run.test_images));
+  const std::string validation =
+      run.validation_images > 0 ? fmt::format(", {} for validation", with_separators(run.validation_images)) : "";
+  text += fmt::format("  data     {}, {} for training{}, {} for testing\n", run.dataset,
+                      counted(run.train_images, "image"), validation, with_separators(run.test_images));
   text += fmt::format("  ranks    {} x {} on {}, backend {}\n", run.world_size, counted(run.threads, "thread"),
                       run.device, run.backend);
   text += fmt::format("  steps    {} of {} per epoch; {}, lr {} ({})\n", with_separators(run.steps_per_epoch),
@@ -92,12 +104,28 @@ std::string header_text(const RunRecord& run) {
 std::string epoch_text(const EpochRecord& e, std::int64_t epochs) {
   const std::string of = epochs > 0 ? fmt::format("/{}", epochs) : std::string();
   const int digits = std::max(static_cast<int>(of.size()) - 1, 0);
-  const bool tested = !std::isnan(e.test_loss) || !std::isnan(e.test_accuracy) || !e.test_metrics.empty();
-  return fmt::format(
-      "epoch {:>{}}{}  {}{}  {:>4}  {:>5} img/s", e.epoch, digits, of,
-      figures(e.train_loss, e.train_accuracy, e.train_metrics),
-      tested ? fmt::format("  test {}", figures(e.test_loss, e.test_accuracy, e.test_metrics)) : std::string(),
-      format_duration(e.seconds), format_count(e.images_per_second));
+  std::string evaluated;
+  if (has_figures(e.validation_loss, e.validation_accuracy, e.validation_metrics))
+    evaluated += fmt::format("  val {}", figures(e.validation_loss, e.validation_accuracy, e.validation_metrics));
+  if (has_figures(e.test_loss, e.test_accuracy, e.test_metrics))
+    evaluated += fmt::format("  test {}", figures(e.test_loss, e.test_accuracy, e.test_metrics));
+  return fmt::format("epoch {:>{}}{}  {}{}  {:>4}  {:>5} img/s", e.epoch, digits, of,
+                     figures(e.train_loss, e.train_accuracy, e.train_metrics), evaluated, format_duration(e.seconds),
+                     format_count(e.images_per_second));
+}
+
+std::string per_class_text(const EvaluationReport& report, const std::vector<std::string>& classes) {
+  int width = 0;
+  for (const std::string& name : classes) width = std::max(width, display_width(name));
+  std::string text = fmt::format("  {} accuracy by class\n", report.split);
+  for (std::int64_t label = 0; label < report.classes; ++label) {
+    const std::string& name = classes.at(static_cast<std::size_t>(label));
+    const std::int64_t images = report.class_images.at(static_cast<std::size_t>(label));
+    const std::string gap(static_cast<std::size_t>(width - display_width(name)), ' ');
+    const std::string accuracy = images > 0 ? fmt::format("{:6.2f}%", report.class_accuracy(label)) : "      -";
+    text += fmt::format("    {}{}  {} of {}\n", name, gap, accuracy, with_separators(images));
+  }
+  return text;
 }
 
 std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
@@ -105,6 +133,7 @@ std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   std::string text =
       fmt::format("{} after {} in {}, peak memory {} per rank\n", result_text(last), counted(last.epoch, "epoch"),
                   format_duration(result.total_seconds), format_bytes(last.peak_memory_bytes));
+  if (last.best) text += best_line(last);
   if (!result.peak_tensor_bytes.empty()) text += memory_line(result.peak_tensor_bytes);
   if (last.skipped_steps > 0) {
     text += fmt::format("  skipped  {}: a gradient was not finite; the loss scale ends at {:g}\n",

@@ -1,9 +1,11 @@
 // The lines of a run that people read: header, one per epoch, summary.
 #pragma once
 
+#include "tandem/train/evaluation_report.h"
 #include "tandem/train/records.h"
 
 #include <string>
+#include <vector>
 
 namespace tandem::train {
 
@@ -16,6 +18,9 @@ std::string header_text(const RunRecord& run);
 /// One finished epoch of `epochs`, in columns that stay aligned from epoch to epoch; no line end. What was not counted
 /// or not tested is left out, and so is the number of epochs where it is 0.
 std::string epoch_text(const EpochRecord& epoch, std::int64_t epochs = 0);
+
+/// A line for each class of an evaluation, in columns, with its line end: "  airplane    81.20% of 1,000".
+std::string per_class_text(const EvaluationReport& report, const std::vector<std::string>& classes);
 
 /// Where a run left things; empty paths are left out.
 struct ResultFiles {

@@ -4,6 +4,7 @@
 #include "tandem/comm/process_group.h"
 #include "tandem/data/loader.h"
 #include "tandem/layers/module.h"
+#include "tandem/train/evaluation_details.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/scoring.h"
 
@@ -24,7 +25,9 @@ namespace tandem::train {
 ///     const std::int64_t count = metrics.count;  // 100: and metrics.accuracy() in percent
 Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group);
 
-/// The same with a loss and metrics of one's own.
-Scores evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group, const Scoring& scoring);
+/// The same with a loss and metrics of one's own. Each batch is also added to `details`, unless that is null: outputs
+/// must be those of classes then, and the loader no stream's.
+Scores evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group, const Scoring& scoring,
+                EvaluationDetails* details = nullptr);
 
 }  // namespace tandem::train

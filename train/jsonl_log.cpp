@@ -24,8 +24,15 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
   json["lr"] = r.lr;
   json["train_loss"] = r.train_loss;
   json["train_accuracy"] = r.train_accuracy;
-  json["test_loss"] = r.test_loss;
-  json["test_accuracy"] = r.test_accuracy;
+  // What was not evaluated is left out; a loss that is no number any more is null.
+  if (has_figures(r.test_loss, r.test_accuracy, r.test_metrics)) {
+    json["test_loss"] = r.test_loss;
+    json["test_accuracy"] = r.test_accuracy;
+  }
+  if (has_figures(r.validation_loss, r.validation_accuracy, r.validation_metrics)) {
+    json["validation_loss"] = r.validation_loss;
+    json["validation_accuracy"] = r.validation_accuracy;
+  }
   json["seconds"] = r.seconds;
   json["images_per_second"] = r.images_per_second;
   json["world_size"] = r.world_size;
@@ -35,6 +42,24 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
   json["skipped_steps"] = r.skipped_steps;
   for (const auto& [name, value] : r.train_metrics) json["train_metrics"][name] = value;
   for (const auto& [name, value] : r.test_metrics) json["test_metrics"][name] = value;
+  for (const auto& [name, value] : r.validation_metrics) json["validation_metrics"][name] = value;
+}
+
+/// What is told of an epoch beside its figures.
+void add_costs(Json& json, const EpochRecord& r) {
+  if (r.time) {
+    json["time"] = {{"data", r.time->data},           {"forward", r.time->forward},
+                    {"backward", r.time->backward},   {"communication", r.time->communication},
+                    {"optimizer", r.time->optimizer}, {"evaluation", r.time->evaluation},
+                    {"writing", r.time->writing}};
+  }
+  for (const auto& [kind, bytes] : r.memory) json["memory"][kind] = bytes;
+  for (const LayerNorms& layer : r.layers) {
+    json["layers"].push_back({{"name", layer.name},
+                              {"gradient_norm", layer.gradient_norm},
+                              {"update_norm", layer.update_norm},
+                              {"weight_norm", layer.weight_norm}});
+  }
 }
 
 // A path may hold bytes that are no UTF-8: they are replaced rather than losing the record.
@@ -103,6 +128,7 @@ void JsonlLog::write(const RunRecord& r) {
                       {"dataset", r.dataset},
                       {"train_images", r.train_images},
                       {"test_images", r.test_images},
+                      {"validation_images", r.validation_images},
                       {"global_batch_size", r.global_batch_size},
                       {"steps_per_epoch", r.steps_per_epoch},
                       {"versions", versions},
@@ -122,12 +148,16 @@ void JsonlLog::write(const StepRecord& r) {
 void JsonlLog::write(const EpochRecord& r) {
   Json json = {{"record", "epoch"}};
   add_epoch_fields(json, r);
+  add_costs(json, r);
   write_line(line_of(json));
 }
 
 void JsonlLog::write(const ResultRecord& r) {
   Json json = {{"record", "result"}};
   add_epoch_fields(json, r.last);
+  if (r.last.best)
+    json["best"] = {{"by", r.last.best->by}, {"epoch", r.last.best->epoch}, {"value", r.last.best->value}};
+  if (r.last.stopped_early) json["stopped_early"] = true;
   json["total_seconds"] = r.total_seconds;
   json["peak_tensor_bytes"] = Json::object();
   for (const auto& [kind, bytes] : r.peak_tensor_bytes) json["peak_tensor_bytes"][kind] = bytes;

@@ -2,8 +2,12 @@
 #pragma once
 
 #include "tandem/train/config_value.h"
+#include "tandem/train/phase_times.h"
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +32,7 @@ struct RunRecord {
   std::string dataset;
   std::int64_t train_images = 0;
   std::int64_t test_images = 0;
+  std::int64_t validation_images = 0;  ///< held out of the training set
   std::int64_t global_batch_size = 0;
   std::int64_t steps_per_epoch = 0;
 };
@@ -45,8 +50,28 @@ struct StepRecord {
 /// Figures of the program's own, by name.
 using NamedValues = std::vector<std::pair<std::string, double>>;
 
-/// One epoch. Accuracies in percent; train figures are means over the epoch as it went, in train mode.
-/// Example:
+/// The most bytes that tensors of each kind ever took on this rank's device, by name.
+using TensorMemory = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// Euclidean norms of a layer's parameters at one step.
+struct LayerNorms {
+  std::string name;            ///< of the module, as in the model's state dict
+  double gradient_norm = 0.0;  ///< of all ranks, before clipping
+  double update_norm = 0.0;    ///< of what the step added to the weights
+  double weight_norm = 0.0;    ///< behind the step
+};
+
+/// The best epoch of a run so far, by one figure.
+struct BestFigure {
+  std::string by;          ///< "test_accuracy": a name of BestBy (best_by.h)
+  std::int64_t epoch = 0;  ///< the first with this figure
+  double value = 0.0;
+
+  friend bool operator==(const BestFigure&, const BestFigure&) = default;
+};
+
+/// One epoch. Accuracies in percent; what was not evaluated is NaN; train figures are means over the epoch as it went,
+/// in train mode. Example:
 ///     const auto print = [](const EpochRecord& epoch) {  // for TrainObserver::epoch
 ///       std::printf("epoch %d: %.1f %%\n", static_cast<int>(epoch.epoch), epoch.test_accuracy);
 ///     };
@@ -67,10 +92,15 @@ struct EpochRecord {
   NamedValues train_metrics{};         ///< those of TrainerOptions::metrics, as the two above
   NamedValues test_metrics{};
   bool stopped = false;  ///< ended in its middle by TrainObserver::stop: figures are of what was done, without a test
+  double validation_loss = std::numeric_limits<double>::quiet_NaN();
+  double validation_accuracy = std::numeric_limits<double>::quiet_NaN();
+  NamedValues validation_metrics{};
+  std::optional<BestFigure> best{};  ///< of the run so far, this epoch included
+  bool stopped_early = false;        ///< the run ends behind it by TrainerOptions::early_stopping
+  std::optional<PhaseTimes> time{};  ///< of this rank; writing is that since the record before
+  TensorMemory memory{};             ///< of this rank, so far
+  std::vector<LayerNorms> layers{};  ///< at the epoch's last step, with TrainerOptions::layer_norms
 };
-
-/// The most bytes that tensors of each kind ever took on this rank's device, by name.
-using TensorMemory = std::vector<std::pair<std::string, std::int64_t>>;
 
 /// The end of a run: its last epoch, the whole time from process start, and the memory of rank 0's tensors.
 struct ResultRecord {
@@ -78,5 +108,10 @@ struct ResultRecord {
   double total_seconds = 0.0;
   TensorMemory peak_tensor_bytes{};
 };
+
+/// Whether a set of images was evaluated: some figure of it is a number.
+inline bool has_figures(double loss, double accuracy, const NamedValues& metrics) {
+  return !std::isnan(loss) || !std::isnan(accuracy) || !metrics.empty();
+}
 
 }  // namespace tandem::train

@@ -5,22 +5,26 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/backend.h"
 #include "tandem/core/describe.h"
+#include "tandem/core/timeline.h"
 #include "tandem/optim/clip_grad_norm.h"
 #include "tandem/optim/l1_penalty.h"
-#include "tandem/train/evaluation.h"
-#include "tandem/train/process_info.h"
+#include "tandem/train/layer_norms.h"
 #include "tandem/train/smallest_part.h"
+#include "tandem/train/trainer_checks.h"
 #include "tandem/train/weights.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace tandem::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -32,47 +36,11 @@ optim::LossScaling scaling_for(const optim::Optimizer& optimizer) {
   return any_f16 ? optim::LossScaling::dynamic : optim::LossScaling::none;
 }
 
-void check_options(const TrainerOptions& options) {
-  require(options.epochs >= 0 && options.accumulation >= 1, "trainer: {} epochs of {} micro-batches make no sense",
-          options.epochs, options.accumulation);
-  require(std::isfinite(options.l1) && options.l1 >= 0.0,
-          "trainer: l1 {} must be a finite number, 0 (no penalty) or more", options.l1);
-  require(options.clip_norm >= 0.0, "trainer: clip_norm {} must be 0 (no clipping) or more", options.clip_norm);
-  require(options.log_every >= 0, "trainer: log_every {} must be 0 (never) or more", options.log_every);
-  require(options.label_smoothing >= 0.0 && options.label_smoothing <= 1.0,
-          "trainer: label_smoothing {} is not between 0 and 1", options.label_smoothing);
-  require(options.replicas == nullptr || options.group != nullptr,
-          "trainer: replicas are given without their group; give .group, too");
-}
-
-/// Throws Error where a loader hands out the parts of other ranks than the group's.
-void check_sampler(std::string_view which, const data::Loader& loader, const comm::ProcessGroup& group) {
-  const data::DistributedSampler& sampler = loader.sampler();
-  require(sampler.world_size() == group.size() && sampler.rank() == group.rank(),
-          "trainer: the {} loader's sampler is that of rank {} of {}, but this is rank {} of {}; make both of one "
-          "process group (TrainerOptions::group)",
-          which, sampler.rank(), sampler.world_size(), group.rank(), group.size());
-}
-
-/// "training=given\ntraining.examples=60000\n...": which batches a loader makes of which examples.
-std::string text_of(std::string_view which, const data::Loader* loader) {
-  if (loader == nullptr) return fmt::format("{}=none\n", which);
-  const data::DistributedSampler& sampler = loader->sampler();
-  const std::string order = sampler.shuffles() ? fmt::format("shuffled by seed {}", sampler.seed()) : "as they come";
-  return fmt::format("{0}=given\n{0}.examples={1}\n{0}.order={2}\n{0}.global_batch_size={3}\n{0}.drop_last={4}\n",
-                     which, sampler.size(), order, loader->options().global_batch_size, loader->options().drop_last);
-}
-
-/// What must be the same on all ranks: else they would wait for each other in different places, or take different
-/// steps.
-std::string text_of(const TrainingParts& parts, const TrainerOptions& options) {
-  std::string metrics;
-  for (const Metric& metric : options.metrics) metrics += (metrics.empty() ? "" : ", ") + metric.name;
-  return text_of("training", &parts.train_loader) + text_of("test", parts.test_loader) +
-         fmt::format(
-             "lr={}\nepochs={}\naccumulation={}\nclip_norm={}\nl1={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n",
-             parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
-             options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics);
+/// Epochs that hold so many steps; the last one may be a part.
+std::int64_t epochs_of(const data::Loader& loader, const TrainerOptions& options) {
+  const std::int64_t in_epoch = steps_per_epoch(loader, options.accumulation);
+  require(in_epoch > 0, "trainer: the training loader has no batch");
+  return (options.steps - 1) / in_epoch + 1;
 }
 
 /// Where an error is on its way already.
@@ -109,7 +77,8 @@ TrainingParts Trainer::complete(layers::Module& model, optim::Optimizer& optimiz
           .replicas = options.replicas != nullptr ? *options.replicas : *defaults.replicas,
           .train_loader = train_loader,
           .test_loader = options.test,
-          .scaler = options.scaler != nullptr ? *options.scaler : defaults.scaler};
+          .scaler = options.scaler != nullptr ? *options.scaler : defaults.scaler,
+          .validation_loader = options.validation};
 }
 
 Trainer::Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader,
@@ -128,19 +97,23 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
       options_(options),
       scoring_(options.loss, options.metrics, options.label_smoothing, options.forward),
       test_scoring_(options.loss, options.metrics, 0.0, options.forward),  // labels are not smoothed
+      best_epoch_(best_by(parts, options), options.early_stopping),
       random_state_(
           std::make_shared<layers::RandomState>(options.seed, static_cast<std::uint32_t>(parts.group.rank()))),
       base_lr_(parts.optimizer.lr()),
-      last_epoch_(options.epochs) {
+      last_epoch_(options.epochs),
+      last_step_(kNoLimit) {
   check_options(options);
   check_sampler("training", parts.train_loader, parts.group);
   if (parts.test_loader != nullptr) check_sampler("test", *parts.test_loader, parts.group);
-  comm::check_same(parts.group, "the trainer", text_of(parts, options));
+  comm::check_same(parts.group, "the trainer", shared_text(parts, options));
+  if (options.steps > 0) options_.epochs = epochs_of(parts.train_loader, options);
   parts_.model.set_random_state(random_state_);
-  if (options.epochs > 0) {
+  if (options_.epochs > 0) {
     comm::run_agreed(parts.group, [&] { check_smallest_part(parts.model, parts.train_loader, options.forward); });
   }
   random_state_->set_step(0);
+  if (options.ema > 0.0) ema_.emplace(full_state_dict(parts.model, parts.optimizer), options.ema);
 }
 
 std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulation) {
@@ -184,6 +157,7 @@ std::int64_t Trainer::images_before(std::int64_t step) const {
 
 void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   const auto batch = parts_.train_loader.next();
+  phases_.end(&PhaseTimes::data);
   require(batch.has_value(), "trainer: the loader ended before the epoch");
   random_state_->advance();
   // A small last batch may leave nothing for this rank: it then only takes part in the exchange.
@@ -193,6 +167,7 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   require(autograd::requires_grad(loss),
           "trainer: the loss does not depend on any parameter that wants a gradient: are all of them frozen "
           "(Module::requires_grad()), or does the loss function detach the output?");
+  phases_.end(&PhaseTimes::forward);
   // Gradients are averaged over ranks with equal weights, so a rank's mean loss counts by its share of the step's
   // images, times ranks.
   const double share = static_cast<double>(batch->count()) / static_cast<double>(images_in_step);
@@ -201,6 +176,7 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   try {
     const double mean = scoring_.add(epoch_scores_, loss, output, batch->labels, batch->count());
     step_loss_ += mean * static_cast<double>(batch->count());
+    phases_.end(&PhaseTimes::backward);
   } catch (...) {
     // Backward has begun the exchange of the last micro-batch, which other ranks complete: the replicas are then ready
     // for another step.
@@ -209,21 +185,28 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   }
 }
 
-void Trainer::run_step(std::int64_t images, std::int64_t micro_batches) {
+void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, bool is_last) {
   parts_.optimizer.zero_grad();
   step_loss_ = 0.0;
+  phases_.end(&PhaseTimes::optimizer);
   for (std::int64_t i = 0; i + 1 < micro_batches; ++i) {
     const auto no_sync = parts_.replicas.no_sync();
     run_micro_batch(images, false);
   }
   run_micro_batch(images, true);
   parts_.replicas.finish();
+  phases_.end(&PhaseTimes::communication);
   if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1 * parts_.scaler.scale());
   parts_.scaler.unscale(parts_.optimizer);
+  std::optional<LayerMeter> meter;
+  if (is_last && options_.layer_norms) meter.emplace(parts_.model, parts_.optimizer);
   if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
   parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_)));
-  parts_.scaler.step(parts_.optimizer);
+  const bool was_taken = parts_.scaler.step(parts_.optimizer);
+  if (was_taken && ema_) ema_->update();
+  if (meter) layer_norms_ = meter->norms();
   parts_.scaler.update();
+  phases_.end(&PhaseTimes::optimizer);
   ++step_;
   ++epoch_step_;
 }
@@ -231,22 +214,34 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches) {
 void Trainer::report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer) {
   if (options_.log_every == 0 || step_ % options_.log_every != 0) return;
   const Metrics all = sum_over_ranks({step_loss_, 0, 0}, parts_.group);
+  phases_.end(&PhaseTimes::communication);
   if (!observer.step) return;
   StepRecord record = step;
   record.loss = all.loss_sum / static_cast<double>(images);
   observer.step(record);
 }
 
+/// Steps of the epoch in work: all, or those up to the run's last one.
+std::int64_t Trainer::steps_until_pause() const {
+  return std::min(steps_per_epoch(), epoch_step_ + std::max<std::int64_t>(last_step_ - step_, 0));
+}
+
 /// The steps of an epoch, or those that are left of it. False if the observer ended them.
 bool Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
   const auto start = Clock::now();
-  const std::int64_t steps = steps_per_epoch(), batches = parts_.train_loader.batches();
+  const std::int64_t batches = parts_.train_loader.batches();
+  const std::int64_t steps = steps_until_pause();
   const bool may_stop = max_over_ranks(observer.stop ? 1.0 : 0.0, parts_.group) > 0.0;  // some rank asks each step
+  phases_.end(&PhaseTimes::communication);
   parts_.train_loader.start(static_cast<std::uint32_t>(epoch - 1), epoch_step_ * options_.accumulation);
   while (epoch_step_ < steps) {
+    const auto begin = phases_.last();
     const std::int64_t images = images_before(epoch_step_ + 1) - images_before(epoch_step_);
     const double scale = parts_.scaler.scale();
-    run_step(images, std::min(options_.accumulation, batches - epoch_step_ * options_.accumulation));
+    run_step(images, std::min(options_.accumulation, batches - epoch_step_ * options_.accumulation),
+             epoch_step_ + 1 == steps);
+    if (timeline_is_recorded()) [[unlikely]]
+      detail::add_to_timeline(fmt::format("step {}", step_), begin, phases_.last() - begin, 0.0, 0.0);
     if (!std::exchange(has_begun_, true) && observer.first_step) observer.first_step();
     report_step({.step = step_,
                  .epoch = epoch,
@@ -264,7 +259,10 @@ bool Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
                          .loss = epoch_scores_.metrics.loss(),
                          .accuracy = scoring_.accuracy(epoch_scores_.metrics)});
     }
-    if (may_stop && max_over_ranks(observer.stop && observer.stop() ? 1.0 : 0.0, parts_.group) > 0.0) return false;
+    phases_.end(&PhaseTimes::writing);
+    const bool stops = may_stop && max_over_ranks(observer.stop && observer.stop() ? 1.0 : 0.0, parts_.group) > 0.0;
+    phases_.end(&PhaseTimes::communication);
+    if (stops) return false;
   }
   return true;
 }
@@ -273,10 +271,15 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   const auto start = Clock::now();
   require(steps_per_epoch() > 0, "trainer: the training loader has no batch");
   check_optimizer();
+  if (has_begun_)
+    phases_.end(&PhaseTimes::writing);
+  else
+    phases_.start();
   if (!std::exchange(is_resumed_, false) || epoch != epochs_done_ + 1) {
     epoch_step_ = 0;
     epoch_scores_ = {};
   }
+  layer_norms_.clear();
   const std::int64_t images_done = images_before(epoch_step_);
   if (!parts_.model.training()) parts_.model.train();
   EpochRecord record;
@@ -294,70 +297,53 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
     record.seconds = seconds_since(start);
     return record;
   }
+  phases_.end(&PhaseTimes::communication);
   fill_in_evaluation(record);
+  phases_.end(&PhaseTimes::evaluation);
+  fill_in_best(record);
+  fill_in_costs(record);
   record.seconds = seconds_since(start);
+  if (epoch_step_ < steps_per_epoch()) {  // the run's last step: another may go on in this epoch
+    epochs_done_ = epoch - 1;
+    is_resumed_ = true;
+    return record;
+  }
   epochs_done_ = epoch;
   epoch_step_ = 0;
   epoch_scores_ = {};
   return record;
 }
 
-void Trainer::fill_in_evaluation(EpochRecord& record) {
-  // Batch norm's running statistics differ between ranks, which saw different images: rank 0's are the model's.
-  parts_.replicas.sync_buffers();
-  if (options_.check_replicas) parts_.replicas.check_replicas();
-  record.test_loss = record.test_accuracy = std::nan("");
-  if (parts_.test_loader != nullptr) {
-    const Scores test = evaluate(parts_.model, *parts_.test_loader, parts_.group, test_scoring_);
-    record.test_loss = test.metrics.loss();
-    record.test_accuracy = test_scoring_.accuracy(test.metrics);
-    record.test_metrics = test_scoring_.values(test);
-  }
-  fill_in_circumstances(record);
-}
-
-void Trainer::fill_in_circumstances(EpochRecord& record) {
-  record.loss_scale = parts_.scaler.scale();
-  record.skipped_steps = skipped_steps();
-  record.world_size = parts_.group.size();
-  record.backend = parts_.group.name();
-  record.peak_memory_bytes =
-      static_cast<std::int64_t>(max_over_ranks(static_cast<double>(peak_memory_bytes()), parts_.group));
-}
-
 EpochRecord Trainer::run(const TrainObserver& observer) {
+  const std::int64_t before = is_resumed_ ? 0 : step_;
+  last_step_ = options_.steps > 0 ? before + options_.steps : kNoLimit;
+  if (!is_resumed_) best_epoch_ = BestEpoch(best_by(parts_, options_), options_.early_stopping);
   const std::int64_t first = is_resumed_ ? epochs_done_ + 1 : 1;
-  return first <= options_.epochs ? run_epochs(first, options_.epochs, observer) : evaluate_only();
-}
-
-EpochRecord Trainer::evaluate_only() {
-  const auto start = Clock::now();
-  EpochRecord last;
-  last.epoch = epochs_done_;
-  last.lr = parts_.optimizer.lr();
-  last.train_loss = last.train_accuracy = std::nan("");
-  fill_in_evaluation(last);
-  last.seconds = seconds_since(start);
-  return last;
+  const bool is_paused = epoch_step_ > 0 && epoch_step_ < steps_per_epoch() && step_ >= last_step_;
+  const bool has_ended = first > options_.epochs || best_epoch_.should_stop() || (is_resumed_ && is_paused);
+  return has_ended ? evaluate_only() : run_epochs(first, options_.epochs, observer);
 }
 
 EpochRecord Trainer::fit(std::int64_t epochs, const TrainObserver& observer) {
   require(epochs >= 1, "trainer: fit() needs one epoch or more, got {}; evaluate() tests a model", epochs);
+  last_step_ = kNoLimit;
   return run_epochs(epochs_done_ + 1, epochs_done_ + epochs, observer);
 }
 
 EpochRecord Trainer::run_epochs(std::int64_t first, std::int64_t last, const TrainObserver& observer) {
   comm::check_same(parts_.group, "training", fmt::format("epochs={} to {}\n", first, last));
   last_epoch_ = last;
+  phases_.start();
   EpochRecord record;
   for (std::int64_t epoch = first; epoch <= last; ++epoch) {
     record = run_epoch(epoch, observer);
-    if (record.stopped) break;
+    if (record.stopped) return record;
     if (observer.epoch) observer.epoch(record);
-    if (!std::isfinite(record.train_loss)) break;
+    if (!std::isfinite(record.train_loss) || record.stopped_early) break;
     const bool ends = observer.keep_going && !observer.keep_going(record);
     if (max_over_ranks(ends ? 1.0 : 0.0, parts_.group) > 0.0) break;
   }
+  if (parts_.validation_loader != nullptr) fill_in_test(record);
   return record;
 }
 

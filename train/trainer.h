@@ -5,21 +5,27 @@
 #include "tandem/comm/process_group.h"
 #include "tandem/data/loader.h"
 #include "tandem/layers/module.h"
+#include "tandem/optim/ema.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/schedule.h"
+#include "tandem/train/best_epoch.h"
+#include "tandem/train/evaluation_details.h"
 #include "tandem/train/forward.h"
+#include "tandem/train/phase_times.h"
 #include "tandem/train/progress_format.h"
 #include "tandem/train/records.h"
 #include "tandem/train/scoring.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace tandem::train {
 
 /// What a Trainer may be told; all has a default. What is pointed to must outlive the trainer.
 struct TrainerOptions {
-  data::Loader* test = nullptr;               ///< evaluated after each epoch; null: no evaluation
+  data::Loader* test = nullptr;  ///< evaluated after each epoch, or with `validation` at the end; null: not evaluated
+  data::Loader* validation = nullptr;         ///< evaluated after each epoch, in place of `test`; null: none
   const optim::Schedule* schedule = nullptr;  ///< in steps, as a factor of the optimizer's rate; null: constant
   comm::ProcessGroup* group = nullptr;        ///< the ranks; null: this process alone
   LossFunction loss = {};                     ///< empty: cross-entropy
@@ -27,13 +33,27 @@ struct TrainerOptions {
   optim::GradScaler* scaler = nullptr;        ///< null: scales dynamically if there are f16 parameters, else not
   comm::DistributedDataParallel* replicas = nullptr;  ///< null: one with its default options
   std::int64_t epochs = 1;                            ///< of run()
+  /// Of run(), in place of epochs: it ends behind so many optimizer steps, in the middle of an epoch or not, which is
+  /// then evaluated. 0: by epochs.
+  std::int64_t steps = 0;
   /// Micro-batches (batches of the training loader) per optimizer step; only the last one exchanges gradients. A step
   /// is as many images as they hold.
   std::int64_t accumulation = 1;
   double clip_norm = 0.0;  ///< 0: gradients are not clipped
   double label_smoothing = 0.0;
-  double l1 = 0.0;               ///< weight of an L1 penalty on all parameters: optim::add_l1_gradient()
-  bool check_replicas = false;   ///< after each epoch
+  double l1 = 0.0;  ///< weight of an L1 penalty on all parameters: optim::add_l1_gradient()
+  /// The decay of a moving average of the weights (optim/ema.h), which is evaluated in their place; 0: none. A step
+  /// that is skipped does not count. Batch norm's running statistics are averaged with them.
+  double ema = 0.0;
+  EarlyStopping early_stopping = {};  ///< by `best_by`
+  /// Which figure makes an epoch the best. Nothing: the loss of validation, of test or of training, the first that
+  /// there is.
+  std::optional<BestBy> best_by = {};
+  bool check_replicas = false;  ///< after each epoch
+  /// Keeps the details of the last evaluation, for evaluation_report(): of classes, without a loss function of one's
+  /// own.
+  bool detailed = false;
+  bool layer_norms = false;      ///< in each epoch's record: of its last step
   std::int64_t log_every = 0;    ///< steps between step records; 0: none
   std::uint64_t seed = 0;        ///< of dropout
   ForwardFunction forward = {};  ///< of models that take more than a batch's first tensor; empty: model(batch.images)
@@ -64,6 +84,7 @@ struct TrainingParts {
   data::Loader& train_loader;
   data::Loader* test_loader;  ///< null: no evaluation
   optim::GradScaler& scaler;
+  data::Loader* validation_loader = nullptr;  ///< null: none
 };
 
 /// Optimizer steps in an epoch of this loader; the last one may be of fewer micro-batches.
@@ -102,14 +123,15 @@ class Trainer {
   /// The same of parts that are all there: those of `options` are not looked at.
   Trainer(const TrainingParts& parts, const TrainerOptions& options);
 
-  /// Trains and evaluates one epoch, numbered from 1. A model in evaluation mode is set to training; in one that is
-  /// training, modules set to evaluation stay frozen. Throws Error where none of the model's parameters is the
-  /// optimizer's, and on several ranks where the optimizer has others, whose gradients no replicas exchange. What a
-  /// loss, a metric or an observer throws leaves the trainer usable where all ranks throw it. Collective, as is all
-  /// below.
+  /// Trains one epoch, numbered from 1, and evaluates it: on validation where there is that, else on test. A model in
+  /// evaluation mode is set to training; in one that is training, modules set to evaluation stay frozen. Throws Error
+  /// where none of the model's parameters is the optimizer's, and on several ranks where the optimizer has others,
+  /// whose gradients no replicas exchange. What a loss, a metric or an observer throws leaves the trainer usable where
+  /// all ranks throw it. Collective, as is all below.
   EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
 
-  /// All epochs, or after load_state_dict() those that are left; with none, evaluates only. Returns the last record.
+  /// All epochs, or after load_state_dict() those that are left; with none, evaluates only. Returns the last record,
+  /// which has figures of test also where only validation was evaluated before. Early stopping counts from here.
   /// Stops early, with a record whose train_loss is not finite, when the loss is not a finite number any more. Throws
   /// Error for a label outside of the model's classes, on every device.
   EpochRecord run(const TrainObserver& observer);
@@ -124,12 +146,18 @@ class Trainer {
   std::int64_t epochs_done() const { return epochs_done_; }
   std::int64_t steps_done() const { return step_; }
 
+  /// Of the last evaluation, with TrainerOptions::detailed. Throws Error before there is one. Collective.
+  EvaluationReport evaluation_report();
+
+  /// What is evaluated, and to be saved: the averages where there are such, else full_state_dict() (weights.h).
+  NamedTensors weights() const;
+
   /// Where the run is, between two epochs or, in an observer's function, between two steps: "model.<name>", which is
-  /// full_state_dict() (weights.h); "optimizer.<name>"; "scaler.<name>" where losses are scaled; and "trainer.<name>",
-  /// which are small: epochs done, steps, what the epoch in work has added up on each rank, and what must be as it was
-  /// for the rest to be the same (seed, batch size, micro-batches, images of an epoch). The tensors of model and
-  /// optimizer are the live ones: they hold this state until the next step. Buffers are this rank's, of which an
-  /// epoch's end keeps rank 0's: write rank 0's state.
+  /// full_state_dict() (weights.h); "optimizer.<name>"; "scaler.<name>" where losses are scaled; "ema.<name>" where
+  /// weights are averaged; and "trainer.<name>", which are small: epochs done, steps, what the epoch in work has added
+  /// up on each rank, and what must be as it was for the rest to be the same (seed, batch size, micro-batches, images
+  /// of an epoch). The tensors of model and optimizer are the live ones: they hold this state until the next step.
+  /// Buffers are this rank's, of which an epoch's end keeps rank 0's: write rank 0's state.
   NamedTensors state_dict() const;
 
   /// Goes on from a state, the same on all ranks, of which there may be more or fewer than then: the next run() or
@@ -142,6 +170,11 @@ class Trainer {
  private:
   struct Defaults;
   struct Position;
+  struct Evaluated {
+    const char* split;
+    Metrics metrics;
+    EvaluationDetails details;
+  };
 
   Trainer(layers::Module& model, optim::Optimizer& optimizer, data::Loader& train_loader, const TrainerOptions& options,
           const std::shared_ptr<Defaults>& defaults);
@@ -153,11 +186,17 @@ class Trainer {
 
   /// Throws Error where a step would not train the model: see run_epoch().
   void check_optimizer() const;
+  std::int64_t steps_until_pause() const;
   bool run_steps(std::int64_t epoch, const TrainObserver& observer);
-  void run_step(std::int64_t images, std::int64_t micro_batches);
+  void run_step(std::int64_t images, std::int64_t micro_batches, bool is_last);
   void run_micro_batch(std::int64_t images_in_step, bool is_last);
   void report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer);
   void fill_in_evaluation(EpochRecord& record);
+  Scores evaluate(data::Loader& loader, const char* split);
+  void fill_in_test(EpochRecord& record);
+  void sync_averages();
+  void fill_in_best(EpochRecord& record);
+  void fill_in_costs(EpochRecord& record);
   void fill_in_circumstances(EpochRecord& record);
   EpochRecord evaluate_only();
 
@@ -173,14 +212,20 @@ class Trainer {
   TrainingParts parts_;
   TrainerOptions options_;
   Scoring scoring_, test_scoring_;
+  BestEpoch best_epoch_;
   std::shared_ptr<layers::RandomState> random_state_;
+  std::optional<optim::ExponentialMovingAverage> ema_;
+  std::optional<Evaluated> evaluated_;  // the last, where it is kept
   double base_lr_;
-  std::int64_t last_epoch_;          // of run() or fit(), for progress
-  std::int64_t step_ = 0;            // over all epochs
-  std::int64_t epochs_done_ = 0;     // the number of the last one
-  std::int64_t epoch_step_ = 0;      // steps of the epoch in work
-  Scores epoch_scores_;              // of this rank, since that epoch began
-  double step_loss_ = 0.0;           // sum over this rank's images of the step
+  std::int64_t last_epoch_;       // of run() or fit(), for progress
+  std::int64_t last_step_;        // of run(), over all epochs
+  std::int64_t step_ = 0;         // over all epochs
+  std::int64_t epochs_done_ = 0;  // the number of the last one
+  std::int64_t epoch_step_ = 0;   // steps of the epoch in work
+  Scores epoch_scores_;           // of this rank, since that epoch began
+  double step_loss_ = 0.0;        // sum over this rank's images of the step
+  PhaseTimer phases_;             // of the epoch in work
+  std::vector<LayerNorms> layer_norms_;
   bool has_begun_ = false;           // a step was taken here
   bool is_resumed_ = false;          // the next epoch goes on behind epoch_step_
   std::int64_t skipped_before_ = 0;  // steps that were skipped before this trainer's scaler counted

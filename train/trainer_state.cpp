@@ -14,7 +14,8 @@
 namespace tandem::train {
 namespace {
 
-constexpr std::string_view kModel = "model.", kOptimizer = "optimizer.", kScaler = "scaler.", kTrainer = "trainer.";
+constexpr std::string_view kModel = "model.", kOptimizer = "optimizer.", kScaler = "scaler.", kEma = "ema.",
+                           kTrainer = "trainer.";
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 void append(NamedTensors& state, std::string_view prefix, const NamedTensors& part) {
@@ -95,7 +96,7 @@ void check_names(const NamedTensors& state) {
   std::set<std::string_view> names;
   for (const auto& [name, tensor] : state) {
     const bool known = name.starts_with(kModel) || name.starts_with(kOptimizer) || name.starts_with(kScaler) ||
-                       name.starts_with(kTrainer);
+                       name.starts_with(kEma) || name.starts_with(kTrainer);
     require(known, "trainer: the state has an entry {}, which no Trainer writes", name);
     require(names.insert(name).second, "trainer: the state has two entries {}", name);
   }
@@ -134,7 +135,9 @@ Scores scores_of(const Tensor& sums, std::size_t metrics, const comm::ProcessGro
 /// What a state says of the run itself.
 struct Trainer::Position {
   std::int64_t epochs = 0, epoch_step = 0, step = 0, forward_passes = 0, skipped_steps = 0;
-  Scores scores;  // of this rank
+  Scores scores{};  // of this rank
+  BestEpoch best;
+  std::int64_t ema_updates = 0;
 };
 
 /// What each rank has added up in the epoch in work: f64[ranks, 3 + metrics]. Collective.
@@ -151,12 +154,17 @@ NamedTensors Trainer::state_dict() const {
   append(state, kModel, full_state_dict(parts_.model, parts_.optimizer));
   append(state, kOptimizer, parts_.optimizer.state_dict());
   append(state, kScaler, parts_.scaler.state_dict());
+  if (ema_) {
+    append(state, kEma, ema_->averages());
+    append(state, kTrainer, {{"ema_updates", scalar(ema_->updates())}});
+  }
   append(state, kTrainer,
          {{"epochs", scalar(epochs_done_)},
           {"epoch_steps", scalar(epoch_step_)},
           {"steps", scalar(step_)},
           {"forward_passes", scalar(random_state_->step())},
           {"skipped_steps", scalar(skipped_steps())},
+          {"best_epoch", best_epoch_.state()},
           {"epoch_sums", epoch_sums()}});
   for (const Setting& setting : settings_of(parts_.train_loader, options_))
     append(state, kTrainer, {{std::string(setting.name), scalar(setting.value)}});
@@ -173,13 +181,21 @@ Trainer::Position Trainer::position_of(const NamedTensors& state) const {
             "weights alone and begin another run",
             setting.meaning, saved, setting.value);
   }
-  Position position;
+  Position position{.best = best_epoch_};
   position.epochs = entries.take_count("epochs");
   position.epoch_step = entries.take_count("epoch_steps", steps_per_epoch());
   position.step = entries.take_count("steps");
   position.forward_passes = entries.take_count("forward_passes", std::numeric_limits<std::uint32_t>::max());
   position.skipped_steps = entries.take_count("skipped_steps", position.step);
   position.scores = scores_of(entries.take("epoch_sums"), options_.metrics.size(), parts_.group);
+  position.best.load_state(entries.take("best_epoch"));
+  const bool has_averages =
+      std::any_of(state.begin(), state.end(), [](const auto& entry) { return entry.first.starts_with(kEma); });
+  require(has_averages == ema_.has_value(),
+          "trainer: the state is of a run {} an average of the weights, and this one "
+          "{}: set the decay (ema) as it was, or load the model's weights alone and begin another run",
+          has_averages ? "with" : "without", has_averages ? "has none" : "keeps one");
+  if (ema_) position.ema_updates = entries.take_count("ema_updates", position.step);
   entries.check_all_taken();
   return position;
 }
@@ -189,6 +205,7 @@ void Trainer::take_position(const Position& position) {
   epoch_step_ = position.epoch_step;
   step_ = position.step;
   epoch_scores_ = position.scores;
+  best_epoch_ = position.best;
   skipped_before_ = position.skipped_steps - parts_.scaler.skipped_steps();
   random_state_->set_step(static_cast<std::uint32_t>(position.forward_passes));
   if (step_ > 0) parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_ - 1)));
@@ -202,17 +219,24 @@ void Trainer::load_state_dict(const NamedTensors& state) {
     parts_.optimizer.load_state_dict(optimizer);
     parts_.scaler.load_state_dict(scaler);
   };
+  const auto load_averages = [&](const NamedTensors& averages, std::int64_t updates) {
+    if (ema_) ema_->load(averages, updates);
+  };
   // What is there now, for the case that the parts do not fit on some rank.
   const NamedTensors model = copies_of(parts_.model.state_dict()), optimizer = copies_of(parts_.optimizer.state_dict()),
-                     scaler = parts_.scaler.state_dict();
-  Position position;
+                     scaler = parts_.scaler.state_dict(),
+                     averages = ema_ ? copies_of(ema_->averages()) : NamedTensors();
+  const std::int64_t updates = ema_ ? ema_->updates() : 0;
+  Position position{.best = best_epoch_};
   try {
     comm::run_agreed(parts_.group, [&] {
       position = position_of(state);
       load(part_of(state, kModel), part_of(state, kOptimizer), part_of(state, kScaler));
+      load_averages(part_of(state, kEma), position.ema_updates);
     });
   } catch (...) {
     load(model, optimizer, scaler);
+    load_averages(averages, updates);
     throw;
   }
   parts_.optimizer.zero_grad();

@@ -1,6 +1,8 @@
 // From names to schedules and loss scales.
 #include "optimization.h"
 
+#include "tandem/core/error.h"
+
 namespace tandem::apps {
 
 optim::GradScaler make_scaler(const Settings& s) {
@@ -10,10 +12,14 @@ optim::GradScaler make_scaler(const Settings& s) {
 }
 
 std::unique_ptr<optim::Schedule> make_schedule(const Settings& s, std::int64_t steps_per_epoch) {
-  if (s.trainer.epochs == 0) return std::make_unique<optim::ConstantSchedule>();  // there will be no step
+  if (s.trainer.epochs == 0 && s.trainer.steps == 0)
+    return std::make_unique<optim::ConstantSchedule>();  // there will be no step
   const auto epoch = static_cast<double>(steps_per_epoch);
   const double warmup = s.warmup_epochs * epoch;
-  const double duration = static_cast<double>(s.trainer.epochs) * epoch;
+  const double duration =
+      s.trainer.steps > 0 ? static_cast<double>(s.trainer.steps) : static_cast<double>(s.trainer.epochs) * epoch;
+  require(warmup < duration, "--warmup-epochs {}: {} steps of warm-up must be less than --steps {}", s.warmup_epochs,
+          warmup, s.trainer.steps);
   std::unique_ptr<optim::Schedule> schedule;
   if (s.schedule == "one-cycle") {
     schedule = std::make_unique<optim::OneCycleSchedule>(duration);

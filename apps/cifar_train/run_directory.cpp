@@ -3,6 +3,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/evaluation_json.h"
 #include "tandem/train/metrics.h"
 
 #include <fmt/core.h>
@@ -24,7 +25,7 @@ train::CheckpointingOptions checkpointing_options(const Settings& s) {
   return {
       .every = s.checkpoint_every,
       .keep = s.keep,
-      .best_by = s.best_by,
+      .best_by = *s.best_by,
       .metadata = {{"model", s.model.name}, {"dataset", s.data.name}},
       .on_problem = [](const std::string& problem) { fmt::print(stderr, "warning: {}; training goes on\n", problem); }};
 }
@@ -42,6 +43,16 @@ void prepare_run_directory(const Settings& s, const std::string& config) {
     file.commit();
   } catch (const Error& failure) {
     fail("--run-dir {}", failure.what());
+  }
+}
+
+std::string write_evaluation(const Settings& s, const train::EvaluationReport& report,
+                             const data::ImageDataset& tested) {
+  try {
+    train::write_evaluation((fs::path(s.run_dir) / "evaluation.json").string(), report, tested);
+    return "";
+  } catch (const Error& failure) {
+    return fmt::format("--run-dir {}", failure.what());
   }
 }
 

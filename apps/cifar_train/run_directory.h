@@ -4,7 +4,9 @@
 #include "settings.h"
 
 #include "tandem/comm/process_group.h"
+#include "tandem/data/image_dataset.h"
 #include "tandem/train/checkpoint/checkpointing.h"
+#include "tandem/train/evaluation_report.h"
 #include "tandem/train/records.h"
 #include "tandem/train/stop_signals.h"
 
@@ -21,6 +23,10 @@ train::CheckpointingOptions checkpointing_options(const Settings& settings);
 /// Makes the folder, and writes `config` there as config.toml. Refuses a folder that holds the checkpoints of another
 /// run, unless this one goes on from it. For rank 0. Throws Error.
 void prepare_run_directory(const Settings& settings, const std::string& config);
+
+/// Writes evaluation.json there: what became of the images of `tested`. Returns what went wrong, "" if nothing.
+std::string write_evaluation(const Settings& settings, const train::EvaluationReport& report,
+                             const data::ImageDataset& tested);
 
 /// Goes on from what --resume names, if it was given; tells, on rank 0, from where. Collective. Throws AgreedError.
 void resume(const Settings& settings, train::Checkpointing& checkpoints, const comm::ProcessGroup& group);

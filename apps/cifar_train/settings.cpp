@@ -62,6 +62,9 @@ void describe_data(OptionTable& table, Settings& s) {
       .own_to_a_rank();
   table.integer("limit-train", s.limit_train, {}, "use the first N training images; 0: all");
   table.integer("limit-test", s.limit_test, {}, "use the first N test images; 0: all");
+  table.real("validation-split", s.validation_split, kBelowOne, "F",
+             "hold out this part of the training images, the same of each class: they are evaluated after each epoch, "
+             "and the test images once, at the end; 0: none");
   table.parsed(
       "augment", s.augment, "LIST",
       [](const std::string& text) {
@@ -121,6 +124,8 @@ void describe_model(OptionTable& table, Settings& s) {
 void describe_training(OptionTable& table, Settings& s) {
   table.group("Training");
   table.integer("epochs", s.trainer.epochs, {0, 1000000}, "passes over the training images; 0: only evaluate");
+  table.integer("steps", s.trainer.steps, {},
+                "length of the run in optimizer steps, in place of --epochs; 0: by epochs");
   table.integer("global-batch-size", s.global_batch_size, {1},
                 fmt::format("images per optimizer step, over all ranks and micro-batches; default {}, or the next "
                             "multiple of their number",
@@ -163,6 +168,11 @@ void describe_training(OptionTable& table, Settings& s) {
   table.real("clip-norm", s.trainer.clip_norm, kNotNegative, "NORM", "largest norm of the whole gradient; 0: no limit");
   table.real("label-smoothing", s.trainer.label_smoothing, kUpToOne, "S",
              "share of the target spread over all classes");
+  table.parsed("early-stopping", s.trainer.early_stopping, "PATIENCE[,MIN_DELTA]", train::parse_early_stopping,
+               "end the run after PATIENCE epochs that were no better by --best-by (by more than MIN_DELTA; of "
+               "accuracy in percent); 0: never");
+  table.real("ema", s.trainer.ema, kBelowOne, "DECAY",
+             "evaluate and save a moving average of the weights in their place (0.999 is a common choice); 0: none");
   table.integer("seed", s.trainer.seed, {}, "decides weights, order, augmentation and dropout");
 }
 
@@ -225,7 +235,9 @@ void describe_checkpoints(OptionTable& table, Settings& s) {
   table.parsed("checkpoint-every", s.checkpoint_every, "epoch|N|Ns", train::parse_checkpoint_interval,
                "write a checkpoint to the --run-dir at the end of each epoch, and also every N steps or N seconds");
   table.integer("keep", s.keep, {1}, "checkpoints to keep: the newest N, and the best");
-  table.choice("best-by", s.best_by, all_of(train::best_by_names()), "what makes a checkpoint the best",
+  table.choice("best-by", s.best_by, all_of(train::best_by_names()),
+               "what makes an epoch, and its checkpoint, the best; default validation_accuracy with "
+               "--validation-split, else test_accuracy",
                train::parse_best_by);
   table.path(
       "resume", s.resume, "DIR",
@@ -239,6 +251,9 @@ void describe_output(OptionTable& table, Settings& s) {
       .path("log", s.log, "FILE",
             "write run, epoch and result records there (JSON lines), after those of the runs before")
       .own_to_a_rank();
+  table.flag("log-norms", s.trainer.layer_norms,
+             "also log the norms of each layer's gradient, update and weights, at each epoch's last step");
+  table.flag("per-class", s.per_class, "tell the accuracy of each class at the end");
   table.integer("log-every", s.trainer.log_every, {}, "also log the loss of every N-th step; 0: none");
   table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error").own_to_a_rank();
 }
@@ -258,6 +273,23 @@ void resolve_run_directory(Settings& s) {
   const std::filesystem::path folder = s.run_dir;
   if (s.log.empty()) s.log = (folder / "log.jsonl").string();
   if (s.save_weights.empty()) s.save_weights = (folder / "final.safetensors").string();
+}
+
+/// By what epochs are held against each other, and that each has such a figure.
+void resolve_best_by(Settings& s) {
+  using train::BestBy;
+  const bool validates = s.validation_split > 0.0;
+  if (!s.best_by) s.best_by = validates ? BestBy::validation_accuracy : BestBy::test_accuracy;
+  const bool by_validation = *s.best_by == BestBy::validation_accuracy || *s.best_by == BestBy::validation_loss;
+  require(validates || !by_validation, "--best-by {} needs a --validation-split", name_of(*s.best_by));
+  require(!validates || by_validation || *s.best_by == BestBy::train_loss,
+          "--best-by {}: with --validation-split the test images are evaluated once, at the end; choose "
+          "validation_accuracy or validation_loss",
+          name_of(*s.best_by));
+  require(s.trainer.early_stopping.patience == 0 || *s.best_by != BestBy::train_loss,
+          "--early-stopping {}: the training loss tells nothing of other images; choose another --best-by",
+          to_string(s.trainer.early_stopping));
+  s.trainer.best_by = s.best_by;
 }
 
 void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
@@ -301,11 +333,14 @@ void resolve(Settings& s, std::int64_t ranks) {
   }
   resolve_precision(s);
   resolve_run_directory(s);
+  resolve_best_by(s);
+  s.trainer.detailed = s.per_class || !s.run_dir.empty();
   require_different_files(s);
+  require(!s.trainer.layer_norms || !s.log.empty(), "--log-norms needs a --log FILE to write to");
   require(s.trainer.log_every == 0 || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
           s.trainer.log_every);
   require(!*s.optimizer.nesterov || *s.optimizer.momentum > 0.0, "--nesterov needs a --momentum above 0");
-  require(s.trainer.epochs == 0 || s.warmup_epochs < static_cast<double>(s.trainer.epochs),
+  require(s.trainer.epochs == 0 || s.trainer.steps > 0 || s.warmup_epochs < static_cast<double>(s.trainer.epochs),
           "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.trainer.epochs);
 }
 

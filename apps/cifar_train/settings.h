@@ -27,6 +27,7 @@ struct Settings {
   data::DatasetRequest data{.name = "cifar10"};
   std::int64_t limit_train = 0;
   std::int64_t limit_test = 0;
+  double validation_split = 0.0;  ///< of the training images; 0: none are held out
   data::LoaderOptions loader;
   std::optional<data::AugmentOptions> augment;  ///< of training images
 
@@ -57,11 +58,12 @@ struct Settings {
   std::string run_dir;
   train::CheckpointInterval checkpoint_every;
   std::int64_t keep = 3;
-  train::BestBy best_by = train::BestBy::test_accuracy;
+  std::optional<train::BestBy> best_by;
   std::string resume;
 
   std::string log;
   std::string progress = "auto";
+  bool per_class = false;
 };
 
 /// Binds every option to its field.

@@ -9,9 +9,11 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/parallel.h"
+#include "tandem/data/stratified_split.h"
 #include "tandem/kernels/conv/tuning/tuner.h"
 #include "tandem/kernels/notice.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/console.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/network_description.h"
 #include "tandem/train/process_info.h"
@@ -25,18 +27,33 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 
 namespace tandem::apps {
 namespace {
 
 struct Data {
   std::shared_ptr<const data::ImageDataset> train;
+  std::shared_ptr<const data::ImageDataset> validation;  // null: none
   std::shared_ptr<const data::ImageDataset> test;
 };
 
 /// "3x32x32"
 std::string shape_of(const data::ImageDataset& images) {
   return fmt::format("{}x{}x{}", images.channels(), images.height(), images.width());
+}
+
+/// Takes the validation images out of the training images.
+void hold_out(Data& loaded, const Settings& s) {
+  const data::ImageDataset& all = *loaded.train;
+  const std::span<const std::int64_t> labels(all.labels.data<std::int64_t>(), static_cast<std::size_t>(all.size()));
+  try {
+    const data::StratifiedSplit split = data::stratified_split(labels, s.validation_split, s.trainer.seed);
+    loaded.validation = std::make_shared<const data::ImageDataset>(data::subset(all, split.held_out));
+    loaded.train = std::make_shared<const data::ImageDataset>(data::subset(all, split.kept));
+  } catch (const Error& error) {
+    fail("--validation-split {}: {}", s.validation_split, error.what());
+  }
 }
 
 Data load_data(const Settings& s) {
@@ -48,7 +65,7 @@ Data load_data(const Settings& s) {
     return naming_flags([&] { return std::make_shared<const data::ImageDataset>(data::load_dataset(request)); },
                         {"directory", "data"});
   };
-  Data loaded{load(data::Split::train, s.limit_train), load(data::Split::test, s.limit_test)};
+  Data loaded{load(data::Split::train, s.limit_train), nullptr, load(data::Split::test, s.limit_test)};
   require(loaded.train->size() > 0 && loaded.test->size() > 0,
           "data set {}: {} training and {} test images are not enough", s.data.name, loaded.train->size(),
           loaded.test->size());
@@ -57,6 +74,7 @@ Data load_data(const Settings& s) {
           s.data.name, train_shape, test_shape);
   require(loaded.train->height() == loaded.train->width(),
           "data set {}: images of {} are not square, as the networks need them", s.data.name, train_shape);
+  if (s.validation_split > 0.0) hold_out(loaded, s);
   return loaded;
 }
 
@@ -168,22 +186,38 @@ train::RunRecord describe_run(const Settings& s, const train::Config& config, co
   run.dataset = s.data.name;
   run.train_images = images.train->size();
   run.test_images = images.test->size();
+  run.validation_images = images.validation == nullptr ? 0 : images.validation->size();
   run.global_batch_size = global_batch_size(s, group.size());
   return run;
 }
 
+/// The same by epochs that are known: those that hold --steps.
+Settings with_epochs(const Settings& given, const Data& images, std::int64_t ranks) {
+  Settings s = given;
+  if (s.trainer.steps == 0) return s;
+  const data::DistributedSampler sampler(images.train->size(), 1, 0, false, 0);
+  const std::int64_t batches = sampler.batches(micro_batch_size(s, ranks) * ranks, s.loader.drop_last);
+  const std::int64_t in_epoch = (batches + s.trainer.accumulation - 1) / s.trainer.accumulation;
+  require(in_epoch > 0, "--drop-last leaves nothing: {} training images do not fill a batch of {}",
+          images.train->size(), micro_batch_size(s, ranks) * ranks);
+  s.trainer.epochs = (s.trainer.steps - 1) / in_epoch + 1;
+  return s;
+}
+
 }  // namespace
 
-int train_and_report(const Settings& s, const train::Config& config, const std::string& config_text, Device device,
+int train_and_report(const Settings& given, const train::Config& config, const std::string& config_text, Device device,
                      const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start) {
   const bool first_rank = group.rank() == 0;
   if (!first_rank) kernels::listen_to_notices(nullptr);
-  const Data images = comm::run_agreed(group, [&] { return load_data(s); });
+  const Data images = comm::run_agreed(group, [&] { return load_data(given); });
+  const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
   const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train, device); });
   train::RunRecord run = describe_run(s, config, environment, group, images, *model, device);
-  comm::check_same(group, "data",
-                   fmt::format("training images={}\ntest images={}\nclasses={}\nimage={}\n", run.train_images,
-                               run.test_images, images.train->classes(), shape_of(*images.train)));
+  comm::check_same(
+      group, "data",
+      fmt::format("training images={}\nvalidation images={}\ntest images={}\nclasses={}\nimage={}\n", run.train_images,
+                  run.validation_images, run.test_images, images.train->classes(), shape_of(*images.train)));
   train::Reporter reporter(
       {.silent = !first_rank,
        .progress = train::parse_progress_mode(s.progress),
@@ -192,12 +226,13 @@ int train_and_report(const Settings& s, const train::Config& config, const std::
        .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); }});
   // All that can be wrong is found here, before the log is opened, and agreed upon.
   const std::int64_t micro_batch = micro_batch_size(s, group.size());
-  std::unique_ptr<data::Loader> train_loader, test_loader;
+  std::unique_ptr<data::Loader> train_loader, test_loader, validation_loader;
   std::unique_ptr<optim::Optimizer> optimizer;
   std::unique_ptr<optim::Schedule> schedule;
   comm::run_agreed(group, [&] {
     train_loader = make_loader(images.train, group, true, micro_batch, s, device);
     test_loader = make_loader(images.test, group, false, micro_batch, s, device);
+    if (images.validation) validation_loader = make_loader(images.validation, group, false, micro_batch, s, device);
     run.steps_per_epoch = train::steps_per_epoch(*train_loader, s.trainer.accumulation);
     optimizer = prepare(s, *model);
     if (s.trainer.epochs > 0) train::check_smallest_part(*model, *train_loader);
@@ -221,7 +256,8 @@ int train_and_report(const Settings& s, const train::Config& config, const std::
       {.bucket_bytes = static_cast<std::int64_t>(s.bucket_mb * (1 << 20)),
        .half = s.allreduce_dtype == "half" ? comm::HalfExchange::as_half : comm::HalfExchange::in_f32});
   optim::GradScaler scaler = make_scaler(s);
-  train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, test_loader.get(), scaler},
+  train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, test_loader.get(), scaler,
+                          validation_loader.get()},
                          s.trainer);
   train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s), checkpointing_options(s));
   resume(s, checkpoints, group);
@@ -236,6 +272,8 @@ int train_and_report(const Settings& s, const train::Config& config, const std::
   if (last.stopped) return end_stopped_run(s, last, *signals, checkpoints, group);
   const bool has_trained = trainer.steps_done() > steps_before;  // else its last checkpoint was of the very end
   const bool finite = (!has_trained || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
+  std::optional<train::EvaluationReport> report;
+  if (s.trainer.detailed) report = trainer.evaluation_report();
   // What goes wrong from here on loses as little as it can, and is told at the end.
   std::vector<std::string> problems;
   train::SavedWeights saved;
@@ -243,13 +281,18 @@ int train_and_report(const Settings& s, const train::Config& config, const std::
     if (!first_rank) return;
     if (const std::string problem = checkpoints.finish(); !problem.empty()) problems.push_back(problem);
     if (finite && !s.save_weights.empty()) {
-      saved = train::save_weights(s.save_weights, train::full_state_dict(*model, *optimizer),
+      saved = train::save_weights(s.save_weights, trainer.weights(),
                                   train::to_metadata(train::describe_network(s.model, *images.train)));
+    }
+    if (report && !s.run_dir.empty()) {
+      const std::string problem = write_evaluation(s, *report, *images.test);
+      if (!problem.empty()) problems.push_back(problem);
     }
     if (!saved.problem.empty()) problems.push_back(describe_problem(saved));
     const std::string tuning_problem = finish_tuning(s, device);
     if (!tuning_problem.empty()) problems.push_back(tuning_problem);
     reporter.finish(last, train::peak_tensor_memory(device), saved.path);
+    if (report && s.per_class) std::fputs(train::per_class_text(*report, images.test->class_names).c_str(), stdout);
     if (!reporter.log_problem().empty()) problems.push_back(fmt::format("--log: {}", reporter.log_problem()));
   });
   if (!finite) {

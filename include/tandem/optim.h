@@ -10,6 +10,7 @@
 #include "tandem/optim/adam.h"
 #include "tandem/optim/by_name.h"
 #include "tandem/optim/clip_grad_norm.h"
+#include "tandem/optim/ema.h"
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/gradient_accumulation.h"
 #include "tandem/optim/l1_penalty.h"

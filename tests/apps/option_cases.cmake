@@ -19,6 +19,19 @@ app_case(NAME "who only evaluates drops nothing" OUT "test accuracy" ARGS --data
   --limit-train 19 --limit-test 8 --global-batch-size 32 --epochs 0 --device cpu --drop-last)
 bad_input(NAME "all batches are dropped" ERR "drop_last leaves nothing: 19 examples do not fill a batch of 32"
   ARGS --dataset synthetic --limit-train 19 --limit-test 8 --global-batch-size 32 --drop-last)
+bad_input(NAME "validation split of all" ERR "--validation-split 1: must be below 1" ARGS --validation-split 1)
+bad_input(NAME "validation split of nothing" ERR "--validation-split 0.001: stratified_split: 0.001 of 19 examples would leave 19 and hold out 0"
+  ARGS --dataset synthetic --limit-train 19 --limit-test 8 --validation-split 0.001)
+bad_input(NAME "best by figures of test, which is held back" ERR "--best-by test_loss: with --validation-split the test images are evaluated once"
+  ARGS --validation-split 0.1 --best-by test_loss)
+bad_input(NAME "best by figures of nothing" ERR "--best-by validation_loss needs a --validation-split" ARGS --best-by validation_loss)
+bad_input(NAME "early stopping by what is trained on" ERR "--early-stopping 3: the training loss tells nothing of other images"
+  ARGS --early-stopping 3 --best-by train_loss)
+bad_input(NAME "early stopping without patience" ERR "--early-stopping soon: 'soon' is not PATIENCE[,MIN_DELTA]" ARGS --early-stopping soon)
+bad_input(NAME "an average that forgets nothing" ERR "--ema 1: must be below 1" ARGS --ema 1)
+bad_input(NAME "norms without a log" ERR "--log-norms needs a --log FILE" ARGS --log-norms)
+bad_input(NAME "warm-up as long as the steps" ERR "--warmup-epochs 2: 4 steps of warm-up must be less than --steps 4"
+  ARGS --dataset synthetic --limit-train 16 --limit-test 8 --global-batch-size 8 --schedule cosine --warmup-epochs 2 --steps 4)
 bad_input(NAME "batch size 0" ERR "--batch-size 0: must be at least 1" ARGS --batch-size 0)
 bad_input(NAME "global batch size 0" ERR "--global-batch-size 0: must be at least 1" ARGS --global-batch-size 0)
 bad_input(NAME "negative lr" ERR "--lr -0.1: must be above 0" ARGS --lr -0.1)

@@ -56,6 +56,24 @@ TEST_CASE("an epoch's line leaves out what was not counted, and has the metrics 
   CHECK(epoch_text(untested, 8) == "epoch 3/8  loss 0.913 acc 67.9%  1:45  2.51k img/s");
 }
 
+TEST_CASE("with a validation set an epoch's line has its figures, and the summary tells the best epoch") {
+  EpochRecord held_out = epoch(3);
+  held_out.validation_loss = 0.75;
+  held_out.validation_accuracy = 71.5;
+  held_out.best = {{"validation_accuracy", 2, 72.25}};
+  EpochRecord during = held_out;
+  during.test_loss = during.test_accuracy = std::nan("");
+  CHECK(epoch_text(during, 8) == "epoch 3/8  loss 0.913 acc 67.9%  val loss 0.750 acc 71.5%  1:45  2.51k img/s");
+  CHECK_THAT(summary_text({.last = held_out}, {}),
+             ContainsText("test accuracy 68.88% (loss 0.8949) after 3 epochs") &&
+                 ContainsText("  best     epoch 2 by validation_accuracy, 72.25%\n"));
+  held_out.best = {{"validation_loss", 1, 0.5}};
+  held_out.stopped_early = true;
+  CHECK_THAT(summary_text({.last = held_out}, {}),
+             ContainsText("  best     epoch 1 by validation_loss, 0.5000; stopped early: no better since\n"));
+  CHECK_THAT(summary_text({.last = epoch(3)}, {}), !ContainsText("  best "));
+}
+
 TEST_CASE("the header names model, data, ranks and steps") {
   RunRecord run;
   run.host = "box";

@@ -121,6 +121,32 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   CHECK(records[3]["peak_tensor_bytes"] == Json({{"activations", 4096}, {"optimizer", 1024}}));
 }
 
+TEST_CASE("figures that were not evaluated are left out, and a result tells the best epoch") {
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  EpochRecord epoch = some_epoch();
+  epoch.test_loss = epoch.test_accuracy = std::nan("");
+  epoch.validation_loss = 0.5;
+  epoch.validation_accuracy = 70.5;
+  epoch.validation_metrics = {{"error", 0.25}};
+  epoch.best = {{"validation_accuracy", 1, 71.0}};
+  log.write(epoch);
+  epoch.test_accuracy = 60.0;  // of a loss that is no number any more
+  epoch.stopped_early = true;
+  log.write(ResultRecord{epoch, 1.0});
+  const auto records = file.records();
+  CHECK_FALSE(records[0].contains("test_loss"));
+  CHECK_FALSE(records[0].contains("test_accuracy"));
+  CHECK(records[0]["validation_loss"] == 0.5);
+  CHECK(records[0]["validation_accuracy"] == 70.5);
+  CHECK(records[0]["validation_metrics"] == Json({{"error", 0.25}}));
+  CHECK_FALSE(records[0].contains("best"));
+  CHECK(records[1]["test_loss"].is_null());
+  CHECK(records[1]["test_accuracy"] == 60.0);
+  CHECK(records[1]["best"] == Json({{"by", "validation_accuracy"}, {"epoch", 1}, {"value", 71.0}}));
+  CHECK(records[1]["stopped_early"] == true);
+}
+
 TEST_CASE("metrics of a program's own are in the record of their epoch") {
   TemporaryFile file;
   JsonlLog log(file.path);

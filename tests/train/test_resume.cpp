@@ -39,6 +39,7 @@ struct Settings {
   double init_scale = 0.0;  // above 0: of the scaler
   bool stream = false;
   bool local = true;  // batch norm and dropout, which are a rank's own
+  double ema = 0.0;
 };
 
 /// A small network with batch norm and dropout, and all that its training takes.
@@ -100,6 +101,7 @@ struct Run {
             .epochs = kEpochs,
             .accumulation = settings.accumulation,
             .clip_norm = 1.0,
+            .ema = settings.ema,
             .log_every = 1,
             .seed = 7};
   }
@@ -149,9 +151,10 @@ void check_same_end(const Trace& resumed, const Trace& whole) {
 }  // namespace
 
 TEST_CASE("a run that goes on behind any step ends with the bits of one that was not left") {
-  const Settings settings = GENERATE(Settings{}, Settings{.adam = true}, Settings{.accumulation = 3},
-                                     Settings{.adam = true, .dtype = DType::bf16},
-                                     Settings{.dtype = DType::f16, .init_scale = 4e5}, Settings{.stream = true});
+  const Settings settings = GENERATE(
+      Settings{}, Settings{.adam = true}, Settings{.accumulation = 3}, Settings{.adam = true, .dtype = DType::bf16},
+      Settings{.dtype = DType::f16, .init_scale = 4e5}, Settings{.stream = true}, Settings{.ema = 0.9},
+      Settings{.dtype = DType::f16, .init_scale = 4e5, .ema = 0.9});
   CAPTURE(settings.adam, settings.accumulation, name_of(settings.dtype), settings.stream);
   comm::ProcessGroup group(comm::make_self_backend());
   const TemporaryDirectory folder;
@@ -241,7 +244,7 @@ TEST_CASE("one rank that stops training stops it on all", "[threads]") {
 TEST_CASE("ranks go on with the same bits, and another number of ranks with the same batches", "[threads]") {
   const TemporaryDirectory folder;
   const std::string path = (folder.path() / "state.safetensors").string();
-  const Settings settings{.adam = true, .local = GENERATE(true, false)};
+  const Settings settings{.adam = true, .local = GENERATE(true, false), .ema = 0.9};
   std::vector<Trace> whole(2), resumed(2);
   run_thread_ranks(2, [&](comm::ProcessGroup& group) {
     Run run(settings, group);
@@ -274,12 +277,12 @@ TEST_CASE("ranks go on with the same bits, and another number of ranks with the 
 
 TEST_CASE("a state that lacks an entry, has one too many or is of another run changes nothing") {
   comm::ProcessGroup group(comm::make_self_backend());
-  Run run({.dtype = DType::f16, .init_scale = 1024.0}, group);
+  Run run({.dtype = DType::f16, .init_scale = 1024.0, .ema = 0.9}, group);
   run.trainer->fit(1);
   NamedTensors good;
   for (const auto& [name, tensor] : run.trainer->state_dict()) good.emplace_back(name, tensor.detach().clone());
 
-  Run other({.dtype = DType::f16, .init_scale = 512.0}, group, 2);
+  Run other({.dtype = DType::f16, .init_scale = 512.0, .ema = 0.9}, group, 2);
   const auto snapshot = [&] {
     std::map<std::string, std::vector<double>> values;
     for (const auto& [name, tensor] : other.trainer->state_dict())

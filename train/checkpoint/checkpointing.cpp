@@ -5,10 +5,6 @@
 #include "tandem/core/number_text.h"
 #include "tandem/train/metrics.h"
 
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -17,21 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> kBestByNames{"test_accuracy", "test_loss", "train_loss"};
 const std::string kBestKey = "best_value", kBestStepKey = "best_step";
-
-/// Larger is better; NaN where the epoch has no such figure.
-double merit_of(const EpochRecord& epoch, BestBy by) {
-  switch (by) {
-    case BestBy::test_accuracy:
-      return epoch.test_accuracy;
-    case BestBy::test_loss:
-      return -epoch.test_loss;
-    case BestBy::train_loss:
-      return -epoch.train_loss;
-  }
-  return std::nan("");
-}
 
 bool is_checkpoint(const fs::path& path) {
   std::error_code none;
@@ -51,16 +33,6 @@ FoundCheckpoint find(const fs::path& path) {
 }
 
 }  // namespace
-
-std::string_view name_of(BestBy by) { return kBestByNames.at(static_cast<std::size_t>(by)); }
-
-std::span<const std::string_view> best_by_names() { return kBestByNames; }
-
-BestBy parse_best_by(std::string_view text) {
-  const auto found = std::find(kBestByNames.begin(), kBestByNames.end(), text);
-  require(found != kBestByNames.end(), "'{}' is none of {}", text, fmt::join(kBestByNames, ", "));
-  return static_cast<BestBy>(found - kBestByNames.begin());
-}
 
 CheckpointInterval parse_checkpoint_interval(std::string_view text) {
   if (text == "epoch") return {};

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "tandem/layers/safetensors.h"
+#include "tandem/train/best_by.h"
 #include "tandem/train/checkpoint/checkpoint_writer.h"
 #include "tandem/train/trainer.h"
 
@@ -18,7 +19,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,14 +37,6 @@ struct CheckpointInterval {
 CheckpointInterval parse_checkpoint_interval(std::string_view text);
 /// What parse_checkpoint_interval() reads.
 std::string to_string(const CheckpointInterval& interval);
-
-/// The figure of an epoch that says which checkpoint is the best.
-enum class BestBy : std::uint8_t { test_accuracy, test_loss, train_loss };
-
-std::string_view name_of(BestBy by);
-std::span<const std::string_view> best_by_names();
-/// One of best_by_names(). Throws Error.
-BestBy parse_best_by(std::string_view text);
 
 struct CheckpointingOptions {
   CheckpointInterval every = {};

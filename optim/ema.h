@@ -1,0 +1,49 @@
+// Exponential moving average of weights.
+#pragma once
+
+#include "tandem/core/named_tensors.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace tandem::optim {
+
+/// Keeps an average of tensors over the steps of training: at the t-th update, t from 0,
+///   average = d * average + (1 - d) * tensor,  d = min(decay, (1 + t) / (10 + t)),
+/// so that the first steps, from random weights, are soon forgotten (TensorFlow's tf.train.ExponentialMovingAverage
+/// with num_updates; the average of iterates is Polyak's and Juditsky's, 1992). It starts as the tensors are at
+/// construction. Averages are f32 (f64 of f64), tagged MemoryTag::optimizer, in the tensors' strides and on their
+/// device; what holds integers, as counts do, is copied. On a GPU all are updated by one kernel. Example:
+///     #include "tandem/autograd/variable.h"
+///     #include "tandem/core/out.h"
+///     const Tensor w = Tensor::full({2}, 1.0);
+///     ExponentialMovingAverage ema({{"w", w}}, 0.999);
+///     w.fill(2.0);  // a step of training
+///     ema.update();
+///     const std::vector<float> average = ema.averages()[0].second.to_vector<float>();  // {1.9, 1.9}: d is 1 / 10
+class ExponentialMovingAverage {
+ public:
+  /// Keeps the tensors, which must stay where they are. Throws Error unless 0 < decay < 1, and for a tensor that is not
+  /// dense.
+  ExponentialMovingAverage(NamedTensors tensors, double decay);
+
+  /// Behind each step that was taken.
+  void update();
+
+  std::int64_t updates() const { return updates_; }
+  double decay() const { return decay_; }
+
+  /// Live, by the tensors' names and in their order.
+  const NamedTensors& averages() const { return averages_; }
+
+  /// Goes on from averages() and updates() of before. Throws Error, changing nothing, where names, shapes or dtypes are
+  /// others or updates < 0.
+  void load(const NamedTensors& averages, std::int64_t updates);
+
+ private:
+  NamedTensors tensors_, averages_;
+  double decay_;
+  std::int64_t updates_ = 0;
+};
+
+}  // namespace tandem::optim

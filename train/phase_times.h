@@ -1,0 +1,66 @@
+// Where the time of an epoch goes.
+#pragma once
+
+#include "tandem/core/timeline.h"
+
+#include <chrono>
+
+namespace tandem::train {
+
+/// Seconds of an epoch on one rank. On a GPU they are the host's, which runs ahead of the device and is never made to
+/// wait for the sake of a clock: forward and optimizer are what enqueueing takes there, and backward, which reads the
+/// loss, has the waiting for all that was enqueued before.
+struct PhaseTimes {
+  double data = 0.0;           ///< waiting for batches
+  double forward = 0.0;        ///< model and loss
+  double backward = 0.0;       ///< gradients, with the exchange that runs beside them, and reading loss and accuracy
+  double communication = 0.0;  ///< waiting for other ranks: for gradients that backward did not hide, sums, stopping
+  double optimizer = 0.0;      ///< clearing, unscaling, clipping and applying gradients; averages of weights
+  double evaluation = 0.0;
+  double writing = 0.0;  ///< in the observer: log, progress line, copies for checkpoints
+
+  double total() const { return data + forward + backward + communication + optimizer + evaluation + writing; }
+};
+
+/// Cuts time into phases: each end() gives what has passed since the one before to a phase, which is a range of a
+/// timeline, too.
+/// Example:
+///     PhaseTimer timer;
+///     timer.start();
+///     // ... read
+///     timer.end(&PhaseTimes::data);
+///     // ... compute
+///     timer.end(&PhaseTimes::forward);
+///     const double seconds = timer.times().total();
+class PhaseTimer {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// From zero, and now.
+  void start() {
+    times_ = {};
+    last_ = Clock::now();
+  }
+
+  void end(double PhaseTimes::* phase) {
+    const Clock::time_point now = Clock::now();
+    times_.*phase += std::chrono::duration<double>(now - last_).count();
+    if (timeline_is_recorded()) [[unlikely]]
+      note_phase(phase, now);
+    last_ = now;
+  }
+
+  /// When the last phase ended.
+  Clock::time_point last() const { return last_; }
+
+  const PhaseTimes& times() const { return times_; }
+
+ private:
+  /// For a timeline, where one is recorded.
+  void note_phase(double PhaseTimes::* phase, Clock::time_point now) const;
+
+  PhaseTimes times_;
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace tandem::train

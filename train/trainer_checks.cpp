@@ -1,0 +1,77 @@
+// Ranges, ranks, and what ranks have in common.
+#include "tandem/train/trainer_checks.h"
+
+#include "tandem/core/describe.h"
+
+#include <cmath>
+
+namespace tandem::train {
+namespace {
+
+/// "training=given\ntraining.examples=60000\n...": which batches a loader makes of which examples.
+std::string text_of(std::string_view which, const data::Loader* loader) {
+  if (loader == nullptr) return fmt::format("{}=none\n", which);
+  const data::DistributedSampler& sampler = loader->sampler();
+  const std::string order = sampler.shuffles() ? fmt::format("shuffled by seed {}", sampler.seed()) : "as they come";
+  return fmt::format("{0}=given\n{0}.examples={1}\n{0}.order={2}\n{0}.global_batch_size={3}\n{0}.drop_last={4}\n",
+                     which, sampler.size(), order, loader->options().global_batch_size, loader->options().drop_last);
+}
+
+}  // namespace
+
+void check_options(const TrainerOptions& options) {
+  require(options.epochs >= 0 && options.steps >= 0 && options.accumulation >= 1,
+          "trainer: {} epochs or {} steps of {} micro-batches make no sense", options.epochs, options.steps,
+          options.accumulation);
+  require(options.clip_norm >= 0.0, "trainer: clip_norm {} must be 0 (no clipping) or more", options.clip_norm);
+  require(std::isfinite(options.l1) && options.l1 >= 0.0,
+          "trainer: l1 {} must be a finite number, 0 (no penalty) or more", options.l1);
+  require(options.ema >= 0.0 && options.ema < 1.0, "trainer: the decay ema {} must be 0 (no average) or below 1",
+          options.ema);
+  require(!options.detailed || options.loss == nullptr,
+          "trainer: details of an evaluation are those of classes, and a loss function was given: leave one out");
+  require(options.log_every >= 0, "trainer: log_every {} must be 0 (never) or more", options.log_every);
+  require(options.label_smoothing >= 0.0 && options.label_smoothing <= 1.0,
+          "trainer: label_smoothing {} is not between 0 and 1", options.label_smoothing);
+  require(options.replicas == nullptr || options.group != nullptr,
+          "trainer: replicas are given without their group; give .group, too");
+}
+
+void check_sampler(std::string_view which, const data::Loader& loader, const comm::ProcessGroup& group) {
+  const data::DistributedSampler& sampler = loader.sampler();
+  require(sampler.world_size() == group.size() && sampler.rank() == group.rank(),
+          "trainer: the {} loader's sampler is that of rank {} of {}, but this is rank {} of {}; make both of one "
+          "process group (TrainerOptions::group)",
+          which, sampler.rank(), sampler.world_size(), group.rank(), group.size());
+}
+
+BestBy best_by(const TrainingParts& parts, const TrainerOptions& options) {
+  const bool validates = parts.validation_loader != nullptr, tests = parts.test_loader != nullptr && !validates;
+  const BestBy by = options.best_by ? *options.best_by
+                    : validates     ? BestBy::validation_loss
+                    : tests         ? BestBy::test_loss
+                                    : BestBy::train_loss;
+  if (options.early_stopping.patience == 0) return by;
+  const bool by_validation = by == BestBy::validation_accuracy || by == BestBy::validation_loss;
+  require(by != BestBy::train_loss,
+          "trainer: early stopping needs a test or a validation loader: the training loss tells nothing of other data");
+  require(by_validation ? validates : tests, "trainer: early stopping by {} needs a {}", name_of(by),
+          by_validation ? "validation loader" : "test loader, and no validation loader, which would replace it");
+  return by;
+}
+
+std::string shared_text(const TrainingParts& parts, const TrainerOptions& options) {
+  std::string metrics;
+  for (const Metric& metric : options.metrics) metrics += (metrics.empty() ? "" : ", ") + metric.name;
+  return text_of("training", &parts.train_loader) + text_of("test", parts.test_loader) +
+         text_of("validation", parts.validation_loader) +
+         fmt::format(
+             "lr={}\nepochs={}\naccumulation={}\nclip_norm={}\nl1={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n"
+             "early_stopping={}\nbest_by={}\nema={}\ndetailed={}\nsteps={}\nlayer_norms={}\n",
+             parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
+             options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics,
+             to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.detailed,
+             options.steps, options.layer_norms);
+}
+
+}  // namespace tandem::train

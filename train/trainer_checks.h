@@ -1,0 +1,24 @@
+// What a Trainer looks at before it trains.
+#pragma once
+
+#include "tandem/train/trainer.h"
+
+#include <string>
+#include <string_view>
+
+namespace tandem::train {
+
+/// Throws Error for options out of range.
+void check_options(const TrainerOptions& options);
+
+/// Throws Error where a loader hands out the parts of other ranks than the group's.
+void check_sampler(std::string_view which, const data::Loader& loader, const comm::ProcessGroup& group);
+
+/// What makes an epoch the best. Throws Error where early stopping is to go by what no epoch has.
+BestBy best_by(const TrainingParts& parts, const TrainerOptions& options);
+
+/// What must be the same on all ranks, as lines: else they would wait for each other in different places, or take
+/// different steps.
+std::string shared_text(const TrainingParts& parts, const TrainerOptions& options);
+
+}  // namespace tandem::train

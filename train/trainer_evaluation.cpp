@@ -1,0 +1,118 @@
+// What a trainer evaluates behind an epoch and behind the last one.
+#include "tandem/train/averaged_model.h"
+#include "tandem/train/evaluation.h"
+#include "tandem/train/process_info.h"
+#include "tandem/train/trainer.h"
+#include "tandem/train/weights.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+namespace tandem::train {
+
+/// Of validation where there is that, else of test.
+void Trainer::fill_in_evaluation(EpochRecord& record) {
+  // Batch norm's running statistics differ between ranks, which saw different images: rank 0's are the model's.
+  parts_.replicas.sync_buffers();
+  if (options_.check_replicas) parts_.replicas.check_replicas();
+  sync_averages();
+  record.test_loss = record.test_accuracy = std::nan("");
+  if (parts_.validation_loader != nullptr) {
+    const Scores scores = evaluate(*parts_.validation_loader, "validation");
+    record.validation_loss = scores.metrics.loss();
+    record.validation_accuracy = test_scoring_.accuracy(scores.metrics);
+    record.validation_metrics = test_scoring_.values(scores);
+  } else {
+    fill_in_test(record);
+  }
+  fill_in_circumstances(record);
+}
+
+/// Of a model whose buffers are the same on all ranks.
+void Trainer::fill_in_test(EpochRecord& record) {
+  if (parts_.test_loader == nullptr) return;
+  const Scores test = evaluate(*parts_.test_loader, "test");
+  record.test_loss = test.metrics.loss();
+  record.test_accuracy = test_scoring_.accuracy(test.metrics);
+  record.test_metrics = test_scoring_.values(test);
+}
+
+Scores Trainer::evaluate(data::Loader& loader, const char* split) {
+  std::optional<AveragedModel> averaged;
+  if (ema_) averaged.emplace(parts_.model, *ema_);
+  EvaluationDetails details;
+  const Scores scores =
+      train::evaluate(parts_.model, loader, parts_.group, test_scoring_, options_.detailed ? &details : nullptr);
+  if (options_.detailed) evaluated_ = {split, scores.metrics, std::move(details)};
+  return scores;
+}
+
+EvaluationReport Trainer::evaluation_report() {
+  require(evaluated_.has_value(),
+          "trainer: there is no evaluation to report: set TrainerOptions::detailed, and train or "
+          "evaluate first");
+  EvaluationReport report = evaluated_->details.report(parts_.group);
+  report.split = evaluated_->split;
+  report.epoch = epochs_done_ + (epoch_step_ > 0 ? 1 : 0);
+  report.loss = evaluated_->metrics.loss();
+  report.accuracy = evaluated_->metrics.accuracy();
+  return report;
+}
+
+/// Buffers are a rank's own while an epoch goes, and so are their averages: rank 0's are the model's.
+void Trainer::sync_averages() {
+  if (!ema_ || parts_.group.size() == 1) return;
+  const NamedTensors buffers = parts_.model.named_buffers();
+  for (const auto& [name, average] : ema_->averages()) {
+    const bool is_buffer =
+        std::any_of(buffers.begin(), buffers.end(), [&, &own = name](const auto& b) { return b.first == own; });
+    if (is_buffer) parts_.group.broadcast(Out(average));
+  }
+}
+
+NamedTensors Trainer::weights() const {
+  return ema_ ? ema_->averages() : full_state_dict(parts_.model, parts_.optimizer);
+}
+
+/// Counts the epoch, and says whether it is the last.
+void Trainer::fill_in_best(EpochRecord& record) {
+  best_epoch_.add(record);
+  record.best = best_epoch_.best();
+  record.stopped_early = best_epoch_.should_stop();
+}
+
+/// Time and memory; the next epoch's time counts from here.
+void Trainer::fill_in_costs(EpochRecord& record) {
+  record.layers = layer_norms_;
+  record.time = phases_.times();
+  phases_.start();
+  const std::vector<Tensor>& parameters = parts_.optimizer.parameters();
+  record.memory = peak_tensor_memory(parameters.empty() ? Device{} : parameters.front().device());
+}
+
+void Trainer::fill_in_circumstances(EpochRecord& record) {
+  record.loss_scale = parts_.scaler.scale();
+  record.skipped_steps = skipped_steps();
+  record.world_size = parts_.group.size();
+  record.backend = parts_.group.name();
+  record.peak_memory_bytes =
+      static_cast<std::int64_t>(max_over_ranks(static_cast<double>(peak_memory_bytes()), parts_.group));
+}
+
+EpochRecord Trainer::evaluate_only() {
+  const auto start = std::chrono::steady_clock::now();
+  EpochRecord last;
+  last.epoch = epochs_done_ + (epoch_step_ > 0 ? 1 : 0);  // or in its middle, where a run of so many steps ended
+  last.lr = parts_.optimizer.lr();
+  last.train_loss = last.train_accuracy = std::nan("");
+  fill_in_evaluation(last);
+  if (parts_.validation_loader != nullptr) fill_in_test(last);
+  last.best = best_epoch_.best();
+  last.stopped_early = best_epoch_.should_stop();
+  last.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return last;
+}
+
+}  // namespace tandem::train
