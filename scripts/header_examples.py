@@ -26,7 +26,9 @@ INTERNAL = {
     r"data/batch_source.h": "for data sets of this folder",
     r"data/batch_upload.h": "a part of Loader",
     r"data/(byte_reader|gzip_reader|directories|decode_image).h": "parts of the readers of data sets",
+    r"data/encode_image.h": "for the writers of train/, and only where libpng is",
     r"train/(console|progress_line|progress_format|terminal).h": "parts of Reporter",
+    r"train/writers/tensorboard/(wire_message|event_file|histogram|messages|hparams).h": "parts of TensorBoardWriter",
     r"train/smallest_part.h": "a check that Trainer makes",
 }
 
