@@ -4,6 +4,8 @@
 #include "tandem/train/records.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tandem::train {
 
@@ -21,9 +23,10 @@ std::string epoch_text(const EpochRecord& epoch, std::int64_t epochs = 0);
 struct ResultFiles {
   std::string log;
   std::string weights;
+  std::vector<std::pair<std::string, std::string>> others = {};  ///< what (8 letters at most), and where it is
 };
 
-/// How it ended: accuracy, time, memory, and where log and weights are.
+/// How it ended: accuracy, time, memory, and where its files are.
 std::string summary_text(const ResultRecord& result, const ResultFiles& files);
 
 }  // namespace tandem::train

@@ -15,13 +15,14 @@ import tempfile
 from run_case import environment, mpirun
 
 PROGRAM = sys.argv[1]
+ALONE = [PROGRAM, "--no-run-dir"]
 FOLDER = tempfile.mkdtemp(prefix="tandem_training_")
 
 
 def train(name, arguments, ranks=1):
     """Trains with a log; returns its records."""
     log = os.path.join(FOLDER, name + ".jsonl")
-    command = [PROGRAM, "--log", log, "--threads", "1"] + arguments.split()
+    command = ALONE + ["--log", log, "--threads", "1"] + arguments.split()
     if ranks > 1:
         command = mpirun() + ["-np", str(ranks)] + command
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
@@ -147,7 +148,7 @@ def logs():
 
 def attempt(arguments, limit=None):
     """Runs on one rank, whatever comes of it; `limit`: the most bytes of any file that it writes."""
-    command = [PROGRAM, "--threads", "1"] + arguments.split()
+    command = ALONE + ["--threads", "1"] + arguments.split()
     limited = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if limit else None
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
                           preexec_fn=limited, timeout=800)
@@ -163,7 +164,7 @@ class Held:
         os.mkfifo(pipe)
         for folder in ("work", "temporary"):
             os.makedirs(path(folder), exist_ok=True)
-        command = [PROGRAM, "--log", pipe, "--log-every", "1", "--threads", "1"] + arguments.split()
+        command = ALONE + ["--log", pipe, "--log-every", "1", "--threads", "1"] + arguments.split()
         if ranks > 1:
             command = mpirun() + ["-np", str(ranks)] + command
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -254,7 +255,7 @@ def config():
                "--label-smoothing 0.1 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi "
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
                "--run-dir runs/1 --checkpoint-every 30s --keep 2 --best-by test_loss --resume runs/0 "
-               "--threads 3 --log c.jsonl --log-every 8 --progress none").split()
+               "--threads 3 --log c.jsonl --log-every 8 --histograms --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
     of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25".split()
     lines = set()
@@ -308,7 +309,7 @@ def programs():
     """Each with few arguments that make it run for a moment."""
     folder, bench = os.path.dirname(PROGRAM), "--shape 1,2,4,4,2,3,3,1,1 --groups 1 --launches 1 --warmup 0 --impl reference"
     net = "--model mnist_cnn --layers 1 --in-channels 1 --image-size 8 --batch-size 1 --steps 1 --warmup 0"
-    return {"cifar_train": [PROGRAM] + (SMALL + "--limit-train 20 --limit-test 20 --threads 1").split(),
+    return {"cifar_train": ALONE + (SMALL + "--limit-train 20 --limit-test 20 --threads 1").split(),
             "conv_bench": [os.path.join(folder, "conv_bench"), *bench.split(), "--peak-flops", "1e9", "--peak-bandwidth", "1e9"],
             "train_bench": [os.path.join(folder, "train_bench"), *net.split()],
             "device_query": [os.path.join(folder, "device_query")]}
