@@ -246,6 +246,69 @@ def own_images():
     check(records[-1]["test_accuracy"] > 90, f"test accuracy is {records[-1]['test_accuracy']}")
 
 
+def run_directories():
+    """Every run has a directory of its own, unless it wants none."""
+    ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
+    work = path("work")
+    os.mkdir(work)
+
+    def run(arguments, code=0):
+        command = (mpirun() + ["-np", str(ranks)] if ranks > 1 else []) + [PROGRAM, "--threads", "1"] + arguments.split()
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
+                              cwd=work, timeout=300)
+        check(done.returncode == code, f"exit code {done.returncode}: {arguments}\n{done.stdout}{done.stderr}")
+        return done
+
+    def directories():
+        return sorted(os.listdir(os.path.join(work, "runs")))
+
+    small = SMALL + "--limit-train 64 --global-batch-size 16 --progress none "
+    run(small + "--no-run-dir")
+    check(os.listdir(work) == [], f"a run without a directory leaves {os.listdir(work)}")
+    out = run(small).stdout
+    (first,) = directories()
+    check(re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}-mnist_cnn-1", first), first)
+    files = os.listdir(os.path.join(work, "runs", first))
+    events = [name for name in files if name.startswith("events.out.tfevents.")]
+    check(sorted(set(files) - set(events)) == ["checkpoints", "config.toml", "curves.csv", "environment.json",
+                                               "final.safetensors", "log.jsonl"] and len(events) == 1, f"{files}")
+    lines = [f"  {what:<8} runs/{first}/{name}" for what, name in (("log", "log.jsonl"), ("weights", "final.safetensors"),
+             ("curves", "curves.csv"), ("saved", "checkpoints"))] + ["  events   tensorboard --logdir runs"]
+    check(out.splitlines()[-5:] == lines, out)
+    with open(os.path.join(work, "runs", first, "environment.json")) as file:
+        told = json.load(file)
+    check(told["state"] == "finished" and len(told["ranks"]) == ranks and told["folder"] == os.path.realpath(work), f"{told}")
+
+    # Its settings are the same run, in a directory of its own.
+    run(f"--config runs/{first}/config.toml")
+    check(directories() == [first, first[:-1] + "2"], f"{directories()}")
+    again = contents(f"work/runs/{first[:-1]}2/final.safetensors")
+    check(contents(f"work/runs/{first}/final.safetensors") == again, "config.toml is another run")
+
+    # Both have come to their end: a new one begins. One that has not is gone on with.
+    check("2 has no checkpoint" not in run(small + "--resume auto").stdout and len(directories()) == 3, f"{directories()}")
+    told["state"] = "running"
+    with open(os.path.join(work, "runs", first, "environment.json"), "w") as file:
+        json.dump(told, file)
+    out = run(small + "--resume auto --epochs 2").stdout
+    check(f"resume   runs/{first}/checkpoints/step-0000000004: 1 epoch and 4 steps are done" in out, out)
+    check(len(directories()) == 3 and f"log      runs/{first}/log.jsonl" in out, out)
+    with open(os.path.join(work, "runs", first, "curves.csv")) as file:
+        check([line.split(",")[0] for line in file] == ["epoch", "1", "2"], "the curves lack epochs")
+
+    # What cannot begin leaves no directory; where there can be none, one error says how to do without.
+    run("--dataset mnist --data /none", code=2)
+    check(len(directories()) == 3, f"{directories()}")
+    shutil.rmtree(os.path.join(work, "runs"))
+    with open(os.path.join(work, "runs"), "w"):
+        pass
+    errors = run(small, code=2).stderr.splitlines()
+    check(errors[0].startswith("error: ") and f"runs/{first}: cannot make this folder for the run: Not a directory" in errors[0] and
+          "or give --no-run-dir to keep nothing" in errors[0], f"{errors}")
+    run(small + "--run-dir elsewhere")
+    check(sorted(os.listdir(work)) == ["elsewhere", "runs"], f"{os.listdir(work)}")
+
+
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --augment crop-reflect=3,flip "
                "--model mnist_cnn --layers 7 --shared-weights --conv-impl reference "
@@ -437,7 +500,8 @@ def exact_uneven():
 
 if __name__ == "__main__":
     try:
-        cases = (learning, determinism, files, logs, full_disks, own_images, config, empty_paths, standard_output, precision, exact_sgd,
+        cases = (learning, determinism, files, logs, full_disks, own_images, run_directories, config,
+                 empty_paths, standard_output, precision, exact_sgd,
                  exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()
     finally:
