@@ -18,7 +18,8 @@ cd "$(dirname "$0")/.."
 check_minimal() {
   local build
   build=$(scripts/build.sh minimal)
-  "$build/apps/cifar_train" --dataset synthetic --model small_cnn --limit-train 512 --limit-test 256 --epochs 1
+  "$build/apps/cifar_train" --no-run-dir --dataset synthetic --model small_cnn --limit-train 512 --limit-test 256 \
+    --epochs 1
   # Installed without what is optional, for another project.
   local step
   for step in install cmake; do

@@ -482,7 +482,7 @@ record_golden() {
 
 train() {
   local ranks=$1
-  local program=("$build/apps/cifar_train" --device cuda --dataset synthetic --limit-train 4096 --limit-test 1024
+  local program=("$build/apps/cifar_train" --no-run-dir --device cuda --dataset synthetic --limit-train 4096 --limit-test 1024
     --epochs 2 --model small_cnn)
   if [ "$ranks" -eq 1 ]; then
     live "${program[@]}"

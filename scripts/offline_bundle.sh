@@ -27,10 +27,10 @@ for tool in apt-get dpkg-deb objdump python3; do
   command -v "$tool" >/dev/null || { echo "offline_bundle: needs $tool, to collect Debian packages" >&2; exit 2; }
 done
 
-wanted=(catch2 libcli11-dev nlohmann-json3-dev libfmt-dev libtomlplusplus-dev libxxhash-dev zlib1g-dev libpng-dev libjpeg-dev
+wanted=(catch2 libcli11-dev nlohmann-json3-dev libfmt-dev libtomlplusplus-dev libxxhash-dev libboost-dev zlib1g-dev libpng-dev libjpeg-dev
   libdnnl-dev libopenmpi-dev openmpi-bin)
 # Of all that these depend on, what a machine with a compiler may not have. Open MPI does without its plugins for networks.
-families='^(catch2|libcli11-dev|nlohmann-json3-dev|libfmt.*|libtomlplusplus.*|libxxhash.*|zlib1g.*|libdnnl.*|'
+families='^(catch2|libcli11-dev|nlohmann-json3-dev|libfmt.*|libtomlplusplus.*|libxxhash.*|libboost(1.[0-9]+)?-dev|zlib1g.*|libdnnl.*|'
 families+='libpng(-dev|16.*)|libjpeg.*|ocl-icd-libopencl1|libopenmpi.*|openmpi.*|libpmix2.*|libhwloc15.*|libevent-(core|pthreads).*|libltdl7|libmunge2|libudev1)$'
 
 list=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs the packages that building (and with --tests, testing) Tandem needs and that are not there yet.
 # Does nothing, and needs no network, where all are there. Debian and Ubuntu only; elsewhere it prints the list.
-# With --tests, and where nvcc is, the PATH's python3 gets nvidia-cudnn-frontend.
+# With --tests, and where nvcc is, the PATH's python3 gets nvidia-cudnn-frontend, and build/python-packages tensorboard.
 # usage: scripts/setup.sh [--tests]
 set -euo pipefail
 
-required=(g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libxxhash-dev zlib1g-dev)
+required=(g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libxxhash-dev libboost-dev zlib1g-dev)
 useful=(ccache libpng-dev libjpeg-dev libdnnl-dev libopenmpi-dev openmpi-bin curl ca-certificates dataset-fashion-mnist)
 for_tests=(catch2 libboost-context-dev)
 useful_for_tests=(pkg-config python3 python3-numpy python3-torch)
@@ -25,6 +25,14 @@ sys.exit(not any(os.path.exists(os.path.join(folder, "include", "cudnn_frontend.
   echo "setup: installing nvidia-cudnn-frontend"
   python3 -m pip install --quiet --no-deps --disable-pip-version-check --root-user-action=ignore nvidia-cudnn-frontend ||
     echo "setup: nvidia-cudnn-frontend could not be installed; going on without cuDNN (a virtual environment may help)"
+fi
+
+# TensorBoard's own reader, for tests of the event files that we write; beside the builds, for it is of no use elsewhere.
+packages=$(dirname "$0")/../build/python-packages
+if [ "$*" = --tests ] && command -v python3 >/dev/null && ! PYTHONPATH=$packages python3 -c 'import tensorboard' 2>/dev/null; then
+  echo "setup: installing tensorboard in build/python-packages"
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$packages" tensorboard==2.21.0 ||
+    echo "setup: tensorboard could not be installed; going on without it reading our event files"
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

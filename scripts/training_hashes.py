@@ -64,7 +64,7 @@ def runs(arguments):
                 name = f"{arguments.device} {network} {precision} {ranks}"
                 start = [] if ranks == 1 else mpirun() + ["-np", str(ranks)]
                 yield name, start + [
-                    program, "--dataset", "synthetic", "--limit-train", str(images), "--limit-test", "8", "--epochs", "1",
+                    program, "--no-run-dir", "--dataset", "synthetic", "--limit-train", str(images), "--limit-test", "8", "--epochs", "1",
                     "--global-batch-size", str(arguments.batch), "--threads", "1", "--precision", precision,
                     "--device", arguments.device, "--progress", "none", *options]
 

@@ -141,6 +141,7 @@ std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   }
   if (!files.log.empty()) text += fmt::format("  log      {}\n", files.log);
   if (!files.weights.empty()) text += fmt::format("  weights  {}\n", files.weights);
+  for (const auto& [what, where] : files.others) text += fmt::format("  {:<8} {}\n", what, where);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include "tandem/train/records.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::train {
@@ -26,9 +27,10 @@ std::string per_class_text(const EvaluationReport& report, const std::vector<std
 struct ResultFiles {
   std::string log;
   std::string weights;
+  std::vector<std::pair<std::string, std::string>> others = {};  ///< what (8 letters at most), and where it is
 };
 
-/// How it ended: accuracy, time, memory, and where log and weights are.
+/// How it ended: accuracy, time, memory, and where its files are.
 std::string summary_text(const ResultRecord& result, const ResultFiles& files);
 
 }  // namespace tandem::train

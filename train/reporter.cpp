@@ -34,10 +34,11 @@ TrainObserver Reporter::observer() {
   return observer;
 }
 
-void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights) {
+void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights,
+                      const std::vector<std::pair<std::string, std::string>>& others) {
   const ResultRecord result{last, options_.elapsed(), std::move(peak_tensor_bytes)};
   log(result);
-  ResultFiles files{options_.files.log, weights};
+  ResultFiles files{options_.files.log, weights, others};
   if (missing_records_ > 0) files.log += " (incomplete)";
   say(summary_text(result, files));
 }

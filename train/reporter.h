@@ -42,8 +42,10 @@ class Reporter {
   /// What the trainer should call. Must not outlive the reporter.
   TrainObserver observer();
 
-  /// Writes the last record and prints the summary, which names the file of the weights unless it is empty.
-  void finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights);
+  /// Writes the last record and prints the summary, which names the file of the weights unless it is empty, and
+  /// `others` as ResultFiles has them.
+  void finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights,
+              const std::vector<std::pair<std::string, std::string>>& others = {});
 
   /// "" if every record is in the log, or none was wanted; else how many are missing, and why. A log that cannot be
   /// written any more, on a full disk, does not end training: the first time, that is told on stderr.

@@ -8,6 +8,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 namespace tandem::apps {
 namespace {
 
@@ -35,6 +37,12 @@ void apply_config_file(const std::string& path, OptionTable& table,
   }
 }
 
+/// Whether `option`, which may be null, was given behind the other one.
+bool is_last(const CLI::Option* option, const CLI::Option* other, const std::vector<CLI::Option*>& given) {
+  const auto last = std::find_if(given.rbegin(), given.rend(), [&](auto* o) { return o == option || o == other; });
+  return option != nullptr && last != given.rend() && *last == option;
+}
+
 }  // namespace
 
 CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& table,
@@ -45,18 +53,20 @@ CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& t
   app.add_flag("--version", version);
   app.add_flag("--print-config", print_config);
   const CLI::Option* const config = app.add_option("--config")->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  std::vector<CLI::Option*> handles;
+  std::vector<CLI::Option*> handles, switches;
   for (const Option& option : table.options()) {
     const std::string dashed = "--" + option.name;
     handles.push_back(option.is_flag() ? app.add_flag(dashed + ",!--no-" + option.name) : app.add_option(dashed));
     // The last one counts, so that a script's defaults can be overridden behind them.
     handles.back()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    switches.push_back(option.without.empty() ? nullptr : app.add_flag("--no-" + option.name));
   }
   if (!read_arguments(app, argc, argv)) return {Request::help, {}};
   if (version) return {Request::version, {}};
   for (std::size_t i = 0; i < handles.size(); ++i) {
-    if (handles[i]->count() == 0) continue;
-    table.options()[i].set(handles[i]->results().back());
+    const bool is_off = is_last(switches[i], handles[i], app.parse_order());
+    if (handles[i]->count() == 0 && !is_off) continue;
+    table.options()[i].set(is_off ? table.options()[i].without : handles[i]->results().back());
     table.options()[i].source = Source::command_line;
   }
   const auto both_given = [&] { return table.find(exclusive.first)->given() && table.find(exclusive.second)->given(); };

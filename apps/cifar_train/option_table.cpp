@@ -58,6 +58,11 @@ Option& Option::own_to_a_rank() {
   return *this;
 }
 
+Option& Option::off_by_no(std::string value) {
+  without = std::move(value);
+  return *this;
+}
+
 bool OptionTable::read_flag(std::string_view option, const std::string& text) {
   require(text == "true" || text == "false", "--{} {}: give true or false", option, text);
   return text == "true";

@@ -48,6 +48,7 @@ struct Option {
   Source source = Source::program;
   std::string place;             ///< where a config file sets it, "run.toml:3"
   bool differs_by_rank = false;  ///< ranks may have values of their own
+  std::string without;           ///< the value that --no-NAME stands for; empty: there is no such switch
 
   /// Only these values of another option, the chooser, have a use for this one.
   std::string chooser;
@@ -59,6 +60,7 @@ struct Option {
   bool given() const { return source != Source::program; }
   Option& only_for(std::string name, std::vector<std::string> choices, std::vector<std::string> idle_values = {});
   Option& own_to_a_rank();
+  Option& off_by_no(std::string value);
 };
 
 /// Options are bound to fields of the structs that use them. A field holds the default until the option is set; an

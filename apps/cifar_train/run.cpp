@@ -1,6 +1,7 @@
 // Wiring: every step that can fail is taken by all ranks, which then agree on going on.
 #include "run.h"
 
+#include "claimed_directory.h"
 #include "command_line.h"
 #include "help_text.h"
 #include "settings.h"
@@ -100,7 +101,9 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
     note(group->notice());
     note(kernels::missing_libraries(implementations(settings), device));
   }
-  return train_and_report(settings, table.config(), config_text(table), device, environment, *group, start);
+  const ClaimedDirectory claimed = settle_run_directory(settings, *group);  // held until the run has ended
+  return train_and_report(settings, table.config(), config_text(table), device, environment, *group, start,
+                          {argv, argv + argc});
 }
 
 }  // namespace tandem::apps

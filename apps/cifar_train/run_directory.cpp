@@ -11,7 +11,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <system_error>
 
 namespace tandem::apps {
 
@@ -31,9 +30,6 @@ train::CheckpointingOptions checkpointing_options(const Settings& s) {
 }
 
 void prepare_run_directory(const Settings& s, const std::string& config) {
-  std::error_code error;
-  fs::create_directories(s.run_dir, error);
-  require(!error, "--run-dir {}: cannot make this folder: {}", s.run_dir, error.message());
   require(!s.resume.empty() || checkpoint_folder(s).steps().empty(),
           "--run-dir {}: holds the checkpoints of a run: go on from them by --resume auto, or name another folder",
           s.run_dir);

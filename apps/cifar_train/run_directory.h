@@ -20,7 +20,7 @@ train::CheckpointFolder checkpoint_folder(const Settings& settings);
 /// When they are written, which are kept, and what they say of themselves.
 train::CheckpointingOptions checkpointing_options(const Settings& settings);
 
-/// Makes the folder, and writes `config` there as config.toml. Refuses a folder that holds the checkpoints of another
+/// Writes `config` into the folder as config.toml. Refuses a folder that holds the checkpoints of another
 /// run, unless this one goes on from it. For rank 0. Throws Error.
 void prepare_run_directory(const Settings& settings, const std::string& config);
 

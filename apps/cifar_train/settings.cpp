@@ -230,8 +230,11 @@ void describe_ranks(OptionTable& table, Settings& s) {
 
 void describe_checkpoints(OptionTable& table, Settings& s) {
   table.group("Checkpoints");
-  table.path("run-dir", s.run_dir, "DIR",
-             "keep the run there: config.toml, log.jsonl (--log), checkpoints, final.safetensors (--save-weights)");
+  table
+      .path("run-dir", s.run_dir_choice, "DIR",
+            "keep the run there: settings, log, curves, checkpoints, weights, TensorBoard's events; default "
+            "runs/DATE-MODEL-N, a new one; none or --no-run-dir: keep nothing")
+      .off_by_no(kNoRunDirectory);
   table.parsed("checkpoint-every", s.checkpoint_every, "epoch|N|Ns", train::parse_checkpoint_interval,
                "write a checkpoint to the --run-dir at the end of each epoch, and also every N steps or N seconds");
   table.integer("keep", s.keep, {1}, "checkpoints to keep: the newest N, and the best");
@@ -241,8 +244,8 @@ void describe_checkpoints(OptionTable& table, Settings& s) {
                train::parse_best_by);
   table.path(
       "resume", s.resume, "DIR",
-      "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint); auto: from --run-dir, or begin "
-      "where there is none yet");
+      "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint); auto: from --run-dir, by default "
+      "the newest below runs/ of this model that has not come to its end, or begin where there is none yet");
 }
 
 void describe_output(OptionTable& table, Settings& s) {
@@ -255,6 +258,7 @@ void describe_output(OptionTable& table, Settings& s) {
              "also log the norms of each layer's gradient, update and weights, at each epoch's last step");
   table.flag("per-class", s.per_class, "tell the accuracy of each class at the end");
   table.integer("log-every", s.trainer.log_every, {}, "also log the loss of every N-th step; 0: none");
+  table.flag("histograms", s.histograms, "TensorBoard: weights and gradients at the end of each epoch");
   table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error").own_to_a_rank();
 }
 
@@ -266,13 +270,14 @@ void resolve_precision(Settings& s) {
   if (s.allreduce_dtype == "auto") s.allreduce_dtype = "fp32";
 }
 
-/// What a run's folder has unless it is put elsewhere.
 void resolve_run_directory(Settings& s) {
-  require(s.resume != "auto" || !s.run_dir.empty(), "--resume auto needs a --run-dir to go on from");
-  if (s.run_dir.empty()) return;
-  const std::filesystem::path folder = s.run_dir;
-  if (s.log.empty()) s.log = (folder / "log.jsonl").string();
-  if (s.save_weights.empty()) s.save_weights = (folder / "final.safetensors").string();
+  const bool has_none = s.run_dir_choice == kNoRunDirectory;
+  require(s.resume != "auto" || !has_none, "--resume auto goes on from a run directory: leave --no-run-dir out");
+  require(!s.histograms || !has_none, "--histograms are kept in a run directory: leave --no-run-dir out");
+  require(s.trainer.log_every == 0 || !has_none || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
+          s.trainer.log_every);
+  if (!has_none) s.run_dir = s.run_dir_choice;
+  fill_run_directory(s);
 }
 
 /// By what epochs are held against each other, and that each has such a figure.
@@ -334,14 +339,20 @@ void resolve(Settings& s, std::int64_t ranks) {
   resolve_precision(s);
   resolve_run_directory(s);
   resolve_best_by(s);
-  s.trainer.detailed = s.per_class || !s.run_dir.empty();
+  s.trainer.detailed = s.per_class || s.run_dir_choice != kNoRunDirectory;
   require_different_files(s);
-  require(!s.trainer.layer_norms || !s.log.empty(), "--log-norms needs a --log FILE to write to");
-  require(s.trainer.log_every == 0 || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
-          s.trainer.log_every);
+  require(!s.trainer.layer_norms || s.run_dir_choice != kNoRunDirectory || !s.log.empty(),
+          "--log-norms needs a --log FILE to write to");
   require(!*s.optimizer.nesterov || *s.optimizer.momentum > 0.0, "--nesterov needs a --momentum above 0");
   require(s.trainer.epochs == 0 || s.trainer.steps > 0 || s.warmup_epochs < static_cast<double>(s.trainer.epochs),
           "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.trainer.epochs);
+}
+
+void fill_run_directory(Settings& s) {
+  if (s.run_dir.empty()) return;
+  const std::filesystem::path folder = s.run_dir;
+  if (s.log.empty()) s.log = (folder / "log.jsonl").string();
+  if (s.save_weights.empty()) s.save_weights = (folder / "final.safetensors").string();
 }
 
 void check(const Settings& s, std::int64_t ranks) {

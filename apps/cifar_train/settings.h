@@ -55,16 +55,21 @@ struct Settings {
   std::string device = "auto";
   std::int64_t threads = 0;
 
-  std::string run_dir;
+  std::string run_dir_choice;  ///< as it was given; kNoRunDirectory for none
+  std::string run_dir;         ///< where the run is kept; empty: nowhere, or not settled yet
   train::CheckpointInterval checkpoint_every;
   std::int64_t keep = 3;
   std::optional<train::BestBy> best_by;
   std::string resume;
 
   std::string log;
+  bool histograms = false;
   std::string progress = "auto";
   bool per_class = false;
 };
+
+/// What --run-dir takes for none.
+inline constexpr const char* kNoRunDirectory = "none";
 
 /// Binds every option to its field.
 void describe_options(OptionTable& table, Settings& settings);
@@ -72,6 +77,9 @@ void describe_options(OptionTable& table, Settings& settings);
 /// Fills in the defaults that depend on other options and on the number of ranks, and refuses combinations that make no
 /// sense. Values themselves were checked as they were read. Throws Error.
 void resolve(Settings& settings, std::int64_t ranks);
+
+/// Puts the log and the weights into the run directory, if there is one, unless they were put elsewhere.
+void fill_run_directory(Settings& settings);
 
 /// Refuses what cannot run here, on this number of ranks. Throws Error.
 void check(const Settings& settings, std::int64_t ranks);

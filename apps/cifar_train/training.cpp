@@ -3,6 +3,7 @@
 
 #include "optimization.h"
 #include "run_directory.h"
+#include "run_files.h"
 
 #include "apps/arguments/arguments.h"
 
@@ -207,7 +208,8 @@ Settings with_epochs(const Settings& given, const Data& images, std::int64_t ran
 }  // namespace
 
 int train_and_report(const Settings& given, const train::Config& config, const std::string& config_text, Device device,
-                     const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start) {
+                     const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start,
+                     const std::vector<std::string>& command) {
   const bool first_rank = group.rank() == 0;
   if (!first_rank) kernels::listen_to_notices(nullptr);
   const Data images = comm::run_agreed(group, [&] { return load_data(given); });
@@ -262,14 +264,15 @@ int train_and_report(const Settings& given, const train::Config& config, const s
   train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s), checkpointing_options(s));
   resume(s, checkpoints, group);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
-  train::TrainObserver observer = checkpoints.with(reporter.observer());
+  RunFiles files(s, run, command, group, trainer, *model);
+  train::TrainObserver observer = checkpoints.with(files.with(reporter.observer()));
   if (!s.run_dir.empty()) {
     signals.emplace();
     observer.stop = [&signals] { return signals->requested() != 0; };
   }
   const std::int64_t steps_before = trainer.steps_done();
   const train::EpochRecord last = trainer.run(observer);
-  if (last.stopped) return end_stopped_run(s, last, *signals, checkpoints, group);
+  if (last.stopped) return files.end_stopped(end_stopped_run(s, last, *signals, checkpoints, group));
   const bool has_trained = trainer.steps_done() > steps_before;  // else its last checkpoint was of the very end
   const bool finite = (!has_trained || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
   std::optional<train::EvaluationReport> report;
@@ -291,7 +294,8 @@ int train_and_report(const Settings& given, const train::Config& config, const s
     if (!saved.problem.empty()) problems.push_back(describe_problem(saved));
     const std::string tuning_problem = finish_tuning(s, device);
     if (!tuning_problem.empty()) problems.push_back(tuning_problem);
-    reporter.finish(last, train::peak_tensor_memory(device), saved.path);
+    const auto places = files.finish(finite, problems);
+    reporter.finish(last, train::peak_tensor_memory(device), saved.path, places);
     if (report && s.per_class) std::fputs(train::per_class_text(*report, images.test->class_names).c_str(), stdout);
     if (!reporter.log_problem().empty()) problems.push_back(fmt::format("--log: {}", reporter.log_problem()));
   });
@@ -303,7 +307,7 @@ int train_and_report(const Settings& given, const train::Config& config, const s
   if (first_rank) {
     for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
   }
-  return train::max_over_ranks(problems.empty() ? 0.0 : 1.0, group) > 0.0 ? 1 : 0;
+  return files.end(finite, train::max_over_ranks(problems.empty() ? 0.0 : 1.0, group) > 0.0 ? 1 : 0);
 }
 
 }  // namespace tandem::apps

@@ -17,13 +17,14 @@ import zlib
 from run_case import environment, mpirun
 
 PROGRAM = sys.argv[1]
+ALONE = [PROGRAM, "--no-run-dir"]
 FOLDER = tempfile.mkdtemp(prefix="tandem_training_")
 
 
 def train(name, arguments, ranks=1):
     """Trains with a log; returns its records."""
     log = os.path.join(FOLDER, name + ".jsonl")
-    command = [PROGRAM, "--log", log, "--threads", "1"] + arguments.split()
+    command = ALONE + ["--log", log, "--threads", "1"] + arguments.split()
     if ranks > 1:
         command = mpirun() + ["-np", str(ranks)] + command
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
@@ -150,7 +151,7 @@ def logs():
 
 def attempt(arguments, limit=None):
     """Runs on one rank, whatever comes of it; `limit`: the most bytes of any file that it writes."""
-    command = [PROGRAM, "--threads", "1"] + arguments.split()
+    command = ALONE + ["--threads", "1"] + arguments.split()
     limited = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if limit else None
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
                           preexec_fn=limited, timeout=800)
@@ -166,7 +167,7 @@ class Held:
         os.mkfifo(pipe)
         for folder in ("work", "temporary"):
             os.makedirs(path(folder), exist_ok=True)
-        command = [PROGRAM, "--log", pipe, "--log-every", "1", "--threads", "1"] + arguments.split()
+        command = ALONE + ["--log", pipe, "--log-every", "1", "--threads", "1"] + arguments.split()
         if ranks > 1:
             command = mpirun() + ["-np", str(ranks)] + command
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -295,6 +296,69 @@ def prediction():
               len(done.stderr.splitlines()) == 1, f"{name}: {done}")
 
 
+def run_directories():
+    """Every run has a directory of its own, unless it wants none."""
+    ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
+    work = path("work")
+    os.mkdir(work)
+
+    def run(arguments, code=0):
+        command = (mpirun() + ["-np", str(ranks)] if ranks > 1 else []) + [PROGRAM, "--threads", "1"] + arguments.split()
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
+                              cwd=work, timeout=300)
+        check(done.returncode == code, f"exit code {done.returncode}: {arguments}\n{done.stdout}{done.stderr}")
+        return done
+
+    def directories():
+        return sorted(os.listdir(os.path.join(work, "runs")))
+
+    small = SMALL + "--limit-train 64 --global-batch-size 16 --progress none "
+    run(small + "--no-run-dir")
+    check(os.listdir(work) == [], f"a run without a directory leaves {os.listdir(work)}")
+    out = run(small).stdout
+    (first,) = directories()
+    check(re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}-mnist_cnn-1", first), first)
+    files = os.listdir(os.path.join(work, "runs", first))
+    events = [name for name in files if name.startswith("events.out.tfevents.")]
+    check(sorted(set(files) - set(events)) == ["checkpoints", "config.toml", "curves.csv", "environment.json", "evaluation.json",
+                                               "final.safetensors", "log.jsonl"] and len(events) == 1, f"{files}")
+    lines = [f"  {what:<8} runs/{first}/{name}" for what, name in (("log", "log.jsonl"), ("weights", "final.safetensors"),
+             ("curves", "curves.csv"), ("saved", "checkpoints"))] + ["  events   tensorboard --logdir runs"]
+    check(out.splitlines()[-5:] == lines, out)
+    with open(os.path.join(work, "runs", first, "environment.json")) as file:
+        told = json.load(file)
+    check(told["state"] == "finished" and len(told["ranks"]) == ranks and told["folder"] == os.path.realpath(work), f"{told}")
+
+    # Its settings are the same run, in a directory of its own.
+    run(f"--config runs/{first}/config.toml")
+    check(directories() == [first, first[:-1] + "2"], f"{directories()}")
+    again = contents(f"work/runs/{first[:-1]}2/final.safetensors")
+    check(contents(f"work/runs/{first}/final.safetensors") == again, "config.toml is another run")
+
+    # Both have come to their end: a new one begins. One that has not is gone on with.
+    check("2 has no checkpoint" not in run(small + "--resume auto").stdout and len(directories()) == 3, f"{directories()}")
+    told["state"] = "running"
+    with open(os.path.join(work, "runs", first, "environment.json"), "w") as file:
+        json.dump(told, file)
+    out = run(small + "--resume auto --epochs 2").stdout
+    check(f"resume   runs/{first}/checkpoints/step-0000000004: 1 epoch and 4 steps are done" in out, out)
+    check(len(directories()) == 3 and f"log      runs/{first}/log.jsonl" in out, out)
+    with open(os.path.join(work, "runs", first, "curves.csv")) as file:
+        check([line.split(",")[0] for line in file] == ["epoch", "1", "2"], "the curves lack epochs")
+
+    # What cannot begin leaves no directory; where there can be none, one error says how to do without.
+    run("--dataset mnist --data /none", code=2)
+    check(len(directories()) == 3, f"{directories()}")
+    shutil.rmtree(os.path.join(work, "runs"))
+    with open(os.path.join(work, "runs"), "w"):
+        pass
+    errors = run(small, code=2).stderr.splitlines()
+    check(errors[0].startswith("error: ") and f"runs/{first}: cannot make this folder for the run: Not a directory" in errors[0] and
+          "or give --no-run-dir to keep nothing" in errors[0], f"{errors}")
+    run(small + "--run-dir elsewhere")
+    check(sorted(os.listdir(work)) == ["elsewhere", "runs"], f"{os.listdir(work)}")
+
+
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --validation-split 0.2 --augment crop-reflect=3,flip "
                "--model mnist_cnn --layers 7 --shared-weights --conv-impl reference "
@@ -305,7 +369,7 @@ def config():
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
                "--run-dir runs/1 --checkpoint-every 30s --keep 2 --best-by validation_loss --resume runs/0 "
                "--early-stopping 5,0.25 --ema 0.99 --steps 30 --per-class --log-norms "
-               "--threads 3 --log c.jsonl --log-every 8 --progress none").split()
+               "--threads 3 --log c.jsonl --log-every 8 --histograms --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
     of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25".split()
     of_resnet = "--model resnet9 --drop-path 0.25".split()
@@ -360,7 +424,7 @@ def programs():
     """Each with few arguments that make it run for a moment."""
     folder, bench = os.path.dirname(PROGRAM), "--shape 1,2,4,4,2,3,3,1,1 --groups 1 --launches 1 --warmup 0 --impl reference"
     net = "--model mnist_cnn --layers 1 --in-channels 1 --image-size 8 --batch-size 1 --steps 1 --warmup 0"
-    return {"cifar_train": [PROGRAM] + (SMALL + "--limit-train 20 --limit-test 20 --threads 1").split(),
+    return {"cifar_train": ALONE + (SMALL + "--limit-train 20 --limit-test 20 --threads 1").split(),
             "conv_bench": [os.path.join(folder, "conv_bench"), *bench.split(), "--peak-flops", "1e9", "--peak-bandwidth", "1e9"],
             "train_bench": [os.path.join(folder, "train_bench"), *net.split()],
             "device_query": [os.path.join(folder, "device_query")]}
@@ -462,7 +526,8 @@ def check_uneven(options, layouts):
 
 if __name__ == "__main__":
     try:
-        cases = (learning, determinism, files, logs, full_disks, own_images, prediction, config, empty_paths, standard_output, precision, exact_sgd,
+        cases = (learning, determinism, files, logs, full_disks, own_images, prediction, run_directories, config,
+                 empty_paths, standard_output, precision, exact_sgd,
                  exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()
     finally:

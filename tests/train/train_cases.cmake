@@ -1,3 +1,18 @@
+# Event files, read by PyPI's tensorboard, which setup.sh --tests gets; tests that lack it say so and are skipped (77).
+if(NOT TANDEM_CUDA_IS_SIMULATED)
+  add_executable(write_events ${CMAKE_CURRENT_LIST_DIR}/writers/tensorboard/write_events.cpp)
+  target_link_libraries(write_events PRIVATE tandem::train)
+  target_precompile_headers(write_events REUSE_FROM tandem_program_headers)
+  find_program(TANDEM_PATH_PYTHON NAMES python3 NO_CACHE)
+  if(TANDEM_PATH_PYTHON AND TANDEM_BUILD_APPS)
+    add_test(NAME "train: TensorBoard reads all events" COMMAND ${CMAKE_COMMAND} -E env
+      "PYTHONPATH=${PROJECT_SOURCE_DIR}/build/python-packages" ${TANDEM_PATH_PYTHON}
+      ${CMAKE_CURRENT_LIST_DIR}/writers/tensorboard/check_events.py $<TARGET_FILE:write_events> $<TARGET_FILE:cifar_train>)
+    set_tests_properties("train: TensorBoard reads all events" PROPERTIES
+      ENVIRONMENT "${TANDEM_SANITIZER_ENVIRONMENT}" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  endif()
+endif()
+
 # Training on several ranks: on a CUDA device against the CPU, and in half precision. The label is that of the simulated
 # suite.
 if(NOT TANDEM_HAS_MPI)

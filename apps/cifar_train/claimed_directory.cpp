@@ -1,0 +1,139 @@
+// mkdir() is what makes a name one's own, flock() what keeps it.
+#include "claimed_directory.h"
+
+#include "tandem/comm/agreement.h"
+#include "tandem/core/error.h"
+#include "tandem/core/number_text.h"
+#include "tandem/train/checkpoint/checkpoint.h"
+#include "tandem/train/environment_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+namespace tandem::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRuns = "runs";
+
+/// Of this machine's time zone, as 2026-01-31.
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  char text[16];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d", &parts));
+}
+
+/// Date and number of a folder's name; nothing where make_run_directory() did not make it for this model.
+std::optional<std::pair<std::string, std::int64_t>> parts_of(const std::string& name, const std::string& model) {
+  constexpr std::size_t kDate = 10;
+  const std::string middle = "-" + model + "-";
+  if (name.size() <= kDate + middle.size() || name.compare(kDate, middle.size(), middle) != 0) return std::nullopt;
+  const auto number = parse_number<std::int64_t>(name.substr(kDate + middle.size()));
+  if (!number) return std::nullopt;
+  return std::pair(name.substr(0, kDate), *number);
+}
+
+/// mkdir(), which has no error where the folder is there already; true if it was not.
+bool make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  const int error = errno;
+  require(error == EEXIST,
+          "{}: cannot make this folder for the run: {}; name another one by --run-dir, or give --no-run-dir to keep "
+          "nothing",
+          path, std::generic_category().message(error));
+  return false;
+}
+
+}  // namespace
+
+ClaimedDirectory::ClaimedDirectory(std::string path, bool is_new) : path_(std::move(path)), is_new_(is_new) {
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Some file systems know no locks: runs there are not kept apart.
+  if (descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(std::exchange(descriptor_, -1));
+  fail("--run-dir {}: another run is writing there: name another folder, or wait for its end",
+       std::exchange(path_, {}));
+}
+
+ClaimedDirectory::~ClaimedDirectory() {
+  if (is_new_) ::rmdir(path_.c_str());  // which fails where something is in it
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+ClaimedDirectory::ClaimedDirectory(ClaimedDirectory&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      is_new_(std::exchange(other.is_new_, false)) {}
+
+ClaimedDirectory& ClaimedDirectory::operator=(ClaimedDirectory&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(is_new_, other.is_new_);
+  return *this;
+}
+
+ClaimedDirectory make_run_directory(const std::string& runs, const std::string& model) {
+  make_folder(runs);
+  const std::string beginning = (fs::path(runs) / fmt::format("{}-{}-", today(), model)).string();
+  for (std::int64_t number = 1;; ++number) {
+    std::string path = beginning + std::to_string(number);
+    if (make_folder(path)) return ClaimedDirectory(std::move(path), true);
+  }
+}
+
+ClaimedDirectory unfinished_run_directory(const std::string& runs, const std::string& model,
+                                          const std::string& dataset) {
+  std::vector<std::tuple<std::string, std::int64_t, std::string>> candidates;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(runs, unreadable)) {
+    const auto parts = parts_of(entry.path().filename().string(), model);
+    if (parts) candidates.emplace_back(parts->first, parts->second, entry.path().string());
+  }
+  std::ranges::sort(candidates, std::greater<>());
+  for (const auto& [date, number, path] : candidates) {
+    const fs::path folder = path;
+    const auto run = train::read_run_status((folder / "environment.json").string());
+    if (!run || run->state == train::RunState::finished || run->dataset != dataset) continue;
+    if (train::CheckpointFolder((folder / "checkpoints").string()).steps().empty()) continue;
+    try {
+      return ClaimedDirectory(path, false);
+    } catch (const Error&) {  // that run is in work
+      continue;
+    }
+  }
+  return {};
+}
+
+ClaimedDirectory settle_run_directory(Settings& s, comm::ProcessGroup& group) {
+  ClaimedDirectory claimed;
+  comm::run_agreed(group, [&] {
+    if (group.rank() != 0 || s.run_dir_choice == kNoRunDirectory) return;
+    std::error_code none;
+    if (!s.run_dir.empty()) {
+      const bool is_new = fs::create_directories(s.run_dir, none);
+      require(!none, "--run-dir {}: cannot make this folder: {}", s.run_dir, none.message());
+      claimed = ClaimedDirectory(s.run_dir, is_new);
+      return;
+    }
+    if (s.resume == "auto") claimed = unfinished_run_directory(kRuns, s.model.name, s.data.name);
+    if (claimed.path().empty()) claimed = make_run_directory(kRuns, s.model.name);
+  });
+  s.run_dir = group.all_gather_bytes(claimed.path()).front();
+  fill_run_directory(s);
+  return claimed;
+}
+
+}  // namespace tandem::apps

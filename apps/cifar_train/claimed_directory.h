@@ -1,0 +1,45 @@
+// A run directory of one's own where none is named: runs/<date>-<model>-<n>.
+#pragma once
+
+#include "settings.h"
+
+#include "tandem/comm/process_group.h"
+
+#include <string>
+
+namespace tandem::apps {
+
+/// A folder that this process has made, or holds: no other run goes on from it by itself for as long. One without a
+/// path is of a run that keeps nothing, or of another rank.
+class ClaimedDirectory {
+ public:
+  ClaimedDirectory() = default;
+  /// Holds a folder; `is_new`: this process has just made it. Throws Error where another process holds it.
+  ClaimedDirectory(std::string path, bool is_new);
+  /// Removes a new folder if nothing was put into it.
+  ~ClaimedDirectory();
+  ClaimedDirectory(ClaimedDirectory&& other) noexcept;
+  ClaimedDirectory& operator=(ClaimedDirectory&& other) noexcept;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  bool is_new_ = false;
+};
+
+/// Makes `runs`/<date>-<model>-<n> with the first n that is free, in one step, so that two processes never get the
+/// same. Throws Error where that cannot be done, and says that --no-run-dir does without.
+ClaimedDirectory make_run_directory(const std::string& runs, const std::string& model);
+
+/// The newest folder that make_run_directory() made for this model, whose run is of this data set and has not come to
+/// its end by its environment.json, has checkpoints, and is held by no process; one without a path where there is none.
+ClaimedDirectory unfinished_run_directory(const std::string& runs, const std::string& model,
+                                          const std::string& dataset);
+
+/// Settles where the run is kept, and in it the log and the weights that the settings put nowhere else: the same on all
+/// ranks. Rank 0 holds the folder. Collective. Throws AgreedError.
+ClaimedDirectory settle_run_directory(Settings& settings, comm::ProcessGroup& group);
+
+}  // namespace tandem::apps

@@ -1,0 +1,75 @@
+// Tags, and what stands behind them.
+#include "tandem/train/writers/tensorboard/run_events.h"
+
+#include "tandem/autograd/variable.h"
+
+#include <cmath>
+
+namespace tandem::train {
+namespace {
+
+/// A code block, for Markdown would take apart what stands in it.
+std::string code(const std::string& text) { return "```toml\n" + text + "```\n"; }
+
+std::string summary_of(const RunRecord& run) {
+  std::string text = fmt::format("{} ({} parameters) on {}, {} x {} on {}\n\n", run.model, run.model_parameters,
+                                 run.dataset, run.world_size, run.device, run.host);
+  for (const auto& [name, version] : run.versions) text += fmt::format("* {}: {}\n", name, version);
+  return text;
+}
+
+}  // namespace
+
+RunEvents::RunEvents(const std::string& folder, const RunRecord& run, TensorBoardOptions options)
+    : writer_(folder, options) {
+  writer_.add_hparams(run.config, std::vector<std::string>{"loss/test", "accuracy/test", "loss/train"});
+  writer_.add_text("run/settings", code(to_toml(run.config)), options.first_step);
+  writer_.add_text("run/environment", summary_of(run), options.first_step);
+  writer_.flush();
+}
+
+void RunEvents::write(const StepRecord& r) {
+  writer_.add_scalar("loss/step", r.loss, r.step);
+  writer_.add_scalar("learning_rate/step", r.lr, r.step);
+  if (r.loss_scale != 1.0) writer_.add_scalar("loss_scale/step", r.loss_scale, r.step);
+}
+
+void RunEvents::write(const EpochRecord& r, std::int64_t step) {
+  const auto add = [&](const std::string& tag, double value) { writer_.add_scalar(tag, value, step); };
+  // What was not evaluated, or not counted, is NaN; a loss of training that is none has diverged.
+  const auto add_known = [&](const std::string& tag, double value) {
+    if (!std::isnan(value)) add(tag, value);
+  };
+  add("loss/train", r.train_loss);
+  add_known("loss/validation", r.validation_loss);
+  add_known("loss/test", r.test_loss);
+  add_known("accuracy/train", r.train_accuracy);
+  add_known("accuracy/validation", r.validation_accuracy);
+  add_known("accuracy/test", r.test_accuracy);
+  for (const auto& [name, value] : r.train_metrics) add(name + "/train", value);
+  for (const auto& [name, value] : r.validation_metrics) add(name + "/validation", value);
+  for (const auto& [name, value] : r.test_metrics) add(name + "/test", value);
+  add("learning_rate/epoch", r.lr);
+  add("speed/images_per_second", r.images_per_second);
+  add("speed/epoch_seconds", r.seconds);
+  add("memory/peak_bytes", static_cast<double>(r.peak_memory_bytes));
+  if (r.skipped_steps > 0) add("loss_scale/skipped_steps", static_cast<double>(r.skipped_steps));
+  writer_.flush();
+}
+
+void RunEvents::write_histograms(const layers::Module& model, std::int64_t step) {
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    writer_.add_histogram("weights/" + name, parameter.detach(), step);
+    if (const Tensor gradient = autograd::grad(parameter); gradient.defined()) {
+      writer_.add_histogram("gradients/" + name, gradient, step);
+    }
+  }
+  writer_.flush();
+}
+
+void RunEvents::finish(bool success) {
+  writer_.end_session(success);
+  writer_.flush();
+}
+
+}  // namespace tandem::train

@@ -1,0 +1,51 @@
+// RunEvents: a training run as TensorBoard shows it.
+#pragma once
+
+#include "tandem/layers/module.h"
+#include "tandem/train/records.h"
+#include "tandem/train/writers/tensorboard/tensorboard_writer.h"
+
+#include <string>
+#include <string_view>
+
+namespace tandem::train {
+
+/// The records of a run as scalars, on one axis of optimizer steps: loss/step, loss/train, loss/test, accuracy/train
+/// (in percent) and so on; its settings as hparams and as text. Example:
+///     #include "tandem/train/trainer.h"
+///     EpochRecord train_with_events(Trainer& trainer, const RunRecord& run, const std::string& folder) {
+///       RunEvents events(folder, run, {.first_step = trainer.steps_done() + 1});
+///       const EpochRecord last = trainer.run({
+///           .step = [&](const StepRecord& step) { events.write(step); },
+///           .epoch = [&](const EpochRecord& epoch) { events.write(epoch, trainer.steps_done()); },
+///       });
+///       events.finish(true);
+///       return last;
+///     }
+class RunEvents {
+ public:
+  /// Throws Error as TensorBoardWriter does.
+  RunEvents(const std::string& folder, const RunRecord& run, TensorBoardOptions options = {});
+
+  void write(const StepRecord& step);
+  /// `step`: how many optimizer steps the run has done at the epoch's end.
+  void write(const EpochRecord& epoch, std::int64_t step);
+
+  /// Histograms of each parameter and of its gradient, which is that of the last step, as weights/NAME and
+  /// gradients/NAME.
+  void write_histograms(const layers::Module& model, std::int64_t step);
+
+  /// The images of an evaluation.json that were taken for something else with the largest loss, as PNG. Of a file that
+  /// is not there, or has none, nothing. Throws Error for one that is damaged.
+  void write_misclassified(const std::string& evaluation_file, std::int64_t step);
+
+  /// The run has come to its end; do not call this for one that will go on.
+  void finish(bool success);
+
+  TensorBoardWriter& writer() { return writer_; }
+
+ private:
+  TensorBoardWriter writer_;
+};
+
+}  // namespace tandem::train

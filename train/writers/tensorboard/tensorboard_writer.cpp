@@ -1,0 +1,98 @@
+// From values to records.
+#include "tandem/train/writers/tensorboard/tensorboard_writer.h"
+
+#include "tandem/core/error.h"
+#include "tandem/data/encode_png.h"
+#include "tandem/train/writers/tensorboard/hparams.h"
+#include "tandem/train/writers/tensorboard/messages.h"
+
+#include <chrono>
+
+namespace tandem::train {
+namespace {
+
+constexpr std::int64_t kMostWaiting = 64 << 10;  // bytes
+constexpr double kLongestWait = 2.0;             // seconds
+
+/// Since 1970.
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+TensorBoardWriter::TensorBoardWriter(const std::string& folder, TensorBoardOptions options)
+    : options_(std::move(options)), file_(detail::EventFile::in(folder)), last_flush_(wall_time()) {
+  file_.add(detail::file_version_event(last_flush_).encoded());
+  file_.add(detail::session_start_event(last_flush_, options_.first_step).encoded());
+  file_.flush();
+}
+
+TensorBoardWriter::~TensorBoardWriter() { flush(); }
+
+void TensorBoardWriter::add_scalar(std::string_view tag, double value, std::int64_t step) {
+  add_value(detail::scalar_value(tag, value), step);
+}
+
+void TensorBoardWriter::add_image(std::string_view tag, const Tensor& image, std::int64_t step,
+                                  std::string_view title) {
+  const std::vector<std::uint8_t> png = data::encode_png(image);
+  add_png(tag, {reinterpret_cast<const char*>(png.data()), png.size()}, step, title);
+}
+
+void TensorBoardWriter::add_png(std::string_view tag, std::string_view png, std::int64_t step, std::string_view title) {
+  add_value(detail::image_value(tag, png, title), step);
+}
+
+void TensorBoardWriter::add_histogram(std::string_view tag, const Tensor& values, std::int64_t step) {
+  add_value(detail::histogram_value(tag, detail::histogram_of(values)), step);
+}
+
+void TensorBoardWriter::add_text(std::string_view tag, std::string_view markdown, std::int64_t step) {
+  add_value(detail::text_value(tag, markdown), step);
+}
+
+void TensorBoardWriter::add_hparams(const Config& config, std::span<const std::string> metrics) {
+  const double now = wall_time();
+  const auto add = [&](const char* tag, const detail::WireMessage& content) {
+    add_value(detail::plugin_value(tag, "hparams", content), 0);
+  };
+  add(detail::kExperimentTag, detail::experiment_info(now, config, metrics));
+  add(detail::kSessionStartTag, detail::session_start_info(now, config));
+}
+
+void TensorBoardWriter::end_session(bool success) {
+  const auto content = detail::session_end_info(wall_time(), success);
+  add_value(detail::plugin_value(detail::kSessionEndTag, "hparams", content), 0);
+}
+
+void TensorBoardWriter::flush() {
+  const std::int64_t records = file_.waiting_records();
+  if (records == 0) return;
+  last_flush_ = wall_time();
+  try {
+    file_.flush();
+  } catch (const Error& error) {
+    const bool is_first = missing_ == 0;
+    missing_ += records;
+    if (!is_first) return;
+    reason_ = error.what();
+    if (options_.on_problem) options_.on_problem(reason_);
+  }
+}
+
+std::string TensorBoardWriter::problem() const {
+  if (missing_ == 0) return "";
+  return fmt::format("{}; {} event{} missing", reason_, missing_, missing_ == 1 ? " is" : "s are");
+}
+
+void TensorBoardWriter::add(const detail::WireMessage& event) {
+  file_.add(event.encoded());
+  if (file_.waiting_bytes() >= kMostWaiting || wall_time() - last_flush_ >= kLongestWait) flush();
+}
+
+void TensorBoardWriter::add_value(const detail::WireMessage& value, std::int64_t step) {
+  add(detail::summary_event(wall_time(), step, value));
+}
+
+}  // namespace tandem::train
