@@ -100,7 +100,7 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
     note(group->notice());
     note(kernels::missing_libraries(implementations(settings), device));
   }
-  return train_and_report(settings, table.config(), config_text(table), device, environment, *group, start);
+  return train_and_report(settings, table, config_text(table), device, environment, *group, start);
 }
 
 }  // namespace tandem::apps
