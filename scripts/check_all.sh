@@ -28,6 +28,7 @@ steps() {
     check_instruction_sets
   step tsan "what has threads under ThreadSanitizer" scripts/check_builds.sh tsan
   step mutations "faults planted in the libraries, which the tests must notice" scripts/mutations.py
+  step fuzz "what reads files, by fuzzers, 60 s each" scripts/fuzz.sh 60
   step simulated-asan "kernels on the simulated GPU under AddressSanitizer" check_simulated_asan
 }
 

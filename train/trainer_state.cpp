@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -113,10 +114,16 @@ std::string hashes_of(const NamedTensors& state) {
 /// This rank's sums of the epoch in work. Another number of ranks than then gives them all to rank 0.
 Scores scores_of(const Tensor& sums, std::size_t metrics, const comm::ProcessGroup& group) {
   const auto columns = static_cast<std::int64_t>(3 + metrics);
-  require(sums.dtype() == DType::f64 && sums.rank() == 2 && sums.size(1) == columns,
+  require(sums.dtype() == DType::f64 && sums.rank() == 2 && sums.size(0) > 0 && sums.size(1) == columns,
           "trainer: trainer.epoch_sums of the state must be f64[ranks, {}], for the loss and {} metrics, got {}",
           columns, metrics, sums);
   const std::vector<double> values = sums.to_vector<double>();
+  constexpr double kMostImages = 0x1p53;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool is_count = i % (3 + metrics) == 1 || i % (3 + metrics) == 2;
+    require(!is_count || (values[i] >= 0.0 && values[i] <= kMostImages && values[i] == std::floor(values[i])),
+            "trainer: trainer.epoch_sums of the state has {} in the place of a count of images", values[i]);
+  }
   const bool same_ranks = sums.size(0) == group.size();
   std::vector<double> mine(3 + metrics, 0.0);
   for (std::int64_t rank = 0; rank < sums.size(0); ++rank) {

@@ -7,9 +7,11 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string_view>
 
 namespace tandem::apps {
 namespace {
@@ -39,12 +41,29 @@ std::optional<std::string> joined(const toml::array& array) {
   return all;
 }
 
-void require_short_lines(const std::string& text, const std::string& file) {
+/// Whether a line begins as a section whose name cannot follow: toml++ takes it for a fault of its own (an assertion).
+bool is_nameless_section(std::string_view line) {
+  const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
+  skip_blanks();
+  if (!line.starts_with('[')) return false;
+  while (line.starts_with('[')) {
+    line.remove_prefix(1);
+    skip_blanks();
+  }
+  constexpr std::string_view kFirstOfName = "-_\"'";
+  return line.empty() || !(std::isalnum(static_cast<unsigned char>(line[0])) != 0 ||
+                           kFirstOfName.find(line[0]) != std::string_view::npos);
+}
+
+/// What must hold before the parser is asked.
+void check_lines(const std::string& text, const std::string& file) {
   std::size_t begin = 0;
   for (int line = 1; begin < text.size(); ++line) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     require(end - begin <= kLongestLine,
             "{}:{}: longer than {} bytes; write one 'name = value' per line, text in quotes", file, line, kLongestLine);
+    require(!is_nameless_section(std::string_view(text).substr(begin, end - begin)),
+            "{}:{}: a section without a name; write one 'name = value' per line, text in quotes", file, line);
     begin = end + 1;
   }
 }
@@ -52,7 +71,7 @@ void require_short_lines(const std::string& text, const std::string& file) {
 }  // namespace
 
 std::vector<ConfigEntry> parse_config(const std::string& text, const std::string& file) {
-  require_short_lines(text, file);
+  check_lines(text, file);
   const auto parse = [&] {
     try {
       return toml::parse(text);

@@ -1,10 +1,14 @@
 // Making it, and going on from it.
 #include "run_directory.h"
 
+#include "resumed_settings.h"
+
+#include "tandem/comm/agreement.h"
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/evaluation_json.h"
 #include "tandem/train/metrics.h"
+#include "tandem/train/process_info.h"
 
 #include <fmt/core.h>
 
@@ -20,19 +24,34 @@ train::CheckpointFolder checkpoint_folder(const Settings& s) {
   return train::CheckpointFolder(s.run_dir.empty() ? "" : (fs::path(s.run_dir) / "checkpoints").string());
 }
 
-train::CheckpointingOptions checkpointing_options(const Settings& s) {
-  return {
-      .every = s.checkpoint_every,
-      .keep = s.keep,
-      .best_by = *s.best_by,
-      .metadata = {{"model", s.model.name}, {"dataset", s.data.name}},
-      .on_problem = [](const std::string& problem) { fmt::print(stderr, "warning: {}; training goes on\n", problem); }};
+train::CheckpointingOptions checkpointing_options(const Settings& s, const OptionTable& table,
+                                                  std::string& differences) {
+  layers::Metadata metadata = settings_metadata(table);
+  metadata["model"] = s.model.name;
+  metadata["dataset"] = s.data.name;
+  for (const auto& [name, version] : train::build_versions()) metadata["version." + name] = version;
+  return {.every = s.checkpoint_every,
+          .keep = s.keep,
+          .best_by = *s.best_by,
+          .metadata = metadata,
+          .on_problem = [](const std::string& problem) { fmt::print(stderr, "warning: {}\n", problem); },
+          .accept =
+              [&table, &differences](const layers::Metadata& found) {
+                try {
+                  differences = compare_settings(table, found);
+                } catch (const Error& error) {
+                  fail("--resume: {}", error.what());
+                }
+              }};
 }
 
-void prepare_run_directory(const Settings& s, const std::string& config) {
+void prepare_run_directory(const Settings& s) {
   require(!s.resume.empty() || checkpoint_folder(s).steps().empty(),
           "--run-dir {}: holds the checkpoints of a run: go on from them by --resume auto, or name another folder",
           s.run_dir);
+}
+
+void keep_config(const Settings& s, const std::string& config) {
   try {
     layers::AtomicFile file((fs::path(s.run_dir) / "config.toml").string());
     file.write(config.data(), static_cast<std::int64_t>(config.size()));
@@ -52,13 +71,20 @@ std::string write_evaluation(const Settings& s, const train::EvaluationReport& r
   }
 }
 
-void resume(const Settings& s, train::Checkpointing& checkpoints, const comm::ProcessGroup& group) {
-  if (s.resume.empty()) return;
+train::Resumed resume(const Settings& s, train::Checkpointing& checkpoints) {
+  if (s.resume.empty()) return {};
   const bool is_auto = s.resume == "auto";
-  const train::Resumed resumed = checkpoints.resume(is_auto ? s.run_dir : s.resume);
-  require(is_auto || !resumed.path.empty(), "--resume {}: there is no checkpoint in this folder", s.resume);
-  if (group.rank() != 0) return;
+  train::Resumed resumed = checkpoints.resume(is_auto ? s.run_dir : s.resume);
+  if (!is_auto && resumed.path.empty())
+    throw comm::AgreedError(fmt::format("--resume {}: there is no checkpoint in this folder", s.resume));
+  return resumed;
+}
+
+void tell_resumed(const Settings& s, const train::Resumed& resumed, const std::string& differences) {
+  if (s.resume.empty()) return;
   for (const std::string& problem : resumed.passed_over) fmt::print(stderr, "note: passed over {}\n", problem);
+  if (!differences.empty())
+    fmt::print(stderr, "note: the run goes on otherwise than it began: it had {}\n", differences);
   if (resumed.path.empty()) {
     fmt::print("  resume   {} has no checkpoint yet: the run begins\n", s.run_dir);
   } else {

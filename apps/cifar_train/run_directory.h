@@ -1,6 +1,7 @@
 // The folder that keeps a run: --run-dir.
 #pragma once
 
+#include "option_table.h"
 #include "settings.h"
 
 #include "tandem/comm/process_group.h"
@@ -17,19 +18,27 @@ namespace tandem::apps {
 /// Where the run's checkpoints are, below --run-dir; a folder without a path where that was not given.
 train::CheckpointFolder checkpoint_folder(const Settings& settings);
 
-/// When they are written, which are kept, and what they say of themselves.
-train::CheckpointingOptions checkpointing_options(const Settings& settings);
+/// When they are written, which are kept, and what they say of themselves: the options of `table`, which must outlive
+/// them. Those of another run are refused, or named in `differences`, where there is something to tell.
+train::CheckpointingOptions checkpointing_options(const Settings& settings, const OptionTable& table,
+                                                  std::string& differences);
 
-/// Writes `config` into the folder as config.toml. Refuses a folder that holds the checkpoints of another
-/// run, unless this one goes on from it. For rank 0. Throws Error.
-void prepare_run_directory(const Settings& settings, const std::string& config);
+/// Refuses a folder that holds the checkpoints of another run, unless this one goes on from it. For rank 0. Throws
+/// Error.
+void prepare_run_directory(const Settings& settings);
+
+/// Writes `config` to the folder as config.toml. For rank 0, when nothing can be refused any more. Throws Error.
+void keep_config(const Settings& settings, const std::string& config);
 
 /// Writes evaluation.json there: what became of the images of `tested`. Returns what went wrong, "" if nothing.
 std::string write_evaluation(const Settings& settings, const train::EvaluationReport& report,
                              const data::ImageDataset& tested);
 
-/// Goes on from what --resume names, if it was given; tells, on rank 0, from where. Collective. Throws AgreedError.
-void resume(const Settings& settings, train::Checkpointing& checkpoints, const comm::ProcessGroup& group);
+/// Goes on from what --resume names, if it was given. Collective. Throws AgreedError.
+train::Resumed resume(const Settings& settings, train::Checkpointing& checkpoints);
+
+/// Tells where the run goes on from, if --resume was given, and which settings are others from there. For rank 0.
+void tell_resumed(const Settings& settings, const train::Resumed& resumed, const std::string& differences);
 
 /// Ends a run that a signal stopped: writes a checkpoint, and tells how to go on. Returns the exit code, that of a
 /// process which the signal ended. Collective.

@@ -207,7 +207,7 @@ Settings with_epochs(const Settings& given, const Data& images, std::int64_t ran
 
 }  // namespace
 
-int train_and_report(const Settings& given, const train::Config& config, const std::string& config_text, Device device,
+int train_and_report(const Settings& given, const OptionTable& table, const std::string& config_text, Device device,
                      const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start,
                      const std::vector<std::string>& command) {
   const bool first_rank = group.rank() == 0;
@@ -215,7 +215,7 @@ int train_and_report(const Settings& given, const train::Config& config, const s
   const Data images = comm::run_agreed(group, [&] { return load_data(given); });
   const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
   const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train, device); });
-  train::RunRecord run = describe_run(s, config, environment, group, images, *model, device);
+  train::RunRecord run = describe_run(s, table.config(), environment, group, images, *model, device);
   comm::check_same(
       group, "data",
       fmt::format("training images={}\nvalidation images={}\ntest images={}\nclasses={}\nimage={}\n", run.train_images,
@@ -239,7 +239,7 @@ int train_and_report(const Settings& given, const train::Config& config, const s
     optimizer = prepare(s, *model);
     if (s.trainer.epochs > 0) train::check_smallest_part(*model, *train_loader);
     schedule = make_schedule(s, run.steps_per_epoch);
-    if (first_rank && !s.run_dir.empty()) prepare_run_directory(s, config_text);
+    if (first_rank && !s.run_dir.empty()) prepare_run_directory(s);
     if (first_rank) check_writable("--save-weights", s.save_weights);
     if (first_rank && s.autotune) {
       check_writable("--tuning-file", s.tuning_file);
@@ -247,11 +247,8 @@ int train_and_report(const Settings& given, const train::Config& config, const s
               "--tuning-file {}: holds something else, which --autotune would replace: name another file",
               s.tuning_file);
     }
-    reporter.open_log(run);
   });
-  reporter.header(run);
   const std::string tuning_note = start_tuning(s, device);
-  if (first_rank && !tuning_note.empty()) fmt::print(stderr, "note: {}\n", tuning_note);
 
   comm::DistributedDataParallel replicas(
       group, train::parameters_and_masters(*model, *optimizer), model->named_buffers(),
@@ -261,11 +258,19 @@ int train_and_report(const Settings& given, const train::Config& config, const s
   train::Trainer trainer({*model, *optimizer, *schedule, group, replicas, *train_loader, test_loader.get(), scaler,
                           validation_loader.get()},
                          s.trainer);
-  train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s), checkpointing_options(s));
-  resume(s, checkpoints, group);
+  std::string differences;  // of a checkpoint's settings
+  train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s), checkpointing_options(s, table, differences));
+  const train::Resumed resumed = resume(s, checkpoints);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
+  comm::run_agreed(group, [&] {
+    if (first_rank && !s.run_dir.empty()) keep_config(s, config_text);
+    reporter.open_log(run);
+  });
   RunFiles files(s, run, command, group, trainer, *model);
   train::TrainObserver observer = checkpoints.with(files.with(reporter.observer()));
+  reporter.header(run);
+  if (first_rank && !tuning_note.empty()) fmt::print(stderr, "note: {}\n", tuning_note);
+  if (first_rank) tell_resumed(s, resumed, differences);
   if (!s.run_dir.empty()) {
     signals.emplace();
     observer.stop = [&signals] { return signals->requested() != 0; };

@@ -154,6 +154,7 @@ endfunction()
 resume_case("killed and gone on with, same bits" f32)
 resume_case("killed and gone on with, same bits, fp16" fp16)
 resume_case("damaged checkpoints" damage)
+resume_case("checkpoints of other settings and runs" settings)
 resume_case("stopped by signals, same bits" signals)
 resume_case("killed 50 times" f32 50)
 resume_case("killed 25 times, fp16" fp16 25)
@@ -162,7 +163,9 @@ if(TANDEM_HAS_MPI)
   resume_case("two ranks killed and gone on with, same bits" ranks)
   resume_case("two ranks stopped by signals, same bits" signals_to_ranks)
   resume_case("two ranks killed 25 times" ranks 25)
-  set_property(TEST "cifar_train: two ranks killed 25 times" APPEND PROPERTY LABELS long)
+  resume_case("two ranks killed 25 times, fp16" ranks_fp16 25)
+  set_property(TEST "cifar_train: two ranks killed 25 times" "cifar_train: two ranks killed 25 times, fp16"
+    APPEND PROPERTY LABELS long)
 endif()
 
 if(TANDEM_SANITIZE)  # what these run is run by shorter tests as well

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs of cifar_train that are killed and gone on with: check_resume.py PROGRAM CASE [KILLS].
 
-Cases are "f32", "fp16", "ranks" (two of them), "signals", "signals_to_ranks" and "damage". A run that was killed KILLS times (5 by default) at random
-moments, and gone on with by --resume auto each time, must end with the very weights of one that was not."""
+Cases are "f32", "fp16", "ranks" and "ranks_fp16" (two of them), "signals", "signals_to_ranks", "damage" and "settings".
+A run that was killed KILLS times (5 by default) at random moments, every other time while a checkpoint was half written,
+and gone on with by --resume auto each time, must end with the very weights of one that was not."""
 
 import json
 import math
@@ -72,14 +73,27 @@ def newest_step(folder):
     return max((int(name.removeprefix("step-")) for name in names if name.startswith("step-")), default=0)
 
 
-def start_and_kill(folder, ranks, more):
-    """Goes on with the run, and kills it a moment after a checkpoint. True if it had not come to its end."""
+def is_writing(folder):
+    """Whether a checkpoint is half written."""
+    try:
+        return any(name.startswith(".tandem-checkpoint-") for name in os.listdir(os.path.join(folder, "checkpoints")))
+    except FileNotFoundError:
+        return False
+
+
+def start_and_kill(folder, ranks, more, within_write):
+    """Goes on with the run, and kills it a moment after a checkpoint, or while the next is written. True if it had not
+    come to its end."""
     target = newest_step(folder) + random.randrange(1, max(2, STEPS // KILLS))
     process = subprocess.Popen(command_of(folder, ranks, more), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env=environment(), start_new_session=True)
     while process.poll() is None and newest_step(folder) < target:
         time.sleep(0.001)
-    time.sleep(random.uniform(0, 0.03))
+    if within_write:
+        while process.poll() is None and not is_writing(folder):
+            pass
+    else:
+        time.sleep(random.uniform(0, 0.03))
     was_running = process.poll() is None
     if was_running:
         os.killpg(process.pid, signal.SIGKILL)
@@ -98,17 +112,20 @@ def killed_runs(work, ranks, more):
     loss = float(re.search(r"[(]loss ([0-9.]+)[)]", text).group(1))
     check(loss < 2.29, f"the run learns nothing, and shows little:\n{text}")  # by chance: 2.303
     random.seed(2)
-    kills = went_on = 0
+    kills = went_on = torn = 0
     while kills < KILLS:
-        if not start_and_kill(broken, ranks, more + " --resume auto"):
+        if not start_and_kill(broken, ranks, more + " --resume auto", within_write=kills % 2 == 1):
             shutil.rmtree(broken)  # it came to its end: another one
             continue
         kills += 1
+        torn += is_writing(broken)
     text = run(broken, ranks, more + " --resume auto")
     went_on += "resume   " in text and "are done" in text
     check(contents(whole, "final.safetensors") == contents(broken, "final.safetensors"), "weights differ\n" + text)
     check(not [name for name in os.listdir(os.path.join(broken, "checkpoints")) if name.startswith(".")],
           "temporary folders are left")
+    print(f"{kills} kills, {torn} of them while a checkpoint was written")
+    check(torn > 0, "no kill met a checkpoint that was being written")
     check(went_on == 1, "the run did not go on from a checkpoint:\n" + text)
 
 
@@ -174,15 +191,67 @@ def damage(work):
     check("there is no such folder to go on from" in text, text)
 
 
+def refused(folder, more, expected):
+    """The run is refused for this reason, and nothing of the folder has changed."""
+    files = [os.path.join(folder, name) for name in ("config.toml", "log.jsonl", "final.safetensors")]
+    before = [contents(file) for file in files], sorted(os.listdir(os.path.join(folder, "checkpoints")))
+    text = run(folder, 1, more, fails=True)
+    check(expected in text, f"{more}: expected '{expected}', got\n{text}")
+    after = [contents(file) for file in files], sorted(os.listdir(os.path.join(folder, "checkpoints")))
+    check(before == after, f"{more}: a run that was refused has changed its folder")
+
+
+def settings(work):
+    """A run with other settings is refused or says so; a folder is one run's."""
+    folder, other = os.path.join(work, "run"), os.path.join(work, "other")
+    run(folder, 1, "--optimizer adam")
+    for more in ("--optimizer adamw", "--optimizer adam --seed 3", "--optimizer adam --limit-train 464",
+                 "--optimizer adam --precision bf16", "--optimizer adam --grad-accumulation 2",
+                 "--optimizer adam --layers 3", "--optimizer adam --drop-last"):
+        option = more.removeprefix("--optimizer adam ").split()[0] if more.startswith("--optimizer adam ") else "--optimizer"
+        refused(folder, f"{more} --resume auto", f"--resume: the checkpoint is of a run with {option} ")
+    text = run(folder, 1, "--optimizer adam --resume auto --epochs 5 --lr 0.001 --weight-decay 0.1")
+    check("note: the run goes on otherwise than it began: it had --epochs 4 (now 5), --lr 0.005 (now 0.001), "
+          "--weight-decay 0.0 (now 0.1)" in text, text)
+    check("4 epochs and 120 steps are done" in text, text)
+    text = run(folder, 1, "--optimizer adam --resume auto --epochs 5 --lr 0.001 --weight-decay 0.1")
+    check("note:" not in text, text)
+    # Checkpoints of another course of the run, or of another run, stay.
+    steps = sorted(os.listdir(os.path.join(folder, "checkpoints")))
+    check(steps[-1] == "step-0000000150", f"{steps}")
+    same = "--optimizer adam --epochs 5 --lr 0.001 --weight-decay 0.1"
+    refused(folder, f"{same} --resume {folder}/checkpoints/{steps[0]}", "checkpoints: holds one of step 150, and this run")
+    run(other, 1, "--optimizer adam --epochs 1")
+    refused(folder, f"{same} --resume {other}", "checkpoints: holds one of step 150, and this run is behind step 30")
+    # A second run at once.
+    lasting = subprocess.Popen(command_of(other, 1, "--optimizer adam --epochs 10000 --resume auto"),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
+    while newest_step(other) <= 30:
+        check(lasting.poll() is None, "the run has ended")
+        time.sleep(0.01)
+    text = run(other, 1, "--optimizer adam --epochs 10000 --resume auto", fails=True)
+    check("checkpoints: another run writes its checkpoints there" in text, text)
+    lasting.kill()
+    lasting.wait()
+    # A loss that is no number leaves what was written.
+    text = run(other, 1, "--optimizer adam --epochs 10000 --resume auto --lr 1e30", fails=True)
+    check("the loss is not a finite number" in text, text)
+    check("not written: model." in text and text.count("not written: model.") <= 2, text)
+    text = run(other, 1, f"--optimizer adam --epochs {newest_step(other) // 30 + 1} --resume auto")
+    check("passed over" not in text and "loss nan" not in text, text)
+
+
 def main():
-    ranks = 2 if CASE == "ranks" else 1
+    ranks = 2 if CASE.startswith("ranks") else 1
     with tempfile.TemporaryDirectory(prefix="tandem_resume_") as work:
         if CASE == "damage":
             damage(work)
+        elif CASE == "settings":
+            settings(work)
         elif CASE.startswith("signals"):
             stopped_runs(work, 2 if CASE == "signals_to_ranks" else 1)
         else:
-            killed_runs(work, ranks, "--precision fp16" if CASE == "fp16" else "")
+            killed_runs(work, ranks, "--precision fp16" if CASE.endswith("fp16") else "")
 
 
 main()

@@ -2,6 +2,7 @@
 #include "config_file.h"
 
 #include "tests/support/catch.h"
+#include "tests/support/damage.h"
 
 #include "tandem/core/error.h"
 
@@ -80,6 +81,29 @@ TEST_CASE("names of ever more parts do not exhaust the stack") {
   for (int i = 0; i < 100000; ++i) name += ".a";
   for (const std::string& text : {name + " = 1", "[" + name + "]"})
     check_refused("x = 1\n" + text, "f.toml:2: longer than 8192 bytes");
+}
+
+TEST_CASE("sections without a name are refused before the parser's assertions see them") {
+  for (const std::string text : {"[", "[\nx = 1", "  [ \t\n", "[[\n", "[#", "[=", "[.a]", "[ ]", "[[ ]]", "[\xd8"})
+    check_refused("x = 1\n" + text, "f.toml:2: a section without a name");
+}
+
+TEST_CASE("config files with any damage are refused with their name, or read") {
+  const std::string good =
+      "# a run\nmodel = \"resnet18\"\nlr = 1e-3\nepochs = 30\nnesterov = true\n\n[data]\nlimit-train = 1_000\n"
+      "augment = 'crop,flip'\n";
+  int read = 0, refused = 0;
+  tandem::test::for_each_damage(good, good.size(), [&](const std::string& text) {
+    try {
+      parse_config(text, "f.toml");
+      ++read;
+    } catch (const tandem::Error& error) {
+      ++refused;
+      REQUIRE_THAT(error.what(), ContainsText("f.toml:"));
+    }
+  });
+  CHECK(read > 0);
+  CHECK(refused > 0);
 }
 
 TEST_CASE("config files that are none") {

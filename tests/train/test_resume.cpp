@@ -17,6 +17,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 
 using namespace tandem;
@@ -330,10 +331,68 @@ TEST_CASE("a state that lacks an entry, has one too many or is of another run ch
   CHECK_THAT(refused(with("trainer.steps", number(-1))), ContainsText("trainer.steps of the state is -1"));
   CHECK_THAT(refused(with("trainer.epoch_sums", Tensor::zeros({1, 3}, {.dtype = DType::f64}))),
              ContainsText("trainer.epoch_sums of the state must be f64[ranks, 4], for the loss and 1 metrics"));
+  CHECK_THAT(refused(with("trainer.epoch_sums", Tensor::zeros({0, 4}, {.dtype = DType::f64}))),
+             ContainsText("trainer.epoch_sums of the state must be f64[ranks, 4]"));
+  for (const double value : {-1.0, 0.5, 1e300, std::nan(""), std::numeric_limits<double>::infinity()})
+    CHECK_THAT(refused(with("trainer.epoch_sums", Tensor::from<double>({0.0, 1.0, value, 0.0}, {1, 4}))),
+               ContainsText("in the place of a count of images"));
   CHECK_THAT(refused(with("trainer.epochs", Tensor::zeros({}))),
              ContainsText("trainer.epochs of the state must be one"));
   other.trainer->load_state_dict(good);
   CHECK(snapshot() != before);
+}
+
+TEST_CASE("a state that had forgotten any one entry would show in the end, or be refused") {
+  const Settings settings =
+      GENERATE(Settings{}, Settings{.adam = true}, Settings{.dtype = DType::f16, .init_scale = 4e5});
+  CAPTURE(settings.adam, name_of(settings.dtype));
+  comm::ProcessGroup group(comm::make_self_backend());
+  constexpr std::int64_t kFirst = 5, kLast = 7;  // within the second epoch
+  Run run(settings, group);
+  std::map<std::int64_t, NamedTensors> states;
+  const Trace whole = trace_of(run, [&](std::int64_t step) {
+    for (const auto& [name, tensor] : run.trainer->state_dict())
+      states[step].emplace_back(name, tensor.detach().clone());
+  });
+  Run fresh(settings, group, 99);
+  const NamedTensors beginning = fresh.trainer->state_dict();
+  const auto parameters = fresh.model.named_parameters();
+  // What another run must have alike is refused where it differs; masters are copied to their parameters.
+  const auto is_exempt = [&](const std::string& name) {
+    const auto is_of = [&](const auto& parameter) { return name == "model." + parameter.first; };
+    if (name == "trainer.skipped_steps" && settings.init_scale == 0.0) return true;  // there are none
+    return name == "trainer.seed" || name == "trainer.global_batch_size" || name == "trainer.accumulation" ||
+           name == "trainer.images_per_epoch" ||
+           (settings.dtype != DType::f32 && std::any_of(parameters.begin(), parameters.end(), is_of));
+  };
+  const auto is_noticed = [&](NamedTensors state, const std::string& name) {
+    for (auto& [own, tensor] : state) {
+      if (own != name) continue;
+      const auto is_it = [&](const auto& entry) { return entry.first == name; };
+      const auto at_first = std::find_if(beginning.begin(), beginning.end(), is_it);
+      tensor = at_first != beginning.end() ? at_first->second.detach().clone()
+                                           : Tensor::zeros(tensor.shape(), tensor.options());
+    }
+    Run other(settings, group, 99);
+    try {
+      other.trainer->load_state_dict(state);
+    } catch (const Error&) {
+      return true;
+    }
+    const Trace end = trace_of(other, {});
+    const bool same_losses = end.losses.size() <= whole.losses.size() &&
+                             std::equal(end.losses.rbegin(), end.losses.rend(), whole.losses.rbegin());
+    return end.state != whole.state || end.last.skipped_steps != whole.last.skipped_steps || !same_losses ||
+           end.last.train_loss != whole.last.train_loss || end.last.train_metrics != whole.last.train_metrics;
+  };
+  for (const auto& [name, tensor] : states[kFirst]) {
+    if (is_exempt(name)) continue;
+    CAPTURE(name);
+    bool noticed = false;
+    for (std::int64_t step = kFirst; step <= kLast && !noticed; ++step) noticed = is_noticed(states[step], name);
+    CHECK(noticed);
+  }
+  CHECK_FALSE(is_noticed(states[kFirst], "none"));
 }
 
 TEST_CASE("ranks that are given different states say so", "[threads]") {

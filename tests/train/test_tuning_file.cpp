@@ -2,6 +2,7 @@
 #include "tandem/kernels/conv/tuning/tuner.h"
 #include "tandem/train/tuning_file.h"
 #include "tests/support/catch.h"
+#include "tests/support/damage.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 
@@ -109,6 +110,29 @@ TEST_CASE("tuning files of others, old or damaged are named and ignored as a who
   std::filesystem::create_directory(path);
   k::conv_tuner().clear();
   CHECK_THAT(train::load_tuning(path, "this machine"), ContainsText("is a directory"));
+}
+
+TEST_CASE("tuning files with any damage are ignored and named, or hold choices that are known") {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "tuning.json";
+  fill_tuner();
+  const std::size_t entries = k::conv_tuner().results().size();
+  train::save_tuning(path, "this machine");
+  int ignored = 0;
+  for_each_damage(read_bytes(path), 200, [&](const std::string& bytes) {
+    write_bytes(path, bytes);
+    k::conv_tuner().clear();
+    const std::string problem = train::load_tuning(path, "this machine");
+    if (problem.empty()) {
+      REQUIRE(k::conv_tuner().results().size() <= entries);
+      return;
+    }
+    ++ignored;
+    REQUIRE(problem.starts_with(path));
+    REQUIRE(k::conv_tuner().results().empty());
+  });
+  CHECK(ignored > 200);
+  k::conv_tuner().clear();
 }
 
 TEST_CASE("the machine of a tuning file names device, threads and build") {

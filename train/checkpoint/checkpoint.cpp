@@ -6,7 +6,8 @@
 #include "tandem/layers/file.h"
 
 #include <fcntl.h>
-#include <stdio.h>  // renameat2
+#include <stdio.h>     // renameat2
+#include <sys/file.h>  // flock
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,6 +53,24 @@ class TemporaryFolder {
 
  private:
   fs::path path_;
+};
+
+/// Keeps a folder for itself. Of two descriptors of it, whosever they are, one can.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+    ::close(descriptor_);
+    fail("{}: another run writes its checkpoints there: wait for its end, or name another folder", path);
+  }
+  ~FolderLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_;
 };
 
 /// Puts `from` in the place of `to`; what was there is then at `from`.
@@ -154,16 +173,18 @@ Checkpoint read_checkpoint(const std::string& path) {
   return checkpoint;
 }
 
-void CheckpointFolder::prepare() const {
+std::shared_ptr<const void> CheckpointFolder::prepare() const {
   std::error_code error;
   fs::create_directories(path_, error);
   require(!error, "{}: cannot make this folder for checkpoints: {}", path_, error.message());
+  auto lock = std::make_shared<const FolderLock>(path_);  // what another writer has in work is left alone
   std::vector<fs::path> left;
   for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().filename().string().starts_with(kTemporaryPrefix)) left.push_back(entry->path());
   }
   for (const fs::path& path : left) fs::remove_all(path, error);
   require(!error, "{}: cannot clear this folder: {}", path_, error.message());
+  return lock;
 }
 
 std::string CheckpointFolder::path_of(std::int64_t step) const {
@@ -174,15 +195,21 @@ void CheckpointFolder::write(std::int64_t step, const Checkpoint& checkpoint) co
   write_checkpoint(path_of(step), checkpoint);
 }
 
+void CheckpointFolder::remove(std::int64_t step) const {
+  // Under a temporary name first: a folder that is half gone is no checkpoint. A new name needs no room on a full disk.
+  const fs::path aside = fs::path(path_) / fmt::format("{}{}-removed-{}", kTemporaryPrefix, ::getpid(), step);
+  std::error_code error;
+  fs::rename(path_of(step), aside, error);
+  if (!error) fs::remove_all(aside, error);
+  require(!error, "{}: cannot remove this checkpoint: {}", path_of(step), error.message());
+}
+
 void CheckpointFolder::keep(std::int64_t count, const std::vector<std::int64_t>& kept) const {
   require(count >= 1, "checkpoints: cannot keep {}; keep 1 or more", count);
   std::vector<std::int64_t> all = steps();
   all.resize(all.size() - std::min(all.size(), static_cast<std::size_t>(count)));
   for (const std::int64_t step : all) {
-    if (std::find(kept.begin(), kept.end(), step) != kept.end()) continue;
-    // Under a temporary name first: a folder that is half gone is no checkpoint.
-    const TemporaryFolder temporary(path_);
-    exchange(path_of(step), temporary.path() / "removed");
+    if (std::find(kept.begin(), kept.end(), step) == kept.end()) remove(step);
   }
 }
 

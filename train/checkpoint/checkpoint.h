@@ -20,6 +20,7 @@
 #include "tandem/layers/safetensors.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,12 +54,16 @@ class CheckpointFolder {
   /// Of a folder that need not be there yet.
   explicit CheckpointFolder(std::string path) : path_(std::move(path)) {}
 
-  /// Makes the folder, and removes what a writer left there that was killed. For rank 0, before its first write().
-  /// Throws Error.
-  void prepare() const;
+  /// Makes the folder for one writer: removes what one left there that was killed, and holds off others as long as the
+  /// result lives, also those of other processes (where the file system can: some networks' cannot). For rank 0, before
+  /// its first write(). Throws Error, also where it is held.
+  std::shared_ptr<const void> prepare() const;
 
   /// Throws Error as write_checkpoint() does.
   void write(std::int64_t step, const Checkpoint& checkpoint) const;
+
+  /// Removes a checkpoint that is there. Throws Error.
+  void remove(std::int64_t step) const;
 
   /// Removes all but the newest `count` checkpoints and those of the steps `kept`. Throws Error.
   void keep(std::int64_t count, const std::vector<std::int64_t>& kept = {}) const;

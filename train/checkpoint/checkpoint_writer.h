@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <future>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,16 +15,16 @@ namespace tandem::train {
 
 /// Writes the checkpoints of a run from a thread of its own: training waits for a copy alone, and for the checkpoint
 /// before where that is still being written. For rank 0. A checkpoint that cannot be written ends nothing: the ones
-/// before stay, and the next is tried again.
-/// Example:
+/// before stay, and the next is tried again. A state whose model or optimizer has NaN is not written: nothing good
+/// could come of it, and it would take the place of what can still be used. Example:
 ///     #include "tandem/train/trainer.h"
 ///     void save_each(Trainer& trainer, TrainObserver& observer, CheckpointWriter& writer) {
 ///       observer.epoch = [&](const EpochRecord& epoch) { writer.write(epoch.epoch, {trainer.state_dict(), {}}); };
 ///     }
 class CheckpointWriter {
  public:
-  /// Keeps the newest `keep` checkpoints and the best one. Throws Error where the folder cannot be prepared, or
-  /// keep < 1.
+  /// Keeps the newest `keep` checkpoints and the best one. The folder is this writer's as long as it is there. Throws
+  /// Error where the folder cannot be prepared, as while another run writes there, or keep < 1.
   CheckpointWriter(CheckpointFolder folder, std::int64_t keep);
   /// Waits for what is being written.
   ~CheckpointWriter();
@@ -33,7 +35,13 @@ class CheckpointWriter {
   void write(std::int64_t step, const Checkpoint& checkpoint, bool best = false);
 
   /// This checkpoint, which is there, is the best so far.
-  void set_best(std::int64_t step) { best_ = {step}; }
+  void set_best(std::int64_t step) { best_ = step; }
+  /// The best that is there, of those that are finished.
+  std::optional<std::int64_t> best() const { return best_; }
+
+  /// These, which are there, go when the next one is written: they cannot be read, and are of later steps.
+  void replace(std::vector<std::int64_t> steps) { replaced_ = std::move(steps); }
+  const std::vector<std::int64_t>& replaced() const { return replaced_; }
 
   /// Waits for what is being written.
   void finish();
@@ -41,13 +49,21 @@ class CheckpointWriter {
   /// What went wrong since the last call, "" if nothing. Of checkpoints that are finished.
   std::string take_problem() { return std::exchange(problem_, {}); }
 
+  /// Whether nothing went wrong with the last one that is finished.
+  bool has_written() const { return has_written_; }
+
   const CheckpointFolder& folder() const { return folder_; }
 
  private:
+  void tidy(std::int64_t step);
+
   CheckpointFolder folder_;
   std::int64_t keep_;
-  std::vector<std::int64_t> best_;  // none or one
+  std::shared_ptr<const void> lock_;
+  std::optional<std::int64_t> best_, maybe_best_;  // the latter: if what is being written can be
+  std::vector<std::int64_t> replaced_;
   std::future<void> writing_;
+  bool has_written_ = false, is_there_ = false;  // the latter: also where an older one could not be removed then
   std::string problem_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kBestKey = "best_value", kBestStepKey = "best_step";
+const std::string kBestKey = "best_value", kBestStepKey = "best_step", kBestByKey = "best_by";
 
 bool is_checkpoint(const fs::path& path) {
   std::error_code none;
@@ -30,6 +30,14 @@ FoundCheckpoint find(const fs::path& path) {
   require(found.checkpoint || found.passed_over.empty(), "{}: none of the {} checkpoints can be read; the newest: {}",
           path.string(), found.passed_over.size(), found.passed_over.empty() ? "" : found.passed_over.front());
   return found;
+}
+
+/// What went wrong, without the files, steps and bytes, which differ each time.
+std::string reason_of(const std::string& problem) {
+  const std::size_t colon = problem.rfind(": ");
+  std::string reason = colon == std::string::npos ? problem : problem.substr(colon);
+  std::erase_if(reason, [](char c) { return c >= '0' && c <= '9'; });
+  return reason;
 }
 
 }  // namespace
@@ -66,20 +74,45 @@ Resumed Checkpointing::resume(const std::string& path) {
   comm::check_same(group_, "the checkpoint to go on from", fmt::format("path={}\n", found.path));
   Resumed resumed{.path = found.path, .passed_over = found.passed_over};
   if (!found.checkpoint) return resumed;
-  trainer_.load_state_dict(found.checkpoint->state);
   const layers::Metadata& metadata = found.checkpoint->metadata;
-  if (metadata.contains(kBestKey) && metadata.contains(kBestStepKey)) {
-    best_ = parse_number<double>(metadata.at(kBestKey));
-    best_step_ = parse_number<std::int64_t>(metadata.at(kBestStepKey)).value_or(0);
-    if (writer_ != nullptr) writer_->set_best(best_step_);
+  comm::run_agreed(group_, [&] {
+    if (options_.accept) options_.accept(metadata);
+  });
+  trainer_.load_state_dict(found.checkpoint->state);
+  take_best(metadata);
+  if (is_in_own_folder(found.path) && !found.passed_over.empty()) {
+    std::vector<std::int64_t> later = writer_->folder().steps();
+    std::erase_if(later, [&](std::int64_t step) { return step <= trainer_.steps_done(); });
+    writer_->replace(later);
   }
+  check_folder();
   resumed.epochs = trainer_.epochs_done();
   resumed.steps = trainer_.steps_done();
   return resumed;
 }
 
+/// Whether new checkpoints are written beside this one.
+bool Checkpointing::is_in_own_folder(const std::string& path) const {
+  std::error_code none;
+  return writer_ != nullptr && fs::equivalent(fs::path(path).parent_path(), writer_->folder().path(), none);
+}
+
+/// The best so far, by the figure that this run goes by, too.
+void Checkpointing::take_best(const layers::Metadata& metadata) {
+  const auto text_of = [&](const std::string& key) {
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? "" : found->second;
+  };
+  const auto merit = parse_number<double>(text_of(kBestKey));
+  const auto step = parse_number<std::int64_t>(text_of(kBestStepKey));
+  if (!merit || !step || text_of(kBestByKey) != name_of(options_.best_by)) return;
+  best_ = {*merit, *step};
+  if (writer_ != nullptr) writer_->set_best(*step);
+}
+
 TrainObserver Checkpointing::with(const TrainObserver& observer) {
   if (!writes_) return observer;
+  check_folder();
   TrainObserver both = observer;
   both.progress = [this, inner = observer.progress](const Progress& progress) {
     if (inner) inner(progress);
@@ -92,6 +125,23 @@ TrainObserver Checkpointing::with(const TrainObserver& observer) {
   return both;
 }
 
+/// Refuses a folder whose newest checkpoint would go on being another one than this run's.
+void Checkpointing::check_folder() {
+  comm::run_agreed(group_, [&] {
+    if (writer_ == nullptr) return;
+    const std::vector<std::int64_t>& replaced = writer_->replaced();
+    std::vector<std::int64_t> steps = writer_->folder().steps();
+    std::erase_if(steps, [&](std::int64_t step) {
+      return step <= trainer_.steps_done() || std::find(replaced.begin(), replaced.end(), step) != replaced.end();
+    });
+    require(
+        steps.empty(),
+        "{}: holds one of step {}, and this run is behind step {}: go on from the newest checkpoint, remove those of "
+        "later steps, or name another folder",
+        writer_->folder().path(), steps.empty() ? 0 : steps.back(), trainer_.steps_done());
+  });
+}
+
 /// Whether to write one behind this step, the same on all ranks. Behind an epoch's last one write_epoch() does.
 bool Checkpointing::is_due(const Progress& progress) {
   if (progress.step == progress.steps && options_.every.epochs) return false;
@@ -102,23 +152,33 @@ bool Checkpointing::is_due(const Progress& progress) {
 }
 
 void Checkpointing::write_epoch(const EpochRecord& epoch) {
+  settle();
   const double merit = merit_of(epoch, options_.best_by);
-  const bool is_best = !std::isnan(merit) && (!best_ || merit > *best_);
-  if (is_best) {
-    best_ = merit;
-    best_step_ = trainer_.steps_done();
-  }
+  const bool is_best = !std::isnan(merit) && (!best_ || merit > best_->merit);
+  if (is_best) candidate_ = {merit, trainer_.steps_done()};
   write(is_best);
 }
 
-void Checkpointing::write() { write(false); }
+/// Waits for what is being written; the best is what was written as such. (Rank 0 alone needs to know.)
+void Checkpointing::settle() {
+  wait();
+  if (writer_ == nullptr || !candidate_) return;
+  if (writer_->best() == candidate_->step) best_ = candidate_;
+  candidate_.reset();
+}
+
+void Checkpointing::write() {
+  settle();
+  write(false);
+}
 
 void Checkpointing::write(bool best) {
   require(writes_, "checkpoints: there is no folder to write them to");
   Checkpoint checkpoint{trainer_.state_dict(), options_.metadata};
-  if (best_) {
-    checkpoint.metadata[kBestKey] = fmt::format("{}", *best_);
-    checkpoint.metadata[kBestStepKey] = fmt::format("{}", best_step_);
+  if (const std::optional<Candidate>& known = best ? candidate_ : best_) {
+    checkpoint.metadata[kBestByKey] = name_of(options_.best_by);
+    checkpoint.metadata[kBestKey] = fmt::format("{}", known->merit);
+    checkpoint.metadata[kBestStepKey] = fmt::format("{}", known->step);
   }
   if (writer_ != nullptr) {
     writer_->write(trainer_.steps_done(), checkpoint, best);
@@ -128,14 +188,21 @@ void Checkpointing::write(bool best) {
 }
 
 void Checkpointing::tell_problem() {
-  const std::string problem = writer_->take_problem();
-  if (!problem.empty() && options_.on_problem) options_.on_problem(problem);
+  const std::string problem = writer_->take_problem(), reason = reason_of(problem);
+  if (problem.empty() && !writer_->has_written()) return;  // nothing new
+  if (reason == std::exchange(reported_, reason) || !options_.on_problem) return;
+  options_.on_problem(problem.empty()
+                          ? fmt::format("{}: can be written again", writer_->folder().path())
+                          : fmt::format("{}; training goes on, and writing is tried again each time", problem));
+}
+
+void Checkpointing::wait() {
+  if (writer_ != nullptr) writer_->finish();
 }
 
 std::string Checkpointing::finish() {
-  if (writer_ == nullptr) return "";
-  writer_->finish();
-  return writer_->take_problem();
+  wait();
+  return writer_ != nullptr ? writer_->take_problem() : "";
 }
 
 }  // namespace tandem::train

@@ -40,10 +40,13 @@ std::string to_string(const CheckpointInterval& interval);
 
 struct CheckpointingOptions {
   CheckpointInterval every = {};
-  std::int64_t keep = 3;                                    ///< the newest so many, and the best
-  BestBy best_by = BestBy::test_loss;                       ///< among those at the ends of epochs
-  layers::Metadata metadata = {};                           ///< into each checkpoint
-  std::function<void(const std::string&)> on_problem = {};  ///< told, on rank 0, what could not be written
+  std::int64_t keep = 3;               ///< the newest so many, and the best
+  BestBy best_by = BestBy::test_loss;  ///< among those at the ends of epochs
+  layers::Metadata metadata = {};      ///< into each checkpoint
+  /// Told, on rank 0, what could not be written: once, and again for another reason, or when writing works again.
+  std::function<void(const std::string&)> on_problem = {};
+  /// Given what a checkpoint's program said of it (metadata), before anything of it is loaded; throws to refuse it.
+  std::function<void(const layers::Metadata&)> accept = {};
 };
 
 /// What resume() did.
@@ -64,24 +67,33 @@ class Checkpointing {
   /// Goes on from `path`: a checkpoint, or a folder of checkpoints (or one that has them in "checkpoints"), of which it
   /// takes the newest that can be read. All ranks must see the same. Throws AgreedError where nothing at `path` is a
   /// checkpoint, or none of those there can be read, or as Trainer::load_state_dict(). A folder without any is no
-  /// error, and nothing is loaded. Collective.
+  /// error, and nothing is loaded. Those of later steps in this object's own folder, which were passed over, go when
+  /// the next one is written; where others of later steps are there, throws as with(). Collective.
   Resumed resume(const std::string& path);
 
-  /// `observer`, and what writes checkpoints. Must not outlive this object.
+  /// `observer`, and what writes checkpoints. Must not outlive this object. Throws AgreedError where the folder holds
+  /// checkpoints of later steps than the trainer's: those of another run, or of one that went on elsewhere. Collective.
   TrainObserver with(const TrainObserver& observer);
 
   /// Writes one now, for the step that the trainer is behind. Collective.
   void write();
 
-  /// Waits for what is being written; returns what went wrong with the last one, "" if nothing.
+  /// Waits for what is being written.
+  void wait();
+
+  /// The same; returns what went wrong with the last one, "" if nothing.
   std::string finish();
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool is_in_own_folder(const std::string& path) const;
+  void check_folder();
+  void take_best(const layers::Metadata& metadata);
   bool is_due(const Progress& progress);
   void write_epoch(const EpochRecord& epoch);
   void write(bool best);
+  void settle();
   void tell_problem();
 
   Trainer& trainer_;
@@ -90,8 +102,14 @@ class Checkpointing {
   bool writes_;
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
   Clock::time_point last_ = Clock::now();
-  std::optional<double> best_;  // larger is better
-  std::int64_t best_step_ = 0;  // of that one
+  /// An epoch that may be the best so far.
+  struct Candidate {
+    double merit = 0.0;  // larger is better
+    std::int64_t step = 0;
+  };
+
+  std::optional<Candidate> best_, candidate_;  // the latter: its checkpoint is being written
+  std::string reported_;                       // why none could be written
 };
 
 }  // namespace tandem::train

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Makes a file for PyTorch of a checkpoint: scripts/checkpoint_to_pytorch.py CHECKPOINT OUT.pt
+
+CHECKPOINT is a checkpoint's folder (DIR/checkpoints/step-...). torch.load(OUT.pt) gives a dict:
+
+  model       the state_dict of the model, in f32 where it was trained in half precision with master weights
+  optimizer   the state_dict of a torch.optim optimizer of model.parameters(), its parameters in that order
+  epochs, steps   that the run had done
+  metadata    what the checkpoint says of its run
+
+Going on there:
+
+  saved = torch.load("OUT.pt")
+  model.load_state_dict(saved["model"])
+  optimizer.load_state_dict(saved["optimizer"])
+
+The numbers of the parameter group (learning rate, momentum, ...) are those of the run's settings, which checkpoints of
+cifar_train hold. The learning rate is the one that --lr set: what a schedule makes of it at this step is the schedule's.
+A checkpoint without settings gets {"state": ...} alone, without "param_groups"; take those of your own optimizer:
+
+  state = {**optimizer.state_dict(), "state": saved["optimizer"]["state"]}
+  optimizer.load_state_dict(state)
+
+The rules are PyTorch's: momentum's first step is the gradient, weight decay is added to the gradient but for AdamW, where
+it shrinks the weight, and eps is added behind the root. Gradients that are clipped, scaled or averaged over ranks are your
+loop's. Needs PyTorch and numpy.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "parity"))
+
+BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
+
+
+def fail(text):
+    sys.exit(f"checkpoint_to_pytorch: {text}")
+
+
+def read(path):
+    """The tensors of a safetensors file as PyTorch's, and its metadata."""
+    import safetensors_file
+    import torch
+
+    try:
+        file = safetensors_file.read(path)
+    except OSError as error:
+        fail(f"{path}: {error.strerror}: is this the folder of a checkpoint?")
+    except safetensors_file.SafetensorsError as error:
+        fail(f"damaged: {error}; take another checkpoint")
+
+    def tensor(name, array):
+        if file.dtypes[name] == "BF16":
+            return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+        return torch.from_numpy(array)
+
+    missing = {key.removeprefix("xxh3.") for key in file.metadata if key.startswith("xxh3.")} - set(file.tensors)
+    if missing:
+        fail(f"damaged: {path} lacks {sorted(missing)[0]}; take another checkpoint")
+    return {name: tensor(name, array) for name, array in file.tensors.items()}, file.metadata
+
+
+def optimizer_state(training, parameters):
+    """The "state" of PyTorch's state_dict: by the number of the parameter."""
+    import torch
+
+    state = {}
+    for name, tensor in training.items():
+        found = re.fullmatch(r"optimizer\.([0-9]+)\.(\w+)", name)
+        if not found or found[2] == "master":  # the model has those
+            continue
+        number, kind = int(found[1]), found[2]
+        if number >= len(parameters):
+            fail(f"{name}: the model has {len(parameters)} parameters only")
+        if kind == "step":
+            tensor = tensor.to(torch.float32).reshape(())
+        elif tensor.shape != parameters[number].shape:
+            fail(f"{name} has the shape {list(tensor.shape)}, its parameter {list(parameters[number].shape)}")
+        state.setdefault(number, {})[kind] = tensor
+    return dict(sorted(state.items()))
+
+
+def settings_of(metadata):
+    """The run's options. Those that checkpoints hold are TOML, of which these are JSON, too."""
+    prefix = "setting."
+    return {key.removeprefix(prefix): json.loads(value) for key, value in metadata.items() if key.startswith(prefix)}
+
+
+def parameter_groups(settings, parameters):
+    """As this version of PyTorch has them."""
+    import torch
+
+    options = {"lr": settings["lr"], "weight_decay": settings["weight-decay"]}
+    name = settings["optimizer"]
+    if name in ("sgd", "rmsprop"):
+        options["momentum"] = settings["momentum"]
+    if name == "sgd":
+        options["nesterov"] = settings["nesterov"]
+    kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop}
+    if name not in kinds:
+        fail(f"PyTorch's counterpart of the optimizer {name} is not known here")
+    return kinds[name]([torch.zeros(()) for _ in parameters], **options).state_dict()["param_groups"]
+
+
+def convert(folder):
+    model, metadata = read(folder / "model.safetensors")
+    training, _ = read(folder / "training.safetensors")
+    parameters = [tensor for name, tensor in model.items() if not name.endswith(BUFFERS)]
+    settings = settings_of(metadata)
+    state = optimizer_state(training, parameters)
+    if settings.get("optimizer") == "sgd":  # PyTorch counts no steps there
+        state = {number: {key: value for key, value in entry.items() if key != "step"} for number, entry in state.items()}
+    optimizer = {"state": state}
+    if settings:
+        optimizer["param_groups"] = parameter_groups(settings, parameters)
+    return {
+        "model": model,
+        "optimizer": optimizer,
+        "epochs": int(training["trainer.epochs"]),
+        "steps": int(training["trainer.steps"]),
+        "metadata": {key: value for key, value in metadata.items() if not key.startswith("xxh3.")},
+    }
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[1].startswith("-"):
+        print(__doc__)
+        return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
+    try:
+        import torch
+    except ImportError as error:
+        fail(f"{sys.executable} cannot import torch ({error}): give this script to a Python that has PyTorch")
+    converted = convert(pathlib.Path(sys.argv[1]))
+    torch.save(converted, sys.argv[2])
+    state = converted["optimizer"]
+    print(f"{sys.argv[2]}: {len(converted['model'])} tensors of the model, state of {len(state['state'])} parameters, "
+          f"behind step {converted['steps']}")
+    if "param_groups" not in state:
+        print("note: the checkpoint does not hold its run's settings: take the param_groups of your own optimizer (--help)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

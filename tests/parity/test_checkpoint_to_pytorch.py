@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""Runs of cifar_train that PyTorch goes on with: test_checkpoint_to_pytorch.py PROGRAM
+
+Every step is of all images, so that both have the same batches. Ten steps from the same checkpoint are taken by
+cifar_train, and by PyTorch in f64 and in f32 from what scripts/checkpoint_to_pytorch.py makes of it. In f64, PyTorch's
+steps are exact against what f32 can hold: ours may stray from them as PyTorch's own f32 does, times FACTOR. An optimizer
+that lost its state must stray a hundred times as far, or the test could not see it.
+"""
+
+import copy
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+try:
+    import torch
+except ImportError as error:
+    print(f"skipped: {sys.executable} cannot import torch ({error}); install python3-torch")
+    sys.exit(77)
+
+from torch.nn import functional
+
+import torch_models
+from kinks import NearestKink, NearKink
+
+SCRIPT = pathlib.Path(__file__).resolve().parent.parent.parent / "scripts" / "checkpoint_to_pytorch.py"
+PROGRAM = sys.argv[1]
+SIDE, IMAGES, BEFORE, STEPS = 8, 10, 6, 10
+FACTOR = 8.0  # both round the same sums, in other orders
+CLEARANCE = 3e-6  # from kinks, as in training_cases.py: a value on the other side of one goes elsewhere than rounding does
+SEEDS = 20  # of which one keeps clear of kinks
+RUNS = {
+    "momentum": "--optimizer sgd --lr 0.02 --momentum 0.9 --nesterov false --weight-decay 0.01",
+    "nesterov": "--optimizer sgd --lr 0.02 --momentum 0.9 --nesterov --weight-decay 0.01",
+    "plain": "--optimizer sgd --lr 0.02 --momentum 0 --weight-decay 0",
+    "adam": "--optimizer adam --lr 0.002 --weight-decay 0.01",
+    "adamw": "--optimizer adamw --lr 0.002 --weight-decay 0.1",
+    "rmsprop": "--optimizer rmsprop --lr 0.0005 --momentum 0.5 --weight-decay 0.01",
+}
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit("FAILED: " + text)
+
+
+def write_data(folder):
+    """IDX files of noise with labels; the images and labels."""
+    random.seed(1)
+    pixels = [random.randrange(256) for _ in range(IMAGES * SIDE * SIDE)]
+    labels = [i % 10 for i in range(IMAGES)]
+    for split in ("train", "t10k"):
+        with open(os.path.join(folder, f"{split}-images-idx3-ubyte"), "wb") as file:
+            file.write(struct.pack(">IIII", 0x803, IMAGES, SIDE, SIDE) + bytes(pixels))
+        with open(os.path.join(folder, f"{split}-labels-idx1-ubyte"), "wb") as file:
+            file.write(struct.pack(">II", 0x801, IMAGES) + bytes(labels))
+    images = torch.tensor(pixels, dtype=torch.float64).reshape(IMAGES, 1, SIDE, SIDE)
+    return (images / 255 - 0.1307) / 0.3081, torch.tensor(labels)
+
+
+def convert(checkpoint, out):
+    done = subprocess.run([sys.executable, SCRIPT, checkpoint, out], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    check(done.returncode == 0, done.stdout)
+    return torch.load(out)
+
+
+def weights(state):
+    return torch.cat([tensor.double().flatten() for tensor in state.values()])
+
+
+def optimizer_of(group, parameters):
+    kinds = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop}
+    return kinds[group](parameters, lr=0.1)
+
+
+def go_on(saved, data, dtype, name, with_state=True):
+    """PyTorch's weights ten steps on."""
+    saved = copy.deepcopy(saved)
+    model = torch_models.make_model("mnist_cnn", in_channels=1, image_size=SIDE, classes=10, layers=1).to(dtype)
+    model.load_state_dict(saved["model"])
+    if not with_state:
+        saved["optimizer"]["state"] = {}
+    optimizer = optimizer_of(name, model.parameters())
+    optimizer.load_state_dict(saved["optimizer"])
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        functional.cross_entropy(model(data[0].to(dtype)), data[1]).backward()
+        optimizer.step()
+    return weights(model.state_dict())
+
+
+def run_clear_of_kinks(case, options, folder, data):
+    """Two checkpoints, and PyTorch's weights in f64 behind the second."""
+    for seed in range(1, SEEDS + 1):
+        saved = run_and_convert(f"{case}{seed}", f"{options} --seed {seed}", folder)
+        try:
+            with NearestKink(CLEARANCE):
+                return saved, go_on(saved[0], data, torch.float64, options.split()[1])
+        except NearKink:
+            pass
+    sys.exit(f"FAILED: {case}: none of {SEEDS} runs keeps clear of kinks")
+
+
+def run_and_convert(case, options, folder):
+    run = os.path.join(folder, case)
+    # Checkpoints hold the settings that the converter reads.
+    command = [PROGRAM, *f"--dataset mnist --data {folder} --model mnist_cnn --layers 1 --conv-impl reference --epochs "
+               f"{BEFORE + STEPS} --global-batch-size {IMAGES} --schedule constant --augment none --threads 1 --keep 100 "
+               f"--progress none --run-dir {run} {options}".replace("--nesterov false", "--no-nesterov").split()]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    check(done.returncode == 0, done.stdout)
+    checkpoint = [os.path.join(run, "checkpoints", f"step-{step:010}") for step in (BEFORE, BEFORE + STEPS)]
+    return [convert(path, os.path.join(folder, f"{case}.pt")) for path in checkpoint]
+
+
+def check_run(case, options, folder, data):
+    saved, exact = run_clear_of_kinks(case, options, folder, data)
+    check((saved[0]["steps"], saved[0]["epochs"]) == (BEFORE, BEFORE), f"{saved[0]['steps']} steps")
+    name = options.split()[1]
+    stray = float((weights(saved[1]["model"]) - exact).norm())
+    theirs = float((go_on(saved[0], data, torch.float32, name) - exact).norm())
+    lost = float((go_on(saved[0], data, torch.float64, name, with_state=False) - exact).norm())
+    print(f"{case}: ours strays {stray:.2e} from f64, PyTorch's f32 {theirs:.2e}, without the state {lost:.2e}")
+    check(stray <= FACTOR * theirs, f"{case}: PyTorch does not go on as we do")
+    check(case == "plain" or lost > 100 * FACTOR * theirs, f"{case}: a lost state would not be seen")
+
+
+def check_refusals(folder):
+    done = subprocess.run([sys.executable, SCRIPT, folder, os.path.join(folder, "none.pt")], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    check(done.returncode == 1 and "is this the folder of a checkpoint?" in done.stdout, done.stdout)
+    check(not os.path.exists(os.path.join(folder, "none.pt")), "a file was written")
+
+
+def main():
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory(prefix="tandem_to_pytorch_") as folder:
+        data = write_data(folder)
+        for case, options in RUNS.items():
+            check_run(case, options, folder, data)
+        check_refusals(folder)
+
+
+main()
