@@ -25,7 +25,10 @@ AveragedModel::AveragedModel(layers::Module& model, const optim::ExponentialMovi
 
 AveragedModel::~AveragedModel() {
   // The last first: of a tensor that has two names, the value from before both.
-  for (auto entry = own_.rbegin(); entry != own_.rend(); ++entry) entry->first.copy_from(entry->second);
+  for (; !own_.empty(); own_.pop_back()) {
+    const auto& [tensor, value] = own_.back();
+    tensor.copy_from(value);
+  }
 }
 
 }  // namespace tandem::train
