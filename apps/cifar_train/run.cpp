@@ -102,8 +102,7 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
     note(kernels::missing_libraries(implementations(settings), device));
   }
   const ClaimedDirectory claimed = settle_run_directory(settings, *group);  // held until the run has ended
-  return train_and_report(settings, table, config_text(table), device, environment, *group, start,
-                          {argv, argv + argc});
+  return train_and_report(settings, table, config_text(table), device, environment, *group, start, {argv, argv + argc});
 }
 
 }  // namespace tandem::apps

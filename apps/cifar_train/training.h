@@ -12,8 +12,8 @@ namespace tandem::apps {
 /// Loads, trains, logs and saves. Returns the program's exit code. Collective; what cannot be set up is thrown on all
 /// ranks alike, before training begins. `device`: where this rank computes; `config_text`: a config file that gives the
 /// same run; `command`: what main() was given.
-int train_and_report(const Settings& settings, const OptionTable& table, const std::string& config_text,
-                     Device device, const comm::MpiEnvironment& environment, comm::ProcessGroup& group,
-                     Clock::time_point start, const std::vector<std::string>& command);
+int train_and_report(const Settings& settings, const OptionTable& table, const std::string& config_text, Device device,
+                     const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start,
+                     const std::vector<std::string>& command);
 
 }  // namespace tandem::apps
