@@ -27,6 +27,7 @@ INTERNAL = {
     r"data/batch_upload.h": "a part of Loader",
     r"data/(byte_reader|gzip_reader|directories|decode_image).h": "parts of the readers of data sets",
     r"train/(console|progress_line|progress_format|terminal).h": "parts of Reporter",
+    r"train/(plot/.*|report/(?!report).*).h": "parts of reports (train/report/report.h)",
     r"train/smallest_part.h": "a check that Trainer makes",
 }
 

@@ -4,11 +4,13 @@
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/metrics.h"
+#include "tandem/train/report/report.h"
 
 #include <fmt/core.h>
 
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <system_error>
 
@@ -71,8 +73,20 @@ int end_stopped_run(const Settings& s, const train::EpochRecord& last, const tra
                signal == SIGINT ? "SIGINT" : "SIGTERM", s.run_dir);
     std::fflush(stdout);
     if (!problem.empty()) fmt::print(stderr, "error: {}\n", problem);
+    report_run(s);
   }
   return 128 + signal;
+}
+
+void report_run(const Settings& s) {
+  if (s.run_dir.empty()) return;
+  try {
+    const train::ReportFiles files = train::write_report(s.run_dir);
+    fmt::print("  curves   {}\n  report   {}\n", files.png.empty() ? files.svg : files.png, files.page);
+    std::fflush(stdout);
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "warning: no report of this run: {}\n", failure.what());
+  }
 }
 
 }  // namespace tandem::apps

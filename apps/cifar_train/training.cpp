@@ -248,6 +248,7 @@ int train_and_report(const Settings& s, const train::Config& config, const std::
     if (!tuning_problem.empty()) problems.push_back(tuning_problem);
     reporter.finish(last, train::peak_tensor_memory(device), saved.path);
     if (!reporter.log_problem().empty()) problems.push_back(fmt::format("--log: {}", reporter.log_problem()));
+    report_run(s);
   });
   if (!finite) {
     problems.push_back(

@@ -16,6 +16,7 @@
 #include "tandem/train/metrics.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/records.h"
+#include "tandem/train/report/report.h"
 #include "tandem/train/reporter.h"
 #include "tandem/train/scoring.h"
 #include "tandem/train/stop_signals.h"
