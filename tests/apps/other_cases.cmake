@@ -36,3 +36,15 @@ app_case(PROGRAM device_query NAME "near option" EXIT 2 ERR "unknown option --he
 app_case(PROGRAM device_query NAME "option of another program" EXIT 2 ERR "unknown option --dtype: --help lists all options"
   ARGS --dtype f16)
 app_case(PROGRAM device_query NAME "stray word" EXIT 2 ERR "unexpected argument 'cuda'" ARGS cuda)
+
+app_case(PROGRAM tandem_report NAME "help" OUT "report.html" "--compare" ARGS --help)
+app_case(PROGRAM tandem_report NAME "no run" EXIT 2 ERR "no run is named" "--run-dir" ARGS --compare a.html)
+app_case(PROGRAM tandem_report NAME "no such folder" EXIT 2 ERR "app_files/none: is no folder of a run" ARGS app_files/none)
+app_case(PROGRAM tandem_report NAME "folder of something else" EXIT 2 ERR "neither log.jsonl nor config.toml" ARGS app_files/empty)
+app_case(PROGRAM tandem_report NAME "unknown option" EXIT 2 ERR "unknown option --compar: did you mean --compare?" ARGS --compar x)
+app_case(PROGRAM tandem_report NAME "comparison without a name" EXIT 2 ERR "--compare" ARGS app_files --compare "")
+foreach(part files browser)
+  add_test(NAME "tandem_report: ${part}" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_report.py ${part}
+    $<TARGET_FILE:cifar_train> $<TARGET_FILE:tandem_report> ${CMAKE_CURRENT_BINARY_DIR}/report_${part})
+  set_tests_properties("tandem_report: ${part}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
+endforeach()
