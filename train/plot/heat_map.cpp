@@ -100,33 +100,36 @@ void draw_heat_map(Canvas& canvas, const Box& box, const HeatMap& map) {
 }
 
 double height_of(const PixelGrid& grid, double width) {
-  const auto rows = static_cast<double>((grid.pictures.size() + static_cast<std::size_t>(grid.per_row) - 1) /
-                                        static_cast<std::size_t>(grid.per_row));
+  const auto per_row = static_cast<std::size_t>(grid.per_row);
+  const std::size_t rows = (grid.pictures.size() + per_row - 1) / per_row;
   const double cell = width / grid.per_row;
-  return rows * ((cell - 4.0) * static_cast<double>(grid.height) / static_cast<double>(grid.width) + 4.0);
+  return static_cast<double>(rows) *
+         ((cell - 4.0) * static_cast<double>(grid.height) / static_cast<double>(grid.width) + 4.0);
 }
 
 void draw_pixel_grid(Canvas& canvas, const Box& box, const PixelGrid& grid) {
   const double cell = box.width / grid.per_row, pixel = (cell - 4.0) / static_cast<double>(grid.width);
   const double row_height = pixel * static_cast<double>(grid.height) + 4.0;
   const auto plane = static_cast<std::size_t>(grid.height * grid.width);
+  const auto per_row = static_cast<std::size_t>(grid.per_row), columns = static_cast<std::size_t>(grid.width);
   for (std::size_t i = 0; i < grid.pictures.size(); ++i) {
     const std::vector<double>& picture = grid.pictures[i];
     require(
         (grid.channels == 1 || grid.channels == 3) && picture.size() == plane * static_cast<std::size_t>(grid.channels),
         "plot: a picture of {} values is not of {}x{}x{}", picture.size(), grid.channels, grid.height, grid.width);
-    const double left = box.x + cell * static_cast<double>(i % static_cast<std::size_t>(grid.per_row));
-    const double top = box.y + row_height * static_cast<double>(i / static_cast<std::size_t>(grid.per_row));
+    const std::size_t place = i % per_row, line = i / per_row;
+    const double left = box.x + cell * static_cast<double>(place), top = box.y + row_height * static_cast<double>(line);
     for (std::size_t k = 0; k < plane; ++k) {
       const auto level = [&](std::size_t channel) {
         const double value = picture[grid.channels == 3 ? channel * plane + k : k];
         return static_cast<int>(std::lround(255.0 * (std::isfinite(value) ? std::clamp(value, 0.0, 1.0) : 0.5)));
       };
       const Colour colour{"", fmt::format("#{:02x}{:02x}{:02x}", level(0), level(1), level(2))};
-      const auto column = static_cast<double>(k % static_cast<std::size_t>(grid.width));
-      const auto row = static_cast<double>(k / static_cast<std::size_t>(grid.width));
+      const std::size_t column = k % columns, row = k / columns;
       // A bit larger than it is, so that no seams show.
-      canvas.rectangle({left + pixel * column, top + pixel * row, pixel + 0.3, pixel + 0.3}, {colour});
+      canvas.rectangle({left + pixel * static_cast<double>(column), top + pixel * static_cast<double>(row), pixel + 0.3,
+                        pixel + 0.3},
+                       {colour});
     }
   }
 }

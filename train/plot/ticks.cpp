@@ -86,7 +86,8 @@ std::vector<double> linear_ticks(double least, double most, int about) {
   // Bounds so close that their difference is rounding: the steps cannot be counted.
   constexpr double kMostSteps = 0x1p50;
   if (std::abs(first) > kMostSteps || std::abs(last) > kMostSteps) return {};
-  for (double i = first; i <= last; i += 1.0) ticks.push_back(i * step + 0.0);
+  const auto count = static_cast<int>(last - first);
+  for (int i = 0; i <= count; ++i) ticks.push_back((first + i) * step + 0.0);
   return ticks;
 }
 
