@@ -18,8 +18,8 @@ std::vector<Point> thinned(std::span<const Point> points) {
     }
     std::array<std::size_t, 4> picked{begin, lowest, highest, end - 1};
     std::ranges::sort(picked);
-    const auto rest = std::ranges::unique(picked);
-    for (auto index = picked.begin(); index != rest.begin(); ++index) kept.push_back(points[*index]);
+    const auto* const rest = std::unique(picked.begin(), picked.end());  // that of std::ranges fails in clang 14
+    for (const auto* index = picked.cbegin(); index != rest; ++index) kept.push_back(points[*index]);
     begin = end;
   }
   return kept;
