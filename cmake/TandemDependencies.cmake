@@ -65,6 +65,13 @@ if(NOT TANDEM_JPEG STREQUAL "OFF")
 endif()
 tandem_optional(JPEG "${JPEG_FOUND}" "install libjpeg-dev")
 
+# Charts as PNG files.
+set(CAIRO_FOUND FALSE)
+if(NOT TANDEM_CAIRO STREQUAL "OFF")
+  find_package(CAIRO QUIET)
+endif()
+tandem_optional(CAIRO "${CAIRO_FOUND}" "install libcairo2-dev")
+
 set(TANDEM_HAS_CUDA 0)
 set(TANDEM_CUDA_IS_SIMULATED 0)
 if(TANDEM_CUDA STREQUAL "ON")

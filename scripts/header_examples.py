@@ -29,6 +29,7 @@ INTERNAL = {
     r"train/(console|progress_line|progress_format|terminal).h": "parts of Reporter",
     r"train/(smallest_part|trainer_checks).h": "checks that Trainer makes",
     r"train/writers/tensorboard/(wire_message|event_file|histogram|messages|hparams).h": "parts of TensorBoardWriter",
+    r"train/(plot/.*|report/(?!report).*).h": "parts of reports (train/report/report.h)",
 }
 
 DEFINITION = re.compile(r"(?!for |while |if )((struct|class|template|enum)\b|([\w:<>&*]+ )+\w+\(.*\) \{$)")

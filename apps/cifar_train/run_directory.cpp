@@ -9,11 +9,13 @@
 #include "tandem/train/evaluation_json.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/process_info.h"
+#include "tandem/train/report/report.h"
 
 #include <fmt/core.h>
 
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 
 namespace tandem::apps {
@@ -106,6 +108,17 @@ int end_stopped_run(const Settings& s, const train::EpochRecord& last, const tra
     if (!problem.empty()) fmt::print(stderr, "error: {}\n", problem);
   }
   return 128 + signal;
+}
+
+void report_run(const Settings& s) {
+  if (s.run_dir.empty()) return;
+  try {
+    const train::ReportFiles files = train::write_report(s.run_dir);
+    fmt::print("  curves   {}\n  report   {}\n", files.png.empty() ? files.svg : files.png, files.page);
+    std::fflush(stdout);
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "warning: no report of this run: {}\n", failure.what());
+  }
 }
 
 }  // namespace tandem::apps

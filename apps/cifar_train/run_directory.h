@@ -45,4 +45,8 @@ void tell_resumed(const Settings& settings, const train::Resumed& resumed, const
 int end_stopped_run(const Settings& settings, const train::EpochRecord& last, const train::StopSignals& signals,
                     train::Checkpointing& checkpoints, comm::ProcessGroup& group);
 
+/// Makes the report of the run directory, if there is one, and tells where it is. Where that fails, a warning is all:
+/// no training is lost by it. For rank 0.
+void report_run(const Settings& settings);
+
 }  // namespace tandem::apps

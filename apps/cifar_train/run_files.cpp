@@ -67,11 +67,10 @@ std::vector<std::pair<std::string, std::string>> RunFiles::finish(bool success, 
     std::error_code unknown;
     if (fs::exists(path_of(name), unknown)) places.emplace_back(what, path_of(name));
   };
-  add_if_there("curves", "curves.csv");
+  add_if_there("table", "curves.csv");
   add_if_there("saved", "checkpoints");
   const fs::path runs = fs::path(settings_.run_dir).parent_path();
   places.emplace_back("events", fmt::format("tensorboard --logdir {}", runs.empty() ? "." : runs.string()));
-  add_if_there("report", "report.html");
   return places;
 }
 

@@ -277,7 +277,11 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   }
   const std::int64_t steps_before = trainer.steps_done();
   const train::EpochRecord last = trainer.run(observer);
-  if (last.stopped) return files.end_stopped(end_stopped_run(s, last, *signals, checkpoints, group));
+  if (last.stopped) {
+    const int code = files.end_stopped(end_stopped_run(s, last, *signals, checkpoints, group));
+    if (first_rank) report_run(s);
+    return code;
+  }
   const bool has_trained = trainer.steps_done() > steps_before;  // else its last checkpoint was of the very end
   const bool finite = (!has_trained || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
   std::optional<train::EvaluationReport> report;
@@ -312,7 +316,9 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   if (first_rank) {
     for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
   }
-  return files.end(finite, train::max_over_ranks(problems.empty() ? 0.0 : 1.0, group) > 0.0 ? 1 : 0);
+  const int code = files.end(finite, train::max_over_ranks(problems.empty() ? 0.0 : 1.0, group) > 0.0 ? 1 : 0);
+  if (first_rank) report_run(s);
+  return code;
 }
 
 }  // namespace tandem::apps

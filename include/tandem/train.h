@@ -31,6 +31,7 @@
 #include "tandem/train/profile/step_window.h"
 #include "tandem/train/profile/trace.h"
 #include "tandem/train/records.h"
+#include "tandem/train/report/report.h"
 #include "tandem/train/reporter.h"
 #include "tandem/train/scoring.h"
 #include "tandem/train/stop_signals.h"

@@ -320,11 +320,14 @@ def run_directories():
     check(re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}-mnist_cnn-1", first), first)
     files = os.listdir(os.path.join(work, "runs", first))
     events = [name for name in files if name.startswith("events.out.tfevents.")]
-    check(sorted(set(files) - set(events)) == ["checkpoints", "config.toml", "curves.csv", "environment.json", "evaluation.json",
-                                               "final.safetensors", "log.jsonl"] and len(events) == 1, f"{files}")
+    picture = "curves.png" if "curves.png" in files else "curves.svg"  # without cairo
+    kept = {"checkpoints", "config.toml", "curves.csv", "curves.svg", "environment.json", "evaluation.json",
+            "final.safetensors", "log.jsonl", "report.html"}
+    check(set(files) - set(events) - {"curves.png"} == kept and len(events) == 1, f"{files}")
     lines = [f"  {what:<8} runs/{first}/{name}" for what, name in (("log", "log.jsonl"), ("weights", "final.safetensors"),
-             ("curves", "curves.csv"), ("saved", "checkpoints"))] + ["  events   tensorboard --logdir runs"]
-    check(out.splitlines()[-5:] == lines, out)
+             ("table", "curves.csv"), ("saved", "checkpoints"))] + ["  events   tensorboard --logdir runs"]
+    lines += [f"  curves   runs/{first}/{picture}", f"  report   runs/{first}/report.html"]
+    check(out.splitlines()[-7:] == lines, out)
     with open(os.path.join(work, "runs", first, "environment.json")) as file:
         told = json.load(file)
     check(told["state"] == "finished" and len(told["ranks"]) == ranks and told["folder"] == os.path.realpath(work), f"{told}")

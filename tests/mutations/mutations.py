@@ -65,7 +65,7 @@ MUTATIONS = [
     ("train/trainer_state.cpp", "skipped_before_ = position.skipped_steps - parts_.scaler.skipped_steps();",
      "skipped_before_ = 0;"),
     ("train/trainer_state.cpp", "parts_.scaler.load_state_dict(scaler);", "(void)scaler;"),
-    ("train/trainer_state.cpp", "    load(model, optimizer, scaler);\n    throw;", "    throw;"),
+    ("train/trainer_state.cpp", "    load(model, optimizer, scaler);\n    load_averages(averages, updates);\n", "    load_averages(averages, updates);\n"),
     # Each field of a run's state, left out where it is written.
     ("train/trainer_state.cpp", '{"epochs", scalar(epochs_done_)}', '{"epochs", scalar(0)}'),
     ("train/trainer_state.cpp", '{"epoch_steps", scalar(epoch_step_)}', '{"epoch_steps", scalar(0)}'),

@@ -1,0 +1,72 @@
+// Where ticks are, and what they say.
+#include "tandem/train/plot/ticks.h"
+
+#include "tests/support/catch.h"
+
+#include "tandem/core/error.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace tandem::train::plot;
+
+namespace {
+
+std::vector<std::string> texts(const std::vector<double>& ticks, double step, Unit unit = Unit::none) {
+  std::vector<std::string> all;
+  for (const double tick : ticks) all.push_back(tick_text(tick, step, unit));
+  return all;
+}
+
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("plot: linear ticks are multiples of 1, 2 and 5") {
+  CHECK(texts(linear_ticks(0.0, 1.0), tick_step(0.0, 1.0, 5)) == Texts{"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"});
+  CHECK(texts(linear_ticks(0.013, 0.094), tick_step(0.013, 0.094, 5)) == Texts{"0.02", "0.04", "0.06", "0.08"});
+  CHECK(texts(linear_ticks(-1.0, 1.0, 4), tick_step(-1.0, 1.0, 4)) == Texts{"-1.0", "-0.5", "0.0", "0.5", "1.0"});
+  CHECK(texts(linear_ticks(62.0, 100.0), 10.0, Unit::percent) == Texts{"70 %", "80 %", "90 %", "100 %"});
+  CHECK(texts(linear_ticks(0.0, 50000.0), 10000.0) == Texts{"0", "10k", "20k", "30k", "40k", "50k"});
+  CHECK(texts(linear_ticks(1.0, 30.0), tick_step(1.0, 30.0, 5)) == Texts{"10", "20", "30"});
+}
+
+TEST_CASE("plot: ticks of a range that is rounding do not run away") {
+  const double one = 1.0, next = std::nextafter(1.0, 2.0);
+  CHECK(linear_ticks(one, next).size() <= 12);
+  CHECK(linear_ticks(1e300, 1.5e300).size() >= 2);
+}
+
+TEST_CASE("plot: logarithmic ticks are 1, 2 and 5 times powers, or powers, or linear") {
+  CHECK(log_ticks(0.09, 3.0) == std::vector<double>{0.1, 0.2, 0.5, 1.0, 2.0});
+  const std::vector<double> powers = log_ticks(1e-6, 1e6);
+  REQUIRE(powers.size() == 7);  // every second one of 13
+  CHECK(powers[0] == Approx(1e-6));
+  CHECK(powers[1] == Approx(1e-4));
+  CHECK(log_ticks(3.0, 4.0).size() >= 2);
+}
+
+TEST_CASE("plot: bounds that make no axis are refused") {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_AS(linear_ticks(1.0, 1.0), tandem::Error);
+  CHECK_THROWS_AS(linear_ticks(nan, 1.0), tandem::Error);
+  CHECK_THROWS_AS(linear_ticks(0.0, infinity), tandem::Error);
+  CHECK_THROWS_AS(linear_ticks(-1.7e308, 1.7e308), tandem::Error);
+  CHECK_THROWS_AS(log_ticks(0.0, 1.0), tandem::Error);
+}
+
+TEST_CASE("plot: numbers for people") {
+  CHECK(number_text(0.0312) == "0.0312");
+  CHECK(number_text(241898) == "241,898");
+  CHECK(number_text(-1234567) == "-1,234,567");
+  CHECK(number_text(999.4) == "999.4");
+  CHECK(number_text(92.45, Unit::percent) == "92.45 %");
+  CHECK(number_text(100.0, Unit::percent) == "100 %");
+  CHECK(number_text(1.5 * (1 << 30), Unit::bytes) == "1.5 GiB");
+  CHECK(number_text(1 << 20, Unit::bytes) == "1 MiB");
+  CHECK(number_text(512, Unit::bytes) == "512 B");
+  CHECK(number_text(0.0042, Unit::seconds) == "4.2 ms");
+  CHECK(number_text(125.0, Unit::seconds) == "2 min 5 s");
+  CHECK(number_text(3600.0 * 26 + 61, Unit::seconds) == "26 h 1 min");
+  CHECK(number_text(std::nan("")) == "\xE2\x80\x93");
+}

@@ -1,0 +1,110 @@
+// Linear and logarithmic axes.
+#include "tandem/train/plot/frame.h"
+
+#include "tandem/train/plot/palette.h"
+#include "tandem/train/plot/text_width.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tandem::train::plot {
+namespace {
+
+struct Tick {
+  double value;
+  std::string text;
+};
+
+std::vector<Tick> ticks_of(const Axis& axis) {
+  std::vector<double> values = axis.logarithmic ? log_ticks(axis.least, axis.most, 2 * axis.ticks)
+                                                : linear_ticks(axis.least, axis.most, axis.ticks);
+  if (axis.whole) std::erase_if(values, [](double value) { return value != std::round(value); });
+  std::vector<Tick> ticks;
+  for (const double value : values) {
+    const double step = axis.logarithmic ? value : tick_step(axis.least, axis.most, axis.ticks);
+    ticks.push_back({value, tick_text(value, step, axis.unit)});
+  }
+  return ticks;
+}
+
+}  // namespace
+
+bool Axis::can_show(double value) const {
+  // Beyond this, differences and quotients overflow.
+  constexpr double kMost = 1e300;
+  return std::isfinite(value) && std::abs(value) < kMost && (!logarithmic || value > 1e-300);
+}
+
+void Axis::include(double value) {
+  if (!can_show(value)) return;
+  least = std::min(least, value);
+  most = std::max(most, value);
+}
+
+void Axis::include(std::span<const double> values) {
+  for (const double value : values) include(value);
+}
+
+void Axis::pad(double share) {
+  if (!(least <= most)) {
+    least = logarithmic ? 1.0 : 0.0;
+    most = logarithmic ? 10.0 : 1.0;
+    return;
+  }
+  // Bounds that differ by rounding only are one figure.
+  const double size = std::max(std::abs(least), std::abs(most));
+  const bool is_one_figure = most - least <= 1e-9 * size;
+  if (logarithmic) {
+    const double factor = is_one_figure ? 2.0 : std::pow(most / least, share);
+    least /= factor;
+    most *= factor;
+  } else if (is_one_figure) {
+    const double margin = size == 0.0 ? 1.0 : 0.5 * size;
+    least -= margin;
+    most += margin;
+  } else {
+    const double margin = share * (most - least);
+    least = least >= 0.0 ? std::max(0.0, least - margin) : least - margin;
+    most += margin;
+  }
+}
+
+double Frame::share(const Axis& axis, double value) {
+  if (axis.logarithmic) return std::log(value / axis.least) / std::log(axis.most / axis.least);
+  return (value - axis.least) / (axis.most - axis.least);
+}
+
+void Frame::draw_x(Canvas& canvas) const {
+  const double bottom = area_.y + area_.height;
+  double free_from = -std::numeric_limits<double>::infinity();
+  for (const auto& [value, text] : ticks_of(x_)) {
+    const double half = text_width(text, kTickSize) / 2;
+    if (x(value) - half < free_from) continue;
+    free_from = x(value) + half + 6.0;
+    canvas.segment({x(value), bottom}, {x(value), bottom + 4}, {kMuted});
+    canvas.text({x(value), bottom + 16}, text, {kMuted, kTickSize, Anchor::middle});
+  }
+  canvas.segment({area_.x, bottom}, {area_.x + area_.width, bottom}, {kMuted});
+  if (!x_.title.empty())
+    canvas.text({area_.x + area_.width / 2, bottom + 31}, x_.title, {kMuted, kTickSize, Anchor::middle});
+}
+
+void Frame::draw_y(Canvas& canvas) const {
+  for (const auto& [value, text] : ticks_of(y_)) {
+    canvas.segment({area_.x, y(value)}, {area_.x + area_.width, y(value)}, {kRule});
+    canvas.text({area_.x - 6, y(value) + 4}, text, {kMuted, kTickSize, Anchor::end});
+  }
+}
+
+void Frame::draw(Canvas& canvas) const {
+  draw_y(canvas);
+  draw_x(canvas);
+}
+
+double width_of_ticks(const Axis& axis) {
+  double width = 0.0;
+  for (const Tick& tick : ticks_of(axis)) width = std::max(width, text_width(tick.text, kTickSize));
+  return width;
+}
+
+}  // namespace tandem::train::plot

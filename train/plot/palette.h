@@ -1,0 +1,32 @@
+// The colours of charts, by their parts; report pages have a dark value for each name.
+#pragma once
+
+#include "tandem/train/plot/canvas.h"
+
+#include <array>
+#include <cstddef>
+
+namespace tandem::train::plot {
+
+inline const Colour kInk{"ink", "#1d2127"};      // text
+inline const Colour kMuted{"muted", "#69707b"};  // labels of axes
+inline const Colour kRule{"rule", "#e3e6ea"};    // grid
+inline const Colour kPaper{"card", "#ffffff"};
+inline const Colour kTraining{"train", "#2f6fbb"};
+inline const Colour kValidation{"validation", "#b7710a"};
+inline const Colour kTest{"test", "#12805f"};
+inline const Colour kWrong{"wrong", "#c23b3b"};
+
+/// Eight that can be told apart, also by most who are colour-blind; series of more begin again.
+inline const std::array<Colour, 8> kSeries{{{"s1", "#2f6fbb"},
+                                            {"s2", "#b7710a"},
+                                            {"s3", "#12805f"},
+                                            {"s4", "#b0478a"},
+                                            {"s5", "#7257c9"},
+                                            {"s6", "#c2503b"},
+                                            {"s7", "#17869b"},
+                                            {"s8", "#7a7d1c"}}};
+
+inline const Colour& series_colour(std::size_t index) { return kSeries[index % kSeries.size()]; }
+
+}  // namespace tandem::train::plot

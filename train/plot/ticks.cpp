@@ -1,0 +1,139 @@
+// Steps of 1, 2 and 5.
+#include "tandem/train/plot/ticks.h"
+
+#include "tandem/core/error.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace tandem::train::plot {
+namespace {
+
+constexpr const char* kNoNumber = "\xE2\x80\x93";
+
+void require_bounds(double least, double most) {
+  require(std::isfinite(least) && std::isfinite(most) && least < most && std::isfinite(most - least),
+          "plot: an axis from {} to {} has no ticks", least, most);
+}
+
+int decimals_of(double step) {
+  // 1e-9: a step of 0.1 has a logarithm a bit below -1
+  return step > 0.0 && std::isfinite(step) ? std::clamp(-static_cast<int>(std::floor(std::log10(step) + 1e-9)), 0, 12)
+                                           : 0;
+}
+
+std::string trimmed(std::string digits) {
+  if (digits.find('.') == std::string::npos) return digits;
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits;
+}
+
+struct Scaled {
+  double factor;
+  const char* suffix;
+};
+
+Scaled scale_of(double value, Unit unit) {
+  static constexpr std::array<Scaled, 4> kBytes{
+      {{0x1p40, " TiB"}, {0x1p30, " GiB"}, {0x1p20, " MiB"}, {0x1p10, " KiB"}}};
+  static constexpr std::array<Scaled, 4> kDecimal{{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
+  const double size = std::abs(value);
+  if (unit == Unit::percent) return {1.0, " %"};
+  if (unit == Unit::seconds) return {1.0, " s"};
+  for (const Scaled& scale : unit == Unit::bytes ? kBytes : kDecimal) {
+    if (size >= scale.factor && (unit == Unit::bytes || size >= 1e4)) return scale;
+  }
+  return {1.0, unit == Unit::bytes ? " B" : ""};
+}
+
+std::string with_commas(const std::string& digits) {
+  std::string out;
+  const std::size_t begin = digits.starts_with('-') ? 1 : 0;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > begin && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
+  }
+  return out;
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 1.0) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 99.95) return fmt::format("{:.3g} s", seconds);
+  const auto whole = static_cast<long long>(std::llround(std::min(seconds, 1e15)));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+}
+
+}  // namespace
+
+double tick_step(double least, double most, int about) {
+  require_bounds(least, most);
+  const double rough = (most - least) / std::max(about, 1);
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough * (1.0 - 1e-9)) return factor * power;
+  }
+  return 10.0 * power;
+}
+
+std::vector<double> linear_ticks(double least, double most, int about) {
+  const double step = tick_step(least, most, about);
+  std::vector<double> ticks;
+  const double first = std::ceil(least / step - 1e-9), last = std::floor(most / step + 1e-9);
+  // Bounds so close that their difference is rounding: the steps cannot be counted.
+  constexpr double kMostSteps = 0x1p50;
+  if (std::abs(first) > kMostSteps || std::abs(last) > kMostSteps) return {};
+  const auto count = static_cast<int>(last - first);
+  for (int i = 0; i <= count; ++i) ticks.push_back((first + i) * step + 0.0);
+  return ticks;
+}
+
+std::vector<double> log_ticks(double least, double most, int about) {
+  require_bounds(least, most);
+  require(least > 0.0, "plot: a logarithmic axis cannot begin at {}", least);
+  std::vector<double> ticks, powers;
+  const int last = static_cast<int>(std::floor(std::log10(most)));
+  for (int exponent = static_cast<int>(std::floor(std::log10(least))); exponent <= last; ++exponent) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double tick = factor * std::pow(10.0, exponent);
+      if (tick < least * (1.0 - 1e-12) || tick > most * (1.0 + 1e-12)) continue;
+      ticks.push_back(tick);
+      if (factor == 1.0) powers.push_back(tick);
+    }
+  }
+  if (ticks.size() < 2) return linear_ticks(least, most, 4);
+  if (ticks.size() <= static_cast<std::size_t>(about)) return ticks;
+  const std::size_t every = (powers.size() + static_cast<std::size_t>(about) - 1) / static_cast<std::size_t>(about);
+  std::vector<double> some;
+  for (std::size_t i = 0; i < powers.size(); i += every) some.push_back(powers[i]);
+  return some;
+}
+
+std::string tick_text(double value, double step, Unit unit) {
+  if (!std::isfinite(value)) return kNoNumber;
+  const double size = std::abs(value);
+  if (size > 0.0 && unit == Unit::none && (size < 1e-4 || size >= 1e15)) return fmt::format("{:.3g}", value);
+  const Scaled scale = scale_of(value, unit);
+  // In bytes, a round number of GiB has no round step.
+  const double digits = unit == Unit::bytes ? 0.1 : step / scale.factor;
+  const std::string text = fmt::format("{:.{}f}", value / scale.factor, decimals_of(digits));
+  return (scale.factor > 1.0 || unit == Unit::bytes ? trimmed(text) : text) + scale.suffix;
+}
+
+std::string number_text(double value, Unit unit) {
+  if (!std::isfinite(value)) return kNoNumber;
+  if (unit == Unit::seconds) return fmt::format("{}{}", value < 0.0 ? "-" : "", duration_text(std::abs(value)));
+  if (unit == Unit::percent) return fmt::format("{:.{}f} %", value, value == 100.0 || value == 0.0 ? 0 : 2);
+  const double size = std::abs(value);
+  if (unit == Unit::bytes) {
+    const Scaled scale = scale_of(value, unit);
+    return trimmed(fmt::format("{:.{}f}", value / scale.factor, scale.factor > 1.0 ? 1 : 0)) + scale.suffix;
+  }
+  if (size >= 1e3 && size < 1e15) return with_commas(fmt::format("{:.0f}", value));
+  return fmt::format("{:.4g}", value);
+}
+
+}  // namespace tandem::train::plot

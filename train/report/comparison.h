@@ -1,0 +1,35 @@
+// Several runs on one page.
+#pragma once
+
+#include "tandem/train/report/run_data.h"
+
+#include <string>
+#include <vector>
+
+namespace tandem::train::report {
+
+/// The page of one run.
+std::string report_page(const RunData& run);
+
+/// Runs with the same settings, but for the seed and for what does not bear on the result (paths, output).
+struct RunGroup {
+  std::string name;                  ///< what it differs by from the others, or the run's own name
+  std::vector<const RunData*> runs;  ///< one or more
+};
+
+/// In the order of their first runs, which must outlive the groups.
+std::vector<RunGroup> group_runs(const std::vector<RunData>& runs);
+
+/// Mean and standard deviation (of a sample; 0 of one value) of the finite ones of these values.
+struct Spread {
+  double mean = kMissing, deviation = 0.0;
+  std::size_t count = 0;
+};
+Spread spread_of(const std::vector<double>& values);
+
+/// Names of settings that are not the same in all groups, sorted as the settings of the first run that has them.
+std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups);
+
+std::string comparison_page(const std::vector<RunData>& runs);
+
+}  // namespace tandem::train::report

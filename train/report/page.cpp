@@ -1,0 +1,66 @@
+// Head, foot and the parts that recur.
+#include "tandem/train/report/page.h"
+
+#include "tandem/train/plot/svg.h"
+#include "tandem/train/report/style.h"
+
+namespace tandem::train::report {
+
+void begin_page(HtmlWriter& html, const std::string& title) {
+  html.open("html", {{"lang", "en"}});
+  html.open("head");
+  html.empty_element("meta", {{"charset", "utf-8"}});
+  // Nothing is loaded and nothing runs, whatever the files of the run hold.
+  html.empty_element("meta", {{"http-equiv", "Content-Security-Policy"},
+                              {"content", "default-src 'none'; style-src 'unsafe-inline'; img-src data:"}});
+  html.empty_element("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+  html.empty_element("link", {{"rel", "icon"}, {"href", "data:,"}});
+  html.element("title", title);
+  html.open("style");
+  html.markup(style_sheet());
+  html.close();
+  html.close();
+  html.open("body");
+  html.open("main");
+}
+
+std::string end_page(HtmlWriter& html) {
+  html.element("footer",
+               "Made by Tandem from the files of the run directory; docs/report.md says what each part means.");
+  html.close();
+  html.close();
+  html.close();
+  return html.take();
+}
+
+void begin_card(HtmlWriter& html, const char* kind) { html.open("div", {{"class", kind}}); }
+
+void add_chart(HtmlWriter& html, const plot::LineChart& chart) {
+  constexpr plot::Size kSize{440.0, 270.0};
+  begin_card(html);
+  html.markup(plot::svg_picture(kSize, chart.title, plot::SvgKind::inline_, [&](plot::Canvas& canvas) {
+    draw_line_chart(canvas, {0.0, 0.0, kSize.width, kSize.height}, chart);
+  }));
+  html.close();
+}
+
+void add_pairs(HtmlWriter& html, const TextTable& table) {
+  html.open("div", {{"class", "pairs"}});
+  for (const auto& [name, value] : table) {
+    html.open("div");
+    html.element("span", name);
+    html.element("b", value);
+    html.close();
+  }
+  html.close();
+}
+
+void add_problems(HtmlWriter& html, const std::vector<std::string>& problems) {
+  if (problems.empty()) return;
+  html.open("div", {{"class", "banner"}});
+  html.element("p", "Not all of the run could be read:");
+  for (const std::string& problem : problems) html.element("p", problem);
+  html.close();
+}
+
+}  // namespace tandem::train::report

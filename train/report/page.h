@@ -1,0 +1,28 @@
+// What the pages have in common.
+#pragma once
+
+#include "tandem/train/plot/canvas.h"
+#include "tandem/train/plot/line_chart.h"
+#include "tandem/train/report/html_writer.h"
+#include "tandem/train/report/run_data.h"
+
+#include <string>
+
+namespace tandem::train::report {
+
+/// Begins a page, down to the first thing in its <main>; end_page() ends it and gives it.
+void begin_page(HtmlWriter& html, const std::string& title);
+std::string end_page(HtmlWriter& html);
+
+void begin_card(HtmlWriter& html, const char* kind = "card");
+
+/// A chart in a card of its own.
+void add_chart(HtmlWriter& html, const plot::LineChart& chart);
+
+/// Names and values in columns.
+void add_pairs(HtmlWriter& html, const TextTable& table);
+
+/// What could not be read, if anything.
+void add_problems(HtmlWriter& html, const std::vector<std::string>& problems);
+
+}  // namespace tandem::train::report

@@ -1,0 +1,292 @@
+// log.jsonl, environment.json, config.toml and the first filters. The records of a run that was gone on with stand
+// behind those of the session before, some of which it repeats.
+#include "tandem/core/error.h"
+#include "tandem/layers/file.h"
+#include "tandem/layers/safetensors.h"
+#include "tandem/train/report/json_fields.h"
+#include "tandem/train/report/read_evaluation.h"
+#include "tandem/train/report/run_data.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <map>
+
+namespace tandem::train::report {
+
+namespace fs = std::filesystem;
+
+std::string read_text(const std::string& path, std::int64_t most) {
+  const layers::InputFile file(path);
+  require(file.size() <= most, "{}: has {} bytes, and no such file has more than {}", path, file.size(), most);
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.read(text.data(), file.size(), 0);
+  return text;
+}
+
+Json read_json(const std::string& path, std::int64_t most) {
+  const std::string text = read_text(path, most);
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    const auto end = std::min(error.byte, text.size());
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
+    fail("{}:{}: is no JSON from byte {} of the file on", path, line, error.byte);
+  }
+}
+
+namespace {
+
+constexpr std::int64_t kMostLog = std::int64_t{1} << 31, kMostText = 1 << 20;
+constexpr std::size_t kMostProblems = 5;
+
+class LogReader {
+ public:
+  LogReader(RunData& run, std::string path) : run_(run), path_(std::move(path)) {}
+
+  void read() {
+    const std::string text = read_text(path_, kMostLog);
+    std::int64_t line = 1;
+    for (std::size_t begin = 0; begin < text.size(); ++line) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      if (end > begin) read_line(std::string_view(text).substr(begin, end - begin), line, end == text.size());
+      begin = end + 1;
+    }
+    for (auto& [number, epoch] : epochs_) run_.epochs.push_back(std::move(epoch));
+    for (const auto& [number, step] : steps_) run_.steps.push_back(step);
+    if (damaged_ > kMostProblems)
+      run_.problems.push_back(fmt::format("{}: {} more lines are no records", path_, damaged_ - kMostProblems));
+  }
+
+ private:
+  void read_line(std::string_view text, std::int64_t line, bool is_unfinished) {
+    const Json json = Json::parse(text, nullptr, false);
+    const std::string kind = text_field(json, "record");
+    if (kind == "run") {
+      add_run(json);
+    } else if (kind == "epoch" && whole_field(json, "epoch") > 0) {
+      add_epoch(json);
+    } else if (kind == "step" && whole_field(json, "step") > 0) {
+      add_step(json);
+    } else if (kind == "result") {
+      add_result(json);
+    } else if (json.is_discarded() || kind.empty()) {
+      if (is_unfinished) return;  // it is being written
+      if (++damaged_ <= kMostProblems)
+        run_.problems.push_back(fmt::format("{}:{}: is no record, and was passed over", path_, line));
+    }
+  }
+
+  void add_run(const Json& json) {
+    ++run_.sessions;
+    first_epoch_ = first_step_ = true;
+    run_.total_seconds = kMissing;
+    run_.state = epochs_.empty() ? RunState::not_begun : RunState::unfinished;
+    if (run_.sessions == 1) run_.started = text_field(json, "started");
+    run_.host = text_field(json, "host");
+    run_.device = text_field(json, "device");
+    run_.backend = text_field(json, "backend");
+    run_.model = text_field(json, "model");
+    run_.dataset = text_field(json, "dataset");
+    run_.ranks = number_field(json, "world_size");
+    run_.threads = number_field(json, "threads");
+    run_.parameters = number_field(json, "model_parameters");
+    run_.train_images = number_field(json, "train_images");
+    run_.test_images = number_field(json, "test_images");
+    run_.global_batch_size = number_field(json, "global_batch_size");
+    run_.steps_per_epoch = number_field(json, "steps_per_epoch");
+    run_.config.clear();
+    run_.versions.clear();
+    if (const Json* const config = find_field(json, "config")) {
+      run_.planned_epochs = number_field(*config, "epochs");
+      for (const auto& item : config->items()) run_.config.emplace_back(item.key(), text_of(item.value()));
+    }
+    if (const Json* const versions = find_field(json, "versions")) {
+      for (const auto& item : versions->items()) run_.versions.emplace_back(item.key(), text_of(item.value()));
+    }
+  }
+
+  void add_epoch(const Json& json) {
+    Epoch epoch;
+    epoch.epoch = whole_field(json, "epoch");
+    static constexpr std::pair<const char*, double Epoch::*> kFields[] = {
+        {"lr", &Epoch::lr},
+        {"train_loss", &Epoch::train_loss},
+        {"train_accuracy", &Epoch::train_accuracy},
+        {"validation_loss", &Epoch::validation_loss},
+        {"validation_accuracy", &Epoch::validation_accuracy},
+        {"test_loss", &Epoch::test_loss},
+        {"test_accuracy", &Epoch::test_accuracy},
+        {"seconds", &Epoch::seconds},
+        {"images_per_second", &Epoch::images_per_second},
+        {"peak_memory_bytes", &Epoch::peak_memory_bytes},
+        {"skipped_steps", &Epoch::skipped_steps},
+        {"loss_scale", &Epoch::loss_scale}};
+    for (const auto& [name, field] : kFields) epoch.*field = number_field(json, name);
+    epoch.time = number_table(json, "time");
+    epoch.memory = number_table(json, "memory");
+    // What the session before did behind its last checkpoint is not a part of the run.
+    if (first_epoch_) epochs_.erase(epochs_.lower_bound(epoch.epoch), epochs_.end());
+    first_epoch_ = false;
+    const Json* const loss = find_field(json, "train_loss");
+    run_.state = loss != nullptr && loss->is_null() ? RunState::diverged : RunState::unfinished;
+    epochs_[epoch.epoch] = std::move(epoch);
+  }
+
+  void add_step(const Json& json) {
+    const std::int64_t step = whole_field(json, "step");
+    if (first_step_) steps_.erase(steps_.lower_bound(step), steps_.end());
+    first_step_ = false;
+    steps_[step] = {static_cast<double>(step), number_field(json, "lr"), number_field(json, "loss")};
+  }
+
+  void add_result(const Json& json) {
+    run_.total_seconds = number_field(json, "total_seconds");
+    run_.peak_tensor_bytes = number_table(json, "peak_tensor_bytes");
+    if (epochs_.empty() && whole_field(json, "epoch") >= 0) add_epoch(json);  // it evaluated only
+    if (run_.state != RunState::diverged) run_.state = RunState::finished;
+  }
+
+  RunData& run_;
+  std::string path_;
+  std::map<std::int64_t, Epoch> epochs_;
+  std::map<std::int64_t, Step> steps_;
+  std::size_t damaged_ = 0;
+  bool first_epoch_ = true, first_step_ = true;
+};
+
+void flatten(const Json& json, const std::string& prefix, TextTable& table, int depth) {
+  if (!json.is_object() || depth > 4) {
+    if (!prefix.empty()) table.emplace_back(prefix, text_of(json));
+    return;
+  }
+  for (const auto& item : json.items())
+    flatten(item.value(), prefix.empty() ? item.key() : prefix + "." + item.key(), table, depth + 1);
+}
+
+/// A command line for a shell.
+std::string command_line(const Json& field) {
+  if (!field.is_array()) return text_of(field);
+  std::string line;
+  for (const Json& word : field) {
+    std::string text = text_of(word);
+    const bool is_plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("-_=./:,+%@").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    if (!is_plain) {
+      std::string quoted = "'";
+      for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+      text = quoted + "'";
+    }
+    line += (line.empty() ? "" : " ") + text;
+  }
+  return line;
+}
+
+void read_environment(RunData& run, const std::string& path) {
+  Json json = read_json(path, 16 * kMostText);
+  require(json.is_object(), "{}: is no JSON object", path);
+  for (const char* const name : {"command_line", "command", "argv"}) {
+    const Json* const field = find_field(json, name);
+    if (field == nullptr || !run.command_line.empty()) continue;
+    run.command_line = command_line(*field);
+    json.erase(name);
+  }
+  flatten(json, "", run.environment, 0);
+}
+
+/// The filters of the first convolution, each brought to the range from 0 to 1.
+void read_filters(RunData& run, const std::string& path) {
+  constexpr std::size_t kMostFilters = 64;
+  for (const auto& [name, tensor] : layers::read_safetensors(path).tensors) {
+    if (tensor.rank() != 4) continue;
+    const std::int64_t channels = tensor.size(1), height = tensor.size(2), width = tensor.size(3);
+    const bool can_be_seen = (channels == 1 || channels == 3) && height * width > 1 && height <= 16 && width <= 16;
+    if (!can_be_seen || tensor.dtype() != DType::f32) return;
+    plot::PixelGrid grid{channels, height, width, {}, 8};
+    const auto size = static_cast<std::size_t>(channels * height * width);
+    const std::size_t count = std::min(static_cast<std::size_t>(tensor.size(0)), kMostFilters);
+    const Tensor whole = tensor.contiguous();
+    const float* value = whole.data<float>();
+    for (std::size_t i = 0; i < count; ++i, value += size) {
+      const auto [least, most] = std::minmax_element(value, value + size);
+      const double from = *least, range = static_cast<double>(*most) - from;
+      std::vector<double> picture;
+      for (std::size_t k = 0; k < size; ++k) picture.push_back(range > 0.0 ? (value[k] - from) / range : 0.5);
+      grid.pictures.push_back(std::move(picture));
+    }
+    run.filters = std::move(grid);
+    run.filters_name = name;
+    return;
+  }
+}
+
+}  // namespace
+
+RunData read_run(const std::string& folder) {
+  std::error_code error;
+  require(fs::is_directory(folder, error), "{}: is no folder of a run", folder);
+  const auto path_of = [&](const char* name) { return (fs::path(folder) / name).string(); };
+  const auto is_there = [&](const char* name) { return fs::exists(path_of(name), error); };
+  require(is_there("log.jsonl") || is_there("config.toml"),
+          "{}: holds neither log.jsonl nor config.toml: name a folder that --run-dir made", folder);
+  RunData run;
+  run.folder = folder;
+  const fs::path whole = fs::absolute(folder, error).lexically_normal();
+  run.name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  const auto attempt = [&](const char* name, const auto& read) {
+    if (!is_there(name)) return;
+    try {
+      read(path_of(name));
+    } catch (const Error& failure) {
+      run.problems.emplace_back(failure.what());
+    }
+  };
+  attempt("log.jsonl", [&](const std::string& path) { LogReader(run, path).read(); });
+  if (run.sessions == 0) {
+    attempt("config.toml", [&](const std::string& path) { run.config_text = read_text(path, kMostText); });
+  }
+  attempt("environment.json", [&](const std::string& path) { read_environment(run, path); });
+  attempt("evaluation.json", [&](const std::string& path) { run.evaluation = read_evaluation(path); });
+  attempt("final.safetensors", [&](const std::string& path) { read_filters(run, path); });
+  return run;
+}
+
+std::string setting(const RunData& run, const std::string& name) {
+  for (const auto& [key, value] : run.config) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+std::vector<double> column(const std::vector<Epoch>& epochs, double Epoch::* figure) {
+  std::vector<double> values;
+  for (const Epoch& epoch : epochs) values.push_back(epoch.*figure);
+  return values;
+}
+
+std::vector<double> numbers_of(const std::vector<Epoch>& epochs) {
+  std::vector<double> numbers;
+  for (const Epoch& epoch : epochs) numbers.push_back(static_cast<double>(epoch.epoch));
+  return numbers;
+}
+
+bool has_any(const std::vector<double>& values) {
+  return std::ranges::any_of(values, [](double value) { return std::isfinite(value); });
+}
+
+HeldOut held_out(const RunData& run) {
+  const bool is_validation = has_any(column(run.epochs, &Epoch::validation_loss));
+  HeldOut all{is_validation ? "validation" : "test", {}, {}, {}};
+  for (const Epoch& epoch : run.epochs) {
+    const double loss = is_validation ? epoch.validation_loss : epoch.test_loss;
+    if (!std::isfinite(loss)) continue;
+    all.epochs.push_back(static_cast<double>(epoch.epoch));
+    all.loss.push_back(loss);
+    all.accuracy.push_back(is_validation ? epoch.validation_accuracy : epoch.test_accuracy);
+  }
+  return all;
+}
+
+}  // namespace tandem::train::report

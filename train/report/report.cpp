@@ -1,0 +1,64 @@
+// The page of one run, part by part.
+#include "tandem/train/report/report.h"
+
+#include "tandem/layers/file.h"
+#include "tandem/train/plot/png.h"
+#include "tandem/train/plot/svg.h"
+#include "tandem/train/report/comparison.h"
+#include "tandem/train/report/curves.h"
+#include "tandem/train/report/page.h"
+#include "tandem/train/report/sections.h"
+
+#include <filesystem>
+
+namespace tandem::train {
+namespace {
+
+void write_file(const std::string& path, const std::string& text) {
+  layers::AtomicFile file(path);
+  file.write(text.data(), static_cast<std::int64_t>(text.size()));
+  file.commit();
+}
+
+}  // namespace
+
+namespace report {
+
+std::string report_page(const RunData& run) {
+  HtmlWriter html;
+  begin_page(html, title_of(run));
+  add_summary(html, run);
+  add_verdict(html, run);
+  add_curves(html, run);
+  add_evaluation(html, run);
+  add_worst_images(html, run);
+  add_filters(html, run);
+  add_performance(html, run);
+  add_circumstances(html, run);
+  return end_page(html);
+}
+
+}  // namespace report
+
+ReportFiles write_report(const std::string& run_dir) {
+  const report::RunData run = report::read_run(run_dir);
+  const auto path_of = [&](const char* name) { return (std::filesystem::path(run_dir) / name).string(); };
+  ReportFiles files{path_of("report.html"), path_of("curves.svg"), "", run.problems};
+  const auto draw = [&](plot::Canvas& canvas) { report::draw_curves(canvas, run); };
+  write_file(files.svg, plot::svg_picture(report::kCurvesSize, "Loss and accuracy of " + report::title_of(run),
+                                          plot::SvgKind::file, draw));
+  if (plot::has_png_pictures()) {
+    files.png = path_of("curves.png");
+    write_file(files.png, plot::png_picture(report::kCurvesSize, 2.0, draw));
+  }
+  write_file(files.page, report::report_page(run));
+  return files;
+}
+
+void write_comparison(const std::vector<std::string>& run_dirs, const std::string& path) {
+  std::vector<report::RunData> runs;
+  for (const std::string& folder : run_dirs) runs.push_back(report::read_run(folder));
+  write_file(path, report::comparison_page(runs));
+}
+
+}  // namespace tandem::train

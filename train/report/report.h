@@ -1,0 +1,30 @@
+// Reports of runs: a page that shows what a run directory holds, by itself, without a network.
+// Example:
+//     void show(const std::string& run_dir) {
+//       const ReportFiles files = write_report(run_dir);
+//       std::printf("%s\n", files.page.c_str());
+//     }
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tandem::train {
+
+struct ReportFiles {
+  std::string page;                   ///< DIR/report.html
+  std::string svg;                    ///< DIR/curves.svg
+  std::string png;                    ///< DIR/curves.png; empty in a build without cairo
+  std::vector<std::string> problems;  ///< what could not be read, and stands in the page, too
+};
+
+/// Makes or remakes the report of a run directory from its files: log.jsonl, config.toml, environment.json,
+/// evaluation.json, final.safetensors; of a run that goes on or was killed, from what there is. The same files give the
+/// same bytes. Throws Error where `run_dir` is none, or a file cannot be written.
+ReportFiles write_report(const std::string& run_dir);
+
+/// Writes a page that holds several runs against each other: settings that differ, curves, results. Runs that differ by
+/// their seed only are pooled: means, and bands of one standard deviation. Throws Error as write_report() does.
+void write_comparison(const std::vector<std::string>& run_dirs, const std::string& path);
+
+}  // namespace tandem::train

@@ -1,0 +1,113 @@
+// What the files of a run directory say, as far as they can be read.
+#pragma once
+
+#include "tandem/train/plot/heat_map.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem::train::report {
+
+inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+/// Names and values for people, in the order of the file.
+using TextTable = std::vector<std::pair<std::string, std::string>>;
+using NumberTable = std::vector<std::pair<std::string, double>>;
+
+/// An epoch record of log.jsonl; what it lacks, or has as null, is kMissing. Accuracies in percent.
+struct Epoch {
+  std::int64_t epoch = 0;
+  double lr = kMissing;
+  double train_loss = kMissing, train_accuracy = kMissing;
+  double validation_loss = kMissing, validation_accuracy = kMissing;
+  double test_loss = kMissing, test_accuracy = kMissing;
+  double seconds = kMissing, images_per_second = kMissing;
+  double peak_memory_bytes = kMissing, skipped_steps = kMissing, loss_scale = kMissing;
+  NumberTable time;    ///< seconds by what they went to
+  NumberTable memory;  ///< bytes by kind
+};
+
+struct Step {
+  double step = 0.0, lr = kMissing, loss = kMissing;
+};
+
+struct Calibration {
+  struct Bin {
+    double from = 0.0, to = 0.0, images = 0.0, confidence = kMissing, accuracy = kMissing;  // fractions
+  };
+  double ece = kMissing;
+  std::vector<Bin> bins;
+};
+
+struct WorstImage {
+  std::int64_t index = 0;
+  std::string label, predicted;  ///< names of classes
+  double confidence = kMissing, loss = kMissing;
+  std::string png;  ///< base64, checked; or empty
+};
+
+/// evaluation.json
+struct Evaluation {
+  std::string split;
+  double epoch = kMissing, images = kMissing, loss = kMissing, accuracy = kMissing;
+  std::vector<std::string> classes;
+  std::vector<std::vector<std::int64_t>> confusion;  ///< [label][prediction]; or empty
+  NumberTable per_class;                             ///< accuracy in percent
+  Calibration calibration;
+  std::vector<WorstImage> worst;
+};
+
+enum class RunState : std::uint8_t {
+  finished,    ///< the log has its result
+  unfinished,  ///< it has none: the run goes on, was stopped or was killed
+  diverged,    ///< it ended with a loss that is no finite number
+  not_begun    ///< there is no record of an epoch
+};
+
+struct RunData {
+  std::string folder;  ///< as it was named
+  std::string name;    ///< its last part
+  RunState state = RunState::not_begun;
+  std::string model, dataset, started, host, device, backend;
+  double ranks = kMissing, threads = kMissing, parameters = kMissing, train_images = kMissing, test_images = kMissing;
+  double global_batch_size = kMissing, steps_per_epoch = kMissing, planned_epochs = kMissing;
+  double total_seconds = kMissing;
+  std::int64_t sessions = 0;  ///< how often it was begun or gone on with
+  TextTable config;           ///< of the last session
+  TextTable versions;
+  TextTable environment;  ///< of environment.json; names of values in objects have dots
+  std::string command_line;
+  std::string config_text;    ///< of config.toml, where there is no log yet
+  std::vector<Epoch> epochs;  ///< by number, each once: as it was done last
+  std::vector<Step> steps;
+  NumberTable peak_tensor_bytes;
+  std::optional<Evaluation> evaluation;
+  std::optional<plot::PixelGrid> filters;  ///< of the first convolution
+  std::string filters_name;
+  std::vector<std::string> problems;  ///< what could not be read: file, place, reason
+};
+
+/// Reads a run directory, of which all but log.jsonl or config.toml may be missing. Damaged lines and files are passed
+/// over and named in `problems`. Throws Error where `folder` is no run directory.
+RunData read_run(const std::string& folder);
+
+/// Value of a setting, or "".
+std::string setting(const RunData& run, const std::string& name);
+
+/// Accuracy and loss on images that were not trained on: of the validation split where there is one, else of the test.
+struct HeldOut {
+  std::string name;  ///< "validation" or "test"
+  std::vector<double> epochs, loss, accuracy;
+};
+HeldOut held_out(const RunData& run);
+
+/// One figure of all epochs.
+std::vector<double> column(const std::vector<Epoch>& epochs, double Epoch::* figure);
+std::vector<double> numbers_of(const std::vector<Epoch>& epochs);
+bool has_any(const std::vector<double>& values);
+
+}  // namespace tandem::train::report
