@@ -12,6 +12,7 @@
 #include "tandem/layers/models/models.h"
 #include "tandem/optim/by_name.h"
 #include "tandem/train/checkpoint/checkpointing.h"
+#include "tandem/train/profile/step_window.h"
 #include "tandem/train/trainer.h"
 
 #include <cstdint>
@@ -64,6 +65,7 @@ struct Settings {
 
   std::string log;
   bool histograms = false;
+  train::StepWindow profile;
   std::string progress = "auto";
   bool per_class = false;
 };

@@ -2,6 +2,7 @@
 #include "training.h"
 
 #include "optimization.h"
+#include "profiled_steps.h"
 #include "run_directory.h"
 #include "run_files.h"
 
@@ -267,7 +268,8 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     reporter.open_log(run);
   });
   RunFiles files(s, run, command, group, trainer, *model);
-  train::TrainObserver observer = checkpoints.with(files.with(reporter.observer()));
+  ProfiledSteps profiled(s, trainer, device);
+  train::TrainObserver observer = checkpoints.with(files.with(profiled.with(reporter.observer())));
   reporter.header(run);
   if (first_rank && !tuning_note.empty()) fmt::print(stderr, "note: {}\n", tuning_note);
   if (first_rank) tell_resumed(s, resumed, differences);
@@ -289,6 +291,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   // What goes wrong from here on loses as little as it can, and is told at the end.
   std::vector<std::string> problems;
   train::SavedWeights saved;
+  profiled.finish(group, problems);
   comm::run_agreed(group, [&] {
     if (!first_rank) return;
     if (const std::string problem = checkpoints.finish(); !problem.empty()) problems.push_back(problem);

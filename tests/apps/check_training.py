@@ -372,7 +372,7 @@ def config():
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
                "--run-dir runs/1 --checkpoint-every 30s --keep 2 --best-by validation_loss --resume runs/0 "
                "--early-stopping 5,0.25 --ema 0.99 --steps 30 --per-class --log-norms "
-               "--threads 3 --log c.jsonl --log-every 8 --histograms --progress none").split()
+               "--threads 3 --log c.jsonl --log-every 8 --histograms --profile steps=3:5 --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
     of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25".split()
     of_resnet = "--model resnet9 --drop-path 0.25".split()

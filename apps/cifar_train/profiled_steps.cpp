@@ -1,0 +1,89 @@
+// Recording, and writing what was recorded.
+#include "profiled_steps.h"
+
+#include "apps/measure/bandwidth.h"
+#include "apps/measure/peak.h"
+
+#include "tandem/core/error.h"
+#include "tandem/core/parallel.h"
+#include "tandem/layers/file.h"
+#include "tandem/train/profile/op_table.h"
+#include "tandem/train/profile/trace.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace tandem::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write(const fs::path& path, const std::string& text) {
+  layers::AtomicFile file(path.string());
+  file.write(text.data(), static_cast<std::int64_t>(text.size()));
+  file.commit();
+}
+
+/// What this rank's threads can do on the CPU; of a GPU nothing is measured.
+train::MachineLimits limits_of(Device device) {
+  if (device.type != DeviceType::cpu) return {};
+  return {.flops_per_second = measure_peak_flops(num_threads()), .bytes_per_second = measure_bandwidth(num_threads())};
+}
+
+}  // namespace
+
+ProfiledSteps::ProfiledSteps(const Settings& settings, const train::Trainer& trainer, Device device)
+    : settings_(settings), trainer_(trainer), device_(device) {}
+
+void ProfiledSteps::look() {
+  const train::StepWindow& window = settings_.profile;
+  const std::int64_t done = trainer_.steps_done();
+  if (!begun_at_ && done + 1 >= window.first && done + 1 <= window.last) {
+    begun_at_ = done;
+    start_timeline(device_);
+  } else if (begun_at_ && !timeline_ && done >= window.last) {
+    timeline_ = stop_timeline();
+    steps_ = done - *begun_at_;
+  }
+}
+
+train::TrainObserver ProfiledSteps::with(const train::TrainObserver& observer) {
+  train::TrainObserver result = observer;
+  if (!settings_.profile.any()) return result;
+  look();
+  result.progress = [this, observer](const train::Progress& progress) {
+    look();
+    if (observer.progress) observer.progress(progress);
+  };
+  return result;
+}
+
+void ProfiledSteps::finish(comm::ProcessGroup& group, std::vector<std::string>& problems) {
+  if (!settings_.profile.any()) return;
+  if (begun_at_ && !timeline_) {
+    timeline_ = stop_timeline();
+    steps_ = trainer_.steps_done() - *begun_at_;
+  }
+  if (steps_ == 0) {
+    if (group.rank() == 0)
+      fmt::print(stderr, "note: --profile {}: the run took none of these steps\n", to_string(settings_.profile));
+    return;
+  }
+  const std::string trace = train::trace_of(*timeline_, group);
+  if (group.rank() != 0) return;
+  const std::string table = train::op_table(*timeline_, steps_, limits_of(device_));
+  const fs::path folder = settings_.run_dir;
+  try {
+    write(folder / "trace.json", trace);
+    write(folder / "profile.txt", table);
+  } catch (const Error& error) {
+    problems.emplace_back(error.what());
+  }
+  fmt::print("\nprofile of {} step{} on rank 0; {} shows it in https://ui.perfetto.dev\n{}\n", steps_,
+             steps_ == 1 ? "" : "s", (folder / "trace.json").string(), table);
+  std::fflush(stdout);
+}
+
+}  // namespace tandem::apps
