@@ -33,12 +33,14 @@ python3 tests/fuzz/make_corpora.py "$out/corpora"
 libraries=$(sed -n '/^build apps\/cifar_train:/,/LINK_LIBRARIES/s/^ *LINK_LIBRARIES = //p' "$build/build.ninja")
 [ -n "$libraries" ] || { echo "fuzz: $build/build.ninja does not say what cifar_train is linked with" >&2; exit 1; }
 
+libraries="-Wl,--start-group $libraries -Wl,--end-group"  # in any order
+
 failed=0
 for target in "${targets[@]}"; do
   # shellcheck disable=SC2086  # lists of words
   (cd "$build" && clang++ -std=c++20 -O1 -g1 -fsanitize=fuzzer,address -DFMT_SHARED -I"$root" -I"$root/include" -Iinclude \
     -I"$root/apps/cifar_train" "$root/tests/fuzz/fuzz_$target.cpp" $(printf "$root/%s " ${readers[$target]}) \
-    -Wl,--start-group $libraries -Wl,--end-group -lgomp -lpthread -o "$out/fuzz_$target")
+    $libraries -lgomp -lpthread -o "$out/fuzz_$target")
   log=$out/$target.log
   if "$out/fuzz_$target" "$out/corpora/$target" -artifact_prefix="$out/$target-" -max_total_time="$seconds" -max_len=12288 \
     -rss_limit_mb=1024 -timeout=10 >"$log" 2>&1; then

@@ -13,11 +13,13 @@
 
 namespace tandem::train {
 
-Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_smoothing, ForwardFunction forward)
+Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_smoothing, ForwardFunction forward,
+                 bool mixes)
     : loss_(std::move(loss)),
       metrics_(std::move(metrics)),
       label_smoothing_(label_smoothing),
-      forward_(std::move(forward)) {
+      forward_(std::move(forward)),
+      mixes_(mixes) {
   require(loss_ == nullptr || label_smoothing == 0.0,
           "trainer: label_smoothing is of the cross-entropy, and a loss function was given: let that smooth labels");
   std::set<std::string_view> names;
@@ -30,11 +32,13 @@ Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_sm
 
 Tensor Scoring::loss(const Tensor& output, const Tensor& labels) const {
   if (loss_ == nullptr) {
-    require(output.rank() == 2 && ((labels.rank() == 1 && labels.dtype() == DType::i64) ||
-                                   (labels.shape() == output.shape() && is_floating(labels.dtype()))),
-            "trainer: without a loss function it is the cross-entropy of logits [N, C] and classes i64[N] or their "
-            "probabilities [N, C], and there are {} and {}; give one (TrainerOptions::loss)",
-            output, labels);
+    const bool fits = mixes_ ? is_floating(labels.dtype()) && labels.shape() == output.shape()
+                             : labels.dtype() == DType::i64 && labels.rank() == 1;
+    require(
+        output.rank() == 2 && fits,
+        "trainer: without a loss function it is the cross-entropy of logits [N, C] and {}, and there are {} and {}; "
+        "give one (TrainerOptions::loss)",
+        mixes_ ? "class probabilities [N, C], as the loader mixes images" : "classes i64[N]", output, labels);
     return autograd::softmax_cross_entropy(output, labels, label_smoothing_);
   }
   const Tensor loss = loss_(output, labels);
@@ -46,10 +50,9 @@ Tensor Scoring::loss(const Tensor& output, const Tensor& labels) const {
 
 double Scoring::add(Scores& scores, const Tensor& loss, const Tensor& output, const Tensor& labels,
                     std::int64_t count) const {
-  const bool has_probabilities = is_floating(labels.dtype());
-  const double mean = loss_ == nullptr && !has_probabilities ? batch_loss(loss, output, labels) : loss.item();
+  const double mean = loss_ == nullptr && !mixes_ ? batch_loss(loss, output, labels) : loss.item();
   std::int64_t correct = 0;
-  if (loss_ == nullptr) correct = count_correct(output, has_probabilities ? autograd::argmax(labels, 1) : labels);
+  if (loss_ == nullptr) correct = count_correct(output, mixes_ ? autograd::argmax(labels, 1) : labels);
   scores.metrics.add(mean, correct, count);
   if (metrics_.empty()) return mean;
   const autograd::NoGrad no_grad;

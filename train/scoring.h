@@ -42,12 +42,12 @@ struct Scores {
 };
 
 /// What is computed of a batch, the loss that is trained, and what is added up of each batch. Without a loss function
-/// it is the cross-entropy of logits [N, C] and labels i64[N] or class probabilities [N, C], of which the largest
-/// counts for the accuracy; with one, accuracy is NaN.
+/// it is the cross-entropy of logits [N, C] and labels i64[N], and accuracy is counted; with one, accuracy is NaN. With
+/// `mixes`, labels are class probabilities [N, C] (data::MixOptions), of which the largest counts for the accuracy.
 class Scoring {
  public:
   explicit Scoring(LossFunction loss = {}, std::vector<Metric> metrics = {}, double label_smoothing = 0.0,
-                   ForwardFunction forward = {});
+                   ForwardFunction forward = {}, bool mixes = false);
 
   /// run_forward() of the function given.
   Tensor output(layers::Module& model, const data::Batch& batch) const { return run_forward(forward_, model, batch); }
@@ -69,6 +69,7 @@ class Scoring {
   std::vector<Metric> metrics_;
   double label_smoothing_;
   ForwardFunction forward_;
+  bool mixes_;
 };
 
 }  // namespace tandem::train

@@ -95,7 +95,8 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
     : defaults_(std::move(defaults)),
       parts_(parts),
       options_(options),
-      scoring_(options.loss, options.metrics, options.label_smoothing, options.forward),
+      scoring_(options.loss, options.metrics, options.label_smoothing, options.forward,
+               parts.train_loader.options().mix.any()),
       test_scoring_(options.loss, options.metrics, 0.0, options.forward),  // labels are not smoothed
       best_epoch_(best_by(parts, options), options.early_stopping),
       random_state_(

@@ -258,8 +258,9 @@ void describe_output(OptionTable& table, Settings& s) {
              "also log the norms of each layer's gradient, update and weights, at each epoch's last step");
   table.flag("per-class", s.per_class, "tell the accuracy of each class at the end");
   table.integer("log-every", s.trainer.log_every, {}, "also log the loss of every N-th step; 0: none");
-  table.parsed("profile", s.profile, "steps=A:B", train::parse_step_window,
-               "where the time of steps A to B goes: a table, and a trace of all ranks for Perfetto, in the run directory");
+  table.parsed(
+      "profile", s.profile, "steps=A:B", train::parse_step_window,
+      "where the time of steps A to B goes: a table, and a trace of all ranks for Perfetto, in the run directory");
   table.flag("histograms", s.histograms, "TensorBoard: weights and gradients at the end of each epoch");
   table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error").own_to_a_rank();
 }

@@ -36,7 +36,8 @@ Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& probab
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing) {
   require(logits.defined() && labels.defined(), "softmax_cross_entropy: needs logits and labels, got {} and {}", logits,
           labels);
-  if (is_floating(labels.dtype())) return cross_entropy_of_probabilities(logits, labels, label_smoothing);
+  if (is_floating(labels.dtype()) && labels.rank() == 2)
+    return cross_entropy_of_probabilities(logits, labels, label_smoothing);
   const ProfileRange range("forward softmax_cross_entropy");
   const TensorOptions options{result_dtype(OpKind::loss, logits.dtype()), Layout::row_major, logits.device()};
   const Tensor loss = Tensor::empty({}, options);

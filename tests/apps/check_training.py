@@ -362,6 +362,55 @@ def run_directories():
     check(sorted(os.listdir(work)) == ["elsewhere", "runs"], f"{os.listdir(work)}")
 
 
+def check_nesting(events, what):
+    """Of each thread, any two ranges are one inside the other, or apart; by at most the rounding of their times."""
+    open_ends = []
+    for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
+        end = event["ts"] + event["dur"]
+        while open_ends and open_ends[-1] <= event["ts"] + 0.01:
+            open_ends.pop()
+        check(not open_ends or end <= open_ends[-1] + 0.01, f"{what}: {event} does not end within the range around it")
+        open_ends.append(end)
+
+
+def profile():
+    """A trace of all ranks that parses and nests, and a table."""
+    ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
+    small = SMALL + "--limit-train 64 --global-batch-size 16 --progress none --threads 1 "
+
+    def run(arguments, code=0):
+        command = (mpirun() + ["-np", str(ranks)] if ranks > 1 else []) + [PROGRAM] + (small + arguments).split()
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), timeout=300)
+        check(done.returncode == code, f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+        return done
+
+    out = run(f"--run-dir {path('profiled')} --profile steps=2:3").stdout
+    check("profile of 2 steps on rank 0" in out and "GFLOP/s" in out, out)
+    with open(path("profiled/profile.txt")) as file:
+        table = file.read()
+    check(table in out and re.search(r"conv.* [0-9.]+ \([0-9]+ %\)", table) and "peak memory" in table, table)
+    with open(path("profiled/trace.json")) as file:
+        events = json.load(file)["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    check({event["pid"] for event in spans} == set(range(ranks)), "a rank has no ranges")
+    for rank in range(ranks):
+        mine = [event for event in spans if event["pid"] == rank]
+        check([event["name"] for event in mine if event["name"].startswith("step ")] == ["step 2", "step 3"],
+              f"rank {rank}: {sorted({event['name'] for event in mine})}")
+        for thread in {event["tid"] for event in mine}:
+            check_nesting([event for event in mine if event["tid"] == thread], f"rank {rank}, thread {thread}")
+        for name in ("data", "forward", "backward", "optimizer", "communication"):
+            check(sum(event["name"] == name for event in mine) >= 2, f"rank {rank} has no {name}")
+        check(any(event["ph"] == "C" and event["pid"] == rank for event in events), "no memory is told")
+    check(any("gflop" in event.get("args", {}) for event in spans), "no range tells its work")
+
+    done = run(f"--run-dir {path('late')} --profile steps=50:60")
+    check("note: --profile steps=50:60: the run took none of these steps" in done.stderr, done.stderr)
+    check(not os.path.exists(path("late/trace.json")), "a trace of nothing")
+    check("leave --no-run-dir out" in run("--no-run-dir --profile steps=1:2", code=2).stderr, "no error")
+    check("give the first and the last step, as in steps=10:15" in run("--profile 3", code=2).stderr, "no error")
+
+
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --validation-split 0.2 --augment crop-reflect=3,flip "
                "--model mnist_cnn --layers 7 --shared-weights --conv-impl reference "
@@ -529,7 +578,7 @@ def check_uneven(options, layouts):
 
 if __name__ == "__main__":
     try:
-        cases = (learning, determinism, files, logs, full_disks, own_images, prediction, run_directories, config,
+        cases = (learning, determinism, files, logs, full_disks, own_images, prediction, run_directories, profile, config,
                  empty_paths, standard_output, precision, exact_sgd,
                  exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()

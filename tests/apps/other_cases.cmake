@@ -51,7 +51,7 @@ app_case(PROGRAM tandem_program NAME "unknown command" EXIT 2
 app_case(PROGRAM tandem_program NAME "unknown option" EXIT 2 ERR "unknown option --epochs: a command comes first" ARGS --epochs 3)
 app_case(PROGRAM tandem_program NAME "unknown shell" EXIT 2 ERR "unknown shell 'csh'" ARGS completion csh)
 app_case(PROGRAM tandem_program NAME "no shell" EXIT 2 ERR "name one shell: bash, zsh or fish" ARGS completion)
-app_case(PROGRAM tandem_program NAME "data of an unknown name" EXIT 2 ARGS data cifar9)
+app_case(PROGRAM tandem_program NAME "data" OUT "usage: tandem data cifar10" "in the working directory" ARGS data --help)
 
 # What a file of weights must tell before images are classified.
 app_case(PROGRAM tandem_predict NAME "help" OUT "--weights" ARGS --help)

@@ -207,9 +207,8 @@ TEST_CASE("a choice on the command line leaves out what a config file says of an
   CHECK(full.parsed.notes.size() == 3);
   CHECK(WithFile(half, {"--precision", "bf16"}).parsed.notes.empty());
 
-  const WithFile model("model = 'vgg_lite'\nbatch-norm = true\ndropout = 0.5\n", {"--model", "small_cnn"});
-  CHECK_FALSE(model.parsed.settings.model.batch_norm);
-  CHECK(model.parsed.settings.model.dropout == 0.0);
+  const WithFile model("model = 'resnet9'\ndrop-path = 0.5\n", {"--model", "small_cnn"});
+  CHECK(model.parsed.settings.model.drop_path == 0.0);
   CHECK(WithFile("data = '/some/where'\n", {"--dataset", "synthetic"}).parsed.settings.data.directory.empty());
   CHECK(WithFile("tuning-file = 't.json'\n", {"--conv-impl", "direct"}).parsed.settings.tuning_file.empty());
 }

@@ -84,7 +84,7 @@ TEST_CASE("cross-entropy of class probabilities is that of classes where these a
   }
   const Tensor logits = Tensor::zeros({2, 3});
   CHECK_THROWS_WITH(softmax_cross_entropy(logits, Tensor::zeros({2, 4})),
-                    ContainsText("must have the shape of the logits, [N, C], got f32[2,4] and f32[2,3]"));
+                    ContainsText("must have the shape of the logits, [N, C], got f32[2, 4] and f32[2, 3]"));
   CHECK_THROWS_WITH(softmax_cross_entropy(logits, logits, 1.5), ContainsText("must be in [0, 1], got 1.5"));
 }
 
