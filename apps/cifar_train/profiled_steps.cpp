@@ -38,7 +38,7 @@ ProfiledSteps::ProfiledSteps(const Settings& settings, const train::Trainer& tra
     : settings_(settings), trainer_(trainer), device_(device) {}
 
 void ProfiledSteps::look() {
-  const train::StepWindow& window = settings_.profile;
+  const train::StepWindow& window = *settings_.profile;
   const std::int64_t done = trainer_.steps_done();
   if (!begun_at_ && done + 1 >= window.first && done + 1 <= window.last) {
     begun_at_ = done;
@@ -51,7 +51,7 @@ void ProfiledSteps::look() {
 
 train::TrainObserver ProfiledSteps::with(const train::TrainObserver& observer) {
   train::TrainObserver result = observer;
-  if (!settings_.profile.any()) return result;
+  if (!settings_.profile) return result;
   look();
   result.progress = [this, observer](const train::Progress& progress) {
     look();
@@ -61,14 +61,14 @@ train::TrainObserver ProfiledSteps::with(const train::TrainObserver& observer) {
 }
 
 void ProfiledSteps::finish(comm::ProcessGroup& group, std::vector<std::string>& problems) {
-  if (!settings_.profile.any()) return;
+  if (!settings_.profile) return;
   if (begun_at_ && !timeline_) {
     timeline_ = stop_timeline();
     steps_ = trainer_.steps_done() - *begun_at_;
   }
   if (steps_ == 0) {
     if (group.rank() == 0)
-      fmt::print(stderr, "note: --profile {}: the run took none of these steps\n", to_string(settings_.profile));
+      fmt::print(stderr, "note: --profile {}: the run took none of these steps\n", to_string(*settings_.profile));
     return;
   }
   const std::string trace = train::trace_of(*timeline_, group);

@@ -277,7 +277,7 @@ void resolve_run_directory(Settings& s) {
   const bool has_none = s.run_dir_choice == kNoRunDirectory;
   require(s.resume != "auto" || !has_none, "--resume auto goes on from a run directory: leave --no-run-dir out");
   require(!s.histograms || !has_none, "--histograms are kept in a run directory: leave --no-run-dir out");
-  require(!s.profile.any() || !has_none, "--profile writes into a run directory: leave --no-run-dir out");
+  require(!s.profile || !has_none, "--profile writes into a run directory: leave --no-run-dir out");
   require(s.trainer.log_every == 0 || !has_none || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
           s.trainer.log_every);
   if (!has_none) s.run_dir = s.run_dir_choice;

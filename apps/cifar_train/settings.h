@@ -65,7 +65,7 @@ struct Settings {
 
   std::string log;
   bool histograms = false;
-  train::StepWindow profile;
+  std::optional<train::StepWindow> profile;
   std::string progress = "auto";
   bool per_class = false;
 };

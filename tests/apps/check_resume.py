@@ -230,7 +230,7 @@ def settings(work):
         check(lasting.poll() is None, "the run has ended")
         time.sleep(0.01)
     text = run(other, 1, "--optimizer adam --epochs 10000 --resume auto", fails=True)
-    check("checkpoints: another run writes its checkpoints there" in text, text)
+    check("another run is writing there: name another folder, or wait for its end" in text, text)
     lasting.kill()
     lasting.wait()
     # A loss that is no number leaves what was written.

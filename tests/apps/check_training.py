@@ -263,7 +263,7 @@ def write_png(name, rows, colours=1):
 def prediction():
     """Weights that were saved classify files of images, by `tandem predict`."""
     own_images()
-    records = train("own", f"--dataset mnist --data {FOLDER} --model mnist_cnn --layers 2 --epochs 5 "
+    records = train("own", f"--dataset mnist --data {FOLDER} --model small_cnn --epochs 5 "
                            f"--global-batch-size 20 --save-weights {path('w.safetensors')}")
     check(records[-1]["test_accuracy"] > 90, f"test accuracy is {records[-1]['test_accuracy']}")
     # Grey files, one of them larger, and one in colour.
@@ -553,6 +553,41 @@ def precision():
 
 def check_gradients(images, batch, runs, extra=""):
     """One step so large that the weights after it are its gradient, scaled. `runs` lists (ranks, micro-batches)."""
+    expected = None
+    for ranks, accumulation in [(1, 1)] + runs:
+        name = f"gradient_{images}_{ranks}_{accumulation}"
+        train(name, EXACT + f"--limit-train {images} --global-batch-size {batch} --grad-accumulation {accumulation} "
+                            f"--epochs 1 --lr 1e6 --momentum 0 --weight-decay 0 --schedule constant {extra} "
+                            f"--save-weights {path(name)}", ranks)
+        expected = expected or weights(name)
+        check_close(expected, weights(name), 1e-5, f"gradient of {images} images, {ranks} ranks x {accumulation}")
+
+
+def exact_sgd():
+    backend = f"--backend {sys.argv[3]} "
+    # A rate at which training is stable: beyond it, rounding errors grow from step to step, on one rank as on several.
+    real = os.path.isdir("/usr/share/datasets/fashion-mnist")
+    data = "--dataset fashion-mnist --lr 0.01 " if real else "--dataset synthetic --lr 0.005 "
+    curves = {}
+    for ranks in (1, 2, 4):
+        records = train(f"curve{ranks}", EXACT + data + "--limit-train 1600 --epochs 1 --global-batch-size 32 "
+                        "--log-every 1 --momentum 0 --schedule constant " + (backend if ranks > 1 else ""), ranks)
+        curves[ranks] = [step["loss"] for step in of_kind(records, "step")]
+        check(len(curves[ranks]) == 50, f"{len(curves[ranks])} steps")
+    check(curves[1][-1] < curves[1][0] - 0.3 or not real, f"the loss does not fall: {curves[1]}")
+    for ranks in (2, 4):
+        worst = max(abs(a - b) for a, b in zip(curves[1], curves[ranks]))
+        print(f"{ranks} ranks: losses of 50 steps differ by at most {worst:.1e}")
+        check(worst <= 1e-3, f"{ranks} ranks: loss curves differ by {worst:.2e}")
+    for ranks in (2, 4):
+        check_gradients(32, 32, [(ranks, 1)], backend if ranks > 1 else "")
+
+
+def exact_uneven():
+    # A step that the ranks, or the micro-batches, cannot share evenly; in the last one most of them have nothing.
+    check_gradients(97, 108, [(2, 1), (3, 1), (1, 4), (2, 3)])
+    check_gradients(1, 24, [(4, 1), (2, 3)])
+    # 97 images in steps of 24: whole epochs, the last step with 1 image.
     regular = "--mixup 0.4 --cutmix 1 --l1 1e-4 --label-smoothing 0.1 "
     plain = [step["loss"] for step in check_uneven("", [(1, 1), (2, 1), (4, 1), (1, 4), (2, 3)])]
     mixed = [step["loss"] for step in check_uneven(regular, [(1, 1), (2, 1), (2, 3)])]

@@ -21,8 +21,6 @@ StepWindow parse_step_window(std::string_view text) {
   return {*first, *last};
 }
 
-std::string to_string(const StepWindow& window) {
-  return window.any() ? fmt::format("steps={}:{}", window.first, window.last) : "";
-}
+std::string to_string(const StepWindow& window) { return fmt::format("steps={}:{}", window.first, window.last); }
 
 }  // namespace tandem::train

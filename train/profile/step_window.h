@@ -7,11 +7,10 @@
 
 namespace tandem::train {
 
-/// Steps first to last, both included, counted from 1 over all epochs; none where last is 0.
+/// Steps first to last, both included, counted from 1 over all epochs.
 struct StepWindow {
-  std::int64_t first = 0, last = 0;
+  std::int64_t first = 1, last = 1;
 
-  bool any() const { return last > 0; }
   friend bool operator==(const StepWindow&, const StepWindow&) = default;
 };
 
@@ -22,7 +21,7 @@ struct StepWindow {
 ///     const std::string text = to_string(window);  // "steps=10:15"
 StepWindow parse_step_window(std::string_view text);
 
-/// What parse_step_window() reads; "" for none.
+/// What parse_step_window() reads.
 std::string to_string(const StepWindow& window);
 
 }  // namespace tandem::train
