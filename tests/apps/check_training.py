@@ -598,7 +598,7 @@ def check_uneven(options, layouts):
     """The same losses on each of these numbers of (ranks, micro-batches); the steps of the first."""
     expected = None
     for ranks, accumulation in layouts:
-        name = f"r{ranks}a{accumulation}"
+        name = f"r{ranks}a{accumulation}" + ("mixed" if options else "")
         records = train(name, EXACT + f"--limit-train 97 --epochs 2 --global-batch-size 24 --lr 0.005 --clip-norm 1 "
                                       f"--log-every 1 --grad-accumulation {accumulation} {options}", ranks)
         steps, last = of_kind(records, "step"), of_kind(records, "epoch")[-1]
