@@ -87,7 +87,7 @@ void write_curves(const std::string& log, const std::string& csv) {
       if (i > 0) text += ',';
       if (i < values.size()) text += field(values[i]);
     }
-    text += "\n";
+    text += '\n';
   };
   add_line(columns);
   for (const auto& row : rows) add_line(row);

@@ -80,7 +80,7 @@ std::optional<GitState> git_state(const std::string& folder) {
   for (std::string line; std::getline(lines, line);) {
     constexpr std::string_view kCommit = "# branch.oid ";
     if (line.starts_with(kCommit)) state.commit = line.substr(kCommit.size());
-    if (!line.starts_with("#")) state.is_dirty = true;
+    if (!line.starts_with('#')) state.is_dirty = true;
   }
   if (state.commit == "(initial)") state.commit.clear();
   return state;

@@ -100,7 +100,7 @@ WireMessage image_value(std::string_view tag, std::string_view png, std::string_
   require(png.size() >= kHeader && png.starts_with("\x89PNG\r\n\x1a\n") && png.substr(12, 4) == "IHDR",
           "image '{}': is no PNG file", tag);
   constexpr int kRgb = 3, kRgba = 4, kGrey = 1, kGreyAlpha = 2;
-  const int kind = png[25];  // bit 1: colours; bit 2: alpha
+  const int kind = static_cast<unsigned char>(png[25]);  // bit 1: colours; bit 2: alpha
   const int channels = (kind & 2) != 0 ? ((kind & 4) != 0 ? kRgba : kRgb) : ((kind & 4) != 0 ? kGreyAlpha : kGrey);
   WireMessage content, message, shown;
   content.integer(image::kHeight, number_at(png, 20)).integer(image::kWidth, number_at(png, 16));

@@ -20,7 +20,7 @@ std::string summary_of(const RunRecord& run) {
 
 }  // namespace
 
-RunEvents::RunEvents(const std::string& folder, const RunRecord& run, TensorBoardOptions options)
+RunEvents::RunEvents(const std::string& folder, const RunRecord& run, const TensorBoardOptions& options)
     : writer_(folder, options) {
   writer_.add_hparams(run.config, std::vector<std::string>{"loss/test", "accuracy/test", "loss/train"});
   writer_.add_text("run/settings", code(to_toml(run.config)), options.first_step);

@@ -25,7 +25,7 @@ namespace tandem::train {
 class RunEvents {
  public:
   /// Throws Error as TensorBoardWriter does.
-  RunEvents(const std::string& folder, const RunRecord& run, TensorBoardOptions options = {});
+  RunEvents(const std::string& folder, const RunRecord& run, const TensorBoardOptions& options = {});
 
   void write(const StepRecord& step);
   /// `step`: how many optimizer steps the run has done at the epoch's end.
