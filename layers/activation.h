@@ -1,4 +1,9 @@
 // Elementwise layers: activations, scaling.
+// Example:
+//     GELU gelu;
+//     LeakyReLU leaky(0.1);
+//     const double small = leaky(Tensor::full({1}, -2.0)).item();  // -0.2
+//     const Tensor y = gelu(Tensor::full({2, 8}, 1.0));            // elements of 0.8413
 #pragma once
 
 #include "tandem/layers/module.h"

@@ -14,7 +14,7 @@ namespace tandem::layers {
 /// Puts a module and all below it into training or evaluation mode, and at the end of the scope every one of them back
 /// into the mode it was in: what was frozen by eval() stays so.
 /// Example:
-///     #include "tandem/layers/activation.h"
+///     #include "tandem/layers/dropout.h"
 ///     Dropout dropout(0.5);
 ///     {
 ///       const ModeScope evaluation(dropout, false);

@@ -16,7 +16,7 @@ namespace tandem::layers {
 /// loop that never sets it stays in step 0, where uses go on: reproducible from its start. Not for use by several
 /// threads.
 /// Example:
-///     #include "tandem/layers/activation.h"
+///     #include "tandem/layers/dropout.h"
 ///     const auto state = std::make_shared<RandomState>(1);
 ///     Dropout network(0.5);  // or any module
 ///     network.set_random_state(state);

@@ -291,6 +291,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   // What goes wrong from here on loses as little as it can, and is told at the end.
   std::vector<std::string> problems;
   train::SavedWeights saved;
+  const train::TensorMemory memory = train::peak_tensor_memory(device);  // before a profile measures the machine
   profiled.finish(group, problems);
   comm::run_agreed(group, [&] {
     if (!first_rank) return;
@@ -307,7 +308,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     const std::string tuning_problem = finish_tuning(s, device);
     if (!tuning_problem.empty()) problems.push_back(tuning_problem);
     const auto places = files.finish(finite, problems);
-    reporter.finish(last, train::peak_tensor_memory(device), saved.path, places);
+    reporter.finish(last, memory, saved.path, places);
     if (report && s.per_class) std::fputs(train::per_class_text(*report, images.test->class_names).c_str(), stdout);
     if (!reporter.log_problem().empty()) problems.push_back(fmt::format("--log: {}", reporter.log_problem()));
   });

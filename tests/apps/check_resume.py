@@ -226,13 +226,15 @@ def settings(work):
     # A second run at once.
     lasting = subprocess.Popen(command_of(other, 1, "--optimizer adam --epochs 10000 --resume auto"),
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
-    while newest_step(other) <= 30:
-        check(lasting.poll() is None, "the run has ended")
-        time.sleep(0.01)
-    text = run(other, 1, "--optimizer adam --epochs 10000 --resume auto", fails=True)
-    check("another run is writing there: name another folder, or wait for its end" in text, text)
-    lasting.kill()
-    lasting.wait()
+    try:
+        while newest_step(other) <= 30:
+            check(lasting.poll() is None, "the run has ended")
+            time.sleep(0.01)
+        text = run(other, 1, "--optimizer adam --epochs 10000 --resume auto", fails=True)
+        check("another run is writing there: name another folder, or wait for its end" in text, text)
+    finally:
+        lasting.kill()
+        lasting.wait()
     # A loss that is no number leaves what was written.
     text = run(other, 1, "--optimizer adam --epochs 10000 --resume auto --lr 1e30", fails=True)
     check("the loss is not a finite number" in text, text)

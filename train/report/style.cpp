@@ -27,7 +27,7 @@ p:last-child { margin-bottom: 0; }
 .sub, .note { color: var(--muted); }
 .sub { margin-top: 6px; overflow-wrap: anywhere; }
 .note { font-size: 13px; margin-top: 12px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); gap: 1px; background: var(--rule);
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(max(24%, 150px), 1fr)); background: var(--card);
   border: 1px solid var(--rule); border-radius: 10px; overflow: hidden; }
 .tile { background: var(--card); padding: 14px 18px; }
 .tile b { display: block; font-size: 21px; font-weight: 600; line-height: 1.3; }
