@@ -5,3 +5,8 @@
 extern "C" const char* __asan_default_options() {
   return "intercept_tls_get_addr=0";
 }  // NOLINT(bugprone-reserved-identifier)
+
+// Fontconfig, which cairo asks for fonts, keeps the patterns of its configuration until the process ends.
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libfontconfig\n";
+}  // NOLINT(bugprone-reserved-identifier)

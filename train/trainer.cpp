@@ -224,7 +224,8 @@ void Trainer::report_step(const StepRecord& step, std::int64_t images, const Tra
 
 /// Steps of the epoch in work: all, or those up to the run's last one.
 std::int64_t Trainer::steps_until_pause() const {
-  return std::min(steps_per_epoch(), epoch_step_ + std::max<std::int64_t>(last_step_ - step_, 0));
+  const std::int64_t left = std::max<std::int64_t>(last_step_ - step_, 0);  // near the largest number without a limit
+  return epoch_step_ + std::min(steps_per_epoch() - epoch_step_, left);
 }
 
 /// The steps of an epoch, or those that are left of it. False if the observer ended them.
