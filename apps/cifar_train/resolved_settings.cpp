@@ -4,6 +4,9 @@
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/core/parse_device.h"
+#include "tandem/data/augment.h"
+#include "tandem/kernels/conv/conv.h"
+#include "tandem/train/best_by.h"
 
 #include <filesystem>
 #include <string_view>
