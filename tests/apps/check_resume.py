@@ -182,7 +182,7 @@ def damage(work):
     check(2 <= len(checkpoints) <= 3, f"{checkpoints}")  # two, and the best
     check(checkpoints[-1] == "step-0000000120", f"{checkpoints}")
     text = run(folder, 1, "", fails=True)
-    check("holds the checkpoints of a run: go on from them by --resume auto" in text, text)
+    check("holds the checkpoints of a run: resume it by --resume auto" in text, text)
     newest = os.path.join(folder, "checkpoints", checkpoints[-1], "training.safetensors")
     with open(newest, "r+b") as file:
         file.truncate(os.path.getsize(newest) - 1)
@@ -221,7 +221,7 @@ def settings(work):
         option = more.removeprefix("--optimizer adam ").split()[0] if more.startswith("--optimizer adam ") else "--optimizer"
         refused(folder, f"{more} --resume auto", f"--resume: the checkpoint is of a run with {option} ")
     text = run(folder, 1, "--optimizer adam --resume auto --epochs 5 --lr 0.001 --weight-decay 0.1")
-    check("note: the run goes on otherwise than it began: it had --epochs 4 (now 5), --lr 0.005 (now 0.001), "
+    check("note: some settings differ from those that the run began with: it had --epochs 4 (now 5), --lr 0.005 (now 0.001), "
           "--weight-decay 0.0 (now 0.1)" in text, text)
     check("4 epochs and 120 steps are done" in text, text)
     text = run(folder, 1, "--optimizer adam --resume auto --epochs 5 --lr 0.001 --weight-decay 0.1")
