@@ -4,13 +4,19 @@
 #include "tandem/core/error.h"
 
 #include <fcntl.h>
+#include <sys/file.h>  // flock
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace tandem::layers {
 
@@ -28,6 +34,33 @@ std::filesystem::path end_of_links(const std::filesystem::path& path) {
     end = end.parent_path() / std::filesystem::read_symlink(end, error);
   }
   return end;
+}
+
+constexpr std::string_view kTemporaryPrefix = ".tandem-", kTemporarySuffix = ".tmp";
+
+/// The process that a temporary file is named after; nothing for other names than .tandem-PROCESS-NUMBER.tmp.
+std::optional<pid_t> process_of(std::string_view name) {
+  if (!name.starts_with(kTemporaryPrefix) || !name.ends_with(kTemporarySuffix)) return std::nullopt;
+  const char* const end = name.data() + name.size() - kTemporarySuffix.size();
+  pid_t process = 0;
+  int number = 0;
+  const auto [dash, no_process] = std::from_chars(name.data() + kTemporaryPrefix.size(), end, process);
+  if (no_process != std::errc() || process <= 0 || dash == end || *dash != '-') return std::nullopt;
+  const auto [rest, no_number] = std::from_chars(dash + 1, end, number);
+  if (no_number != std::errc() || rest != end) return std::nullopt;
+  return process;
+}
+
+/// Removes a temporary file, unless a process still writes it. True if it is gone.
+bool remove_abandoned(const std::string& path, pid_t process) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  const int error = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  const bool has_no_locks = error != 0 && error != EWOULDBLOCK;
+  const bool is_abandoned = error == 0 || (has_no_locks && ::kill(process, 0) != 0 && errno == ESRCH);
+  const bool is_gone = is_abandoned && ::unlink(path.c_str()) == 0;
+  ::close(descriptor);  // only now does the lock end: nobody can have taken it for his own meanwhile
+  return is_gone;
 }
 
 constexpr std::int64_t kMostPerCall = 1 << 30;  // read and write take no more than 2 GiB at once
@@ -86,14 +119,26 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
           directory_);
   struct stat there{};
   if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) fail_with_errno(errno);  // such as too long a name
-  for (int attempt = 0; descriptor_ < 0; ++attempt) {
-    temporary_ = fmt::format("{}/.tandem-{}-{}.tmp", directory_, ::getpid(), attempt);
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ >= 0 || errno == EEXIST) continue;
+  for (int attempt = 0; !make_temporary(attempt); ++attempt) {
+  }
+}
+
+/// False where that name is taken, or was taken for abandoned before it could be locked.
+bool AtomicFile::make_temporary(int attempt) {
+  temporary_ = fmt::format("{}/{}{}-{}{}", directory_, kTemporaryPrefix, ::getpid(), attempt, kTemporarySuffix);
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) {
     const int reason = errno;
     temporary_.clear();
-    fail_with_errno(reason);
+    if (reason != EEXIST) fail_with_errno(reason);
+    return false;
   }
+  const bool is_held = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  struct stat status{};
+  if (is_held && ::fstat(descriptor_, &status) == 0 && status.st_nlink > 0) return true;
+  ::close(std::exchange(descriptor_, -1));
+  temporary_.clear();  // somebody else is removing it
+  return false;
 }
 
 AtomicFile::~AtomicFile() {
@@ -120,6 +165,20 @@ void AtomicFile::commit() {
   temporary_.clear();
   // The new name is on disk only when its directory is.
   if (const int error = sync_directory(directory_); error != 0) fail_with_errno(error);
+}
+
+std::int64_t remove_abandoned_files(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  return std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+    const std::string path = (fs::path(folder) / name).string();
+    const std::optional<pid_t> process = process_of(name);
+    std::error_code unknown;
+    return process && fs::is_regular_file(fs::symlink_status(path, unknown)) && remove_abandoned(path, *process);
+  });
 }
 
 void AtomicFile::fail_with_errno(int error) const {

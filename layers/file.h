@@ -34,6 +34,7 @@ int sync_directory(const std::string& path);
 /// Writes a temporary file next to `path`, which commit() puts in its place, on disk. Destroyed without commit(), it
 /// leaves everything as it was. Symbolic links are followed, also to what is not there yet; anything that is not a
 /// regular file is refused.
+/// The temporary file is held by a lock for as long as this lives, so that remove_abandoned_files() leaves it alone.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -45,11 +46,17 @@ class AtomicFile {
   void commit();
 
  private:
+  bool make_temporary(int attempt);
   [[noreturn]] void fail_with_errno(int error) const;
 
   std::string path_, target_, directory_, temporary_;
   int descriptor_ = -1;
   std::int64_t written_ = 0;
 };
+
+/// Removes the temporary files that AtomicFile left in a folder when its processes were killed, and no others: one that
+/// a live process writes is held by its lock, or, where the file system knows none, named after a live process. Of a
+/// folder that cannot be read, or files that cannot be removed, nothing is said. Returns how many are gone.
+std::int64_t remove_abandoned_files(const std::string& folder);
 
 }  // namespace tandem::layers

@@ -48,11 +48,24 @@ std::string Reporter::log_problem() const {
   return fmt::format("{}; {} record{} missing", reason_, missing_records_, missing_records_ == 1 ? " is" : "s are");
 }
 
+void Reporter::begin_log_again() {
+  try_log([](JsonlLog& log) { log.begin_again(); });
+}
+
 template <typename Record>
 void Reporter::log(const Record& record) {
+  try_log([&](JsonlLog& log) { log.write(record); });
+}
+
+void Reporter::try_log(const std::function<void(JsonlLog&)>& write) {
   if (!log_) return;
   try {
-    log_->write(record);
+    write(*log_);
+    if (log_->take_removed())
+      say(fmt::format("warning: log file {}: was removed while the run wrote to it; it begins again, without what it "
+                      "held\n",
+                      log_->path()),
+          stderr);
   } catch (const Error& error) {
     if (++missing_records_ > 1) return;
     reason_ = error.what();

@@ -36,6 +36,10 @@ class Reporter {
   /// Opens the log and writes its first record: throws Error where that fails, before any work is lost.
   void open_log(const RunRecord& run);
 
+  /// Goes on in a new log where the log was removed with its folder, which the caller has told. What cannot be written
+  /// is told as of any record.
+  void begin_log_again();
+
   /// Prints what is about to be trained.
   void header(const RunRecord& run);
 
@@ -48,10 +52,12 @@ class Reporter {
               const std::vector<std::pair<std::string, std::string>>& others = {});
 
   /// "" if every record is in the log, or none was wanted; else how many are missing, and why. A log that cannot be
-  /// written any more, on a full disk, does not end training: the first time, that is told on stderr.
+  /// written any more, on a full disk, does not end training: the first time, that is told on stderr. So is a log that
+  /// somebody removed: it begins again, and nothing that came later is missing.
   std::string log_problem() const;
 
  private:
+  void try_log(const std::function<void(JsonlLog&)>& write);
   template <typename Record>
   void log(const Record& record);
   void say(const std::string& text, std::FILE* stream = stdout);

@@ -22,6 +22,12 @@ namespace tandem::apps {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string config_file(const Settings& s) { return (fs::path(s.run_dir) / "config.toml").string(); }
+
+}  // namespace
+
 train::CheckpointFolder checkpoint_folder(const Settings& s) {
   return train::CheckpointFolder(s.run_dir.empty() ? "" : (fs::path(s.run_dir) / "checkpoints").string());
 }
@@ -51,11 +57,26 @@ void prepare_run_directory(const Settings& s) {
   require(!s.resume.empty() || checkpoint_folder(s).steps().empty(),
           "--run-dir {}: holds the checkpoints of a run: resume it by --resume auto, or name another folder",
           s.run_dir);
+  try {
+    const layers::AtomicFile probe(config_file(s));
+  } catch (const Error& failure) {
+    fail("--run-dir {}", failure.what());
+  }
+}
+
+std::string checkpoint_problem(const Settings& s, const std::string& problem) {
+  const train::CheckpointFolder folder = checkpoint_folder(s);
+  const std::vector<std::int64_t> steps = folder.steps();
+  if (steps.empty()) return fmt::format("{}; there is no checkpoint of this run", problem);
+  return fmt::format(
+      "{}; the newest checkpoint is {}: make room there, or the folder writable again, and go on from it by --resume "
+      "auto --run-dir {}",
+      problem, folder.path_of(steps.back()), s.run_dir);
 }
 
 void keep_config(const Settings& s, const std::string& config) {
   try {
-    layers::AtomicFile file((fs::path(s.run_dir) / "config.toml").string());
+    layers::AtomicFile file(config_file(s));
     file.write(config.data(), static_cast<std::int64_t>(config.size()));
     file.commit();
   } catch (const Error& failure) {
@@ -105,7 +126,7 @@ int end_stopped_run(const Settings& s, const train::EpochRecord& last, const tra
     fmt::print("stopped in epoch {} by {}; go on by --resume auto --run-dir {}\n", last.epoch,
                signal == SIGINT ? "SIGINT" : "SIGTERM", s.run_dir);
     std::fflush(stdout);
-    if (!problem.empty()) fmt::print(stderr, "error: {}\n", problem);
+    if (!problem.empty()) fmt::print(stderr, "error: {}\n", checkpoint_problem(s, problem));
   }
   return 128 + signal;
 }

@@ -23,9 +23,13 @@ train::CheckpointFolder checkpoint_folder(const Settings& settings);
 train::CheckpointingOptions checkpointing_options(const Settings& settings, const OptionTable& table,
                                                   std::string& differences);
 
-/// Refuses a folder that holds the checkpoints of another run, unless this one goes on from it. For rank 0. Throws
-/// Error.
+/// Refuses a folder that cannot be written to, or that holds the checkpoints of another run, unless this one goes on
+/// from it. For rank 0. Throws Error.
 void prepare_run_directory(const Settings& settings);
+
+/// What to do where the last checkpoint could not be written for the reason `problem`: which one there is, and how to
+/// go on from it.
+std::string checkpoint_problem(const Settings& settings, const std::string& problem);
 
 /// Writes `config` to the folder as config.toml. For rank 0, when nothing can be refused any more. Throws Error.
 void keep_config(const Settings& settings, const std::string& config);

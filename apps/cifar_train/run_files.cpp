@@ -52,6 +52,12 @@ train::TrainObserver RunFiles::with(const train::TrainObserver& observer) {
   return result;
 }
 
+void RunFiles::write_again() {
+  if (!writes()) return;
+  environment_->write_again();
+  events_->writer().begin_again();
+}
+
 std::vector<std::pair<std::string, std::string>> RunFiles::finish(bool success, std::vector<std::string>& problems) {
   if (!writes()) return {};
   try {

@@ -27,6 +27,10 @@ class RunFiles {
   /// `observer`, and what writes events. Must not outlive this object.
   train::TrainObserver with(const train::TrainObserver& observer);
 
+  /// Writes environment.json, and what is waiting for the event file, into a directory that was made again. Throws
+  /// Error.
+  void write_again();
+
   /// The end of training, on rank 0: writes what is left, and adds to `problems` what is missing. Returns what is
   /// where, for ResultFiles.
   std::vector<std::pair<std::string, std::string>> finish(bool success, std::vector<std::string>& problems);

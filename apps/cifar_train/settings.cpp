@@ -237,10 +237,10 @@ void describe_checkpoints(OptionTable& table, Settings& s) {
                "what makes an epoch, and its checkpoint, the best; default validation_accuracy with "
                "--validation-split, else test_accuracy",
                train::parse_best_by);
-  table.path(
-      "resume", s.resume, "DIR",
-      "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint); auto: from --run-dir, by default "
-      "the newest below runs/ of this model that has not come to its end, or begin where there is none yet");
+  table.path("resume", s.resume, "auto|DIR|FILE",
+             "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint), or the one of FILE; auto: "
+             "from --run-dir, by default "
+             "the newest below runs/ of this model that has not come to its end, or begin where there is none yet");
 }
 
 void describe_output(OptionTable& table, Settings& s) {

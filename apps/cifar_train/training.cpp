@@ -4,6 +4,7 @@
 #include "optimization.h"
 #include "profiled_steps.h"
 #include "run_directory.h"
+#include "run_directory_watch.h"
 #include "run_files.h"
 
 #include "apps/arguments/arguments.h"
@@ -210,7 +211,7 @@ Settings with_epochs(const Settings& given, const Data& images, std::int64_t ran
 
 int train_and_report(const Settings& given, const OptionTable& table, const std::string& config_text, Device device,
                      const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start,
-                     const std::vector<std::string>& command) {
+                     const std::vector<std::string>& command, ClaimedDirectory& claimed) {
   const bool first_rank = group.rank() == 0;
   if (!first_rank) kernels::listen_to_notices(nullptr);
   const Data images = comm::run_agreed(group, [&] { return load_data(given); });
@@ -269,7 +270,9 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   });
   RunFiles files(s, run, command, group, trainer, *model);
   ProfiledSteps profiled(s, trainer, device);
-  train::TrainObserver observer = checkpoints.with(files.with(profiled.with(reporter.observer())));
+  RunDirectoryWatch watch(claimed, {[&] { keep_config(s, config_text); }, [&] { reporter.begin_log_again(); },
+                                    [&] { files.write_again(); }, [&] { checkpoints.begin_again(); }});
+  train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));
   reporter.header(run);
   if (first_rank && !tuning_note.empty()) fmt::print(stderr, "note: {}\n", tuning_note);
   if (first_rank) tell_resumed(s, resumed, differences);
@@ -279,6 +282,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   }
   const std::int64_t steps_before = trainer.steps_done();
   const train::EpochRecord last = trainer.run(observer);
+  watch.look();
   if (last.stopped) {
     const int code = files.end_stopped(end_stopped_run(s, last, *signals, checkpoints, group));
     if (first_rank) report_run(s);
@@ -295,7 +299,8 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   profiled.finish(group, problems);
   comm::run_agreed(group, [&] {
     if (!first_rank) return;
-    if (const std::string problem = checkpoints.finish(); !problem.empty()) problems.push_back(problem);
+    if (const std::string problem = checkpoints.finish(); !problem.empty())
+      problems.push_back(finite ? checkpoint_problem(s, problem) : problem);
     if (finite && !s.save_weights.empty()) {
       saved = train::save_weights(s.save_weights, trainer.weights(),
                                   train::to_metadata(train::describe_network(s.model, *images.train)));

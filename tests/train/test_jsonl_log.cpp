@@ -2,6 +2,7 @@
 #include "tandem/train/jsonl_log.h"
 
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 
 #include "tandem/core/error.h"
 #include "tandem/core/tensor.h"
@@ -263,4 +264,55 @@ TEST_CASE("settings as TOML") {
   CHECK(to_toml(ConfigValue(1e-20)) == "1e-20");
   CHECK(to_toml(ConfigValue(std::string("a \"b\" \\ c#"))) == R"("a \"b\" \\ c#")");
   CHECK(to_toml(Config{{"lr", 0.5}, {"seed", std::int64_t{1}}}) == "lr = 0.5\nseed = 1\n");
+}
+
+TEST_CASE("a log whose folder is removed begins again with the run's record") {
+  const tandem::test::TemporaryDirectory directory;
+  const std::string path = directory / "run/log.jsonl";
+  std::filesystem::create_directory(directory / "run");
+  const auto kinds = [&] {
+    std::string text;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) text += Json::parse(line)["record"].get<std::string>() + " ";
+    return text;
+  };
+  JsonlLog log(path);
+  log.write(RunRecord{});
+  log.write(StepRecord{1, 1, 0.1, 1.0});
+  CHECK_FALSE(log.take_removed());
+  std::filesystem::remove_all(directory / "run");
+  log.write(StepRecord{2, 1, 0.1, 1.0});
+  CHECK(kinds() == "run step ");
+  CHECK(log.take_removed());
+  CHECK_FALSE(log.take_removed());
+  // Another file in its place, such as log rotation puts there.
+  std::filesystem::rename(path, path + ".1");
+  tandem::test::write_bytes(path, "");
+  log.write(StepRecord{3, 1, 0.1, 1.0});
+  CHECK(kinds() == "run step ");
+  CHECK(log.take_removed());
+  // The caller has noticed: nothing is left to tell.
+  std::filesystem::remove_all(directory / "run");
+  log.begin_again();
+  log.begin_again();
+  CHECK(kinds() == "run ");
+  log.write(some_epoch());
+  CHECK(kinds() == "run epoch ");
+  CHECK_FALSE(log.take_removed());
+}
+
+TEST_CASE("a log that cannot begin again says so, and tries with each record") {
+  const tandem::test::TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "run");
+  JsonlLog log(directory / "run/log.jsonl");
+  log.write(RunRecord{});
+  std::filesystem::remove_all(directory / "run");
+  tandem::test::write_bytes(directory / "run", "a file");
+  for (int i = 0; i < 2; ++i)
+    CHECK_THROWS_WITH(log.write(some_epoch()),
+                      tandem::test::ContainsText("its folder was removed, and cannot be made"));
+  std::filesystem::remove(directory / "run");
+  log.write(some_epoch());
+  CHECK(log.take_removed());
+  CHECK(std::filesystem::file_size(directory / "run/log.jsonl") > 0);
 }

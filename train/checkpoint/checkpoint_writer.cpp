@@ -2,8 +2,11 @@
 #include "tandem/train/checkpoint/checkpoint_writer.h"
 
 #include "tandem/core/error.h"
+#include "tandem/core/profiler.h"
 #include "tandem/core/serial_scope.h"
 #include "tandem/kernels/optimizer/all_finite.h"
+
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +20,13 @@ bool has_nan(const Tensor& tensor) {
   if (kernels::all_finite(std::array{tensor})) return false;
   const auto values = tensor.to_vector<double>();
   return std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
+}
+
+/// Device and inode of what `path` names; zeros where that is nothing.
+std::pair<std::uint64_t, std::uint64_t> identity_of(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
 }
 
 /// Throws Error where the state of a model or an optimizer has NaN.
@@ -33,10 +43,40 @@ void check_numbers(const std::string& path, const Checkpoint& checkpoint) {
 CheckpointWriter::CheckpointWriter(CheckpointFolder folder, std::int64_t keep)
     : folder_(std::move(folder)), keep_(keep) {
   require(keep >= 1, "checkpoints: cannot keep {}; keep 1 or more", keep);
-  lock_ = folder_.prepare();
+  hold();
 }
 
 CheckpointWriter::~CheckpointWriter() { finish(); }
+
+void CheckpointWriter::hold() {
+  lock_.reset();
+  lock_ = folder_.prepare();
+  held_ = identity_of(folder_.path());
+}
+
+/// Whether the path leads to the folder that this writer holds: somebody may have removed it, or put another there.
+bool CheckpointWriter::is_held() const { return identity_of(folder_.path()) == held_; }
+
+void CheckpointWriter::begin_again() {
+  finish();
+  if (!is_held()) hold();
+}
+
+/// Writes one, if need be in a folder made again. In the thread that writes.
+void CheckpointWriter::put(std::int64_t step, const Checkpoint& checkpoint) {
+  const auto make_again = [this] {
+    hold();
+    was_removed_ = true;
+  };
+  if (!is_held()) make_again();
+  try {
+    folder_.write(step, checkpoint);
+  } catch (const Error&) {
+    if (is_held()) throw;
+    make_again();  // it was removed meanwhile
+    folder_.write(step, checkpoint);
+  }
+}
 
 void CheckpointWriter::write(std::int64_t step, const Checkpoint& checkpoint, bool best) {
   finish();
@@ -48,9 +88,10 @@ void CheckpointWriter::write(std::int64_t step, const Checkpoint& checkpoint, bo
   }
   maybe_best_ = best ? step : best_;
   writing_ = std::async(std::launch::async, [this, step, checkpoint = std::move(copy)] {
+    const ProfileRange range("write checkpoint");
     const SerialScope alone;  // a team of threads would compete with training
     check_numbers(folder_.path_of(step), checkpoint);
-    folder_.write(step, checkpoint);
+    put(step, checkpoint);
     is_there_ = true;
     tidy(step);
   });

@@ -16,7 +16,8 @@ namespace tandem::train {
 /// Writes the checkpoints of a run from a thread of its own: training waits for a copy alone, and for the checkpoint
 /// before where that is still being written. For rank 0. A checkpoint that cannot be written ends nothing: the ones
 /// before stay, and the next is tried again. A state whose model or optimizer has NaN is not written: nothing good
-/// could come of it, and it would take the place of what can still be used. Example:
+/// could come of it, and it would take the place of what can still be used. A folder that somebody removed is made
+/// again. Example:
 ///     #include "tandem/train/trainer.h"
 ///     void save_each(Trainer& trainer, TrainObserver& observer, CheckpointWriter& writer) {
 ///       observer.epoch = [&](const EpochRecord& epoch) { writer.write(epoch.epoch, {trainer.state_dict(), {}}); };
@@ -46,6 +47,13 @@ class CheckpointWriter {
   /// Waits for what is being written.
   void finish();
 
+  /// Makes the folder again, which somebody removed, and holds it. Throws Error. Writing does this itself, which
+  /// take_removed() then tells.
+  void begin_again();
+
+  /// Whether the folder was found removed since the last call, and the checkpoints in it are lost.
+  bool take_removed() { return std::exchange(was_removed_, false); }
+
   /// What went wrong since the last call, "" if nothing. Of checkpoints that are finished.
   std::string take_problem() { return std::exchange(problem_, {}); }
 
@@ -55,11 +63,16 @@ class CheckpointWriter {
   const CheckpointFolder& folder() const { return folder_; }
 
  private:
+  void hold();
+  bool is_held() const;
+  void put(std::int64_t step, const Checkpoint& checkpoint);
   void tidy(std::int64_t step);
 
   CheckpointFolder folder_;
   std::int64_t keep_;
   std::shared_ptr<const void> lock_;
+  std::pair<std::uint64_t, std::uint64_t> held_;  // device and inode of the folder
+  bool was_removed_ = false;
   std::optional<std::int64_t> best_, maybe_best_;  // the latter: if what is being written can be
   std::vector<std::int64_t> replaced_;
   std::future<void> writing_;

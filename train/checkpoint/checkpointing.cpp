@@ -20,10 +20,22 @@ bool is_checkpoint(const fs::path& path) {
   return fs::exists(path / "training.safetensors", none) || fs::exists(path / "model.safetensors", none);
 }
 
-/// The checkpoint at `path`, or the newest in it.
-FoundCheckpoint find(const fs::path& path) {
+/// The folder that `path` names, or that of the checkpoint whose file it names.
+fs::path folder_of(const fs::path& path) {
   std::error_code none;
-  require(fs::is_directory(path, none), "{}: there is no such folder to go on from", path.string());
+  require(fs::exists(path, none), "{}: there is no such folder to go on from", path.string());
+  if (fs::is_directory(path, none)) return path;
+  const fs::path folder = fs::absolute(path, none).parent_path();
+  require(fs::is_regular_file(path, none) && is_checkpoint(folder),
+          "{}: is no file of a checkpoint: name a run's folder, a checkpoint's folder (step-...), or a file in one",
+          path.string());
+  return path.has_parent_path() ? path.parent_path() : folder;
+}
+
+/// The checkpoint at `given`, or the newest in it.
+FoundCheckpoint find(const fs::path& given) {
+  const fs::path path = folder_of(given);
+  std::error_code none;
   if (is_checkpoint(path)) return {read_checkpoint(path.string()), path.string(), {}};
   const fs::path inner = path / "checkpoints";
   FoundCheckpoint found = CheckpointFolder((fs::is_directory(inner, none) ? inner : path).string()).newest();
@@ -187,7 +199,19 @@ void Checkpointing::write(bool best) {
   last_ = Clock::now();
 }
 
+void Checkpointing::begin_again() {
+  if (writer_ != nullptr) writer_->begin_again();
+}
+
+void Checkpointing::tell_removed() {
+  if (writer_->take_removed() && options_.on_problem)
+    options_.on_problem(fmt::format(
+        "{}: was removed while the run wrote there; it is made again, and the checkpoints that it held are lost",
+        writer_->folder().path()));
+}
+
 void Checkpointing::tell_problem() {
+  tell_removed();
   const std::string problem = writer_->take_problem(), reason = reason_of(problem);
   if (problem.empty() && !writer_->has_written()) return;  // nothing new
   if (reason == std::exchange(reported_, reason) || !options_.on_problem) return;
@@ -202,7 +226,9 @@ void Checkpointing::wait() {
 
 std::string Checkpointing::finish() {
   wait();
-  return writer_ != nullptr ? writer_->take_problem() : "";
+  if (writer_ == nullptr) return "";
+  tell_removed();
+  return writer_->take_problem();
 }
 
 }  // namespace tandem::train

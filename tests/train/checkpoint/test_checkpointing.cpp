@@ -144,6 +144,15 @@ TEST_CASE("what resume() cannot use is named") {
   CHECK(resumed.epochs == 2);
   CHECK(checkpoints.resume(folder.path()).path == folder.path_of(6));
   CHECK(checkpoints.resume(folder.path_of(6)).path == folder.path_of(6));
+  // A file of a checkpoint stands for it.
+  for (const char* name : {"/model.safetensors", "/training.safetensors"})
+    CHECK(checkpoints.resume(folder.path_of(6) + name).path == folder.path_of(6));
+  write_bytes(directory / "final.safetensors", "");
+  CHECK_THAT(error_of([&] { checkpoints.resume(directory / "final.safetensors"); }),
+             ContainsText("final.safetensors: is no file of a checkpoint: name a run's folder"));
+  CHECK_THAT(error_of([&] { checkpoints.resume("/dev/null"); }), ContainsText("/dev/null: is no file of a checkpoint"));
+  CHECK_THAT(error_of([&] { checkpoints.resume(folder.path_of(12) + "/training.safetensors"); }),
+             ContainsText("step-0000000012/model.safetensors"));
   CHECK_THAT(error_of([&] { checkpoints.resume(folder.path_of(12)); }),
              ContainsText("step-0000000012/model.safetensors"));
   CHECK_THAT(error_of([&] { checkpoints.resume(directory / "nothing"); }),

@@ -75,6 +75,29 @@ EventFile::EventFile(EventFile&& other) noexcept
       waiting_(std::move(other.waiting_)),
       waiting_records_(std::exchange(other.waiting_records_, 0)) {}
 
+EventFile& EventFile::operator=(EventFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(waiting_, other.waiting_);
+  std::swap(waiting_records_, other.waiting_records_);
+  return *this;
+}
+
+void EventFile::drop_waiting() {
+  waiting_.clear();
+  waiting_records_ = 0;
+}
+
+void EventFile::take_waiting(EventFile& other) {
+  waiting_ += std::exchange(other.waiting_, {});
+  waiting_records_ += std::exchange(other.waiting_records_, 0);
+}
+
+bool EventFile::is_removed() const {
+  struct stat status{};
+  return ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0;
+}
+
 void EventFile::add(std::string_view record) {
   const std::string length = little_endian(record.size(), 8);
   waiting_ += length;
