@@ -268,7 +268,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     reporter.open_log(run);
   });
   RunFiles files(s, run, command, group, trainer, *model);
-  ProfiledSteps profiled(s, trainer, device);
+  ProfiledSteps profiled(s, trainer, *model, *optimizer, device);
   train::TrainObserver observer = checkpoints.with(files.with(profiled.with(reporter.observer())));
   reporter.header(run);
   if (first_rank && !tuning_note.empty()) fmt::print(stderr, "note: {}\n", tuning_note);
