@@ -81,7 +81,14 @@ void ProfileRange::begin(std::string name) {
   name_ = std::move(name);
   outer_ = innermost;
   innermost = this;
+  if ((listeners_ & detail::kTimeline) != 0) device_mark_ = detail::mark_device();
   start_ = Clock::now();
+}
+
+void ProfileRange::take_work_of_outer() {
+  if (listeners_ == 0 || outer_ == nullptr) return;
+  flops_ += std::exchange(outer_->flops_, 0.0);
+  bytes_ += std::exchange(outer_->bytes_, 0.0);
 }
 
 void ProfileRange::end() noexcept {
@@ -92,7 +99,7 @@ void ProfileRange::end() noexcept {
   innermost = outer_;
   if (outer_ != nullptr) outer_->inner_ += elapsed;
   if ((listeners_ & detail::listeners() & detail::kTimeline) != 0)
-    detail::add_to_timeline(name_, start_, elapsed, flops_, bytes_);
+    detail::add_to_timeline(name_, start_, elapsed, flops_, bytes_, device_mark_);
   if (!(listeners_ & detail::kStatistics) || !profiling())
     return;  // began before start_profile(), or ends after stop_profile()
   const std::lock_guard lock(table_mutex);

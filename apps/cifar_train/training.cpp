@@ -269,7 +269,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     reporter.open_log(run);
   });
   RunFiles files(s, run, command, group, trainer, *model);
-  ProfiledSteps profiled(s, trainer, device);
+  ProfiledSteps profiled(s, trainer, *model, *optimizer, device);
   RunDirectoryWatch watch(claimed, {[&] { keep_config(s, config_text); }, [&] { reporter.begin_log_again(); },
                                     [&] { files.write_again(); }, [&] { checkpoints.begin_again(); }});
   train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));

@@ -5,6 +5,7 @@
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/loss/nll_loss_implementations.h"
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -30,6 +31,7 @@ void nll_loss_forward(const Tensor& log_probabilities, const Tensor& labels, con
   const DType dtype = softmax_cross_entropy_dtype(log_probabilities.dtype());
   require(losses.dtype() == dtype, "{}: the losses of {} must be {}, got {}", kOp, log_probabilities, dtype,
           losses.tensor());
+  note_traffic(labels, labels, losses);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"nll_loss_forward", losses}) return cuda::nll_loss_forward(log_probabilities, labels, losses);
   }
@@ -40,6 +42,7 @@ void nll_loss_forward(const Tensor& log_probabilities, const Tensor& labels, con
 void nll_loss_backward(const Tensor& labels, const Tensor& grad_losses, const Out& grad) {
   constexpr std::string_view kOp = "nll_loss_backward";
   check(kOp, grad, labels, grad_losses);
+  note_traffic(labels, grad_losses, grad);
   if constexpr (kHasCuda) {
     if (const CudaOp op{kOp, grad}) return cuda::nll_loss_backward(labels, grad_losses, grad);
   }

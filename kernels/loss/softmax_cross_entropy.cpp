@@ -2,6 +2,7 @@
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -46,6 +47,7 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
           "{}: probabilities must be dense {}{}, got {}", kOp, name_of(dtype), to_string(logits.shape()),
           describe(probabilities));
   require_one_device(kOp, logits, labels, loss, probabilities);
+  note_traffic(logits, labels, loss, probabilities);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"softmax_cross_entropy_forward", logits}) {
       return cuda::softmax_cross_entropy_forward(logits, labels, label_smoothing, loss, probabilities);
@@ -65,6 +67,7 @@ void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& l
           "{}: probabilities {} do not go with gradients {} of the loss and {} of the logits", kOp,
           describe(probabilities), describe(grad_loss), describe(grad_logits));
   require_one_device(kOp, grad_logits, probabilities, labels, grad_loss);
+  note_traffic(probabilities, labels, grad_loss, grad_logits);
   if constexpr (kHasCuda) {
     if (const CudaOp op{kOp, grad_logits}) {
       return cuda::softmax_cross_entropy_backward(probabilities, labels, label_smoothing, grad_loss, grad_logits);

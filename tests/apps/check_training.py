@@ -389,6 +389,10 @@ def profile():
     with open(path("profiled/profile.txt")) as file:
         table = file.read()
     check(table in out and re.search(r"conv.* [0-9.]+ \([0-9]+ %\)", table) and "peak memory" in table, table)
+    check(re.search(r"optimizer step .* - +[0-9.]+ \([0-9]+ %\)", table), f"no bytes of the optimizer: {table}")
+    peak = table[table.index("peak memory"):]
+    check(re.search(r"[A-Za-z]\w*\.[\w.]*(weight|grad|momentum_buffer)", peak) and "f32[" in peak, f"no names: {peak}")
+    check(("slowest ms" in table) == (ranks > 1), table)
     with open(path("profiled/trace.json")) as file:
         events = json.load(file)["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]

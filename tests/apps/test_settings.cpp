@@ -223,7 +223,7 @@ TEST_CASE("what is given beside a choice that has no use for it is refused") {
   CHECK_THAT(error_with_file("optimizer = 'adam'\nmomentum = 0.8\n"), ContainsText("run.toml:2: " + momentum));
   CHECK_THAT(error_of({"--no-master-weights"}), ContainsText("--no-master-weights: of no use with --precision fp32"));
   CHECK_THAT(error_of({"--batch-norm"}),
-             ContainsText("--batch-norm: of no use with --model small_cnn, only with vgg_lite"));
+             ContainsText("--batch-norm: of no use with --model small_cnn, only with vgg_lite, mnist_cnn"));
   // What says nothing may stay.
   CHECK(error_of({"--optimizer", "adam", "--no-nesterov", "--loss-scale", "none", "--layers", "0"}) == "accepted");
   CHECK(error_of({"--allreduce-dtype", "fp32", "--warmup-epochs", "0", "--master-weights"}) == "accepted");

@@ -6,7 +6,9 @@
 #include "tandem/core/serial_scope.h"
 #include "tandem/kernels/optimizer/all_finite.h"
 
+#include <sys/resource.h>  // setpriority
 #include <sys/stat.h>
+#include <unistd.h>  // gettid
 
 #include <algorithm>
 #include <array>
@@ -36,6 +38,12 @@ void check_numbers(const std::string& path, const Checkpoint& checkpoint) {
     if (is_of_run || !is_floating(tensor.dtype())) continue;
     require(!has_nan(tensor), "{}: not written: {} has values that are not numbers (NaN)", path, name);
   }
+}
+
+/// Lets this thread, which ends with what it writes, have the cores when training leaves them.
+void yield_to_training() {
+  constexpr int kNice = 5;  // about a third of the share of others: it still gets on where all cores are busy
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), ::getpriority(PRIO_PROCESS, 0) + kNice);
 }
 
 }  // namespace
@@ -78,20 +86,29 @@ void CheckpointWriter::put(std::int64_t step, const Checkpoint& checkpoint) {
   }
 }
 
+void CheckpointWriter::prepare(const NamedTensors& state) {
+  finish();
+  const auto on_gpu = std::ranges::find_if(state, [](const auto& entry) { return entry.second.device() != Device{}; });
+  const Stream stream = on_gpu == state.end() ? Stream() : current_stream(on_gpu->second.device());
+  preparing_ = std::async(std::launch::async, [this, state, stream] {
+    yield_to_training();
+    const StreamScope scope(stream);  // pinned memory is of this GPU's context
+    copy_.reserve(state);
+  });
+}
+
 void CheckpointWriter::write(std::int64_t step, const Checkpoint& checkpoint, bool best) {
   finish();
-  Checkpoint copy{{}, checkpoint.metadata};
-  for (const auto& [name, tensor] : checkpoint.state) {
-    require(tensor.defined(), "checkpoints: tensor {} is undefined", name);
-    const Tensor value = tensor.detach();
-    copy.state.emplace_back(name, value.device() == Device{} ? value.clone() : value.to(Device{}));
-  }
+  copy_.take(checkpoint.state);
   maybe_best_ = best ? step : best_;
-  writing_ = std::async(std::launch::async, [this, step, checkpoint = std::move(copy)] {
+  writing_ = std::async(std::launch::async, [this, step, metadata = checkpoint.metadata] {
     const ProfileRange range("write checkpoint");
     const SerialScope alone;  // a team of threads would compete with training
-    check_numbers(folder_.path_of(step), checkpoint);
-    put(step, checkpoint);
+    yield_to_training();
+    copy_.wait();
+    const Checkpoint copy{copy_.tensors(), metadata};
+    check_numbers(folder_.path_of(step), copy);
+    put(step, copy);
     is_there_ = true;
     tidy(step);
   });
@@ -107,6 +124,8 @@ void CheckpointWriter::tidy(std::int64_t step) {
 }
 
 void CheckpointWriter::finish() {
+  // Where there was too little memory, write() says so when it needs it.
+  if (preparing_.valid()) std::exchange(preparing_, {}).wait();
   if (!writing_.valid()) return;
   has_written_ = false;
   try {

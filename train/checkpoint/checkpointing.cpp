@@ -128,7 +128,10 @@ TrainObserver Checkpointing::with(const TrainObserver& observer) {
   TrainObserver both = observer;
   both.progress = [this, inner = observer.progress](const Progress& progress) {
     if (inner) inner(progress);
-    if (is_due(progress)) write();
+    if (is_due(progress))
+      write();
+    else
+      prepare();
   };
   both.epoch = [this, inner = observer.epoch](const EpochRecord& epoch) {
     if (inner) inner(epoch);
@@ -192,6 +195,7 @@ void Checkpointing::write(bool best) {
     checkpoint.metadata[kBestKey] = fmt::format("{}", known->merit);
     checkpoint.metadata[kBestStepKey] = fmt::format("{}", known->step);
   }
+  is_prepared_ = true;
   if (writer_ != nullptr) {
     writer_->write(trainer_.steps_done(), checkpoint, best);
     tell_problem();  // of the one before
@@ -208,6 +212,13 @@ void Checkpointing::tell_removed() {
     options_.on_problem(fmt::format(
         "{}: was removed while the run wrote there; it is made again, and the checkpoints that it held are lost",
         writer_->folder().path()));
+}
+
+/// Behind the first step, when the optimizer has its state, too: what comes next is then only a copy.
+void Checkpointing::prepare() {
+  if (std::exchange(is_prepared_, true)) return;
+  const NamedTensors state = trainer_.state_dict();  // on all ranks
+  if (writer_ != nullptr) writer_->prepare(state);
 }
 
 void Checkpointing::tell_problem() {

@@ -102,11 +102,12 @@ class Checkpointing {
   void settle();
   void tell_removed();
   void tell_problem();
+  void prepare();
 
   Trainer& trainer_;
   comm::ProcessGroup& group_;
   CheckpointingOptions options_;
-  bool writes_;
+  bool writes_, is_prepared_ = false;
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
   Clock::time_point last_ = Clock::now();
   /// An epoch that may be the best so far.
