@@ -3,6 +3,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/report/json_fields.h"
 
 #include <fstream>
 #include <map>
@@ -53,7 +54,7 @@ std::map<std::int64_t, Json> epochs_of(const std::string& log) {
   std::map<std::int64_t, Json> epochs;
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with(R"({"record":"epoch",)")) continue;  // there may be a thousand steps to an epoch
-    Json record = Json::parse(line, nullptr, false);
+    Json record = report::parse_json(line);
     if (!record.is_object() || !record.contains("epoch") || !record["epoch"].is_number_integer()) continue;
     record.erase("record");
     const auto number = record["epoch"].get<std::int64_t>();

@@ -95,6 +95,9 @@ void EnvironmentFile::write(RunState state, std::optional<int> exit_code) const 
 }
 
 std::optional<RunStatus> read_run_status(const std::string& path) {
+  constexpr std::uintmax_t kMostBytes = 4 << 20;
+  std::error_code unknown;
+  if (const auto size = std::filesystem::file_size(path, unknown); unknown || size > kMostBytes) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
   const Json json = Json::parse(file, nullptr, false);
   const auto text = [&](const char* name) {

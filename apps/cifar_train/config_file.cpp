@@ -84,7 +84,7 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
   for (const auto& [key, node] : parse()) {
     const int line = static_cast<int>(key.source().begin.line);
     const std::string name = printable(key.str());
-    require(name == key.str(), "{}:{}: '{}': control characters are not taken", file, line, name);
+    require(name == key.str(), "{}:{}: '{}': control characters are not taken, leave them out", file, line, name);
     const auto value = node.is_array() ? joined(*node.as_array()) : text_of(node);
     require(value.has_value(),
             "{}:{}: '{}' is {}: write one 'name = value' per line, with a number, true, false, text or a list of them",
@@ -98,16 +98,17 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
 std::vector<ConfigEntry> read_config(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  require(status.type() != std::filesystem::file_type::not_found, "--config {}: no such file", path);
-  require(!error, "--config {}: cannot be read: {}", path, error.message());
-  require(!std::filesystem::is_directory(status), "--config {}: is a directory, not a file", path);
+  require(status.type() != std::filesystem::file_type::not_found,
+          "--config {}: no such file; cifar_train --print-config prints one", path);
+  require(!error, "--config {}: cannot be read: {}; check its permissions", path, error.message());
+  require(!std::filesystem::is_directory(status), "--config {}: is a directory, not a file; name a file in it", path);
   std::ifstream file(path, std::ios::binary);
-  require(file.good(), "--config {}: cannot be read", path);
+  require(file.good(), "--config {}: cannot be read; check its permissions and the disk", path);
   std::string text(kLargestFile + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  require(!file.bad(), "--config {}: cannot be read", path);
+  require(!file.bad(), "--config {}: cannot be read; check its permissions and the disk", path);
   text.resize(static_cast<std::size_t>(file.gcount()));
-  require(text.size() <= kLargestFile, "--config {}: larger than 1 MiB, this is no config file", path);
+  require(text.size() <= kLargestFile, "--config {}: larger than 1 MiB, this is no config file; name another", path);
   return parse_config(text, path);
 }
 

@@ -48,6 +48,42 @@ std::vector<std::string> matching(const std::vector<std::string>& words, const s
   return found;
 }
 
+// The scripts. A program by its own name is completed as its command is; {0} is all names.
+constexpr std::string_view kBash = R"(# source <(tandem completion bash)
+_tandem() {{
+  local program=${{COMP_WORDS[0]}} tandem=tandem words=("${{COMP_WORDS[@]:1:COMP_CWORD}}")
+  case $program in */*) tandem=${{program%/*}}/tandem ;; esac
+  [ "${{program##*/}}" = tandem ] || words=("${{program##*/}}" "${{words[@]}}")
+  mapfile -t COMPREPLY < <("$tandem" --complete "${{words[@]}}" 2>/dev/null)
+}}
+complete -o default -F _tandem {0}
+)";
+constexpr std::string_view kZsh = R"(#compdef {0}
+# source <(tandem completion zsh), or as the file _tandem in a folder of fpath
+_tandem() {{
+  local program=${{words[1]}} tandem=tandem
+  local -a found asked
+  [[ $program == */* ]] && tandem=${{program%/*}}/tandem
+  asked=("${{(@)words[2,CURRENT]}}")
+  [[ ${{program##*/}} == tandem ]] || asked=("${{program##*/}}" "${{asked[@]}}")
+  found=("${{(@f)$("$tandem" --complete "${{asked[@]}}" 2>/dev/null)}}")
+  if [[ -n ${{found[1]}} ]]; then compadd -- "${{found[@]}}"; else _files; fi
+}}
+if [[ ${{funcstack[1]}} == _tandem ]]; then _tandem "$@"; else compdef _tandem {0}; fi
+)";
+constexpr std::string_view kFish = R"(# tandem completion fish | source
+function __tandem_complete
+  set -l words (commandline -opc)
+  set -l program (string replace -r '.*/' '' -- $words[1])
+  set -l tandem (string replace -r '[^/]*$' tandem -- $words[1])
+  test $program = tandem; and set program
+  $tandem --complete $program $words[2..] (commandline -ct) 2>/dev/null
+end
+for program in {0}
+  complete -c $program -a '(__tandem_complete)'
+end
+)";
+
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }
@@ -155,34 +191,23 @@ std::vector<std::string> complete(const std::vector<std::string>& words) {
   }
   if (words.front() == "completion") return matching({"bash", "fish", "zsh"}, begun);
   if (words.front() == "help") return words.size() == 2 ? complete({begun}) : std::vector<std::string>();
-  const auto* const command = std::ranges::find(kCommands, words.front(), &Command::name);
+  const auto* const command = std::ranges::find_if(
+      kCommands, [&](const Command& c) { return c.name == words.front() || c.program == words.front(); });
   if (command == std::end(kCommands)) return {};
   const std::string help = help_of(*command);
   if (begun.starts_with('-')) return matching(options_in(help), begun);
-  return matching(values_in(help, words[words.size() - 2]), begun);
+  std::string before = words[words.size() - 2], value = begun;
+  if (begun == "=") value.clear();  // bash makes three words of --option=value
+  if (before == "=" && words.size() > 2) before = words[words.size() - 3];
+  return matching(values_in(help, before), value);
 }
 
 std::string completion_script(std::string_view shell) {
-  if (shell == "bash")
-    return R"(# source <(tandem completion bash)
-_tandem() {
-  mapfile -t COMPREPLY < <(tandem --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-}
-complete -o default -F _tandem tandem
-)";
-  if (shell == "zsh")
-    return R"(# source <(tandem completion zsh)
-_tandem() {
-  local -a found
-  found=("${(@f)$(tandem --complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  if [[ -n ${found[1]} ]]; then compadd -- "${found[@]}"; else _files; fi
-}
-compdef _tandem tandem
-)";
-  if (shell == "fish")
-    return R"(# tandem completion fish | source
-complete -c tandem -a '(tandem --complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
-)";
+  std::string programs = "tandem";
+  for (const Command& command : kCommands) programs += fmt::format(" {}", command.program);
+  if (shell == "bash") return fmt::format(kBash, programs);
+  if (shell == "zsh") return fmt::format(kZsh, programs);
+  if (shell == "fish") return fmt::format(kFish, programs);
   fail("{}", unknown_name("shell", shell, std::vector<std::string_view>{"bash", "zsh", "fish"}));
 }
 

@@ -111,7 +111,8 @@ std::vector<Finding> check_gpus() {
   const std::string reason = cuda_unavailable_reason(), driver = driver_version();
   if (driver.empty()) {
     if constexpr (kHasCuda)
-      return {{State::note, "GPU", reason, "training computes on the CPU; on a machine with a GPU, install its driver"}};
+      return {
+          {State::note, "GPU", reason, "training computes on the CPU; on a machine with a GPU, install its driver"}};
     return {{State::ok, "GPU", "none, and this build needs none: it computes on the CPU"}};
   }
   if constexpr (kHasCuda)

@@ -51,8 +51,8 @@ void take_limits(const fs::path& group, GroupLimits& limits) {
   both >> quota >> period;
   lower(limits.cores, cores_of(quota, period));
   lower(limits.cores, cores_of(line_of(group / "cpu.cfs_quota_us"), line_of(group / "cpu.cfs_period_us")));
-  for (const auto& [limit, use] : {std::pair{"memory.max", "memory.current"},
-                                   std::pair{"memory.limit_in_bytes", "memory.usage_in_bytes"}}) {
+  for (const auto& [limit, use] :
+       {std::pair{"memory.max", "memory.current"}, std::pair{"memory.limit_in_bytes", "memory.usage_in_bytes"}}) {
     const auto bytes = bytes_in(group / limit);
     if (!bytes || (limits.memory_bytes && *limits.memory_bytes <= *bytes)) continue;
     limits.memory_bytes = bytes;

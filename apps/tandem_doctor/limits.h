@@ -1,5 +1,5 @@
-// What the system lets this process have: cores and memory, also where a container or a batch system gives less than the
-// machine has.
+// What the system lets this process have: cores and memory, also where a container or a batch system gives less than
+// the machine has.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace tandem::apps::doctor {
 
 /// Limits of the control groups that a process is in; none where nothing is limited.
 struct GroupLimits {
-  std::optional<double> cores;                 ///< time of so many cores
-  std::optional<std::int64_t> memory_bytes;    ///< at most
-  std::optional<std::int64_t> memory_in_use;   ///< of those, where it can be read
+  std::optional<double> cores;                ///< time of so many cores
+  std::optional<std::int64_t> memory_bytes;   ///< at most
+  std::optional<std::int64_t> memory_in_use;  ///< of those, where it can be read
 };
 
 /// The smallest limits on the way from the process's group up. `membership` is the text of /proc/self/cgroup, `mount`

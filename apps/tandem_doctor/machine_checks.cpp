@@ -34,7 +34,8 @@ Finding check_disk(const fs::path& folder) {
     return {State::fault, "disk", fmt::format("{}: {}", folder.string(), error.message()),
             "start from a folder that can be read"};
   const auto free = static_cast<std::int64_t>(std::min<std::uintmax_t>(space.available, INT64_MAX));
-  return {state_of(free), "disk", fmt::format("{} free in {}", format_memory(free), fs::absolute(folder, error).string()),
+  return {state_of(free), "disk",
+          fmt::format("{} free in {}", format_memory(free), fs::canonical(folder, error).string()),
           state_of(free) == State::ok
               ? ""
               : "remove what is not needed (old folders in runs/), or name another disk by --run-dir"};
@@ -45,7 +46,8 @@ Finding check_runs(const fs::path& folder) {
   std::error_code unknown;
   const bool is_there = fs::exists(runs, unknown);
   if (is_there && !fs::is_directory(runs, unknown))
-    return {State::fault, "runs/", "is a file: no run can be kept there", "move it away, or name a folder by --run-dir"};
+    return {State::fault, "runs/", "is a file: no run can be kept there",
+            "move it away, or name a folder by --run-dir"};
   const std::string problem = write_problem(is_there ? runs : folder);
   if (problem.empty()) return {State::ok, "runs/", is_there ? "can be written" : "can be made here by the first run"};
   return {State::fault, "runs/", fmt::format("cannot be written: {}", problem),
@@ -77,14 +79,15 @@ std::vector<Finding> check_file_sizes() {
 
 /// Threads that the environment asks for, against cores, and what a container allows.
 Finding judge_threads(int threads, int asked, int cores, const GroupLimits& limits) {
-  const std::string text = fmt::format("{} core{} may be used, one rank starts {} thread{}{}", cores,
-                                       cores == 1 ? "" : "s", threads, threads == 1 ? "" : "s",
-                                       asked > 0 ? " (OMP_NUM_THREADS)" : "");
+  const std::string text =
+      fmt::format("{} core{} may be used, one rank starts {} thread{}{}", cores, cores == 1 ? "" : "s", threads,
+                  threads == 1 ? "" : "s", asked > 0 ? " (OMP_NUM_THREADS)" : "");
   if (limits.cores && *limits.cores + 0.01 < threads) {
     const int fitting = std::max(1, static_cast<int>(std::floor(*limits.cores + 0.01)));
     return {State::note, "threads",
             fmt::format("{}, but the control group allows the time of {:.2g} cores: threads would be stopped again "
-                        "and again", text, *limits.cores),
+                        "and again",
+                        text, *limits.cores),
             fmt::format("--threads {}, or OMP_NUM_THREADS={}, divided by the number of ranks", fitting, fitting)};
   }
   if (asked > cores)
@@ -103,7 +106,8 @@ std::vector<Finding> check_cores(const EnvironmentLookup& lookup) {
   const int asked = threads_asked_for();
   std::vector<Finding> findings;
   if (text != nullptr && *text != '\0' && asked == 0)
-    findings.push_back({State::note, "OMP_NUM_THREADS", fmt::format("'{}' is no number above 0, and is passed over", text),
+    findings.push_back({State::note, "OMP_NUM_THREADS",
+                        fmt::format("'{}' is no number above 0, and is passed over", text),
                         "set it to a number of threads, or unset it"});
   const auto allowed = static_cast<int>(comm::allowed_cores().size());
   const int all = static_cast<int>(std::thread::hardware_concurrency());

@@ -38,7 +38,8 @@ int run(int argc, char** argv) {
   std::string mpirun = "mpirun";
   bool as_json = false;
   CLI::App app(
-      "Checks whether this machine can train: build, libraries, GPUs, cores, memory, disks, ranks, data. Exit code 1 if "
+      "Checks whether this machine can train: build, libraries, GPUs, cores, memory, disks, ranks, data. Exit code 1 "
+      "if "
       "there is a fault");
   app.option_defaults()->always_capture_default();
   app.add_flag("--json", as_json, "Print one JSON object, for programs");

@@ -22,9 +22,12 @@ struct Complaint {
   std::string_view remedy;
 };
 constexpr Complaint kComplaints[] = {
-    {"as root", "Open MPI refuses root, as in containers: set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"},
-    {"not enough slots", "there are fewer cores than ranks: mpirun --oversubscribe, or OMPI_MCA_rmaps_base_oversubscribe=1"},
-    {"another MPI", "this mpirun is of another MPI library than the build: put the right one first on the PATH (--mpirun FILE)"},
+    {"as root",
+     "Open MPI refuses root, as in containers: set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"},
+    {"not enough slots",
+     "there are fewer cores than ranks: mpirun --oversubscribe, or OMPI_MCA_rmaps_base_oversubscribe=1"},
+    {"another MPI",
+     "this mpirun is of another MPI library than the build: put the right one first on the PATH (--mpirun FILE)"},
     {"shared memory", "make room in /dev/shm, or see docs/launching.md"},
 };
 
@@ -58,7 +61,8 @@ std::string agreement_in(const std::string& output) {
 std::vector<Finding> check_ranks(const std::string& mpirun, const std::string& self, const EnvironmentLookup& lookup) {
   if (!comm::missing_mpi().empty()) return {};  // check_libraries() says so
   if (comm::detect_launch(lookup).size > 1)
-    return {{State::note, "ranks", "not tried: mpirun started this program, too", "start tandem doctor without mpirun"}};
+    return {
+        {State::note, "ranks", "not tried: mpirun started this program, too", "start tandem doctor without mpirun"}};
   ChildResult result;
   try {
     result = run_child({mpirun, "-np", "2", self, "--rank-of-doctor"}, kLimit);

@@ -127,7 +127,44 @@ training_case("logs of several runs" logs)
 training_case("full disks" full_disks)
 training_case("images of your own" own_images)
 if(TANDEM_HAS_PNG)
-  training_case("images of your own are classified" prediction)
+  if(TANDEM_HAS_JPEG)
+    set(jpeg jpeg)
+  endif()
+  training_case("images of your own are classified" prediction ${jpeg})
+endif()
+add_test(NAME "apps: PyPI's safetensors reads our files, and we read its"
+  COMMAND ${CMAKE_COMMAND} -E env "PYTHONPATH=${PROJECT_SOURCE_DIR}/build/python-packages" ${Python3_EXECUTABLE}
+    ${CMAKE_CURRENT_LIST_DIR}/check_safetensors.py $<TARGET_FILE:cifar_train> ${CMAKE_CURRENT_BINARY_DIR}/safetensors)
+set_tests_properties("apps: PyPI's safetensors reads our files, and we read its" PROPERTIES
+  ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 300)
+
+# The whole texts of errors. They are of this build: what it has decides which choices an error lists.
+if(NOT TANDEM_CUDA_IS_SIMULATED)
+  set(features)
+  foreach(feature MPI ONEDNN PNG CUDA NCCL)
+    if(TANDEM_HAS_${feature})
+      list(APPEND features ${feature})
+    endif()
+  endforeach()
+  add_test(NAME "apps: errors read as recorded" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_error_messages.py
+    $<TARGET_FILE_DIR:cifar_train> ${PROJECT_SOURCE_DIR}/scripts ${features})
+  set_tests_properties("apps: errors read as recorded" PROPERTIES ENVIRONMENT "${app_environment}" TIMEOUT 300)
+endif()
+
+# tandem_case(name case): the commands of `tandem`, and what shells make of its completion
+function(tandem_case name case)
+  add_test(NAME "tandem: ${name}" COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/check_tandem.py ${case}
+    $<TARGET_FILE_DIR:cifar_train>)
+  set_tests_properties("tandem: ${name}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
+endfunction()
+
+foreach(shell bash zsh fish)
+  tandem_case("completion in ${shell}" ${shell})
+endforeach()
+tandem_case("data from a file" data)
+tandem_case("a machine with faults" doctor)
+if(TANDEM_HAS_MPI)
+  tandem_case("training on two ranks" ranks)
 endif()
 training_case("run directories" run_directories)
 training_case("profiles" profile)

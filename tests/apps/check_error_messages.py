@@ -150,7 +150,6 @@ CASES = [
     ("tandem_report none",),
     ("tandem_report empty",),
     ("tandem_report plain_file",),
-    ("tandem_report damaged_run",),
     ("tandem_report --compar x",),
     ("tandem_report run --compare nowhere/page.html",),
     ("tandem_doctor --jsn",),
@@ -205,9 +204,6 @@ def make_inputs(programs):
         file.write(png(9, 9)[:40])
     with open("w.safetensors", "w") as file:
         file.write("weights of before")
-    os.mkdir("damaged_run")
-    with open("damaged_run/log.jsonl", "w") as file:
-        file.write('{"record": "run", \n')
     run = SMALL.replace("--no-run-dir", "--run-dir run") + "--model mnist_cnn --layers 1 --save-weights weights.safetensors"
     done = answer(programs, None, run, ())
     if done.returncode != 0:

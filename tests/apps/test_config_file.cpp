@@ -3,6 +3,8 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/damage.h"
+#include "tests/support/memory_of.h"
+#include "tests/support/temporary_directory.h"
 
 #include "tandem/core/error.h"
 
@@ -104,6 +106,24 @@ TEST_CASE("config files with any damage are refused with their name, or read") {
   });
   CHECK(read > 0);
   CHECK(refused > 0);
+}
+
+TEST_CASE("a config file takes memory by its size, a larger one is not read") {
+  const tandem::test::TemporaryDirectory folder;
+  const std::string path = folder / "large.toml";
+  const auto read = [&] { read_config(path); };
+  const auto check = [&](const std::string& text, std::int64_t most) {
+    tandem::test::write_bytes(path, text);
+    const tandem::test::Reading reading = tandem::test::read_apart(read);
+    INFO(text.size() << " bytes took " << reading.grown / tandem::test::kMiB << " MiB: " << reading.error);
+    CHECK((!tandem::test::kMemoryIsMeasured || reading.grown <= most));
+  };
+  std::string settings, lists = "a = [\n", texts;
+  for (int i = 0; settings.size() < 1'000'000; ++i) settings += fmt::format("a{}=1\n", i);
+  while (lists.size() < 1'000'000) lists += "[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]\n,";
+  for (int i = 0; texts.size() < 1'000'000; ++i) texts += fmt::format("a{}='{}'\n", i, std::string(8000, 'x'));
+  for (const std::string& text : {settings, lists, texts}) check(text, 256 * tandem::test::kMiB);
+  check(std::string(100'000'000, '#'), 16 * tandem::test::kMiB);
 }
 
 TEST_CASE("config files that are none") {

@@ -37,7 +37,8 @@ TEST_CASE("the first word is completed to commands, and shells are known by name
   CHECK(complete({"completion", ""}) == std::vector<std::string>{"bash", "fish", "zsh"});
   CHECK(complete({"fly", "--"}).empty());
   for (const char* shell : {"bash", "zsh", "fish"})
-    CHECK_THAT(completion_script(shell), ContainsText("tandem --complete"));
+    CHECK_THAT(completion_script(shell),
+               ContainsText("--complete") && ContainsText("tandem cifar_train tandem_report"));
   CHECK_THROWS_WITH(completion_script("bsh"), ContainsText("did you mean bash?"));
   CHECK_THROWS_WITH(find_command("reprot"), ContainsText("did you mean report?"));
 }

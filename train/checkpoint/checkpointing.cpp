@@ -23,7 +23,8 @@ bool is_checkpoint(const fs::path& path) {
 /// The checkpoint at `path`, or the newest in it.
 FoundCheckpoint find(const fs::path& path) {
   std::error_code none;
-  require(fs::is_directory(path, none), "{}: there is no such folder to go on from", path.string());
+  require(fs::is_directory(path, none),
+          "{}: there is no such folder to go on from; name one of a run that wrote checkpoints", path.string());
   if (is_checkpoint(path)) return {read_checkpoint(path.string()), path.string(), {}};
   const fs::path inner = path / "checkpoints";
   FoundCheckpoint found = CheckpointFolder((fs::is_directory(inner, none) ? inner : path).string()).newest();
