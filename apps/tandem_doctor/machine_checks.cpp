@@ -121,12 +121,13 @@ std::vector<Finding> check_memory() {
   std::int64_t bytes = available_memory();
   std::string limited;
   if (limits.memory_bytes) {
-    const std::int64_t left = *limits.memory_bytes - limits.memory_in_use.value_or(0);
+    const std::int64_t left = std::max<std::int64_t>(1, *limits.memory_bytes - limits.memory_in_use.value_or(0));
     if (bytes == 0 || left < bytes) {
       bytes = left;
       limited = fmt::format(", by the control group's limit of {}", format_memory(*limits.memory_bytes));
     }
   }
+  if (bytes == 0) return {};  // the system does not tell
   std::vector<Finding> findings;
   findings.push_back({state_of(bytes), "memory", fmt::format("{} free{}", format_memory(bytes), limited),
                       state_of(bytes) == State::ok

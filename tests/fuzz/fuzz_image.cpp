@@ -1,6 +1,7 @@
 // Image files of any bytes are decoded within the limit of pixels, or refused with an Error.
 //
-// libpng refuses what its checksums do not fit: they are put right behind each change, so that changes reach the decoder.
+// libpng refuses what its checksums do not fit: they are put right behind each change, so that changes reach the
+// decoder.
 #include "tandem/core/error.h"
 #include "tandem/data/read_image.h"
 #include "tests/fuzz/input_file.h"

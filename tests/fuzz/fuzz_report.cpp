@@ -1,7 +1,8 @@
 // What a report reads, of any bytes: a run's page is made of it, and holds nothing that a browser would run.
 //
-// The first byte chooses the file that the others are: log.jsonl, evaluation.json, config.toml or environment.json. Beside
-// it lies a log of one epoch, unless it is the log itself, or the settings, which are read only where there is no log.
+// The first byte chooses the file that the others are: log.jsonl, evaluation.json, config.toml or environment.json.
+// Beside it lies a log of one epoch, unless it is the log itself, or the settings, which are read only where there is
+// no log.
 #include "tandem/core/error.h"
 #include "tandem/train/curves_file.h"
 #include "tandem/train/environment_file.h"
@@ -21,7 +22,8 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 4> kNames{"log.jsonl", "evaluation.json", "config.toml", "environment.json"};
 constexpr std::string_view kLog =
     "{\"record\":\"run\",\"model\":\"small_cnn\",\"config\":{\"epochs\":1}}\n"
-    "{\"record\":\"epoch\",\"epoch\":1,\"train_loss\":2.3,\"train_accuracy\":10,\"test_loss\":2.2,\"test_accuracy\":12}\n";
+    "{\"record\":\"epoch\",\"epoch\":1,\"train_loss\":2.3,\"train_accuracy\":10,\"test_loss\":2.2,\"test_accuracy\":12}"
+    "\n";
 
 /// A folder of this process, in memory where there is such a place.
 class RunFolder {

@@ -1,5 +1,5 @@
-// A fuzzer's target on files alone, without a fuzzer: run_inputs FOLDER...: each file in these folders. What goes wrong ends
-// the program, which has named the file before.
+// A fuzzer's target on files alone, without a fuzzer: run_inputs FOLDER...: each file in these folders. What goes wrong
+// ends the program, which has named the file before.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// What reading may take: files of a run and of measured choices, data sets and pictures that are written to need many times
-// their own size.
+// What reading may take: files of a run and of measured choices, data sets and pictures that are written to need many
+// times their own size.
 #include "tandem/core/error.h"
 #include "tandem/data/idx.h"
 #include "tandem/train/curves_file.h"
@@ -114,12 +114,12 @@ TEST_CASE("the files of a run are read in a bounded multiple of their size") {
   const TemporaryDirectory folder;
   const auto make_page = [&] { train::report::report_page(train::report::read_run(folder.path().string())); };
   const std::string log = "{\"record\":\"run\",\"config\":{}}\n";
-  write_bytes(folder / "log.jsonl", log + repeated("{\"record\":\"epoch\",\"epoch\":1,\"x\":[0", ",0", 32 * kMiB, "]}\n"));
+  write_bytes(folder / "log.jsonl",
+              log + repeated("{\"record\":\"epoch\",\"epoch\":1,\"x\":[0", ",0", 32 * kMiB, "]}\n"));
   const Reading line = read_apart(make_page);
   CHECK(line.error.empty());
   check_memory(line, 2 * 32 * kMiB + 16 * kMiB);  // such a line is left out
-  const Reading curves =
-      read_apart([&] { train::write_curves(folder / "log.jsonl", folder / "curves.csv"); });
+  const Reading curves = read_apart([&] { train::write_curves(folder / "log.jsonl", folder / "curves.csv"); });
   check_memory(curves, 2 * 32 * kMiB + 16 * kMiB);
 
   write_bytes(folder / "log.jsonl", log);

@@ -1,5 +1,6 @@
-// A run's state, cut at every byte of its header and with flipped bits: taken as a whole, or refused with an Error that leaves
-// the run as it was. (Checkpoints have hashes, which notice this before: test_checkpoint.cpp. Here there are none.)
+// A run's state, cut at every byte of its header and with flipped bits: taken as a whole, or refused with an Error that
+// leaves the run as it was. (Checkpoints have hashes, which notice this before: test_checkpoint.cpp. Here there are
+// none.)
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/process_group.h"
 #include "tandem/core/error.h"
