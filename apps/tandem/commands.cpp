@@ -40,6 +40,21 @@ bool is_program(const fs::path& path) {
 
 bool begins_option(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
 
+/// What stands between separators, without blanks around it; only what can be the name of a value.
+std::vector<std::string> words_in(std::string_view text, char separator) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, text.find(separator));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const std::size_t begin = word.find_first_not_of(": \n");
+    if (begin == word.npos) continue;
+    word = word.substr(begin, word.find_last_not_of(" \n") + 1 - begin);
+    const bool is_name = std::ranges::all_of(word, [](char c) { return begins_option(c) || c == '_'; });
+    if (is_name) words.emplace_back(word);
+  }
+  return words;
+}
+
 /// The part of `words` that begins with the last of them.
 std::vector<std::string> matching(const std::vector<std::string>& words, const std::string& begun) {
   std::vector<std::string> found;
@@ -169,16 +184,14 @@ std::vector<std::string> values_in(std::string_view help, std::string_view optio
   const std::string start = fmt::format("\n  {} ", option);  // where an option has its own line
   const std::size_t at = help.find(start);
   if (at == help.npos) return {};
-  std::string_view values = help.substr(at + start.size());
-  values = values.substr(0, values.find_first_of(" \n"));
-  if (values.find('|') == values.npos) return {};
-  std::vector<std::string> found;
-  while (!values.empty()) {
-    const std::string_view value = values.substr(0, values.find('|'));
-    values.remove_prefix(std::min(values.size(), value.size() + 1));
-    found.emplace_back(value);
-  }
-  return found;
+  std::string_view text = help.substr(at + start.size());
+  text = text.substr(0, std::min(text.find("\n  -"), text.find("\n\n")));
+  const std::string_view first = text.substr(0, text.find_first_of(" \n"));
+  if (first.find('|') != first.npos) return words_in(first, '|');
+  // "NAME   what it is: one, two, three [one]"
+  if (first != "NAME" || text.rfind(": ") == text.npos) return {};
+  text = text.substr(0, text.rfind(" ["));
+  return words_in(text.substr(std::min(text.rfind(": "), text.size())), ',');
 }
 
 std::vector<std::string> complete(const std::vector<std::string>& words) {

@@ -123,7 +123,6 @@ CASES = [
     (SMALL + "--save-weights nowhere/w.safetensors",),
     (SMALL + "--save-weights empty",),
     (SMALL + "--save-weights /dev/null",),
-    (SMALL + "--save-weights " + 300 * "w",),
     (SMALL + "--log nowhere/run.jsonl",),
     (SMALL + "--log empty",),
     (SMALL + "--log notes.txt",),
