@@ -4,7 +4,7 @@
 # UndefinedBehaviorSanitizer here; all else is of preset cpu's libraries, which are built first. It begins with the inputs in
 # tests/fuzz/corpus, which are kept (every build runs them as tests), and those of make_corpora.py. Inputs that reached more, and
 # those that failed, are in build/fuzz. With --keep, the smallest ones that reach as much replace those in tests/fuzz/corpus
-# of these targets, up to some KB; inputs that failed once (failed-*) stay there.
+# of these targets, some KB of each; inputs that failed once (failed-*) stay there.
 # usage: scripts/fuzz.sh [--keep] [SECONDS [TARGET ...]]
 # Exit code 1 where one failed, 77 where there is no clang++.
 set -euo pipefail
@@ -46,19 +46,19 @@ libraries=$(sed -n '/^build apps\/cifar_train:/,/LINK_LIBRARIES/s/^ *LINK_LIBRAR
 
 libraries="-Wl,--start-group $libraries -Wl,--end-group"  # in any order
 
-most_bytes=6144  # of the inputs of a target that are kept
+most_inputs=40 most_bytes=1024  # of a target that are kept, and of each of them
 
-# keep_inputs TARGET: those that reach as much as all do, the smallest first, as far as they fit.
+# keep_inputs TARGET: files in order, and of those that reach as much as all inputs do, some of each size.
 keep_inputs() {
-  local target=$1 kept=$root/tests/fuzz/corpus/$1 merged=$out/merged/$1 total=0 size file
+  local target=$1 kept=$root/tests/fuzz/corpus/$1 merged=$out/merged/$1 count
   rm -rf "$merged" && mkdir -p "$merged"
   "$out/fuzz_$target" -merge=1 -max_len=12288 "$merged" "$out/corpora/$target" >"$out/$target-merge.log" 2>&1
   find "$kept" -type f ! -name 'failed-*' -delete
-  while read -r size file; do
-    total=$((total + size))
-    [ "$total" -le "$most_bytes" ] || break
-    cp "$file" "$kept/"
-  done < <(find "$merged" -type f -printf '%s %p\n' | sort -n)
+  cp "$out/corpora/$target"/good* "$kept/"
+  find "$merged" -type f -size -"$((most_bytes + 1))c" -printf '%s %p\n' | sort -n | cut -d' ' -f2 >"$out/$target.kept"
+  [ -s "$out/$target.kept" ] || return 0
+  count=$(wc -l <"$out/$target.kept")
+  awk -v step="$(((count + most_inputs - 1) / most_inputs))" 'NR % step == 0' "$out/$target.kept" | xargs cp -t "$kept"
 }
 
 failed=0

@@ -9,6 +9,7 @@
 #include "tandem/kernels/conv/tuning/tuner.h"
 #include "tandem/kernels/float32_products.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/parse_json.h"
 #include "tandem/train/process_info.h"
 
 #include <fmt/format.h>
@@ -142,7 +143,7 @@ std::string load_tuning(const std::string& path, const std::string& machine) {
   try {
     const std::string text = text_of(path);
     require(text.find(kFormat) != text.npos, "not a tuning file");
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text, true);
     require(json.at("format").get<std::string>() == kFormat, "not a tuning file");
     require(json.at("version").get<int>() == kVersion, "version {} of the format, this is for {}; measure anew",
             json.at("version").get<int>(), kVersion);

@@ -55,15 +55,40 @@ bool is_nameless_section(std::string_view line) {
                            kFirstOfName.find(line[0]) != std::string_view::npos);
 }
 
+/// What is wrong with a line outside of texts in quotes and comments, or nothing. Characters beyond ASCII are names or
+/// values of nothing there, and toml++ takes some of them for a fault of its own (unreachable code). Texts over several
+/// lines would hide them; no option takes such a text.
+std::string_view problem_of(std::string_view line) {
+  char quote = '\0';
+  for (std::size_t i = 0; i < line.size() && (quote != '\0' || line[i] != '#'); ++i) {
+    const char c = line[i];
+    if (quote != '\0') {
+      if (c == '\\' && quote == '"')
+        ++i;
+      else if (c == quote)
+        quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      if (line.substr(i, 3) == std::string(3, c)) return "text in three quotes";
+      quote = c;
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      return "a character beyond ASCII outside of quotes";
+    }
+  }
+  return "";
+}
+
 /// What must hold before the parser is asked.
 void check_lines(const std::string& text, const std::string& file) {
-  std::size_t begin = 0;
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  std::size_t begin = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   for (int line = 1; begin < text.size(); ++line) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     require(end - begin <= kLongestLine,
             "{}:{}: longer than {} bytes; write one 'name = value' per line, text in quotes", file, line, kLongestLine);
     require(!is_nameless_section(std::string_view(text).substr(begin, end - begin)),
             "{}:{}: a section without a name; write one 'name = value' per line, text in quotes", file, line);
+    const std::string_view problem = problem_of(std::string_view(text).substr(begin, end - begin));
+    require(problem.empty(), "{}:{}: {}; write one 'name = value' per line, text in quotes", file, line, problem);
     begin = end + 1;
   }
 }

@@ -90,6 +90,19 @@ TEST_CASE("sections without a name are refused before the parser's assertions se
     check_refused("x = 1\n" + text, "f.toml:2: a section without a name");
 }
 
+TEST_CASE("characters beyond ASCII are refused outside of quotes, before the parser's unreachable code sees them") {
+  const std::string e = "\xc3\xa9", mark = "\xef\xbb\xbf";
+  for (const std::string& text : {e + " = 1", "x = " + e, "[" + e + "]", "x = [1,\n " + e + "]", "x = '" + e + "' " + e,
+                                  "x = 1 " + mark, std::string("\xef\xbb\xaf")}) {
+    INFO(text);
+    CHECK_THROWS_WITH(parse_config(text, "f.toml"),
+                      ContainsText("a character beyond ASCII outside of quotes; write one 'name = value'"));
+  }
+  for (const std::string& text : {"x = \"\"\"a\\\n\" " + e + "\"\"\"", "x = \'\'\'\n" + e + "\'\'\'"})
+    CHECK_THROWS_WITH(parse_config(text, "f.toml"), ContainsText("f.toml:1: text in three quotes"));
+  CHECK(parse_config(mark + "x = '" + e + "' # " + e + "\ny = \"\\\"" + e + "\" # \'\'\'", "f.toml").size() == 2);
+}
+
 TEST_CASE("config files with any damage are refused with their name, or read") {
   const std::string good =
       "# a run\nmodel = \"resnet18\"\nlr = 1e-3\nepochs = 30\nnesterov = true\n\n[data]\nlimit-train = 1_000\n"

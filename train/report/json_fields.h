@@ -1,12 +1,12 @@
 // Fields of JSON that may come from anywhere: what is missing or of another kind is as if it were not there.
 #pragma once
 
+#include "tandem/train/parse_json.h"
 #include "tandem/train/report/run_data.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 namespace tandem::train::report {
 
@@ -47,13 +47,6 @@ inline NumberTable number_table(const Json& json, const char* name) {
 /// A value for people: text without quotes.
 inline std::string text_of(const Json& json) {
   return json.is_string() ? json.get<std::string>() : json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// The value of a text. Where that is no JSON it is "discarded", or a Json::parse_error is thrown if `throws`. What is
-/// nested deeper than any file of a run is left out: copying and printing a value call themselves for each level.
-inline Json parse_json(std::string_view text, bool throws = false) {
-  constexpr int kMostLevels = 64;
-  return Json::parse(text, [](int depth, Json::parse_event_t, const Json&) { return depth < kMostLevels; }, throws);
 }
 
 /// Whole file, of at most `most` bytes. Throws Error that names the file.
