@@ -46,7 +46,7 @@ bool is_nameless_section(std::string_view line) {
   const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
   skip_blanks();
   if (!line.starts_with('[')) return false;
-  while (line.starts_with('[')) {
+  for (int brackets = 0; brackets < 2 && line.starts_with('['); ++brackets) {  // one more is no name
     line.remove_prefix(1);
     skip_blanks();
   }

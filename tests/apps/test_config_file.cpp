@@ -40,7 +40,6 @@ TEST_CASE("config values are read as TOML writes them") {
   CHECK(value_of("[]").empty());
   CHECK(value_of("[1, 2]") == "1,2");
   CHECK(value_of("[1,\n 2]") == "1,2");
-  CHECK(value_of("\"\"\"a\nb\"\"\"") == "a\nb");
 }
 
 TEST_CASE("config lines may be empty, comments, indented, with quoted keys and DOS line ends") {
@@ -86,14 +85,15 @@ TEST_CASE("names of ever more parts do not exhaust the stack") {
 }
 
 TEST_CASE("sections without a name are refused before the parser's assertions see them") {
-  for (const std::string text : {"[", "[\nx = 1", "  [ \t\n", "[[\n", "[#", "[=", "[.a]", "[ ]", "[[ ]]", "[\xd8"})
+  for (const std::string text :
+       {"[", "[\nx = 1", "  [ \t\n", "[[\n", "[#", "[=", "[.a]", "[ ]", "[[ ]]", "[[[a]]]", "[ [ [\"a", "[\xd8"})
     check_refused("x = 1\n" + text, "f.toml:2: a section without a name");
 }
 
 TEST_CASE("characters beyond ASCII are refused outside of quotes, before the parser's unreachable code sees them") {
   const std::string e = "\xc3\xa9", mark = "\xef\xbb\xbf";
-  for (const std::string& text : {e + " = 1", "x = " + e, "[" + e + "]", "x = [1,\n " + e + "]", "x = '" + e + "' " + e,
-                                  "x = 1 " + mark, std::string("\xef\xbb\xaf")}) {
+  for (const std::string& text : {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]",
+                                  "x = '" + e + "' " + e, "x = 1 " + mark, std::string("\xef\xbb\xaf")}) {
     INFO(text);
     CHECK_THROWS_WITH(parse_config(text, "f.toml"),
                       ContainsText("a character beyond ASCII outside of quotes; write one 'name = value'"));
