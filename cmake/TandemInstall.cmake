@@ -1,4 +1,5 @@
-# What `cmake --install` installs: the libraries, their public headers, the CMake package and the file for pkg-config. Nothing
+# What `cmake --install` installs: the libraries, their public headers, the programs, the CMake package and the file
+# for pkg-config. Nothing
 # of it names a folder of this machine, but for those of foreign libraries in tandem.pc: the installed tree may be moved.
 include(CMakePackageConfigHelpers)
 get_property(TANDEM_INSTALLED_LIBRARIES GLOBAL PROPERTY TANDEM_LIBRARIES)
@@ -22,7 +23,7 @@ install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION ${package})
 function(tandem_install_headers library)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${library}/*.h)
   list(FILTER files EXCLUDE REGEX "implementations\\.h$|^kernels/conv/choice_cuda\\.h$|^layers/safetensors/")
-  list(FILTER files EXCLUDE REGEX "^train/(plot/|report/(comparison|curves|html_writer|json_fields|page|read_evaluation|run_data|sections|style|verdict)\\.h)")
+  list(FILTER files EXCLUDE REGEX "^train/(parse_json\\.h|plot/|report/(comparison|curves|html_writer|json_fields|page|read_evaluation|run_data|sections|style|verdict)\\.h)")
   list(FILTER files EXCLUDE REGEX "^train/(smallest_part|trainer_checks|writers/tensorboard/(histogram|hparams|messages|wire_message))\\.h")
   list(FILTER files EXCLUDE REGEX "^(data/(batch_upload|byte_reader|decode_image|directories|gzip_reader)|comm/(ddp/hash|launch/mpirun|backends/(flat_math|owned_handle))|layers/file)\\.h")
   list(FILTER files EXCLUDE REGEX "^comm/(backends/[^/]+|schedules|transports)/")
@@ -49,6 +50,26 @@ install(FILES ${umbrella_headers} ${PROJECT_BINARY_DIR}/include/tandem/config.h 
 
 # What gdb shows of tensors; in share/tandem, where gdb does not look by itself: `source` it.
 install(FILES ${PROJECT_SOURCE_DIR}/scripts/gdb_printers.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
+
+# --- Programs --------------------------------------------------------------------------------------------------------------
+
+# Those that were built. Shells look for completions by the name that is typed.
+if(TANDEM_BUILD_APPS)
+  set(programs cifar_train conv_bench device_query tandem_doctor tandem_predict tandem_program tandem_report train_bench)
+  if(TANDEM_SHARED)
+    file(RELATIVE_PATH folder /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+    set_target_properties(${programs} PROPERTIES INSTALL_RPATH $ORIGIN/${folder})
+  endif()
+  install(TARGETS ${programs} RUNTIME OPTIONAL)
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/apps/tandem_data DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set(completion ${PROJECT_BINARY_DIR}/completion)
+  install(FILES ${completion}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _tandem OPTIONAL)
+  foreach(program ${programs} tandem_data)
+    string(REPLACE tandem_program tandem name ${program})
+    install(FILES ${completion}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${name} OPTIONAL)
+    install(FILES ${completion}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME ${name}.fish OPTIONAL)
+  endforeach()
+endif()
 
 # --- The CMake package -----------------------------------------------------------------------------------------------------
 

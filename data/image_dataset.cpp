@@ -32,7 +32,8 @@ void ImageDataset::check_options(const BatchOptions& options) const {
   check(*this);
   require(!options.augment.crop || options.augment.crop_border == kernels::BorderMode::zero ||
               *options.augment.crop < std::min(height(), width()),
-          "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}",
+          "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}; choose a "
+          "smaller border",
           options.augment.crop.value_or(0), name, height(), width());
 }
 

@@ -63,6 +63,8 @@ bool remove_abandoned(const std::string& path, pid_t process) {
   return is_gone;
 }
 
+constexpr std::string_view kCheckDisk = "look at the disk, or name another place";
+
 constexpr std::int64_t kMostPerCall = 1 << 30;  // read and write take no more than 2 GiB at once
 
 }  // namespace
@@ -70,13 +72,15 @@ constexpr std::int64_t kMostPerCall = 1 << 30;  // read and write take no more t
 InputFile::InputFile(const std::string& path) : path_(path) {
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait for a writer
   const int error = errno;
-  require(descriptor_ >= 0, "{}: cannot open: {}", path, text_of(error));
+  require(descriptor_ >= 0, "{}: cannot open: {}; {}", path, text_of(error), remedy_of(error));
   struct stat status{};
   const bool known = ::fstat(descriptor_, &status) == 0;
   size_ = status.st_size;
   if (known && S_ISREG(status.st_mode)) return;
   ::close(descriptor_);
-  fail("{}: {}", path, known && S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file");
+  fail("{}: {}", path,
+       known && S_ISDIR(status.st_mode) ? "is a directory, not a file; name a file in it"
+                                        : "is not a regular file; name one");
 }
 
 InputFile::~InputFile() { ::close(descriptor_); }
@@ -87,9 +91,35 @@ void InputFile::read(void* to, std::int64_t bytes, std::int64_t offset) const {
     const auto wanted = static_cast<std::size_t>(std::min(bytes - done, kMostPerCall));
     const ssize_t got = ::pread(descriptor_, static_cast<std::byte*>(to) + done, wanted, offset + done);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("{}: cannot read: {}", path_, text_of(errno));
+    if (got < 0) fail("{}: cannot read: {}; {}", path_, text_of(errno), remedy_of(errno));
     require(got > 0, "{}: truncated: it ends at byte {}, {} more are needed", path_, offset + done, bytes - done);
     done += got;
+  }
+}
+
+std::string_view remedy_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return "check the path";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "ask for the right to do so, or name another place";
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space there, or name another place";
+    case EFBIG:
+      return "files may be no larger here, raise the limit (ulimit -f)";
+    case EISDIR:
+      return "name a file in it";
+    case ENAMETOOLONG:
+      return "take a shorter name";
+    case EMFILE:
+    case ENFILE:
+      return "too many files are open, raise the limit (ulimit -n)";
+    default:
+      return kCheckDisk;
   }
 }
 
@@ -108,15 +138,16 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (!error) {
     require(!std::filesystem::is_directory(resolved, error), "{}: cannot write: it is a directory; name a file in it",
             path);
-    require(std::filesystem::is_regular_file(resolved, error), "{}: cannot write: it is not a regular file", path);
+    require(std::filesystem::is_regular_file(resolved, error),
+            "{}: cannot write: it is not a regular file; name another", path);
     target_ = resolved.string();
   } else {
     target_ = end_of_links(path).string();
   }
   const std::filesystem::path parent = std::filesystem::path(target_).parent_path();
   directory_ = parent.empty() ? "." : parent.string();
-  require(std::filesystem::is_directory(directory_, error), "{}: cannot write: there is no directory {}", path,
-          directory_);
+  require(std::filesystem::is_directory(directory_, error),
+          "{}: cannot write: there is no directory {}; make it, or name another", path, directory_);
   struct stat there{};
   if (::lstat(target_.c_str(), &there) != 0 && errno != ENOENT) fail_with_errno(errno);  // such as too long a name
   for (int attempt = 0; !make_temporary(attempt); ++attempt) {
@@ -182,7 +213,8 @@ std::int64_t remove_abandoned_files(const std::string& folder) {
 }
 
 void AtomicFile::fail_with_errno(int error) const {
-  fail("{}: cannot write: {} (after {} bytes)", path_, text_of(error), written_);
+  const std::string after = written_ == 0 ? "" : fmt::format(" (after {} bytes)", written_);
+  fail("{}: cannot write: {}{}; {}", path_, text_of(error), after, remedy_of(error));
 }
 
 }  // namespace tandem::layers

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tandem::layers {
 
@@ -26,6 +27,9 @@ class InputFile {
   int descriptor_ = -1;
   std::int64_t size_ = 0;
 };
+
+/// What to do where the system refuses to open, read or write a file with an error of this number (errno).
+std::string_view remedy_of(int error);
 
 /// Brings the names in a folder to disk. Returns the number of the error, 0 for none: some file systems cannot do this
 /// for folders, which is none.

@@ -3,6 +3,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/parse_json.h"
 
 #include <fstream>
 #include <map>
@@ -46,14 +47,17 @@ void add_fields(const std::string& path, const Json& value, Fields& fields) {
   }
 }
 
+constexpr std::size_t kMostLine = 4 << 20;  // JSON takes some 20 times that in memory
+
 /// By number.
 std::map<std::int64_t, Json> epochs_of(const std::string& log) {
   const layers::InputFile is_regular(log);
   std::ifstream file(log, std::ios::binary);
   std::map<std::int64_t, Json> epochs;
   for (std::string line; std::getline(file, line);) {
+    if (line.size() > kMostLine) continue;
     if (!line.starts_with(R"({"record":"epoch",)")) continue;  // there may be a thousand steps to an epoch
-    Json record = Json::parse(line, nullptr, false);
+    Json record = parse_json(line);
     if (!record.is_object() || !record.contains("epoch") || !record["epoch"].is_number_integer()) continue;
     record.erase("record");
     const auto number = record["epoch"].get<std::int64_t>();

@@ -87,7 +87,7 @@ bool ends_inside_line(const std::string& path) {
 JsonlLog::JsonlLog(const std::string& path) : path_(path), starts_inside_line_(ends_inside_line(path)) {
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   const int error = errno;
-  require(descriptor_ >= 0, "log file {}: cannot be written: {}", path, text_of(error));
+  require(descriptor_ >= 0, "log file {}: cannot be written: {}; {}", path, text_of(error), layers::remedy_of(error));
 }
 
 JsonlLog::~JsonlLog() {
@@ -144,7 +144,7 @@ void JsonlLog::append(const std::string& line) {
     const int error = errno;
     const bool was_cut = done == 0 || (can_be_cut && ::ftruncate(descriptor_, before.st_size) == 0);
     if (!was_cut) starts_inside_line_ = true;
-    fail("log file {}: writing failed: {}", path_, text_of(error));
+    fail("log file {}: writing failed: {}; {}", path_, text_of(error), layers::remedy_of(error));
   }
   starts_inside_line_ = false;
 }

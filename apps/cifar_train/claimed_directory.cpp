@@ -154,7 +154,8 @@ ClaimedDirectory settle_run_directory(Settings& s, comm::ProcessGroup& group) {
     std::error_code none;
     if (!s.run_dir.empty()) {
       const bool is_new = fs::create_directories(s.run_dir, none);
-      require(!none, "--run-dir {}: cannot make this folder: {}", s.run_dir, none.message());
+      require(!none, "--run-dir {}: cannot make this folder: {}; name another, or keep nothing by --no-run-dir",
+              s.run_dir, none.message());
       claimed = ClaimedDirectory(s.run_dir, is_new);
       return;
     }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
 namespace tandem::apps {
 namespace {
@@ -21,8 +22,9 @@ T read_number(std::string_view name, const std::string& text, std::string_view k
   T value{};
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
-  require(error != std::errc::result_out_of_range, "{} {}: too large or too small", dashed(name), text);
-  require(error == std::errc{} && end == text.data() + text.size(), "{} '{}': not {}", dashed(name), text, kind);
+  require(error != std::errc::result_out_of_range, "{} {}: too large or too small for {}", dashed(name), text, kind);
+  require(error == std::errc{} && end == text.data() + text.size(), "{} '{}': not {} such as {}", dashed(name), text,
+          kind, std::is_integral_v<T> ? "12" : "0.5 or 1e-3");
   return value;
 }
 

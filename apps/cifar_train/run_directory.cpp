@@ -97,7 +97,15 @@ std::string write_evaluation(const Settings& s, const train::EvaluationReport& r
 train::Resumed resume(const Settings& s, train::Checkpointing& checkpoints) {
   if (s.resume.empty()) return {};
   const bool is_auto = s.resume == "auto";
-  train::Resumed resumed = checkpoints.resume(is_auto ? s.run_dir : s.resume);
+  const auto find = [&] {
+    try {
+      return checkpoints.resume(is_auto ? s.run_dir : s.resume);
+    } catch (const comm::AgreedError& error) {
+      const std::string what = error.what();
+      throw comm::AgreedError(what.starts_with("--resume") ? what : "--resume " + what);
+    }
+  };
+  train::Resumed resumed = find();
   if (!is_auto && resumed.path.empty())
     throw comm::AgreedError(fmt::format("--resume {}: there is no checkpoint in this folder", s.resume));
   return resumed;

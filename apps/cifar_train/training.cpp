@@ -73,10 +73,12 @@ Data load_data(const Settings& s) {
           "data set {}: {} training and {} test images are not enough", s.data.name, loaded.train->size(),
           loaded.test->size());
   const std::string train_shape = shape_of(*loaded.train), test_shape = shape_of(*loaded.test);
-  require(train_shape == test_shape, "data set {}: training images are {}, test images {}: they must be alike",
-          s.data.name, train_shape, test_shape);
+  require(train_shape == test_shape,
+          "data set {}: training images are {}, test images {}: they must be alike; make them anew", s.data.name,
+          train_shape, test_shape);
   require(loaded.train->height() == loaded.train->width(),
-          "data set {}: images of {} are not square, as the networks need them", s.data.name, train_shape);
+          "data set {}: images of {} are not square, as the networks need them; pad or crop them", s.data.name,
+          train_shape);
   if (s.validation_split > 0.0) hold_out(loaded, s);
   return loaded;
 }

@@ -70,6 +70,14 @@ check_install() {
   done
   found=$(LC_ALL=C grep -rlE $text "${folders[@]}" "$prefix") && fail "names of folders of this machine: $found"
   found=$(find "$prefix/include" ! -type d ! \( -type f \( -name '*.h' -o -name '*.cuh' \) \)) && [ -z "$found" ] || fail "no headers: $found"
+  # Programs are installed where they were built, and find each other there; shells find their completions.
+  if [ -e "$build_dir/apps/tandem" ]; then
+    "$prefix/bin/tandem" data --help | grep -q "usage: tandem data" || fail "tandem does not run its commands"
+    for found in zsh/site-functions/_tandem bash-completion/completions/{tandem,cifar_train} \
+      fish/vendor_completions.d/{tandem,cifar_train}.fish; do
+      grep -q -- --complete "$prefix/share/$found" || fail "share/$found is not there"
+    done
+  fi
   [ -f "$prefix/share/tandem/gdb_printers.py" ] || fail "gdb's printers are not there"
   found=$(cd "$prefix/include" && grep -rhoE '^ *#include "tandem/[^"]+"' . | cut -d'"' -f2 | sort -u | while read -r header; do
     # (Headers of the simulator are included where GPUs are simulated.)

@@ -23,7 +23,8 @@ bool is_checkpoint(const fs::path& path) {
 /// The folder that `path` names, or that of the checkpoint whose file it names.
 fs::path folder_of(const fs::path& path) {
   std::error_code none;
-  require(fs::exists(path, none), "{}: there is no such folder to go on from", path.string());
+  require(fs::exists(path, none), "{}: there is no such folder to go on from; name one of a run that wrote checkpoints",
+          path.string());
   if (fs::is_directory(path, none)) return path;
   const fs::path folder = fs::absolute(path, none).parent_path();
   require(fs::is_regular_file(path, none) && is_checkpoint(folder),

@@ -1,6 +1,7 @@
 // Fields of JSON that may come from anywhere: what is missing or of another kind is as if it were not there.
 #pragma once
 
+#include "tandem/train/parse_json.h"
 #include "tandem/train/report/run_data.h"
 
 #include <cmath>

@@ -27,7 +27,7 @@ std::string read_text(const std::string& path, std::int64_t most) {
 Json read_json(const std::string& path, std::int64_t most) {
   const std::string text = read_text(path, most);
   try {
-    return Json::parse(text);
+    return parse_json(text, true);
   } catch (const Json::parse_error& error) {
     const auto end = std::min(error.byte, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
@@ -39,6 +39,7 @@ namespace {
 
 constexpr std::int64_t kMostLog = std::int64_t{1} << 31, kMostText = 1 << 20;
 constexpr std::size_t kMostProblems = 5;
+constexpr std::size_t kMostLine = 4 << 20;  // JSON takes some 20 times that in memory
 
 class LogReader {
  public:
@@ -60,7 +61,7 @@ class LogReader {
 
  private:
   void read_line(std::string_view text, std::int64_t line, bool is_unfinished) {
-    const Json json = Json::parse(text, nullptr, false);
+    const Json json = text.size() > kMostLine ? Json() : parse_json(text);
     const std::string kind = text_field(json, "record");
     if (kind == "run") {
       add_run(json);
@@ -226,7 +227,7 @@ void read_filters(RunData& run, const std::string& path) {
 
 RunData read_run(const std::string& folder) {
   std::error_code error;
-  require(fs::is_directory(folder, error), "{}: is no folder of a run", folder);
+  require(fs::is_directory(folder, error), "{}: is no folder of a run; name one that --run-dir made", folder);
   const auto path_of = [&](const char* name) { return (fs::path(folder) / name).string(); };
   const auto is_there = [&](const char* name) { return fs::exists(path_of(name), error); };
   require(is_there("log.jsonl") || is_there("config.toml"),

@@ -2,6 +2,7 @@
 #include "tandem/train/writers/tensorboard/event_file.h"
 
 #include "tandem/core/error.h"
+#include "tandem/layers/file.h"
 #include "tandem/train/process_info.h"
 
 #include <fcntl.h>
@@ -61,7 +62,7 @@ EventFile EventFile::in(const std::string& folder) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0) return {path, descriptor};
     const int error = errno;
-    require(error == EEXIST, "{}: cannot write: {}", path, text_of(error));
+    require(error == EEXIST, "{}: cannot write: {}; {}", path, text_of(error), layers::remedy_of(error));
   }
 }
 
@@ -119,7 +120,7 @@ void EventFile::flush() {
     const int error = errno;
     if (can_be_cut && done > 0) [[maybe_unused]]
       const int cut = ::ftruncate(descriptor_, before.st_size);
-    fail("{}: cannot write: {}", path_, text_of(error));
+    fail("{}: cannot write: {}; {}", path_, text_of(error), layers::remedy_of(error));
   }
 }
 
