@@ -48,12 +48,15 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
 /// What is told of an epoch beside its figures.
 void add_costs(Json& json, const EpochRecord& r) {
   if (r.time) {
-    json["time"] = {{"data", r.time->data},           {"forward", r.time->forward},
-                    {"backward", r.time->backward},   {"communication", r.time->communication},
-                    {"optimizer", r.time->optimizer}, {"evaluation", r.time->evaluation},
-                    {"writing", r.time->writing}};
+    for (const auto& [name, phase] : kPhases) json["time"][name] = (*r.time).*phase;
   }
   for (const auto& [kind, bytes] : r.memory) json["memory"][kind] = bytes;
+  if (r.exchange) {
+    json["exchange"] = {{"steps", r.exchange->steps},
+                        {"bytes", r.exchange->bytes},
+                        {"seconds", r.exchange->seconds},
+                        {"waited_seconds", r.exchange->waited_seconds}};
+  }
   for (const LayerNorms& layer : r.layers) {
     json["layers"].push_back({{"name", layer.name},
                               {"gradient_norm", layer.gradient_norm},
@@ -171,7 +174,8 @@ void JsonlLog::write(const RunRecord& r) {
                                     {"global_batch_size", r.global_batch_size},
                                     {"steps_per_epoch", r.steps_per_epoch},
                                     {"versions", versions},
-                                    {"config", config}});
+                                    {"config", config},
+                                    {"without_effect", r.without_effect}});
   write_line(line);
   run_line_ = line;
 }

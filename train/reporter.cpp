@@ -14,8 +14,8 @@ Reporter::Reporter(ReporterOptions options)
       line_(standard_progress(options_.silent ? ProgressMode::none : options_.progress)) {}
 
 void Reporter::open_log(const RunRecord& run) {
-  if (options_.silent || options_.files.log.empty()) return;
-  log_ = std::make_unique<JsonlLog>(options_.files.log);
+  if (options_.silent || options_.log.empty()) return;
+  log_ = std::make_unique<JsonlLog>(options_.log);
   log_->write(run);
 }
 
@@ -34,14 +34,12 @@ TrainObserver Reporter::observer() {
   return observer;
 }
 
-void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights,
-                      const std::vector<std::pair<std::string, std::string>>& others) {
-  const ResultRecord result{last, options_.elapsed(), std::move(peak_tensor_bytes)};
-  log(result);
-  ResultFiles files{options_.files.log, weights, others};
-  if (missing_records_ > 0) files.log += " (incomplete)";
-  say(summary_text(result, files));
+void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes) {
+  result_ = {last, options_.elapsed(), std::move(peak_tensor_bytes)};
+  log(result_);
 }
+
+void Reporter::tell_result(const ResultFiles& files) { say(summary_text(result_, files)); }
 
 std::string Reporter::log_problem() const {
   if (missing_records_ == 0) return "";

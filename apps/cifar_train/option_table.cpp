@@ -65,6 +65,15 @@ Option& Option::off_by_no(std::string value) {
   return *this;
 }
 
+Option& Option::affects_result_if(std::function<bool()> condition) {
+  condition_of_effect = std::move(condition);
+  return *this;
+}
+
+Option& Option::no_effect_on_result() {
+  return affects_result_if([] { return false; });
+}
+
 bool OptionTable::read_flag(std::string_view option, const std::string& text) {
   require(text == "true" || text == "false", "--{} {}: give true or false", option, text);
   return text == "true";
@@ -125,6 +134,14 @@ train::Config OptionTable::config() const {
     if (const auto value = option.get()) config.emplace_back(option.name, *value);
   }
   return config;
+}
+
+std::vector<std::string> OptionTable::names_without_effect() const {
+  std::vector<std::string> names;
+  for (const Option& option : options_) {
+    if (!option.affects_result()) names.push_back(option.name);
+  }
+  return names;
 }
 
 std::vector<std::string> OptionTable::settle_choosers() {

@@ -10,6 +10,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/profile/op_table.h"
+#include "tandem/train/profile/profile_json.h"
 #include "tandem/train/profile/rank_table.h"
 #include "tandem/train/profile/trace.h"
 
@@ -95,11 +96,13 @@ void ProfiledSteps::finish(comm::ProcessGroup& group, std::vector<std::string>& 
   const std::string trace = train::trace_of(*timeline_, group);
   const std::string ranks = group.size() > 1 ? "\n" + train::rank_table(*timeline_, steps_, group) : "";
   if (group.rank() != 0) return;
-  const std::string table = train::op_table(*timeline_, steps_, limits_of(device_)) + ranks;
+  const train::MachineLimits limits = limits_of(device_);
+  const std::string table = train::op_table(*timeline_, steps_, limits) + ranks;
   const fs::path folder = settings_.run_dir;
   try {
     write(folder / "trace.json", trace);
     write(folder / "profile.txt", table);
+    write(folder / "profile.json", train::profile_json(*timeline_, steps_, limits));
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }

@@ -125,28 +125,23 @@ void tell_resumed(const Settings& s, const train::Resumed& resumed, const std::s
   std::fflush(stdout);
 }
 
-int end_stopped_run(const Settings& s, const train::EpochRecord& last, const train::StopSignals& signals,
-                    train::Checkpointing& checkpoints, comm::ProcessGroup& group) {
+StoppedRun end_stopped_run(const Settings& s, const train::EpochRecord& last, const train::StopSignals& signals,
+                           train::Checkpointing& checkpoints, comm::ProcessGroup& group) {
   checkpoints.write();
   const std::string problem = checkpoints.finish();
   const int signal = static_cast<int>(train::max_over_ranks(signals.requested(), group));  // it may be that of one rank
-  if (group.rank() == 0) {
-    fmt::print("stopped in epoch {} by {}; go on by --resume auto --run-dir {}\n", last.epoch,
-               signal == SIGINT ? "SIGINT" : "SIGTERM", s.run_dir);
-    std::fflush(stdout);
-    if (!problem.empty()) fmt::print(stderr, "error: {}\n", checkpoint_problem(s, problem));
-  }
-  return 128 + signal;
+  if (group.rank() == 0 && !problem.empty()) fmt::print(stderr, "error: {}\n", checkpoint_problem(s, problem));
+  return {128 + signal, fmt::format("stopped in epoch {} by {}; to go on:\n  --resume auto --run-dir {}", last.epoch,
+                                    signal == SIGINT ? "SIGINT" : "SIGTERM", s.run_dir)};
 }
 
-void report_run(const Settings& s) {
-  if (s.run_dir.empty()) return;
+std::optional<train::ReportFiles> make_report(const Settings& s) {
+  if (s.run_dir.empty()) return std::nullopt;
   try {
-    const train::ReportFiles files = train::write_report(s.run_dir);
-    fmt::print("  curves   {}\n  report   {}\n", files.png.empty() ? files.svg : files.png, files.page);
-    std::fflush(stdout);
+    return train::write_report(s.run_dir);
   } catch (const std::exception& failure) {
     fmt::print(stderr, "warning: no report of this run: {}\n", failure.what());
+    return std::nullopt;
   }
 }
 

@@ -173,11 +173,12 @@ std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Imag
   return std::make_unique<data::Loader>(images, sampler, options);
 }
 
-train::RunRecord describe_run(const Settings& s, const train::Config& config, const comm::MpiEnvironment& environment,
+train::RunRecord describe_run(const Settings& s, const OptionTable& table, const comm::MpiEnvironment& environment,
                               const comm::ProcessGroup& group, const Data& images, const layers::Module& model,
                               Device device) {
   train::RunRecord run;
-  run.config = config;
+  run.config = table.config();
+  run.without_effect = table.names_without_effect();
   run.versions = train::build_versions();
   run.versions.emplace_back("mpi_library", environment.mpi_library());
   run.host = train::host_name();
@@ -219,7 +220,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   const Data images = comm::run_agreed(group, [&] { return load_data(given); });
   const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
   const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train, device); });
-  train::RunRecord run = describe_run(s, table.config(), environment, group, images, *model, device);
+  train::RunRecord run = describe_run(s, table, environment, group, images, *model, device);
   comm::check_same(
       group, "data",
       fmt::format("training images={}\nvalidation images={}\ntest images={}\nclasses={}\nimage={}\n", run.train_images,
@@ -228,7 +229,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
       {.silent = !first_rank,
        .progress = train::parse_progress_mode(s.progress),
        .epochs = s.trainer.epochs,
-       .files = {s.log, s.save_weights},
+       .log = s.log,
        .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); }});
   // All that can be wrong is found here, before the log is opened, and agreed upon.
   const std::int64_t micro_batch = micro_batch_size(s, group.size());
@@ -286,8 +287,11 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   const train::EpochRecord last = trainer.run(observer);
   watch.look();
   if (last.stopped) {
-    const int code = files.end_stopped(end_stopped_run(s, last, *signals, checkpoints, group));
-    if (first_rank) report_run(s);
+    const StoppedRun stopped = end_stopped_run(s, last, *signals, checkpoints, group);
+    const int code = files.end_stopped(stopped.exit_code);
+    if (!first_rank) return code;
+    const auto made = make_report(s);
+    reporter.tell(train::closing_text(stopped.text, files.places("", reporter.log_problem(), made ? &*made : nullptr)));
     return code;
   }
   const bool has_trained = trainer.steps_done() > steps_before;  // else its last checkpoint was of the very end
@@ -314,9 +318,9 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     if (!saved.problem.empty()) problems.push_back(describe_problem(saved));
     const std::string tuning_problem = finish_tuning(s, device);
     if (!tuning_problem.empty()) problems.push_back(tuning_problem);
-    const auto places = files.finish(finite, problems);
-    reporter.finish(last, memory, saved.path, places);
-    if (report && s.per_class) std::fputs(train::per_class_text(*report, images.test->class_names).c_str(), stdout);
+    reporter.finish(last, memory);
+    files.finish(finite, problems);
+    if (report && s.per_class) reporter.tell(train::per_class_text(*report, images.test->class_names));
     if (!reporter.log_problem().empty()) problems.push_back(fmt::format("--log: {}", reporter.log_problem()));
   });
   if (!finite) {
@@ -324,11 +328,11 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
         fmt::format("the loss is not a finite number after epoch {}: try a lower --lr, or --clip-norm 1{}", last.epoch,
                     s.save_weights.empty() ? "" : "; the weights were not saved"));
   }
-  if (first_rank) {
-    for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
-  }
   const int code = files.end(finite, train::max_over_ranks(problems.empty() ? 0.0 : 1.0, group) > 0.0 ? 1 : 0);
-  if (first_rank) report_run(s);
+  if (!first_rank) return code;
+  const auto made = make_report(s);
+  reporter.tell_result(files.places(saved.path, reporter.log_problem(), made ? &*made : nullptr));
+  for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
   return code;
 }
 

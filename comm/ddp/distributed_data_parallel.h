@@ -3,6 +3,7 @@
 // S. Li et al.: "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020.
 #pragma once
 
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/comm/ddp/gradient_bucket.h"
 #include "tandem/comm/process_group.h"
 #include "tandem/core/named_tensors.h"
@@ -87,6 +88,9 @@ class DistributedDataParallel {
   /// Compares a hash of every parameter and buffer over all ranks; throws an AgreedError that names the ranks and the
   /// first tensor that differ.
   void check_replicas();
+
+  /// What the exchange took since the last call, or since construction; nothing on one rank.
+  ExchangeTotals take_totals();
 
   /// How many all-reduces a step takes.
   std::size_t bucket_count() const;

@@ -29,6 +29,7 @@
 #include "tandem/train/phase_times.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/profile/op_table.h"
+#include "tandem/train/profile/profile_json.h"
 #include "tandem/train/profile/rank_table.h"
 #include "tandem/train/profile/step_window.h"
 #include "tandem/train/profile/trace.h"

@@ -167,7 +167,7 @@ def stopped_runs(work, ranks):
         text = "".join(lines)
         check(ranks > 1 or code == 128 + number, f"exit code {code} after {number}:\n{text}")
         check(code != 0, f"exit code 0 after {number}:\n{text}")
-        check(re.search(r"stopped in epoch [0-9]+ by SIG(TERM|INT); go on by --resume auto", text), text)
+        check(re.search(r"stopped in epoch [0-9]+ by SIG(TERM|INT); to go on:\n  --resume auto --run-dir ", text), text)
         newest = sorted(os.listdir(os.path.join(broken, "checkpoints")))[-1]
         stopped += int(newest.removeprefix("step-")) % 30 != 0
     check(stopped > 0, "each run was stopped at the end of an epoch")

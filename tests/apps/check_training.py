@@ -348,10 +348,11 @@ def run_directories():
     kept = {"checkpoints", "config.toml", "curves.csv", "curves.svg", "environment.json", "evaluation.json",
             "final.safetensors", "log.jsonl", "report.html"}
     check(set(files) - set(events) - {"curves.png"} == kept and len(events) == 1, f"{files}")
-    lines = [f"  {what:<8} runs/{first}/{name}" for what, name in (("log", "log.jsonl"), ("weights", "final.safetensors"),
-             ("table", "curves.csv"), ("saved", "checkpoints"))] + ["  events   tensorboard --logdir runs"]
-    lines += [f"  curves   runs/{first}/{picture}", f"  report   runs/{first}/report.html"]
-    check(out.splitlines()[-7:] == lines, out)
+    lines = [f"  kept in  runs/{first}", "  settings config.toml, environment.json", "  log      log.jsonl", "  tables   curves.csv",
+             "  weights  final.safetensors, checkpoints", "  events   tensorboard --logdir runs", f"  report   runs/{first}/report.html"]
+    check(out.splitlines()[-9:-2] == lines, out)
+    check(re.fullmatch(r"test accuracy [0-9.]+% \(loss [0-9.]+\) after 1 epoch in [0-9]+s", out.splitlines()[-2]), out)
+    check(out.splitlines()[-1] == f"  curves   runs/{first}/{picture}", out)
     with open(os.path.join(work, "runs", first, "environment.json")) as file:
         told = json.load(file)
     check(told["state"] == "finished" and len(told["ranks"]) == ranks and told["folder"] == os.path.realpath(work), f"{told}")
@@ -369,7 +370,7 @@ def run_directories():
         json.dump(told, file)
     out = run(small + "--resume auto --epochs 2").stdout
     check(f"resume   runs/{first}/checkpoints/step-0000000004: 1 epoch and 4 steps are done" in out, out)
-    check(len(directories()) == 3 and f"log      runs/{first}/log.jsonl" in out, out)
+    check(len(directories()) == 3 and f"kept in  runs/{first}\n" in out, out)
     with open(os.path.join(work, "runs", first, "curves.csv")) as file:
         check([line.split(",")[0] for line in file] == ["epoch", "1", "2"], "the curves lack epochs")
 
@@ -417,6 +418,10 @@ def profile():
     peak = table[table.index("peak memory"):]
     check(re.search(r"[A-Za-z]\w*\.[\w.]*(weight|grad|momentum_buffer)", peak) and "f32[" in peak, f"no names: {peak}")
     check(("slowest ms" in table) == (ranks > 1), table)
+    with open(path("profiled/profile.json")) as file:
+        told = json.load(file)
+    check(told["steps"] == 2 and told["ops"][0]["name"] == table.splitlines()[1].split("  ")[0], f"{told['ops'][0]}: {table}")
+    check(max(sum(kinds) for kinds in zip(*told["memory"]["bytes"].values())) <= told["peak_bytes"], "more memory than at the peak")
     with open(path("profiled/trace.json")) as file:
         events = json.load(file)["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]

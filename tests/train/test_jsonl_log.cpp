@@ -73,6 +73,7 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   run.threads = 1;
   run.model = "small_cnn";
   run.model_parameters = 241482;
+  run.without_effect = {"log", "keep"};
   log.write(run);
   auto records = file.records();
   REQUIRE(records.size() == 1);
@@ -84,6 +85,7 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   CHECK(records[0]["ranks"] == 2);
   CHECK(records[0]["config"] == Json({{"lr", 0.1}, {"epochs", 8}, {"model", "small_cnn"}, {"batch-norm", false}}));
   CHECK(records[0]["versions"]["tandem"].is_string());
+  CHECK(records[0]["without_effect"] == Json({"log", "keep"}));
 
   const std::vector<std::string> fields{"record",        "epoch",          "lr",
                                         "train_loss",    "train_accuracy", "test_loss",
@@ -120,6 +122,28 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   CHECK(records[3]["record"] == "result");
   CHECK(records[3]["total_seconds"] == 99.5);
   CHECK(records[3]["peak_tensor_bytes"] == Json({{"activations", 4096}, {"optimizer", 1024}}));
+}
+
+TEST_CASE("what an epoch took is in its record") {
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  EpochRecord epoch = some_epoch();
+  epoch.time = PhaseTimes{.data = 0.5, .backward = 2.0};
+  epoch.memory = {{"data", 4096}};
+  epoch.exchange = tandem::comm::ExchangeTotals{.steps = 3, .bytes = 300, .seconds = 0.5, .waited_seconds = 0.25};
+  epoch.layers = {{"conv1", 1.0, 2.0, 4.0}};
+  log.write(epoch);
+  const Json record = file.records()[0];
+  CHECK(record["time"] == Json({{"data", 0.5},
+                                {"forward", 0.0},
+                                {"backward", 2.0},
+                                {"communication", 0.0},
+                                {"optimizer", 0.0},
+                                {"evaluation", 0.0},
+                                {"writing", 0.0}}));
+  CHECK(record["memory"] == Json({{"data", 4096}}));
+  CHECK(record["exchange"] == Json({{"steps", 3}, {"bytes", 300}, {"seconds", 0.5}, {"waited_seconds", 0.25}}));
+  CHECK(record["layers"][0]["update_norm"] == 2.0);
 }
 
 TEST_CASE("figures that were not evaluated are left out, and a result tells the best epoch") {

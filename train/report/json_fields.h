@@ -44,6 +44,16 @@ inline NumberTable number_table(const Json& json, const char* name) {
   return table;
 }
 
+inline std::vector<std::string> text_list(const Json& json, const char* name) {
+  std::vector<std::string> list;
+  const Json* const field = find_field(json, name);
+  if (field == nullptr || !field->is_array()) return list;
+  for (const Json& item : *field) {
+    if (item.is_string()) list.push_back(item.get<std::string>());
+  }
+  return list;
+}
+
 /// A value for people: text without quotes.
 inline std::string text_of(const Json& json) {
   return json.is_string() ? json.get<std::string>() : json.dump(-1, ' ', false, Json::error_handler_t::replace);

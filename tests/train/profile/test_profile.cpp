@@ -1,5 +1,6 @@
 // Profiles of steps: the trace file, the table, and which steps are profiled.
 #include "tandem/train/profile/op_table.h"
+#include "tandem/train/profile/profile_json.h"
 #include "tandem/train/profile/rank_table.h"
 #include "tandem/train/profile/step_window.h"
 #include "tandem/train/profile/trace.h"
@@ -9,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 
 using namespace tandem;
@@ -124,6 +126,37 @@ TEST_CASE("profile: streams of a GPU have rows of their own in the trace") {
     ++(event["ph"] == "M" ? rows : events);
   }
   CHECK((rows == 1 && events == 1));
+}
+
+TEST_CASE("profile: JSON has the totals, and memory over time without losing a peak") {
+  Timeline timeline = small_timeline();
+  timeline.memory.clear();
+  const auto workspace = static_cast<std::size_t>(MemoryTag::workspace);
+  for (int i = 999; i >= 0; --i) {  // threads may tell them in any order
+    MemorySample sample;
+    sample.time_ns = 7 * kMs + i * kMs;
+    sample.bytes[workspace] = i == 503 ? 1 << 20 : i;
+    timeline.memory.push_back(sample);
+  }
+  const Json json = Json::parse(profile_json(timeline, 2, {.flops_per_second = 8e9}));
+  CHECK(json["steps"] == 2);
+  CHECK(json["flops_per_second"] == 8e9);
+  CHECK(!json.contains("bytes_per_second"));
+  CHECK(json["ops"][0]["name"] == "conv");
+  CHECK(json["ops"][0]["seconds"].get<double>() == Approx(6e-3));
+  CHECK(json["ops"][0]["flops"] == 12e6);
+  CHECK(json["seconds"].get<double>() == Approx(12e-3));
+  CHECK(json["largest_at_peak"][0] == Json({{"bytes", 2 << 20}, {"kind", "activations"}, {"made_in", "conv"}}));
+  const auto times = json["memory"]["seconds"].get<std::vector<double>>();
+  const auto bytes = json["memory"]["bytes"]["workspace"].get<std::vector<std::int64_t>>();
+  CHECK(json["memory"]["bytes"].size() == 1);
+  REQUIRE((times.size() == bytes.size() && times.size() <= 240 && times.size() > 120));
+  CHECK(std::ranges::is_sorted(times));
+  const auto peak = std::ranges::max_element(bytes);
+  CHECK(*peak == 1 << 20);
+  CHECK(times[static_cast<std::size_t>(peak - bytes.begin())] ==
+        Approx(0.503 - 0.001 * static_cast<double>(bytes.front())));
+  CHECK(Json::parse(profile_json({}, 0))["memory"]["seconds"].empty());
 }
 
 TEST_CASE("profile: the trace of all ranks is JSON whose events nest and begin at 0") {

@@ -1,4 +1,4 @@
-// The "worst" images of evaluation.json.
+// The accuracies and the "worst" images of evaluation.json.
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/writers/tensorboard/run_events.h"
@@ -36,13 +36,20 @@ std::string contents_of(const std::string& path) {
 
 }  // namespace
 
-void RunEvents::write_misclassified(const std::string& evaluation_file, std::int64_t step) {
+void RunEvents::write_evaluation(const std::string& evaluation_file, std::int64_t step) {
   std::error_code unknown;
   if (!std::filesystem::exists(evaluation_file, unknown)) return;
   const std::string text = contents_of(evaluation_file);
   try {
     const Json evaluation = Json::parse(text);
     const Json& classes = evaluation.at("classes");
+    for (const Json& entry : evaluation.value("per_class", Json::array())) {
+      const Json& accuracy = entry.at("accuracy");  // null: there is no image of this class
+      if (accuracy.is_number())
+        writer_.add_scalar("accuracy_of_class/" + entry.at("class").get<std::string>(), accuracy.get<double>(), step);
+    }
+    const Json error = evaluation.value("calibration", Json::object()).value("ece", Json());
+    if (error.is_number()) writer_.add_scalar("calibration/expected_error", error.get<double>(), step);
     int number = 0;
     for (const Json& image : evaluation.value("worst", Json::array())) {
       const auto class_of = [&](const char* key) { return classes.at(image.at(key).get<std::size_t>()); };
