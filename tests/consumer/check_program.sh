@@ -5,12 +5,14 @@
 #                without a view of the source tree, where mounting is allowed
 #   page         the same with the project in docs/your-own-program.md
 #   examples     the same with the other programs of examples/
-#   pkg-config   builds examples/train.cpp by pkg-config and runs it; 77 without pkg-config
+#   functor      the same with an element-wise function in a .cu file, by nvcc (CUDA=ON) or in the simulator
+#   pkg-config   builds examples/train.cpp by pkg-config and runs it, on one rank and on two; 77 without pkg-config
 #   configure    takes the source tree as a part of another project, which keeps all that is its own
-#   subproject   the same, and builds and runs examples/train.cpp: compiles the whole library
+#   subproject   the same, and builds and runs examples/train.cpp, on one rank and on two: compiles the whole library, from a
+#                copy of the source tree that cannot be written to
 # usage: check_program.sh WHAT SOURCE_DIR BUILD_DIR WORK_DIR
 # Environment: CXX; MPIEXEC, a command to which a number of ranks is added, or empty; LAUNCHER, a compiler cache, or empty;
-#   SHARED=ON, for shared libraries as a part of another project; DEVICE, where the page's program computes on one rank, if not
+#   SHARED=ON, for shared libraries, installed or as a part of another project; CUDA=ON for a build by nvcc; DEVICE, where the page's program computes on one rank, if not
 #   on the CPU; BINARIES=1 to look for names of folders in archives, too, which have them where they are compiled with -g
 set -euo pipefail
 # (Several of these run at once in one WORK_DIR: what they write there begins with their name.)
@@ -28,13 +30,18 @@ run_apart() {
   local apart status=0
   apart=$(mktemp -d)
   mkdir "$apart/work" "$apart/source"
-  (cd "$source_dir" && cp -r --parents tests/consumer tests/comm/mpi examples docs scripts "$apart/source")
+  local files=(tests/consumer tests/comm/mpi examples docs scripts)
+  [ "$what" != subproject ] || files+=(CMakeLists.txt cmake include autograd comm core data kernels layers optim simulator train)
+  (cd "$source_dir" && cp -r --parents "${files[@]}" "$apart/source")
+  # For the compiler cache: paths below it do not count.
+  export CCACHE_BASEDIR=$apart
   local options  # of sanitizers, which name a file of leaks to be passed over
   for options in ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS; do
     [ -z "${!options:-}" ] || export "$options=${!options//"$source_dir"/"$apart/source"}"
   done
   APART=1 unshare --mount bash -ec 'cd /
     mount --bind "$1" "$2/work"
+    mount --bind -o ro "$2/source" "$2/source"
     mount -t tmpfs -o size=1m tmpfs "$3"
     [ ! -d "$4" ] || mount -t tmpfs -o size=1m tmpfs "$4"
     [ ! -e "$3/README.md" ] && [ ! -e "$4/CMakeCache.txt" ]
@@ -44,7 +51,8 @@ run_apart() {
   exit "$status"
 }
 case "$what" in
-  cmake | page | pkg-config | examples)
+  cmake | page | pkg-config | examples | functor | subproject)
+    mkdir -p "$work_dir"
     if [ -z "${APART:-}" ]; then
       unshare --mount mount -t tmpfs tmpfs /mnt 2>/dev/null && run_apart
       echo "check_program: $what: mounting is not allowed here, so that the source tree can be seen" >&2
@@ -76,6 +84,40 @@ check_install() {
     [ -f "$header" ] || [[ $header == tandem/simulator/* && ! -d tandem/simulator ]] || echo "$header"
   done)
   [ -z "$found" ] || fail "installed headers include these, which are not there: $found"
+  check_named_headers
+  [ "${SHARED:-OFF}" != ON ] || check_sonames
+}
+
+# What pages for users, comments of installed headers and texts of errors tell users to include.
+check_named_headers() {
+  local header path='[a-z_0-9]+(/[a-z_0-9]+)+' page pages=() found=
+  for page in your-own-program modules data training checkpoints mixed-precision regularization; do
+    pages+=("$source_dir/docs/$page.md")
+  done
+  while read -r header; do
+    [ -f "$prefix/include/tandem/${header#tandem/}" ] || found+=" $header"
+  done < <({
+    grep -ohE "$path\.(cuh|h)\b" "${pages[@]}"
+    grep -rhE '^ *//' "$prefix/include/tandem" | grep -oE "$path\.cuh"
+    (cd "$source_dir" && grep -rhE --include='*.cpp' --include='*.h' --include='*.cu*' "^[^#]*\"[^\"]*tandem/$path" \
+      autograd comm core data kernels layers optim train) | grep -oE "tandem/$path\.(cuh|h)"
+  } | sort -u)
+  [ -z "$found" ] || fail "users are told of these headers, which are not installed:$found"
+}
+
+# Each shared library says which versions may stand in for it: those of its minor version.
+check_sonames() {
+  local library name version interface patch count=0
+  version=$(sed -n 's/^project(tandem VERSION \([0-9.]*\).*/\1/p' "$source_dir/CMakeLists.txt")
+  interface=${version%.*} patch=${version##*.}
+  for library in "$prefix"/lib*/libtandem_*.so "$prefix"/lib*/*/libtandem_*.so "$prefix"/lib*/glibc-hwcaps/*/libtandem_*.so.*.*.*; do
+    [ -e "$library" ] || continue
+    name=$(basename "${library%.so*}").so.$interface
+    [ "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]$/\1/p')" = "$name" ] || fail "$library: its SONAME is not $name"
+    [ "$(basename "$(readlink -f "$(dirname "$library")/$name")")" = "$name.$patch" ] || fail "$name is no link to $name.$patch"
+    count=$((count + 1))
+  done
+  [ "$count" -ge 8 ] || fail "$count shared libraries where core to train should be"
 }
 
 # check_output FILE: what examples/train.cpp prints: it learns; chance is 10 %
@@ -109,6 +151,17 @@ check_cmake() {
   expect_refused 's/find_package(tandem.*/set(CMAKE_DISABLE_FIND_PACKAGE_Threads ON)\nfind_package(tandem CONFIG)\n'`
     `'message(STATUS "${tandem_FOUND} ${tandem_NOT_FOUND_MESSAGE} [${CMAKE_MODULE_PATH}]")\nmessage(FATAL_ERROR)/' \
     '0 tandem could not be found because dependency Threads could not be found. []'
+}
+
+check_functor() {
+  local arguments=(-DWITH_NVCC="${CUDA:-OFF}")
+  [ "${CUDA:-OFF}" != ON ] || arguments+=(-DCMAKE_CUDA_ARCHITECTURES=90)  # one suffices
+  quietly configure cmake -S "$here/functor" -B "$work_dir/functor" -DCMAKE_PREFIX_PATH="$prefix" "${arguments[@]}"
+  quietly build cmake --build "$work_dir/functor"
+  # By nvcc it runs on the CPU where there is no GPU; the simulator has one.
+  quietly run ctest --test-dir "$work_dir/functor" --verbose --no-tests=error
+  grep -q 'right on cpu$' "$work_dir/$what.run.log" || fail "$(cat "$work_dir/$what.run.log")"
+  [ "${CUDA:-OFF}" = ON ] || [ "$(grep -c 'right on cuda:0$' "$work_dir/$what.run.log")" -eq 2 ] || fail "$(cat "$work_dir/$what.run.log")"
 }
 
 # What each prints when it has learnt.
@@ -163,7 +216,9 @@ check_pkg_config() {
   for way in --shared --static; do
     read -ra flags <<<"$(pkg-config --libs ${way#--shared} tandem)"
     quietly link "$CXX" "$work_dir/train.o" -o "$work_dir/train" "${flags[@]}"
-    LD_LIBRARY_PATH=$folder/.. run_train "$work_dir/train"
+    export LD_LIBRARY_PATH=$folder/..
+    run_train "$work_dir/train"
+    [ ${#two_ranks[@]} -eq 0 ] || run_train "${two_ranks[@]}" "$work_dir/train"
   done
 }
 
@@ -189,13 +244,15 @@ check_configure() {
 }
 
 check_subproject() {
+  rm -rf "$work_dir/build"  # it was configured in another place
   check_configure
   quietly build cmake --build "$work_dir/build" --target train
   run_train "$work_dir/build/train"
+  [ ${#two_ranks[@]} -eq 0 ] || run_train "${two_ranks[@]}" "$work_dir/build/train"
 }
 
 case "$what" in
-  install | cmake | examples | page | configure | subproject) "check_$what" ;;
+  install | cmake | examples | functor | page | configure | subproject) "check_$what" ;;
   pkg-config) check_pkg_config ;;
   *) fail "WHAT is not one of those in this file's first lines" ;;
 esac
