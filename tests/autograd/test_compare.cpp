@@ -42,7 +42,7 @@ TEST_CASE("the operators of comparison are the functions, with tensors and numbe
 TEST_CASE("what is compared with NaN is 0, with the number on either side") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Tensor x = Tensor::from<double>({1, nan}, {2});
-  for (const Tensor& mask : {nan < x, nan <= x, nan > x, nan >= x, x < nan, x <= nan, x > nan, x >= nan})
+  for (const Tensor& mask : {nan<x, nan <= x, nan> x, nan >= x, x<nan, x <= nan, x> nan, x >= nan})
     CHECK(mask.to_vector<int>() == std::vector<int>{0, 0});
   for (const Tensor& mask : {2 > x, 2 >= x, 0 < x, 0 <= x}) CHECK(mask.to_vector<int>() == std::vector<int>{1, 0});
 }

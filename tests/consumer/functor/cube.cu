@@ -1,7 +1,7 @@
-// An element-wise function of one's own, with functors for the CPU and for GPUs: factor x^3, and its gradient. Prints where
-// it was right.
-#include <tandem/autograd/elementwise.cuh>
+// An element-wise function of one's own, with functors for the CPU and for GPUs: factor x^3, and its gradient. Prints
+// where it was right.
 #include <tandem/tandem.h>
+#include <tandem/autograd/elementwise.cuh>
 
 #include <cmath>
 using namespace tandem;
