@@ -4,8 +4,9 @@
 #   cmake        builds examples/train.cpp by find_package() and runs it, on one rank and on two; this and what follows
 #                without a view of the source tree, where mounting is allowed
 #   page         the same with the project in docs/your-own-program.md
+#   modules      the same with the program in docs/modules.md, on one rank
 #   examples     the same with the other programs of examples/
-#   functor      the same with an element-wise function in a .cu file, by nvcc (CUDA=ON) or in the simulator
+#   functor      the same with the page's element-wise function in a .cu file, by nvcc (CUDA=ON) or in the simulator
 #   pkg-config   builds examples/train.cpp by pkg-config and runs it, on one rank and on two; 77 without pkg-config
 #   configure    takes the source tree as a part of another project, which keeps all that is its own
 #   subproject   the same, and builds and runs examples/train.cpp, on one rank and on two: compiles the whole library, from a
@@ -51,7 +52,7 @@ run_apart() {
   exit "$status"
 }
 case "$what" in
-  cmake | page | pkg-config | examples | functor | subproject)
+  cmake | page | modules | pkg-config | examples | functor | subproject)
     mkdir -p "$work_dir"
     if [ -z "${APART:-}" ]; then
       unshare --mount mount -t tmpfs tmpfs /mnt 2>/dev/null && run_apart
@@ -122,7 +123,7 @@ check_sonames() {
 
 # check_output FILE: what examples/train.cpp prints: it learns; chance is 10 %
 check_output() {
-  grep -qE '^epoch 3: [4-9][0-9]\.[0-9] % of the images are right$' "$1" && [ "$(wc -l <"$1")" -eq 3 ] ||
+  grep -qE '^epoch 3: [4-9][0-9]\.[0-9] % of unseen images are right$' "$1" && [ "$(wc -l <"$1")" -eq 3 ] ||
     fail "$1: not what examples/train.cpp prints: $(cat "$1")"
 }
 run_train() { "$@" >"$work_dir/$what.txt" || fail "failed: $*"; check_output "$work_dir/$what.txt"; }
@@ -156,10 +157,12 @@ check_cmake() {
 check_functor() {
   local arguments=(-DWITH_NVCC="${CUDA:-OFF}")
   [ "${CUDA:-OFF}" != ON ] || arguments+=(-DCMAKE_CUDA_ARCHITECTURES=90)  # one suffices
-  quietly configure cmake -S "$here/functor" -B "$work_dir/functor" -DCMAKE_PREFIX_PATH="$prefix" "${arguments[@]}"
-  quietly build cmake --build "$work_dir/functor"
+  quietly extract python3 "$source_dir/scripts/extract_example.py" "$source_dir/docs/your-own-program.md" "$work_dir/functor"
+  quietly configure cmake -S "$work_dir/functor/my_function" -B "$work_dir/functor/build" -DCMAKE_PREFIX_PATH="$prefix" \
+    "${arguments[@]}"
+  quietly build cmake --build "$work_dir/functor/build"
   # By nvcc it runs on the CPU where there is no GPU; the simulator has one.
-  quietly run ctest --test-dir "$work_dir/functor" --verbose --no-tests=error
+  quietly run ctest --test-dir "$work_dir/functor/build" --verbose --no-tests=error
   grep -q 'right on cpu$' "$work_dir/$what.run.log" || fail "$(cat "$work_dir/$what.run.log")"
   [ "${CUDA:-OFF}" = ON ] || [ "$(grep -c 'right on cuda:0$' "$work_dir/$what.run.log")" -eq 2 ] || fail "$(cat "$work_dir/$what.run.log")"
 }
@@ -195,11 +198,29 @@ check_page() {
   quietly configure cmake -S "$work_dir/page/my_spirals" -B "$work_dir/page/build" -DCMAKE_PREFIX_PATH="$prefix"
   quietly build cmake --build "$work_dir/page/build"
   run_spirals "$work_dir/page/build/spirals" ${DEVICE:+"$DEVICE"}
-  [ ${#two_ranks[@]} -eq 0 ] || run_spirals "${two_ranks[@]}" "$work_dir/page/build/spirals"
+  run_spirals "$work_dir/page/build/own_loop"
+  [ ${#two_ranks[@]} -gt 0 ] || return 0
+  run_spirals "${two_ranks[@]}" "$work_dir/page/build/spirals"
+  run_spirals "${two_ranks[@]}" "$work_dir/page/build/own_loop"
 }
 run_spirals() {
   "$@" >"$work_dir/$what.txt" || fail "failed: $*"
-  grep -qxE '(5[4-9][0-9]|600) of 600 points are on the right spiral' "$work_dir/$what.txt" || fail "$(cat "$work_dir/$what.txt")"
+  grep -qxE '(9[0-9]\.[0-9]|100\.0) % of (unseen|the) points are on the right spiral' "$work_dir/$what.txt" ||
+    fail "$*: $(cat "$work_dir/$what.txt")"
+}
+
+check_modules() {
+  local output=$work_dir/$what.txt
+  quietly extract python3 "$source_dir/scripts/extract_example.py" "$source_dir/docs/modules.md" "$work_dir/modules"
+  quietly configure cmake -S "$work_dir/modules/my_modules" -B "$work_dir/modules/build" -DCMAKE_PREFIX_PATH="$prefix"
+  quietly build cmake --build "$work_dir/modules/build"
+  (cd "$work_dir/modules" && build/modules) >"$output" || fail "failed: $(cat "$output")"
+  [ "$(sed 's/: [0-9.]* at most$/: N/' "$output")" = "left as it was: head.weight is [10, 16], the model has [4, 16]
+left as it was: head.bias is [10], the model has [4]
+'': N
+'head': N
+'towers.0': N
+'towers.1': N" ] || fail "not what the page says: $(cat "$output")"
 }
 
 check_pkg_config() {
@@ -230,6 +251,11 @@ check_configure() {
   # Command lines and their files are for programs alone.
   quietly configure cmake -S "$here/program" -B "$work_dir/build" "${arguments[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON
   ! grep -q -e -march=native -e -Werror "$work_dir/build/compile_commands.json" || fail "flags that are for this project's own builds"
+  # What the kernels are compiled for is said, with what to do about it.
+  local said="those of every .*, which is slow: TANDEM_NATIVE=ON for this machine's"
+  [ "${SHARED:-OFF}" != ON ] || said="baseline, AVX2 and AVX-512"
+  [ "$(uname -m)" != x86_64 ] || grep -q "instructions of the kernels: $said" "$work_dir/$what.configure.log" ||
+    fail "not said: $said"
   # Of settings of the other project those reach the libraries that they can be compiled with.
   [ "$(grep -c '"command".*-fvisibility=hidden' "$work_dir/build/compile_commands.json")" -eq 1 ] ||
     fail "the libraries' symbols are hidden"
@@ -252,7 +278,7 @@ check_subproject() {
 }
 
 case "$what" in
-  install | cmake | examples | functor | page | configure | subproject) "check_$what" ;;
+  install | cmake | examples | functor | modules | page | configure | subproject) "check_$what" ;;
   pkg-config) check_pkg_config ;;
   *) fail "WHAT is not one of those in this file's first lines" ;;
 esac
