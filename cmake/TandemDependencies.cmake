@@ -72,6 +72,11 @@ if(NOT TANDEM_CAIRO STREQUAL "OFF")
 endif()
 tandem_optional(CAIRO "${CAIRO_FOUND}" "install libcairo2-dev")
 
+set(TANDEM_HAS_LINUX 0)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  set(TANDEM_HAS_LINUX 1)
+endif()
+
 set(TANDEM_HAS_CUDA 0)
 set(TANDEM_CUDA_IS_SIMULATED 0)
 if(TANDEM_CUDA STREQUAL "ON")

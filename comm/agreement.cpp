@@ -59,7 +59,7 @@ std::string first_difference(std::string_view expected, std::string_view actual,
 }  // namespace
 
 void agree_or_fail(ProcessGroup& group, const std::optional<std::string>& local_error) {
-  // Most of the time there is nothing to tell: one small reduction.
+  // Most of the time there is no error to report: one small reduction.
   const Tensor any = Tensor::full({1}, local_error ? 1.0 : 0.0, {DType::i32});
   group.all_reduce(Out(any), ReduceOp::max);
   if (any.item() == 0.0) return;

@@ -20,7 +20,7 @@ class CpuAllocator final : public Allocator {
   std::int64_t cached_bytes() const override;
   void release_cached() noexcept override;
 
-  /// For an allocator that never goes: lets a process made by fork() go on using it, whatever other threads were at.
+  /// For an allocator that never goes: lets a process made by fork() use it further, whatever other threads were doing.
   void hold_during_fork();
 
  private:

@@ -26,7 +26,7 @@ struct FailedCall {
   std::string_view more = {};  // what else is known and what to do; may be empty
 };
 
-/// Throws Error: "NCCL: invalid usage from ncclAllReduce at communicator.cpp:80; NCCL_DEBUG=WARN tells more".
+/// Throws Error: "NCCL: invalid usage from ncclAllReduce at communicator.cpp:80; NCCL_DEBUG=WARN shows more".
 [[noreturn]] void fail_call(const FailedCall& failed);
 
 }  // namespace tandem

@@ -38,7 +38,7 @@ LibraryFile::LibraryFile(const LibraryRequest& request, const std::vector<std::s
   const std::string least = fmt::format("{}.{}", request.least[0], request.least[1]);
   require(handle_ != nullptr, "{} {} or newer was not found ({}): {}", name_, least, reasons, advice_);
   version_ = request.read_version(*this);
-  require(version_ != LibraryVersion{}, "{} does not tell its version: {}", path_, advice_);
+  require(version_ != LibraryVersion{}, "{} does not report its version: {}", path_, advice_);
   require(version_ >= request.least, "{} is {} {}, but {} is the least: {}", path_, name_, version_text(version_),
           least, advice_);
   require(version_[0] == request.least[0], "{} is {} {}, but this program knows {} {} only: {}", path_, name_,

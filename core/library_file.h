@@ -14,7 +14,8 @@ class LibraryFile;
 /// Major, minor, patch.
 using LibraryVersion = std::array<int, 3>;
 
-/// Of one number, as NCCL and cuDNN tell it: {2, 28, 9} of 22809, {8, 9, 7} of 8907 (old versions count in thousands).
+/// Of one number, as NCCL and cuDNN report it: {2, 28, 9} of 22809, {8, 9, 7} of 8907 (old versions count in
+/// thousands).
 LibraryVersion version_of(int number);
 
 /// "2.28.9"
@@ -27,7 +28,7 @@ struct LibraryRequest {
   std::string variable;    // of the environment: names the file, and no other is tried then
   std::string built_with;  // where the build found it, tried last; may be empty
   LibraryVersion least;    // later versions will do as well, up to the next major number
-  LibraryVersion (*read_version)(const LibraryFile& library);  // all 0 where the library does not tell
+  LibraryVersion (*read_version)(const LibraryFile& library);  // all 0 where the library does not report one
 };
 
 /// The files to try, in order.

@@ -20,10 +20,9 @@ std::string origin(const AutogradMeta& meta) {
 
 [[noreturn]] void refuse_write(std::string_view writer, const Tensor& tensor, const AutogradMeta& on_tape,
                                std::string_view relation) {
-  fail(
-      "{}: {}, {}{}, would get wrong gradients if it were changed in place: {}", writer, tensor, relation,
-      origin(on_tape),
-      on_tape.operation().empty() ? "write under autograd::NoGrad" : "write into detach().clone() and go on with that");
+  fail("{}: {}, {}{}, would get wrong gradients if it were changed in place: {}", writer, tensor, relation,
+       origin(on_tape),
+       on_tape.operation().empty() ? "write under autograd::NoGrad" : "write into detach().clone() and use that");
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class PlainReader final : public ByteReader {
   void finish() override {
     std::uint8_t byte = 0;
     require(std::fread(&byte, 1, 1, file_.handle.get()) == 0,
-            "{}: oversized: goes on after offset {}, where it should end; {}", path_, offset_, advice_);
+            "{}: oversized: continues after offset {}, where it should end; {}", path_, offset_, advice_);
   }
 
  private:

@@ -48,7 +48,7 @@ class GzipReader final : public ByteReader {
     std::uint8_t byte = 0;
     const std::int64_t end = offset_;
     require(inflate_some({&byte, 1}) == 0,
-            "{}: oversized: its contents go on after offset {}, where they should end; {}", path_, end, advice_);
+            "{}: oversized: its contents continue after offset {}, where they should end; {}", path_, end, advice_);
   }
 
  private:

@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
     optim::Adam adam(model.parameters(), {.lr = 1e-2});
     train::Trainer trainer(model, adam, loader, {.test = &test, .group = group.get()});
     const train::EpochRecord last = trainer.fit(5);
-    if (share.rank == 0) fmt::print("{:.0f} % of {} images are told right\n", last.test_accuracy, testing.size());
+    if (share.rank == 0)
+      fmt::print("{:.0f} % of {} images are classified correctly\n", last.test_accuracy, testing.size());
     return 0;
   });
 }

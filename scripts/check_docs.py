@@ -7,6 +7,10 @@ Pages are README.md and docs/ (not docs/results/: measurements keep the names of
 `backticks` must be there: a path must be a tracked file or folder (also below a folder that the page names), --flags, environment
 variables and identifiers must stand in a tracked file that is no page, name() must be called or declared there, and a
 link must lead somewhere.
+What a page says of calls must be so: "`a()` calls `b()`" wants a function a() whose body calls b(); files in brackets behind a name say
+where it is. In a table below the comment <!-- calls, at most N --> each numbered function must be defined in a file of its row, and be called by
+one of a row above; functions without a number are the ones that begin. Below the comment <!-- quoted --> a code block must stand in
+some source, but for spaces and comments.
 Words that are no names of ours (commands, numbers, formulas) are passed over, and those of an example that the page names in a comment
 <!-- names of the example: A, B -->. Exit code 1 if something is not found, 2 for a page that is
 not there.
@@ -16,6 +20,7 @@ import re
 import subprocess
 
 import command_line
+import function_bodies
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Units, and names of other programs, that no source of ours holds.
@@ -25,6 +30,10 @@ EXAMPLE = re.compile(r"<!-- names of the example: ([\w ,]+) -->")
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_~][A-Za-z0-9_]*)*")
 CODE_SUFFIXES = ("cpp", "cu", "cuh", "h", "py", "sh", "cmake", "md", "txt", "json", "toml", "env", "in", "supp")
 PATH = re.compile(r"[\w.{},*<>-]+(?:/[\w.{},*<>-]+)*/?")
+CODE = (".cpp", ".cu", ".cuh", ".h")
+# `name()` (`file`): a function, and where it is
+FUNCTION = re.compile(r"`([\w:~]+)\(\)`(?: \(`([^`()]+)`\))?")
+CALLS = re.compile(rf"{FUNCTION.pattern},? calls (?:only )?({FUNCTION.pattern}(?:(?:, and|,| and| or) {FUNCTION.pattern})*)")
 
 
 def source_files():
@@ -126,12 +135,82 @@ def links(text, page):
                 yield number, target
 
 
+def where(files, tree, page):
+    """The sources that the text of a page names; None, for anywhere, if it names none."""
+    found = [path for name in files for pattern in patterns(name, page) for path in tree.paths if re.fullmatch(pattern, path)]
+    return [path for path in found if path.endswith(CODE)] or None
+
+
+def wrong_call(callers, callee, sources):
+    """callers: (name, files) of functions of which one must call it"""
+    bodies = [body for name, files in callers for body in sources.definitions(name, files)]
+    if any(function_bodies.calls(body, callee) for body in bodies):
+        return None
+    return f"no call of {callee}() in {callers[-1][0]}(){' or one above it' if len(callers) > 1 else ''}"
+
+
+def wrong_sentences(text, page, tree, sources):
+    """Line number and problem of each "`a()` calls `b()`" that is not so."""
+    prose = re.sub(r"^```.*?^```", lambda block: re.sub(r"[^\n]", " ", block.group()), text, flags=re.DOTALL | re.MULTILINE)
+    for found in CALLS.finditer(prose.replace("\n", " ")):
+        caller, file, callees = found.group(1), found.group(2), found.group(3)
+        for callee in FUNCTION.finditer(callees):
+            problem = wrong_call([(caller, where([file] if file else [], tree, page))], callee.group(1), sources)
+            if problem:
+                yield text.count("\n", 0, found.start()) + 1, problem
+
+
+def wrong_tables(text, page, tree, sources):
+    """Line number and problem of each row of a table of calls."""
+    for table in re.finditer(r"^<!-- calls, at most (\d+) -->\n((?:\|.*\n?|\n)*)", text, re.MULTILINE):
+        above, files, count = [], None, 0
+        for at, row in enumerate(table.group(2).splitlines()):
+            number = text.count("\n", 0, table.start(2)) + at + 1
+            cells = [cell.strip() for cell in row.strip("|").split("|")]
+            names = FUNCTION.findall(cells[1]) if len(cells) > 2 else []
+            if not names:
+                continue
+            files = where(re.findall(r"`([^`]+)`", cells[2]), tree, page) or files
+            for name, _ in names:
+                problem = wrong_call(above, name, sources) if cells[0] and above else None
+                if not any(sources.definitions(name, files)):
+                    problem = f"no definition of {name}() in {', '.join(files or ['any source'])}"
+                if problem:
+                    yield number, problem
+                above.append((name, files))
+            if not cells[0]:
+                continue
+            numbers = re.findall(r"\d+", cells[0])
+            listed = list(range(int(numbers[0]), int(numbers[-1]) + 1))
+            if listed != list(range(count + 1, count + 1 + len(names))):
+                yield number, f"{len(names)} functions behind number {count} are said to be {cells[0]}"
+            count = listed[-1]
+            if count > int(table.group(1)):
+                yield number, f"more than {table.group(1)} calls"
+
+
+        if count == 0:
+            yield text.count("\n", 0, table.start()) + 1, "no table of calls behind this comment"
+
+
+def wrong_quotes(text, sources):
+    """Line number and problem of each quoted block that no source has."""
+    for block in re.finditer(r"^<!-- quoted -->\n(?:\s*^```\w*\n(.*?)^```)?", text, re.DOTALL | re.MULTILINE):
+        if block.group(1) is None:
+            yield text.count("\n", 0, block.start()) + 1, "no code behind this comment"
+            continue
+        if not sources.quotes(block.group(1)):
+            yield text.count("\n", 0, block.start(1)) + 1, "no source has this code"
+
+
 def main():
     parser = command_line.Parser(__doc__)
     parser.add_argument("pages", nargs="*", metavar="PAGE")
     pages = [pathlib.Path(page).resolve() for page in parser.parse_args().pages] or [ROOT / "README.md"] + sorted(
         page for page in (ROOT / "docs").rglob("*.md") if "results" not in page.parts)
     tree, count, wrong = Tree(), 0, 0
+    sources = function_bodies.Sources({path: (ROOT / path).read_text(errors="replace") for path in sorted(tree.paths)
+                                       if path.endswith(CODE) and not path.startswith("docs/") and (ROOT / path).is_file()})
     for page in pages:
         if not page.is_file():
             command_line.complain(f"{page}: no such page")
@@ -144,6 +223,8 @@ def main():
             if any(name in span for name in example):
                 continue
             found += [(number, problem) for problem in problems(span, relative, tree)]
+        found += [*wrong_sentences(text, relative, tree, sources), *wrong_tables(text, relative, tree, sources),
+                  *wrong_quotes(text, sources)]
         for number, problem in sorted(found):
             print(f"{relative}:{number}: {problem}")
         wrong += len(found)

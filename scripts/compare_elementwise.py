@@ -11,14 +11,10 @@ PyTorch's over ours. The last line of each part is the geometric mean of these r
 PyTorch is that of `--python`; this script itself needs none.
 """
 
-import json
-import math
-import statistics
-import sys
 from pathlib import Path
 
-from command_line import Parser, complain, program, run
-from torch_turns import add_arguments, medians, parties_of, seconds_of
+from command_line import run
+from torch_turns import MODES, compare, seconds_of
 
 ROOT = Path(__file__).resolve().parent.parent
 COUNTS = (2**20, 2**24)
@@ -56,63 +52,36 @@ def functions(torch):
     }
 
 
-def serve(threads):
+def prepare(torch):
     """What elementwise_bench does, with PyTorch."""
-    import torch
-
-    torch.set_num_threads(threads)
     table = functions(torch)
-    print(json.dumps({"version": torch.__version__, "names": list(table)}), flush=True)
-    count = 0
-    for line in sys.stdin:
-        if line.strip() == "quit":
-            return 0
-        name, mode, wanted, repeats = line.split()
-        if int(wanted) != count:
-            count = int(wanted)
-            a, b = (0.5 + 2e-4 * (torch.arange(count) * factor % 10007).float() for factor in (7919, 104729))
-            grad = torch.ones(count)
-        seconds = [seconds_of(torch, table[name], mode == "both", a, b, grad) for _ in range(int(repeats))]
-        print(json.dumps({"seconds": statistics.fmean(seconds)}), flush=True)
-    return 0
+    operands = {}  # of the number of elements that was asked for last
+
+    def measure(name, mode, count, repeats):
+        if count not in operands:
+            operands.clear()
+            a, b = (0.5 + 2e-4 * (torch.arange(int(count)) * factor % 10007).float() for factor in (7919, 104729))
+            operands[count] = (a, b), torch.ones(int(count))
+        leaves, grad = operands[count]
+        return [seconds_of(torch, table[name], mode == "both", leaves, (), grad) for _ in range(int(repeats))]
+
+    return {"names": list(table)}, measure
 
 
-def compare(parties, names, mode, count, arguments):
-    """Prints the table of one part; the geometric mean."""
-    repeats = max(1, 2**23 // count)
-    ratios = []
+def rows(names, mode, count):
     for name in names:
-        warm_up, request = (f"{name} {mode} {count} {calls}" for calls in (1, repeats))
-        ours, theirs = (1e3 * seconds for seconds in medians(parties, warm_up, request, arguments.pairs))
-        ratios.append(theirs / ours)
-        print(f"{name:<12}{ours:10.3f} ms {theirs:10.3f} ms {theirs / ours:8.2f}", flush=True)
-    return math.exp(statistics.fmean(map(math.log, ratios)))
+        warm_up, request = (f"{name} {mode} {count} {calls}" for calls in (1, max(1, 2**23 // count)))
+        yield f"{name:<12}", warm_up, request
 
 
-def parse_arguments():
-    parser = Parser(__doc__)
-    add_arguments(parser, ROOT / "build/cpu/tests/elementwise_bench")
-    return parser.parse_args()
+def parts(greeting):
+    for count in COUNTS:
+        for mode, what in MODES:
+            yield f"{count} elements, f32, {what}", rows(greeting["names"], mode, count)
 
 
 def main():
-    arguments = parse_arguments()
-    if arguments.serve:
-        try:
-            return serve(arguments.threads)
-        except ImportError as error:
-            complain(f"{sys.executable} cannot import torch ({error}): give another Python by --python")
-    program(arguments.bench, "cmake --preset cpu && cmake --build --preset cpu --target elementwise_bench")
-    parties = parties_of(arguments, __file__)
-    greeting = parties["PyTorch"].greeting
-    for count in COUNTS:
-        for mode in ("forward", "both"):
-            what = "forward" if mode == "forward" else "forward and backward"
-            print(f"\n{count} elements, f32, {what}, {arguments.threads} threads; ours, PyTorch {greeting['version']}, ratio")
-            print(f"geometric mean {compare(parties, greeting['names'], mode, count, arguments):.2f}", flush=True)
-    for party in parties.values():
-        party.quit()
-    return 0
+    return compare(__doc__, ROOT / "build/cpu/tests/elementwise_bench", __file__, prepare, parts, "ms")
 
 
 if __name__ == "__main__":

@@ -10,14 +10,11 @@ the medians over the rounds, and PyTorch's over ours. The last line of each part
 PyTorch is that of `--python`; this script itself needs none.
 """
 
-import json
 import math
-import statistics
-import sys
 from pathlib import Path
 
-from command_line import Parser, complain, program, run
-from torch_turns import add_arguments, medians, parties_of
+from command_line import run
+from torch_turns import MODES, compare, seconds_of
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = (
@@ -64,15 +61,9 @@ def functions(torch):
     }
 
 
-def serve(threads):
+def prepare(torch):
     """What function_bench does, with PyTorch."""
-    import time
-
-    import torch
-
-    torch.set_num_threads(threads)
     table = functions(torch)
-    print(json.dumps({"version": torch.__version__}), flush=True)
 
     def numbers(shape, factor):
         return (2e-4 * (torch.arange(math.prod(shape)) * factor % 10007).float() - 1.0).reshape(shape)
@@ -82,65 +73,31 @@ def serve(threads):
         target = (torch.arange(math.prod(shape)) * 7 % 3 == 0).float().reshape(shape)
         places, classes = (PLACES, shape[0]) if name == "embedding" else (shape[0], shape[1])
         labels = torch.arange(places) * 7919 % 10007 % classes
-        return numbers(shape, 7919), numbers(channels, 7919), numbers(channels, 104729), target, labels
+        return (numbers(shape, 7919), numbers(channels, 7919), numbers(channels, 104729)), (target, labels)
 
-    def seconds_of(function, both, x, w, b, target, labels, grad):
-        x, w, b = (leaf.detach().requires_grad_(both) for leaf in (x, w, b))
-        with torch.set_grad_enabled(both):
-            start = time.perf_counter()
-            result = function(x, w, b, target, labels)
-            if both:
-                result.backward(grad)
-            del result
-            return time.perf_counter() - start
+    def measure(name, shape, mode, repeats):
+        leaves, others = inputs(name, [int(size) for size in shape.split(",")])
+        grad = torch.ones_like(table[name](*leaves, *others))
+        return [seconds_of(torch, table[name], mode == "both", leaves, others, grad) for _ in range(int(repeats))]
 
-    for line in sys.stdin:
-        if line.strip() == "quit":
-            return 0
-        name, shape, mode, repeats = line.split()
-        given = inputs(name, [int(size) for size in shape.split(",")])
-        grad = torch.ones_like(table[name](*given))
-        seconds = [seconds_of(table[name], mode == "both", *given, grad) for _ in range(int(repeats))]
-        print(json.dumps({"seconds": statistics.fmean(seconds)}), flush=True)
-    return 0
+    return {}, measure
 
 
-def compare(parties, mode, pairs):
-    """Prints the table of one part; the geometric mean."""
-    ratios = []
+def rows(mode):
     for name, shape in CASES:
         elements = math.prod(int(size) for size in shape.split(","))
         repeats = min(200, max(1, ELEMENTS_PER_TURN // elements))
         warm_up, request = (f"{name} {shape} {mode} {count}" for count in (max(1, repeats // 4), repeats))
-        ours, theirs = (1e6 * seconds for seconds in medians(parties, warm_up, request, pairs))
-        ratios.append(theirs / ours)
-        print(f"{name:<16}{shape:<14}{ours:10.1f} us {theirs:10.1f} us {theirs / ours:8.2f}", flush=True)
-    return math.exp(statistics.fmean(map(math.log, ratios)))
+        yield f"{name:<16}{shape:<14}", warm_up, request
 
 
-def parse_arguments():
-    parser = Parser(__doc__)
-    add_arguments(parser, ROOT / "build/cpu/tests/function_bench")
-    return parser.parse_args()
+def parts(_):
+    for mode, what in MODES:
+        yield f"f32, {what}", rows(mode)
 
 
 def main():
-    arguments = parse_arguments()
-    if arguments.serve:
-        try:
-            return serve(arguments.threads)
-        except ImportError as error:
-            complain(f"{sys.executable} cannot import torch ({error}): give another Python by --python")
-    program(arguments.bench, "cmake --preset cpu && cmake --build --preset cpu --target function_bench")
-    parties = parties_of(arguments, __file__)
-    version = parties["PyTorch"].greeting["version"]
-    for mode in ("forward", "both"):
-        what = "forward" if mode == "forward" else "forward and backward"
-        print(f"\nf32, {what}, {arguments.threads} threads; ours, PyTorch {version}, ratio")
-        print(f"geometric mean {compare(parties, mode, arguments.pairs):.2f}", flush=True)
-    for party in parties.values():
-        party.quit()
-    return 0
+    return compare(__doc__, ROOT / "build/cpu/tests/function_bench", __file__, prepare, parts, "us")
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ train::CheckpointingOptions checkpointing_options(const Settings& s, const Optio
 
 void prepare_run_directory(const Settings& s) {
   require(!s.resume.empty() || checkpoint_folder(s).steps().empty(),
-          "--run-dir {}: holds the checkpoints of a run: go on from them by --resume auto, or name another folder",
+          "--run-dir {}: holds the checkpoints of a run: resume it by --resume auto, or name another folder",
           s.run_dir);
 }
 
@@ -86,7 +86,7 @@ void tell_resumed(const Settings& s, const train::Resumed& resumed, const std::s
   if (s.resume.empty()) return;
   for (const std::string& problem : resumed.passed_over) fmt::print(stderr, "note: passed over {}\n", problem);
   if (!differences.empty())
-    fmt::print(stderr, "note: the run goes on otherwise than it began: it had {}\n", differences);
+    fmt::print(stderr, "note: some settings differ from those that the run began with: it had {}\n", differences);
   if (resumed.path.empty()) {
     fmt::print("  resume   {} has no checkpoint yet: the run begins\n", s.run_dir);
   } else {

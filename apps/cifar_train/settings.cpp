@@ -1,8 +1,7 @@
-// Option names, groups and help; defaults that depend on one another.
+// Option names, groups and help.
 #include "settings.h"
 
 #include "tandem/comm/backends.h"
-#include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
 #include "tandem/core/parse_device.h"
@@ -10,15 +9,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <map>
 
 namespace tandem::apps {
 namespace {
-
-constexpr std::int64_t kDefaultStepEpochs = 10;
-constexpr double kDefaultStepFactor = 0.1;
 
 constexpr RealLimits kPositive{.least = 0.0, .above = true};
 constexpr RealLimits kNotNegative{.least = 0.0};
@@ -265,60 +260,6 @@ void describe_output(OptionTable& table, Settings& s) {
   table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error").own_to_a_rank();
 }
 
-/// Half precision's own options: their defaults.
-void resolve_precision(Settings& s) {
-  require(!is_half(storage_dtype(s.precision)) || s.model.conv_impl != kernels::ConvImpl::onednn,
-          "--conv-impl onednn computes in f32 only, not in --precision {}", name_of(s.precision));
-  if (!s.loss_scale) s.loss_scale = s.precision == autograd::Precision::fp16 ? "dynamic" : "none";
-  if (s.allreduce_dtype == "auto") s.allreduce_dtype = "fp32";
-}
-
-void resolve_run_directory(Settings& s) {
-  const bool has_none = s.run_dir_choice == kNoRunDirectory;
-  require(s.resume != "auto" || !has_none, "--resume auto goes on from a run directory: leave --no-run-dir out");
-  require(!s.histograms || !has_none, "--histograms are kept in a run directory: leave --no-run-dir out");
-  require(!s.profile || !has_none, "--profile writes into a run directory: leave --no-run-dir out");
-  require(s.trainer.log_every == 0 || !has_none || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
-          s.trainer.log_every);
-  if (!has_none) s.run_dir = s.run_dir_choice;
-  fill_run_directory(s);
-}
-
-/// By what epochs are held against each other, and that each has such a figure.
-void resolve_best_by(Settings& s) {
-  using train::BestBy;
-  const bool validates = s.validation_split > 0.0;
-  if (!s.best_by) s.best_by = validates ? BestBy::validation_accuracy : BestBy::test_accuracy;
-  const bool by_validation = *s.best_by == BestBy::validation_accuracy || *s.best_by == BestBy::validation_loss;
-  require(validates || !by_validation, "--best-by {} needs a --validation-split", name_of(*s.best_by));
-  require(!validates || by_validation || *s.best_by == BestBy::train_loss,
-          "--best-by {}: with --validation-split the test images are evaluated once, at the end; choose "
-          "validation_accuracy or validation_loss",
-          name_of(*s.best_by));
-  require(s.trainer.early_stopping.patience == 0 || *s.best_by != BestBy::train_loss,
-          "--early-stopping {}: the training loss tells nothing of other images; choose another --best-by",
-          to_string(s.trainer.early_stopping));
-  s.trainer.best_by = s.best_by;
-}
-
-void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
-  if (a.empty() || b.empty()) return;
-  const auto place_of = [](const std::string& path) {
-    std::error_code unknown;
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
-  };
-  require(place_of(a) != place_of(b), "{} and {} are both {}: name two files", first, second, a);
-}
-
-/// What is written must not replace what else is written.
-void require_different_files(const Settings& s) {
-  require_two_files("--log", s.log, "--save-weights", s.save_weights);
-  require_two_files("--log", s.log, "--tuning-file", s.tuning_file);
-  require_two_files("--save-weights", s.save_weights, "--tuning-file", s.tuning_file);
-}
-
-bool is_cifar(const std::string& dataset) { return dataset == "cifar10" || dataset == "cifar100"; }
-
 }  // namespace
 
 void describe_options(OptionTable& table, Settings& settings) {
@@ -329,72 +270,6 @@ void describe_options(OptionTable& table, Settings& settings) {
   describe_ranks(table, settings);
   describe_checkpoints(table, settings);
   describe_output(table, settings);
-}
-
-void resolve(Settings& s, std::int64_t ranks) {
-  if (!s.augment) s.augment = data::parse_augment(is_cifar(s.data.name) ? "crop,flip" : "none");
-  s.optimizer = optim::with_defaults(s.optimizer);
-  if (!s.step_epochs && s.schedule == "step") s.step_epochs = kDefaultStepEpochs;
-  if (!s.step_factor && s.schedule == "step") s.step_factor = kDefaultStepFactor;
-  if (!s.batch_size && !s.global_batch_size) {
-    const std::int64_t parts = ranks * s.trainer.accumulation;
-    s.global_batch_size = (s.loader.global_batch_size + parts - 1) / parts * parts;
-  }
-  resolve_precision(s);
-  resolve_run_directory(s);
-  resolve_best_by(s);
-  s.trainer.detailed = s.per_class || s.run_dir_choice != kNoRunDirectory;
-  require_different_files(s);
-  require(!s.trainer.layer_norms || s.run_dir_choice != kNoRunDirectory || !s.log.empty(),
-          "--log-norms needs a --log FILE to write to");
-  require(!*s.optimizer.nesterov || *s.optimizer.momentum > 0.0, "--nesterov needs a --momentum above 0");
-  require(s.trainer.epochs == 0 || s.trainer.steps > 0 || s.warmup_epochs < static_cast<double>(s.trainer.epochs),
-          "--warmup-epochs {}: must be less than --epochs {}", s.warmup_epochs, s.trainer.epochs);
-}
-
-void fill_run_directory(Settings& s) {
-  if (s.run_dir.empty()) return;
-  const std::filesystem::path folder = s.run_dir;
-  if (s.log.empty()) s.log = (folder / "log.jsonl").string();
-  if (s.save_weights.empty()) s.save_weights = (folder / "final.safetensors").string();
-}
-
-void check(const Settings& s, std::int64_t ranks) {
-  micro_batch_size(s, ranks);
-  std::error_code unknown;
-  require(s.autotune || s.tuning_file.empty() || std::filesystem::exists(s.tuning_file, unknown),
-          "--tuning-file {}: no such file; --autotune makes one", s.tuning_file);
-}
-
-kernels::Implementations implementations(const Settings& s) { return {s.model.conv_impl, s.model.gemm_impl}; }
-
-bool names_device(const Settings& s) { return s.device.find(':') != std::string::npos; }
-
-Device choose_device(const Settings& s, int local_rank) {
-  try {
-    Device device = parse_device(s.device);
-    if (device.type == DeviceType::cuda && !names_device(s)) device.index = local_rank % cuda_device_count();
-    return device;
-  } catch (const Error& error) {
-    std::string_view what = error.what();
-    if (what.starts_with("device ")) what.remove_prefix(what.find(": ") + 2);  // --device says which
-    fail("--device {}: {}", s.device, what);
-  }
-}
-
-std::int64_t micro_batch_size(const Settings& s, std::int64_t ranks) {
-  if (s.batch_size) return *s.batch_size;
-  const std::int64_t parts = ranks * s.trainer.accumulation;
-  require(*s.global_batch_size % parts == 0,
-          "--global-batch-size {}: cannot be shared evenly by {} rank{}{}; choose a multiple of {}, or --batch-size "
-          "per rank",
-          *s.global_batch_size, ranks, ranks == 1 ? "" : "s",
-          s.trainer.accumulation == 1 ? "" : fmt::format(" x {} micro-batches", s.trainer.accumulation), parts);
-  return *s.global_batch_size / parts;
-}
-
-std::int64_t global_batch_size(const Settings& s, std::int64_t ranks) {
-  return micro_batch_size(s, ranks) * ranks * s.trainer.accumulation;
 }
 
 std::string shared_settings(const OptionTable& table) {

@@ -70,6 +70,10 @@ struct Settings {
   bool per_class = false;
 };
 
+/// The step schedule's, where nothing else is given.
+inline constexpr std::int64_t kDefaultStepEpochs = 10;
+inline constexpr double kDefaultStepFactor = 0.1;
+
 /// What --run-dir takes for none.
 inline constexpr const char* kNoRunDirectory = "none";
 

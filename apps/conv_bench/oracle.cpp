@@ -226,7 +226,7 @@ std::string Oracle::check_forward(const Workload& done, bool masked, double prod
   if (!masked) return {};
   const Tensor signs = Tensor::empty(done.mask.shape(), {.dtype = DType::u8});
   sign_mask_by_threads(done.y.to(Device{}), signs);
-  return bytes_of(signs) == bytes_of(done.mask) ? "" : "the mask does not tell where y is positive";
+  return bytes_of(signs) == bytes_of(done.mask) ? "" : "the mask does not show where y is positive";
 }
 
 std::string Oracle::check_backward(const Workload& done, double product_error) {

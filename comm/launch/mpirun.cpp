@@ -6,14 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <fstream>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
-
-#ifdef __linux__
-#include <unistd.h>
-#endif
 
 namespace tandem::comm {
 
@@ -49,7 +44,7 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
-/// Whether a setting with this value says on which cores ranks shall run. Binding "none" does not, nor does a mapping
+/// Whether a setting with this value says on which cores ranks are to run. Binding "none" does not, nor does a mapping
 /// of modifiers alone, like ":oversubscribe", unless PE=N or PE-LIST=... is among them.
 bool asks(Kind kind, std::string_view value) {
   const std::string text = lower_case(value);
@@ -109,26 +104,7 @@ bool any(const Items& items, Condition condition) {
   return std::any_of(items.begin(), items.end(), condition);
 }
 
-#ifdef __linux__
-/// The texts of a file in which each ends with a zero byte; none where it cannot be read.
-std::vector<std::string> texts_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<std::string> texts;
-  for (std::string text; std::getline(file, text, '\0');) texts.push_back(std::move(text));
-  return texts;
-}
-#endif
-
 }  // namespace
-
-ProcessCall launcher_call() {
-#ifdef __linux__
-  const std::string folder = "/proc/" + std::to_string(getppid());
-  return {texts_of(folder + "/cmdline"), texts_of(folder + "/environ")};
-#else
-  return {};
-#endif
-}
 
 bool is_default_binding(const EnvironmentLookup& lookup, const ProcessCall& launcher) {
   const bool by_orte = lookup("OMPI_MCA_orte_launch") != nullptr, by_prrte = lookup("PRTE_LAUNCHED") != nullptr;

@@ -1,6 +1,6 @@
-// What Open MPI's mpirun, version 4 or 5, was asked for. Version 4 (its run time is called ORTE) hands that on to its
-// ranks as MCA parameters. Version 5 (PRRTE) hands on nothing: there the process that started this one has to tell, by
-// how it was called. On another host than mpirun's that is a daemon, whose call lacks mpirun's options.
+// What Open MPI's mpirun, version 4 or 5, was asked for. Version 4 (its run time is called ORTE) passes that to its
+// ranks as MCA parameters. Version 5 (PRRTE) passes nothing: there it is read from how the process that started this
+// one was called. On another host than mpirun's that is a daemon, whose call lacks mpirun's options.
 #pragma once
 
 #include "tandem/core/environment.h"
@@ -16,7 +16,7 @@ struct ProcessCall {
   std::vector<std::string> environment;
 };
 
-/// Of the process that started this one; empty where the system does not tell.
+/// Of the process that started this one; empty where the system does not say.
 ProcessCall launcher_call();
 
 /// Whether mpirun started this rank as one of at most two, which it binds to a core each unless told otherwise, and

@@ -1,40 +1,15 @@
-// Threads by affinity masks.
+// Shares of a host's cores.
 #include "tandem/comm/launch/threads.h"
 
-#include "tandem/comm/launch/mpirun.h"
 #include "tandem/core/parallel.h"
 
 #include <algorithm>
-#include <fstream>
-#include <optional>
 #include <sstream>
 #include <thread>
-
-#ifdef __linux__
-#include <sched.h>
-#include <unistd.h>
-#endif
 
 namespace tandem::comm {
 
 namespace {
-
-#ifdef __linux__
-std::optional<cpu_set_t> affinity_of(pid_t process) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(process, sizeof(set), &set) != 0) return std::nullopt;
-  return set;
-}
-
-/// The lowest number among the hardware threads that share a core with this one: "0,32" or "0-1" in sysfs.
-int core_of(int hardware_thread) {
-  std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", hardware_thread));
-  int lowest = hardware_thread;
-  file >> lowest;
-  return file ? lowest : hardware_thread;
-}
-#endif
 
 CoreSet parse(const std::string& text) {
   std::istringstream stream(text);
@@ -44,20 +19,6 @@ CoreSet parse(const std::string& text) {
 }
 
 }  // namespace
-
-CoreSet allowed_cores() {
-  CoreSet cores;
-#ifdef __linux__
-  if (const auto set = affinity_of(0)) {
-    for (int thread = 0; thread < CPU_SETSIZE; ++thread) {
-      if (!CPU_ISSET(thread, &*set)) continue;
-      const int core = core_of(thread);
-      if (std::find(cores.begin(), cores.end(), core) == cores.end()) cores.push_back(core);
-    }
-  }
-#endif
-  return cores;
-}
 
 int fair_share(const CoreSet& mine, std::span<const CoreSet> all) {
   double share = 0.0;
@@ -84,18 +45,6 @@ int default_threads(ProcessGroup& group) {
   if (const int asked = threads_asked_for(); asked > 0) return asked;
   if (mine.empty()) return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / group.local_size());
   return fair_share(mine, here);
-}
-
-bool undo_default_binding() {
-#ifdef __linux__
-  const auto mine = affinity_of(0), launchers = affinity_of(getppid());
-  // A core each is what the default gives; more was asked for, perhaps out of sight.
-  if (!mine || !launchers || CPU_COUNT(&*mine) >= CPU_COUNT(&*launchers) || allowed_cores().size() != 1) return false;
-  if (!is_default_binding(environment_variable, launcher_call())) return false;
-  return sched_setaffinity(0, sizeof(cpu_set_t), &*launchers) == 0;
-#else
-  return false;
-#endif
 }
 
 }  // namespace tandem::comm

@@ -19,7 +19,7 @@ namespace tandem::comm {
 /// Cores, by number, that a process may run on. Hardware threads of one core count once, under the lowest number.
 using CoreSet = std::vector<int>;
 
-/// The cores this process may run on; empty where the system does not tell.
+/// The cores this process may run on; empty where the system does not say.
 CoreSet allowed_cores();
 
 /// Threads for the first of several processes: a core that k of them may use counts 1/k. At least 1.

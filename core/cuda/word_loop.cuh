@@ -57,8 +57,8 @@ struct WordPlace {
 
 constexpr unsigned kWordThreads = 256;
 
-/// Blocks for `count` words, `per_block` of them each; blocks go on in steps of the whole grid, so that no size is too
-/// large.
+/// Blocks for `count` words, `per_block` of them each; blocks continue in steps of the whole grid, so that no size is
+/// too large.
 inline unsigned word_blocks(std::int64_t count, std::int64_t per_block = kWordThreads) {
   constexpr std::int64_t kMostBlocks = 1 << 16;
   return static_cast<unsigned>(std::min((count + per_block - 1) / per_block, kMostBlocks));

@@ -1,4 +1,4 @@
-// What the augmenting kernel is told of each image, and its upload.
+// What the augmenting kernel gets for each image, and its upload.
 #pragma once
 
 #include "tandem/core/tensor.h"

@@ -1,4 +1,4 @@
-// Preparation and upload of what the augmenting kernel is told of each image.
+// Preparation and upload of what the augmenting kernel gets for each image.
 #include "tandem/core/out.h"
 #include "tandem/kernels/augment/image_task.h"
 

@@ -91,7 +91,7 @@ TEST_CASE("writing into what a recorded operation made is refused, and nothing i
         error_of([&] { write.call(y); }) ==
         write.name +
             ": f64[3], made by the recorded operation 'scale', would get wrong gradients if it were changed in place: "
-            "write into detach().clone() and go on with that");
+            "write into detach().clone() and use that");
     CHECK(y.to_vector<double>() == std::vector<double>{6.0, 6.0, 6.0});
     CHECK(y.storage()->version() == version);
   }
@@ -160,7 +160,7 @@ TEST_CASE("a view taken under NoGrad is part of the tape once that is over") {
       CHECK(error_of([&] { write.call(view); }) ==
             write.name + ": " + describe(view) +
                 ", a view taken under NoGrad of a tensor made by the recorded operation 'scale', would get wrong "
-                "gradients if it were changed in place: write into detach().clone() and go on with that");
+                "gradients if it were changed in place: write into detach().clone() and use that");
     }
     CHECK_THAT(
         error_of([&] { write.call(views_of_leaf[1]); }),

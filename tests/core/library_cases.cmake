@@ -1,4 +1,4 @@
-# Libraries of several versions, one that does not tell its version, and one that has nothing of what is looked for.
+# Libraries of several versions, one that does not report its version, and one that has nothing of what is looked for.
 foreach(kind "STRANGER" "SILENT;0" "TOO_OLD;305" "GOOD;410" "TOO_NEW;500")
   list(POP_FRONT kind name)
   set(definition)

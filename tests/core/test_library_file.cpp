@@ -54,7 +54,7 @@ TEST_CASE("a missing library is told with all that was tried, and what to do") {
 
 TEST_CASE("a library that is not the one needed is refused") {
   CHECK_THAT(refusal({FAKE_STRANGER}), ContainsText("is not the FAKE that is needed, it has no fake_version"));
-  CHECK_THAT(refusal({FAKE_SILENT}), ContainsText("does not tell its version"));
+  CHECK_THAT(refusal({FAKE_SILENT}), ContainsText("does not report its version"));
   CHECK_THAT(refusal({FAKE_TOO_OLD}), ContainsText("is FAKE 3.0.5, but 4.1 is the least"));
   CHECK_THAT(refusal({FAKE_TOO_NEW}), ContainsText("is FAKE 5.0.0, but this program knows FAKE 4 only"));
   CHECK_THAT(refusal({__FILE__}), ContainsText("was not found"));

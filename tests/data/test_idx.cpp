@@ -141,7 +141,7 @@ TEST_CASE("damaged gzip files are refused") {
   }
   SECTION("contents too long or too short") {
     CHECK_THAT(refusal(gzip(images + Bytes{1}), packed_labels, ".gz"),
-               ContainsText("oversized: its contents go on after offset 5016"));
+               ContainsText("oversized: its contents continue after offset 5016"));
     CHECK_THAT(refusal(gzip(without_last(images, 3)), packed_labels, ".gz"),
                ContainsText("truncated at offset 5013 of its contents: expected 3 more bytes of pixels"));
   }

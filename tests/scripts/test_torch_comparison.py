@@ -125,6 +125,38 @@ def check_refusals(scripts, bench):
             refuses(command, "cannot import torch (no torch here)", PYTHONPATH=folder)
 
 
+def check_tables(scripts):
+    """The scripts that time functions in turns, with stand-ins that answer 2 ms for ours and 3 ms for PyTorch."""
+    answering = """#!{python}
+import json, sys
+print(json.dumps({{"version": "9.9", "names": ["exp", "add"]}}), flush=True)
+for line in sys.stdin:
+    if line.strip() == "quit":
+        break
+    print(json.dumps({{"seconds": {seconds}}}), flush=True)
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        programs = {"ours": 0.002, "theirs": 0.003}
+        for name, seconds in programs.items():
+            path = pathlib.Path(folder) / name
+            path.write_text(answering.format(python=sys.executable, seconds=seconds))
+            path.chmod(0o755)
+        for script, tables, row in (
+            ("compare_elementwise.py", 4, "exp              2.000 ms      3.000 ms     1.50"),
+            ("compare_functions.py", 2, "softmax         64,1000           2000.0 us     3000.0 us     1.50"),
+            ("compare_matmul.py", 2, "64,64,64    64,64,64          2000.0 us     3000.0 us     1.50"),
+        ):
+            command = [sys.executable, str(scripts / script), "--bench", f"{folder}/ours", "--python", f"{folder}/theirs"]
+            result = run([*command, "--pairs", "1", "--threads", "1"])
+            lines = result.stdout.splitlines()
+            check(result.returncode == 0 and lines.count("geometric mean 1.50") == tables, f"{script}: {result.stdout}{result.stderr}")
+            check(lines.count(row) == tables, f"{script}: no line '{row}' in {result.stdout}")
+            titles = [line for line in lines if line.endswith("1 threads; ours, PyTorch 9.9, ratio")]
+            check(len(titles) == tables, f"{script}: titles {titles}")
+            refuses([*command, "--pairs", "0"], "--pairs 0: must be at least 1")
+            refuses([sys.executable, str(scripts / script), "--bench", "/none/bench"], "/none/bench is not there, or no program")
+
+
 def check_comparison(scripts, bench):
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
@@ -145,6 +177,7 @@ def main():
     scripts, bench = pathlib.Path(sys.argv[1]), sys.argv[2]
     check_serving(bench)
     check_refusals(scripts, bench)
+    check_tables(scripts)
     has_torch = importlib.util.find_spec("torch") is not None
     if has_torch:
         check_comparison(scripts, bench)

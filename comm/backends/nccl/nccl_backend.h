@@ -19,7 +19,7 @@ struct NcclOptions {
 /// With the timeout of TANDEM_NCCL_TIMEOUT, in seconds, where that is set. Throws Error unless it is a number above 0.
 NcclOptions nccl_options(const EnvironmentLookup& lookup);
 
-/// Waits until the communicator is connected. `others` tells rank and size and does everything that is not between
+/// Waits until the communicator is connected. `others` has rank and size and does everything that is not between
 /// GPUs: host tensors, byte strings, barriers. Operations follow what the current stream of `device` holds when they
 /// start; a complete one is complete on the host. Sums of halves are those of comm/backends/nccl/nccl_half_sum.h. After
 /// an error or a timeout the communicator is aborted, and every further operation throws an Error with the reason.

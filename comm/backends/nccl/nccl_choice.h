@@ -7,7 +7,7 @@
 
 namespace tandem::comm {
 
-/// What each rank tells the others about itself.
+/// What each rank sends to the others about itself.
 struct NcclCandidate {
   int node = 0;             // Place::node
   std::string device;       // "cuda:0"; "cpu" where it computes there
@@ -25,7 +25,7 @@ std::string to_text(const NcclCandidate& candidate);
 NcclCandidate read_nccl_candidate(std::string_view text);
 
 /// Why these ranks cannot use NCCL together, and what would help, in one line; empty if they can. NCCL refuses two
-/// ranks on one GPU, which is told by UUID or, for parts of one GPU (MIG), by address, among the ranks of a host.
+/// ranks on one GPU, which is recognised by UUID or, for parts of one GPU (MIG), by address, among the ranks of a host.
 std::string nccl_obstacle(std::span<const NcclCandidate> ranks);
 
 }  // namespace tandem::comm

@@ -1,4 +1,4 @@
-// How NCCL tells its version.
+// The file of NCCL, and how its version is read.
 #include "tandem/comm/backends/nccl/nccl_file.h"
 
 namespace tandem::comm {

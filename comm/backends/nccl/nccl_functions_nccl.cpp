@@ -15,7 +15,7 @@ void NcclFunctions::throw_if_failed(ncclResult_t result, ncclComm_t communicator
              .error = fmt::format("{}{}{}", GetErrorString(result), detail.empty() ? "" : ": ", detail),
              .call = call,
              .where = where,
-             .more = "NCCL_DEBUG=WARN tells more"});
+             .more = "NCCL_DEBUG=WARN shows more"});
 }
 
 }  // namespace tandem::comm

@@ -34,7 +34,7 @@ class RingEngine {
   std::int64_t bytes_sent_ = 0;
 };
 
-/// `others` tells rank and size and does everything but all-reduce.
+/// `others` has rank and size and does everything but all-reduce.
 std::unique_ptr<Backend> make_ring_backend(std::unique_ptr<Backend> others, std::unique_ptr<Transport> transport,
                                            RingOptions options = {});
 

@@ -67,10 +67,12 @@ inline constexpr int kMostPlans = 8;
 
 inline constexpr std::int64_t kLibraryAlignment = 16;  // bytes
 
-/// The file of cuDNN 9, or the one that TANDEM_CUDNN_LIBRARY names. These two are in builds with cuDNN only
-/// (TANDEM_HAS_CUDNN).
+/// The file of cuDNN 9, or the one that TANDEM_CUDNN_LIBRARY names. These two are in builds with cuDNN only.
 LibraryRequest cudnn_library();
 std::unique_ptr<ConvLibrary> make_cudnn(const LibraryFile& file);
+
+/// That file, opened. Throws Error where it cannot be used, and in builds without cuDNN.
+std::unique_ptr<ConvLibrary> open_cudnn();
 
 /// cuDNN, looked for at the first call.
 const FoundLibrary<ConvLibrary>& find_cudnn();

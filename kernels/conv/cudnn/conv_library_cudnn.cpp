@@ -116,4 +116,9 @@ LibraryRequest cudnn_library() {
 
 std::unique_ptr<ConvLibrary> make_cudnn(const LibraryFile& file) { return std::make_unique<CuDnn>(file); }
 
+std::unique_ptr<ConvLibrary> open_cudnn() {
+  const LibraryRequest request = cudnn_library();
+  return make_cudnn({request, library_files(request, environment_variable)});
+}
+
 }  // namespace tandem::kernels

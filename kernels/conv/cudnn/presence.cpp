@@ -19,17 +19,7 @@ std::string_view name_of(ConvPass pass) {
 
 const FoundLibrary<ConvLibrary>& find_cudnn() {
   // Never destroyed: the driver may be gone before static objects are.
-  static const auto& found = *new FoundLibrary<ConvLibrary>(find_library<ConvLibrary>([] {
-#if TANDEM_HAS_CUDNN
-    const LibraryRequest request = cudnn_library();
-    return make_cudnn({request, library_files(request, environment_variable)});
-#else
-    fail(
-        "this program was built without cuDNN, which takes TANDEM_CUDA=ON, cudnn.h and cudnn_frontend.h (pip install "
-        "nvidia-cudnn-cu13, and --no-deps nvidia-cudnn-frontend)");
-    return std::unique_ptr<ConvLibrary>();
-#endif
-  }));
+  static const auto& found = *new FoundLibrary<ConvLibrary>(find_library<ConvLibrary>(open_cudnn));
   return found;
 }
 

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(device::kThreadsPerBlock)
     forward_naive(ConvGeometry g, const T* x, const T* w, const T* bias, bool relu, T* y, std::uint8_t* mask) {
   const std::int64_t count = g.n * g.p * g.q * g.k;
   const int lane = static_cast<int>(threadIdx.x) % device::kWarpThreads;
-  // A warp goes on until its first lane is past the end: all lanes have to take part in the ballot.
+  // A warp continues until its first lane is past the end: all lanes have to take part in the ballot.
   for (std::int64_t i = device::thread_in_grid(); i - lane < count; i += device::threads_in_grid()) {
     bool positive = false;
     if (i < count) {

@@ -1,16 +1,13 @@
 // Handlers of fork().
 #include "tandem/core/fork.h"
 
-#ifdef __linux__
 #include <pthread.h>
 
 #include <algorithm>
 #include <vector>
-#endif
 
 namespace tandem {
 
-#ifdef __linux__
 namespace {
 
 /// The mutex of this list, and what it lists. Never destroyed: a process may fork while it ends.
@@ -41,8 +38,5 @@ void hold_during_fork(std::mutex& mutex) {
   const std::scoped_lock lock(held().mutex);
   held().mutexes.push_back(&mutex);
 }
-#else
-void hold_during_fork(std::mutex& /*mutex*/) {}
-#endif
 
 }  // namespace tandem

@@ -1,0 +1,8 @@
+// Where fork() is not known to be safe to follow.
+#include "tandem/core/fork.h"
+
+namespace tandem {
+
+void hold_during_fork(std::mutex& /*mutex*/) {}
+
+}  // namespace tandem
