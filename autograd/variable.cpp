@@ -107,10 +107,12 @@ Tensor grad(const Tensor& leaf) {
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
   require(leaf.defined(), "set_grad: needs a defined leaf, got {}", leaf);
   if (!gradient.defined()) return clear_grad(leaf);
-  require(is_leaf(leaf) && is_floating(leaf.dtype()), "set_grad: {} is no floating leaf, and has no gradient", leaf);
+  require(is_leaf(leaf) && is_floating(leaf.dtype()),
+          "set_grad: {} is no floating leaf, and has no gradient; give a leaf", leaf);
   require(!requires_grad(gradient), "set_grad: gradient {} requires a gradient itself; give gradient.detach()",
           gradient);
-  require(fits(gradient, leaf), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
+  require(fits(gradient, leaf), "set_grad: gradient {} does not fit tensor {}; shapes and dtypes must agree", gradient,
+          leaf);
   require(gradient.device() == leaf.device(), "set_grad: gradient {} is on {}, its tensor on {}; move it by to(device)",
           gradient, name_of(gradient.device()), name_of(leaf.device()));
   require(!repeats_elements(gradient),

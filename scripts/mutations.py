@@ -27,23 +27,23 @@ WANTED_SHARE = 0.95
 # A program that takes so many times as long as without a fault, and this long at least, has noticed a hang.
 SLOWDOWN = 5
 LEAST_SECONDS = 30
-LIBRARIES = ["core", "kernels", "autograd", "op_cases", "layers", "optim", "comm", "data", "train"]
+LIBRARIES = ["core", "kernels", "autograd", "op_cases", "layers", "optim", "comm", "data", "train", "errors"]
 PROGRAMS = {name: [f"tests/tandem_{name}_tests"] for name in LIBRARIES}
 PROGRAMS["mpi"] = mpirun() + ["-np", "3", "tests/tandem_comm_mpi_tests"]
 # What runs on the simulated device: "simulated op_cases", ...
 SIMULATED = "simulated "
-PROGRAMS |= {SIMULATED + name: [f"tests/tandem_{name}_tests", "[cuda]"] for name in LIBRARIES}
+PROGRAMS |= {SIMULATED + name: [f"tests/tandem_{name}_tests", "[cuda]"] for name in LIBRARIES if name != "errors"}
 # Which programs are asked, and in which order: those nearest to the fault come first.
 ORDER = {
-    "core": ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train", "mpi"],
-    "kernels": ["op_cases", "kernels", "autograd", "layers", "train"],
+    "core": ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train", "mpi", "errors"],
+    "kernels": ["op_cases", "kernels", "autograd", "layers", "train", "errors"],
     "device": [SIMULATED + name for name in ("op_cases", "kernels", "autograd")],
-    "autograd": ["autograd", "op_cases", "layers", "optim", "train", "comm", "mpi"],
-    "data": ["data", "train"],
-    "layers": ["layers", "optim", "train"],
-    "optim": ["optim", "train"],
-    "train": ["train"],
-    "comm": ["comm", "mpi", "train"],
+    "autograd": ["autograd", "op_cases", "layers", "optim", "train", "comm", "mpi", "errors"],
+    "data": ["data", "train", "errors"],
+    "layers": ["layers", "optim", "train", "errors"],
+    "optim": ["optim", "train", "errors"],
+    "train": ["train", "errors"],
+    "comm": ["comm", "mpi", "train", "errors"],
 }
 
 

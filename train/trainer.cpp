@@ -279,7 +279,7 @@ bool Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
 
 EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer) {
   const auto start = Clock::now();
-  require(steps_per_epoch() > 0, "trainer: the training loader has no batch");
+  require(steps_per_epoch() > 0, "trainer: the training loader has no batch: its data set is empty");
   check_optimizer();
   if (has_begun_)
     phases_.end(&PhaseTimes::writing);

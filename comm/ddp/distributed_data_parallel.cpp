@@ -100,9 +100,11 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
       buffers_(std::move(buffers)),
       state_(std::make_shared<State>(group)) {
   State& state = *state_;
-  require(options.first_bucket_bytes >= 1 && options.bucket_bytes >= 1,
-          "DistributedDataParallel: first_bucket_bytes {} and bucket_bytes {} must be at least 1",
-          options.first_bucket_bytes, options.bucket_bytes);
+  require(
+      options.first_bucket_bytes >= 0 && options.bucket_bytes >= 0,
+      "DistributedDataParallel: first_bucket_bytes {} and bucket_bytes {} must be 0 (a bucket for each gradient) or "
+      "more",
+      options.first_bucket_bytes, options.bucket_bytes);
   for (const NamedTensors* tensors : {&parameters_, &buffers_})
     for (const auto& [name, tensor] : *tensors)
       require(tensor.defined(), "DistributedDataParallel: tensor '{}' is undefined; leave it out", name);

@@ -47,10 +47,10 @@ TEST_CASE("errors of process groups read as recorded", "[errors]") {
                       ProcessGroup group = alone();
                       DistributedDataParallel(group, {{"w", Tensor()}}, {});
                     }},
-                   {"DistributedDataParallel, a bucket of 0 bytes",
+                   {"DistributedDataParallel, a bucket of -1 bytes",
                     [&] {
                       ProcessGroup group = alone();
-                      DistributedDataParallel(group, {{"w", w}}, {}, {.bucket_bytes = 0});
+                      DistributedDataParallel(group, {{"w", w}}, {}, {.bucket_bytes = -1});
                     }},
                });
 }

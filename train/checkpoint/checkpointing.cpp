@@ -23,6 +23,8 @@ bool is_checkpoint(const fs::path& path) {
 /// The checkpoint at `path`, or the newest in it.
 FoundCheckpoint find(const fs::path& path) {
   std::error_code none;
+  require(!fs::exists(path, none) || fs::is_directory(path, none),
+          "{}: is a file; name the folder of a checkpoint, or of checkpoints", path.string());
   require(fs::is_directory(path, none), "{}: there is no such folder to go on from", path.string());
   if (is_checkpoint(path)) return {read_checkpoint(path.string()), path.string(), {}};
   const fs::path inner = path / "checkpoints";
@@ -174,7 +176,7 @@ void Checkpointing::write() {
 }
 
 void Checkpointing::write(bool best) {
-  require(writes_, "checkpoints: there is no folder to write them to");
+  require(writes_, "checkpoints: there is no folder to write them to; give the CheckpointFolder a path");
   Checkpoint checkpoint{trainer_.state_dict(), options_.metadata};
   if (const std::optional<Candidate>& known = best ? candidate_ : best_) {
     checkpoint.metadata[kBestByKey] = name_of(options_.best_by);
