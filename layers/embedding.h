@@ -4,6 +4,8 @@
 #include "tandem/layers/initializer.h"
 #include "tandem/layers/module.h"
 
+#include <optional>
+
 namespace tandem::layers {
 
 struct EmbeddingOptions {

@@ -1,7 +1,11 @@
 // What users read of trainers and their options, and of what a run writes.
 #include "tandem/autograd/functions.h"
+#include "tandem/autograd/variable.h"
 #include "tandem/comm/backends/backend.h"
+#include "tandem/data/batch.h"
+#include "tandem/data/iterable_dataset.h"
 #include "tandem/data/make_dataset.h"
+#include "tandem/data/sampler.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
 #include "tandem/optim/sgd.h"
