@@ -18,8 +18,8 @@ void check(const ImageDataset& dataset) {
           dataset.labels.defined() ? describe(dataset.labels) : "none");
   const auto channels = static_cast<std::size_t>(dataset.channels());
   require(dataset.mean.size() == channels && dataset.deviation.size() == channels,
-          "dataset '{}': {} means and {} deviations for {} channels", dataset.name, dataset.mean.size(),
-          dataset.deviation.size(), channels);
+          "dataset '{}': {} means and {} deviations for {} channels; give one for each", dataset.name,
+          dataset.mean.size(), dataset.deviation.size(), channels);
   if (dataset.size() == 0) return;
   const auto* labels = dataset.labels.data<std::int64_t>();
   for (std::int64_t i = 0; i < dataset.size(); ++i) {

@@ -14,6 +14,7 @@ namespace tandem::train {
 
 /// Of validation where there is that, else of test.
 void Trainer::fill_in_evaluation(EpochRecord& record) {
+  check_buffers();
   // Batch norm's running statistics differ between ranks, which saw different images: rank 0's are the model's.
   parts_.replicas.sync_buffers();
   if (options_.check_replicas) parts_.replicas.check_replicas();

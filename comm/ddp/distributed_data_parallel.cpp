@@ -119,6 +119,14 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
       buffers_(std::move(buffers)),
       state_(std::make_shared<State>(group)) {
   State& state = *state_;
+  require(
+      options.first_bucket_bytes >= 0 && options.bucket_bytes >= 0,
+      "DistributedDataParallel: first_bucket_bytes {} and bucket_bytes {} must be 0 (a bucket for each gradient) or "
+      "more",
+      options.first_bucket_bytes, options.bucket_bytes);
+  for (const NamedTensors* tensors : {&parameters_, &buffers_})
+    for (const auto& [name, tensor] : *tensors)
+      require(tensor.defined(), "DistributedDataParallel: tensor '{}' is undefined; leave it out", name);
   for (const auto& [name, tensor] : parameters_) {
     if (!autograd::requires_grad(tensor) || contains(state.trained, tensor)) continue;
     if (!state.trained.empty()) {

@@ -50,7 +50,8 @@ class DistributedDataParallel {
   /// Checks that names, shapes and dtypes agree on all ranks (naming the first tensor that differs), then gives every
   /// rank the parameters and buffers of rank 0. Parameters that want no gradient are only broadcast; a parameter listed
   /// under two names counts once. `group` must outlive this object. Of two objects with a parameter in common, the
-  /// later one serves it: backward() throws Error for the other, but in its no_sync().
+  /// later one serves it: backward() throws Error for the other, but in its no_sync(). Throws Error for undefined
+  /// tensors and buckets of less than 0 bytes.
   DistributedDataParallel(ProcessGroup& group, NamedTensors parameters, NamedTensors buffers,
                           DistributedOptions options = {});
   ~DistributedDataParallel();

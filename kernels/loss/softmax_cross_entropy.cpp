@@ -22,7 +22,8 @@ void check(std::string_view op, const Tensor& logits, const Tensor& labels, doub
 
 DType softmax_cross_entropy_dtype(DType logits_dtype) { return logits_dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-void require_labels(const Tensor& labels, std::int64_t classes, std::string_view op) {
+void require_labels(const Tensor& labels, std::int64_t classes, std::string_view op,
+                    std::optional<std::int64_t> ignored) {
   require(labels.dtype() == DType::i64 && labels.rank() == 1, "{}: labels must be i64[N], got {}", op,
           describe(labels));
   if (labels.numel() == 0) return;
@@ -30,8 +31,8 @@ void require_labels(const Tensor& labels, std::int64_t classes, std::string_view
   const std::int64_t* const values = here.data<std::int64_t>();
   for (std::int64_t n = 0; n < here.size(0); ++n) {
     const std::int64_t label = values[n * here.stride(0)];
-    require(label >= 0 && label < classes, "{}: label {} of the batch is {}, outside of the {} classes", op, n, label,
-            classes);
+    require((label >= 0 && label < classes) || label == ignored,
+            "{}: label {} of the batch is {}, outside of the {} classes", op, n, label, classes);
   }
 }
 

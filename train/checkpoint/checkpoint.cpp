@@ -144,7 +144,9 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
       training.emplace_back(name, tensor);
   }
   for (const auto& [key, value] : checkpoint.metadata)
-    require(!key.starts_with(kHashPrefix), "{}: cannot write: metadata may not have the key {}", path, key);
+    require(!key.starts_with(kHashPrefix),
+            "{}: cannot write: metadata may not have the key {}: those with {} are the hashes; choose another", path,
+            key, kHashPrefix);
   const fs::path target = fs::path(path).has_filename() ? fs::path(path) : fs::path(path).parent_path();
   const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
   const TemporaryFolder temporary(parent);

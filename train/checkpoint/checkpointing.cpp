@@ -75,9 +75,10 @@ Checkpointing::Checkpointing(Trainer& trainer, comm::ProcessGroup& group, Checkp
                              const CheckpointingOptions& options)
     : trainer_(trainer), group_(group), options_(options), writes_(!folder.path().empty()) {
   comm::run_agreed(group, [&] {
-    require(options.every.steps >= 0 && options.every.seconds >= 0.0 && options.keep >= 1,
-            "checkpoints: every {} steps or {} seconds, {} kept, make no sense", options.every.steps,
-            options.every.seconds, options.keep);
+    require(options.every.steps >= 0 && options.every.seconds >= 0.0,
+            "checkpoints: every {} steps or {} seconds: both must be 0 (not by these) or more", options.every.steps,
+            options.every.seconds);
+    require(options.keep >= 1, "checkpoints: cannot keep {}; keep 1 or more", options.keep);
     if (group.rank() == 0 && writes_) writer_ = std::make_unique<CheckpointWriter>(std::move(folder), options.keep);
   });
 }
@@ -189,7 +190,7 @@ void Checkpointing::write() {
 }
 
 void Checkpointing::write(bool best) {
-  require(writes_, "checkpoints: there is no folder to write them to");
+  require(writes_, "checkpoints: there is no folder to write them to; give the CheckpointFolder a path");
   Checkpoint checkpoint{trainer_.state_dict(), options_.metadata};
   if (const std::optional<Candidate>& known = best ? candidate_ : best_) {
     checkpoint.metadata[kBestByKey] = name_of(options_.best_by);
