@@ -2,6 +2,7 @@
 #include "tandem/core/profiler.h"
 
 #include "tandem/core/device.h"
+#include "tandem/core/range_observer.h"
 
 #include <algorithm>
 #include <map>
@@ -15,6 +16,10 @@ std::atomic<unsigned> range_listeners{0};
 }  // namespace detail
 
 namespace {
+
+/// Beside those of profiler.h.
+constexpr unsigned kObserver = 8;
+std::atomic<detail::RangeObserver> range_observer{nullptr};
 
 struct Totals {
   std::int64_t count = 0;
@@ -44,6 +49,15 @@ double to_seconds(std::chrono::steady_clock::duration duration) {
 }  // namespace
 
 namespace detail {
+
+void observe_ranges(RangeObserver observer) {
+  range_observer = observer;
+  if (observer != nullptr) {
+    range_listeners |= kObserver;
+  } else {
+    range_listeners &= ~kObserver;
+  }
+}
 
 void add_work(double flops, double bytes) {
   if (innermost == nullptr) return;
@@ -79,6 +93,9 @@ void ProfileRange::begin(std::string name) {
     if (listeners_ & detail::kNvtx) detail::push_nvtx_range(name.c_str());
   }
   name_ = std::move(name);
+  if (listeners_ & kObserver) {
+    if (const detail::RangeObserver observer = range_observer.load()) observer(name_);
+  }
   outer_ = innermost;
   innermost = this;
   if ((listeners_ & detail::kTimeline) != 0) device_mark_ = detail::mark_device();

@@ -202,6 +202,8 @@ set_property(TEST "cifar_train: killed 50 times" "cifar_train: killed 25 times, 
 if(TANDEM_HAS_MPI)
   resume_case("two ranks killed and gone on with, same bits" ranks)
   resume_case("two ranks stopped by signals, same bits" signals_to_ranks)
+  resume_case("two ranks stopped by timeout, same bits" timeout)
+  resume_case("another number of ranks, same curve" world_size)
   resume_case("two ranks killed 25 times" ranks 25)
   resume_case("two ranks killed 25 times, fp16" ranks_fp16 25)
   set_property(TEST "cifar_train: two ranks killed 25 times" "cifar_train: two ranks killed 25 times, fp16"

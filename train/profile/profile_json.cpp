@@ -66,7 +66,7 @@ std::string profile_json(const Timeline& timeline, std::int64_t steps, const Mac
   if (limits.bytes_per_second > 0.0) json["bytes_per_second"] = limits.bytes_per_second;
   double seconds = 0.0;
   json["ops"] = Json::array();
-  for (const OpTotals& op : op_totals(timeline)) {
+  for (const OpTotals& op : op_totals(timeline.device_events.empty() ? timeline.events : timeline.device_events)) {
     seconds += op.seconds;
     if (json["ops"].size() == kMostOps) continue;
     json["ops"].push_back({{"name", op.name},
@@ -80,8 +80,11 @@ std::string profile_json(const Timeline& timeline, std::int64_t steps, const Mac
   json["peak_bytes"] = timeline.peak_bytes;
   json["largest_at_peak"] = Json::array();
   for (const LiveStorage& storage : timeline.largest_at_peak)
-    json["largest_at_peak"].push_back(
-        {{"bytes", storage.bytes}, {"kind", std::string(name_of(storage.tag))}, {"made_in", storage.made_in}});
+    json["largest_at_peak"].push_back({{"bytes", storage.bytes},
+                                       {"kind", std::string(name_of(storage.tag))},
+                                       {"made_in", storage.made_in},
+                                       {"name", storage.name},
+                                       {"shape", storage.shape}});
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
