@@ -4,6 +4,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/core/error.h"
 #include "tandem/core/tensor.h"
 #include "tandem/train/process_info.h"

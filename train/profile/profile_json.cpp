@@ -69,11 +69,8 @@ std::string profile_json(const Timeline& timeline, std::int64_t steps, const Mac
   for (const OpTotals& op : op_totals(timeline.device_events.empty() ? timeline.events : timeline.device_events)) {
     seconds += op.seconds;
     if (json["ops"].size() == kMostOps) continue;
-    json["ops"].push_back({{"name", op.name},
-                           {"calls", op.count},
-                           {"seconds", op.seconds},
-                           {"flops", op.flops},
-                           {"bytes", op.bytes}});
+    json["ops"].push_back(
+        {{"name", op.name}, {"calls", op.count}, {"seconds", op.seconds}, {"flops", op.flops}, {"bytes", op.bytes}});
   }
   json["seconds"] = seconds;
   json["memory"] = memory_of(timeline);
