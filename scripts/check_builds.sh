@@ -41,7 +41,7 @@ check_shared() {
 }
 
 run_tests() { scripts/run_ctest.sh "$@"; }
-# What runs on a simulated device or a part of the suite may lack more than tests/may_be_skipped.txt says; it is told all the same.
+# What runs on a simulated device or as a part of the suite need not have what tests/must_run.txt lists.
 run_some_tests() { TANDEM_CI=0 scripts/run_ctest.sh "$@"; }
 
 check_asan() {

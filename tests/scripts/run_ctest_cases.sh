@@ -13,7 +13,7 @@ exit "${FAKE_CODE:-0}"
 CTEST
 chmod +x "$folder/ctest"
 printf "# why\n\none: brackets *\n" >"$folder/list"
-export TANDEM_MAY_BE_SKIPPED=$folder/list PATH=$folder:$PATH
+export TANDEM_MUST_RUN=$folder/list PATH=$folder:$PATH
 unset CI TANDEM_CI
 
 # expect CODE TEXT [NAME=VALUE ...]: exit code, and a text in what it prints, in this environment
@@ -29,7 +29,7 @@ expect() {
 }
 source=$1
 row() { printf '\t %s - %s (Skipped)' "$1" "$2"; }
-allowed=$(row 3 "one: brackets now")
+listed=$(row 3 "one: brackets now")
 other=$(row 12 "report: browser (2)")
 
 expect 0 "options: --test-dir build/x --output-on-failure .* -R some" A=1
@@ -37,10 +37,11 @@ expect 7 "options: " FAKE_CODE=7
 expect 0 "^  report: browser (2)$" FAKE_SKIPPED="$other"
 expect 0 "skipped: 1 tests" FAKE_SKIPPED="$other" CI=false
 expect 0 "skipped: 1 tests" FAKE_SKIPPED="$other" CI=true TANDEM_CI=0
-expect 1 "every test must run" FAKE_SKIPPED="$other" CI=true
-expect 1 "every test must run" FAKE_SKIPPED="$other" TANDEM_CI=1
-expect 0 "skipped: 1 tests" FAKE_SKIPPED="$allowed" TANDEM_CI=1
-expect 1 "every test must run" FAKE_SKIPPED="$allowed
+expect 0 "skipped: 1 tests" FAKE_SKIPPED="$other" CI=true
+expect 0 "skipped: 1 tests" FAKE_SKIPPED="$listed" CI=true TANDEM_CI=0
+expect 1 "must run" FAKE_SKIPPED="$listed" CI=true
+expect 1 "must run" FAKE_SKIPPED="$listed" TANDEM_CI=1
+expect 1 "must run" FAKE_SKIPPED="$listed
 $other" TANDEM_CI=1
-! sed '1,/must run/d' "$folder/out" | grep -q brackets || { echo "a listed test is named as not listed"; exit 1; }
-expect 5 "skipped: 1 tests" FAKE_SKIPPED="$allowed" TANDEM_CI=1 FAKE_CODE=5
+! sed '1,/must run/d' "$folder/out" | grep -q browser || { echo "a test that is not listed is named as listed"; exit 1; }
+expect 5 "skipped: 1 tests" FAKE_SKIPPED="$other" TANDEM_CI=1 FAKE_CODE=5

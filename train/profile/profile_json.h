@@ -11,7 +11,8 @@ namespace tandem::train {
 /// What op_table() tells, in numbers: {"steps", "flops_per_second", "bytes_per_second" (the limits, where they are
 /// known), "ops": [{"name", "calls", "seconds", "flops", "bytes"}] with the most time first, over all steps; "seconds"
 /// of all; "memory": {"seconds": [...], "bytes": {KIND: [...]}} over time, at most 240 samples, each the one of its
-/// interval with the most bytes; "peak_bytes", "largest_at_peak": [{"bytes", "kind", "made_in"}]}. Example:
+/// interval with the most bytes; "peak_bytes", "largest_at_peak": [{"bytes", "kind", "made_in", "name", "shape"}]}.
+/// Example:
 ///     start_timeline();
 ///     {
 ///       const ProfileRange range("matmul");

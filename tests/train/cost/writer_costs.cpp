@@ -88,7 +88,7 @@ class Writers {
         trainer_(trainer),
         events_(folder, described_run()),
         reporter_({.progress = (writers & kProgress) != 0 ? train::ProgressMode::bar : train::ProgressMode::none,
-                   .files = {(writers & kLog) != 0 ? folder + "/log.jsonl" : "", ""},
+                   .log = (writers & kLog) != 0 ? folder + "/log.jsonl" : "",
                    .elapsed = [start = Clock::now()] { return 1e-3 * milliseconds(Clock::now() - start); }}) {
     reporter_.open_log(described_run());
   }
