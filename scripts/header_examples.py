@@ -17,6 +17,7 @@ INTERNAL = {
     r"core/(cuda/.*|failed_call|fork|recording|cpu_allocator|strided_copy|work_graph|library_file).h": "for the other libraries",
     r"core/environment.h": "for tests of what reads variables",
     r"core/number_column.h": "a part of to_string()",
+    r"core/range_observer.h": "for tests that do something at a named point of the work",
     r"kernels/(?!(conv/conv|gemm/gemm).h).*": "called by autograd/; conv.h and gemm.h are also timed by themselves",
     r"autograd/(node|functions/(binary|broadcast|conv_operands|conv_producer|operand|row_norm|rows|unary)).h": "the tape, and parts of functions",
     r"layers/(file|fusion|container|safetensors/.*).h": "parts of read_safetensors() and of Sequential",

@@ -1,6 +1,7 @@
 // What a run reports: the records of the JSONL log, and what the console shows of them.
 #pragma once
 
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/train/config_value.h"
 #include "tandem/train/phase_times.h"
 
@@ -20,6 +21,7 @@ using Versions = std::vector<std::pair<std::string, std::string>>;
 /// What is known before the first step.
 struct RunRecord {
   Config config;
+  std::vector<std::string> without_effect{};  ///< settings that do not affect what is learned: paths, output
   Versions versions;
   std::string host;     ///< of rank 0
   std::string started;  ///< UTC, 2026-01-31T12:00:00Z
@@ -95,11 +97,12 @@ struct EpochRecord {
   double validation_loss = std::numeric_limits<double>::quiet_NaN();
   double validation_accuracy = std::numeric_limits<double>::quiet_NaN();
   NamedValues validation_metrics{};
-  std::optional<BestFigure> best{};  ///< of the run so far, this epoch included
-  bool stopped_early = false;        ///< the run ends behind it by TrainerOptions::early_stopping
-  std::optional<PhaseTimes> time{};  ///< of this rank; writing is that since the record before
-  TensorMemory memory{};             ///< of this rank, so far
-  std::vector<LayerNorms> layers{};  ///< at the epoch's last step, with TrainerOptions::layer_norms
+  std::optional<BestFigure> best{};                ///< of the run so far, this epoch included
+  bool stopped_early = false;                      ///< the run ends behind it by TrainerOptions::early_stopping
+  std::optional<PhaseTimes> time{};                ///< of this rank; writing is that since the record before
+  TensorMemory memory{};                           ///< of this rank, so far
+  std::optional<comm::ExchangeTotals> exchange{};  ///< of this rank's gradients; on several ranks
+  std::vector<LayerNorms> layers{};                ///< at the epoch's last step, with TrainerOptions::layer_norms
 };
 
 /// The end of a run: its last epoch, the whole time from process start, and the memory of rank 0's tensors.

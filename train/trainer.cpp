@@ -95,6 +95,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
     : defaults_(std::move(defaults)),
       parts_(parts),
       options_(options),
+      buffers_(parts.model.named_buffers()),
       scoring_(options.loss, options.metrics, options.label_smoothing, options.forward,
                parts.train_loader.options().mix.any()),
       test_scoring_(options.loss, options.metrics, 0.0, options.forward),  // labels are not smoothed
@@ -124,6 +125,10 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 
 std::int64_t Trainer::steps_per_epoch() const {
   return train::steps_per_epoch(parts_.train_loader, options_.accumulation);
+}
+
+void Trainer::check_buffers() {
+  comm::run_agreed(parts_.group, [&] { train::check_buffers(buffers_, parts_.model); });
 }
 
 void Trainer::check_optimizer() const {
@@ -244,7 +249,10 @@ bool Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
              epoch_step_ + 1 == steps);
     if (timeline_is_recorded()) [[unlikely]]
       detail::add_to_timeline(fmt::format("step {}", step_), begin, phases_.last() - begin, 0.0, 0.0);
-    if (!std::exchange(has_begun_, true) && observer.first_step) observer.first_step();
+    if (!std::exchange(has_begun_, true)) {
+      check_buffers();
+      if (observer.first_step) observer.first_step();
+    }
     report_step({.step = step_,
                  .epoch = epoch,
                  .lr = parts_.optimizer.lr(),
@@ -271,7 +279,7 @@ bool Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
 
 EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer) {
   const auto start = Clock::now();
-  require(steps_per_epoch() > 0, "trainer: the training loader has no batch");
+  require(steps_per_epoch() > 0, "trainer: the training loader has no batch: its data set is empty");
   check_optimizer();
   if (has_begun_)
     phases_.end(&PhaseTimes::writing);

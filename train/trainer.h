@@ -127,7 +127,8 @@ class Trainer {
   /// evaluation mode is set to training; in one that is training, modules set to evaluation stay frozen. Throws Error
   /// where none of the model's parameters is the optimizer's, and on several ranks where the optimizer has others,
   /// whose gradients no replicas exchange. What a loss, a metric or an observer throws leaves the trainer usable where
-  /// all ranks throw it. Collective, as is all below.
+  /// all ranks throw it. Throws AgreedError where forward() has put another tensor in the place of a buffer
+  /// (Module::register_buffer()). Collective, as is all below.
   EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
 
   /// All epochs, or after load_state_dict() those that are left; with none, evaluates only. Returns the last record,
@@ -186,6 +187,7 @@ class Trainer {
 
   /// Throws Error where a step would not train the model: see run_epoch().
   void check_optimizer() const;
+  void check_buffers();
   std::int64_t steps_until_pause() const;
   bool run_steps(std::int64_t epoch, const TrainObserver& observer);
   void run_step(std::int64_t images, std::int64_t micro_batches, bool is_last);
@@ -211,6 +213,7 @@ class Trainer {
   std::shared_ptr<Defaults> defaults_;  // parts that were not given
   TrainingParts parts_;
   TrainerOptions options_;
+  NamedTensors buffers_;  // of the model, as replicas and averages have them
   Scoring scoring_, test_scoring_;
   BestEpoch best_epoch_;
   std::shared_ptr<layers::RandomState> random_state_;

@@ -3,6 +3,7 @@
 
 #include "tandem/core/describe.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tandem::train {
@@ -20,8 +21,9 @@ std::string text_of(std::string_view which, const data::Loader* loader) {
 }  // namespace
 
 void check_options(const TrainerOptions& options) {
-  require(options.epochs >= 0 && options.steps >= 0 && options.accumulation >= 1,
-          "trainer: {} epochs or {} steps of {} micro-batches make no sense", options.epochs, options.steps,
+  require(options.epochs >= 0, "trainer: epochs {} must be 0 (none: evaluate only) or more", options.epochs);
+  require(options.steps >= 0, "trainer: steps {} must be 0 (by epochs) or more", options.steps);
+  require(options.accumulation >= 1, "trainer: accumulation {} must be 1 micro-batch per step or more",
           options.accumulation);
   require(options.clip_norm >= 0.0, "trainer: clip_norm {} must be 0 (no clipping) or more", options.clip_norm);
   require(std::isfinite(options.l1) && options.l1 >= 0.0,
@@ -35,6 +37,15 @@ void check_options(const TrainerOptions& options) {
           "trainer: label_smoothing {} is not between 0 and 1", options.label_smoothing);
   require(options.replicas == nullptr || options.group != nullptr,
           "trainer: replicas are given without their group; give .group, too");
+}
+
+void check_buffers(const NamedTensors& before, const layers::Module& model) {
+  const NamedTensors now = model.named_buffers();
+  for (std::size_t i = 0; i < std::min(before.size(), now.size()); ++i)
+    require(now[i].second.is_same(before[i].second),
+            "trainer: buffer {} of the model is another tensor than when the trainer was made, and ranks would no "
+            "longer exchange it: forward() must write into its elements (copy_from(), Out) rather than assign it",
+            now[i].first);
 }
 
 void check_sampler(std::string_view which, const data::Loader& loader, const comm::ProcessGroup& group) {

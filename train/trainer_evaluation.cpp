@@ -14,6 +14,7 @@ namespace tandem::train {
 
 /// Of validation where there is that, else of test.
 void Trainer::fill_in_evaluation(EpochRecord& record) {
+  check_buffers();
   // Batch norm's running statistics differ between ranks, which saw different images: rank 0's are the model's.
   parts_.replicas.sync_buffers();
   if (options_.check_replicas) parts_.replicas.check_replicas();
@@ -88,6 +89,7 @@ void Trainer::fill_in_costs(EpochRecord& record) {
   record.layers = layer_norms_;
   record.time = phases_.times();
   phases_.start();
+  if (const comm::ExchangeTotals totals = parts_.replicas.take_totals(); totals.steps > 0) record.exchange = totals;
   const std::vector<Tensor>& parameters = parts_.optimizer.parameters();
   record.memory = peak_tensor_memory(parameters.empty() ? Device{} : parameters.front().device());
 }

@@ -17,7 +17,7 @@ namespace {
 /// Half precision's own options: their defaults.
 void resolve_precision(Settings& s) {
   require(!is_half(storage_dtype(s.precision)) || s.model.conv_impl != kernels::ConvImpl::onednn,
-          "--conv-impl onednn computes in f32 only, not in --precision {}", name_of(s.precision));
+          "--conv-impl onednn computes in f32 only, not in --precision {}; choose auto", name_of(s.precision));
   if (!s.loss_scale) s.loss_scale = s.precision == autograd::Precision::fp16 ? "dynamic" : "none";
   if (s.allreduce_dtype == "auto") s.allreduce_dtype = "fp32";
 }

@@ -9,8 +9,10 @@
 #include "tandem/train/checkpoint/checkpointing.h"
 #include "tandem/train/evaluation_report.h"
 #include "tandem/train/records.h"
+#include "tandem/train/report/report.h"
 #include "tandem/train/stop_signals.h"
 
+#include <optional>
 #include <string>
 
 namespace tandem::apps {
@@ -23,9 +25,13 @@ train::CheckpointFolder checkpoint_folder(const Settings& settings);
 train::CheckpointingOptions checkpointing_options(const Settings& settings, const OptionTable& table,
                                                   std::string& differences);
 
-/// Refuses a folder that holds the checkpoints of another run, unless this one goes on from it. For rank 0. Throws
-/// Error.
+/// Refuses a folder that cannot be written to, or that holds the checkpoints of another run, unless this one goes on
+/// from it. For rank 0. Throws Error.
 void prepare_run_directory(const Settings& settings);
+
+/// What to do where the last checkpoint could not be written for the reason `problem`: which one there is, and how to
+/// go on from it.
+std::string checkpoint_problem(const Settings& settings, const std::string& problem);
 
 /// Writes `config` to the folder as config.toml. For rank 0, when nothing can be refused any more. Throws Error.
 void keep_config(const Settings& settings, const std::string& config);
@@ -40,13 +46,18 @@ train::Resumed resume(const Settings& settings, train::Checkpointing& checkpoint
 /// Tells where the run goes on from, if --resume was given, and which settings are others from there. For rank 0.
 void tell_resumed(const Settings& settings, const train::Resumed& resumed, const std::string& differences);
 
-/// Ends a run that a signal stopped: writes a checkpoint, and tells how to go on. Returns the exit code, that of a
-/// process which the signal ended. Collective.
-int end_stopped_run(const Settings& settings, const train::EpochRecord& last, const train::StopSignals& signals,
-                    train::Checkpointing& checkpoints, comm::ProcessGroup& group);
+/// How a run ended that a signal stopped.
+struct StoppedRun {
+  int exit_code = 0;  ///< that of a process which the signal ended
+  std::string text;   ///< what happened, and how to go on: two lines
+};
 
-/// Makes the report of the run directory, if there is one, and tells where it is. Where that fails, a warning is all:
-/// no training is lost by it. For rank 0.
-void report_run(const Settings& settings);
+/// Ends a run that a signal stopped: writes a checkpoint. Collective.
+StoppedRun end_stopped_run(const Settings& settings, const train::EpochRecord& last, const train::StopSignals& signals,
+                           train::Checkpointing& checkpoints, comm::ProcessGroup& group);
+
+/// Makes the report of the run directory, if there is one. Where that fails, a warning is all: no training is lost by
+/// it. For rank 0.
+std::optional<train::ReportFiles> make_report(const Settings& settings);
 
 }  // namespace tandem::apps

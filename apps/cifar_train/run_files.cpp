@@ -52,26 +52,51 @@ train::TrainObserver RunFiles::with(const train::TrainObserver& observer) {
   return result;
 }
 
-std::vector<std::pair<std::string, std::string>> RunFiles::finish(bool success, std::vector<std::string>& problems) {
-  if (!writes()) return {};
+void RunFiles::write_again() {
+  if (!writes()) return;
+  environment_->write_again();
+  events_->writer().begin_again();
+}
+
+void RunFiles::finish(bool success, std::vector<std::string>& problems) {
+  if (!writes()) return;
   try {
-    events_->write_misclassified(path_of("evaluation.json"), trainer_.steps_done());
+    events_->write_evaluation(path_of("evaluation.json"), trainer_.steps_done());
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }
   events_->finish(success);
   if (const std::string problem = events_->writer().problem(); !problem.empty()) problems.push_back(problem);
   write_curves(problems);
-  std::vector<std::pair<std::string, std::string>> places;
-  const auto add_if_there = [&](const char* what, const char* name) {
+}
+
+train::ResultFiles RunFiles::places(const std::string& weights, const std::string& log_problem,
+                                    const train::ReportFiles* report) const {
+  train::ResultFiles files{.folder = settings_.run_dir};
+  const auto there = [&](std::initializer_list<const char*> names) {
+    std::vector<std::string> paths;
     std::error_code unknown;
-    if (fs::exists(path_of(name), unknown)) places.emplace_back(what, path_of(name));
+    for (const char* const name : names) {
+      if (writes() && fs::exists(path_of(name), unknown)) paths.push_back(path_of(name));
+    }
+    return paths;
   };
-  add_if_there("table", "curves.csv");
-  add_if_there("saved", "checkpoints");
-  const fs::path runs = fs::path(settings_.run_dir).parent_path();
-  places.emplace_back("events", fmt::format("tensorboard --logdir {}", runs.empty() ? "." : runs.string()));
-  return places;
+  files.lines.emplace_back("settings", there({"config.toml", "environment.json"}));
+  std::vector<std::string> logs, saved = there({"checkpoints"});
+  if (!settings_.log.empty()) logs.push_back(settings_.log + (log_problem.empty() ? "" : " (incomplete)"));
+  files.lines.emplace_back("log", logs);
+  files.lines.emplace_back("tables", there({"curves.csv", "steps.csv"}));
+  files.lines.emplace_back("profile", there({"profile.txt", "trace.json"}));
+  if (!weights.empty()) saved.insert(saved.begin(), weights);
+  files.lines.emplace_back("weights", saved);
+  if (writes()) {
+    const fs::path runs = fs::path(settings_.run_dir).parent_path();
+    files.lines.push_back({"events", {fmt::format("tensorboard --logdir {}", runs.empty() ? "." : runs.string())}});
+  }
+  if (report == nullptr) return files;
+  files.report = report->page;
+  files.picture = report->png.empty() ? report->svg : report->png;
+  return files;
 }
 
 void RunFiles::write_curves(std::vector<std::string>& problems) const {
@@ -79,6 +104,7 @@ void RunFiles::write_curves(std::vector<std::string>& problems) const {
   if (!fs::is_regular_file(settings_.log, unknown)) return;  // a --log that goes into a pipe cannot be read again
   try {
     train::write_curves(settings_.log, path_of("curves.csv"));
+    if (settings_.trainer.log_every > 0) train::write_steps(settings_.log, path_of("steps.csv"));
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }

@@ -4,6 +4,7 @@
 #include "optimization.h"
 #include "profiled_steps.h"
 #include "run_directory.h"
+#include "run_directory_watch.h"
 #include "run_files.h"
 
 #include "apps/arguments/arguments.h"
@@ -72,10 +73,12 @@ Data load_data(const Settings& s) {
           "data set {}: {} training and {} test images are not enough", s.data.name, loaded.train->size(),
           loaded.test->size());
   const std::string train_shape = shape_of(*loaded.train), test_shape = shape_of(*loaded.test);
-  require(train_shape == test_shape, "data set {}: training images are {}, test images {}: they must be alike",
-          s.data.name, train_shape, test_shape);
+  require(train_shape == test_shape,
+          "data set {}: training images are {}, test images {}: they must be alike; make them anew", s.data.name,
+          train_shape, test_shape);
   require(loaded.train->height() == loaded.train->width(),
-          "data set {}: images of {} are not square, as the networks need them", s.data.name, train_shape);
+          "data set {}: images of {} are not square, as the networks need them; pad or crop them", s.data.name,
+          train_shape);
   if (s.validation_split > 0.0) hold_out(loaded, s);
   return loaded;
 }
@@ -170,11 +173,12 @@ std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::Imag
   return std::make_unique<data::Loader>(images, sampler, options);
 }
 
-train::RunRecord describe_run(const Settings& s, const train::Config& config, const comm::MpiEnvironment& environment,
+train::RunRecord describe_run(const Settings& s, const OptionTable& table, const comm::MpiEnvironment& environment,
                               const comm::ProcessGroup& group, const Data& images, const layers::Module& model,
                               Device device) {
   train::RunRecord run;
-  run.config = config;
+  run.config = table.config();
+  run.without_effect = table.names_without_effect();
   run.versions = train::build_versions();
   run.versions.emplace_back("mpi_library", environment.mpi_library());
   run.host = train::host_name();
@@ -210,13 +214,13 @@ Settings with_epochs(const Settings& given, const Data& images, std::int64_t ran
 
 int train_and_report(const Settings& given, const OptionTable& table, const std::string& config_text, Device device,
                      const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start,
-                     const std::vector<std::string>& command) {
+                     const std::vector<std::string>& command, ClaimedDirectory& claimed) {
   const bool first_rank = group.rank() == 0;
   if (!first_rank) kernels::listen_to_notices(nullptr);
   const Data images = comm::run_agreed(group, [&] { return load_data(given); });
   const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
   const auto model = comm::run_agreed(group, [&] { return load_model(s, *images.train, device); });
-  train::RunRecord run = describe_run(s, table.config(), environment, group, images, *model, device);
+  train::RunRecord run = describe_run(s, table, environment, group, images, *model, device);
   comm::check_same(
       group, "data",
       fmt::format("training images={}\nvalidation images={}\ntest images={}\nclasses={}\nimage={}\n", run.train_images,
@@ -225,7 +229,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
       {.silent = !first_rank,
        .progress = train::parse_progress_mode(s.progress),
        .epochs = s.trainer.epochs,
-       .files = {s.log, s.save_weights},
+       .log = s.log,
        .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); }});
   // All that can be wrong is found here, before the log is opened, and agreed upon.
   const std::int64_t micro_batch = micro_batch_size(s, group.size());
@@ -268,8 +272,10 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     reporter.open_log(run);
   });
   RunFiles files(s, run, command, group, trainer, *model);
-  ProfiledSteps profiled(s, trainer, device);
-  train::TrainObserver observer = checkpoints.with(files.with(profiled.with(reporter.observer())));
+  ProfiledSteps profiled(s, trainer, *model, *optimizer, device);
+  RunDirectoryWatch watch(claimed, {[&] { keep_config(s, config_text); }, [&] { reporter.begin_log_again(); },
+                                    [&] { files.write_again(); }, [&] { checkpoints.begin_again(); }});
+  train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));
   reporter.header(run);
   if (first_rank && !tuning_note.empty()) fmt::print(stderr, "note: {}\n", tuning_note);
   if (first_rank) tell_resumed(s, resumed, differences);
@@ -279,9 +285,13 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   }
   const std::int64_t steps_before = trainer.steps_done();
   const train::EpochRecord last = trainer.run(observer);
+  watch.look();
   if (last.stopped) {
-    const int code = files.end_stopped(end_stopped_run(s, last, *signals, checkpoints, group));
-    if (first_rank) report_run(s);
+    const StoppedRun stopped = end_stopped_run(s, last, *signals, checkpoints, group);
+    const int code = files.end_stopped(stopped.exit_code);
+    if (!first_rank) return code;
+    const auto made = make_report(s);
+    reporter.tell(train::closing_text(stopped.text, files.places("", reporter.log_problem(), made ? &*made : nullptr)));
     return code;
   }
   const bool has_trained = trainer.steps_done() > steps_before;  // else its last checkpoint was of the very end
@@ -295,7 +305,8 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   profiled.finish(group, problems);
   comm::run_agreed(group, [&] {
     if (!first_rank) return;
-    if (const std::string problem = checkpoints.finish(); !problem.empty()) problems.push_back(problem);
+    if (const std::string problem = checkpoints.finish(); !problem.empty())
+      problems.push_back(finite ? checkpoint_problem(s, problem) : problem);
     if (finite && !s.save_weights.empty()) {
       saved = train::save_weights(s.save_weights, trainer.weights(),
                                   train::to_metadata(train::describe_network(s.model, *images.train)));
@@ -307,9 +318,9 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     if (!saved.problem.empty()) problems.push_back(describe_problem(saved));
     const std::string tuning_problem = finish_tuning(s, device);
     if (!tuning_problem.empty()) problems.push_back(tuning_problem);
-    const auto places = files.finish(finite, problems);
-    reporter.finish(last, memory, saved.path, places);
-    if (report && s.per_class) std::fputs(train::per_class_text(*report, images.test->class_names).c_str(), stdout);
+    reporter.finish(last, memory);
+    files.finish(finite, problems);
+    if (report && s.per_class) reporter.tell(train::per_class_text(*report, images.test->class_names));
     if (!reporter.log_problem().empty()) problems.push_back(fmt::format("--log: {}", reporter.log_problem()));
   });
   if (!finite) {
@@ -317,11 +328,11 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
         fmt::format("the loss is not a finite number after epoch {}: try a lower --lr, or --clip-norm 1{}", last.epoch,
                     s.save_weights.empty() ? "" : "; the weights were not saved"));
   }
-  if (first_rank) {
-    for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
-  }
   const int code = files.end(finite, train::max_over_ranks(problems.empty() ? 0.0 : 1.0, group) > 0.0 ? 1 : 0);
-  if (first_rank) report_run(s);
+  if (!first_rank) return code;
+  const auto made = make_report(s);
+  reporter.tell_result(files.places(saved.path, reporter.log_problem(), made ? &*made : nullptr));
+  for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
   return code;
 }
 

@@ -10,6 +10,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tandem/comm/launch/launch.h"
 #include "tandem/comm/launch/mpi_environment.h"

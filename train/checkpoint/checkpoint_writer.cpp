@@ -2,8 +2,13 @@
 #include "tandem/train/checkpoint/checkpoint_writer.h"
 
 #include "tandem/core/error.h"
+#include "tandem/core/profiler.h"
 #include "tandem/core/serial_scope.h"
 #include "tandem/kernels/optimizer/all_finite.h"
+
+#include <sys/resource.h>  // setpriority
+#include <sys/stat.h>
+#include <unistd.h>  // gettid
 
 #include <algorithm>
 #include <array>
@@ -19,6 +24,13 @@ bool has_nan(const Tensor& tensor) {
   return std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
 }
 
+/// Device and inode of what `path` names; zeros where that is nothing.
+std::pair<std::uint64_t, std::uint64_t> identity_of(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
 /// Throws Error where the state of a model or an optimizer has NaN.
 void check_numbers(const std::string& path, const Checkpoint& checkpoint) {
   for (const auto& [name, tensor] : checkpoint.state) {
@@ -28,29 +40,75 @@ void check_numbers(const std::string& path, const Checkpoint& checkpoint) {
   }
 }
 
+/// Lets this thread, which ends with what it writes, have the cores when training leaves them.
+void yield_to_training() {
+  constexpr int kNice = 5;  // about a third of the share of others: it still gets on where all cores are busy
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), ::getpriority(PRIO_PROCESS, 0) + kNice);
+}
+
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(CheckpointFolder folder, std::int64_t keep)
     : folder_(std::move(folder)), keep_(keep) {
   require(keep >= 1, "checkpoints: cannot keep {}; keep 1 or more", keep);
-  lock_ = folder_.prepare();
+  hold();
 }
 
 CheckpointWriter::~CheckpointWriter() { finish(); }
 
+void CheckpointWriter::hold() {
+  lock_.reset();
+  lock_ = folder_.prepare();
+  held_ = identity_of(folder_.path());
+}
+
+/// Whether the path leads to the folder that this writer holds: somebody may have removed it, or put another there.
+bool CheckpointWriter::is_held() const { return identity_of(folder_.path()) == held_; }
+
+void CheckpointWriter::begin_again() {
+  finish();
+  if (!is_held()) hold();
+}
+
+/// Writes one, if need be in a folder made again. In the thread that writes.
+void CheckpointWriter::put(std::int64_t step, const Checkpoint& checkpoint) {
+  const auto make_again = [this] {
+    hold();
+    was_removed_ = true;
+  };
+  if (!is_held()) make_again();
+  try {
+    folder_.write(step, checkpoint);
+  } catch (const Error&) {
+    if (is_held()) throw;
+    make_again();  // it was removed meanwhile
+    folder_.write(step, checkpoint);
+  }
+}
+
+void CheckpointWriter::prepare(const NamedTensors& state) {
+  finish();
+  const auto on_gpu = std::ranges::find_if(state, [](const auto& entry) { return entry.second.device() != Device{}; });
+  const Stream stream = on_gpu == state.end() ? Stream() : current_stream(on_gpu->second.device());
+  preparing_ = std::async(std::launch::async, [this, state, stream] {
+    yield_to_training();
+    const StreamScope scope(stream);  // pinned memory is of this GPU's context
+    copy_.reserve(state);
+  });
+}
+
 void CheckpointWriter::write(std::int64_t step, const Checkpoint& checkpoint, bool best) {
   finish();
-  Checkpoint copy{{}, checkpoint.metadata};
-  for (const auto& [name, tensor] : checkpoint.state) {
-    require(tensor.defined(), "checkpoints: tensor {} is undefined", name);
-    const Tensor value = tensor.detach();
-    copy.state.emplace_back(name, value.device() == Device{} ? value.clone() : value.to(Device{}));
-  }
+  copy_.take(checkpoint.state);
   maybe_best_ = best ? step : best_;
-  writing_ = std::async(std::launch::async, [this, step, checkpoint = std::move(copy)] {
+  writing_ = std::async(std::launch::async, [this, step, metadata = checkpoint.metadata] {
+    const ProfileRange range("write checkpoint");
     const SerialScope alone;  // a team of threads would compete with training
-    check_numbers(folder_.path_of(step), checkpoint);
-    folder_.write(step, checkpoint);
+    yield_to_training();
+    copy_.wait();
+    const Checkpoint copy{copy_.tensors(), metadata};
+    check_numbers(folder_.path_of(step), copy);
+    put(step, copy);
     is_there_ = true;
     tidy(step);
   });
@@ -66,6 +124,8 @@ void CheckpointWriter::tidy(std::int64_t step) {
 }
 
 void CheckpointWriter::finish() {
+  // Where there was too little memory, write() says so when it needs it.
+  if (preparing_.valid()) std::exchange(preparing_, {}).wait();
   if (!writing_.valid()) return;
   has_written_ = false;
   try {
