@@ -60,7 +60,8 @@ WarmupSchedule::WarmupSchedule(double duration, double start_factor, std::unique
     : duration_(duration), start_factor_(start_factor), next_(std::move(next)) {
   require_not_negative("warm-up", "the duration", duration);
   require_not_negative("warm-up", "the start factor", start_factor);
-  require(next_ != nullptr, "warm-up: needs a schedule to continue with, such as a ConstantSchedule, got a null pointer");
+  require(next_ != nullptr,
+          "warm-up: needs a schedule to continue with, such as a ConstantSchedule, got a null pointer");
 }
 
 double WarmupSchedule::lr_factor(double time) const {

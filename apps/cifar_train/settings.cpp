@@ -248,10 +248,10 @@ void describe_checkpoints(OptionTable& table, Settings& s) {
               train::parse_best_by)
       .affects_result_if([&s] { return s.trainer.early_stopping.patience > 0; });
   table
-      .path(
-          "resume", s.resume, "auto|DIR|FILE",
-          "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint), or the one of FILE; auto: from "
-          "--run-dir, by default the newest below runs/ of this model that has not come to its end, or begin where there is none yet")
+      .path("resume", s.resume, "auto|DIR|FILE",
+            "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint), or the one of FILE; auto: from "
+            "--run-dir, by default the newest below runs/ of this model that has not come to its end, or begin where "
+            "there is none yet")
       .no_effect_on_result();
 }
 
