@@ -27,6 +27,8 @@ steps() {
   step instruction-sets "a portable build with shared libraries: the kernels' tests with each instruction set that this machine has" \
     check_instruction_sets
   step old-processor "the same build on an emulated processor without AVX: tests of the kernels, and a short training" check_old_processor
+  step cuda-consumer "programs of another project, and its own element-wise function, by nvcc with what preset cuda installs" \
+    check_cuda_consumer
   step tsan "what has threads under ThreadSanitizer" scripts/check_builds.sh tsan
   step mutations "faults planted in the libraries, which the tests must notice" scripts/mutations.py
   step fuzz "what reads files, by fuzzers, 60 s each" scripts/fuzz.sh 60
@@ -82,6 +84,16 @@ check_old_processor() {
   "${emulator[@]}" "$build/tests/tandem_kernels_tests" "$old_processor_tests" &&
     "${emulator[@]}" "$build/apps/cifar_train" --no-run-dir --dataset synthetic --model small_cnn --limit-train 256 \
       --limit-test 128 --epochs 1
+}
+
+# Needs nvcc, but no GPU: the programs run on the CPU without one.
+check_cuda_consumer() {
+  command -v nvcc >/dev/null || { echo "there is no nvcc"; return 77; }
+  local build step
+  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" && build=$(scripts/build.sh cuda tandem_train) || return
+  for step in install cmake functor; do
+    CXX=${CXX:-g++} CUDA=ON tests/consumer/check_program.sh "$step" . "$build" "$build/consumer" || return
+  done
 }
 
 check_simulated_asan() {

@@ -7,7 +7,7 @@
 #   tsan     what has threads (loader, prefetcher, ranks that are threads) under ThreadSanitizer
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
 #   cuda     every kernel compiles and links for real GPUs without warnings or spills, and cuDNN's graphs are those that are
-#            meant, where nvcc is at hand; so does another project's program, and its own element-wise function
+#            meant, where nvcc is at hand
 #   sources  the sources as they are written: format, words; each includes what it uses; headers compile by themselves
 #   tidy     clang-tidy is silent about the libraries and programs
 # usage: scripts/check_builds.sh [--long] [minimal|shared|asan|tsan|simulated|cuda|sources|tidy ...]
@@ -81,7 +81,6 @@ check_cuda() {
     scripts/build.sh cuda tandem_cudnn_tests 2>"$log" >/dev/null || { cat "$log" >&2; return 1; }
     "$build/tests/tandem_cudnn_tests"
   fi
-  CUDA=ON check_installed "$build" install cmake functor
   scripts/build.sh cuda fault_probe 2>"$log" >/dev/null || { cat "$log" >&2; return 1; }
   "$build/tests/fault_probe" --list
 }

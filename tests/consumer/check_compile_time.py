@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-ROUNDS = 4
+ROUNDS = 3
 YARDSTICK = "".join(f"#include <{name}>\n" for name in ("filesystem", "fmt/format.h", "functional", "future", "map", "regex"))
 YARDSTICK_SECONDS = 0.9
 LIMITS = {"tandem.h": 3.0, "spirals": 5.0}

@@ -273,7 +273,7 @@ check_configure() {
   quietly configure cmake -S "$here/program" -B "$work_dir/build" "${arguments[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON
   ! grep -q -e -march=native -e -Werror "$work_dir/build/compile_commands.json" || fail "flags that are for this project's own builds"
   # What the kernels are compiled for is said, with what to do about it.
-  local said="those of every .*, which is slow: TANDEM_NATIVE=ON for this machine's"
+  local said="those of every .* and no newer ones: TANDEM_NATIVE=ON for this machine's"
   [ "${SHARED:-OFF}" != ON ] || said="baseline, AVX2 and AVX-512"
   [ "$(uname -m)" != x86_64 ] || grep -q "instructions of the kernels: $said" "$work_dir/$what.configure.log" ||
     fail "not said: $said"
