@@ -3,8 +3,8 @@
 
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/mpi/mpi_runtime.h"
-#include "tandem/comm/backends/nccl/nccl_start.h"
 #include "tandem/comm/backends/native/native_backend.h"
+#include "tandem/comm/backends/nccl/nccl_start.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/core/suggest.h"
 

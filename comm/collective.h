@@ -58,9 +58,9 @@ constexpr bool is_reduction(CollectiveKind kind) {
 struct Collective {
   CollectiveKind kind = CollectiveKind::barrier;
   DType dtype = DType::u8;
-  ReduceOp op = ReduceOp::sum;               ///< of reductions
-  int peer = 0;                              ///< the root, or the other rank of a message
-  int tag = 0;                               ///< of messages: from 0 to kMaxMessageTag
+  ReduceOp op = ReduceOp::sum;                    ///< of reductions
+  int peer = 0;                                   ///< the root, or the other rank of a message
+  int tag = 0;                                    ///< of messages: from 0 to kMaxMessageTag
   std::vector<std::int64_t> counts = {};          ///< one number, or one for each rank
   std::vector<std::int64_t> receive_counts = {};  ///< of all_to_all
   const void* input = nullptr;

@@ -17,9 +17,7 @@ Shape with_front(std::int64_t extent, const Shape& rest) {
   return shape;
 }
 
-Shape without_front(const Shape& shape) {
-  return Shape(std::span<const std::int64_t>(shape.begin() + 1, shape.end()));
-}
+Shape without_front(const Shape& shape) { return Shape(std::span<const std::int64_t>(shape.begin() + 1, shape.end())); }
 
 /// Elements of a row: of all dimensions but the first.
 std::int64_t row_elements(CollectiveKind kind, const Tensor& tensor) {
@@ -71,8 +69,8 @@ std::vector<std::int64_t> ProcessGroup::for_each_rank(std::int64_t count) const 
 
 std::int64_t ProcessGroup::part_of(CollectiveKind kind, const Tensor& tensor) const {
   const std::int64_t part = row_elements(kind, tensor);
-  require(tensor.size(0) == size(), "{}: {} has {} parts for a group of {} ranks; its first extent must be that", name_of(kind),
-          describe(tensor), tensor.size(0), size());
+  require(tensor.size(0) == size(), "{}: {} has {} parts for a group of {} ranks; its first extent must be that",
+          name_of(kind), describe(tensor), tensor.size(0), size());
   return part;
 }
 
@@ -167,7 +165,9 @@ TensorCollective reduction(const Tensor& tensor, int root, bool is_root, ReduceO
 
 }  // namespace
 
-void ProcessGroup::reduce(const Out& tensor, int root, ReduceOp op) { run(reduction(tensor, root, root == rank(), op)); }
+void ProcessGroup::reduce(const Out& tensor, int root, ReduceOp op) {
+  run(reduction(tensor, root, root == rank(), op));
+}
 
 std::unique_ptr<Work> ProcessGroup::reduce_async(const Out& tensor, int root, ReduceOp op) {
   return start(reduction(tensor, root, root == rank(), op));

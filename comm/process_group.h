@@ -3,8 +3,8 @@
 
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/host_staging.h"
-#include "tandem/comm/tensor_collective.h"
 #include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/tensor_collective.h"
 #include "tandem/core/out.h"
 
 #include <concepts>
@@ -108,9 +108,9 @@ class ProcessGroup {
 
   // Messages ------------------------------------------------------------------------------------------------------
 
-  /// From this rank to `to`, which calls receive() with this rank, the same tag (0 to kMaxMessageTag) and a tensor of as
-  /// many elements of the same dtype. Messages of one pair of ranks and one tag arrive in their order. send() may return
-  /// before the message has arrived, or wait for the receiver: two ranks that both send first may wait for ever.
+  /// From this rank to `to`, which calls receive() with this rank, the same tag (0 to kMaxMessageTag) and a tensor of
+  /// as many elements of the same dtype. Messages of one pair of ranks and one tag arrive in their order. send() may
+  /// return before the message has arrived, or wait for the receiver: two ranks that both send first may wait for ever.
   void send(const Tensor& tensor, int to, int tag = 0);
   std::unique_ptr<Work> send_async(const Tensor& tensor, int to, int tag = 0);
   void receive(const Out& tensor, int from, int tag = 0);

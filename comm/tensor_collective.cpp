@@ -79,9 +79,7 @@ bool goes_through_f32(Backend& backend, const TensorCollective& c) {
 }
 
 /// All elements of a dense tensor, in the order in which they lie in memory.
-Tensor flattened(const Tensor& tensor) {
-  return tensor.detach().as_strided({tensor.numel()}, {1}, tensor.offset());
-}
+Tensor flattened(const Tensor& tensor) { return tensor.detach().as_strided({tensor.numel()}, {1}, tensor.offset()); }
 
 /// The same with f32 copies: in place where the collective has as many elements in as out.
 TensorCollective widened(const TensorCollective& c) {

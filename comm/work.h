@@ -32,10 +32,10 @@ class Work {
 /// Work that was complete when it began.
 std::unique_ptr<Work> done_work();
 
-/// What a rank does between two looks at something that others must do. First it looks again at once. After some tens of
-/// microseconds, which a message of a rank that is running takes, it gives its core away in between: ranks may outnumber
-/// cores, and the one that is waited for may need this one. After half a millisecond the other rank is computing: then
-/// it sleeps in between.
+/// What a rank does between two looks at something that others must do. First it looks again at once. After some tens
+/// of microseconds, which a message of a rank that is running takes, it gives its core away in between: ranks may
+/// outnumber cores, and the one that is waited for may need this one. After half a millisecond the other rank is
+/// computing: then it sleeps in between.
 class Patience {
  public:
   /// `moved`: the last look found that something has moved, and this begins anew.

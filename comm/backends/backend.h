@@ -40,8 +40,8 @@ class Backend {
   /// True if it reduces f16 and bf16 itself: added in f32 and rounded once.
   virtual bool reduces_half(CollectiveKind) const { return false; }
 
-  /// Begins an operation, and returns at once. Several may be under way; the n-th collective that is started on one rank
-  /// meets the n-th on every other. Messages meet by sender, receiver and tag, in their order.
+  /// Begins an operation, and returns at once. Several may be under way; the n-th collective that is started on one
+  /// rank meets the n-th on every other. Messages meet by sender, receiver and tag, in their order.
   virtual std::unique_ptr<Work> start(const Collective& collective) = 0;
   /// The same to its end.
   virtual void run(const Collective& collective) { start(collective)->wait(); }
@@ -49,8 +49,8 @@ class Backend {
   /// All ranks' byte strings, by rank.
   virtual std::vector<std::string> all_gather_bytes(std::string_view mine);
 
-  /// A backend of this kind between some of the ranks, which get the numbers of their places in `members`. Called by all
-  /// members, and by no others, in the same order as other calls that have one of them in common.
+  /// A backend of this kind between some of the ranks, which get the numbers of their places in `members`. Called by
+  /// all members, and by no others, in the same order as other calls that have one of them in common.
   virtual std::unique_ptr<Backend> subgroup(std::span<const int> members) = 0;
 
   virtual std::int64_t all_reduce_bytes_sent() const { return 0; }

@@ -1,6 +1,6 @@
 // The algorithms of collectives, as schedules for any number of ranks. Costs are those of the model in which a message
-// of n bytes takes alpha + n * beta, and combining a byte takes gamma; S is the size of the data, N the number of ranks.
-// Example:
+// of n bytes takes alpha + n * beta, and combining a byte takes gamma; S is the size of the data, N the number of
+// ranks. Example:
 //     const Schedule doubling = recursive_doubling(6);
 //     const std::int64_t sent = elements_sent(doubling, 0, 1000);  // by rank 0, of 1000 elements
 #pragma once
@@ -19,8 +19,9 @@ namespace tandem::comm {
 /// sends 2(N-1)/N of the data, which no algorithm can undercut.
 Schedule ring_all_reduce(int ranks);
 
-/// In round k, ranks whose numbers differ in bit k exchange all they have and both combine it. log2(N) (alpha + S beta):
-/// for small data. Ranks beyond the largest power of two give theirs to a partner first, and get the result from it.
+/// In round k, ranks whose numbers differ in bit k exchange all they have and both combine it. log2(N) (alpha + S
+/// beta): for small data. Ranks beyond the largest power of two give theirs to a partner first, and get the result from
+/// it.
 Schedule recursive_doubling(int ranks);
 
 /// R. Rabenseifner: "Optimization of collective reduction operations", ICCS 2004. Recursive halving leaves each rank a
@@ -30,7 +31,8 @@ Schedule halving_doubling(int ranks);
 
 /// P. Sanders, J. Speck, J. L. Träff: "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
 /// Computing 35(12), 2009. Each half of the data goes up and down a binary tree of its own; a rank that has children in
-/// one tree is a leaf of the other (but rank 0 of an odd number has one child in each). 4 log2(N) alpha + 2 S beta, where the data are cut into many segments.
+/// one tree is a leaf of the other (but rank 0 of an odd number has one child in each). 4 log2(N) alpha + 2 S beta,
+/// where the data are cut into many segments.
 Schedule double_binary_tree(int ranks);
 
 /// Each rank gets one chunk from all others, combines it, and sends it to all others. 2 alpha in one round each way, if

@@ -83,8 +83,8 @@ class Symbols {
         const auto value = values_.find({rank, chunk});
         require(value != values_.end() && expressions_.ranks_of(value->second) == wanted,
                 "schedule {} of {} ranks: rank {} ends with chunk {} of ranks {{{}}}, and wants {{{}}}", schedule_.name,
-                schedule_.ranks, rank, chunk,
-                value == values_.end() ? "" : list(expressions_.ranks_of(value->second)), list(wanted));
+                schedule_.ranks, rank, chunk, value == values_.end() ? "" : list(expressions_.ranks_of(value->second)),
+                list(wanted));
         const auto [place, is_new] = first.try_emplace(wanted, rank, value->second);
         require(is_new || place->second.second == value->second,
                 "schedule {} of {} ranks: ranks {} and {} combine chunk {} in different orders", schedule_.name,
@@ -155,8 +155,8 @@ class Symbols {
 
   const Schedule& schedule_;
   Expressions expressions_;
-  std::vector<std::size_t> next_;                           // step of each rank
-  std::map<std::pair<int, int>, int> values_;               // by rank and chunk
+  std::vector<std::size_t> next_;                                // step of each rank
+  std::map<std::pair<int, int>, int> values_;                    // by rank and chunk
   std::map<std::pair<int, int>, std::deque<Message>> messages_;  // by sender and receiver
 };
 
@@ -187,7 +187,8 @@ Goal broadcast_goal(int ranks, int chunks, int root) {
 }
 
 Goal all_gather_goal(int ranks) {
-  return {ranks, ranks, [](int rank, int chunk) { return rank == chunk; }, [](int, int chunk) { return std::set{chunk}; }};
+  return {ranks, ranks, [](int rank, int chunk) { return rank == chunk; },
+          [](int, int chunk) { return std::set{chunk}; }};
 }
 
 Goal gather_goal(int ranks, int root) {
@@ -202,9 +203,7 @@ Goal scatter_goal(int ranks, int root) {
 
 Goal all_to_all_goal(int ranks) {
   return {ranks, ranks * ranks, [=](int rank, int chunk) { return chunk / ranks == rank; },
-          [=](int rank, int chunk) {
-            return chunk % ranks == rank ? std::set{chunk / ranks} : std::set<int>();
-          }};
+          [=](int rank, int chunk) { return chunk % ranks == rank ? std::set{chunk / ranks} : std::set<int>(); }};
 }
 
 void check_schedule(const Schedule& schedule, const Goal& goal) {

@@ -1,5 +1,5 @@
-// Everybody with everybody, or with the root. In round k a rank sends to the one that is k + 1 further on, so that no rank
-// is sent to by all others at once.
+// Everybody with everybody, or with the root. In round k a rank sends to the one that is k + 1 further on, so that no
+// rank is sent to by all others at once.
 #include "tandem/comm/schedules/algorithms.h"
 #include "tandem/comm/schedules/schedule_builder.h"
 

@@ -9,7 +9,8 @@ namespace tandem::comm {
 
 namespace {
 
-/// A tree in which odd labels are leaves: label 0 is the root, and the lowest bit that is set in a label gives its level.
+/// A tree in which odd labels are leaves: label 0 is the root, and the lowest bit that is set in a label gives its
+/// level.
 int parent_label(int label, int ranks) {
   if (label == 0) return -1;
   const int bit = label & -label;

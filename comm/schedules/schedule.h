@@ -1,8 +1,8 @@
 // Collective algorithms as tables: what each rank sends to whom, and what it does with what it receives.
 // Example:
 //     const Schedule ring = ring_all_reduce(3);
-//     check_schedule(ring, all_reduce_goal(3, ring.chunks));  // throws where a chunk would end wrong, or a rank wait for ever
-//     const std::string table = to_text(ring);                // a line for each round, to print
+//     check_schedule(ring, all_reduce_goal(3, ring.chunks));  // throws where a chunk would end wrong, or a rank wait
+//     for ever const std::string table = to_text(ring);                // a line for each round, to print
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,11 @@ struct Step {
 
 /// A collective algorithm for a number of ranks. The data are cut into `chunks` parts, which the steps name.
 ///
-/// A rank takes the steps of one chunk in the order in which they are listed: a send takes what the steps before it have
-/// left, and nothing is written before the sends listed before it have read. Steps of different chunks do not wait for
-/// each other, but messages from one rank to another arrive in the order in which both list them.
+/// A rank takes the steps of one chunk in the order in which they are listed: a send takes what the steps before it
+/// have left, and nothing is written before the sends listed before it have read. Steps of different chunks do not wait
+/// for each other, but messages from one rank to another arrive in the order in which both list them.
 struct Schedule {
-  std::string name;                        ///< of the algorithm: "ring"
+  std::string name;  ///< of the algorithm: "ring"
   int ranks = 1;
   int chunks = 1;
   std::vector<std::vector<Step>> of_rank;  ///< by rank

@@ -9,6 +9,7 @@
 
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends.h"
+#include "tandem/comm/collective.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/comm/launch/gpu_sharing.h"
@@ -16,3 +17,5 @@
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/comm/process_group.h"
+#include "tandem/comm/tensor_collective.h"
+#include "tandem/comm/work.h"

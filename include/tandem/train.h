@@ -26,6 +26,7 @@
 #include "tandem/train/layer_norms.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/network_description.h"
+#include "tandem/train/parse_json.h"
 #include "tandem/train/phase_times.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/profile/op_table.h"

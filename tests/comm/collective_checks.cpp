@@ -124,14 +124,15 @@ void check_reductions(ProcessGroup& group, std::int64_t count, DType dtype, Redu
   for (int root = 0; root < ranks; ++root) {
     const Tensor tensor = mine();
     group.reduce(Out(tensor), root, op);
-    faults.add(compare(name("reduce"), tensor, root == group.rank() ? reduced : own,
-                       root == group.rank() ? rounding : 0.0));
+    faults.add(
+        compare(name("reduce"), tensor, root == group.rank() ? reduced : own, root == group.rank() ? rounding : 0.0));
   }
 
   const Tensor parts = numbers_of(group.rank(), {ranks, count}, dtype, op);
   const Tensor part = group.reduce_scatter(parts, op);
-  faults.add(compare(name("reduce_scatter"), part,
-                     [&](std::int64_t index) { return reduced_at(ranks, group.rank() * count + index, op); }, rounding));
+  faults.add(compare(
+      name("reduce_scatter"), part,
+      [&](std::int64_t index) { return reduced_at(ranks, group.rank() * count + index, op); }, rounding));
 }
 
 void check_moves(ProcessGroup& group, std::int64_t count, DType dtype, Faults& faults) {
@@ -209,13 +210,12 @@ void check_async(ProcessGroup& group, std::int64_t count, Faults& faults) {
   works.push_back(group.broadcast_async(Out(from_last), ranks - 1));
   if (rank % 2 == 1) std::reverse(works.begin(), works.end());
   for (const auto& work : works) work->wait();
-  faults.add(compare("all_reduce among others", sum, [=](auto index) { return reduced_at(ranks, index, ReduceOp::sum); }));
-  faults.add(compare("all_gather among others", all, [=](std::int64_t index) {
-    return value_at(static_cast<int>(index / count), index % count);
-  }));
-  faults.add(compare("reduce_scatter among others", part, [=](std::int64_t index) {
-    return reduced_at(ranks, rank * count + index, ReduceOp::sum);
-  }));
+  faults.add(
+      compare("all_reduce among others", sum, [=](auto index) { return reduced_at(ranks, index, ReduceOp::sum); }));
+  faults.add(compare("all_gather among others", all,
+                     [=](std::int64_t index) { return value_at(static_cast<int>(index / count), index % count); }));
+  faults.add(compare("reduce_scatter among others", part,
+                     [=](std::int64_t index) { return reduced_at(ranks, rank * count + index, ReduceOp::sum); }));
   faults.add(compare("all_to_all among others", swapped, [=](std::int64_t index) {
     return value_at(static_cast<int>(index / count), rank * count + index % count);
   }));

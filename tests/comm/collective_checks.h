@@ -9,8 +9,8 @@
 
 namespace tandem::test {
 
-/// Runs all collectives in all forms, dtypes, operations and from all roots on tensors of `count` elements. "" where all
-/// elements are right on this rank, else what is not. Collective.
+/// Runs all collectives in all forms, dtypes, operations and from all roots on tensors of `count` elements. "" where
+/// all elements are right on this rank, else what is not. Collective.
 std::string fault_of_all_collectives(comm::ProcessGroup& group, std::int64_t count);
 
 /// The same of groups of some ranks, which are at work at the same time as others.

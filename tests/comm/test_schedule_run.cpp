@@ -27,8 +27,7 @@ struct SimulatedRanks {
   SimulatedRanks(int rank_count, const AllReduceAlgorithm& algorithm, SegmentOptions options, unsigned seed = 1)
       : network(seed), ranks(rank_count), schedule(algorithm.make(hosts_of_two(rank_count))) {
     for (int rank = 0; rank < ranks; ++rank) {
-      engines.push_back(
-          std::make_unique<NativeEngine>(network.transport_of(rank), ranks, rank, schedule, options));
+      engines.push_back(std::make_unique<NativeEngine>(network.transport_of(rank), ranks, rank, schedule, options));
     }
   }
 
@@ -103,7 +102,8 @@ double expected_at(int ranks, std::int64_t index, ReduceOp op) {
 
 void check_all_reduce(int ranks, const AllReduceAlgorithm& algorithm, std::int64_t count, DType dtype, ReduceOp op,
                       SegmentOptions options, unsigned seed) {
-  INFO(algorithm.name << ", ranks " << ranks << " count " << count << " dtype " << name_of(dtype) << " op " << name_of(op));
+  INFO(algorithm.name << ", ranks " << ranks << " count " << count << " dtype " << name_of(dtype) << " op "
+                      << name_of(op));
   SimulatedRanks simulated(ranks, algorithm, options, seed);
   const auto tensors = make_inputs(ranks, count, dtype, op);
   const auto operations = simulated.start(tensors, op);
@@ -164,7 +164,8 @@ TEST_CASE("segments of any length and any depth give the same bits") {
 
 TEST_CASE("several operations may be under way, and be waited for in any order") {
   SimulatedRanks simulated(3, ring(), {16, 2});
-  const auto first = make_inputs(3, 50, DType::f32, ReduceOp::sum), second = make_inputs(3, 31, DType::f64, ReduceOp::max);
+  const auto first = make_inputs(3, 50, DType::f32, ReduceOp::sum),
+             second = make_inputs(3, 31, DType::f64, ReduceOp::max);
   const auto first_operations = simulated.start(first, ReduceOp::sum),
              second_operations = simulated.start(second, ReduceOp::max);
   REQUIRE(simulated.complete(second_operations));

@@ -129,8 +129,7 @@ TEST_CASE("the check names what a wrong schedule does wrong") {
              ContainsText("rank 0 sends chunk 3 to rank 1, which does not receive it"));
   CHECK_THAT(error_of_ring([](Schedule& ring) { first_step(ring, 3, Action::send).chunk = 0; }),
              ContainsText("rank 0, round 1, chunk 3: receives chunk 0 from rank 3"));
-  CHECK_THAT(error_of_ring([](Schedule& ring) { ring.of_rank[3].clear(); }),
-             ContainsText("waits for ever for rank"));
+  CHECK_THAT(error_of_ring([](Schedule& ring) { ring.of_rank[3].clear(); }), ContainsText("waits for ever for rank"));
   CHECK_THAT(error_of_ring([](Schedule& ring) { first_step(ring, 0, Action::send).peer = 4; }),
              ContainsText("rank 0, round 1, chunk 0: the peer 4 or the chunk is out of range"));
   CHECK_THAT(error_of_ring([](Schedule& ring) { first_step(ring, 0, Action::receive).action = Action::reduce; }),

@@ -51,7 +51,8 @@ TEST_CASE("threads: messages of one tag arrive in order, and tags do not mix") {
   check_on_ranks(2, [](ProcessGroup& group) -> std::string {
     const Tensor a = Tensor::full({3}, 1.0), b = Tensor::full({3}, 2.0), c = Tensor::full({3}, 3.0);
     if (group.rank() == 0) {
-      const auto first = group.send_async(a, 1, 5), second = group.send_async(b, 1, 5), other = group.send_async(c, 1, 6);
+      const auto first = group.send_async(a, 1, 5), second = group.send_async(b, 1, 5),
+                 other = group.send_async(c, 1, 6);
       first->wait();
       second->wait();
       other->wait();

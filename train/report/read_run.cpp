@@ -171,8 +171,11 @@ class LogReader {
   bool first_epoch_ = true, first_step_ = true;
 };
 
+constexpr std::size_t kMostRows = 64;  // of a list; a longer one stays a text
+
 void flatten(const Json& json, const std::string& prefix, TextTable& table, int depth) {
-  if (!json.is_structured() || depth > 4) {
+  const bool is_long = json.is_array() && json.size() > kMostRows;
+  if (!json.is_structured() || is_long || depth > 4) {
     const bool is_bytes = prefix.ends_with("_bytes") && json.is_number();
     if (!prefix.empty())
       table.emplace_back(prefix, is_bytes ? plot::number_text(json.get<double>(), plot::Unit::bytes) : text_of(json));

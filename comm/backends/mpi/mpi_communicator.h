@@ -29,8 +29,8 @@ inline Communicator duplicate(MPI_Comm original) {
   return result;
 }
 
-/// Of some ranks of `original`, which get the numbers of their places in `members`; errors come back as codes. Collective
-/// over them.
+/// Of some ranks of `original`, which get the numbers of their places in `members`; errors come back as codes.
+/// Collective over them.
 inline Communicator communicator_of(MPI_Comm original, std::span<const int> members) {
   MPI_Group all = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
   MPI_Comm communicator = MPI_COMM_NULL;

@@ -78,7 +78,8 @@ CollectivePlan Schedules::plan(const Collective& collective) {
     case CollectiveKind::send:
     case CollectiveKind::receive: {
       plan.schedule = schedule_of_message(collective);
-      void* const memory = collective.kind == CollectiveKind::send ? const_cast<void*>(collective.input) : collective.output;
+      void* const memory =
+          collective.kind == CollectiveKind::send ? const_cast<void*>(collective.input) : collective.output;
       plan.chunks = {{static_cast<std::byte*>(memory), collective.count()}};
       return plan;
     }
@@ -131,8 +132,7 @@ std::vector<ChunkMemory> Schedules::block_chunks(const Collective& collective) c
   std::vector<ChunkMemory> chunks;
   for (const std::int64_t count : collective.counts) chunks.push_back({nullptr, count});
   if (has_all) {
-    const auto blocks =
-        blocks_of(scatters ? collective.input : collective.output, collective.counts, collective.dtype);
+    const auto blocks = blocks_of(scatters ? collective.input : collective.output, collective.counts, collective.dtype);
     for (std::size_t rank = 0; rank < chunks.size(); ++rank) chunks[rank].data = blocks[rank].data;
     if (scatters) {
       copy_block(blocks[mine].data, collective.output, blocks[mine].bytes);
@@ -149,7 +149,8 @@ std::vector<ChunkMemory> Schedules::block_chunks(const Collective& collective) c
 std::vector<ChunkMemory> Schedules::reduce_scatter_chunks(const Collective& collective) const {
   std::vector<ChunkMemory> chunks;
   const auto blocks = blocks_of(collective.input, collective.counts, collective.dtype);
-  for (std::size_t rank = 0; rank < blocks.size(); ++rank) chunks.push_back({blocks[rank].data, collective.counts[rank]});
+  for (std::size_t rank = 0; rank < blocks.size(); ++rank)
+    chunks.push_back({blocks[rank].data, collective.counts[rank]});
   const auto mine = static_cast<std::size_t>(rank_);
   copy_block(chunks[mine].data, collective.output, blocks[mine].bytes);
   chunks[mine].data = static_cast<std::byte*>(collective.output);

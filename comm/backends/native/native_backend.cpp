@@ -38,9 +38,9 @@ class NativeBackend final : public Backend {
       : place_(place), node_of_rank_(node_of_rank), options_(std::move(options)) {
     require(node_of_rank.size() == static_cast<std::size_t>(place.size), "native: hosts of {} ranks for a group of {}",
             node_of_rank.size(), place.size);
-    engine_ = std::make_shared<NativeEngine>(std::move(transport), place.size, place.rank,
-                                             all_reduce_algorithm(options_.all_reduce).make(node_of_rank),
-                                             options_.segments);
+    engine_ =
+        std::make_shared<NativeEngine>(std::move(transport), place.size, place.rank,
+                                       all_reduce_algorithm(options_.all_reduce).make(node_of_rank), options_.segments);
   }
 
   std::string_view name() const override { return options_.name; }

@@ -16,7 +16,10 @@ constexpr int kCollectiveTags = 16384;  // then those of messages; MPI promises 
 
 NativeEngine::NativeEngine(std::unique_ptr<Transport> transport, int ranks, int rank, Schedule all_reduce,
                            SegmentOptions options)
-    : transport_(std::move(transport)), rank_(rank), options_(options), schedules_(ranks, rank, std::move(all_reduce)) {}
+    : transport_(std::move(transport)),
+      rank_(rank),
+      options_(options),
+      schedules_(ranks, rank, std::move(all_reduce)) {}
 
 int NativeEngine::next_tag(const Collective& collective) {
   if (collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive)

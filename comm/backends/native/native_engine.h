@@ -2,6 +2,8 @@
 #pragma once
 
 #include "tandem/comm/backends/native/collective_plan.h"
+#include "tandem/comm/schedules/schedule.h"
+#include "tandem/comm/transports/transport.h"
 
 #include <memory>
 #include <vector>

@@ -14,7 +14,8 @@
 namespace tandem::comm {
 
 struct SegmentOptions {
-  /// Chunks travel in segments of at most this many bytes, so that one segment is combined while the next is on its way.
+  /// Chunks travel in segments of at most this many bytes, so that one segment is combined while the next is on its
+  /// way.
   std::int64_t segment_bytes = 128 * 1024;
   /// Segments that may be on their way at once to a rank, and from it.
   std::int64_t depth = 4;
@@ -69,10 +70,10 @@ class ScheduleRun {
     std::vector<Task> sends, receives;
     std::size_t sent = 0, received = 0;  // complete
     std::deque<std::unique_ptr<Transfer>> sending, receiving;
-    std::size_t reductions = 0;        // among receives
-    std::size_t next_slot = 0;         // reductions whose receive has begun
-    std::unique_ptr<Storage> slots;    // where segments that are to be combined arrive
-    std::deque<std::byte*> occupied;   // slots of `receiving`; null for what is received in its place
+    std::size_t reductions = 0;       // among receives
+    std::size_t next_slot = 0;        // reductions whose receive has begun
+    std::unique_ptr<Storage> slots;   // where segments that are to be combined arrive
+    std::deque<std::byte*> occupied;  // slots of `receiving`; null for what is received in its place
   };
 
   std::vector<std::vector<std::size_t>> cut(const std::vector<ChunkMemory>& chunks);

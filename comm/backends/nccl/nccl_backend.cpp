@@ -194,17 +194,19 @@ class NcclBackend final : public Backend {
   std::unique_ptr<Work> start(const Collective& collective) override {
     if (collective.kind == CollectiveKind::barrier) return others_->start(collective);
     const std::string name = describe(collective);
-    Pending pending = is_exchange(collective)          ? start_exchange(name, collective)
-                      : needs_half_sum(collective)     ? start_half_sum(name, collective)
-                                                       : start_call(name, collective);
+    Pending pending = is_exchange(collective)      ? start_exchange(name, collective)
+                      : needs_half_sum(collective) ? start_half_sum(name, collective)
+                                                   : start_call(name, collective);
     return std::make_unique<NcclWork>(session_, std::move(pending), collective);
   }
 
   std::vector<std::string> all_gather_bytes(std::string_view mine) override { return others_->all_gather_bytes(mine); }
 
   std::unique_ptr<Backend> subgroup(std::span<const int>) override {
-    fail("nccl: a group of some ranks would need a communicator of its own, which this backend does not make; use backend "
-         "ring or mpi for groups of some ranks");
+    fail(
+        "nccl: a group of some ranks would need a communicator of its own, which this backend does not make; use "
+        "backend "
+        "ring or mpi for groups of some ranks");
   }
 
  private:
@@ -237,20 +239,21 @@ class NcclBackend final : public Backend {
   }
 
   Pending start_call(const std::string& name, const Collective& c) {
-    return session_->start(name, {[&](NcclCommunicator& communicator, const Stream& stream) {
-                             switch (c.kind) {
-                               case CollectiveKind::all_reduce:
-                                 return communicator.all_reduce(c.input, c.output, c.count(), c.dtype, c.op, stream);
-                               case CollectiveKind::reduce:
-                                 return communicator.reduce(c.input, c.output, c.count(), c.dtype, c.op, c.peer, stream);
-                               case CollectiveKind::reduce_scatter:
-                                 return communicator.reduce_scatter(c.input, c.output, equal_count(c), c.dtype, c.op, stream);
-                               case CollectiveKind::broadcast:
-                                 return communicator.broadcast(c.output, c.bytes(c.count()), c.peer, stream);
-                               default:
-                                 return communicator.all_gather(c.input, c.bytes(c.count()), c.output, stream);
-                             }
-                           }});
+    return session_->start(
+        name, {[&](NcclCommunicator& communicator, const Stream& stream) {
+          switch (c.kind) {
+            case CollectiveKind::all_reduce:
+              return communicator.all_reduce(c.input, c.output, c.count(), c.dtype, c.op, stream);
+            case CollectiveKind::reduce:
+              return communicator.reduce(c.input, c.output, c.count(), c.dtype, c.op, c.peer, stream);
+            case CollectiveKind::reduce_scatter:
+              return communicator.reduce_scatter(c.input, c.output, equal_count(c), c.dtype, c.op, stream);
+            case CollectiveKind::broadcast:
+              return communicator.broadcast(c.output, c.bytes(c.count()), c.peer, stream);
+            default:
+              return communicator.all_gather(c.input, c.bytes(c.count()), c.output, stream);
+          }
+        }});
   }
 
   Pending start_half_sum(const std::string& name, const Collective& c) {
@@ -262,18 +265,18 @@ class NcclBackend final : public Backend {
   }
 
   Pending start_exchange(const std::string& name, const Collective& c) {
-    return session_->start(name, {[&](NcclCommunicator& communicator, const Stream& stream) {
-                             std::vector<NcclExchange> exchanges;
-                             const BlockExchange blocks = exchange_of(c, place().rank, place().size);
-                             for (std::size_t rank = 0; rank < blocks.sent.size(); ++rank) {
-                               const Block &sent = blocks.sent[rank], &received = blocks.received[rank];
-                               const bool in_place = sent.data == received.data && sent.bytes > 0;
-                               if (in_place || sent.bytes + received.bytes == 0) continue;
-                               exchanges.push_back(
-                                   {static_cast<int>(rank), sent.data, sent.bytes, received.data, received.bytes});
-                             }
-                             communicator.exchange(exchanges, stream);
-                           }});
+    return session_->start(
+        name, {[&](NcclCommunicator& communicator, const Stream& stream) {
+          std::vector<NcclExchange> exchanges;
+          const BlockExchange blocks = exchange_of(c, place().rank, place().size);
+          for (std::size_t rank = 0; rank < blocks.sent.size(); ++rank) {
+            const Block &sent = blocks.sent[rank], &received = blocks.received[rank];
+            const bool in_place = sent.data == received.data && sent.bytes > 0;
+            if (in_place || sent.bytes + received.bytes == 0) continue;
+            exchanges.push_back({static_cast<int>(rank), sent.data, sent.bytes, received.data, received.bytes});
+          }
+          communicator.exchange(exchanges, stream);
+        }});
   }
 
   std::unique_ptr<Backend> others_;

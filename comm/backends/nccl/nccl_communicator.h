@@ -11,8 +11,8 @@
 
 namespace tandem::comm {
 
-/// What goes to a rank, which may be this one, and what comes from it; 0 bytes for nothing. What two ranks have for each
-/// other is the same in number, order and sizes on both.
+/// What goes to a rank, which may be this one, and what comes from it; 0 bytes for nothing. What two ranks have for
+/// each other is the same in number, order and sizes on both.
 struct NcclExchange {
   int rank = 0;
   const void* from = nullptr;

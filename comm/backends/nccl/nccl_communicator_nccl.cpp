@@ -113,7 +113,8 @@ class Communicator final : public NcclCommunicator {
     TANDEM_CHECK_NCCL(nccl_, communicator_, GroupStart());
     ncclResult_t sends = ncclSuccess, receives = ncclSuccess;
     for (const NcclExchange& each : exchanges) {
-      const auto sent = static_cast<std::size_t>(each.bytes_sent), received = static_cast<std::size_t>(each.bytes_received);
+      const auto sent = static_cast<std::size_t>(each.bytes_sent),
+                 received = static_cast<std::size_t>(each.bytes_received);
       if (sent > 0) keep_error(sends, nccl_.Send(each.from, sent, ncclUint8, each.rank, communicator_, native(stream)));
       if (received > 0)
         keep_error(receives, nccl_.Recv(each.into, received, ncclUint8, each.rank, communicator_, native(stream)));

@@ -40,8 +40,8 @@ void run_thread_ranks(int ranks, const std::function<void(ProcessGroup&)>& body)
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        ProcessGroup group(make_native_backend(place_of(one_host, rank), one_host, network.transport(rank),
-                                               {.name = "threads"}));
+        ProcessGroup group(
+            make_native_backend(place_of(one_host, rank), one_host, network.transport(rank), {.name = "threads"}));
         body(group);
       } catch (...) {
         first.keep(std::current_exception());

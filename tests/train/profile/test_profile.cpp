@@ -1,4 +1,5 @@
 // Profiles of steps: the trace file, the table, and which steps are profiled.
+#include "tandem/comm/backends/backend.h"
 #include "tandem/train/profile/op_table.h"
 #include "tandem/train/profile/profile_json.h"
 #include "tandem/train/profile/rank_table.h"
