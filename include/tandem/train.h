@@ -24,6 +24,7 @@
 #include "tandem/train/jsonl_log.h"
 #include "tandem/train/layer_norms.h"
 #include "tandem/train/metrics.h"
+#include "tandem/train/nan_finder.h"
 #include "tandem/train/network_description.h"
 #include "tandem/train/phase_times.h"
 #include "tandem/train/process_info.h"

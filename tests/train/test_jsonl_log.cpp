@@ -121,6 +121,15 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   CHECK(records[3]["peak_tensor_bytes"] == Json({{"activations", 4096}, {"optimizer", 1024}}));
 }
 
+TEST_CASE("a record of a run that diverged tells where") {
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  EpochRecord epoch = some_epoch();
+  epoch.diverged = Divergence{.step = 41, .skipped_steps = 40};
+  log.write(epoch);
+  CHECK(file.records()[0]["diverged"] == Json({{"step", 41}, {"skipped_steps", 40}}));
+}
+
 TEST_CASE("figures that were not evaluated are left out, and a result tells the best epoch") {
   TemporaryFile file;
   JsonlLog log(file.path);

@@ -116,11 +116,15 @@ TrainObserver Checkpointing::with(const TrainObserver& observer) {
   TrainObserver both = observer;
   both.progress = [this, inner = observer.progress](const Progress& progress) {
     if (inner) inner(progress);
+    if (writer_ != nullptr && writer_->is_ready()) {
+      writer_->finish();
+      tell_problem();
+    }
     if (is_due(progress)) write();
   };
   both.epoch = [this, inner = observer.epoch](const EpochRecord& epoch) {
     if (inner) inner(epoch);
-    if (options_.every.epochs) write_epoch(epoch);
+    if (options_.every.epochs && !epoch.diverged) write_epoch(epoch);
   };
   return both;
 }
@@ -190,10 +194,11 @@ void Checkpointing::write(bool best) {
 void Checkpointing::tell_problem() {
   const std::string problem = writer_->take_problem(), reason = reason_of(problem);
   if (problem.empty() && !writer_->has_written()) return;  // nothing new
+  problem_ = problem;
   if (reason == std::exchange(reported_, reason) || !options_.on_problem) return;
-  options_.on_problem(problem.empty()
-                          ? fmt::format("{}: can be written again", writer_->folder().path())
-                          : fmt::format("{}; training goes on, and writing is tried again each time", problem));
+  options_.on_problem(
+      problem.empty() ? fmt::format("{}: can be written again", writer_->folder().path())
+                      : fmt::format("{}; {}, and writing is tried again each time", problem, options_.after_problem));
 }
 
 void Checkpointing::wait() {
