@@ -21,9 +21,9 @@ constexpr std::array<std::string_view, 13> kNeeded{
     "drop-last", "optimizer",   "seed",  "precision", "master-weights", "validation-split"};
 
 /// These change nothing of what is computed from a step on, or are checked otherwise, as the batch size is.
-constexpr std::array<std::string_view, 13> kFree{
-    "data",       "limit-test",     "load-weights", "save-weights", "tuning-file", "autotune", "global-batch-size",
-    "batch-size", "check-replicas", "log-every",    "device",       "backend",     "bucket-mb"};
+constexpr std::array<std::string_view, 14> kFree{
+    "data",       "limit-test",     "load-weights", "save-weights", "tuning-file", "autotune",  "global-batch-size",
+    "batch-size", "check-replicas", "log-every",    "device",       "backend",     "bucket-mb", "max-skipped-steps"};
 
 constexpr std::array<std::string_view, 2> kFreeGroups{"Checkpoints", "Output"};
 

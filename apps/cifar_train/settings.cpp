@@ -197,6 +197,10 @@ void describe_precision(OptionTable& table, Settings& s) {
               "default dynamic for fp16, else none")
       .only_for("precision", {"fp16", "bf16"}, {"none"});
   table
+      .integer("max-skipped-steps", s.trainer.max_skipped_steps, {},
+               "end the run where the loss scale skips N steps in a row, which no scale can cure then; 0: never")
+      .only_for("precision", {"fp16", "bf16"});
+  table
       .flag("master-weights", s.optimizer.master_weights,
             "fp16, bf16: f32 weights beside the half ones, to add small steps to")
       .only_for("precision", {"fp16", "bf16"});
@@ -246,6 +250,14 @@ void describe_checkpoints(OptionTable& table, Settings& s) {
       "resume", s.resume, "DIR",
       "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint); auto: from --run-dir, by default "
       "the newest below runs/ of this model that has not come to its end, or begin where there is none yet");
+  table.choice(
+      "on-save-error", s.on_save_error, {"continue", "stop"},
+      "what becomes of the run where a checkpoint, the log or TensorBoard's events cannot be written: continue "
+      "and try again each time, or stop behind the step, with exit code 1");
+  table.flag(
+      "find-nan", s.find_nan,
+      "search for where NaN or Inf comes from: go on from the newest checkpoint of --resume or --run-dir with all "
+      "tensors watched, until one is not finite, and write nothing; exit code 3 where one was found");
 }
 
 void describe_output(OptionTable& table, Settings& s) {
@@ -280,6 +292,9 @@ void resolve_run_directory(Settings& s) {
   require(!s.profile || !has_none, "--profile writes into a run directory: leave --no-run-dir out");
   require(s.trainer.log_every == 0 || !has_none || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
           s.trainer.log_every);
+  const bool names_none = s.run_dir_choice.empty() || has_none;
+  require(!s.find_nan || !names_none || (!s.resume.empty() && s.resume != "auto"),
+          "--find-nan goes on from the checkpoints of a run: name it by --run-dir DIR or --resume DIR");
   if (!has_none) s.run_dir = s.run_dir_choice;
   fill_run_directory(s);
 }

@@ -238,7 +238,6 @@ def settings(work):
     # A loss that is no number leaves what was written.
     text = run(other, 1, "--optimizer adam --epochs 10000 --resume auto --lr 1e30", fails=True)
     check("the loss is not a finite number" in text, text)
-    check("not written: model." in text and text.count("not written: model.") <= 2, text)
     text = run(other, 1, f"--optimizer adam --epochs {newest_step(other) // 30 + 1} --resume auto")
     check("passed over" not in text and "loss nan" not in text, text)
 

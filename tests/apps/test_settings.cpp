@@ -246,6 +246,16 @@ TEST_CASE("an empty path is refused, and none is a value of its option") {
   CHECK_THAT(error_of({"--config", ""}), ContainsText("--config: the path is empty"));
 }
 
+TEST_CASE("a search for NaN needs a run to search") {
+  const std::string because = "--find-nan goes on from the checkpoints of a run: name it by --run-dir DIR";
+  for (const std::vector<const char*>& without : std::vector<std::vector<const char*>>{
+           {"--find-nan"}, {"--find-nan", "--resume", "auto"}, {"--find-nan", "--no-run-dir"}})
+    CHECK_THAT(error_of(without), ContainsText(because));
+  CHECK(error_of({"--find-nan", "--run-dir", "runs/1"}) == "accepted");
+  CHECK(error_of({"--find-nan", "--resume", "runs/1"}) == "accepted");
+  CHECK(error_of({"--find-nan", "--resume", "runs/1", "--no-run-dir"}) == "accepted");
+}
+
 TEST_CASE("what every rank must share leaves out paths and output") {
   Parsed p;
   parse(p, {"--data", "/somewhere", "--log", "x", "--lr", "0.5"});
