@@ -40,6 +40,7 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
   json["peak_memory_bytes"] = r.peak_memory_bytes;
   json["loss_scale"] = r.loss_scale;
   json["skipped_steps"] = r.skipped_steps;
+  if (r.diverged) json["diverged"] = {{"step", r.diverged->step}, {"skipped_steps", r.diverged->skipped_steps}};
   for (const auto& [name, value] : r.train_metrics) json["train_metrics"][name] = value;
   for (const auto& [name, value] : r.test_metrics) json["test_metrics"][name] = value;
   for (const auto& [name, value] : r.validation_metrics) json["validation_metrics"][name] = value;

@@ -67,7 +67,7 @@ void Reporter::try_log(const std::function<void(JsonlLog&)>& write) {
   } catch (const Error& error) {
     if (++missing_records_ > 1) return;
     reason_ = error.what();
-    say(fmt::format("warning: {}; training goes on\n", reason_), stderr);
+    say(fmt::format("warning: {}; {}\n", reason_, options_.after_problem), stderr);
   }
 }
 

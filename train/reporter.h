@@ -26,8 +26,9 @@ struct ReporterOptions {
   bool silent = false;  ///< on all ranks but one
   ProgressMode progress = ProgressMode::automatic;
   std::int64_t epochs = 1;
-  std::string log;                  ///< a file, written from open_log() on; or empty
-  std::function<double()> elapsed;  ///< seconds since the program began
+  std::string log;                                 ///< a file, written from open_log() on; or empty
+  std::function<double()> elapsed;                 ///< seconds since the program began
+  std::string after_problem = "training goes on";  ///< what becomes of the run where the log cannot be written
 };
 
 class Reporter {

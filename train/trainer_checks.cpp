@@ -32,6 +32,8 @@ void check_options(const TrainerOptions& options) {
           options.ema);
   require(!options.detailed || options.loss == nullptr,
           "trainer: details of an evaluation are those of classes, and a loss function was given: leave one out");
+  require(options.max_skipped_steps >= 0, "trainer: max_skipped_steps {} must be 0 (no limit) or more",
+          options.max_skipped_steps);
   require(options.log_every >= 0, "trainer: log_every {} must be 0 (never) or more", options.log_every);
   require(options.label_smoothing >= 0.0 && options.label_smoothing <= 1.0,
           "trainer: label_smoothing {} is not between 0 and 1", options.label_smoothing);
@@ -78,11 +80,11 @@ std::string shared_text(const TrainingParts& parts, const TrainerOptions& option
          text_of("validation", parts.validation_loader) +
          fmt::format(
              "lr={}\nepochs={}\naccumulation={}\nclip_norm={}\nl1={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n"
-             "early_stopping={}\nbest_by={}\nema={}\ndetailed={}\nsteps={}\nlayer_norms={}\n",
+             "early_stopping={}\nbest_by={}\nema={}\ndetailed={}\nsteps={}\nlayer_norms={}\nmax_skipped_steps={}\n",
              parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
              options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics,
              to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.detailed,
-             options.steps, options.layer_norms);
+             options.steps, options.layer_norms, options.max_skipped_steps);
 }
 
 }  // namespace tandem::train

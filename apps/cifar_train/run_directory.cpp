@@ -7,13 +7,11 @@
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/evaluation_json.h"
-#include "tandem/train/metrics.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/report/report.h"
 
 #include <fmt/core.h>
 
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -32,6 +30,10 @@ train::CheckpointFolder checkpoint_folder(const Settings& s) {
   return train::CheckpointFolder(s.run_dir.empty() ? "" : (fs::path(s.run_dir) / "checkpoints").string());
 }
 
+std::string after_problem(const Settings& s) {
+  return s.on_save_error == "stop" ? "training stops (--on-save-error stop)" : "training goes on";
+}
+
 train::CheckpointingOptions checkpointing_options(const Settings& s, const OptionTable& table,
                                                   std::string& differences) {
   layers::Metadata metadata = settings_metadata(table);
@@ -42,6 +44,7 @@ train::CheckpointingOptions checkpointing_options(const Settings& s, const Optio
           .keep = s.keep,
           .best_by = *s.best_by,
           .metadata = metadata,
+          .after_problem = after_problem(s),
           .on_problem = [](const std::string& problem) { fmt::print(stderr, "warning: {}\n", problem); },
           .accept =
               [&table, &differences](const layers::Metadata& found) {
@@ -123,16 +126,6 @@ void tell_resumed(const Settings& s, const train::Resumed& resumed, const std::s
                resumed.epochs == 1 ? "" : "s", resumed.steps);
   }
   std::fflush(stdout);
-}
-
-StoppedRun end_stopped_run(const Settings& s, const train::EpochRecord& last, const train::StopSignals& signals,
-                           train::Checkpointing& checkpoints, comm::ProcessGroup& group) {
-  checkpoints.write();
-  const std::string problem = checkpoints.finish();
-  const int signal = static_cast<int>(train::max_over_ranks(signals.requested(), group));  // it may be that of one rank
-  if (group.rank() == 0 && !problem.empty()) fmt::print(stderr, "error: {}\n", checkpoint_problem(s, problem));
-  return {128 + signal, fmt::format("stopped in epoch {} by {}; to go on:\n  --resume auto --run-dir {}", last.epoch,
-                                    signal == SIGINT ? "SIGINT" : "SIGTERM", s.run_dir)};
 }
 
 std::optional<train::ReportFiles> make_report(const Settings& s) {

@@ -8,9 +8,7 @@
 #include "tandem/data/image_dataset.h"
 #include "tandem/train/checkpoint/checkpointing.h"
 #include "tandem/train/evaluation_report.h"
-#include "tandem/train/records.h"
 #include "tandem/train/report/report.h"
-#include "tandem/train/stop_signals.h"
 
 #include <optional>
 #include <string>
@@ -19,6 +17,9 @@ namespace tandem::apps {
 
 /// Where the run's checkpoints are, below --run-dir; a folder without a path where that was not given.
 train::CheckpointFolder checkpoint_folder(const Settings& settings);
+
+/// What becomes of a run where something cannot be written, by --on-save-error: the end of a warning.
+std::string after_problem(const Settings& settings);
 
 /// When they are written, which are kept, and what they say of themselves: the options of `table`, which must outlive
 /// them. Those of another run are refused, or named in `differences`, where there is something to tell.
@@ -45,16 +46,6 @@ train::Resumed resume(const Settings& settings, train::Checkpointing& checkpoint
 
 /// Tells where the run goes on from, if --resume was given, and which settings are others from there. For rank 0.
 void tell_resumed(const Settings& settings, const train::Resumed& resumed, const std::string& differences);
-
-/// How a run ended that a signal stopped.
-struct StoppedRun {
-  int exit_code = 0;  ///< that of a process which the signal ended
-  std::string text;   ///< what happened, and how to go on: two lines
-};
-
-/// Ends a run that a signal stopped: writes a checkpoint. Collective.
-StoppedRun end_stopped_run(const Settings& settings, const train::EpochRecord& last, const train::StopSignals& signals,
-                           train::Checkpointing& checkpoints, comm::ProcessGroup& group);
 
 /// Makes the report of the run directory, if there is one. Where that fails, a warning is all: no training is lost by
 /// it. For rank 0.

@@ -1,6 +1,8 @@
 // Who writes which file, when.
 #include "run_files.h"
 
+#include "run_directory.h"
+
 #include "tandem/comm/agreement.h"
 #include "tandem/core/error.h"
 #include "tandem/train/curves_file.h"
@@ -28,8 +30,8 @@ RunFiles::RunFiles(const Settings& settings, const train::RunRecord& run, const 
       events_ = std::make_unique<train::RunEvents>(
           settings.run_dir, run,
           train::TensorBoardOptions{.first_step = trainer.steps_done() + 1,
-                                    .on_problem = [](const std::string& problem) {
-                                      fmt::print(stderr, "warning: {}; training goes on\n", problem);
+                                    .on_problem = [then = after_problem(settings)](const std::string& problem) {
+                                      fmt::print(stderr, "warning: {}; {}\n", problem, then);
                                     }});
     } catch (const Error& error) {
       fail("--run-dir {}", error.what());
@@ -58,14 +60,18 @@ void RunFiles::write_again() {
   events_->writer().begin_again();
 }
 
-void RunFiles::finish(bool success, std::vector<std::string>& problems) {
+void RunFiles::finish(train::RunState state, std::vector<std::string>& problems) {
   if (!writes()) return;
   try {
     events_->write_evaluation(path_of("evaluation.json"), trainer_.steps_done());
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }
-  events_->finish(success);
+  if (state == train::RunState::stopped) {
+    events_->writer().flush();
+  } else {
+    events_->finish(state == train::RunState::finished);
+  }
   if (const std::string problem = events_->writer().problem(); !problem.empty()) problems.push_back(problem);
   write_curves(problems);
 }
@@ -108,17 +114,6 @@ void RunFiles::write_curves(std::vector<std::string>& problems) const {
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }
-}
-
-int RunFiles::end(bool success, int exit_code) {
-  return end(success ? train::RunState::finished : train::RunState::failed, exit_code);
-}
-
-int RunFiles::end_stopped(int exit_code) {
-  std::vector<std::string> problems;
-  if (writes()) write_curves(problems);
-  for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
-  return end(train::RunState::stopped, exit_code);
 }
 
 int RunFiles::end(train::RunState state, int exit_code) {

@@ -32,8 +32,12 @@ class RunFiles {
   /// Error.
   void write_again();
 
-  /// The end of training, on rank 0: writes what is left, and adds to `problems` what is missing.
-  void finish(bool success, std::vector<std::string>& problems);
+  /// The end of training, on rank 0: writes what is left, and adds to `problems` what is missing. A run that will go on
+  /// later is not ended for TensorBoard.
+  void finish(train::RunState state, std::vector<std::string>& problems);
+
+  /// What could not be written so far, "" if nothing.
+  std::string problem() const { return writes() ? events_->writer().problem() : ""; }
 
   /// Where the run's files are, as far as they are there; `weights`: of the end, or empty. `log_problem`: "" where the
   /// log is whole. `report`: null without one.
@@ -41,15 +45,12 @@ class RunFiles {
                             const train::ReportFiles* report) const;
 
   /// The end of the run with this exit code, which is returned: environment.json tells it.
-  int end(bool success, int exit_code);
-  /// The same of a run that will go on later.
-  int end_stopped(int exit_code);
+  int end(train::RunState state, int exit_code);
 
  private:
   bool writes() const { return environment_ != nullptr; }
   std::string path_of(const char* name) const;
   void write_curves(std::vector<std::string>& problems) const;
-  int end(train::RunState state, int exit_code);
 
   const Settings& settings_;
   const train::Trainer& trainer_;

@@ -196,6 +196,10 @@ void describe_precision(OptionTable& table, Settings& s) {
               "default dynamic for fp16, else none")
       .only_for("precision", {"fp16", "bf16"}, {"none"});
   table
+      .integer("max-skipped-steps", s.trainer.max_skipped_steps, {},
+               "end the run where the loss scale skips N steps in a row, which no scale can cure then; 0: never")
+      .only_for("precision", {"fp16", "bf16"});
+  table
       .flag("master-weights", s.optimizer.master_weights,
             "fp16, bf16: f32 weights beside the half ones, to add small steps to")
       .only_for("precision", {"fp16", "bf16"});
@@ -252,6 +256,16 @@ void describe_checkpoints(OptionTable& table, Settings& s) {
             "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint), or the one of FILE; auto: from "
             "--run-dir, by default the newest below runs/ of this model that has not come to its end, or begin where "
             "there is none yet")
+      .no_effect_on_result();
+  table
+      .choice("on-save-error", s.on_save_error, {"continue", "stop"},
+              "what becomes of the run where a checkpoint, the log or TensorBoard's events cannot be written: continue "
+              "and try again each time, or stop behind the step, with exit code 1")
+      .no_effect_on_result();
+  table
+      .flag("find-nan", s.find_nan,
+            "search for where NaN or Inf comes from: go on from the newest checkpoint of --resume or --run-dir with "
+            "all tensors watched, until one is not finite, and write nothing; exit code 3 where one was found")
       .no_effect_on_result();
 }
 

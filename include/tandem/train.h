@@ -25,6 +25,7 @@
 #include "tandem/train/jsonl_log.h"
 #include "tandem/train/layer_norms.h"
 #include "tandem/train/metrics.h"
+#include "tandem/train/nan_finder.h"
 #include "tandem/train/network_description.h"
 #include "tandem/train/parse_json.h"
 #include "tandem/train/phase_times.h"

@@ -186,6 +186,14 @@ if(TANDEM_HAS_MPI)
   training_case("uneven batches and accumulation are exact" exact_uneven)
 endif()
 
+# Runs that end otherwise than by their last epoch.
+foreach(case not_finite stopped unwritable)
+  whole_run("ends, ${case}" check_endings.py ${case} 1)
+  if(TANDEM_HAS_MPI)
+    whole_run("ends, ${case}, two ranks" check_endings.py ${case} 2)
+  endif()
+endforeach()
+
 # Runs that are killed at random moments and gone on with.
 function(resume_case name)
   whole_run("${name}" check_resume.py ${ARGN})

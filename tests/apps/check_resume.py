@@ -260,7 +260,7 @@ def stopped_by_timeout(work):
     done = subprocess.run(["timeout", "-s", "TERM", "3", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, env=environment(), timeout=120)
     check(done.returncode == 124, f"exit code {done.returncode}\n{done.stdout}")
-    check("by SIGTERM; go on by --resume auto" in done.stdout, done.stdout)
+    check("by SIGTERM; to go on:\n  --resume auto" in done.stdout, done.stdout)
     step = newest_step(broken)
     text = run(broken, 2, epochs + "--resume auto")
     check(f"and {step} steps are done" in text, text)
@@ -371,7 +371,6 @@ def settings(work):
     # A loss that is no number leaves what was written.
     text = run(other, 1, "--optimizer adam --epochs 10000 --resume auto --lr 1e30", fails=True)
     check("the loss is not a finite number" in text, text)
-    check("not written: model." in text and text.count("not written: model.") <= 2, text)
     text = run(other, 1, f"--optimizer adam --epochs {newest_step(other) // 30 + 1} --resume auto")
     check("passed over" not in text and "loss nan" not in text, text)
 

@@ -54,9 +54,9 @@ TEST_CASE("options say whether they affect the result") {
   parse(p, {});
   const std::vector<std::string> names = p.table.names_without_effect();
   const auto has = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
-  for (const char* const name :
-       {"data", "save-weights", "log", "log-norms", "per-class", "log-every", "profile", "histograms", "progress",
-        "run-dir", "checkpoint-every", "keep", "resume", "check-replicas", "threads", "tuning-file", "best-by"}) {
+  for (const char* const name : {"data", "save-weights", "log", "log-norms", "per-class", "log-every", "profile",
+                                 "histograms", "progress", "run-dir", "checkpoint-every", "keep", "resume",
+                                 "check-replicas", "threads", "tuning-file", "best-by", "on-save-error", "find-nan"}) {
     INFO(name);
     CHECK(has(name));
   }
@@ -269,6 +269,16 @@ TEST_CASE("an empty path is refused, and none is a value of its option") {
     CHECK_FALSE(p.table.find(option)->get().has_value());
   }
   CHECK_THAT(error_of({"--config", ""}), ContainsText("--config: the path is empty"));
+}
+
+TEST_CASE("a search for NaN needs a run to search") {
+  const std::string because = "--find-nan goes on from the checkpoints of a run: name it by --run-dir DIR";
+  for (const std::vector<const char*>& without : std::vector<std::vector<const char*>>{
+           {"--find-nan"}, {"--find-nan", "--resume", "auto"}, {"--find-nan", "--no-run-dir"}})
+    CHECK_THAT(error_of(without), ContainsText(because));
+  CHECK(error_of({"--find-nan", "--run-dir", "runs/1"}) == "accepted");
+  CHECK(error_of({"--find-nan", "--resume", "runs/1"}) == "accepted");
+  CHECK(error_of({"--find-nan", "--resume", "runs/1", "--no-run-dir"}) == "accepted");
 }
 
 TEST_CASE("what every rank must share leaves out paths and output") {

@@ -147,6 +147,15 @@ TEST_CASE("what an epoch took is in its record") {
   CHECK(record["layers"][0]["update_norm"] == 2.0);
 }
 
+TEST_CASE("a record of a run that diverged tells where") {
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  EpochRecord epoch = some_epoch();
+  epoch.diverged = Divergence{.step = 41, .skipped_steps = 40};
+  log.write(epoch);
+  CHECK(file.records()[0]["diverged"] == Json({{"step", 41}, {"skipped_steps", 40}}));
+}
+
 TEST_CASE("figures that were not evaluated are left out, and a result tells the best epoch") {
   TemporaryFile file;
   JsonlLog log(file.path);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <exception>
 
@@ -31,9 +32,21 @@ std::pair<std::uint64_t, std::uint64_t> identity_of(const std::string& path) {
   return {status.st_dev, status.st_ino};
 }
 
-/// Throws Error where the state of a model or an optimizer has NaN.
+/// Of the epoch in work, on some rank: the first entry of its row.
+bool has_bad_loss(const Tensor& epoch_sums) {
+  if (epoch_sums.rank() != 2 || epoch_sums.size(1) == 0 || epoch_sums.dtype() != DType::f64) return false;
+  const auto sums = epoch_sums.to_vector<double>();
+  const auto columns = static_cast<std::size_t>(epoch_sums.size(1));
+  for (std::size_t row = 0; row < sums.size(); row += columns)
+    if (!std::isfinite(sums[row])) return true;
+  return false;
+}
+
+/// Throws Error where the state of a model or an optimizer has NaN, or a loss was not finite.
 void check_numbers(const std::string& path, const Checkpoint& checkpoint) {
   for (const auto& [name, tensor] : checkpoint.state) {
+    require(name != "trainer.epoch_sums" || !has_bad_loss(tensor), "{}: not written: the loss is not a finite number",
+            path);
     const bool is_of_run = !name.starts_with("model.") && !name.starts_with("optimizer.");
     if (is_of_run || !is_floating(tensor.dtype())) continue;
     require(!has_nan(tensor), "{}: not written: {} has values that are not numbers (NaN)", path, name);
@@ -121,6 +134,10 @@ void CheckpointWriter::tidy(std::int64_t step) {
     if (old != step && std::binary_search(there.begin(), there.end(), old)) folder_.remove(old);
   }
   folder_.keep(keep_, maybe_best_ ? std::vector{*maybe_best_} : std::vector<std::int64_t>());
+}
+
+bool CheckpointWriter::is_ready() const {
+  return writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
 void CheckpointWriter::finish() {

@@ -16,10 +16,9 @@ namespace tandem::train {
 
 /// Writes the checkpoints of a run from a thread of its own, of lower priority: training waits for a copy alone, the
 /// memory of which is kept from one to the next, and for the checkpoint before where that is still being written. For
-/// rank 0. A checkpoint that cannot be written ends nothing: the ones
-/// before stay, and the next is tried again. A state whose model or optimizer has NaN is not written: nothing good
-/// could come of it, and it would take the place of what can still be used. A folder that somebody removed is made
-/// again. Example:
+/// rank 0. A checkpoint that cannot be written ends nothing: the ones before stay, and the next is tried again. A state
+/// whose model or optimizer has NaN, or whose loss is not finite, is not written: nothing good could come of it, and it
+/// would take the place of what can still be used. A folder that somebody removed is made again. Example:
 ///     #include "tandem/train/trainer.h"
 ///     void save_each(Trainer& trainer, TrainObserver& observer, CheckpointWriter& writer) {
 ///       observer.epoch = [&](const EpochRecord& epoch) { writer.write(epoch.epoch, {trainer.state_dict(), {}}); };
@@ -49,6 +48,9 @@ class CheckpointWriter {
   /// These, which are there, go when the next one is written: they cannot be read, and are of later steps.
   void replace(std::vector<std::int64_t> steps) { replaced_ = std::move(steps); }
   const std::vector<std::int64_t>& replaced() const { return replaced_; }
+
+  /// Whether one is complete, well or not, that finish() was not called for: that waits for nothing then.
+  bool is_ready() const;
 
   /// Waits for what is being written.
   void finish();

@@ -130,6 +130,10 @@ TrainObserver Checkpointing::with(const TrainObserver& observer) {
   TrainObserver both = observer;
   both.progress = [this, inner = observer.progress](const Progress& progress) {
     if (inner) inner(progress);
+    if (writer_ != nullptr && writer_->is_ready()) {
+      writer_->finish();
+      tell_problem();
+    }
     if (is_due(progress))
       write();
     else
@@ -137,7 +141,7 @@ TrainObserver Checkpointing::with(const TrainObserver& observer) {
   };
   both.epoch = [this, inner = observer.epoch](const EpochRecord& epoch) {
     if (inner) inner(epoch);
-    if (options_.every.epochs) write_epoch(epoch);
+    if (options_.every.epochs && !epoch.diverged) write_epoch(epoch);
   };
   return both;
 }
@@ -227,10 +231,11 @@ void Checkpointing::tell_problem() {
   tell_removed();
   const std::string problem = writer_->take_problem(), reason = reason_of(problem);
   if (problem.empty() && !writer_->has_written()) return;  // nothing new
+  problem_ = problem;
   if (reason == std::exchange(reported_, reason) || !options_.on_problem) return;
-  options_.on_problem(problem.empty()
-                          ? fmt::format("{}: can be written again", writer_->folder().path())
-                          : fmt::format("{}; training goes on, and writing is tried again each time", problem));
+  options_.on_problem(
+      problem.empty() ? fmt::format("{}: can be written again", writer_->folder().path())
+                      : fmt::format("{}; {}, and writing is tried again each time", problem, options_.after_problem));
 }
 
 void Checkpointing::wait() {
@@ -241,7 +246,10 @@ std::string Checkpointing::finish() {
   wait();
   if (writer_ == nullptr) return "";
   tell_removed();
-  return writer_->take_problem();
+  // That of the last one may have been told, and taken, behind a step.
+  const std::string problem = writer_->take_problem();
+  if (!problem.empty() || writer_->has_written()) problem_ = problem;
+  return problem_;
 }
 
 }  // namespace tandem::train

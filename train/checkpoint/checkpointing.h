@@ -40,9 +40,10 @@ std::string to_string(const CheckpointInterval& interval);
 
 struct CheckpointingOptions {
   CheckpointInterval every = {};
-  std::int64_t keep = 3;               ///< the newest so many, and the best
-  BestBy best_by = BestBy::test_loss;  ///< among those at the ends of epochs
-  layers::Metadata metadata = {};      ///< into each checkpoint
+  std::int64_t keep = 3;                           ///< the newest so many, and the best
+  BestBy best_by = BestBy::test_loss;              ///< among those at the ends of epochs
+  layers::Metadata metadata = {};                  ///< into each checkpoint
+  std::string after_problem = "training goes on";  ///< what becomes of the run then, told by on_problem
   /// Told, on rank 0, what could not be written: once, and again for another reason, or when writing works again. Also
   /// told that the folder was removed under way, and is made again.
   std::function<void(const std::string&)> on_problem = {};
@@ -84,6 +85,10 @@ class Checkpointing {
   /// other ranks than 0. Throws Error; the next checkpoint tries again.
   void begin_again();
 
+  /// Why the last one that is finished could not be written; "" if it was, and on ranks other than 0. Looked at behind
+  /// each step.
+  const std::string& problem() const { return problem_; }
+
   /// Waits for what is being written.
   void wait();
 
@@ -117,7 +122,8 @@ class Checkpointing {
   };
 
   std::optional<Candidate> best_, candidate_;  // the latter: its checkpoint is being written
-  std::string reported_;                       // why none could be written
+  std::string problem_;
+  std::string reported_;  // why none could be written
 };
 
 }  // namespace tandem::train

@@ -145,7 +145,12 @@ class LogReader {
     if (first_epoch_) epochs_.erase(epochs_.lower_bound(epoch.epoch), epochs_.end());
     first_epoch_ = false;
     const Json* const loss = find_field(json, "train_loss");
-    run_.state = loss != nullptr && loss->is_null() ? RunState::diverged : RunState::unfinished;
+    const Json* const diverged = find_field(json, "diverged");
+    const bool has_diverged = diverged != nullptr || (loss != nullptr && loss->is_null());
+    run_.state = has_diverged ? RunState::diverged : RunState::unfinished;
+    run_.diverged_at_step = diverged != nullptr ? std::max<std::int64_t>(whole_field(*diverged, "step"), 0) : 0;
+    run_.skipped_in_a_row =
+        diverged != nullptr ? std::max<std::int64_t>(whole_field(*diverged, "skipped_steps"), 0) : 0;
     epochs_[epoch.epoch] = std::move(epoch);
   }
 
@@ -300,6 +305,14 @@ std::vector<double> numbers_of(const std::vector<Epoch>& epochs) {
 
 bool has_any(const std::vector<double>& values) {
   return std::ranges::any_of(values, [](double value) { return std::isfinite(value); });
+}
+
+std::string reason_of_divergence(const RunData& run) {
+  if (run.skipped_in_a_row > 0)
+    return fmt::format("the loss scale skipped {} steps in a row, up to step {}.", run.skipped_in_a_row,
+                       run.diverged_at_step);
+  return run.diverged_at_step > 0 ? fmt::format("the loss of step {} is not a finite number.", run.diverged_at_step)
+                                  : "its loss is not a finite number any more.";
 }
 
 HeldOut held_out(const RunData& run) {

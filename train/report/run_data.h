@@ -118,11 +118,16 @@ struct RunData {
   std::optional<plot::PixelGrid> filters;  ///< of the first convolution
   std::string filters_name;
   std::vector<std::string> problems;  ///< what could not be read: file, place, reason
+  /// Where it diverged: Divergence of records.h; step 0: the log does not tell.
+  std::int64_t diverged_at_step = 0, skipped_in_a_row = 0;
 };
 
 /// Reads a run directory, of which all but log.jsonl or config.toml may be missing. Damaged lines and files are passed
 /// over and named in `problems`. Throws Error where `folder` is no run directory.
 RunData read_run(const std::string& folder);
+
+/// "the loss of step 41 is not a finite number.": a clause, of a run that diverged.
+std::string reason_of_divergence(const RunData& run);
 
 /// Value of a setting, or "".
 std::string setting(const RunData& run, const std::string& name);

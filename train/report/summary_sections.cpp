@@ -44,7 +44,7 @@ std::string state_text(const RunData& run) {
     case RunState::finished:
       return "";
     case RunState::diverged:
-      return "This run ended early: its loss is not a finite number any more.";
+      return "This run ended early: " + reason_of_divergence(run);
     case RunState::not_begun:
       return "This run has not finished an epoch: it has just begun, was stopped or was killed.";
     case RunState::unfinished:

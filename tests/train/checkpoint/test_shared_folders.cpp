@@ -106,7 +106,7 @@ TEST_CASE("a state with NaN is not written, and does not push out what was") {
     run.model.parameters().front().detach().copy_from(Tensor::full({10, 64}, std::nan("")));
   };
   run.trainer->run(checkpoints.with(observer));
-  CHECK_THAT(checkpoints.finish(), ContainsText("step-0000000009: not written: model.1.weight has values that are not "
+  CHECK_THAT(checkpoints.finish(), ContainsText("step-0000000007: not written: model.1.weight has values that are not "
                                                 "numbers (NaN)"));
   CHECK(folder.steps().back() == 6);
   // Infinity may be meant, as in a mask.
@@ -114,6 +114,21 @@ TEST_CASE("a state with NaN is not written, and does not push out what was") {
   writer.write(1, {{{"model.mask", Tensor::full({2}, -std::numeric_limits<double>::infinity())}}, {}});
   writer.finish();
   CHECK(writer.take_problem().empty());
+}
+
+TEST_CASE("a state in an epoch whose loss is not finite on some rank is not written") {
+  const TemporaryDirectory directory;
+  train::CheckpointWriter writer(CheckpointFolder(directory / "checkpoints"), 1);
+  const auto problem_with = [&](std::size_t entry) {
+    std::vector<double> sums(8, 1.0);  // of two ranks: loss, correct, images, a metric
+    sums[entry] = std::numeric_limits<double>::infinity();
+    writer.write(1, {{{"trainer.epoch_sums", Tensor::from(sums, {2, 4})}}, {}});
+    writer.finish();
+    return writer.take_problem();
+  };
+  for (const std::size_t loss : {0U, 4U})
+    CHECK_THAT(problem_with(loss), ContainsText("step-0000000001: not written: the loss is not a finite number"));
+  CHECK(problem_with(7).empty());  // a metric may be what it likes
 }
 
 TEST_CASE("the best checkpoint stays where a better one could not be written") {
