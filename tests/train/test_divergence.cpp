@@ -1,5 +1,6 @@
 // Runs whose numbers are none any more, and runs that are stopped in an evaluation.
 #include "tandem/comm/backends/backend.h"
+#include "tandem/comm/process_group.h"
 #include "tandem/data/loader.h"
 #include "tandem/layers/module.h"
 #include "tandem/train/records.h"

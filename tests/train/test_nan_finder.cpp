@@ -4,6 +4,7 @@
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/backends/backend.h"
+#include "tandem/comm/process_group.h"
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
 #include "tests/train/spoiled_training.h"
