@@ -1,8 +1,8 @@
 // Collective algorithms as tables: what each rank sends to whom, and what it does with what it receives.
 // Example:
 //     const Schedule ring = ring_all_reduce(3);
-//     check_schedule(ring, all_reduce_goal(3, ring.chunks));  // throws where a chunk would end wrong, or a rank wait
-//     for ever const std::string table = to_text(ring);                // a line for each round, to print
+//     check_schedule(ring, all_reduce_goal(3, ring.chunks));  // throws Error for a schedule that is wrong
+//     const std::string table = to_text(ring);                // a line for each round, to print
 #pragma once
 
 #include <cstdint>

@@ -49,6 +49,8 @@ FoundCheckpoint find(const fs::path& given) {
 std::string reason_of(const std::string& problem) {
   const std::size_t colon = problem.rfind(": ");
   std::string reason = colon == std::string::npos ? problem : problem.substr(colon);
+  const std::size_t after = reason.find(" (after "), end = reason.find(')', after);
+  if (after != std::string::npos && end != std::string::npos) reason.erase(after, end + 1 - after);
   std::erase_if(reason, [](char c) { return c >= '0' && c <= '9'; });
   return reason;
 }

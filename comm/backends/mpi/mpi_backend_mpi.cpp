@@ -83,7 +83,9 @@ class MpiWork final : public Work {
       : pending_(std::move(pending)), count_(count), divisor_(divisor) {}
   ~MpiWork() override {
     // MPI cannot cancel a collective: given up by an error, it may still use the memory until the process ends.
-    if (!done_ && !pending_->requests.empty()) static_cast<void>(pending_.release());
+    if (done_ || pending_->requests.empty()) return;
+    const Pending* const kept_for_ever = pending_.release();
+    static_cast<void>(kept_for_ever);
   }
   MpiWork(const MpiWork&) = delete;
   MpiWork& operator=(const MpiWork&) = delete;
