@@ -36,7 +36,7 @@ struct OnHost {
     if (kernels::map_supports(out)) {
       kernels::cpu::map(in..., out, function);
     } else {
-      kernels::reference::map(op, in..., out, function);
+      kernels::reference::map_each_of<double>(out, function, in...);  // the one dtype that is left: less to compile
     }
   }
 };

@@ -25,14 +25,18 @@ Tensor operator/(double number, const Tensor& x) { return autograd::div(number, 
 
 Tensor operator<(const Tensor& a, const Tensor& b) { return autograd::lt(a, b); }
 Tensor operator<(const Tensor& x, double number) { return autograd::lt(x, number); }
+Tensor operator<(double number, const Tensor& x) { return autograd::gt(x, number); }
 
 Tensor operator<=(const Tensor& a, const Tensor& b) { return autograd::le(a, b); }
 Tensor operator<=(const Tensor& x, double number) { return autograd::le(x, number); }
+Tensor operator<=(double number, const Tensor& x) { return autograd::ge(x, number); }
 
 Tensor operator>(const Tensor& a, const Tensor& b) { return autograd::gt(a, b); }
 Tensor operator>(const Tensor& x, double number) { return autograd::gt(x, number); }
+Tensor operator>(double number, const Tensor& x) { return autograd::lt(x, number); }
 
 Tensor operator>=(const Tensor& a, const Tensor& b) { return autograd::ge(a, b); }
 Tensor operator>=(const Tensor& x, double number) { return autograd::ge(x, number); }
+Tensor operator>=(double number, const Tensor& x) { return autograd::le(x, number); }
 
 }  // namespace tandem

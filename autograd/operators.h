@@ -1,5 +1,9 @@
 // + - * / and < <= > >= of tensors and numbers, as functions of autograd/functions/arithmetic.h and compare.h. They are
 // found wherever a Tensor is an operand.
+//
+// There is no += and its like: a reader could not tell whether the elements change, which other handles of them and the
+// tape see as well, or the variable names another tensor. `x = x + y` does the second, and is recorded. Without the
+// tape, kernels::add(x, y, Out(x)) and its like do the first.
 // Example:
 //     #include "tandem/autograd/variable.h"
 //     const Tensor x = set_requires_grad(Tensor::from<float>({1, 2}, {2}));
@@ -35,14 +39,18 @@ Tensor operator/(double number, const Tensor& x);
 
 Tensor operator<(const Tensor& a, const Tensor& b);
 Tensor operator<(const Tensor& x, double number);
+Tensor operator<(double number, const Tensor& x);
 
 Tensor operator<=(const Tensor& a, const Tensor& b);
 Tensor operator<=(const Tensor& x, double number);
+Tensor operator<=(double number, const Tensor& x);
 
 Tensor operator>(const Tensor& a, const Tensor& b);
 Tensor operator>(const Tensor& x, double number);
+Tensor operator>(double number, const Tensor& x);
 
 Tensor operator>=(const Tensor& a, const Tensor& b);
 Tensor operator>=(const Tensor& x, double number);
+Tensor operator>=(double number, const Tensor& x);
 
 }  // namespace tandem

@@ -4,6 +4,11 @@
 #include "tandem/core/allocator.h"
 #include "tandem/core/describe.h"
 #include "tandem/kernels/cast/cast.h"
+#include "tandem/kernels/elementwise/plain_loop.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace tandem::autograd {
 
@@ -40,6 +45,40 @@ bool repeats_elements(const Tensor& tensor) {
   return false;
 }
 
+/// Calls visit(first byte, bytes) for each element, counted from the storage's beginning.
+template <typename Visit>
+void for_each_element(const Tensor& tensor, Visit&& visit) {
+  const std::int64_t bytes = size_of(tensor.dtype());
+  for (std::int64_t i = 0; i < tensor.numel(); ++i)
+    visit((tensor.offset() + kernels::reference::offset_of(i, tensor.shape(), tensor.strides())) * bytes, bytes);
+}
+
+/// The bytes from the first to the last element, [begin, end), counted likewise; strides are not negative.
+std::pair<std::int64_t, std::int64_t> reach_of(const Tensor& tensor) {
+  std::int64_t last = tensor.offset();
+  for (int dim = 0; dim < tensor.rank(); ++dim) last += (tensor.size(dim) - 1) * tensor.stride(dim);
+  return {tensor.offset() * size_of(tensor.dtype()), (last + 1) * size_of(tensor.dtype())};
+}
+
+/// True if an element of one is, in part, an element of the other.
+bool shares_elements(const Tensor& a, const Tensor& b) {
+  if (a.numel() == 0 || b.numel() == 0 || a.storage() != b.storage()) return false;
+  const auto [begin, end] = reach_of(a);
+  const auto [other_begin, other_end] = reach_of(b);
+  if (other_end <= begin || end <= other_begin) return false;
+  // Such as two columns of a matrix, or two rows that overlap.
+  std::vector<bool> is_taken(static_cast<std::size_t>(end - begin));
+  for_each_element(a, [&, begin = begin](std::int64_t first, std::int64_t bytes) {
+    for (std::int64_t i = 0; i < bytes; ++i) is_taken[static_cast<std::size_t>(first - begin + i)] = true;
+  });
+  bool shares = false;
+  for_each_element(b, [&, begin = begin, end = end](std::int64_t first, std::int64_t bytes) {
+    for (std::int64_t at = std::max(first, begin); at < std::min(first + bytes, end); ++at)
+      shares = shares || is_taken[static_cast<std::size_t>(at - begin)];
+  });
+  return shares;
+}
+
 }  // namespace
 
 bool requires_grad(const Tensor& tensor) {
@@ -68,16 +107,18 @@ Tensor grad(const Tensor& leaf) {
 void set_grad(const Tensor& leaf, const Tensor& gradient) {
   require(leaf.defined(), "set_grad: needs a defined leaf, got {}", leaf);
   if (!gradient.defined()) return clear_grad(leaf);
-  require(is_leaf(leaf) && is_floating(leaf.dtype()), "set_grad: {} is no floating leaf, and has no gradient", leaf);
+  require(is_leaf(leaf) && is_floating(leaf.dtype()),
+          "set_grad: {} is no floating leaf, and has no gradient; give a leaf", leaf);
   require(!requires_grad(gradient), "set_grad: gradient {} requires a gradient itself; give gradient.detach()",
           gradient);
-  require(fits(gradient, leaf), "set_grad: gradient {} does not fit tensor {}", gradient, leaf);
+  require(fits(gradient, leaf), "set_grad: gradient {} does not fit tensor {}; shapes and dtypes must agree", gradient,
+          leaf);
   require(gradient.device() == leaf.device(), "set_grad: gradient {} is on {}, its tensor on {}; move it by to(device)",
           gradient, name_of(gradient.device()), name_of(leaf.device()));
   require(!repeats_elements(gradient),
           "set_grad: elements of gradient {} with strides {} share memory; give a copy by contiguous()", gradient,
           gradient.strides());
-  require(gradient.storage() != leaf.storage() || gradient.raw_data() != leaf.raw_data() || gradient.numel() == 0,
+  require(!shares_elements(gradient, leaf),
           "set_grad: gradient {} is where the leaf's own elements are; give gradient.clone()", gradient);
   Meta& meta = meta_of(leaf);
   meta.grad = gradient;
@@ -99,8 +140,7 @@ void set_gradient_place(const Tensor& leaf, const Tensor& place) {
             name_of(leaf.device()));
     require(place.is_dense() && reinterpret_cast<std::uintptr_t>(place.raw_data()) % kAlignment == 0,
             "set_gradient_place: {} must be dense and start at a multiple of {} bytes", place, kAlignment);
-    require(place.raw_data() != leaf.raw_data() || place.numel() == 0,
-            "set_gradient_place: {} is where the leaf's own elements are", place);
+    require(!shares_elements(place, leaf), "set_gradient_place: {} is where the leaf's own elements are", place);
   }
   meta_of(leaf).place = place;
 }

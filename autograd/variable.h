@@ -23,8 +23,8 @@ bool is_leaf(const Tensor& tensor);
 Tensor grad(const Tensor& leaf);
 
 /// Gives a leaf its gradient, as grad() describes it: on the leaf's device, each element in memory of its own (expand()
-/// does not give that), not in the leaf's. backward() adds to these elements where they are dense. An undefined one is
-/// clear_grad(). Throws Error where it does not fit.
+/// does not give that), none of it the leaf's. backward() adds to these elements where they are dense. An undefined one
+/// is clear_grad(). Throws Error where it does not fit.
 void set_grad(const Tensor& leaf, const Tensor& gradient);
 void clear_grad(const Tensor& leaf);
 

@@ -1,4 +1,5 @@
-# What `cmake --install` installs: the libraries, their public headers, the CMake package and the file for pkg-config. Nothing
+# What `cmake --install` installs: the libraries, their public headers, the programs, the CMake package and the file
+# for pkg-config. Nothing
 # of it names a folder of this machine, but for those of foreign libraries in tandem.pc: the installed tree may be moved.
 include(CMakePackageConfigHelpers)
 get_property(TANDEM_INSTALLED_LIBRARIES GLOBAL PROPERTY TANDEM_LIBRARIES)
@@ -22,7 +23,7 @@ install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION ${package})
 function(tandem_install_headers library)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${library}/*.h)
   list(FILTER files EXCLUDE REGEX "implementations\\.h$|^kernels/conv/choice_cuda\\.h$|^layers/safetensors/")
-  list(FILTER files EXCLUDE REGEX "^train/(plot/|report/(comparison|curves|html_writer|json_fields|page|read_evaluation|run_data|sections|style|verdict)\\.h)")
+  list(FILTER files EXCLUDE REGEX "^train/(parse_json\\.h|plot/|report/(comparison|curves|html_writer|json_fields|page|read_evaluation|read_profile|run_data|sections|style|verdict)\\.h)")
   list(FILTER files EXCLUDE REGEX "^train/(smallest_part|trainer_checks|writers/tensorboard/(histogram|hparams|messages|wire_message))\\.h")
   list(FILTER files EXCLUDE REGEX "^(data/(batch_upload|byte_reader|decode_image|directories|gzip_reader)|comm/(ddp/hash|launch/mpirun|backends/(flat_math|owned_handle))|layers/file)\\.h")
   list(FILTER files EXCLUDE REGEX "^comm/(backends/[^/]+|schedules|transports)/")
@@ -40,15 +41,36 @@ endforeach()
 if(TANDEM_CUDA_IS_SIMULATED)
   tandem_install_headers(simulator)
 endif()
-file(GLOB device_loops CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/cuda/*.cuh)
-install(FILES ${device_loops} DESTINATION ${headers}/core/cuda)
-file(GLOB device_loops CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/elementwise/*.cuh)
-install(FILES ${device_loops} DESTINATION ${headers}/kernels/elementwise)
+# What element-wise functions in a .cu file of a user's are made of.
+foreach(folder autograd core/cuda kernels/elementwise)
+  file(GLOB device_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cuh)
+  install(FILES ${device_headers} DESTINATION ${headers}/${folder})
+endforeach()
 file(GLOB umbrella_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/tandem/*.h)
 install(FILES ${umbrella_headers} ${PROJECT_BINARY_DIR}/include/tandem/config.h DESTINATION ${headers})
 
 # What gdb shows of tensors; in share/tandem, where gdb does not look by itself: `source` it.
 install(FILES ${PROJECT_SOURCE_DIR}/scripts/gdb_printers.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
+
+# --- Programs --------------------------------------------------------------------------------------------------------------
+
+# Those that were built. Shells look for completions by the name that is typed.
+if(TANDEM_BUILD_APPS)
+  set(programs cifar_train conv_bench device_query tandem_doctor tandem_predict tandem_program tandem_report train_bench)
+  if(TANDEM_SHARED)
+    file(RELATIVE_PATH folder /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+    set_target_properties(${programs} PROPERTIES INSTALL_RPATH $ORIGIN/${folder})
+  endif()
+  install(TARGETS ${programs} RUNTIME OPTIONAL)
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/apps/tandem_data DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set(completion ${PROJECT_BINARY_DIR}/completion)
+  install(FILES ${completion}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _tandem OPTIONAL)
+  foreach(program ${programs} tandem_data)
+    string(REPLACE tandem_program tandem name ${program})
+    install(FILES ${completion}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${name} OPTIONAL)
+    install(FILES ${completion}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME ${name}.fish OPTIONAL)
+  endforeach()
+endif()
 
 # --- The CMake package -----------------------------------------------------------------------------------------------------
 
@@ -80,6 +102,15 @@ if(TANDEM_CUDA_IS_SIMULATED)
   set(TANDEM_SIMULATOR_SETTINGS "set(TANDEM_SIMULATOR_MODE ${TANDEM_SIMULATOR_MODE})
 set(TANDEM_SIMULATED_KERNEL_OPTIONS \"${TANDEM_SIMULATED_KERNEL_OPTIONS}\")
 include(\${CMAKE_CURRENT_LIST_DIR}/TandemSimulatedTest.cmake)\n")
+endif()
+set(TANDEM_NVCC_SETTINGS)
+if(TANDEM_CUDA STREQUAL "ON")
+  # For .cu files of the project's own, which our headers ask for C++20.
+  set(TANDEM_NVCC_SETTINGS "# CMake before 3.26 does not know that nvcc has had C++20 since 12.0.
+if(CMAKE_CUDA_COMPILER_LOADED AND NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()\n")
 endif()
 file(WRITE ${PROJECT_BINARY_DIR}/tandemDependencies.cmake
   "# What Tandem's libraries need; read by tandemConfig.cmake\n${TANDEM_FIND_DEPENDENCIES}\nset(tandem_dependencies_found TRUE)\n")

@@ -100,10 +100,13 @@ if(TANDEM_NATIVE)
     target_compile_options(tandem_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
   endif()
 endif()
-# nvcc: our constexpr functions run on the device, too, and fmt 9 must not be evaluated at compile time.
-target_compile_options(tandem_settings INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
-target_compile_definitions(tandem_settings INTERFACE
+# nvcc: our constexpr functions run on the device, too, and fmt 9 must not be evaluated at compile time. This holds for
+# who includes our headers in a .cu file as well: core/CMakeLists.txt hands it on.
+set(TANDEM_NVCC_OPTIONS $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+set(TANDEM_NVCC_DEFINITIONS
   $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1> "$<$<COMPILE_LANGUAGE:CUDA>:FMT_CONSTEVAL=>")
+target_compile_options(tandem_settings INTERFACE ${TANDEM_NVCC_OPTIONS})
+target_compile_definitions(tandem_settings INTERFACE ${TANDEM_NVCC_DEFINITIONS})
 if(NOT CMAKE_CUDA_COMPILER_LAUNCHER)
   # Errors of CUDA name a line of the source, by its path in this tree. A compiler cache would not share what has this
   # option among clones, and scripts/build.sh has it compile files by relative paths.

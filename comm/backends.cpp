@@ -3,8 +3,8 @@
 
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/mpi/mpi_runtime.h"
+#include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/backends/nccl/nccl_start.h"
-#include "tandem/comm/backends/ring/ring_backend.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/core/suggest.h"
 
@@ -38,8 +38,11 @@ std::unique_ptr<ProcessGroup> make_self(BackendRequest& request) {
 std::unique_ptr<ProcessGroup> make_mpi(BackendRequest& request) { return std::move(need_mpi(request)); }
 
 std::unique_ptr<ProcessGroup> make_ring_with(BackendRequest& request, std::string notice) {
-  need_mpi(request);
-  return group_of(make_ring_backend(detail::make_mpi_backend(), detail::make_mpi_transport()), std::move(notice));
+  ProcessGroup& mpi = *need_mpi(request);
+  const auto nodes = mpi.all_gather(Tensor::from(std::vector{static_cast<std::int64_t>(mpi.node())}, {1}));
+  std::vector<int> node_of_rank;
+  for (const std::int64_t node : nodes.to_vector<std::int64_t>()) node_of_rank.push_back(static_cast<int>(node));
+  return group_of(make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport()), std::move(notice));
 }
 
 std::unique_ptr<ProcessGroup> make_ring(BackendRequest& request) { return make_ring_with(request, {}); }

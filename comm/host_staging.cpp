@@ -13,6 +13,17 @@ Tensor pinned_like(const Tensor& tensor) {
   return tensor.numel() > 0 ? flat.as_strided(tensor.shape(), tensor.strides(), 0) : flat;
 }
 
+/// Room for both in pinned memory, in the same strides: the same room where they are the same tensor.
+StagedTensors pinned_room(const StagedTensors& tensors) {
+  StagedTensors room;
+  if (tensors.input.defined()) room.input = pinned_like(tensors.input);
+  if (tensors.output.defined()) {
+    const bool is_same = tensors.input.defined() && tensors.input.is_same(tensors.output);
+    room.output = is_same ? room.input : pinned_like(tensors.output);
+  }
+  return room;
+}
+
 /// Lets `later` begin after all that `earlier` holds now.
 void put_behind(const Stream& later, const Stream& earlier) {
   Event mark;
@@ -23,20 +34,22 @@ void put_behind(const Stream& later, const Stream& earlier) {
 }  // namespace
 
 struct HostStaging::Transfer {
-  Tensor device, host;
+  StagedTensors device, host;
   Stream stream;
   Event copied;
   Start start;
   std::unique_ptr<Work> work;  // null before it has started
 
   void finish() {
-    {
-      const StreamScope scope(stream);
-      device.copy_from_async(host);
+    if (device.output.defined()) {
+      {
+        const StreamScope scope(stream);
+        device.output.copy_from_async(host.output);
+      }
+      put_behind(current_stream(device.device()), stream);
     }
-    put_behind(current_stream(device.device()), stream);
     work.reset();
-    host = Tensor();
+    host = {};
   }
 };
 
@@ -73,21 +86,32 @@ class HostStaging::StagedWork final : public Work {
   bool done_ = false;
 };
 
-std::unique_ptr<Work> HostStaging::enqueue(const Tensor& tensor, Start start) {
+std::unique_ptr<Work> HostStaging::enqueue(const StagedTensors& tensors, Start start) {
   auto transfer = std::make_shared<Transfer>();
-  transfer->device = tensor.detach();  // by the time of finish(), recording may be on again
-  transfer->host = pinned_like(tensor);
-  transfer->stream = stream_of(tensor.device());
+  // Detached: by the time of finish(), recording may be on again.
+  if (tensors.input.defined()) transfer->device.input = tensors.input.detach();
+  if (tensors.output.defined()) transfer->device.output = tensors.output.detach();
+  transfer->host = pinned_room(tensors);
+  transfer->stream = stream_of(tensors.device());
   transfer->start = std::move(start);
-  put_behind(transfer->stream, current_stream(tensor.device()));
-  {
+  put_behind(transfer->stream, current_stream(tensors.device()));
+  if (tensors.input.defined()) {
     const StreamScope scope(transfer->stream);
-    transfer->host.copy_from_async(transfer->device);
+    transfer->host.input.copy_from_async(transfer->device.input);
   }
-  tensor.storage()->record_stream(transfer->stream);
+  for (const Tensor& tensor : {tensors.input, tensors.output}) {
+    if (tensor.defined()) tensor.storage()->record_stream(transfer->stream);
+  }
   transfer->copied.record(transfer->stream);
   waiting_.push_back(transfer);
   return std::make_unique<StagedWork>(*this, std::move(transfer));
+}
+
+void HostStaging::run(const StagedTensors& tensors, const std::function<void(const StagedTensors&)>& body) {
+  const StagedTensors host = pinned_room(tensors);
+  if (tensors.input.defined()) host.input.copy_from(tensors.input);
+  body(host);
+  if (tensors.output.defined()) tensors.output.copy_from(host.output);
 }
 
 void HostStaging::start_all() {
@@ -98,7 +122,7 @@ void HostStaging::start_front() {
   const std::shared_ptr<Transfer> transfer = waiting_.front();
   transfer->copied.synchronize();
   waiting_.pop_front();
-  transfer->work = transfer->start(Out(transfer->host));
+  transfer->work = transfer->start(transfer->host);
 }
 
 void HostStaging::start_copied() {
@@ -108,12 +132,6 @@ void HostStaging::start_copied() {
 Stream& HostStaging::stream_of(Device device) {
   if (!stream_ || stream_->device() != device) stream_ = Stream(device);
   return *stream_;
-}
-
-Tensor HostStaging::host_copy(const Tensor& tensor) {
-  const Tensor host = pinned_like(tensor);
-  host.copy_from(tensor);
-  return host;
 }
 
 }  // namespace tandem::comm

@@ -4,6 +4,7 @@
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/host_staging.h"
 #include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/tensor_collective.h"
 #include "tandem/core/out.h"
 
 #include <concepts>
@@ -15,12 +16,21 @@
 
 namespace tandem::comm {
 
-/// The ranks of one run. Every operation but poll() and the plain questions is collective: all ranks call it, in the
-/// same order, with the same shapes, dtypes and arguments. Tensors are dense, on any device; elements are matched by
-/// their order in memory, so strides must be alike on all ranks as well. Nothing is recorded: a tensor that requires a
-/// gradient is refused while recording, as Tensor refuses raw writes and copies. Backends that know host memory only
-/// get device tensors by way of pinned memory; results are there for what is enqueued on the current stream afterwards.
-/// One thread at a time may use a group, and works must not outlive it. Errors are thrown as tandem::Error.
+/// Ranks that work together: those of a run, or of a part of it. Every operation but messages (send, receive), poll()
+/// and the plain questions is collective: all ranks call it, in the same order, with the same shapes, dtypes and
+/// arguments. Tensors are dense, on any device; elements are matched by their order in memory, so strides must be alike
+/// on all ranks as well. Nothing is recorded: a tensor that requires a gradient is refused while recording, as Tensor
+/// refuses raw writes and copies. Backends that know host memory only get device tensors by way of pinned memory;
+/// results are there for what is enqueued on the current stream afterwards. One thread at a time may use a group, and
+/// works must not outlive it. Errors are thrown as tandem::Error.
+///
+/// Each operation has a form that returns at once (`_async`): its tensors are busy until the work is complete. Several
+/// may be under way. Where the others return a result, these write it: what is written has the dtype and device of what
+/// is read, and as many elements as the result below, in any shape. What two arguments name must not overlap, unless
+/// they are the same tensor and the operation says so.
+///
+/// Reductions take f64, f32, i64 and i32 directly, f16 and bf16 by way of f32 (rounded once, at the end); `average`
+/// needs a floating dtype. Sums of whole numbers wrap around.
 /// Example:
 ///     #include "tandem/comm/launch/mpi_environment.h"
 ///     MpiEnvironment environment;
@@ -29,6 +39,7 @@ namespace tandem::comm {
 ///     group->all_reduce(Out(x), ReduceOp::average);
 ///     const std::vector<float> mean = x.to_vector<float>();  // {3, 3}
 ///     const Tensor all = group->all_gather(x);               // of shape {group->size(), 2}
+///     const auto evens_and_odds = group->split(group->rank() % 2);
 class ProcessGroup {
  public:
   explicit ProcessGroup(std::unique_ptr<Backend> backend, std::string notice = {})
@@ -49,19 +60,63 @@ class ProcessGroup {
   /// Why "auto" did not choose what one would expect, in a line to be shown once; the same on all ranks, mostly empty.
   const std::string& notice() const { return notice_; }
 
-  /// Replaces the elements by their reduction over all ranks: the same bits on every rank. f64, f32, i64 and i32
-  /// directly, f16 and bf16 by way of f32 (rounded once, at the end); `average` needs a floating dtype. Of the
-  /// backends, ring and self promise that min and max pass NaN on; MPI's and NCCL's may drop it.
+  // To all --------------------------------------------------------------------------------------------------------
+
+  /// Replaces the elements by their reduction over all ranks: the same bits on every rank. Of the backends, ring and
+  /// self promise that min and max pass NaN on; MPI's and NCCL's may drop it.
   void all_reduce(const Out& tensor, ReduceOp op = ReduceOp::sum);
-
-  /// all_reduce that returns at once: the tensor is busy until the work is complete. Several may be under way.
   std::unique_ptr<Work> all_reduce_async(const Out& tensor, ReduceOp op = ReduceOp::sum);
+  /// The same, into another tensor.
+  void all_reduce(const Tensor& tensor, const Out& result, ReduceOp op = ReduceOp::sum);
+  std::unique_ptr<Work> all_reduce_async(const Tensor& tensor, const Out& result, ReduceOp op = ReduceOp::sum);
 
-  /// Gives every rank the elements of `root`'s tensor. Any dtype.
+  /// Gives every rank the elements of `root`'s tensor. Any dtype, as all that only moves elements.
   void broadcast(const Out& tensor, int root = 0);
+  std::unique_ptr<Work> broadcast_async(const Out& tensor, int root = 0);
 
-  /// All ranks' tensors, stacked: shape [size, ...tensor.shape()], row-major, on the device of `tensor`. Any dtype.
+  /// All ranks' tensors, stacked: shape [size, ...tensor.shape()], row-major, on the device of `tensor`.
   Tensor all_gather(const Tensor& tensor);
+  std::unique_ptr<Work> all_gather_async(const Tensor& tensor, const Out& all);
+  /// All ranks' tensors, by rank, which may differ in their first extent.
+  std::vector<Tensor> all_gather_rows(const Tensor& tensor);
+
+  // To one, and from one ------------------------------------------------------------------------------------------
+
+  /// The reduction over all ranks, on the root alone: other ranks' tensors keep their elements.
+  void reduce(const Out& tensor, int root = 0, ReduceOp op = ReduceOp::sum);
+  std::unique_ptr<Work> reduce_async(const Out& tensor, int root = 0, ReduceOp op = ReduceOp::sum);
+
+  /// All ranks' tensors on the root, as all_gather() gives them; elsewhere an undefined tensor.
+  Tensor gather(const Tensor& tensor, int root = 0);
+  std::unique_ptr<Work> gather_async(const Tensor& tensor, const Out& all, int root = 0);
+
+  /// The r-th part of `all` on the root, of shape [size, ...], goes to rank r. `all` is looked at on the root alone.
+  void scatter(const Tensor& all, const Out& mine, int root = 0);
+  std::unique_ptr<Work> scatter_async(const Tensor& all, const Out& mine, int root = 0);
+
+  // A part for each -----------------------------------------------------------------------------------------------
+
+  /// Of tensors of shape [size, ...] the reduction over all ranks, of which rank r gets the r-th part, of shape [...].
+  Tensor reduce_scatter(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
+  std::unique_ptr<Work> reduce_scatter_async(const Tensor& tensor, const Out& mine, ReduceOp op = ReduceOp::sum);
+
+  /// Of shape [size, ...]: the r-th part goes to rank r, and the r-th part of the result is from rank r.
+  Tensor all_to_all(const Tensor& tensor);
+  std::unique_ptr<Work> all_to_all_async(const Tensor& tensor, const Out& result);
+  /// The same of rows: `rows_to[r]` of them, one after another, go to rank r. The result has all that came, by rank.
+  Tensor all_to_all_rows(const Tensor& tensor, const std::vector<std::int64_t>& rows_to);
+
+  // Messages ------------------------------------------------------------------------------------------------------
+
+  /// From this rank to `to`, which calls receive() with this rank, the same tag (0 to kMaxMessageTag) and a tensor of
+  /// as many elements of the same dtype. Messages of one pair of ranks and one tag arrive in their order. send() may
+  /// return before the message has arrived, or wait for the receiver: two ranks that both send first may wait for ever.
+  void send(const Tensor& tensor, int to, int tag = 0);
+  std::unique_ptr<Work> send_async(const Tensor& tensor, int to, int tag = 0);
+  void receive(const Out& tensor, int from, int tag = 0);
+  std::unique_ptr<Work> receive_async(const Out& tensor, int from, int tag = 0);
+
+  // Others --------------------------------------------------------------------------------------------------------
 
   /// All ranks' byte strings, by rank; lengths may differ. For small things: names, hashes, error texts.
   std::vector<std::string> all_gather_bytes(std::string_view mine);
@@ -69,12 +124,21 @@ class ProcessGroup {
   /// Returns once every rank has called it.
   void barrier();
 
+  /// A group of the ranks that give the same `color` here, numbered in the order of `key`, then of their ranks here;
+  /// null for a negative color. Collective over this group; afterwards both are independent of each other.
+  std::unique_ptr<ProcessGroup> split(int color, int key = 0);
+
   /// Payload bytes that this rank has sent in all_reduce so far, where the backend moves them itself (ring); 0 for
   /// mpi, which does not tell.
   std::int64_t all_reduce_bytes_sent() const { return backend_->all_reduce_bytes_sent(); }
 
  private:
-  std::unique_ptr<Work> start_all_reduce(const Out& tensor, ReduceOp op);
+  std::unique_ptr<Work> start(const TensorCollective& collective);
+  void run(const TensorCollective& collective);
+  /// So many elements from, or for, each rank.
+  std::vector<std::int64_t> for_each_rank(std::int64_t count) const;
+  /// What is to have a part for each rank, and such a part.
+  std::int64_t part_of(CollectiveKind kind, const Tensor& tensor) const;
 
   std::unique_ptr<Backend> backend_;
   std::string notice_;

@@ -72,6 +72,13 @@ std::string cuda_unavailable_reason() { return cuda_presence().problem; }
 
 int cuda_device_count() { return cuda_presence().devices; }
 
+NominalLimits nominal_limits(Device device) {
+  if constexpr (kHasCuda)
+    if (device.type == DeviceType::cuda && device.index < cuda_device_count())
+      return detail::nominal_cuda_limits(device.index);
+  return {};
+}
+
 std::string cuda_versions() {
   if constexpr (kHasCuda) {
     if (cuda_device_count() > 0) return detail::describe_cuda_versions();

@@ -43,6 +43,13 @@ std::string cuda_versions();
 /// True where the CUDA devices of this build are the simulator's (TANDEM_CUDA=SIMULATED).
 bool cuda_is_simulated();
 
+/// What a GPU's data sheet would say, from its clocks and widths; 0: not known, as of the CPU and of simulated GPUs.
+struct NominalLimits {
+  double flops_per_second = 0.0;  ///< f32, without tensor cores
+  double bytes_per_second = 0.0;  ///< of its memory
+};
+NominalLimits nominal_limits(Device device);
+
 /// Throws Error unless this build and machine have `device`; the text says why not and which devices there are.
 void check_device(Device device);
 
@@ -55,6 +62,7 @@ struct CudaPresence {
 CudaPresence find_cuda();
 std::vector<DeviceDescription> list_cuda_devices(int count);
 std::string describe_cuda_versions();
+NominalLimits nominal_cuda_limits(int index);
 }  // namespace detail
 
 }  // namespace tandem

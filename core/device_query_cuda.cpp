@@ -32,7 +32,34 @@ std::string describe_failure(cudaError_t status) {
                      version_text(driver), version_text(runtime));
 }
 
+/// 0 where the device does not tell.
+double attribute_of(cudaDeviceAttr attribute, int index) {
+  int value = 0;
+  if (cudaDeviceGetAttribute(&value, attribute, index) == cudaSuccess) return static_cast<double>(value);
+  cudaGetLastError();  // or else the next launch would be blamed
+  return 0.0;
+}
+
+/// Units for f32 of a multiprocessor, 0 for one that is not known. Source: CUDA C++ Programming Guide, "Compute
+/// Capabilities", arithmetic instructions per clock cycle.
+double f32_units(int major, int minor) {
+  if (major == 7 || (major == 8 && minor == 0)) return 64.0;
+  if ((major >= 8 && major <= 10) || major == 12) return 128.0;
+  return 0.0;
+}
+
 }  // namespace
+
+NominalLimits nominal_cuda_limits(int index) {
+  const auto major = static_cast<int>(attribute_of(cudaDevAttrComputeCapabilityMajor, index));
+  const auto minor = static_cast<int>(attribute_of(cudaDevAttrComputeCapabilityMinor, index));
+  const double clock_khz = attribute_of(cudaDevAttrClockRate, index);
+  const double memory_khz = attribute_of(cudaDevAttrMemoryClockRate, index);
+  const double bus_bits = attribute_of(cudaDevAttrGlobalMemoryBusWidth, index);
+  // A unit multiplies and adds in one clock; memory moves two words in one of its clocks.
+  return {2.0 * f32_units(major, minor) * attribute_of(cudaDevAttrMultiProcessorCount, index) * clock_khz * 1e3,
+          2.0 * memory_khz * 1e3 * bus_bits / 8.0};
+}
 
 CudaPresence find_cuda() {
   int count = 0;

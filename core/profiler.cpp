@@ -2,6 +2,7 @@
 #include "tandem/core/profiler.h"
 
 #include "tandem/core/device.h"
+#include "tandem/core/range_observer.h"
 
 #include <algorithm>
 #include <map>
@@ -15,6 +16,10 @@ std::atomic<unsigned> range_listeners{0};
 }  // namespace detail
 
 namespace {
+
+/// Beside those of profiler.h.
+constexpr unsigned kObserver = 8;
+std::atomic<detail::RangeObserver> range_observer{nullptr};
 
 struct Totals {
   std::int64_t count = 0;
@@ -44,6 +49,15 @@ double to_seconds(std::chrono::steady_clock::duration duration) {
 }  // namespace
 
 namespace detail {
+
+void observe_ranges(RangeObserver observer) {
+  range_observer = observer;
+  if (observer != nullptr) {
+    range_listeners |= kObserver;
+  } else {
+    range_listeners &= ~kObserver;
+  }
+}
 
 void add_work(double flops, double bytes) {
   if (innermost == nullptr) return;
@@ -79,9 +93,19 @@ void ProfileRange::begin(std::string name) {
     if (listeners_ & detail::kNvtx) detail::push_nvtx_range(name.c_str());
   }
   name_ = std::move(name);
+  if (listeners_ & kObserver) {
+    if (const detail::RangeObserver observer = range_observer.load()) observer(name_);
+  }
   outer_ = innermost;
   innermost = this;
+  if ((listeners_ & detail::kTimeline) != 0) device_mark_ = detail::mark_device();
   start_ = Clock::now();
+}
+
+void ProfileRange::take_work_of_outer() {
+  if (listeners_ == 0 || outer_ == nullptr) return;
+  flops_ += std::exchange(outer_->flops_, 0.0);
+  bytes_ += std::exchange(outer_->bytes_, 0.0);
 }
 
 void ProfileRange::end() noexcept {
@@ -92,7 +116,7 @@ void ProfileRange::end() noexcept {
   innermost = outer_;
   if (outer_ != nullptr) outer_->inner_ += elapsed;
   if ((listeners_ & detail::listeners() & detail::kTimeline) != 0)
-    detail::add_to_timeline(name_, start_, elapsed, flops_, bytes_);
+    detail::add_to_timeline(name_, start_, elapsed, flops_, bytes_, device_mark_);
   if (!(listeners_ & detail::kStatistics) || !profiling())
     return;  // began before start_profile(), or ends after stop_profile()
   const std::lock_guard lock(table_mutex);

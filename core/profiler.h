@@ -6,6 +6,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +33,15 @@ bool nvtx_listens();
 void push_nvtx_range(const char* name);
 void pop_nvtx_range();
 
-/// The timeline's side, in timeline.cpp.
+/// Where a stream of the watched GPU was when a range began.
+struct DeviceMark;
+
+/// The timeline's side, in timeline.cpp. What `mark` began on the GPU ends with the call; it may be null.
 void add_to_timeline(std::string_view name, std::chrono::steady_clock::time_point begin,
-                     std::chrono::steady_clock::duration duration, double flops, double bytes) noexcept;
+                     std::chrono::steady_clock::duration duration, double flops, double bytes,
+                     const std::shared_ptr<DeviceMark>& mark = nullptr) noexcept;
+/// Null where the timeline is of a CPU.
+std::shared_ptr<DeviceMark> mark_device() noexcept;
 /// To the innermost range of this thread.
 void add_work(double flops, double bytes);
 /// The name of that range; "" outside of any.
@@ -78,6 +85,10 @@ class ProfileRange {
   ProfileRange(const ProfileRange&) = delete;
   ProfileRange& operator=(const ProfileRange&) = delete;
 
+  /// Makes the work that was told to the range around this one, since it began or since the last such call, this
+  /// one's: for a range that begins behind add_work().
+  void take_work_of_outer();
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -90,6 +101,7 @@ class ProfileRange {
   ProfileRange* outer_ = nullptr;
   Clock::duration inner_{};           // time in ranges within this one
   double flops_ = 0.0, bytes_ = 0.0;  // add_work()
+  std::shared_ptr<detail::DeviceMark> device_mark_;
 
   friend void detail::add_work(double flops, double bytes);
   friend std::string detail::innermost_range();

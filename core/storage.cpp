@@ -40,10 +40,10 @@ Storage::Storage(std::int64_t bytes, Device device, MemoryTag tag, bool pinned)
 }
 
 Storage::~Storage() {
-  if (timeline_is_recorded()) [[unlikely]]
-    detail::forget_storage(this);
   if (data_ != nullptr) allocator_of(device_, pinned_).deallocate(data_, bytes_, streams_);
   detail::count_memory(device_, tag_, -bytes_);
+  if (timeline_is_recorded()) [[unlikely]]
+    detail::forget_storage(this);
 }
 
 void Storage::set_tag(MemoryTag tag) {

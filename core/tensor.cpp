@@ -3,6 +3,7 @@
 
 #include "tandem/core/describe.h"
 #include "tandem/core/recording.h"
+#include "tandem/core/timeline.h"
 
 #include <fmt/format.h>
 
@@ -60,6 +61,8 @@ Tensor Tensor::empty(const Shape& shape, TensorOptions options) {
   result.impl_->dtype = options.dtype;
   result.impl_->shape = shape;
   result.impl_->strides = dense_strides(shape, options.layout);
+  if (timeline_is_recorded()) [[unlikely]]
+    detail::describe_storage(result.storage().get(), describe(result));
   return result;
 }
 

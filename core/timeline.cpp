@@ -1,28 +1,66 @@
 // Recording: one list for all threads, and the storages that are live.
 #include "tandem/core/timeline.h"
 
+#include "tandem/core/stream.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <utility>
 
 namespace tandem {
 
+namespace detail {
+
+struct DeviceMark {
+  Stream stream;
+  Event begin{EventTiming::on};
+};
+
+}  // namespace detail
+
 namespace {
 
 constexpr std::size_t kLargest = 10;
+
+/// A storage, and a number that no other one has, also behind it in the same place.
+struct NumberedStorage {
+  LiveStorage storage;
+  std::uint64_t number = 0;
+};
+
+/// A range that was enqueued, the times of which the GPU knows later.
+struct PendingRange {
+  TimelineEvent event;
+  Event begin, end;
+};
 
 struct Recording {
   std::mutex mutex;
   Device device;
   Timeline timeline;
-  std::map<const void*, LiveStorage> live;  // allocated since the start
+  std::map<const void*, NumberedStorage> live;  // allocated since the start, or named
+  std::vector<NumberedStorage> at_peak;
+  std::uint64_t numbers = 0;
+  Event start{EventTiming::on};
+  std::int64_t start_ns = 0;  // when the host saw it passed
+  std::vector<PendingRange> pending;
+  std::vector<Stream> streams;
 };
 
 Recording& recording() {
   static auto* const one = new Recording;  // outlives ranges and storages of exiting threads
   return *one;
+}
+
+Device watched_device() {
+  Recording& all = recording();
+  const std::lock_guard lock(all.mutex);
+  return all.device;
 }
 
 int thread_number() {
@@ -35,17 +73,92 @@ std::int64_t nanoseconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
 
+std::int64_t now_ns() { return nanoseconds(std::chrono::steady_clock::now().time_since_epoch()); }
+
+/// What follows is called with the mutex held.
+
+void sample_memory(Recording& all, std::int64_t time_ns) {
+  std::vector<MemorySample>& memory = all.timeline.memory;
+  const auto current = memory_stats(all.device).current;
+  if (memory.empty() || memory.back().bytes != current) memory.push_back({time_ns, current});
+}
+
+void note_peak(Recording& all) {
+  all.at_peak.clear();
+  for (const auto& [key, live] : all.live) all.at_peak.push_back(live);
+  const std::size_t shown = std::min(kLargest, all.at_peak.size());
+  std::ranges::partial_sort(all.at_peak, all.at_peak.begin() + static_cast<std::ptrdiff_t>(shown),
+                            std::ranges::greater(),
+                            [](const NumberedStorage& numbered) { return numbered.storage.bytes; });
+  all.at_peak.resize(shown);
+}
+
+/// Changes what is known of a storage, also where it was live at the peak.
+template <typename Change>
+void change_storage(Recording& all, const void* storage, Change&& change) {
+  const auto found = all.live.find(storage);
+  if (found == all.live.end()) return;
+  change(found->second.storage);
+  for (NumberedStorage& numbered : all.at_peak)
+    if (numbered.number == found->second.number) change(numbered.storage);
+}
+
+int stream_number(Recording& all, const Stream& stream) {
+  const auto found = std::ranges::find(all.streams, stream);
+  if (found != all.streams.end()) return static_cast<int>(found - all.streams.begin());
+  all.streams.push_back(stream);
+  return static_cast<int>(all.streams.size()) - 1;
+}
+
+/// Asks the GPU when the ranges were at work, and waits until they are done.
+void resolve_device_events(Recording& all) {
+  for (PendingRange& range : std::exchange(all.pending, {})) {
+    try {
+      range.end.synchronize();
+      const double begin_ms = range.begin.elapsed_ms(all.start), length_ms = range.end.elapsed_ms(range.begin);
+      range.event.begin_ns = all.start_ns + static_cast<std::int64_t>(1e6 * begin_ms);
+      range.event.duration_ns = static_cast<std::int64_t>(1e6 * length_ms);
+      all.timeline.device_events.push_back(std::move(range.event));
+    } catch (const std::exception&) {
+      continue;  // of a stream that was recording a graph: its marks were never passed
+    }
+  }
+}
+
 }  // namespace
 
 namespace detail {
 
+std::shared_ptr<DeviceMark> mark_device() noexcept {
+  const Device device = watched_device();
+  if (device.type == DeviceType::cpu) return nullptr;
+  try {
+    auto mark = std::make_shared<DeviceMark>();
+    mark->stream = current_stream(device);
+    mark->begin.record(mark->stream);
+    return mark;
+  } catch (const std::exception&) {
+    return nullptr;  // the host's row has the range
+  }
+}
+
 void add_to_timeline(std::string_view name, std::chrono::steady_clock::time_point begin,
-                     std::chrono::steady_clock::duration duration, double flops, double bytes) noexcept {
+                     std::chrono::steady_clock::duration duration, double flops, double bytes,
+                     const std::shared_ptr<DeviceMark>& mark) noexcept {
   Recording& all = recording();
   const std::int64_t begin_ns = nanoseconds(begin.time_since_epoch()), duration_ns = nanoseconds(duration);
   const std::lock_guard lock(all.mutex);
   all.timeline.events.push_back({std::string(name), thread_number(), begin_ns, duration_ns, flops, bytes});
-  all.timeline.memory.push_back({begin_ns + duration_ns, memory_stats(all.device).current});
+  sample_memory(all, now_ns());
+  if (mark == nullptr) return;
+  try {
+    PendingRange range{
+        {std::string(name), stream_number(all, mark->stream), 0, 0, flops, bytes}, mark->begin, Event(EventTiming::on)};
+    range.end.record(mark->stream);
+    all.pending.push_back(std::move(range));
+  } catch (const std::exception&) {
+    return;
+  }
 }
 
 void note_storage(const void* storage, Device device, MemoryTag tag, std::int64_t bytes) {
@@ -53,23 +166,25 @@ void note_storage(const void* storage, Device device, MemoryTag tag, std::int64_
   std::string made_in = innermost_range();
   const std::lock_guard lock(all.mutex);
   if (device != all.device) return;
-  all.live[storage] = {bytes, tag, std::move(made_in)};
+  all.live[storage] = {{bytes, tag, std::move(made_in)}, ++all.numbers};
+  sample_memory(all, now_ns());
   const std::int64_t total = memory_stats(device).current_total;
   if (total <= all.timeline.peak_bytes) return;
   all.timeline.peak_bytes = total;
-  std::vector<LiveStorage> storages;
-  for (const auto& [key, live] : all.live) storages.push_back(live);
-  const std::size_t shown = std::min(kLargest, storages.size());
-  std::partial_sort(storages.begin(), storages.begin() + static_cast<std::ptrdiff_t>(shown), storages.end(),
-                    [](const LiveStorage& a, const LiveStorage& b) { return a.bytes > b.bytes; });
-  storages.resize(shown);
-  all.timeline.largest_at_peak = std::move(storages);
+  note_peak(all);
+}
+
+void describe_storage(const void* storage, std::string shape) {
+  Recording& all = recording();
+  const std::lock_guard lock(all.mutex);
+  change_storage(all, storage, [&](LiveStorage& live) { live.shape = shape; });
 }
 
 void forget_storage(const void* storage) noexcept {
   Recording& all = recording();
   const std::lock_guard lock(all.mutex);
   all.live.erase(storage);
+  sample_memory(all, now_ns());
 }
 
 }  // namespace detail
@@ -79,8 +194,16 @@ void start_timeline(Device device) {
   const std::lock_guard lock(all.mutex);
   all.device = device;
   all.live.clear();
+  all.at_peak.clear();
+  all.pending.clear();
+  all.streams.clear();
   all.timeline = {};
   all.timeline.peak_bytes = memory_stats(device).current_total;
+  if (device.type != DeviceType::cpu) {
+    all.start.record(current_stream(device));
+    all.start.synchronize();
+    all.start_ns = now_ns();
+  }
   detail::range_listeners |= detail::kTimeline;
 }
 
@@ -88,8 +211,39 @@ Timeline stop_timeline() {
   detail::range_listeners &= ~detail::kTimeline;
   Recording& all = recording();
   const std::lock_guard lock(all.mutex);
+  resolve_device_events(all);
+  for (NumberedStorage& numbered : std::exchange(all.at_peak, {}))
+    all.timeline.largest_at_peak.push_back(std::move(numbered.storage));
   all.live.clear();
+  all.streams.clear();
   return std::exchange(all.timeline, {});
+}
+
+void name_storages(const NamedTensors& tensors) {
+  if (!timeline_is_recorded()) return;
+  Recording& all = recording();
+  const std::lock_guard lock(all.mutex);
+  std::map<const void*, std::pair<LiveStorage, int>> named;  // the latter: how many tensors are in it
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.defined() || tensor.device() != all.device) continue;
+    const Storage& storage = *tensor.storage();
+    auto& [known, count] = named[&storage];
+    if (count++ == 0) known = {storage.bytes(), storage.tag(), "", name, describe(tensor)};
+  }
+  for (const auto& [storage, known] : named) {
+    const auto& [live, count] = known;
+    const std::string name = count == 1 ? live.name : fmt::format("{} and {} more", live.name, count - 1);
+    const std::string shape = count == 1 ? live.shape : "";
+    if (all.live.try_emplace(storage, NumberedStorage{live, all.numbers + 1}).second) {
+      ++all.numbers;
+      all.live[storage].storage.shape = shape;
+    }
+    change_storage(all, storage, [&](LiveStorage& entry) {
+      entry.name = name;
+      if (entry.shape.empty()) entry.shape = shape;
+    });
+  }
+  if (memory_stats(all.device).current_total >= all.timeline.peak_bytes) note_peak(all);
 }
 
 }  // namespace tandem

@@ -3,6 +3,7 @@
 
 #include "tandem/core/device.h"
 #include "tandem/core/memory.h"
+#include "tandem/core/named_tensors.h"
 #include "tandem/core/profiler.h"
 
 #include <array>
@@ -21,7 +22,7 @@ struct TimelineEvent {
   double flops = 0.0, bytes = 0.0;  ///< add_work() within it, and within no inner range; 0: not told
 };
 
-/// Bytes of live storages on the device, by MemoryTag, at the end of a range.
+/// Bytes of live storages on the device, by MemoryTag, from this time on.
 struct MemorySample {
   std::int64_t time_ns = 0;
   std::array<std::int64_t, kMemoryTagCount> bytes{};
@@ -31,18 +32,24 @@ struct MemorySample {
 struct LiveStorage {
   std::int64_t bytes = 0;
   MemoryTag tag = MemoryTag::activations;
-  std::string made_in;  ///< the range that allocated it; "" outside of any
+  std::string made_in;     ///< the range that allocated it; "" outside of any
+  std::string name = "";   ///< name_storages(); "": none
+  std::string shape = "";  ///< of the tensor that it was allocated for, or that has the name: "f32[64, 3, 3, 3]"
 };
 
 struct Timeline {
   std::vector<TimelineEvent> events;  ///< in the order in which they ended
-  std::vector<MemorySample> memory;
-  std::int64_t peak_bytes = 0;               ///< the most that was live on the device at a time
-  std::vector<LiveStorage> largest_at_peak;  ///< ten at most, largest first, of those allocated while recording
+  /// On a GPU: what each range enqueued, from when the stream came to it until it was done with it, by the GPU's clock;
+  /// `thread` is the stream's number. Ranges that enqueued nothing are there with next to no time.
+  std::vector<TimelineEvent> device_events = {};
+  std::vector<MemorySample> memory;  ///< at each change, in the order of time
+  std::int64_t peak_bytes = 0;       ///< the most that was live on the device at a time
+  /// Ten at most, largest first, of those allocated while recording or named.
+  std::vector<LiveStorage> largest_at_peak;
 };
 
-/// Forgets what was recorded and records from now on, in all threads; memory is that of `device`. Costs about a
-/// microsecond a range.
+/// Forgets what was recorded and records from now on, in all threads; memory, and work of a GPU, are that of `device`.
+/// Waits for the GPU.
 /// Example:
 ///     #include "tandem/core/tensor.h"
 ///     start_timeline();
@@ -57,8 +64,13 @@ struct Timeline {
 ///     const double bytes = fill.bytes;     // 4096
 void start_timeline(Device device = {});
 
-/// Ends recording; returns what was. Ranges that are open are not in it.
+/// Ends recording; returns what was. Ranges that are open are not in it. Waits for the GPU.
 Timeline stop_timeline();
+
+/// Tells the names of tensors, parameters and their gradients for instance, whose storages are live: those made before
+/// the start count among the largest at the peak from now on. For while a timeline is recorded; does nothing else.
+/// Undefined tensors are passed over. Of several tensors in one storage the first gives it its name.
+void name_storages(const NamedTensors& tensors);
 
 /// True between start_timeline() and stop_timeline().
 inline bool timeline_is_recorded() { return (detail::listeners() & detail::kTimeline) != 0; }
@@ -68,5 +80,10 @@ inline void add_work(double flops, double bytes) {
   if (timeline_is_recorded()) [[unlikely]]
     detail::add_work(flops, bytes);
 }
+
+namespace detail {
+/// The tensor that a storage was made for, as describe() has it; after note_storage() (memory.h).
+void describe_storage(const void* storage, std::string shape);
+}  // namespace detail
 
 }  // namespace tandem

@@ -24,15 +24,16 @@ bool are_alike(const Example& a, const Example& b) {
 }
 
 void check_examples(std::span<const Example> examples, std::span<const std::int64_t> indices) {
-  require(!examples.empty(), "collate: there is no example");
+  require(!examples.empty(), "collate: got no examples; give one or more");
   const auto number_of = [&](std::size_t place) {
     return indices.empty() ? static_cast<std::int64_t>(place) : indices[place];
   };
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const Example& example = examples[i];
-    require(!example.empty(), "collate: example {} has no tensor", number_of(i));
+    require(!example.empty(), "collate: example {} has no tensor; give one or more", number_of(i));
     for (const Tensor& tensor : example) {
-      require(tensor.defined(), "collate: example {} has an undefined tensor", number_of(i));
+      require(tensor.defined(), "collate: example {} has an undefined tensor: {}", number_of(i),
+              describe_example(example));
       require(tensor.device() == Device{},
               "collate: example {} is on {}, and examples are made on the CPU; "
               "LoaderOptions::device is where their batches go",
@@ -54,9 +55,10 @@ std::vector<Tensor> default_collate(std::span<const Example> examples, std::span
   std::vector<Tensor> batch;
   for (std::size_t place = 0; place < examples[0].size(); ++place) {
     const Tensor& first = examples[0][place];
-    require(first.rank() < kMaxRank,
-            "collate: example {} is {}, and a batch of these would have more than {} dimensions",
-            indices.empty() ? 0 : indices[0], first, kMaxRank);
+    require(
+        first.rank() < kMaxRank,
+        "collate: example {} is {}, and a batch of these would have more than {} dimensions; give a collate function",
+        indices.empty() ? 0 : indices[0], first, kMaxRank);
     Shape shape{static_cast<std::int64_t>(examples.size())};
     for (const std::int64_t size : first.shape()) shape.push_back(size);
     batch.push_back(Tensor::empty(shape, {.dtype = first.dtype(), .layout = Layout::channels_last, .pinned = pinned}));

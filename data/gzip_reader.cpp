@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::int64_t kMaxCompressedBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kMaxExpansion = 1032;  // what deflate reaches at most (zlib's technical notes)
+/// Images shrink to a half or a fifth: what unpacks to far more is made to fill the memory.
+constexpr std::int64_t kUsualExpansion = 100, kAnyExpansionBytes = std::int64_t{64} << 20;
 constexpr int kGzipOnly = MAX_WBITS + 16;
 
 class GzipReader final : public ByteReader {
@@ -42,6 +44,9 @@ class GzipReader final : public ByteReader {
     const auto size = static_cast<std::int64_t>(compressed_.size());
     require(bytes <= size * kMaxExpansion, "{}: {} compressed bytes cannot hold the expected {} bytes ({}); {}", path_,
             size, bytes, why, advice_);
+    require(bytes <= std::max(kAnyExpansionBytes, size * kUsualExpansion),
+            "{}: {} compressed bytes are said to hold {} ({}), more than {} times as many, as no data set does; {}",
+            path_, size, bytes, why, kUsualExpansion, advice_);
   }
 
   void finish() override {

@@ -18,8 +18,8 @@ void check(const ImageDataset& dataset) {
           dataset.labels.defined() ? describe(dataset.labels) : "none");
   const auto channels = static_cast<std::size_t>(dataset.channels());
   require(dataset.mean.size() == channels && dataset.deviation.size() == channels,
-          "dataset '{}': {} means and {} deviations for {} channels", dataset.name, dataset.mean.size(),
-          dataset.deviation.size(), channels);
+          "dataset '{}': {} means and {} deviations for {} channels; give one for each", dataset.name,
+          dataset.mean.size(), dataset.deviation.size(), channels);
   if (dataset.size() == 0) return;
   const auto* labels = dataset.labels.data<std::int64_t>();
   for (std::int64_t i = 0; i < dataset.size(); ++i) {
@@ -32,7 +32,8 @@ void ImageDataset::check_options(const BatchOptions& options) const {
   check(*this);
   require(!options.augment.crop || options.augment.crop_border == kernels::BorderMode::zero ||
               *options.augment.crop < std::min(height(), width()),
-          "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}",
+          "loader: crop-reflect={} needs images larger than that, data set '{}' has {} x {}; choose a "
+          "smaller border",
           options.augment.crop.value_or(0), name, height(), width());
 }
 

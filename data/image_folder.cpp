@@ -67,18 +67,20 @@ ImageFolder::ImageFolder(const fs::path& folder, ImageFolderOptions options) : o
   require(options_.channels == 3 || options_.channels == 1, "image folder: {} channels asked for, expected 3 or 1",
           options_.channels);
   const ImageSize size = options_.size.value_or(ImageSize{1, 1});
-  require(size.height >= 1 && size.width >= 1, "image folder: {} x {} is no size", size.height, size.width);
+  require(size.height >= 1 && size.width >= 1, "image folder: size {} x {} must be 1 x 1 or more", size.height,
+          size.width);
   options_.mean = per_channel(std::move(options_.mean), 0.0f, options_.channels, "means");
   options_.deviation = per_channel(std::move(options_.deviation), 1.0f, options_.channels, "deviations");
   for (const float value : options_.deviation)
-    require(value > 0.0f, "image folder: a deviation of {} is not above 0", value);
+    require(value > 0.0f, "image folder: deviation {} must be above 0", value);
 
   const std::vector<fs::path> folders = class_folders(folder);
   std::vector<std::string>& names = options_.class_names;
   if (names.empty())
     for (const fs::path& path : folders) names.push_back(path.filename().string());
   for (auto name = names.begin(); name != names.end(); ++name)
-    require(std::find(names.begin(), name, *name) == name, "image folder: class_names has '{}' twice", *name);
+    require(std::find(names.begin(), name, *name) == name,
+            "image folder: class_names has '{}' twice; name each class once", *name);
   for (const fs::path& path : folders) {
     const auto found = std::find(names.begin(), names.end(), path.filename().string());
     require(found != names.end(), "{}: is none of the {} classes in class_names; add it there, or remove the folder",

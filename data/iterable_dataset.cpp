@@ -24,8 +24,9 @@ class FunctionStream final : public IterableDataset {
 
 std::shared_ptr<IterableDataset> stream_of(std::function<NextExample(std::uint32_t epoch)> start,
                                            std::optional<std::int64_t> size) {
-  require(start != nullptr, "stream_of: no function given");
-  require(size.value_or(0) >= 0, "stream_of: a stream of {} examples makes no sense", size.value_or(0));
+  require(start != nullptr, "stream_of: got an empty function; give one that begins an epoch");
+  require(size.value_or(0) >= 0, "stream_of: the size must be 0 or more, or nothing where it is not known, got {}",
+          size.value_or(0));
   return std::make_shared<FunctionStream>(std::move(start), size);
 }
 

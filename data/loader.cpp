@@ -207,7 +207,7 @@ std::vector<Tensor> Loader::State::collate(std::span<const Example> examples,
   const auto where = [&] { return "collate of " + text_of(indices); };
   std::vector<Tensor> tensors =
       own ? naming(where, [&] { return options.collate(examples); }) : default_collate(examples, indices, pinned());
-  require(!tensors.empty(), "loader: collate made no tensor");
+  require(!tensors.empty(), "loader: collate made no tensor; it must return one or more");
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     require(tensors[i].defined() && tensors[i].device() == Device{},
             "loader: collate must make tensors on the CPU, and tensor {} is {}", i,
@@ -311,14 +311,15 @@ std::optional<Batch> Loader::State::read(std::int64_t index) {
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler& sampler,
                const LoaderOptions& options) {
-  require(dataset != nullptr, "loader: no data set given");
+  require(dataset != nullptr, "loader: got no data set (a null pointer)");
   state_ = std::make_unique<State>(sampler, options);
   State& state = *state_;
   state.dataset = std::move(dataset);
   const auto* const source = dynamic_cast<const BatchSource*>(state.dataset.get());
   if (source != nullptr) source->check_options(state.batch_options());
-  require(sampler.size() == state.dataset->size(), "loader: the sampler orders {} examples, the data set has {}",
-          sampler.size(), state.dataset->size());
+  require(sampler.size() == state.dataset->size(),
+          "loader: the sampler orders {} examples, the data set has {}; make it of dataset.size()", sampler.size(),
+          state.dataset->size());
   if (options.transform == nullptr && options.collate == nullptr) state.source = source;
   state.check();
 }
@@ -330,7 +331,7 @@ Loader::Loader(const std::shared_ptr<const Dataset>& dataset, const LoaderOption
              without_order(options)) {}
 
 Loader::Loader(std::shared_ptr<IterableDataset> stream, const RankShare& share, const LoaderOptions& options) {
-  require(stream != nullptr, "loader: no stream given");
+  require(stream != nullptr, "loader: got no stream (a null pointer)");
   const std::optional<std::int64_t> size = stream->size();
   state_ =
       std::make_unique<State>(DistributedSampler(size.value_or(0), share.world_size, share.rank, false, 0), options);

@@ -4,6 +4,7 @@
 #include "tandem/data/tensor_dataset.h"
 
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace tandem::data {
@@ -12,18 +13,26 @@ namespace {
 
 class FunctionDataset final : public Dataset {
  public:
-  FunctionDataset(std::int64_t size, std::function<Example(std::int64_t)> get) : size_(size), get_(std::move(get)) {}
+  /// `name`: of the function that makes it, for messages.
+  FunctionDataset(std::string_view name, std::int64_t size, std::function<Example(std::int64_t)> get)
+      : name_(name), size_(size), get_(std::move(get)) {}
   std::int64_t size() const override { return size_; }
-  Example get(std::int64_t index) const override { return get_(index); }
+  Example get(std::int64_t index) const override {
+    require(index >= 0 && index < size_, "{}: there is no example {}, of {}; they are numbered from 0", name_, index,
+            size_);
+    return get_(index);
+  }
 
  private:
+  std::string_view name_;
   std::int64_t size_;
   std::function<Example(std::int64_t)> get_;
 };
 
 /// `numbers[index]`, or an Error.
 std::int64_t number_of(const std::vector<std::int64_t>& numbers, std::int64_t index) {
-  require(index >= 0 && index < std::ssize(numbers), "subset: there is no example {}, of {}", index, numbers.size());
+  require(index >= 0 && index < std::ssize(numbers), "subset: there is no example {}, of {}; they are numbered from 0",
+          index, numbers.size());
   return numbers[static_cast<std::size_t>(index)];
 }
 
@@ -52,8 +61,9 @@ class BatchSubset final : public BatchSource {
 }  // namespace
 
 std::shared_ptr<const Dataset> dataset_of(std::int64_t size, std::function<Example(std::int64_t index)> get) {
-  require(size >= 0 && get != nullptr, "dataset_of: needs a size of 0 or more and a function, got size {}", size);
-  return std::make_shared<const FunctionDataset>(size, std::move(get));
+  require(size >= 0, "dataset_of: the size must be 0 or more, got {}", size);
+  require(get != nullptr, "dataset_of: got an empty function; give one that makes example i");
+  return std::make_shared<const FunctionDataset>("dataset_of", size, std::move(get));
 }
 
 std::shared_ptr<const Dataset> dataset_of(std::vector<Tensor> tensors) {
@@ -62,24 +72,28 @@ std::shared_ptr<const Dataset> dataset_of(std::vector<Tensor> tensors) {
 
 std::shared_ptr<const Dataset> transformed(std::shared_ptr<const Dataset> dataset,
                                            std::function<Example(Example example)> transform) {
-  require(dataset != nullptr && transform != nullptr, "transformed: needs a data set and a function");
+  require(dataset != nullptr, "transformed: got no data set (a null pointer)");
+  require(transform != nullptr, "transformed: got an empty function; give one that makes an example of another");
   const std::int64_t size = dataset->size();
-  return dataset_of(size, [dataset = std::move(dataset), transform = std::move(transform)](std::int64_t index) {
+  auto get = [dataset = std::move(dataset), transform = std::move(transform)](std::int64_t index) {
     return transform(dataset->get(index));
-  });
+  };
+  return std::make_shared<const FunctionDataset>("transformed", size, std::move(get));
 }
 
 std::shared_ptr<const Dataset> subset(std::shared_ptr<const Dataset> dataset, std::vector<std::int64_t> indices) {
-  require(dataset != nullptr, "subset: needs a data set");
+  require(dataset != nullptr, "subset: got no data set (a null pointer)");
   const std::int64_t size = dataset->size();
   for (const std::int64_t index : indices)
-    require(index >= 0 && index < size, "subset: there is no example {} in a data set of {}", index, size);
+    require(index >= 0 && index < size, "subset: there is no example {} in a data set of {}; they are numbered from 0",
+            index, size);
   if (auto source = std::dynamic_pointer_cast<const BatchSource>(dataset))
     return std::make_shared<const BatchSubset>(std::move(source), std::move(indices));
   const auto count = static_cast<std::int64_t>(indices.size());
-  return dataset_of(count, [dataset = std::move(dataset), indices = std::move(indices)](std::int64_t index) {
+  auto get = [dataset = std::move(dataset), indices = std::move(indices)](std::int64_t index) {
     return dataset->get(number_of(indices, index));
-  });
+  };
+  return std::make_shared<const FunctionDataset>("subset", count, std::move(get));
 }
 
 }  // namespace tandem::data

@@ -94,7 +94,8 @@ Tensor mix_labels(const Tensor& labels, const Tensor& partner_labels, std::span<
   for (std::size_t i = 0; i < mixes.size(); ++i, row += options.classes) {
     for (const auto& [label, share] : {std::pair(labels.data<std::int64_t>()[i], mixes[i].share),
                                        std::pair(partner_labels.data<std::int64_t>()[i], 1.0f - mixes[i].share)}) {
-      require(label >= 0 && label < options.classes, "mixing: a label is {}, of {} classes", label, options.classes);
+      require(label >= 0 && label < options.classes,
+              "mixing: a label is {}, outside of the {} classes (MixOptions::classes)", label, options.classes);
       row[label] += share;
     }
   }
@@ -108,7 +109,8 @@ void check(const MixOptions& options) {
     require(std::isfinite(parameter) && parameter >= 0.0,
             "mixing: parameters of mixup and cutmix must be finite numbers and not negative, got {}", parameter);
   }
-  require(!options.any() || options.classes >= 1, "mixing: needs the number of classes, got {}", options.classes);
+  require(!options.any() || options.classes >= 1, "mixing: needs the number of classes (MixOptions::classes), got {}",
+          options.classes);
 }
 
 ImageMix draw_mix(const MixOptions& options, std::uint64_t seed, std::uint32_t epoch, std::int64_t index,

@@ -25,8 +25,9 @@ namespace {
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
 
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
-  const auto reader = open_bytes(path, std::string(detail::kImageAdvice));
   std::error_code error;
+  require(std::filesystem::exists(path, error), "{}: no such file; check the path", path_text(path));
+  const auto reader = open_bytes(path, std::string(detail::kImageAdvice));
   const auto size = std::filesystem::file_size(path, error);
   require(!error && size <= static_cast<std::uintmax_t>(kMostBytes), "{}: {} bytes are too many for an image; {}",
           path_text(path), size, detail::kImageAdvice);

@@ -70,8 +70,9 @@ void resize_plane(const std::uint8_t* plane, std::int64_t width, const std::vect
 Tensor resize_image(const Tensor& image, ImageSize size, ImageFit fit) {
   require(image.defined() && image.rank() == 3 && image.dtype() == DType::u8 && image.device() == Device{} &&
               image.numel() > 0,
-          "resize_image: needs an image u8 [C, H, W] on the CPU, got {}", image);
-  require(size.height >= 1 && size.width >= 1, "resize_image: {} x {} is no size", size.height, size.width);
+          "resize_image: needs an image u8 [C, H, W] on the CPU, got {}; one image at a time", image);
+  require(size.height >= 1 && size.width >= 1, "resize_image: size {} x {} must be 1 x 1 or more", size.height,
+          size.width);
   const std::int64_t channels = image.size(0), height = image.size(1), width = image.size(2);
   const Tensor planes = image.detach().contiguous();
   if (size == ImageSize{height, width}) return planes;

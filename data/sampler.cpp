@@ -15,7 +15,8 @@ DistributedSampler::DistributedSampler(std::int64_t size, int world_size, int ra
     : size_(size), world_size_(world_size), rank_(rank), shuffle_(shuffle), seed_(seed) {
   require(size >= 0 && size <= std::numeric_limits<std::uint32_t>::max(),
           "sampler: cannot order {} examples, only 0 to {}", size, std::numeric_limits<std::uint32_t>::max());
-  require(world_size >= 1 && rank >= 0 && rank < world_size, "sampler: rank {} of {} does not exist", rank, world_size);
+  require(world_size >= 1 && rank >= 0 && rank < world_size,
+          "sampler: rank {} of {} does not exist; ranks are numbered from 0", rank, world_size);
 }
 
 std::vector<std::int64_t> DistributedSampler::order(std::uint32_t epoch) const {
@@ -36,7 +37,8 @@ std::int64_t DistributedSampler::batches(std::int64_t global_batch_size, bool dr
 
 BatchPart DistributedSampler::part(std::int64_t batch, std::int64_t global_batch_size) const {
   const std::int64_t all = batches(global_batch_size);
-  require(batch >= 0 && batch < all, "sampler: batch {} asked for, an epoch has {}", batch, all);
+  require(batch >= 0 && batch < all, "sampler: batch {} asked for, an epoch has {}; they are numbered from 0", batch,
+          all);
   const std::int64_t first = batch * global_batch_size;
   const std::int64_t global_count = std::min(global_batch_size, size_ - first);
   const std::int64_t share = global_count / world_size_, left_over = global_count % world_size_;

@@ -48,8 +48,8 @@ StratifiedSplit stratified_split(std::span<const std::int64_t> labels, double fr
           std::numeric_limits<std::uint32_t>::max());
   const auto total = static_cast<std::int64_t>(std::llround(fraction * static_cast<double>(count)));
   require(total > 0 && total < count,
-          "stratified_split: {} of {} examples would leave {} and hold out {}: both need one", fraction, count,
-          count - total, total);
+          "stratified_split: {} of {} examples would leave {} and hold out {}: both need one; choose another fraction",
+          fraction, count, count - total, total);
   std::map<std::int64_t, Stratum> classes;
   for (std::int64_t i = 0; i < count; ++i) classes[labels[static_cast<std::size_t>(i)]].examples.push_back(i);
   std::vector<Stratum*> strata;

@@ -14,10 +14,8 @@ struct SineLayer final : layers::Module {
 };
 
 data::Example spiral(std::int64_t i) {
-  const RandomKey random{1};
-  const float t = random.uniform(2 * i), angle = 5 * t + 2.1f * (i % 3) + 0.15f * random.normal(2 * i + 1);
-  return {Tensor::from<float>({t * std::cos(angle), t * std::sin(angle)}, {2}),
-          Tensor::from<std::int64_t>({i % 3}, {})};
+  const float t = RandomKey{1}.uniform(2 * i), phi = 5 * t + 2.1f * (i % 3) + 0.15f * RandomKey{1}.normal(2 * i + 1);
+  return {Tensor::from<float>({t * std::cos(phi), t * std::sin(phi)}, {2}), Tensor::from<std::int64_t>({i % 3}, {})};
 }
 
 int main() {

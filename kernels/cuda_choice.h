@@ -9,13 +9,16 @@
 
 namespace tandem::kernels {
 
-/// True where a tensor is on a GPU. Profilers then see a range of the op's name while this lives. Dispatchers write
+/// True where a tensor is on a GPU. Profilers then see a range of the op's name while this lives; what the dispatcher
+/// told of its work (add_work) just before is that range's. Dispatchers write
 ///   if constexpr (kHasCuda)
 ///     if (const CudaOp op{"relu_forward", y}) return cuda::relu_forward(x, y);
 class CudaOp {
  public:
   CudaOp(std::string_view name, const Tensor& tensor) {
-    if (tensor.device().type == DeviceType::cuda) range_.emplace(name);
+    if (tensor.device().type != DeviceType::cuda) return;
+    range_.emplace(name);
+    range_->take_work_of_outer();
   }
   explicit operator bool() const { return range_.has_value(); }
 

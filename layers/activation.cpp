@@ -4,7 +4,17 @@
 #include "tandem/autograd/functions/activation.h"
 #include "tandem/autograd/functions/arithmetic.h"
 
+#include <cmath>
+
 namespace tandem::layers {
+
+LeakyReLU::LeakyReLU(double negative_slope) : negative_slope_(negative_slope) {
+  require(std::isfinite(negative_slope), "LeakyReLU: negative_slope must be a finite number, got {}", negative_slope);
+}
+
+Scale::Scale(double factor) : factor_(factor) {
+  require(std::isfinite(factor), "Scale: the factor must be a finite number, got {}", factor);
+}
 
 Tensor ReLU::forward(const Tensor& input) { return autograd::relu(input); }
 Tensor GELU::forward(const Tensor& input) { return autograd::gelu(input); }

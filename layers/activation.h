@@ -48,7 +48,8 @@ class Sigmoid final : public Module {
 /// x where x > 0, else negative_slope * x
 class LeakyReLU final : public Module {
  public:
-  explicit LeakyReLU(double negative_slope = 0.01) : negative_slope_(negative_slope) {}
+  /// Throws Error unless the slope is a finite number.
+  explicit LeakyReLU(double negative_slope = 0.01);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override { return fmt::format("LeakyReLU({})", negative_slope_); }
 
@@ -66,7 +67,8 @@ class Hardswish final : public Module {
 /// Multiplies by a constant.
 class Scale final : public Module {
  public:
-  explicit Scale(double factor) : factor_(factor) {}
+  /// Throws Error unless the factor is a finite number.
+  explicit Scale(double factor);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override { return fmt::format("Scale({})", factor_); }
 

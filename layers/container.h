@@ -71,7 +71,7 @@ class Container : public Module {
 
  private:
   Module& at(std::size_t index) const {
-    require(index < layers_.size(), "{}: there is no module {}", describe(), index);
+    require(index < layers_.size(), "{}: there is no module {}; they are numbered from 0", describe(), index);
     return *layers_[index];
   }
   void append(std::string name, std::unique_ptr<Module> layer) {

@@ -4,6 +4,8 @@
 #include "tandem/autograd/functions/conv2d.h"
 #include "tandem/autograd/functions/conv_bias_relu.h"
 
+#include <algorithm>
+
 namespace tandem::layers {
 
 namespace {
@@ -24,8 +26,12 @@ void check_sizes(std::string_view layer, const Options& options) {
           "{}: {} to {} channels with a {} kernel: all sizes must be positive", layer, options.in, options.out,
           text_of(kernel));
   require(options.groups > 0 && options.in % options.groups == 0 && options.out % options.groups == 0,
-          "{}: {} groups do not divide {} input and {} output channels", layer, options.groups, options.in,
-          options.out);
+          "{}: {} groups do not divide {} input and {} output channels; give a number that divides both", layer,
+          options.groups, options.in, options.out);
+  const auto least = [](const HeightWidth& pair) { return std::min(pair.height, pair.width); };
+  require(least(options.stride) >= 1 && least(options.dilation) >= 1 && least(options.padding) >= 0,
+          "{}: stride and dilation must be at least 1, and padding at least 0, got stride {}, dilation {}, padding {}",
+          layer, text_of(options.stride), text_of(options.dilation), text_of(options.padding));
 }
 
 /// "(3, 64, kernel 3x3, padding 1x1)"
@@ -61,9 +67,10 @@ std::string Conv2d::describe() const { return (options_.relu ? "ConvBiasReLU" : 
 ConvTranspose2d::ConvTranspose2d(const Options& options, Initializer& initializer) : options_(options) {
   check_sizes("ConvTranspose2d", options);
   for (std::size_t i = 0; i < 2; ++i)
-    require(options.output_padding[i] >= 0 && options.output_padding[i] < options.stride[i],
-            "ConvTranspose2d: output_padding {} must be at least 0 and less than the stride {}",
-            text_of(options.output_padding), text_of(options.stride));
+    require(
+        options.output_padding[i] >= 0 && options.output_padding[i] < std::max(options.stride[i], options.dilation[i]),
+        "ConvTranspose2d: output_padding {} must be at least 0 and less than the stride {} or the dilation {}",
+        text_of(options.output_padding), text_of(options.stride), text_of(options.dilation));
   const Shape weight_shape{options.in, options.out / options.groups, options.kernel[0], options.kernel[1]};
   const std::int64_t fan_in = weight_shape[1] * weight_shape[2] * weight_shape[3];
   weight_ = initializer.kaiming_uniform(weight_shape, fan_in);

@@ -25,7 +25,7 @@ struct Conv2dOptions {
 };
 
 /// torch.nn.Conv2d: [N,C,H,W] -> [N,K,P,Q]. Parameters: weight [K, C/groups, R, S], bias [K]. Throws Error where sizes
-/// are not positive or groups do not divide the channels.
+/// are not positive, padding is negative or groups do not divide the channels.
 /// Example:
 ///     Initializer initializer(1);
 ///     Conv2d conv({.in = 3, .out = 64, .kernel = 3, .padding = 1, .relu = true}, initializer);
@@ -55,7 +55,7 @@ struct ConvTranspose2dOptions {
   HeightWidth kernel = 1;
   HeightWidth stride = 1;
   HeightWidth padding = 0;
-  HeightWidth output_padding = 0;  ///< less than the stride
+  HeightWidth output_padding = 0;  ///< less than the stride or the dilation
   HeightWidth dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
@@ -68,7 +68,7 @@ struct ConvTranspose2dOptions {
 
 /// torch.nn.ConvTranspose2d: [N,C,H,W] -> [N,K,P,Q], larger by the stride (autograd/functions/conv_transpose2d.h).
 /// Parameters: weight [C, K/groups, R, S], bias [K], drawn as PyTorch does, with K/groups R S as fan_in. Throws Error
-/// where sizes are not positive or groups do not divide the channels.
+/// as Conv2d does, and for an output_padding that is too large.
 /// Example:
 ///     Initializer initializer(1);
 ///     ConvTranspose2d twice({.in = 64, .out = 32, .kernel = 2, .stride = 2}, initializer);

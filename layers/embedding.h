@@ -4,16 +4,19 @@
 #include "tandem/layers/initializer.h"
 #include "tandem/layers/module.h"
 
+#include <optional>
+
 namespace tandem::layers {
 
 struct EmbeddingOptions {
-  std::int64_t num_embeddings = 0;  ///< numbers that may be looked up: 0 to this, without it
-  std::int64_t embedding_dim = 0;   ///< features of each
+  std::int64_t num_embeddings = 0;               ///< numbers that may be looked up: 0 to this, without it
+  std::int64_t embedding_dim = 0;                ///< features of each
+  std::optional<std::int64_t> padding_idx = {};  ///< a number whose features begin as zeros and are not trained
 };
 
 /// torch.nn.Embedding: i64 [...] -> [..., embedding_dim]; see autograd::embedding. Parameter: weight [num_embeddings,
-/// embedding_dim], normal with variance 1. Throws Error unless both sizes are positive.
-/// Example:
+/// embedding_dim], normal with variance 1. Throws Error unless both sizes are positive and padding_idx is below the
+/// first. Example:
 ///     Initializer initializer(1);
 ///     Embedding embedding({.num_embeddings = 100, .embedding_dim = 16}, initializer);
 ///     const Tensor features = embedding(Tensor::from<std::int64_t>({3, 99}, {2}));  // [2, 16]
@@ -27,6 +30,7 @@ class Embedding final : public Module {
   double flops(const Shape& /*input*/, const Shape& /*output*/) const override { return 0.0; }
 
  private:
+  std::optional<std::int64_t> padding_idx_;
   Tensor weight_;
 };
 

@@ -5,7 +5,7 @@ namespace tandem::layers {
 
 Lambda::Lambda(Function function, std::string description)
     : function_(std::move(function)), description_(std::move(description)) {
-  require(function_ != nullptr, "Lambda: got an empty function");
+  require(function_ != nullptr, "Lambda: got an empty function; give one that makes a tensor of a tensor");
 }
 
 }  // namespace tandem::layers

@@ -298,7 +298,7 @@ Tensor& Module::add_parameter(std::string name, const Tensor& value) {
 }
 
 Tensor& Module::add_buffer(std::string name, const Tensor& value) {
-  require(value.defined(), "add_buffer: '{}' is undefined", name);
+  require(value.defined(), "add_buffer: '{}' is undefined; give a tensor, such as Tensor::zeros()", name);
   register_buffer(std::move(name), *owned_tensors_.emplace_back(std::make_unique<Tensor>(value)));
   value.storage()->set_tag(MemoryTag::parameters);
   return *owned_tensors_.back();

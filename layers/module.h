@@ -208,7 +208,7 @@ class Module {
   /// initializer);`
   template <typename Layer>
   Layer& add_module(std::string name, std::unique_ptr<Layer> module) {
-    require(module != nullptr, "add_module('{}'): there is no module", name);
+    require(module != nullptr, "add_module('{}'): got no module (a null pointer)", name);
     Layer& result = *module;
     register_module(std::move(name), result);
     owned_modules_.push_back(std::move(module));

@@ -11,14 +11,15 @@
 
 namespace tandem::layers {
 
-/// torch.nn.MaxPool2d: [N,C,H,W] -> [N,C,P,Q].
+/// torch.nn.MaxPool2d: [N,C,H,W] -> [N,C,P,Q]. Throws Error for a kernel or stride below 1, and for padding that is
+/// negative or more than half of the kernel; so does AvgPool2d.
 class MaxPool2d final : public Module {
  public:
   using Options = kernels::Pool2dOptions;
 
-  explicit MaxPool2d(const Options& options) : options_(options) {}
+  explicit MaxPool2d(const Options& options);
   /// Windows of size x size side by side.
-  explicit MaxPool2d(std::int64_t size) : options_{.kernel = size} {}
+  explicit MaxPool2d(std::int64_t size) : MaxPool2d(Options{.kernel = size}) {}
   /// Whether the windows are 2x2, side by side, without padding.
   bool takes_pairs() const;
   Tensor forward(const Tensor& input) override;
@@ -33,8 +34,8 @@ class AvgPool2d final : public Module {
  public:
   using Options = kernels::Pool2dOptions;
 
-  explicit AvgPool2d(const Options& options) : options_(options) {}
-  explicit AvgPool2d(std::int64_t size) : options_{.kernel = size} {}
+  explicit AvgPool2d(const Options& options);
+  explicit AvgPool2d(std::int64_t size) : AvgPool2d(Options{.kernel = size}) {}
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
 

@@ -8,6 +8,7 @@
 namespace tandem::layers {
 
 Residual::Residual(std::unique_ptr<Sequential> body, double drop_path) : body_(std::move(body)), drop_path_(drop_path) {
+  require(body_ != nullptr, "Residual: there is no body; give a Sequential of what is added to the input");
   register_module("body", *body_);
   if (drop_path > 0.0) register_module("drop_path", drop_path_);
 }

@@ -106,7 +106,7 @@ std::optional<std::int64_t> kept_in_training(Module& module, const Forward& forw
 }  // namespace
 
 ModelSummary summarize(Module& module, const std::function<Tensor()>& forward) {
-  require(forward != nullptr, "summarize: got an empty function");
+  require(forward != nullptr, "summarize: got an empty function; give one that calls the network");
   const NoObservers unseen(module);
   ModelSummary result;
   {

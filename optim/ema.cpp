@@ -58,14 +58,14 @@ void ExponentialMovingAverage::update() {
 }
 
 void ExponentialMovingAverage::load(const NamedTensors& averages, std::int64_t updates) {
-  require(updates >= 0, "ema: {} updates make no sense", updates);
+  require(updates >= 0, "ema: the number of updates must be 0 or more, got {}", updates);
   require(averages.size() == averages_.size(), "ema: {} averages are given, there are {} tensors", averages.size(),
           averages_.size());
   std::vector<Tensor> sources;
   for (const auto& [name, average] : averages_) {
     const auto found =
         std::find_if(averages.begin(), averages.end(), [&, &own = name](const auto& e) { return e.first == own; });
-    require(found != averages.end(), "ema: there is no average of {}", name);
+    require(found != averages.end(), "ema: among those given there is no average of {}", name);
     const Tensor& source = found->second;
     require(source.defined() && source.shape() == average.shape() && source.dtype() == average.dtype(),
             "ema: the average of {} must be {}, got {}", name, average, describe(source));

@@ -45,8 +45,9 @@ GradScaler::GradScaler(const GradScalerOptions& options)
 void GradScaler::unscale(Optimizer& optimizer) {
   if (options_.mode == LossScaling::none) return;
   if (const auto known = optimizers_.find(&optimizer); known != optimizers_.end()) {
-    require(known->second.stage != Stage::unscaled,
-            "GradScaler: unscale() was called twice on one optimizer since the last update()");
+    require(
+        known->second.stage != Stage::unscaled,
+        "GradScaler: unscale() was called twice on one optimizer since the last update(); call that behind each step");
     fail("GradScaler: unscale() was called after step(); it comes before");
   }
   const ProfileRange range("check gradients");
@@ -62,7 +63,7 @@ bool GradScaler::step(Optimizer& optimizer) {
   if (!optimizers_.contains(&optimizer)) unscale(optimizer);
   OptimizerState& state = optimizers_.at(&optimizer);
   require(state.stage != Stage::stepped,
-          "GradScaler: step() was called twice on one optimizer since the last update()");
+          "GradScaler: step() was called twice on one optimizer since the last update(); call that behind each step");
   state.stage = Stage::stepped;
   if (state.all_finite) {
     optimizer.step();
@@ -74,7 +75,7 @@ bool GradScaler::step(Optimizer& optimizer) {
 
 void GradScaler::update() {
   if (options_.mode == LossScaling::none) return;
-  require(!optimizers_.empty(), "GradScaler: update() without a step() since the last one");
+  require(!optimizers_.empty(), "GradScaler: update() without a step() since the last one; call step(optimizer) first");
   const bool good =
       std::all_of(optimizers_.begin(), optimizers_.end(), [](const auto& entry) { return entry.second.all_finite; });
   optimizers_.clear();
@@ -102,9 +103,11 @@ void GradScaler::load_state_dict(const NamedTensors& state) {
   require(state.size() == 2, "GradScaler: a state has 2 entries, scale and growth_tracker; got {}", state.size());
   const double scale = find(state, "scale", DType::f64).item();
   const std::int64_t tracker = find(state, "growth_tracker", DType::i64).to_vector<std::int64_t>().front();
-  require(scale >= kSmallestScale && scale <= kLargestScale, "GradScaler: the state has a scale of {}", scale);
+  require(scale >= kSmallestScale && scale <= kLargestScale,
+          "GradScaler: the state has a scale of {}, which is not a number above 0 that f32 can hold", scale);
   require(options_.mode == LossScaling::dynamic || scale == options_.init_scale,
-          "GradScaler: the state has a scale of {}, this run a fixed one of {}", scale, options_.init_scale);
+          "GradScaler: the state has a scale of {}, this run a fixed one of {}; give that as init_scale", scale,
+          options_.init_scale);
   require(tracker >= 0 && (tracker < options_.growth_interval || options_.mode == LossScaling::fixed),
           "GradScaler: the state counts {} good steps, but the scale grows after {}", tracker,
           options_.growth_interval);

@@ -55,12 +55,19 @@ Optimizer::Optimizer(std::string name, std::vector<Tensor> parameters, double lr
           name_);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i];
+    require(parameter.defined() && is_floating(parameter.dtype()),
+            "{}: parameter {} must be a dense floating leaf, got {}", name_, i, describe(parameter));
     require(
-        parameter.defined() && is_floating(parameter.dtype()) && parameter.is_dense() && autograd::is_leaf(parameter),
-        "{}: parameter {} must be a dense floating leaf, got {}", name_, i, describe(parameter));
+        autograd::is_leaf(parameter),
+        "{}: parameter {} must be a dense floating leaf, and {} was made by a recorded operation; give what that was "
+        "made of, or its detach()",
+        name_, i, describe(parameter));
+    require(parameter.is_dense(),
+            "{}: parameter {} must be a dense floating leaf, and {} has strides {}; give its contiguous()", name_, i,
+            describe(parameter), to_string(parameter.strides()));
     const bool repeated = std::any_of(parameters_.begin(), parameters_.begin() + static_cast<std::ptrdiff_t>(i),
                                       [&](const Tensor& other) { return other.is_same(parameter); });
-    require(!repeated, "{}: parameter {}, {}, is given twice", name_, i, describe(parameter));
+    require(!repeated, "{}: parameter {}, {}, is given twice; give each once", name_, i, describe(parameter));
   }
   for (const Tensor& parameter : parameters_) homes_.push_back({parameter.dtype(), parameter.device()});
   set_lr(lr);

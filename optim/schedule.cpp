@@ -36,8 +36,8 @@ MultiStepSchedule::MultiStepSchedule(std::vector<double> milestones, double gamm
   require_not_negative("multi-step schedule", "gamma", gamma);
   for (std::size_t i = 0; i < milestones_.size(); ++i) {
     require_not_negative("multi-step schedule", "a milestone", milestones_[i]);
-    require(i == 0 || milestones_[i] >= milestones_[i - 1], "multi-step schedule: milestone {} comes after {}",
-            milestones_[i], milestones_[i - 1]);
+    require(i == 0 || milestones_[i] >= milestones_[i - 1],
+            "multi-step schedule: milestone {} comes after {}; they must ascend", milestones_[i], milestones_[i - 1]);
   }
 }
 
@@ -60,7 +60,8 @@ WarmupSchedule::WarmupSchedule(double duration, double start_factor, std::unique
     : duration_(duration), start_factor_(start_factor), next_(std::move(next)) {
   require_not_negative("warm-up", "the duration", duration);
   require_not_negative("warm-up", "the start factor", start_factor);
-  require(next_ != nullptr, "warm-up: needs a schedule to continue with");
+  require(next_ != nullptr,
+          "warm-up: needs a schedule to continue with, such as a ConstantSchedule, got a null pointer");
 }
 
 double WarmupSchedule::lr_factor(double time) const {

@@ -18,6 +18,7 @@ SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
       options_(options) {
   require_not_negative("SGD", "momentum", options.momentum);
   require_not_negative("SGD", "weight_decay", options.weight_decay);
+  require_not_negative("SGD", "dampening", options.dampening);
   require(!options.nesterov || (options.momentum > 0.0 && options.dampening == 0.0),
           "SGD: Nesterov momentum needs momentum > 0 and dampening 0, got {} and {}", options.momentum,
           options.dampening);

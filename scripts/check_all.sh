@@ -26,6 +26,9 @@ steps() {
   step shared "preset cpu with shared libraries: tests of core/, and programs that use what it installs" check_shared
   step instruction-sets "a portable build with shared libraries: the kernels' tests with each instruction set that this machine has" \
     check_instruction_sets
+  step old-processor "the same build on an emulated processor without AVX: tests of the kernels, and a short training" check_old_processor
+  step cuda-consumer "programs of another project, and its own element-wise function, by nvcc with what preset cuda installs" \
+    check_cuda_consumer
   step tsan "what has threads under ThreadSanitizer" scripts/check_builds.sh tsan
   step mutations "faults planted in the libraries, which the tests must notice" scripts/mutations.py
   step fuzz "what reads files, by fuzzers, 60 s each" scripts/fuzz.sh 60
@@ -47,25 +50,49 @@ check_portable() {
 }
 
 check_shared() {
-  cmake --preset cpu -B build/shared -DTANDEM_SHARED=ON &&
-    cmake --build build/shared --parallel "$(nproc)" --target tandem_core_tests tandem_train &&
-    ctest --test-dir build/shared --output-on-failure --no-tests=error --parallel "$(nproc)" \
+  local build
+  build=$(scripts/build.sh shared tandem_core_tests tandem_train) &&
+    ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" \
       --tests-regex '^(core|consumer):|^docs: a program' --label-exclude '^long$'
 }
 
 check_instruction_sets() {
-  local case has=baseline
+  local build case name rest has=baseline
   ! grep -qw avx2 /proc/cpuinfo || has+=" AVX2"
   ! grep -qw avx512vl /proc/cpuinfo || has+=" AVX-512"
-  cmake --preset cpu -B build/portable-shared -DTANDEM_SHARED=ON -DTANDEM_NATIVE=OFF &&
-    cmake --build build/portable-shared --parallel "$(nproc)" --target tandem_kernels_tests tandem_op_cases_tests || return
-  # What glibc takes the processor for, and what it must then load.
-  for case in AVX-512: AVX2:-AVX512F baseline:-AVX2,-AVX512F; do
-    grep -qw "${case%%:*}" <<<"$has" || { echo "not run: this processor has no ${case%%:*}"; continue; }
-    echo "== ${case%%:*}"
-    TANDEM_EXPECTED_INSTRUCTION_SET=${case%%:*} GLIBC_TUNABLES="glibc.cpu.hwcaps=${case#*:}" \
-      ctest --test-dir build/portable-shared --output-on-failure --no-tests=error --parallel "$(nproc)" \
+  build=$(scripts/build.sh portable-shared tandem_kernels_tests tandem_op_cases_tests) || return
+  # What glibc takes the processor for, and what it must then load; and what oneDNN, which asks the processor itself, may use.
+  for case in AVX-512::DEFAULT AVX2:-AVX512F:AVX2 baseline:-AVX2,-AVX512F:SSE41; do
+    name=${case%%:*} rest=${case#*:}
+    grep -qw "$name" <<<"$has" || { echo "not run: this processor has no $name"; continue; }
+    echo "== $name"
+    TANDEM_EXPECTED_INSTRUCTION_SET=$name GLIBC_TUNABLES="glibc.cpu.hwcaps=${rest%:*}" \
+      ONEDNN_MAX_CPU_ISA=${rest#*:} DNNL_MAX_CPU_ISA=${rest#*:} \
+      ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" \
       --tests-regex '^(kernels|op_cases):' || return
+  done
+}
+
+# Nehalem has SSE4.2 and nothing newer: an instruction of AVX that is not behind a question ends a program there. Each of
+# these takes one thread: the emulator is slow enough.
+old_processor_tests="the kernels that were loaded*,gemm matches the reference,the fused convolution equals its parts,"`
+  `"the fast loops of the CPU take half types,a training step agrees*,fast pooling agrees*,the fast cast gives*"
+check_old_processor() {
+  command -v qemu-x86_64 >/dev/null || { echo "there is no qemu-x86_64: apt-get install qemu-user"; return 77; }
+  local build emulator=(env OMP_NUM_THREADS=1 TANDEM_EXPECTED_INSTRUCTION_SET=baseline qemu-x86_64 -cpu Nehalem)
+  build=$(scripts/build.sh portable-shared tandem_kernels_tests cifar_train) || return
+  "${emulator[@]}" "$build/tests/tandem_kernels_tests" "$old_processor_tests" &&
+    "${emulator[@]}" "$build/apps/cifar_train" --no-run-dir --dataset synthetic --model small_cnn --limit-train 256 \
+      --limit-test 128 --epochs 1
+}
+
+# Needs nvcc, but no GPU: the programs run on the CPU without one.
+check_cuda_consumer() {
+  command -v nvcc >/dev/null || { echo "there is no nvcc"; return 77; }
+  local build step
+  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=90a -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" && build=$(scripts/build.sh cuda tandem_train) || return
+  for step in install cmake functor; do
+    CXX=${CXX:-g++} CUDA=ON tests/consumer/check_program.sh "$step" . "$build" "$build/consumer" || return
   done
 }
 

@@ -2,6 +2,7 @@
 # The builds other than the one that scripts/test.sh tests:
 #   minimal  a compiler and the small libraries: no oneDNN, MPI, CUDA, libpng or libjpeg; builds and trains for a moment,
 #            as does a program of another project with what it installs
+#   shared   shared libraries: their names, and a program of another project that uses them, on one rank and on two
 #   asan     the unit suite under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included
 #   tsan     what has threads (loader, prefetcher, ranks that are threads) under ThreadSanitizer
 #   simulated  kernels on the simulated GPU, every access checked: all kernels, several orders of threads
@@ -9,7 +10,7 @@
 #            meant, where nvcc is at hand
 #   sources  the sources as they are written: format, words; each includes what it uses; headers compile by themselves
 #   tidy     clang-tidy is silent about the libraries and programs
-# usage: scripts/check_builds.sh [--long] [minimal|asan|tsan|simulated|cuda|sources|tidy ...]
+# usage: scripts/check_builds.sh [--long] [minimal|shared|asan|tsan|simulated|cuda|sources|tidy ...]
 # Without a name: all but tsan. With --long, of asan and simulated only the long tests (label `long`), which are left out
 # without it.
 set -euo pipefail
@@ -20,14 +21,28 @@ check_minimal() {
   build=$(scripts/build.sh minimal)
   "$build/apps/cifar_train" --no-run-dir --dataset synthetic --model small_cnn --limit-train 512 --limit-test 256 \
     --epochs 1
-  # Installed without what is optional, for another project.
-  local step
-  for step in install cmake; do
-    CXX=${CXX:-g++} BINARIES=1 tests/consumer/check_program.sh "$step" . "$build" "$build/consumer"
-  done
+  # Without what is optional.
+  BINARIES=1 check_installed "$build" install cmake
 }
 
-run_tests() { ctest --test-dir "$1" --output-on-failure --no-tests=error --parallel "$(nproc)" "${@:2}"; }
+# check_installed BUILD WHAT...: another project uses what a build installs (tests/consumer/check_program.sh). What cannot be
+# tried here says so (77).
+check_installed() {
+  local build=$1 step
+  shift
+  for step; do CXX=${CXX:-g++} tests/consumer/check_program.sh "$step" . "$build" "$build/consumer" || [ $? -eq 77 ]; done
+}
+
+check_shared() {
+  local build ranks=
+  build=$(scripts/build.sh shared tandem_train)
+  ! command -v mpiexec >/dev/null || ranks="env $(grep '^[A-Z]' scripts/mpi.env | tr '\n' ' ')mpiexec -n"
+  SHARED=ON MPIEXEC=$ranks check_installed "$build" install cmake pkg-config
+}
+
+run_tests() { scripts/run_ctest.sh "$@"; }
+# What runs on a simulated device or as a part of the suite need not have what tests/must_run.txt lists.
+run_some_tests() { TANDEM_CI=0 scripts/run_ctest.sh "$@"; }
 
 check_asan() {
   local build
@@ -43,7 +58,7 @@ check_tsan() {
   local build programs=(core data comm train) targets=()
   for program in "${programs[@]}"; do targets+=("tandem_${program}_tests"); done
   build=$(scripts/build.sh tsan "${targets[@]}")
-  run_tests "$build" --tests-regex "^($(IFS='|'; echo "${programs[*]}")):"
+  run_some_tests "$build" --tests-regex "^($(IFS='|'; echo "${programs[*]}")):"
 }
 
 check_cuda() {
@@ -74,11 +89,11 @@ check_simulated() {
   local build
   build=$(scripts/build.sh simulated simulated_suite)
   if [ "$long" -eq 1 ]; then
-    run_tests "$build" --label-regex '^simulated$' --label-regex '^long$'
+    run_some_tests "$build" --label-regex '^simulated$' --label-regex '^long$'
     return
   fi
   rm -f "$build/kernels_that_ran.txt"
-  run_tests "$build" --label-regex '^simulated$' --label-exclude '^long$'
+  run_some_tests "$build" --label-regex '^simulated$' --label-exclude '^long$'
   scripts/check_kernel_coverage.py "$build/kernels_that_ran.txt"
 }
 
@@ -113,11 +128,11 @@ check_tidy() {
 
 long=0
 if [ "${1:-}" = --long ]; then long=1; shift; fi
-[ $# -gt 0 ] || set -- minimal asan simulated cuda sources tidy
+[ $# -gt 0 ] || set -- minimal shared asan simulated cuda sources tidy
 for name; do
   case "$name" in
-    minimal | asan | tsan | simulated | cuda | sources | tidy) ;;
-    *) echo "check_builds: unknown build '$name': choose minimal, asan, tsan, simulated, cuda, sources or tidy" >&2; exit 2 ;;
+    minimal | shared | asan | tsan | simulated | cuda | sources | tidy) ;;
+    *) echo "check_builds: unknown build '$name': choose minimal, shared, asan, tsan, simulated, cuda, sources or tidy" >&2; exit 2 ;;
   esac
 done
 for name; do echo "== check_builds: $name"; "check_$name"; done

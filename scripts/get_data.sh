@@ -154,7 +154,7 @@ gather() {
 get_cifar() {
   local archive=$2
   if [ -n "$archive" ] && ! is_url "$archive"; then
-    [ -e "$archive" ] || die "--from $archive: no such file"
+    [ -e "$archive" ] || die "--from $archive: no such file: check the path, or leave --from out to download it"
     [ -f "$archive" ] || die "--from $archive: not a file; $name wants the binary .tar.gz"
     verify "$archive" "$3" || die "--from $archive: refused; --no-verify accepts it as it is"
   else
@@ -180,11 +180,11 @@ get_idx() {
   local from=$2 file
   if [ -z "$from" ] && [ "$name" = fashion-mnist ] && take_debian_fashion; then return 0; fi
   if [ -n "$from" ] && ! is_url "$from"; then
-    [ -e "$from" ] || die "--from $from: no such file or folder"
+    [ -e "$from" ] || die "--from $from: no such file or folder: check the path, or leave --from out to download it"
     source_text=$from
     if [ -d "$from" ]; then
       for file in $idx_files; do
-        [ -f "$from/$file" ] || die "--from $from: has no $file"
+        [ -f "$from/$file" ] || die "--from $from: has no $file: name the folder that holds the four .gz files"
         cp "$from/$file" "$staging/$file"
       done
     else
@@ -232,7 +232,7 @@ if [ $complete = yes ] && [ $force = no ]; then
   say "$name is in $target"
   exit 0
 fi
-[ ! -e "$target" ] || [ -d "$target" ] || die "$target: is a file, expected a folder"
+[ ! -e "$target" ] || [ -d "$target" ] || die "$target: is a file, expected a folder: move it away, or name another by --dir"
 if [ -L "$target" ]; then  # the data belongs where the link points to
   [ -d "$target" ] || die "$target: is a link to nothing: remove it, or make the folder"
   target=$(cd -P "$target" && pwd)

@@ -17,6 +17,7 @@ INTERNAL = {
     r"core/(cuda/.*|failed_call|fork|recording|cpu_allocator|strided_copy|work_graph|library_file).h": "for the other libraries",
     r"core/environment.h": "for tests of what reads variables",
     r"core/number_column.h": "a part of to_string()",
+    r"core/range_observer.h": "for tests that do something at a named point of the work",
     r"kernels/(?!(conv/conv|gemm/gemm).h).*": "called by autograd/; conv.h and gemm.h are also timed by themselves",
     r"autograd/(node|functions/(binary|broadcast|conv_operands|conv_producer|operand|row_norm|rows|unary)).h": "the tape, and parts of functions",
     r"layers/(file|fusion|container|safetensors/.*).h": "parts of read_safetensors() and of Sequential",
@@ -28,6 +29,7 @@ INTERNAL = {
     r"data/(byte_reader|gzip_reader|directories|decode_image).h": "parts of the readers of data sets",
     r"train/(console|progress_line|progress_format|terminal).h": "parts of Reporter",
     r"train/(smallest_part|trainer_checks).h": "checks that Trainer makes",
+    r"train/nan_scan.h": "a part of NanFinder",
     r"train/writers/tensorboard/(wire_message|event_file|histogram|messages|hparams).h": "parts of TensorBoardWriter",
     r"train/(plot/.*|report/(?!report).*).h": "parts of reports (train/report/report.h)",
 }

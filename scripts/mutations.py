@@ -4,9 +4,10 @@
     scripts/mutations.py [--list] [--only TEXT] [--jobs N]
 
 Each fault of tests/mutations/mutations.py is compiled and tested by the programs of its library first, then by the others;
-the first failure ends it. --only takes faults whose file holds TEXT. --list prints them and plants none. Needs git, CMake and
-preset cpu's libraries; the copy lies in build/mutations. Exit code 1 if fewer than 95 % are noticed, 2 if a fault of the list
-has not its one place in the sources, or if the tests fail without any fault.
+the first failure ends it. Faults of CUDA sources are tested in the simulator. --only takes faults whose file holds TEXT.
+--list prints them and plants none. Needs git, CMake and preset cpu's libraries; the copy lies in build/mutations. Exit code 1
+if fewer than 95 % are noticed, 2 if a fault of the list has not its one place in the sources, or if the tests fail without
+any fault.
 """
 import os
 import pathlib
@@ -26,18 +27,23 @@ WANTED_SHARE = 0.95
 # A program that takes so many times as long as without a fault, and this long at least, has noticed a hang.
 SLOWDOWN = 5
 LEAST_SECONDS = 30
-LIBRARIES = ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train"]
+LIBRARIES = ["core", "kernels", "autograd", "op_cases", "layers", "optim", "comm", "data", "train", "errors"]
 PROGRAMS = {name: [f"tests/tandem_{name}_tests"] for name in LIBRARIES}
 PROGRAMS["mpi"] = mpirun() + ["-np", "3", "tests/tandem_comm_mpi_tests"]
+# What runs on the simulated device: "simulated op_cases", ...
+SIMULATED = "simulated "
+PROGRAMS |= {SIMULATED + name: [f"tests/tandem_{name}_tests", "[cuda]"] for name in LIBRARIES if name != "errors"}
 # Which programs are asked, and in which order: those nearest to the fault come first.
 ORDER = {
-    "core": ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train", "mpi"],
-    "autograd": ["autograd", "op_cases", "layers", "optim", "train", "comm", "mpi"],
-    "data": ["data", "train"],
-    "layers": ["layers", "optim", "train"],
-    "optim": ["optim", "train"],
-    "train": ["train"],
-    "comm": ["comm", "mpi", "train"],
+    "core": ["core", "autograd", "op_cases", "layers", "optim", "comm", "data", "train", "mpi", "errors"],
+    "kernels": ["op_cases", "kernels", "autograd", "layers", "train", "errors"],
+    "device": [SIMULATED + name for name in ("op_cases", "kernels", "autograd")],
+    "autograd": ["autograd", "op_cases", "layers", "optim", "train", "comm", "mpi", "errors"],
+    "data": ["data", "train", "errors"],
+    "layers": ["layers", "optim", "train", "errors"],
+    "optim": ["optim", "train", "errors"],
+    "train": ["train", "errors"],
+    "comm": ["comm", "mpi", "train", "errors"],
 }
 
 
@@ -45,16 +51,32 @@ def run(command, **options):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
 
 
+def preset_of(program):
+    return "simulated" if program.startswith(SIMULATED) else "cpu"
+
+
+def order_of(file):
+    """The programs that are asked about a fault in this file."""
+    return ORDER["device" if file.endswith((".cu", ".cuh")) else file.split("/")[0]]
+
+
 def build(jobs, programs):
-    targets = ["tandem_comm_mpi_tests" if name == "mpi" else f"tandem_{name}_tests" for name in programs]
-    return run(["cmake", "--build", "build/cpu", "--parallel", str(jobs), "--target"] + targets, cwd=COPY)
+    """Builds programs of one preset or more; the first build that fails, or the last."""
+    for preset in sorted({preset_of(name) for name in programs}):
+        names = [name.removeprefix(SIMULATED) for name in programs if preset_of(name) == preset]
+        targets = ["tandem_comm_mpi_tests" if name == "mpi" else f"tandem_{name}_tests" for name in names]
+        built = run(["cmake", "--build", f"build/{preset}", "--parallel", str(jobs), "--target"] + targets, cwd=COPY)
+        if built.returncode != 0:
+            break
+    return built
 
 
 def test(name, seconds=300):
     """True if the tests pass in this time; the first failure ends them."""
     threads = {"OMP_NUM_THREADS": "1" if name == "mpi" else "2"}
     try:
-        done = run(PROGRAMS[name] + ["--abort"], cwd=COPY / "build/cpu", env=environment() | threads, timeout=seconds)
+        done = run(PROGRAMS[name] + ["--abort"], cwd=COPY / "build" / preset_of(name), env=environment() | threads,
+                   timeout=seconds)
         return done.returncode == 0
     except subprocess.TimeoutExpired:
         return False
@@ -64,17 +86,18 @@ def remove_copy():
     run(["git", "worktree", "remove", "--force", str(COPY)], cwd=ROOT)
 
 
-def make_copy():
+def make_copy(chosen):
     if COPY.exists():
         remove_copy()
     made = run(["git", "worktree", "add", "--detach", "--force", str(COPY), "HEAD"], cwd=ROOT)
     if made.returncode != 0:
         command_line.complain(f"no copy of the tree: {made.stdout}")
     os.environ.update(CCACHE_BASEDIR=str(COPY), CCACHE_NOHASHDIR="1")
-    made = run(["cmake", "--preset", "cpu"], cwd=COPY)
-    if made.returncode != 0:
-        print(made.stdout)
-        sys.exit(2)
+    for preset in sorted({preset_of(name) for file, _, _ in chosen for name in order_of(file)}):
+        made = run(["cmake", "--preset", preset], cwd=COPY)
+        if made.returncode != 0:
+            print(made.stdout)
+            sys.exit(2)
 
 
 def misfits(mutations):
@@ -95,7 +118,7 @@ def verdict(mutation, jobs, limits):
     original = path.read_text()
     path.write_text(original.replace(before, after))
     try:
-        for name in ORDER[file.split("/")[0]]:
+        for name in order_of(file):
             if build(jobs, [name]).returncode != 0:
                 return None
             if not test(name, limits[name]):
@@ -107,7 +130,7 @@ def verdict(mutation, jobs, limits):
 
 def plant(chosen, jobs):
     """Plants one after the other; the exit code."""
-    needed = [name for name in PROGRAMS if any(name in ORDER[file.split("/")[0]] for file, _, _ in chosen)]
+    needed = [name for name in PROGRAMS if any(name in order_of(file) for file, _, _ in chosen)]
     built = build(jobs, needed)
     if built.returncode != 0:
         print(built.stdout)
@@ -159,7 +182,7 @@ def main():
         command_line.complain(f"--only {options.only}: no file with faults holds this in its name; --list lists them")
 
     try:
-        make_copy()
+        make_copy(chosen)
         return plant(chosen, options.jobs)
     finally:
         remove_copy()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the packages that building (and with --tests, testing) Tandem needs and that are not there yet.
 # Does nothing, and needs no network, where all are there. Debian and Ubuntu only; elsewhere it prints the list.
-# With --tests, and where nvcc is, the PATH's python3 gets nvidia-cudnn-frontend, and build/python-packages tensorboard.
+# With --tests, and where nvcc is, the PATH's python3 gets nvidia-cudnn-frontend, and build/python-packages
+# tensorboard and safetensors.
 # usage: scripts/setup.sh [--tests]
 set -euo pipefail
 
@@ -27,12 +28,13 @@ sys.exit(not any(os.path.exists(os.path.join(folder, "include", "cudnn_frontend.
     echo "setup: nvidia-cudnn-frontend could not be installed; going on without cuDNN (a virtual environment may help)"
 fi
 
-# TensorBoard's own reader, for tests of the event files that we write; beside the builds, for it is of no use elsewhere.
+# TensorBoard's own reader and the safetensors library, for tests of the files that we write; beside the builds, for they are of
+# no use elsewhere.
 packages=$(dirname "$0")/../build/python-packages
-if [ "$*" = --tests ] && command -v python3 >/dev/null && ! PYTHONPATH=$packages python3 -c 'import tensorboard' 2>/dev/null; then
-  echo "setup: installing tensorboard in build/python-packages"
-  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$packages" tensorboard==2.21.0 ||
-    echo "setup: tensorboard could not be installed; going on without it reading our event files"
+if [ "$*" = --tests ] && command -v python3 >/dev/null && ! PYTHONPATH=$packages python3 -c 'import safetensors, tensorboard' 2>/dev/null; then
+  echo "setup: installing tensorboard and safetensors in build/python-packages"
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$packages" --upgrade tensorboard==2.21.0 safetensors==0.8.0 ||
+    echo "setup: tensorboard and safetensors could not be installed; going on without them reading our files"
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

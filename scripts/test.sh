@@ -12,7 +12,7 @@ esac
 scripts/setup.sh --tests
 build=$(scripts/build.sh cpu)
 code=0
-ctest --test-dir "$build" --output-on-failure --no-tests=error --parallel "$(nproc)" "${chosen[@]}" || code=$?
+scripts/run_ctest.sh "$build" "${chosen[@]}" || code=$?
 if [ $# -eq 0 ]; then
   left_out=$(ctest --test-dir "$build" --show-only --label-regex '^long$' | sed -n 's/^Total Tests: //p')
   echo "left out: $left_out long tests; scripts/test.sh --label-regex '^long\$' runs them, scripts/test.sh --all everything"

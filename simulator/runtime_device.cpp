@@ -105,6 +105,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrMemoryPoolsSupported:
       *value = 1;
       return cudaSuccess;
+    case cudaDevAttrClockRate:
+    case cudaDevAttrMemoryClockRate:
+    case cudaDevAttrGlobalMemoryBusWidth:
+      *value = 0;  // it has neither clocks nor a bus
+      return cudaSuccess;
   }
   return note(cudaErrorInvalidValue);
 }

@@ -23,7 +23,7 @@ std::span<const std::string_view> best_by_names() { return kNames; }
 
 BestBy parse_best_by(std::string_view text) {
   const auto found = std::find(kNames.begin(), kNames.end(), text);
-  require(found != kNames.end(), "'{}' is none of {}", text, fmt::join(kNames, ", "));
+  require(found != kNames.end(), "best_by: '{}' is none of {}", text, fmt::join(kNames, ", "));
   return static_cast<BestBy>(found - kNames.begin());
 }
 

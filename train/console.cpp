@@ -24,24 +24,33 @@ std::string setting(const RunRecord& run, const char* name) {
   return text != nullptr ? *text : to_toml(found->second);
 }
 
-/// The largest first.
-std::string memory_line(TensorMemory memory) {
+/// A line of the summary; `what` has at most 8 letters.
+std::string labelled(std::string_view what, const std::string& text) { return fmt::format("  {:<8} {}\n", what, text); }
+
+/// The kinds with the most memory; how many the others are.
+std::string largest_kinds(TensorMemory memory) {
+  constexpr std::size_t kShown = 3;
   std::stable_sort(memory.begin(), memory.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
-  for (const auto& [kind, bytes] : memory) {
-    text += fmt::format("{}{} {}", text.empty() ? "  tensors  " : ", ", kind, format_memory(bytes));
-  }
-  return text + " at most\n";
+  for (std::size_t i = 0; i < std::min(memory.size(), kShown); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", memory[i].first, format_memory(memory[i].second));
+  return memory.size() > kShown ? fmt::format("{}, {} more", text, memory.size() - kShown) : text;
 }
 
-/// "  best     epoch 7 by test_accuracy, 82.41%", and why the run ended there.
-std::string best_line(const EpochRecord& last) {
+/// A path in the folder without the folder's name.
+std::string path_inside(const std::string& path, const std::string& folder) {
+  const std::string start = folder.ends_with('/') ? folder : folder + "/";
+  return !folder.empty() && path.starts_with(start) ? path.substr(start.size()) : path;
+}
+
+/// "epoch 7 by test_accuracy, 82.41%", and why the run ended there.
+std::string best_text(const EpochRecord& last) {
   const BestFigure& best = *last.best;
   const std::string value =
       best.by.ends_with("accuracy") ? fmt::format("{:.2f}%", best.value) : format_loss(best.value, 4);
-  std::string text = fmt::format("  best     epoch {} by {}, {}", best.epoch, best.by, value);
+  std::string text = fmt::format("epoch {} by {}, {}", best.epoch, best.by, value);
   if (last.stopped_early) text += "; stopped early: no better since";
-  return text + "\n";
+  return text;
 }
 
 /// What differs from plain f32; empty for that.
@@ -128,21 +137,36 @@ std::string per_class_text(const EvaluationReport& report, const std::vector<std
   return text;
 }
 
+std::string closing_text(const std::string& result, const ResultFiles& files) {
+  std::string text;
+  if (!files.folder.empty()) text += labelled("kept in", files.folder);
+  for (const auto& [what, paths] : files.lines) {
+    std::string line;
+    for (const std::string& path : paths) {
+      if (!line.empty()) line += ", ";
+      line += path_inside(path, files.folder);
+    }
+    if (!line.empty()) text += labelled(what, line);
+  }
+  if (!files.report.empty()) text += labelled("report", files.report);
+  text += result + "\n";
+  if (!files.picture.empty()) text += labelled("curves", files.picture);
+  return text;
+}
+
 std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   const EpochRecord& last = result.last;
-  std::string text =
-      fmt::format("{} after {} in {}, peak memory {} per rank\n", result_text(last), counted(last.epoch, "epoch"),
-                  format_duration(result.total_seconds), format_bytes(last.peak_memory_bytes));
-  if (last.best) text += best_line(last);
-  if (!result.peak_tensor_bytes.empty()) text += memory_line(result.peak_tensor_bytes);
+  std::string text;
+  if (last.best) text += labelled("best", best_text(last));
+  text += labelled("memory", format_bytes(last.peak_memory_bytes) + " per rank at most");
+  if (!result.peak_tensor_bytes.empty()) text += labelled("tensors", largest_kinds(result.peak_tensor_bytes));
   if (last.skipped_steps > 0) {
-    text += fmt::format("  skipped  {}: a gradient was not finite; the loss scale ends at {:g}\n",
-                        counted(last.skipped_steps, "step"), last.loss_scale);
+    text += labelled("skipped", fmt::format("{}: a gradient was not finite; the loss scale ends at {:g}",
+                                            counted(last.skipped_steps, "step"), last.loss_scale));
   }
-  if (!files.log.empty()) text += fmt::format("  log      {}\n", files.log);
-  if (!files.weights.empty()) text += fmt::format("  weights  {}\n", files.weights);
-  for (const auto& [what, where] : files.others) text += fmt::format("  {:<8} {}\n", what, where);
-  return text;
+  return text + closing_text(fmt::format("{} after {} in {}", result_text(last), counted(last.epoch, "epoch"),
+                                         format_duration(result.total_seconds)),
+                             files);
 }
 
 }  // namespace tandem::train

@@ -23,14 +23,22 @@ std::string epoch_text(const EpochRecord& epoch, std::int64_t epochs = 0);
 /// A line for each class of an evaluation, in columns, with its line end: "  airplane    81.20% of 1,000".
 std::string per_class_text(const EvaluationReport& report, const std::vector<std::string>& classes);
 
-/// Where a run left things; empty paths are left out.
+/// Where a run left things.
 struct ResultFiles {
-  std::string log;
-  std::string weights;
-  std::vector<std::pair<std::string, std::string>> others = {};  ///< what (8 letters at most), and where it is
+  std::string folder = {};  ///< of the run; or empty
+  /// What (8 letters at most), and the paths of that; those in `folder` are told without it. Lines without paths are
+  /// left out.
+  std::vector<std::pair<std::string, std::vector<std::string>>> lines = {};
+  std::string report = {};   ///< told in full, or left out where it is empty; the same below
+  std::string picture = {};  ///< of its curves
 };
 
-/// How it ended: accuracy, time, memory, and where its files are.
+/// The end of a run's output: where its files are, then `result`, a line that says how it ended, and the picture's
+/// path.
+std::string closing_text(const std::string& result, const ResultFiles& files);
+
+/// How it ended: the best epoch, memory, where its files are; the last two lines are accuracy and picture. Lines take
+/// at most 80 columns, but for long paths.
 std::string summary_text(const ResultRecord& result, const ResultFiles& files);
 
 }  // namespace tandem::train

@@ -3,11 +3,13 @@
 
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/parse_json.h"
 
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tandem::train {
@@ -46,54 +48,72 @@ void add_fields(const std::string& path, const Json& value, Fields& fields) {
   }
 }
 
-/// By number.
-std::map<std::int64_t, Json> epochs_of(const std::string& log) {
+constexpr std::size_t kMostLine = 4 << 20;  // JSON takes some 20 times that in memory
+
+/// Calls `use` for each record of a kind that can be read, with its number; begin_session() for each "run" record.
+template <typename Use, typename Begin>
+void read_records(const std::string& log, const std::string& kind, const Use& use, const Begin& begin_session) {
   const layers::InputFile is_regular(log);
   std::ifstream file(log, std::ios::binary);
-  std::map<std::int64_t, Json> epochs;
+  const std::string start = R"({"record":")" + kind + R"(",)";
   for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(R"({"record":"epoch",)")) continue;  // there may be a thousand steps to an epoch
-    Json record = Json::parse(line, nullptr, false);
-    if (!record.is_object() || !record.contains("epoch") || !record["epoch"].is_number_integer()) continue;
+    if (line.size() > kMostLine) continue;
+    if (line.starts_with(R"({"record":"run",)")) begin_session();
+    if (!line.starts_with(start)) continue;  // other records are not parsed: there may be a thousand steps to an epoch
+    Json record = parse_json(line);
+    if (!record.is_object() || !record.contains(kind) || !record[kind].is_number_integer()) continue;
     record.erase("record");
-    const auto number = record["epoch"].get<std::int64_t>();
-    epochs[number] = std::move(record);
-  }
-  require(!file.bad(), "{}: cannot be read", log);
-  return epochs;
-}
-
-}  // namespace
-
-void write_curves(const std::string& log, const std::string& csv) {
-  std::vector<std::string> columns;
-  std::map<std::string, std::size_t> places;
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& [number, record] : epochs_of(log)) {
     Fields fields;
     add_fields("", record, fields);
-    std::vector<std::string>& row = rows.emplace_back();
-    for (const auto& [name, value] : fields) {
-      const auto [place, is_new] = places.emplace(name, columns.size());
-      if (is_new) columns.push_back(name);
-      if (row.size() < columns.size()) row.resize(columns.size());
-      row[place->second] = value;
-    }
+    use(record[kind].get<std::int64_t>(), fields);
   }
-  std::string text;
-  if (columns.empty()) columns.emplace_back("epoch");
-  const auto add_line = [&](const std::vector<std::string>& values) {
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (i > 0) text += ',';
-      if (i < values.size()) text += field(values[i]);
+  require(!file.bad(), "{}: cannot be read", log);
+}
+
+/// Twice through the log: names come first, and of a million steps only the lines are kept.
+void write_table(const std::string& log, const std::string& csv, const std::string& kind) {
+  std::vector<std::string> columns;
+  std::map<std::string, std::size_t> places;
+  read_records(
+      log, kind,
+      [&](std::int64_t, const Fields& fields) {
+        for (const auto& [name, value] : fields) {
+          if (places.emplace(name, columns.size()).second) columns.push_back(name);
+        }
+      },
+      [] {});
+  if (columns.empty()) columns.push_back(kind);
+  const auto line_of = [&](const std::vector<std::string>& values) {
+    std::string line;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i > 0) line += ',';
+      line += field(values[i]);
     }
-    text += '\n';
+    line += '\n';
+    return line;
   };
-  add_line(columns);
-  for (const auto& row : rows) add_line(row);
+  std::map<std::int64_t, std::string> lines;
+  bool is_first = false;  // of its session
+  read_records(
+      log, kind,
+      [&](std::int64_t number, const Fields& fields) {
+        std::vector<std::string> values(columns.size());
+        for (const auto& [name, value] : fields) values[places.at(name)] = value;
+        if (std::exchange(is_first, false)) lines.erase(lines.lower_bound(number), lines.end());
+        lines[number] = line_of(values);
+      },
+      [&] { is_first = true; });
+  std::string text = line_of(columns);
+  for (const auto& [number, line] : lines) text += line;
   layers::AtomicFile file(csv);
   file.write(text.data(), static_cast<std::int64_t>(text.size()));
   file.commit();
 }
+
+}  // namespace
+
+void write_curves(const std::string& log, const std::string& csv) { write_table(log, csv, "epoch"); }
+
+void write_steps(const std::string& log, const std::string& csv) { write_table(log, csv, "step"); }
 
 }  // namespace tandem::train

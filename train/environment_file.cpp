@@ -4,11 +4,13 @@
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/parse_json.h"
 #include "tandem/train/process_info.h"
 
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace tandem::train {
@@ -95,8 +97,11 @@ void EnvironmentFile::write(RunState state, std::optional<int> exit_code) const 
 }
 
 std::optional<RunStatus> read_run_status(const std::string& path) {
+  constexpr std::uintmax_t kMostBytes = 4 << 20;
+  std::error_code unknown;
+  if (const auto size = std::filesystem::file_size(path, unknown); unknown || size > kMostBytes) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
-  const Json json = Json::parse(file, nullptr, false);
+  const Json json = parse_json(std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()});
   const auto text = [&](const char* name) {
     return json.is_object() && json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : "";
   };

@@ -53,6 +53,9 @@ class EnvironmentFile {
   EnvironmentFile(const EnvironmentFile&) = delete;
   EnvironmentFile& operator=(const EnvironmentFile&) = delete;
 
+  /// Writes the file again, as running: its folder was removed. Throws Error.
+  void write_again() const { write(RunState::running, std::nullopt); }
+
   /// Throws Error where the file cannot be written; the one before stays.
   void end(RunState state, int exit_code);
 

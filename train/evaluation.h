@@ -8,6 +8,9 @@
 #include "tandem/train/metrics.h"
 #include "tandem/train/scoring.h"
 
+#include <functional>
+#include <optional>
+
 namespace tandem::train {
 
 /// Evaluates `model` in evaluation mode (and leaves each of its modules in the mode it was in) on every image of
@@ -29,5 +32,11 @@ Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup
 /// must be those of classes then, and the loader no stream's.
 Scores evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group, const Scoring& scoring,
                 EvaluationDetails* details = nullptr);
+
+/// The same, asking `ends` behind each batch; nothing where it said true, which it must do on all ranks alike. An empty
+/// function is not asked.
+std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers::Module& model, data::Loader& loader,
+                                      comm::ProcessGroup& group, const Scoring& scoring,
+                                      EvaluationDetails* details = nullptr);
 
 }  // namespace tandem::train

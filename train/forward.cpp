@@ -14,7 +14,7 @@ Tensor run_forward(const ForwardFunction& forward, layers::Module& model, const 
     return model(batch.images);
   }
   const Tensor output = forward(model, batch);
-  require(output.defined(), "trainer: the forward function gave an undefined tensor");
+  require(output.defined(), "trainer: the forward function gave an undefined tensor; return what the loss takes");
   return output;
 }
 

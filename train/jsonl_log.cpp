@@ -40,6 +40,7 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
   json["peak_memory_bytes"] = r.peak_memory_bytes;
   json["loss_scale"] = r.loss_scale;
   json["skipped_steps"] = r.skipped_steps;
+  if (r.diverged) json["diverged"] = {{"step", r.diverged->step}, {"skipped_steps", r.diverged->skipped_steps}};
   for (const auto& [name, value] : r.train_metrics) json["train_metrics"][name] = value;
   for (const auto& [name, value] : r.test_metrics) json["test_metrics"][name] = value;
   for (const auto& [name, value] : r.validation_metrics) json["validation_metrics"][name] = value;
@@ -48,12 +49,15 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
 /// What is told of an epoch beside its figures.
 void add_costs(Json& json, const EpochRecord& r) {
   if (r.time) {
-    json["time"] = {{"data", r.time->data},           {"forward", r.time->forward},
-                    {"backward", r.time->backward},   {"communication", r.time->communication},
-                    {"optimizer", r.time->optimizer}, {"evaluation", r.time->evaluation},
-                    {"writing", r.time->writing}};
+    for (const auto& [name, phase] : kPhases) json["time"][name] = (*r.time).*phase;
   }
   for (const auto& [kind, bytes] : r.memory) json["memory"][kind] = bytes;
+  if (r.exchange) {
+    json["exchange"] = {{"steps", r.exchange->steps},
+                        {"bytes", r.exchange->bytes},
+                        {"seconds", r.exchange->seconds},
+                        {"waited_seconds", r.exchange->waited_seconds}};
+  }
   for (const LayerNorms& layer : r.layers) {
     json["layers"].push_back({{"name", layer.name},
                               {"gradient_norm", layer.gradient_norm},
@@ -87,12 +91,51 @@ bool ends_inside_line(const std::string& path) {
 JsonlLog::JsonlLog(const std::string& path) : path_(path), starts_inside_line_(ends_inside_line(path)) {
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   const int error = errno;
-  require(descriptor_ >= 0, "log file {}: cannot be written: {}", path, text_of(error));
+  require(descriptor_ >= 0, "log file {}: cannot be written: {}; {}", path, text_of(error), layers::remedy_of(error));
 }
 
-JsonlLog::~JsonlLog() { ::close(descriptor_); }
+JsonlLog::~JsonlLog() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void JsonlLog::begin_again() {
+  if (!is_removed()) return;
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  require(!error, "log file {}: its folder was removed, and cannot be made again: {}", path_, error.message());
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  const int reason = errno;
+  require(descriptor_ >= 0, "log file {}: was removed, and cannot be written again: {}", path_, text_of(reason));
+  starts_inside_line_ = false;
+  if (run_line_.empty()) return;
+  try {
+    append(run_line_);
+  } catch (const Error&) {
+    ::close(std::exchange(descriptor_, -1));  // a log begins with its run: the next record tries again
+    throw;
+  }
+}
+
+/// Whether what is written goes into a file that the path does not lead to any more, or there is none.
+bool JsonlLog::is_removed() const {
+  if (descriptor_ < 0) return true;
+  struct stat written{}, there{};
+  if (::fstat(descriptor_, &written) != 0 || !S_ISREG(written.st_mode)) return false;
+  if (::stat(path_.c_str(), &there) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return there.st_dev != written.st_dev || there.st_ino != written.st_ino;
+}
 
 void JsonlLog::write_line(const std::string& line) {
+  if (is_removed()) {
+    begin_again();
+    was_removed_ = true;
+  }
+  append(line);
+}
+
+void JsonlLog::append(const std::string& line) {
   const std::string text = (starts_inside_line_ ? "\n" : "") + line + "\n";
   struct stat before{};
   const bool can_be_cut = ::fstat(descriptor_, &before) == 0 && S_ISREG(before.st_mode);
@@ -105,7 +148,7 @@ void JsonlLog::write_line(const std::string& line) {
     const int error = errno;
     const bool was_cut = done == 0 || (can_be_cut && ::ftruncate(descriptor_, before.st_size) == 0);
     if (!was_cut) starts_inside_line_ = true;
-    fail("log file {}: writing failed: {}", path_, text_of(error));
+    fail("log file {}: writing failed: {}; {}", path_, text_of(error), layers::remedy_of(error));
   }
   starts_inside_line_ = false;
 }
@@ -115,24 +158,27 @@ void JsonlLog::write(const RunRecord& r) {
   for (const auto& [name, value] : r.config) std::visit([&, &key = name](const auto& v) { config[key] = v; }, value);
   Json versions = Json::object();
   for (const auto& [name, version] : r.versions) versions[name] = version;
-  write_line(line_of({{"record", "run"},
-                      {"started", r.started},
-                      {"host", r.host},
-                      {"ranks", r.world_size},
-                      {"world_size", r.world_size},
-                      {"threads", r.threads},
-                      {"backend", r.backend},
-                      {"device", r.device},
-                      {"model", r.model},
-                      {"model_parameters", r.model_parameters},
-                      {"dataset", r.dataset},
-                      {"train_images", r.train_images},
-                      {"test_images", r.test_images},
-                      {"validation_images", r.validation_images},
-                      {"global_batch_size", r.global_batch_size},
-                      {"steps_per_epoch", r.steps_per_epoch},
-                      {"versions", versions},
-                      {"config", config}}));
+  const std::string line = line_of({{"record", "run"},
+                                    {"started", r.started},
+                                    {"host", r.host},
+                                    {"ranks", r.world_size},
+                                    {"world_size", r.world_size},
+                                    {"threads", r.threads},
+                                    {"backend", r.backend},
+                                    {"device", r.device},
+                                    {"model", r.model},
+                                    {"model_parameters", r.model_parameters},
+                                    {"dataset", r.dataset},
+                                    {"train_images", r.train_images},
+                                    {"test_images", r.test_images},
+                                    {"validation_images", r.validation_images},
+                                    {"global_batch_size", r.global_batch_size},
+                                    {"steps_per_epoch", r.steps_per_epoch},
+                                    {"versions", versions},
+                                    {"config", config},
+                                    {"without_effect", r.without_effect}});
+  write_line(line);
+  run_line_ = line;
 }
 
 void JsonlLog::write(const StepRecord& r) {

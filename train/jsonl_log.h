@@ -4,6 +4,7 @@
 #include "tandem/train/records.h"
 
 #include <string>
+#include <utility>
 
 namespace tandem::train {
 
@@ -31,12 +32,24 @@ class JsonlLog {
   void write(const EpochRecord& record);
   void write(const ResultRecord& record);
 
+  /// Where the file was removed: goes on in a new one of the same path, whose folder is made if need be, and which
+  /// begins with the last RunRecord. Throws Error where that fails; the next write() tries again. A write() does this
+  /// itself, which take_removed() then tells.
+  void begin_again();
+
+  /// Whether a write() since the last call found the file removed, and what was in it is lost.
+  bool take_removed() { return std::exchange(was_removed_, false); }
+
   const std::string& path() const { return path_; }
 
  private:
   void write_line(const std::string& line);
+  void append(const std::string& line);
+  bool is_removed() const;
 
   std::string path_;
+  std::string run_line_;  // of the last RunRecord
+  bool was_removed_ = false;
   int descriptor_ = -1;
   bool starts_inside_line_ = false;  // whoever wrote before was killed
 };

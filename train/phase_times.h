@@ -4,6 +4,7 @@
 #include "tandem/core/timeline.h"
 
 #include <chrono>
+#include <utility>
 
 namespace tandem::train {
 
@@ -21,6 +22,13 @@ struct PhaseTimes {
 
   double total() const { return data + forward + backward + communication + optimizer + evaluation + writing; }
 };
+
+/// All of them by name, in the order of a step.
+inline constexpr std::pair<const char*, double PhaseTimes::*> kPhases[] = {
+    {"data", &PhaseTimes::data},           {"forward", &PhaseTimes::forward},
+    {"backward", &PhaseTimes::backward},   {"communication", &PhaseTimes::communication},
+    {"optimizer", &PhaseTimes::optimizer}, {"evaluation", &PhaseTimes::evaluation},
+    {"writing", &PhaseTimes::writing}};
 
 /// Cuts time into phases: each end() gives what has passed since the one before to a phase, which is a range of a
 /// timeline, too.

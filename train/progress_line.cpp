@@ -33,6 +33,7 @@ ProgressOptions standard_progress(ProgressMode mode) {
   ProgressOptions options;
   options.mode = mode;
   options.terminal = query_terminal(stderr);
+  options.columns = [] { return query_terminal(stderr).width; };
   options.shared_screen = isatty(STDOUT_FILENO) == 1;
   options.write_transient = [](const std::string& text) { write_flushed(stderr, text); };
   options.write_report = [](const std::string& text) { write_flushed(stdout, text); };
@@ -58,6 +59,7 @@ void ProgressLine::update(const Progress& progress) {
   if (now - last_ < (bar ? kBarInterval : kPlainInterval)) return;
   last_ = now;
   if (bar) {
+    if (options_.columns) options_.terminal.width = options_.columns();  // windows change their size
     options_.write_transient(fmt::format("\r{}\x1b[K", format_bar(progress, options_.terminal)));
     drawn_ = true;
   } else {

@@ -20,6 +20,7 @@ ProgressMode parse_progress_mode(std::string_view name);
 struct ProgressOptions {
   ProgressMode mode = ProgressMode::automatic;
   Terminal terminal{};
+  std::function<int()> columns{};                           ///< the terminal's width now; empty: what it was
   std::function<void(const std::string&)> write_transient;  ///< bars and in-between lines (standard error)
   std::function<void(const std::string&)> write_report;     ///< lines that stay (standard output)
   std::function<double()> seconds;                          ///< a monotonic clock

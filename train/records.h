@@ -1,6 +1,7 @@
 // What a run reports: the records of the JSONL log, and what the console shows of them.
 #pragma once
 
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/train/config_value.h"
 #include "tandem/train/phase_times.h"
 
@@ -20,6 +21,7 @@ using Versions = std::vector<std::pair<std::string, std::string>>;
 /// What is known before the first step.
 struct RunRecord {
   Config config;
+  std::vector<std::string> without_effect{};  ///< settings that do not affect what is learned: paths, output
   Versions versions;
   std::string host;     ///< of rank 0
   std::string started;  ///< UTC, 2026-01-31T12:00:00Z
@@ -70,6 +72,16 @@ struct BestFigure {
   friend bool operator==(const BestFigure&, const BestFigure&) = default;
 };
 
+/// Where and why a run could not go on.
+struct Divergence {
+  /// From 1, over all epochs: the first step with a loss that is not finite, or the last of those that were skipped.
+  std::int64_t step = 0;
+  /// So many steps in a row, this one the last, were skipped by the loss scale. 0: the loss is why.
+  std::int64_t skipped_steps = 0;
+
+  friend bool operator==(const Divergence&, const Divergence&) = default;
+};
+
 /// One epoch. Accuracies in percent; what was not evaluated is NaN; train figures are means over the epoch as it went,
 /// in train mode. Example:
 ///     const auto print = [](const EpochRecord& epoch) {  // for TrainObserver::epoch
@@ -91,15 +103,19 @@ struct EpochRecord {
   std::int64_t skipped_steps = 0;      ///< since the run began
   NamedValues train_metrics{};         ///< those of TrainerOptions::metrics, as the two above
   NamedValues test_metrics{};
-  bool stopped = false;  ///< ended in its middle by TrainObserver::stop: figures are of what was done, without a test
+  /// Ended in its middle, or in its evaluation, by TrainObserver::stop: figures are of what was done, without a test.
+  bool stopped = false;
   double validation_loss = std::numeric_limits<double>::quiet_NaN();
   double validation_accuracy = std::numeric_limits<double>::quiet_NaN();
   NamedValues validation_metrics{};
   std::optional<BestFigure> best{};  ///< of the run so far, this epoch included
   bool stopped_early = false;        ///< the run ends behind it by TrainerOptions::early_stopping
-  std::optional<PhaseTimes> time{};  ///< of this rank; writing is that since the record before
-  TensorMemory memory{};             ///< of this rank, so far
-  std::vector<LayerNorms> layers{};  ///< at the epoch's last step, with TrainerOptions::layer_norms
+  /// Ended in its middle, and the run with it: figures are of what was done, without a test.
+  std::optional<Divergence> diverged{};
+  std::optional<PhaseTimes> time{};                ///< of this rank; writing is that since the record before
+  TensorMemory memory{};                           ///< of this rank, so far
+  std::optional<comm::ExchangeTotals> exchange{};  ///< of this rank's gradients; on several ranks
+  std::vector<LayerNorms> layers{};                ///< at the epoch's last step, with TrainerOptions::layer_norms
 };
 
 /// The end of a run: its last epoch, the whole time from process start, and the memory of rank 0's tensors.

@@ -14,8 +14,8 @@ Reporter::Reporter(ReporterOptions options)
       line_(standard_progress(options_.silent ? ProgressMode::none : options_.progress)) {}
 
 void Reporter::open_log(const RunRecord& run) {
-  if (options_.silent || options_.files.log.empty()) return;
-  log_ = std::make_unique<JsonlLog>(options_.files.log);
+  if (options_.silent || options_.log.empty()) return;
+  log_ = std::make_unique<JsonlLog>(options_.log);
   log_->write(run);
 }
 
@@ -34,29 +34,40 @@ TrainObserver Reporter::observer() {
   return observer;
 }
 
-void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights,
-                      const std::vector<std::pair<std::string, std::string>>& others) {
-  const ResultRecord result{last, options_.elapsed(), std::move(peak_tensor_bytes)};
-  log(result);
-  ResultFiles files{options_.files.log, weights, others};
-  if (missing_records_ > 0) files.log += " (incomplete)";
-  say(summary_text(result, files));
+void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes) {
+  result_ = {last, options_.elapsed(), std::move(peak_tensor_bytes)};
+  log(result_);
 }
+
+void Reporter::tell_result(const ResultFiles& files) { say(summary_text(result_, files)); }
 
 std::string Reporter::log_problem() const {
   if (missing_records_ == 0) return "";
   return fmt::format("{}; {} record{} missing", reason_, missing_records_, missing_records_ == 1 ? " is" : "s are");
 }
 
+void Reporter::begin_log_again() {
+  try_log([](JsonlLog& log) { log.begin_again(); });
+}
+
 template <typename Record>
 void Reporter::log(const Record& record) {
+  try_log([&](JsonlLog& log) { log.write(record); });
+}
+
+void Reporter::try_log(const std::function<void(JsonlLog&)>& write) {
   if (!log_) return;
   try {
-    log_->write(record);
+    write(*log_);
+    if (log_->take_removed())
+      say(fmt::format("warning: log file {}: was removed while the run wrote to it; it begins again, without what it "
+                      "held\n",
+                      log_->path()),
+          stderr);
   } catch (const Error& error) {
     if (++missing_records_ > 1) return;
     reason_ = error.what();
-    say(fmt::format("warning: {}; training goes on\n", reason_), stderr);
+    say(fmt::format("warning: {}; {}\n", reason_, options_.after_problem), stderr);
   }
 }
 

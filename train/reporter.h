@@ -2,11 +2,12 @@
 // Example:
 //     #include "tandem/train/process_info.h"
 //     void train_and_report(Trainer& trainer, const RunRecord& run, const std::function<double()>& elapsed) {
-//       Reporter reporter({.epochs = 3, .files = {"run.jsonl", ""}, .elapsed = elapsed});
+//       Reporter reporter({.epochs = 3, .log = "run.jsonl", .elapsed = elapsed});
 //       reporter.open_log(run);
 //       reporter.header(run);
 //       const EpochRecord last = trainer.run(reporter.observer());
-//       reporter.finish(last, peak_tensor_memory(Device{}), "");
+//       reporter.finish(last, peak_tensor_memory(Device{}));
+//       reporter.tell_result({.lines = {{"log", {"run.jsonl"}}}});
 //     }
 #pragma once
 
@@ -25,8 +26,9 @@ struct ReporterOptions {
   bool silent = false;  ///< on all ranks but one
   ProgressMode progress = ProgressMode::automatic;
   std::int64_t epochs = 1;
-  ResultFiles files;                ///< log: written from open_log() on, unless empty
-  std::function<double()> elapsed;  ///< seconds since the program began
+  std::string log;                                 ///< a file, written from open_log() on; or empty
+  std::function<double()> elapsed;                 ///< seconds since the program began
+  std::string after_problem = "training goes on";  ///< what becomes of the run where the log cannot be written
 };
 
 class Reporter {
@@ -36,22 +38,32 @@ class Reporter {
   /// Opens the log and writes its first record: throws Error where that fails, before any work is lost.
   void open_log(const RunRecord& run);
 
+  /// Goes on in a new log where the log was removed with its folder, which the caller has told. What cannot be written
+  /// is told as of any record.
+  void begin_log_again();
+
   /// Prints what is about to be trained.
   void header(const RunRecord& run);
 
   /// What the trainer should call. Must not outlive the reporter.
   TrainObserver observer();
 
-  /// Writes the last record and prints the summary, which names the file of the weights unless it is empty, and
-  /// `others` as ResultFiles has them.
-  void finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, const std::string& weights,
-              const std::vector<std::pair<std::string, std::string>>& others = {});
+  /// Writes the last record.
+  void finish(const EpochRecord& last, TensorMemory peak_tensor_bytes);
+
+  /// Prints lines of the program's own, where a bar may be on the screen.
+  void tell(const std::string& lines) { say(lines); }
+
+  /// Prints the summary of what finish() was given, and where its files are.
+  void tell_result(const ResultFiles& files);
 
   /// "" if every record is in the log, or none was wanted; else how many are missing, and why. A log that cannot be
-  /// written any more, on a full disk, does not end training: the first time, that is told on stderr.
+  /// written any more, on a full disk, does not end training: the first time, that is told on stderr. So is a log that
+  /// somebody removed: it begins again, and nothing that came later is missing.
   std::string log_problem() const;
 
  private:
+  void try_log(const std::function<void(JsonlLog&)>& write);
   template <typename Record>
   void log(const Record& record);
   void say(const std::string& text, std::FILE* stream = stdout);
@@ -59,6 +71,7 @@ class Reporter {
   ReporterOptions options_;
   ProgressLine line_;
   std::unique_ptr<JsonlLog> log_;
+  ResultRecord result_;
   std::int64_t missing_records_ = 0;
   std::string reason_;  // of the first one
 };

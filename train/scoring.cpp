@@ -26,7 +26,8 @@ Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_sm
   for (const Metric& metric : metrics_) {
     require(metric.sum != nullptr && !metric.name.empty(), "trainer: metric '{}' needs a name and a function",
             metric.name);
-    require(names.insert(metric.name).second, "trainer: two metrics are called '{}'", metric.name);
+    require(names.insert(metric.name).second, "trainer: two metrics are called '{}'; give each a name of its own",
+            metric.name);
   }
 }
 

@@ -95,6 +95,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
     : defaults_(std::move(defaults)),
       parts_(parts),
       options_(options),
+      buffers_(parts.model.named_buffers()),
       scoring_(options.loss, options.metrics, options.label_smoothing, options.forward,
                parts.train_loader.options().mix.any()),
       test_scoring_(options.loss, options.metrics, 0.0, options.forward),  // labels are not smoothed
@@ -124,6 +125,10 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 
 std::int64_t Trainer::steps_per_epoch() const {
   return train::steps_per_epoch(parts_.train_loader, options_.accumulation);
+}
+
+void Trainer::check_buffers() {
+  comm::run_agreed(parts_.group, [&] { train::check_buffers(buffers_, parts_.model); });
 }
 
 void Trainer::check_optimizer() const {
@@ -204,18 +209,21 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, bool is_
   if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
   parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_)));
   const bool was_taken = parts_.scaler.step(parts_.optimizer);
+  skipped_in_a_row_ = was_taken ? 0 : skipped_in_a_row_ + 1;
   if (was_taken && ema_) ema_->update();
   if (meter) layer_norms_ = meter->norms();
   parts_.scaler.update();
   phases_.end(&PhaseTimes::optimizer);
   ++step_;
   ++epoch_step_;
+  if (!std::isfinite(step_loss_) && bad_step_ == 0) bad_step_ = step_;
 }
 
 void Trainer::report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer) {
   if (options_.log_every == 0 || step_ % options_.log_every != 0) return;
   const Metrics all = sum_over_ranks({step_loss_, 0, 0}, parts_.group);
   phases_.end(&PhaseTimes::communication);
+  all_know_ = all_know_ || !std::isfinite(all.loss_sum);
   if (!observer.step) return;
   StepRecord record = step;
   record.loss = all.loss_sum / static_cast<double>(images);
@@ -228,13 +236,11 @@ std::int64_t Trainer::steps_until_pause() const {
   return epoch_step_ + std::min(steps_per_epoch() - epoch_step_, left);
 }
 
-/// The steps of an epoch, or those that are left of it. False if the observer ended them.
-bool Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
+/// The steps of an epoch, or those that are left of it.
+Trainer::StepsEnd Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
   const auto start = Clock::now();
   const std::int64_t batches = parts_.train_loader.batches();
   const std::int64_t steps = steps_until_pause();
-  const bool may_stop = max_over_ranks(observer.stop ? 1.0 : 0.0, parts_.group) > 0.0;  // some rank asks each step
-  phases_.end(&PhaseTimes::communication);
   parts_.train_loader.start(static_cast<std::uint32_t>(epoch - 1), epoch_step_ * options_.accumulation);
   while (epoch_step_ < steps) {
     const auto begin = phases_.last();
@@ -244,7 +250,10 @@ bool Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
              epoch_step_ + 1 == steps);
     if (timeline_is_recorded()) [[unlikely]]
       detail::add_to_timeline(fmt::format("step {}", step_), begin, phases_.last() - begin, 0.0, 0.0);
-    if (!std::exchange(has_begun_, true) && observer.first_step) observer.first_step();
+    if (!std::exchange(has_begun_, true)) {
+      check_buffers();
+      if (observer.first_step) observer.first_step();
+    }
     report_step({.step = step_,
                  .epoch = epoch,
                  .lr = parts_.optimizer.lr(),
@@ -262,16 +271,16 @@ bool Trainer::run_steps(std::int64_t epoch, const TrainObserver& observer) {
                          .accuracy = scoring_.accuracy(epoch_scores_.metrics)});
     }
     phases_.end(&PhaseTimes::writing);
-    const bool stops = may_stop && max_over_ranks(observer.stop && observer.stop() ? 1.0 : 0.0, parts_.group) > 0.0;
+    const StepsEnd end = end_of_step(observer);
     phases_.end(&PhaseTimes::communication);
-    if (stops) return false;
+    if (end != StepsEnd::complete) return end;
   }
-  return true;
+  return StepsEnd::complete;
 }
 
 EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer) {
   const auto start = Clock::now();
-  require(steps_per_epoch() > 0, "trainer: the training loader has no batch");
+  require(steps_per_epoch() > 0, "trainer: the training loader has no batch: its data set is empty");
   check_optimizer();
   if (has_begun_)
     phases_.end(&PhaseTimes::writing);
@@ -282,25 +291,34 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
     epoch_scores_ = {};
   }
   layer_norms_.clear();
+  bad_step_ = 0;
+  all_know_ = false;
+  may_stop_ = max_over_ranks(observer.stop ? 1.0 : 0.0, parts_.group) > 0.0;
+  phases_.end(&PhaseTimes::communication);
   const std::int64_t images_done = images_before(epoch_step_);
   if (!parts_.model.training()) parts_.model.train();
   EpochRecord record;
   record.epoch = epoch;
-  record.stopped = is_resumed_ = !run_steps(epoch, observer);
+  StepsEnd end = run_steps(epoch, observer);
   record.lr = parts_.optimizer.lr();
   const Scores all = scoring_.sum_over_ranks(epoch_scores_, parts_.group);
   record.train_loss = all.metrics.loss();
   record.train_accuracy = scoring_.accuracy(all.metrics);
   record.train_metrics = scoring_.values(all);
   record.images_per_second = static_cast<double>(images_before(epoch_step_) - images_done) / seconds_since(start);
-  if (record.stopped) {
-    record.test_loss = record.test_accuracy = std::nan("");
+  if (!std::isfinite(record.train_loss)) end = StepsEnd::diverged;
+  if (end == StepsEnd::diverged) record.diverged = divergence();
+  phases_.end(&PhaseTimes::communication);
+  record.test_loss = record.test_accuracy = std::nan("");
+  const bool is_evaluated = end == StepsEnd::complete && fill_in_evaluation(record, observer);
+  if (!is_evaluated) {
+    record.stopped = !record.diverged;
+    is_resumed_ = true;
+    record.best = best_epoch_.best();
     fill_in_circumstances(record);
     record.seconds = seconds_since(start);
     return record;
   }
-  phases_.end(&PhaseTimes::communication);
-  fill_in_evaluation(record);
   phases_.end(&PhaseTimes::evaluation);
   fill_in_best(record);
   fill_in_costs(record);
@@ -323,7 +341,7 @@ EpochRecord Trainer::run(const TrainObserver& observer) {
   const std::int64_t first = is_resumed_ ? epochs_done_ + 1 : 1;
   const bool is_paused = epoch_step_ > 0 && epoch_step_ < steps_per_epoch() && step_ >= last_step_;
   const bool has_ended = first > options_.epochs || best_epoch_.should_stop() || (is_resumed_ && is_paused);
-  return has_ended ? evaluate_only() : run_epochs(first, options_.epochs, observer);
+  return has_ended ? evaluate_only(observer) : run_epochs(first, options_.epochs, observer);
 }
 
 EpochRecord Trainer::fit(std::int64_t epochs, const TrainObserver& observer) {
@@ -341,11 +359,12 @@ EpochRecord Trainer::run_epochs(std::int64_t first, std::int64_t last, const Tra
     record = run_epoch(epoch, observer);
     if (record.stopped) return record;
     if (observer.epoch) observer.epoch(record);
-    if (!std::isfinite(record.train_loss) || record.stopped_early) break;
+    if (record.diverged) return record;
+    if (record.stopped_early) break;
     const bool ends = observer.keep_going && !observer.keep_going(record);
     if (max_over_ranks(ends ? 1.0 : 0.0, parts_.group) > 0.0) break;
   }
-  if (parts_.validation_loader != nullptr) fill_in_test(record);
+  if (parts_.validation_loader != nullptr && !fill_in_test(record, observer)) record.stopped = is_resumed_ = true;
   return record;
 }
 

@@ -49,6 +49,9 @@ struct TrainerOptions {
   /// Which figure makes an epoch the best. Nothing: the loss of validation, of test or of training, the first that
   /// there is.
   std::optional<BestBy> best_by = {};
+  /// The run ends where a loss scale skips so many steps in a row; 0: never. Halving the scale 40 times leads from the
+  /// largest f16 to the smallest one: what still overflows then does so at every scale.
+  std::int64_t max_skipped_steps = 40;
   bool check_replicas = false;  ///< after each epoch
   /// Keeps the details of the last evaluation, for evaluation_report(): of classes, without a loss function of one's
   /// own.
@@ -68,8 +71,9 @@ struct TrainObserver {
   std::function<void(const StepRecord&)> step = {};
   std::function<void(const EpochRecord&)> epoch = {};
   std::function<bool(const EpochRecord&)> keep_going = {};
-  /// Asked behind each step. Where a rank says true, training ends there on all: run() and fit() return the record of
-  /// the epoch in work, `stopped`, and the next of them goes on behind this step. One rank that has it is enough.
+  /// Asked behind each step and each batch of an evaluation. Where a rank says true, training ends there on all: run()
+  /// and fit() return the record of the epoch in work, `stopped`, and the next of them goes on behind the last step; an
+  /// evaluation that was left is begun again. One rank that has it is enough.
   std::function<bool()> stop = {};
 };
 
@@ -127,13 +131,16 @@ class Trainer {
   /// evaluation mode is set to training; in one that is training, modules set to evaluation stay frozen. Throws Error
   /// where none of the model's parameters is the optimizer's, and on several ranks where the optimizer has others,
   /// whose gradients no replicas exchange. What a loss, a metric or an observer throws leaves the trainer usable where
-  /// all ranks throw it. Collective, as is all below.
+  /// all ranks throw it. Throws AgreedError where forward() has put another tensor in the place of a buffer
+  /// (Module::register_buffer()). Collective, as is all below.
   EpochRecord run_epoch(std::int64_t epoch, const TrainObserver& observer);
 
   /// All epochs, or after load_state_dict() those that are left; with none, evaluates only. Returns the last record,
   /// which has figures of test also where only validation was evaluated before. Early stopping counts from here.
-  /// Stops early, with a record whose train_loss is not finite, when the loss is not a finite number any more. Throws
-  /// Error for a label outside of the model's classes, on every device.
+  /// Ends early, with a record that is `diverged`, where the loss of a step is not finite or too many steps in a row
+  /// are skipped (TrainerOptions::max_skipped_steps); the observer is given that record, too. Ranks that have an
+  /// observer's `stop` on one of them end behind that very step; others behind the next step record, or with the epoch.
+  /// Throws Error for a label outside of the model's classes, on every device.
   EpochRecord run(const TrainObserver& observer);
 
   /// `epochs` more epochs, numbered on from those that this trainer has done; the first may be one that was left in its
@@ -145,6 +152,15 @@ class Trainer {
   /// Of the run as far as it is: epochs that are complete, and optimizer steps over all epochs.
   std::int64_t epochs_done() const { return epochs_done_; }
   std::int64_t steps_done() const { return step_; }
+  /// Up to the last step, by the loss scale.
+  std::int64_t skipped_in_a_row() const { return skipped_in_a_row_; }
+
+  /// What it trains, and how it was told to.
+  const TrainingParts& parts() const { return parts_; }
+  const TrainerOptions& options() const { return options_; }
+
+  /// Whether an evaluation was completed that evaluation_report() tells of.
+  bool has_evaluation() const { return evaluated_.has_value(); }
 
   /// Of the last evaluation, with TrainerOptions::detailed. Throws Error before there is one. Collective.
   EvaluationReport evaluation_report();
@@ -170,8 +186,11 @@ class Trainer {
  private:
   struct Defaults;
   struct Position;
+  /// How the steps of an epoch end. Where ranks see different ends, the last of these counts.
+  enum class StepsEnd : std::uint8_t { complete, stopped, diverged };
   struct Evaluated {
     const char* split;
+    std::int64_t epoch;
     Metrics metrics;
     EvaluationDetails details;
   };
@@ -186,19 +205,23 @@ class Trainer {
 
   /// Throws Error where a step would not train the model: see run_epoch().
   void check_optimizer() const;
+  void check_buffers();
   std::int64_t steps_until_pause() const;
-  bool run_steps(std::int64_t epoch, const TrainObserver& observer);
+  StepsEnd run_steps(std::int64_t epoch, const TrainObserver& observer);
+  StepsEnd end_of_step(const TrainObserver& observer);
+  bool must_stop(const TrainObserver& observer);
+  Divergence divergence();
   void run_step(std::int64_t images, std::int64_t micro_batches, bool is_last);
   void run_micro_batch(std::int64_t images_in_step, bool is_last);
   void report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer);
-  void fill_in_evaluation(EpochRecord& record);
-  Scores evaluate(data::Loader& loader, const char* split);
-  void fill_in_test(EpochRecord& record);
+  bool fill_in_evaluation(EpochRecord& record, const TrainObserver& observer);
+  std::optional<Scores> evaluate(data::Loader& loader, const char* split, const TrainObserver& observer);
+  bool fill_in_test(EpochRecord& record, const TrainObserver& observer);
   void sync_averages();
   void fill_in_best(EpochRecord& record);
   void fill_in_costs(EpochRecord& record);
   void fill_in_circumstances(EpochRecord& record);
-  EpochRecord evaluate_only();
+  EpochRecord evaluate_only(const TrainObserver& observer);
 
   std::int64_t images_per_step() const;
   std::int64_t images_before(std::int64_t step) const;
@@ -211,6 +234,7 @@ class Trainer {
   std::shared_ptr<Defaults> defaults_;  // parts that were not given
   TrainingParts parts_;
   TrainerOptions options_;
+  NamedTensors buffers_;  // of the model, as replicas and averages have them
   Scoring scoring_, test_scoring_;
   BestEpoch best_epoch_;
   std::shared_ptr<layers::RandomState> random_state_;
@@ -224,7 +248,11 @@ class Trainer {
   std::int64_t epoch_step_ = 0;   // steps of the epoch in work
   Scores epoch_scores_;           // of this rank, since that epoch began
   double step_loss_ = 0.0;        // sum over this rank's images of the step
-  PhaseTimer phases_;             // of the epoch in work
+  std::int64_t bad_step_ = 0;     // of the epoch in work: the first whose loss is not finite on this rank; 0: none
+  bool all_know_ = false;         // that there is such a step on some rank
+  std::int64_t skipped_in_a_row_ = 0;
+  bool may_stop_ = false;  // some rank is asked behind each step
+  PhaseTimer phases_;      // of the epoch in work
   std::vector<LayerNorms> layer_norms_;
   bool has_begun_ = false;           // a step was taken here
   bool is_resumed_ = false;          // the next epoch goes on behind epoch_step_

@@ -3,6 +3,7 @@
 
 #include "tandem/core/describe.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tandem::train {
@@ -20,8 +21,9 @@ std::string text_of(std::string_view which, const data::Loader* loader) {
 }  // namespace
 
 void check_options(const TrainerOptions& options) {
-  require(options.epochs >= 0 && options.steps >= 0 && options.accumulation >= 1,
-          "trainer: {} epochs or {} steps of {} micro-batches make no sense", options.epochs, options.steps,
+  require(options.epochs >= 0, "trainer: epochs {} must be 0 (none: evaluate only) or more", options.epochs);
+  require(options.steps >= 0, "trainer: steps {} must be 0 (by epochs) or more", options.steps);
+  require(options.accumulation >= 1, "trainer: accumulation {} must be 1 micro-batch per step or more",
           options.accumulation);
   require(options.clip_norm >= 0.0, "trainer: clip_norm {} must be 0 (no clipping) or more", options.clip_norm);
   require(std::isfinite(options.l1) && options.l1 >= 0.0,
@@ -30,11 +32,22 @@ void check_options(const TrainerOptions& options) {
           options.ema);
   require(!options.detailed || options.loss == nullptr,
           "trainer: details of an evaluation are those of classes, and a loss function was given: leave one out");
+  require(options.max_skipped_steps >= 0, "trainer: max_skipped_steps {} must be 0 (no limit) or more",
+          options.max_skipped_steps);
   require(options.log_every >= 0, "trainer: log_every {} must be 0 (never) or more", options.log_every);
   require(options.label_smoothing >= 0.0 && options.label_smoothing <= 1.0,
           "trainer: label_smoothing {} is not between 0 and 1", options.label_smoothing);
   require(options.replicas == nullptr || options.group != nullptr,
           "trainer: replicas are given without their group; give .group, too");
+}
+
+void check_buffers(const NamedTensors& before, const layers::Module& model) {
+  const NamedTensors now = model.named_buffers();
+  for (std::size_t i = 0; i < std::min(before.size(), now.size()); ++i)
+    require(now[i].second.is_same(before[i].second),
+            "trainer: buffer {} of the model is another tensor than when the trainer was made, and ranks would no "
+            "longer exchange it: forward() must write into its elements (copy_from(), Out) rather than assign it",
+            now[i].first);
 }
 
 void check_sampler(std::string_view which, const data::Loader& loader, const comm::ProcessGroup& group) {
@@ -67,11 +80,11 @@ std::string shared_text(const TrainingParts& parts, const TrainerOptions& option
          text_of("validation", parts.validation_loader) +
          fmt::format(
              "lr={}\nepochs={}\naccumulation={}\nclip_norm={}\nl1={}\ncheck_replicas={}\nlog_every={}\nmetrics={}\n"
-             "early_stopping={}\nbest_by={}\nema={}\ndetailed={}\nsteps={}\nlayer_norms={}\n",
+             "early_stopping={}\nbest_by={}\nema={}\ndetailed={}\nsteps={}\nlayer_norms={}\nmax_skipped_steps={}\n",
              parts.optimizer.lr(), options.epochs, options.accumulation, options.clip_norm, options.l1,
              options.check_replicas, options.log_every, metrics.empty() ? "none" : metrics,
              to_string(options.early_stopping), name_of(best_by(parts, options)), options.ema, options.detailed,
-             options.steps, options.layer_norms);
+             options.steps, options.layer_norms, options.max_skipped_steps);
 }
 
 }  // namespace tandem::train

@@ -11,6 +11,9 @@ namespace tandem::train {
 /// Throws Error for options out of range.
 void check_options(const TrainerOptions& options);
 
+/// Throws Error where one of the model's buffers is another tensor than `before`: forward() assigned it.
+void check_buffers(const NamedTensors& before, const layers::Module& model);
+
 /// Throws Error where a loader hands out the parts of other ranks than the group's.
 void check_sampler(std::string_view which, const data::Loader& loader, const comm::ProcessGroup& group);
 

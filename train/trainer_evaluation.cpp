@@ -12,40 +12,46 @@
 
 namespace tandem::train {
 
-/// Of validation where there is that, else of test.
-void Trainer::fill_in_evaluation(EpochRecord& record) {
+/// Of validation where there is that, else of test. False if the observer ended it.
+bool Trainer::fill_in_evaluation(EpochRecord& record, const TrainObserver& observer) {
+  check_buffers();
   // Batch norm's running statistics differ between ranks, which saw different images: rank 0's are the model's.
   parts_.replicas.sync_buffers();
   if (options_.check_replicas) parts_.replicas.check_replicas();
   sync_averages();
-  record.test_loss = record.test_accuracy = std::nan("");
-  if (parts_.validation_loader != nullptr) {
-    const Scores scores = evaluate(*parts_.validation_loader, "validation");
-    record.validation_loss = scores.metrics.loss();
-    record.validation_accuracy = test_scoring_.accuracy(scores.metrics);
-    record.validation_metrics = test_scoring_.values(scores);
+  if (parts_.validation_loader == nullptr) {
+    if (!fill_in_test(record, observer)) return false;
   } else {
-    fill_in_test(record);
+    const std::optional<Scores> scores = evaluate(*parts_.validation_loader, "validation", observer);
+    if (!scores) return false;
+    record.validation_loss = scores->metrics.loss();
+    record.validation_accuracy = test_scoring_.accuracy(scores->metrics);
+    record.validation_metrics = test_scoring_.values(*scores);
   }
   fill_in_circumstances(record);
+  return true;
 }
 
-/// Of a model whose buffers are the same on all ranks.
-void Trainer::fill_in_test(EpochRecord& record) {
-  if (parts_.test_loader == nullptr) return;
-  const Scores test = evaluate(*parts_.test_loader, "test");
-  record.test_loss = test.metrics.loss();
-  record.test_accuracy = test_scoring_.accuracy(test.metrics);
-  record.test_metrics = test_scoring_.values(test);
+/// Of a model whose buffers are the same on all ranks. False if the observer ended it.
+bool Trainer::fill_in_test(EpochRecord& record, const TrainObserver& observer) {
+  if (parts_.test_loader == nullptr) return true;
+  const std::optional<Scores> test = evaluate(*parts_.test_loader, "test", observer);
+  if (!test) return false;
+  record.test_loss = test->metrics.loss();
+  record.test_accuracy = test_scoring_.accuracy(test->metrics);
+  record.test_metrics = test_scoring_.values(*test);
+  return true;
 }
 
-Scores Trainer::evaluate(data::Loader& loader, const char* split) {
+std::optional<Scores> Trainer::evaluate(data::Loader& loader, const char* split, const TrainObserver& observer) {
   std::optional<AveragedModel> averaged;
   if (ema_) averaged.emplace(parts_.model, *ema_);
   EvaluationDetails details;
-  const Scores scores =
-      train::evaluate(parts_.model, loader, parts_.group, test_scoring_, options_.detailed ? &details : nullptr);
-  if (options_.detailed) evaluated_ = {split, scores.metrics, std::move(details)};
+  std::optional<Scores> scores =
+      evaluate_unless(may_stop_ ? [&] { return must_stop(observer); } : std::function<bool()>(), parts_.model, loader,
+                      parts_.group, test_scoring_, options_.detailed ? &details : nullptr);
+  const std::int64_t epoch = epochs_done_ + (epoch_step_ > 0 ? 1 : 0);  // or in its middle: a run of so many steps
+  if (scores && options_.detailed) evaluated_ = {split, epoch, scores->metrics, std::move(details)};
   return scores;
 }
 
@@ -55,7 +61,7 @@ EvaluationReport Trainer::evaluation_report() {
           "evaluate first");
   EvaluationReport report = evaluated_->details.report(parts_.group);
   report.split = evaluated_->split;
-  report.epoch = epochs_done_ + (epoch_step_ > 0 ? 1 : 0);
+  report.epoch = evaluated_->epoch;
   report.loss = evaluated_->metrics.loss();
   report.accuracy = evaluated_->metrics.accuracy();
   return report;
@@ -88,6 +94,7 @@ void Trainer::fill_in_costs(EpochRecord& record) {
   record.layers = layer_norms_;
   record.time = phases_.times();
   phases_.start();
+  if (const comm::ExchangeTotals totals = parts_.replicas.take_totals(); totals.steps > 0) record.exchange = totals;
   const std::vector<Tensor>& parameters = parts_.optimizer.parameters();
   record.memory = peak_tensor_memory(parameters.empty() ? Device{} : parameters.front().device());
 }
@@ -101,14 +108,16 @@ void Trainer::fill_in_circumstances(EpochRecord& record) {
       static_cast<std::int64_t>(max_over_ranks(static_cast<double>(peak_memory_bytes()), parts_.group));
 }
 
-EpochRecord Trainer::evaluate_only() {
+EpochRecord Trainer::evaluate_only(const TrainObserver& observer) {
   const auto start = std::chrono::steady_clock::now();
   EpochRecord last;
   last.epoch = epochs_done_ + (epoch_step_ > 0 ? 1 : 0);  // or in its middle, where a run of so many steps ended
   last.lr = parts_.optimizer.lr();
-  last.train_loss = last.train_accuracy = std::nan("");
-  fill_in_evaluation(last);
-  if (parts_.validation_loader != nullptr) fill_in_test(last);
+  last.train_loss = last.train_accuracy = last.test_loss = last.test_accuracy = std::nan("");
+  may_stop_ = max_over_ranks(observer.stop ? 1.0 : 0.0, parts_.group) > 0.0;
+  last.stopped =
+      !fill_in_evaluation(last, observer) || (parts_.validation_loader != nullptr && !fill_in_test(last, observer));
+  if (last.stopped) fill_in_circumstances(last);
   last.best = best_epoch_.best();
   last.stopped_early = best_epoch_.should_stop();
   last.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -216,6 +216,7 @@ void Trainer::take_position(const Position& position) {
   skipped_before_ = position.skipped_steps - parts_.scaler.skipped_steps();
   random_state_->set_step(static_cast<std::uint32_t>(position.forward_passes));
   if (step_ > 0) parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_ - 1)));
+  skipped_in_a_row_ = 0;
   is_resumed_ = true;
 }
 

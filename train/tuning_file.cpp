@@ -9,6 +9,7 @@
 #include "tandem/kernels/conv/tuning/tuner.h"
 #include "tandem/kernels/float32_products.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/parse_json.h"
 #include "tandem/train/process_info.h"
 
 #include <fmt/format.h>
@@ -31,8 +32,8 @@ using kernels::TuningKey;
 using kernels::TuningResult;
 
 constexpr std::string_view kFormat = "tandem convolution tuning";
-constexpr int kVersion = 2;  // 1 had no "work"
-constexpr std::int64_t kMostBytes = 64 << 20;
+constexpr int kVersion = 2;                   // 1 had no "work"
+constexpr std::int64_t kMostBytes = 8 << 20;  // a pass takes about a KiB, and JSON some 20 times that in memory
 
 struct Field {
   const char* name;
@@ -114,7 +115,7 @@ std::pair<TuningKey, TuningResult> from_json(const Json& json) {
 
 std::string text_of(const std::string& path) {
   const layers::InputFile file(path);
-  require(file.size() <= kMostBytes, "{}: larger than any tuning file", path);
+  require(file.size() <= kMostBytes, "{}: larger than any tuning file; name another", path);
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.read(text.data(), file.size(), 0);
   return text;
@@ -142,7 +143,7 @@ std::string load_tuning(const std::string& path, const std::string& machine) {
   try {
     const std::string text = text_of(path);
     require(text.find(kFormat) != text.npos, "not a tuning file");
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text, true);
     require(json.at("format").get<std::string>() == kFormat, "not a tuning file");
     require(json.at("version").get<int>() == kVersion, "version {} of the format, this is for {}; measure anew",
             json.at("version").get<int>(), kVersion);
@@ -152,9 +153,11 @@ std::string load_tuning(const std::string& path, const std::string& machine) {
   } catch (const Error& error) {
     const std::string_view reason = error.what();
     return reason.starts_with(path) ? fmt::format("{}; ignored", reason) : fmt::format("{}: ignored: {}", path, reason);
-  } catch (const Json::exception& error) {
-    const std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at line 1, ..."
-    return fmt::format("{}: ignored: damaged: {}", path, what.substr(std::min(what.find("] ") + 2, what.size())));
+  } catch (const Json::parse_error& error) {
+    return fmt::format("{}: ignored: damaged at byte {}: --autotune makes it anew", path, error.byte);
+  } catch (const Json::exception&) {
+    return fmt::format("{}: ignored: damaged: something of it is missing or no proper value: --autotune makes it anew",
+                       path);
   }
   for (const auto& [key, result] : results) kernels::conv_tuner().add(key, result);
   return "";

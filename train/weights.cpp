@@ -56,7 +56,8 @@ void load_weights(layers::Module& model, const std::string& name, const std::str
   try {
     model.load_state_dict(file.tensors);
   } catch (const Error& error) {
-    fail("{}: does not fit {}: {}", path, name, error.what());
+    fail("{}: does not fit {}: choose the model and its options that these weights are of; {}", path, name,
+         error.what());
   }
 }
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <span>
+#include <type_traits>
 
 namespace tandem::apps {
 namespace {
@@ -25,8 +26,10 @@ std::string problem_of(const std::string& text, std::string_view kind, T& value)
   const char* const begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const char* const end = text.data() + text.size();
   const auto [read, error] = std::from_chars(begin, end, value);
-  if (error == std::errc::result_out_of_range) return fmt::format("{} is too large or too small", text);
-  return error == std::errc{} && read == end ? "" : fmt::format("'{}' is not {}", text, kind);
+  if (error == std::errc::result_out_of_range) return fmt::format("{} is too large or too small for {}", text, kind);
+  return error == std::errc{} && read == end
+             ? ""
+             : fmt::format("'{}' is not {} such as {}", text, kind, std::is_integral_v<T> ? "12" : "0.5 or 1e-3");
 }
 
 /// `problem` may rewrite the text. In lists, CLI11 asks of each value by itself.
@@ -54,11 +57,11 @@ void require_flag_values(const CLI::App& app, std::span<const std::string> argum
   const std::string option = what.substr(0, what.find(':'));
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && option.size() < what.size()) {
     const bool too_many = what.find("received") != std::string::npos && what.find("received 0") == std::string::npos;
-    fail("{} {}", option, too_many ? "is given more than once" : "needs a value");
+    fail("{} {}", option, too_many ? "is given more than once: give one" : "needs a value: --help tells which");
   }
   constexpr std::string_view kBadFlag = "Could not convert: ";  // numbers and texts have been checked before
   if (what.starts_with(kBadFlag)) fail("{}: a flag takes true or false", what.substr(kBadFlag.size()));
-  fail("{}", what);
+  fail("{}; --help tells what is taken", what);
 }
 
 /// Throws Error for what is no option of the program: "unknown option --layer: did you mean --layers?". `known`: with
@@ -145,7 +148,7 @@ std::string printable(std::string_view text) {
 
 void require_printable(std::string_view text) {
   const std::string visible = printable(text);
-  require(visible == text, "'{}': control characters are not taken", visible);
+  require(visible == text, "'{}': control characters are not taken, leave them out", visible);
 }
 
 bool read_arguments(CLI::App& app, int argc, const char* const* argv) {

@@ -4,6 +4,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
+#include "tandem/layers/file.h"
 #include "tandem/train/checkpoint/checkpoint.h"
 #include "tandem/train/environment_file.h"
 
@@ -60,12 +61,37 @@ bool make_folder(const std::string& path) {
 }  // namespace
 
 ClaimedDirectory::ClaimedDirectory(std::string path, bool is_new) : path_(std::move(path)), is_new_(is_new) {
+  hold();
+  layers::remove_abandoned_files(path_);
+}
+
+void ClaimedDirectory::hold() {
+  if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  struct stat status{};
+  if (descriptor_ >= 0 && ::fstat(descriptor_, &status) == 0) {
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  }
   // Some file systems know no locks: runs there are not kept apart.
   if (descriptor_ < 0 || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
   ::close(std::exchange(descriptor_, -1));
-  fail("--run-dir {}: another run is writing there: name another folder, or wait for its end",
-       std::exchange(path_, {}));
+  fail("--run-dir {}: another run is writing there: name another folder, or wait for its end", path_);
+}
+
+bool ClaimedDirectory::make_again() {
+  if (path_.empty() || inode_ == 0) return false;
+  struct stat status{};
+  if (::stat(path_.c_str(), &status) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) return false;  // what happened is not known
+  } else if (status.st_dev == device_ && status.st_ino == inode_) {
+    return false;
+  }
+  std::error_code error;
+  fs::create_directories(path_, error);
+  require(!error, "--run-dir {}: was removed, and cannot be made again: {}", path_, error.message());
+  hold();
+  return true;
 }
 
 ClaimedDirectory::~ClaimedDirectory() {
@@ -76,12 +102,16 @@ ClaimedDirectory::~ClaimedDirectory() {
 ClaimedDirectory::ClaimedDirectory(ClaimedDirectory&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      is_new_(std::exchange(other.is_new_, false)) {}
+      is_new_(std::exchange(other.is_new_, false)),
+      device_(other.device_),
+      inode_(other.inode_) {}
 
 ClaimedDirectory& ClaimedDirectory::operator=(ClaimedDirectory&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(descriptor_, other.descriptor_);
   std::swap(is_new_, other.is_new_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
   return *this;
 }
 
@@ -124,7 +154,8 @@ ClaimedDirectory settle_run_directory(Settings& s, comm::ProcessGroup& group) {
     std::error_code none;
     if (!s.run_dir.empty()) {
       const bool is_new = fs::create_directories(s.run_dir, none);
-      require(!none, "--run-dir {}: cannot make this folder: {}", s.run_dir, none.message());
+      require(!none, "--run-dir {}: cannot make this folder: {}; name another, or keep nothing by --no-run-dir",
+              s.run_dir, none.message());
       claimed = ClaimedDirectory(s.run_dir, is_new);
       return;
     }

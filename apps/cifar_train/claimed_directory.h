@@ -5,6 +5,7 @@
 
 #include "tandem/comm/process_group.h"
 
+#include <cstdint>
 #include <string>
 
 namespace tandem::apps {
@@ -14,7 +15,8 @@ namespace tandem::apps {
 class ClaimedDirectory {
  public:
   ClaimedDirectory() = default;
-  /// Holds a folder; `is_new`: this process has just made it. Throws Error where another process holds it.
+  /// Holds a folder, and removes what killed processes left of files that they wrote there; `is_new`: this process has
+  /// just made it. Throws Error where another process holds it.
   ClaimedDirectory(std::string path, bool is_new);
   /// Removes a new folder if nothing was put into it.
   ~ClaimedDirectory();
@@ -23,10 +25,17 @@ class ClaimedDirectory {
 
   const std::string& path() const { return path_; }
 
+  /// Where somebody removed or moved the folder: makes it again and holds it. True if so; one system call if not.
+  /// Throws Error where it cannot be made, or another process holds what is there now.
+  bool make_again();
+
  private:
+  void hold();
+
   std::string path_;
   int descriptor_ = -1;
   bool is_new_ = false;
+  std::uint64_t device_ = 0, inode_ = 0;  // of the folder that is held
 };
 
 /// Makes `runs`/<date>-<model>-<n> with the first n that is free, in one step, so that two processes never get the

@@ -46,7 +46,7 @@ bool is_nameless_section(std::string_view line) {
   const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
   skip_blanks();
   if (!line.starts_with('[')) return false;
-  while (line.starts_with('[')) {
+  for (int brackets = 0; brackets < 2 && line.starts_with('['); ++brackets) {  // one more is no name
     line.remove_prefix(1);
     skip_blanks();
   }
@@ -55,15 +55,40 @@ bool is_nameless_section(std::string_view line) {
                            kFirstOfName.find(line[0]) != std::string_view::npos);
 }
 
+/// What is wrong with a line outside of texts in quotes and comments, or nothing. Characters beyond ASCII are names or
+/// values of nothing there, and toml++ takes some of them for a fault of its own (unreachable code). Texts over several
+/// lines would hide them; no option takes such a text.
+std::string_view problem_of(std::string_view line) {
+  char quote = '\0';
+  for (std::size_t i = 0; i < line.size() && (quote != '\0' || line[i] != '#'); ++i) {
+    const char c = line[i];
+    if (quote != '\0') {
+      if (c == '\\' && quote == '"')
+        ++i;
+      else if (c == quote)
+        quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      if (line.substr(i, 3) == std::string(3, c)) return "text in three quotes";
+      quote = c;
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      return "a character beyond ASCII outside of quotes";
+    }
+  }
+  return "";
+}
+
 /// What must hold before the parser is asked.
 void check_lines(const std::string& text, const std::string& file) {
-  std::size_t begin = 0;
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  std::size_t begin = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   for (int line = 1; begin < text.size(); ++line) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     require(end - begin <= kLongestLine,
             "{}:{}: longer than {} bytes; write one 'name = value' per line, text in quotes", file, line, kLongestLine);
     require(!is_nameless_section(std::string_view(text).substr(begin, end - begin)),
             "{}:{}: a section without a name; write one 'name = value' per line, text in quotes", file, line);
+    const std::string_view problem = problem_of(std::string_view(text).substr(begin, end - begin));
+    require(problem.empty(), "{}:{}: {}; write one 'name = value' per line, text in quotes", file, line, problem);
     begin = end + 1;
   }
 }
@@ -84,7 +109,7 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
   for (const auto& [key, node] : parse()) {
     const int line = static_cast<int>(key.source().begin.line);
     const std::string name = printable(key.str());
-    require(name == key.str(), "{}:{}: '{}': control characters are not taken", file, line, name);
+    require(name == key.str(), "{}:{}: '{}': control characters are not taken, leave them out", file, line, name);
     const auto value = node.is_array() ? joined(*node.as_array()) : text_of(node);
     require(value.has_value(),
             "{}:{}: '{}' is {}: write one 'name = value' per line, with a number, true, false, text or a list of them",
@@ -98,16 +123,17 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
 std::vector<ConfigEntry> read_config(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
-  require(status.type() != std::filesystem::file_type::not_found, "--config {}: no such file", path);
-  require(!error, "--config {}: cannot be read: {}", path, error.message());
-  require(!std::filesystem::is_directory(status), "--config {}: is a directory, not a file", path);
+  require(status.type() != std::filesystem::file_type::not_found,
+          "--config {}: no such file; cifar_train --print-config prints one", path);
+  require(!error, "--config {}: cannot be read: {}; check its permissions", path, error.message());
+  require(!std::filesystem::is_directory(status), "--config {}: is a directory, not a file; name a file in it", path);
   std::ifstream file(path, std::ios::binary);
-  require(file.good(), "--config {}: cannot be read", path);
+  require(file.good(), "--config {}: cannot be read; check its permissions and the disk", path);
   std::string text(kLargestFile + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  require(!file.bad(), "--config {}: cannot be read", path);
+  require(!file.bad(), "--config {}: cannot be read; check its permissions and the disk", path);
   text.resize(static_cast<std::size_t>(file.gcount()));
-  require(text.size() <= kLargestFile, "--config {}: larger than 1 MiB, this is no config file", path);
+  require(text.size() <= kLargestFile, "--config {}: larger than 1 MiB, this is no config file; name another", path);
   return parse_config(text, path);
 }
 

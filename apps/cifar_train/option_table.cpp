@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <type_traits>
 
 namespace tandem::apps {
 namespace {
@@ -21,8 +22,9 @@ T read_number(std::string_view name, const std::string& text, std::string_view k
   T value{};
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
-  require(error != std::errc::result_out_of_range, "{} {}: too large or too small", dashed(name), text);
-  require(error == std::errc{} && end == text.data() + text.size(), "{} '{}': not {}", dashed(name), text, kind);
+  require(error != std::errc::result_out_of_range, "{} {}: too large or too small for {}", dashed(name), text, kind);
+  require(error == std::errc{} && end == text.data() + text.size(), "{} '{}': not {} such as {}", dashed(name), text,
+          kind, std::is_integral_v<T> ? "12" : "0.5 or 1e-3");
   return value;
 }
 
@@ -61,6 +63,15 @@ Option& Option::own_to_a_rank() {
 Option& Option::off_by_no(std::string value) {
   without = std::move(value);
   return *this;
+}
+
+Option& Option::affects_result_if(std::function<bool()> condition) {
+  condition_of_effect = std::move(condition);
+  return *this;
+}
+
+Option& Option::no_effect_on_result() {
+  return affects_result_if([] { return false; });
 }
 
 bool OptionTable::read_flag(std::string_view option, const std::string& text) {
@@ -123,6 +134,14 @@ train::Config OptionTable::config() const {
     if (const auto value = option.get()) config.emplace_back(option.name, *value);
   }
   return config;
+}
+
+std::vector<std::string> OptionTable::names_without_effect() const {
+  std::vector<std::string> names;
+  for (const Option& option : options_) {
+    if (!option.affects_result()) names.push_back(option.name);
+  }
+  return names;
 }
 
 std::vector<std::string> OptionTable::settle_choosers() {

@@ -55,12 +55,19 @@ struct Option {
   std::vector<std::string> users;
   /// Values that say nothing, so that they may stand beside any value of the chooser. So may the initial value.
   std::vector<std::string> idle;
+  /// Whether another value gives another result, as things are set now; null: it does. See affects_result().
+  std::function<bool()> condition_of_effect;
 
   bool is_flag() const { return value_name.empty(); }
   bool given() const { return source != Source::program; }
+  /// Whether runs that differ in this option may learn something else. What only decides where files are, what is
+  /// written or shown, or how fast it goes does not: comparisons pass over it, and a run may go on with another value.
+  bool affects_result() const { return !condition_of_effect || condition_of_effect(); }
   Option& only_for(std::string name, std::vector<std::string> choices, std::vector<std::string> idle_values = {});
   Option& own_to_a_rank();
   Option& off_by_no(std::string value);
+  Option& affects_result_if(std::function<bool()> condition);
+  Option& no_effect_on_result();
 };
 
 /// Options are bound to fields of the structs that use them. A field holds the default until the option is set; an
@@ -122,6 +129,9 @@ class OptionTable {
 
   /// Every option that has a value now.
   train::Config config() const;
+
+  /// The names of those that do not affect the result.
+  std::vector<std::string> names_without_effect() const;
 
   /// Throws Error where an option is given that the value of its chooser has no use for. But where a config file gives
   /// it and the command line another value of the chooser than the file was written for, the option is taken back;

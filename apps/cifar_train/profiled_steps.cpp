@@ -4,10 +4,14 @@
 #include "apps/measure/bandwidth.h"
 #include "apps/measure/peak.h"
 
+#include "tandem/autograd/variable.h"
+#include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/core/parallel.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/profile/op_table.h"
+#include "tandem/train/profile/profile_json.h"
+#include "tandem/train/profile/rank_table.h"
 #include "tandem/train/profile/trace.h"
 
 #include <fmt/core.h>
@@ -26,16 +30,32 @@ void write(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-/// What this rank's threads can do on the CPU; of a GPU nothing is measured.
+/// What this rank's threads can do on the CPU, measured; of a GPU what its clocks and widths say.
 train::MachineLimits limits_of(Device device) {
-  if (device.type != DeviceType::cpu) return {};
+  if (device.type != DeviceType::cpu) {
+    const NominalLimits nominal = nominal_limits(device);
+    return {nominal.flops_per_second, nominal.bytes_per_second, nominal.flops_per_second > 0.0};
+  }
   return {.flops_per_second = measure_peak_flops(num_threads()), .bytes_per_second = measure_bandwidth(num_threads())};
 }
 
 }  // namespace
 
-ProfiledSteps::ProfiledSteps(const Settings& settings, const train::Trainer& trainer, Device device)
-    : settings_(settings), trainer_(trainer), device_(device) {}
+ProfiledSteps::ProfiledSteps(const Settings& settings, const train::Trainer& trainer, const layers::Module& model,
+                             const optim::Optimizer& optimizer, Device device)
+    : settings_(settings), trainer_(trainer), model_(model), optimizer_(optimizer), device_(device) {}
+
+/// What of the run lives on between steps: parameters, their gradients, buffers and the optimizer's state.
+NamedTensors ProfiledSteps::named_tensors() const {
+  NamedTensors named = model_.named_parameters();
+  for (const auto& [name, parameter] : model_.named_parameters()) {
+    const Tensor place = autograd::gradient_place(parameter);
+    named.emplace_back(name + ".grad", place.defined() ? place : autograd::grad(parameter));
+  }
+  for (const auto& buffer : model_.named_buffers()) named.push_back(buffer);
+  for (const auto& [name, tensor] : optimizer_.state_dict()) named.emplace_back("optimizer." + name, tensor);
+  return named;
+}
 
 void ProfiledSteps::look() {
   const train::StepWindow& window = *settings_.profile;
@@ -43,7 +63,9 @@ void ProfiledSteps::look() {
   if (!begun_at_ && done + 1 >= window.first && done + 1 <= window.last) {
     begun_at_ = done;
     start_timeline(device_);
-  } else if (begun_at_ && !timeline_ && done >= window.last) {
+  }
+  if (timeline_is_recorded()) name_storages(named_tensors());  // behind a step, its gradients are among them
+  if (begun_at_ && !timeline_ && done >= window.last) {
     timeline_ = stop_timeline();
     steps_ = done - *begun_at_;
   }
@@ -72,12 +94,15 @@ void ProfiledSteps::finish(comm::ProcessGroup& group, std::vector<std::string>& 
     return;
   }
   const std::string trace = train::trace_of(*timeline_, group);
+  const std::string ranks = group.size() > 1 ? "\n" + train::rank_table(*timeline_, steps_, group) : "";
   if (group.rank() != 0) return;
-  const std::string table = train::op_table(*timeline_, steps_, limits_of(device_));
+  const train::MachineLimits limits = limits_of(device_);
+  const std::string table = train::op_table(*timeline_, steps_, limits) + ranks;
   const fs::path folder = settings_.run_dir;
   try {
     write(folder / "trace.json", trace);
     write(folder / "profile.txt", table);
+    write(folder / "profile.json", train::profile_json(*timeline_, steps_, limits));
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }

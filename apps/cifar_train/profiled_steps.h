@@ -5,6 +5,8 @@
 
 #include "tandem/comm/process_group.h"
 #include "tandem/core/timeline.h"
+#include "tandem/layers/module.h"
+#include "tandem/optim/optimizer.h"
 #include "tandem/train/trainer.h"
 
 #include <optional>
@@ -16,8 +18,9 @@ namespace tandem::apps {
 /// Records the steps that --profile names; nothing without it.
 class ProfiledSteps {
  public:
-  /// All that is given must outlive this object. `device`: whose memory is watched.
-  ProfiledSteps(const Settings& settings, const train::Trainer& trainer, Device device);
+  /// All that is given must outlive this object. `device`: whose memory, and on a GPU whose work, is watched.
+  ProfiledSteps(const Settings& settings, const train::Trainer& trainer, const layers::Module& model,
+                const optim::Optimizer& optimizer, Device device);
 
   /// `observer`, and what begins and ends recording. Must not outlive this object.
   train::TrainObserver with(const train::TrainObserver& observer);
@@ -29,9 +32,12 @@ class ProfiledSteps {
  private:
   /// Begins or ends recording before the trainer's next step.
   void look();
+  NamedTensors named_tensors() const;
 
   const Settings& settings_;
   const train::Trainer& trainer_;
+  const layers::Module& model_;
+  const optim::Optimizer& optimizer_;
   Device device_;
   std::optional<std::int64_t> begun_at_;  // steps that were done then
   std::int64_t steps_ = 0;                // recorded

@@ -17,7 +17,7 @@ namespace {
 /// Half precision's own options: their defaults.
 void resolve_precision(Settings& s) {
   require(!is_half(storage_dtype(s.precision)) || s.model.conv_impl != kernels::ConvImpl::onednn,
-          "--conv-impl onednn computes in f32 only, not in --precision {}", name_of(s.precision));
+          "--conv-impl onednn computes in f32 only, not in --precision {}; choose auto", name_of(s.precision));
   if (!s.loss_scale) s.loss_scale = s.precision == autograd::Precision::fp16 ? "dynamic" : "none";
   if (s.allreduce_dtype == "auto") s.allreduce_dtype = "fp32";
 }
@@ -29,6 +29,9 @@ void resolve_run_directory(Settings& s) {
   require(!s.profile || !has_none, "--profile writes into a run directory: leave --no-run-dir out");
   require(s.trainer.log_every == 0 || !has_none || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
           s.trainer.log_every);
+  const bool names_none = s.run_dir_choice.empty() || has_none;
+  require(!s.find_nan || !names_none || (!s.resume.empty() && s.resume != "auto"),
+          "--find-nan goes on from the checkpoints of a run: name it by --run-dir DIR or --resume DIR");
   if (!has_none) s.run_dir = s.run_dir_choice;
   fill_run_directory(s);
 }

@@ -20,12 +20,11 @@ constexpr std::array<std::string_view, 13> kNeeded{
     "dataset",   "limit-train", "model", "layers",    "shared-weights", "batch-norm",      "grad-accumulation",
     "drop-last", "optimizer",   "seed",  "precision", "master-weights", "validation-split"};
 
-/// These change nothing of what is computed from a step on, or are checked otherwise, as the batch size is.
-constexpr std::array<std::string_view, 13> kFree{
-    "data",       "limit-test",     "load-weights", "save-weights", "tuning-file", "autotune", "global-batch-size",
-    "batch-size", "check-replicas", "log-every",    "device",       "backend",     "bucket-mb"};
-
-constexpr std::array<std::string_view, 2> kFreeGroups{"Checkpoints", "Output"};
+/// These may change although they affect the result: of weights, order and batches a checkpoint has its own, or they
+/// are checked otherwise, and the rest is rounding or is about what comes.
+constexpr std::array<std::string_view, 10> kFree{"limit-test", "load-weights",     "autotune", "global-batch-size",
+                                                 "batch-size", "device",           "backend",  "bucket-mb",
+                                                 "best-by",    "max-skipped-steps"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -48,7 +47,7 @@ std::string compare_settings(const OptionTable& table, const layers::Metadata& c
   for (const Option& option : table.options()) {
     const auto value = option.get();
     const auto saved = checkpoint.find(kPrefix + option.name);
-    if (option.differs_by_rank || contains(kFreeGroups, option.group) || contains(kFree, option.name)) continue;
+    if (option.differs_by_rank || !option.affects_result() || contains(kFree, option.name)) continue;
     const std::string now = value ? train::to_toml(*value) : "", then = saved == checkpoint.end() ? "" : saved->second;
     if (now == then || saved == checkpoint.end()) continue;  // an option that its program did not have
     std::string& list = contains(kNeeded, option.name) ? needed : others;

@@ -101,8 +101,10 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
     note(group->notice());
     note(kernels::missing_libraries(implementations(settings), device));
   }
-  const ClaimedDirectory claimed = settle_run_directory(settings, *group);  // held until the run has ended
-  return train_and_report(settings, table, config_text(table), device, environment, *group, start, {argv, argv + argc});
+  ClaimedDirectory claimed;  // held until the run has ended
+  if (!settings.find_nan) claimed = settle_run_directory(settings, *group);
+  return train_and_report(settings, table, config_text(table), device, environment, *group, start, {argv, argv + argc},
+                          claimed);
 }
 
 }  // namespace tandem::apps

@@ -7,13 +7,11 @@
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/evaluation_json.h"
-#include "tandem/train/metrics.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/report/report.h"
 
 #include <fmt/core.h>
 
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -22,8 +20,18 @@ namespace tandem::apps {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+std::string config_file(const Settings& s) { return (fs::path(s.run_dir) / "config.toml").string(); }
+
+}  // namespace
+
 train::CheckpointFolder checkpoint_folder(const Settings& s) {
   return train::CheckpointFolder(s.run_dir.empty() ? "" : (fs::path(s.run_dir) / "checkpoints").string());
+}
+
+std::string after_problem(const Settings& s) {
+  return s.on_save_error == "stop" ? "training stops (--on-save-error stop)" : "training goes on";
 }
 
 train::CheckpointingOptions checkpointing_options(const Settings& s, const OptionTable& table,
@@ -36,6 +44,7 @@ train::CheckpointingOptions checkpointing_options(const Settings& s, const Optio
           .keep = s.keep,
           .best_by = *s.best_by,
           .metadata = metadata,
+          .after_problem = after_problem(s),
           .on_problem = [](const std::string& problem) { fmt::print(stderr, "warning: {}\n", problem); },
           .accept =
               [&table, &differences](const layers::Metadata& found) {
@@ -51,11 +60,26 @@ void prepare_run_directory(const Settings& s) {
   require(!s.resume.empty() || checkpoint_folder(s).steps().empty(),
           "--run-dir {}: holds the checkpoints of a run: resume it by --resume auto, or name another folder",
           s.run_dir);
+  try {
+    const layers::AtomicFile probe(config_file(s));
+  } catch (const Error& failure) {
+    fail("--run-dir {}", failure.what());
+  }
+}
+
+std::string checkpoint_problem(const Settings& s, const std::string& problem) {
+  const train::CheckpointFolder folder = checkpoint_folder(s);
+  const std::vector<std::int64_t> steps = folder.steps();
+  if (steps.empty()) return fmt::format("{}; there is no checkpoint of this run", problem);
+  return fmt::format(
+      "{}; the newest checkpoint is {}: make room there, or the folder writable again, and go on from it by --resume "
+      "auto --run-dir {}",
+      problem, folder.path_of(steps.back()), s.run_dir);
 }
 
 void keep_config(const Settings& s, const std::string& config) {
   try {
-    layers::AtomicFile file((fs::path(s.run_dir) / "config.toml").string());
+    layers::AtomicFile file(config_file(s));
     file.write(config.data(), static_cast<std::int64_t>(config.size()));
     file.commit();
   } catch (const Error& failure) {
@@ -76,7 +100,15 @@ std::string write_evaluation(const Settings& s, const train::EvaluationReport& r
 train::Resumed resume(const Settings& s, train::Checkpointing& checkpoints) {
   if (s.resume.empty()) return {};
   const bool is_auto = s.resume == "auto";
-  train::Resumed resumed = checkpoints.resume(is_auto ? s.run_dir : s.resume);
+  const auto find = [&] {
+    try {
+      return checkpoints.resume(is_auto ? s.run_dir : s.resume);
+    } catch (const comm::AgreedError& error) {
+      const std::string what = error.what();
+      throw comm::AgreedError(what.starts_with("--resume") ? what : "--resume " + what);
+    }
+  };
+  train::Resumed resumed = find();
   if (!is_auto && resumed.path.empty())
     throw comm::AgreedError(fmt::format("--resume {}: there is no checkpoint in this folder", s.resume));
   return resumed;
@@ -96,28 +128,13 @@ void tell_resumed(const Settings& s, const train::Resumed& resumed, const std::s
   std::fflush(stdout);
 }
 
-int end_stopped_run(const Settings& s, const train::EpochRecord& last, const train::StopSignals& signals,
-                    train::Checkpointing& checkpoints, comm::ProcessGroup& group) {
-  checkpoints.write();
-  const std::string problem = checkpoints.finish();
-  const int signal = static_cast<int>(train::max_over_ranks(signals.requested(), group));  // it may be that of one rank
-  if (group.rank() == 0) {
-    fmt::print("stopped in epoch {} by {}; go on by --resume auto --run-dir {}\n", last.epoch,
-               signal == SIGINT ? "SIGINT" : "SIGTERM", s.run_dir);
-    std::fflush(stdout);
-    if (!problem.empty()) fmt::print(stderr, "error: {}\n", problem);
-  }
-  return 128 + signal;
-}
-
-void report_run(const Settings& s) {
-  if (s.run_dir.empty()) return;
+std::optional<train::ReportFiles> make_report(const Settings& s) {
+  if (s.run_dir.empty()) return std::nullopt;
   try {
-    const train::ReportFiles files = train::write_report(s.run_dir);
-    fmt::print("  curves   {}\n  report   {}\n", files.png.empty() ? files.svg : files.png, files.page);
-    std::fflush(stdout);
+    return train::write_report(s.run_dir);
   } catch (const std::exception& failure) {
     fmt::print(stderr, "warning: no report of this run: {}\n", failure.what());
+    return std::nullopt;
   }
 }
 

@@ -8,9 +8,9 @@
 #include "tandem/data/image_dataset.h"
 #include "tandem/train/checkpoint/checkpointing.h"
 #include "tandem/train/evaluation_report.h"
-#include "tandem/train/records.h"
-#include "tandem/train/stop_signals.h"
+#include "tandem/train/report/report.h"
 
+#include <optional>
 #include <string>
 
 namespace tandem::apps {
@@ -18,14 +18,21 @@ namespace tandem::apps {
 /// Where the run's checkpoints are, below --run-dir; a folder without a path where that was not given.
 train::CheckpointFolder checkpoint_folder(const Settings& settings);
 
+/// What becomes of a run where something cannot be written, by --on-save-error: the end of a warning.
+std::string after_problem(const Settings& settings);
+
 /// When they are written, which are kept, and what they say of themselves: the options of `table`, which must outlive
 /// them. Those of another run are refused, or named in `differences`, where there is something to tell.
 train::CheckpointingOptions checkpointing_options(const Settings& settings, const OptionTable& table,
                                                   std::string& differences);
 
-/// Refuses a folder that holds the checkpoints of another run, unless this one goes on from it. For rank 0. Throws
-/// Error.
+/// Refuses a folder that cannot be written to, or that holds the checkpoints of another run, unless this one goes on
+/// from it. For rank 0. Throws Error.
 void prepare_run_directory(const Settings& settings);
+
+/// What to do where the last checkpoint could not be written for the reason `problem`: which one there is, and how to
+/// go on from it.
+std::string checkpoint_problem(const Settings& settings, const std::string& problem);
 
 /// Writes `config` to the folder as config.toml. For rank 0, when nothing can be refused any more. Throws Error.
 void keep_config(const Settings& settings, const std::string& config);
@@ -40,13 +47,8 @@ train::Resumed resume(const Settings& settings, train::Checkpointing& checkpoint
 /// Tells where the run goes on from, if --resume was given, and which settings are others from there. For rank 0.
 void tell_resumed(const Settings& settings, const train::Resumed& resumed, const std::string& differences);
 
-/// Ends a run that a signal stopped: writes a checkpoint, and tells how to go on. Returns the exit code, that of a
-/// process which the signal ended. Collective.
-int end_stopped_run(const Settings& settings, const train::EpochRecord& last, const train::StopSignals& signals,
-                    train::Checkpointing& checkpoints, comm::ProcessGroup& group);
-
-/// Makes the report of the run directory, if there is one, and tells where it is. Where that fails, a warning is all:
-/// no training is lost by it. For rank 0.
-void report_run(const Settings& settings);
+/// Makes the report of the run directory, if there is one. Where that fails, a warning is all: no training is lost by
+/// it. For rank 0.
+std::optional<train::ReportFiles> make_report(const Settings& settings);
 
 }  // namespace tandem::apps

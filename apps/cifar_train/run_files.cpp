@@ -1,6 +1,8 @@
 // Who writes which file, when.
 #include "run_files.h"
 
+#include "run_directory.h"
+
 #include "tandem/comm/agreement.h"
 #include "tandem/core/error.h"
 #include "tandem/train/curves_file.h"
@@ -28,8 +30,8 @@ RunFiles::RunFiles(const Settings& settings, const train::RunRecord& run, const 
       events_ = std::make_unique<train::RunEvents>(
           settings.run_dir, run,
           train::TensorBoardOptions{.first_step = trainer.steps_done() + 1,
-                                    .on_problem = [](const std::string& problem) {
-                                      fmt::print(stderr, "warning: {}; training goes on\n", problem);
+                                    .on_problem = [then = after_problem(settings)](const std::string& problem) {
+                                      fmt::print(stderr, "warning: {}; {}\n", problem, then);
                                     }});
     } catch (const Error& error) {
       fail("--run-dir {}", error.what());
@@ -52,26 +54,55 @@ train::TrainObserver RunFiles::with(const train::TrainObserver& observer) {
   return result;
 }
 
-std::vector<std::pair<std::string, std::string>> RunFiles::finish(bool success, std::vector<std::string>& problems) {
-  if (!writes()) return {};
+void RunFiles::write_again() {
+  if (!writes()) return;
+  environment_->write_again();
+  events_->writer().begin_again();
+}
+
+void RunFiles::finish(train::RunState state, std::vector<std::string>& problems) {
+  if (!writes()) return;
   try {
-    events_->write_misclassified(path_of("evaluation.json"), trainer_.steps_done());
+    events_->write_evaluation(path_of("evaluation.json"), trainer_.steps_done());
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }
-  events_->finish(success);
+  if (state == train::RunState::stopped) {
+    events_->writer().flush();
+  } else {
+    events_->finish(state == train::RunState::finished);
+  }
   if (const std::string problem = events_->writer().problem(); !problem.empty()) problems.push_back(problem);
   write_curves(problems);
-  std::vector<std::pair<std::string, std::string>> places;
-  const auto add_if_there = [&](const char* what, const char* name) {
+}
+
+train::ResultFiles RunFiles::places(const std::string& weights, const std::string& log_problem,
+                                    const train::ReportFiles* report) const {
+  train::ResultFiles files{.folder = settings_.run_dir};
+  const auto there = [&](std::initializer_list<const char*> names) {
+    std::vector<std::string> paths;
     std::error_code unknown;
-    if (fs::exists(path_of(name), unknown)) places.emplace_back(what, path_of(name));
+    for (const char* const name : names) {
+      if (writes() && fs::exists(path_of(name), unknown)) paths.push_back(path_of(name));
+    }
+    return paths;
   };
-  add_if_there("table", "curves.csv");
-  add_if_there("saved", "checkpoints");
-  const fs::path runs = fs::path(settings_.run_dir).parent_path();
-  places.emplace_back("events", fmt::format("tensorboard --logdir {}", runs.empty() ? "." : runs.string()));
-  return places;
+  files.lines.emplace_back("settings", there({"config.toml", "environment.json"}));
+  std::vector<std::string> logs, saved = there({"checkpoints"});
+  if (!settings_.log.empty()) logs.push_back(settings_.log + (log_problem.empty() ? "" : " (incomplete)"));
+  files.lines.emplace_back("log", logs);
+  files.lines.emplace_back("tables", there({"curves.csv", "steps.csv"}));
+  files.lines.emplace_back("profile", there({"profile.txt", "trace.json"}));
+  if (!weights.empty()) saved.insert(saved.begin(), weights);
+  files.lines.emplace_back("weights", saved);
+  if (writes()) {
+    const fs::path runs = fs::path(settings_.run_dir).parent_path();
+    files.lines.push_back({"events", {fmt::format("tensorboard --logdir {}", runs.empty() ? "." : runs.string())}});
+  }
+  if (report == nullptr) return files;
+  files.report = report->page;
+  files.picture = report->png.empty() ? report->svg : report->png;
+  return files;
 }
 
 void RunFiles::write_curves(std::vector<std::string>& problems) const {
@@ -79,20 +110,10 @@ void RunFiles::write_curves(std::vector<std::string>& problems) const {
   if (!fs::is_regular_file(settings_.log, unknown)) return;  // a --log that goes into a pipe cannot be read again
   try {
     train::write_curves(settings_.log, path_of("curves.csv"));
+    if (settings_.trainer.log_every > 0) train::write_steps(settings_.log, path_of("steps.csv"));
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }
-}
-
-int RunFiles::end(bool success, int exit_code) {
-  return end(success ? train::RunState::finished : train::RunState::failed, exit_code);
-}
-
-int RunFiles::end_stopped(int exit_code) {
-  std::vector<std::string> problems;
-  if (writes()) write_curves(problems);
-  for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
-  return end(train::RunState::stopped, exit_code);
 }
 
 int RunFiles::end(train::RunState state, int exit_code) {

@@ -4,13 +4,14 @@
 #include "settings.h"
 
 #include "tandem/comm/process_group.h"
+#include "tandem/train/console.h"
 #include "tandem/train/environment_file.h"
+#include "tandem/train/report/report.h"
 #include "tandem/train/trainer.h"
 #include "tandem/train/writers/tensorboard/run_events.h"
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tandem::apps {
@@ -27,20 +28,29 @@ class RunFiles {
   /// `observer`, and what writes events. Must not outlive this object.
   train::TrainObserver with(const train::TrainObserver& observer);
 
-  /// The end of training, on rank 0: writes what is left, and adds to `problems` what is missing. Returns what is
-  /// where, for ResultFiles.
-  std::vector<std::pair<std::string, std::string>> finish(bool success, std::vector<std::string>& problems);
+  /// Writes environment.json, and what is waiting for the event file, into a directory that was made again. Throws
+  /// Error.
+  void write_again();
+
+  /// The end of training, on rank 0: writes what is left, and adds to `problems` what is missing. A run that will go on
+  /// later is not ended for TensorBoard.
+  void finish(train::RunState state, std::vector<std::string>& problems);
+
+  /// What could not be written so far, "" if nothing.
+  std::string problem() const { return writes() ? events_->writer().problem() : ""; }
+
+  /// Where the run's files are, as far as they are there; `weights`: of the end, or empty. `log_problem`: "" where the
+  /// log is whole. `report`: null without one.
+  train::ResultFiles places(const std::string& weights, const std::string& log_problem,
+                            const train::ReportFiles* report) const;
 
   /// The end of the run with this exit code, which is returned: environment.json tells it.
-  int end(bool success, int exit_code);
-  /// The same of a run that will go on later.
-  int end_stopped(int exit_code);
+  int end(train::RunState state, int exit_code);
 
  private:
   bool writes() const { return environment_ != nullptr; }
   std::string path_of(const char* name) const;
   void write_curves(std::vector<std::string>& problems) const;
-  int end(train::RunState state, int exit_code);
 
   const Settings& settings_;
   const train::Trainer& trainer_;

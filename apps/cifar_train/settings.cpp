@@ -54,7 +54,8 @@ void describe_data(OptionTable& table, Settings& s) {
   table.choice("dataset", s.data.name, all_of(names), "images to learn");
   table.path("data", s.data.directory, "DIR", "folder of the data files; default datasets/DATASET, then the system's")
       .only_for("dataset", all_but("synthetic", names))
-      .own_to_a_rank();
+      .own_to_a_rank()
+      .no_effect_on_result();
   table.integer("limit-train", s.limit_train, {}, "use the first N training images; 0: all");
   table.integer("limit-test", s.limit_test, {}, "use the first N test images; 0: all");
   table.real("validation-split", s.validation_split, kBelowOne, "F",
@@ -111,9 +112,12 @@ void describe_model(OptionTable& table, Settings& s) {
   table
       .path("tuning-file", s.tuning_file, "FILE",
             "convolve by what --autotune measured before, kept in FILE; with --autotune, add to it")
-      .only_for("conv-impl", {"auto"});
+      .only_for("conv-impl", {"auto"})
+      .no_effect_on_result();
   table.path("load-weights", s.load_weights, "FILE", "start from these weights (safetensors)").own_to_a_rank();
-  table.path("save-weights", s.save_weights, "FILE", "write the weights at the end (safetensors)").own_to_a_rank();
+  table.path("save-weights", s.save_weights, "FILE", "write the weights at the end (safetensors)")
+      .own_to_a_rank()
+      .no_effect_on_result();
 }
 
 void describe_training(OptionTable& table, Settings& s) {
@@ -192,6 +196,10 @@ void describe_precision(OptionTable& table, Settings& s) {
               "default dynamic for fp16, else none")
       .only_for("precision", {"fp16", "bf16"}, {"none"});
   table
+      .integer("max-skipped-steps", s.trainer.max_skipped_steps, {},
+               "end the run where the loss scale skips N steps in a row, which no scale can cure then; 0: never")
+      .only_for("precision", {"fp16", "bf16"});
+  table
       .flag("master-weights", s.optimizer.master_weights,
             "fp16, bf16: f32 weights beside the half ones, to add small steps to")
       .only_for("precision", {"fp16", "bf16"});
@@ -210,8 +218,8 @@ void describe_ranks(OptionTable& table, Settings& s) {
       .choice("allreduce-dtype", s.allreduce_dtype, {"auto", "fp32", "half"},
               "what gradients of half weights are exchanged in (auto: fp32)")
       .only_for("precision", {"fp16", "bf16"}, {"fp32"});
-  table.flag("check-replicas", s.trainer.check_replicas,
-             "after each epoch, check that all ranks hold the same weights");
+  table.flag("check-replicas", s.trainer.check_replicas, "after each epoch, check that all ranks hold the same weights")
+      .no_effect_on_result();
   table.parsed(
       "device", s.device, "DEVICE",
       [](const std::string& text) {
@@ -220,7 +228,8 @@ void describe_ranks(OptionTable& table, Settings& s) {
       },
       "where to compute: auto (a GPU where there is one), cpu, cuda (ranks share out the GPUs of a host) or cuda:N");
   table.integer("threads", s.threads, {0, 4096}, "threads per rank; 0: OMP_NUM_THREADS, or a fair share of the cores")
-      .own_to_a_rank();
+      .own_to_a_rank()
+      .no_effect_on_result();
 }
 
 void describe_checkpoints(OptionTable& table, Settings& s) {
@@ -229,18 +238,35 @@ void describe_checkpoints(OptionTable& table, Settings& s) {
       .path("run-dir", s.run_dir_choice, "DIR",
             "keep the run there: settings, log, curves, checkpoints, weights, TensorBoard's events; default "
             "runs/DATE-MODEL-N, a new one; none or --no-run-dir: keep nothing")
-      .off_by_no(kNoRunDirectory);
-  table.parsed("checkpoint-every", s.checkpoint_every, "epoch|N|Ns", train::parse_checkpoint_interval,
-               "write a checkpoint to the --run-dir at the end of each epoch, and also every N steps or N seconds");
-  table.integer("keep", s.keep, {1}, "checkpoints to keep: the newest N, and the best");
-  table.choice("best-by", s.best_by, all_of(train::best_by_names()),
-               "what makes an epoch, and its checkpoint, the best; default validation_accuracy with "
-               "--validation-split, else test_accuracy",
-               train::parse_best_by);
-  table.path(
-      "resume", s.resume, "DIR",
-      "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint); auto: from --run-dir, by default "
-      "the newest below runs/ of this model that has not come to its end, or begin where there is none yet");
+      .off_by_no(kNoRunDirectory)
+      .no_effect_on_result();
+  table
+      .parsed("checkpoint-every", s.checkpoint_every, "epoch|N|Ns", train::parse_checkpoint_interval,
+              "write a checkpoint to the --run-dir at the end of each epoch, and also every N steps or N seconds")
+      .no_effect_on_result();
+  table.integer("keep", s.keep, {1}, "checkpoints to keep: the newest N, and the best").no_effect_on_result();
+  table
+      .choice("best-by", s.best_by, all_of(train::best_by_names()),
+              "what makes an epoch, and its checkpoint, the best; default validation_accuracy with "
+              "--validation-split, else test_accuracy",
+              train::parse_best_by)
+      .affects_result_if([&s] { return s.trainer.early_stopping.patience > 0; });
+  table
+      .path("resume", s.resume, "auto|DIR|FILE",
+            "go on from the newest checkpoint in DIR (a run's folder, or a checkpoint), or the one of FILE; auto: from "
+            "--run-dir, by default the newest below runs/ of this model that has not come to its end, or begin where "
+            "there is none yet")
+      .no_effect_on_result();
+  table
+      .choice("on-save-error", s.on_save_error, {"continue", "stop"},
+              "what becomes of the run where a checkpoint, the log or TensorBoard's events cannot be written: continue "
+              "and try again each time, or stop behind the step, with exit code 1")
+      .no_effect_on_result();
+  table
+      .flag("find-nan", s.find_nan,
+            "search for where NaN or Inf comes from: go on from the newest checkpoint of --resume or --run-dir with "
+            "all tensors watched, until one is not finite, and write nothing; exit code 3 where one was found")
+      .no_effect_on_result();
 }
 
 void describe_output(OptionTable& table, Settings& s) {
@@ -248,16 +274,25 @@ void describe_output(OptionTable& table, Settings& s) {
   table
       .path("log", s.log, "FILE",
             "write run, epoch and result records there (JSON lines), after those of the runs before")
-      .own_to_a_rank();
-  table.flag("log-norms", s.trainer.layer_norms,
-             "also log the norms of each layer's gradient, update and weights, at each epoch's last step");
-  table.flag("per-class", s.per_class, "tell the accuracy of each class at the end");
-  table.integer("log-every", s.trainer.log_every, {}, "also log the loss of every N-th step; 0: none");
-  table.parsed(
-      "profile", s.profile, "steps=A:B", train::parse_step_window,
-      "where the time of steps A to B goes: a table, and a trace of all ranks for Perfetto, in the run directory");
-  table.flag("histograms", s.histograms, "TensorBoard: weights and gradients at the end of each epoch");
-  table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error").own_to_a_rank();
+      .own_to_a_rank()
+      .no_effect_on_result();
+  table
+      .flag("log-norms", s.trainer.layer_norms,
+            "also log the norms of each layer's gradient, update and weights, at each epoch's last step")
+      .no_effect_on_result();
+  table.flag("per-class", s.per_class, "tell the accuracy of each class at the end").no_effect_on_result();
+  table.integer("log-every", s.trainer.log_every, {}, "also log the loss of every N-th step; 0: none")
+      .no_effect_on_result();
+  table
+      .parsed(
+          "profile", s.profile, "steps=A:B", train::parse_step_window,
+          "where the time of steps A to B goes: a table, and a trace of all ranks for Perfetto, in the run directory")
+      .no_effect_on_result();
+  table.flag("histograms", s.histograms, "TensorBoard: weights and gradients at the end of each epoch")
+      .no_effect_on_result();
+  table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error")
+      .own_to_a_rank()
+      .no_effect_on_result();
 }
 
 }  // namespace

@@ -62,6 +62,8 @@ struct Settings {
   std::int64_t keep = 3;
   std::optional<train::BestBy> best_by;
   std::string resume;
+  std::string on_save_error = "continue";
+  bool find_nan = false;
 
   std::string log;
   bool histograms = false;

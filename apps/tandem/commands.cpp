@@ -29,6 +29,7 @@ constexpr Command kCommands[] = {
     {"data", "tandem_data", "get CIFAR-10, CIFAR-100, MNIST or Fashion-MNIST"},
     {"bench-conv", "conv_bench", "time convolutions, against cuDNN and oneDNN where they are there"},
     {"bench-train", "train_bench", "time whole training steps"},
+    {"doctor", "tandem_doctor", "tell whether this machine can train, and what to do where it cannot"},
     {"devices", "device_query", "list what this build can compute on"},
 };
 
@@ -39,6 +40,21 @@ bool is_program(const fs::path& path) {
 
 bool begins_option(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }
 
+/// What stands between separators, without blanks around it; only what can be the name of a value.
+std::vector<std::string> words_in(std::string_view text, char separator) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, text.find(separator));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    const std::size_t begin = word.find_first_not_of(": \n");
+    if (begin == word.npos) continue;
+    word = word.substr(begin, word.find_last_not_of(" \n") + 1 - begin);
+    const bool is_name = std::ranges::all_of(word, [](char c) { return begins_option(c) || c == '_'; });
+    if (is_name) words.emplace_back(word);
+  }
+  return words;
+}
+
 /// The part of `words` that begins with the last of them.
 std::vector<std::string> matching(const std::vector<std::string>& words, const std::string& begun) {
   std::vector<std::string> found;
@@ -46,6 +62,42 @@ std::vector<std::string> matching(const std::vector<std::string>& words, const s
                [&](const std::string& word) { return word.starts_with(begun); });
   return found;
 }
+
+// The scripts. A program by its own name is completed as its command is; {0} is all names.
+constexpr std::string_view kBash = R"(# source <(tandem completion bash)
+_tandem() {{
+  local program=${{COMP_WORDS[0]}} tandem=tandem words=("${{COMP_WORDS[@]:1:COMP_CWORD}}")
+  case $program in */*) tandem=${{program%/*}}/tandem ;; esac
+  [ "${{program##*/}}" = tandem ] || words=("${{program##*/}}" "${{words[@]}}")
+  mapfile -t COMPREPLY < <("$tandem" --complete "${{words[@]}}" 2>/dev/null)
+}}
+complete -o default -F _tandem {0}
+)";
+constexpr std::string_view kZsh = R"(#compdef {0}
+# source <(tandem completion zsh), or as the file _tandem in a folder of fpath
+_tandem() {{
+  local program=${{words[1]}} tandem=tandem
+  local -a found asked
+  [[ $program == */* ]] && tandem=${{program%/*}}/tandem
+  asked=("${{(@)words[2,CURRENT]}}")
+  [[ ${{program##*/}} == tandem ]] || asked=("${{program##*/}}" "${{asked[@]}}")
+  found=("${{(@f)$("$tandem" --complete "${{asked[@]}}" 2>/dev/null)}}")
+  if [[ -n ${{found[1]}} ]]; then compadd -- "${{found[@]}}"; else _files; fi
+}}
+if [[ ${{funcstack[1]}} == _tandem ]]; then _tandem "$@"; else compdef _tandem {0}; fi
+)";
+constexpr std::string_view kFish = R"(# tandem completion fish | source
+function __tandem_complete
+  set -l words (commandline -opc)
+  set -l program (string replace -r '.*/' '' -- $words[1])
+  set -l tandem (string replace -r '[^/]*$' tandem -- $words[1])
+  test $program = tandem; and set program
+  $tandem --complete $program $words[2..] (commandline -ct) 2>/dev/null
+end
+for program in {0}
+  complete -c $program -a '(__tandem_complete)'
+end
+)";
 
 }  // namespace
 
@@ -132,16 +184,14 @@ std::vector<std::string> values_in(std::string_view help, std::string_view optio
   const std::string start = fmt::format("\n  {} ", option);  // where an option has its own line
   const std::size_t at = help.find(start);
   if (at == help.npos) return {};
-  std::string_view values = help.substr(at + start.size());
-  values = values.substr(0, values.find_first_of(" \n"));
-  if (values.find('|') == values.npos) return {};
-  std::vector<std::string> found;
-  while (!values.empty()) {
-    const std::string_view value = values.substr(0, values.find('|'));
-    values.remove_prefix(std::min(values.size(), value.size() + 1));
-    found.emplace_back(value);
-  }
-  return found;
+  std::string_view text = help.substr(at + start.size());
+  text = text.substr(0, std::min(text.find("\n  -"), text.find("\n\n")));
+  const std::string_view first = text.substr(0, text.find_first_of(" \n"));
+  if (first.find('|') != first.npos) return words_in(first, '|');
+  // "NAME   what it is: one, two, three [one]"
+  if (first != "NAME" || text.rfind(": ") == text.npos) return {};
+  text = text.substr(0, text.rfind(" ["));
+  return words_in(text.substr(std::min(text.rfind(": "), text.size())), ',');
 }
 
 std::vector<std::string> complete(const std::vector<std::string>& words) {
@@ -154,34 +204,23 @@ std::vector<std::string> complete(const std::vector<std::string>& words) {
   }
   if (words.front() == "completion") return matching({"bash", "fish", "zsh"}, begun);
   if (words.front() == "help") return words.size() == 2 ? complete({begun}) : std::vector<std::string>();
-  const auto* const command = std::ranges::find(kCommands, words.front(), &Command::name);
+  const auto* const command = std::ranges::find_if(
+      kCommands, [&](const Command& c) { return c.name == words.front() || c.program == words.front(); });
   if (command == std::end(kCommands)) return {};
   const std::string help = help_of(*command);
   if (begun.starts_with('-')) return matching(options_in(help), begun);
-  return matching(values_in(help, words[words.size() - 2]), begun);
+  std::string before = words[words.size() - 2], value = begun;
+  if (begun == "=") value.clear();  // bash makes three words of --option=value
+  if (before == "=" && words.size() > 2) before = words[words.size() - 3];
+  return matching(values_in(help, before), value);
 }
 
 std::string completion_script(std::string_view shell) {
-  if (shell == "bash")
-    return R"(# source <(tandem completion bash)
-_tandem() {
-  mapfile -t COMPREPLY < <(tandem --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-}
-complete -o default -F _tandem tandem
-)";
-  if (shell == "zsh")
-    return R"(# source <(tandem completion zsh)
-_tandem() {
-  local -a found
-  found=("${(@f)$(tandem --complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-  if [[ -n ${found[1]} ]]; then compadd -- "${found[@]}"; else _files; fi
-}
-compdef _tandem tandem
-)";
-  if (shell == "fish")
-    return R"(# tandem completion fish | source
-complete -c tandem -a '(tandem --complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
-)";
+  std::string programs = "tandem";
+  for (const Command& command : kCommands) programs += fmt::format(" {}", command.program);
+  if (shell == "bash") return fmt::format(kBash, programs);
+  if (shell == "zsh") return fmt::format(kZsh, programs);
+  if (shell == "fish") return fmt::format(kFish, programs);
   fail("{}", unknown_name("shell", shell, std::vector<std::string_view>{"bash", "zsh", "fish"}));
 }
 

@@ -29,7 +29,8 @@ std::string help_of(const Command& command);
 
 /// The options in a help page, with their dashes, in order and each once.
 std::vector<std::string> options_in(std::string_view help);
-/// The values that a help page gives an option, as in "--schedule one-cycle|cosine"; none where they are open.
+/// The values that a help page gives an option, as in "--schedule one-cycle|cosine", or in "--schedule NAME", where
+/// they end the text behind a colon; none where they are open.
 std::vector<std::string> values_in(std::string_view help, std::string_view option);
 
 /// What may follow `words`, the last of which is begun, behind the name of this program.

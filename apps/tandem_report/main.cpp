@@ -7,11 +7,25 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace {
+
+/// Beside the runs where they are in one folder, else in the working directory.
+std::string default_comparison(const std::vector<std::string>& runs) {
+  namespace fs = std::filesystem;
+  const auto folder_of = [](const std::string& run) {
+    const fs::path path = fs::path(run).lexically_normal();
+    return path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+  };
+  const fs::path folder = folder_of(runs.front());
+  const bool are_together = std::ranges::all_of(runs, [&](const std::string& run) { return folder_of(run) == folder; });
+  return ((are_together ? folder : fs::path()) / "comparison.html").string();
+}
 
 void report(const std::vector<std::string>& runs, const std::string& comparison) {
   using namespace tandem;
@@ -24,9 +38,10 @@ void report(const std::vector<std::string>& runs, const std::string& comparison)
       fmt::print(stderr,
                  "note: no curves.png: this build of Tandem has no cairo (libcairo2-dev); curves.svg is there\n");
   }
-  if (comparison.empty()) return;
-  train::write_comparison(runs, comparison);
-  fmt::print("{}\n", comparison);
+  if (runs.size() < 2 && comparison.empty()) return;
+  const std::string path = comparison.empty() ? default_comparison(runs) : comparison;
+  const std::string table = train::write_comparison(runs, path);
+  fmt::print("\n{}\n{}\n", table, path);
 }
 
 }  // namespace
@@ -34,12 +49,16 @@ void report(const std::vector<std::string>& runs, const std::string& comparison)
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the system's limit is a full disk: an error to report
   return tandem::apps::run_program([&] {
-    CLI::App app("Makes report.html, curves.svg and curves.png of run directories from the files in them");
+    CLI::App app(
+        "Makes report.html, curves.svg and curves.png of run directories from the files in them; of several runs also "
+        "a "
+        "page that compares them, and a table of their results");
     std::vector<std::string> runs;
     std::string comparison;
     app.add_option("RUN", runs, "folders that cifar_train --run-dir made");
     tandem::apps::expect_path(
-        *app.add_option("--compare", comparison, "also write a page to FILE that compares the runs")
+        *app.add_option("--compare", comparison,
+                        "write the page that compares the runs to FILE; default comparison.html beside several runs")
              ->type_name("FILE"));
     if (tandem::apps::parse_arguments(app, argc, argv)) report(runs, comparison);
     return 0;

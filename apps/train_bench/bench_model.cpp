@@ -42,7 +42,7 @@ Tensor find(const NamedTensors& tensors, const std::string& name, const std::str
   for (const auto& [key, tensor] : tensors) {
     if (key == name) return tensor;
   }
-  fail("{}: no tensor '{}'", path, name);
+  fail("{}: no tensor '{}'; a batch has the tensors images and labels", path, name);
 }
 
 struct Batch {

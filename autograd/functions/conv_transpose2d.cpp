@@ -1,6 +1,7 @@
 // Differentiable transposed two-dimensional convolution.
 #include "tandem/autograd/functions/conv_transpose2d.h"
 
+#include "tandem/autograd/functions/augment.h"
 #include "tandem/autograd/functions/conv_operands.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
@@ -29,8 +30,9 @@ std::int64_t output_size(const Shape& x, const Shape& weight, const ConvTranspos
           "{}: stride and dilation must be at least 1, padding at least 0 and all at most {}, got stride {}, dilation "
           "{}, padding {}",
           kOp, kMost, stride, dilation, padding);
-  require(more >= 0 && more < stride, "{}: output_padding must be at least 0 and less than the stride {}, got {}", kOp,
-          stride, more);
+  require(more >= 0 && more < std::max(stride, dilation),
+          "{}: output_padding must be at least 0 and less than the stride {} or the dilation {}, got {}", kOp, stride,
+          dilation, more);
   const std::int64_t input = x[2 + dim], kernel = weight[2 + dim];
   require(input >= 1 && kernel >= 1 && std::max(input, kernel) <= kMost, "{}: x {} or the kernel of weight {} is empty",
           kOp, x, weight);
@@ -74,12 +76,12 @@ Shape conv_transpose2d_output_shape(const Shape& x, const Shape& weight, const C
   return {x[0], weight[1] * groups, output_size(x, weight, options, 0), output_size(x, weight, options, 1)};
 }
 
-Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        const ConvTranspose2dOptions& options) {
+namespace {
+
+/// Where output_padding is less than the stride: of y a convolution then makes the shape of x.
+Tensor transposed(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                  const ConvTranspose2dOptions& options) {
   constexpr Layout kLayout = Layout::channels_last;
-  require(input.defined() && weight.defined(), "{}: needs a defined x and weight, got {} and {}", kOp, input, weight);
-  require(is_floating(input.dtype()) && is_floating(weight.dtype()),
-          "{}: needs a floating x and weight, got {} and {}; use cast", kOp, input, weight);
   const Shape y_shape = conv_transpose2d_output_shape(input.shape(), weight.shape(), options);
   const Tensor x = input_for(OpKind::convolution, input, weight);
   require(x.dtype() == weight.dtype() && x.device() == weight.device(),
@@ -116,6 +118,23 @@ Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor&
     }
     return gradients;
   });
+}
+
+}  // namespace
+
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const ConvTranspose2dOptions& options) {
+  require(input.defined() && weight.defined(), "{}: needs a defined x and weight, got {} and {}", kOp, input, weight);
+  require(is_floating(input.dtype()) && is_floating(weight.dtype()),
+          "{}: needs a floating x and weight, got {} and {}; use cast", kOp, input, weight);
+  conv_transpose2d_output_shape(input.shape(), weight.shape(), options);
+  // A whole stride of output_padding is a row or column of zeros behind x.
+  const HeightWidth more = options.output_padding, stride = options.stride;
+  const HeightWidth strides{more.height / stride.height, more.width / stride.width};
+  if (strides == 0) return transposed(input, weight, bias, options);
+  ConvTranspose2dOptions rest = options;
+  rest.output_padding = {more.height % stride.height, more.width % stride.width};
+  return transposed(pad2d(input, {.right = strides.width, .bottom = strides.height}), weight, bias, rest);
 }
 
 }  // namespace tandem::autograd

@@ -8,7 +8,8 @@
 namespace tandem::autograd {
 
 /// As Conv2dOptions has them, for the convolution that this is the transpose of. output_padding: rows and columns more
-/// at the end of y, less than the stride; a convolution with that stride has the same output with and without them.
+/// at the end of y, less than the stride or the dilation, whichever is more. While less than the stride, a convolution
+/// with that stride has the same output with and without them; for more, rows of zeros are put behind x first.
 struct ConvTranspose2dOptions {
   HeightWidth stride = 1;
   HeightWidth padding = 0;

@@ -7,7 +7,7 @@
 
 namespace tandem::autograd {
 
-Tensor embedding(const Tensor& indices, const Tensor& weight) {
+Tensor embedding(const Tensor& indices, const Tensor& weight, std::optional<std::int64_t> padding_idx) {
   require(indices.defined() && weight.defined(), "embedding: needs indices and a weight, got {} and {}", indices,
           weight);
   require(indices.dtype() == DType::i64, "embedding: indices must be i64, got {}; use cast", indices);
@@ -16,6 +16,9 @@ Tensor embedding(const Tensor& indices, const Tensor& weight) {
   require(indices.rank() < kMaxRank,
           "embedding: indices {} have {} dimensions already, the most that there can be; flatten them", indices,
           indices.rank());
+  require(!padding_idx || (*padding_idx >= 0 && *padding_idx < weight.size(0)),
+          "embedding: padding_idx {} is not one of the {} rows of the weight {}; give 0 to {}", padding_idx.value_or(0),
+          weight.size(0), weight, weight.size(0) - 1);
   Shape shape = indices.shape();
   shape.push_back(weight.size(1));
   const Tensor positions = indices.contiguous().view({indices.numel()});
@@ -23,11 +26,13 @@ Tensor embedding(const Tensor& indices, const Tensor& weight) {
   const Shape rows{indices.numel(), weight.size(1)};
   unrecorded([&] { kernels::embedding_forward(positions, weight.contiguous(), Out(y.view(rows))); });
   if (!should_record({weight})) return y;
-  return record("embedding", {weight}, y, [rows, saved = SavedTensor(positions)](const BackwardContext& context) {
-    const Tensor gradient = context.new_gradient(0);
-    kernels::embedding_backward(saved.get(), context.grad_output().contiguous().view(rows), Out(gradient));
-    return std::vector<Tensor>{gradient};
-  });
+  return record(
+      "embedding", {weight}, y, [rows, padding_idx, saved = SavedTensor(positions)](const BackwardContext& context) {
+        const Tensor gradient = context.new_gradient(0);
+        kernels::embedding_backward(saved.get(), context.grad_output().contiguous().view(rows), Out(gradient));
+        if (padding_idx) gradient.select(0, *padding_idx).zero();
+        return std::vector<Tensor>{gradient};
+      });
 }
 
 }  // namespace tandem::autograd

@@ -31,7 +31,37 @@ Tensor cross_entropy_of_probabilities(const Tensor& logits, const Tensor& probab
   return mul(sum(mul(log_softmax(wide, 1), target)), -1.0 / static_cast<double>(logits.size(0)));
 }
 
+/// The mean over classes of -log p times the class's weight, of each row that counts.
+Tensor smooth_losses(const Tensor& log_p, const Tensor& labels, const CrossEntropyOptions& options) {
+  const Tensor each = options.weight.defined() ? mul(log_p, cast(options.weight, log_p.dtype())) : log_p;
+  const Tensor losses = mul(sum(each, {1}), -1.0 / static_cast<double>(log_p.size(1)));
+  if (!options.ignore_index) return losses;
+  const LabelWeights kept{.ignore_index = options.ignore_index};
+  const Tensor counts = unrecorded([&] { return nll_of_rows(log_p.detach(), labels, kept).weights; });
+  return mul(losses, counts);
+}
+
 }  // namespace
+
+Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& options) {
+  require(logits.defined() && labels.defined(), "softmax_cross_entropy: needs logits and labels, got {} and {}", logits,
+          labels);
+  const double smoothing = options.label_smoothing;
+  if (!options.weight.defined() && !options.ignore_index && options.reduction == Reduction::mean)
+    return softmax_cross_entropy(logits, labels, smoothing);
+  require(logits.rank() == 2 && logits.size(1) >= 1 && is_floating(logits.dtype()),
+          "softmax_cross_entropy: needs floating logits [N, classes], got {}; use cast or reshape", logits);
+  require(labels.dtype() == DType::i64,
+          "softmax_cross_entropy: weights, ignore_index and reductions are for labels i64[{}], got {}", logits.size(0),
+          labels);
+  require(smoothing >= 0.0 && smoothing <= 1.0, "softmax_cross_entropy: label smoothing must lie in [0, 1], got {}",
+          smoothing);
+  const Tensor log_p = log_softmax(cast(logits, result_dtype(OpKind::loss, logits.dtype())), 1);
+  RowLosses rows = nll_of_rows(log_p, labels, {.of_classes = options.weight, .ignore_index = options.ignore_index});
+  if (smoothing > 0.0)
+    rows.losses = add(mul(rows.losses, 1.0 - smoothing), mul(smooth_losses(log_p, labels, options), smoothing));
+  return reduce_weighted(rows, options.reduction);
+}
 
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, double label_smoothing) {
   require(logits.defined() && labels.defined(), "softmax_cross_entropy: needs logits and labels, got {} and {}", logits,

@@ -1,44 +1,17 @@
-// What a ProcessGroup is made of: raw collectives on flat memory, one implementation per backend.
+// What a ProcessGroup is made of: collectives on flat memory, one implementation per backend.
 #pragma once
 
-#include "tandem/core/tensor.h"
+#include "tandem/comm/collective.h"
+#include "tandem/comm/work.h"
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tandem::comm {
-
-enum class ReduceOp : std::uint8_t { sum, average, min, max };
-
-constexpr std::string_view name_of(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum:
-      return "sum";
-    case ReduceOp::average:
-      return "average";
-    case ReduceOp::min:
-      return "min";
-    case ReduceOp::max:
-      return "max";
-  }
-  return "";
-}
-
-/// An operation under way. Dropping it before it is complete gives the operation up on this rank: that is for errors
-/// only, as the other ranks will wait for it.
-class Work {
- public:
-  virtual ~Work() = default;
-
-  /// Moves it on as far as possible without waiting; true once it is complete on this rank.
-  virtual bool poll() = 0;
-
-  /// Returns once it is complete on this rank.
-  virtual void wait() = 0;
-};
 
 /// Where a rank stands among all ranks and among those of its host. `node` is the lowest rank on the same host.
 struct Place {
@@ -49,18 +22,11 @@ struct Place {
   int node = 0;
 };
 
-/// Elements in memory that belong to an operation until it is complete.
-struct CollectiveBuffer {
-  void* data = nullptr;
-  std::int64_t count = 0;
-  DType dtype = DType::f32;
-  Tensor owner;  // whose elements they are, all of them, in their order in memory; keeps `data` alive
-
-  std::int64_t bytes() const { return count * size_of(dtype); }
-};
+/// The place of `rank`, where `node_of_rank` has a number for each rank, alike for ranks of a host.
+Place place_of(std::span<const int> node_of_rank, int rank);
 
 /// Arguments are checked by ProcessGroup. Reductions come as f64, f32, i64 or i32, as f16 and bf16 only where
-/// reduces_half() says so, and `average` only for floats.
+/// reduces_half() says so, and `average` only for floats. One thread at a time.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -71,14 +37,22 @@ class Backend {
   virtual bool takes(Device device) const { return device.type == DeviceType::cpu; }
   /// What works on memory of a device that this backend takes: itself, or another backend that it holds.
   virtual Backend& on(Device) { return *this; }
-  virtual bool reduces_half() const { return false; }
-  virtual std::unique_ptr<Work> start_all_reduce(const CollectiveBuffer& buffer, ReduceOp op) = 0;
-  virtual void all_reduce(const CollectiveBuffer& buffer, ReduceOp op) { start_all_reduce(buffer, op)->wait(); }
-  virtual void broadcast(void* data, std::int64_t bytes, int root) = 0;
-  /// `all` has room for size() * bytes.
-  virtual void all_gather(const void* mine, std::int64_t bytes, void* all) = 0;
-  virtual std::vector<std::string> all_gather_bytes(std::string_view mine) = 0;
-  virtual void barrier() = 0;
+  /// True if it reduces f16 and bf16 itself: added in f32 and rounded once.
+  virtual bool reduces_half(CollectiveKind) const { return false; }
+
+  /// Begins an operation, and returns at once. Several may be under way; the n-th collective that is started on one
+  /// rank meets the n-th on every other. Messages meet by sender, receiver and tag, in their order.
+  virtual std::unique_ptr<Work> start(const Collective& collective) = 0;
+  /// The same to its end.
+  virtual void run(const Collective& collective) { start(collective)->wait(); }
+
+  /// All ranks' byte strings, by rank.
+  virtual std::vector<std::string> all_gather_bytes(std::string_view mine);
+
+  /// A backend of this kind between some of the ranks, which get the numbers of their places in `members`. Called by
+  /// all members, and by no others, in the same order as other calls that have one of them in common.
+  virtual std::unique_ptr<Backend> subgroup(std::span<const int> members) = 0;
+
   virtual std::int64_t all_reduce_bytes_sent() const { return 0; }
 };
 

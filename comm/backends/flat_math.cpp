@@ -10,22 +10,28 @@ namespace tandem::comm {
 namespace {
 
 template <typename T, typename Combine>
-void combine(void* into, const void* from, std::int64_t count, Combine op) {
+void combine(void* into, const void* from, std::int64_t count, bool from_is_left, Combine op) {
   T* __restrict a = static_cast<T*>(into);
   const T* __restrict b = static_cast<const T*>(from);
-  for (std::int64_t i = 0; i < count; ++i) a[i] = op(a[i], b[i]);
+  if (from_is_left) {
+    for (std::int64_t i = 0; i < count; ++i) a[i] = op(b[i], a[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) a[i] = op(a[i], b[i]);
+  }
 }
 
 template <typename T>
-void reduce_typed(void* into, const void* from, std::int64_t count, ReduceOp op) {
+void reduce_typed(void* into, const void* from, std::int64_t count, ReduceOp op, bool from_is_left) {
   switch (op) {
     case ReduceOp::sum:
     case ReduceOp::average:
-      return combine<T>(into, from, count, [](T a, T b) { return static_cast<T>(a + b); });
+      return combine<T>(into, from, count, from_is_left, [](T a, T b) { return static_cast<T>(a + b); });
+    case ReduceOp::product:
+      return combine<T>(into, from, count, from_is_left, [](T a, T b) { return static_cast<T>(a * b); });
     case ReduceOp::min:
-      return combine<T>(into, from, count, [](T a, T b) { return b < a || b != b ? b : a; });
+      return combine<T>(into, from, count, from_is_left, [](T a, T b) { return b < a || b != b ? b : a; });
     case ReduceOp::max:
-      return combine<T>(into, from, count, [](T a, T b) { return a < b || b != b ? b : a; });
+      return combine<T>(into, from, count, from_is_left, [](T a, T b) { return a < b || b != b ? b : a; });
   }
 }
 
@@ -41,16 +47,16 @@ void map_in_place(void* data, std::int64_t count, Map map) {
 
 }  // namespace
 
-void reduce_into(void* into, const void* from, std::int64_t count, DType dtype, ReduceOp op) {
+void reduce_into(void* into, const void* from, std::int64_t count, DType dtype, ReduceOp op, bool from_is_left) {
   switch (dtype) {
     case DType::f64:
-      return reduce_typed<double>(into, from, count, op);
+      return reduce_typed<double>(into, from, count, op, from_is_left);
     case DType::f32:
-      return reduce_typed<float>(into, from, count, op);
+      return reduce_typed<float>(into, from, count, op, from_is_left);
     case DType::i64:
-      return reduce_typed<std::int64_t>(into, from, count, op);
+      return reduce_typed<std::int64_t>(into, from, count, op, from_is_left);
     case DType::i32:
-      return reduce_typed<std::int32_t>(into, from, count, op);
+      return reduce_typed<std::int32_t>(into, from, count, op, from_is_left);
     default:
       fail("reduce: {} has no reduction here", name_of(dtype));
   }

@@ -6,8 +6,9 @@
 
 namespace tandem::comm {
 
-/// into[i] = into[i] op from[i]; `average` adds. f64, f32, i64 and i32. min and max pass NaN on.
-void reduce_into(void* into, const void* from, std::int64_t count, DType dtype, ReduceOp op);
+/// into[i] = into[i] op from[i], or from[i] op into[i], which differ in the signs of zeros and in NaN; `average` adds.
+/// f64, f32, i64 and i32. min and max pass NaN on.
+void reduce_into(void* into, const void* from, std::int64_t count, DType dtype, ReduceOp op, bool from_is_left = false);
 
 /// data[i] /= divisor: the last part of `average`. f64 and f32.
 void divide(void* data, std::int64_t count, DType dtype, int divisor);

@@ -9,10 +9,18 @@
 #include "tandem/core/profiler.h"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 namespace tandem::comm {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
 
 /// "name=f32[64, 3, 3, 3] ..." per tensor: what must agree before elements can be exchanged.
 std::string table_of(const NamedTensors& parameters, const NamedTensors& buffers) {
@@ -54,6 +62,8 @@ struct DistributedDataParallel::State {
   double weight = 1.0;
   bool synchronising = true;
   bool started = false;  // a gradient of this step is in a bucket
+  Clock::time_point first_launch;
+  ExchangeTotals totals;
 
   /// Of a gradient that is final: lets it be the bucket's memory, and starts the exchange of what is full.
   Tensor put_into_bucket(std::size_t bucket, std::size_t index, const Tensor& gradient) {
@@ -76,10 +86,15 @@ struct DistributedDataParallel::State {
 
   /// Strictly by index: collectives must follow each other in one order on all ranks, whatever order backward takes.
   void launch_full() {
-    while (launched < buckets.size() && buckets[launched].is_full()) buckets[launched++].launch(group);
+    while (launched < buckets.size() && buckets[launched].is_full()) {
+      if (launched == 0) first_launch = Clock::now();
+      totals.bytes += buckets[launched].bytes();
+      buckets[launched++].launch(group);
+    }
   }
 
   void finish() {
+    const Clock::time_point begin = Clock::now();
     for (GradientBucket& bucket : buckets) {
       for (std::size_t i = 0; i < bucket.size(); ++i) {
         if (!bucket.has(i)) bucket.put(i, autograd::grad(bucket.parameter(i)), weight);
@@ -87,6 +102,10 @@ struct DistributedDataParallel::State {
       launch_full();
     }
     for (GradientBucket& bucket : buckets) bucket.finish();
+    const Clock::time_point end = Clock::now();
+    ++totals.steps;
+    totals.waited_seconds += seconds_between(begin, end);
+    if (launched > 0) totals.seconds += seconds_between(first_launch, end);
     launched = 0;
     started = false;
     weight = 1.0;
@@ -100,6 +119,14 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
       buffers_(std::move(buffers)),
       state_(std::make_shared<State>(group)) {
   State& state = *state_;
+  require(
+      options.first_bucket_bytes >= 0 && options.bucket_bytes >= 0,
+      "DistributedDataParallel: first_bucket_bytes {} and bucket_bytes {} must be 0 (a bucket for each gradient) or "
+      "more",
+      options.first_bucket_bytes, options.bucket_bytes);
+  for (const NamedTensors* tensors : {&parameters_, &buffers_})
+    for (const auto& [name, tensor] : *tensors)
+      require(tensor.defined(), "DistributedDataParallel: tensor '{}' is undefined; leave it out", name);
   for (const auto& [name, tensor] : parameters_) {
     if (!autograd::requires_grad(tensor) || contains(state.trained, tensor)) continue;
     if (!state.trained.empty()) {
@@ -185,6 +212,8 @@ void DistributedDataParallel::check_replicas() {
                                   names[static_cast<std::size_t>(i)], ranks));
   }
 }
+
+ExchangeTotals DistributedDataParallel::take_totals() { return std::exchange(state_->totals, {}); }
 
 std::size_t DistributedDataParallel::bucket_count() const { return state_->buckets.size(); }
 

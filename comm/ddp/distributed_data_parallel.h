@@ -3,6 +3,7 @@
 // S. Li et al.: "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 2020.
 #pragma once
 
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/comm/ddp/gradient_bucket.h"
 #include "tandem/comm/process_group.h"
 #include "tandem/core/named_tensors.h"
@@ -49,7 +50,8 @@ class DistributedDataParallel {
   /// Checks that names, shapes and dtypes agree on all ranks (naming the first tensor that differs), then gives every
   /// rank the parameters and buffers of rank 0. Parameters that want no gradient are only broadcast; a parameter listed
   /// under two names counts once. `group` must outlive this object. Of two objects with a parameter in common, the
-  /// later one serves it: backward() throws Error for the other, but in its no_sync().
+  /// later one serves it: backward() throws Error for the other, but in its no_sync(). Throws Error for undefined
+  /// tensors and buckets of less than 0 bytes.
   DistributedDataParallel(ProcessGroup& group, NamedTensors parameters, NamedTensors buffers,
                           DistributedOptions options = {});
   ~DistributedDataParallel();
@@ -87,6 +89,9 @@ class DistributedDataParallel {
   /// Compares a hash of every parameter and buffer over all ranks; throws an AgreedError that names the ranks and the
   /// first tensor that differ.
   void check_replicas();
+
+  /// What the exchange took since the last call, or since construction; nothing on one rank.
+  ExchangeTotals take_totals();
 
   /// How many all-reduces a step takes.
   std::size_t bucket_count() const;

@@ -36,6 +36,8 @@ class GradientBucket {
   GradientBucket& operator=(GradientBucket&&) = delete;
 
   std::size_t size() const { return parameters_.size(); }
+  /// What launch() gives to the group, marks and gaps included.
+  std::int64_t bytes() const { return flat_.numel() * size_of(flat_.dtype()); }
   const Tensor& parameter(std::size_t index) const { return parameters_[index]; }
 
   /// Takes in the gradient of the `index`-th parameter, times `weight`; an undefined one counts as zero. Copies it only

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace tandem::comm {
 
@@ -16,12 +17,16 @@ class Transfer {
 };
 
 /// Messages between ranks. Those of one sender, receiver and tag arrive in the order in which they were sent. The
-/// memory belongs to the transfer until it is done; a message must be as long as the receiver expects.
+/// memory belongs to the transfer until it is done; a message must be as long as the receiver expects, and not empty.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual std::unique_ptr<Transfer> send(int to, int tag, const void* data, std::int64_t bytes) = 0;
   virtual std::unique_ptr<Transfer> receive(int from, int tag, void* data, std::int64_t bytes) = 0;
+
+  /// Messages of their own between some of the ranks, which get the numbers of their places in `members`. All members,
+  /// and no others, call it with the same ranks, in the same order as other calls that have one of them in common.
+  virtual std::unique_ptr<Transport> subgroup(std::span<const int> members) = 0;
 };
 
 }  // namespace tandem::comm

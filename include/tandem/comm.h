@@ -9,9 +9,13 @@
 
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends.h"
+#include "tandem/comm/collective.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tandem/comm/launch/launch.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/comm/process_group.h"
+#include "tandem/comm/tensor_collective.h"
+#include "tandem/comm/work.h"

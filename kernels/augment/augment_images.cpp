@@ -1,5 +1,6 @@
 // Checks of augment_images, and the choice of its implementation.
 #include "tandem/kernels/augment/augment_images.h"
+#include "tandem/core/timeline.h"
 #include "tandem/kernels/augment/augment_images_implementations.h"
 #include "tandem/kernels/cuda_choice.h"
 
@@ -47,6 +48,8 @@ void augment_images(const Tensor& source, std::span<const std::int64_t> indices,
   }
   for (std::size_t i = 0; i < augments.size(); ++i) check_augment(augments[i], i, shape, options.border);
   if (out.numel() == 0) return;
+  // Of each image its bytes are read and its elements written.
+  if (timeline_is_recorded()) add_work(0.0, static_cast<double>(out.numel() * (1 + size_of(out.dtype()))));
   if constexpr (kHasCuda)
     if (const CudaOp op{"augment_images", out}) return cuda::augment_images(source, indices, augments, options, out);
   if (cpu::augment_images_supports(out)) {

@@ -2,6 +2,7 @@
 #include "tandem/kernels/cast/cast.h"
 #include "tandem/kernels/cast/cast_implementations.h"
 #include "tandem/kernels/cuda_choice.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -13,6 +14,7 @@ void cast(const Tensor& source, const Out& destination) {
           name_of(source.device()), describe(destination), name_of(destination.device()));
   require(source.storage() != destination.tensor().storage(),
           "cast: source and destination {} share memory; cast to a new tensor", describe(destination));
+  note_traffic(source, destination);
   if constexpr (kHasCuda)
     if (const CudaOp op{"cast", destination}) return cuda::cast(source, destination);
   if (cpu::cast_supports(source, destination)) return cpu::cast(source, destination);

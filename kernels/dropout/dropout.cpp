@@ -2,6 +2,7 @@
 #include "tandem/kernels/dropout/dropout.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/dropout/dropout_implementations.h"
+#include "tandem/kernels/traffic.h"
 
 #include <cmath>
 
@@ -16,6 +17,7 @@ void dropout_forward(const Tensor& x, double p, const RandomKey& key, const Out&
           describe(y));
   require_one_device("dropout", x, y);
   if (x.numel() == 0) return;
+  note_traffic(x, y);
   if constexpr (kHasCuda)
     if (const CudaOp op{"dropout_forward", y}) return cuda::dropout_forward(x, p, key, y);
   if (cpu::supports_dropout(x, y)) return cpu::dropout_forward(x, p, key, y);

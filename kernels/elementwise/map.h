@@ -18,17 +18,21 @@ bool map_supports(const Tensor& out);
 
 namespace reference {
 
-/// out = function(in...), element by element, for one to three inputs.
+/// out = function(in...), element by element, for tensors of T.
+template <typename T, typename Function, typename... Tensors>
+void map_each_of(const Out& out, Function&& function, const Tensors&... in) {
+  using C = compute_t<T>;
+  for (std::int64_t i = 0; i < out.numel(); ++i) {
+    const C value = function(static_cast<C>(in.template data<T>()[offset_of(i, in.shape(), in.strides())])...);
+    out.data<T>()[offset_of(i, out.shape(), out.strides())] = static_cast<T>(value);
+  }
+}
+
+/// The same for one to three inputs of any floating dtype.
 template <typename Function, typename... Tensors>
 void map_each(std::string_view op, const Out& out, Function&& function, const Tensors&... in) {
-  dispatch_floating(out.dtype(), op, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = compute_t<T>;
-    for (std::int64_t i = 0; i < out.numel(); ++i) {
-      const C value = function(static_cast<C>(in.template data<T>()[offset_of(i, in.shape(), in.strides())])...);
-      out.data<T>()[offset_of(i, out.shape(), out.strides())] = static_cast<T>(value);
-    }
-  });
+  dispatch_floating(out.dtype(), op,
+                    [&](auto tag) { map_each_of<typename decltype(tag)::type>(out, function, in...); });
 }
 
 template <typename Function>

@@ -4,9 +4,14 @@
 #include "tandem/core/parallel.h"
 #include "tandem/core/tensor.h"
 
+#include <algorithm>
 #include <array>
+#include <span>
 
 namespace tandem::kernels {
+
+/// Sorts dimensions by their strides, the largest first; those of one stride keep their order.
+void sort_by_strides(std::span<int> dimensions, const Strides& strides);
 
 /// The loop nest over a shape, dimensions ordered by the strides of operand 0 and merged where all operands allow it.
 /// Strides of 0 (expanded operands) are welcome.
@@ -23,8 +28,7 @@ class StridedLoop {
       if (shape[dim] != 1) order[rank++] = dim;
     }
     if (length_ == 0) return;
-    std::stable_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(rank),
-                     [&](int a, int b) { return strides[0][a] > strides[0][b]; });
+    sort_by_strides(std::span(order).first(rank), strides[0]);
     for (std::size_t i = 0; i < rank; ++i) append(shape[order[i]], order[i], strides);
     if (levels_ > 0) {
       --levels_;

@@ -2,6 +2,7 @@
 #include "tandem/kernels/loss/softmax_cross_entropy.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -21,7 +22,8 @@ void check(std::string_view op, const Tensor& logits, const Tensor& labels, doub
 
 DType softmax_cross_entropy_dtype(DType logits_dtype) { return logits_dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-void require_labels(const Tensor& labels, std::int64_t classes, std::string_view op) {
+void require_labels(const Tensor& labels, std::int64_t classes, std::string_view op,
+                    std::optional<std::int64_t> ignored) {
   require(labels.dtype() == DType::i64 && labels.rank() == 1, "{}: labels must be i64[N], got {}", op,
           describe(labels));
   if (labels.numel() == 0) return;
@@ -29,8 +31,8 @@ void require_labels(const Tensor& labels, std::int64_t classes, std::string_view
   const std::int64_t* const values = here.data<std::int64_t>();
   for (std::int64_t n = 0; n < here.size(0); ++n) {
     const std::int64_t label = values[n * here.stride(0)];
-    require(label >= 0 && label < classes, "{}: label {} of the batch is {}, outside of the {} classes", op, n, label,
-            classes);
+    require((label >= 0 && label < classes) || label == ignored,
+            "{}: label {} of the batch is {}, outside of the {} classes", op, n, label, classes);
   }
 }
 
@@ -46,6 +48,7 @@ void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, d
           "{}: probabilities must be dense {}{}, got {}", kOp, name_of(dtype), to_string(logits.shape()),
           describe(probabilities));
   require_one_device(kOp, logits, labels, loss, probabilities);
+  note_traffic(logits, labels, loss, probabilities);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"softmax_cross_entropy_forward", logits}) {
       return cuda::softmax_cross_entropy_forward(logits, labels, label_smoothing, loss, probabilities);
@@ -65,6 +68,7 @@ void softmax_cross_entropy_backward(const Tensor& probabilities, const Tensor& l
           "{}: probabilities {} do not go with gradients {} of the loss and {} of the logits", kOp,
           describe(probabilities), describe(grad_loss), describe(grad_logits));
   require_one_device(kOp, grad_logits, probabilities, labels, grad_loss);
+  note_traffic(probabilities, labels, grad_loss, grad_logits);
   if constexpr (kHasCuda) {
     if (const CudaOp op{kOp, grad_logits}) {
       return cuda::softmax_cross_entropy_backward(probabilities, labels, label_smoothing, grad_loss, grad_logits);

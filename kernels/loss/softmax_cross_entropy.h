@@ -3,6 +3,8 @@
 
 #include "tandem/core/out.h"
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace tandem::kernels {
@@ -20,9 +22,10 @@ DType softmax_cross_entropy_dtype(DType logits_dtype);
 void softmax_cross_entropy_forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Out& loss,
                                    const Out& probabilities);
 
-/// Throws Error that begins with `op` and names the first label that is not in [0, classes). labels: i64[N], on any
-/// device; waits for it.
-void require_labels(const Tensor& labels, std::int64_t classes, std::string_view op = "softmax_cross_entropy");
+/// Throws Error that begins with `op` and names the first label that is neither in [0, classes) nor `ignored`. labels:
+/// i64[N], on any device; waits for it.
+void require_labels(const Tensor& labels, std::int64_t classes, std::string_view op = "softmax_cross_entropy",
+                    std::optional<std::int64_t> ignored = {});
 
 /// grad_logits = grad_loss * (p - (1 - s) * onehot(label) - s / C) / N; overwrites grad_logits ([N, C], any floating
 /// dtype). grad_loss: rank 0.

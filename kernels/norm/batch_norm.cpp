@@ -4,6 +4,7 @@
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/norm/batch_norm_implementations.h"
 #include "tandem/kernels/norm/channel_values.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -53,6 +54,7 @@ void train(const Tensor& x, const Tensor& moments, const Tensor& weight, const T
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
   require(x.numel() > x.size(1),
           "batch_norm: training needs more than one value per channel, got {}; use a larger batch", x);
+  note_traffic(x, weight, bias, running_mean, running_mean, running_var, running_var, y, saved_mean, saved_inverse_std);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"batch_norm_forward_train", x}) {
       return cuda::batch_norm_forward_train(x, weight, bias, running_mean, running_var, options, y, saved_mean,
@@ -96,6 +98,7 @@ void batch_norm_forward_eval(const Tensor& x, const Tensor& weight, const Tensor
   check_statistics(kOp, "saved inverse deviation", saved_inverse_std, x);
   require_one_device(kOp, x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std);
   if (x.numel() == 0) return fill_neutral(saved_mean, saved_inverse_std);
+  note_traffic(x, weight, bias, running_mean, running_var, y, saved_mean, saved_inverse_std);
   if constexpr (kHasCuda) {
     if (const CudaOp op{"batch_norm_forward_eval", x}) {
       return cuda::batch_norm_forward_eval(x, weight, bias, running_mean, running_var, options, y, saved_mean,
@@ -124,6 +127,7 @@ void batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& bi
     if (grad_bias.defined()) grad_bias.zero();
     return;
   }
+  note_traffic(x, weight, mean, inverse_std, grad_y, grad_x, grad_weight, grad_bias);
   if constexpr (kHasCuda) {
     if (const CudaOp op{kOp, x}) {
       return cuda::batch_norm_backward(x, weight, bias, mean, inverse_std, options, grad_y, grad_x, grad_weight,

@@ -3,6 +3,7 @@
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/optimizer/adam_implementations.h"
 #include "tandem/kernels/optimizer/update.h"
+#include "tandem/kernels/traffic.h"
 
 #include <cmath>
 
@@ -77,6 +78,9 @@ void adam_step(std::span<const AdamItem> items, const AdamOptions& options) {
     if (item.max_exp_avg_sq.defined())
       require_alike(kOp, "max_exp_avg_sq", item.max_exp_avg_sq, item.parameter, state_dtype);
     require_one_device(kOp, items.front().parameter, item.parameter);
+    note_traffic(item.gradient, item.parameter, item.master.defined() ? item.master : item.parameter, item.master,
+                 item.exp_avg, item.exp_avg, item.exp_avg_sq, item.exp_avg_sq, item.max_exp_avg_sq,
+                 item.max_exp_avg_sq);
     sizes.push_back(item.parameter.numel());
   }
   if constexpr (kHasCuda)

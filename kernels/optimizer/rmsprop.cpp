@@ -3,6 +3,7 @@
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/optimizer/rmsprop_implementations.h"
 #include "tandem/kernels/optimizer/update.h"
+#include "tandem/kernels/traffic.h"
 
 #include <cmath>
 
@@ -67,6 +68,9 @@ void rmsprop_step(std::span<const RmspropItem> items, const RmspropOptions& opti
       require_alike(kOp, "the momentum buffer", item.momentum_buffer, item.parameter, state_dtype);
     if (item.grad_avg.defined()) require_alike(kOp, "grad_avg", item.grad_avg, item.parameter, state_dtype);
     require_one_device(kOp, items.front().parameter, item.parameter);
+    note_traffic(item.gradient, item.parameter, item.master.defined() ? item.master : item.parameter, item.master,
+                 item.square_avg, item.square_avg, item.momentum_buffer, item.momentum_buffer, item.grad_avg,
+                 item.grad_avg);
     sizes.push_back(item.parameter.numel());
   }
   if constexpr (kHasCuda)

@@ -3,6 +3,7 @@
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/optimizer/sgd_implementations.h"
 #include "tandem/kernels/optimizer/update.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -57,6 +58,8 @@ void sgd_step(std::span<const SgdItem> items, const SgdOptions& options) {
       require_alike(kOp, "the momentum buffer", item.momentum_buffer, item.parameter, optimizer_state_dtype(dtype));
     }
     require_one_device(kOp, items.front().parameter, item.parameter);
+    note_traffic(item.gradient, item.parameter, item.master.defined() ? item.master : item.parameter, item.master,
+                 item.momentum_buffer, item.momentum_buffer);
     sizes.push_back(item.parameter.numel());
   }
   if constexpr (kHasCuda)

@@ -2,6 +2,7 @@
 #include "tandem/kernels/pool/avg_pool2d.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/pool/avg_pool2d_implementations.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -31,6 +32,7 @@ double avg_pool2d_weight(std::int64_t i, std::int64_t j, std::int64_t height, st
 void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y) {
   check("avg_pool2d", x, options, y);
   if (y.numel() == 0) return;
+  note_traffic(x, y);
   if constexpr (kHasCuda)
     if (const CudaOp op{"avg_pool2d_forward", y}) return cuda::avg_pool2d_forward(x, options, y);
   if (cpu::supports_avg_pool2d(x, y)) return cpu::avg_pool2d_forward(x, options, y);
@@ -40,6 +42,7 @@ void avg_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out
 void avg_pool2d_backward(const Tensor& grad_y, const Pool2dOptions& options, const Out& grad_x) {
   check("avg_pool2d_backward", grad_x, options, grad_y);
   if (grad_x.numel() == 0) return;
+  note_traffic(grad_y, grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{"avg_pool2d_backward", grad_x}) return cuda::avg_pool2d_backward(grad_y, options, grad_x);
   if (cpu::supports_avg_pool2d(grad_x, grad_y)) return cpu::avg_pool2d_backward(grad_y, options, grad_x);

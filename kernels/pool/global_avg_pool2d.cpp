@@ -2,6 +2,7 @@
 #include "tandem/kernels/pool/global_avg_pool2d.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/pool/global_avg_pool2d_implementations.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -22,6 +23,7 @@ void check(std::string_view op, const Tensor& x, const Tensor& y) {
 void global_avg_pool2d_forward(const Tensor& x, const Out& y) {
   check("global_avg_pool2d", x, y);
   if (y.numel() == 0) return;
+  note_traffic(x, y);
   if constexpr (kHasCuda)
     if (const CudaOp op{"global_avg_pool2d_forward", y}) return cuda::global_avg_pool2d_forward(x, y);
   if (cpu::supports_global_avg_pool2d(x, y)) return cpu::global_avg_pool2d_forward(x, y);
@@ -31,6 +33,7 @@ void global_avg_pool2d_forward(const Tensor& x, const Out& y) {
 void global_avg_pool2d_backward(const Tensor& grad_y, const Out& grad_x) {
   check("global_avg_pool2d_backward", grad_x, grad_y);
   if (grad_x.numel() == 0) return;
+  note_traffic(grad_y, grad_x);
   if constexpr (kHasCuda)
     if (const CudaOp op{"global_avg_pool2d_backward", grad_x}) return cuda::global_avg_pool2d_backward(grad_y, grad_x);
   if (cpu::supports_global_avg_pool2d(grad_x, grad_y)) return cpu::global_avg_pool2d_backward(grad_y, grad_x);

@@ -4,6 +4,7 @@
 
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/reduce/sum_to.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -31,6 +32,7 @@ DType max_pool2d_index_dtype(const Pool2dOptions& options) {
 void max_pool2d_forward(const Tensor& x, const Pool2dOptions& options, const Out& y, const Out& indices) {
   check("max_pool2d", x, options, y, indices);
   if (y.numel() == 0) return;
+  note_traffic(x, y, indices);
   if constexpr (kHasCuda)
     if (const CudaOp op{"max_pool2d_forward", y}) return cuda::max_pool2d_forward(x, options, y, indices);
   if (cpu::supports_max_pool2d(x, y, indices)) return cpu::max_pool2d_forward(x, options, y, indices);
@@ -51,6 +53,7 @@ void max_pool2d_backward(const Tensor& grad_y, const Tensor& indices, const Pool
     if (sums.defined()) sums.fill(0.0);
     return;
   }
+  note_traffic(grad_y, indices, grad_x, sums);
   if constexpr (kHasCuda)
     if (const CudaOp op{kOp, grad_x}) return cuda::max_pool2d_backward(grad_y, indices, options, grad_x, sums);
   if (cpu::supports_max_pool2d(grad_x, grad_y, indices)) {

@@ -17,6 +17,9 @@ struct Pool2dOptions {
   bool count_include_pad = true;  // average pooling: padding counts as zeros in the mean
 };
 
+/// Throws Error, in the name of `op`, where the options make no sense whatever the image.
+void check_pool2d_options(std::string_view op, const Pool2dOptions& options);
+
 /// Shape of the pooled output of `x_shape` (N,C,H,W). Throws Error, in the name of `op`, where the options make no
 /// sense or the window is larger than the padded image.
 Shape pool2d_output_shape(std::string_view op, const Shape& x_shape, const Pool2dOptions& options);

@@ -2,6 +2,7 @@
 #include "tandem/kernels/reduce/sum.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/reduce/sum_implementations.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -20,6 +21,7 @@ void check(std::string_view op, const Tensor& x, const Tensor& out) {
 
 void sum(const Tensor& x, const Out& out) {
   check("sum", x, out);
+  note_traffic(x, out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"sum", out}) return cuda::sum(x, out);
   if (cpu::sum_supports(x)) return cpu::sum(x, out);
@@ -28,6 +30,7 @@ void sum(const Tensor& x, const Out& out) {
 
 void mean(const Tensor& x, const Out& out) {
   check("mean", x, out);
+  note_traffic(x, out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"mean", out}) return cuda::mean(x, out);
   if (cpu::sum_supports(x)) return cpu::mean(x, out);

@@ -2,6 +2,7 @@
 #include "tandem/kernels/reduce/sum_to.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/reduce/sum_to_implementations.h"
+#include "tandem/kernels/traffic.h"
 
 namespace tandem::kernels {
 
@@ -14,6 +15,7 @@ void sum_to(const Tensor& x, const Out& out) {
   bool fits = out.rank() <= x.rank();
   for (int dim = 1; fits && dim <= out.rank(); ++dim) fits = out.size(-dim) == x.size(-dim) || out.size(-dim) == 1;
   require(fits, "sum_to: output {} does not expand to input {}", describe(out), describe(x));
+  note_traffic(x, out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"sum_to", out}) return cuda::sum_to(x, out);
   if (cpu::sum_to_supports(x)) return cpu::sum_to(x, out);

@@ -3,25 +3,41 @@
 #include "tandem/layers/models/blocks.h"
 #include "tandem/layers/models/networks.h"
 
+#include <memory>
+#include <vector>
+
 namespace tandem::layers {
 
 namespace {
 
 constexpr std::int64_t kChannels = 32;
 
-/// Two convolutions, "0" and "2", the second applied again and again.
+/// With a ReLU of its own where no batch norm stands between.
+Conv2dOptions convolution(const ModelOptions& options, std::int64_t in) {
+  return same_size({.in = in, .out = kChannels, .relu = !options.batch_norm, .impl = options.conv_impl});
+}
+
+/// Two convolutions, "0" and "2", the second applied again and again. Batch norm, where it is asked for, is not shared:
+/// each application has its own, "norm1" and so on, because each has other statistics.
 class SharedConvolutions final : public Module {
  public:
-  SharedConvolutions(std::int64_t in_channels, std::int64_t layers, kernels::ConvImpl impl, Initializer& initializer)
+  SharedConvolutions(const ModelOptions& options, std::int64_t layers, Initializer& initializer)
       : layers_(layers),
-        first_(same_size({.in = in_channels, .out = kChannels, .relu = true, .impl = impl}), initializer),
-        shared_(same_size({.in = kChannels, .out = kChannels, .relu = true, .impl = impl}), initializer) {
+        first_(convolution(options, options.in_channels), initializer),
+        shared_(convolution(options, kChannels), initializer) {
     register_module("0", first_);
     register_module("2", shared_);
+    for (std::int64_t layer = 0; options.batch_norm && layer < layers; ++layer) {
+      norms_.push_back(std::make_unique<BatchNorm2d>(BatchNorm2dOptions{.channels = kChannels, .relu = true}));
+      register_module(fmt::format("norm{}", layer + 1), *norms_.back());
+    }
   }
   Tensor forward(const Tensor& input) override {
-    Tensor output = first_(input);
-    for (std::int64_t layer = 1; layer < layers_; ++layer) output = shared_(output);
+    Tensor output = input;
+    for (std::size_t layer = 0; layer < static_cast<std::size_t>(layers_); ++layer) {
+      output = layer == 0 ? first_(output) : shared_(output);
+      if (!norms_.empty()) output = (*norms_[layer])(output);
+    }
     return output;
   }
   std::string describe() const override { return fmt::format("SharedConvolutions({})", layers_); }
@@ -29,6 +45,7 @@ class SharedConvolutions final : public Module {
  private:
   std::int64_t layers_;
   Conv2d first_, shared_;
+  std::vector<std::unique_ptr<BatchNorm2d>> norms_;
 };
 
 }  // namespace
@@ -39,16 +56,15 @@ std::unique_ptr<Module> mnist_cnn(const ModelOptions& options) {
   auto model = std::make_unique<Sequential>();
   if (options.shared_weights) {
     require(layers >= 2, "model mnist_cnn: weights can be shared by 2 or more layers, got {}", layers);
-    model->add("features",
-               std::make_unique<SharedConvolutions>(options.in_channels, layers, options.conv_impl, initializer));
+    model->add("features", std::make_unique<SharedConvolutions>(options, layers, initializer));
   } else {
     auto features = std::make_unique<Sequential>();
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-      features->add<Conv2d>(same_size({.in = layer == 0 ? options.in_channels : kChannels,
-                                       .out = kChannels,
-                                       .relu = true,
-                                       .impl = options.conv_impl}),
-                            initializer);
+      const Conv2dOptions conv = convolution(options, layer == 0 ? options.in_channels : kChannels);
+      if (options.batch_norm)
+        add_conv_norm_relu(*features, conv, initializer);
+      else
+        features->add<Conv2d>(conv, initializer);
     }
     model->add("features", std::move(features));
   }

@@ -17,7 +17,7 @@ struct ModelOptions {
   std::int64_t classes = 10;
   std::int64_t layers = 0;      // mnist_cnn: convolutions; 0: 4
   bool shared_weights = false;  // mnist_cnn: all but the first convolution are one
-  bool batch_norm = false;      // vgg_lite; small_cnn, resnet9 and resnet18 always have it
+  bool batch_norm = false;      // vgg_lite, mnist_cnn; the others always have it
   double dropout = 0.0;         // before the last linear layer; vgg_lite: after each hidden one
   double drop_path = 0.0;       // resnet9, resnet18: of the last residual branch; of the l-th of L it is l / L of this
   std::uint64_t seed = 0;       // of the initial weights and of dropout's masks

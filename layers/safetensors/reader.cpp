@@ -9,8 +9,9 @@ namespace tandem::layers {
 
 static_assert(std::endian::native == std::endian::little, "safetensors data is little endian and read as it is");
 
-SafetensorsFile read_safetensors(const std::string& path) {
-  const InputFile file(path);
+namespace {
+
+SafetensorsFile read(const InputFile& file, const std::string& path) {
   constexpr std::int64_t kLengthBytes = 8;
   require(file.size() >= kLengthBytes, "{}: not a safetensors file: {} bytes cannot hold the 8-byte header length",
           path, file.size());
@@ -34,6 +35,17 @@ SafetensorsFile read_safetensors(const std::string& path) {
     result.tensors.emplace_back(std::move(entry.name), tensor);
   }
   return result;
+}
+
+}  // namespace
+
+SafetensorsFile read_safetensors(const std::string& path) {
+  const InputFile file(path);
+  try {
+    return read(file, path);
+  } catch (const Error& error) {
+    fail("{}; take another file, or get this one again", error.what());
+  }
 }
 
 }  // namespace tandem::layers

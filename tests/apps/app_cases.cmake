@@ -8,7 +8,8 @@ if(NOT TANDEM_CUDA_IS_SIMULATED)  # these know nothing of devices
   tandem_source_settings(FILES ${CMAKE_CURRENT_LIST_DIR}/test_tables.cpp DEFINITIONS TANDEM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_executable(tandem_apps_tests ${app_test_sources})
   # cifar_train_parts first: its tests include its headers without a folder.
-  target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts conv_bench_parts tandem_program_parts)
+  target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts conv_bench_parts tandem_program_parts
+    tandem_doctor_parts)
   target_precompile_headers(tandem_apps_tests REUSE_FROM tandem_test_headers)
   tandem_discover_tests(tandem_apps_tests apps)
 endif()
@@ -96,7 +97,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/other_cases.cmake)
 
 add_test(NAME "apps: scripts and pages give options that there are"
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_options.py ${PROJECT_SOURCE_DIR}
-    $<TARGET_FILE:cifar_train> $<TARGET_FILE:conv_bench> $<TARGET_FILE:train_bench> $<TARGET_FILE:device_query>)
+    $<TARGET_FILE:cifar_train> $<TARGET_FILE:conv_bench> $<TARGET_FILE:train_bench> $<TARGET_FILE:device_query> $<TARGET_FILE:tandem_doctor>)
 set_tests_properties("apps: scripts and pages give options that there are" PROPERTIES
   ENVIRONMENT "${TANDEM_SANITIZER_ENVIRONMENT}" TIMEOUT 60)
 
@@ -127,7 +128,44 @@ training_case("logs of several runs" logs)
 training_case("full disks" full_disks)
 training_case("images of your own" own_images)
 if(TANDEM_HAS_PNG)
-  training_case("images of your own are classified" prediction)
+  if(TANDEM_HAS_JPEG)
+    set(jpeg jpeg)
+  endif()
+  training_case("images of your own are classified" prediction ${jpeg})
+endif()
+add_test(NAME "apps: PyPI's safetensors reads our files, and we read its"
+  COMMAND ${CMAKE_COMMAND} -E env "PYTHONPATH=${PROJECT_SOURCE_DIR}/build/python-packages" ${Python3_EXECUTABLE}
+    ${CMAKE_CURRENT_LIST_DIR}/check_safetensors.py $<TARGET_FILE:cifar_train> ${CMAKE_CURRENT_BINARY_DIR}/safetensors)
+set_tests_properties("apps: PyPI's safetensors reads our files, and we read its" PROPERTIES
+  ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 300)
+
+# The whole texts of errors. They are of this build: what it has decides which choices an error lists.
+if(NOT TANDEM_CUDA_IS_SIMULATED)
+  set(features)
+  foreach(feature MPI ONEDNN PNG CUDA NCCL)
+    if(TANDEM_HAS_${feature})
+      list(APPEND features ${feature})
+    endif()
+  endforeach()
+  add_test(NAME "apps: errors read as recorded" COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_error_messages.py
+    $<TARGET_FILE_DIR:cifar_train> ${PROJECT_SOURCE_DIR}/scripts ${features})
+  set_tests_properties("apps: errors read as recorded" PROPERTIES ENVIRONMENT "${app_environment}" TIMEOUT 300)
+endif()
+
+# tandem_case(name case): the commands of `tandem`, and what shells make of its completion
+function(tandem_case name case)
+  add_test(NAME "tandem: ${name}" COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/apps/check_tandem.py ${case}
+    $<TARGET_FILE_DIR:cifar_train>)
+  set_tests_properties("tandem: ${name}" PROPERTIES ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 240)
+endfunction()
+
+foreach(shell bash zsh fish)
+  tandem_case("completion in ${shell}" ${shell})
+endforeach()
+tandem_case("data from a file" data)
+tandem_case("a machine with faults" doctor)
+if(TANDEM_HAS_MPI)
+  tandem_case("training on two ranks" ranks)
 endif()
 training_case("run directories" run_directories)
 training_case("profiles" profile)
@@ -135,6 +173,7 @@ training_case("config round trip" config)
 training_case("empty paths" empty_paths)
 training_case("standard output that cannot be written" standard_output)
 training_case("half precision" precision)
+whole_run("bars on terminals, plain lines in files" check_terminal.py)
 whole_run("validation, averages and details" check_evaluation.py 1)
 if(TANDEM_HAS_MPI)
   whole_run("validation, averages and details, two ranks" check_evaluation.py 2)
@@ -146,6 +185,14 @@ if(TANDEM_HAS_MPI)
     APPEND PROPERTY LABELS no-asan)
   training_case("uneven batches and accumulation are exact" exact_uneven)
 endif()
+
+# Runs that end otherwise than by their last epoch.
+foreach(case not_finite stopped unwritable)
+  whole_run("ends, ${case}" check_endings.py ${case} 1)
+  if(TANDEM_HAS_MPI)
+    whole_run("ends, ${case}, two ranks" check_endings.py ${case} 2)
+  endif()
+endforeach()
 
 # Runs that are killed at random moments and gone on with.
 function(resume_case name)
@@ -163,6 +210,8 @@ set_property(TEST "cifar_train: killed 50 times" "cifar_train: killed 25 times, 
 if(TANDEM_HAS_MPI)
   resume_case("two ranks killed and gone on with, same bits" ranks)
   resume_case("two ranks stopped by signals, same bits" signals_to_ranks)
+  resume_case("two ranks stopped by timeout, same bits" timeout)
+  resume_case("another number of ranks, same curve" world_size)
   resume_case("two ranks killed 25 times" ranks 25)
   resume_case("two ranks killed 25 times, fp16" ranks_fp16 25)
   set_property(TEST "cifar_train: two ranks killed 25 times" "cifar_train: two ranks killed 25 times, fp16"

@@ -2,27 +2,26 @@
 """The reports of runs: check_report.py files|browser CIFAR_TRAIN TANDEM_REPORT FOLDER
 
 files: a stopped run has a report; one that cannot be written is a warning, and fails no training; damaged files are told.
-browser: puts files into run directories that are as hostile as they may be, and opens report.html and a comparison in headless Chromium:
-nothing on its console, and no request. A page with planted faults must be found, or else this test could not fail. Exit code 77
-where there is no Chromium.
+browser: puts files into run directories that are as hostile as they may be, and opens report.html and a comparison in headless
+Chromium: nothing on its console, no request, nothing wider than a window of 1200 or 390 pixels, and it prints. A page with planted
+faults must be found, or else this test could not fail. Exit code 77 where there is no Chromium.
 """
 import base64
-import functools
-import http.server
 import json
 import pathlib
+import re
 import shutil
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from browser import NARROW, WIDE, Browser, find_browser  # noqa: E402
+
 EVIL = "<script>console.error('evil')</script>\"'><img src=http://127.0.0.1:9/x.png>"
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def png(side):
@@ -46,38 +45,18 @@ def evaluation():
             "worst": [{"index": i, "label": 2, "predicted": i % 2, "confidence": 0.9, "loss": 4.0, "png": png(28)} for i in range(24)]}
 
 
-class Requests(http.server.BaseHTTPRequestHandler):
-    """Serves one page, and notes all that is asked for."""
-
-    def __init__(self, page, asked, *rest):
-        self.page, self.asked = page, asked
-        super().__init__(*rest)
-
-    def do_GET(self):
-        self.asked.append(self.path)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(self.page)
-
-    def log_message(self, *_):
-        pass
+PLANTED = """<!doctype html><meta charset=utf-8><script>console.error('planted')</script><img src=planted.png>
+<div class=planted style="width: 500px">wide</div></html>"""
 
 
-def faults_of(browser, page):
-    """What the browser says on its console of a page, and what it asks for beside it."""
-    asked = []
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Requests, page, asked)) as server, \
-            tempfile.TemporaryDirectory() as profile:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-                   "--enable-logging=stderr", f"--user-data-dir={profile}", "--virtual-time-budget=2000", "--dump-dom",
-                   f"http://127.0.0.1:{server.server_port}/report.html"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
-        server.shutdown()
-    assert "</html>" in done.stdout and "/report.html" in asked, done.stderr
-    console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    return console + [f"request: {path}" for path in asked if path != "/report.html"]
+def faults_of(browser, path, widths=(WIDE, NARROW)):
+    """What the browser says on its console of a page, what it asks for beside it, and what is wider than the window."""
+    found = []
+    for width in widths:
+        browser.show(width)
+        browser.open(pathlib.Path(path).resolve().as_uri())
+        found += browser.faults() + [f"wider than {width} px: {element}" for element in browser.too_wide()]
+    return found
 
 
 def train_once(program, run, *more):
@@ -89,8 +68,10 @@ def train_once(program, run, *more):
 def check_files(train, report, folder):
     whole = str(pathlib.Path(folder, "whole"))
     said = train_once(train, whole).stdout
-    assert said.endswith(f"/curves.svg\n  report   {whole}/report.html\n") or \
-        said.endswith(f"  curves   {whole}/curves.png\n  report   {whole}/report.html\n"), said
+    *_, report_line, result, picture = said.splitlines()
+    assert report_line == f"  report   {whole}/report.html" and re.match("test accuracy [0-9.]+%", result), said
+    assert picture in (f"  curves   {whole}/curves.png", f"  curves   {whole}/curves.svg"), said
+    assert pathlib.Path(picture.split()[1]).stat().st_size > 1000
     assert "not finished" not in pathlib.Path(whole, "report.html").read_text()
 
     blocked = pathlib.Path(folder, "blocked")
@@ -107,6 +88,11 @@ def check_files(train, report, folder):
     process.send_signal(signal.SIGINT)
     rest = process.communicate(timeout=100)[0]
     assert process.returncode == 130 and f"  report   {stopped}/report.html\n" in rest, (process.returncode, rest)
+    *_, result, way_on, picture = rest.splitlines()
+    assert re.fullmatch("stopped in epoch [0-9]+ by SIGINT; to go on:", result), rest
+    assert way_on == f"  --resume auto --run-dir {stopped}" and picture.startswith(f"  curves   {stopped}/curves."), rest
+    for line in ("settings config.toml, environment.json", "log      log.jsonl", "tables   curves.csv", "weights  checkpoints"):
+        assert f"  {line}\n" in rest, rest
     page = pathlib.Path(stopped, "report.html").read_text()
     assert "This run is not finished: its log ends behind epoch" in page and "of 1000" in page, page[:3000]
 
@@ -116,23 +102,36 @@ def check_files(train, report, folder):
     assert "evaluation.json:2: is no JSON" in remade.stderr, remade.stderr
 
 
-def check_in_browser(browser, train, report, folder):
+def check_in_browser(program, train, report, folder):
     runs = [str(pathlib.Path(folder, name)) for name in ("one", "<b>two")]
     for run, rate in zip(runs, ("0.01", "0.02")):
-        train_once(train, run, "--lr", rate)
+        train_once(train, run, "--lr", rate, "--log-norms", "--profile", "steps=2:3")
         pathlib.Path(run, "evaluation.json").write_text(json.dumps(evaluation()))
-        pathlib.Path(run, "environment.json").write_text(json.dumps({"host": {EVIL: EVIL}, "command_line": ["a", EVIL]}))
-    comparison = str(pathlib.Path(folder, "compare.html"))
-    said = subprocess.run([report, *runs, "--compare", comparison], check=True, capture_output=True, text=True).stdout
-    assert said.split("\n")[:-1] == [f"{run}/report.html" for run in runs] + [comparison], said
+        pathlib.Path(run, "environment.json").write_text(json.dumps({"host": {EVIL: EVIL}, "folder": "/long" * 60, "command_line": ["a", EVIL]}))
+    comparison = str(pathlib.Path(folder, "comparison.html"))
+    said = subprocess.run([report, *runs], check=True, capture_output=True, text=True).stdout.split("\n")
+    assert said[:2] == [f"{run}/report.html" for run in runs] and said[-2:] == [comparison, ""], said
+    assert re.fullmatch("lr 0.01 +1 .*", said[4]) and re.fullmatch("lr 0.02 +1 .*", said[5]), said
+    other = str(pathlib.Path(folder, "other.html"))
+    subprocess.run([report, *runs, "--compare", other], check=True, capture_output=True)
+    assert pathlib.Path(other).read_bytes() == pathlib.Path(comparison).read_bytes()
 
-    planted = faults_of(browser, b"<!doctype html><img src='/planted.png'><script>console.error('planted')</script></html>")
-    assert len([fault for fault in planted if "planted" in fault]) >= 2, f"planted faults were not found: {planted}"
-    for path in [f"{run}/report.html" for run in runs] + [comparison]:
-        page = pathlib.Path(path).read_bytes()
-        assert len(page) <= 2_000_000, f"{path}: {len(page)} bytes"
-        faults = faults_of(browser, page)
-        assert not faults, f"{path}: {faults}"
+    with Browser(program, timeout=200) as browser:
+        planted = pathlib.Path(folder, "planted.html")
+        planted.write_text(PLANTED)
+        found = faults_of(browser, planted, (NARROW,))
+        for kind in ("console: ['planted']", "request: ", "wider than 390 px: DIV.planted"):
+            assert any(kind in fault for fault in found), f"the planted fault '{kind}' was not found: {found}"
+        for path in [f"{run}/report.html" for run in runs] + [comparison]:
+            page = pathlib.Path(path).read_bytes()
+            assert len(page) <= 2_000_000, f"{path}: {len(page)} bytes"
+            faults = faults_of(browser, path)
+            assert not faults, f"{path}: {faults}"
+            printed = browser.print()
+            assert printed.startswith(b"%PDF-") and len(printed) > 10_000, f"{path} prints to {len(printed)} bytes"
+            dark = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+            browser.show(WIDE, dark=True)
+            assert browser.evaluate("getComputedStyle(document.body).backgroundColor") != dark, f"{path}: dark is {dark}, as light is"
 
 
 def main():
@@ -141,7 +140,7 @@ def main():
     if what == "files":
         check_files(train, report, folder)
         return
-    browser = next(filter(None, map(shutil.which, NAMES)), None)
+    browser = find_browser()
     if browser is None:
         print("skipped: no Chromium here (apt-get install chromium)")
         sys.exit(77)

@@ -188,7 +188,7 @@ def full_disks():
     done = attempt(many + f"--log-every 1 --log {path('full.jsonl')}", limit=6000)
     check(done.returncode == 1, f"exit code {done.returncode}: {done.stderr}")
     check("test accuracy" in done.stdout and "full.jsonl (incomplete)" in done.stdout, done.stdout)
-    check(done.stderr.count("warning: log file") == 1 and "File too large; training goes on" in done.stderr, done.stderr)
+    check(done.stderr.count("warning: log file") == 1 and re.search("File too large; .*ulimit -f.*; training goes on", done.stderr), done.stderr)
     last = done.stderr.splitlines()[-1]
     check(last.startswith("error: --log: log file") and last.endswith("records are missing"), last)
     records = [json.loads(line)["record"] for line in contents("full.jsonl").decode().splitlines()]
@@ -260,6 +260,21 @@ def write_png(name, rows, colours=1):
                    chunk(b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows))) + chunk(b"IEND", b""))
 
 
+def write_jpeg(name, value):
+    """8 x 8 pixels of one grey, baseline: a block of its mean alone, in the shortest Huffman tables."""
+    segment = lambda kind, data: b"\xff" + bytes([kind]) + struct.pack(">H", len(data) + 2) + data
+    table = lambda number, symbol: bytes([number, 1]) + bytes(15) + bytes([symbol])  # one code, of one bit
+    mean = value - 128  # 8 of it are the coefficient, quantised by 8
+    size = abs(mean).bit_length()
+    bits = "0" + format(mean if mean > 0 else mean + (1 << size) - 1, f"0{size}b") + "0"
+    bits += "1" * (-len(bits) % 8)
+    scan = int(bits, 2).to_bytes(len(bits) // 8, "big").replace(b"\xff", b"\xff\0")
+    with open(path(name), "wb") as file:
+        file.write(b"\xff\xd8" + segment(0xdb, b"\0" + bytes([8] * 64)) +
+                   segment(0xc0, struct.pack(">BHHBBBB", 8, 8, 8, 1, 1, 0x11, 0)) + segment(0xc4, table(0x00, size)) +
+                   segment(0xc4, table(0x10, 0)) + segment(0xda, bytes([1, 1, 0, 0, 63, 0])) + scan + b"\xff\xd9")
+
+
 def prediction():
     """Weights that were saved classify files of images, by `tandem predict`."""
     own_images()
@@ -286,6 +301,15 @@ def prediction():
         probabilities = [entry["probability"] for entry in line["classes"]]
         check(abs(sum(probabilities) - 1) < 1e-5 and probabilities == sorted(probabilities, reverse=True), line)
         check(len(probabilities) == 10, line)
+    if sys.argv[3:] == ["jpeg"]:
+        for value, label in ((8, "0"), (100, "1"), (190, "2")):
+            write_jpeg("image.jpg", value)
+            done = predict("--json", path("image.jpg"))
+            check(done.returncode == 0 and json.loads(done.stdout)["classes"][0]["class"] == label, f"{value}: {done}")
+        with open(path("cut.jpg"), "wb") as file:
+            file.write(contents("image.jpg")[:100])
+        done = predict(path("cut.jpg"))
+        check(done.returncode == 2 and "cut.jpg: not a sound JPEG file" in done.stderr, f"cut.jpg: {done}")
     done = predict("--top", "1", files[0])
     check(re.fullmatch(r".*dark\.png +0 [0-9.]+ %\n", done.stdout), done.stdout)
     with open(path("cut.png"), "wb") as file:
@@ -324,10 +348,11 @@ def run_directories():
     kept = {"checkpoints", "config.toml", "curves.csv", "curves.svg", "environment.json", "evaluation.json",
             "final.safetensors", "log.jsonl", "report.html"}
     check(set(files) - set(events) - {"curves.png"} == kept and len(events) == 1, f"{files}")
-    lines = [f"  {what:<8} runs/{first}/{name}" for what, name in (("log", "log.jsonl"), ("weights", "final.safetensors"),
-             ("table", "curves.csv"), ("saved", "checkpoints"))] + ["  events   tensorboard --logdir runs"]
-    lines += [f"  curves   runs/{first}/{picture}", f"  report   runs/{first}/report.html"]
-    check(out.splitlines()[-7:] == lines, out)
+    lines = [f"  kept in  runs/{first}", "  settings config.toml, environment.json", "  log      log.jsonl", "  tables   curves.csv",
+             "  weights  final.safetensors, checkpoints", "  events   tensorboard --logdir runs", f"  report   runs/{first}/report.html"]
+    check(out.splitlines()[-9:-2] == lines, out)
+    check(re.fullmatch(r"test accuracy [0-9.]+% \(loss [0-9.]+\) after 1 epoch in [0-9]+s", out.splitlines()[-2]), out)
+    check(out.splitlines()[-1] == f"  curves   runs/{first}/{picture}", out)
     with open(os.path.join(work, "runs", first, "environment.json")) as file:
         told = json.load(file)
     check(told["state"] == "finished" and len(told["ranks"]) == ranks and told["folder"] == os.path.realpath(work), f"{told}")
@@ -345,7 +370,7 @@ def run_directories():
         json.dump(told, file)
     out = run(small + "--resume auto --epochs 2").stdout
     check(f"resume   runs/{first}/checkpoints/step-0000000004: 1 epoch and 4 steps are done" in out, out)
-    check(len(directories()) == 3 and f"log      runs/{first}/log.jsonl" in out, out)
+    check(len(directories()) == 3 and f"kept in  runs/{first}\n" in out, out)
     with open(os.path.join(work, "runs", first, "curves.csv")) as file:
         check([line.split(",")[0] for line in file] == ["epoch", "1", "2"], "the curves lack epochs")
 
@@ -389,6 +414,14 @@ def profile():
     with open(path("profiled/profile.txt")) as file:
         table = file.read()
     check(table in out and re.search(r"conv.* [0-9.]+ \([0-9]+ %\)", table) and "peak memory" in table, table)
+    check(re.search(r"optimizer step .* - +[0-9.]+ \([0-9]+ %\)", table), f"no bytes of the optimizer: {table}")
+    peak = table[table.index("peak memory"):]
+    check(re.search(r"[A-Za-z]\w*\.[\w.]*(weight|grad|momentum_buffer)", peak) and "f32[" in peak, f"no names: {peak}")
+    check(("slowest ms" in table) == (ranks > 1), table)
+    with open(path("profiled/profile.json")) as file:
+        told = json.load(file)
+    check(told["steps"] == 2 and told["ops"][0]["name"] == table.splitlines()[1].split("  ")[0], f"{told['ops'][0]}: {table}")
+    check(max(sum(kinds) for kinds in zip(*told["memory"]["bytes"].values())) <= told["peak_bytes"], "more memory than at the peak")
     with open(path("profiled/trace.json")) as file:
         events = json.load(file)["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]

@@ -56,8 +56,7 @@ def config(path, text):
         file.write(text)
 
 
-def main():
-    root = sys.argv[1]
+def make_files_in(root):
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(root)
     at = lambda name: os.path.join(root, name)
@@ -120,4 +119,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    make_files_in(sys.argv[1])

@@ -89,3 +89,40 @@ TEST_CASE("a run goes on in the newest directory of its model that has not come 
              ContainsText(first.path() + ": another run is writing there"));
   CHECK(fs::exists(first.path()));
 }
+
+TEST_CASE("a claimed directory is cleared of what killed processes left of files") {
+  const test::TemporaryDirectory folder;
+  test::write_bytes(folder / ".tandem-4194300-0.tmp", "half a config.toml");
+  test::write_bytes(folder / "config.toml", "");
+  {
+    const ClaimedDirectory held(folder.path().string(), false);
+    CHECK(folder.entries() == 1);
+    test::write_bytes(folder / ".tandem-4194300-0.tmp", "");
+    CHECK_THAT(test::error_of([&] { const ClaimedDirectory again(folder.path().string(), false); }),
+               ContainsText("another run is writing there"));
+    CHECK(folder.entries() == 2);  // it is the other run's to clear
+  }
+}
+
+TEST_CASE("a claimed directory that is removed or moved is made again, and held again") {
+  const test::TemporaryDirectory folder;
+  const std::string path = folder / "runs/1";
+  fs::create_directories(path);
+  ClaimedDirectory held(path, false);
+  CHECK_FALSE(held.make_again());
+  fs::remove_all(folder / "runs");
+  CHECK(held.make_again());
+  CHECK(fs::is_directory(path));
+  CHECK_FALSE(held.make_again());
+  CHECK_THAT(test::error_of([&] { const ClaimedDirectory again(path, false); }),
+             ContainsText("another run is writing"));
+  fs::rename(path, folder / "moved");
+  CHECK(held.make_again());
+  CHECK(fs::is_directory(path));
+  // Another run has made it.
+  fs::remove(path);
+  fs::create_directory(path);
+  const ClaimedDirectory other(path, false);
+  CHECK_THAT(test::error_of([&] { held.make_again(); }), ContainsText(path + ": another run is writing there"));
+  CHECK_FALSE(ClaimedDirectory().make_again());
+}

@@ -3,6 +3,8 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/damage.h"
+#include "tests/support/memory_of.h"
+#include "tests/support/temporary_directory.h"
 
 #include "tandem/core/error.h"
 
@@ -38,7 +40,6 @@ TEST_CASE("config values are read as TOML writes them") {
   CHECK(value_of("[]").empty());
   CHECK(value_of("[1, 2]") == "1,2");
   CHECK(value_of("[1,\n 2]") == "1,2");
-  CHECK(value_of("\"\"\"a\nb\"\"\"") == "a\nb");
 }
 
 TEST_CASE("config lines may be empty, comments, indented, with quoted keys and DOS line ends") {
@@ -84,8 +85,22 @@ TEST_CASE("names of ever more parts do not exhaust the stack") {
 }
 
 TEST_CASE("sections without a name are refused before the parser's assertions see them") {
-  for (const std::string text : {"[", "[\nx = 1", "  [ \t\n", "[[\n", "[#", "[=", "[.a]", "[ ]", "[[ ]]", "[\xd8"})
+  for (const std::string text :
+       {"[", "[\nx = 1", "  [ \t\n", "[[\n", "[#", "[=", "[.a]", "[ ]", "[[ ]]", "[[[a]]]", "[ [ [\"a", "[\xd8"})
     check_refused("x = 1\n" + text, "f.toml:2: a section without a name");
+}
+
+TEST_CASE("characters beyond ASCII are refused outside of quotes, before the parser's unreachable code sees them") {
+  const std::string e = "\xc3\xa9", mark = "\xef\xbb\xbf";
+  for (const std::string& text : {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]",
+                                  "x = '" + e + "' " + e, "x = 1 " + mark, std::string("\xef\xbb\xaf")}) {
+    INFO(text);
+    CHECK_THROWS_WITH(parse_config(text, "f.toml"),
+                      ContainsText("a character beyond ASCII outside of quotes; write one 'name = value'"));
+  }
+  for (const std::string& text : {"x = \"\"\"a\\\n\" " + e + "\"\"\"", "x = \'\'\'\n" + e + "\'\'\'"})
+    CHECK_THROWS_WITH(parse_config(text, "f.toml"), ContainsText("f.toml:1: text in three quotes"));
+  CHECK(parse_config(mark + "x = '" + e + "' # " + e + "\ny = \"\\\"" + e + "\" # \'\'\'", "f.toml").size() == 2);
 }
 
 TEST_CASE("config files with any damage are refused with their name, or read") {
@@ -104,6 +119,24 @@ TEST_CASE("config files with any damage are refused with their name, or read") {
   });
   CHECK(read > 0);
   CHECK(refused > 0);
+}
+
+TEST_CASE("a config file takes memory by its size, a larger one is not read") {
+  const tandem::test::TemporaryDirectory folder;
+  const std::string path = folder / "large.toml";
+  const auto read = [&] { read_config(path); };
+  const auto check = [&](const std::string& text, std::int64_t most) {
+    tandem::test::write_bytes(path, text);
+    const tandem::test::Reading reading = tandem::test::read_apart(read);
+    INFO(text.size() << " bytes took " << reading.grown / tandem::test::kMiB << " MiB: " << reading.error);
+    CHECK((!tandem::test::kMemoryIsMeasured || reading.grown <= most));
+  };
+  std::string settings, lists = "a = [\n", texts;
+  for (int i = 0; settings.size() < 1'000'000; ++i) settings += fmt::format("a{}=1\n", i);
+  while (lists.size() < 1'000'000) lists += "[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]\n,";
+  for (int i = 0; texts.size() < 1'000'000; ++i) texts += fmt::format("a{}='{}'\n", i, std::string(8000, 'x'));
+  for (const std::string& text : {settings, lists, texts}) check(text, 256 * tandem::test::kMiB);
+  check(std::string(100'000'000, '#'), 16 * tandem::test::kMiB);
 }
 
 TEST_CASE("config files that are none") {

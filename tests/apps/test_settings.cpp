@@ -49,6 +49,31 @@ std::string error_of(const std::vector<const char*>& arguments) {
 
 }  // namespace
 
+TEST_CASE("options say whether they affect the result") {
+  Parsed p;
+  parse(p, {});
+  const std::vector<std::string> names = p.table.names_without_effect();
+  const auto has = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
+  for (const char* const name : {"data", "save-weights", "log", "log-norms", "per-class", "log-every", "profile",
+                                 "histograms", "progress", "run-dir", "checkpoint-every", "keep", "resume",
+                                 "check-replicas", "threads", "tuning-file", "best-by", "on-save-error", "find-nan"}) {
+    INFO(name);
+    CHECK(has(name));
+  }
+  // Whatever is shown, or says where files are, has none; all that is about data, network and training has one.
+  for (const Option& option : p.table.options()) {
+    INFO(option.name);
+    if (option.group == "Output") CHECK(has(option.name.c_str()));
+    if (option.group == "Training" || option.group == "Precision") CHECK(!has(option.name.c_str()));
+    if (option.value_name == "FILE" || option.value_name == "DIR")
+      CHECK(has(option.name.c_str()) == (option.name != "load-weights"));
+  }
+  CHECK((!has("lr") && !has("seed") && !has("batch-norm") && !has("limit-test") && !has("backend")));
+  Parsed early;  // what is best decides when the run ends
+  parse(early, {"--early-stopping", "3"});
+  CHECK(std::ranges::count(early.table.names_without_effect(), std::string("best-by")) == 0);
+}
+
 TEST_CASE("without options the defaults hold") {
   Parsed p;
   parse(p, {});
@@ -223,7 +248,7 @@ TEST_CASE("what is given beside a choice that has no use for it is refused") {
   CHECK_THAT(error_with_file("optimizer = 'adam'\nmomentum = 0.8\n"), ContainsText("run.toml:2: " + momentum));
   CHECK_THAT(error_of({"--no-master-weights"}), ContainsText("--no-master-weights: of no use with --precision fp32"));
   CHECK_THAT(error_of({"--batch-norm"}),
-             ContainsText("--batch-norm: of no use with --model small_cnn, only with vgg_lite"));
+             ContainsText("--batch-norm: of no use with --model small_cnn, only with vgg_lite, mnist_cnn"));
   // What says nothing may stay.
   CHECK(error_of({"--optimizer", "adam", "--no-nesterov", "--loss-scale", "none", "--layers", "0"}) == "accepted");
   CHECK(error_of({"--allreduce-dtype", "fp32", "--warmup-epochs", "0", "--master-weights"}) == "accepted");
@@ -244,6 +269,16 @@ TEST_CASE("an empty path is refused, and none is a value of its option") {
     CHECK_FALSE(p.table.find(option)->get().has_value());
   }
   CHECK_THAT(error_of({"--config", ""}), ContainsText("--config: the path is empty"));
+}
+
+TEST_CASE("a search for NaN needs a run to search") {
+  const std::string because = "--find-nan goes on from the checkpoints of a run: name it by --run-dir DIR";
+  for (const std::vector<const char*>& without : std::vector<std::vector<const char*>>{
+           {"--find-nan"}, {"--find-nan", "--resume", "auto"}, {"--find-nan", "--no-run-dir"}})
+    CHECK_THAT(error_of(without), ContainsText(because));
+  CHECK(error_of({"--find-nan", "--run-dir", "runs/1"}) == "accepted");
+  CHECK(error_of({"--find-nan", "--resume", "runs/1"}) == "accepted");
+  CHECK(error_of({"--find-nan", "--resume", "runs/1", "--no-run-dir"}) == "accepted");
 }
 
 TEST_CASE("what every rank must share leaves out paths and output") {

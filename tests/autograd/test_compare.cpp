@@ -5,6 +5,8 @@
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
+#include <limits>
+
 using namespace tandem;
 using namespace tandem::test;
 
@@ -31,6 +33,38 @@ TEST_CASE("the operators of comparison are the functions, with tensors and numbe
   CHECK((a <= 2).to_vector<int>() == Mask{1, 1, 0});
   CHECK((a > 2).to_vector<int>() == Mask{0, 0, 1});
   CHECK((a >= 2).to_vector<int>() == Mask{0, 1, 1});
+  CHECK((2 < a).to_vector<int>() == Mask{0, 0, 1});
+  CHECK((2.0 <= a).to_vector<int>() == Mask{0, 1, 1});
+  CHECK((2.0f > a).to_vector<int>() == Mask{1, 0, 0});
+  CHECK((2 >= a).to_vector<int>() == Mask{1, 1, 0});
+}
+
+TEST_CASE("what is compared with NaN is 0, with the number on either side") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Tensor x = Tensor::from<double>({1, nan}, {2});
+  for (const Tensor& mask : {nan<x, nan <= x, nan> x, nan >= x, x<nan, x <= nan, x> nan, x >= nan})
+    CHECK(mask.to_vector<int>() == std::vector<int>{0, 0});
+  for (const Tensor& mask : {2 > x, 2 >= x, 0 < x, 0 <= x}) CHECK(mask.to_vector<int>() == std::vector<int>{1, 0});
+}
+
+namespace {
+
+template <typename T, typename Other>
+concept Compound = requires(T a, Other b) { a += b; } || requires(T a, Other b) { a -= b; } ||
+                   requires(T a, Other b) { a *= b; } || requires(T a, Other b) { a /= b; };
+
+}  // namespace
+
+TEST_CASE("a tensor is not changed by an operator: there is no +=, and x = x + y keeps the tape") {
+  STATIC_REQUIRE(Compound<double, double>);
+  STATIC_REQUIRE(!Compound<Tensor, Tensor>);
+  STATIC_REQUIRE(!Compound<Tensor, double>);
+  const Tensor leaf = autograd::set_requires_grad(Tensor::from<float>({1, 2}, {2}));
+  Tensor x = leaf;
+  x = x + leaf * leaf;
+  CHECK(leaf.to_vector<float>() == std::vector<float>{1, 2});
+  autograd::backward(autograd::sum(x));
+  CHECK(autograd::grad(leaf).to_vector<float>() == std::vector<float>{3, 5});
 }
 
 TEST_CASE("where() takes a number in place of either tensor, and gives the other its gradient") {

@@ -272,3 +272,11 @@ TEST_CASE("the bias of a transposed convolution of halves is added to its rounde
     CHECK(y.to_vector<float>() == add(plain, bias.view({1, 4, 1, 1})).to_vector<float>());
   }
 }
+
+TEST_CASE("a transposed convolution of f32 images by a half weight computes in the half dtype, as conv2d does") {
+  const Tensor x = Tensor::from<float>({1.0f, 1.00390625f, -2.0f, 3.0f}, {1, 1, 2, 2});  // bf16 rounds the second
+  const Tensor weight = Tensor::full({1, 2, 2, 2}, 1.5, {.dtype = DType::bf16});
+  const Tensor y = conv_transpose2d(x, weight, {});
+  CHECK(y.dtype() == DType::bf16);
+  CHECK(y.to_vector<float>() == conv_transpose2d(cast(x, DType::bf16), weight, {}).to_vector<float>());
+}

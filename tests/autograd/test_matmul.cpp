@@ -53,3 +53,16 @@ TEST_CASE("matmul multiplies transposed operands where they lie") {
   CHECK(memory_stats().peak_of(MemoryTag::activations) == before + y.numel() * 4);
   CHECK(y.select(0, 7).select(0, 39).select(0, 59).item() == 100.0);
 }
+
+TEST_CASE("matmul lets go of an operand that no gradient needs") {
+  const Tensor plain = Tensor::full({3, 3}, 1.0), leaf = set_requires_grad(Tensor::full({3, 3}, 2.0));
+  for (const bool is_left : {true, false}) {
+    Tensor operand = scale(leaf, 2.0);
+    const std::weak_ptr<Storage> memory = operand.storage();
+    const Tensor y = is_left ? matmul(operand, plain) : matmul(plain, operand);
+    operand = Tensor();
+    CHECK(memory.expired());
+    backward(sum(y));
+  }
+  CHECK(grad(leaf).to_vector<float>() == std::vector<float>(9, 12.0f));
+}

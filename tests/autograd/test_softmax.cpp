@@ -120,3 +120,31 @@ TEST_CASE("the negative log likelihood of log_softmax is softmax_cross_entropy, 
       CHECK(std::abs(gradient[i] - fused_gradient[i]) <= 40 * unit / 50.0);
   }
 }
+
+TEST_CASE("rows of an ignored label cost nothing, get no gradient, and do not count in the mean") {
+  const Tensor logits = cast(random_images({4, 3}, 5, 2.0f), DType::f64);
+  const Tensor labels = Tensor::from(std::vector<std::int64_t>{2, -100, 0, -100}, {4});
+  const Tensor x = set_requires_grad(logits.clone());
+  const Tensor loss = softmax_cross_entropy(x, labels, {.ignore_index = -100});
+  backward(loss);
+  const Tensor kept = set_requires_grad(concat({logits.narrow(0, 0, 1), logits.narrow(0, 2, 1)}, 0));
+  const Tensor expected = softmax_cross_entropy(kept, Tensor::from(std::vector<std::int64_t>{2, 0}, {2}));
+  backward(expected);
+  CHECK(std::abs(loss.item() - expected.item()) <= 16 * 0x1p-53 * 4.0);
+  const std::vector<double> gradient = grad(x).to_vector<double>(), of_kept = grad(kept).to_vector<double>();
+  for (std::size_t c = 0; c < 3; ++c) {
+    CHECK((gradient[3 + c] == 0.0 && gradient[9 + c] == 0.0));
+    CHECK(std::abs(gradient[c] - of_kept[c]) <= 16 * 0x1p-53);
+    CHECK(std::abs(gradient[6 + c] - of_kept[3 + c]) <= 16 * 0x1p-53);
+  }
+  const Tensor none = Tensor::full({4}, -100.0, {.dtype = DType::i64});
+  CHECK(std::isnan(softmax_cross_entropy(logits, none, {.ignore_index = -100}).item()));
+  CHECK(softmax_cross_entropy(logits, none, {.ignore_index = -100, .reduction = Reduction::sum}).item() == 0.0);
+}
+
+TEST_CASE("an ignored class is not looked at, even where its log probability is infinite") {
+  const Tensor log_p = Tensor::from<float>({-HUGE_VALF, -1.0f, -2.0f, -HUGE_VALF}, {2, 2});
+  const Tensor labels = Tensor::from(std::vector<std::int64_t>{0, 0}, {2});
+  CHECK(nll_loss(log_p, labels, Reduction::none, {.ignore_index = 0}).to_vector<float>() ==
+        std::vector<float>{0.0f, 0.0f});
+}

@@ -260,6 +260,12 @@ TEST_CASE("a gradient that is given has elements of its own, and may have gaps")
   CHECK_THAT(error_of([&] { set_grad(leaf, three.as_strided({2, 2}, {1, 1}, 0)); }), ContainsText("share memory"));
   CHECK_THAT(error_of([&] { set_grad(leaf, leaf.detach()); }), ContainsText("where the leaf's own elements are"));
   CHECK_THAT(error_of([] { set_grad(Tensor(), Tensor::zeros({2})); }), ContainsText("set_grad: needs a defined leaf"));
+  const Tensor row = Tensor::zeros({8});
+  const Tensor part = set_requires_grad(row.narrow(0, 0, 4));
+  CHECK_THAT(error_of([&] { set_grad(part, row.narrow(0, 3, 4)); }), ContainsText("where the leaf's own elements are"));
+  CHECK_THAT(error_of([&] { set_gradient_place(part, row.narrow(0, 0, 4)); }), ContainsText("the leaf's own elements"));
+  const Tensor pairs = Tensor::zeros({4, 2});  // columns lie between each other, and share nothing
+  set_grad(set_requires_grad(pairs.select(1, 0)), pairs.select(1, 1));
   const Tensor wide = Tensor::full({2, 3}, 1.0);
   set_grad(leaf, wide.narrow(1, 1, 2));
   backward(sum(leaf));

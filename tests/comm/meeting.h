@@ -16,7 +16,7 @@ namespace tandem::test {
 /// Where the ranks meet, and what they did.
 struct Meeting {
   struct Seat {
-    std::span<const comm::NcclSwap> swaps;
+    std::span<const comm::NcclExchange> exchanges;
     const void* mine = nullptr;
     bool busy = false;  // until is_ready() was asked
     std::vector<std::string> calls;
@@ -51,24 +51,29 @@ class MeetingCommunicator final : public comm::NcclCommunicator {
     return !std::exchange(mine().busy, false);
   }
 
-  void all_reduce(void*, std::int64_t count, DType dtype, comm::ReduceOp op, const Stream&) override {
+  void all_reduce(const void*, void*, std::int64_t count, DType dtype, comm::ReduceOp op, const Stream&) override {
     begin(fmt::format("all_reduce {} {} {}", count, tandem::name_of(dtype), comm::name_of(op)));
+  }
+  void reduce(const void*, void*, std::int64_t, DType, comm::ReduceOp, int, const Stream&) override { begin("reduce"); }
+  void reduce_scatter(const void*, void*, std::int64_t, DType, comm::ReduceOp, const Stream&) override {
+    begin("reduce_scatter");
   }
   void broadcast(void*, std::int64_t, int, const Stream&) override { begin("broadcast"); }
 
-  void swap(std::span<const comm::NcclSwap> swaps, const Stream& stream) override {
-    begin("swap");
-    mine().swaps = swaps;
+  void exchange(std::span<const comm::NcclExchange> exchanges, const Stream& stream) override {
+    begin("exchange");
+    mine().exchanges = exchanges;
     stream.synchronize();
     meeting_.meet();
     for (int rank = 0; rank < meeting_.size(); ++rank) {
-      const auto here = of_rank(swaps, rank), there = of_rank(meeting_.seat(rank).swaps, rank_);
-      require(here.size() == there.size(), "rank {} has {} swaps with rank {}, which has {}", rank_, here.size(), rank,
-              there.size());
+      const auto here = of_rank(exchanges, rank), there = of_rank(meeting_.seat(rank).exchanges, rank_);
+      require(here.size() == there.size(), "rank {} has {} exchanges with rank {}, which has {}", rank_, here.size(),
+              rank, there.size());
       for (std::size_t i = 0; i < here.size(); ++i) {
-        require(here[i].bytes == there[i].bytes, "{} bytes meet {}", here[i].bytes, there[i].bytes);
-        copy_bytes(stream, here[i].into, there[i].from, here[i].bytes);
-        if (rank != rank_) mine().bytes_sent += here[i].bytes;
+        require(here[i].bytes_received == there[i].bytes_sent, "{} bytes meet {}", there[i].bytes_sent,
+                here[i].bytes_received);
+        copy_bytes(stream, here[i].into, there[i].from, here[i].bytes_received);
+        if (rank != rank_) mine().bytes_sent += here[i].bytes_sent;
       }
     }
     stream.synchronize();
@@ -103,10 +108,10 @@ class MeetingCommunicator final : public comm::NcclCommunicator {
     mine().busy = true;
   }
 
-  static std::vector<comm::NcclSwap> of_rank(std::span<const comm::NcclSwap> swaps, int rank) {
-    std::vector<comm::NcclSwap> result;
-    for (const comm::NcclSwap& swap : swaps)
-      if (swap.rank == rank) result.push_back(swap);
+  static std::vector<comm::NcclExchange> of_rank(std::span<const comm::NcclExchange> exchanges, int rank) {
+    std::vector<comm::NcclExchange> result;
+    for (const comm::NcclExchange& each : exchanges)
+      if (each.rank == rank) result.push_back(each);
     return result;
   }
 

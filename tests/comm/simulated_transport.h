@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/comm/transports/transport.h"
+#include "tandem/core/error.h"
 
 #include <algorithm>
 #include <cstring>
@@ -73,6 +74,7 @@ class SimulatedNetwork {
       channel.receives.push_back(network_.use(rank_, data, bytes, true));
       return std::make_unique<SimulatedTransfer>(network_, channel, channel.receives.back());
     }
+    std::unique_ptr<comm::Transport> subgroup(std::span<const int>) override { fail("this network has one group"); }
 
    private:
     SimulatedNetwork& network_;

@@ -21,13 +21,13 @@ struct Log {
 };
 
 template <typename T>
-void double_values(const CollectiveBuffer& buffer) {
-  for (std::int64_t i = 0; i < buffer.count; ++i) static_cast<T*>(buffer.data)[i] *= T(2);
+void double_values(const Collective& collective) {
+  for (std::int64_t i = 0; i < collective.count(); ++i) static_cast<T*>(collective.output)[i] *= T(2);
 }
 
 class DoublingWork final : public Work {
  public:
-  DoublingWork(CollectiveBuffer buffer, int polls) : buffer_(std::move(buffer)), polls_(polls) {}
+  DoublingWork(Collective collective, int polls) : collective_(std::move(collective)), polls_(polls) {}
   bool poll() override {
     if (polls_ > 0 && --polls_ == 0) finish();
     return polls_ == 0;
@@ -39,10 +39,10 @@ class DoublingWork final : public Work {
 
  private:
   void finish() {
-    if (buffer_.dtype == DType::f64) return double_values<double>(buffer_);
-    double_values<float>(buffer_);
+    if (collective_.dtype == DType::f64) return double_values<double>(collective_);
+    double_values<float>(collective_);
   }
-  CollectiveBuffer buffer_;
+  Collective collective_;
   int polls_;
 };
 
@@ -51,24 +51,32 @@ class DoublingBackend final : public Backend {
   explicit DoublingBackend(Log& log) : log_(log) {}
   std::string_view name() const override { return "doubling"; }
   Place place() const override { return {.rank = 0, .size = 2}; }
-  std::unique_ptr<Work> start_all_reduce(const CollectiveBuffer& buffer, ReduceOp) override {
-    log_.calls.push_back("reduce " + std::to_string(buffer.count));
-    return std::make_unique<DoublingWork>(buffer, 3);
-  }
-  void broadcast(void* data, std::int64_t bytes, int root) override {
-    log_.calls.push_back("broadcast " + std::to_string(bytes));
-    if (root != 0) std::memset(data, 0, static_cast<std::size_t>(bytes));
-  }
-  void all_gather(const void* mine, std::int64_t bytes, void* all) override {
-    log_.calls.push_back("gather " + std::to_string(bytes));
-    for (int rank = 0; rank < 2; ++rank)
-      std::memcpy(static_cast<std::byte*>(all) + rank * bytes, mine, static_cast<std::size_t>(bytes));
+  std::unique_ptr<Work> start(const Collective& collective) override {
+    const std::int64_t bytes = collective.bytes(collective.count());
+    switch (collective.kind) {
+      case CollectiveKind::all_reduce:
+        log_.calls.push_back("reduce " + std::to_string(collective.count()));
+        return std::make_unique<DoublingWork>(collective, 3);
+      case CollectiveKind::broadcast:
+        log_.calls.push_back("broadcast " + std::to_string(bytes));
+        if (collective.peer != 0) std::memset(collective.output, 0, static_cast<std::size_t>(bytes));
+        break;
+      case CollectiveKind::all_gather:
+        log_.calls.push_back("gather " + std::to_string(bytes));
+        for (int rank = 0; rank < 2; ++rank)
+          std::memcpy(static_cast<std::byte*>(collective.output) + rank * bytes, collective.input,
+                      static_cast<std::size_t>(bytes));
+        break;
+      default:
+        log_.calls.emplace_back(name_of(collective.kind));
+    }
+    return done_work();
   }
   std::vector<std::string> all_gather_bytes(std::string_view mine) override {
     log_.calls.push_back("gather bytes");
     return {2, std::string(mine)};
   }
-  void barrier() override { log_.calls.push_back("barrier"); }
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override { return nullptr; }
 
  private:
   Log& log_;

@@ -34,8 +34,14 @@ class ScriptedCommunicator final : public NcclCommunicator {
     if (script_.error) fail("{}", *script_.error);
     return script_.busy <= 0 || script_.busy-- <= 0;
   }
-  void all_reduce(void*, std::int64_t count, DType dtype, ReduceOp op, const Stream&) override {
+  void all_reduce(const void*, void*, std::int64_t count, DType dtype, ReduceOp op, const Stream&) override {
     note(fmt::format("all_reduce {} {} {}", count, tandem::name_of(dtype), comm::name_of(op)));
+  }
+  void reduce(const void*, void*, std::int64_t count, DType dtype, ReduceOp op, int root, const Stream&) override {
+    note(fmt::format("reduce {} {} {} to {}", count, tandem::name_of(dtype), comm::name_of(op), root));
+  }
+  void reduce_scatter(const void*, void*, std::int64_t count, DType dtype, ReduceOp op, const Stream&) override {
+    note(fmt::format("reduce_scatter {} {} {}", count, tandem::name_of(dtype), comm::name_of(op)));
   }
   void broadcast(void*, std::int64_t bytes, int root, const Stream&) override {
     note(fmt::format("broadcast {} from {}", bytes, root));
@@ -43,7 +49,12 @@ class ScriptedCommunicator final : public NcclCommunicator {
   void all_gather(const void*, std::int64_t bytes, void*, const Stream&) override {
     note(fmt::format("all_gather {}", bytes));
   }
-  void swap(std::span<const NcclSwap> swaps, const Stream&) override { note(fmt::format("swap {}", swaps.size())); }
+  void exchange(std::span<const NcclExchange> exchanges, const Stream&) override {
+    std::string text = "exchange";
+    for (const NcclExchange& each : exchanges)
+      text += fmt::format(" {}:{}/{}", each.rank, each.bytes_sent, each.bytes_received);
+    note(std::move(text));
+  }
   bool has_passed(const Event& mark) override { return !script_.stuck && mark.is_done(); }
   void finalize() override { note("finalize"); }
   void close() override { note("close"); }
@@ -67,8 +78,21 @@ std::unique_ptr<Backend> backend_of(Script& script, Device device = {}, NcclOpti
 /// One that gives up soon.
 std::unique_ptr<Backend> hasty_backend_of(Script& script) { return backend_of(script, {}, kQuick); }
 
-CollectiveBuffer buffer_of(const Tensor& tensor) {
-  return {Out(tensor).raw_data(), tensor.numel(), tensor.dtype(), tensor};
+/// In place on a tensor.
+Collective collective_of(CollectiveKind kind, const Tensor& tensor, ReduceOp op = ReduceOp::sum) {
+  void* const data = Out(tensor).raw_data();
+  return {.kind = kind,
+          .dtype = tensor.dtype(),
+          .op = op,
+          .counts = {tensor.numel()},
+          .input = data,
+          .output = data,
+          .input_owner = tensor,
+          .output_owner = tensor};
+}
+
+Collective all_reduce_of(const Tensor& tensor, ReduceOp op) {
+  return collective_of(CollectiveKind::all_reduce, tensor, op);
 }
 
 }  // namespace
@@ -80,16 +104,25 @@ TEST_CASE("nccl: operations are started, completed and closed in order") {
     const auto backend = backend_of(script);
     CHECK(backend->name() == "nccl");
     const Tensor tensor = Tensor::zeros({6});
-    const auto work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::average);
+    const auto work = backend->start(all_reduce_of(tensor, ReduceOp::average));
     CHECK(work->poll());
     work->wait();
-    backend->broadcast(Out(tensor).raw_data(), 24, 1);
-    backend->all_gather(tensor.raw_data(), 24, Out(tensor).raw_data());
-    backend->barrier();
+    Collective broadcast = collective_of(CollectiveKind::broadcast, tensor);
+    broadcast.peer = 1;
+    backend->run(broadcast);
+    backend->run(collective_of(CollectiveKind::all_gather, tensor));
+    backend->run({.kind = CollectiveKind::barrier});
+    backend->run(collective_of(CollectiveKind::reduce_scatter, tensor, ReduceOp::max));
+    backend->run(collective_of(CollectiveKind::reduce, tensor, ReduceOp::product));
+    Collective gather = collective_of(CollectiveKind::gather, tensor);
+    const Tensor all = Tensor::zeros({6});
+    gather.output = Out(all).raw_data();
+    backend->run(gather);
     CHECK(backend->all_gather_bytes("x") == std::vector<std::string>{"x"});
   }
   CHECK(script.calls == std::vector<std::string>{"all_reduce 6 f32 average", "broadcast 24 from 1", "all_gather 24",
-                                                 "finalize", "close"});
+                                                 "reduce_scatter 6 f32 max", "reduce 6 f32 product to 0",
+                                                 "exchange 0:24/24", "finalize", "close"});
 }
 
 TEST_CASE("nccl: a connection that does not come is given up") {
@@ -105,11 +138,11 @@ TEST_CASE("nccl: an operation that does not end is given up, and no other begins
   {
     const auto backend = hasty_backend_of(script);
     script.stuck = true;
-    const auto work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::sum);
+    const auto work = backend->start(all_reduce_of(tensor, ReduceOp::sum));
     const std::string text = error_of([&] { work->wait(); });
-    CHECK_THAT(text, ContainsText("nccl: all_reduce of f32[6]: not complete in time"));
+    CHECK_THAT(text, ContainsText("nccl: all_reduce sum f32[6]: not complete in time"));
     CHECK_THAT(text, ContainsText("TANDEM_NCCL_TIMEOUT"));
-    CHECK_THAT(error_of([&] { backend->broadcast(Out(tensor).raw_data(), 24, 0); }),
+    CHECK_THAT(error_of([&] { backend->run(all_reduce_of(tensor, ReduceOp::sum)); }),
                ContainsText("an earlier operation failed: not complete in time"));
     script.stuck = false;  // aborted operations pass, too, with whatever they left behind
     CHECK_THAT(error_of([&] { work->poll(); }), ContainsText("an earlier operation failed"));
@@ -122,7 +155,7 @@ TEST_CASE("nccl: polling alone ends in time, too") {
   const Tensor tensor = Tensor::zeros({6});
   const auto backend = hasty_backend_of(script);
   script.stuck = true;
-  const auto work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::sum);
+  const auto work = backend->start(all_reduce_of(tensor, ReduceOp::sum));
   CHECK_THAT(error_of([&] {
                while (!work->poll()) continue;
              }),
@@ -135,9 +168,9 @@ TEST_CASE("nccl: an error that comes while waiting ends the wait") {
   const Tensor tensor = Tensor::zeros({6});
   const auto backend = backend_of(script);
   script.stuck = true;
-  const auto work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::max);
+  const auto work = backend->start(all_reduce_of(tensor, ReduceOp::max));
   script.error = "remote process exited";
-  CHECK_THAT(error_of([&] { work->wait(); }), ContainsText("nccl: all_reduce of f32[6]: remote process exited"));
+  CHECK_THAT(error_of([&] { work->wait(); }), ContainsText("nccl: all_reduce max f32[6]: remote process exited"));
   CHECK(script.calls.back() == "abort");
 }
 
@@ -166,7 +199,7 @@ TEST_CASE("nccl: works may outlive the backend") {
   std::unique_ptr<Work> work;
   {
     const auto backend = backend_of(script);
-    work = backend->start_all_reduce(buffer_of(tensor), ReduceOp::sum);
+    work = backend->start(all_reduce_of(tensor, ReduceOp::sum));
   }
   CHECK(script.count("finalize") == 0);
   work->wait();

@@ -21,15 +21,24 @@ class PlacedBackend final : public Backend {
   explicit PlacedBackend(Place place) : place_(place) {}
   std::string_view name() const override { return "placed"; }
   Place place() const override { return place_; }
-  std::unique_ptr<Work> start_all_reduce(const CollectiveBuffer&, ReduceOp) override { fail("not here"); }
-  void broadcast(void*, std::int64_t, int) override { fail("not here"); }
-  void all_gather(const void*, std::int64_t, void*) override { fail("not here"); }
-  std::vector<std::string> all_gather_bytes(std::string_view) override { fail("not here"); }
-  void barrier() override { fail("not here"); }
+  std::unique_ptr<Work> start(const Collective&) override { fail("not here"); }
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override { fail("not here"); }
 
  private:
   Place place_;
 };
+
+Collective all_reduce_of(const Tensor& tensor, ReduceOp op) {
+  void* const data = Out(tensor).raw_data();
+  return {.kind = CollectiveKind::all_reduce,
+          .dtype = tensor.dtype(),
+          .op = op,
+          .counts = {tensor.numel()},
+          .input = data,
+          .output = data,
+          .input_owner = tensor,
+          .output_owner = tensor};
+}
 
 std::unique_ptr<Backend> backend_of(Meeting& meeting, int rank, Device device) {
   return make_nccl_backend(std::make_unique<PlacedBackend>(Place{.rank = rank, .size = meeting.size()}),
@@ -87,7 +96,7 @@ std::vector<Tensor> reduce(Meeting& meeting, const std::vector<Tensor>& inputs, 
     const Tensor elements = whole.narrow(0, offset, count);
     const auto backend = backend_of(meeting, rank, device);
     elements.copy_from(sources[index]);
-    backend->start_all_reduce({Out(elements).raw_data(), count, elements.dtype(), elements}, op)->wait();
+    backend->run(all_reduce_of(elements, op));
     synchronize(device);  // the simulator does not take the backend's polls for an order
     results[index] = whole.to(Device{});
   });
@@ -165,9 +174,9 @@ TEST_CASE("nccl: a sum of halves sends no more than a ring does, and takes one r
     reduce(meeting, std::vector<Tensor>(meeting.seats.size(), elements_of(0, count, DType::f16)), ReduceOp::sum);
     reduce(small, std::vector<Tensor>(small.seats.size(), elements_of(0, 15, DType::f16)), ReduceOp::sum);
     for (int rank = 0; rank < ranks; ++rank) {
-      CHECK(meeting.seat(rank).calls == Calls{"swap", "all_gather"});
+      CHECK(meeting.seat(rank).calls == Calls{"exchange", "all_gather"});
       CHECK(meeting.seat(rank).bytes_sent == 2 * (ranks - 1) * count / ranks * 2);
-      CHECK(small.seat(rank).calls == Calls{"swap"});
+      CHECK(small.seat(rank).calls == Calls{"exchange"});
       CHECK(small.seat(rank).bytes_sent == (ranks - 1) * 15 * 2);
     }
   }
@@ -193,7 +202,7 @@ TEST_CASE("nccl: an error between the rounds ends a sum of halves") {
   for (Meeting::Seat& seat : meeting.seats) seat.error_once_called = "remote process exited";
   reduce(meeting, std::vector<Tensor>(2, elements_of(0, 40, DType::f16)), ReduceOp::sum);
   for (const Meeting::Seat& seat : meeting.seats) {
-    CHECK(seat.failure == "nccl: all_reduce of f16[40]: remote process exited");
-    CHECK(seat.calls == Calls{"swap", "abort"});
+    CHECK(seat.failure == "nccl: all_reduce sum f16[40]: remote process exited");
+    CHECK(seat.calls == Calls{"exchange", "abort"});
   }
 }

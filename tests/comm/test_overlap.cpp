@@ -2,6 +2,7 @@
 #include "tandem/autograd/record.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tandem/core/allocator.h"
 #include "tests/comm/twin_backend.h"
 #include "tests/support/catch.h"
 
@@ -69,6 +70,21 @@ TEST_CASE("a layer's gradients are on their way before the layer below is in bac
     }
     for (const auto& [name, parameter] : chain.parameters) autograd::clear_grad(parameter);
   }
+}
+
+TEST_CASE("what the exchange took is counted, and taken once") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0});
+  CHECK(chain.ddp->take_totals().steps == 0);
+  for (int step = 0; step < 2; ++step) {
+    chain.backward();
+    chain.ddp->finish();
+  }
+  const ExchangeTotals totals = chain.ddp->take_totals();
+  CHECK(totals.steps == 2);
+  // Of each layer 3 floats, which take a unit of kAlignment, and a mark.
+  CHECK(totals.bytes == 2 * Chain::kLayers * (kAlignment + 4));
+  CHECK((0.0 < totals.waited_seconds && totals.waited_seconds < totals.seconds));
+  CHECK(chain.ddp->take_totals().bytes == 0);
 }
 
 TEST_CASE("backward writes gradients into buckets, from the first step on, and nothing copies them there") {

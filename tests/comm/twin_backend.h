@@ -27,24 +27,26 @@ class TwinBackend final : public comm::Backend {
   comm::Place place() const override { return {.rank = 0, .size = 2, .local_rank = 0, .local_size = 2, .node = 0}; }
 
   /// Equal numbers of two ranks are their own average.
-  std::unique_ptr<comm::Work> start_all_reduce(const comm::CollectiveBuffer&, comm::ReduceOp) override {
-    const std::size_t number = events_.polls.size();
-    events_.list.push_back(fmt::format("all-reduce {}", number));
-    events_.polls.push_back(0);
-    return std::make_unique<Noted>(events_, number);
-  }
-  void broadcast(void*, std::int64_t, int) override {}
-  void all_gather(const void* mine, std::int64_t bytes, void* all) override {
-    const auto size = static_cast<std::size_t>(bytes);
-    std::memcpy(all, mine, size);
-    auto* const other = static_cast<unsigned char*>(all) + size;
-    std::memcpy(other, mine, size);
-    if (other_) other[0] ^= 1;
+  std::unique_ptr<comm::Work> start(const comm::Collective& collective) override {
+    if (collective.kind == comm::CollectiveKind::all_reduce) {
+      const std::size_t number = events_.polls.size();
+      events_.list.push_back(fmt::format("all-reduce {}", number));
+      events_.polls.push_back(0);
+      return std::make_unique<Noted>(events_, number);
+    }
+    if (collective.kind == comm::CollectiveKind::all_gather) {
+      const auto size = static_cast<std::size_t>(collective.bytes(collective.count()));
+      auto* const all = static_cast<unsigned char*>(collective.output);
+      std::memcpy(all, collective.input, size);
+      std::memcpy(all + size, collective.input, size);
+      if (other_) all[size] ^= 1;
+    }
+    return comm::done_work();
   }
   std::vector<std::string> all_gather_bytes(std::string_view mine) override {
     return {std::string(mine), other_.value_or(std::string(mine))};
   }
-  void barrier() override {}
+  std::unique_ptr<comm::Backend> subgroup(std::span<const int>) override { fail("the twins do not part"); }
 
  private:
   class Noted final : public comm::Work {

@@ -4,13 +4,16 @@
 #   cmake        builds examples/train.cpp by find_package() and runs it, on one rank and on two; this and what follows
 #                without a view of the source tree, where mounting is allowed
 #   page         the same with the project in docs/your-own-program.md
+#   modules      the same with the program in docs/modules.md, on one rank
 #   examples     the same with the other programs of examples/
-#   pkg-config   builds examples/train.cpp by pkg-config and runs it; 77 without pkg-config
+#   functor      the same with the page's element-wise function in a .cu file, by nvcc (CUDA=ON) or in the simulator
+#   pkg-config   builds examples/train.cpp by pkg-config and runs it, on one rank and on two; 77 without pkg-config
 #   configure    takes the source tree as a part of another project, which keeps all that is its own
-#   subproject   the same, and builds and runs examples/train.cpp: compiles the whole library
+#   subproject   the same, and builds and runs examples/train.cpp, on one rank and on two: compiles the whole library, from a
+#                copy of the source tree that cannot be written to
 # usage: check_program.sh WHAT SOURCE_DIR BUILD_DIR WORK_DIR
 # Environment: CXX; MPIEXEC, a command to which a number of ranks is added, or empty; LAUNCHER, a compiler cache, or empty;
-#   SHARED=ON, for shared libraries as a part of another project; DEVICE, where the page's program computes on one rank, if not
+#   SHARED=ON, for shared libraries, installed or as a part of another project; CUDA=ON for a build by nvcc; DEVICE, where the page's program computes on one rank, if not
 #   on the CPU; BINARIES=1 to look for names of folders in archives, too, which have them where they are compiled with -g
 set -euo pipefail
 # (Several of these run at once in one WORK_DIR: what they write there begins with their name.)
@@ -28,13 +31,18 @@ run_apart() {
   local apart status=0
   apart=$(mktemp -d)
   mkdir "$apart/work" "$apart/source"
-  (cd "$source_dir" && cp -r --parents tests/consumer tests/comm/mpi examples docs scripts "$apart/source")
+  local files=(tests/consumer tests/comm/mpi examples docs scripts)
+  [ "$what" != subproject ] || files+=(CMakeLists.txt cmake include autograd comm core data kernels layers optim simulator train)
+  (cd "$source_dir" && cp -r --parents "${files[@]}" "$apart/source")
+  # For the compiler cache: paths below it do not count.
+  export CCACHE_BASEDIR=$apart
   local options  # of sanitizers, which name a file of leaks to be passed over
   for options in ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS; do
     [ -z "${!options:-}" ] || export "$options=${!options//"$source_dir"/"$apart/source"}"
   done
   APART=1 unshare --mount bash -ec 'cd /
     mount --bind "$1" "$2/work"
+    mount --bind -o ro "$2/source" "$2/source"
     mount -t tmpfs -o size=1m tmpfs "$3"
     [ ! -d "$4" ] || mount -t tmpfs -o size=1m tmpfs "$4"
     [ ! -e "$3/README.md" ] && [ ! -e "$4/CMakeCache.txt" ]
@@ -44,7 +52,8 @@ run_apart() {
   exit "$status"
 }
 case "$what" in
-  cmake | page | pkg-config | examples)
+  cmake | page | modules | pkg-config | examples | functor | subproject)
+    mkdir -p "$work_dir"
     if [ -z "${APART:-}" ]; then
       unshare --mount mount -t tmpfs tmpfs /mnt 2>/dev/null && run_apart
       echo "check_program: $what: mounting is not allowed here, so that the source tree can be seen" >&2
@@ -70,6 +79,14 @@ check_install() {
   done
   found=$(LC_ALL=C grep -rlE $text "${folders[@]}" "$prefix") && fail "names of folders of this machine: $found"
   found=$(find "$prefix/include" ! -type d ! \( -type f \( -name '*.h' -o -name '*.cuh' \) \)) && [ -z "$found" ] || fail "no headers: $found"
+  # Programs are installed where they were built, and find each other there; shells find their completions.
+  if [ -e "$build_dir/apps/tandem" ]; then
+    "$prefix/bin/tandem" data --help | grep -q "usage: tandem data" || fail "tandem does not run its commands"
+    for found in zsh/site-functions/_tandem bash-completion/completions/{tandem,cifar_train} \
+      fish/vendor_completions.d/{tandem,cifar_train}.fish; do
+      grep -q -- --complete "$prefix/share/$found" || fail "share/$found is not there"
+    done
+  fi
   [ -f "$prefix/share/tandem/gdb_printers.py" ] || fail "gdb's printers are not there"
   found=$(cd "$prefix/include" && grep -rhoE '^ *#include "tandem/[^"]+"' . | cut -d'"' -f2 | sort -u | while read -r header; do
     # (Headers of the simulator are included where GPUs are simulated.)
@@ -89,6 +106,40 @@ print(*(name for name in headers if name.startswith(("data/", "comm/", "layers/"
 EOS
   )
   [ -z "$found" ] || fail "headers that no user includes are installed: $found"
+  check_named_headers
+  [ "${SHARED:-OFF}" != ON ] || check_sonames
+}
+
+# What pages for users, comments of installed headers and texts of errors tell users to include.
+check_named_headers() {
+  local header path='[a-z_0-9]+(/[a-z_0-9]+)+' page pages=() found=
+  for page in your-own-program modules data training checkpoints mixed-precision regularization; do
+    pages+=("$source_dir/docs/$page.md")
+  done
+  while read -r header; do
+    [ -f "$prefix/include/tandem/${header#tandem/}" ] || found+=" $header"
+  done < <({
+    grep -ohE "$path\.(cuh|h)\b" "${pages[@]}"
+    grep -rhE '^ *//' "$prefix/include/tandem" | grep -oE "$path\.cuh"
+    (cd "$source_dir" && grep -rhE --include='*.cpp' --include='*.h' --include='*.cu*' "^[^#]*\"[^\"]*tandem/$path" \
+      autograd comm core data kernels layers optim train) | grep -oE "tandem/$path\.(cuh|h)"
+  } | grep -v '^my_' | sort -u)  # (those of the pages' own programs)
+  [ -z "$found" ] || fail "users are told of these headers, which are not installed:$found"
+}
+
+# Each shared library says which versions may stand in for it: those of its minor version.
+check_sonames() {
+  local library name version interface patch count=0
+  version=$(sed -n 's/^project(tandem VERSION \([0-9.]*\).*/\1/p' "$source_dir/CMakeLists.txt")
+  interface=${version%.*} patch=${version##*.}
+  for library in "$prefix"/lib*/libtandem_*.so "$prefix"/lib*/*/libtandem_*.so "$prefix"/lib*/glibc-hwcaps/*/libtandem_*.so.*.*.*; do
+    [ -e "$library" ] || continue
+    name=$(basename "${library%.so*}").so.$interface
+    [ "$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]$/\1/p')" = "$name" ] || fail "$library: its SONAME is not $name"
+    [ "$(basename "$(readlink -f "$(dirname "$library")/$name")")" = "$name.$patch" ] || fail "$name is no link to $name.$patch"
+    count=$((count + 1))
+  done
+  [ "$count" -ge 8 ] || fail "$count shared libraries where core to train should be"
 }
 
 # check_output FILE: what examples/train.cpp prints: it learns; chance is 10 %
@@ -124,6 +175,19 @@ check_cmake() {
     '0 tandem could not be found because dependency Threads could not be found. []'
 }
 
+check_functor() {
+  local arguments=(-DWITH_NVCC="${CUDA:-OFF}")
+  [ "${CUDA:-OFF}" != ON ] || arguments+=(-DCMAKE_CUDA_ARCHITECTURES=90)  # one suffices
+  quietly extract python3 "$source_dir/scripts/extract_example.py" "$source_dir/docs/your-own-program.md" "$work_dir/functor"
+  quietly configure cmake -S "$work_dir/functor/my_function" -B "$work_dir/functor/build" -DCMAKE_PREFIX_PATH="$prefix" \
+    "${arguments[@]}"
+  quietly build cmake --build "$work_dir/functor/build"
+  # By nvcc it runs on the CPU where there is no GPU; the simulator has one.
+  quietly run ctest --test-dir "$work_dir/functor/build" --verbose --no-tests=error
+  grep -q 'right on cpu$' "$work_dir/$what.run.log" || fail "$(cat "$work_dir/$what.run.log")"
+  [ "${CUDA:-OFF}" = ON ] || [ "$(grep -c 'right on cuda:0$' "$work_dir/$what.run.log")" -eq 2 ] || fail "$(cat "$work_dir/$what.run.log")"
+}
+
 # What each prints when it has learnt.
 check_examples() {
   local name programs=
@@ -155,11 +219,29 @@ check_page() {
   quietly configure cmake -S "$work_dir/page/my_spirals" -B "$work_dir/page/build" -DCMAKE_PREFIX_PATH="$prefix"
   quietly build cmake --build "$work_dir/page/build"
   run_spirals "$work_dir/page/build/spirals" ${DEVICE:+"$DEVICE"}
-  [ ${#two_ranks[@]} -eq 0 ] || run_spirals "${two_ranks[@]}" "$work_dir/page/build/spirals"
+  run_spirals "$work_dir/page/build/own_loop"
+  [ ${#two_ranks[@]} -gt 0 ] || return 0
+  run_spirals "${two_ranks[@]}" "$work_dir/page/build/spirals"
+  run_spirals "${two_ranks[@]}" "$work_dir/page/build/own_loop"
 }
 run_spirals() {
   "$@" >"$work_dir/$what.txt" || fail "failed: $*"
-  grep -qxE '(5[4-9][0-9]|600) of 600 points are on the right spiral' "$work_dir/$what.txt" || fail "$(cat "$work_dir/$what.txt")"
+  grep -qxE '(9[0-9]\.[0-9]|100\.0) % of (unseen|the) points are on the right spiral' "$work_dir/$what.txt" ||
+    fail "$*: $(cat "$work_dir/$what.txt")"
+}
+
+check_modules() {
+  local output=$work_dir/$what.txt
+  quietly extract python3 "$source_dir/scripts/extract_example.py" "$source_dir/docs/modules.md" "$work_dir/modules"
+  quietly configure cmake -S "$work_dir/modules/my_modules" -B "$work_dir/modules/build" -DCMAKE_PREFIX_PATH="$prefix"
+  quietly build cmake --build "$work_dir/modules/build"
+  (cd "$work_dir/modules" && build/modules) >"$output" || fail "failed: $(cat "$output")"
+  [ "$(sed 's/: [0-9.]* at most$/: N/' "$output")" = "left as it was: head.weight is [10, 16], the model has [4, 16]
+left as it was: head.bias is [10], the model has [4]
+'': N
+'head': N
+'towers.0': N
+'towers.1': N" ] || fail "not what the page says: $(cat "$output")"
 }
 
 check_pkg_config() {
@@ -176,7 +258,9 @@ check_pkg_config() {
   for way in --shared --static; do
     read -ra flags <<<"$(pkg-config --libs ${way#--shared} tandem)"
     quietly link "$CXX" "$work_dir/train.o" -o "$work_dir/train" "${flags[@]}"
-    LD_LIBRARY_PATH=$folder/.. run_train "$work_dir/train"
+    export LD_LIBRARY_PATH=$folder/..
+    run_train "$work_dir/train"
+    [ ${#two_ranks[@]} -eq 0 ] || run_train "${two_ranks[@]}" "$work_dir/train"
   done
 }
 
@@ -188,6 +272,11 @@ check_configure() {
   # Command lines and their files are for programs alone.
   quietly configure cmake -S "$here/program" -B "$work_dir/build" "${arguments[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON
   ! grep -q -e -march=native -e -Werror "$work_dir/build/compile_commands.json" || fail "flags that are for this project's own builds"
+  # What the kernels are compiled for is said, with what to do about it.
+  local said="those of every .* and no newer ones: TANDEM_NATIVE=ON for this machine's"
+  [ "${SHARED:-OFF}" != ON ] || said="baseline, AVX2 and AVX-512"
+  [ "$(uname -m)" != x86_64 ] || grep -q "instructions of the kernels: $said" "$work_dir/$what.configure.log" ||
+    fail "not said: $said"
   # Of settings of the other project those reach the libraries that they can be compiled with.
   [ "$(grep -c '"command".*-fvisibility=hidden' "$work_dir/build/compile_commands.json")" -eq 1 ] ||
     fail "the libraries' symbols are hidden"
@@ -202,13 +291,15 @@ check_configure() {
 }
 
 check_subproject() {
+  rm -rf "$work_dir/build"  # it was configured in another place
   check_configure
   quietly build cmake --build "$work_dir/build" --target train
   run_train "$work_dir/build/train"
+  [ ${#two_ranks[@]} -eq 0 ] || run_train "${two_ranks[@]}" "$work_dir/build/train"
 }
 
 case "$what" in
-  install | cmake | examples | page | configure | subproject) "check_$what" ;;
+  install | cmake | examples | functor | modules | page | configure | subproject) "check_$what" ;;
   pkg-config) check_pkg_config ;;
   *) fail "WHAT is not one of those in this file's first lines" ;;
 esac

@@ -1,7 +1,4 @@
 # Programs of another project, which use the library installed from this build, or its sources (see check_program.sh).
-if(TANDEM_CUDA STREQUAL "ON")  # its programs are built where CI has no GPU and little time
-  return()
-endif()
 set(consumer_environment CXX=${CMAKE_CXX_COMPILER} ${TANDEM_MPI_TEST_ENVIRONMENT} LAUNCHER=${TANDEM_CCACHE} SHARED=${TANDEM_SHARED}
   # What ccache needs to keep anything here (cmake/TandemOptions.cmake), in another clone as well.
   CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1)
@@ -10,6 +7,8 @@ if(TANDEM_HAS_MPI)
 endif()
 if(TANDEM_CUDA_IS_SIMULATED)
   list(APPEND consumer_environment DEVICE=cuda)
+elseif(TANDEM_CUDA STREQUAL "ON")
+  list(APPEND consumer_environment CUDA=ON CUDACXX=${CMAKE_CUDA_COMPILER})
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT TANDEM_CUDA_IS_SIMULATED)  # others are compiled with -g
   list(APPEND consumer_environment BINARIES=1)
@@ -34,13 +33,20 @@ if(TANDEM_PYTHON AND NOT TANDEM_SANITIZE)
   tandem_consumer_test("docs: a program of your own, by find_package, on one rank and on two" page installed
     FIXTURES_REQUIRED installed)
 endif()
+if(TANDEM_HAS_CUDA AND TANDEM_PYTHON AND NOT TANDEM_SANITIZE)
+  tandem_consumer_test("docs: an element-wise function of your own in a .cu file" functor installed FIXTURES_REQUIRED installed)
+endif()
 if(TANDEM_CUDA_IS_SIMULATED)
   return()
 endif()
 tandem_consumer_test("consumer: find_package, on one rank and on two" cmake installed FIXTURES_REQUIRED installed)
-tandem_consumer_test("consumer: pkg-config" pkg-config installed FIXTURES_REQUIRED installed)
-if(TANDEM_SANITIZE)
+tandem_consumer_test("consumer: pkg-config, on one rank and on two" pkg-config installed FIXTURES_REQUIRED installed)
+if(TANDEM_SANITIZE OR TANDEM_CUDA STREQUAL "ON")  # the rest has nothing of CUDA in it
   return()
+endif()
+if(TANDEM_PYTHON)
+  tandem_consumer_test("docs: lists of modules, weights of another model, freezing and hooks" modules installed
+    FIXTURES_REQUIRED installed)
 endif()
 if(TANDEM_PYTHON AND TANDEM_HAS_PNG)
   tandem_consumer_test("consumer: the programs of examples/ learn, on one rank and on two" examples installed
@@ -48,7 +54,14 @@ if(TANDEM_PYTHON AND TANDEM_HAS_PNG)
 endif()
 add_test(NAME "docs: the README shows examples/train.cpp"
   COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/shown_program.cmake)
+add_test(NAME "docs: the programs of examples/ are short"
+  COMMAND ${CMAKE_COMMAND} -DREPOSITORY=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/example_lengths.cmake)
+if(TANDEM_PYTHON AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # whose pace the limits are of
+  add_test(NAME "consumer: what programs include is compiled in a moment" COMMAND ${TANDEM_PYTHON}
+    ${CMAKE_CURRENT_LIST_DIR}/check_compile_time.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
+  set_tests_properties("consumer: what programs include is compiled in a moment" PROPERTIES TIMEOUT 300)
+endif()
 tandem_consumer_test("consumer: a part of another project leaves that as it is" configure part)
 # (Two minutes on two cores where the compiler cache knows none of it: without optimization.)
-tandem_consumer_test("consumer: a part of another project is compiled with it" subproject compiled_part
+tandem_consumer_test("consumer: a part of another project is compiled with it, on one rank and on two" subproject compiled_part
   TIMEOUT 1500 PROCESSORS 2)

@@ -46,7 +46,8 @@ TEST_CASE("timeline: ranges nest in time, threads have numbers, work belongs to 
   CHECK(other.begin_ns + other.duration_ns <= outer.begin_ns + outer.duration_ns);
   CHECK(inner.thread == outer.thread);
   CHECK(other.thread != outer.thread);
-  CHECK(timeline.memory.size() == 3);
+  CHECK(timeline.memory.size() == 1);  // nothing changed
+  CHECK(timeline.device_events.empty());
 }
 
 TEST_CASE("timeline: each start begins anew, and ranges that are open at either end are left out") {
@@ -64,7 +65,7 @@ TEST_CASE("timeline: each start begins anew, and ranges that are open at either 
   CHECK(stop_timeline().events.empty());
 }
 
-TEST_CASE("timeline: memory by kind at the end of each range, and what was live at the peak") {
+TEST_CASE("timeline: memory by kind at each change, and what was live at the peak") {
   const Tensor before = Tensor::zeros({1000});
   const auto base = memory_stats();
   start_timeline();
@@ -83,17 +84,24 @@ TEST_CASE("timeline: memory by kind at the end of each range, and what was live 
     const Tensor small = Tensor::zeros({10});
   }
   const Timeline timeline = stop_timeline();
-  REQUIRE(timeline.memory.size() == 3);
   const auto workspace = static_cast<std::size_t>(MemoryTag::workspace);
   const auto activations = static_cast<std::size_t>(MemoryTag::activations);
-  for (const MemorySample& sample : timeline.memory) {
+  // What lives within a range alone is seen as well: 12000 bytes of "drops" and 40 of "small".
+  const std::vector<std::int64_t> expected{0, 12000, 0, 40, 0};
+  REQUIRE(timeline.memory.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    INFO(i);
+    const MemorySample& sample = timeline.memory[i];
     CHECK(sample.bytes[workspace] == base.current[workspace] + 8000);
-    CHECK(sample.bytes[activations] == base.current[activations]);
+    CHECK(sample.bytes[activations] == base.current[activations] + expected[i]);
+    if (i > 0) CHECK(sample.time_ns >= timeline.memory[i - 1].time_ns);
   }
   CHECK(timeline.peak_bytes == base.current_total + 20000);
   REQUIRE(timeline.largest_at_peak.size() == 2);
   CHECK(timeline.largest_at_peak[0].bytes == 12000);
   CHECK(timeline.largest_at_peak[0].made_in == "drops");
+  CHECK(timeline.largest_at_peak[0].shape == "f32[3000]");
+  CHECK(timeline.largest_at_peak[0].name.empty());
   CHECK(timeline.largest_at_peak[0].tag == MemoryTag::activations);
   CHECK(timeline.largest_at_peak[1].bytes == 8000);
   CHECK(timeline.largest_at_peak[1].made_in == "keeps");
@@ -106,4 +114,54 @@ TEST_CASE("timeline: memory by kind at the end of each range, and what was live 
   REQUIRE(crowded.largest_at_peak.size() == 10);
   CHECK(crowded.largest_at_peak.front().bytes == 4800);
   CHECK(crowded.largest_at_peak.back().bytes == 1200);
+}
+
+TEST_CASE("timeline: storages have the names of their tensors, also those that were there before") {
+  const Tensor weight = Tensor::zeros({500, 10}), bucket = Tensor::zeros({4000});
+  name_storages({{"unheard", weight}});  // nothing is recorded
+  start_timeline();
+  name_storages({{"weight", weight}, {"undefined", Tensor()}});
+  const Tensor other = Tensor::zeros({3000});  // the peak
+  {
+    const Tensor in_place = other;
+    name_storages({{"weight.grad", bucket.narrow(0, 0, 1000)}, {"bias.grad", bucket.narrow(0, 1000, 1000)}});
+    name_storages({{"weight.grad.again", other}});  // after the fact
+  }
+  const Timeline timeline = stop_timeline();
+  REQUIRE(timeline.largest_at_peak.size() == 3);
+  CHECK(timeline.largest_at_peak[0].name == "weight");
+  CHECK(timeline.largest_at_peak[0].shape == "f32[500, 10]");
+  CHECK(timeline.largest_at_peak[0].bytes == 20000);
+  CHECK(timeline.largest_at_peak[1].name == "weight.grad and 1 more");
+  CHECK(timeline.largest_at_peak[1].bytes == 16000);
+  CHECK(timeline.largest_at_peak[2].name == "weight.grad.again");
+  CHECK(timeline.largest_at_peak[2].shape == "f32[3000]");
+}
+
+TEST_CASE("timeline: what is freed is not live at a later peak, and another one in its place has not its name") {
+  start_timeline();
+  for (int i = 0; i < 2; ++i) {
+    const Tensor tensor = Tensor::zeros({1000 + i});  // of both the memory may be the same
+    if (i == 0) name_storages({{"first", tensor}});
+  }
+  const Timeline timeline = stop_timeline();
+  REQUIRE(timeline.largest_at_peak.size() == 1);
+  CHECK(timeline.largest_at_peak[0].name.empty());
+  CHECK(timeline.largest_at_peak[0].shape == "f32[1001]");
+}
+
+TEST_CASE("timeline: a range may take over what was told to the one around it") {
+  start_timeline();
+  {
+    const ProfileRange outer("outer");
+    add_work(1.0, 2.0);
+    {
+      ProfileRange inner("inner");
+      inner.take_work_of_outer();
+    }
+    add_work(4.0, 8.0);
+  }
+  const Timeline timeline = stop_timeline();
+  CHECK((event_of(timeline, "inner").flops == 1.0 && event_of(timeline, "inner").bytes == 2.0));
+  CHECK((event_of(timeline, "outer").flops == 4.0 && event_of(timeline, "outer").bytes == 8.0));
 }

@@ -58,16 +58,18 @@ TEST_CASE("tensors that are no examples are refused, and examples that are not t
   const auto refusal = [](std::vector<Tensor> tensors) {
     return error_of([&] { TensorDataset set(std::move(tensors)); });
   };
-  CHECK(refusal({}) == "TensorDataset: needs a tensor or more, got none");
+  CHECK(refusal({}) == "TensorDataset: got no tensors; give one or more");
   CHECK(refusal({Tensor::zeros({})}) ==
         "TensorDataset: tensor 0 needs a first dimension, that of the examples, got f32[]");
   CHECK(refusal({Tensor::zeros({4, 2}), Tensor()}) ==
         "TensorDataset: tensor 1 needs a first dimension, that of the examples, got undefined tensor");
   CHECK(refusal({Tensor::zeros({4, 2}), Tensor::zeros({5})}) ==
-        "TensorDataset: tensor 1 has 5 rows, tensor 0 has 4: f32[5], f32[4, 2]");
+        "TensorDataset: tensor 1 has 5 rows, tensor 0 has 4: f32[5], f32[4, 2]; they must have as many as there are "
+        "examples");
   const TensorDataset set({Tensor::zeros({4, 2})});
   const std::vector<std::int64_t> beyond{1, 4};
-  CHECK(error_of([&] { set.get_batch(beyond, 0, {}); }) == "TensorDataset: there is no example 4, of 4");
+  CHECK(error_of([&] { set.get_batch(beyond, 0, {}); }) ==
+        "TensorDataset: there is no example 4, of 4; they are numbered from 0");
 }
 
 TEST_CASE("functions make data sets, of numbers and of other data sets") {
@@ -79,11 +81,12 @@ TEST_CASE("functions make data sets, of numbers and of other data sets") {
   const auto some = subset(swapped, {4, 0});
   CHECK(some->size() == 2);
   CHECK(some->get(0)[1].item() == 4.0);
-  CHECK(error_of([&] { subset(numbers, {0, 5}); }) == "subset: there is no example 5 in a data set of 5");
+  CHECK(error_of([&] { subset(numbers, {0, 5}); }) ==
+        "subset: there is no example 5 in a data set of 5; they are numbered from 0");
   CHECK(error_of([] { dataset_of(-1, [](std::int64_t) { return Example{}; }); }) ==
-        "dataset_of: needs a size of 0 or more and a function, got size -1");
+        "dataset_of: the size must be 0 or more, got -1");
   CHECK(error_of([] { transformed(nullptr, [](Example e) { return e; }); }) ==
-        "transformed: needs a data set and a function");
+        "transformed: got no data set (a null pointer)");
 }
 
 TEST_CASE("a subset of images makes batches as the images do, with the augmentation of their numbers") {
@@ -134,9 +137,9 @@ TEST_CASE("examples that are not alike are named, with what each is") {
       "a transform, or give a collate function");
   CHECK_THAT(refusal({{a}, {a, label}}), ContainsText("examples 0 and 1 cannot be stacked: f32[3, 8, 8] and"));
   CHECK_THAT(refusal({{label}, {Tensor::full({}, 1, {.dtype = DType::i64})}}), ContainsText("f32[] and i64[]"));
-  CHECK(refusal({}) == "collate: there is no example");
-  CHECK(refusal({{}}) == "collate: example 0 has no tensor");
-  CHECK(refusal({{Tensor()}}, {9}) == "collate: example 9 has an undefined tensor");
+  CHECK(refusal({}) == "collate: got no examples; give one or more");
+  CHECK(refusal({{}}) == "collate: example 0 has no tensor; give one or more");
+  CHECK(refusal({{Tensor()}}, {9}) == "collate: example 9 has an undefined tensor: undefined tensor");
   CHECK_THAT(refusal({{Tensor::zeros({1, 1, 1, 1, 1, 1, 1, 1})}}), ContainsText("more than 8 dimensions"));
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("classes are those of another folder where that is said, and others ar
   CHECK_THAT(error_of([&] { ImageFolder(folder / "more", {.class_names = train.class_names()}); }),
              ContainsText("more/c: is none of the 2 classes in class_names"));
   CHECK(error_of([&] { ImageFolder(folder / "train", {.class_names = {"a", "b", "a"}}); }) ==
-        "image folder: class_names has 'a' twice");
+        "image folder: class_names has 'a' twice; name each class once");
 }
 
 TEST_CASE("a damaged file ends the epoch with one error that names it") {
@@ -162,10 +162,11 @@ TEST_CASE("folders without classes or images are refused, each in one line") {
   const ImageFolder odd(folder / "odd");
   CHECK_THAT(error_of([&] { odd.image(0); }), ContainsText("/a\\x0ab/\\x1b[0m.png: is neither a PNG nor a JPEG file"));
   CHECK(odd.class_names() == std::vector<std::string>{"a\nb"});
-  CHECK_THAT(refusal("empty", {.size = ImageSize{0, 3}}), ContainsText("image folder: 0 x 3 is no size"));
+  CHECK_THAT(refusal("empty", {.size = ImageSize{0, 3}}),
+             ContainsText("image folder: size 0 x 3 must be 1 x 1 or more"));
   CHECK_THAT(refusal("empty", {.channels = 2}), ContainsText("2 channels asked for, expected 3 or 1"));
   CHECK_THAT(refusal("empty", {.mean = {0.5f}}), ContainsText("1 means for 3 channels"));
-  CHECK_THAT(refusal("empty", {.deviation = {1, 0, 1}}), ContainsText("a deviation of 0 is not above 0"));
+  CHECK_THAT(refusal("empty", {.deviation = {1, 0, 1}}), ContainsText("deviation 0 must be above 0"));
 }
 
 TEST_CASE("a folder that may not be read is refused") {

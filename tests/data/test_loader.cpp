@@ -114,7 +114,8 @@ TEST_CASE("a loader without a sampler makes one of its options") {
                         ContainsText("shuffle and share are for data sets without a sampler of their own"));
     }
   }
-  CHECK_THROWS_WITH(Loader(std::shared_ptr<const Dataset>(), {}), ContainsText("loader: no data set given"));
+  CHECK_THROWS_WITH(Loader(std::shared_ptr<const Dataset>(), {}),
+                    ContainsText("loader: got no data set (a null pointer)"));
   CHECK_THROWS_WITH(Loader(dataset, {.share = {2, 2}}), ContainsText("rank"));
 }
 

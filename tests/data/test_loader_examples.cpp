@@ -159,7 +159,8 @@ TEST_CASE("a collate function makes what it likes of examples") {
     return error_of([&] { with.next(); });
   };
   CHECK_THAT(refusal({}), ContainsText("collate: examples 0 and 1 cannot be stacked: f32[1] and f32[2]"));
-  CHECK(refusal([](std::span<const Example>) { return std::vector<Tensor>{}; }) == "loader: collate made no tensor");
+  CHECK(refusal([](std::span<const Example>) { return std::vector<Tensor>{}; }) ==
+        "loader: collate made no tensor; it must return one or more");
   CHECK(refusal([](std::span<const Example>) { return std::vector<Tensor>{Tensor()}; }) ==
         "loader: collate must make tensors on the CPU, and tensor 0 is undefined");
   CHECK(refusal([](std::span<const Example>) -> std::vector<Tensor> { throw std::logic_error("bad day"); }) ==
@@ -222,8 +223,8 @@ TEST_CASE("examples that a subset does not have are refused") {
   for (const auto& set : {numbers(5), dataset_of({Tensor::zeros({5, 2})})}) {
     const auto part = subset(set, {4, 2});
     CHECK(part->get(1).size() == set->get(2).size());
-    CHECK(error_of([&] { part->get(2); }) == "subset: there is no example 2, of 2");
-    CHECK(error_of([&] { part->get(-1); }) == "subset: there is no example -1, of 2");
+    CHECK(error_of([&] { part->get(2); }) == "subset: there is no example 2, of 2; they are numbered from 0");
+    CHECK(error_of([&] { part->get(-1); }) == "subset: there is no example -1, of 2; they are numbered from 0");
   }
 }
 

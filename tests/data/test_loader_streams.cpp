@@ -115,9 +115,11 @@ TEST_CASE("what goes wrong in a stream is one error, and ends it") {
   Loader unknown(stream_to(3), RankShare{}, {});
   CHECK_THAT(error_of([&] { unknown.batches(); }), ContainsText("is not known before its end: give it a size"));
   CHECK_THAT(error_of([&] { unknown.dataset(); }), ContainsText("it reads a stream"));
-  CHECK(error_of([] { Loader(std::shared_ptr<IterableDataset>(), RankShare{}, {}); }) == "loader: no stream given");
+  CHECK(error_of([] { Loader(std::shared_ptr<IterableDataset>(), RankShare{}, {}); }) ==
+        "loader: got no stream (a null pointer)");
   CHECK_THAT(error_of([] { Loader(stream_to(3), RankShare{2, 2}, {}); }), ContainsText("rank 2 of 2 does not exist"));
-  CHECK_THAT(error_of([] { stream_to(3, -1); }), ContainsText("a stream of -1 examples"));
+  CHECK_THAT(error_of([] { stream_to(3, -1); }),
+             ContainsText("stream_of: the size must be 0 or more, or nothing where it is not known, got -1"));
 }
 
 TEST_CASE("nothing is read behind the end of a stream, nor behind an error") {

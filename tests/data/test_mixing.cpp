@@ -159,7 +159,7 @@ TEST_CASE("mixing that makes no sense is refused") {
   CHECK_THROWS_WITH(error({.mixup = -1.0, .classes = 10}),
                     ContainsText("must be finite numbers and not negative, got -1"));
   CHECK_THROWS_WITH(error({.cutmix = std::nan(""), .classes = 10}), ContainsText("got nan"));
-  CHECK_THROWS_WITH(error({.mixup = 1.0}), ContainsText("needs the number of classes, got 0"));
+  CHECK_THROWS_WITH(error({.mixup = 1.0}), ContainsText("needs the number of classes (MixOptions::classes), got 0"));
   const TensorDataset points({Tensor::zeros({8, 2}), Tensor::zeros({8})});
   Loader of_points(points, {.mix = {.mixup = 1.0, .classes = 2}});
   of_points.start(0);

@@ -35,3 +35,22 @@ TEST_CASE("nll_loss on the GPU refuses f64 and mixed devices", "[cuda][loss]") {
   CHECK_THAT(error_of([&] { kernels::nll_loss_forward(rows, labels, Out(Tensor::zeros({2}))); }),
              ContainsText("move one of them"));
 }
+
+TEST_CASE("ignored labels cost nothing on the GPU, whatever their number, and others outside stay NaN",
+          "[cuda][loss]") {
+  if (!has_gpu()) return;
+  const Tensor labels = put(Tensor::from(std::vector<std::int64_t>{-100, 1, 9}, {3}), Place::gaps);
+  const Tensor log_p = put(Tensor::from<float>({-1, -2, -3, -4, -5, -6}, {3, 2}), Place::gaps);
+  const Tensor weight = put(Tensor::from<float>({2.0f, 0.5f}, {2}), Place::gaps);
+  const kernels::LabelWeights weights{.of_classes = weight, .ignore_index = -100};
+  const Tensor losses = empty_at(Place::gaps, {3}, DType::f32), counts = empty_at(Place::gaps, {3}, DType::f32);
+  kernels::nll_loss_forward(log_p, labels, Out(losses), weights, Out(counts));
+  const std::vector<float> values = losses.to_vector<float>(), of_rows = counts.to_vector<float>();
+  CHECK((values[0] == 0.0f && values[1] == 2.0f && std::isnan(values[2])));
+  CHECK((of_rows[0] == 0.0f && of_rows[1] == 0.5f && std::isnan(of_rows[2])));
+  const Tensor grad = empty_at(Place::gaps, {3, 2}, DType::f32);
+  kernels::nll_loss_backward(labels, put(Tensor::full({3}, 4.0)), Out(grad), weights);
+  const std::vector<float> gradient = grad.to_vector<float>();
+  CHECK((gradient[0] == 0.0f && gradient[1] == 0.0f && gradient[2] == 0.0f && gradient[3] == -2.0f));
+  CHECK((std::isnan(gradient[4]) && std::isnan(gradient[5])));
+}

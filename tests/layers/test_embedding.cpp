@@ -6,6 +6,7 @@
 #include "tandem/optim/sgd.h"
 #include "tests/kernels/image_support.h"
 #include "tests/support/catch.h"
+#include "tests/support/cuda_device.h"
 
 #include <cmath>
 
@@ -94,4 +95,26 @@ TEST_CASE("an Embedding learns the rows that are asked for, and leaves the other
   CHECK(autograd::mse_loss(layer(indices), target).item() < 1e-4);
   const std::vector<float> after = layer.parameters().front().to_vector<float>();
   CHECK((after[0] == before[0] && after[4] == before[4]));
+}
+
+TEST_CASE("the row of padding_idx begins as zeros, is looked up, and is not trained") {
+  Initializer initializer(1), same(1);
+  Embedding layer({.num_embeddings = 4, .embedding_dim = 2, .padding_idx = 2}, initializer);
+  const Tensor weight = layer.parameters().front();
+  const std::vector<float> drawn = same.normal({4, 2}, 1.0).to_vector<float>();
+  CHECK(weight.to_vector<float>() ==
+        std::vector{drawn[0], drawn[1], drawn[2], drawn[3], 0.0f, 0.0f, drawn[6], drawn[7]});
+  CHECK(layer.describe() == "Embedding(4, 2, padding_idx 2)");
+  autograd::backward(autograd::sum(layer(indices_of({2, 0, 2, 0, 3}, {5}))));
+  CHECK(autograd::grad(weight).to_vector<float>() == std::vector<float>{2, 2, 0, 0, 0, 0, 1, 1});
+  CHECK_THROWS_WITH(Embedding({.num_embeddings = 4, .embedding_dim = 2, .padding_idx = 4}, initializer),
+                    ContainsText("Embedding: padding_idx must be from 0 to 3, one of the 4 embeddings, got 4"));
+}
+
+TEST_CASE("padding_idx keeps a row without a gradient on a device, too", "[cuda]") {
+  if (!has_gpu()) return;
+  const Tensor weight = autograd::set_requires_grad(Tensor::full({3, 2}, 1.0, {.device = kGpu}));
+  const Tensor y = autograd::embedding(indices_of({1, 0, 1}, {3}).to(kGpu), weight, 1);
+  autograd::backward(autograd::sum(y));
+  CHECK(autograd::grad(weight).to_vector<float>() == std::vector<float>{1, 1, 0, 0, 0, 0});
 }

@@ -180,12 +180,42 @@ TEST_CASE("names and options that do not fit are refused") {
   CHECK_THAT(message({.name = "vgg_lite", .dropout = 1.0}), ContainsText("[0, 1)"));
   CHECK_THAT(message({.name = "mnist_cnn", .layers = -1}), ContainsText("must be positive"));
   CHECK_THAT(message({.name = "mnist_cnn", .layers = 1, .shared_weights = true}), ContainsText("2 or more"));
-  CHECK_THAT(message({.name = "mnist_cnn", .batch_norm = true}), ContainsText("no batch norm"));
   CHECK_THAT(message({.name = "resnet9", .shared_weights = true}), ContainsText("no shared weights"));
   CHECK_THAT(message({.name = "small_cnn", .dropout = -0.1}), ContainsText("[0, 1)"));
   CHECK_THAT(message({.name = "resnet9", .drop_path = 1.0}), ContainsText("drop_path must be in [0, 1)"));
   CHECK(message({.name = "small_cnn", .drop_path = 0.1}) ==
         "model small_cnn has no residual branches to drop; resnet9 and resnet18 do");
+}
+
+TEST_CASE("mnist_cnn takes batch norm behind each convolution, shared or not") {
+  const Tensor x = Tensor::full({3, 1, 8, 8}, 0.5, {.layout = Layout::channels_last});
+  for (const bool shared : {false, true}) {
+    INFO(shared);
+    const auto model = make_model({.name = "mnist_cnn",
+                                   .in_channels = 1,
+                                   .image_size = 8,
+                                   .layers = 3,
+                                   .shared_weights = shared,
+                                   .batch_norm = true});
+    std::vector<std::string> modules;
+    for (const auto& [path, module] : model->named_modules()) modules.push_back(module->describe());
+    const auto count = [&](std::string_view start) {
+      return std::ranges::count_if(modules, [&](const std::string& text) { return text.starts_with(start); });
+    };
+    CHECK(count("BatchNormReLU(") == 3);
+    CHECK(count("Conv2d") == (shared ? 2 : 3));
+    (*model)(x);
+    for (const auto& [name, buffer] : model->named_buffers()) {
+      if (!name.ends_with("running_mean")) continue;
+      INFO(name);
+      const auto means = buffer.to_vector<float>();
+      CHECK(std::ranges::any_of(means, [](float mean) { return mean != 0.0f; }));  // each norm saw images
+    }
+    // ReLU comes behind the norm: what the first norm gives has a half or so of zeros, and nothing below.
+    const auto gamma = model->named_parameters();
+    CHECK(std::ranges::count_if(gamma, [](const auto& entry) { return entry.first.ends_with(".weight"); }) ==
+          (shared ? 2 : 3) + 3 + 1);
+  }
 }
 
 TEST_CASE("networks take dropout and DropPath, by which the names of weights stay as they are") {

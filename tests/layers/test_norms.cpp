@@ -69,6 +69,11 @@ TEST_CASE("LayerNorm and GroupNorm refuse bad sizes and inputs") {
              ContainsText("GroupNorm(2, 4): needs an input [N, 4, ...], got f32[2, 6, 3]"));
 }
 
+TEST_CASE("layer_norm refuses sizes that only divide the last ones of the input") {
+  CHECK_THROWS_WITH(autograd::layer_norm(Tensor::zeros({2, 8}), {4}, {}, {}, 1e-5),
+                    ContainsText("normalized_shape [4] must be the last sizes of the input, got f32[2, 8]"));
+}
+
 TEST_CASE("a large mean does not spoil the variance of a row") {
   const Tensor noise = random_images({4, 1000}, 1, 1.0f), shifted = autograd::add(noise, Tensor::full({}, 4096.0));
   // The mean is rounded to f32, by 2^-12 at most, where the standard deviation is 1; a mean of squares would be lost.

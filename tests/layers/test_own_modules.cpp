@@ -70,7 +70,8 @@ Tensor twice(const Tensor& x) { return autograd::scale(x, 2.0); }
 TEST_CASE("a module refuses no module, and itself, as a part") {
   Initializer initializer(1);
   Net net(initializer);
-  CHECK_THAT(error_of([&] { net.add_module("none", std::unique_ptr<ReLU>()); }), ContainsText("there is no module"));
+  CHECK_THAT(error_of([&] { net.add_module("none", std::unique_ptr<ReLU>()); }),
+             ContainsText("got no module (a null pointer)"));
   struct Loop final : Module {
     Loop() { register_module("me", *this); }
     Tensor forward(const Tensor& x) override { return x; }
@@ -137,7 +138,8 @@ TEST_CASE("functions are modules of a sequence, with a name and a description") 
   const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {2, 2});
   CHECK(network(x).to_vector<float>() == network[0](x).to_vector<float>());  // 2 * 2 / 4
   CHECK_THAT(summary(network, {2, 2}), ContainsText("Quarter"));
-  CHECK(error_of([] { Lambda empty{Lambda::Function()}; }) == "Lambda: got an empty function");
+  CHECK(error_of([] { Lambda empty{Lambda::Function()}; }) ==
+        "Lambda: got an empty function; give one that makes a tensor of a tensor");
 }
 
 TEST_CASE("errors of a function name its place in the network") {
@@ -160,7 +162,7 @@ TEST_CASE("a list of modules numbers each by one, and computes nothing itself") 
   CHECK(seen == 3);
   CHECK(error_of([&] { list(Tensor::zeros({1, 2})); }) ==
         "ModuleList: a list has no forward; call its modules, list[i](x), or use Sequential");
-  CHECK(error_of([&] { list[3]; }) == "ModuleList of 3: there is no module 3");
+  CHECK(error_of([&] { list[3]; }) == "ModuleList of 3: there is no module 3; they are numbered from 0");
   CHECK(error_of([&] { list.add(std::unique_ptr<Linear>()); }) == "ModuleList of 3: module '3' is a null pointer");
 }
 

@@ -7,6 +7,8 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstring>
@@ -196,4 +198,63 @@ TEST_CASE("a file that cannot be there is refused before anything is written") {
   CHECK_THROWS_WITH(AtomicFile(directory / "none/"), ContainsText("cannot write: there is no directory"));
   CHECK_THROWS_WITH(AtomicFile(directory / ""), ContainsText("cannot write: it is a directory"));
   CHECK(directory.entries() == 0);
+}
+
+TEST_CASE("what killed processes left of files is removed, and nothing else") {
+  const TemporaryDirectory directory;
+  const std::string folder = directory.path().string();
+  const pid_t killed = ::fork();
+  REQUIRE(killed >= 0);
+  if (killed == 0) {
+    AtomicFile file(directory / "weights");
+    file.write("half", 4);
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(killed, nullptr, 0);
+  const std::string left = fmt::format("{}/.tandem-{}-0.tmp", folder, killed);
+  CHECK(std::filesystem::exists(left));
+  // Of a process that has this one's number, as processes of containers often do.
+  write_bytes(fmt::format("{}/.tandem-{}-7.tmp", folder, ::getpid()), "");
+  AtomicFile own(directory / "config.toml");
+  own.write("whole", 5);
+  // Other names, and what is no file.
+  const std::vector<std::string> others = {
+      ".tandem-1-0.tmp.txt",    ".tandem-x-0.tmp", ".tandem-1-.tmp", ".tandem--1-0.tmp",
+      ".tandem-checkpoint-1-0", ".tandem-1.tmp",   "notes.tmp"};
+  for (const std::string& name : others) write_bytes(directory / name, "");
+  std::filesystem::create_directory(directory / ".tandem-1-1.tmp");
+  std::filesystem::create_symlink("notes.tmp", directory / ".tandem-1-2.tmp");
+  CHECK(remove_abandoned_files(folder) == 2);
+  CHECK_FALSE(std::filesystem::exists(left));
+  own.commit();
+  CHECK(read_bytes(directory / "config.toml") == "whole");
+  for (const std::string& name : others) CHECK(std::filesystem::exists(directory / name));
+  CHECK(directory.entries() == static_cast<std::ptrdiff_t>(others.size()) + 3);
+  CHECK(remove_abandoned_files(folder) == 0);
+  CHECK(remove_abandoned_files(directory / "none") == 0);
+}
+
+TEST_CASE("a file that another process writes is left to it") {
+  const TemporaryDirectory directory;
+  int ready[2], go[2];
+  REQUIRE(::pipe(ready) == 0);
+  REQUIRE(::pipe(go) == 0);
+  const pid_t writer = ::fork();
+  REQUIRE(writer >= 0);
+  char byte = 0;
+  if (writer == 0) {
+    AtomicFile file(directory / "weights");
+    file.write("whole", 5);
+    if (::write(ready[1], &byte, 1) != 1 || ::read(go[0], &byte, 1) != 1) ::_exit(1);
+    file.commit();
+    ::_exit(0);
+  }
+  CHECK(::read(ready[0], &byte, 1) == 1);
+  CHECK(remove_abandoned_files(directory.path().string()) == 0);
+  CHECK(::write(go[1], &byte, 1) == 1);
+  int status = 0;
+  ::waitpid(writer, &status, 0);
+  CHECK(status == 0);
+  CHECK(read_bytes(directory / "weights") == "whole");
+  for (const int descriptor : {ready[0], ready[1], go[0], go[1]}) ::close(descriptor);
 }

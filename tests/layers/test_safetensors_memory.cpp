@@ -4,12 +4,8 @@
 #include "tests/layers/safetensors_bytes.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+#include "tests/support/memory_of.h"
 #include "tests/support/temporary_directory.h"
-
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <fstream>
 
 using namespace tandem;
 using namespace tandem::layers;
@@ -17,51 +13,11 @@ using namespace tandem::test;
 
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
 constexpr std::int64_t kHeaderBytes = 24 * kMiB;  // eight times this is more than twice this and 64 MiB
 
-/// A line of /proc/self/status, in bytes: "VmRSS" is what is resident now, "VmHWM" the most there ever was.
-std::int64_t status_bytes(const std::string& key) {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(key + ":")) return 1024 * std::stoll(line.substr(key.size() + 1));
-  }
-  return 0;
-}
-
-struct Reading {
-  std::int64_t grown = 0;  // bytes of memory beyond what there was
-  std::string error;       // or empty
-};
-
 /// Reads a file in a process of its own.
-Reading read_apart(const std::string& path) {
-  int ends[2];
-  REQUIRE(pipe(ends) == 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::int64_t before = status_bytes("VmRSS");
-    std::string error;
-    try {
-      read_safetensors(path);
-    } catch (const std::exception& caught) {
-      error = caught.what();
-    }
-    const std::string report = fmt::format("{} {}", status_bytes("VmHWM") - before, error.substr(0, 1000));
-    _exit(write(ends[1], report.data(), report.size()) == static_cast<ssize_t>(report.size()) ? 0 : 1);
-  }
-  REQUIRE(child > 0);
-  close(ends[1]);
-  char text[2000] = {};
-  const ssize_t length = read(ends[0], text, sizeof(text) - 1);
-  close(ends[0]);
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  REQUIRE(length > 0);
-  REQUIRE(status == 0);
-  const std::string report(text);
-  const std::size_t space = report.find(' ');
-  return {std::stoll(report.substr(0, space)), report.substr(space + 1)};
+Reading read_file_apart(const std::string& path) {
+  return read_apart([&] { read_safetensors(path); });
 }
 
 /// `head`, as many numbered pieces as fit, `tail`.
@@ -79,9 +35,9 @@ void check_refused(const std::string& header, const std::string& because) {
   const TemporaryDirectory directory;
   const std::string path = directory / "hostile.safetensors";
   write_bytes(path, safetensors_bytes(header, ""));
-  const Reading reading = read_apart(path);
+  const Reading reading = read_file_apart(path);
   CHECK_THAT(reading.error, ContainsText(because));
-#if !defined(__SANITIZE_ADDRESS__)  // whose bookkeeping is larger
+#if !defined(__SANITIZE_ADDRESS__)
   INFO("a file of " << header.size() / kMiB << " MiB took " << reading.grown / kMiB << " MiB");
   CHECK(reading.grown <= 2 * static_cast<std::int64_t>(header.size()) + 64 * kMiB);
 #endif
@@ -122,7 +78,7 @@ TEST_CASE("long texts are read within twice the file's size, and as many tensors
   std::string header = R"({"__metadata__":{)";
   for (int i = 0; i < 16; ++i) header += fmt::format(R"({}"{}":"{}")", i > 0 ? "," : "", i, value);
   write_bytes(path, safetensors_bytes(header + "}}", ""));
-  const Reading texts = read_apart(path);
+  const Reading texts = read_file_apart(path);
   CHECK(texts.error.empty());
 
   for (const std::int64_t elements : {0, 1}) {
@@ -132,7 +88,7 @@ TEST_CASE("long texts are read within twice the file's size, and as many tensors
                           elements, i * elements, (i + 1) * elements);
     }
     write_bytes(path, safetensors_bytes(many + "}", std::string(static_cast<std::size_t>(100'000 * elements), 'x')));
-    const Reading tensors = read_apart(path);
+    const Reading tensors = read_file_apart(path);
     CHECK(tensors.error.empty());
 #if !defined(__SANITIZE_ADDRESS__)
     INFO(elements << " elements each: " << tensors.grown << " bytes for a file of " << many.size());
@@ -152,7 +108,7 @@ TEST_CASE("long names of many tensors are read within twice the file's size and 
   for (int i = 0; i < 90'000; ++i)
     header += fmt::format(R"({}"{:0>961}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", i > 0 ? "," : "", i);
   write_bytes(path, safetensors_bytes(header + "}", ""));
-  const Reading names = read_apart(path);
+  const Reading names = read_file_apart(path);
   CHECK(names.error.empty());
 #if !defined(__SANITIZE_ADDRESS__)
   INFO("a file of " << header.size() / kMiB << " MiB took " << names.grown / kMiB << " MiB");

@@ -73,6 +73,9 @@ std::vector<LintCase> softmaxes() {
       cases.push_back(
           {"softmax_backward of " + describe(x), [=] { kernels::softmax_backward(result, y, y, Out(grad_x)); }});
       cases.push_back({"nll_loss of " + describe(x), [=] { kernels::nll_loss_forward(x, labels, Out(losses)); }});
+      const kernels::LabelWeights weights{.of_classes = ones({columns}), .ignore_index = 0};
+      cases.push_back({"nll_loss with weights of " + describe(x),
+                       [=] { kernels::nll_loss_forward(x, labels, Out(losses), weights, Out(ones({16}))); }});
       cases.push_back(
           {"nll_loss_backward of " + describe(x), [=] { kernels::nll_loss_backward(labels, losses, Out(grad_x)); }});
     }

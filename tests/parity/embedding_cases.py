@@ -24,6 +24,15 @@ def embedding_specs(generator):
             lambda t: functional.embedding(t["indices"], t["weight"]),
             bound,
         )
+        padding = rows // 2
+        yield OpSpec(
+            f"embedding.{name}.padding",
+            "embedding",
+            {"indices": indices, "weight": f32_values(generator, rows, features)},
+            lambda t, p=padding: functional.embedding(t["indices"], t["weight"], padding_idx=p),
+            bound,
+            {"padding_idx": padding},
+        )
 
 
 def cases():

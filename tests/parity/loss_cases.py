@@ -138,6 +138,73 @@ def nll_specs(generator):
         )
 
 
+def weighted_specs(generator):
+    """Class weights and an ignored label, of log probabilities and of logits."""
+    rows, classes, ignored = 11, 5, -100
+    labels = generator.integers(0, classes, rows)
+    labels[[2, 7]] = ignored
+    weight = f32_values(generator, classes, low=0.25, high=4)
+    log_p = f32_values(generator, rows, classes, low=-5, high=0)
+    logits = f32_values(generator, rows, classes, low=-9, high=9)
+    chosen = np.maximum(labels, 0)  # of an ignored row, any
+    counts = np.where(labels == ignored, 0.0, weight[chosen])
+
+    for reduction in REDUCTIONS:
+
+        def nll_errors(values, grad, result, reduction=reduction):
+            # Each loss is a product, the mean a sum of 11 of them over a sum of 11 weights.
+            count = counts.sum() if reduction == "mean" else 1.0
+            losses = counts * np.abs(values["log_probabilities"][np.arange(rows), chosen])
+            size = losses if reduction == "none" else losses.sum() / count
+            gradient = np.broadcast_to((counts * np.abs(grad) / count)[:, None], (rows, classes))
+            return {"output": (2 * rows + 3) * size, "grad.log_probabilities": (rows + 4) * gradient}
+
+        yield OpSpec(
+            f"nll_loss.weighted.{reduction}",
+            "weighted_nll_loss",
+            {"log_probabilities": log_p, "labels": labels, "weight": weight},
+            lambda t, r=reduction: functional.nll_loss(
+                t["log_probabilities"], t["labels"], t["weight"], ignore_index=ignored, reduction=r
+            ),
+            nll_errors,
+            {"reduction": reduction, "ignore_index": ignored},
+            constant=("weight",),
+        )
+        for smoothing in (0.0, 0.2):
+
+            def errors(values, grad, result, reduction=reduction, smoothing=smoothing):
+                x = Tracked(values["logits"])
+                shifted = x - x.value.max(axis=1, keepdims=True)
+                p = shifted.exp() / shifted.exp().sum(axis=1, keepdims=True)
+                log_error = (shifted - shifted.exp().sum(axis=1, keepdims=True).log()).error
+                kept = (labels != ignored)[:, None]
+                count = counts.sum() if reduction == "mean" else 1.0
+                # How much each log p counts in its row's loss, and how much that is at most.
+                share = smoothing * weight[None, :] / classes * kept
+                share[np.arange(rows), chosen] += (1.0 - smoothing) * counts
+                size = np.abs(shifted.value - np.log(np.exp(shifted.value).sum(axis=1, keepdims=True)))
+                of_rows = (share * (log_error + (classes + 5) * size)).sum(axis=1)
+                total = of_rows if reduction == "none" else of_rows.sum() / count + (2 * rows + 3) * (
+                    (share * size).sum() / count
+                )
+                scaled = np.broadcast_to(np.abs(grad), (rows,))[:, None] / count
+                whole = share.sum(axis=1, keepdims=True)
+                slope = scaled * (share * (rows + 6) + whole * (p.error + (classes + rows + 6) * p.value))
+                return {"output": total, "grad.logits": slope}
+
+            yield OpSpec(
+                f"cross_entropy.weighted.{reduction}.{smoothing}",
+                "weighted_cross_entropy",
+                {"logits": logits, "labels": labels, "weight": weight},
+                lambda t, r=reduction, s=smoothing: functional.cross_entropy(
+                    t["logits"], t["labels"], t["weight"], ignore_index=ignored, reduction=r, label_smoothing=s
+                ),
+                errors,
+                {"reduction": reduction, "ignore_index": ignored, "label_smoothing": smoothing},
+                constant=("weight",),
+            )
+
+
 def softmax_bound(dim, logarithm):
     def errors(inputs, grad, result):
         x, g = Tracked(inputs["x"]), Tracked(grad)
@@ -187,6 +254,6 @@ def softmax_specs(generator):
 
 def cases():
     generator = np.random.default_rng(8)
-    specs = [*element_specs(generator), *nll_specs(generator), *softmax_specs(generator)]
+    specs = [*element_specs(generator), *nll_specs(generator), *softmax_specs(generator), *weighted_specs(generator)]
     for number, spec in enumerate(specs):
         yield from make_cases(spec, 5000 + number)

@@ -54,6 +54,23 @@ Tensor turned(std::vector<Tensor> parts, int dim) {
   return concat(parts, dim);
 }
 
+/// A result without a gradient, as floats. The case's anchor, a number, gets a gradient of 0 in place of the operands.
+Tensor counted(const Tensor& result, const CaseFile& f) {
+  const Tensor anchor = f.at("anchor");
+  return cast(result, anchor.dtype()) + 0.0 * anchor;
+}
+
+/// One of eq, ne, lt, le, gt and ge of a tensor and another, or a number.
+template <typename Other>
+Tensor compared(const std::string& name, const Tensor& a, const Other& b) {
+  return name == "eq"   ? eq(a, b)
+         : name == "ne" ? ne(a, b)
+         : name == "lt" ? lt(a, b)
+         : name == "le" ? le(a, b)
+         : name == "gt" ? gt(a, b)
+                        : ge(a, b);
+}
+
 Reduction reduction_of(const json& options) {
   const std::string name = options.at("reduction");
   return name == "mean" ? Reduction::mean : name == "sum" ? Reduction::sum : Reduction::none;
@@ -127,6 +144,19 @@ const std::map<std::string, Op>& ops() {
        [](const CaseFile& f, const json& o) {
          return softmax_cross_entropy(f.at("logits"), f.at("labels"), o.at("label_smoothing"));
        }},
+      {"weighted_cross_entropy",
+       [](const CaseFile& f, const json& o) {
+         return softmax_cross_entropy(f.at("logits"), f.at("labels"),
+                                      {.weight = f.find("weight"),
+                                       .ignore_index = o.at("ignore_index").get<std::int64_t>(),
+                                       .label_smoothing = o.at("label_smoothing"),
+                                       .reduction = reduction_of(o)});
+       }},
+      {"weighted_nll_loss",
+       [](const CaseFile& f, const json& o) {
+         return nll_loss(f.at("log_probabilities"), f.at("labels"), reduction_of(o),
+                         {.of_classes = f.find("weight"), .ignore_index = o.at("ignore_index").get<std::int64_t>()});
+       }},
       {"mse_loss",
        [](const CaseFile& f, const json& o) { return mse_loss(f.at("x"), f.at("target"), reduction_of(o)); }},
       {"l1_loss", [](const CaseFile& f, const json& o) { return l1_loss(f.at("x"), f.at("target"), reduction_of(o)); }},
@@ -147,7 +177,20 @@ const std::map<std::string, Op>& ops() {
        [](const CaseFile& f, const json& o) {
          return group_norm(f.at("x"), o.at("groups"), f.find("weight"), f.find("bias"), o.at("eps"));
        }},
-      {"embedding", [](const CaseFile& f, const json&) { return embedding(f.at("indices"), f.at("weight")); }},
+      {"embedding",
+       [](const CaseFile& f, const json& o) {
+         const std::int64_t padding = o.value("padding_idx", std::int64_t{-1});
+         return embedding(f.at("indices"), f.at("weight"),
+                          padding < 0 ? std::nullopt : std::optional<std::int64_t>(padding));
+       }},
+      {"compare",
+       [](const CaseFile& f, const json& o) {
+         const std::string name = o.at("comparison");
+         if (f.find("b").defined()) return counted(compared(name, f.at("a"), f.at("b")), f);
+         return counted(compared(name, f.at("a"), o.at("number").get<double>()), f);
+       }},
+      {"argmax",
+       [](const CaseFile& f, const json& o) { return counted(argmax(f.at("x"), o.at("dim"), o.at("keepdim")), f); }},
       {"add", [](const CaseFile& f, const json&) { return add(f.at("a"), f.at("b")); }},
       {"mul", [](const CaseFile& f, const json&) { return mul(f.at("a"), f.at("b")); }},
       {"scale", [](const CaseFile& f, const json& o) { return scale(f.at("x"), o.at("factor")); }},

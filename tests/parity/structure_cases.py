@@ -1,4 +1,4 @@
-"""Matrix products of batches; parts of tensors, and tensors joined; the largest elements."""
+"""Matrix products of batches; parts of tensors, and tensors joined; comparisons; the largest elements."""
 
 import numpy as np
 import torch
@@ -90,8 +90,64 @@ def topk_specs(generator):
         )
 
 
+def counted(result, tensors):
+    """A result without a gradient, as numbers: the gradient of 0 is that of the anchor."""
+    return result.to(tensors["anchor"].dtype) + 0.0 * tensors["anchor"]
+
+
+def comparison_specs(generator):
+    # Few different numbers, so that many are equal; signed zeros, infinities and NaN among them.
+    values = np.array([-np.inf, -1.5, -0.0, 0.0, 0.25, 2.0, np.inf, np.nan])
+    a, b, row = (values[generator.integers(0, len(values), shape)] for shape in ((6, 4, 5), (6, 4, 5), (5,)))
+    anchor = np.zeros(())
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        function = getattr(torch, name)
+        for other, operand in (("", b), (".broadcast", row)):
+            yield OpSpec(
+                f"{name}{other}",
+                "compare",
+                {"a": a, "b": operand, "anchor": anchor},
+                lambda t, f=function: counted(f(t["a"], t["b"]), t),
+                exact,
+                {"comparison": name},
+                constant=("a", "b"),
+            )
+        yield OpSpec(
+            f"{name}.number",
+            "compare",
+            {"a": a, "anchor": anchor},
+            lambda t, f=function: counted(f(t["a"], 0.25), t),
+            exact,
+            {"comparison": name, "number": 0.25},
+            constant=("a",),
+        )
+
+
+def argmax_specs(generator):
+    distinct = generator.permutation(3 * 7 * 10).reshape(3, 7, 10).astype(np.float64) - 100.0
+    special = f32_values(generator, 4, 6)
+    special[0, 3], special[1, 5], special[2, 0], special[3, :] = np.nan, np.inf, -np.inf, -np.inf
+    special[3, 2] = -7.0
+    for name, x, dim, keepdim in (
+        ("last", distinct, -1, False),
+        ("middle", distinct, 1, True),
+        ("first", distinct, 0, False),
+        ("special", special, 1, False),
+    ):
+        yield OpSpec(
+            f"argmax.{name}",
+            "argmax",
+            {"x": x, "anchor": np.zeros(())},
+            lambda t, d=dim, k=keepdim: counted(torch.argmax(t["x"], d, k), t),
+            exact,
+            {"dim": dim, "keepdim": keepdim},
+            constant=("x",),
+        )
+
+
 def cases():
     generator = np.random.default_rng(11)
     specs = [*matmul_specs(generator), *part_specs(generator), *topk_specs(generator)]
+    specs += [*comparison_specs(generator), *argmax_specs(generator)]
     for number, spec in enumerate(specs):
         yield from make_cases(spec, 4000 + number)

@@ -40,6 +40,8 @@ RUNS = {
     "adam": "--optimizer adam --lr 0.002 --weight-decay 0.01",
     "adamw": "--optimizer adamw --lr 0.002 --weight-decay 0.1",
     "rmsprop": "--optimizer rmsprop --lr 0.0005 --momentum 0.5 --weight-decay 0.01",
+    "batch norm": "--optimizer sgd --lr 0.02 --momentum 0.9 --nesterov --weight-decay 0.01",
+    "batch norm, adamw": "--optimizer adamw --lr 0.0005 --weight-decay 0.1",
 }
 
 
@@ -78,10 +80,17 @@ def optimizer_of(group, parameters):
     return kinds[group](parameters, lr=0.1)
 
 
-def go_on(saved, data, dtype, name, with_state=True):
-    """PyTorch's weights ten steps on."""
+def model_of(case):
+    """The network's name, and options of its own."""
+    return ("small_cnn", {}) if case.startswith("batch norm") else ("mnist_cnn", {"layers": 1})
+
+
+def go_on(saved, data, dtype, case, with_state=True):
+    """PyTorch's weights and running statistics ten steps on."""
     saved = copy.deepcopy(saved)
-    model = torch_models.make_model("mnist_cnn", in_channels=1, image_size=SIDE, classes=10, layers=1).to(dtype)
+    model, own = model_of(case)
+    name = RUNS[case].split()[1]
+    model = torch_models.make_model(model, in_channels=1, image_size=SIDE, classes=10, **own).to(dtype)
     model.load_state_dict(saved["model"])
     if not with_state:
         saved["optimizer"]["state"] = {}
@@ -100,16 +109,18 @@ def run_clear_of_kinks(case, options, folder, data):
         saved = run_and_convert(f"{case}{seed}", f"{options} --seed {seed}", folder)
         try:
             with NearestKink(CLEARANCE):
-                return saved, go_on(saved[0], data, torch.float64, options.split()[1])
+                return saved, go_on(saved[0], data, torch.float64, case)
         except NearKink:
             pass
     sys.exit(f"FAILED: {case}: none of {SEEDS} runs keeps clear of kinks")
 
 
 def run_and_convert(case, options, folder):
-    run = os.path.join(folder, case)
+    run = os.path.join(folder, case.replace(" ", "_"))
+    model, own = model_of(case.rstrip("0123456789"))
+    own = "".join(f" --{option} {value}" for option, value in own.items())
     # Checkpoints hold the settings that the converter reads.
-    command = [PROGRAM, *f"--dataset mnist --data {folder} --model mnist_cnn --layers 1 --conv-impl reference --epochs "
+    command = [PROGRAM, *f"--dataset mnist --data {folder} --model {model}{own} --conv-impl reference --epochs "
                f"{BEFORE + STEPS} --global-batch-size {IMAGES} --schedule constant --augment none --threads 1 --keep 100 "
                f"--progress none --run-dir {run} {options}".replace("--nesterov false", "--no-nesterov").split()]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -121,10 +132,9 @@ def run_and_convert(case, options, folder):
 def check_run(case, options, folder, data):
     saved, exact = run_clear_of_kinks(case, options, folder, data)
     check((saved[0]["steps"], saved[0]["epochs"]) == (BEFORE, BEFORE), f"{saved[0]['steps']} steps")
-    name = options.split()[1]
     stray = float((weights(saved[1]["model"]) - exact).norm())
-    theirs = float((go_on(saved[0], data, torch.float32, name) - exact).norm())
-    lost = float((go_on(saved[0], data, torch.float64, name, with_state=False) - exact).norm())
+    theirs = float((go_on(saved[0], data, torch.float32, case) - exact).norm())
+    lost = float((go_on(saved[0], data, torch.float64, case, with_state=False) - exact).norm())
     print(f"{case}: ours strays {stray:.2e} from f64, PyTorch's f32 {theirs:.2e}, without the state {lost:.2e}")
     check(stray <= FACTOR * theirs, f"{case}: PyTorch does not go on as we do")
     check(case == "plain" or lost > 100 * FACTOR * theirs, f"{case}: a lost state would not be seen")

@@ -18,6 +18,8 @@ endif()
 add_test(NAME "scripts: offline_bundle.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/offline_bundle_cases.sh ${PROJECT_SOURCE_DIR})
 set_tests_properties("scripts: offline_bundle.sh" PROPERTIES TIMEOUT 300)
+add_test(NAME "scripts: run_ctest.sh"
+  COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/run_ctest_cases.sh ${PROJECT_SOURCE_DIR})
 add_test(NAME "scripts: check_all.sh"
   COMMAND ${TANDEM_BASH} ${CMAKE_CURRENT_LIST_DIR}/check_all_cases.sh ${PROJECT_SOURCE_DIR})
 

@@ -17,7 +17,7 @@ GOOD = """\
 `in_a_block_nobody_looks()`
 ```
 """
-GONE = "go" + "ne"  # in pieces: a name that stands here would be one that a file holds
+GONE = "for" + "gone"  # in pieces: a name that stands here would be one that a file holds
 END, WORD = "nso" + "r.h", "prag" + "ma"  # the end of a name that is there, and a word that is none of a function
 BAD = {
     f"`core/no_{GONE}.h`": f"no file or folder core/no_{GONE}.h",

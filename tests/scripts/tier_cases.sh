@@ -5,7 +5,7 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/scripts" "$folder/bin"
-cp "$1/scripts/test.sh" "$1/scripts/check_builds.sh" "$folder/scripts"
+cp "$1/scripts/test.sh" "$1/scripts/check_builds.sh" "$1/scripts/run_ctest.sh" "$folder/scripts"
 stand_in() { cat >"$folder/$1" && chmod +x "$folder/$1"; }
 stand_in scripts/setup.sh <<<'#!/bin/sh'
 stand_in scripts/build.sh <<<'echo "build/$1"'

@@ -130,7 +130,7 @@ TEST_CASE("models of several inputs are told what to take by a forward function"
         "function what it takes (TrainerOptions::forward)");
   const auto nothing = [](layers::Module&, const data::Batch&) { return Tensor(); };
   CHECK(error_of([&] { Trainer(model, optimizer, loader, {.forward = nothing}).fit(1); }) ==
-        "trainer: the forward function gave an undefined tensor");
+        "trainer: the forward function gave an undefined tensor; return what the loss takes");
 }
 
 TEST_CASE("targets that are no classes need a loss function") {

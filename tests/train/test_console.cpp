@@ -105,13 +105,24 @@ TEST_CASE("the header names model, data, ranks and steps") {
 
 TEST_CASE("the summary tells the result and where things are") {
   const ResultRecord result{epoch(1), 187.0};
-  const std::string text = summary_text(result, {"run.jsonl", "w.safetensors"});
-  CHECK_THAT(text, ContainsText("test accuracy 68.88% (loss 0.8949) after 1 epoch in 3:07, peak memory 312 MiB"));
-  CHECK_THAT(text, ContainsText("log      run.jsonl"));
-  CHECK_THAT(text, ContainsText("weights  w.safetensors"));
-  CHECK_THAT(summary_text(result, {}), !ContainsText("weights"));
-  CHECK_THAT(text, !ContainsText("skipped"));
-  CHECK_THAT(text, !ContainsText("  tensors  "));
+  CHECK(summary_text(result, {.folder = "runs/a",
+                              .lines = {{"settings", {"runs/a/config.toml", "runs/a/environment.json"}},
+                                        {"log", {"elsewhere/log.jsonl"}},
+                                        {"weights", {}}},
+                              .report = "runs/a/report.html",
+                              .picture = "runs/a/curves.png"}) ==
+        "  memory   312 MiB per rank at most\n"
+        "  kept in  runs/a\n"
+        "  settings config.toml, environment.json\n"
+        "  log      elsewhere/log.jsonl\n"
+        "  report   runs/a/report.html\n"
+        "test accuracy 68.88% (loss 0.8949) after 1 epoch in 3:07\n"
+        "  curves   runs/a/curves.png\n");
+  CHECK(summary_text(result, {}) ==
+        "  memory   312 MiB per rank at most\n"
+        "test accuracy 68.88% (loss 0.8949) after 1 epoch in 3:07\n");
+  CHECK(closing_text("stopped", {.folder = "runs/", .lines = {{"log", {"runs/log"}}}}) ==
+        "  kept in  runs/\n  log      log\nstopped\n");
 }
 
 TEST_CASE("the summary tells skipped steps, and what memory went to") {
@@ -120,5 +131,7 @@ TEST_CASE("the summary tells skipped steps, and what memory went to") {
   result.last.loss_scale = 16384.0;
   const std::string text = summary_text(result, {});
   CHECK_THAT(text, ContainsText("  skipped  2 steps: a gradient was not finite; the loss scale ends at 16384\n"));
-  CHECK_THAT(text, ContainsText("  tensors  activations 3.0 MiB, parameters 1.0 KiB at most\n"));
+  CHECK_THAT(text, ContainsText("  tensors  activations 3.0 MiB, parameters 1.0 KiB\n"));
+  result.peak_tensor_bytes = {{"a", 1 << 10}, {"b", 2 << 10}, {"c", 4 << 10}, {"d", 3 << 10}, {"e", 5 << 10}};
+  CHECK_THAT(summary_text(result, {}), ContainsText("  tensors  e 5.0 KiB, c 4.0 KiB, d 3.0 KiB, 2 more\n"));
 }

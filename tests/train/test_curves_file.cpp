@@ -34,6 +34,20 @@ TEST_CASE("a log becomes a line for each epoch") {
 )") == "epoch,lr,backend\n1,0.1,ring\n2,1e-05,ring\n");
 }
 
+TEST_CASE("the steps of a log become a table of their own, without what a session did behind its checkpoint") {
+  const test::TemporaryDirectory folder;
+  test::write_bytes(folder / "log.jsonl", R"({"record":"run","model":"m"}
+{"record":"step","step":10,"epoch":1,"loss":3}
+{"record":"step","step":20,"epoch":1,"loss":2.5}
+{"record":"step","step":30,"epoch":1,"loss":9}
+{"record":"run","model":"m"}
+{"record":"step","step":20,"epoch":1,"loss":null}
+{"record":"epoch","epoch":1,"lr":0.1}
+)");
+  train::write_steps(folder / "log.jsonl", folder / "steps.csv");
+  CHECK(test::read_bytes(folder / "steps.csv") == "step,epoch,loss\n10,1,3\n20,1,\n");
+}
+
 TEST_CASE("inner figures have the way to them as their name") {
   CHECK(curves_of(
             R"({"record":"epoch","epoch":1,"time":{"data":0.5,"forward":2},"layers":[{"name":"conv1","weight_norm":3}]}

@@ -2,7 +2,9 @@
 #include "tandem/train/jsonl_log.h"
 
 #include "tests/support/catch.h"
+#include "tests/support/temporary_directory.h"
 
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/core/error.h"
 #include "tandem/core/tensor.h"
 #include "tandem/train/process_info.h"
@@ -72,6 +74,7 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   run.threads = 1;
   run.model = "small_cnn";
   run.model_parameters = 241482;
+  run.without_effect = {"log", "keep"};
   log.write(run);
   auto records = file.records();
   REQUIRE(records.size() == 1);
@@ -83,6 +86,7 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   CHECK(records[0]["ranks"] == 2);
   CHECK(records[0]["config"] == Json({{"lr", 0.1}, {"epochs", 8}, {"model", "small_cnn"}, {"batch-norm", false}}));
   CHECK(records[0]["versions"]["tandem"].is_string());
+  CHECK(records[0]["without_effect"] == Json({"log", "keep"}));
 
   const std::vector<std::string> fields{"record",        "epoch",          "lr",
                                         "train_loss",    "train_accuracy", "test_loss",
@@ -119,6 +123,37 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   CHECK(records[3]["record"] == "result");
   CHECK(records[3]["total_seconds"] == 99.5);
   CHECK(records[3]["peak_tensor_bytes"] == Json({{"activations", 4096}, {"optimizer", 1024}}));
+}
+
+TEST_CASE("what an epoch took is in its record") {
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  EpochRecord epoch = some_epoch();
+  epoch.time = PhaseTimes{.data = 0.5, .backward = 2.0};
+  epoch.memory = {{"data", 4096}};
+  epoch.exchange = tandem::comm::ExchangeTotals{.steps = 3, .bytes = 300, .seconds = 0.5, .waited_seconds = 0.25};
+  epoch.layers = {{"conv1", 1.0, 2.0, 4.0}};
+  log.write(epoch);
+  const Json record = file.records()[0];
+  CHECK(record["time"] == Json({{"data", 0.5},
+                                {"forward", 0.0},
+                                {"backward", 2.0},
+                                {"communication", 0.0},
+                                {"optimizer", 0.0},
+                                {"evaluation", 0.0},
+                                {"writing", 0.0}}));
+  CHECK(record["memory"] == Json({{"data", 4096}}));
+  CHECK(record["exchange"] == Json({{"steps", 3}, {"bytes", 300}, {"seconds", 0.5}, {"waited_seconds", 0.25}}));
+  CHECK(record["layers"][0]["update_norm"] == 2.0);
+}
+
+TEST_CASE("a record of a run that diverged tells where") {
+  TemporaryFile file;
+  JsonlLog log(file.path);
+  EpochRecord epoch = some_epoch();
+  epoch.diverged = Divergence{.step = 41, .skipped_steps = 40};
+  log.write(epoch);
+  CHECK(file.records()[0]["diverged"] == Json({{"step", 41}, {"skipped_steps", 40}}));
 }
 
 TEST_CASE("figures that were not evaluated are left out, and a result tells the best epoch") {
@@ -263,4 +298,55 @@ TEST_CASE("settings as TOML") {
   CHECK(to_toml(ConfigValue(1e-20)) == "1e-20");
   CHECK(to_toml(ConfigValue(std::string("a \"b\" \\ c#"))) == R"("a \"b\" \\ c#")");
   CHECK(to_toml(Config{{"lr", 0.5}, {"seed", std::int64_t{1}}}) == "lr = 0.5\nseed = 1\n");
+}
+
+TEST_CASE("a log whose folder is removed begins again with the run's record") {
+  const tandem::test::TemporaryDirectory directory;
+  const std::string path = directory / "run/log.jsonl";
+  std::filesystem::create_directory(directory / "run");
+  const auto kinds = [&] {
+    std::string text;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) text += Json::parse(line)["record"].get<std::string>() + " ";
+    return text;
+  };
+  JsonlLog log(path);
+  log.write(RunRecord{});
+  log.write(StepRecord{1, 1, 0.1, 1.0});
+  CHECK_FALSE(log.take_removed());
+  std::filesystem::remove_all(directory / "run");
+  log.write(StepRecord{2, 1, 0.1, 1.0});
+  CHECK(kinds() == "run step ");
+  CHECK(log.take_removed());
+  CHECK_FALSE(log.take_removed());
+  // Another file in its place, such as log rotation puts there.
+  std::filesystem::rename(path, path + ".1");
+  tandem::test::write_bytes(path, "");
+  log.write(StepRecord{3, 1, 0.1, 1.0});
+  CHECK(kinds() == "run step ");
+  CHECK(log.take_removed());
+  // The caller has noticed: nothing is left to tell.
+  std::filesystem::remove_all(directory / "run");
+  log.begin_again();
+  log.begin_again();
+  CHECK(kinds() == "run ");
+  log.write(some_epoch());
+  CHECK(kinds() == "run epoch ");
+  CHECK_FALSE(log.take_removed());
+}
+
+TEST_CASE("a log that cannot begin again says so, and tries with each record") {
+  const tandem::test::TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "run");
+  JsonlLog log(directory / "run/log.jsonl");
+  log.write(RunRecord{});
+  std::filesystem::remove_all(directory / "run");
+  tandem::test::write_bytes(directory / "run", "a file");
+  for (int i = 0; i < 2; ++i)
+    CHECK_THROWS_WITH(log.write(some_epoch()),
+                      tandem::test::ContainsText("its folder was removed, and cannot be made"));
+  std::filesystem::remove(directory / "run");
+  log.write(some_epoch());
+  CHECK(log.take_removed());
+  CHECK(std::filesystem::file_size(directory / "run/log.jsonl") > 0);
 }

@@ -1,14 +1,9 @@
 // Runs that are left after some step and gone on with by another trainer, from a file.
+#include "tests/train/resumed_run.h"
+
 #include "tandem/autograd/functions.h"
-#include "tandem/autograd/precision.h"
 #include "tandem/comm/backends/backend.h"
-#include "tandem/data/iterable_dataset.h"
-#include "tandem/data/sampler.h"
-#include "tandem/data/synthetic.h"
-#include "tandem/layers/layers.h"
 #include "tandem/layers/safetensors.h"
-#include "tandem/optim/adam.h"
-#include "tandem/optim/sgd.h"
 #include "tandem/train/trainer.h"
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
@@ -23,133 +18,6 @@
 using namespace tandem;
 using namespace tandem::test;
 using train::EpochRecord;
-using train::Trainer;
-using train::TrainerOptions;
-
-namespace {
-
-constexpr std::int64_t kEpochs = 2, kBatch = 8, kImages = 28;
-
-double mean_output(const Tensor& output, const Tensor&) { return autograd::sum(output).item(); }
-
-/// What a run may be.
-struct Settings {
-  bool adam = false;
-  std::int64_t accumulation = 1;
-  DType dtype = DType::f32;
-  double init_scale = 0.0;  // above 0: of the scaler
-  bool stream = false;
-  bool local = true;  // batch norm and dropout, which are a rank's own
-  double ema = 0.0;
-};
-
-/// A small network with batch norm and dropout, and all that its training takes.
-struct Run {
-  Settings settings;
-  comm::ProcessGroup& group;
-  layers::Sequential model;
-  std::unique_ptr<optim::Optimizer> optimizer;
-  std::unique_ptr<data::Loader> loader, test;
-  optim::CosineSchedule schedule{kEpochs * 4};
-  optim::GradScaler scaler;
-  std::unique_ptr<Trainer> trainer;
-
-  Run(const Settings& given, comm::ProcessGroup& ranks, std::uint64_t seed = 1) : settings(given), group(ranks) {
-    const auto images = std::make_shared<const data::ImageDataset>(
-        data::make_synthetic({.count = kImages, .channels = 1, .side = 8, .seed = 3}));
-    const int size = group.size(), rank = group.rank();
-    const data::LoaderOptions options{.global_batch_size = kBatch, .augment = data::parse_augment("crop=1,flip")};
-    if (settings.stream) {
-      const auto start = [images](std::uint32_t epoch) {
-        return [images, i = std::int64_t{0}, epoch]() mutable -> std::optional<data::Example> {
-          const std::int64_t number = (i++ * 5 + epoch) % kImages;
-          data::Example example = images->get(number);
-          example[0] = autograd::cast(example[0], DType::f32) * 0.01;
-          return example;
-        };
-      };
-      loader = std::make_unique<data::Loader>(data::stream_of(start, kImages), data::RankShare{size, rank},
-                                              data::LoaderOptions{.global_batch_size = kBatch});
-    } else {
-      loader = std::make_unique<data::Loader>(images, data::DistributedSampler(kImages, size, rank, true, 1), options);
-    }
-    test = std::make_unique<data::Loader>(images, data::DistributedSampler(kImages, size, rank, false, 1),
-                                          data::LoaderOptions{.global_batch_size = 10});
-    layers::Initializer initializer(seed);
-    model.add<layers::Conv2d>({.in = 1, .out = 4, .kernel = 3, .padding = 1}, initializer);
-    if (settings.local) model.add<layers::BatchNorm2d>({.channels = 4, .relu = true});
-    model.add<layers::Flatten>();
-    if (settings.local) model.add<layers::Dropout>(0.25);
-    model.add<layers::Linear>({.in = 256, .out = 10}, initializer);
-    if (settings.dtype != DType::f32)
-      model.set_precision(settings.dtype == DType::f16 ? autograd::Precision::fp16 : autograd::Precision::bf16);
-    if (settings.adam) {
-      optimizer = std::make_unique<optim::AdamW>(model.parameters(), optim::AdamWOptions{.lr = 0.01});
-    } else {
-      optimizer = std::make_unique<optim::SGD>(model.parameters(), optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
-    }
-    if (settings.init_scale > 0.0)
-      scaler = optim::GradScaler(optim::GradScalerOptions{.init_scale = settings.init_scale, .growth_interval = 3});
-    trainer = std::make_unique<Trainer>(model, *optimizer, *loader, options_of());
-  }
-
-  TrainerOptions options_of() {
-    return {.test = test.get(),
-            .schedule = &schedule,
-            .group = &group,
-            .metrics = {{"output", mean_output}},
-            .scaler = &scaler,
-            .epochs = kEpochs,
-            .accumulation = settings.accumulation,
-            .clip_norm = 1.0,
-            .ema = settings.ema,
-            .log_every = 1,
-            .seed = 7};
-  }
-};
-
-/// What is left of a run in the end: every tensor of its state, and what it reported.
-struct Trace {
-  std::map<std::string, std::vector<double>> state;
-  std::vector<double> losses;  // of each step
-  EpochRecord last;
-};
-
-void write_state(const std::string& path, const Trainer& trainer, const comm::ProcessGroup& group) {
-  const NamedTensors state = trainer.state_dict();
-  if (group.rank() == 0) layers::write_safetensors(path, state);
-}
-
-Trace trace_of(Run& run, const std::function<void(std::int64_t step)>& after_step) {
-  Trace trace;
-  std::int64_t steps = 0;
-  train::TrainObserver observer;
-  observer.step = [&](const train::StepRecord& record) {
-    trace.losses.push_back(record.loss);
-    steps = record.step;
-  };
-  observer.progress = [&](const train::Progress&) {
-    if (after_step) after_step(steps);
-  };
-  trace.last = run.trainer->run(observer);
-  for (const auto& [name, tensor] : run.trainer->state_dict())
-    trace.state[name] = autograd::cast(tensor, DType::f64).to_vector<double>();
-  return trace;
-}
-
-void check_same_end(const Trace& resumed, const Trace& whole) {
-  CHECK(resumed.state == whole.state);
-  CHECK(resumed.last.train_loss == whole.last.train_loss);
-  CHECK(resumed.last.test_loss == whole.last.test_loss);
-  CHECK(resumed.last.train_accuracy == whole.last.train_accuracy);
-  CHECK(resumed.last.train_metrics == whole.last.train_metrics);
-  CHECK(resumed.last.skipped_steps == whole.last.skipped_steps);
-  CHECK(resumed.last.lr == whole.last.lr);
-  REQUIRE(resumed.losses.size() <= whole.losses.size());
-  CHECK(std::equal(resumed.losses.rbegin(), resumed.losses.rend(), whole.losses.rbegin()));
-}
-
-}  // namespace
 
 TEST_CASE("a run that goes on behind any step ends with the bits of one that was not left") {
   const Settings settings = GENERATE(
@@ -340,59 +208,6 @@ TEST_CASE("a state that lacks an entry, has one too many or is of another run ch
              ContainsText("trainer.epochs of the state must be one"));
   other.trainer->load_state_dict(good);
   CHECK(snapshot() != before);
-}
-
-TEST_CASE("a state that had forgotten any one entry would show in the end, or be refused") {
-  const Settings settings =
-      GENERATE(Settings{}, Settings{.adam = true}, Settings{.dtype = DType::f16, .init_scale = 4e5});
-  CAPTURE(settings.adam, name_of(settings.dtype));
-  comm::ProcessGroup group(comm::make_self_backend());
-  constexpr std::int64_t kFirst = 5, kLast = 7;  // within the second epoch
-  Run run(settings, group);
-  std::map<std::int64_t, NamedTensors> states;
-  const Trace whole = trace_of(run, [&](std::int64_t step) {
-    for (const auto& [name, tensor] : run.trainer->state_dict())
-      states[step].emplace_back(name, tensor.detach().clone());
-  });
-  Run fresh(settings, group, 99);
-  const NamedTensors beginning = fresh.trainer->state_dict();
-  const auto parameters = fresh.model.named_parameters();
-  // What another run must have alike is refused where it differs; masters are copied to their parameters.
-  const auto is_exempt = [&](const std::string& name) {
-    const auto is_of = [&](const auto& parameter) { return name == "model." + parameter.first; };
-    if (name == "trainer.skipped_steps" && settings.init_scale == 0.0) return true;  // there are none
-    return name == "trainer.seed" || name == "trainer.global_batch_size" || name == "trainer.accumulation" ||
-           name == "trainer.images_per_epoch" ||
-           (settings.dtype != DType::f32 && std::any_of(parameters.begin(), parameters.end(), is_of));
-  };
-  const auto is_noticed = [&](NamedTensors state, const std::string& name) {
-    for (auto& [own, tensor] : state) {
-      if (own != name) continue;
-      const auto is_it = [&](const auto& entry) { return entry.first == name; };
-      const auto at_first = std::find_if(beginning.begin(), beginning.end(), is_it);
-      tensor = at_first != beginning.end() ? at_first->second.detach().clone()
-                                           : Tensor::zeros(tensor.shape(), tensor.options());
-    }
-    Run other(settings, group, 99);
-    try {
-      other.trainer->load_state_dict(state);
-    } catch (const Error&) {
-      return true;
-    }
-    const Trace end = trace_of(other, {});
-    const bool same_losses = end.losses.size() <= whole.losses.size() &&
-                             std::equal(end.losses.rbegin(), end.losses.rend(), whole.losses.rbegin());
-    return end.state != whole.state || end.last.skipped_steps != whole.last.skipped_steps || !same_losses ||
-           end.last.train_loss != whole.last.train_loss || end.last.train_metrics != whole.last.train_metrics;
-  };
-  for (const auto& [name, tensor] : states[kFirst]) {
-    if (is_exempt(name)) continue;
-    CAPTURE(name);
-    bool noticed = false;
-    for (std::int64_t step = kFirst; step <= kLast && !noticed; ++step) noticed = is_noticed(states[step], name);
-    CHECK(noticed);
-  }
-  CHECK_FALSE(is_noticed(states[kFirst], "none"));
 }
 
 TEST_CASE("ranks that are given different states say so", "[threads]") {

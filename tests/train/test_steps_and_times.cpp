@@ -111,7 +111,7 @@ TEST_CASE("fit() counts epochs where run() counted steps") {
   CHECK(trainer.steps_done() == 3 * kStepsInEpoch);
   CHECK(trainer.epochs_done() == 3);
   CHECK_THAT(error_of([&] { Trainer(run.model, *run.optimizer, run.loader, {.steps = -1}); }),
-             ContainsText("or -1 steps"));
+             ContainsText("trainer: steps -1 must be 0 (by epochs) or more"));
 }
 
 TEST_CASE("an epoch's time is cut into its phases") {

@@ -1,4 +1,5 @@
-# Event files, read by PyPI's tensorboard, which setup.sh --tests gets; tests that lack it say so and are skipped (77).
+# Event files, read by PyPI's tensorboard, which setup.sh --tests gets; tests that lack it say so and are skipped (77), but not
+# where CI=true.
 if(NOT TANDEM_CUDA_IS_SIMULATED)
   add_executable(write_events ${CMAKE_CURRENT_LIST_DIR}/writers/tensorboard/write_events.cpp)
   target_link_libraries(write_events PRIVATE tandem::train)

@@ -39,7 +39,8 @@ class TemporaryFolder {
     for (int attempt = 0;; ++attempt) {
       path_ = parent / fmt::format("{}{}-{}", kTemporaryPrefix, ::getpid(), attempt);
       if (::mkdir(path_.c_str(), 0777) == 0) return;
-      require(errno == EEXIST, "{}: cannot write a checkpoint: {}", parent.string(), text_of(errno));
+      require(errno == EEXIST, "{}: cannot write a checkpoint: {}; {}", parent.string(), text_of(errno),
+              layers::remedy_of(errno));
     }
   }
   ~TemporaryFolder() {
@@ -87,7 +88,7 @@ void exchange(const fs::path& from, const fs::path& to) {
     if (!error) return;
     errno = error.value();
   }
-  fail("{}: cannot write a checkpoint: {}", to.string(), text_of(errno));
+  fail("{}: cannot write a checkpoint: {}; {}", to.string(), text_of(errno), layers::remedy_of(errno));
 }
 
 void write_file(const fs::path& path, const NamedTensors& tensors, layers::Metadata metadata) {
@@ -143,7 +144,9 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
       training.emplace_back(name, tensor);
   }
   for (const auto& [key, value] : checkpoint.metadata)
-    require(!key.starts_with(kHashPrefix), "{}: cannot write: metadata may not have the key {}", path, key);
+    require(!key.starts_with(kHashPrefix),
+            "{}: cannot write: metadata may not have the key {}: those with {} are the hashes; choose another", path,
+            key, kHashPrefix);
   const fs::path target = fs::path(path).has_filename() ? fs::path(path) : fs::path(path).parent_path();
   const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
   const TemporaryFolder temporary(parent);
@@ -160,7 +163,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   }
   exchange(temporary.path(), target);
   if (const int error = layers::sync_directory(parent.string()); error != 0)
-    fail("{}: cannot write a checkpoint: {}", parent.string(), text_of(error));
+    fail("{}: cannot write a checkpoint: {}; {}", parent.string(), text_of(error), layers::remedy_of(error));
 }
 
 Checkpoint read_checkpoint(const std::string& path) {

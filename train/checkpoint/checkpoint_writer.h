@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/train/checkpoint/checkpoint.h"
+#include "tandem/train/checkpoint/state_copy.h"
 
 #include <cstdint>
 #include <future>
@@ -13,10 +14,11 @@
 
 namespace tandem::train {
 
-/// Writes the checkpoints of a run from a thread of its own: training waits for a copy alone, and for the checkpoint
-/// before where that is still being written. For rank 0. A checkpoint that cannot be written ends nothing: the ones
-/// before stay, and the next is tried again. A state whose model or optimizer has NaN is not written: nothing good
-/// could come of it, and it would take the place of what can still be used. Example:
+/// Writes the checkpoints of a run from a thread of its own, of lower priority: training waits for a copy alone, the
+/// memory of which is kept from one to the next, and for the checkpoint before where that is still being written. For
+/// rank 0. A checkpoint that cannot be written ends nothing: the ones before stay, and the next is tried again. A state
+/// whose model or optimizer has NaN, or whose loss is not finite, is not written: nothing good could come of it, and it
+/// would take the place of what can still be used. A folder that somebody removed is made again. Example:
 ///     #include "tandem/train/trainer.h"
 ///     void save_each(Trainer& trainer, TrainObserver& observer, CheckpointWriter& writer) {
 ///       observer.epoch = [&](const EpochRecord& epoch) { writer.write(epoch.epoch, {trainer.state_dict(), {}}); };
@@ -31,6 +33,10 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
+  /// Asks for the memory of the copies, beside training, so that the first write() need not wait for the system to
+  /// provide it. `state` is of the shapes that will be written.
+  void prepare(const NamedTensors& state);
+
   /// Copies the tensors to the CPU and begins to write them. With `best`, this one is kept until a better one comes.
   void write(std::int64_t step, const Checkpoint& checkpoint, bool best = false);
 
@@ -43,8 +49,18 @@ class CheckpointWriter {
   void replace(std::vector<std::int64_t> steps) { replaced_ = std::move(steps); }
   const std::vector<std::int64_t>& replaced() const { return replaced_; }
 
+  /// Whether one is complete, well or not, that finish() was not called for: that waits for nothing then.
+  bool is_ready() const;
+
   /// Waits for what is being written.
   void finish();
+
+  /// Makes the folder again, which somebody removed, and holds it. Throws Error. Writing does this itself, which
+  /// take_removed() then tells.
+  void begin_again();
+
+  /// Whether the folder was found removed since the last call, and the checkpoints in it are lost.
+  bool take_removed() { return std::exchange(was_removed_, false); }
 
   /// What went wrong since the last call, "" if nothing. Of checkpoints that are finished.
   std::string take_problem() { return std::exchange(problem_, {}); }
@@ -55,14 +71,20 @@ class CheckpointWriter {
   const CheckpointFolder& folder() const { return folder_; }
 
  private:
+  void hold();
+  bool is_held() const;
+  void put(std::int64_t step, const Checkpoint& checkpoint);
   void tidy(std::int64_t step);
 
   CheckpointFolder folder_;
   std::int64_t keep_;
   std::shared_ptr<const void> lock_;
+  std::pair<std::uint64_t, std::uint64_t> held_;  // device and inode of the folder
+  bool was_removed_ = false;
   std::optional<std::int64_t> best_, maybe_best_;  // the latter: if what is being written can be
   std::vector<std::int64_t> replaced_;
-  std::future<void> writing_;
+  StateCopy copy_;  // what is being written
+  std::future<void> preparing_, writing_;
   bool has_written_ = false, is_there_ = false;  // the latter: also where an older one could not be removed then
   std::string problem_;
 };

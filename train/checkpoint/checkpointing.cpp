@@ -20,10 +20,23 @@ bool is_checkpoint(const fs::path& path) {
   return fs::exists(path / "training.safetensors", none) || fs::exists(path / "model.safetensors", none);
 }
 
-/// The checkpoint at `path`, or the newest in it.
-FoundCheckpoint find(const fs::path& path) {
+/// The folder that `path` names, or that of the checkpoint whose file it names.
+fs::path folder_of(const fs::path& path) {
   std::error_code none;
-  require(fs::is_directory(path, none), "{}: there is no such folder to go on from", path.string());
+  require(fs::exists(path, none), "{}: there is no such folder to go on from; name one of a run that wrote checkpoints",
+          path.string());
+  if (fs::is_directory(path, none)) return path;
+  const fs::path folder = fs::absolute(path, none).parent_path();
+  require(fs::is_regular_file(path, none) && is_checkpoint(folder),
+          "{}: is no file of a checkpoint: name a run's folder, a checkpoint's folder (step-...), or a file in one",
+          path.string());
+  return path.has_parent_path() ? path.parent_path() : folder;
+}
+
+/// The checkpoint at `given`, or the newest in it.
+FoundCheckpoint find(const fs::path& given) {
+  const fs::path path = folder_of(given);
+  std::error_code none;
   if (is_checkpoint(path)) return {read_checkpoint(path.string()), path.string(), {}};
   const fs::path inner = path / "checkpoints";
   FoundCheckpoint found = CheckpointFolder((fs::is_directory(inner, none) ? inner : path).string()).newest();
@@ -36,6 +49,8 @@ FoundCheckpoint find(const fs::path& path) {
 std::string reason_of(const std::string& problem) {
   const std::size_t colon = problem.rfind(": ");
   std::string reason = colon == std::string::npos ? problem : problem.substr(colon);
+  const std::size_t after = reason.find(" (after "), end = reason.find(')', after);
+  if (after != std::string::npos && end != std::string::npos) reason.erase(after, end + 1 - after);
   std::erase_if(reason, [](char c) { return c >= '0' && c <= '9'; });
   return reason;
 }
@@ -62,9 +77,10 @@ Checkpointing::Checkpointing(Trainer& trainer, comm::ProcessGroup& group, Checkp
                              const CheckpointingOptions& options)
     : trainer_(trainer), group_(group), options_(options), writes_(!folder.path().empty()) {
   comm::run_agreed(group, [&] {
-    require(options.every.steps >= 0 && options.every.seconds >= 0.0 && options.keep >= 1,
-            "checkpoints: every {} steps or {} seconds, {} kept, make no sense", options.every.steps,
-            options.every.seconds, options.keep);
+    require(options.every.steps >= 0 && options.every.seconds >= 0.0,
+            "checkpoints: every {} steps or {} seconds: both must be 0 (not by these) or more", options.every.steps,
+            options.every.seconds);
+    require(options.keep >= 1, "checkpoints: cannot keep {}; keep 1 or more", options.keep);
     if (group.rank() == 0 && writes_) writer_ = std::make_unique<CheckpointWriter>(std::move(folder), options.keep);
   });
 }
@@ -116,11 +132,18 @@ TrainObserver Checkpointing::with(const TrainObserver& observer) {
   TrainObserver both = observer;
   both.progress = [this, inner = observer.progress](const Progress& progress) {
     if (inner) inner(progress);
-    if (is_due(progress)) write();
+    if (writer_ != nullptr && writer_->is_ready()) {
+      writer_->finish();
+      tell_problem();
+    }
+    if (is_due(progress))
+      write();
+    else
+      prepare();
   };
   both.epoch = [this, inner = observer.epoch](const EpochRecord& epoch) {
     if (inner) inner(epoch);
-    if (options_.every.epochs) write_epoch(epoch);
+    if (options_.every.epochs && !epoch.diverged) write_epoch(epoch);
   };
   return both;
 }
@@ -173,13 +196,14 @@ void Checkpointing::write() {
 }
 
 void Checkpointing::write(bool best) {
-  require(writes_, "checkpoints: there is no folder to write them to");
+  require(writes_, "checkpoints: there is no folder to write them to; give the CheckpointFolder a path");
   Checkpoint checkpoint{trainer_.state_dict(), options_.metadata};
   if (const std::optional<Candidate>& known = best ? candidate_ : best_) {
     checkpoint.metadata[kBestByKey] = name_of(options_.best_by);
     checkpoint.metadata[kBestKey] = fmt::format("{}", known->merit);
     checkpoint.metadata[kBestStepKey] = fmt::format("{}", known->step);
   }
+  is_prepared_ = true;
   if (writer_ != nullptr) {
     writer_->write(trainer_.steps_done(), checkpoint, best);
     tell_problem();  // of the one before
@@ -187,13 +211,33 @@ void Checkpointing::write(bool best) {
   last_ = Clock::now();
 }
 
+void Checkpointing::begin_again() {
+  if (writer_ != nullptr) writer_->begin_again();
+}
+
+void Checkpointing::tell_removed() {
+  if (writer_->take_removed() && options_.on_problem)
+    options_.on_problem(fmt::format(
+        "{}: was removed while the run wrote there; it is made again, and the checkpoints that it held are lost",
+        writer_->folder().path()));
+}
+
+/// Behind the first step, when the optimizer has its state, too: what comes next is then only a copy.
+void Checkpointing::prepare() {
+  if (std::exchange(is_prepared_, true)) return;
+  const NamedTensors state = trainer_.state_dict();  // on all ranks
+  if (writer_ != nullptr) writer_->prepare(state);
+}
+
 void Checkpointing::tell_problem() {
+  tell_removed();
   const std::string problem = writer_->take_problem(), reason = reason_of(problem);
   if (problem.empty() && !writer_->has_written()) return;  // nothing new
+  problem_ = problem;
   if (reason == std::exchange(reported_, reason) || !options_.on_problem) return;
-  options_.on_problem(problem.empty()
-                          ? fmt::format("{}: can be written again", writer_->folder().path())
-                          : fmt::format("{}; training goes on, and writing is tried again each time", problem));
+  options_.on_problem(
+      problem.empty() ? fmt::format("{}: can be written again", writer_->folder().path())
+                      : fmt::format("{}; {}, and writing is tried again each time", problem, options_.after_problem));
 }
 
 void Checkpointing::wait() {
@@ -202,7 +246,12 @@ void Checkpointing::wait() {
 
 std::string Checkpointing::finish() {
   wait();
-  return writer_ != nullptr ? writer_->take_problem() : "";
+  if (writer_ == nullptr) return "";
+  tell_removed();
+  // That of the last one may have been told, and taken, behind a step.
+  const std::string problem = writer_->take_problem();
+  if (!problem.empty() || writer_->has_written()) problem_ = problem;
+  return problem_;
 }
 
 }  // namespace tandem::train

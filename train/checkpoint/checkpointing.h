@@ -40,10 +40,12 @@ std::string to_string(const CheckpointInterval& interval);
 
 struct CheckpointingOptions {
   CheckpointInterval every = {};
-  std::int64_t keep = 3;               ///< the newest so many, and the best
-  BestBy best_by = BestBy::test_loss;  ///< among those at the ends of epochs
-  layers::Metadata metadata = {};      ///< into each checkpoint
-  /// Told, on rank 0, what could not be written: once, and again for another reason, or when writing works again.
+  std::int64_t keep = 3;                           ///< the newest so many, and the best
+  BestBy best_by = BestBy::test_loss;              ///< among those at the ends of epochs
+  layers::Metadata metadata = {};                  ///< into each checkpoint
+  std::string after_problem = "training goes on";  ///< what becomes of the run then, told by on_problem
+  /// Told, on rank 0, what could not be written: once, and again for another reason, or when writing works again. Also
+  /// told that the folder was removed under way, and is made again.
   std::function<void(const std::string&)> on_problem = {};
   /// Given what a checkpoint's program said of it (metadata), before anything of it is loaded; throws to refuse it.
   std::function<void(const layers::Metadata&)> accept = {};
@@ -64,11 +66,12 @@ class Checkpointing {
   Checkpointing(Trainer& trainer, comm::ProcessGroup& group, CheckpointFolder folder,
                 const CheckpointingOptions& options = {});
 
-  /// Goes on from `path`: a checkpoint, or a folder of checkpoints (or one that has them in "checkpoints"), of which it
-  /// takes the newest that can be read. All ranks must see the same. Throws AgreedError where nothing at `path` is a
-  /// checkpoint, or none of those there can be read, or as Trainer::load_state_dict(). A folder without any is no
-  /// error, and nothing is loaded. Those of later steps in this object's own folder, which were passed over, go when
-  /// the next one is written; where others of later steps are there, throws as with(). Collective.
+  /// Goes on from `path`: a checkpoint, a file of one, or a folder of checkpoints (or one that has them in
+  /// "checkpoints"), of which it takes the newest that can be read. All ranks must see the same. Throws AgreedError
+  /// where nothing at `path` is a checkpoint, or none of those there can be read, or as Trainer::load_state_dict(). A
+  /// folder without any is no error, and nothing is loaded. Those of later steps in this object's own folder, which
+  /// were passed over, go when the next one is written; where others of later steps are there, throws as with().
+  /// Collective.
   Resumed resume(const std::string& path);
 
   /// `observer`, and what writes checkpoints. Must not outlive this object. Throws AgreedError where the folder holds
@@ -77,6 +80,14 @@ class Checkpointing {
 
   /// Writes one now, for the step that the trainer is behind. Collective.
   void write();
+
+  /// Makes the folder again, where somebody removed it and the caller has told so. Not collective: does nothing on
+  /// other ranks than 0. Throws Error; the next checkpoint tries again.
+  void begin_again();
+
+  /// Why the last one that is finished could not be written; "" if it was, and on ranks other than 0. Looked at behind
+  /// each step.
+  const std::string& problem() const { return problem_; }
 
   /// Waits for what is being written.
   void wait();
@@ -94,12 +105,14 @@ class Checkpointing {
   void write_epoch(const EpochRecord& epoch);
   void write(bool best);
   void settle();
+  void tell_removed();
   void tell_problem();
+  void prepare();
 
   Trainer& trainer_;
   comm::ProcessGroup& group_;
   CheckpointingOptions options_;
-  bool writes_;
+  bool writes_, is_prepared_ = false;
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
   Clock::time_point last_ = Clock::now();
   /// An epoch that may be the best so far.
@@ -109,7 +122,8 @@ class Checkpointing {
   };
 
   std::optional<Candidate> best_, candidate_;  // the latter: its checkpoint is being written
-  std::string reported_;                       // why none could be written
+  std::string problem_;
+  std::string reported_;  // why none could be written
 };
 
 }  // namespace tandem::train

@@ -33,7 +33,7 @@ void draw_bar_chart(Canvas& canvas, const Box& box, const BarChart& chart) {
     names = std::max(names, text_width(bar.name, kText));
     texts = std::max(texts, text_width(bar.text, kText));
   }
-  names = std::min(names, 0.35 * box.width);
+  names = std::min(1.06 * names, 0.35 * box.width);  // fonts are of different width
   const double left = box.x + names + 10.0, room = std::max(20.0, box.width - names - texts - 24.0);
   double y = box.y;
   for (const Bar& bar : chart.bars) {

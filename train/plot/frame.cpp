@@ -15,14 +15,23 @@ struct Tick {
   std::string text;
 };
 
+/// What ticks are round in: 1, or for bytes the power of 1024 below the largest of them.
+double base_of(const Axis& axis) {
+  double base = 1.0;
+  if (axis.unit == Unit::bytes && !axis.logarithmic)
+    while (axis.most >= 1024.0 * base) base *= 1024.0;
+  return base;
+}
+
 std::vector<Tick> ticks_of(const Axis& axis) {
-  std::vector<double> values = axis.logarithmic ? log_ticks(axis.least, axis.most, 2 * axis.ticks)
-                                                : linear_ticks(axis.least, axis.most, axis.ticks);
+  const double base = base_of(axis), least = axis.least / base, most = axis.most / base;
+  std::vector<double> values =
+      axis.logarithmic ? log_ticks(axis.least, axis.most, 2 * axis.ticks) : linear_ticks(least, most, axis.ticks);
   if (axis.whole) std::erase_if(values, [](double value) { return value != std::round(value); });
   std::vector<Tick> ticks;
   for (const double value : values) {
-    const double step = axis.logarithmic ? value : tick_step(axis.least, axis.most, axis.ticks);
-    ticks.push_back({value, tick_text(value, step, axis.unit)});
+    const double step = axis.logarithmic ? value : base * tick_step(least, most, axis.ticks);
+    ticks.push_back({base * value, tick_text(base * value, step, axis.unit)});
   }
   return ticks;
 }

@@ -135,7 +135,8 @@ void draw_line_chart(Canvas& canvas, const Box& box, const LineChart& chart) {
     for (const auto* const values : {&series.y, &series.low, &series.high}) y.include(*values);
     if (series.name.empty()) continue;
     legend.emplace_back(series.name, series.colour);
-    name_width = std::max(name_width, std::min(kWidestName, text_width(series.name, kNameSize)));
+    // They are bold, and fonts are of different width.
+    name_width = std::max(name_width, std::min(kWidestName, 1.12 * text_width(series.name, kNameSize)));
   }
   x.pad(0.0);
   y.pad(0.06);

@@ -13,6 +13,7 @@ namespace tandem::train {
 struct MachineLimits {
   double flops_per_second = 0.0;
   double bytes_per_second = 0.0;
+  bool is_nominal = false;  ///< computed from clocks and widths, and not measured: no program may reach it
 };
 
 /// All events of one name. Times are seconds without the ranges inside.
@@ -23,12 +24,13 @@ struct OpTotals {
   double flops = 0.0, bytes = 0.0;
 };
 
-/// By falling time.
-std::vector<OpTotals> op_totals(const Timeline& timeline);
+/// Of Timeline::events or device_events, by falling time.
+std::vector<OpTotals> op_totals(const std::vector<TimelineEvent>& events);
 
 /// A table of the `shown` names with the most time: calls and milliseconds of a step, share of all time, and, where
-/// ranges told their work, GFLOP/s and GB/s with their shares of the limits. Below it the peak of memory and the
-/// largest storages at that moment.
+/// ranges told their work, GFLOP/s and GB/s with their shares of the limits. Of a timeline with device events these are
+/// of the GPU, and a table of the host's time follows. Below it the peak of memory and the largest storages at that
+/// moment, by their names where they have such.
 /// Example:
 ///     start_timeline();
 ///     {

@@ -53,6 +53,9 @@ Json json_of(const MemorySample& sample, int rank, std::int64_t time_ns) {
   return {{"name", "memory"}, {"ph", "C"}, {"pid", rank}, {"tid", 0}, {"ts", microseconds(time_ns)}, {"args", bytes}};
 }
 
+/// Rows of a GPU's streams are numbered from here on, behind those of threads.
+constexpr int kFirstStream = 1000;
+
 /// This rank's events, a line each, with a comma behind every one. Times begin at `first_ns`.
 std::string lines_of(const Timeline& timeline, int rank, std::int64_t first_ns) {
   std::string text =
@@ -61,6 +64,14 @@ std::string lines_of(const Timeline& timeline, int rank, std::int64_t first_ns) 
   for (const TimelineEvent& event : timeline.events) {
     if (threads.insert(event.thread).second)
       text += text_of(name_of_row(rank, event.thread, "thread_name", fmt::format("thread {}", event.thread))) + ",\n";
+    text += text_of(json_of(event, rank, event.begin_ns - first_ns)) + ",\n";
+  }
+  std::set<int> streams;
+  for (TimelineEvent event : timeline.device_events) {
+    const int stream = event.thread;
+    event.thread += kFirstStream;
+    if (streams.insert(stream).second)
+      text += text_of(name_of_row(rank, event.thread, "thread_name", fmt::format("GPU, stream {}", stream))) + ",\n";
     text += text_of(json_of(event, rank, event.begin_ns - first_ns)) + ",\n";
   }
   for (const MemorySample& sample : timeline.memory)

@@ -3,6 +3,7 @@
 
 #include "tandem/train/plot/palette.h"
 #include "tandem/train/plot/ticks.h"
+#include "tandem/train/progress_format.h"
 #include "tandem/train/report/page.h"
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace tandem::train::report {
 namespace {
@@ -17,21 +19,36 @@ namespace {
 using plot::number_text;
 using plot::Unit;
 
-/// Settings that do not change what is learned.
-bool bears_on_result(const std::string& name) {
-  static constexpr const char* kOthers[] = {"seed",         "run-dir", "log",      "log-every",
-                                            "save-weights", "resume",  "progress", "checkpoint-every",
-                                            "keep",         "best-by", "data",     "tuning-file"};
-  return std::ranges::find(kOthers, name) == std::end(kOthers);
+/// Names of settings that may differ in a group: the seed, and what the programs that made the runs call without
+/// effect.
+std::set<std::string> passed_over(const std::vector<const RunData*>& runs) {
+  std::set<std::string> names{"seed"};
+  for (const RunData* const run : runs) names.insert(run->without_effect.begin(), run->without_effect.end());
+  return names;
 }
 
-TextTable settings_of(const RunData& run) {
+TextTable settings_of(const RunData& run, const std::set<std::string>& left_out) {
   TextTable settings{{"model", run.model}, {"dataset", run.dataset}};
   for (const auto& entry : run.config) {
-    if (bears_on_result(entry.first) && entry.first != "model" && entry.first != "dataset") settings.push_back(entry);
+    if (!left_out.contains(entry.first) && entry.first != "model" && entry.first != "dataset")
+      settings.push_back(entry);
   }
   if (std::isfinite(run.ranks)) settings.emplace_back("ranks", number_text(run.ranks));
   return settings;
+}
+
+std::vector<const RunData*> all_runs(const std::vector<RunGroup>& groups) {
+  std::vector<const RunData*> runs;
+  for (const RunGroup& group : groups) runs.insert(runs.end(), group.runs.begin(), group.runs.end());
+  return runs;
+}
+
+/// Of each group, which has the same in all of its runs.
+std::vector<TextTable> settings_of(const std::vector<RunGroup>& groups) {
+  const std::set<std::string> left_out = passed_over(all_runs(groups));
+  std::vector<TextTable> all;
+  for (const RunGroup& group : groups) all.push_back(settings_of(*group.runs.front(), left_out));
+  return all;
 }
 
 std::string value_in(const TextTable& table, const std::string& name) {
@@ -104,42 +121,57 @@ std::vector<Figure> figures_of(const std::vector<RunGroup>& groups) {
   return present;
 }
 
-void add_results(HtmlWriter& html, const std::vector<RunGroup>& groups, const std::vector<Figure>& figures) {
+/// What the page and the terminal show of each group.
+struct ResultTable {
+  std::vector<std::string> names;  ///< of columns; the first one has the groups' names, the others numbers
+  std::vector<std::vector<std::string>> rows;
+};
+
+ResultTable results_of(const std::vector<RunGroup>& groups, const std::vector<Figure>& figures) {
+  ResultTable table{{"", "Runs"}, {}};
+  for (const Figure& figure : figures) table.names.emplace_back(figure.title);
+  table.names.insert(table.names.end(), {"Epochs", "Images/s"});
+  for (const RunGroup& group : groups) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row = {group.name, std::to_string(group.runs.size())};
+    for (const Figure& figure : figures) row.push_back(text_of_spread(last_of(group, figure.field), figure.unit));
+    std::int64_t epochs = 0;
+    for (const RunData* const run : group.runs)
+      epochs = std::max(epochs, run->epochs.empty() ? 0 : run->epochs.back().epoch);
+    row.push_back(std::to_string(epochs));
+    row.push_back(number_text(last_of(group, &Epoch::images_per_second).mean));
+  }
+  return table;
+}
+
+void add_results(HtmlWriter& html, const ResultTable& table) {
   html.element("h2", "Results");
   html.open("div", {{"class", "card scroll"}});
   html.open("table");
   html.open("tr");
-  html.element("th", "run");
-  html.element("th", "seeds", {{"class", "n"}});
-  for (const Figure& figure : figures) html.element("th", figure.title, {{"class", "n"}});
-  html.element("th", "epochs", {{"class", "n"}});
-  html.element("th", "images/s", {{"class", "n"}});
+  html.element("th", "settings");
+  for (std::size_t i = 1; i < table.names.size(); ++i) html.element("th", table.names[i], {{"class", "n"}});
   html.close();
-  for (std::size_t i = 0; i < groups.size(); ++i) {
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const std::vector<std::string>& row = table.rows[i];
     html.open("tr");
     html.open("td");
     html.element("span", "", {{"class", "key"}, {"style", "background: var(--" + plot::series_colour(i).name + ")"}});
-    html.text(groups[i].name);
+    html.text(row.front());
     html.close();
-    html.element("td", std::to_string(groups[i].runs.size()), {{"class", "n"}});
-    for (const Figure& figure : figures)
-      html.element("td", text_of_spread(last_of(groups[i], figure.field), figure.unit), {{"class", "n"}});
-    std::int64_t epochs = 0;
-    for (const RunData* const run : groups[i].runs)
-      epochs = std::max(epochs, run->epochs.empty() ? 0 : run->epochs.back().epoch);
-    html.element("td", std::to_string(epochs), {{"class", "n"}});
-    html.element("td", number_text(last_of(groups[i], &Epoch::images_per_second).mean), {{"class", "n"}});
+    for (std::size_t column = 1; column < row.size(); ++column) html.element("td", row[column], {{"class", "n"}});
     html.close();
   }
   html.close();
   html.close();
-  html.element("p", "Of each run's last epoch; of several seeds, the mean and one standard deviation.",
+  html.element("p", "Of each run's last epoch; of several runs, the mean and one standard deviation.",
                {{"class", "note"}});
 }
 
 void add_settings(HtmlWriter& html, const std::vector<RunGroup>& groups) {
   const std::vector<std::string> names = differing_settings(groups);
   if (names.empty()) return;
+  const std::set<std::string> left_out = passed_over(all_runs(groups));
   html.element("h2", "Settings that differ");
   html.open("div", {{"class", "card scroll"}});
   html.open("table");
@@ -148,7 +180,7 @@ void add_settings(HtmlWriter& html, const std::vector<RunGroup>& groups) {
   for (const std::string& name : names) html.element("th", name);
   html.close();
   for (const RunGroup& group : groups) {
-    const TextTable settings = settings_of(*group.runs.front());
+    const TextTable settings = settings_of(*group.runs.front(), left_out);
     html.open("tr");
     html.element("td", group.name);
     for (const std::string& name : names) html.element("td", value_in(settings, name));
@@ -178,10 +210,9 @@ Spread spread_of(const std::vector<double>& values) {
 
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
   std::vector<std::string> names, differing;
-  std::vector<TextTable> all;
-  for (const RunGroup& group : groups) {
-    all.push_back(settings_of(*group.runs.front()));
-    for (const auto& [name, value] : all.back()) {
+  const std::vector<TextTable> all = settings_of(groups);
+  for (const TextTable& settings : all) {
+    for (const auto& [name, value] : settings) {
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
@@ -196,8 +227,11 @@ std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups)
 std::vector<RunGroup> group_runs(const std::vector<RunData>& runs) {
   std::vector<RunGroup> groups;
   std::vector<TextTable> settings;
+  std::vector<const RunData*> all;
+  for (const RunData& run : runs) all.push_back(&run);
+  const std::set<std::string> left_out = passed_over(all);
   for (const RunData& run : runs) {
-    const TextTable own = settings_of(run);
+    const TextTable own = settings_of(run, left_out);
     const auto found = std::ranges::find(settings, own);
     if (found == settings.end()) {
       settings.push_back(own);
@@ -218,6 +252,31 @@ std::vector<RunGroup> group_runs(const std::vector<RunData>& runs) {
   return groups;
 }
 
+std::string comparison_text(const std::vector<RunData>& runs) {
+  constexpr std::size_t kMostFigures = 3, kWidestName = 40;
+  const std::vector<RunGroup> groups = group_runs(runs);
+  std::vector<Figure> figures = figures_of(groups);
+  figures.resize(std::min(figures.size(), kMostFigures));
+  const ResultTable table = results_of(groups, figures);
+  std::vector<int> widths;
+  for (const std::string& name : table.names) widths.push_back(display_width(name));
+  for (const std::vector<std::string>& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] =
+          std::max(widths[i], i == 0 ? static_cast<int>(std::min(row[i].size(), kWidestName)) : display_width(row[i]));
+  }
+  std::string text;
+  const auto add_line = [&](const std::vector<std::string>& cells) {
+    text += fmt::format("{:<{}.{}}", cells.front(), widths.front(), kWidestName);
+    for (std::size_t i = 1; i < cells.size(); ++i)
+      text += std::string(static_cast<std::size_t>(2 + widths[i] - display_width(cells[i])), ' ') + cells[i];
+    text += '\n';
+  };
+  add_line(table.names);
+  for (const std::vector<std::string>& row : table.rows) add_line(row);
+  return text;
+}
+
 std::string comparison_page(const std::vector<RunData>& runs) {
   const std::vector<RunGroup> groups = group_runs(runs);
   const std::vector<Figure> figures = figures_of(groups);
@@ -236,7 +295,7 @@ std::string comparison_page(const std::vector<RunData>& runs) {
   std::vector<std::string> problems;
   for (const RunData& run : runs) problems.insert(problems.end(), run.problems.begin(), run.problems.end());
   add_problems(html, problems);
-  if (!figures.empty()) add_results(html, groups, figures);
+  if (!figures.empty()) add_results(html, results_of(groups, figures));
   add_settings(html, groups);
   if (!figures.empty()) {
     html.element("h2", "Curves");

@@ -11,7 +11,8 @@ namespace tandem::train::report {
 /// The page of one run.
 std::string report_page(const RunData& run);
 
-/// Runs with the same settings, but for the seed and for what does not bear on the result (paths, output).
+/// Runs with the same settings, but for the seed and for what does not affect the result (RunData::without_effect, of
+/// any of them).
 struct RunGroup {
   std::string name;                  ///< what it differs by from the others, or the run's own name
   std::vector<const RunData*> runs;  ///< one or more
@@ -29,6 +30,9 @@ Spread spread_of(const std::vector<double>& values);
 
 /// Names of settings that are not the same in all groups, sorted as the settings of the first run that has them.
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups);
+
+/// The results as a table for a terminal: a line of names, and one for each group.
+std::string comparison_text(const std::vector<RunData>& runs);
 
 std::string comparison_page(const std::vector<RunData>& runs);
 

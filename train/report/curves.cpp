@@ -37,6 +37,12 @@ plot::Series step_series(const RunData& run, double Step::* figure, const plot::
   return series;
 }
 
+/// Of figures of steps: from the beginning to the last epoch, also where the last step that was logged is not its end.
+void include_epochs(plot::LineChart& chart, const RunData& run) {
+  chart.x.include(0.0);
+  if (!run.epochs.empty()) chart.x.include(static_cast<double>(run.epochs.back().epoch));
+}
+
 bool has_steps(const RunData& run) { return !run.steps.empty() && run.steps_per_epoch >= 1.0; }
 
 }  // namespace
@@ -46,6 +52,7 @@ plot::LineChart loss_chart(const RunData& run) {
   if (has_steps(run)) {
     plot::Series steps = step_series(run, &Step::loss, plot::kTraining);
     steps.faint = true;
+    include_epochs(chart, run);
     if (has_any(steps.y)) chart.series.push_back(std::move(steps));
   }
   add(chart, run, "train", plot::kTraining, &Epoch::train_loss);
@@ -76,6 +83,7 @@ plot::LineChart learning_rate_chart(const RunData& run) {
   plot::LineChart chart = epoch_chart("Learning rate");
   if (has_steps(run)) {
     chart.series.push_back(step_series(run, &Step::lr, plot::kTraining));
+    include_epochs(chart, run);
   } else {
     add(chart, run, "", plot::kTraining, &Epoch::lr);
   }

@@ -24,7 +24,7 @@ std::string percent(double value) { return std::isfinite(value) ? fmt::format("{
 
 void add_confusion(HtmlWriter& html, const Evaluation& evaluation) {
   const plot::HeatMap map{evaluation.classes, evaluation.confusion, "label", "prediction"};
-  constexpr double kWidth = 480.0;
+  constexpr double kWidth = 440.0;
   const double height = height_of(map, kWidth);
   begin_card(html, "card narrow");
   html.element("h3", "Confusion matrix");
@@ -75,7 +75,7 @@ void add_per_class(HtmlWriter& html, const Evaluation& evaluation) {
   if (!all) sorted.resize(kMostBars);
   plot::BarChart chart{{}, plot::kTraining, 100.0};
   for (const auto& [name, accuracy] : sorted) chart.bars.push_back({name, accuracy, percent(accuracy)});
-  const plot::Size size{440.0, height_of(chart)};
+  const plot::Size size{kChartWidth, height_of(chart)};
   begin_card(html, "card narrow");
   html.element("h3", all ? std::string("Accuracy by class, worst first")
                          : fmt::format("The {} classes with the lowest accuracy", kMostBars));
@@ -89,7 +89,7 @@ void add_calibration(HtmlWriter& html, const Calibration& calibration) {
   double images = 0.0;
   for (const Calibration::Bin& bin : calibration.bins) images += std::isfinite(bin.images) ? bin.images : 0.0;
   if (images <= 0.0) return;
-  constexpr plot::Size kSize{440.0, 300.0};
+  constexpr plot::Size kSize{kChartWidth, 280.0};
   begin_card(html, "card narrow");
   html.element("h3", std::isfinite(calibration.ece)
                          ? fmt::format("Calibration: expected error {:.2f} points", 100.0 * calibration.ece)
@@ -124,7 +124,7 @@ void add_evaluation(HtmlWriter& html, const RunData& run) {
   const bool has_matrix = !evaluation.confusion.empty();
   if (!has_matrix && evaluation.per_class.empty() && evaluation.calibration.bins.empty()) return;
   html.element("h2", evaluation.split == "validation" ? "On the validation images" : "On the test images");
-  html.open("div", {{"class", "grid"}});
+  html.open("div", {{"class", "flow"}});
   if (has_matrix && evaluation.classes.size() <= kMostInMatrix) add_confusion(html, evaluation);
   add_per_class(html, evaluation);
   add_calibration(html, evaluation.calibration);
@@ -148,21 +148,22 @@ void add_worst_images(HtmlWriter& html, const RunData& run) {
       continue;
     }
     html.open("figure");
-    const std::string what = fmt::format("image {}, {} called {}", image.index, image.label, image.predicted);
+    const std::string what =
+        fmt::format("image {}, {} called {}, loss {:.3g}", image.index, image.label, image.predicted, image.loss);
     if (!image.png.empty())
       html.empty_element("img", {{"src", "data:image/png;base64," + image.png}, {"alt", what}, {"title", what}});
     html.open("figcaption");
     html.element("span", image.predicted, {{"class", "said"}});
-    html.element("span", fmt::format("{} sure; is {}", percent(100.0 * image.confidence), image.label),
-                 {{"class", "is"}});
-    html.element("span", fmt::format("image {}, loss {:.3g}", image.index, image.loss), {{"class", "is"}});
+    html.element("span", "is " + image.label, {{"class", "is"}});
+    html.element("span", percent(100.0 * image.confidence) + " sure", {{"class", "sure"}});
+    html.element("span", fmt::format("image {}", image.index), {{"class", "sure"}});
     html.close();
     html.close();
   }
   html.close();
   html.element(
       "p",
-      "The misclassified images with the largest loss: what the network said, how sure it was, and the label." +
+      "The misclassified images with the largest loss: what the network said, the label, and how sure it was." +
           (left_out > 0 ? fmt::format(" {} more are too large for this page.", left_out) : ""),
       {{"class", "note"}});
   html.close();
@@ -171,10 +172,10 @@ void add_worst_images(HtmlWriter& html, const RunData& run) {
 void add_filters(HtmlWriter& html, const RunData& run) {
   if (!run.filters || run.filters->pictures.empty()) return;
   const plot::PixelGrid& grid = *run.filters;
-  constexpr double kWidth = 320.0;
+  constexpr double kWidth = 640.0;
   const double height = height_of(grid, kWidth);
   html.element("h2", "First-layer filters");
-  begin_card(html, "card small");
+  begin_card(html);
   html.markup(
       plot::svg_picture({kWidth, height}, "First-layer filters", plot::SvgKind::inline_,
                         [&](plot::Canvas& canvas) { draw_pixel_grid(canvas, {0.0, 0.0, kWidth, height}, grid); }));

@@ -1,6 +1,7 @@
 // Fields of JSON that may come from anywhere: what is missing or of another kind is as if it were not there.
 #pragma once
 
+#include "tandem/train/parse_json.h"
 #include "tandem/train/report/run_data.h"
 
 #include <cmath>
@@ -41,6 +42,16 @@ inline NumberTable number_table(const Json& json, const char* name) {
     if (item.value().is_number()) table.emplace_back(item.key(), item.value().get<double>());
   }
   return table;
+}
+
+inline std::vector<std::string> text_list(const Json& json, const char* name) {
+  std::vector<std::string> list;
+  const Json* const field = find_field(json, name);
+  if (field == nullptr || !field->is_array()) return list;
+  for (const Json& item : *field) {
+    if (item.is_string()) list.push_back(item.get<std::string>());
+  }
+  return list;
 }
 
 /// A value for people: text without quotes.

@@ -16,6 +16,9 @@ std::string end_page(HtmlWriter& html);
 
 void begin_card(HtmlWriter& html, const char* kind = "card");
 
+/// What charts are drawn in: not much wider than a telephone, where text must be read, too.
+inline constexpr double kChartWidth = 400.0;
+
 /// A chart in a card of its own.
 void add_chart(HtmlWriter& html, const plot::LineChart& chart);
 

@@ -58,7 +58,7 @@ void add_time(HtmlWriter& html, const RunData& run, const NumberTable& total) {
     for (const Epoch& epoch : run.epochs) layer.values.push_back(value_of(epoch.time, name));
     chart.layers.push_back(std::move(layer));
   }
-  constexpr plot::Size kSize{440.0, 290.0};
+  constexpr plot::Size kSize{kChartWidth, 280.0};
   begin_card(html);
   html.element("h3", "Time of each epoch, rank 0");
   html.markup(plot::svg_picture(kSize, "Time of each epoch", plot::SvgKind::inline_, [&](plot::Canvas& canvas) {
@@ -79,7 +79,7 @@ NumberTable memory_of(const RunData& run) {
 void add_memory(HtmlWriter& html, const RunData& run, const NumberTable& memory) {
   plot::BarChart chart{{}, plot::kTest, 0.0};
   for (const auto& [kind, bytes] : memory) chart.bars.push_back({kind, bytes, number_text(bytes, Unit::bytes)});
-  const plot::Size size{440.0, height_of(chart)};
+  const plot::Size size{kChartWidth, height_of(chart)};
   begin_card(html);
   html.element("h3", "Memory of tensors by kind, each at its peak");
   html.markup(plot::svg_picture(size, "Memory by kind", plot::SvgKind::inline_, [&](plot::Canvas& canvas) {
@@ -94,21 +94,67 @@ void add_memory(HtmlWriter& html, const RunData& run, const NumberTable& memory)
   html.close();
 }
 
+double exchanged(const RunData& run, const char* name) {
+  double sum = 0.0;
+  for (const Epoch& epoch : run.epochs) {
+    if (const double value = value_of(epoch.exchange, name); std::isfinite(value)) sum += value;
+  }
+  return sum;
+}
+
+/// Milliseconds of a step, epoch by epoch.
+plot::Series exchange_series(const RunData& run, const char* name, const char* field, const plot::Colour& colour) {
+  plot::Series series{name, colour, {}, {}};
+  for (const Epoch& epoch : run.epochs) {
+    series.x.push_back(static_cast<double>(epoch.epoch));
+    series.y.push_back(1e3 * value_of(epoch.exchange, field) / value_of(epoch.exchange, "steps"));
+  }
+  return series;
+}
+
+void add_exchange(HtmlWriter& html, const RunData& run) {
+  if (!(exchanged(run, "steps") > 0.0)) return;
+  plot::LineChart chart;
+  chart.title = "Exchange of gradients, ms per step";
+  chart.x = {.title = "epoch", .whole = true};
+  chart.y.include(0.0);
+  chart.series.push_back(exchange_series(run, "under way", "seconds", plot::kTraining));
+  chart.series.push_back(exchange_series(run, "waited for", "waited_seconds", plot::kValidation));
+  add_chart(html, chart);
+}
+
 void add_communication(HtmlWriter& html, const RunData& run, const NumberTable& total) {
   const double seconds = value_of(total, "communication");
   if (!std::isfinite(seconds) || !(run.ranks > 1.0)) return;
   TextTable table{{"ranks", number_text(run.ranks)}, {"backend", run.backend}};
-  table.emplace_back("waited for", number_text(seconds, Unit::seconds));
+  table.emplace_back("waiting for other ranks", number_text(seconds, Unit::seconds));
   if (const double sum = sum_of(total); sum > 0.0)
     table.emplace_back("share of the time", fmt::format("{:.1f} %", 100.0 * seconds / sum));
+  if (const double steps = exchanged(run, "steps"), bytes = exchanged(run, "bytes"); steps > 0.0) {
+    table.emplace_back("gradients of a step", number_text(bytes / steps, Unit::bytes));
+    table.emplace_back("waiting for them, of a step",
+                       fmt::format("{:.2f} ms", 1e3 * exchanged(run, "waited_seconds") / steps));
+    table.emplace_back("exchanged at", number_text(bytes / exchanged(run, "seconds"), Unit::bytes) + "/s");
+  }
   for (const char* const name : {"bucket-mb", "allreduce-dtype"}) {
     if (const std::string value = setting(run, name); !value.empty()) table.emplace_back(name, value);
   }
   begin_card(html);
   html.element("h3", "Communication");
   add_pairs(html, table);
-  html.element("p", "Only what training waited for; what ran beside the backward pass costs nothing.",
+  html.element("p",
+               "Rank 0's. Waiting is for gradients that the backward pass did not hide, and for sums. An exchange is "
+               "under way from its first bucket to its last, most of it beside the backward pass.",
                {{"class", "note"}});
+  html.close();
+}
+
+/// What environment.json says of what stands elsewhere on the page.
+constexpr std::string_view kTold[] = {"host", "threads", "backend", "model", "dataset"};
+
+void add_text(HtmlWriter& html, const std::string& text) {
+  begin_card(html);
+  html.element("pre", text);
   html.close();
 }
 
@@ -127,17 +173,18 @@ void add_performance(HtmlWriter& html, const RunData& run) {
   const bool has_time = sum_of(time) > 0.0;
   if (!has_time && memory.empty()) return;
   html.element("h2", "Time and memory");
-  html.open("div", {{"class", "grid"}});
+  html.open("div", {{"class", "flow"}});
   if (has_time) add_time(html, run, time);
   if (!memory.empty()) add_memory(html, run, memory);
   add_communication(html, run, time);
+  if (run.ranks > 1.0) add_exchange(html, run);
   html.close();
 }
 
 void add_circumstances(HtmlWriter& html, const RunData& run) {
   if (!run.command_line.empty()) {
     html.element("h2", "Command line");
-    html.element("pre", run.command_line);
+    add_text(html, run.command_line);
   }
   TextTable about;
   if (!run.host.empty()) about.emplace_back("host", run.host);
@@ -149,13 +196,15 @@ void add_circumstances(HtmlWriter& html, const RunData& run) {
   add_number("test images", run.test_images);
   add_number("images per step", run.global_batch_size);
   add_number("steps per epoch", run.steps_per_epoch);
-  const TextTable& more = run.environment.empty() ? run.versions : run.environment;
-  about.insert(about.end(), more.begin(), more.end());
+  // The log's record of the run has some of it, too.
+  for (const auto& entry : run.environment.empty() ? run.versions : run.environment) {
+    if (std::ranges::find(kTold, entry.first) == std::end(kTold)) about.push_back(entry);
+  }
   add_table(html, "Environment", about);
   add_table(html, "All settings", run.config);
   if (run.config_text.empty()) return;
   html.element("h2", "Settings");
-  html.element("pre", run.config_text);
+  add_text(html, run.config_text);
 }
 
 }  // namespace tandem::train::report

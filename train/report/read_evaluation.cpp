@@ -10,8 +10,8 @@
 namespace tandem::train::report {
 namespace {
 
-constexpr std::int64_t kMostBytes = 256 << 20;
-constexpr std::size_t kMostClasses = 10000;
+constexpr std::int64_t kMostBytes = 32 << 20;
+constexpr std::size_t kMostClasses = 4000;
 
 /// Of the eight bytes that a PNG file begins with.
 constexpr std::string_view kPngBeginning = "iVBORw0KGg";

@@ -3,8 +3,10 @@
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
 #include "tandem/layers/safetensors.h"
+#include "tandem/train/plot/ticks.h"
 #include "tandem/train/report/json_fields.h"
 #include "tandem/train/report/read_evaluation.h"
+#include "tandem/train/report/read_profile.h"
 #include "tandem/train/report/run_data.h"
 
 #include <algorithm>
@@ -27,7 +29,7 @@ std::string read_text(const std::string& path, std::int64_t most) {
 Json read_json(const std::string& path, std::int64_t most) {
   const std::string text = read_text(path, most);
   try {
-    return Json::parse(text);
+    return parse_json(text, true);
   } catch (const Json::parse_error& error) {
     const auto end = std::min(error.byte, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
@@ -39,6 +41,17 @@ namespace {
 
 constexpr std::int64_t kMostLog = std::int64_t{1} << 31, kMostText = 1 << 20;
 constexpr std::size_t kMostProblems = 5;
+constexpr std::size_t kMostLine = 4 << 20;  // JSON takes some 20 times that in memory
+
+std::vector<Layer> layers_of(const Json& json) {
+  std::vector<Layer> layers;
+  const Json* const list = find_field(json, "layers");
+  if (list == nullptr || !list->is_array()) return layers;
+  for (const Json& layer : *list)
+    layers.push_back({text_field(layer, "name"), number_field(layer, "gradient_norm"),
+                      number_field(layer, "update_norm"), number_field(layer, "weight_norm")});
+  return layers;
+}
 
 class LogReader {
  public:
@@ -60,7 +73,7 @@ class LogReader {
 
  private:
   void read_line(std::string_view text, std::int64_t line, bool is_unfinished) {
-    const Json json = Json::parse(text, nullptr, false);
+    const Json json = text.size() > kMostLine ? Json() : parse_json(text);
     const std::string kind = text_field(json, "record");
     if (kind == "run") {
       add_run(json);
@@ -96,6 +109,7 @@ class LogReader {
     run_.global_batch_size = number_field(json, "global_batch_size");
     run_.steps_per_epoch = number_field(json, "steps_per_epoch");
     run_.config.clear();
+    run_.without_effect = text_list(json, "without_effect");
     run_.versions.clear();
     if (const Json* const config = find_field(json, "config")) {
       run_.planned_epochs = number_field(*config, "epochs");
@@ -125,11 +139,18 @@ class LogReader {
     for (const auto& [name, field] : kFields) epoch.*field = number_field(json, name);
     epoch.time = number_table(json, "time");
     epoch.memory = number_table(json, "memory");
+    epoch.exchange = number_table(json, "exchange");
+    epoch.layers = layers_of(json);
     // What the session before did behind its last checkpoint is not a part of the run.
     if (first_epoch_) epochs_.erase(epochs_.lower_bound(epoch.epoch), epochs_.end());
     first_epoch_ = false;
     const Json* const loss = find_field(json, "train_loss");
-    run_.state = loss != nullptr && loss->is_null() ? RunState::diverged : RunState::unfinished;
+    const Json* const diverged = find_field(json, "diverged");
+    const bool has_diverged = diverged != nullptr || (loss != nullptr && loss->is_null());
+    run_.state = has_diverged ? RunState::diverged : RunState::unfinished;
+    run_.diverged_at_step = diverged != nullptr ? std::max<std::int64_t>(whole_field(*diverged, "step"), 0) : 0;
+    run_.skipped_in_a_row =
+        diverged != nullptr ? std::max<std::int64_t>(whole_field(*diverged, "skipped_steps"), 0) : 0;
     epochs_[epoch.epoch] = std::move(epoch);
   }
 
@@ -155,13 +176,22 @@ class LogReader {
   bool first_epoch_ = true, first_step_ = true;
 };
 
+constexpr std::size_t kMostRows = 64;  // of a list; a longer one stays a text
+
 void flatten(const Json& json, const std::string& prefix, TextTable& table, int depth) {
-  if (!json.is_object() || depth > 4) {
-    if (!prefix.empty()) table.emplace_back(prefix, text_of(json));
+  const bool is_long = json.is_array() && json.size() > kMostRows;
+  if (!json.is_structured() || is_long || depth > 4) {
+    const bool is_bytes = prefix.ends_with("_bytes") && json.is_number();
+    if (!prefix.empty())
+      table.emplace_back(prefix, is_bytes ? plot::number_text(json.get<double>(), plot::Unit::bytes) : text_of(json));
     return;
   }
-  for (const auto& item : json.items())
-    flatten(item.value(), prefix.empty() ? item.key() : prefix + "." + item.key(), table, depth + 1);
+  // A list of one stands for what is in it.
+  for (const auto& item : json.items()) {
+    const bool has_name = json.is_object() || json.size() > 1;
+    const std::string dot = prefix.empty() || !has_name ? "" : ".";
+    flatten(item.value(), prefix + dot + (has_name ? item.key() : ""), table, depth + 1);
+  }
 }
 
 /// A command line for a shell.
@@ -204,7 +234,7 @@ void read_filters(RunData& run, const std::string& path) {
     const std::int64_t channels = tensor.size(1), height = tensor.size(2), width = tensor.size(3);
     const bool can_be_seen = (channels == 1 || channels == 3) && height * width > 1 && height <= 16 && width <= 16;
     if (!can_be_seen || tensor.dtype() != DType::f32) return;
-    plot::PixelGrid grid{channels, height, width, {}, 8};
+    plot::PixelGrid grid{channels, height, width, {}, 16};
     const auto size = static_cast<std::size_t>(channels * height * width);
     const std::size_t count = std::min(static_cast<std::size_t>(tensor.size(0)), kMostFilters);
     const Tensor whole = tensor.contiguous();
@@ -226,7 +256,7 @@ void read_filters(RunData& run, const std::string& path) {
 
 RunData read_run(const std::string& folder) {
   std::error_code error;
-  require(fs::is_directory(folder, error), "{}: is no folder of a run", folder);
+  require(fs::is_directory(folder, error), "{}: is no folder of a run; name one that --run-dir made", folder);
   const auto path_of = [&](const char* name) { return (fs::path(folder) / name).string(); };
   const auto is_there = [&](const char* name) { return fs::exists(path_of(name), error); };
   require(is_there("log.jsonl") || is_there("config.toml"),
@@ -249,6 +279,7 @@ RunData read_run(const std::string& folder) {
   }
   attempt("environment.json", [&](const std::string& path) { read_environment(run, path); });
   attempt("evaluation.json", [&](const std::string& path) { run.evaluation = read_evaluation(path); });
+  attempt("profile.json", [&](const std::string& path) { run.profile = read_profile(path); });
   attempt("final.safetensors", [&](const std::string& path) { read_filters(run, path); });
   return run;
 }
@@ -274,6 +305,14 @@ std::vector<double> numbers_of(const std::vector<Epoch>& epochs) {
 
 bool has_any(const std::vector<double>& values) {
   return std::ranges::any_of(values, [](double value) { return std::isfinite(value); });
+}
+
+std::string reason_of_divergence(const RunData& run) {
+  if (run.skipped_in_a_row > 0)
+    return fmt::format("the loss scale skipped {} steps in a row, up to step {}.", run.skipped_in_a_row,
+                       run.diverged_at_step);
+  return run.diverged_at_step > 0 ? fmt::format("the loss of step {} is not a finite number.", run.diverged_at_step)
+                                  : "its loss is not a finite number any more.";
 }
 
 HeldOut held_out(const RunData& run) {

@@ -33,7 +33,9 @@ std::string report_page(const RunData& run) {
   add_evaluation(html, run);
   add_worst_images(html, run);
   add_filters(html, run);
+  add_layers(html, run);
   add_performance(html, run);
+  add_profile(html, run);
   add_circumstances(html, run);
   return end_page(html);
 }
@@ -55,10 +57,11 @@ ReportFiles write_report(const std::string& run_dir) {
   return files;
 }
 
-void write_comparison(const std::vector<std::string>& run_dirs, const std::string& path) {
+std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path) {
   std::vector<report::RunData> runs;
   for (const std::string& folder : run_dirs) runs.push_back(report::read_run(folder));
   write_file(path, report::comparison_page(runs));
+  return report::comparison_text(runs);
 }
 
 }  // namespace tandem::train

@@ -18,6 +18,12 @@ inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 using TextTable = std::vector<std::pair<std::string, std::string>>;
 using NumberTable = std::vector<std::pair<std::string, double>>;
 
+/// Norms of a layer's parameters at one step.
+struct Layer {
+  std::string name;
+  double gradient_norm = kMissing, update_norm = kMissing, weight_norm = kMissing;
+};
+
 /// An epoch record of log.jsonl; what it lacks, or has as null, is kMissing. Accuracies in percent.
 struct Epoch {
   std::int64_t epoch = 0;
@@ -27,8 +33,10 @@ struct Epoch {
   double test_loss = kMissing, test_accuracy = kMissing;
   double seconds = kMissing, images_per_second = kMissing;
   double peak_memory_bytes = kMissing, skipped_steps = kMissing, loss_scale = kMissing;
-  NumberTable time;    ///< seconds by what they went to
-  NumberTable memory;  ///< bytes by kind
+  NumberTable time;           ///< seconds by what they went to
+  NumberTable memory;         ///< bytes by kind
+  NumberTable exchange;       ///< of gradients: steps, bytes, seconds, waited_seconds; or empty
+  std::vector<Layer> layers;  ///< at the epoch's last step; or empty
 };
 
 struct Step {
@@ -61,6 +69,25 @@ struct Evaluation {
   std::vector<WorstImage> worst;
 };
 
+/// profile.json: some steps of rank 0.
+struct Profile {
+  struct Op {
+    std::string name;
+    double calls = kMissing, seconds = kMissing, flops = kMissing, bytes = kMissing;  ///< of all steps
+  };
+  struct Storage {
+    double bytes = kMissing;
+    std::string kind, made_in;
+  };
+  double steps = kMissing, seconds = kMissing;                      ///< of all ranges
+  double flops_per_second = kMissing, bytes_per_second = kMissing;  ///< what the machine can do, where that is known
+  std::vector<Op> ops;                                              ///< the most time first
+  std::vector<double> memory_seconds;                               ///< when memory was looked at
+  std::vector<std::pair<std::string, std::vector<double>>> memory;  ///< bytes by kind, one for each of these times
+  double peak_bytes = kMissing;
+  std::vector<Storage> largest_at_peak;
+};
+
 enum class RunState : std::uint8_t {
   finished,    ///< the log has its result
   unfinished,  ///< it has none: the run goes on, was stopped or was killed
@@ -76,8 +103,9 @@ struct RunData {
   double ranks = kMissing, threads = kMissing, parameters = kMissing, train_images = kMissing, test_images = kMissing;
   double global_batch_size = kMissing, steps_per_epoch = kMissing, planned_epochs = kMissing;
   double total_seconds = kMissing;
-  std::int64_t sessions = 0;  ///< how often it was begun or gone on with
-  TextTable config;           ///< of the last session
+  std::int64_t sessions = 0;                ///< how often it was begun or gone on with
+  TextTable config;                         ///< of the last session
+  std::vector<std::string> without_effect;  ///< names in `config` of what does not affect the result
   TextTable versions;
   TextTable environment;  ///< of environment.json; names of values in objects have dots
   std::string command_line;
@@ -86,14 +114,20 @@ struct RunData {
   std::vector<Step> steps;
   NumberTable peak_tensor_bytes;
   std::optional<Evaluation> evaluation;
+  std::optional<Profile> profile;
   std::optional<plot::PixelGrid> filters;  ///< of the first convolution
   std::string filters_name;
   std::vector<std::string> problems;  ///< what could not be read: file, place, reason
+  /// Where it diverged: Divergence of records.h; step 0: the log does not tell.
+  std::int64_t diverged_at_step = 0, skipped_in_a_row = 0;
 };
 
 /// Reads a run directory, of which all but log.jsonl or config.toml may be missing. Damaged lines and files are passed
 /// over and named in `problems`. Throws Error where `folder` is no run directory.
 RunData read_run(const std::string& folder);
+
+/// "the loss of step 41 is not a finite number.": a clause, of a run that diverged.
+std::string reason_of_divergence(const RunData& run);
 
 /// Value of a setting, or "".
 std::string setting(const RunData& run, const std::string& name);

@@ -27,7 +27,7 @@ p:last-child { margin-bottom: 0; }
 .sub, .note { color: var(--muted); }
 .sub { margin-top: 6px; overflow-wrap: anywhere; }
 .note { font-size: 13px; margin-top: 12px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(max(24%, 150px), 1fr)); background: var(--card);
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(126px, 1fr)); background: var(--card);
   border: 1px solid var(--rule); border-radius: 10px; overflow: hidden; }
 .tile { background: var(--card); padding: 14px 18px; }
 .tile b { display: block; font-size: 21px; font-weight: 600; line-height: 1.3; }
@@ -43,30 +43,34 @@ p:last-child { margin-bottom: 0; }
 .banner p { max-width: none; }
 .grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 18px; }
 .grid > .wide { grid-column: 1 / -1; }
+.flow { columns: 2 400px; column-gap: 18px; margin-bottom: -18px; }
+.flow > .card { break-inside: avoid; margin-bottom: 18px; }
+.flow + .note { margin-top: 30px; }
 svg { display: block; width: 100%; height: auto; font-family: inherit; overflow: visible; }
 .card svg { max-width: 640px; }
 .narrow svg { max-width: 560px; }
-.small svg { max-width: 340px; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { text-align: left; padding: 5px 14px 5px 0; border-bottom: 1px solid var(--rule); vertical-align: top; }
 th { color: var(--muted); font-weight: 500; }
 tr:last-child td, tr:last-child th { border-bottom: 0; }
 td.n, th.n { text-align: right; }
 td { overflow-wrap: anywhere; }
-td.n { white-space: nowrap; }
+td.n, td.word { white-space: nowrap; }
+th:last-child, td:last-child { padding-right: 0; }
 .scroll { overflow-x: auto; }
 .scroll td { overflow-wrap: normal; }
 .pairs { columns: 2 340px; column-gap: 36px; }
 .pairs div { display: flex; justify-content: space-between; gap: 16px; break-inside: avoid; padding: 4px 0;
   border-bottom: 1px solid var(--rule); font-size: 14px; }
-.pairs span { color: var(--muted); }
+.pairs span { color: var(--muted); overflow-wrap: anywhere; }
 .pairs b { font-weight: 500; text-align: right; overflow-wrap: anywhere; min-width: 0; }
 .worst { display: grid; grid-template-columns: repeat(auto-fill, minmax(104px, 1fr)); gap: 18px 14px; }
 figure { margin: 0; font-size: 12.5px; line-height: 1.4; overflow-wrap: anywhere; }
 figure img { width: 100%; aspect-ratio: 1; object-fit: contain; image-rendering: pixelated; border-radius: 6px; background: var(--rule); }
 figure .said { color: var(--wrong); font-weight: 600; display: block; margin-top: 4px; }
-figure .is { display: block; color: var(--muted); }
-pre { margin: 0; padding: 14px 16px; background: var(--paper); border-radius: 8px; overflow-x: auto; font-size: 13px;
+figure .is { display: block; }
+figure .sure { display: block; color: var(--muted); }
+pre { margin: 0; overflow-x: auto; font-size: 13px;
   white-space: pre-wrap; overflow-wrap: anywhere; }
 .key { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 8px; }
 footer { margin-top: 44px; color: var(--muted); font-size: 13px; }
@@ -76,7 +80,7 @@ footer { margin-top: 44px; color: var(--muted); font-size: 13px; }
     --train: #2f6fbb; --validation: #b7710a; --test: #12805f; --wrong: #c23b3b; }
   body { font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { max-width: none; padding: 0; }
   .card, .verdict, figure { break-inside: avoid; } h2 { break-after: avoid; margin-top: 22px; }
-  .grid { grid-template-columns: 1fr 1fr; } }
+  .grid { grid-template-columns: 1fr 1fr; } .flow { columns: 2; } }
 )css";
 }
 

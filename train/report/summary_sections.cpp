@@ -44,7 +44,7 @@ std::string state_text(const RunData& run) {
     case RunState::finished:
       return "";
     case RunState::diverged:
-      return "This run ended early: its loss is not a finite number any more.";
+      return "This run ended early: " + reason_of_divergence(run);
     case RunState::not_begun:
       return "This run has not finished an epoch: it has just begun, was stopped or was killed.";
     case RunState::unfinished:
@@ -57,9 +57,15 @@ std::string state_text(const RunData& run) {
   return "";
 }
 
+/// "2026-01-31 12:00 UTC" of "2026-01-31T12:00:00Z"; other texts as they are.
+std::string time_text(const std::string& time) {
+  const bool is_utc = time.size() == 20 && time[10] == 'T' && time.back() == 'Z';
+  return is_utc ? fmt::format("{} {} UTC", time.substr(0, 10), time.substr(11, 5)) : time;
+}
+
 std::string subtitle(const RunData& run) {
   std::vector<std::string> parts{run.name};
-  if (!run.started.empty()) parts.push_back(run.started);
+  if (!run.started.empty()) parts.push_back(time_text(run.started));
   if (!run.device.empty()) {
     parts.push_back(std::isfinite(run.ranks)
                         ? fmt::format("{:.0f} rank{} on {}", run.ranks, run.ranks == 1.0 ? "" : "s", run.device)
@@ -95,7 +101,7 @@ void add_summary(HtmlWriter& html, const RunData& run) {
   add_tile(html, "validation loss", last(&Epoch::validation_loss), Unit::none);
   add_tile(html, "epochs", static_cast<double>(run.epochs.back().epoch), Unit::none);
   add_tile(html, "time", seconds_of(run), Unit::seconds);
-  add_tile(html, "images per second", last(&Epoch::images_per_second), Unit::none);
+  add_tile(html, "images/s", last(&Epoch::images_per_second), Unit::none);
   add_tile(html, "parameters", run.parameters, Unit::none);
   html.close();
 }
@@ -141,7 +147,8 @@ void add_curves(HtmlWriter& html, const RunData& run) {
   html.element(
       "p",
       "Training figures are means over an epoch as it went, in training mode: with augmentation or dropout they "
-      "may be worse than those of the test.",
+      "may be worse than those of the test." +
+          std::string(run.steps.empty() ? "" : " The pale line is the loss of single steps."),
       {{"class", "note"}});
 }
 

@@ -42,7 +42,7 @@ std::string gap_text(const Figures& f) {
 Verdict diverged(const RunData& run) {
   return {Fit::diverged,
           fmt::format("Diverged in epoch {}", run.epochs.empty() ? 0 : run.epochs.back().epoch),
-          {"The loss is not a finite number any more."},
+          {"It ended early: " + reason_of_divergence(run)},
           {"Try a lower learning rate (--lr), or clip gradients (--clip-norm 1)."}};
 }
 

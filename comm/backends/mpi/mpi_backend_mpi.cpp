@@ -1,11 +1,15 @@
 // The `mpi` backend: the MPI library's own collectives.
 #include <mpi.h>
 
+#include "tandem/comm/backends/blocks.h"
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/comm/backends/mpi/mpi_communicator.h"
 
 #include <algorithm>
 #include <climits>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace tandem::comm::detail {
 
@@ -30,6 +34,8 @@ MPI_Datatype type_of(DType dtype) {
 
 MPI_Op operation_of(ReduceOp op) {
   switch (op) {
+    case ReduceOp::product:
+      return MPI_PROD;
     case ReduceOp::min:
       return MPI_MIN;
     case ReduceOp::max:
@@ -47,46 +53,67 @@ void for_each_chunk(void* data, std::int64_t count, std::int64_t element_bytes, 
   }
 }
 
+/// Counts and offsets of blocks as MPI takes them, in multiples of `unit` elements.
+struct IntCounts {
+  IntCounts(const std::vector<std::int64_t>& wide, std::int64_t unit) {
+    std::int64_t at = 0;
+    for (const std::int64_t count : wide) {
+      counts.push_back(static_cast<int>(count * unit));
+      offsets.push_back(static_cast<int>(at));
+      at += count * unit;
+    }
+  }
+
+  std::vector<int> counts, offsets;
+};
+
+/// All that calls of MPI under way may read and write.
+struct Pending {
+  Collective collective;
+  std::vector<MPI_Request> requests;
+  std::vector<IntCounts> counts;
+
+  MPI_Request* new_request() { return &requests.emplace_back(MPI_REQUEST_NULL); }
+};
+
 class MpiWork final : public Work {
  public:
-  MpiWork(CollectiveBuffer buffer, ReduceOp op, int ranks, MPI_Comm communicator)
-      : buffer_(std::move(buffer)), op_(op), ranks_(ranks) {
-    for_each_chunk(buffer_.data, buffer_.count, size_of(buffer_.dtype), [&](void* data, int count) {
-      requests_.push_back(MPI_REQUEST_NULL);
-      TANDEM_CHECK_MPI(MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(buffer_.dtype), operation_of(op_),
-                                      communicator, &requests_.back()));
-    });
-  }
+  /// `divisor`: of the elements at the output, `count` of them; 1 for none.
+  MpiWork(std::unique_ptr<Pending> pending, std::int64_t count, int divisor)
+      : pending_(std::move(pending)), count_(count), divisor_(divisor) {}
   ~MpiWork() override {
-    // MPI cannot cancel a collective: given up by an error, it may still write here until the process ends.
-    if (!done_ && !requests_.empty()) new Tensor(buffer_.owner);
+    // MPI cannot cancel a collective: given up by an error, it may still use the memory until the process ends.
+    if (done_ || pending_->requests.empty()) return;
+    const Pending* const kept_for_ever = pending_.release();
+    static_cast<void>(kept_for_ever);
   }
   MpiWork(const MpiWork&) = delete;
   MpiWork& operator=(const MpiWork&) = delete;
 
   bool poll() override {
     if (done_) return true;
+    auto& requests = pending_->requests;
     int complete = 0;
-    TANDEM_CHECK_MPI(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete, MPI_STATUSES_IGNORE));
+    TANDEM_CHECK_MPI(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &complete, MPI_STATUSES_IGNORE));
     if (complete) finish();
     return done_;
   }
   void wait() override {
     if (done_) return;
-    TANDEM_CHECK_MPI(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
+    auto& requests = pending_->requests;
+    TANDEM_CHECK_MPI(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
     finish();
   }
 
  private:
   void finish() {
-    if (op_ == ReduceOp::average) divide(buffer_.data, buffer_.count, buffer_.dtype, ranks_);
+    divide(pending_->collective.output, count_, pending_->collective.dtype, divisor_);
     done_ = true;
   }
 
-  CollectiveBuffer buffer_;
-  ReduceOp op_;
-  int ranks_;
-  std::vector<MPI_Request> requests_;
+  std::unique_ptr<Pending> pending_;
+  std::int64_t count_;
+  int divisor_;
   bool done_ = false;
 };
 
@@ -106,67 +133,189 @@ Place find_place(MPI_Comm communicator) {
 
 class MpiBackend final : public Backend {
  public:
-  MpiBackend() : communicator_(duplicate(MPI_COMM_WORLD)), place_(find_place(communicator_.get())) {}
+  explicit MpiBackend(Communicator communicator)
+      : communicator_(std::move(communicator)), place_(find_place(communicator_.get())) {}
 
   std::string_view name() const override { return "mpi"; }
   Place place() const override { return place_; }
 
-  std::unique_ptr<Work> start_all_reduce(const CollectiveBuffer& buffer, ReduceOp op) override {
-    return std::make_unique<MpiWork>(buffer, op, place_.size, communicator_.get());
-  }
-
-  void all_reduce(const CollectiveBuffer& buffer, ReduceOp op) override {
-    for_each_chunk(buffer.data, buffer.count, size_of(buffer.dtype), [&](void* data, int count) {
-      TANDEM_CHECK_MPI(
-          MPI_Allreduce(MPI_IN_PLACE, data, count, type_of(buffer.dtype), operation_of(op), communicator_.get()));
-    });
-    if (op == ReduceOp::average) divide(buffer.data, buffer.count, buffer.dtype, place_.size);
-  }
-
-  void broadcast(void* data, std::int64_t bytes, int root) override {
-    for_each_chunk(data, bytes, 1, [&](void* chunk, int count) {
-      TANDEM_CHECK_MPI(MPI_Bcast(chunk, count, MPI_BYTE, root, communicator_.get()));
-    });
-  }
-
-  void all_gather(const void* mine, std::int64_t bytes, void* all) override {
-    require(bytes <= INT_MAX, "all_gather: {} bytes from each rank are more than MPI takes at once", bytes);
-    const int count = static_cast<int>(bytes);
-    TANDEM_CHECK_MPI(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, communicator_.get()));
-  }
-
-  std::vector<std::string> all_gather_bytes(std::string_view mine) override {
-    const auto ranks = static_cast<std::size_t>(place_.size);
-    const auto length = static_cast<std::int64_t>(mine.size());
-    std::vector<std::int64_t> lengths(ranks);
-    all_gather(&length, sizeof(length), lengths.data());
-    std::vector<int> counts(ranks), offsets(ranks);
-    std::int64_t total = 0;
-    for (std::size_t i = 0; i < ranks; ++i) {
-      require(total + lengths[i] <= INT_MAX, "all_gather_bytes: more than {} bytes over all ranks", INT_MAX);
-      counts[i] = static_cast<int>(lengths[i]);
-      offsets[i] = static_cast<int>(total);
-      total += lengths[i];
+  std::unique_ptr<Work> start(const Collective& collective) override {
+    auto pending = std::make_unique<Pending>();
+    pending->collective = collective;
+    std::int64_t reduced = 0;  // elements at this rank's output
+    switch (collective.kind) {
+      case CollectiveKind::send:
+      case CollectiveKind::receive:
+        start_message(*pending);
+        break;
+      case CollectiveKind::broadcast:
+        start_broadcast(*pending);
+        break;
+      case CollectiveKind::all_reduce:
+      case CollectiveKind::reduce:
+        start_reduction(*pending);
+        if (collective.output != nullptr) reduced = collective.count();
+        break;
+      case CollectiveKind::reduce_scatter:
+        start_reduce_scatter(*pending);
+        reduced = collective.counts[static_cast<std::size_t>(place_.rank)];
+        break;
+      case CollectiveKind::barrier:
+        TANDEM_CHECK_MPI(MPI_Ibarrier(communicator_.get(), pending->new_request()));
+        break;
+      default:
+        start_blocks(*pending);
     }
-    std::string all(static_cast<std::size_t>(total), '\0');
-    TANDEM_CHECK_MPI(MPI_Allgatherv(mine.data(), static_cast<int>(length), MPI_BYTE, all.data(), counts.data(),
-                                    offsets.data(), MPI_BYTE, communicator_.get()));
-    std::vector<std::string> result;
-    for (std::size_t i = 0; i < ranks; ++i) {
-      result.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(counts[i])));
-    }
-    return result;
+    const int divisor = is_reduction(collective.kind) && collective.op == ReduceOp::average ? place_.size : 1;
+    return std::make_unique<MpiWork>(std::move(pending), reduced, divisor);
   }
 
-  void barrier() override { TANDEM_CHECK_MPI(MPI_Barrier(communicator_.get())); }
+  /// By MPI's blocking call, which may know better algorithms.
+  void run(const Collective& collective) override {
+    if (collective.kind != CollectiveKind::all_reduce) return Backend::run(collective);
+    copy_block(collective.input, collective.output, collective.bytes(collective.count()));
+    for_each_chunk(collective.output, collective.count(), size_of(collective.dtype), [&](void* data, int count) {
+      TANDEM_CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, data, count, type_of(collective.dtype), operation_of(collective.op),
+                                     communicator_.get()));
+    });
+    if (collective.op == ReduceOp::average)
+      divide(collective.output, collective.count(), collective.dtype, place_.size);
+  }
+
+  std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
+    return std::make_unique<MpiBackend>(communicator_of(communicator_.get(), members));
+  }
 
  private:
+  void start_message(Pending& pending) {
+    const Collective& c = pending.collective;
+    const auto peer = static_cast<std::size_t>(c.peer);
+    const auto [sent, received] = exchange_of(c, place_.rank, place_.size);
+    add_message(pending, true, c.peer, c.tag, sent[peer]);
+    add_message(pending, false, c.peer, c.tag, received[peer]);
+  }
+
+  /// Nothing for no bytes.
+  void add_message(Pending& pending, bool sends, int peer, int tag, const Block& block) {
+    for_each_chunk(block.data, block.bytes, 1, [&](void* data, int count) {
+      MPI_Request* const request = pending.new_request();
+      if (sends) {
+        TANDEM_CHECK_MPI(MPI_Isend(data, count, MPI_BYTE, peer, tag, communicator_.get(), request));
+      } else {
+        TANDEM_CHECK_MPI(MPI_Irecv(data, count, MPI_BYTE, peer, tag, communicator_.get(), request));
+      }
+    });
+  }
+
+  void start_broadcast(Pending& pending) {
+    const Collective& c = pending.collective;
+    for_each_chunk(c.output, c.bytes(c.count()), 1, [&](void* data, int count) {
+      TANDEM_CHECK_MPI(MPI_Ibcast(data, count, MPI_BYTE, c.peer, communicator_.get(), pending.new_request()));
+    });
+  }
+
+  void start_reduction(Pending& pending) {
+    const Collective& c = pending.collective;
+    const bool has_result = c.output != nullptr;
+    void* const memory = has_result ? c.output : const_cast<void*>(c.input);
+    if (has_result) copy_block(c.input, c.output, c.bytes(c.count()));
+    for_each_chunk(memory, c.count(), size_of(c.dtype), [&](void* data, int count) {
+      MPI_Request* const request = pending.new_request();
+      if (c.kind == CollectiveKind::all_reduce) {
+        TANDEM_CHECK_MPI(MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(c.dtype), operation_of(c.op),
+                                        communicator_.get(), request));
+      } else {
+        TANDEM_CHECK_MPI(MPI_Ireduce(has_result ? MPI_IN_PLACE : data, has_result ? data : nullptr, count,
+                                     type_of(c.dtype), operation_of(c.op), c.peer, communicator_.get(), request));
+      }
+    });
+  }
+
+  void start_reduce_scatter(Pending& pending) {
+    const Collective& c = pending.collective;
+    if (c.total() > INT_MAX) {  // a reduction to each rank
+      const auto blocks = blocks_of(c.input, c.counts, c.dtype);
+      for (int root = 0; root < place_.size; ++root) {
+        const auto rank = static_cast<std::size_t>(root);
+        std::int64_t at = 0;
+        for_each_chunk(blocks[rank].data, c.counts[rank], size_of(c.dtype), [&](void* data, int count) {
+          std::byte* const into = root == place_.rank ? static_cast<std::byte*>(c.output) + c.bytes(at) : nullptr;
+          TANDEM_CHECK_MPI(MPI_Ireduce(data, into, count, type_of(c.dtype), operation_of(c.op), root,
+                                       communicator_.get(), pending.new_request()));
+          at += count;
+        });
+      }
+      return;
+    }
+    const IntCounts& counts = pending.counts.emplace_back(c.counts, 1);
+    TANDEM_CHECK_MPI(MPI_Ireduce_scatter(c.input, c.output, counts.counts.data(), type_of(c.dtype), operation_of(c.op),
+                                         communicator_.get(), pending.new_request()));
+  }
+
+  /// all_gather, gather, scatter and all_to_all: bytes that only move.
+  void start_blocks(Pending& pending) {
+    const Collective& c = pending.collective;
+    std::int64_t most = c.bytes(c.total());
+    for (const std::int64_t count : c.receive_counts) most += c.bytes(count);
+    if (most > INT_MAX) return start_messages(pending);
+    const std::int64_t unit = size_of(c.dtype);
+    pending.counts.reserve(2);
+    const IntCounts& counts = pending.counts.emplace_back(c.counts, unit);
+    const auto rank = static_cast<std::size_t>(place_.rank);
+    const int mine = counts.counts[rank], my_offset = counts.offsets[rank];
+    const bool is_root = c.peer == place_.rank;
+    MPI_Comm communicator = communicator_.get();
+    switch (c.kind) {
+      case CollectiveKind::all_gather: {
+        const bool in_place = c.input == static_cast<std::byte*>(c.output) + my_offset;
+        TANDEM_CHECK_MPI(MPI_Iallgatherv(in_place ? MPI_IN_PLACE : c.input, mine, MPI_BYTE, c.output,
+                                         counts.counts.data(), counts.offsets.data(), MPI_BYTE, communicator,
+                                         pending.new_request()));
+        return;
+      }
+      case CollectiveKind::gather: {
+        const bool in_place = is_root && c.input == static_cast<std::byte*>(c.output) + my_offset;
+        TANDEM_CHECK_MPI(MPI_Igatherv(in_place ? MPI_IN_PLACE : c.input, mine, MPI_BYTE, c.output, counts.counts.data(),
+                                      counts.offsets.data(), MPI_BYTE, c.peer, communicator, pending.new_request()));
+        return;
+      }
+      case CollectiveKind::scatter: {
+        const bool in_place = is_root && c.output == static_cast<const std::byte*>(c.input) + my_offset;
+        TANDEM_CHECK_MPI(MPI_Iscatterv(c.input, counts.counts.data(), counts.offsets.data(), MPI_BYTE,
+                                       in_place ? MPI_IN_PLACE : c.output, mine, MPI_BYTE, c.peer, communicator,
+                                       pending.new_request()));
+        return;
+      }
+      default: {
+        const IntCounts& received = pending.counts.emplace_back(c.receive_counts, unit);
+        TANDEM_CHECK_MPI(MPI_Ialltoallv(c.input, counts.counts.data(), counts.offsets.data(), MPI_BYTE, c.output,
+                                        received.counts.data(), received.offsets.data(), MPI_BYTE, communicator,
+                                        pending.new_request()));
+      }
+    }
+  }
+
+  /// The same where it is more than MPI counts: each block as messages.
+  void start_messages(Pending& pending) {
+    const Collective& c = pending.collective;
+    const auto mine = static_cast<std::size_t>(place_.rank);
+    const auto [sent, received] = exchange_of(c, place_.rank, place_.size);
+    copy_block(sent[mine].data, received[mine].data, received[mine].bytes);
+    for (int rank = 0; rank < place_.size; ++rank) {
+      if (rank == place_.rank) continue;
+      add_message(pending, false, rank, kBlockTag, received[static_cast<std::size_t>(rank)]);
+      add_message(pending, true, rank, kBlockTag, sent[static_cast<std::size_t>(rank)]);
+    }
+  }
+
+  static constexpr int kBlockTag = kMaxMessageTag + 1;
+
   Communicator communicator_;
   Place place_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_mpi_backend() { return std::make_unique<MpiBackend>(); }
+std::unique_ptr<Backend> make_mpi_backend() { return std::make_unique<MpiBackend>(duplicate(MPI_COMM_WORLD)); }
 
 }  // namespace tandem::comm::detail

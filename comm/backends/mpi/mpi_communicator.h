@@ -5,6 +5,7 @@
 #include "tandem/comm/backends/owned_handle.h"
 
 #include <exception>
+#include <span>
 
 namespace tandem::comm::detail {
 
@@ -24,6 +25,21 @@ inline Communicator duplicate(MPI_Comm original) {
   MPI_Comm copy = MPI_COMM_NULL;
   TANDEM_CHECK_MPI(MPI_Comm_dup(original, &copy));
   Communicator result(copy, MPI_COMM_NULL);
+  TANDEM_CHECK_MPI(MPI_Comm_set_errhandler(result.get(), MPI_ERRORS_RETURN));
+  return result;
+}
+
+/// Of some ranks of `original`, which get the numbers of their places in `members`; errors come back as codes.
+/// Collective over them.
+inline Communicator communicator_of(MPI_Comm original, std::span<const int> members) {
+  MPI_Group all = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
+  MPI_Comm communicator = MPI_COMM_NULL;
+  TANDEM_CHECK_MPI(MPI_Comm_group(original, &all));
+  TANDEM_CHECK_MPI(MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &group));
+  TANDEM_CHECK_MPI(MPI_Comm_create_group(original, group, 0, &communicator));
+  Communicator result(communicator, MPI_COMM_NULL);
+  TANDEM_CHECK_MPI(MPI_Group_free(&group));
+  TANDEM_CHECK_MPI(MPI_Group_free(&all));
   TANDEM_CHECK_MPI(MPI_Comm_set_errhandler(result.get(), MPI_ERRORS_RETURN));
   return result;
 }

@@ -1,10 +1,12 @@
 // Order between streams, waiting, and giving up.
 #include "tandem/comm/backends/nccl/nccl_backend.h"
 
+#include "tandem/comm/backends/blocks.h"
 #include "tandem/comm/backends/nccl/nccl_half_sum.h"
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -148,10 +150,12 @@ void keep_for_ever(Tensor memory) {
 
 class NcclWork final : public Work {
  public:
-  NcclWork(std::shared_ptr<NcclSession> session, Pending pending, CollectiveBuffer buffer)
-      : session_(std::move(session)), pending_(std::move(pending)), buffer_(std::move(buffer)) {}
+  NcclWork(std::shared_ptr<NcclSession> session, Pending pending, Collective collective)
+      : session_(std::move(session)), pending_(std::move(pending)), collective_(std::move(collective)) {}
   ~NcclWork() override {
-    if (!complete_) keep_for_ever(std::move(buffer_.owner));
+    if (complete_) return;
+    keep_for_ever(std::move(collective_.input_owner));
+    keep_for_ever(std::move(collective_.output_owner));
   }
   NcclWork(const NcclWork&) = delete;
   NcclWork& operator=(const NcclWork&) = delete;
@@ -168,7 +172,7 @@ class NcclWork final : public Work {
  private:
   std::shared_ptr<NcclSession> session_;
   Pending pending_;
-  CollectiveBuffer buffer_;
+  Collective collective_;
   bool complete_ = false;
 };
 
@@ -184,44 +188,95 @@ class NcclBackend final : public Backend {
   Place place() const override { return others_->place(); }
   bool takes(Device device) const override { return device == device_ || others_->takes(device); }
   Backend& on(Device device) override { return device == device_ ? *this : others_->on(device); }
-  bool reduces_half() const override { return true; }
+  bool reduces_half(CollectiveKind kind) const override { return kind == CollectiveKind::all_reduce; }
 
-  std::unique_ptr<Work> start_all_reduce(const CollectiveBuffer& buffer, ReduceOp op) override {
-    const std::string name = fmt::format("all_reduce of {}[{}]", tandem::name_of(buffer.dtype), buffer.count);
-    Pending pending = place().size > 1 && is_half_sum(buffer.dtype, op) ? start_half_sum(name, buffer, op)
-                                                                        : start_reduction(name, buffer, op);
-    return std::make_unique<NcclWork>(session_, std::move(pending), buffer);
-  }
-
-  void broadcast(void* data, std::int64_t bytes, int root) override {
-    session_->wait_for(session_->start(fmt::format("broadcast of {} bytes", bytes),
-                                       {[&](NcclCommunicator& communicator, const Stream& stream) {
-                                         communicator.broadcast(data, bytes, root, stream);
-                                       }}));
-  }
-
-  void all_gather(const void* mine, std::int64_t bytes, void* all) override {
-    session_->wait_for(session_->start(fmt::format("all_gather of {} bytes per rank", bytes),
-                                       {[&](NcclCommunicator& communicator, const Stream& stream) {
-                                         communicator.all_gather(mine, bytes, all, stream);
-                                       }}));
+  /// Barriers and operations on host memory are the others'; what is on a GPU is done here.
+  std::unique_ptr<Work> start(const Collective& collective) override {
+    if (collective.kind == CollectiveKind::barrier) return others_->start(collective);
+    const std::string name = describe(collective);
+    Pending pending = is_exchange(collective)      ? start_exchange(name, collective)
+                      : needs_half_sum(collective) ? start_half_sum(name, collective)
+                                                   : start_call(name, collective);
+    return std::make_unique<NcclWork>(session_, std::move(pending), collective);
   }
 
   std::vector<std::string> all_gather_bytes(std::string_view mine) override { return others_->all_gather_bytes(mine); }
-  void barrier() override { others_->barrier(); }
 
- private:
-  Pending start_reduction(const std::string& name, const CollectiveBuffer& buffer, ReduceOp op) {
-    return session_->start(name, {[&](NcclCommunicator& communicator, const Stream& stream) {
-                             communicator.all_reduce(buffer.data, buffer.count, buffer.dtype, op, stream);
-                           }});
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override {
+    fail(
+        "nccl: a group of some ranks would need a communicator of its own, which this backend does not make; use "
+        "backend "
+        "ring or mpi for groups of some ranks");
   }
 
-  Pending start_half_sum(const std::string& name, const CollectiveBuffer& buffer, ReduceOp op) {
-    const HalfSum sum(buffer, op, place(), session_->stream());
+ private:
+  bool needs_half_sum(const Collective& c) const {
+    return c.kind == CollectiveKind::all_reduce && place().size > 1 && is_half_sum(c.dtype, c.op);
+  }
+
+  /// What NCCL has no call for, or for equal parts only.
+  static bool is_exchange(const Collective& c) {
+    switch (c.kind) {
+      case CollectiveKind::all_reduce:
+      case CollectiveKind::reduce:
+      case CollectiveKind::reduce_scatter:
+      case CollectiveKind::broadcast:
+        return false;
+      case CollectiveKind::all_gather:
+        return !has_equal_counts(c);
+      default:
+        return true;
+    }
+  }
+
+  static bool has_equal_counts(const Collective& c) {
+    return std::ranges::all_of(c.counts, [&](std::int64_t count) { return count == c.count(); });
+  }
+
+  static std::int64_t equal_count(const Collective& c) {
+    require(has_equal_counts(c), "nccl: {}: parts must be of one size", describe(c));
+    return c.count();
+  }
+
+  Pending start_call(const std::string& name, const Collective& c) {
+    return session_->start(
+        name, {[&](NcclCommunicator& communicator, const Stream& stream) {
+          switch (c.kind) {
+            case CollectiveKind::all_reduce:
+              return communicator.all_reduce(c.input, c.output, c.count(), c.dtype, c.op, stream);
+            case CollectiveKind::reduce:
+              return communicator.reduce(c.input, c.output, c.count(), c.dtype, c.op, c.peer, stream);
+            case CollectiveKind::reduce_scatter:
+              return communicator.reduce_scatter(c.input, c.output, equal_count(c), c.dtype, c.op, stream);
+            case CollectiveKind::broadcast:
+              return communicator.broadcast(c.output, c.bytes(c.count()), c.peer, stream);
+            default:
+              return communicator.all_gather(c.input, c.bytes(c.count()), c.output, stream);
+          }
+        }});
+  }
+
+  Pending start_half_sum(const std::string& name, const Collective& c) {
+    if (c.input != c.output) c.output_owner.copy_from_async(c.input_owner);  // on the current stream, which comes first
+    const HalfSum sum(c.output_owner, c.op, place(), session_->stream());
     return session_->start(name,
                            {[&](NcclCommunicator& communicator, const Stream&) { sum.exchange(communicator); },
                             [&](NcclCommunicator& communicator, const Stream&) { sum.add_and_gather(communicator); }});
+  }
+
+  Pending start_exchange(const std::string& name, const Collective& c) {
+    return session_->start(
+        name, {[&](NcclCommunicator& communicator, const Stream& stream) {
+          std::vector<NcclExchange> exchanges;
+          const BlockExchange blocks = exchange_of(c, place().rank, place().size);
+          for (std::size_t rank = 0; rank < blocks.sent.size(); ++rank) {
+            const Block &sent = blocks.sent[rank], &received = blocks.received[rank];
+            const bool in_place = sent.data == received.data && sent.bytes > 0;
+            if (in_place || sent.bytes + received.bytes == 0) continue;
+            exchanges.push_back({static_cast<int>(rank), sent.data, sent.bytes, received.data, received.bytes});
+          }
+          communicator.exchange(exchanges, stream);
+        }});
   }
 
   std::unique_ptr<Backend> others_;

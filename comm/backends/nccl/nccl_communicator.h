@@ -11,13 +11,14 @@
 
 namespace tandem::comm {
 
-/// As many bytes for a rank as from it, which may be this one. Between two ranks the swaps of both, in their order, are
-/// the same in number and sizes.
-struct NcclSwap {
+/// What goes to a rank, which may be this one, and what comes from it; 0 bytes for nothing. What two ranks have for
+/// each other is the same in number, order and sizes on both.
+struct NcclExchange {
   int rank = 0;
   const void* from = nullptr;
+  std::int64_t bytes_sent = 0;
   void* into = nullptr;
-  std::int64_t bytes = 0;
+  std::int64_t bytes_received = 0;
 };
 
 /// Calls return at once; all throw Error with NCCL's words where it refuses or has failed meanwhile. After start and
@@ -30,13 +31,20 @@ class NcclCommunicator {
   /// False while a call is still under way. The one way to learn of errors that come later.
   virtual bool is_ready() = 0;
 
-  /// In place, on device memory; enqueued on `stream`. All dtypes but u8.
-  virtual void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op, const Stream& stream) = 0;
+  /// On device memory, enqueued on `stream`; `to` may be `from`. All dtypes but u8.
+  virtual void all_reduce(const void* from, void* to, std::int64_t count, DType dtype, ReduceOp op,
+                          const Stream& stream) = 0;
+  /// `to` counts on the root alone.
+  virtual void reduce(const void* from, void* to, std::int64_t count, DType dtype, ReduceOp op, int root,
+                      const Stream& stream) = 0;
+  /// `count` elements for each rank.
+  virtual void reduce_scatter(const void* from, void* to, std::int64_t count, DType dtype, ReduceOp op,
+                              const Stream& stream) = 0;
   virtual void broadcast(void* data, std::int64_t bytes, int root, const Stream& stream) = 0;
   /// `mine` may be this rank's part of `all`.
   virtual void all_gather(const void* mine, std::int64_t bytes, void* all, const Stream& stream) = 0;
   /// All at once.
-  virtual void swap(std::span<const NcclSwap> swaps, const Stream& stream) = 0;
+  virtual void exchange(std::span<const NcclExchange> exchanges, const Stream& stream) = 0;
 
   /// True once `stream` has passed `mark`.
   virtual bool has_passed(const Event& mark) { return mark.is_done(); }

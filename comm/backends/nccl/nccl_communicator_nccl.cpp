@@ -40,6 +40,8 @@ ncclRedOp_t operation_of(ReduceOp op) {
   switch (op) {
     case ReduceOp::average:
       return ncclAvg;
+    case ReduceOp::product:
+      return ncclProd;
     case ReduceOp::min:
       return ncclMin;
     case ReduceOp::max:
@@ -75,10 +77,25 @@ class Communicator final : public NcclCommunicator {
     return state == ncclSuccess;
   }
 
-  void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op, const Stream& stream) override {
+  void all_reduce(const void* from, void* to, std::int64_t count, DType dtype, ReduceOp op,
+                  const Stream& stream) override {
     TANDEM_CHECK_NCCL(nccl_, communicator_,
-                      AllReduce(data, data, static_cast<std::size_t>(count), type_of(dtype), operation_of(op),
+                      AllReduce(from, to, static_cast<std::size_t>(count), type_of(dtype), operation_of(op),
                                 communicator_, native(stream)));
+  }
+
+  void reduce(const void* from, void* to, std::int64_t count, DType dtype, ReduceOp op, int root,
+              const Stream& stream) override {
+    TANDEM_CHECK_NCCL(nccl_, communicator_,
+                      Reduce(from, to, static_cast<std::size_t>(count), type_of(dtype), operation_of(op), root,
+                             communicator_, native(stream)));
+  }
+
+  void reduce_scatter(const void* from, void* to, std::int64_t count, DType dtype, ReduceOp op,
+                      const Stream& stream) override {
+    TANDEM_CHECK_NCCL(nccl_, communicator_,
+                      ReduceScatter(from, to, static_cast<std::size_t>(count), type_of(dtype), operation_of(op),
+                                    communicator_, native(stream)));
   }
 
   void broadcast(void* data, std::int64_t bytes, int root, const Stream& stream) override {
@@ -92,13 +109,15 @@ class Communicator final : public NcclCommunicator {
                       AllGather(mine, all, static_cast<std::size_t>(bytes), ncclUint8, communicator_, native(stream)));
   }
 
-  void swap(std::span<const NcclSwap> swaps, const Stream& stream) override {
+  void exchange(std::span<const NcclExchange> exchanges, const Stream& stream) override {
     TANDEM_CHECK_NCCL(nccl_, communicator_, GroupStart());
     ncclResult_t sends = ncclSuccess, receives = ncclSuccess;
-    for (const NcclSwap& swap : swaps) {
-      const auto bytes = static_cast<std::size_t>(swap.bytes);
-      keep_error(sends, nccl_.Send(swap.from, bytes, ncclUint8, swap.rank, communicator_, native(stream)));
-      keep_error(receives, nccl_.Recv(swap.into, bytes, ncclUint8, swap.rank, communicator_, native(stream)));
+    for (const NcclExchange& each : exchanges) {
+      const auto sent = static_cast<std::size_t>(each.bytes_sent),
+                 received = static_cast<std::size_t>(each.bytes_received);
+      if (sent > 0) keep_error(sends, nccl_.Send(each.from, sent, ncclUint8, each.rank, communicator_, native(stream)));
+      if (received > 0)
+        keep_error(receives, nccl_.Recv(each.into, received, ncclUint8, each.rank, communicator_, native(stream)));
     }
     const ncclResult_t group = nccl_.GroupEnd();  // also after errors: a group that stays open takes in all later calls
     throw_if_failed(sends, "ncclSend", {__FILE__, __LINE__});

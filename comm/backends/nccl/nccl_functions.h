@@ -18,6 +18,8 @@ struct NcclFunctions {
     file.find("ncclCommDestroy", CommDestroy);
     file.find("ncclCommAbort", CommAbort);
     file.find("ncclAllReduce", AllReduce);
+    file.find("ncclReduce", Reduce);
+    file.find("ncclReduceScatter", ReduceScatter);
     file.find("ncclBroadcast", Broadcast);
     file.find("ncclAllGather", AllGather);
     file.find("ncclSend", Send);
@@ -38,6 +40,8 @@ struct NcclFunctions {
   decltype(&ncclCommDestroy) CommDestroy;
   decltype(&ncclCommAbort) CommAbort;
   decltype(&ncclAllReduce) AllReduce;
+  decltype(&ncclReduce) Reduce;
+  decltype(&ncclReduceScatter) ReduceScatter;
   decltype(&ncclBroadcast) Broadcast;
   decltype(&ncclAllGather) AllGather;
   decltype(&ncclSend) Send;

@@ -15,14 +15,14 @@ bool is_half_sum(DType dtype, ReduceOp op) {
   return (dtype == DType::f16 || dtype == DType::bf16) && (op == ReduceOp::sum || op == ReduceOp::average);
 }
 
-HalfSum::HalfSum(const CollectiveBuffer& buffer, ReduceOp op, const Place& place, Stream stream)
+HalfSum::HalfSum(const Tensor& tensor, ReduceOp op, const Place& place, Stream stream)
     : stream_(std::move(stream)),
-      elements_(buffer.owner.as_strided({buffer.count}, {1}, buffer.owner.offset())),
+      elements_(tensor.as_strided({tensor.numel()}, {1}, tensor.offset())),
       divisor_(op == ReduceOp::average ? place.size : 1) {
   const MemoryTagScope tag(MemoryTag::comm);
   const StreamScope scope(stream_);
-  const std::int64_t ranks = place.size, shard = buffer.count / (ranks * kShardUnit) * kShardUnit;
-  const std::int64_t whole = ranks * shard, rest = buffer.count - whole;
+  const std::int64_t count = tensor.numel(), ranks = place.size, shard = count / (ranks * kShardUnit) * kShardUnit;
+  const std::int64_t whole = ranks * shard, rest = count - whole;
   shards_ = Tensor::empty({ranks, shard}, elements_.options());
   rests_ = Tensor::empty({ranks, rest}, elements_.options());
   my_shard_ = elements_.narrow(0, place.rank * shard, shard);
@@ -30,17 +30,17 @@ HalfSum::HalfSum(const CollectiveBuffer& buffer, ReduceOp op, const Place& place
 }
 
 void HalfSum::exchange(NcclCommunicator& communicator) const {
-  std::vector<NcclSwap> swaps;
+  std::vector<NcclExchange> exchanges;
   const auto add = [&](int rank, const Tensor& from, const Out& into) {
-    if (from.numel() > 0)
-      swaps.push_back({rank, from.raw_data(), into.raw_data(), from.numel() * size_of(from.dtype())});
+    const std::int64_t bytes = from.numel() * size_of(from.dtype());
+    if (bytes > 0) exchanges.push_back({rank, from.raw_data(), bytes, into.raw_data(), bytes});
   };
   const std::int64_t shard = shards_.size(1);
   for (int rank = 0; rank < shards_.size(0); ++rank) {
     add(rank, elements_.narrow(0, rank * shard, shard), Out(shards_.select(0, rank)));
     add(rank, my_rest_, Out(rests_.select(0, rank)));
   }
-  if (!swaps.empty()) communicator.swap(swaps, stream_);
+  if (!exchanges.empty()) communicator.exchange(exchanges, stream_);
 }
 
 void HalfSum::add_and_gather(NcclCommunicator& communicator) const {

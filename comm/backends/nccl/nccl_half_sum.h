@@ -17,7 +17,8 @@ bool is_half_sum(DType dtype, ReduceOp op);
 class HalfSum {
  public:
   /// All work goes to `stream`, as does the memory for what comes in, about as much as the elements take.
-  HalfSum(const CollectiveBuffer& buffer, ReduceOp op, const Place& place, Stream stream);
+  /// In place on a dense tensor.
+  HalfSum(const Tensor& tensor, ReduceOp op, const Place& place, Stream stream);
 
   /// The first round: shards change places.
   void exchange(NcclCommunicator& communicator) const;

@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 
 #include <climits>
+#include <utility>
 
 namespace tandem::comm::detail {
 
@@ -38,7 +39,7 @@ class MpiTransfer final : public Transfer {
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport() : communicator_(duplicate(MPI_COMM_WORLD)) {}
+  explicit MpiTransport(Communicator communicator) : communicator_(std::move(communicator)) {}
 
   std::unique_ptr<Transfer> send(int to, int tag, const void* data, std::int64_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -49,6 +50,9 @@ class MpiTransport final : public Transport {
     MPI_Request request = MPI_REQUEST_NULL;
     TANDEM_CHECK_MPI(MPI_Irecv(data, checked(bytes), MPI_BYTE, from, tag, communicator_.get(), &request));
     return std::make_unique<MpiTransfer>(request, true);
+  }
+  std::unique_ptr<Transport> subgroup(std::span<const int> members) override {
+    return std::make_unique<MpiTransport>(communicator_of(communicator_.get(), members));
   }
 
  private:
@@ -62,6 +66,6 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport() { return std::make_unique<MpiTransport>(); }
+std::unique_ptr<Transport> make_mpi_transport() { return std::make_unique<MpiTransport>(duplicate(MPI_COMM_WORLD)); }
 
 }  // namespace tandem::comm::detail

@@ -1,7 +1,7 @@
 // all_reduce on several ranks: exact whole numbers, random numbers against f64, equal bits, bytes sent, asynchrony.
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/ddp/hash.h"
-#include "tandem/comm/schedules/ring_schedule.h"
+#include "tandem/comm/schedules/algorithms.h"
 #include "tests/comm/mpi/mpi_test.h"
 
 #include <cmath>
@@ -114,7 +114,7 @@ TEST_CASE("the ring sends 2(n-1)/n of the bytes") {
     const std::int64_t before = group->all_reduce_bytes_sent();
     group->all_reduce(Out(whole_numbers(group->rank(), {size}, DType::f32)));
     const std::int64_t sent = group->all_reduce_bytes_sent() - before;
-    CHECK(sent == ring_elements_sent(size, group->size(), group->rank()) * 4);
+    CHECK(sent == elements_sent(ring_all_reduce(group->size()), group->rank(), size) * 4);
     if (size % group->size() == 0) CHECK(sent == 2 * (group->size() - 1) * size / group->size() * 4);
   }
 }

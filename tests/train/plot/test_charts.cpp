@@ -78,6 +78,13 @@ TEST_CASE("plot: a logarithmic axis leaves out what is not positive") {
   CHECK(lines_in(drawn(chart_of({0.0, -1.0}, true))) == 0);
 }
 
+TEST_CASE("plot: an axis of bytes has round numbers of its unit") {
+  LineChart chart = chart_of({0.0, 60.0 * 1024 * 1024});
+  chart.y.unit = Unit::bytes;
+  for (const char* const tick : {">20 MiB</text>", ">40 MiB</text>", ">60 MiB</text>"})
+    CHECK_THAT(drawn(chart), ContainsText(tick));
+}
+
 TEST_CASE("plot: a million points become a small picture") {
   std::vector<double> y(1'000'000);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::sin(static_cast<double>(i));

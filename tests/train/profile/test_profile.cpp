@@ -1,5 +1,8 @@
 // Profiles of steps: the trace file, the table, and which steps are profiled.
+#include "tandem/comm/backends/backend.h"
 #include "tandem/train/profile/op_table.h"
+#include "tandem/train/profile/profile_json.h"
+#include "tandem/train/profile/rank_table.h"
 #include "tandem/train/profile/step_window.h"
 #include "tandem/train/profile/trace.h"
 #include "tests/comm/thread_ranks.h"
@@ -8,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
 
 using namespace tandem;
@@ -45,7 +49,7 @@ Timeline small_timeline(std::int64_t start_ns = 0) {
 
 TEST_CASE("profile: times of ranges are without the ranges inside them") {
   std::map<std::string, OpTotals> by_name;
-  for (const OpTotals& totals : op_totals(small_timeline())) by_name[totals.name] = totals;
+  for (const OpTotals& totals : op_totals(small_timeline().events)) by_name[totals.name] = totals;
   CHECK(by_name.size() == 4);
   CHECK(by_name["step"].seconds == Approx(3e-3));
   CHECK(by_name["conv"].seconds == Approx(6e-3));
@@ -53,7 +57,7 @@ TEST_CASE("profile: times of ranges are without the ranges inside them") {
   CHECK(by_name["conv"].flops == 12e6);
   CHECK(by_name["inner"].seconds == Approx(1e-3));
   CHECK(by_name["loader"].seconds == Approx(2e-3));
-  CHECK(op_totals(small_timeline()).front().name == "conv");
+  CHECK(op_totals(small_timeline().events).front().name == "conv");
   CHECK(op_totals({}).empty());
 }
 
@@ -65,8 +69,97 @@ TEST_CASE("profile: the table has rates, shares of the limits, and the largest s
   CHECK_THAT(table, ContainsText("(1 more)"));
   CHECK_THAT(table, ContainsText("peak memory 3.0 MiB, of which\n"));
   CHECK_THAT(table, ContainsText("2.0 MiB  activations  conv\n"));
-  CHECK_THAT(table, ContainsText("1.0 KiB  data         (outside of any range)\n"));
+  CHECK_THAT(table, ContainsText("1.0 KiB  data         outside of any range\n"));
   CHECK_THAT(op_table({}, 0), ContainsText("peak memory 0 bytes"));
+}
+
+TEST_CASE("profile: the largest storages are named by tensor and shape, or by shape and the range that made them") {
+  Timeline timeline;
+  timeline.peak_bytes = 4096;
+  timeline.largest_at_peak.push_back({2048, MemoryTag::parameters, "", "conv1.weight", "f32[16, 32]"});
+  timeline.largest_at_peak.push_back({1024, MemoryTag::gradients, "backward conv2d", "", "f32[256]"});
+  const std::string table = op_table(timeline, 1);
+  INFO(table);
+  CHECK_THAT(table, ContainsText("2.0 KiB  parameters   conv1.weight f32[16, 32]\n"));
+  CHECK_THAT(table, ContainsText("1.0 KiB  gradients    f32[256], backward conv2d\n"));
+}
+
+TEST_CASE("profile: of a GPU its own times make the rates, of limits that are called nominal") {
+  Timeline timeline = small_timeline();
+  timeline.device_events.push_back({"relu", 0, 7 * kMs, 2 * kMs, 0.0, 4e6});
+  const std::string table = op_table(timeline, 1, {8e9, 4e9, true});
+  INFO(table);
+  CHECK_THAT(table, ContainsText("on the GPU:\n"));
+  CHECK_THAT(table, ContainsText("2.0 (50 %)"));  // 4 MB in 2 ms, of 4 GB/s
+  CHECK_THAT(table,
+             ContainsText("nominal limits, which follow from clocks and widths and were not measured: 8 GFLOP/s"));
+  const std::string host = table.substr(table.find("on the host:"));
+  CHECK_THAT(host, ContainsText("conv"));
+  CHECK_THAT(host, !ContainsText("GFLOP/s"));
+}
+
+TEST_CASE("profile: the table of all ranks has the slowest and the fastest rank of each range") {
+  std::vector<std::string> tables(3);
+  test::run_thread_ranks(3, [&](comm::ProcessGroup& group) {
+    Timeline timeline;
+    const std::int64_t ms = group.rank() == 1 ? 8 : 2 + group.rank();  // 2, 8 and 4
+    timeline.events.push_back({"forward", 0, 0, ms * kMs, 0.0, 0.0});
+    if (group.rank() == 2) timeline.events.push_back({"write", 0, 20 * kMs, kMs, 0.0, 0.0});
+    tables[static_cast<std::size_t>(group.rank())] = rank_table(timeline, 2, group, 5);
+  });
+  INFO(tables[0]);
+  CHECK((tables[1].empty() && tables[2].empty()));
+  CHECK_THAT(tables[0], ContainsText("forward                  2.333     4.000 (rank 1)     1.000 (rank 0)\n"));
+  CHECK_THAT(tables[0], ContainsText("write                    0.167     0.500 (rank 2)     0.000 (rank 0)\n"));
+  CHECK(tables[0].find("forward") < tables[0].find("write"));
+}
+
+TEST_CASE("profile: streams of a GPU have rows of their own in the trace") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  Timeline timeline = small_timeline();
+  timeline.device_events.push_back({"conv", 1, 3 * kMs, 2 * kMs, 4e6, 0.0});
+  const Json trace = Json::parse(trace_of(timeline, group));
+  int rows = 0, events = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["tid"] != 1001) continue;
+    if (event["ph"] == "M") CHECK(event["args"]["name"] == "GPU, stream 1");
+    if (event["ph"] == "X") CHECK(event["ts"].get<double>() == Approx(3000.0));
+    ++(event["ph"] == "M" ? rows : events);
+  }
+  CHECK((rows == 1 && events == 1));
+}
+
+TEST_CASE("profile: JSON has the totals, and memory over time without losing a peak") {
+  Timeline timeline = small_timeline();
+  timeline.memory.clear();
+  const auto workspace = static_cast<std::size_t>(MemoryTag::workspace);
+  for (int i = 999; i >= 0; --i) {  // threads may tell them in any order
+    MemorySample sample;
+    sample.time_ns = 7 * kMs + i * kMs;
+    sample.bytes[workspace] = i == 503 ? 1 << 20 : i;
+    timeline.memory.push_back(sample);
+  }
+  const Json json = Json::parse(profile_json(timeline, 2, {.flops_per_second = 8e9}));
+  CHECK(json["steps"] == 2);
+  CHECK(json["flops_per_second"] == 8e9);
+  CHECK(!json.contains("bytes_per_second"));
+  CHECK(json["ops"][0]["name"] == "conv");
+  CHECK(json["ops"][0]["seconds"].get<double>() == Approx(6e-3));
+  CHECK(json["ops"][0]["flops"] == 12e6);
+  CHECK(json["seconds"].get<double>() == Approx(12e-3));
+  CHECK(json["largest_at_peak"][0]["bytes"] == 2 << 20);
+  CHECK(json["largest_at_peak"][0]["kind"] == "activations");
+  CHECK(json["largest_at_peak"][0]["made_in"] == "conv");
+  const auto times = json["memory"]["seconds"].get<std::vector<double>>();
+  const auto bytes = json["memory"]["bytes"]["workspace"].get<std::vector<std::int64_t>>();
+  CHECK(json["memory"]["bytes"].size() == 1);
+  REQUIRE((times.size() == bytes.size() && times.size() <= 240 && times.size() > 120));
+  CHECK(std::ranges::is_sorted(times));
+  const auto peak = std::ranges::max_element(bytes);
+  CHECK(*peak == 1 << 20);
+  CHECK(times[static_cast<std::size_t>(peak - bytes.begin())] ==
+        Approx(0.503 - 0.001 * static_cast<double>(bytes.front())));
+  CHECK(Json::parse(profile_json({}, 0))["memory"]["seconds"].empty());
 }
 
 TEST_CASE("profile: the trace of all ranks is JSON whose events nest and begin at 0") {

@@ -1,5 +1,6 @@
 // What is read of a run directory, and what is made of damaged ones.
 #include "tandem/train/report/run_data.h"
+#include "tandem/train/report/verdict.h"
 
 #include "tests/support/catch.h"
 #include "tests/train/report/run_files.h"
@@ -63,6 +64,18 @@ TEST_CASE("report: a run that diverged, has no epoch yet, or was cut off in a li
   CHECK(read_run(folder.path().string()).state == RunState::not_begun);
   RunFiles("cifar10").add(R"({"record":"epoch","epoch":1,"train_loss":null,"test_loss":null})").result(1).write(folder);
   CHECK(read_run(folder.path().string()).state == RunState::diverged);
+  CHECK(reason_of_divergence(read_run(folder.path().string())) == "its loss is not a finite number any more.");
+  const auto reason_with = [&](const std::string& fields) {
+    RunFiles("cifar10")
+        .add(R"({"record":"epoch","epoch":1,"train_loss":2.5,"diverged":{)" + fields + "}}")
+        .write(folder);
+    const RunData run = read_run(folder.path().string());
+    CHECK(run.state == RunState::diverged);
+    CHECK_THAT(judge(run).reasons.at(0), ContainsText(reason_of_divergence(run)));
+    return reason_of_divergence(run);
+  };
+  CHECK(reason_with(R"("step":41,"skipped_steps":0)") == "the loss of step 41 is not a finite number.");
+  CHECK(reason_with(R"("step":41,"skipped_steps":40)") == "the loss scale skipped 40 steps in a row, up to step 41.");
   write_bytes(folder / "log.jsonl", three_epochs().text() + R"({"record":"epoch","epo)");
   const RunData cut = read_run(folder.path().string());
   CHECK((cut.problems.empty() && cut.epochs.size() == 3 && cut.state == RunState::unfinished));

@@ -22,8 +22,9 @@ using tandem::test::write_bytes;
 
 namespace {
 
-RunFiles four_epochs(const std::string& dataset = "cifar10", int seed = 1, double lr = 0.1, double accuracy = 85.0) {
-  return RunFiles(dataset, 4, seed, lr)
+RunFiles four_epochs(const std::string& dataset = "cifar10", int seed = 1, double lr = 0.1, double accuracy = 85.0,
+                     const std::string& more = "") {
+  return RunFiles(dataset, 4, seed, lr, more)
       .epoch(1, 2.0, 30, 1.8, 35)
       .epoch(2, 1.5, 45, 1.4, 50)
       .epoch(3, 0.6, 84, 0.61, 83)
@@ -43,7 +44,7 @@ TEST_CASE("report: a page has all parts whose figures are there") {
   write_bytes(folder / "environment.json", R"({"git":"888c209","command_line":"cifar_train --epochs 4"})");
   const std::string page = page_of(folder);
   for (const char* const part :
-       {"small_cnn on cifar10", "85.00 %", "A good fit", ">Loss</text>", ">Accuracy</text>", ">Learning rate</text>",
+       {"small_cnn on cifar10", "85.00 %", "A good fit", ">Loss</h3>", ">Accuracy</h3>", ">Learning rate</h3>",
         "Confusion matrix", "Accuracy by class", "Calibration: expected error 5.00 points", "Most frequent mistakes",
         "data:image/png;base64,iVBOR", "Time of each epoch", "Memory of tensors", "Communication",
         "cifar_train --epochs 4", "888c209", "All settings", "prefers-color-scheme: dark", "@media print"}) {
@@ -145,12 +146,73 @@ TEST_CASE("report: runs that differ by their seed are pooled, others are told ap
   REQUIRE(groups.size() == 2);
   CHECK((groups[0].runs.size() == 2 && groups[0].name == "lr 0.1" && groups[1].name == "lr 0.2"));
   CHECK(report::differing_settings(groups) == std::vector<std::string>{"lr"});
-  write_comparison({folder / "a", folder / "b", folder / "c"}, folder / "compare.html");
+  const std::string text = write_comparison({folder / "a", folder / "b", folder / "c"}, folder / "compare.html");
+  INFO(text);
+  CHECK(text.starts_with(
+      "        Runs   Test accuracy  Test loss  Training loss  Epochs  Images/s\nlr 0.1     2  85.00 % "));
+  CHECK_THAT(text, ContainsText("\nlr 0.2     1         80.00 %        0.6           0.59       4       200\n"));
   const std::string page = read_bytes(folder / "compare.html");
   CHECK_THAT(page, ContainsText("3 runs compared"));
   CHECK_THAT(page, ContainsText("85.00 % \xC2\xB1 1.41"));
   CHECK_THAT(page, ContainsText("fill-opacity=\"0.15\""));
   CHECK(!has(page, "http:"));
+}
+
+TEST_CASE("report: settings without effect on the result keep no seeds apart") {
+  const TemporaryDirectory folder;
+  std::vector<report::RunData> runs;
+  const auto add = [&](const std::string& name, const RunFiles& files) {
+    std::filesystem::create_directory(folder / name);
+    write_bytes(folder / (name + "/log.jsonl"), files.text());
+    runs.push_back(report::read_run(folder / name));
+  };
+  add("a", four_epochs("cifar10", 1, 0.1, 84.0, R"("log-norms":true,"keep":3,)"));
+  add("b", four_epochs("cifar10", 2, 0.1, 86.0));
+  CHECK(report::group_runs(runs).size() == 1);
+  add("c", four_epochs("cifar10", 3, 0.1, 85.0, R"("unknown":true,)"));
+  const auto groups = report::group_runs(runs);
+  CHECK((groups.size() == 2 && report::differing_settings(groups) == std::vector<std::string>{"unknown"}));
+  runs[0].without_effect.emplace_back("unknown");  // a later program knows more
+  CHECK(report::group_runs(runs).size() == 1);
+}
+
+TEST_CASE("report: norms of layers, the exchange of gradients and a profile have their parts") {
+  const TemporaryDirectory folder;
+  four_epochs()
+      .add(R"({"record":"epoch","epoch":5,"train_loss":0.5,"time":{"forward":1.0,"communication":0.3},)"
+           R"("exchange":{"steps":10,"bytes":20480,"seconds":0.5,"waited_seconds":0.02},)"
+           R"("layers":[{"name":"conv<1>","gradient_norm":0.5,"update_norm":0.01,"weight_norm":4.0}]})")
+      .write(folder);
+  const std::string without = page_of(folder);
+  CHECK(!has(without, "<h2>Profile"));
+  for (const char* const part : {"<h2>Layers", ">Norm of the gradient</h3>", "conv&lt;1&gt;", ">2.00 ms</b>",
+                                 ">2 KiB</b>", ">40 KiB/s</b>", ">Exchange of gradients, ms per step</h3>"})
+    CHECK_THAT(without, ContainsText(part));
+  const std::string ops = R"({"steps":2,"flops_per_second":8e9,"seconds":0.008,"ops":[{"name":"conv<3>","calls":4,)"
+                          R"("seconds":0.006,"flops":12e6,"bytes":0}],"peak_bytes":3145728,)"
+                          R"("largest_at_peak":[{"bytes":1048576,"kind":"activations","made_in":""}],)";
+  write_bytes(folder / "profile.json", ops + R"("memory":{"seconds":[0,0.001],"bytes":{"activations":[1024,2048]}}})");
+  const std::string page = page_of(folder);
+  for (const char* const part :
+       {"Profile of 2 steps, rank 0", "conv&lt;3&gt;", ">3.000</td>", ">75.0 %</td>", ">2.0 (25 %)</td>",
+        ">Memory over time</h3>", "at the peak of 3 MiB", "outside of any operation"})
+    CHECK_THAT(page, ContainsText(part));
+  write_bytes(folder / "profile.json", ops + R"("memory":{"seconds":[0,0.001],"bytes":{"activations":[1024]}}})");
+  CHECK_THAT(page_of(folder),
+             ContainsText("profile.json: &#39;memory.bytes.activations&#39; has not one number for each time"));
+}
+
+TEST_CASE("report: lists in environment.json are told in words") {
+  const TemporaryDirectory folder;
+  four_epochs().write(folder);
+  write_bytes(
+      folder / "environment.json",
+      R"({"host":"told above","ranks":["vm, cpu","vm, gpu"],"devices":[{"name":"EPYC","memory_bytes":2147483648}]})");
+  const std::string page = page_of(folder);
+  for (const char* const part : {"<span>ranks.1</span>\n<b>vm, gpu</b>", "<span>devices.name</span>\n<b>EPYC</b>",
+                                 "<span>devices.memory_bytes</span>\n<b>2 GiB</b>"})
+    CHECK_THAT(page, ContainsText(part));
+  CHECK(!has(page, "told above"));
 }
 
 TEST_CASE("report: means and deviations leave out what is missing") {

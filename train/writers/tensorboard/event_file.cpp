@@ -2,6 +2,7 @@
 #include "tandem/train/writers/tensorboard/event_file.h"
 
 #include "tandem/core/error.h"
+#include "tandem/layers/file.h"
 #include "tandem/train/process_info.h"
 
 #include <fcntl.h>
@@ -61,7 +62,7 @@ EventFile EventFile::in(const std::string& folder) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0) return {path, descriptor};
     const int error = errno;
-    require(error == EEXIST, "{}: cannot write: {}", path, text_of(error));
+    require(error == EEXIST, "{}: cannot write: {}; {}", path, text_of(error), layers::remedy_of(error));
   }
 }
 
@@ -74,6 +75,29 @@ EventFile::EventFile(EventFile&& other) noexcept
       descriptor_(std::exchange(other.descriptor_, -1)),
       waiting_(std::move(other.waiting_)),
       waiting_records_(std::exchange(other.waiting_records_, 0)) {}
+
+EventFile& EventFile::operator=(EventFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(waiting_, other.waiting_);
+  std::swap(waiting_records_, other.waiting_records_);
+  return *this;
+}
+
+void EventFile::drop_waiting() {
+  waiting_.clear();
+  waiting_records_ = 0;
+}
+
+void EventFile::take_waiting(EventFile& other) {
+  waiting_ += std::exchange(other.waiting_, {});
+  waiting_records_ += std::exchange(other.waiting_records_, 0);
+}
+
+bool EventFile::is_removed() const {
+  struct stat status{};
+  return ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0;
+}
 
 void EventFile::add(std::string_view record) {
   const std::string length = little_endian(record.size(), 8);
@@ -96,7 +120,7 @@ void EventFile::flush() {
     const int error = errno;
     if (can_be_cut && done > 0) [[maybe_unused]]
       const int cut = ::ftruncate(descriptor_, before.st_size);
-    fail("{}: cannot write: {}", path_, text_of(error));
+    fail("{}: cannot write: {}; {}", path_, text_of(error), layers::remedy_of(error));
   }
 }
 

@@ -25,13 +25,21 @@ class EventFile {
   EventFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
   ~EventFile();
   EventFile(EventFile&& other) noexcept;
-  EventFile& operator=(EventFile&&) = delete;
+  EventFile& operator=(EventFile&& other) noexcept;
 
   void add(std::string_view record);
 
   /// Throws Error where not all can be written, as on a full disk. The file then ends with the last flush() that was
   /// complete, what was waiting is dropped, and later records can follow.
   void flush();
+
+  void drop_waiting();
+
+  /// Takes over what waits in another file.
+  void take_waiting(EventFile& other);
+
+  /// Whether the file has no name any more: somebody removed it.
+  bool is_removed() const;
 
   std::int64_t waiting_records() const { return waiting_records_; }
   std::int64_t waiting_bytes() const { return static_cast<std::int64_t>(waiting_.size()); }

@@ -54,7 +54,26 @@ void RunEvents::write(const EpochRecord& r, std::int64_t step) {
   add("speed/epoch_seconds", r.seconds);
   add("memory/peak_bytes", static_cast<double>(r.peak_memory_bytes));
   if (r.skipped_steps > 0) add("loss_scale/skipped_steps", static_cast<double>(r.skipped_steps));
+  write_costs(r, step);
+  for (const LayerNorms& layer : r.layers) {
+    add("gradient_norm/" + layer.name, layer.gradient_norm);
+    add("update_norm/" + layer.name, layer.update_norm);
+    add("weight_norm/" + layer.name, layer.weight_norm);
+  }
   writer_.flush();
+}
+
+void RunEvents::write_costs(const EpochRecord& r, std::int64_t step) {
+  const auto add = [&](const std::string& tag, double value) { writer_.add_scalar(tag, value, step); };
+  if (r.time) {
+    for (const auto& [name, phase] : kPhases) add(fmt::format("time/{}_seconds", name), (*r.time).*phase);
+  }
+  for (const auto& [kind, bytes] : r.memory) add(fmt::format("memory/{}_bytes", kind), static_cast<double>(bytes));
+  if (!r.exchange) return;
+  const auto bytes = static_cast<double>(r.exchange->bytes);
+  add("communication/bytes_per_step", bytes / static_cast<double>(r.exchange->steps));
+  add("communication/bytes_per_second", bytes / r.exchange->seconds);
+  add("communication/waited_seconds", r.exchange->waited_seconds);
 }
 
 void RunEvents::write_histograms(const layers::Module& model, std::int64_t step) {

@@ -11,7 +11,8 @@
 namespace tandem::train {
 
 /// The records of a run as scalars, on one axis of optimizer steps: loss/step, loss/train, loss/test, accuracy/train
-/// (in percent) and so on; its settings as hparams and as text. Example:
+/// (in percent) and so on, the time of each phase, memory by kind, the norms of layers; its settings as hparams and as
+/// text. Example:
 ///     #include "tandem/train/trainer.h"
 ///     EpochRecord train_with_events(Trainer& trainer, const RunRecord& run, const std::string& folder) {
 ///       RunEvents events(folder, run, {.first_step = trainer.steps_done() + 1});
@@ -35,9 +36,10 @@ class RunEvents {
   /// gradients/NAME.
   void write_histograms(const layers::Module& model, std::int64_t step);
 
-  /// The images of an evaluation.json that were taken for something else with the largest loss, as PNG. Of a file that
-  /// is not there, or has none, nothing. Throws Error for one that is damaged.
-  void write_misclassified(const std::string& evaluation_file, std::int64_t step);
+  /// Of an evaluation.json the accuracy of each class, as accuracy_of_class/NAME, the calibration error, and the images
+  /// that were taken for something else with the largest loss, as PNG. Of a file that is not there, or has none of
+  /// that, nothing. Throws Error for one that is damaged.
+  void write_evaluation(const std::string& evaluation_file, std::int64_t step);
 
   /// The run has come to its end; do not call this for one that will go on.
   void finish(bool success);
@@ -45,6 +47,8 @@ class RunEvents {
   TensorBoardWriter& writer() { return writer_; }
 
  private:
+  void write_costs(const EpochRecord& epoch, std::int64_t step);
+
   TensorBoardWriter writer_;
 };
 

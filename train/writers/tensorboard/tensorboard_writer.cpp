@@ -7,6 +7,7 @@
 #include "tandem/train/writers/tensorboard/messages.h"
 
 #include <chrono>
+#include <filesystem>
 
 namespace tandem::train {
 namespace {
@@ -22,7 +23,7 @@ double wall_time() {
 }  // namespace
 
 TensorBoardWriter::TensorBoardWriter(const std::string& folder, TensorBoardOptions options)
-    : options_(std::move(options)), file_(detail::EventFile::in(folder)), last_flush_(wall_time()) {
+    : folder_(folder), options_(std::move(options)), file_(detail::EventFile::in(folder)), last_flush_(wall_time()) {
   file_.add(detail::file_version_event(last_flush_).encoded());
   file_.add(detail::session_start_event(last_flush_, options_.first_step).encoded());
   file_.flush();
@@ -54,8 +55,11 @@ void TensorBoardWriter::add_text(std::string_view tag, std::string_view markdown
 
 void TensorBoardWriter::add_hparams(const Config& config, std::span<const std::string> metrics) {
   const double now = wall_time();
+  hparams_.clear();
   const auto add = [&](const char* tag, const detail::WireMessage& content) {
-    add_value(detail::plugin_value(tag, "hparams", content), 0);
+    const detail::WireMessage event = detail::summary_event(now, 0, detail::plugin_value(tag, "hparams", content));
+    hparams_.push_back(event.encoded());
+    this->add(event);
   };
   add(detail::kExperimentTag, detail::experiment_info(now, config, metrics));
   add(detail::kSessionStartTag, detail::session_start_info(now, config));
@@ -71,14 +75,36 @@ void TensorBoardWriter::flush() {
   if (records == 0) return;
   last_flush_ = wall_time();
   try {
+    if (file_.is_removed()) replace_removed();
     file_.flush();
   } catch (const Error& error) {
+    file_.drop_waiting();
     const bool is_first = missing_ == 0;
     missing_ += records;
     if (!is_first) return;
     reason_ = error.what();
     if (options_.on_problem) options_.on_problem(reason_);
   }
+}
+
+void TensorBoardWriter::begin_again() {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  require(!error, "{}: was removed, and cannot be made again: {}", folder_, error.message());
+  detail::EventFile file = detail::EventFile::in(folder_);
+  file.add(detail::file_version_event(wall_time()).encoded());
+  for (const std::string& event : hparams_) file.add(event);
+  file.take_waiting(file_);
+  file_ = std::move(file);
+}
+
+/// Goes on in a new file, and tells it.
+void TensorBoardWriter::replace_removed() {
+  const std::string removed = file_.path();
+  begin_again();
+  if (options_.on_problem)
+    options_.on_problem(
+        fmt::format("{}: was removed while the run wrote to it; {} has what comes from now on", removed, file_.path()));
 }
 
 std::string TensorBoardWriter::problem() const {

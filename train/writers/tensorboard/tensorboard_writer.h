@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tandem::train::detail {
 class WireMessage;
@@ -20,7 +21,7 @@ struct TensorBoardOptions {
   /// The first step that will be written. Readers forget what earlier files in the folder hold of it and of later
   /// steps: those of a run that was killed, and has gone on from a checkpoint.
   std::int64_t first_step = 0;
-  /// Told once, when something could not be written.
+  /// Told once, when something could not be written, and when the file was removed under way.
   std::function<void(const std::string&)> on_problem = {};
 };
 
@@ -30,7 +31,8 @@ struct TensorBoardOptions {
 ///
 /// What is added is written by flush(), by the destructor, and when 64 KiB or two seconds have come together. A file
 /// that cannot be written any more, as on a full disk, ends nothing: the events that did not fit are lost, problem()
-/// says so, and later ones are written if they can be. Use it from one thread.
+/// says so, and later ones are written if they can be. Where the file was removed, later events go into a new one, in a
+/// folder that is made again if need be. Use it from one thread.
 /// Example:
 ///     #include <filesystem>
 ///     const std::string folder = (std::filesystem::temp_directory_path() / "runs_first").string();
@@ -73,6 +75,10 @@ class TensorBoardWriter {
 
   void flush();
 
+  /// Goes on in a new file, whose folder is made where it is missing, with what waits and what add_hparams() wrote.
+  /// Throws Error. flush() does this itself where the file was removed, and tells it.
+  void begin_again();
+
   /// "" where all that was to be written is in the file; else how many events are missing, and why the first one is.
   std::string problem() const;
 
@@ -81,10 +87,13 @@ class TensorBoardWriter {
  private:
   void add(const detail::WireMessage& event);
   void add_value(const detail::WireMessage& value, std::int64_t step);
+  void replace_removed();
 
+  std::string folder_;
   TensorBoardOptions options_;
   detail::EventFile file_;
-  double last_flush_ = 0.0;  // wall time
+  std::vector<std::string> hparams_;  // events
+  double last_flush_ = 0.0;           // wall time
   std::int64_t missing_ = 0;
   std::string reason_;  // of the first one
 };

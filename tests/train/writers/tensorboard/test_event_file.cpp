@@ -137,3 +137,44 @@ TEST_CASE("what is no PNG file is refused as an image") {
   CHECK_THAT(test::error_of([&] { writer.add_image("cat", Tensor::zeros({3, 4, 4}), 1); }),
              ContainsText("encode_png: "));
 }
+
+TEST_CASE("events go on in a new file where theirs was removed") {
+  const test::TemporaryDirectory folder;
+  const std::string run = folder / "run";
+  fs::create_directory(run);
+  std::vector<std::string> told;
+  TensorBoardWriter writer(run, {.on_problem = [&](const std::string& problem) { told.push_back(problem); }});
+  writer.add_hparams({{"lr", 0.1}}, std::vector<std::string>{"loss"});
+  writer.add_scalar("a", 1.0, 1);
+  writer.flush();
+  const std::string first = writer.path();
+  fs::remove_all(run);
+  writer.add_scalar("a", 1.0, 2);
+  writer.flush();
+  CHECK(record_lengths(contents_of(writer.path())).size() == 4);  // version, two of the settings, the scalar
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told[0], ContainsText(first + ": was removed while the run wrote to it; " + writer.path()));
+  // The caller has noticed, and tells it: what waits is not lost.
+  fs::remove_all(run);
+  writer.add_scalar("a", 1.0, 3);
+  writer.begin_again();
+  writer.add_scalar("a", 1.0, 4);
+  writer.flush();
+  CHECK(record_lengths(contents_of(writer.path())).size() == 5);
+  CHECK(told.size() == 1);
+  CHECK(writer.problem().empty());
+  // Where no file can be made, events are missing as on a full disk.
+  fs::remove_all(run);
+  test::write_bytes(run, "a file");
+  for (int step = 5; step <= 6; ++step) {
+    writer.add_scalar("a", 1.0, step);
+    writer.flush();
+  }
+  REQUIRE(told.size() == 2);
+  CHECK_THAT(told[1], ContainsText(run + ": was removed, and cannot be made again: "));
+  CHECK(writer.problem() == told[1] + "; 2 events are missing");
+  fs::remove(run);
+  writer.add_scalar("a", 1.0, 7);
+  writer.flush();
+  CHECK(record_lengths(contents_of(writer.path())).size() == 4);
+}

@@ -1,0 +1,153 @@
+// Data, model, loaders, optimizer, replicas, trainer.
+#include "run_parts.h"
+
+#include "optimization.h"
+#include "tuning.h"
+
+#include "apps/arguments/arguments.h"
+
+#include "tandem/comm/agreement.h"
+#include "tandem/data/stratified_split.h"
+#include "tandem/train/smallest_part.h"
+#include "tandem/train/weights.h"
+
+#include <span>
+
+namespace tandem::apps {
+namespace {
+
+/// Takes the validation images out of the training images.
+void hold_out(Data& loaded, const Settings& s) {
+  const data::ImageDataset& all = *loaded.train;
+  const std::span<const std::int64_t> labels(all.labels.data<std::int64_t>(), static_cast<std::size_t>(all.size()));
+  try {
+    const data::StratifiedSplit split = data::stratified_split(labels, s.validation_split, s.trainer.seed);
+    loaded.validation = std::make_shared<const data::ImageDataset>(data::subset(all, split.held_out));
+    loaded.train = std::make_shared<const data::ImageDataset>(data::subset(all, split.kept));
+  } catch (const Error& error) {
+    fail("--validation-split {}: {}", s.validation_split, error.what());
+  }
+}
+
+std::unique_ptr<layers::Module> load_model(const Settings& s, const data::ImageDataset& images, Device device) {
+  layers::ModelOptions options = s.model;
+  options.in_channels = images.channels();
+  options.image_size = images.height();
+  options.classes = images.classes();
+  options.seed = s.trainer.seed;
+  auto model = layers::make_model(options);
+  model->to(device);
+  if (s.load_weights.empty()) return model;
+  try {
+    train::load_weights(*model, s.model.name, s.load_weights);
+  } catch (const Error& error) {
+    fail("--load-weights {}", error.what());
+  }
+  return model;
+}
+
+/// Brings the model to its precision and makes its optimizer, whose masters keep all digits of the weights.
+std::unique_ptr<optim::Optimizer> prepare(const Settings& s, layers::Module& model) {
+  std::vector<Tensor> full;  // what set_precision() rounds
+  for (const Tensor& parameter : model.parameters()) full.push_back(parameter.detach());
+  model.set_precision(s.precision);
+  auto optimizer = optim::make_optimizer(model.parameters(), s.optimizer);
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    if (is_half(optimizer->parameters()[i].dtype())) optimizer->set_value(i, full[i]);
+  }
+  return optimizer;
+}
+
+std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::ImageDataset>& images,
+                                          const comm::ProcessGroup& group, bool training, std::int64_t per_rank,
+                                          const Settings& s, Device device) {
+  const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training, s.trainer.seed);
+  data::LoaderOptions options = s.loader;
+  options.global_batch_size = per_rank * group.size();
+  options.drop_last = training && s.loader.drop_last && s.trainer.epochs > 0;
+  if (training) options.augment = *s.augment;
+  options.mix.classes = images->classes();
+  if (!training) options.mix = {};
+  options.seed = s.trainer.seed;
+  options.dtype = storage_dtype(s.precision);
+  options.device = device;
+  return std::make_unique<data::Loader>(images, sampler, options);
+}
+
+}  // namespace
+
+std::string shape_of(const data::ImageDataset& images) {
+  return fmt::format("{}x{}x{}", images.channels(), images.height(), images.width());
+}
+
+Data load_data(const Settings& s) {
+  const auto load = [&](data::Split split, std::int64_t limit) {
+    data::DatasetRequest request = s.data;
+    request.split = split;
+    request.limit = limit;
+    request.seed = s.trainer.seed;
+    return naming_flags([&] { return std::make_shared<const data::ImageDataset>(data::load_dataset(request)); },
+                        {"directory", "data"});
+  };
+  Data loaded{load(data::Split::train, s.limit_train), nullptr, load(data::Split::test, s.limit_test)};
+  require(loaded.train->size() > 0 && loaded.test->size() > 0,
+          "data set {}: {} training and {} test images are not enough", s.data.name, loaded.train->size(),
+          loaded.test->size());
+  const std::string train_shape = shape_of(*loaded.train), test_shape = shape_of(*loaded.test);
+  require(train_shape == test_shape,
+          "data set {}: training images are {}, test images {}: they must be alike; make them anew", s.data.name,
+          train_shape, test_shape);
+  require(loaded.train->height() == loaded.train->width(),
+          "data set {}: images of {} are not square, as the networks need them; pad or crop them", s.data.name,
+          train_shape);
+  if (s.validation_split > 0.0) hold_out(loaded, s);
+  return loaded;
+}
+
+Settings with_epochs(const Settings& given, const Data& images, std::int64_t ranks) {
+  Settings s = given;
+  if (s.trainer.steps == 0) return s;
+  const data::DistributedSampler sampler(images.train->size(), 1, 0, false, 0);
+  const std::int64_t batches = sampler.batches(micro_batch_size(s, ranks) * ranks, s.loader.drop_last);
+  const std::int64_t in_epoch = (batches + s.trainer.accumulation - 1) / s.trainer.accumulation;
+  require(in_epoch > 0, "--drop-last leaves nothing: {} training images do not fill a batch of {}",
+          images.train->size(), micro_batch_size(s, ranks) * ranks);
+  s.trainer.epochs = (s.trainer.steps - 1) / in_epoch + 1;
+  return s;
+}
+
+RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& group, Device device,
+                    const std::function<void()>& check) {
+  RunParts parts;
+  parts.model = comm::run_agreed(group, [&] { return load_model(s, *images.train, device); });
+  comm::check_same(group, "data",
+                   fmt::format("training images={}\nvalidation images={}\ntest images={}\nclasses={}\nimage={}\n",
+                               images.train->size(), images.validation == nullptr ? 0 : images.validation->size(),
+                               images.test->size(), images.train->classes(), shape_of(*images.train)));
+  const std::int64_t micro_batch = micro_batch_size(s, group.size());
+  comm::run_agreed(group, [&] {
+    parts.train_loader = make_loader(images.train, group, true, micro_batch, s, device);
+    parts.test_loader = make_loader(images.test, group, false, micro_batch, s, device);
+    if (images.validation) {
+      parts.validation_loader = make_loader(images.validation, group, false, micro_batch, s, device);
+    }
+    parts.optimizer = prepare(s, *parts.model);
+    if (s.trainer.epochs > 0) train::check_smallest_part(*parts.model, *parts.train_loader);
+    parts.schedule = make_schedule(s, train::steps_per_epoch(*parts.train_loader, s.trainer.accumulation));
+    check();
+  });
+  parts.tuning_note = start_tuning(s, device);
+  parts.replicas = std::make_unique<comm::DistributedDataParallel>(
+      group, train::parameters_and_masters(*parts.model, *parts.optimizer), parts.model->named_buffers(),
+      comm::DistributedOptions{
+          .bucket_bytes = static_cast<std::int64_t>(s.bucket_mb * (1 << 20)),
+          .half = s.allreduce_dtype == "half" ? comm::HalfExchange::as_half : comm::HalfExchange::in_f32});
+  parts.scaler = std::make_unique<optim::GradScaler>(make_scaler(s));
+  parts.trainer = std::make_unique<train::Trainer>(
+      train::TrainingParts{*parts.model, *parts.optimizer, *parts.schedule, group, *parts.replicas, *parts.train_loader,
+                           parts.test_loader.get(), *parts.scaler, parts.validation_loader.get()},
+      s.trainer);
+  return parts;
+}
+
+}  // namespace tandem::apps

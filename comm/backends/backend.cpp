@@ -1,0 +1,40 @@
+// Places, and byte strings by two gathers.
+#include "tandem/comm/backends/backend.h"
+
+namespace tandem::comm {
+
+Place place_of(std::span<const int> node_of_rank, int rank) {
+  Place place{.rank = rank, .size = static_cast<int>(node_of_rank.size()), .local_size = 0, .node = -1};
+  const int mine = node_of_rank[static_cast<std::size_t>(rank)];
+  for (int other = 0; other < place.size; ++other) {
+    if (node_of_rank[static_cast<std::size_t>(other)] != mine) continue;
+    if (other == rank) place.local_rank = place.local_size;
+    if (place.node < 0) place.node = other;
+    ++place.local_size;
+  }
+  return place;
+}
+
+std::vector<std::string> Backend::all_gather_bytes(std::string_view mine) {
+  const auto ranks = static_cast<std::size_t>(place().size);
+  const auto length = static_cast<std::int64_t>(mine.size());
+  std::vector<std::int64_t> lengths(ranks);
+  run({.kind = CollectiveKind::all_gather,
+       .dtype = DType::i64,
+       .counts = std::vector<std::int64_t>(ranks, 1),
+       .input = &length,
+       .output = lengths.data()});
+  Collective texts{.kind = CollectiveKind::all_gather, .counts = lengths, .input = mine.data()};
+  std::string all(static_cast<std::size_t>(texts.total()), '\0');
+  texts.output = all.data();
+  run(texts);
+  std::vector<std::string> result;
+  std::size_t at = 0;
+  for (const std::int64_t each : lengths) {
+    result.push_back(all.substr(at, static_cast<std::size_t>(each)));
+    at += static_cast<std::size_t>(each);
+  }
+  return result;
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,24 @@
+// The `native` backend: collectives written in this library, over a transport of messages.
+#pragma once
+
+#include "tandem/comm/backends/backend.h"
+#include "tandem/comm/backends/native/schedule_run.h"
+#include "tandem/comm/transports/transport.h"
+
+#include <memory>
+#include <string>
+
+namespace tandem::comm {
+
+struct NativeOptions {
+  std::string name = "ring";        ///< of the backend
+  std::string all_reduce = "ring";  ///< the name of a row of all_reduce_algorithms()
+  SegmentOptions segments = {};
+};
+
+/// `place` is this rank's among the ranks that `transport` joins; `node_of_rank` has Place::node of each. Throws Error
+/// for an algorithm that there is not.
+std::unique_ptr<Backend> make_native_backend(const Place& place, const std::vector<int>& node_of_rank,
+                                             std::unique_ptr<Transport> transport, const NativeOptions& options = {});
+
+}  // namespace tandem::comm

@@ -1,0 +1,65 @@
+// Starting, moving on and ending.
+#include "tandem/comm/backends/native/native_engine.h"
+
+#include "tandem/comm/work.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tandem::comm {
+
+namespace {
+
+constexpr int kCollectiveTags = 16384;  // then those of messages; MPI promises tags up to 32767
+
+}  // namespace
+
+NativeEngine::NativeEngine(std::unique_ptr<Transport> transport, int ranks, int rank, Schedule all_reduce,
+                           SegmentOptions options)
+    : transport_(std::move(transport)),
+      rank_(rank),
+      options_(options),
+      schedules_(ranks, rank, std::move(all_reduce)) {}
+
+int NativeEngine::next_tag(const Collective& collective) {
+  if (collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive)
+    return kCollectiveTags + collective.tag;
+  return std::exchange(next_tag_, (next_tag_ + 1) % kCollectiveTags);
+}
+
+std::shared_ptr<NativeOperation> NativeEngine::start(const Collective& collective) {
+  CollectivePlan plan = schedules_.plan(collective);
+  ScheduleRun run(*transport_, plan.schedule, rank_, next_tag(collective), plan.chunks, plan.elements, options_);
+  auto operation = std::make_shared<NativeOperation>(NativeOperation{collective, std::move(plan), std::move(run)});
+  active_.push_back(operation);
+  poll();
+  return operation;
+}
+
+bool NativeEngine::poll() {
+  bool moved = false;
+  std::erase_if(active_, [&](const std::shared_ptr<NativeOperation>& operation) {
+    const std::size_t before = operation->run.messages();
+    const bool complete = operation->run.poll();
+    moved = moved || complete || operation->run.messages() != before;
+    if (complete && operation->collective.kind == CollectiveKind::all_reduce)
+      all_reduce_bytes_sent_ += operation->run.bytes_sent();
+    return complete;
+  });
+  return moved;
+}
+
+void NativeEngine::wait_for(const NativeOperation& operation) {
+  Patience patience;
+  while (!is_complete(operation)) patience.pause(poll());
+}
+
+bool NativeEngine::is_complete(const NativeOperation& operation) const {
+  return std::none_of(active_.begin(), active_.end(), [&](const auto& active) { return active.get() == &operation; });
+}
+
+void NativeEngine::cancel(const NativeOperation& operation) {
+  std::erase_if(active_, [&](const auto& active) { return active.get() == &operation; });
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,50 @@
+// The collectives under way between the ranks of one transport.
+#pragma once
+
+#include "tandem/comm/backends/native/collective_plan.h"
+#include "tandem/comm/schedules/schedule.h"
+#include "tandem/comm/transports/transport.h"
+
+#include <memory>
+#include <vector>
+
+namespace tandem::comm {
+
+/// A collective under way, and what must live as long.
+struct NativeOperation {
+  Collective collective;
+  CollectivePlan plan;
+  ScheduleRun run;
+};
+
+/// Whichever of its operations is polled or waited for, all move on: ranks may wait for them in different orders.
+class NativeEngine {
+ public:
+  NativeEngine(std::unique_ptr<Transport> transport, int ranks, int rank, Schedule all_reduce,
+               SegmentOptions options = {});
+
+  /// The n-th collective that is started on one rank meets the n-th on every other.
+  std::shared_ptr<NativeOperation> start(const Collective& collective);
+  /// Moves everything on as far as it goes without waiting; true if anything moved.
+  bool poll();
+  /// Polls until `operation` is complete.
+  void wait_for(const NativeOperation& operation);
+  bool is_complete(const NativeOperation& operation) const;
+  void cancel(const NativeOperation& operation);
+  Transport& transport() { return *transport_; }
+  /// In all-reduces that are complete.
+  std::int64_t all_reduce_bytes_sent() const { return all_reduce_bytes_sent_; }
+
+ private:
+  int next_tag(const Collective& collective);
+
+  std::unique_ptr<Transport> transport_;
+  int rank_;
+  SegmentOptions options_;
+  Schedules schedules_;
+  int next_tag_ = 0;
+  std::vector<std::shared_ptr<NativeOperation>> active_;
+  std::int64_t all_reduce_bytes_sent_ = 0;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,23 @@
+// Ranks that are threads of this process.
+#pragma once
+
+#include "tandem/comm/process_group.h"
+
+#include <functional>
+
+namespace tandem::comm {
+
+/// Runs `body(group)` in `ranks` threads at once, each a rank of one group ("threads"), with collectives of this
+/// library. Ranks share the process's memory, grad mode and default stream apart: each thread has its own. Returns when
+/// all have ended. Where one throws, the others' operations throw, too, and the first error that was thrown is thrown
+/// here. Example:
+///     std::vector<double> sums(3);
+///     run_thread_ranks(3, [&](ProcessGroup& group) {
+///       const Tensor x = Tensor::full({}, group.rank() + 1.0);
+///       group.all_reduce(Out(x));
+///       sums[static_cast<std::size_t>(group.rank())] = x.item();
+///     });
+///     const double sum = sums[0];  // 6
+void run_thread_ranks(int ranks, const std::function<void(ProcessGroup&)>& body);
+
+}  // namespace tandem::comm

@@ -1,0 +1,81 @@
+// One operation between ranks as a value: what a ProcessGroup hands to its backend, and what texts and logs name.
+#pragma once
+
+#include "tandem/core/tensor.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::comm {
+
+/// How the elements of several ranks become one.
+enum class ReduceOp : std::uint8_t { sum, product, average, min, max };
+
+/// "sum", ...
+std::string_view name_of(ReduceOp op);
+
+enum class CollectiveKind : std::uint8_t {
+  send,
+  receive,
+  broadcast,
+  all_reduce,
+  reduce,
+  all_gather,
+  gather,
+  scatter,
+  reduce_scatter,
+  all_to_all,
+  barrier,
+};
+
+/// "all_reduce", ...
+std::string_view name_of(CollectiveKind kind);
+
+/// Whether elements are combined by a ReduceOp.
+constexpr bool is_reduction(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce || kind == CollectiveKind::reduce_scatter;
+}
+
+/// An operation on flat memory. `input` and `output` hold, in elements of `dtype`:
+///
+/// | kind | input | output |
+/// |---|---|---|
+/// | send | count() | nothing |
+/// | receive | nothing | count() |
+/// | broadcast | count(), on the root | count(); on the root the input itself |
+/// | all_reduce | count() | count(); may be the input |
+/// | reduce | count() | count() on the root, where it may be the input; elsewhere nothing |
+/// | all_gather | counts[rank] | all counts, by rank; the input may be its place in it |
+/// | gather | counts[rank] | the same on the root, elsewhere nothing |
+/// | scatter | on the root all counts, by rank | counts[rank]; on the root it may be its place in the input |
+/// | reduce_scatter | all counts, by rank | counts[rank], not in the input |
+/// | all_to_all | counts[r] for each rank r | receive_counts[r] from each rank r, not in the input |
+/// | barrier | nothing | nothing |
+///
+/// Memory belongs to the operation until it is complete; the tensors keep it alive.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::barrier;
+  DType dtype = DType::u8;
+  ReduceOp op = ReduceOp::sum;                    ///< of reductions
+  int peer = 0;                                   ///< the root, or the other rank of a message
+  int tag = 0;                                    ///< of messages: from 0 to kMaxMessageTag
+  std::vector<std::int64_t> counts = {};          ///< one number, or one for each rank
+  std::vector<std::int64_t> receive_counts = {};  ///< of all_to_all
+  const void* input = nullptr;
+  void* output = nullptr;
+  Tensor input_owner = {}, output_owner = {};  ///< undefined where there is none
+
+  std::int64_t count() const { return counts.empty() ? 0 : counts.front(); }
+  /// Over all ranks.
+  std::int64_t total() const;
+  std::int64_t bytes(std::int64_t elements) const { return elements * size_of(dtype); }
+};
+
+constexpr int kMaxMessageTag = 8191;
+
+/// "all_reduce sum f32[1024]", "broadcast u8[12] from rank 3", "all_gather f32[4, 5, 4]"
+std::string describe(const Collective& collective);
+
+}  // namespace tandem::comm

@@ -1,0 +1,20 @@
+// What the exchange of gradients took.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem::comm {
+
+/// Sums over steps, on one rank. Seconds are those of the host: on a GPU, where an exchange is only enqueued, they are
+/// what enqueueing takes. DistributedDataParallel::take_totals() gives them.
+/// Example:
+///     const ExchangeTotals totals{.steps = 2, .bytes = 4096, .seconds = 0.01};
+///     const double bytes_per_second = static_cast<double>(totals.bytes) / totals.seconds;  // 409600
+struct ExchangeTotals {
+  std::int64_t steps = 0;
+  std::int64_t bytes = 0;  ///< of gradients that this rank gave to be averaged; what a backend sends for it is its own
+  double seconds = 0.0;    ///< from the first bucket's start to the last one's end, most of it beside the backward pass
+  double waited_seconds = 0.0;  ///< behind the backward pass
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Runs the tests of a build folder, and names those that were skipped at the end: scripts/run_ctest.sh FOLDER [CTEST-OPTION ...]
+# Where TANDEM_CI or CI is set, a skipped test that tests/must_run.txt lists, as for want of Chromium, PyTorch or TensorBoard, is
+# a failure (exit code 1). Tests that need a GPU are skipped without one.
+set -euo pipefail
+
+[ $# -ge 1 ] || { echo "usage: scripts/run_ctest.sh FOLDER [CTEST-OPTION ...]" >&2; exit 2; }
+folder=$1
+shift
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+code=0
+ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" "$@" | tee "$log" || code=$?
+
+mapfile -t skipped < <(sed -n 's/^[[:space:]]*[0-9]* - \(.*\) (Skipped)$/\1/p' "$log")
+[ ${#skipped[@]} -gt 0 ] || exit "$code"
+echo "skipped: ${#skipped[@]} tests; what each lacks: $folder/Testing/Temporary/LastTest.log"
+printf '  %s\n' "${skipped[@]}"
+case "${TANDEM_CI:-${CI:-}}" in "" | 0 | false) exit "$code" ;; esac
+
+# A line of the list is a name, or a pattern of the shell.
+missing=()
+for name in "${skipped[@]}"; do
+  while IFS= read -r pattern; do
+    # shellcheck disable=SC2053
+    case "$pattern" in "" | "#"*) ;; *) [[ $name != $pattern ]] || missing+=("$name") ;; esac
+  done <"${TANDEM_MUST_RUN:-$(dirname "$0")/../tests/must_run.txt}"
+done
+[ ${#missing[@]} -gt 0 ] || exit "$code"
+echo "run_ctest: here these tests must run, but were skipped: scripts/setup.sh --tests installs what they need" >&2
+printf '  %s\n' "${missing[@]}" >&2
+exit 1

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""What cifar_train writes to terminals of several kinds, and to files: check_terminal.py PROGRAM
+
+A terminal is a pseudo-terminal of so many columns. A bar is what stands behind a carriage return, and ends by clearing the line.
+"""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+from run_case import environment
+
+PROGRAM = sys.argv[1]
+RUN = [PROGRAM, "--no-run-dir", "--threads", "1"] + (
+    "--dataset synthetic --limit-train 1500 --limit-test 50 --model mnist_cnn --layers 2 --global-batch-size 10 --epochs 2").split()
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"FAILED: {text}")
+
+
+def set_width(terminal, columns):
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+
+def at_terminal(columns, variables, then=None):
+    """The text of a run at a terminal, and its seconds; `then`: the columns from its first bar on."""
+    terminal, end = pty.openpty()
+    set_width(terminal, columns)
+
+    def own_the_terminal():
+        os.setsid()
+        fcntl.ioctl(end, termios.TIOCSCTTY, 0)
+
+    start = time.monotonic()
+    process = subprocess.Popen(RUN, stdin=end, stdout=end, stderr=end, preexec_fn=own_the_terminal,
+                               env={**environment(), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **variables})
+    os.close(end)
+    text = b""
+    while True:
+        try:
+            part = os.read(terminal, 1 << 16)
+        except OSError:  # the other end is closed
+            part = b""
+        if not part:
+            break
+        text += part
+        if then and b"%" in text:
+            set_width(terminal, then)
+            text, then = b"", None  # what was drawn before does not count
+    check(process.wait() == 0, f"exit code {process.returncode}: {text}")
+    os.close(terminal)
+    return text.decode().replace("\r\n", "\n"), time.monotonic() - start
+
+
+def bars_of(text):
+    """What was drawn, up to where the rest of the line is cleared."""
+    parts = [part for line in text.split("\n") for part in line.split("\r")[1:]]
+    return [part for part in parts if part.endswith("\x1b[K") and part != "\x1b[K"]
+
+
+def check_bars(columns, variables, then=None):
+    text, seconds = at_terminal(columns, variables, then)
+    bars = bars_of(text)
+    check(2 <= len(bars) <= 10 * seconds + 2, f"{len(bars)} bars in {seconds:.1f} s: {text!r}")
+    for bar in bars[1:] if then else bars:  # one may have been under way when the width changed
+        bar = ESCAPE.sub("", bar)
+        check(len(bar) < (then or columns), f"{len(bar)} columns at a width of {then or columns}: {bar!r}")
+    check("test accuracy" in text.split("\n")[-2], text)
+    return text, bars
+
+
+def at_terminals():
+    text, bars = check_bars(80, {})
+    check(all(COLOUR.search(bar) for bar in bars) and "\u2588" in text, f"no colour, or no blocks: {bars[0]!r}")
+    for columns in (50, 20, 200):
+        check_bars(columns, {})
+    check_bars(120, {}, then=40)
+    text, _ = check_bars(80, {"NO_COLOR": "1"})
+    check(not COLOUR.search(text), f"NO_COLOR, and yet a colour: {text!r}")
+    text, _ = check_bars(80, {"LC_ALL": "C"})
+    check(text.isascii(), f"not ASCII in locale C: {text!r}")
+    text, _ = at_terminal(80, {"TERM": "dumb"})
+    check("\x1b" not in text and "\r" not in text and "test accuracy" in text, f"TERM=dumb: {text!r}")
+
+
+def into_files():
+    """Into a file, a line in ten seconds tells how far it is, and nothing of what only terminals show."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        # An epoch of this takes longer than that.
+        process = subprocess.Popen(RUN + "--model resnet18 --layers 0 --limit-train 10000 --global-batch-size 16".split(), stdout=out, stderr=err, env=environment())
+        time.sleep(12)
+        process.terminate()
+        process.wait()
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode())
+    for text in texts:
+        check("\r" not in text and "\x1b" not in text, f"into a file: {text!r}")
+    lines = [line for line in texts[1].splitlines() if " steps " in line]
+    check(len(lines) == 1 and texts[1].count("\n") == 1, f"standard error of 12 s: {texts[1]!r}")
+    check(texts[0].startswith("Tandem "), texts[0])
+
+
+at_terminals()
+into_files()

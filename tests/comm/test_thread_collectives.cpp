@@ -1,0 +1,85 @@
+// Every collective between ranks that are threads, against what is known of each element: for 1 to 8, 17 and 32 ranks.
+#include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/comm/process_group.h"
+#include "tandem/core/out.h"
+#include "tests/comm/collective_checks.h"
+#include "tests/support/catch.h"
+#include "tests/support/error_of.h"
+
+using namespace tandem;
+using namespace tandem::comm;
+using namespace tandem::test;
+
+namespace {
+
+constexpr int kRankCounts[] = {1, 2, 3, 4, 5, 6, 7, 8, 17, 32};
+
+/// Runs `check` on all ranks and compares what each returns with "".
+void check_on_ranks(int ranks, const std::function<std::string(ProcessGroup&)>& check) {
+  std::vector<std::string> faults(static_cast<std::size_t>(ranks));
+  run_thread_ranks(ranks, [&](ProcessGroup& group) { faults[static_cast<std::size_t>(group.rank())] = check(group); });
+  INFO(ranks << " ranks");
+  for (const std::string& fault : faults) CHECK(fault == "");
+}
+
+}  // namespace
+
+TEST_CASE("threads: every collective, every dtype, nasty sizes") {
+  for (const int ranks : kRankCounts) {
+    for (const std::int64_t count : {0, 1, ranks - 1, ranks + 1, 101}) {
+      if (ranks > 8 && count == 101) continue;
+      check_on_ranks(ranks, [&](ProcessGroup& group) { return fault_of_all_collectives(group, count); });
+    }
+  }
+}
+
+TEST_CASE("threads: groups of some ranks work at the same time, and have their own numbers") {
+  check_on_ranks(7, [](ProcessGroup& group) { return fault_of_split(group); });
+}
+
+TEST_CASE("threads: an error of one rank is thrown, and no other waits for it") {
+  CHECK_THAT(error_of([] {
+               run_thread_ranks(3, [](ProcessGroup& group) {
+                 require(group.rank() != 1, "label 12 is out of range");
+                 group.barrier();
+               });
+             }),
+             ContainsText("label 12 is out of range"));
+}
+
+TEST_CASE("threads: messages of one tag arrive in order, and tags do not mix") {
+  check_on_ranks(2, [](ProcessGroup& group) -> std::string {
+    const Tensor a = Tensor::full({3}, 1.0), b = Tensor::full({3}, 2.0), c = Tensor::full({3}, 3.0);
+    if (group.rank() == 0) {
+      const auto first = group.send_async(a, 1, 5), second = group.send_async(b, 1, 5),
+                 other = group.send_async(c, 1, 6);
+      first->wait();
+      second->wait();
+      other->wait();
+      return "";
+    }
+    const Tensor x = Tensor::zeros({3}), y = Tensor::zeros({3}), z = Tensor::zeros({3});
+    group.receive(Out(z), 0, 6);
+    group.receive(Out(x), 0, 5);
+    group.receive(Out(y), 0, 5);
+    const auto value = [](const Tensor& tensor) { return tensor.narrow(0, 0, 1).item(); };
+    return value(x) == 1.0 && value(y) == 2.0 && value(z) == 3.0 ? "" : "messages in another order";
+  });
+}
+
+TEST_CASE("threads: a wait with a limit comes back, and goes on later") {
+  check_on_ranks(2, [](ProcessGroup& group) -> std::string {
+    const Tensor x = Tensor::full({5}, 1.0);
+    if (group.rank() == 1) {
+      const Tensor token = Tensor::zeros({1});
+      group.receive(Out(token), 0);  // sent after the other rank's limit is over
+    }
+    const auto work = group.all_reduce_async(Out(x));
+    if (group.rank() == 0) {
+      if (work->wait_for(std::chrono::milliseconds(5))) return "it was complete without the other rank";
+      group.send(Tensor::zeros({1}), 1);
+    }
+    work->wait();
+    return x.narrow(0, 4, 1).item() == 2.0 ? "" : "a wrong sum";
+  });
+}

@@ -1,0 +1,114 @@
+// Where the time of the profiled steps went, and what memory they took.
+#include "tandem/train/plot/palette.h"
+#include "tandem/train/plot/ticks.h"
+#include "tandem/train/report/page.h"
+#include "tandem/train/report/sections.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tandem::train::report {
+namespace {
+
+using plot::number_text;
+using plot::Unit;
+
+constexpr std::size_t kMostOps = 15;
+
+/// "12.3" and the share of the limit behind it; "–" where nothing was told.
+std::string rate_text(double amount, double seconds, double limit) {
+  if (!(amount > 0.0) || !(seconds > 0.0)) return "\xE2\x80\x93";
+  const double rate = amount / seconds;
+  const std::string text = fmt::format("{:.1f}", rate * 1e-9);
+  return limit > 0.0 ? fmt::format("{} ({:.0f} %)", text, 100.0 * rate / limit) : text;
+}
+
+void add_ops(HtmlWriter& html, const Profile& profile) {
+  html.open("div", {{"class", "card scroll wide"}});
+  html.element("h3", "Operations with the most time");
+  html.open("table");
+  html.open("tr");
+  html.element("th", "operation");
+  for (const char* const name : {"calls/step", "ms/step", "time", "GFLOP/s", "GB/s"})
+    html.element("th", name, {{"class", "n"}});
+  html.close();
+  const double steps = std::max(1.0, profile.steps);
+  for (std::size_t i = 0; i < std::min(profile.ops.size(), kMostOps); ++i) {
+    const Profile::Op& op = profile.ops[i];
+    html.open("tr");
+    html.element("td", op.name);
+    html.element("td", fmt::format("{:.1f}", op.calls / steps), {{"class", "n"}});
+    html.element("td", fmt::format("{:.3f}", 1e3 * op.seconds / steps), {{"class", "n"}});
+    html.element("td", fmt::format("{:.1f} %", 100.0 * op.seconds / profile.seconds), {{"class", "n"}});
+    html.element("td", rate_text(op.flops, op.seconds, profile.flops_per_second), {{"class", "n"}});
+    html.element("td", rate_text(op.bytes, op.seconds, profile.bytes_per_second), {{"class", "n"}});
+    html.close();
+  }
+  html.close();
+  html.element("p",
+               "Time without that of the operations inside. A share in brackets is of what the machine was measured to "
+               "be able to do.",
+               {{"class", "note"}});
+  html.close();
+}
+
+/// The kinds as layers over each other: lines of sums.
+void add_memory_over_time(HtmlWriter& html, const Profile& profile) {
+  if (profile.memory_seconds.size() < 2 || profile.memory.empty()) return;
+  plot::LineChart chart;
+  chart.title = "Memory over time";
+  chart.x = {.title = "ms"};
+  chart.y.unit = Unit::bytes;
+  chart.y.include(0.0);
+  std::vector<double> times;
+  for (const double seconds : profile.memory_seconds) times.push_back(1e3 * seconds);
+  std::vector<double> all(times.size(), 0.0);
+  for (std::size_t i = 0; i < profile.memory.size(); ++i) {
+    const auto& [kind, bytes] = profile.memory[i];
+    for (std::size_t k = 0; k < bytes.size(); ++k) all[k] += bytes[k];
+    chart.series.push_back({kind, plot::series_colour(i), times, bytes});
+  }
+  chart.series.push_back({"all", plot::kInk, times, all});
+  add_chart(html, chart);
+}
+
+void add_largest(HtmlWriter& html, const Profile& profile) {
+  if (profile.largest_at_peak.empty()) return;
+  begin_card(html);
+  html.element("h3", fmt::format("Largest tensors at the peak of {}", number_text(profile.peak_bytes, Unit::bytes)));
+  html.open("table");
+  html.open("tr");
+  html.element("th", "made in");
+  html.element("th", "kind");
+  html.element("th", "size", {{"class", "n"}});
+  html.close();
+  for (const Profile::Storage& storage : profile.largest_at_peak) {
+    html.open("tr");
+    html.element("td", storage.made_in.empty() ? "outside of any operation" : storage.made_in);
+    html.element("td", storage.kind, {{"class", "word"}});
+    html.element("td", number_text(storage.bytes, Unit::bytes), {{"class", "n"}});
+    html.close();
+  }
+  html.close();
+  html.close();
+}
+
+}  // namespace
+
+void add_profile(HtmlWriter& html, const RunData& run) {
+  if (!run.profile || run.profile->ops.empty()) return;
+  const Profile& profile = *run.profile;
+  const std::string steps = std::isfinite(profile.steps)
+                                ? fmt::format(" of {:.0f} step{}", profile.steps, profile.steps == 1.0 ? "" : "s")
+                                : "";
+  html.element("h2", "Profile" + steps + ", rank 0");
+  html.open("div", {{"class", "grid"}});
+  add_ops(html, profile);
+  add_memory_over_time(html, profile);
+  add_largest(html, profile);
+  html.close();
+}
+
+}  // namespace tandem::train::report
