@@ -1,4 +1,6 @@
 // One operation between ranks as a value: what a ProcessGroup hands to its backend, and what texts and logs name.
+// Example:
+//     const std::string_view word = name_of(ReduceOp::average);  // "average"
 #pragma once
 
 #include "tandem/core/tensor.h"

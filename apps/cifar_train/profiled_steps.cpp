@@ -82,7 +82,7 @@ train::TrainObserver ProfiledSteps::with(const train::TrainObserver& observer) {
   return result;
 }
 
-void ProfiledSteps::finish(comm::ProcessGroup& group, std::vector<std::string>& problems) {
+void ProfiledSteps::finish(comm::ProcessGroup& group, bool measures_machine, std::vector<std::string>& problems) {
   if (!settings_.profile) return;
   if (begun_at_ && !timeline_) {
     timeline_ = stop_timeline();
@@ -96,8 +96,10 @@ void ProfiledSteps::finish(comm::ProcessGroup& group, std::vector<std::string>& 
   const std::string trace = train::trace_of(*timeline_, group);
   const std::string ranks = group.size() > 1 ? "\n" + train::rank_table(*timeline_, steps_, group) : "";
   if (group.rank() != 0) return;
-  const train::MachineLimits limits = limits_of(device_);
-  const std::string table = train::op_table(*timeline_, steps_, limits) + ranks;
+  const bool has_limits = measures_machine || device_.type != DeviceType::cpu;
+  const train::MachineLimits limits = has_limits ? limits_of(device_) : train::MachineLimits();
+  const std::string note = has_limits ? "" : "no shares: the machine's limits are measured where no signal ends the run\n";
+  const std::string table = train::op_table(*timeline_, steps_, limits) + note + ranks;
   const fs::path folder = settings_.run_dir;
   try {
     write(folder / "trace.json", trace);

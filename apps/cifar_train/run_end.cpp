@@ -89,7 +89,8 @@ std::string keep_all(const ReadyRun& run, const End& end, std::vector<std::strin
     run.checkpoints.wait();  // first of all: who sent the signal may not wait for the rest
   }
   const train::TensorMemory memory = train::peak_tensor_memory(run.device);  // before a profile measures the machine
-  if (end.is_collective) run.profiled.finish(run.group, problems);
+  // mpirun kills the ranks a second after it has told them to stop.
+  if (end.is_collective) run.profiled.finish(run.group, end.state != train::RunState::stopped, problems);
   const std::optional<train::EvaluationReport> report = last_evaluation(run, end);
   std::string weights;
   const auto write = [&] {

@@ -1,5 +1,6 @@
 // A schedule followed on symbols before any data move: what each chunk would hold at the end, on every rank.
 // Example:
+//     #include "tandem/comm/schedules/algorithms.h"
 //     const Schedule tree = binomial_broadcast(5, 2);
 //     check_schedule(tree, broadcast_goal(5, tree.chunks, 2));  // throws Error if a rank would not get rank 2's chunk
 #pragma once

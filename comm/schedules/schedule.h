@@ -1,5 +1,7 @@
 // Collective algorithms as tables: what each rank sends to whom, and what it does with what it receives.
 // Example:
+//     #include "tandem/comm/schedules/check_schedule.h"
+//     #include "tandem/comm/schedules/algorithms.h"
 //     const Schedule ring = ring_all_reduce(3);
 //     check_schedule(ring, all_reduce_goal(3, ring.chunks));  // throws Error for a schedule that is wrong
 //     const std::string table = to_text(ring);                // a line for each round, to print

@@ -17,5 +17,4 @@
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/comm/process_group.h"
-#include "tandem/comm/tensor_collective.h"
 #include "tandem/comm/work.h"

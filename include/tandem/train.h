@@ -27,7 +27,6 @@
 #include "tandem/train/metrics.h"
 #include "tandem/train/nan_finder.h"
 #include "tandem/train/network_description.h"
-#include "tandem/train/parse_json.h"
 #include "tandem/train/phase_times.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/profile/op_table.h"
