@@ -34,7 +34,7 @@ float largest_of(const float* row, std::int64_t count) {
 }
 
 void exp_differences(const float* __restrict row, float largest, std::int64_t count, float* __restrict to) {
-  for (std::int64_t c = 0; c < count; ++c) to[c] = vector_exp_to_ends(row[c] - largest);
+  for (std::int64_t c = 0; c < count; ++c) to[c] = vector_exp_of_negative(row[c] - largest);
 }
 
 void transform(SoftmaxResult result, const float* __restrict row, std::int64_t count, float* __restrict to) {
@@ -72,7 +72,7 @@ void transform_gradient(SoftmaxResult result, const float* __restrict y, const f
     for (std::int64_t c = 0; c < count; ++c) to[c] = y[c] * (grad[c] - sum);
   } else {
     const auto sum = static_cast<float>(lane_sum(grad, count, 1));
-    for (std::int64_t c = 0; c < count; ++c) to[c] = grad[c] - vector_exp_to_ends(y[c]) * sum;
+    for (std::int64_t c = 0; c < count; ++c) to[c] = grad[c] - vector_exp_of_negative(y[c]) * sum;
   }
 }
 

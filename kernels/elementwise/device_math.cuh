@@ -8,6 +8,7 @@ namespace tandem::kernels::cuda {
 // For both sides, because formulas are functions of both.
 struct DeviceMath {
   __host__ __device__ static float exp(float x) { return expf(x); }
+  __host__ __device__ static float exp_of_negative(float x) { return expf(x); }
   __host__ __device__ static float log(float x) { return logf(x); }
   __host__ __device__ static float log1p_exp(float x) { return log1pf(expf(x)); }
   __host__ __device__ static float sqrt(float x) { return sqrtf(x); }

@@ -10,6 +10,11 @@ struct StandardMath {
   static T exp(T x) {
     return std::exp(x);
   }
+  /// exp(x) for x <= 0.
+  template <typename T>
+  static T exp_of_negative(T x) {
+    return std::exp(x);
+  }
   template <typename T>
   static T log(T x) {
     return std::log(x);

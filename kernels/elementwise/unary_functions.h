@@ -1,5 +1,6 @@
 // The formulas of unary.h, each once: for plain loops, for vectors and for GPUs. What these differ in is `Math`, where
-// exp, log, log1p_exp, sqrt, tanh, pow and abs come from, and select(condition, yes, no), for loops without branches.
+// exp, exp_of_negative, log, log1p_exp, sqrt, tanh, pow and abs come from, and select(condition, yes, no), for loops
+// without branches.
 //
 // constexpr, so that nvcc takes them for device code as well.
 #pragma once
@@ -118,8 +119,8 @@ struct Sigmoid {
   static constexpr Keep kKeep = Keep::output;
   template <typename Math, typename T>
   static constexpr T value(T x, const NumbersIn<T>&) {
-    const T small = Math::exp(-Math::abs(x)), above_half = T{1} / (T{1} + small);
-    return Math::select(x < T{0}, small * above_half, above_half);
+    const T small = Math::exp_of_negative(-Math::abs(x));
+    return Math::select(x < T{0}, small, T{1}) / (T{1} + small);
   }
   template <typename Math, typename T>
   static constexpr T gradient(T y, T grad, const NumbersIn<T>&) {

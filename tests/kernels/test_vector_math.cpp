@@ -82,6 +82,17 @@ TEST_CASE("vector_exp_to_ends is within 1.5 units in the last place of exp for a
   CHECK(std::isnan(vector_exp_to_ends(std::nanf(""))));
 }
 
+TEST_CASE("vector_exp_of_negative is within 1.5 units in the last place of exp for all floats up to 40") {
+  const auto within = [](float x) { return x <= 40.0f; };
+  CHECK(worst_error([&](float x) { return within(x) ? vector_exp_of_negative(x) : 0.0f; },
+                    [&](double x) { return within(static_cast<float>(x)) ? std::exp(x) : 0.0; }) < 1.5);
+  CHECK(vector_exp_of_negative(0.0f) == 1.0f);
+  CHECK(vector_exp_of_negative(-kInfinity) == 0.0f);
+  CHECK(vector_exp_of_negative(-103.98f) == 0.0f);
+  CHECK(vector_exp_of_negative(-103.9f) == 0x1p-149f);
+  CHECK(std::isnan(vector_exp_of_negative(std::nanf(""))));
+}
+
 TEST_CASE("vector_log is within 1.5 units in the last place of log for all floats") {
   CHECK(worst_error(vector_log, [](double x) { return std::log(x); }) < 1.5);
   CHECK(vector_log(1.0f) == 0.0f);
