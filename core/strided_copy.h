@@ -3,6 +3,9 @@
 
 #include "tandem/core/shape.h"
 
+#include <cstdint>
+#include <optional>
+
 namespace tandem::detail {
 
 /// The loop nest over two strided tensors of one shape, outermost dimension first: without sizes of 1, ordered by
@@ -39,6 +42,17 @@ inline LoopNest merge_dims(const Shape& shape, const Strides& destination, const
     from.push_back(source[dim]);
   }
   return nest;
+}
+
+/// The dimension that is dense at the source, where the innermost one is so at the destination alone: copying runs of
+/// the latter would read a cache line for each element.
+inline std::optional<int> dim_to_transpose(const LoopNest& nest) {
+  const int inner = nest.sizes.rank() - 1;
+  if (nest.empty || inner < 1 || nest.to[inner] != 1 || nest.from[inner] <= 1) return std::nullopt;
+  for (int dim = 0; dim < inner; ++dim) {
+    if (nest.from[dim] == 1) return dim;
+  }
+  return std::nullopt;
 }
 
 /// Calls `run(destination_offset, source_offset, length, destination_stride, source_stride)` for runs that together

@@ -5,11 +5,52 @@
 #include "tandem/core/strided_copy.h"
 #include "tandem/core/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tandem {
 
 namespace {
+
+/// A transposed matrix: to[row * to_pitch + column] = from[column * from_pitch + row]. In square tiles as wide as a
+/// cache line, so that what a line brings is used while it is there.
+template <typename Word>
+void copy_transposed(Word* to, std::int64_t to_pitch, const Word* from, std::int64_t from_pitch, std::int64_t rows,
+                     std::int64_t columns) {
+  constexpr std::int64_t kTile = 64 / sizeof(Word);
+  for (std::int64_t row = 0; row < rows; row += kTile) {
+    const std::int64_t height = std::min(kTile, rows - row);
+    for (std::int64_t column = 0; column < columns; column += kTile) {
+      const std::int64_t width = std::min(kTile, columns - column);
+      Word* const tile = to + row * to_pitch + column;
+      const Word* const source = from + column * from_pitch + row;
+      for (std::int64_t i = 0; i < height; ++i)
+        for (std::int64_t j = 0; j < width; ++j) tile[i * to_pitch + j] = source[j * from_pitch + i];
+    }
+  }
+}
+
+/// The nest's innermost dimension is dense at the destination and `across`, another, at the source.
+template <typename Word>
+void copy_across(const detail::LoopNest& nest, int across, Word* to, const Word* from) {
+  const int inner = nest.sizes.rank() - 1;
+  Shape sizes;
+  Strides to_strides, from_strides;
+  for (int dim = 0; dim < inner; ++dim) {
+    if (dim == across) continue;
+    sizes.push_back(nest.sizes[dim]);
+    to_strides.push_back(nest.to[dim]);
+    from_strides.push_back(nest.from[dim]);
+  }
+  detail::for_each_run(sizes, to_strides, from_strides,
+                       [&](std::int64_t to_offset, std::int64_t from_offset, std::int64_t length,
+                           std::int64_t to_stride, std::int64_t from_stride) {
+                         for (std::int64_t i = 0; i < length; ++i)
+                           copy_transposed(to + to_offset + i * to_stride, nest.to[across],
+                                           from + from_offset + i * from_stride, nest.from[inner], nest.sizes[across],
+                                           nest.sizes[inner]);
+                       });
+}
 
 /// Copies between any two strided tensors of one shape and element size. The outermost dimension is shared out over
 /// threads.
@@ -18,6 +59,9 @@ void copy_words(const Out& destination, const Tensor& source) {
   Word* const to = static_cast<Word*>(destination.raw_data());
   const Word* const from = static_cast<const Word*>(source.raw_data());
   const auto copy_part = [&](const Shape& shape, std::int64_t to_start, std::int64_t from_start) {
+    const detail::LoopNest nest = detail::merge_dims(shape, destination.strides(), source.strides());
+    if (const auto across = detail::dim_to_transpose(nest))
+      return copy_across(nest, *across, to + to_start, from + from_start);
     detail::for_each_run(shape, destination.strides(), source.strides(),
                          [&](std::int64_t to_offset, std::int64_t from_offset, std::int64_t length,
                              std::int64_t to_stride, std::int64_t from_stride) {

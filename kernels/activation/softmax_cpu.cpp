@@ -1,5 +1,6 @@
 // Softmax of rows of floats or halves, in float: a row is read from memory once and finished in the cache.
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/activation/exp_row.h"
 #include "tandem/kernels/activation/softmax_implementations.h"
 #include "tandem/kernels/activation/vector_math.h"
 #include "tandem/kernels/cast/float_runs.h"
@@ -7,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace tandem::kernels::cpu {
 
@@ -16,31 +16,8 @@ namespace {
 /// Rows that a thread takes at least.
 std::int64_t rows_per_part(std::int64_t columns) { return std::max<std::int64_t>(1, 4096 / columns); }
 
-/// The largest number that is not NaN, over independent lanes, which vectorise; minus infinity if there is none.
-float largest_of(const float* row, std::int64_t count) {
-  constexpr std::int64_t kLanes = 32;
-  constexpr float kLowest = -std::numeric_limits<float>::infinity();
-  float lanes[kLanes];
-  std::fill_n(lanes, kLanes, kLowest);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (std::int64_t lane = 0; lane < kLanes; ++lane)
-      lanes[lane] = row[i + lane] > lanes[lane] ? row[i + lane] : lanes[lane];
-  }
-  float largest = kLowest;
-  for (; i < count; ++i) largest = row[i] > largest ? row[i] : largest;
-  for (const float lane : lanes) largest = lane > largest ? lane : largest;
-  return largest;
-}
-
-void exp_differences(const float* __restrict row, float largest, std::int64_t count, float* __restrict to) {
-  for (std::int64_t c = 0; c < count; ++c) to[c] = vector_exp_of_negative(row[c] - largest);
-}
-
 void transform(SoftmaxResult result, const float* __restrict row, std::int64_t count, float* __restrict to) {
-  const float largest = largest_of(row, count);
-  exp_differences(row, largest, count, to);
-  const double sum = lane_sum(to, count, 1);
+  const auto [largest, sum] = exp_row(row, count, to);
   if (result == SoftmaxResult::probabilities) {
     const auto factor = static_cast<float>(1.0 / sum);
     for (std::int64_t c = 0; c < count; ++c) to[c] *= factor;

@@ -1,7 +1,9 @@
 // Softmax cross-entropy of rows of floats or halves, in float: each row is read once into cache and finished there.
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/activation/exp_row.h"
 #include "tandem/kernels/cast/float_runs.h"
 #include "tandem/kernels/loss/softmax_cross_entropy_implementations.h"
+#include "tandem/kernels/reduce/lane_sum.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +26,11 @@ const float* float_row(const T* matrix, std::int64_t n, std::int64_t columns, [[
   }
 }
 
+/// Mean of row[c] - largest.
+double mean_difference(const float* row, float largest, std::int64_t count) {
+  return lane_sum(row, count, 1) / static_cast<double>(count) - static_cast<double>(largest);
+}
+
 template <typename T>
 void forward(const Tensor& logits, const Tensor& labels, double label_smoothing, const Out& loss,
              const Out& probabilities) {
@@ -37,18 +44,12 @@ void forward(const Tensor& logits, const Tensor& labels, double label_smoothing,
     for (std::int64_t n = begin; n < end; ++n) {
       const float* const row = float_row(z, n, classes, widened.data());
       float* const out = p != nullptr ? p + n * classes : scratch.data();
-      const float largest = *std::max_element(row, row + classes);
-      double sum = 0.0, row_sum = 0.0;
-      for (std::int64_t c = 0; c < classes; ++c) {
-        out[c] = std::exp(row[c] - largest);
-        sum += static_cast<double>(out[c]);
-        row_sum += static_cast<double>(row[c] - largest);
-      }
+      const auto [largest, sum] = exp_row(row, classes, out);
       const auto factor = static_cast<float>(1.0 / sum);
       for (std::int64_t c = 0; c < classes; ++c) out[c] *= factor;
       const double on_label = static_cast<double>(row[label[n * label_stride]] - largest);
       // Without smoothing, a logit of minus infinity (a masked class) must not count.
-      const double spread = label_smoothing > 0.0 ? label_smoothing * row_sum / static_cast<double>(classes) : 0.0;
+      const double spread = label_smoothing > 0.0 ? label_smoothing * mean_difference(row, largest, classes) : 0.0;
       losses[static_cast<std::size_t>(n)] = std::log(sum) - (1.0 - label_smoothing) * on_label - spread;
     }
   });
