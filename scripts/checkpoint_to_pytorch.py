@@ -23,7 +23,7 @@ A checkpoint without settings gets {"state": ...} alone, without "param_groups";
 
 The rules are PyTorch's: momentum's first step is the gradient, weight decay is added to the gradient but for AdamW, where
 it shrinks the weight, and eps is added behind the root. Gradients that are clipped, scaled or averaged over ranks are your
-loop's. Needs PyTorch and numpy.
+loop's. Needs PyTorch and numpy, and xxhash to find damaged tensors.
 """
 
 import json
@@ -39,6 +39,27 @@ BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 
 def fail(text):
     sys.exit(f"checkpoint_to_pytorch: {text}")
+
+
+def check_hashes(path, file):
+    """Every tensor must be the one that was written: its bytes are hashed with the hash of its dtype and shape as seed."""
+    hashes = {key.removeprefix("xxh3."): value for key, value in file.metadata.items() if key.startswith("xxh3.")}
+    missing = set(hashes) - set(file.tensors)
+    if missing:
+        fail(f"damaged: {path} lacks {sorted(missing)[0]}; take another checkpoint")
+    try:
+        import xxhash
+    except ImportError:
+        print("note: the hashes of the tensors are not checked, for want of a package: apt-get install python3-xxhash, or "
+              "pip install xxhash", file=sys.stderr)
+        return
+    for name, array in file.tensors.items():
+        if name not in hashes:
+            fail(f"{path} has no hash of tensor {name}: it is no file of a checkpoint")
+        description = f"{file.dtypes[name].lower()}[{', '.join(str(size) for size in array.shape)}]"
+        found = xxhash.xxh3_64(array.tobytes(), seed=xxhash.xxh3_64_intdigest(description.encode())).hexdigest()
+        if found != hashes[name]:
+            fail(f"damaged: {path}: tensor {name} has the hash {found}, and {hashes[name]} was written; take another checkpoint")
 
 
 def read(path):
@@ -58,9 +79,7 @@ def read(path):
             return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
         return torch.from_numpy(array)
 
-    missing = {key.removeprefix("xxh3.") for key in file.metadata if key.startswith("xxh3.")} - set(file.tensors)
-    if missing:
-        fail(f"damaged: {path} lacks {sorted(missing)[0]}; take another checkpoint")
+    check_hashes(path, file)
     return {name: tensor(name, array) for name, array in file.tensors.items()}, file.metadata
 
 
@@ -135,7 +154,10 @@ def main():
     except ImportError as error:
         fail(f"{sys.executable} cannot import torch ({error}): give this script to a Python that has PyTorch")
     converted = convert(pathlib.Path(sys.argv[1]))
-    torch.save(converted, sys.argv[2])
+    try:
+        torch.save(converted, sys.argv[2])
+    except (OSError, RuntimeError) as error:  # PyTorch throws the latter where there is no such folder
+        fail(f"{sys.argv[2]}: cannot write: {error}: name a file in a folder that there is")
     state = converted["optimizer"]
     print(f"{sys.argv[2]}: {len(converted['model'])} tensors of the model, state of {len(state['state'])} parameters, "
           f"behind step {converted['steps']}")

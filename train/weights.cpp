@@ -2,6 +2,7 @@
 #include "tandem/train/weights.h"
 
 #include "tandem/core/error.h"
+#include "tandem/train/tensor_hashes.h"
 
 #include <stdlib.h>  // mkdtemp
 
@@ -48,7 +49,7 @@ NamedTensors parameters_and_masters(const layers::Module& model, const optim::Op
 }
 
 void load_weights(layers::Module& model, const std::string& name, const std::string& path) {
-  const auto file = layers::read_safetensors(path);
+  const layers::SafetensorsFile file = read_hashed(path, HashesAre::checked_where_there);
   const auto theirs = file.metadata.find("model");
   require(theirs == file.metadata.end() || theirs->second == name,
           "{0}: holds weights of the model {1}, not of {2}: choose model {1}, or other weights", path,
@@ -64,7 +65,7 @@ void load_weights(layers::Module& model, const std::string& name, const std::str
 SavedWeights save_weights(const std::string& path, const NamedTensors& tensors, const layers::Metadata& metadata) {
   std::string problem;
   try {
-    layers::write_safetensors(path, tensors, metadata);
+    write_hashed(path, tensors, metadata);
     return {path, ""};
   } catch (const Error& error) {
     problem = error.what();
@@ -77,7 +78,7 @@ SavedWeights save_weights(const std::string& path, const NamedTensors& tensors, 
     if (place.empty() || ::mkdtemp(folder.data()) == nullptr) continue;
     const std::string other = (fs::path(folder) / name).string();
     try {
-      layers::write_safetensors(other, tensors, metadata);
+      write_hashed(other, tensors, metadata);
       return {other, problem};
     } catch (const Error&) {
       fs::remove(folder, none);

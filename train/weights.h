@@ -15,7 +15,7 @@ NamedTensors full_state_dict(const layers::Module& model, const optim::Optimizer
 NamedTensors parameters_and_masters(const layers::Module& model, const optim::Optimizer& optimizer);
 
 /// Fills `model`, a network of the name `name`, from a safetensors file. Throws Error that begins with the path where
-/// the file is damaged, where its metadata names another model, and where its tensors do not fit.
+/// the file is damaged (by its hashes, too, if it has any), where its metadata names another model, and where its tensors do not fit.
 void load_weights(layers::Module& model, const std::string& name, const std::string& path);
 
 /// Where weights are at last, if anywhere.
@@ -24,7 +24,7 @@ struct SavedWeights {
   std::string problem;  ///< why not at the place that was asked for; empty: they are there
 };
 
-/// Writes a safetensors file as layers::write_safetensors does: the whole file, or what was there stays. Where that
+/// Writes a safetensors file with a hash of each tensor: the whole file, or what was there stays. Where that
 /// fails, as on a full disk, the weights go to a new folder, in the working directory or the system's for temporary
 /// files. Throws nothing on account of files.
 /// Example:

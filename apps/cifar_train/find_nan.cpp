@@ -102,7 +102,7 @@ int find_nan(const Settings& s, const OptionTable& table, const Data& images, De
   const bool is_first_rank = group.rank() == 0;
   std::string differences;
   train::Checkpointing checkpoints(*parts.trainer, group, train::CheckpointFolder(""),
-                                   checkpointing_options(s, table, differences));
+                                   checkpointing_options(s, table, *images.train, differences));
   const std::string from = go_on_from(s, checkpoints);
   if (is_first_rank) {
     if (!differences.empty())

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   tandem::apps::hold_standard_streams();
   tandem::comm::undo_default_binding();
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the system's limit is a full disk: an error to report
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away (| head) is output that cannot be written, like any other
   return tandem::comm::run_program([&](tandem::comm::MpiEnvironment& environment) {
     return tandem::apps::checked_output(tandem::apps::run(argc, argv, environment, start));
   });

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 13> kNeeded{
 
 /// These may change although they affect the result: of weights, order and batches a checkpoint has its own, or they
 /// are checked otherwise, and the rest is rounding or is about what comes.
-constexpr std::array<std::string_view, 10> kFree{"limit-test", "load-weights",     "autotune", "global-batch-size",
+constexpr std::array<std::string_view, 9> kFree{"load-weights", "autotune", "global-batch-size",
                                                  "batch-size", "device",           "backend",  "bucket-mb",
                                                  "best-by",    "max-skipped-steps"};
 

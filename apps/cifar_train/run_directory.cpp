@@ -4,9 +4,11 @@
 #include "resumed_settings.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/ddp/hash.h"
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/evaluation_json.h"
+#include "tandem/train/network_description.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/report/report.h"
 
@@ -22,6 +24,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Of a checkpoint: what the images that it was trained with are known by.
+const std::string kImagesKey = "images.xxh3";
+
+std::string hash_of(const data::ImageDataset& images) {
+  return fmt::format("{:016x}{:016x}", comm::hash_tensor(images.images), comm::hash_tensor(images.labels));
+}
+
 std::string config_file(const Settings& s) { return (fs::path(s.run_dir) / "config.toml").string(); }
 
 }  // namespace
@@ -35,10 +44,11 @@ std::string after_problem(const Settings& s) {
 }
 
 train::CheckpointingOptions checkpointing_options(const Settings& s, const OptionTable& table,
-                                                  std::string& differences) {
+                                                  const data::ImageDataset& images, std::string& differences) {
   layers::Metadata metadata = settings_metadata(table);
-  metadata["model"] = s.model.name;
+  metadata.merge(train::to_metadata(train::describe_network(s.model, images)));
   metadata["dataset"] = s.data.name;
+  metadata[kImagesKey] = hash_of(images);
   for (const auto& [name, version] : train::build_versions()) metadata["version." + name] = version;
   return {.every = s.checkpoint_every,
           .keep = s.keep,
@@ -47,9 +57,12 @@ train::CheckpointingOptions checkpointing_options(const Settings& s, const Optio
           .after_problem = after_problem(s),
           .on_problem = [](const std::string& problem) { fmt::print(stderr, "warning: {}\n", problem); },
           .accept =
-              [&table, &differences](const layers::Metadata& found) {
+              [&table, &differences, ours = metadata[kImagesKey]](const layers::Metadata& found) {
                 try {
                   differences = compare_settings(table, found);
+                  const auto theirs = found.find(kImagesKey);
+                  if (theirs != found.end() && theirs->second != ours)
+                    differences += fmt::format("{}other training images", differences.empty() ? "" : ", ");
                 } catch (const Error& error) {
                   fail("--resume: {}", error.what());
                 }

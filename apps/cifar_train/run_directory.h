@@ -22,9 +22,9 @@ train::CheckpointFolder checkpoint_folder(const Settings& settings);
 std::string after_problem(const Settings& settings);
 
 /// When they are written, which are kept, and what they say of themselves: the options of `table`, which must outlive
-/// them. Those of another run are refused, or named in `differences`, where there is something to tell.
+/// them, and, for tandem_predict, the network and what it was trained with, `images`. Those of another run are refused, or named in `differences`, where there is something to tell.
 train::CheckpointingOptions checkpointing_options(const Settings& settings, const OptionTable& table,
-                                                  std::string& differences);
+                                                  const data::ImageDataset& images, std::string& differences);
 
 /// Refuses a folder that cannot be written to, or that holds the checkpoints of another run, unless this one goes on
 /// from it. For rank 0. Throws Error.

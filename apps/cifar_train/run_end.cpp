@@ -136,7 +136,10 @@ int end_stopped(const ReadyRun& run, const train::EpochRecord& last) {
   std::vector<std::string> problems;
   keep_all(run, {.state = train::RunState::stopped, .last = &last}, problems);
   if (signal == 0 && problems.empty() && run.group.rank() == 0) problems.push_back(save);
-  const std::string cause = signal == 0 ? "--on-save-error stop" : signal == SIGINT ? "SIGINT" : "SIGTERM";
+  const std::string cause = signal == 0        ? "--on-save-error stop"
+                            : signal == SIGINT ? "SIGINT"
+                            : signal == SIGHUP ? "SIGHUP"
+                                               : "SIGTERM";
   const std::string how = run.settings.run_dir.empty()
                               ? ""
                               : fmt::format("; to go on:\n  --resume auto --run-dir {}", run.settings.run_dir);

@@ -94,7 +94,8 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
                             .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); },
                             .after_problem = after_problem(s)});
   std::string differences;  // of a checkpoint's settings
-  train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s), checkpointing_options(s, table, differences));
+  train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s),
+                                   checkpointing_options(s, table, *images.train, differences));
   const train::Resumed resumed = resume(s, checkpoints);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
   comm::run_agreed(group, [&] {

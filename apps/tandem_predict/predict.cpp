@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/out.h"
 #include "tandem/data/read_image.h"
+#include "tandem/train/tensor_hashes.h"
 #include "tandem/train/weights.h"
 
 #include <algorithm>
@@ -49,7 +50,7 @@ Tensor input_of(const Tensor& images, const train::NetworkDescription& network) 
 
 TrainedNetwork load_network(const std::string& path, Device device) {
   TrainedNetwork network;
-  const layers::SafetensorsFile file = layers::read_safetensors(path);
+  const layers::SafetensorsFile file = train::read_hashed(path, train::HashesAre::checked_where_there);
   try {
     network.description = train::read_network(file.metadata);
     network.model = layers::make_model(network.description.model);

@@ -230,7 +230,7 @@ def stopped_runs(work, ranks):
     epochs = f"--epochs {epochs_that_last(os.path.join(work, 'measured'), ranks, 8)} "
     run(whole, ranks, epochs)
     stopped = 0
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if ranks == 1 else [])):
         process = subprocess.Popen(command_of(broken, ranks, epochs + "--checkpoint-every 100000 --resume auto"),
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment())
         lines = []
@@ -243,7 +243,7 @@ def stopped_runs(work, ranks):
         text = "".join(lines)
         check(ranks > 1 or code == 128 + number, f"exit code {code} after {number}:\n{text}")
         check(code != 0, f"exit code 0 after {number}:\n{text}")
-        check(re.search(r"stopped in epoch [0-9]+ by SIG(TERM|INT); to go on:\n  --resume auto --run-dir ", text), text)
+        check(re.search(r"stopped in epoch [0-9]+ by SIG(TERM|INT|HUP); to go on:\n  --resume auto --run-dir ", text), text)
         newest = sorted(os.listdir(os.path.join(broken, "checkpoints")))[-1]
         stopped += int(newest.removeprefix("step-")) % 30 != 0
     check(stopped > 0, "each run was stopped at the end of an epoch")
@@ -252,12 +252,12 @@ def stopped_runs(work, ranks):
 
 
 def stopped_by_timeout(work):
-    """timeout(1) ends two ranks as Slurm ends a job: by SIGTERM to mpirun."""
+    """timeout(1) ends two ranks as Slurm ends a job: by one SIGTERM to mpirun (two without --foreground)."""
     whole, broken = os.path.join(work, "whole"), os.path.join(work, "broken")
     epochs = f"--epochs {epochs_that_last(os.path.join(work, 'measured'), 2, 6)} "
     run(whole, 2, epochs)
     command = command_of(broken, 2, epochs + "--checkpoint-every 100000 --resume auto")
-    done = subprocess.run(["timeout", "-s", "TERM", "3", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    done = subprocess.run(["timeout", "--foreground", "-s", "TERM", "3", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, env=environment(), timeout=120)
     check(done.returncode == 124, f"exit code {done.returncode}\n{done.stdout}")
     check("by SIGTERM; to go on:\n  --resume auto" in done.stdout, done.stdout)

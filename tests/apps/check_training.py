@@ -2,6 +2,7 @@
 """Whole runs of cifar_train, judged by their logs and weights: check_training.py PROGRAM CASE [ARGUMENT]."""
 import array
 import fcntl
+import glob
 import json
 import math
 import os
@@ -289,7 +290,8 @@ def prediction():
     tandem = os.path.join(os.path.dirname(PROGRAM), "tandem")
 
     def predict(*arguments):
-        return subprocess.run([tandem, "predict", "--weights", path("w.safetensors"), *arguments], text=True,
+        weights = [] if "--weights" in arguments else ["--weights", path("w.safetensors")]
+        return subprocess.run([tandem, "predict", *weights, *arguments], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), timeout=100)
 
     done = predict("--json", "--top", "10", *files)
@@ -318,6 +320,19 @@ def prediction():
         done = predict(files[0], path(name))
         check(done.returncode == 2 and done.stdout == "" and problem in done.stderr and
               len(done.stderr.splitlines()) == 1, f"{name}: {done}")
+    # A checkpoint's weights, too; not those that are damaged.
+    subprocess.run(ALONE + f"--dataset mnist --data {FOLDER} --model small_cnn --epochs 1 --threads 1 --progress none --run-dir "
+                   f"{path('kept')}".split(), check=True, env=environment(), stdout=subprocess.DEVNULL)
+    weights = sorted(glob.glob(path("kept/checkpoints/*/model.safetensors")))[-1]
+    done = predict("--weights", weights, files[0])
+    check(done.returncode == 0 and "dark.png" in done.stdout, f"{done}")
+    with open(weights, "r+b") as file:
+        bytes_of = bytearray(file.read())
+        bytes_of[-1] ^= 1
+        file.seek(0)
+        file.write(bytes_of)
+    done = predict("--weights", weights, files[0])
+    check(done.returncode == 2 and done.stdout == "" and "damaged" in done.stderr, f"{done}")
 
 
 def run_directories():
@@ -539,6 +554,10 @@ def standard_output():
             if os.path.exists("/dev/full"):
                 with open("/dev/full", "w") as full:
                     one_error(arguments, 1, "standard output cannot be written", stdout=full)
+    reader, writer = os.pipe()  # as behind `| head`: what trains does not end by it
+    os.close(reader)
+    one_error(programs()["cifar_train"] + ["--save-weights", path("w.safetensors")], 1, "standard output cannot be written", stdout=writer)
+    os.close(writer)
     check(contents("w.safetensors") == expected, "the weights hold something else")
     records = [json.loads(line)["record"] for line in contents("log.jsonl").decode().splitlines()]
     check(set(records) == {"run", "epoch", "result"}, f"records: {records}")

@@ -51,7 +51,7 @@ std::string run_until_error(comm::ProcessGroup& group, const std::string& folder
   train::Reporter reporter({.silent = true, .log = "", .elapsed = [] { return 0.0; }});
   std::string differences;
   train::Checkpointing checkpoints(*parts.trainer, group, checkpoint_folder(settings),
-                                   checkpointing_options(settings, table, differences));
+                                   checkpointing_options(settings, table, *images.train, differences));
   RunFiles files(settings, run, {"cifar_train"}, group, *parts.trainer, *parts.model);
   ProfiledSteps profiled(settings, *parts.trainer, *parts.model, *parts.optimizer, {});
   ClaimedDirectory claimed;  // none

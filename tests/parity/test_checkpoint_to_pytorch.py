@@ -8,9 +8,12 @@ that lost its state must stray a hundred times as far, or the test could not see
 """
 
 import copy
+import glob
+import importlib.util
 import os
 import pathlib
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -140,11 +143,28 @@ def check_run(case, options, folder, data):
     check(case == "plain" or lost > 100 * FACTOR * theirs, f"{case}: a lost state would not be seen")
 
 
+def check_refusal(checkpoint, out, because):
+    done = subprocess.run([sys.executable, SCRIPT, checkpoint, out], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
+    check(done.returncode == 1 and because in done.stdout and "Traceback" not in done.stdout, done.stdout)
+    check(not os.path.exists(out), "a file was written")
+
+
 def check_refusals(folder):
-    done = subprocess.run([sys.executable, SCRIPT, folder, os.path.join(folder, "none.pt")], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
-    check(done.returncode == 1 and "is this the folder of a checkpoint?" in done.stdout, done.stdout)
-    check(not os.path.exists(os.path.join(folder, "none.pt")), "a file was written")
+    out = os.path.join(folder, "none.pt")
+    check_refusal(folder, out, "is this the folder of a checkpoint?")
+    good = sorted(glob.glob(os.path.join(folder, "*", "checkpoints", "step-*")))[0]
+    check_refusal(good, os.path.join(folder, "missing", "none.pt"), "name a file in a folder that there is")
+    bad = shutil.copytree(good, os.path.join(folder, "flipped"))
+    with open(os.path.join(bad, "model.safetensors"), "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        last = file.read(1)[0]
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last ^ 1]))
+    if importlib.util.find_spec("xxhash"):
+        check_refusal(bad, out, "has the hash")
+    else:
+        print("not checked: a flipped bit, for want of python3-xxhash")
 
 
 def main():

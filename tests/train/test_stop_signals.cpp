@@ -15,7 +15,7 @@ using namespace tandem::test;
 using train::StopSignals;
 
 TEST_CASE("the first signal is noted, and what it did before comes back") {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     CHECK(exit_code_forked([&] {
             std::signal(signal, [](int) { ::_exit(9); });
             {
@@ -30,6 +30,15 @@ TEST_CASE("the first signal is noted, and what it did before comes back") {
             return 4;
           }) == 9);
   }
+}
+
+TEST_CASE("a signal that is ignored, as under nohup, stays so") {
+  CHECK(exit_code_forked([] {
+          std::signal(SIGHUP, SIG_IGN);
+          const StopSignals signals;
+          std::raise(SIGHUP);
+          return signals.requested();
+        }) == 0);
 }
 
 TEST_CASE("a second signal, not just behind the first, ends the process at once") {

@@ -1,6 +1,8 @@
-// Weights that cannot be written where they should be.
+// Weights that cannot be written where they should be, and files that are damaged.
 #include "tandem/train/weights.h"
+#include "tandem/layers/linear.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
 
 #include <stdlib.h>  // setenv
@@ -52,4 +54,21 @@ TEST_CASE("weights that can be written nowhere leave nothing behind") {
   CHECK(saved.path.empty());
   CHECK(saved.problem.find("cannot write") != std::string::npos);
   CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("weights with a flipped bit are refused, those of other programs have no hashes") {
+  const test::TemporaryDirectory folder;
+  layers::Initializer initializer(1);
+  layers::Linear model({.in = 3, .out = 2}, initializer);
+  const std::string path = folder / "w.safetensors";
+  REQUIRE(train::save_weights(path, model.state_dict(), {{"model", "linear"}}).problem.empty());
+  train::load_weights(model, "linear", path);
+  std::string bytes = test::read_bytes(path);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  test::write_bytes(path, bytes);
+  CHECK_THAT(test::error_of([&] { train::load_weights(model, "linear", path); }),
+             test::ContainsText("w.safetensors: damaged: tensor"));
+  const std::string other = folder / "other.safetensors";
+  layers::write_safetensors(other, model.state_dict());
+  train::load_weights(model, "linear", other);
 }

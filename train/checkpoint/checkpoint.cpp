@@ -1,9 +1,9 @@
 // Checkpoints as folders.
 #include "tandem/train/checkpoint/checkpoint.h"
 
-#include "tandem/comm/ddp/hash.h"
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/tensor_hashes.h"
 
 #include <fcntl.h>
 #include <stdio.h>     // renameat2
@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
-#include <map>
 #include <string_view>
 #include <system_error>
 
@@ -25,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kModelFile = "model.safetensors", kTrainingFile = "training.safetensors";
-constexpr std::string_view kModelPrefix = "model.", kHashPrefix = "xxh3.", kStepPrefix = "step-";
+constexpr std::string_view kModelPrefix = "model.", kStepPrefix = "step-";
 constexpr std::string_view kTemporaryPrefix = ".tandem-checkpoint-";
 constexpr int kStepDigits = 10;
 
@@ -91,36 +90,12 @@ void exchange(const fs::path& from, const fs::path& to) {
   fail("{}: cannot write a checkpoint: {}; {}", to.string(), text_of(errno), layers::remedy_of(errno));
 }
 
-void write_file(const fs::path& path, const NamedTensors& tensors, layers::Metadata metadata) {
-  for (const auto& [name, tensor] : tensors) {
-    require(tensor.defined(), "{}: cannot write: tensor {} is undefined", path.string(), name);
-    metadata[fmt::format("{}{}", kHashPrefix, name)] = fmt::format("{:016x}", comm::hash_tensor(tensor));
-  }
-  layers::write_safetensors(path.string(), tensors, metadata);
-}
-
 /// Adds the file's tensors to `checkpoint`, under a prefix.
 void read_file(const fs::path& path, std::string_view prefix, Checkpoint& checkpoint) {
-  layers::SafetensorsFile file = layers::read_safetensors(path.string());
-  std::map<std::string, std::string> hashes;
-  for (const auto& [key, value] : file.metadata) {
-    if (key.starts_with(kHashPrefix))
-      hashes[key.substr(kHashPrefix.size())] = value;
-    else
-      checkpoint.metadata[key] = value;
-  }
-  for (const auto& [name, tensor] : file.tensors) {
-    const auto hash = hashes.find(name);
-    require(hash != hashes.end(), "{}: has no hash of tensor {}: it is no file of a checkpoint", path.string(), name);
-    const std::string found = fmt::format("{:016x}", comm::hash_tensor(tensor));
-    require(found == hash->second,
-            "{}: damaged: tensor {} has the hash {}, and {} was written; take another checkpoint", path.string(), name,
-            found, hash->second);
+  const layers::SafetensorsFile file = read_hashed(path.string(), HashesAre::required);
+  for (const auto& [key, value] : file.metadata) checkpoint.metadata[key] = value;
+  for (const auto& [name, tensor] : file.tensors)
     checkpoint.state.emplace_back(fmt::format("{}{}", prefix, name), tensor);
-    hashes.erase(hash);
-  }
-  require(hashes.empty(), "{}: damaged: tensor {} is not there; take another checkpoint", path.string(),
-          hashes.empty() ? "" : hashes.begin()->first);
 }
 
 /// The step of a folder's name; nothing for other names.
@@ -143,16 +118,12 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
     else
       training.emplace_back(name, tensor);
   }
-  for (const auto& [key, value] : checkpoint.metadata)
-    require(!key.starts_with(kHashPrefix),
-            "{}: cannot write: metadata may not have the key {}: those with {} are the hashes; choose another", path,
-            key, kHashPrefix);
   const fs::path target = fs::path(path).has_filename() ? fs::path(path) : fs::path(path).parent_path();
   const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
   const TemporaryFolder temporary(parent);
   try {
-    write_file(temporary.path() / kModelFile, model, checkpoint.metadata);
-    write_file(temporary.path() / kTrainingFile, training, checkpoint.metadata);
+    write_hashed((temporary.path() / kModelFile).string(), model, checkpoint.metadata);
+    write_hashed((temporary.path() / kTrainingFile).string(), training, checkpoint.metadata);
   } catch (const Error& error) {
     // By the name that the checkpoint would have had: the temporary one is gone when this is read.
     std::string text = error.what();

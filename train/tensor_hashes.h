@@ -1,0 +1,25 @@
+// Hashes of tensors in a file's metadata, by which damage is found when the file is read.
+#pragma once
+
+#include "tandem/layers/safetensors.h"
+
+#include <string>
+#include <string_view>
+
+namespace tandem::train {
+
+/// Of metadata: "xxh3.<name>" is the hash of that tensor, 16 hexadecimal digits.
+inline constexpr std::string_view kHashPrefix = "xxh3.";
+
+/// Writes a safetensors file whose metadata has the hash of each tensor beside what is given. Throws Error as
+/// layers::write_safetensors() does, and for undefined tensors and metadata that begins with kHashPrefix.
+void write_hashed(const std::string& path, const NamedTensors& tensors, layers::Metadata metadata);
+
+enum class HashesAre { required, checked_where_there };
+
+/// Reads such a file; the hashes are not in the metadata of the result. Throws Error as layers::read_safetensors()
+/// does, and where a tensor has another hash or is not there. Without hashes, as of another program's file, it is
+/// refused where they are required.
+layers::SafetensorsFile read_hashed(const std::string& path, HashesAre hashes);
+
+}  // namespace tandem::train
