@@ -27,26 +27,35 @@ std::map<std::string, std::string> take_hashes(layers::Metadata& metadata) {
   return hashes;
 }
 
+std::string hash_of_all(const std::map<std::string, std::string>& hashes) {
+  std::string text;
+  for (const auto& [name, hash] : hashes) text += fmt::format("{}={}\n", name, hash);
+  return fmt::format("{:016x}", comm::hash_bytes(text.data(), text.size()));
+}
+
 }  // namespace
 
-void write_hashed(const std::string& path, const NamedTensors& tensors, layers::Metadata metadata) {
+std::string write_hashed(const std::string& path, const NamedTensors& tensors, layers::Metadata metadata) {
   for (const auto& [key, value] : metadata) {
     require(!key.starts_with(kHashPrefix),
             "{}: cannot write: metadata may not have the key {}: those with {} are the hashes; choose another", path,
             key, kHashPrefix);
   }
+  std::map<std::string, std::string> hashes;
   for (const auto& [name, tensor] : tensors) {
     require(tensor.defined(), "{}: cannot write: tensor {} is undefined", path, name);
-    metadata[fmt::format("{}{}", kHashPrefix, name)] = hash_text(tensor);
+    hashes[name] = metadata[fmt::format("{}{}", kHashPrefix, name)] = hash_text(tensor);
   }
   layers::write_safetensors(path, tensors, metadata);
+  return hash_of_all(hashes);
 }
 
-layers::SafetensorsFile read_hashed(const std::string& path, HashesAre needed) {
+HashedFile read_hashed(const std::string& path, HashesAre needed) {
   layers::SafetensorsFile file = layers::read_safetensors(path);
   std::map<std::string, std::string> hashes = take_hashes(file.metadata);
   const std::string_view what = needed == HashesAre::required ? "checkpoint" : "file";
-  if (hashes.empty() && needed == HashesAre::checked_where_there) return file;
+  if (hashes.empty() && needed == HashesAre::checked_where_there) return {std::move(file), ""};
+  const std::string hash_of_file = hash_of_all(hashes);
   for (const auto& [name, tensor] : file.tensors) {
     const auto hash = hashes.find(name);
     require(hash != hashes.end(), "{}: has no hash of tensor {}: it is no file of a checkpoint", path, name);
@@ -57,7 +66,7 @@ layers::SafetensorsFile read_hashed(const std::string& path, HashesAre needed) {
   }
   require(hashes.empty(), "{}: damaged: tensor {} is not there; take another {}", path,
           hashes.empty() ? "" : hashes.begin()->first, what);
-  return file;
+  return {std::move(file), hash_of_file};
 }
 
 }  // namespace tandem::train

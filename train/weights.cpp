@@ -49,7 +49,7 @@ NamedTensors parameters_and_masters(const layers::Module& model, const optim::Op
 }
 
 void load_weights(layers::Module& model, const std::string& name, const std::string& path) {
-  const layers::SafetensorsFile file = read_hashed(path, HashesAre::checked_where_there);
+  const layers::SafetensorsFile file = read_hashed(path, HashesAre::checked_where_there).file;
   const auto theirs = file.metadata.find("model");
   require(theirs == file.metadata.end() || theirs->second == name,
           "{0}: holds weights of the model {1}, not of {2}: choose model {1}, or other weights", path,

@@ -15,20 +15,27 @@ namespace {
 
 const std::string kPrefix = "setting.";
 
-/// With another value, the state would be that of something else.
-constexpr std::array<std::string_view, 13> kNeeded{
-    "dataset",   "limit-train", "model", "layers",    "shared-weights", "batch-norm",      "grad-accumulation",
-    "drop-last", "optimizer",   "seed",  "precision", "master-weights", "validation-split"};
+/// With another value, the state would be that of something else, or its best epoch one of other figures.
+constexpr std::array<std::string_view, 15> kNeeded{
+    "dataset",   "limit-train", "limit-test", "model", "layers",    "shared-weights", "batch-norm",       "grad-accumulation",
+    "drop-last", "optimizer",   "seed",       "best-by", "precision", "master-weights", "validation-split"};
 
 /// These may change although they affect the result: of weights, order and batches a checkpoint has its own, or they
 /// are checked otherwise, and the rest is rounding or is about what comes.
-constexpr std::array<std::string_view, 9> kFree{"load-weights", "autotune", "global-batch-size",
-                                                 "batch-size", "device",           "backend",  "bucket-mb",
-                                                 "best-by",    "max-skipped-steps"};
+constexpr std::array<std::string_view, 8> kFree{"load-weights", "autotune", "global-batch-size", "batch-size",
+                                                "device",       "backend",  "bucket-mb",         "max-skipped-steps"};
 
 template <std::size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Whether one of two values in TOML is "nothing", for which there is no state, and the other is not.
+bool only_one_is_nothing(std::string_view option, const std::string& a, const std::string& b) {
+  const auto is_nothing = [&](const std::string& value) {
+    return option == "momentum" ? value == "0" || value == "0.0" : value == "\"none\"";
+  };
+  return (option == "momentum" || option == "loss-scale") && is_nothing(a) != is_nothing(b);
 }
 
 }  // namespace
@@ -47,10 +54,12 @@ std::string compare_settings(const OptionTable& table, const layers::Metadata& c
   for (const Option& option : table.options()) {
     const auto value = option.get();
     const auto saved = checkpoint.find(kPrefix + option.name);
-    if (option.differs_by_rank || !option.affects_result() || contains(kFree, option.name)) continue;
+    const bool must_agree = contains(kNeeded, option.name);
+    if (option.differs_by_rank || (!must_agree && (!option.affects_result() || contains(kFree, option.name)))) continue;
     const std::string now = value ? train::to_toml(*value) : "", then = saved == checkpoint.end() ? "" : saved->second;
     if (now == then || saved == checkpoint.end()) continue;  // an option that its program did not have
-    std::string& list = contains(kNeeded, option.name) ? needed : others;
+    const bool is_needed = must_agree || only_one_is_nothing(option.name, now, then);
+    std::string& list = is_needed ? needed : others;
     list += fmt::format("{}--{} {} (now {})", list.empty() ? "" : ", ", option.name, then, now.empty() ? "none" : now);
   }
   require(needed.empty(),

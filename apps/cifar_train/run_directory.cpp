@@ -17,6 +17,8 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace tandem::apps {
 
@@ -29,6 +31,26 @@ const std::string kImagesKey = "images.xxh3";
 
 std::string hash_of(const data::ImageDataset& images) {
   return fmt::format("{:016x}{:016x}", comm::hash_tensor(images.images), comm::hash_tensor(images.labels));
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// Settings with which a run began before it was resumed with others, or a file of the user's, get another name:
+/// config-1.toml and so on.
+void keep_other(const fs::path& path, const std::string& text) {
+  std::error_code none;
+  if (!fs::exists(fs::symlink_status(path, none)) || text_of(path) == text) return;
+  for (int number = 1;; ++number) {
+    const fs::path other = path.parent_path() / fmt::format("config-{}.toml", number);
+    if (fs::exists(fs::symlink_status(other, none))) continue;
+    std::error_code error;
+    fs::rename(path, other, error);
+    require(!error, "{}: cannot be renamed to {}: {}", path.string(), other.string(), error.message());
+    return;
+  }
 }
 
 std::string config_file(const Settings& s) { return (fs::path(s.run_dir) / "config.toml").string(); }
@@ -92,6 +114,7 @@ std::string checkpoint_problem(const Settings& s, const std::string& problem) {
 
 void keep_config(const Settings& s, const std::string& config) {
   try {
+    keep_other(config_file(s), config);
     layers::AtomicFile file(config_file(s));
     file.write(config.data(), static_cast<std::int64_t>(config.size()));
     file.commit();
@@ -132,6 +155,8 @@ void tell_resumed(const Settings& s, const train::Resumed& resumed, const std::s
   for (const std::string& problem : resumed.passed_over) fmt::print(stderr, "note: passed over {}\n", problem);
   if (!differences.empty())
     fmt::print(stderr, "note: some settings differ from those that the run began with: it had {}\n", differences);
+  if (!resumed.path.empty() && !s.load_weights.empty())
+    fmt::print(stderr, "note: --load-weights {} is not read: the checkpoint has its weights\n", s.load_weights);
   if (resumed.path.empty()) {
     fmt::print("  resume   {} has no checkpoint yet: the run begins\n", s.run_dir);
   } else {

@@ -34,7 +34,8 @@ void prepare_run_directory(const Settings& settings);
 /// go on from it.
 std::string checkpoint_problem(const Settings& settings, const std::string& problem);
 
-/// Writes `config` to the folder as config.toml. For rank 0, when nothing can be refused any more. Throws Error.
+/// Writes `config` to the folder as config.toml; one that is there and says something else becomes config-1.toml, or
+/// whichever number is free. For rank 0, when nothing can be refused any more. Throws Error.
 void keep_config(const Settings& settings, const std::string& config);
 
 /// Writes evaluation.json there: what became of the images of `tested`. Returns what went wrong, "" if nothing.

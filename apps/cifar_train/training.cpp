@@ -99,8 +99,8 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   const train::Resumed resumed = resume(s, checkpoints);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
   comm::run_agreed(group, [&] {
-    if (first_rank && !s.run_dir.empty()) keep_config(s, config_text);
     reporter.open_log(run);
+    if (first_rank && !s.run_dir.empty()) keep_config(s, config_text);
   });
   RunFiles files(s, run, command, group, trainer, *parts.model);
   ProfiledSteps profiled(s, trainer, *parts.model, *parts.optimizer, device);

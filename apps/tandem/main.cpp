@@ -38,6 +38,8 @@ int run(const std::vector<std::string>& words) {
     fmt::print("tandem (Tandem) {}\n", train::build_versions().front().second);
   } else if ((name == "help" || name == "--help" || name == "-h") && rest.empty()) {
     fmt::print("{}", apps::help_page());
+  } else if (name == "help" && (rest.front() == "completion" || rest.front() == "help")) {
+    fmt::print("{}", apps::help_page());  // which tells of them
   } else if (name == "help") {
     become(apps::find_command(rest.front()), {"--help"});
   } else if (name == "completion") {

@@ -11,6 +11,7 @@
 #include "tandem/train/weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 namespace tandem::apps {
@@ -50,7 +51,7 @@ Tensor input_of(const Tensor& images, const train::NetworkDescription& network) 
 
 TrainedNetwork load_network(const std::string& path, Device device) {
   TrainedNetwork network;
-  const layers::SafetensorsFile file = train::read_hashed(path, train::HashesAre::checked_where_there);
+  const layers::SafetensorsFile file = train::read_hashed(path, train::HashesAre::checked_where_there).file;
   try {
     network.description = train::read_network(file.metadata);
     network.model = layers::make_model(network.description.model);
@@ -74,6 +75,8 @@ std::vector<Prediction> predict(const TrainedNetwork& network, const std::vector
     const auto [values, classes] = autograd::topk(autograd::softmax((*network.model)(input), 1), shown, 1);
     const auto probability = values.to_vector<double>();
     const auto number = classes.to_vector<std::int64_t>();
+    require(std::none_of(probability.begin(), probability.end(), [](double p) { return std::isnan(p); }),
+            "the network's outputs are no numbers: its weights are those of a run that diverged; take others");
     for (std::size_t i = 0; i < part.size(); ++i) {
       Prediction& prediction = predictions.emplace_back();
       for (std::size_t k = i * static_cast<std::size_t>(shown); k < (i + 1) * static_cast<std::size_t>(shown); ++k)

@@ -340,13 +340,17 @@ def settings(work):
     run(folder, 1, "--optimizer adam")
     for more in ("--optimizer adamw", "--optimizer adam --seed 3", "--optimizer adam --limit-train 464",
                  "--optimizer adam --precision bf16", "--optimizer adam --grad-accumulation 2",
-                 "--optimizer adam --layers 3", "--optimizer adam --drop-last"):
+                 "--optimizer adam --layers 3", "--optimizer adam --drop-last", "--optimizer adam --best-by test_loss",
+                 "--optimizer adam --limit-test 32"):
         option = more.removeprefix("--optimizer adam ").split()[0] if more.startswith("--optimizer adam ") else "--optimizer"
         refused(folder, f"{more} --resume auto", f"--resume: the checkpoint is of a run with {option} ")
     text = run(folder, 1, "--optimizer adam --resume auto --epochs 5 --lr 0.001 --weight-decay 0.1")
     check("note: some settings differ from those that the run began with: it had --epochs 4 (now 5), --lr 0.005 (now 0.001), "
           "--weight-decay 0.0 (now 0.1)" in text, text)
     check("4 epochs and 120 steps are done" in text, text)
+    # The settings of before stay, under another name.
+    check(b"epochs = 4\n" in contents(folder, "config-1.toml") and b"epochs = 5\n" in contents(folder, "config.toml"),
+          f"{os.listdir(folder)}")
     text = run(folder, 1, "--optimizer adam --resume auto --epochs 5 --lr 0.001 --weight-decay 0.1")
     check("note:" not in text, text)
     # Checkpoints of another course of the run, or of another run, stay.
@@ -368,6 +372,12 @@ def settings(work):
     finally:
         lasting.kill()
         lasting.wait()
+    # Without momentum there is no state of it. Weights of a file are not those of the checkpoint.
+    sgd, weights = os.path.join(work, "sgd"), os.path.join(folder, "final.safetensors")
+    run(sgd, 1, "--epochs 1 --momentum 0.9")
+    refused(sgd, "--epochs 2 --momentum 0 --resume auto", "--resume: the checkpoint is of a run with --momentum 0.9 (now 0.0)")
+    text = run(sgd, 1, f"--epochs 2 --momentum 0.8 --resume auto --load-weights {weights}")
+    check(f"note: --load-weights {weights} is not read: the checkpoint has its weights" in text and "--momentum 0.9 (now 0.8)" in text, text)
     # A loss that is no number leaves what was written.
     text = run(other, 1, "--optimizer adam --epochs 10000 --resume auto --lr 1e30", fails=True)
     check("the loss is not a finite number" in text, text)

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kModelFile = "model.safetensors", kTrainingFile = "training.safetensors";
 constexpr std::string_view kModelPrefix = "model.", kStepPrefix = "step-";
+const std::string kTrainingHashKey = "training.hash";  // of the model's file: which training state goes with it
 constexpr std::string_view kTemporaryPrefix = ".tandem-checkpoint-";
 constexpr int kStepDigits = 10;
 
@@ -90,12 +91,13 @@ void exchange(const fs::path& from, const fs::path& to) {
   fail("{}: cannot write a checkpoint: {}; {}", to.string(), text_of(errno), layers::remedy_of(errno));
 }
 
-/// Adds the file's tensors to `checkpoint`, under a prefix.
-void read_file(const fs::path& path, std::string_view prefix, Checkpoint& checkpoint) {
-  const layers::SafetensorsFile file = read_hashed(path.string(), HashesAre::required);
+/// Adds the file's tensors to `checkpoint`, under a prefix. Returns the file's hash.
+std::string read_file(const fs::path& path, std::string_view prefix, Checkpoint& checkpoint) {
+  const auto [file, hash] = read_hashed(path.string(), HashesAre::required);
   for (const auto& [key, value] : file.metadata) checkpoint.metadata[key] = value;
   for (const auto& [name, tensor] : file.tensors)
     checkpoint.state.emplace_back(fmt::format("{}{}", prefix, name), tensor);
+  return hash;
 }
 
 /// The step of a folder's name; nothing for other names.
@@ -122,8 +124,9 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
   const TemporaryFolder temporary(parent);
   try {
-    write_hashed((temporary.path() / kModelFile).string(), model, checkpoint.metadata);
-    write_hashed((temporary.path() / kTrainingFile).string(), training, checkpoint.metadata);
+    layers::Metadata metadata = checkpoint.metadata;
+    metadata[kTrainingHashKey] = write_hashed((temporary.path() / kTrainingFile).string(), training, metadata);
+    write_hashed((temporary.path() / kModelFile).string(), model, metadata);
   } catch (const Error& error) {
     // By the name that the checkpoint would have had: the temporary one is gone when this is read.
     std::string text = error.what();
@@ -143,7 +146,11 @@ Checkpoint read_checkpoint(const std::string& path) {
           kModelFile, kTrainingFile);
   Checkpoint checkpoint;
   read_file(fs::path(path) / kModelFile, kModelPrefix, checkpoint);
-  read_file(fs::path(path) / kTrainingFile, "", checkpoint);
+  const std::string hash = read_file(fs::path(path) / kTrainingFile, "", checkpoint);
+  // Of a checkpoint that an older program wrote there is none.
+  if (const auto expected = checkpoint.metadata.extract(kTrainingHashKey))
+    require(expected.mapped() == hash, "{}: {} is of another checkpoint than {}; take another checkpoint", path,
+            kTrainingFile, kModelFile);
   return checkpoint;
 }
 

@@ -3,7 +3,8 @@
 //   step-0000000120/model.safetensors     the model's state dict, with PyTorch's names and shapes
 //   step-0000000120/training.safetensors  the other entries of Trainer::state_dict()
 //
-// Each file's metadata has "xxh3.<name>", a hash of every tensor (16 hexadecimal digits), and what the program added.
+// Each file's metadata has "xxh3.<name>", a hash of every tensor (16 hexadecimal digits), and what the program added;
+// that of the model's file also "training.hash", a hash of the other file's hashes.
 // Example:
 //     #include "tandem/train/trainer.h"
 //     void save(Trainer& trainer, const comm::ProcessGroup& group, const CheckpointFolder& folder, std::int64_t step) {

@@ -142,6 +142,11 @@ TEST_CASE("a bit flipped in the data, a cut and a file of another checkpoint are
     }
     write_bytes(path + name, good);
   }
+  const std::string training = read_bytes(path + "/training.safetensors");
+  write_bytes(path + "/training.safetensors", read_bytes(other + "/training.safetensors"));
+  CHECK_THAT(error_of([&] { train::read_checkpoint(path); }),
+             ContainsText("training.safetensors is of another checkpoint than model.safetensors"));
+  write_bytes(path + "/training.safetensors", training);
   layers::write_safetensors(path + "/model.safetensors", {{"conv.weight", Tensor::zeros({2})}});
   CHECK_THAT(error_of([&] { train::read_checkpoint(path); }), ContainsText("has no hash of tensor conv.weight"));
   CHECK_THAT(error_of([&] { train::read_checkpoint(directory / "none"); }),
