@@ -15,7 +15,8 @@ NamedTensors full_state_dict(const layers::Module& model, const optim::Optimizer
 NamedTensors parameters_and_masters(const layers::Module& model, const optim::Optimizer& optimizer);
 
 /// Fills `model`, a network of the name `name`, from a safetensors file. Throws Error that begins with the path where
-/// the file is damaged (by its hashes, too, if it has any), where its metadata names another model, and where its tensors do not fit.
+/// the file is damaged (by its hashes, too, if it has any), where its metadata names another model, and where its
+/// tensors do not fit.
 void load_weights(layers::Module& model, const std::string& name, const std::string& path);
 
 /// Where weights are at last, if anywhere.

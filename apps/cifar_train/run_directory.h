@@ -22,7 +22,8 @@ train::CheckpointFolder checkpoint_folder(const Settings& settings);
 std::string after_problem(const Settings& settings);
 
 /// When they are written, which are kept, and what they say of themselves: the options of `table`, which must outlive
-/// them, and, for tandem_predict, the network and what it was trained with, `images`. Those of another run are refused, or named in `differences`, where there is something to tell.
+/// them, and, for tandem_predict, the network and what it was trained with, `images`. Those of another run are refused,
+/// or named in `differences`, where there is something to tell.
 train::CheckpointingOptions checkpointing_options(const Settings& settings, const OptionTable& table,
                                                   const data::ImageDataset& images, std::string& differences);
 

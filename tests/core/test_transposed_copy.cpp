@@ -10,8 +10,6 @@ using namespace tandem;
 
 namespace {
 
-
-
 /// Element i of a tensor whose numbers all differ as far as the dtype allows.
 template <typename T>
 std::vector<T> elements(std::int64_t count) {
@@ -40,8 +38,9 @@ void check_all_orders() {
     const Tensor dense = view.contiguous();
     CHECK(std::equal(expected.begin(), expected.end(), dense.template data<T>()));
     // A part of a larger tensor, with what is around it left alone.
-    const Tensor frame = Tensor::from<T>(std::vector<T>(static_cast<std::size_t>(x.numel() / view.size(3) * (view.size(3) + 2)), T{7}),
-                                         {view.size(0), view.size(1), view.size(2), view.size(3) + 2});
+    const Tensor frame =
+        Tensor::from<T>(std::vector<T>(static_cast<std::size_t>(x.numel() / view.size(3) * (view.size(3) + 2)), T{7}),
+                        {view.size(0), view.size(1), view.size(2), view.size(3) + 2});
     frame.narrow(3, 1, view.size(3)).copy_from(view);
     CHECK(frame.narrow(3, 1, view.size(3)).template to_vector<T>() == expected);
     for (const std::int64_t edge : {std::int64_t{0}, view.size(3) + 1}) {

@@ -1,6 +1,6 @@
 // Weights that cannot be written where they should be, and files that are damaged.
-#include "tandem/train/weights.h"
 #include "tandem/layers/linear.h"
+#include "tandem/train/weights.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_directory.h"
