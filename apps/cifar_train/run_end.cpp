@@ -110,7 +110,7 @@ int close(const ReadyRun& run, train::RunState state, int code, const std::strin
   const int result = run.files.end(state, code);
   if (run.group.rank() != 0) return result;
   const auto made = make_report(run.settings);
-  tell(run.files.places(weights, run.reporter.log_problem(), made ? &*made : nullptr));
+  tell(run.files.places(weights, run.reporter.logs(), made ? &*made : nullptr));
   std::fflush(stdout);
   for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
   return result;

@@ -81,7 +81,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   const Data images = comm::run_agreed(group, [&] { return load_data(given); });
   const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
   if (s.find_nan) return find_nan(s, table, images, device, group);
-  // All that can be wrong is found here, before the log is opened, and agreed upon.
+  // All that can be wrong is found here, before the logs are opened, and agreed upon.
   RunParts parts = make_parts(s, images, group, device, [&] {
     if (first_rank) check_places(s);
   });
@@ -90,7 +90,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   train::Reporter reporter({.silent = !first_rank,
                             .progress = train::parse_progress_mode(s.progress),
                             .epochs = s.trainer.epochs,
-                            .log = s.log,
+                            .logs = logs_of(s),
                             .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); },
                             .after_problem = after_problem(s)});
   std::string differences;  // of a checkpoint's settings
@@ -100,11 +100,11 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
   comm::run_agreed(group, [&] {
     if (first_rank && !s.run_dir.empty()) keep_config(s, config_text);
-    reporter.open_log(run);
+    reporter.open_logs(run);
   });
   RunFiles files(s, run, command, group, trainer, *parts.model);
   ProfiledSteps profiled(s, trainer, *parts.model, *parts.optimizer, device);
-  RunDirectoryWatch watch(claimed, {[&] { keep_config(s, config_text); }, [&] { reporter.begin_log_again(); },
+  RunDirectoryWatch watch(claimed, {[&] { keep_config(s, config_text); }, [&] { reporter.begin_logs_again(); },
                                     [&] { files.write_again(); }, [&] { checkpoints.begin_again(); }});
   const train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));
   reporter.header(run);
