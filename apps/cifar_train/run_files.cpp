@@ -60,8 +60,9 @@ void RunFiles::write_again() {
   events_->writer().begin_again();
 }
 
-void RunFiles::finish(train::RunState state, std::vector<std::string>& problems) {
+void RunFiles::finish(train::RunState state, const train::EpochRecord* last, std::vector<std::string>& problems) {
   if (!writes()) return;
+  if (last != nullptr) events_->write_result(*last, trainer_.steps_done());
   try {
     events_->write_evaluation(path_of("evaluation.json"), trainer_.steps_done());
   } catch (const Error& error) {

@@ -32,9 +32,9 @@ class RunFiles {
   /// Error.
   void write_again();
 
-  /// The end of training, on rank 0: writes what is left, and adds to `problems` what is missing. A run that will go on
-  /// later is not ended for TensorBoard.
-  void finish(train::RunState state, std::vector<std::string>& problems);
+  /// The end of training, on rank 0: writes what is left, and adds to `problems` what is missing. `last`: what training
+  /// returned; null where it threw. A run that will go on later is not ended for TensorBoard.
+  void finish(train::RunState state, const train::EpochRecord* last, std::vector<std::string>& problems);
 
   /// What could not be written so far, "" if nothing.
   std::string problem() const { return writes() ? events_->writer().problem() : ""; }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -165,7 +166,16 @@ class LogReader {
     run_.total_seconds = number_field(json, "total_seconds");
     run_.peak_tensor_bytes = number_table(json, "peak_tensor_bytes");
     if (epochs_.empty() && whole_field(json, "epoch") >= 0) add_epoch(json);  // it evaluated only
+    add_last_test(json);
     if (run_.state != RunState::diverged) run_.state = RunState::finished;
+  }
+
+  void add_last_test(const Json& json) {
+    if (epochs_.empty() || epochs_.rbegin()->first != whole_field(json, "epoch")) return;
+    Epoch& last = epochs_.rbegin()->second;
+    if (std::isfinite(last.test_loss) || std::isfinite(last.test_accuracy)) return;
+    last.test_loss = number_field(json, "test_loss");
+    last.test_accuracy = number_field(json, "test_accuracy");
   }
 
   RunData& run_;

@@ -24,7 +24,8 @@ struct Layer {
   double gradient_norm = kMissing, update_norm = kMissing, weight_norm = kMissing;
 };
 
-/// An epoch record of log.jsonl; what it lacks, or has as null, is kMissing. Accuracies in percent.
+/// An epoch record of log.jsonl; what it lacks, or has as null, is kMissing. Accuracies in percent. A test that was done
+/// once, at the end, is in the record of the result: it is that of the last epoch here.
 struct Epoch {
   std::int64_t epoch = 0;
   double lr = kMissing;

@@ -158,6 +158,32 @@ TEST_CASE("report: runs that differ by their seed are pooled, others are told ap
   CHECK(!has(page, "http:"));
 }
 
+TEST_CASE("report: a test that was done once, at the end, is compared, and is a point in the curves") {
+  const TemporaryDirectory folder;
+  const auto write = [&](const std::string& name, int seed, double accuracy) {
+    RunFiles files("cifar10", 3, seed);
+    for (int epoch = 1; epoch <= 3; ++epoch)
+      files.add(fmt::format(R"({{"record":"epoch","epoch":{},"train_loss":{},"train_accuracy":50.0,)"
+                            R"("validation_loss":1.5,"validation_accuracy":45.0}})",
+                            epoch, 2.0 - 0.1 * epoch));
+    files.add(fmt::format(
+        R"({{"record":"result","epoch":3,"test_loss":1.25,"test_accuracy":{},"validation_loss":1.5,"total_seconds":9}})",
+        accuracy));
+    std::filesystem::create_directory(folder / name);
+    write_bytes(folder / (name + "/log.jsonl"), files.text());
+  };
+  write("a", 1, 40.0);
+  write("b", 2, 44.0);
+  const std::string text = write_comparison({folder / "a", folder / "b"}, folder / "compare.html");
+  CHECK_THAT(text, ContainsText("Test accuracy") && ContainsText("42.00 % \xC2\xB1 2.83") && ContainsText("1.25 "));
+  CHECK_THAT(read_bytes(folder / "compare.html"), ContainsText(">Test accuracy</h3>"));
+  const report::RunData run = report::read_run(folder / "a");
+  CHECK((std::isnan(run.epochs[1].test_loss) && run.epochs[2].test_loss == 1.25 && run.epochs[2].test_accuracy == 40.0));
+  CHECK(report::held_out(run).name == "validation");
+  const std::string page = read_bytes(write_report(folder / "a").page);
+  CHECK_THAT(page, ContainsText(">test</text>") && ContainsText("<circle") && ContainsText(">40.00 %</b>"));
+}
+
 TEST_CASE("report: settings without effect on the result keep no seeds apart") {
   const TemporaryDirectory folder;
   std::vector<report::RunData> runs;

@@ -228,6 +228,24 @@ def check_run(program, work):
           "--resume", "auto"], f"{told}")
 
 
+def check_validated_run(program, work):
+    """Of a run with --validation-split: what it is compared by, and the test at its end, once, also where it goes on."""
+    run = os.path.join(work, "validated")
+    command = [program, *("--dataset synthetic --limit-train 64 --limit-test 16 --model mnist_cnn --layers 2 --threads 1 "
+                          "--global-batch-size 16 --validation-split 0.25 --epochs 2 --progress none --run-dir").split(), run]
+    for more in ([], ["--resume", "auto"]):
+        subprocess.run(command + more, stdout=subprocess.DEVNULL, check=True, env=environment(), timeout=300)
+    with open(os.path.join(run, "log.jsonl")) as file:
+        records = [json.loads(line) for line in file]
+    result = next(record for record in records if record["record"] == "result")
+    events = load(run)
+    for figure in ("loss", "accuracy"):
+        check(series(events, f"{figure}/test") == [(6, np.float32(result[f"test_{figure}"]))], f"{figure}: {series(events, f'{figure}/test')}")
+        check([step for step, _ in series(events, f"{figure}/validation")] == [3, 6], f"{figure} of validation")
+    metrics = {info.name.tag for info in hparams_of(events)["experiment"].experiment.metric_infos}
+    check({"accuracy/test", "accuracy/validation", "loss/validation"} <= metrics <= set(events.Tags()["tensors"]), f"{metrics}")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="tandem_events_") as work:
         written = subprocess.run([sys.argv[1], work], stdout=subprocess.PIPE, text=True, check=True, env=environment())
@@ -236,6 +254,7 @@ def main():
         check_resumed(os.path.join(work, "resumed"))
         if len(sys.argv) > 2:
             check_run(sys.argv[2], work)
+            check_validated_run(sys.argv[2], work)
 
 
 main()
