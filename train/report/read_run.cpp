@@ -95,6 +95,7 @@ class LogReader {
     ++run_.sessions;
     first_epoch_ = first_step_ = true;
     run_.total_seconds = kMissing;
+    run_.stopped_early = false;
     run_.state = epochs_.empty() ? RunState::not_begun : RunState::unfinished;
     if (run_.sessions == 1) run_.started = text_field(json, "started");
     run_.host = text_field(json, "host");
@@ -165,6 +166,12 @@ class LogReader {
   void add_result(const Json& json) {
     run_.total_seconds = number_field(json, "total_seconds");
     run_.peak_tensor_bytes = number_table(json, "peak_tensor_bytes");
+    const Json* const early = find_field(json, "stopped_early");
+    run_.stopped_early = early != nullptr && early->is_boolean() && early->get<bool>();
+    if (const Json* const best = find_field(json, "best")) {
+      run_.best_by = text_field(*best, "by");
+      run_.best_epoch = whole_field(*best, "epoch");
+    }
     if (epochs_.empty() && whole_field(json, "epoch") >= 0) add_epoch(json);  // it evaluated only
     add_last_test(json);
     if (run_.state != RunState::diverged) run_.state = RunState::finished;
