@@ -43,7 +43,8 @@ Verdict diverged(const RunData& run) {
   return {Fit::diverged,
           fmt::format("Diverged in epoch {}", run.epochs.empty() ? 0 : run.epochs.back().epoch),
           {"It ended early: " + reason_of_divergence(run)},
-          {"Try a lower learning rate (--lr), or clip gradients (--clip-norm 1)."}};
+          {"Try a lower learning rate (--lr), or clip gradients (--clip-norm 1). The same command with --find-nan, and "
+           "this run's folder as --run-dir, tells where it comes from."}};
 }
 
 Verdict overfitting(const Figures& f, std::size_t best, bool has_risen, bool is_wide) {

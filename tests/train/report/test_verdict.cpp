@@ -117,6 +117,7 @@ TEST_CASE("verdict: diverged, too short, and nothing to go by") {
   CHECK_THAT(judge(run).reasons[0], ContainsText("2 epochs"));
   run.state = RunState::diverged;
   CHECK(judge(run).headline == "Diverged in epoch 2");
+  CHECK_THAT(judge(run).advice[0], ContainsText("--find-nan"));
   CHECK(judge(RunData{}).fit == Fit::unknown);
 }
 
