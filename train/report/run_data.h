@@ -78,7 +78,7 @@ struct Profile {
   };
   struct Storage {
     double bytes = kMissing;
-    std::string kind, made_in;
+    std::string kind, made_in, name;
   };
   double steps = kMissing, seconds = kMissing;                      ///< of all ranges
   double flops_per_second = kMissing, bytes_per_second = kMissing;  ///< what the machine can do, where that is known

@@ -178,7 +178,8 @@ TEST_CASE("report: a test that was done once, at the end, is compared, and is a 
   CHECK_THAT(text, ContainsText("Test accuracy") && ContainsText("42.00 % \xC2\xB1 2.83") && ContainsText("1.25 "));
   CHECK_THAT(read_bytes(folder / "compare.html"), ContainsText(">Test accuracy</h3>"));
   const report::RunData run = report::read_run(folder / "a");
-  CHECK((std::isnan(run.epochs[1].test_loss) && run.epochs[2].test_loss == 1.25 && run.epochs[2].test_accuracy == 40.0));
+  CHECK(
+      (std::isnan(run.epochs[1].test_loss) && run.epochs[2].test_loss == 1.25 && run.epochs[2].test_accuracy == 40.0));
   CHECK(report::held_out(run).name == "validation");
   const std::string page = read_bytes(write_report(folder / "a").page);
   CHECK_THAT(page, ContainsText(">test</text>") && ContainsText("<circle") && ContainsText(">40.00 %</b>"));
@@ -216,12 +217,13 @@ TEST_CASE("report: norms of layers, the exchange of gradients and a profile have
     CHECK_THAT(without, ContainsText(part));
   const std::string ops = R"({"steps":2,"flops_per_second":8e9,"seconds":0.008,"ops":[{"name":"conv<3>","calls":4,)"
                           R"("seconds":0.006,"flops":12e6,"bytes":0}],"peak_bytes":3145728,)"
-                          R"("largest_at_peak":[{"bytes":1048576,"kind":"activations","made_in":""}],)";
+                          R"("largest_at_peak":[{"bytes":1048576,"kind":"activations","made_in":""},{"bytes":4096,)"
+                          R"("kind":"optimizer","made_in":"","name":"optimizer.9.<b>"}],)";
   write_bytes(folder / "profile.json", ops + R"("memory":{"seconds":[0,0.001],"bytes":{"activations":[1024,2048]}}})");
   const std::string page = page_of(folder);
-  for (const char* const part :
-       {"Profile of 2 steps, rank 0", "conv&lt;3&gt;", ">3.000</td>", ">75.0 %</td>", ">2.0 (25 %)</td>",
-        ">Memory over time</h3>", "at the peak of 3 MiB", "outside of any operation"})
+  for (const char* const part : {"Profile of 2 steps, rank 0", "conv&lt;3&gt;", ">3.000</td>", ">75.0 %</td>",
+                                 ">2.0 (25 %)</td>", ">Memory over time</h3>", "at the peak of 3 MiB",
+                                 "outside of any operation", "<th>tensor</th>", "<td>optimizer.9.&lt;b&gt;</td>"})
     CHECK_THAT(page, ContainsText(part));
   write_bytes(folder / "profile.json", ops + R"("memory":{"seconds":[0,0.001],"bytes":{"activations":[1024]}}})");
   CHECK_THAT(page_of(folder),
