@@ -185,6 +185,31 @@ TEST_CASE("report: a test that was done once, at the end, is compared, and is a 
   CHECK_THAT(page, ContainsText(">test</text>") && ContainsText("<circle") && ContainsText(">40.00 %</b>"));
 }
 
+TEST_CASE("report: a folder counts once, and so does a seed") {
+  const TemporaryDirectory folder;
+  const auto write = [&](const std::string& name, int seed, double accuracy) {
+    std::filesystem::create_directory(folder / name);
+    write_bytes(folder / (name + "/log.jsonl"), four_epochs("cifar10", seed, 0.1, accuracy).text());
+  };
+  write("a", 1, 80.0);
+  write("b", 2, 84.0);
+  write("c", 1, 80.5);
+  const auto compared = [&](const std::vector<std::string>& names) {
+    std::vector<std::string> folders;
+    for (const std::string& name : names) folders.push_back(folder / name);
+    return write_comparison(folders, folder / "compare.html");
+  };
+  CHECK_THAT(compared({"a", "a/../a", "b"}), ContainsText("82.00 % \xC2\xB1 2.83") && !ContainsText("does not count"));
+  CHECK_THAT(read_bytes(folder / "compare.html"), ContainsText("2 runs compared"));
+  const std::string text = compared({"a", "b", "c"});
+  CHECK_THAT(text, ContainsText("     2  82.00 % \xC2\xB1 2.83"));
+  CHECK_THAT(text, ContainsText("/c has the settings and the seed (1) of ") && ContainsText("/a: it does not count"));
+  const std::string page = read_bytes(folder / "compare.html");
+  CHECK_THAT(page,
+             ContainsText("it does not count among runs of several seeds.") && ContainsText("/c (not finished)</b>"));
+  CHECK_THAT(compared({"a", "c"}), ContainsText("     1        80.00 %") && !ContainsText("\xC2\xB1"));
+}
+
 TEST_CASE("report: settings without effect on the result keep no seeds apart") {
   const TemporaryDirectory folder;
   std::vector<report::RunData> runs;
