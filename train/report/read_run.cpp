@@ -84,7 +84,7 @@ class LogReader {
       add_step(json);
     } else if (kind == "result") {
       add_result(json);
-    } else if (json.is_discarded() || kind.empty()) {
+    } else if (json.is_discarded() || kind.empty() || kind == "epoch" || kind == "step") {
       if (is_unfinished) return;  // it is being written
       if (++damaged_ <= kMostProblems)
         run_.problems.push_back(fmt::format("{}:{}: is no record, and was passed over", path_, line));

@@ -98,6 +98,20 @@ TEST_CASE("report: damage is named by file and line, and the rest is read") {
   CHECK_THAT(run.problems[4], ContainsText("final.safetensors"));
 }
 
+TEST_CASE("report: records of an epoch or step that cannot be are named") {
+  const TemporaryDirectory folder;
+  RunFiles files = three_epochs();
+  for (const char* const number : {"1e300", "-5", "0", "1.5", "null", "\"2\""})
+    files.add(fmt::format(R"({{"record":"epoch","epoch":{},"train_loss":1.0}})", number));
+  files.add(R"({"record":"step","step":-1})").add(R"({"record":"something new"})").write(folder);
+  const RunData run = read_run(folder.path().string());
+  CHECK((run.epochs.size() == 3 && run.steps.empty()));
+  REQUIRE(run.problems.size() == 6);
+  for (std::size_t i = 0; i < 5; ++i)
+    CHECK_THAT(run.problems[i], ContainsText(fmt::format("log.jsonl:{}: is no", 5 + i)));
+  CHECK_THAT(run.problems[5], ContainsText("2 more lines"));
+}
+
 TEST_CASE("report: a log of lines that are no records is told in a few lines") {
   const TemporaryDirectory folder;
   RunFiles files;
