@@ -68,6 +68,7 @@ train::RunRecord describe_run(const Settings& s, const OptionTable& table, const
   run.validation_images = images.validation == nullptr ? 0 : images.validation->size();
   run.global_batch_size = global_batch_size(s, group.size());
   run.steps_per_epoch = parts.trainer->steps_per_epoch();
+  run.steps_done = parts.trainer->steps_done();
   return run;
 }
 
@@ -85,7 +86,6 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   RunParts parts = make_parts(s, images, group, device, [&] {
     if (first_rank) check_places(s);
   });
-  const train::RunRecord run = describe_run(s, table, environment, group, images, parts, device);
   train::Trainer& trainer = *parts.trainer;
   train::Reporter reporter({.silent = !first_rank,
                             .progress = train::parse_progress_mode(s.progress),
@@ -97,6 +97,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s),
                                    checkpointing_options(s, table, *images.train, differences));
   const train::Resumed resumed = resume(s, checkpoints);
+  const train::RunRecord run = describe_run(s, table, environment, group, images, parts, device);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
   comm::run_agreed(group, [&] {
     if (first_rank && !s.run_dir.empty()) keep_config(s, config_text);

@@ -92,6 +92,7 @@ class LogReader {
   }
 
   void add_run(const Json& json) {
+    if (whole_field(json, "steps_done") == 0) begin_anew();
     ++run_.sessions;
     first_epoch_ = first_step_ = true;
     run_.total_seconds = kMissing;
@@ -120,6 +121,13 @@ class LogReader {
     if (const Json* const versions = find_field(json, "versions")) {
       for (const auto& item : versions->items()) run_.versions.emplace_back(item.key(), text_of(item.value()));
     }
+  }
+
+  /// What was written before is of a run that left no checkpoint.
+  void begin_anew() {
+    run_.sessions = 0;
+    epochs_.clear();
+    steps_.clear();
   }
 
   void add_epoch(const Json& json) {

@@ -58,6 +58,22 @@ TEST_CASE("report: of an epoch that was done twice, the later counts, and what a
   CHECK((run.steps.size() == 1 && run.steps[0].step == 21.0));
 }
 
+TEST_CASE("report: a session that begins at step 0 does not go on with the one before") {
+  const TemporaryDirectory folder;
+  const auto session = [](int steps_done) {
+    return fmt::format(R"({{"record":"run","started":"2026-01-3{}T12:00:00Z","model":"m","steps_done":{}}})",
+                       steps_done, steps_done);
+  };
+  RunFiles files = three_epochs();
+  files.add(session(0)).write(folder);
+  const RunData anew = read_run(folder.path().string());
+  CHECK((anew.sessions == 1 && anew.epochs.empty() && anew.state == RunState::not_begun));
+  CHECK(anew.started == "2026-01-30T12:00:00Z");
+  files.epoch(1, 1.9, 31, 1.7, 36).add(session(1)).write(folder);
+  const RunData on = read_run(folder.path().string());
+  CHECK((on.sessions == 2 && on.epochs.size() == 1 && on.started == "2026-01-30T12:00:00Z"));
+}
+
 TEST_CASE("report: a run that diverged, has no epoch yet, or was cut off in a line") {
   const TemporaryDirectory folder;
   RunFiles("cifar10").write(folder);
