@@ -89,7 +89,8 @@ train::ResultFiles RunFiles::places(const std::string& weights, const std::vecto
     return paths;
   };
   files.lines.emplace_back("settings", there({"config.toml", "environment.json"}));
-  std::vector<std::string> saved = there({"checkpoints"});
+  std::vector<std::string> saved;
+  if (!checkpoint_folder(settings_).steps().empty()) saved = there({"checkpoints"});
   files.lines.emplace_back("log", logs);
   files.lines.emplace_back("tables", there({"curves.csv", "steps.csv"}));
   files.lines.emplace_back("profile", there({"profile.txt", "trace.json"}));
