@@ -91,10 +91,10 @@ def check_kinds(folder, has_images):
     check(events.SummaryMetadata("text/markdown").plugin_data.plugin_name == "text", "plugin of text")
     check(has_images == ("images/color" in events.Tags()["tensors"]), f"images: {events.Tags()}")
     if has_images:
-        check_image(events)
+        check_images(events, folder)
 
 
-def check_image(events):
+def check_images(events, folder):
     from PIL import Image
     pixels = {3: lambda c, y, x: 100 * c + 10 * y + x, 1: lambda c, y, x: 10 * y + x}
     for tag, channels in (("images/color", 3), ("images/grey", 1)):
@@ -104,6 +104,10 @@ def check_image(events):
         expected = np.array([[[pixels[channels](c, y, x) for c in range(channels)] for x in range(7)] for y in range(5)])
         check((image == expected).all(), f"{tag}: {image}")
     check(events.SummaryMetadata("images/color").display_name == "a title", "title")
+    for event in raw(event_files(folder)[0]):  # without the name, readers warn of each image
+        for value in event.summary.value:
+            if value.HasField("image"):
+                check(value.metadata.plugin_data.plugin_name == "images", f"{value.tag}: {value.metadata}")
 
 
 def hparams_of(events):
