@@ -77,6 +77,8 @@ def check_log_elsewhere(train, folder):
     train_once(train, str(run), "--log", str(other), "--epochs", "3", "--resume", "auto")
     records = [json.loads(line) for line in other.read_text().splitlines()]
     assert [record["epoch"] for record in records if record["record"] == "epoch"] == [1, 2, 3], records
+    assert [record["steps_done"] for record in records if record["record"] == "run"] == [0, 4], records
+    assert "gone on with once" in (run / "report.html").read_text()
     assert other.read_bytes() == (run / "log.jsonl").read_bytes()
     # By its name of the run directory's own log, it is that.
     own = pathlib.Path(folder, "own")
@@ -96,6 +98,9 @@ def check_files(train, report, folder):
     assert "not finished" not in pathlib.Path(whole, "report.html").read_text()
 
     check_log_elsewhere(train, folder)
+
+    said = train_once(train, str(pathlib.Path(folder, "evaluated")), "--epochs", "0").stdout
+    assert "  weights  final.safetensors\n" in said, said  # and no checkpoints
 
     blocked = pathlib.Path(folder, "blocked")
     (blocked / "report.html").mkdir(parents=True)
