@@ -174,6 +174,7 @@ void JsonlLog::write(const RunRecord& r) {
                                     {"validation_images", r.validation_images},
                                     {"global_batch_size", r.global_batch_size},
                                     {"steps_per_epoch", r.steps_per_epoch},
+                                    {"steps_done", r.steps_done},
                                     {"versions", versions},
                                     {"config", config},
                                     {"without_effect", r.without_effect}});

@@ -37,6 +37,7 @@ struct RunRecord {
   std::int64_t validation_images = 0;  ///< held out of the training set
   std::int64_t global_batch_size = 0;
   std::int64_t steps_per_epoch = 0;
+  std::int64_t steps_done = 0;  ///< before, by the checkpoint that the run goes on from
 };
 
 /// One optimizer step; the loss is the mean over the global batch.

@@ -13,10 +13,10 @@ Reporter::Reporter(ReporterOptions options)
     : options_(std::move(options)),
       line_(standard_progress(options_.silent ? ProgressMode::none : options_.progress)) {}
 
-void Reporter::open_log(const RunRecord& run) {
-  if (options_.silent || options_.log.empty()) return;
-  log_ = std::make_unique<JsonlLog>(options_.log);
-  log_->write(run);
+void Reporter::open_logs(const RunRecord& run) {
+  if (options_.silent) return;
+  for (const std::string& path : options_.logs) logs_.push_back(std::make_unique<Log>(path));
+  for (const auto& log : logs_) log->file.write(run);
 }
 
 void Reporter::header(const RunRecord& run) { say(header_text(run)); }
@@ -30,7 +30,7 @@ TrainObserver Reporter::observer() {
     line_.finish(epoch_text(epoch, options_.epochs));
     log(epoch);
   };
-  if (log_) observer.step = [this](const StepRecord& step) { log(step); };
+  if (!logs_.empty()) observer.step = [this](const StepRecord& step) { log(step); };
   return observer;
 }
 
@@ -42,32 +42,44 @@ void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes) {
 void Reporter::tell_result(const ResultFiles& files) { say(summary_text(result_, files)); }
 
 std::string Reporter::log_problem() const {
-  if (missing_records_ == 0) return "";
-  return fmt::format("{}; {} record{} missing", reason_, missing_records_, missing_records_ == 1 ? " is" : "s are");
+  std::string text;
+  for (const auto& log : logs_) {
+    if (log->missing_records == 0) continue;
+    text += fmt::format("{}{}; {} record{} missing", text.empty() ? "" : "; ", log->reason, log->missing_records,
+                        log->missing_records == 1 ? " is" : "s are");
+  }
+  return text;
 }
 
-void Reporter::begin_log_again() {
-  try_log([](JsonlLog& log) { log.begin_again(); });
+std::vector<std::string> Reporter::logs() const {
+  std::vector<std::string> paths;
+  for (const auto& log : logs_) paths.push_back(log->file.path() + (log->missing_records == 0 ? "" : " (incomplete)"));
+  return paths;
+}
+
+void Reporter::begin_logs_again() {
+  try_logs([](JsonlLog& log) { log.begin_again(); });
 }
 
 template <typename Record>
 void Reporter::log(const Record& record) {
-  try_log([&](JsonlLog& log) { log.write(record); });
+  try_logs([&](JsonlLog& log) { log.write(record); });
 }
 
-void Reporter::try_log(const std::function<void(JsonlLog&)>& write) {
-  if (!log_) return;
-  try {
-    write(*log_);
-    if (log_->take_removed())
-      say(fmt::format("warning: log file {}: was removed while the run wrote to it; it begins again, without what it "
-                      "held\n",
-                      log_->path()),
-          stderr);
-  } catch (const Error& error) {
-    if (++missing_records_ > 1) return;
-    reason_ = error.what();
-    say(fmt::format("warning: {}; {}\n", reason_, options_.after_problem), stderr);
+void Reporter::try_logs(const std::function<void(JsonlLog&)>& write) {
+  for (const auto& log : logs_) {
+    try {
+      write(log->file);
+      if (log->file.take_removed())
+        say(fmt::format("warning: log file {}: was removed while the run wrote to it; it begins again, without what "
+                        "it held\n",
+                        log->file.path()),
+            stderr);
+    } catch (const Error& error) {
+      if (++log->missing_records > 1) continue;
+      log->reason = error.what();
+      say(fmt::format("warning: {}; {}\n", log->reason, options_.after_problem), stderr);
+    }
   }
 }
 

@@ -1,13 +1,13 @@
-// Reporter: console, progress line and log of a run, on rank 0; silent on the other ranks.
+// Reporter: console, progress line and logs of a run, on rank 0; silent on the other ranks.
 // Example:
 //     #include "tandem/train/process_info.h"
 //     void train_and_report(Trainer& trainer, const RunRecord& run, const std::function<double()>& elapsed) {
-//       Reporter reporter({.epochs = 3, .log = "run.jsonl", .elapsed = elapsed});
-//       reporter.open_log(run);
+//       Reporter reporter({.epochs = 3, .logs = {"run.jsonl"}, .elapsed = elapsed});
+//       reporter.open_logs(run);
 //       reporter.header(run);
 //       const EpochRecord last = trainer.run(reporter.observer());
 //       reporter.finish(last, peak_tensor_memory(Device{}));
-//       reporter.tell_result({.lines = {{"log", {"run.jsonl"}}}});
+//       reporter.tell_result({.lines = {{"log", reporter.logs()}}});
 //     }
 #pragma once
 
@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tandem::train {
 
@@ -26,21 +27,22 @@ struct ReporterOptions {
   bool silent = false;  ///< on all ranks but one
   ProgressMode progress = ProgressMode::automatic;
   std::int64_t epochs = 1;
-  std::string log;                                 ///< a file, written from open_log() on; or empty
+  std::vector<std::string> logs;                   ///< files, each with all records, written from open_logs() on
   std::function<double()> elapsed;                 ///< seconds since the program began
-  std::string after_problem = "training goes on";  ///< what becomes of the run where the log cannot be written
+  std::string after_problem = "training goes on";  ///< what becomes of the run where a log cannot be written
 };
 
 class Reporter {
  public:
   explicit Reporter(ReporterOptions options);
 
-  /// Opens the log and writes its first record: throws Error where that fails, before any work is lost.
-  void open_log(const RunRecord& run);
+  /// Opens the logs and writes their first record: throws Error where that fails, before any work is lost. What cannot
+  /// be opened leaves no record in any of them.
+  void open_logs(const RunRecord& run);
 
-  /// Goes on in a new log where the log was removed with its folder, which the caller has told. What cannot be written
-  /// is told as of any record.
-  void begin_log_again();
+  /// Goes on in a new log where one was removed with its folder, which the caller has told. What cannot be written is
+  /// told as of any record.
+  void begin_logs_again();
 
   /// Prints what is about to be trained.
   void header(const RunRecord& run);
@@ -57,23 +59,31 @@ class Reporter {
   /// Prints the summary of what finish() was given, and where its files are.
   void tell_result(const ResultFiles& files);
 
-  /// "" if every record is in the log, or none was wanted; else how many are missing, and why. A log that cannot be
-  /// written any more, on a full disk, does not end training: the first time, that is told on stderr. So is a log that
-  /// somebody removed: it begins again, and nothing that came later is missing.
+  /// "" if every record is in every log; else how many are missing in which, and why. A log that cannot be written any
+  /// more, on a full disk, does not end training: the first time, that is told on stderr. So is a log that somebody
+  /// removed: it begins again, and nothing that came later is missing.
   std::string log_problem() const;
 
+  /// The paths of the logs, for ResultFiles: "run.jsonl", "run.jsonl (incomplete)".
+  std::vector<std::string> logs() const;
+
  private:
-  void try_log(const std::function<void(JsonlLog&)>& write);
+  struct Log {
+    explicit Log(const std::string& path) : file(path) {}
+    JsonlLog file;
+    std::int64_t missing_records = 0;
+    std::string reason;  // of the first one
+  };
+
+  void try_logs(const std::function<void(JsonlLog&)>& write);
   template <typename Record>
   void log(const Record& record);
   void say(const std::string& text, std::FILE* stream = stdout);
 
   ReporterOptions options_;
   ProgressLine line_;
-  std::unique_ptr<JsonlLog> log_;
+  std::vector<std::unique_ptr<Log>> logs_;
   ResultRecord result_;
-  std::int64_t missing_records_ = 0;
-  std::string reason_;  // of the first one
 };
 
 }  // namespace tandem::train

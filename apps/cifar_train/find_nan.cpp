@@ -116,7 +116,7 @@ int find_nan(const Settings& s, const OptionTable& table, const Data& images, De
   train::Reporter reporter({.silent = !is_first_rank,
                             .progress = train::parse_progress_mode(s.progress),
                             .epochs = s.trainer.epochs,
-                            .log = "",
+                            .logs = {},
                             .elapsed = {}});
   train::TrainObserver observer = reporter.observer();
   observer.first_step = {};

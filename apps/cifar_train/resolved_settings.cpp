@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 namespace tandem::apps {
 namespace {
@@ -53,20 +54,26 @@ void resolve_best_by(Settings& s) {
   s.trainer.best_by = s.best_by;
 }
 
-void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
-  if (a.empty() || b.empty()) return;
+bool is_one_file(const std::string& a, const std::string& b) {
   const auto place_of = [](const std::string& path) {
     std::error_code unknown;
     return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
   };
+  if (a.empty() || b.empty()) return false;
   const auto place = place_of(a);  // empty where the system cannot follow the path
-  require(place.empty() ? a != b : place != place_of(b), "{} and {} are both {}: name two files", first, second, a);
+  return place.empty() ? a == b : place == place_of(b);
+}
+
+void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
+  require(!is_one_file(a, b), "{} and {} are both {}: name two files", first, second, a);
 }
 
 /// What is written must not replace what else is written.
 void require_different_files(const Settings& s) {
-  require_two_files("--log", s.log, "--save-weights", s.save_weights);
-  require_two_files("--log", s.log, "--tuning-file", s.tuning_file);
+  for (const auto& [what, log] : {std::pair("--log", s.log), std::pair("the log of --run-dir", s.run_log)}) {
+    require_two_files(what, log, "--save-weights", s.save_weights);
+    require_two_files(what, log, "--tuning-file", s.tuning_file);
+  }
   require_two_files("--save-weights", s.save_weights, "--tuning-file", s.tuning_file);
 }
 
@@ -98,8 +105,15 @@ void resolve(Settings& s, std::int64_t ranks) {
 void fill_run_directory(Settings& s) {
   if (s.run_dir.empty()) return;
   const std::filesystem::path folder = s.run_dir;
-  if (s.log.empty()) s.log = (folder / "log.jsonl").string();
+  s.run_log = (folder / "log.jsonl").string();
   if (s.save_weights.empty()) s.save_weights = (folder / "final.safetensors").string();
+}
+
+std::vector<std::string> logs_of(const Settings& s) {
+  std::vector<std::string> paths;
+  if (!s.run_log.empty()) paths.push_back(s.run_log);
+  if (!s.log.empty() && !is_one_file(s.log, s.run_log)) paths.push_back(s.log);
+  return paths;
 }
 
 void check(const Settings& s, std::int64_t ranks) {

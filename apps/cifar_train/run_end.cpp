@@ -73,7 +73,7 @@ std::string write_and_tell(const ReadyRun& run, const End& end, const std::optio
   add(finish_tuning(s, run.device));
   const bool tells_result = end.last != nullptr && !end.last->stopped;
   if (tells_result) run.reporter.finish(*end.last, memory);
-  run.files.finish(end.state, problems);
+  run.files.finish(end.state, end.last, problems);
   if (tells_result && report && s.per_class)
     run.reporter.tell(train::per_class_text(*report, run.images.test->class_names));
   if (!run.reporter.log_problem().empty()) add(fmt::format("--log: {}", run.reporter.log_problem()));
@@ -110,7 +110,7 @@ int close(const ReadyRun& run, train::RunState state, int code, const std::strin
   const int result = run.files.end(state, code);
   if (run.group.rank() != 0) return result;
   const auto made = make_report(run.settings);
-  tell(run.files.places(weights, run.reporter.log_problem(), made ? &*made : nullptr));
+  tell(run.files.places(weights, run.reporter.logs(), made ? &*made : nullptr));
   std::fflush(stdout);
   for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
   return result;

@@ -60,8 +60,9 @@ void RunFiles::write_again() {
   events_->writer().begin_again();
 }
 
-void RunFiles::finish(train::RunState state, std::vector<std::string>& problems) {
+void RunFiles::finish(train::RunState state, const train::EpochRecord* last, std::vector<std::string>& problems) {
   if (!writes()) return;
+  if (last != nullptr) events_->write_result(*last, trainer_.steps_done());
   try {
     events_->write_evaluation(path_of("evaluation.json"), trainer_.steps_done());
   } catch (const Error& error) {
@@ -76,7 +77,7 @@ void RunFiles::finish(train::RunState state, std::vector<std::string>& problems)
   write_curves(problems);
 }
 
-train::ResultFiles RunFiles::places(const std::string& weights, const std::string& log_problem,
+train::ResultFiles RunFiles::places(const std::string& weights, const std::vector<std::string>& logs,
                                     const train::ReportFiles* report) const {
   train::ResultFiles files{.folder = settings_.run_dir};
   const auto there = [&](std::initializer_list<const char*> names) {
@@ -88,8 +89,8 @@ train::ResultFiles RunFiles::places(const std::string& weights, const std::strin
     return paths;
   };
   files.lines.emplace_back("settings", there({"config.toml", "environment.json"}));
-  std::vector<std::string> logs, saved = there({"checkpoints"});
-  if (!settings_.log.empty()) logs.push_back(settings_.log + (log_problem.empty() ? "" : " (incomplete)"));
+  std::vector<std::string> saved;
+  if (!checkpoint_folder(settings_).steps().empty()) saved = there({"checkpoints"});
   files.lines.emplace_back("log", logs);
   files.lines.emplace_back("tables", there({"curves.csv", "steps.csv"}));
   files.lines.emplace_back("profile", there({"profile.txt", "trace.json"}));
@@ -107,10 +108,10 @@ train::ResultFiles RunFiles::places(const std::string& weights, const std::strin
 
 void RunFiles::write_curves(std::vector<std::string>& problems) const {
   std::error_code unknown;
-  if (!fs::is_regular_file(settings_.log, unknown)) return;  // a --log that goes into a pipe cannot be read again
+  if (!fs::is_regular_file(settings_.run_log, unknown)) return;  // it could not be written, which is told
   try {
-    train::write_curves(settings_.log, path_of("curves.csv"));
-    if (settings_.trainer.log_every > 0) train::write_steps(settings_.log, path_of("steps.csv"));
+    train::write_curves(settings_.run_log, path_of("curves.csv"));
+    if (settings_.trainer.log_every > 0) train::write_steps(settings_.run_log, path_of("steps.csv"));
   } catch (const Error& error) {
     problems.emplace_back(error.what());
   }

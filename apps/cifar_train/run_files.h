@@ -32,16 +32,16 @@ class RunFiles {
   /// Error.
   void write_again();
 
-  /// The end of training, on rank 0: writes what is left, and adds to `problems` what is missing. A run that will go on
-  /// later is not ended for TensorBoard.
-  void finish(train::RunState state, std::vector<std::string>& problems);
+  /// The end of training, on rank 0: writes what is left, and adds to `problems` what is missing. `last`: what training
+  /// returned; null where it threw. A run that will go on later is not ended for TensorBoard.
+  void finish(train::RunState state, const train::EpochRecord* last, std::vector<std::string>& problems);
 
   /// What could not be written so far, "" if nothing.
   std::string problem() const { return writes() ? events_->writer().problem() : ""; }
 
-  /// Where the run's files are, as far as they are there; `weights`: of the end, or empty. `log_problem`: "" where the
-  /// log is whole. `report`: null without one.
-  train::ResultFiles places(const std::string& weights, const std::string& log_problem,
+  /// Where the run's files are, as far as they are there; `weights`: of the end, or empty. `logs`: of the reporter.
+  /// `report`: null without one.
+  train::ResultFiles places(const std::string& weights, const std::vector<std::string>& logs,
                             const train::ReportFiles* report) const;
 
   /// The end of the run with this exit code, which is returned: environment.json tells it.

@@ -273,7 +273,8 @@ void describe_output(OptionTable& table, Settings& s) {
   table.group("Output");
   table
       .path("log", s.log, "FILE",
-            "write run, epoch and result records there (JSON lines), after those of the runs before")
+            "write run, epoch and result records there (JSON lines), after those of the runs before; the run directory "
+            "has a log of its own")
       .own_to_a_rank()
       .no_effect_on_result();
   table

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tandem::apps {
 
@@ -65,7 +66,8 @@ struct Settings {
   std::string on_save_error = "continue";
   bool find_nan = false;
 
-  std::string log;
+  std::string log;      ///< as it was given
+  std::string run_log;  ///< of the run directory; empty: there is none, or it is not settled yet
   bool histograms = false;
   std::optional<train::StepWindow> profile;
   std::string progress = "auto";
@@ -86,8 +88,11 @@ void describe_options(OptionTable& table, Settings& settings);
 /// sense. Values themselves were checked as they were read. Throws Error.
 void resolve(Settings& settings, std::int64_t ranks);
 
-/// Puts the log and the weights into the run directory, if there is one, unless they were put elsewhere.
+/// Puts a log into the run directory, if there is one, and the weights, unless they were put elsewhere.
 void fill_run_directory(Settings& settings);
+
+/// The files that the run's records are written to: that of the run directory, and --log. None twice.
+std::vector<std::string> logs_of(const Settings& settings);
 
 /// Refuses what cannot run here, on this number of ranks. Throws Error.
 void check(const Settings& settings, std::int64_t ranks);

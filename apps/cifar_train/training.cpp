@@ -68,6 +68,7 @@ train::RunRecord describe_run(const Settings& s, const OptionTable& table, const
   run.validation_images = images.validation == nullptr ? 0 : images.validation->size();
   run.global_batch_size = global_batch_size(s, group.size());
   run.steps_per_epoch = parts.trainer->steps_per_epoch();
+  run.steps_done = parts.trainer->steps_done();
   return run;
 }
 
@@ -81,30 +82,30 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   const Data images = comm::run_agreed(group, [&] { return load_data(given); });
   const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
   if (s.find_nan) return find_nan(s, table, images, device, group);
-  // All that can be wrong is found here, before the log is opened, and agreed upon.
+  // All that can be wrong is found here, before the logs are opened, and agreed upon.
   RunParts parts = make_parts(s, images, group, device, [&] {
     if (first_rank) check_places(s);
   });
-  const train::RunRecord run = describe_run(s, table, environment, group, images, parts, device);
   train::Trainer& trainer = *parts.trainer;
   train::Reporter reporter({.silent = !first_rank,
                             .progress = train::parse_progress_mode(s.progress),
                             .epochs = s.trainer.epochs,
-                            .log = s.log,
+                            .logs = logs_of(s),
                             .elapsed = [start] { return std::chrono::duration<double>(Clock::now() - start).count(); },
                             .after_problem = after_problem(s)});
   std::string differences;  // of a checkpoint's settings
   train::Checkpointing checkpoints(trainer, group, checkpoint_folder(s),
                                    checkpointing_options(s, table, *images.train, differences));
   const train::Resumed resumed = resume(s, checkpoints);
+  const train::RunRecord run = describe_run(s, table, environment, group, images, parts, device);
   std::optional<train::StopSignals> signals;  // without a place for a checkpoint, they end the run as they are used to
   comm::run_agreed(group, [&] {
-    reporter.open_log(run);
+    reporter.open_logs(run);
     if (first_rank && !s.run_dir.empty()) keep_config(s, config_text);
   });
   RunFiles files(s, run, command, group, trainer, *parts.model);
   ProfiledSteps profiled(s, trainer, *parts.model, *parts.optimizer, device);
-  RunDirectoryWatch watch(claimed, {[&] { keep_config(s, config_text); }, [&] { reporter.begin_log_again(); },
+  RunDirectoryWatch watch(claimed, {[&] { keep_config(s, config_text); }, [&] { reporter.begin_logs_again(); },
                                     [&] { files.write_again(); }, [&] { checkpoints.begin_again(); }});
   const train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));
   reporter.header(run);

@@ -62,7 +62,8 @@ class Drawing {
   Size size() const { return {bars_end_ + kBetween + kRoofline + 30, kTop + kHeight + std::max(60.0, names_ + 30)}; }
 
   void draw(Canvas& canvas) const {
-    std::vector<std::pair<std::string, Colour>> legend(colours_.begin(), colours_.end());
+    std::vector<LegendEntry> legend;
+    for (const auto& [name, colour] : colours_) legend.push_back({name, colour});
     draw_legend(canvas, {kLeft, 10, size().width - kLeft - 20, 0}, legend);
     if (results_.empty()) return;
     bars(canvas);

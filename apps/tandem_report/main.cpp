@@ -11,6 +11,7 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace {
@@ -27,9 +28,25 @@ std::string default_comparison(const std::vector<std::string>& runs) {
   return ((are_together ? folder : fs::path()) / "comparison.html").string();
 }
 
-void report(const std::vector<std::string>& runs, const std::string& comparison) {
+/// Each folder once, by its first name.
+std::vector<std::string> without_repetitions(const std::vector<std::string>& runs) {
+  std::vector<std::string> distinct;
+  for (const std::string& run : runs) {
+    std::error_code unknown;
+    const auto is_same = [&](const std::string& other) { return std::filesystem::equivalent(run, other, unknown); };
+    if (std::ranges::none_of(distinct, is_same)) {
+      distinct.push_back(run);
+    } else {
+      fmt::print(stderr, "note: {} is named more than once; it counts once\n", run);
+    }
+  }
+  return distinct;
+}
+
+void report(const std::vector<std::string>& named, const std::string& comparison) {
   using namespace tandem;
-  require(!runs.empty(), "no run is named: tandem_report RUN... makes the report of each folder that --run-dir made");
+  require(!named.empty(), "no run is named: tandem_report RUN... makes the report of each folder that --run-dir made");
+  const std::vector<std::string> runs = without_repetitions(named);
   for (const std::string& run : runs) {
     const train::ReportFiles files = train::write_report(run);
     for (const std::string& problem : files.problems) fmt::print(stderr, "note: {}\n", problem);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The reports of runs: check_report.py files|browser CIFAR_TRAIN TANDEM_REPORT FOLDER
 
-files: a stopped run has a report; one that cannot be written is a warning, and fails no training; damaged files are told.
+files: a run has a report, also a stopped one and one with --log elsewhere; one that cannot be
+written is a warning, and fails no training; damaged files are told.
 browser: puts files into run directories that are as hostile as they may be, and opens report.html and a comparison in headless
 Chromium: nothing on its console, no request, nothing wider than a window of 1200 or 390 pixels, and it prints. A page with planted
 faults must be found, or else this test could not fail. Exit code 77 where there is no Chromium.
@@ -65,6 +66,28 @@ def train_once(program, run, *more):
     return subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
 
 
+def check_log_elsewhere(train, folder):
+    """--log writes the same records there as well: the run directory has what its report is made of."""
+    run, other = pathlib.Path(folder, "logged"), pathlib.Path(folder, "other.jsonl")
+    said = train_once(train, str(run), "--log", str(other)).stdout
+    assert f"  log      log.jsonl, {other}\n" in said, said
+    page = (run / "report.html").read_text()
+    assert ">Loss</h3>" in page and "has not finished an epoch" not in page and "not finished" not in page, page[:3000]
+    assert (run / "curves.csv").is_file() and other.read_bytes() == (run / "log.jsonl").read_bytes()
+    train_once(train, str(run), "--log", str(other), "--epochs", "3", "--resume", "auto")
+    records = [json.loads(line) for line in other.read_text().splitlines()]
+    assert [record["epoch"] for record in records if record["record"] == "epoch"] == [1, 2, 3], records
+    assert [record["steps_done"] for record in records if record["record"] == "run"] == [0, 4], records
+    assert "gone on with once" in (run / "report.html").read_text()
+    assert other.read_bytes() == (run / "log.jsonl").read_bytes()
+    # By its name of the run directory's own log, it is that.
+    own = pathlib.Path(folder, "own")
+    said = train_once(train, str(own), "--log", f"{folder}/../{pathlib.Path(folder).name}/own/log.jsonl").stdout
+    assert "  log      log.jsonl\n" in said, said
+    records = [json.loads(line)["record"] for line in (own / "log.jsonl").read_text().splitlines()]
+    assert records.count("run") == 1 and records.count("epoch") == 2, records
+
+
 def check_files(train, report, folder):
     whole = str(pathlib.Path(folder, "whole"))
     said = train_once(train, whole).stdout
@@ -73,6 +96,11 @@ def check_files(train, report, folder):
     assert picture in (f"  curves   {whole}/curves.png", f"  curves   {whole}/curves.svg"), said
     assert pathlib.Path(picture.split()[1]).stat().st_size > 1000
     assert "not finished" not in pathlib.Path(whole, "report.html").read_text()
+
+    check_log_elsewhere(train, folder)
+
+    said = train_once(train, str(pathlib.Path(folder, "evaluated")), "--epochs", "0").stdout
+    assert "  weights  final.safetensors\n" in said, said  # and no checkpoints
 
     blocked = pathlib.Path(folder, "blocked")
     (blocked / "report.html").mkdir(parents=True)

@@ -48,7 +48,7 @@ std::string run_until_error(comm::ProcessGroup& group, const std::string& folder
   train::RunRecord run;
   run.model = "mnist_cnn";
   run.world_size = group.size();
-  train::Reporter reporter({.silent = true, .log = "", .elapsed = [] { return 0.0; }});
+  train::Reporter reporter({.silent = true, .logs = {}, .elapsed = [] { return 0.0; }});
   std::string differences;
   train::Checkpointing checkpoints(*parts.trainer, group, checkpoint_folder(settings),
                                    checkpointing_options(settings, table, *images.train, differences));

@@ -299,3 +299,19 @@ TEST_CASE("every option is in the help text, in lines of at most 80 columns") {
   std::istringstream lines(help);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
 }
+
+TEST_CASE("a run directory has its log, and --log names one more") {
+  const auto logs_with = [](const std::vector<const char*>& arguments) {
+    Parsed p;
+    parse(p, arguments);
+    return logs_of(p.settings);
+  };
+  using Paths = std::vector<std::string>;
+  CHECK(logs_with({"--run-dir", "runs/1"}) == Paths{"runs/1/log.jsonl"});
+  CHECK(logs_with({"--run-dir", "runs/1", "--log", "my.jsonl"}) == Paths{"runs/1/log.jsonl", "my.jsonl"});
+  CHECK(logs_with({"--run-dir", "runs/1", "--log", "runs/../runs/1/log.jsonl"}) == Paths{"runs/1/log.jsonl"});
+  CHECK(logs_with({"--no-run-dir", "--log", "my.jsonl"}) == Paths{"my.jsonl"});
+  CHECK(logs_with({"--no-run-dir"}).empty());
+  CHECK_THROWS_WITH(logs_with({"--run-dir", "d", "--log", "x", "--save-weights", "d/log.jsonl"}),
+                    ContainsText("the log of --run-dir and --save-weights are both d/log.jsonl"));
+}

@@ -115,7 +115,7 @@ void CheckpointWriter::write(std::int64_t step, const Checkpoint& checkpoint, bo
   copy_.take(checkpoint.state);
   maybe_best_ = best ? step : best_;
   writing_ = std::async(std::launch::async, [this, step, metadata = checkpoint.metadata] {
-    const ProfileRange range("write checkpoint");
+    const ProfileRange range(kWritesCheckpoint);
     const SerialScope alone;  // a team of threads would compete with training
     yield_to_training();
     copy_.wait();

@@ -14,6 +14,9 @@
 
 namespace tandem::train {
 
+/// What the profiler calls that.
+inline constexpr const char* kWritesCheckpoint = "write checkpoint";
+
 /// Writes the checkpoints of a run from a thread of its own, of lower priority: training waits for a copy alone, the
 /// memory of which is kept from one to the next, and for the checkpoint before where that is still being written. For
 /// rank 0. A checkpoint that cannot be written ends nothing: the ones before stay, and the next is tried again. A state

@@ -49,11 +49,11 @@ void draw_bar_chart(Canvas& canvas, const Box& box, const BarChart& chart) {
 
 void draw_stacked_chart(Canvas& canvas, const Box& box, const StackedChart& chart) {
   const std::size_t columns = chart.layers.empty() ? 0 : chart.layers.front().values.size();
-  std::vector<std::pair<std::string, Colour>> legend;
+  std::vector<LegendEntry> legend;
   for (const StackedChart::Layer& layer : chart.layers) {
     require(layer.values.size() == columns, "plot: layer '{}' has {} columns, the first one {}", layer.name,
             layer.values.size(), columns);
-    legend.emplace_back(layer.name, layer.colour);
+    legend.push_back({layer.name, layer.colour});
   }
   const double top = box.y + draw_legend(canvas, box, legend);
   const auto room = static_cast<std::size_t>(std::max(1.0, (box.width - 60.0) / kNarrowestColumn));

@@ -30,7 +30,8 @@ std::vector<Tick> ticks_of(const Axis& axis) {
   if (axis.whole) std::erase_if(values, [](double value) { return value != std::round(value); });
   std::vector<Tick> ticks;
   for (const double value : values) {
-    const double step = axis.logarithmic ? value : base * tick_step(least, most, axis.ticks);
+    double step = axis.logarithmic ? value : base * tick_step(least, most, axis.ticks);
+    if (axis.whole) step = std::max(step, 1.0);
     ticks.push_back({base * value, tick_text(base * value, step, axis.unit)});
   }
   return ticks;

@@ -16,6 +16,25 @@ namespace {
 
 constexpr std::size_t kShades = 20;
 constexpr double kLeastForNames = 9.0, kLeastForCounts = 17.0;
+/// From here on a shade is full to its text: both kinds of text then have a contrast of 4.5:1 on all shades.
+constexpr double kFullOpacity = 0.63;
+
+/// Of a count among those of its row: from 1 to kShades.
+std::size_t shade_of(std::int64_t count, double sum) {
+  return std::min(static_cast<std::size_t>(std::ceil(static_cast<double>(count) / sum * kShades)), kShades);
+}
+
+/// Errors are few: their shades begin darker.
+double opacity_of(std::size_t shade, bool is_right) {
+  const double share = static_cast<double>(shade) / kShades;
+  return is_right ? 0.06 + 0.84 * share : std::min(0.90, 0.10 + 1.4 * share);
+}
+
+double sum_of(const std::vector<std::int64_t>& counts) {
+  double sum = 0.0;
+  for (const std::int64_t count : counts) sum += static_cast<double>(count);
+  return sum;
+}
 
 /// Where the cells are.
 struct Layout {
@@ -53,25 +72,18 @@ void draw_heat_map(Canvas& canvas, const Box& box, const HeatMap& map) {
   const auto at = [&](std::size_t index) { return layout.cell * static_cast<double>(index); };
   for (std::size_t row = 0; row < n; ++row) {
     require(map.counts[row].size() == n, "plot: {} counts in row {} for {} names", map.counts[row].size(), row, n);
-    double sum = 0.0;
-    for (const std::int64_t count : map.counts[row]) sum += static_cast<double>(count);
+    const double sum = sum_of(map.counts[row]);
     for (std::size_t column = 0; column < n; ++column) {
       if (map.counts[row][column] <= 0) continue;
-      const double share = static_cast<double>(map.counts[row][column]) / sum;
-      const auto shade = static_cast<std::size_t>(std::ceil(share * kShades));
       shades.at(row == column ? 0 : 1)
-          .at(std::min(shade, kShades))
+          .at(shade_of(map.counts[row][column], sum))
           .push_back({left + at(column), top + at(row), layout.cell - gap, layout.cell - gap});
     }
   }
   canvas.rectangle({left, top, side - gap, side - gap}, {kRule, 0.45});
   for (std::size_t kind = 0; kind < 2; ++kind) {
-    for (std::size_t shade = 1; shade <= kShades; ++shade) {
-      // Errors are few: their shades begin darker.
-      const double share = static_cast<double>(shade) / kShades;
-      const double opacity = kind == 0 ? 0.06 + 0.84 * share : std::min(1.0, 0.10 + 1.4 * share);
-      canvas.rectangles(shades.at(kind).at(shade), {kind == 0 ? kTraining : kWrong, opacity}, "");
-    }
+    for (std::size_t shade = 1; shade <= kShades; ++shade)
+      canvas.rectangles(shades.at(kind).at(shade), {kind == 0 ? kTraining : kWrong, opacity_of(shade, kind == 0)}, "");
   }
   canvas.text({left + side / 2, box.y + 11.0}, map.columns, {kMuted, 11.0, Anchor::middle});
   canvas.text({box.x + 11.0, top + side / 2}, map.rows, {kMuted, 11.0, Anchor::middle, -90.0});
@@ -85,16 +97,16 @@ void draw_heat_map(Canvas& canvas, const Box& box, const HeatMap& map) {
   }
   if (layout.cell < kLeastForCounts) return;
   for (std::size_t row = 0; row < n; ++row) {
-    const std::int64_t most = *std::ranges::max_element(map.counts[row]);
+    const double sum = sum_of(map.counts[row]);
     for (std::size_t column = 0; column < n; ++column) {
       const std::int64_t count = map.counts[row][column];
       if (count <= 0) continue;
       const std::string text = fmt::format("{}", count);
       const double size = std::min(11.0, 0.92 * 11.0 * (layout.cell - 3.0) / text_width(text, 11.0));
       if (size < 6.0) continue;
-      const bool on_dark = row == column && 2 * count > most && count * 10 > 4 * most;
+      const bool is_full = opacity_of(shade_of(count, sum), row == column) >= kFullOpacity;
       canvas.text({left + at(column) + layout.cell / 2, top + at(row) + layout.cell / 2 + size * 0.35}, text,
-                  {on_dark ? Colour{"on-dark", "#ffffff"} : kInk, size, Anchor::middle});
+                  {is_full ? kOnFull : kOnPale, size, Anchor::middle});
     }
   }
 }

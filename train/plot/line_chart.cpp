@@ -4,7 +4,6 @@
 #include "tandem/core/error.h"
 #include "tandem/train/plot/palette.h"
 #include "tandem/train/plot/text_width.h"
-
 #include "tandem/train/plot/thin.h"
 
 #include <algorithm>
@@ -104,21 +103,30 @@ std::vector<Name> names_at_ends(const std::vector<Series>& all, const Frame& fra
   return names;
 }
 
+/// Of the colour, 10 points wide, on the line of its name.
+void draw_key(Canvas& canvas, Point at, const LegendEntry& entry) {
+  if (entry.dashed) {
+    canvas.segment({at.x, at.y - 4.0}, {at.x + 11.0, at.y - 4.0}, {entry.colour, 2.0, 1.0, true});
+  } else {
+    canvas.rectangle({at.x, at.y - 9.0, 10.0, 10.0}, {entry.colour});
+  }
+}
+
 }  // namespace
 
-double draw_legend(Canvas& canvas, const Box& box, const std::vector<std::pair<std::string, Colour>>& entries) {
+double draw_legend(Canvas& canvas, const Box& box, const std::vector<LegendEntry>& entries) {
   double x = box.x, y = box.y + 10.0;
   const std::size_t shown = entries.size() > kMostInLegend ? kMostInLegend - 1 : entries.size();
   for (std::size_t i = 0; i < entries.size() && i <= shown; ++i) {
     const bool is_rest = i == shown;
-    const std::string whole = is_rest ? fmt::format("and {} more", entries.size() - shown) : entries[i].first;
+    const std::string whole = is_rest ? fmt::format("and {} more", entries.size() - shown) : entries[i].name;
     const std::string text = cut_to_width(whole, kNameSize, std::max(40.0, box.width - 20.0));
     const double width = 16.0 + text_width(text, kNameSize);
     if (x > box.x && x + width > box.x + box.width) {
       x = box.x;
       y += kNameHeight + 2.0;
     }
-    if (!is_rest) canvas.rectangle({x, y - 9.0, 10.0, 10.0}, {entries[i].second});
+    if (!is_rest) draw_key(canvas, {x, y}, entries[i]);
     canvas.text({x + 14.0, y}, text, {kInk, kNameSize});
     x += width + 12.0;
   }
@@ -128,13 +136,13 @@ double draw_legend(Canvas& canvas, const Box& box, const std::vector<std::pair<s
 void draw_line_chart(Canvas& canvas, const Box& box, const LineChart& chart) {
   Axis x = chart.x, y = chart.y;
   double name_width = 0.0;
-  std::vector<std::pair<std::string, Colour>> legend;
+  std::vector<LegendEntry> legend;
   for (const Series& series : chart.series) {
     check(series);
     x.include(series.x);
     for (const auto* const values : {&series.y, &series.low, &series.high}) y.include(*values);
     if (series.name.empty()) continue;
-    legend.emplace_back(series.name, series.colour);
+    legend.push_back({series.name, series.colour, series.dashed});
     // They are bold, and fonts are of different width.
     name_width = std::max(name_width, std::min(kWidestName, 1.12 * text_width(series.name, kNameSize)));
   }

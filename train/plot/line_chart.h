@@ -4,7 +4,6 @@
 #include "tandem/train/plot/frame.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tandem::train::plot {
@@ -34,7 +33,13 @@ struct LineChart {
 /// those of more than 24 the rest is counted.
 void draw_line_chart(Canvas& canvas, const Box& box, const LineChart& chart);
 
-/// Squares of colours with names, in rows. Returns the height that they take.
-double draw_legend(Canvas& canvas, const Box& box, const std::vector<std::pair<std::string, Colour>>& entries);
+struct LegendEntry {
+  std::string name;
+  Colour colour;
+  bool dashed = false;
+};
+
+/// Squares of colours, or dashes, with names, in rows. Returns the height that they take.
+double draw_legend(Canvas& canvas, const Box& box, const std::vector<LegendEntry>& entries);
 
 }  // namespace tandem::train::plot

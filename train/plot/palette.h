@@ -16,6 +16,8 @@ inline const Colour kTraining{"train", "#2f6fbb"};
 inline const Colour kValidation{"validation", "#b7710a"};
 inline const Colour kTest{"test", "#12805f"};
 inline const Colour kWrong{"wrong", "#c23b3b"};
+inline const Colour kOnPale{"on-pale", "#000000"};  // text on the pale shades of a colour
+inline const Colour kOnFull{"", "#000000"};         // on its full ones, which are lighter on dark pages
 
 /// Eight that can be told apart, also by most who are colour-blind; series of more begin again.
 inline const std::array<Colour, 8> kSeries{{{"s1", "#2f6fbb"},

@@ -1,6 +1,7 @@
 // Writing trace events, and bringing those of all ranks together.
 #include "tandem/train/profile/trace.h"
 
+#include "tandem/train/checkpoint/checkpoint_writer.h"
 #include "tandem/train/process_info.h"
 
 #include <nlohmann/json.hpp>
@@ -55,15 +56,28 @@ Json json_of(const MemorySample& sample, int rank, std::int64_t time_ns) {
 
 /// Rows of a GPU's streams are numbered from here on, behind those of threads.
 constexpr int kFirstStream = 1000;
+constexpr int kCheckpointRow = kFirstStream - 1;
+
+/// Each checkpoint is written by a thread of its own, one behind the other: they are one row.
+std::set<int> checkpoint_threads(const Timeline& timeline) {
+  std::set<int> threads;
+  for (const TimelineEvent& event : timeline.events)
+    if (event.name == kWritesCheckpoint) threads.insert(event.thread);
+  return threads;
+}
 
 /// This rank's events, a line each, with a comma behind every one. Times begin at `first_ns`.
 std::string lines_of(const Timeline& timeline, int rank, std::int64_t first_ns) {
   std::string text =
       text_of(name_of_row(rank, 0, "process_name", fmt::format("rank {}, {}", rank, host_name()))) + ",\n";
   std::set<int> threads;
-  for (const TimelineEvent& event : timeline.events) {
+  const std::set<int> writers = checkpoint_threads(timeline);
+  for (TimelineEvent event : timeline.events) {
+    const bool is_writer = writers.contains(event.thread);
+    if (is_writer) event.thread = kCheckpointRow;
+    const std::string name = is_writer ? "checkpoint writer" : fmt::format("thread {}", event.thread);
     if (threads.insert(event.thread).second)
-      text += text_of(name_of_row(rank, event.thread, "thread_name", fmt::format("thread {}", event.thread))) + ",\n";
+      text += text_of(name_of_row(rank, event.thread, "thread_name", name)) + ",\n";
     text += text_of(json_of(event, rank, event.begin_ns - first_ns)) + ",\n";
   }
   std::set<int> streams;

@@ -190,6 +190,26 @@ void add_settings(HtmlWriter& html, const std::vector<RunGroup>& groups) {
   html.close();
 }
 
+bool has_seed_of(const RunData& run, const RunData* other) {
+  const std::string seed = setting(run, "seed");
+  return !seed.empty() && seed == setting(*other, "seed");
+}
+
+/// "b has the seed of a, and the same settings: it does not count": a line for each such run.
+std::vector<std::string> repetition_texts(const std::vector<RunGroup>& groups) {
+  std::vector<std::string> texts;
+  for (const RunGroup& group : groups) {
+    for (const RunData* const run : group.repeated) {
+      const RunData* const first =
+          *std::ranges::find_if(group.runs, [&](const RunData* r) { return has_seed_of(*run, r); });
+      texts.push_back(
+          fmt::format("{} has the settings and the seed ({}) of {}: it does not count among runs of several seeds.",
+                      run->folder, setting(*run, "seed"), first->folder));
+    }
+  }
+  return texts;
+}
+
 }  // namespace
 
 Spread spread_of(const std::vector<double>& values) {
@@ -235,9 +255,12 @@ std::vector<RunGroup> group_runs(const std::vector<RunData>& runs) {
     const auto found = std::ranges::find(settings, own);
     if (found == settings.end()) {
       settings.push_back(own);
-      groups.push_back({run.name, {&run}});
+      groups.push_back({run.name, {&run}, {}});
     } else {
-      groups[static_cast<std::size_t>(found - settings.begin())].runs.push_back(&run);
+      RunGroup& group = groups[static_cast<std::size_t>(found - settings.begin())];
+      const bool is_repeated =
+          std::ranges::any_of(group.runs, [&](const RunData* other) { return has_seed_of(run, other); });
+      (is_repeated ? group.repeated : group.runs).push_back(&run);
     }
   }
   // A few settings say more than the name of a folder.
@@ -274,6 +297,7 @@ std::string comparison_text(const std::vector<RunData>& runs) {
   };
   add_line(table.names);
   for (const std::vector<std::string>& row : table.rows) add_line(row);
+  for (const std::string& repetition : repetition_texts(groups)) text += repetition + '\n';
   return text;
 }
 
@@ -296,6 +320,7 @@ std::string comparison_page(const std::vector<RunData>& runs) {
   for (const RunData& run : runs) problems.insert(problems.end(), run.problems.begin(), run.problems.end());
   add_problems(html, problems);
   if (!figures.empty()) add_results(html, results_of(groups, figures));
+  for (const std::string& repetition : repetition_texts(groups)) html.element("p", repetition, {{"class", "note"}});
   add_settings(html, groups);
   if (!figures.empty()) {
     html.element("h2", "Curves");
@@ -314,7 +339,9 @@ std::string comparison_page(const std::vector<RunData>& runs) {
   begin_card(html);
   TextTable folders;
   for (const RunGroup& group : groups) {
-    for (const RunData* const run : group.runs)
+    std::vector<const RunData*> all = group.runs;
+    all.insert(all.end(), group.repeated.begin(), group.repeated.end());
+    for (const RunData* const run : all)
       folders.emplace_back(group.name, run->folder + (run->state == RunState::finished ? "" : " (not finished)"));
   }
   add_pairs(html, folders);

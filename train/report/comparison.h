@@ -15,7 +15,9 @@ std::string report_page(const RunData& run);
 /// any of them).
 struct RunGroup {
   std::string name;                  ///< what it differs by from the others, or the run's own name
-  std::vector<const RunData*> runs;  ///< one or more
+  std::vector<const RunData*> runs;  ///< one or more, of different seeds
+  /// Those of a seed that is among `runs`: they say nothing of how far seeds differ, and do not count.
+  std::vector<const RunData*> repeated;
 };
 
 /// In the order of their first runs, which must outlive the groups.

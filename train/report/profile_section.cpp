@@ -74,19 +74,25 @@ void add_memory_over_time(HtmlWriter& html, const Profile& profile) {
   add_chart(html, chart);
 }
 
+/// "features.12.weight.grad, backward conv2d"
+std::string description_of(const Profile::Storage& storage) {
+  if (storage.name.empty()) return storage.made_in.empty() ? "made outside of any operation" : storage.made_in;
+  return storage.made_in.empty() ? storage.name : storage.name + ", " + storage.made_in;
+}
+
 void add_largest(HtmlWriter& html, const Profile& profile) {
   if (profile.largest_at_peak.empty()) return;
   begin_card(html);
   html.element("h3", fmt::format("Largest tensors at the peak of {}", number_text(profile.peak_bytes, Unit::bytes)));
   html.open("table");
   html.open("tr");
-  html.element("th", "made in");
+  html.element("th", "tensor, or what made it");
   html.element("th", "kind");
   html.element("th", "size", {{"class", "n"}});
   html.close();
   for (const Profile::Storage& storage : profile.largest_at_peak) {
     html.open("tr");
-    html.element("td", storage.made_in.empty() ? "outside of any operation" : storage.made_in);
+    html.element("td", description_of(storage));
     html.element("td", storage.kind, {{"class", "word"}});
     html.element("td", number_text(storage.bytes, Unit::bytes), {{"class", "n"}});
     html.close();

@@ -50,8 +50,8 @@ Profile read_profile(const std::string& path) {
     profile.ops.push_back({text_field(op, "name"), number_field(op, "calls"), number_field(op, "seconds"),
                            number_field(op, "flops"), number_field(op, "bytes")});
   for (const Json& storage : list_in(json, "largest_at_peak", path))
-    profile.largest_at_peak.push_back(
-        {number_field(storage, "bytes"), text_field(storage, "kind"), text_field(storage, "made_in")});
+    profile.largest_at_peak.push_back({number_field(storage, "bytes"), text_field(storage, "kind"),
+                                       text_field(storage, "made_in"), text_field(storage, "name")});
   read_memory(profile, json, path);
   return profile;
 }

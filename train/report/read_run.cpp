@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -83,7 +84,7 @@ class LogReader {
       add_step(json);
     } else if (kind == "result") {
       add_result(json);
-    } else if (json.is_discarded() || kind.empty()) {
+    } else if (json.is_discarded() || kind.empty() || kind == "epoch" || kind == "step") {
       if (is_unfinished) return;  // it is being written
       if (++damaged_ <= kMostProblems)
         run_.problems.push_back(fmt::format("{}:{}: is no record, and was passed over", path_, line));
@@ -91,9 +92,11 @@ class LogReader {
   }
 
   void add_run(const Json& json) {
+    if (whole_field(json, "steps_done") == 0) begin_anew();
     ++run_.sessions;
     first_epoch_ = first_step_ = true;
     run_.total_seconds = kMissing;
+    run_.stopped_early = false;
     run_.state = epochs_.empty() ? RunState::not_begun : RunState::unfinished;
     if (run_.sessions == 1) run_.started = text_field(json, "started");
     run_.host = text_field(json, "host");
@@ -118,6 +121,13 @@ class LogReader {
     if (const Json* const versions = find_field(json, "versions")) {
       for (const auto& item : versions->items()) run_.versions.emplace_back(item.key(), text_of(item.value()));
     }
+  }
+
+  /// What was written before is of a run that left no checkpoint.
+  void begin_anew() {
+    run_.sessions = 0;
+    epochs_.clear();
+    steps_.clear();
   }
 
   void add_epoch(const Json& json) {
@@ -164,8 +174,23 @@ class LogReader {
   void add_result(const Json& json) {
     run_.total_seconds = number_field(json, "total_seconds");
     run_.peak_tensor_bytes = number_table(json, "peak_tensor_bytes");
+    const Json* const early = find_field(json, "stopped_early");
+    run_.stopped_early = early != nullptr && early->is_boolean() && early->get<bool>();
+    if (const Json* const best = find_field(json, "best")) {
+      run_.best_by = text_field(*best, "by");
+      run_.best_epoch = whole_field(*best, "epoch");
+    }
     if (epochs_.empty() && whole_field(json, "epoch") >= 0) add_epoch(json);  // it evaluated only
+    add_last_test(json);
     if (run_.state != RunState::diverged) run_.state = RunState::finished;
+  }
+
+  void add_last_test(const Json& json) {
+    if (epochs_.empty() || epochs_.rbegin()->first != whole_field(json, "epoch")) return;
+    Epoch& last = epochs_.rbegin()->second;
+    if (std::isfinite(last.test_loss) || std::isfinite(last.test_accuracy)) return;
+    last.test_loss = number_field(json, "test_loss");
+    last.test_accuracy = number_field(json, "test_accuracy");
   }
 
   RunData& run_;

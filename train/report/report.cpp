@@ -10,6 +10,8 @@
 #include "tandem/train/report/sections.h"
 
 #include <filesystem>
+#include <set>
+#include <system_error>
 
 namespace tandem::train {
 namespace {
@@ -59,7 +61,12 @@ ReportFiles write_report(const std::string& run_dir) {
 
 std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path) {
   std::vector<report::RunData> runs;
-  for (const std::string& folder : run_dirs) runs.push_back(report::read_run(folder));
+  std::set<std::filesystem::path> seen;
+  for (const std::string& folder : run_dirs) {
+    std::error_code unknown;
+    const auto place = std::filesystem::canonical(folder, unknown);
+    if (unknown || seen.insert(place).second) runs.push_back(report::read_run(folder));
+  }
   write_file(path, report::comparison_page(runs));
   return report::comparison_text(runs);
 }

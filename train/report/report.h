@@ -25,7 +25,8 @@ ReportFiles write_report(const std::string& run_dir);
 
 /// Writes a page that holds several runs against each other: settings that differ, curves, results. Runs that differ by
 /// their seed only, and by settings without effect on the result, are pooled: means, and bands of one standard
-/// deviation. Returns the results as a table for a terminal. Throws Error as write_report() does.
+/// deviation; those of one seed count once. A folder that is named twice is one run. Returns the results as a table for
+/// a terminal. Throws Error as write_report() does.
 std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path);
 
 }  // namespace tandem::train

@@ -24,7 +24,8 @@ struct Layer {
   double gradient_norm = kMissing, update_norm = kMissing, weight_norm = kMissing;
 };
 
-/// An epoch record of log.jsonl; what it lacks, or has as null, is kMissing. Accuracies in percent.
+/// An epoch record of log.jsonl; what it lacks, or has as null, is kMissing. Accuracies in percent. A test that was
+/// done once, at the end, is in the record of the result: it is that of the last epoch here.
 struct Epoch {
   std::int64_t epoch = 0;
   double lr = kMissing;
@@ -77,7 +78,7 @@ struct Profile {
   };
   struct Storage {
     double bytes = kMissing;
-    std::string kind, made_in;
+    std::string kind, made_in, name;
   };
   double steps = kMissing, seconds = kMissing;                      ///< of all ranges
   double flops_per_second = kMissing, bytes_per_second = kMissing;  ///< what the machine can do, where that is known
@@ -103,6 +104,9 @@ struct RunData {
   double ranks = kMissing, threads = kMissing, parameters = kMissing, train_images = kMissing, test_images = kMissing;
   double global_batch_size = kMissing, steps_per_epoch = kMissing, planned_epochs = kMissing;
   double total_seconds = kMissing;
+  bool stopped_early = false;               ///< by --early-stopping
+  std::string best_by;                      ///< what epochs are held against each other by; or empty
+  std::int64_t best_epoch = -1;             ///< by that; below 0: not known
   std::int64_t sessions = 0;                ///< how often it was begun or gone on with
   TextTable config;                         ///< of the last session
   std::vector<std::string> without_effect;  ///< names in `config` of what does not affect the result

@@ -6,11 +6,11 @@ namespace tandem::train::report {
 std::string_view style_sheet() {
   return R"css(
 :root { color-scheme: light dark;
-  --paper: #f6f7f8; --card: #ffffff; --ink: #1d2127; --muted: #69707b; --rule: #e3e6ea; --on-dark: #ffffff;
+  --paper: #f6f7f8; --card: #ffffff; --ink: #1d2127; --muted: #69707b; --rule: #e3e6ea; --on-pale: #000000;
   --train: #2f6fbb; --validation: #b7710a; --test: #12805f; --wrong: #c23b3b; --accent: #2f6fbb;
   --s1: #2f6fbb; --s2: #b7710a; --s3: #12805f; --s4: #b0478a; --s5: #7257c9; --s6: #c2503b; --s7: #17869b; --s8: #7a7d1c; }
 @media (prefers-color-scheme: dark) { :root {
-  --paper: #121417; --card: #1b1e23; --ink: #e6e8eb; --muted: #98a0ab; --rule: #2e333b; --on-dark: #10141a;
+  --paper: #121417; --card: #1b1e23; --ink: #e6e8eb; --muted: #98a0ab; --rule: #2e333b; --on-pale: #ffffff;
   --train: #6fa8ea; --validation: #e0a34a; --test: #52c39c; --wrong: #ef7d7d; --accent: #6fa8ea;
   --s1: #6fa8ea; --s2: #e0a34a; --s3: #52c39c; --s4: #e38bc4; --s5: #ab95f2; --s6: #f09380; --s7: #5fc3d6; --s8: #bfc25a; } }
 * { box-sizing: border-box; }
@@ -76,7 +76,7 @@ pre { margin: 0; overflow-x: auto; font-size: 13px;
 footer { margin-top: 44px; color: var(--muted); font-size: 13px; }
 @media (max-width: 560px) { main { padding: 24px 14px 40px; } h1 { font-size: 22px; } .card, .verdict { padding: 15px 14px; }
   .tiles { grid-template-columns: 1fr 1fr; } .tile { padding: 12px 14px; } .worst { grid-template-columns: repeat(auto-fill, minmax(84px, 1fr)); } }
-@media print { :root { --paper: #ffffff; --card: #ffffff; --ink: #000000; --muted: #555555; --rule: #cccccc;
+@media print { :root { --paper: #ffffff; --card: #ffffff; --ink: #000000; --muted: #555555; --rule: #cccccc; --on-pale: #000000;
     --train: #2f6fbb; --validation: #b7710a; --test: #12805f; --wrong: #c23b3b; }
   body { font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; } main { max-width: none; padding: 0; }
   .card, .verdict, figure { break-inside: avoid; } h2 { break-after: avoid; margin-top: 22px; }

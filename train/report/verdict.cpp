@@ -43,7 +43,8 @@ Verdict diverged(const RunData& run) {
   return {Fit::diverged,
           fmt::format("Diverged in epoch {}", run.epochs.empty() ? 0 : run.epochs.back().epoch),
           {"It ended early: " + reason_of_divergence(run)},
-          {"Try a lower learning rate (--lr), or clip gradients (--clip-norm 1)."}};
+          {"Try a lower learning rate (--lr), or clip gradients (--clip-norm 1). The same command with --find-nan, and "
+           "this run's folder as --run-dir, tells where it comes from."}};
 }
 
 Verdict overfitting(const Figures& f, std::size_t best, bool has_risen, bool is_wide) {
@@ -67,11 +68,65 @@ Verdict overfitting(const Figures& f, std::size_t best, bool has_risen, bool is_
   return verdict;
 }
 
-}  // namespace
+/// "The learning rate ended at 4e-07 ...", or "" where it did not end at nearly 0.
+std::string ended_rate(const RunData& run) {
+  double highest = 0.0;
+  for (const Epoch& epoch : run.epochs) highest = std::isfinite(epoch.lr) ? std::max(highest, epoch.lr) : highest;
+  const double last = run.epochs.back().lr;
+  if (!(last < kEndedRate * highest)) return "";
+  return fmt::format(
+      "The learning rate ended at {:.2g}, which makes losses fall at the end: these weights have little more to gain.",
+      last);
+}
 
-Verdict judge(const RunData& run) {
-  if (run.state == RunState::diverged) return diverged(run);
-  const Figures f = figures_of(run);
+/// What lets a run be longer: where early stopping ended it, more epochs do not.
+const char* way_to_longer(const RunData& run) {
+  return run.stopped_early ? "more patience of --early-stopping" : "--epochs";
+}
+
+std::string early_text(const RunData& run) {
+  if (run.best_by.empty() || run.best_epoch < 0) return "It was stopped early (--early-stopping).";
+  return fmt::format("It was stopped early (--early-stopping): by {}, no epoch was better than epoch {}.", run.best_by,
+                     run.best_epoch);
+}
+
+Verdict still_learning(const RunData& run, const Figures& f, const std::string& trend) {
+  Verdict verdict{Fit::still_learning, "Still learning when it ended", {trend, gap_text(f)}, {}};
+  const std::string rate = ended_rate(run);
+  if (rate.empty()) {
+    verdict.advice.emplace_back("A longer run (--epochs) is likely to gain.");
+  } else {
+    verdict.reasons.push_back(rate);
+    verdict.advice.emplace_back(
+        "A longer run from the beginning (--epochs), with which the schedule stretches, may gain; going on with this "
+        "one hardly does.");
+  }
+  return verdict;
+}
+
+/// `before`: the first epoch of the trend.
+Verdict underfitting(const RunData& run, const Figures& f, std::size_t before, const std::string& trend) {
+  const double fallen = 1.0 - f.train_loss.back() / f.train_loss[before];
+  const double risen = f.train_accuracy.back() - f.train_accuracy[before];
+  const bool stands_still = std::abs(fallen) <= kFallingLoss && std::abs(risen) <= kStillAccuracy;
+  const std::string only =
+      fmt::format("Training accuracy is only {:.1f} %, below {:.0f} %", f.train_accuracy.back(), kLowAccuracy);
+  Verdict verdict{Fit::underfitting, "Underfitting", {}, {}};
+  verdict.reasons.push_back(stands_still ? only + ", and stands still."
+                                         : fmt::format("{}; in epoch {:.0f} it was {:.1f} %.", only, f.epochs[before],
+                                                       f.train_accuracy[before]));
+  verdict.reasons.push_back(trend);
+  verdict.reasons.push_back(gap_text(f));
+  if (const std::string rate = ended_rate(run); !stands_still && !rate.empty()) verdict.reasons.push_back(rate);
+  const std::string change =
+      "a larger network (--model), another learning rate, or less augmentation and weight decay.";
+  verdict.advice.push_back(stands_still ? "Try " + change
+                                        : fmt::format("Train longer first ({}). Where that stands still, try {}",
+                                                      way_to_longer(run), change));
+  return verdict;
+}
+
+Verdict judge_figures(const RunData& run, const Figures& f) {
   const std::size_t n = f.epochs.size();
   if (n == 0) return {Fit::unknown, "No verdict yet", {"There is no epoch with training and held-out figures."}, {}};
 
@@ -82,7 +137,7 @@ Verdict judge(const RunData& run) {
         "Too short to judge",
         {fmt::format("{} epoch{} with {} figures; the verdict takes {}.", n, n == 1 ? "" : "s", f.name, kLeastEpochs),
          gap_text(f)},
-        {"Train longer: --epochs."}};
+        {fmt::format("Train longer: {}.", way_to_longer(run))}};
   }
   if (classes >= 2.0 && f.train_accuracy.back() < kChanceFactor * 100.0 / classes) {
     return {Fit::not_learning,
@@ -103,26 +158,25 @@ Verdict judge(const RunData& run) {
       "from {:.4g} to {:.4g}.",
       f.epochs[before], f.epochs.back(), f.train_loss[before], f.train_loss.back(), -100.0 * fallen, f.name,
       f.loss[before], f.loss.back());
-  if (fallen > kFallingLoss && f.loss.back() < (1.0 - kFallingLoss) * f.loss[before]) {
-    return {Fit::still_learning,
-            "Still learning when it ended",
-            {trend, gap_text(f)},
-            {"A longer run (--epochs) is likely to gain; its schedule stretches with it."}};
-  }
-  if (f.train_accuracy.back() < kLowAccuracy) {
-    return {Fit::underfitting,
-            "Underfitting",
-            {fmt::format("Training accuracy is only {:.1f} %, below {:.0f} %, and stands still.",
-                         f.train_accuracy.back(), kLowAccuracy),
-             trend, gap_text(f)},
-            {"Try a larger network (--model), another learning rate, or less augmentation and weight decay."}};
-  }
+  // Early stopping has decided that it learns no more.
+  if (!run.stopped_early && fallen > kFallingLoss && f.loss.back() < (1.0 - kFallingLoss) * f.loss[before])
+    return still_learning(run, f, trend);
+  if (f.train_accuracy.back() < kLowAccuracy) return underfitting(run, f, before, trend);
   return {Fit::good,
           "A good fit",
           {gap_text(f), trend,
            fmt::format("The {} loss is within {:.0f} % of its lowest, {:.4g} in epoch {:.0f}.", f.name,
                        100.0 * kRisenLoss, f.loss[best], f.epochs[best])},
           {}};
+}
+
+}  // namespace
+
+Verdict judge(const RunData& run) {
+  if (run.state == RunState::diverged) return diverged(run);
+  Verdict verdict = judge_figures(run, figures_of(run));
+  if (run.stopped_early) verdict.reasons.push_back(early_text(run));
+  return verdict;
 }
 
 }  // namespace tandem::train::report

@@ -25,7 +25,9 @@ inline constexpr double kRisenLoss = 0.05;      ///< held-out loss so much above
 inline constexpr double kWideGap = 8.0;         ///< train minus held-out accuracy, in points: overfitting
 inline constexpr double kFallingLoss =
     0.05;  ///< both losses fell by more in the last fifth, as a share: still learning
-inline constexpr double kLowAccuracy = 80.0;  ///< train accuracy below: underfitting, if it stands still
+inline constexpr double kLowAccuracy = 80.0;   ///< train accuracy below: underfitting
+inline constexpr double kStillAccuracy = 1.0;  ///< points of train accuracy in the last fifth; no more: it stands still
+inline constexpr double kEndedRate = 0.01;     ///< last learning rate below this share of the highest: it is nearly 0
 
 Verdict judge(const RunData& run);
 

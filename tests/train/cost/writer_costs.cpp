@@ -88,9 +88,9 @@ class Writers {
         trainer_(trainer),
         events_(folder, described_run()),
         reporter_({.progress = (writers & kProgress) != 0 ? train::ProgressMode::bar : train::ProgressMode::none,
-                   .log = (writers & kLog) != 0 ? folder + "/log.jsonl" : "",
+                   .logs = (writers & kLog) != 0 ? std::vector{folder + "/log.jsonl"} : std::vector<std::string>{},
                    .elapsed = [start = Clock::now()] { return 1e-3 * milliseconds(Clock::now() - start); }}) {
-    reporter_.open_log(described_run());
+    reporter_.open_logs(described_run());
   }
 
   train::TrainObserver observer() {

@@ -115,6 +115,26 @@ TEST_CASE("plot: names stand apart, are cut, and go into a legend where there ar
   CHECK_THAT(drawn(chart), ContainsText(">and 20 more</text>"));
 }
 
+TEST_CASE("plot: a legend shows dashes where a colour comes again") {
+  LineChart chart;
+  for (std::size_t i = 0; i < 9; ++i)
+    chart.series.push_back({"layer " + std::to_string(i), series_colour(i), {0.0, 1.0}, {0.0, 1.0}});
+  const std::size_t squares = count_of(drawn(chart), "<rect");
+  CHECK(count_of(drawn(chart), "stroke-dasharray") == 0);
+  chart.series[8].dashed = true;
+  CHECK(count_of(drawn(chart), "stroke-dasharray") == 2);  // of the line and of its name
+  CHECK(count_of(drawn(chart), "<rect") == squares - 1);
+}
+
+TEST_CASE("plot: whole numbers at an axis have no decimals") {
+  LineChart chart = chart_of({3.0, 2.0, 1.0, 0.5});
+  chart.x.whole = true;
+  const std::string svg = drawn(chart);
+  for (const char* const tick : {">0</text>", ">1</text>", ">2</text>", ">3</text>"})
+    CHECK_THAT(svg, ContainsText(tick));
+  CHECK(svg.find(">2.0</text>") == std::string::npos);
+}
+
 TEST_CASE("plot: text is escaped, and what is no text is replaced") {
   CHECK(escaped("<script>&\"'") == "&lt;script&gt;&amp;&quot;&#39;");
   CHECK(escaped("a\tb\nc") == "a\tb\nc");

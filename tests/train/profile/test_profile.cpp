@@ -1,5 +1,6 @@
 // Profiles of steps: the trace file, the table, and which steps are profiled.
 #include "tandem/comm/backends/backend.h"
+#include "tandem/train/checkpoint/checkpoint_writer.h"
 #include "tandem/train/profile/op_table.h"
 #include "tandem/train/profile/profile_json.h"
 #include "tandem/train/profile/rank_table.h"
@@ -127,6 +128,25 @@ TEST_CASE("profile: streams of a GPU have rows of their own in the trace") {
     ++(event["ph"] == "M" ? rows : events);
   }
   CHECK((rows == 1 && events == 1));
+}
+
+TEST_CASE("profile: the threads that write checkpoints are one row with a name") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  Timeline timeline = small_timeline();
+  for (const int thread : {2, 3}) {
+    timeline.events.push_back({"copy", thread, thread * kMs, kMs / 4, 0.0, 0.0});
+    timeline.events.push_back({kWritesCheckpoint, thread, thread * kMs, kMs / 2, 0.0, 0.0});
+  }
+  const Json trace = Json::parse(trace_of(timeline, group));
+  std::map<std::string, int> rows;  // by name
+  std::map<int, int> events;        // by row
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name") rows.emplace(event["args"]["name"], event["tid"]);
+    if (event["ph"] == "X") ++events[event["tid"]];
+  }
+  REQUIRE(rows.size() == 3);
+  CHECK((rows.at("thread 0") == 0 && rows.at("thread 1") == 1 && events.size() == 3));
+  CHECK(events.at(rows.at("checkpoint writer")) == 4);
 }
 
 TEST_CASE("profile: JSON has the totals, and memory over time without losing a peak") {

@@ -58,6 +58,22 @@ TEST_CASE("report: of an epoch that was done twice, the later counts, and what a
   CHECK((run.steps.size() == 1 && run.steps[0].step == 21.0));
 }
 
+TEST_CASE("report: a session that begins at step 0 does not go on with the one before") {
+  const TemporaryDirectory folder;
+  const auto session = [](int steps_done) {
+    return fmt::format(R"({{"record":"run","started":"2026-01-3{}T12:00:00Z","model":"m","steps_done":{}}})",
+                       steps_done, steps_done);
+  };
+  RunFiles files = three_epochs();
+  files.add(session(0)).write(folder);
+  const RunData anew = read_run(folder.path().string());
+  CHECK((anew.sessions == 1 && anew.epochs.empty() && anew.state == RunState::not_begun));
+  CHECK(anew.started == "2026-01-30T12:00:00Z");
+  files.epoch(1, 1.9, 31, 1.7, 36).add(session(1)).write(folder);
+  const RunData on = read_run(folder.path().string());
+  CHECK((on.sessions == 2 && on.epochs.size() == 1 && on.started == "2026-01-30T12:00:00Z"));
+}
+
 TEST_CASE("report: a run that diverged, has no epoch yet, or was cut off in a line") {
   const TemporaryDirectory folder;
   RunFiles("cifar10").write(folder);
@@ -96,6 +112,20 @@ TEST_CASE("report: damage is named by file and line, and the rest is read") {
   CHECK_THAT(run.problems[2], ContainsText("environment.json: is no JSON object"));
   CHECK_THAT(run.problems[3], ContainsText("evaluation.json:3: is no JSON"));
   CHECK_THAT(run.problems[4], ContainsText("final.safetensors"));
+}
+
+TEST_CASE("report: records of an epoch or step that cannot be are named") {
+  const TemporaryDirectory folder;
+  RunFiles files = three_epochs();
+  for (const char* const number : {"1e300", "-5", "0", "1.5", "null", "\"2\""})
+    files.add(fmt::format(R"({{"record":"epoch","epoch":{},"train_loss":1.0}})", number));
+  files.add(R"({"record":"step","step":-1})").add(R"({"record":"something new"})").write(folder);
+  const RunData run = read_run(folder.path().string());
+  CHECK((run.epochs.size() == 3 && run.steps.empty()));
+  REQUIRE(run.problems.size() == 6);
+  for (std::size_t i = 0; i < 5; ++i)
+    CHECK_THAT(run.problems[i], ContainsText(fmt::format("log.jsonl:{}: is no", 5 + i)));
+  CHECK_THAT(run.problems[5], ContainsText("2 more lines"));
 }
 
 TEST_CASE("report: a log of lines that are no records is told in a few lines") {

@@ -158,6 +158,58 @@ TEST_CASE("report: runs that differ by their seed are pooled, others are told ap
   CHECK(!has(page, "http:"));
 }
 
+TEST_CASE("report: a test that was done once, at the end, is compared, and is a point in the curves") {
+  const TemporaryDirectory folder;
+  const auto write = [&](const std::string& name, int seed, double accuracy) {
+    RunFiles files("cifar10", 3, seed);
+    for (int epoch = 1; epoch <= 3; ++epoch)
+      files.add(fmt::format(R"({{"record":"epoch","epoch":{},"train_loss":{},"train_accuracy":50.0,)"
+                            R"("validation_loss":1.5,"validation_accuracy":45.0}})",
+                            epoch, 2.0 - 0.1 * epoch));
+    files.add(fmt::format(
+        R"({{"record":"result","epoch":3,"test_loss":1.25,"test_accuracy":{},"validation_loss":1.5,"total_seconds":9}})",
+        accuracy));
+    std::filesystem::create_directory(folder / name);
+    write_bytes(folder / (name + "/log.jsonl"), files.text());
+  };
+  write("a", 1, 40.0);
+  write("b", 2, 44.0);
+  const std::string text = write_comparison({folder / "a", folder / "b"}, folder / "compare.html");
+  CHECK_THAT(text, ContainsText("Test accuracy") && ContainsText("42.00 % \xC2\xB1 2.83") && ContainsText("1.25 "));
+  CHECK_THAT(read_bytes(folder / "compare.html"), ContainsText(">Test accuracy</h3>"));
+  const report::RunData run = report::read_run(folder / "a");
+  CHECK(
+      (std::isnan(run.epochs[1].test_loss) && run.epochs[2].test_loss == 1.25 && run.epochs[2].test_accuracy == 40.0));
+  CHECK(report::held_out(run).name == "validation");
+  const std::string page = read_bytes(write_report(folder / "a").page);
+  CHECK_THAT(page, ContainsText(">test</text>") && ContainsText("<circle") && ContainsText(">40.00 %</b>"));
+}
+
+TEST_CASE("report: a folder counts once, and so does a seed") {
+  const TemporaryDirectory folder;
+  const auto write = [&](const std::string& name, int seed, double accuracy) {
+    std::filesystem::create_directory(folder / name);
+    write_bytes(folder / (name + "/log.jsonl"), four_epochs("cifar10", seed, 0.1, accuracy).text());
+  };
+  write("a", 1, 80.0);
+  write("b", 2, 84.0);
+  write("c", 1, 80.5);
+  const auto compared = [&](const std::vector<std::string>& names) {
+    std::vector<std::string> folders;
+    for (const std::string& name : names) folders.push_back(folder / name);
+    return write_comparison(folders, folder / "compare.html");
+  };
+  CHECK_THAT(compared({"a", "a/../a", "b"}), ContainsText("82.00 % \xC2\xB1 2.83") && !ContainsText("does not count"));
+  CHECK_THAT(read_bytes(folder / "compare.html"), ContainsText("2 runs compared"));
+  const std::string text = compared({"a", "b", "c"});
+  CHECK_THAT(text, ContainsText("     2  82.00 % \xC2\xB1 2.83"));
+  CHECK_THAT(text, ContainsText("/c has the settings and the seed (1) of ") && ContainsText("/a: it does not count"));
+  const std::string page = read_bytes(folder / "compare.html");
+  CHECK_THAT(page,
+             ContainsText("it does not count among runs of several seeds.") && ContainsText("/c (not finished)</b>"));
+  CHECK_THAT(compared({"a", "c"}), ContainsText("     1        80.00 %") && !ContainsText("\xC2\xB1"));
+}
+
 TEST_CASE("report: settings without effect on the result keep no seeds apart") {
   const TemporaryDirectory folder;
   std::vector<report::RunData> runs;
@@ -190,12 +242,15 @@ TEST_CASE("report: norms of layers, the exchange of gradients and a profile have
     CHECK_THAT(without, ContainsText(part));
   const std::string ops = R"({"steps":2,"flops_per_second":8e9,"seconds":0.008,"ops":[{"name":"conv<3>","calls":4,)"
                           R"("seconds":0.006,"flops":12e6,"bytes":0}],"peak_bytes":3145728,)"
-                          R"("largest_at_peak":[{"bytes":1048576,"kind":"activations","made_in":""}],)";
+                          R"("largest_at_peak":[{"bytes":1048576,"kind":"activations","made_in":""},{"bytes":4096,)"
+                          R"("kind":"optimizer","made_in":"","name":"optimizer.9.<b>"},{"bytes":64,"kind":"gradients",)"
+                          R"("made_in":"backward","name":"a.grad"}],)";
   write_bytes(folder / "profile.json", ops + R"("memory":{"seconds":[0,0.001],"bytes":{"activations":[1024,2048]}}})");
   const std::string page = page_of(folder);
   for (const char* const part :
        {"Profile of 2 steps, rank 0", "conv&lt;3&gt;", ">3.000</td>", ">75.0 %</td>", ">2.0 (25 %)</td>",
-        ">Memory over time</h3>", "at the peak of 3 MiB", "outside of any operation"})
+        ">Memory over time</h3>", "at the peak of 3 MiB", "outside of any operation", "<td>optimizer.9.&lt;b&gt;</td>",
+        "<td>a.grad, backward</td>"})
     CHECK_THAT(page, ContainsText(part));
   write_bytes(folder / "profile.json", ops + R"("memory":{"seconds":[0,0.001],"bytes":{"activations":[1024]}}})");
   CHECK_THAT(page_of(folder),

@@ -102,11 +102,12 @@ WireMessage image_value(std::string_view tag, std::string_view png, std::string_
   constexpr int kRgb = 3, kRgba = 4, kGrey = 1, kGreyAlpha = 2;
   const int kind = static_cast<unsigned char>(png[25]);  // bit 1: colours; bit 2: alpha
   const int channels = (kind & 2) != 0 ? ((kind & 4) != 0 ? kRgba : kRgb) : ((kind & 4) != 0 ? kGreyAlpha : kGrey);
-  WireMessage content, message, shown;
+  WireMessage content, message, shown = plugin_metadata("images");
   content.integer(image::kHeight, number_at(png, 20)).integer(image::kWidth, number_at(png, 16));
   content.integer(image::kColorspace, channels).bytes(image::kEncoded, png);
   message.text(value::kTag, tag).message(value::kImage, content);
-  if (!title.empty()) message.message(value::kMetadata, shown.text(metadata::kDisplayName, title));
+  if (!title.empty()) shown.text(metadata::kDisplayName, title);
+  message.message(value::kMetadata, shown);
   return message;
 }
 

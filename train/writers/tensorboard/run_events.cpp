@@ -18,11 +18,21 @@ std::string summary_of(const RunRecord& run) {
   return text;
 }
 
+/// What runs are compared by.
+std::vector<std::string> metrics_of(const RunRecord& run) {
+  std::vector<std::string> tags{"loss/test", "accuracy/test", "loss/train"};
+  if (run.validation_images > 0) tags.insert(tags.end(), {"loss/validation", "accuracy/validation"});
+  return tags;
+}
+
+/// What was not evaluated is NaN.
+bool is_tested(const EpochRecord& r) { return has_figures(r.test_loss, r.test_accuracy, r.test_metrics); }
+
 }  // namespace
 
 RunEvents::RunEvents(const std::string& folder, const RunRecord& run, const TensorBoardOptions& options)
     : writer_(folder, options) {
-  writer_.add_hparams(run.config, std::vector<std::string>{"loss/test", "accuracy/test", "loss/train"});
+  writer_.add_hparams(run.config, metrics_of(run));
   writer_.add_text("run/settings", code(to_toml(run.config)), options.first_step);
   writer_.add_text("run/environment", summary_of(run), options.first_step);
   writer_.flush();
@@ -42,13 +52,12 @@ void RunEvents::write(const EpochRecord& r, std::int64_t step) {
   };
   add("loss/train", r.train_loss);
   add_known("loss/validation", r.validation_loss);
-  add_known("loss/test", r.test_loss);
   add_known("accuracy/train", r.train_accuracy);
   add_known("accuracy/validation", r.validation_accuracy);
-  add_known("accuracy/test", r.test_accuracy);
   for (const auto& [name, value] : r.train_metrics) add(name + "/train", value);
   for (const auto& [name, value] : r.validation_metrics) add(name + "/validation", value);
-  for (const auto& [name, value] : r.test_metrics) add(name + "/test", value);
+  write_test(r, step);
+  last_epoch_ = {step, is_tested(r)};
   add("learning_rate/epoch", r.lr);
   add("speed/images_per_second", r.images_per_second);
   add("speed/epoch_seconds", r.seconds);
@@ -61,6 +70,19 @@ void RunEvents::write(const EpochRecord& r, std::int64_t step) {
     add("weight_norm/" + layer.name, layer.weight_norm);
   }
   writer_.flush();
+}
+
+void RunEvents::write_result(const EpochRecord& last, std::int64_t step) {
+  // What was written already, by this session or by the one that this session found finished, is not written twice.
+  if (step != last_epoch_.step || last_epoch_.is_tested) return;
+  write_test(last, step);
+  writer_.flush();
+}
+
+void RunEvents::write_test(const EpochRecord& r, std::int64_t step) {
+  if (!std::isnan(r.test_loss)) writer_.add_scalar("loss/test", r.test_loss, step);
+  if (!std::isnan(r.test_accuracy)) writer_.add_scalar("accuracy/test", r.test_accuracy, step);
+  for (const auto& [name, value] : r.test_metrics) writer_.add_scalar(name + "/test", value, step);
 }
 
 void RunEvents::write_costs(const EpochRecord& r, std::int64_t step) {

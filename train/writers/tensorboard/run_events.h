@@ -20,6 +20,7 @@ namespace tandem::train {
 ///           .step = [&](const StepRecord& step) { events.write(step); },
 ///           .epoch = [&](const EpochRecord& epoch) { events.write(epoch, trainer.steps_done()); },
 ///       });
+///       events.write_result(last, trainer.steps_done());
 ///       events.finish(true);
 ///       return last;
 ///     }
@@ -31,6 +32,9 @@ class RunEvents {
   void write(const StepRecord& step);
   /// `step`: how many optimizer steps the run has done at the epoch's end.
   void write(const EpochRecord& epoch, std::int64_t step);
+  /// What Trainer::run() returned: the test figures of a run that is tested once, at its end, which the record of the
+  /// epoch did not have.
+  void write_result(const EpochRecord& last, std::int64_t step);
 
   /// Histograms of each parameter and of its gradient, which is that of the last step, as weights/NAME and
   /// gradients/NAME.
@@ -47,9 +51,16 @@ class RunEvents {
   TensorBoardWriter& writer() { return writer_; }
 
  private:
+  void write_test(const EpochRecord& epoch, std::int64_t step);
   void write_costs(const EpochRecord& epoch, std::int64_t step);
 
+  struct LastEpoch {
+    std::int64_t step = 0;
+    bool is_tested = false;
+  };
+
   TensorBoardWriter writer_;
+  LastEpoch last_epoch_;
 };
 
 }  // namespace tandem::train

@@ -91,10 +91,10 @@ def check_kinds(folder, has_images):
     check(events.SummaryMetadata("text/markdown").plugin_data.plugin_name == "text", "plugin of text")
     check(has_images == ("images/color" in events.Tags()["tensors"]), f"images: {events.Tags()}")
     if has_images:
-        check_image(events)
+        check_images(events, folder)
 
 
-def check_image(events):
+def check_images(events, folder):
     from PIL import Image
     pixels = {3: lambda c, y, x: 100 * c + 10 * y + x, 1: lambda c, y, x: 10 * y + x}
     for tag, channels in (("images/color", 3), ("images/grey", 1)):
@@ -104,6 +104,10 @@ def check_image(events):
         expected = np.array([[[pixels[channels](c, y, x) for c in range(channels)] for x in range(7)] for y in range(5)])
         check((image == expected).all(), f"{tag}: {image}")
     check(events.SummaryMetadata("images/color").display_name == "a title", "title")
+    for event in raw(event_files(folder)[0]):  # without the name, readers warn of each image
+        for value in event.summary.value:
+            if value.HasField("image"):
+                check(value.metadata.plugin_data.plugin_name == "images", f"{value.tag}: {value.metadata}")
 
 
 def hparams_of(events):
@@ -228,6 +232,24 @@ def check_run(program, work):
           "--resume", "auto"], f"{told}")
 
 
+def check_validated_run(program, work):
+    """Of a run with --validation-split: what it is compared by, and the test at its end, once, also where it goes on."""
+    run = os.path.join(work, "validated")
+    command = [program, *("--dataset synthetic --limit-train 64 --limit-test 16 --model mnist_cnn --layers 2 --threads 1 "
+                          "--global-batch-size 16 --validation-split 0.25 --epochs 2 --progress none --run-dir").split(), run]
+    for more in ([], ["--resume", "auto"]):
+        subprocess.run(command + more, stdout=subprocess.DEVNULL, check=True, env=environment(), timeout=300)
+    with open(os.path.join(run, "log.jsonl")) as file:
+        records = [json.loads(line) for line in file]
+    result = next(record for record in records if record["record"] == "result")
+    events = load(run)
+    for figure in ("loss", "accuracy"):
+        check(series(events, f"{figure}/test") == [(6, np.float32(result[f"test_{figure}"]))], f"{figure}: {series(events, f'{figure}/test')}")
+        check([step for step, _ in series(events, f"{figure}/validation")] == [3, 6], f"{figure} of validation")
+    metrics = {info.name.tag for info in hparams_of(events)["experiment"].experiment.metric_infos}
+    check({"accuracy/test", "accuracy/validation", "loss/validation"} <= metrics <= set(events.Tags()["tensors"]), f"{metrics}")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="tandem_events_") as work:
         written = subprocess.run([sys.argv[1], work], stdout=subprocess.PIPE, text=True, check=True, env=environment())
@@ -236,6 +258,7 @@ def main():
         check_resumed(os.path.join(work, "resumed"))
         if len(sys.argv) > 2:
             check_run(sys.argv[2], work)
+            check_validated_run(sys.argv[2], work)
 
 
 main()
