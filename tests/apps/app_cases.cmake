@@ -174,6 +174,8 @@ training_case("empty paths" empty_paths)
 training_case("standard output that cannot be written" standard_output)
 training_case("half precision" precision)
 whole_run("bars on terminals, plain lines in files" check_terminal.py)
+# Of what is written when; it takes long with sanitizers.
+set_property(TEST "cifar_train: bars on terminals, plain lines in files" APPEND PROPERTY LABELS no-asan)
 whole_run("validation, averages and details" check_evaluation.py 1)
 if(TANDEM_HAS_MPI)
   whole_run("validation, averages and details, two ranks" check_evaluation.py 2)
