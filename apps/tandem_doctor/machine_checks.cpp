@@ -1,6 +1,6 @@
 // Cores, memory, disks.
 #include "checks.h"
-#include "limits.h"
+#include "group_limits.h"
 
 #include "tandem/comm/launch/threads.h"
 #include "tandem/core/memory.h"

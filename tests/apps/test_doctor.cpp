@@ -1,7 +1,7 @@
 // What `tandem doctor` makes of limits and findings; that it finds faults is in check_tandem.py.
 #include "apps/tandem_doctor/child_process.h"
 #include "apps/tandem_doctor/finding.h"
-#include "apps/tandem_doctor/limits.h"
+#include "apps/tandem_doctor/group_limits.h"
 #include "tandem/core/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"

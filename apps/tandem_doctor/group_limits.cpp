@@ -1,5 +1,5 @@
 // Control groups, /proc/meminfo, and trying to write.
-#include "limits.h"
+#include "group_limits.h"
 
 #include "tandem/core/number_text.h"
 
