@@ -49,7 +49,7 @@ Finding found_library(std::string subject, const std::string& problem, const std
 }
 
 /// NCCL's version and file, or why there is none.
-Finding find_nccl() {
+[[maybe_unused]] Finding find_nccl() {
   const std::string_view missing = comm::missing_nccl();
   if (!missing.empty()) return found_library("NCCL", std::string(missing), "");
   try {
