@@ -98,7 +98,8 @@ void ProfiledSteps::finish(comm::ProcessGroup& group, bool measures_machine, std
   if (group.rank() != 0) return;
   const bool has_limits = measures_machine || device_.type != DeviceType::cpu;
   const train::MachineLimits limits = has_limits ? limits_of(device_) : train::MachineLimits();
-  const std::string note = has_limits ? "" : "no shares: the machine's limits are measured where no signal ends the run\n";
+  const std::string note =
+      has_limits ? "" : "no shares: the machine's limits are measured where no signal ends the run\n";
   const std::string table = train::op_table(*timeline_, steps_, limits) + note + ranks;
   const fs::path folder = settings_.run_dir;
   try {

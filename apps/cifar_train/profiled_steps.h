@@ -26,8 +26,8 @@ class ProfiledSteps {
   train::TrainObserver with(const train::TrainObserver& observer);
 
   /// Behind the training: rank 0 writes trace.json and profile.txt into the run directory, prints the latter, and adds
-  /// to `problems` what could not be written. Where none of the steps was taken, a note says so. `measures_machine`: the
-  /// table tells shares of what the CPU can do, which takes a second to measure. Collective.
+  /// to `problems` what could not be written. Where none of the steps was taken, a note says so. `measures_machine`:
+  /// the table tells shares of what the CPU can do, which takes a second to measure. Collective.
   void finish(comm::ProcessGroup& group, bool measures_machine, std::vector<std::string>& problems);
 
  private:
