@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace tandem::detail {
 
@@ -58,8 +59,7 @@ inline std::optional<int> dim_to_transpose(const LoopNest& nest) {
 /// Calls `run(destination_offset, source_offset, length, destination_stride, source_stride)` for runs that together
 /// cover every element once.
 template <typename Run>
-void for_each_run(const Shape& shape, const Strides& destination, const Strides& source, Run&& run) {
-  const LoopNest nest = merge_dims(shape, destination, source);
+void for_each_run(const LoopNest& nest, Run&& run) {
   if (nest.empty) return;
   const auto& [sizes, to, from, empty] = nest;
   if (sizes.rank() == 0)
@@ -81,6 +81,11 @@ void for_each_run(const Shape& shape, const Strides& destination, const Strides&
     }
     if (dim < 0) return;
   }
+}
+
+template <typename Run>
+void for_each_run(const Shape& shape, const Strides& destination, const Strides& source, Run&& run) {
+  for_each_run(merge_dims(shape, destination, source), std::forward<Run>(run));
 }
 
 }  // namespace tandem::detail

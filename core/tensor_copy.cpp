@@ -62,17 +62,16 @@ void copy_words(const Out& destination, const Tensor& source) {
     const detail::LoopNest nest = detail::merge_dims(shape, destination.strides(), source.strides());
     if (const auto across = detail::dim_to_transpose(nest))
       return copy_across(nest, *across, to + to_start, from + from_start);
-    detail::for_each_run(shape, destination.strides(), source.strides(),
-                         [&](std::int64_t to_offset, std::int64_t from_offset, std::int64_t length,
-                             std::int64_t to_stride, std::int64_t from_stride) {
-                           Word* const to_run = to + to_start + to_offset;
-                           const Word* const from_run = from + from_start + from_offset;
-                           if (to_stride == 1 && from_stride == 1) {
-                             std::memcpy(to_run, from_run, static_cast<std::size_t>(length) * sizeof(Word));
-                             return;
-                           }
-                           for (std::int64_t i = 0; i < length; ++i) to_run[i * to_stride] = from_run[i * from_stride];
-                         });
+    detail::for_each_run(nest, [&](std::int64_t to_offset, std::int64_t from_offset, std::int64_t length,
+                                   std::int64_t to_stride, std::int64_t from_stride) {
+      Word* const to_run = to + to_start + to_offset;
+      const Word* const from_run = from + from_start + from_offset;
+      if (to_stride == 1 && from_stride == 1) {
+        std::memcpy(to_run, from_run, static_cast<std::size_t>(length) * sizeof(Word));
+        return;
+      }
+      for (std::int64_t i = 0; i < length; ++i) to_run[i * to_stride] = from_run[i * from_stride];
+    });
   };
   constexpr std::int64_t kGrain = 1 << 15;
   const std::int64_t count = destination.numel();
