@@ -70,7 +70,10 @@ train::CheckpointingOptions checkpointing_options(const Settings& s, const Optio
   layers::Metadata metadata = settings_metadata(table);
   metadata.merge(train::to_metadata(train::describe_network(s.model, images)));
   metadata["dataset"] = s.data.name;
-  metadata[kImagesKey] = hash_of(images);
+  // A run that neither writes checkpoints nor reads one needs none.
+  const bool has_checkpoints = !s.run_dir.empty() || !s.resume.empty();
+  const std::string images_hash = has_checkpoints ? hash_of(images) : "";
+  metadata[kImagesKey] = images_hash;
   for (const auto& [name, version] : train::build_versions()) metadata["version." + name] = version;
   return {.every = s.checkpoint_every,
           .keep = s.keep,
@@ -79,11 +82,11 @@ train::CheckpointingOptions checkpointing_options(const Settings& s, const Optio
           .after_problem = after_problem(s),
           .on_problem = [](const std::string& problem) { fmt::print(stderr, "warning: {}\n", problem); },
           .accept =
-              [&table, &differences, ours = metadata[kImagesKey]](const layers::Metadata& found) {
+              [&table, &differences, images_hash](const layers::Metadata& found) {
                 try {
                   differences = compare_settings(table, found);
                   const auto theirs = found.find(kImagesKey);
-                  if (theirs != found.end() && theirs->second != ours)
+                  if (theirs != found.end() && theirs->second != images_hash)
                     differences += fmt::format("{}other training images", differences.empty() ? "" : ", ");
                 } catch (const Error& error) {
                   fail("--resume: {}", error.what());
