@@ -2,6 +2,7 @@
 #include "tests/comm/collective_checks.h"
 
 #include "tandem/core/dtype.h"
+#include "tests/comm/test_collectives.h"
 
 #include <algorithm>
 #include <cmath>
@@ -45,20 +46,8 @@ Tensor numbers_of(int rank, const Shape& shape, DType dtype, ReduceOp op = Reduc
 
 /// Over all ranks, at one place.
 double reduced_at(int ranks, std::int64_t index, ReduceOp op) {
-  double result = op == ReduceOp::product ? factor_at(0, index) : value_at(0, index);
-  for (int rank = 1; rank < ranks; ++rank) {
-    const double value = op == ReduceOp::product ? factor_at(rank, index) : value_at(rank, index);
-    if (op == ReduceOp::min) {
-      result = std::min(result, value);
-    } else if (op == ReduceOp::max) {
-      result = std::max(result, value);
-    } else if (op == ReduceOp::product) {
-      result *= value;
-    } else {
-      result += value;
-    }
-  }
-  return op == ReduceOp::average ? result / ranks : result;
+  return reduced(ranks, op,
+                 [&](int rank) { return op == ReduceOp::product ? factor_at(rank, index) : value_at(rank, index); });
 }
 
 /// Half a unit in the last place, for averages of whole numbers, which round once in the dtype, and for halves in f32

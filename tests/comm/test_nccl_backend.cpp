@@ -1,6 +1,7 @@
 // The nccl backend over a communicator that a test controls: order of calls, waiting, giving up.
 #include "tandem/comm/backends/nccl/nccl_backend.h"
 #include "tandem/comm/process_group.h"
+#include "tests/comm/test_collectives.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/error_of.h"
@@ -78,22 +79,7 @@ std::unique_ptr<Backend> backend_of(Script& script, Device device = {}, NcclOpti
 /// One that gives up soon.
 std::unique_ptr<Backend> hasty_backend_of(Script& script) { return backend_of(script, {}, kQuick); }
 
-/// In place on a tensor.
-Collective collective_of(CollectiveKind kind, const Tensor& tensor, ReduceOp op = ReduceOp::sum) {
-  void* const data = Out(tensor).raw_data();
-  return {.kind = kind,
-          .dtype = tensor.dtype(),
-          .op = op,
-          .counts = {tensor.numel()},
-          .input = data,
-          .output = data,
-          .input_owner = tensor,
-          .output_owner = tensor};
-}
-
-Collective all_reduce_of(const Tensor& tensor, ReduceOp op) {
-  return collective_of(CollectiveKind::all_reduce, tensor, op);
-}
+Collective all_reduce_of(const Tensor& tensor, ReduceOp op) { return in_place(CollectiveKind::all_reduce, tensor, op); }
 
 }  // namespace
 
@@ -107,14 +93,14 @@ TEST_CASE("nccl: operations are started, completed and closed in order") {
     const auto work = backend->start(all_reduce_of(tensor, ReduceOp::average));
     CHECK(work->poll());
     work->wait();
-    Collective broadcast = collective_of(CollectiveKind::broadcast, tensor);
+    Collective broadcast = in_place(CollectiveKind::broadcast, tensor);
     broadcast.peer = 1;
     backend->run(broadcast);
-    backend->run(collective_of(CollectiveKind::all_gather, tensor));
+    backend->run(in_place(CollectiveKind::all_gather, tensor));
     backend->run({.kind = CollectiveKind::barrier});
-    backend->run(collective_of(CollectiveKind::reduce_scatter, tensor, ReduceOp::max));
-    backend->run(collective_of(CollectiveKind::reduce, tensor, ReduceOp::product));
-    Collective gather = collective_of(CollectiveKind::gather, tensor);
+    backend->run(in_place(CollectiveKind::reduce_scatter, tensor, ReduceOp::max));
+    backend->run(in_place(CollectiveKind::reduce, tensor, ReduceOp::product));
+    Collective gather = in_place(CollectiveKind::gather, tensor);
     const Tensor all = Tensor::zeros({6});
     gather.output = Out(all).raw_data();
     backend->run(gather);

@@ -3,6 +3,7 @@
 #include "tandem/core/out.h"
 #include "tandem/core/random.h"
 #include "tests/comm/meeting.h"
+#include "tests/comm/test_collectives.h"
 #include "tests/support/catch.h"
 #include "tests/support/cuda_device.h"
 
@@ -27,18 +28,6 @@ class PlacedBackend final : public Backend {
  private:
   Place place_;
 };
-
-Collective all_reduce_of(const Tensor& tensor, ReduceOp op) {
-  void* const data = Out(tensor).raw_data();
-  return {.kind = CollectiveKind::all_reduce,
-          .dtype = tensor.dtype(),
-          .op = op,
-          .counts = {tensor.numel()},
-          .input = data,
-          .output = data,
-          .input_owner = tensor,
-          .output_owner = tensor};
-}
 
 std::unique_ptr<Backend> backend_of(Meeting& meeting, int rank, Device device) {
   return make_nccl_backend(std::make_unique<PlacedBackend>(Place{.rank = rank, .size = meeting.size()}),
@@ -96,7 +85,7 @@ std::vector<Tensor> reduce(Meeting& meeting, const std::vector<Tensor>& inputs, 
     const Tensor elements = whole.narrow(0, offset, count);
     const auto backend = backend_of(meeting, rank, device);
     elements.copy_from(sources[index]);
-    backend->run(all_reduce_of(elements, op));
+    backend->run(in_place(CollectiveKind::all_reduce, elements, op));
     synchronize(device);  // the simulator does not take the backend's polls for an order
     results[index] = whole.to(Device{});
   });

@@ -4,6 +4,7 @@
 #include "tandem/core/out.h"
 #include "tandem/core/tensor.h"
 #include "tests/comm/simulated_transport.h"
+#include "tests/comm/test_collectives.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -34,16 +35,7 @@ struct SimulatedRanks {
   std::vector<std::shared_ptr<NativeOperation>> start(const std::vector<Tensor>& tensors, ReduceOp op) {
     std::vector<std::shared_ptr<NativeOperation>> operations;
     for (std::size_t rank = 0; rank < engines.size(); ++rank) {
-      const Tensor& tensor = tensors[rank];
-      void* const data = Out(tensor).raw_data();
-      operations.push_back(engines[rank]->start({.kind = CollectiveKind::all_reduce,
-                                                 .dtype = tensor.dtype(),
-                                                 .op = op,
-                                                 .counts = {tensor.numel()},
-                                                 .input = data,
-                                                 .output = data,
-                                                 .input_owner = tensor,
-                                                 .output_owner = tensor}));
+      operations.push_back(engines[rank]->start(test::in_place(CollectiveKind::all_reduce, tensors[rank], op)));
     }
     return operations;
   }
@@ -84,20 +76,7 @@ std::vector<Tensor> make_inputs(int ranks, std::int64_t count, DType dtype, Redu
 }
 
 double expected_at(int ranks, std::int64_t index, ReduceOp op) {
-  double result = value_at(0, index, op);
-  for (int rank = 1; rank < ranks; ++rank) {
-    const double value = value_at(rank, index, op);
-    if (op == ReduceOp::min) {
-      result = std::min(result, value);
-    } else if (op == ReduceOp::max) {
-      result = std::max(result, value);
-    } else if (op == ReduceOp::product) {
-      result *= value;
-    } else {
-      result += value;
-    }
-  }
-  return op == ReduceOp::average ? result / ranks : result;
+  return test::reduced(ranks, op, [&](int rank) { return value_at(rank, index, op); });
 }
 
 void check_all_reduce(int ranks, const AllReduceAlgorithm& algorithm, std::int64_t count, DType dtype, ReduceOp op,

@@ -33,6 +33,13 @@ RunFiles four_epochs(const std::string& dataset = "cifar10", int seed = 1, doubl
 
 std::string page_of(const TemporaryDirectory& folder) { return read_bytes(write_report(folder.path().string()).page); }
 
+/// A run in a folder of its own, read again.
+report::RunData written_run(const TemporaryDirectory& folder, const std::string& name, const RunFiles& files) {
+  std::filesystem::create_directory(folder / name);
+  write_bytes(folder / (name + "/log.jsonl"), files.text());
+  return report::read_run(folder / name);
+}
+
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
@@ -135,9 +142,7 @@ TEST_CASE("report: runs that differ by their seed are pooled, others are told ap
   const TemporaryDirectory folder;
   std::vector<report::RunData> runs;
   const auto add = [&](const std::string& name, const RunFiles& files) {
-    std::filesystem::create_directory(folder / name);
-    write_bytes(folder / (name + "/log.jsonl"), files.text());
-    runs.push_back(report::read_run(folder / name));
+    runs.push_back(written_run(folder, name, files));
   };
   add("a", four_epochs("cifar10", 1, 0.1, 84.0));
   add("b", four_epochs("cifar10", 2, 0.1, 86.0));
@@ -214,9 +219,7 @@ TEST_CASE("report: settings without effect on the result keep no seeds apart") {
   const TemporaryDirectory folder;
   std::vector<report::RunData> runs;
   const auto add = [&](const std::string& name, const RunFiles& files) {
-    std::filesystem::create_directory(folder / name);
-    write_bytes(folder / (name + "/log.jsonl"), files.text());
-    runs.push_back(report::read_run(folder / name));
+    runs.push_back(written_run(folder, name, files));
   };
   add("a", four_epochs("cifar10", 1, 0.1, 84.0, R"("log-norms":true,"keep":3,)"));
   add("b", four_epochs("cifar10", 2, 0.1, 86.0));
