@@ -37,7 +37,8 @@ class Engine {
   /// Runs all blocks, in this thread. Throws Fault.
   void run(const Launch& launch);
 
-  /// True while a kernel runs: what code does now, a CUDA thread does.
+  /// True while a kernel runs in this thread of the host: what code does now, a CUDA thread does. Other threads of the
+  /// host may run instrumented code meanwhile: host code of .cu files, and inline functions that the linker took there.
   bool running() const { return running_; }
 
   // Called by the threads of a block.
@@ -180,7 +181,7 @@ class Engine {
   Fiber main_;
   Thread* current_ = nullptr;
   const Launch* launch_ = nullptr;
-  bool running_ = false;
+  constinit static inline thread_local bool running_ = false;
   unsigned count_ = 0, live_ = 0, at_barrier_ = 0;
   unsigned meetings_ = 0;  // how often a lane has waited for its warp
   unsigned polls_ = 0;     // since something has changed

@@ -55,4 +55,14 @@ cudaError_t launch_with_shared(unsigned bytes) {
   return cudaGetLastError();
 }
 
+int count_on_host(std::span<int> memory, const std::atomic<bool>& stop, std::atomic<bool>& begun) {
+  int rounds = 0;
+  while (!stop) {
+    for (int& number : memory) ++number;
+    ++rounds;
+    begun = true;
+  }
+  return rounds;
+}
+
 }  // namespace tandem::test

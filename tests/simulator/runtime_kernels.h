@@ -3,6 +3,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+#include <span>
+
 namespace tandem::test {
 
 void launch_fill(int* data, int count, int value, cudaStream_t stream);
@@ -15,5 +18,7 @@ cudaError_t get_coefficients(int* values, std::size_t count, std::size_t first =
 void launch_read_coefficients(int* out);
 /// One thread, `bytes` of dynamic shared memory; what the launch gives.
 cudaError_t launch_with_shared(unsigned bytes);
+/// Counts memory of the host up until `stop`: instrumented code of the host, as all code of .cu files. What it did.
+int count_on_host(std::span<int> memory, const std::atomic<bool>& stop, std::atomic<bool>& begun);
 
 }  // namespace tandem::test

@@ -5,6 +5,10 @@
 #include "tests/simulator/runtime_kernels.h"
 #include "tests/support/catch.h"
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 using namespace tandem;
 using namespace tandem::test;
 
@@ -113,6 +117,22 @@ TEST_CASE("a launch after one that failed starts from nothing") {
   CHECK_THROWS_AS(launch_count_threads(count.data(), 63), simulator::Fault);
   launch_count_threads(count.data(), -1);
   CHECK(count.download() == std::vector<int>{64});
+}
+
+TEST_CASE("code of the host that runs beside a kernel is not taken for the kernel's") {
+  std::vector<int> memory(1000);
+  std::atomic<bool> stop = false, begun = false;
+  int rounds = 0;
+  std::thread host([&] { rounds = count_on_host(memory, stop, begun); });
+  while (!begun) std::this_thread::yield();
+  const DeviceBuffer<int> count(1);
+  for (int i = 0; i < 500; ++i) launch_count_threads(count.data(), -1);
+  const cudaError_t status = cudaDeviceSynchronize();
+  stop = true;
+  host.join();
+  CHECK(status == cudaSuccess);
+  CHECK(count.download() == std::vector<int>{64});
+  CHECK(memory == std::vector<int>(1000, rounds));
 }
 
 TEST_CASE("the n-th allocation fails on request") {
