@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/autograd/precision.h"
+#include "tandem/core/error.h"
 #include "tandem/core/named_tensors.h"
 #include "tandem/layers/hooks.h"
 #include "tandem/layers/random_state.h"
@@ -41,6 +42,18 @@ struct IncompatibleKeys {
 
 /// "missing: a, b; unexpected: c", of each kind the first six; empty if nothing was left.
 std::string to_string(const IncompatibleKeys& keys);
+
+/// load_state_dict() refuses a state: nothing of the module was changed.
+class IncompatibleStateError : public Error {
+ public:
+  /// `text`: what happened, and what to do; `refused`: what does not fit.
+  IncompatibleStateError(const std::string& text, IncompatibleKeys refused)
+      : Error(text), refused_(std::make_shared<const IncompatibleKeys>(std::move(refused))) {}
+  const IncompatibleKeys& refused() const { return *refused_; }
+
+ private:
+  std::shared_ptr<const IncompatibleKeys> refused_;  // shared: copies of an exception must not throw
+};
 
 /// What load_state_dict() passes over rather than refuse.
 struct LoadStateDictOptions {

@@ -100,8 +100,11 @@ IncompatibleKeys Module::load_state_dict(const NamedTensors& state, const LoadSt
   IncompatibleKeys refused = left;
   if (!options.strict) refused.missing_keys = refused.unexpected_keys = {};
   if (options.ignore_mismatched) refused.mismatched_keys = {};
-  require(refused.empty(), "load_state_dict: the tensors do not fit this model; {}{}", to_string(refused),
-          advice_for(refused));
+  if (!refused.empty()) {
+    throw IncompatibleStateError(fmt::format("load_state_dict: the tensors do not fit this model; {}{}",
+                                             to_string(refused), advice_for(refused)),
+                                 refused);
+  }
 
   const autograd::NoGrad no_grad;
   for (const auto& [to, from] : copies)

@@ -56,9 +56,9 @@ void load_weights(layers::Module& model, const std::string& name, const std::str
           theirs == file.metadata.end() ? "" : theirs->second, name);
   try {
     model.load_state_dict(file.tensors);
-  } catch (const Error& error) {
+  } catch (const layers::IncompatibleStateError& error) {
     fail("{}: does not fit {}: choose the model and its options that these weights are of; {}", path, name,
-         error.what());
+         to_string(error.refused()));
   }
 }
 

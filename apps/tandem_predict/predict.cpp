@@ -56,6 +56,8 @@ TrainedNetwork load_network(const std::string& path, Device device) {
     network.description = train::read_network(file.metadata);
     network.model = layers::make_model(network.description.model);
     network.model->load_state_dict(file.tensors);
+  } catch (const layers::IncompatibleStateError& error) {
+    fail("{}: does not fit the network that its metadata describes; {}", path, to_string(error.refused()));
   } catch (const Error& error) {
     fail("{}: {}", path, error.what());
   }

@@ -185,6 +185,17 @@ TEST_CASE("a state dict that does not fit is refused as a whole, with all that i
     CHECK(message.find("renamed") == std::string::npos);
     CHECK_THAT(message, ContainsText(" (LoadStateDictOptions{.ignore_mismatched = true} would pass over them)"));
   }
+  SECTION("the exception lists what does not fit") {
+    state[0].first = "renamed";
+    try {
+      network->load_state_dict(state);
+      FAIL("accepted");
+    } catch (const IncompatibleStateError& error) {
+      CHECK(error.refused().unexpected_keys == std::vector<std::string>{"renamed"});
+      CHECK(error.refused().missing_keys == std::vector<std::string>{"features.0.weight"});
+      CHECK(error.refused().mismatched_keys.empty());
+    }
+  }
   SECTION("integers are not weights") {
     state.back().second = Tensor::zeros({3}, {.dtype = DType::i32});
     load();
