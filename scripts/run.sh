@@ -13,7 +13,8 @@ case " $* " in  # questions need neither data nor ranks
 esac
 
 # CIFAR-10 if it is at hand or can be downloaded, else Fashion-MNIST from Debian's package, else synthetic images.
-arguments=("$@")
+arguments=("$@") length=(--epochs 3)
+case " $* " in *" --steps"*) length=() ;; esac
 case " $* " in
   *" --dataset"* | *" --data "* | *" --data="* | *" --config"*) ;;
   *)
@@ -22,10 +23,10 @@ case " $* " in
     elif scripts/get_data.sh cifar10; then
       arguments=(--dataset cifar10 "$@")
     elif scripts/get_data.sh fashion-mnist; then
-      arguments=(--dataset fashion-mnist --epochs 3 "$@")
+      arguments=(--dataset fashion-mnist "${length[@]}" "$@")
     else
       echo "run: no data could be had; training on synthetic images" >&2
-      arguments=(--dataset synthetic --epochs 3 "$@")
+      arguments=(--dataset synthetic "${length[@]}" "$@")
     fi
     ;;
 esac

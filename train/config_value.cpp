@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <toml++/toml.h>
 
+#include <nlohmann/json.hpp>
+
 #include <sstream>
 
 namespace tandem::train {
@@ -24,6 +26,15 @@ std::string shortest(double value) {
 }
 
 }  // namespace
+
+bool is_utf8(const std::string& text) {
+  try {
+    static_cast<void>(nlohmann::json(text).dump());
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
 
 std::string to_toml(const ConfigValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";

@@ -84,7 +84,7 @@ std::string divergence_text(const Settings& s, const train::EpochRecord& last) {
   const std::string search =
       place.empty() ? "; a run with a --run-dir can be searched by --find-nan"
                     : fmt::format("; the same command with --run-dir {} --find-nan tells where it comes from", place);
-  const std::string saved = s.save_weights.empty() ? "" : "; the weights were not saved";
+  const std::string saved = weights_files_of(s).empty() ? "" : "; the weights were not saved";
   if (last.diverged && last.diverged->skipped_steps > 0) {
     return fmt::format(
         "the loss scale, now {:g}, skipped {} steps in a row, up to step {} in epoch {} (--max-skipped-steps): some "

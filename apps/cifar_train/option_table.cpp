@@ -38,7 +38,15 @@ std::string text_of(const train::ConfigValue& value) {
 std::string written(const Option& option) {
   const std::string value = text_of(*option.get());
   if (option.is_flag()) return fmt::format("--{}{}", value == "true" ? "" : "no-", option.name);
+  if (!option.without.empty() && value == option.without) return fmt::format("--no-{}", option.name);
   return fmt::format("--{} {}", option.name, value);
+}
+
+/// ", only with sgd, rmsprop", ", only with --steps 0"; or nothing, where all others have a use for it.
+std::string users_of(const Option& option) {
+  if (option.users_are_all_others) return "";
+  if (option.users.size() == 1) return fmt::format(", only with --{} {}", option.chooser, option.users.front());
+  return fmt::format(", only with {}", fmt::join(option.users, ", "));
 }
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
@@ -53,6 +61,11 @@ Option& Option::only_for(std::string name_of_chooser, std::vector<std::string> c
   users = std::move(choices);
   idle = std::move(idle_values);
   return *this;
+}
+
+Option& Option::useless_with(std::string name_of_chooser, std::vector<std::string> choices) {
+  users_are_all_others = true;
+  return only_for(std::move(name_of_chooser), std::move(choices));
 }
 
 Option& Option::own_to_a_rank() {
@@ -98,6 +111,9 @@ double OptionTable::read_real(std::string_view option, const std::string& text, 
 
 std::string OptionTable::read_path(std::string_view option, const std::string& text) {
   require_path(dashed(option), text);
+  require(train::is_utf8(text),
+          "--{} {:?}: is no UTF-8 text, which config.toml and the report are written in: name a link to it", option,
+          text);
   return text;
 }
 
@@ -150,11 +166,13 @@ std::vector<std::string> OptionTable::settle_choosers() {
     if (option.chooser.empty() || !option.given() || option.get() == option.initial) continue;
     const std::string value = text_of(*option.get());
     const Option& chooser = *find(option.chooser);
-    if (contains(option.idle, value) || contains(option.users, text_of(*chooser.get()))) continue;
+    const auto choice = chooser.get();  // nothing: an empty path
+    const bool is_named = contains(option.users, choice ? text_of(*choice) : "");
+    const bool is_used = is_named != option.users_are_all_others;
+    if (is_used || contains(option.idle, value)) continue;
     const bool overridden = option.source == Source::config_file && chooser.source == Source::command_line;
-    require(overridden, "{}{}: of no use with {}, only with {}; leave it out",
-            option.place.empty() ? "" : option.place + ": ", written(option), written(chooser),
-            fmt::join(option.users, ", "));
+    require(overridden, "{}{}: of no use with {}{}; leave it out", option.place.empty() ? "" : option.place + ": ",
+            written(option), written(chooser), users_of(option));
     notes.push_back(fmt::format("{}: {} = {} is left out: {} has no use for it", option.place, option.name, value,
                                 written(chooser)));
     option.reset();

@@ -50,9 +50,10 @@ struct Option {
   bool differs_by_rank = false;  ///< ranks may have values of their own
   std::string without;           ///< the value that --no-NAME stands for; empty: there is no such switch
 
-  /// Only these values of another option, the chooser, have a use for this one.
+  /// Only these values of another option, the chooser, have a use for this one; or all but these.
   std::string chooser;
   std::vector<std::string> users;
+  bool users_are_all_others = false;
   /// Values that say nothing, so that they may stand beside any value of the chooser. So may the initial value.
   std::vector<std::string> idle;
   /// Whether another value gives another result, as things are set now; null: it does. See affects_result().
@@ -64,6 +65,8 @@ struct Option {
   /// written or shown, or how fast it goes does not: comparisons pass over it, and a run may go on with another value.
   bool affects_result() const { return !condition_of_effect || condition_of_effect(); }
   Option& only_for(std::string name, std::vector<std::string> choices, std::vector<std::string> idle_values = {});
+  /// The reverse: of no use with these values of the other option.
+  Option& useless_with(std::string name, std::vector<std::string> choices);
   Option& own_to_a_rank();
   Option& off_by_no(std::string value);
   Option& affects_result_if(std::function<bool()> condition);

@@ -8,6 +8,7 @@
 #include "tandem/kernels/conv/conv.h"
 #include "tandem/train/best_by.h"
 
+#include <array>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -64,17 +65,31 @@ bool is_one_file(const std::string& a, const std::string& b) {
   return place.empty() ? a == b : place == place_of(b);
 }
 
-void require_two_files(std::string_view first, const std::string& a, std::string_view second, const std::string& b) {
-  require(!is_one_file(a, b), "{} and {} are both {}: name two files", first, second, a);
+/// Those that are not empty; one where both are the same file.
+std::vector<std::string> distinct_files(const std::string& a, const std::string& b) {
+  std::vector<std::string> paths;
+  if (!a.empty()) paths.push_back(a);
+  if (!b.empty() && !is_one_file(a, b)) paths.push_back(b);
+  return paths;
 }
 
-/// What is written must not replace what else is written.
+/// What is written must not replace what else is written. A log may be both --log and that of the run directory, and so
+/// may the weights be: they are written once then.
 void require_different_files(const Settings& s) {
-  for (const auto& [what, log] : {std::pair("--log", s.log), std::pair("the log of --run-dir", s.run_log)}) {
-    require_two_files(what, log, "--save-weights", s.save_weights);
-    require_two_files(what, log, "--tuning-file", s.tuning_file);
+  struct Written {
+    std::string_view what, kind;
+    const std::string& path;
+  };
+  const std::array<Written, 5> files{{{"--log", "log", s.log},
+                                      {"the log of --run-dir", "log", s.run_log},
+                                      {"--save-weights", "weights", s.save_weights},
+                                      {"the weights of --run-dir", "weights", s.run_weights},
+                                      {"--tuning-file", "tuning", s.tuning_file}}};
+  for (const Written& a : files) {
+    for (const Written& b : files)
+      require(a.kind >= b.kind || !is_one_file(a.path, b.path), "{} and {} are both {}: name two files", a.what, b.what,
+              a.path);
   }
-  require_two_files("--save-weights", s.save_weights, "--tuning-file", s.tuning_file);
 }
 
 bool is_cifar(const std::string& dataset) { return dataset == "cifar10" || dataset == "cifar100"; }
@@ -106,15 +121,11 @@ void fill_run_directory(Settings& s) {
   if (s.run_dir.empty()) return;
   const std::filesystem::path folder = s.run_dir;
   s.run_log = (folder / "log.jsonl").string();
-  if (s.save_weights.empty()) s.save_weights = (folder / "final.safetensors").string();
+  s.run_weights = (folder / "final.safetensors").string();
 }
 
-std::vector<std::string> logs_of(const Settings& s) {
-  std::vector<std::string> paths;
-  if (!s.run_log.empty()) paths.push_back(s.run_log);
-  if (!s.log.empty() && !is_one_file(s.log, s.run_log)) paths.push_back(s.log);
-  return paths;
-}
+std::vector<std::string> logs_of(const Settings& s) { return distinct_files(s.run_log, s.log); }
+std::vector<std::string> weights_files_of(const Settings& s) { return distinct_files(s.run_weights, s.save_weights); }
 
 void check(const Settings& s, std::int64_t ranks) {
   micro_batch_size(s, ranks);

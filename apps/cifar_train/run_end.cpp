@@ -51,9 +51,24 @@ std::optional<train::EvaluationReport> last_evaluation(const ReadyRun& run, cons
   return run.parts.trainer->evaluation_report();
 }
 
-/// On rank 0. Returns where the weights of the end are, "" if nowhere.
-std::string write_and_tell(const ReadyRun& run, const End& end, const std::optional<train::EvaluationReport>& report,
-                           const train::TensorMemory& memory, std::vector<std::string>& problems) {
+/// On rank 0. Returns where the weights of the end are.
+std::vector<std::string> save_weights(const ReadyRun& run, std::vector<std::string>& problems) {
+  const Settings& s = run.settings;
+  const NamedTensors weights = run.parts.trainer->weights();
+  const layers::Metadata metadata = train::to_metadata(train::describe_network(s.model, *run.images.train));
+  std::vector<std::string> paths;
+  for (const std::string& path : weights_files_of(s)) {
+    const train::SavedWeights saved = train::save_weights(path, weights, metadata);
+    if (!saved.problem.empty()) problems.push_back(describe_problem(saved));
+    if (!saved.path.empty()) paths.push_back(saved.path);
+  }
+  return paths;
+}
+
+/// On rank 0. Returns where the weights of the end are.
+std::vector<std::string> write_and_tell(const ReadyRun& run, const End& end,
+                                        const std::optional<train::EvaluationReport>& report,
+                                        const train::TensorMemory& memory, std::vector<std::string>& problems) {
   const Settings& s = run.settings;
   const auto add = [&](const std::string& problem) {
     if (!problem.empty()) problems.push_back(problem);
@@ -63,13 +78,9 @@ std::string write_and_tell(const ReadyRun& run, const End& end, const std::optio
   const bool has_diverged = end.last != nullptr && end.state == train::RunState::failed;
   if (const std::string problem = run.checkpoints.finish(); !problem.empty())
     add(has_diverged ? problem : checkpoint_problem(s, problem));
-  train::SavedWeights saved;
-  if (is_finished && !s.save_weights.empty()) {
-    saved = train::save_weights(s.save_weights, run.parts.trainer->weights(),
-                                train::to_metadata(train::describe_network(s.model, *run.images.train)));
-  }
+  std::vector<std::string> weights;
+  if (is_finished) weights = save_weights(run, problems);
   if (report && !s.run_dir.empty()) add(write_evaluation(s, *report, *run.images.test));
-  if (!saved.problem.empty()) add(describe_problem(saved));
   add(finish_tuning(s, run.device));
   const bool tells_result = end.last != nullptr && !end.last->stopped;
   if (tells_result) run.reporter.finish(*end.last, memory);
@@ -77,12 +88,12 @@ std::string write_and_tell(const ReadyRun& run, const End& end, const std::optio
   if (tells_result && report && s.per_class)
     run.reporter.tell(train::per_class_text(*report, run.images.test->class_names));
   if (!run.reporter.log_problem().empty()) add(fmt::format("--log: {}", run.reporter.log_problem()));
-  return saved.path;
+  return weights;
 }
 
 /// Whichever way it ended: what goes wrong from here on loses as little as it can, and is told at the end. Returns
-/// where rank 0 has put the weights of the end, "" if nowhere.
-std::string keep_all(const ReadyRun& run, const End& end, std::vector<std::string>& problems) {
+/// where rank 0 has put the weights of the end.
+std::vector<std::string> keep_all(const ReadyRun& run, const End& end, std::vector<std::string>& problems) {
   run.watch.look();
   if (end.state == train::RunState::stopped && !run.settings.run_dir.empty()) {
     run.checkpoints.write();
@@ -92,7 +103,7 @@ std::string keep_all(const ReadyRun& run, const End& end, std::vector<std::strin
   // mpirun kills the ranks a second after it has told them to stop.
   if (end.is_collective) run.profiled.finish(run.group, end.state != train::RunState::stopped, problems);
   const std::optional<train::EvaluationReport> report = last_evaluation(run, end);
-  std::string weights;
+  std::vector<std::string> weights;
   const auto write = [&] {
     if (run.group.rank() == 0) weights = write_and_tell(run, end, report, memory, problems);
   };
@@ -105,7 +116,7 @@ std::string keep_all(const ReadyRun& run, const End& end, std::vector<std::strin
 }
 
 /// Behind keep_all(): `tell` is given where the run's files are, on rank 0, before problems are told.
-int close(const ReadyRun& run, train::RunState state, int code, const std::string& weights,
+int close(const ReadyRun& run, train::RunState state, int code, const std::vector<std::string>& weights,
           const std::vector<std::string>& problems, const std::function<void(const train::ResultFiles&)>& tell) {
   const int result = run.files.end(state, code);
   if (run.group.rank() != 0) return result;
@@ -121,7 +132,7 @@ int end_finished(const ReadyRun& run, const train::EpochRecord& last, bool has_t
       !last.diverged && (!has_trained || std::isfinite(last.train_loss)) && std::isfinite(last.test_loss);
   const train::RunState state = is_finite ? train::RunState::finished : train::RunState::failed;
   std::vector<std::string> problems;
-  const std::string weights = keep_all(run, {.state = state, .last = &last}, problems);
+  const std::vector<std::string> weights = keep_all(run, {.state = state, .last = &last}, problems);
   if (!is_finite) problems.push_back(divergence_text(run.settings, last));
   const int code = train::max_over_ranks(problems.empty() ? 0.0 : 1.0, run.group) > 0.0 ? 1 : 0;
   return close(run, state, code, weights, problems,
@@ -144,7 +155,7 @@ int end_stopped(const ReadyRun& run, const train::EpochRecord& last) {
                               ? ""
                               : fmt::format("; to go on:\n  --resume auto --run-dir {}", run.settings.run_dir);
   const std::string text = fmt::format("stopped in epoch {} by {}{}", last.epoch, cause, how);
-  return close(run, train::RunState::stopped, signal == 0 ? 1 : 128 + signal, "", problems,
+  return close(run, train::RunState::stopped, signal == 0 ? 1 : 128 + signal, {}, problems,
                [&](const train::ResultFiles& files) { run.reporter.tell(train::closing_text(text, files)); });
 }
 
@@ -156,7 +167,7 @@ void end_failed(const ReadyRun& run, const std::exception& error) {
     std::vector<std::string> problems;
     keep_all(run, {.is_collective = is_agreed}, problems);
     const std::string text = fmt::format("ended by an error behind step {}", run.parts.trainer->steps_done());
-    close(run, train::RunState::failed, dynamic_cast<const Error*>(&error) != nullptr ? 2 : 1, "", problems,
+    close(run, train::RunState::failed, dynamic_cast<const Error*>(&error) != nullptr ? 2 : 1, {}, problems,
           [&](const train::ResultFiles& files) { run.reporter.tell(train::closing_text(text, files)); });
   } catch (const std::exception& other) {  // the first error is the one that is told by main
     fmt::print(stderr, "warning: not all of this run was written: {}\n", other.what());

@@ -77,7 +77,7 @@ void RunFiles::finish(train::RunState state, const train::EpochRecord* last, std
   write_curves(problems);
 }
 
-train::ResultFiles RunFiles::places(const std::string& weights, const std::vector<std::string>& logs,
+train::ResultFiles RunFiles::places(const std::vector<std::string>& weights, const std::vector<std::string>& logs,
                                     const train::ReportFiles* report) const {
   train::ResultFiles files{.folder = settings_.run_dir};
   const auto there = [&](std::initializer_list<const char*> names) {
@@ -94,7 +94,7 @@ train::ResultFiles RunFiles::places(const std::string& weights, const std::vecto
   files.lines.emplace_back("log", logs);
   files.lines.emplace_back("tables", there({"curves.csv", "steps.csv"}));
   files.lines.emplace_back("profile", there({"profile.txt", "trace.json"}));
-  if (!weights.empty()) saved.insert(saved.begin(), weights);
+  saved.insert(saved.begin(), weights.begin(), weights.end());
   files.lines.emplace_back("weights", saved);
   if (writes()) {
     const fs::path runs = fs::path(settings_.run_dir).parent_path();

@@ -39,9 +39,9 @@ class RunFiles {
   /// What could not be written so far, "" if nothing.
   std::string problem() const { return writes() ? events_->writer().problem() : ""; }
 
-  /// Where the run's files are, as far as they are there; `weights`: of the end, or empty. `logs`: of the reporter.
+  /// Where the run's files are, as far as they are there; `weights`: of the end. `logs`: of the reporter.
   /// `report`: null without one.
-  train::ResultFiles places(const std::string& weights, const std::vector<std::string>& logs,
+  train::ResultFiles places(const std::vector<std::string>& weights, const std::vector<std::string>& logs,
                             const train::ReportFiles* report) const;
 
   /// The end of the run with this exit code, which is returned: environment.json tells it.

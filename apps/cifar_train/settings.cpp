@@ -122,7 +122,8 @@ void describe_model(OptionTable& table, Settings& s) {
 
 void describe_training(OptionTable& table, Settings& s) {
   table.group("Training");
-  table.integer("epochs", s.trainer.epochs, {0, 1000000}, "passes over the training images; 0: only evaluate");
+  table.integer("epochs", s.trainer.epochs, {0, 1000000}, "passes over the training images; 0: only evaluate")
+      .only_for("steps", {"0"});
   table.integer("steps", s.trainer.steps, {},
                 "length of the run in optimizer steps, in place of --epochs; 0: by epochs");
   table.integer("global-batch-size", s.global_batch_size, {1},
@@ -243,8 +244,11 @@ void describe_checkpoints(OptionTable& table, Settings& s) {
   table
       .parsed("checkpoint-every", s.checkpoint_every, "epoch|N|Ns", train::parse_checkpoint_interval,
               "write a checkpoint to the --run-dir at the end of each epoch, and also every N steps or N seconds")
+      .useless_with("run-dir", {kNoRunDirectory})
       .no_effect_on_result();
-  table.integer("keep", s.keep, {1}, "checkpoints to keep: the newest N, and the best").no_effect_on_result();
+  table.integer("keep", s.keep, {1}, "checkpoints to keep: the newest N, and the best")
+      .useless_with("run-dir", {kNoRunDirectory})
+      .no_effect_on_result();
   table
       .choice("best-by", s.best_by, all_of(train::best_by_names()),
               "what makes an epoch, and its checkpoint, the best; default validation_accuracy with "

@@ -66,8 +66,9 @@ struct Settings {
   std::string on_save_error = "continue";
   bool find_nan = false;
 
-  std::string log;      ///< as it was given
-  std::string run_log;  ///< of the run directory; empty: there is none, or it is not settled yet
+  std::string log;  ///< as it was given
+  /// Of the run directory; empty: there is none, or it is not settled yet.
+  std::string run_log, run_weights;
   bool histograms = false;
   std::optional<train::StepWindow> profile;
   std::string progress = "auto";
@@ -88,11 +89,14 @@ void describe_options(OptionTable& table, Settings& settings);
 /// sense. Values themselves were checked as they were read. Throws Error.
 void resolve(Settings& settings, std::int64_t ranks);
 
-/// Puts a log into the run directory, if there is one, and the weights, unless they were put elsewhere.
+/// Names the files of the run directory, if there is one, that have a flag, too: its log, and the weights of the end.
 void fill_run_directory(Settings& settings);
 
 /// The files that the run's records are written to: that of the run directory, and --log. None twice.
 std::vector<std::string> logs_of(const Settings& settings);
+
+/// The files that the weights of the end are written to: that of the run directory, and --save-weights. None twice.
+std::vector<std::string> weights_files_of(const Settings& settings);
 
 /// Refuses what cannot run here, on this number of ranks. Throws Error.
 void check(const Settings& settings, std::int64_t ranks);

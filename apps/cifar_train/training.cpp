@@ -39,6 +39,7 @@ void check_writable(std::string_view option, const std::string& path) {
 /// What is wrong with the places that a run writes to. For rank 0.
 void check_places(const Settings& s) {
   if (!s.run_dir.empty()) prepare_run_directory(s);
+  check_writable("--run-dir", s.run_weights);
   check_writable("--save-weights", s.save_weights);
   if (!s.autotune) return;
   check_writable("--tuning-file", s.tuning_file);

@@ -72,6 +72,8 @@ CASES = [
     ("cifar_train --no-run-dir --resume auto",),
     ("cifar_train --no-run-dir --histograms",),
     ("cifar_train --no-run-dir --profile steps=1:2",),
+    ("cifar_train --no-run-dir --keep 2",),
+    ("cifar_train --epochs 2 --steps 9",),
     ("cifar_train --best-by validation_loss",),
     ("cifar_train --validation-split 0.1 --best-by test_loss",),
     ("cifar_train --early-stopping 3 --best-by train_loss",),

@@ -378,6 +378,12 @@ def run_directories():
     again = contents(f"work/runs/{first[:-1]}2/final.safetensors")
     check(contents(f"work/runs/{first}/final.safetensors") == again, "config.toml is another run")
 
+    # Weights that are put elsewhere, too, and a name that the files could not hold.
+    out = run(small + "--run-dir both --save-weights copy.safetensors").stdout
+    check("  weights  final.safetensors, copy.safetensors, checkpoints\n" in out, out)
+    check(contents("work/both/final.safetensors") == contents("work/copy.safetensors") == again, "weights differ")
+    check(": is no UTF-8 text" in run(small + "--run-dir caf\udce9", code=2).stderr, "accepted")
+
     # Both have come to their end: a new one begins. One that has not is gone on with.
     check("2 has no checkpoint" not in run(small + "--resume auto").stdout and len(directories()) == 3, f"{directories()}")
     told["state"] = "running"
@@ -399,7 +405,7 @@ def run_directories():
     check(errors[0].startswith("error: ") and f"runs/{first}: cannot make this folder for the run: Not a directory" in errors[0] and
           "or give --no-run-dir to keep nothing" in errors[0], f"{errors}")
     run(small + "--run-dir elsewhere")
-    check(sorted(os.listdir(work)) == ["elsewhere", "runs"], f"{os.listdir(work)}")
+    check(sorted(os.listdir(work)) == ["both", "copy.safetensors", "elsewhere", "runs"], f"{os.listdir(work)}")
 
 
 def check_nesting(events, what):
@@ -462,7 +468,7 @@ def profile():
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --validation-split 0.2 --augment crop-reflect=3,flip "
                "--model mnist_cnn --layers 7 --shared-weights --conv-impl reference "
-               "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --epochs 9 --batch-size 12 "
+               "--gemm-impl fused --load-weights a.safetensors --save-weights b.safetensors --batch-size 12 "
                "--grad-accumulation 3 --drop-last --optimizer rmsprop --lr 0.0123 --momentum 0.5 --weight-decay 1e-7 "
                "--schedule step --warmup-epochs 0.5 --step-epochs 4 --step-factor 0.3 --clip-norm 2 "
                "--label-smoothing 0.1 --mixup 0.4 --cutmix 0.9 --l1 1e-6 --seed 77 --precision bf16 --loss-scale 512.5 --master-weights --backend mpi "
@@ -471,7 +477,7 @@ def config():
                "--on-save-error stop --max-skipped-steps 7 --early-stopping 5,0.25 --ema 0.99 --steps 30 --per-class --log-norms "
                "--threads 3 --log c.jsonl --log-every 8 --histograms --profile steps=3:5 --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
-    of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25".split()
+    of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25 --epochs 9".split()  # does not go with --steps
     of_resnet = "--model resnet9 --drop-path 0.25".split()
     lines = set()
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every

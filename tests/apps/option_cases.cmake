@@ -63,12 +63,12 @@ app_case(NAME "momentum of a config file and Adam of the command line" OUT "lr =
   ARGS --config app_files/momentum.toml --optimizer adamw --print-config)
 app_case(NAME "momentum of a config file on two ranks" RANKS 2 ERR "momentum.toml:1: momentum = 0.9 is left out"
   ARGS --config app_files/momentum.toml --optimizer adamw --print-config)
-bad_input(NAME "Nesterov's momentum of RMSprop" ERR "--nesterov: of no use with --optimizer rmsprop, only with sgd"
+bad_input(NAME "Nesterov's momentum of RMSprop" ERR "--nesterov: of no use with --optimizer rmsprop, only with --optimizer sgd"
   ARGS --optimizer rmsprop --momentum 0.5 --nesterov)
 app_case(NAME "no Nesterov's momentum is what Adam has" OUT "nesterov = false" ARGS --optimizer adam --no-nesterov --print-config)
-bad_input(NAME "steps of another schedule" ERR "--step-epochs 3: of no use with --schedule one-cycle, only with step"
+bad_input(NAME "steps of another schedule" ERR "--step-epochs 3: of no use with --schedule one-cycle, only with --schedule step"
   ARGS --step-epochs 3)
-bad_input(NAME "step factor of another schedule" ERR "--step-factor 0.5: of no use with --schedule cosine, only with step"
+bad_input(NAME "step factor of another schedule" ERR "--step-factor 0.5: of no use with --schedule cosine, only with --schedule step"
   ARGS --schedule cosine --step-factor 0.5)
 app_case(NAME "steps have defaults" OUT "step-epochs = 10" "step-factor = 0.1" ARGS --schedule step --print-config)
 bad_input(NAME "folder of synthetic images" ERR "--data app_files: of no use with --dataset synthetic"
@@ -87,7 +87,7 @@ app_case(NAME "code is kept in the configuration" OUT "conv-impl = \"fused\"" "g
   ARGS --conv-impl fused --gemm-impl fused --print-config)
 app_case(NAME "code that was chosen is told" OUT "conv-impl reference, gemm-impl fused"
   ARGS --dataset synthetic --limit-train 32 --limit-test 32 --epochs 0 --device cpu --conv-impl reference --gemm-impl fused)
-bad_input(NAME "measured and forced code" ERR "--autotune: of no use with --conv-impl fused, only with auto"
+bad_input(NAME "measured and forced code" ERR "--autotune: of no use with --conv-impl fused, only with --conv-impl auto"
   ARGS --dataset synthetic --autotune --conv-impl fused)
 bad_input(NAME "tuning file that is not there" ERR "--tuning-file none.json: no such file; --autotune makes one"
   ARGS --dataset synthetic --tuning-file none.json)

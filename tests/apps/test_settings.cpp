@@ -234,6 +234,10 @@ TEST_CASE("a choice on the command line leaves out what a config file says of an
 
   const WithFile model("model = 'resnet9'\ndrop-path = 0.5\n", {"--model", "small_cnn"});
   CHECK(model.parsed.settings.model.drop_path == 0.0);
+  const WithFile steps("epochs = 3\nkeep = 1\n", {"--steps", "9", "--no-run-dir"});
+  CHECK(steps.parsed.notes ==
+        std::vector<std::string>{steps.path + ":1: epochs = 3 is left out: --steps 9 has no use for it",
+                                 steps.path + ":2: keep = 1 is left out: --no-run-dir has no use for it"});
   CHECK(WithFile("data = '/some/where'\n", {"--dataset", "synthetic"}).parsed.settings.data.directory.empty());
   CHECK(WithFile("tuning-file = 't.json'\n", {"--conv-impl", "direct"}).parsed.settings.tuning_file.empty());
 }
@@ -249,6 +253,13 @@ TEST_CASE("what is given beside a choice that has no use for it is refused") {
   CHECK_THAT(error_of({"--no-master-weights"}), ContainsText("--no-master-weights: of no use with --precision fp32"));
   CHECK_THAT(error_of({"--batch-norm"}),
              ContainsText("--batch-norm: of no use with --model small_cnn, only with vgg_lite, mnist_cnn"));
+  CHECK(error_of({"--epochs", "2", "--steps", "9"}) ==
+        "--epochs 2: of no use with --steps 9, only with --steps 0; leave it out");
+  CHECK(error_of({"--keep", "2", "--no-run-dir"}) == "--keep 2: of no use with --no-run-dir; leave it out");
+  CHECK(error_of({"--checkpoint-every", "9", "--run-dir", "none"}) ==
+        "--checkpoint-every 9: of no use with --no-run-dir; leave it out");
+  CHECK(error_of({"--keep", "2", "--checkpoint-every", "9"}) == "accepted");
+  CHECK(error_of({"--keep", "2", "--checkpoint-every", "9", "--run-dir", "d"}) == "accepted");
   // What says nothing may stay.
   CHECK(error_of({"--optimizer", "adam", "--no-nesterov", "--loss-scale", "none", "--layers", "0"}) == "accepted");
   CHECK(error_of({"--allreduce-dtype", "fp32", "--warmup-epochs", "0", "--master-weights"}) == "accepted");
@@ -269,6 +280,12 @@ TEST_CASE("an empty path is refused, and none is a value of its option") {
     CHECK_FALSE(p.table.find(option)->get().has_value());
   }
   CHECK_THAT(error_of({"--config", ""}), ContainsText("--config: the path is empty"));
+}
+
+TEST_CASE("a path must be UTF-8, as the files are that name it") {
+  CHECK(error_of({"--run-dir", "caf\xe9"}) ==
+        "--run-dir \"caf\\xe9\": is no UTF-8 text, which config.toml and the report are written in: name a link to it");
+  CHECK(error_of({"--run-dir", "caf\xc3\xa9"}) == "accepted");
 }
 
 TEST_CASE("a search for NaN needs a run to search") {
@@ -300,18 +317,23 @@ TEST_CASE("every option is in the help text, in lines of at most 80 columns") {
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
 }
 
-TEST_CASE("a run directory has its log, and --log names one more") {
-  const auto logs_with = [](const std::vector<const char*>& arguments) {
+TEST_CASE("a run directory has its log and weights, and --log and --save-weights name one more") {
+  const auto files_with = [](const std::vector<const char*>& arguments) {
     Parsed p;
     parse(p, arguments);
-    return logs_of(p.settings);
+    return std::pair(logs_of(p.settings), weights_files_of(p.settings));
   };
   using Paths = std::vector<std::string>;
-  CHECK(logs_with({"--run-dir", "runs/1"}) == Paths{"runs/1/log.jsonl"});
-  CHECK(logs_with({"--run-dir", "runs/1", "--log", "my.jsonl"}) == Paths{"runs/1/log.jsonl", "my.jsonl"});
-  CHECK(logs_with({"--run-dir", "runs/1", "--log", "runs/../runs/1/log.jsonl"}) == Paths{"runs/1/log.jsonl"});
-  CHECK(logs_with({"--no-run-dir", "--log", "my.jsonl"}) == Paths{"my.jsonl"});
-  CHECK(logs_with({"--no-run-dir"}).empty());
-  CHECK_THROWS_WITH(logs_with({"--run-dir", "d", "--log", "x", "--save-weights", "d/log.jsonl"}),
+  using Files = std::pair<Paths, Paths>;
+  CHECK(files_with({"--run-dir", "r/1"}) == Files({"r/1/log.jsonl"}, {"r/1/final.safetensors"}));
+  CHECK(files_with({"--run-dir", "r/1", "--log", "l", "--save-weights", "w"}) ==
+        Files({"r/1/log.jsonl", "l"}, {"r/1/final.safetensors", "w"}));
+  CHECK(files_with({"--run-dir", "r/1", "--log", "r/../r/1/log.jsonl", "--save-weights", "./r/1/final.safetensors"}) ==
+        Files({"r/1/log.jsonl"}, {"r/1/final.safetensors"}));
+  CHECK(files_with({"--no-run-dir", "--log", "l", "--save-weights", "w"}) == Files({"l"}, {"w"}));
+  CHECK(files_with({"--no-run-dir"}) == Files());
+  CHECK_THROWS_WITH(files_with({"--run-dir", "d", "--log", "x", "--save-weights", "d/log.jsonl"}),
                     ContainsText("the log of --run-dir and --save-weights are both d/log.jsonl"));
+  CHECK_THROWS_WITH(files_with({"--run-dir", "d", "--log", "d/final.safetensors"}),
+                    ContainsText("--log and the weights of --run-dir are both d/final.safetensors"));
 }
