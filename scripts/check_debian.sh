@@ -55,6 +55,7 @@ in_system() {
     mount -t proc proc "$root/proc"
     mount --rbind /sys "$root/sys"
     mount --bind /dev "$root/dev"
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
     mount -t tmpfs tmpfs "$root/dev/shm"
     mkdir -p "$root/root/.ccache"
     mount --bind build/debian/ccache "$root/root/.ccache"

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from run_case import environment, mpirun
+from run_case import environment, mpirun, shows_last_words
 
 PROGRAM, CASE = os.path.abspath(sys.argv[1]), sys.argv[2]
 FAILING_FILES = os.path.abspath(sys.argv[4]) if len(sys.argv) > 4 else ""
@@ -224,6 +224,12 @@ def epochs_that_last(folder, ranks, seconds):
     return math.ceil(seconds / fastest)
 
 
+def check_was_stopped(folder, number, text):
+    with open(os.path.join(folder, "environment.json"), encoding="utf-8") as file:
+        told = json.load(file)
+    check(told["state"] == "stopped" and told["exit_code"] == 128 + number, f"{told}\n{text}")
+
+
 def stopped_runs(work, ranks):
     """Stopped by Ctrl-C and by SIGTERM: each writes a checkpoint of the step it was at, far from the next one due."""
     whole, broken = os.path.join(work, "whole"), os.path.join(work, "broken")
@@ -243,7 +249,9 @@ def stopped_runs(work, ranks):
         text = "".join(lines)
         check(ranks > 1 or code == 128 + number, f"exit code {code} after {number}:\n{text}")
         check(code != 0, f"exit code 0 after {number}:\n{text}")
-        check(re.search(r"stopped in epoch [0-9]+ by SIG(TERM|INT|HUP); to go on:\n  --resume auto --run-dir ", text), text)
+        told = re.search(r"stopped in epoch [0-9]+ by SIG(TERM|INT|HUP); to go on:\n  --resume auto --run-dir ", text)
+        check(told or not shows_last_words(ranks), text)
+        check_was_stopped(broken, number, text)
         newest = sorted(os.listdir(os.path.join(broken, "checkpoints")))[-1]
         stopped += int(newest.removeprefix("step-")) % 30 != 0
     check(stopped > 0, "each run was stopped at the end of an epoch")
@@ -260,7 +268,8 @@ def stopped_by_timeout(work):
     done = subprocess.run(["timeout", "--foreground", "-s", "TERM", "3", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, env=environment(), timeout=120)
     check(done.returncode == 124, f"exit code {done.returncode}\n{done.stdout}")
-    check("by SIGTERM; to go on:\n  --resume auto" in done.stdout, done.stdout)
+    check("by SIGTERM; to go on:\n  --resume auto" in done.stdout or not shows_last_words(2), done.stdout)
+    check_was_stopped(broken, signal.SIGTERM, done.stdout)
     step = newest_step(broken)
     text = run(broken, 2, epochs + "--resume auto")
     check(f"and {step} steps are done" in text, text)
