@@ -23,8 +23,8 @@ struct ProfileEntry {
 
 namespace detail {
 /// Who wants to know of ranges: our own statistics, a profiler that listens to NVTX, a timeline (timeline.h), several
-/// or, most of the time, none.
-constexpr unsigned kStatistics = 1, kNvtx = 2, kTimeline = 4;
+/// or, most of the time, none. Counters (work_counter.h) want to know of work alone.
+constexpr unsigned kStatistics = 1, kNvtx = 2, kTimeline = 4, kWorkCounters = 16;
 extern std::atomic<unsigned> range_listeners;
 inline unsigned listeners() { return range_listeners.load(std::memory_order_relaxed); }
 

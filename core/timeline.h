@@ -5,6 +5,7 @@
 #include "tandem/core/memory.h"
 #include "tandem/core/named_tensors.h"
 #include "tandem/core/profiler.h"
+#include "tandem/core/work_counter.h"
 
 #include <array>
 #include <cstdint>
@@ -75,10 +76,16 @@ void name_storages(const NamedTensors& tensors);
 /// True between start_timeline() and stop_timeline().
 inline bool timeline_is_recorded() { return (detail::listeners() & detail::kTimeline) != 0; }
 
-/// Floating-point operations and bytes to and from memory that this thread's innermost range stands for.
+/// Whether add_work() has any effect.
+inline bool work_is_counted() { return (detail::listeners() & (detail::kTimeline | detail::kWorkCounters)) != 0; }
+
+/// Floating-point operations and bytes to and from memory that this thread's innermost range stands for, and that its
+/// counters (work_counter.h) count.
 inline void add_work(double flops, double bytes) {
-  if (timeline_is_recorded()) [[unlikely]]
-    detail::add_work(flops, bytes);
+  if (!work_is_counted()) [[likely]]
+    return;
+  count_work(flops);
+  if (timeline_is_recorded()) detail::add_work(flops, bytes);
 }
 
 namespace detail {

@@ -87,9 +87,4 @@ std::string ConvTranspose2d::describe() const {
   return "ConvTranspose2d" + text_of_options(options_, setting("output_padding", options_.output_padding, 0));
 }
 
-double ConvTranspose2d::flops(const Shape& input, const Shape& /*output*/) const {
-  const double weights = static_cast<double>(weight_.numel()) / static_cast<double>(options_.in);
-  return 2.0 * weights * static_cast<double>(element_count(input));
-}
-
 }  // namespace tandem::layers

@@ -81,7 +81,6 @@ class ConvTranspose2d final : public Module {
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
   autograd::OpKind op_kind() const override { return autograd::OpKind::convolution; }
-  double flops(const Shape& input, const Shape& output) const override;
 
   const Options& options() const { return options_; }
   const Tensor& weight() const { return weight_; }

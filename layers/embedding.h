@@ -27,7 +27,6 @@ class Embedding final : public Module {
   Embedding(const Options& options, Initializer& initializer);
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
-  double flops(const Shape& /*input*/, const Shape& /*output*/) const override { return 0.0; }
 
  private:
   std::optional<std::int64_t> padding_idx_;

@@ -26,7 +26,6 @@ class LayerNorm final : public Module {
   Tensor forward(const Tensor& input) override;
   std::string describe() const override;
   autograd::OpKind op_kind() const override { return autograd::OpKind::normalization; }
-  double flops(const Shape& /*input*/, const Shape& /*output*/) const override { return 0.0; }
 
  private:
   Options options_;

@@ -5,6 +5,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/describe.h"
 #include "tandem/core/memory.h"
+#include "tandem/core/work_counter.h"
 #include "tandem/layers/dropout.h"
 #include "tandem/layers/mode_scope.h"
 
@@ -36,18 +37,17 @@ Tensor zeros_for(const Module& module, const Shape& input) {
   return Tensor::zeros(input, like_parameters);
 }
 
-/// Hooks that are removed at the end of the scope.
+/// What each module does while this lives, by hooks that are removed at its end. Work between two modules is that of
+/// the one that calls them.
 class CallCounter {
  public:
   explicit CallCounter(Module& module) {
     for (const auto& [name, part] : module.named_modules()) {
       Calls& calls = calls_[part];
-      if (calls_.size() == handles_.size()) continue;  // a module of several names
-      handles_.push_back(part->register_forward_hook([&calls](Module& self, const Tensor& in, const Tensor& out) {
-        ++calls.count;
-        calls.output = out.shape();
-        calls.flops += self.flops(in.shape(), out.shape());
-      }));
+      handles_.push_back(part->register_forward_pre_hook(
+          [this](Module&, const Tensor&) { open_.push_back({.begin = work_.flops()}); }));
+      handles_.push_back(part->register_forward_hook(
+          [this, &calls](Module&, const Tensor&, const Tensor& out) { close(calls, out.shape()); }));
     }
   }
   ~CallCounter() {
@@ -57,8 +57,26 @@ class CallCounter {
   CallCounter& operator=(const CallCounter&) = delete;
 
   const Calls& of(const Module* module) const { return calls_.at(module); }
+  double flops() const { return work_.flops(); }
 
  private:
+  /// A call under way.
+  struct Open {
+    double begin = 0, of_inner_calls = 0;
+  };
+
+  void close(Calls& calls, const Shape& output) {
+    const Open call = open_.back();
+    open_.pop_back();
+    const double flops = work_.flops() - call.begin;
+    if (!open_.empty()) open_.back().of_inner_calls += flops;
+    ++calls.count;
+    calls.output = output;
+    calls.flops += flops - call.of_inner_calls;
+  }
+
+  WorkCounter work_;
+  std::vector<Open> open_;
   std::map<const Module*, Calls> calls_;
   std::vector<RemovableHandle> handles_;
 };
@@ -116,8 +134,9 @@ ModelSummary summarize(Module& module, const std::function<Tensor()>& forward) {
     forward();
     for (const auto& [name, part] : module.named_modules()) {
       const std::int64_t own_parameters = own_parameter_count(*part);
-      if (own_parameters == 0 && part->named_modules().size() > 1) continue;  // its children have their own lines
       const Calls& calls = counter.of(part);
+      const bool has_parts = part->named_modules().size() > 1;
+      if (own_parameters == 0 && calls.flops == 0.0 && has_parts) continue;  // its parts have their own lines
       result.layers.push_back({.name = name,
                                .what = part->describe(),
                                .calls = calls.count,
@@ -125,10 +144,7 @@ ModelSummary summarize(Module& module, const std::function<Tensor()>& forward) {
                                .parameters = own_parameters,
                                .flops = calls.flops});
     }
-    std::map<const Module*, bool> added;
-    for (const auto& [name, part] : module.named_modules()) {
-      if (!std::exchange(added[part], true)) result.flops += counter.of(part).flops;
-    }
+    result.flops = counter.flops();
   }
   const auto kept = kept_in_training(module, forward);
   const ModeScope same_modes(module, false);

@@ -10,13 +10,13 @@
 
 namespace tandem::layers {
 
-/// A layer that computes something itself: one without children, or with parameters beside theirs.
+/// A layer that computes something itself: one without children, or with parameters or products beside theirs.
 struct LayerSummary {
   std::string name, what;       ///< dotted name, and describe()
   int calls = 0;                ///< in one forward pass
   Shape output;                 ///< of the last call; empty if there was none
   std::int64_t parameters = 0;  ///< its own, without its children's
-  double flops = 0;             ///< of all calls, by Module::flops()
+  double flops = 0;             ///< of products and convolutions (WorkCounter) of all calls, without its children's
 };
 
 /// What summarize() finds out. Bytes are of elements.
@@ -24,7 +24,7 @@ struct ModelSummary {
   std::vector<LayerSummary> layers;
   std::int64_t parameters = 0, frozen_parameters = 0, parameter_tensors = 0;
   std::int64_t parameter_bytes = 0, buffer_bytes = 0;
-  double flops = 0;                   ///< of a forward pass; backward takes about twice as many
+  double flops = 0;                   ///< of a forward pass, as above; backward takes about twice as many
   std::int64_t activation_bytes = 0;  ///< kept from forward to backward, with the output, without the input
 };
 
@@ -42,7 +42,8 @@ ModelSummary summarize(Module& module, const Shape& input);
 ModelSummary summarize(Module& module, const Tensor& input);
 
 /// The same by `forward`, which calls the network in its own way, on several inputs, say. Called twice. A part that is
-/// not called as a module, layer(x), has no output and no FLOPs in the table. Example:
+/// not called as a module, layer(x), has no output in the table, and its FLOPs are of the module that calls it.
+/// Example:
 ///     #include "tandem/autograd/functions.h"
 ///     #include "tandem/layers/linear.h"
 ///     #include "tandem/layers/module_list.h"

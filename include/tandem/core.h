@@ -29,3 +29,4 @@
 #include "tandem/core/suggest.h"
 #include "tandem/core/tensor.h"
 #include "tandem/core/timeline.h"
+#include "tandem/core/work_counter.h"

@@ -43,7 +43,7 @@ void require_device(std::string_view op, const ConvPlan& plan, const Tensor& ten
 
 /// What `passes` of a convolution compute, and the least that they move: each operand once for each.
 void note_work(const ConvPlan& plan, int passes) {
-  if (!timeline_is_recorded()) return;
+  if (!work_is_counted()) return;
   const ConvGeometry& g = plan.geometry;
   const auto count = [](const Shape& shape) { return static_cast<double>(element_count(shape)); };
   const Shape x = input_shape(g), w = weight_shape(g), y = output_shape(g);

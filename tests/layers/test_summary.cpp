@@ -129,3 +129,35 @@ TEST_CASE("a summary leaves statistics, modes, hooks and random numbers as they 
   CHECK(with_norm->named_buffers()[0].second.to_vector<float>() == before);
   CHECK(with_norm->named_buffers()[2].second.item() == 0.0);
 }
+
+TEST_CASE("a summary counts what layers of one's own compute, not what they add") {
+  struct Attention final : Module {
+    Initializer initializer{1};
+    Tensor& position = add_parameter("position", Tensor::zeros({8, 32}));
+    Linear& query = add_module<Linear>("query", {.in = 32, .out = 16}, initializer);
+    Tensor& key = add_parameter("key", Tensor::full({32, 16}, 0.1));
+    Tensor forward(const Tensor& x) override {
+      const Tensor y = x + position;
+      return autograd::matmul(query(y), autograd::transpose(autograd::matmul(y, key), -1, -2));
+    }
+    std::string describe() const override { return "Attention"; }
+  };
+  struct Twice final : Module {
+    Attention& attention = add_module<Attention>("attention");
+    Tensor forward(const Tensor& x) override {
+      attention(x);
+      return autograd::matmul(attention(x), Tensor::zeros({4, 8, 3}));
+    }
+    std::string describe() const override { return "Twice"; }
+  } network;
+  const ModelSummary facts = summarize(network, {4, 8, 32});
+  REQUIRE(facts.layers.size() == 3);
+  CHECK(facts.layers[0].name.empty());  // without parameters, but with a product
+  CHECK(facts.layers[0].flops == 2.0 * 4 * 8 * 8 * 3);
+  CHECK(facts.layers[1].name == "attention");
+  CHECK(facts.layers[1].calls == 2);
+  CHECK(facts.layers[1].flops == 2 * 2.0 * (4 * 8 * 32 * 16 + 4 * 8 * 16 * 8));
+  CHECK(facts.layers[2].name == "attention.query");
+  CHECK(facts.layers[2].flops == 2 * 2.0 * 4 * 8 * 32 * 16);
+  CHECK(facts.flops == facts.layers[0].flops + facts.layers[1].flops + facts.layers[2].flops);
+}
