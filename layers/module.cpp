@@ -38,6 +38,21 @@ class LayerError : public Error {
   std::string path_, message_;
 };
 
+/// A tensor that is to be a parameter, marked as one.
+Tensor trained(std::string_view function, std::string_view name, const Tensor& value) {
+  require(value.defined() && is_floating(value.dtype()) && autograd::is_leaf(value),
+          "{}: '{}' must be a floating tensor that no recorded operation made, got {}; what is not trained is a buffer",
+          function, name, tandem::describe(value));
+  value.storage()->set_tag(MemoryTag::parameters);
+  return autograd::set_requires_grad(value);
+}
+
+/// Whether `part` is `whole` or one of its parts.
+bool contains(Module& whole, const Module& part) {
+  const auto modules = whole.named_modules();
+  return std::any_of(modules.begin(), modules.end(), [&](const auto& named) { return named.second == &part; });
+}
+
 std::string join(const std::string& parent, const std::string& child) {
   return parent.empty() || child.empty() ? parent + child : parent + "." + child;
 }
@@ -144,10 +159,14 @@ void Module::requires_grad(std::string_view name, bool required) {
 }
 
 std::vector<std::pair<std::string, Module*>> Module::named_modules() {
-  std::vector<std::pair<std::string, Module*>> result{{"", this}};
-  for (const auto& [child_name, child] : children_) {
-    for (const auto& [name, module] : child->named_modules()) result.emplace_back(join(child_name, name), module);
-  }
+  std::vector<std::pair<std::string, Module*>> result;
+  std::set<const Module*> seen;
+  const std::function<void(const std::string&, Module&)> add = [&](const std::string& name, Module& module) {
+    if (!seen.insert(&module).second) return;
+    result.emplace_back(name, &module);
+    for (const auto& [child_name, child] : module.children_) add(join(name, child_name), *child);
+  };
+  add("", *this);
   return result;
 }
 
@@ -194,18 +213,6 @@ std::string Module::describe() const {
   whole.resize(std::min(whole.find('<'), whole.size()));  // without template arguments
   const std::size_t scope = whole.rfind("::");
   return scope == std::string::npos ? whole : whole.substr(scope + 2);
-}
-
-double Module::flops(const Shape& /*input*/, const Shape& output) const {
-  if (output.rank() < 2) return 0.0;
-  double products = 0.0;
-  for (const auto& [name, parameter] : parameters_) {
-    const std::int64_t rows = parameter->rank() >= 2 ? parameter->size(0) : 0;
-    if (rows == 0 || (rows != output[1] && rows != output[-1])) continue;
-    const std::int64_t row_length = parameter->numel() / rows;
-    products += static_cast<double>(row_length) * static_cast<double>(element_count(output));
-  }
-  return 2.0 * products;
 }
 
 void Module::train(bool on) {
@@ -273,7 +280,9 @@ void Module::check_new_name(std::string_view name) const {
 
 void Module::register_parameter(std::string name, Tensor& member) {
   check_new_name(name);
-  if (member.defined()) parameters_.emplace_back(std::move(name), &member);
+  if (!member.defined()) return;
+  member = trained("register_parameter", name, member);
+  parameters_.emplace_back(std::move(name), &member);
 }
 
 void Module::register_buffer(std::string name, Tensor& member) {
@@ -283,18 +292,15 @@ void Module::register_buffer(std::string name, Tensor& member) {
 
 void Module::register_module(std::string name, Module& member) {
   check_new_name(name);
-  require(&member != this, "register_module('{}'): a module cannot be a part of itself", name);
+  require(!contains(member, *this), "register_module('{}'): a module cannot be a part of itself", name);
   member.name_ = name;
   children_.emplace_back(std::move(name), &member);
 }
 
 Tensor& Module::add_parameter(std::string name, const Tensor& value) {
-  require(value.defined() && is_floating(value.dtype()) && autograd::is_leaf(value),
-          "add_parameter: '{}' must be a floating tensor that no recorded operation made, got {}", name,
-          tandem::describe(value));
-  register_parameter(std::move(name), *owned_tensors_.emplace_back(std::make_unique<Tensor>(value)));
-  value.storage()->set_tag(MemoryTag::parameters);
-  return *owned_tensors_.back() = autograd::set_requires_grad(value);
+  const Tensor parameter = trained("add_parameter", name, value);
+  register_parameter(std::move(name), *owned_tensors_.emplace_back(std::make_unique<Tensor>(parameter)));
+  return *owned_tensors_.back();
 }
 
 Tensor& Module::add_buffer(std::string name, const Tensor& value) {

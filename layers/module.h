@@ -110,17 +110,11 @@ class Module {
   /// How many modules of a PyTorch nn.Sequential this one stands for: 2 where a ReLU is fused in.
   virtual int sequential_slots() const { return 1; }
 
-  /// Multiplications and additions of one forward from `input` to `output`, for summaries. By default two for each use
-  /// of a weight: of each own parameter of two or more dimensions whose first size is the output's second or last, one
-  /// product per output element and element of a row of it. That is right for convolutions and matrix products; what is
-  /// done per element is not counted.
-  virtual double flops(const Shape& input, const Shape& output) const;
-
   // By dotted name. Handles share their elements with the module. A tensor that modules share is there once, under its
   // first name; state_dict() has it under every name.
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
-  std::vector<std::pair<std::string, Module*>> named_modules();  // itself first, as "", then its descendants
+  std::vector<std::pair<std::string, Module*>> named_modules();  // itself first, as "", then its parts, once each
   std::vector<Tensor> parameters() const;
   std::int64_t parameter_count() const;
 
@@ -205,7 +199,8 @@ class Module {
 
  protected:
   // Names are those of one module: neither empty nor with a dot in them, nor given twice, or Error is thrown.
-  /// An undefined tensor (an absent bias) is not registered.
+  /// A parameter is a floating tensor that no recorded operation made; it is marked as wanting a gradient (freeze it
+  /// afterwards, by requires_grad()). An undefined tensor (an absent bias) is not registered.
   void register_parameter(std::string name, Tensor& member);
   /// Forward writes into a buffer's elements (copy_from(), Out) rather than assign another tensor to the member:
   /// DistributedDataParallel and whatever puts statistics back hold the tensor that was there before.

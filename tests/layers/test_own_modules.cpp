@@ -257,3 +257,42 @@ TEST_CASE("freezing what is not there is refused, with the nearest name") {
   CHECK_THAT(error_of([&] { net.requires_grad("", false); }), ContainsText("'' is neither"));
   CHECK_THAT(error_of([&] { net.requires_grad("shift", false); }), ContainsText("neither"));  // a buffer
 }
+
+TEST_CASE("a tensor that is registered as a parameter is trained") {
+  class Scale final : public Module {
+   public:
+    explicit Scale(Tensor scale) : scale_(std::move(scale)) { register_parameter("scale", scale_); }
+    Tensor forward(const Tensor& input) override { return autograd::mul(input, scale_); }
+    std::string describe() const override { return "Scale"; }
+
+   private:
+    Tensor scale_;
+  };
+  Scale scale(Tensor::full({2}, 0.5));
+  CHECK(autograd::requires_grad(scale.parameters().at(0)));
+  autograd::backward(autograd::sum(scale(Tensor::full({3, 2}, 2.0))));
+  CHECK(autograd::grad(scale.parameters()[0]).to_vector<float>() == std::vector<float>{6, 6});
+  CHECK(
+      error_of([] { Scale(Tensor::full({2}, 1.0, {.dtype = DType::i64})); }) ==
+      "register_parameter: 'scale' must be a floating tensor that no recorded operation made, got i64[2]; what is not "
+      "trained is a buffer");
+  const Tensor computed = autograd::exp(scale.parameters()[0]);
+  CHECK_THAT(error_of([&] { Scale{computed}; }), ContainsText("register_parameter: 'scale' must be a floating tensor"));
+}
+
+TEST_CASE("modules of several names are listed once, and none is a part of itself") {
+  Twins twins;
+  std::vector<std::string> names;
+  for (const auto& [name, module] : twins.named_modules()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"", "first"});
+  struct Knot final : Module {
+    Tensor forward(const Tensor& input) override { return input; }
+    std::string describe() const override { return "Knot"; }
+    using Module::register_module;
+  } a, b, c;
+  a.register_module("b", b);
+  b.register_module("c", c);
+  CHECK(error_of([&] { c.register_module("a", a); }) == "register_module('a'): a module cannot be a part of itself");
+  CHECK(error_of([&] { c.register_module("c", c); }) == "register_module('c'): a module cannot be a part of itself");
+  CHECK(c.named_modules().size() == 1);
+}
