@@ -135,6 +135,7 @@ class Tensor {
   /// The same, but pinned host memory is still in use until the current stream has done the copy: wait for that (or for
   /// an Event behind it) before reading the copy, or writing to the source.
   void copy_from_async(const Tensor& source) const;
+  /// Of integers, the value without its fraction; throws Error where the dtype has no such number.
   void fill(double value) const;
   void zero() const { fill(0.0); }
   /// This handle and its copies become `source` (of the same shape): they name its elements, in its dtype and on its

@@ -4,6 +4,8 @@
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 using namespace tandem;
@@ -50,6 +52,21 @@ TEST_CASE("all dtypes fill, convert and read back") {
     CHECK(x.storage()->bytes() == 3 * size_of(dtype));
     CHECK(describe(x) == fmt::format("{}[3]", name_of(dtype)));
   }
+}
+
+TEST_CASE("integers are filled with numbers that they have") {
+  const auto filled = [](DType dtype, double value) { return Tensor::full({2}, value, {.dtype = dtype}); };
+  CHECK(filled(DType::u8, 255.9).to_vector<double>() == std::vector<double>{255, 255});
+  CHECK(filled(DType::u8, -0.5).to_vector<double>() == std::vector<double>{0, 0});
+  CHECK(filled(DType::i32, -2147483648.0).to_vector<std::int32_t>()[1] == std::numeric_limits<std::int32_t>::min());
+  CHECK(filled(DType::i64, -0x1p63).to_vector<std::int64_t>()[1] == std::numeric_limits<std::int64_t>::min());
+  CHECK(error_of([&] { filled(DType::u8, 300); }) == "fill: 300 is no number that u8 has, which is from 0 to 255");
+  CHECK(error_of([&] { filled(DType::u8, -1); }) == "fill: -1 is no number that u8 has, which is from 0 to 255");
+  CHECK_THAT(error_of([&] { filled(DType::i32, 0x1p31); }), ContainsText("from -2147483648 to 2147483647"));
+  CHECK_THAT(error_of([&] { filled(DType::i64, 0x1p63); }), ContainsText("is no number that i64 has"));
+  CHECK_THAT(error_of([&] { filled(DType::i64, std::nan("")); }), ContainsText("fill: nan is no number that i64 has"));
+  CHECK_THAT(error_of([&] { filled(DType::i32, -std::numeric_limits<double>::infinity()); }), ContainsText("-inf"));
+  CHECK(filled(DType::f16, 1e9).to_vector<double>()[0] == std::numeric_limits<double>::infinity());
 }
 
 TEST_CASE("rank 0, no elements and no tensor at all") {
