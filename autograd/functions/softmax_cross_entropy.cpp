@@ -3,6 +3,8 @@
 
 #include "tandem/autograd/functions/arithmetic.h"
 #include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/functions/compare.h"
+#include "tandem/autograd/functions/pointwise.h"
 #include "tandem/autograd/functions/reduce.h"
 #include "tandem/autograd/functions/softmax.h"
 #include "tandem/autograd/precision.h"
@@ -38,7 +40,7 @@ Tensor smooth_losses(const Tensor& log_p, const Tensor& labels, const CrossEntro
   if (!options.ignore_index) return losses;
   const LabelWeights kept{.ignore_index = options.ignore_index};
   const Tensor counts = unrecorded([&] { return nll_of_rows(log_p.detach(), labels, kept).weights; });
-  return mul(losses, counts);
+  return where(gt(counts, 0.0), losses, 0.0);  // a product would keep what is NaN or infinite in rows that do not count
 }
 
 }  // namespace

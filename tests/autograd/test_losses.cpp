@@ -123,3 +123,26 @@ TEST_CASE("a target gets a gradient, too, and only what is asked for is computed
   CHECK(grad(target).to_vector<float>() == std::vector<float>{2, -6});
   CHECK(!grad(x).defined());
 }
+
+TEST_CASE("rows that do not count leave no NaN in a smoothed cross-entropy") {
+  const CrossEntropyOptions options{.ignore_index = -100, .label_smoothing = 0.1};
+  const std::vector<float> values{1, 2, 3, 3, 1, 2};
+  const auto run = [&](std::vector<float> logits, std::vector<std::int64_t> labels) {
+    const Tensor x = set_requires_grad(Tensor::from<float>(logits, {2, 3}));
+    const Tensor loss = softmax_cross_entropy(x, Tensor::from<std::int64_t>(labels, {2}), options);
+    backward(loss);
+    return std::pair(loss.item(), grad(x).to_vector<float>());
+  };
+  const auto [none, no_gradient] = run(values, {-100, -100});
+  CHECK(std::isnan(none));  // a mean of nothing
+  CHECK(no_gradient == std::vector<float>(6, 0.0f));
+  const auto [one, gradient] = run(values, {-100, 2});
+  for (const double spoilt : {kInfinity, std::nan("")}) {
+    std::vector<float> logits = values;
+    logits[1] = static_cast<float>(spoilt);
+    const auto [loss, of_it] = run(logits, {-100, 2});
+    CHECK(loss == one);
+    CHECK(std::vector<float>(of_it.begin() + 3, of_it.end()) ==
+          std::vector<float>(gradient.begin() + 3, gradient.end()));
+  }
+}
