@@ -13,6 +13,18 @@
 
 namespace tandem::train {
 
+namespace {
+
+double sum_of(const Metric& metric, const Tensor& output, const Tensor& labels) {
+  try {
+    return metric.sum(output, labels);
+  } catch (const Error& error) {
+    fail("metric '{}': {}", metric.name, error.what());
+  }
+}
+
+}  // namespace
+
 Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_smoothing, ForwardFunction forward,
                  bool mixes)
     : loss_(std::move(loss)),
@@ -50,15 +62,18 @@ Tensor Scoring::loss(const Tensor& output, const Tensor& labels) const {
 }
 
 double Scoring::add(Scores& scores, const Tensor& loss, const Tensor& output, const Tensor& labels,
-                    std::int64_t count) const {
+                    std::int64_t examples) const {
   const double mean = loss_ == nullptr && !mixes_ ? batch_loss(loss, output, labels) : loss.item();
-  std::int64_t correct = 0;
-  if (loss_ == nullptr) correct = count_correct(output, mixes_ ? autograd::argmax(labels, 1) : labels);
+  std::int64_t correct = 0, count = examples;
+  if (loss_ == nullptr) {
+    correct = count_correct(output, mixes_ ? autograd::argmax(labels, 1) : labels);
+    count = labels.size(0);  // collate may make several rows of an example
+  }
   scores.metrics.add(mean, correct, count);
   if (metrics_.empty()) return mean;
   const autograd::NoGrad no_grad;
   scores.sums.resize(metrics_.size());
-  for (std::size_t i = 0; i < metrics_.size(); ++i) scores.sums[i] += metrics_[i].sum(output.detach(), labels);
+  for (std::size_t i = 0; i < metrics_.size(); ++i) scores.sums[i] += sum_of(metrics_[i], output.detach(), labels);
   return mean;
 }
 

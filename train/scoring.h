@@ -24,8 +24,8 @@ namespace tandem::train {
 ///     const double loss = sparse(Tensor::full({2}, 3.0), Tensor::full({2}, 1.0)).item();  // 4.75
 using LossFunction = std::function<Tensor(const Tensor& output, const Tensor& labels)>;
 
-/// A figure that is reported beside the loss: the mean over all samples of all ranks of what `sum` adds up per batch.
-/// Example:
+/// A figure that is reported beside the loss: what `sum` adds up per batch, over all ranks, as a mean over all
+/// examples; without a loss function, over all rows of labels. Example:
 ///     #include "tandem/autograd/functions.h"
 ///     const Metric rows{"rows", [](const Tensor& output, const Tensor&) { return double(output.size(0)); }};
 ///     const double sum = rows.sum(Tensor::zeros({3, 2}), Tensor());  // 3
@@ -54,8 +54,11 @@ class Scoring {
 
   Tensor loss(const Tensor& output, const Tensor& labels) const;
 
-  /// Adds a batch of `count` samples; returns its mean loss. Throws Error for labels outside of the classes.
-  double add(Scores& scores, const Tensor& loss, const Tensor& output, const Tensor& labels, std::int64_t count) const;
+  /// Adds a batch of `examples`; returns its mean loss. The cross-entropy counts rows of labels, of which a data set's
+  /// collate may make more or fewer than there are examples. Throws Error for labels outside of the classes, and what a
+  /// metric throws, with the metric's name.
+  double add(Scores& scores, const Tensor& loss, const Tensor& output, const Tensor& labels,
+             std::int64_t examples) const;
 
   /// Percent; NaN where it is not counted.
   double accuracy(const Metrics& metrics) const;

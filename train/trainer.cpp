@@ -103,6 +103,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
       random_state_(
           std::make_shared<layers::RandomState>(options.seed, static_cast<std::uint32_t>(parts.group.rank()))),
       base_lr_(parts.optimizer.lr()),
+      lr_(base_lr_),
       last_epoch_(options.epochs),
       last_step_(kNoLimit) {
   check_options(options);
@@ -191,6 +192,12 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   }
 }
 
+void Trainer::set_lr_of_step(std::int64_t step) {
+  if (parts_.optimizer.lr() != lr_) base_lr_ = parts_.optimizer.lr();  // the program has set it
+  parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step)));
+  lr_ = parts_.optimizer.lr();
+}
+
 void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, bool is_last) {
   parts_.optimizer.zero_grad();
   step_loss_ = 0.0;
@@ -207,7 +214,7 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, bool is_
   std::optional<LayerMeter> meter;
   if (is_last && options_.layer_norms) meter.emplace(parts_.model, parts_.optimizer);
   if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
-  parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_)));
+  set_lr_of_step(step_);
   const bool was_taken = parts_.scaler.step(parts_.optimizer);
   skipped_in_a_row_ = was_taken ? 0 : skipped_in_a_row_ + 1;
   if (was_taken && ema_) ema_->update();

@@ -25,12 +25,14 @@ namespace tandem::train {
 /// What a Trainer may be told; all has a default. What is pointed to must outlive the trainer.
 struct TrainerOptions {
   data::Loader* test = nullptr;  ///< evaluated after each epoch, or with `validation` at the end; null: not evaluated
-  data::Loader* validation = nullptr;         ///< evaluated after each epoch, in place of `test`; null: none
-  const optim::Schedule* schedule = nullptr;  ///< in steps, as a factor of the optimizer's rate; null: constant
-  comm::ProcessGroup* group = nullptr;        ///< the ranks; null: this process alone
-  LossFunction loss = {};                     ///< empty: cross-entropy
-  std::vector<Metric> metrics = {};           ///< reported beside the loss, of training and test
-  optim::GradScaler* scaler = nullptr;        ///< null: scales dynamically if there are f16 parameters, else not
+  data::Loader* validation = nullptr;  ///< evaluated after each epoch, in place of `test`; null: none
+  /// In steps, as a factor of the optimizer's rate: that of the trainer's construction, or what the program has set by
+  /// Optimizer::set_lr() since, before or between steps; null: constant.
+  const optim::Schedule* schedule = nullptr;
+  comm::ProcessGroup* group = nullptr;  ///< the ranks; null: this process alone
+  LossFunction loss = {};               ///< empty: cross-entropy
+  std::vector<Metric> metrics = {};     ///< reported beside the loss, of training and test
+  optim::GradScaler* scaler = nullptr;  ///< null: scales dynamically if there are f16 parameters, else not
   comm::DistributedDataParallel* replicas = nullptr;  ///< null: one with its default options
   std::int64_t epochs = 1;                            ///< of run()
   /// Of run(), in place of epochs: it ends behind so many optimizer steps, in the middle of an epoch or not, which is
@@ -78,7 +80,7 @@ struct TrainObserver {
 };
 
 /// Everything a run is made of, for a program that makes it all itself; all must outlive the trainer. The schedule
-/// gives the learning rate of each step as a factor of the optimizer's rate at construction.
+/// gives the learning rate of each step as a factor of the optimizer's rate (TrainerOptions::schedule).
 struct TrainingParts {
   layers::Module& model;
   optim::Optimizer& optimizer;
@@ -212,6 +214,7 @@ class Trainer {
   bool must_stop(const TrainObserver& observer);
   Divergence divergence();
   void run_step(std::int64_t images, std::int64_t micro_batches, bool is_last);
+  void set_lr_of_step(std::int64_t step);
   void run_micro_batch(std::int64_t images_in_step, bool is_last);
   void report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer);
   bool fill_in_evaluation(EpochRecord& record, const TrainObserver& observer);
@@ -240,16 +243,17 @@ class Trainer {
   std::shared_ptr<layers::RandomState> random_state_;
   std::optional<optim::ExponentialMovingAverage> ema_;
   std::optional<Evaluated> evaluated_;  // the last, where it is kept
-  double base_lr_;
-  std::int64_t last_epoch_;       // of run() or fit(), for progress
-  std::int64_t last_step_;        // of run(), over all epochs
-  std::int64_t step_ = 0;         // over all epochs
-  std::int64_t epochs_done_ = 0;  // the number of the last one
-  std::int64_t epoch_step_ = 0;   // steps of the epoch in work
-  Scores epoch_scores_;           // of this rank, since that epoch began
-  double step_loss_ = 0.0;        // sum over this rank's images of the step
-  std::int64_t bad_step_ = 0;     // of the epoch in work: the first whose loss is not finite on this rank; 0: none
-  bool all_know_ = false;         // that there is such a step on some rank
+  double base_lr_;                      // what the schedule's factor is of
+  double lr_;                           // the optimizer's, as this trainer left it
+  std::int64_t last_epoch_;             // of run() or fit(), for progress
+  std::int64_t last_step_;              // of run(), over all epochs
+  std::int64_t step_ = 0;               // over all epochs
+  std::int64_t epochs_done_ = 0;        // the number of the last one
+  std::int64_t epoch_step_ = 0;         // steps of the epoch in work
+  Scores epoch_scores_;                 // of this rank, since that epoch began
+  double step_loss_ = 0.0;              // sum over this rank's images of the step
+  std::int64_t bad_step_ = 0;  // of the epoch in work: the first whose loss is not finite on this rank; 0: none
+  bool all_know_ = false;      // that there is such a step on some rank
   std::int64_t skipped_in_a_row_ = 0;
   bool may_stop_ = false;  // some rank is asked behind each step
   PhaseTimer phases_;      // of the epoch in work

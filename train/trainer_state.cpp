@@ -215,7 +215,8 @@ void Trainer::take_position(const Position& position) {
   best_epoch_ = position.best;
   skipped_before_ = position.skipped_steps - parts_.scaler.skipped_steps();
   random_state_->set_step(static_cast<std::uint32_t>(position.forward_passes));
-  if (step_ > 0) parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step_ - 1)));
+  lr_ = parts_.optimizer.lr();  // of the state: nobody has set it meanwhile
+  if (step_ > 0) set_lr_of_step(step_ - 1);
   skipped_in_a_row_ = 0;
   is_resumed_ = true;
 }

@@ -1,5 +1,6 @@
 // Training on data sets of one's own: other targets than classes, several inputs, streams.
 #include "tandem/autograd/functions.h"
+#include "tandem/comm/backends/backend.h"
 #include "tandem/data/batch.h"
 #include "tandem/data/collate.h"
 #include "tandem/data/iterable_dataset.h"
@@ -195,4 +196,33 @@ TEST_CASE("ranks that share a data set of one's own, or a stream, take the steps
       CHECK(weights[0][i] == Approx(alone[i]).epsilon(1e-4));
     }
   }
+}
+
+TEST_CASE("rows of labels are counted where collate makes several of an example") {
+  // Example i is a sequence of i % 3 + 1 rows, all of class i % 2, which their only feature tells.
+  const auto set = data::dataset_of(12, [](std::int64_t i) -> data::Example {
+    const std::int64_t length = i % 3 + 1;
+    return {Tensor::full({length, 1}, i % 2 == 0 ? -1.0 : 1.0),
+            Tensor::full({length}, static_cast<double>(i % 2), {.dtype = DType::i64})};
+  });
+  const data::Collate joined = [](std::span<const data::Example> examples) {
+    std::vector<Tensor> inputs, labels;
+    for (const data::Example& example : examples) {
+      inputs.push_back(example[0]);
+      labels.push_back(example[1]);
+    }
+    return std::vector<Tensor>{autograd::concat(inputs, 0), autograd::concat(labels, 0)};
+  };
+  data::Loader loader(set, all_of(12, false), {.global_batch_size = 4, .collate = joined});
+  layers::Initializer initializer(1);
+  layers::Linear model({.in = 1, .out = 2}, initializer);
+  optim::SGD optimizer(model.parameters(), {.lr = 1.0});
+  Trainer trainer(model, optimizer, loader, {.test = &loader});
+  const EpochRecord last = trainer.fit(5);
+  CHECK(last.test_accuracy == 100.0);
+  CHECK(last.train_accuracy == 100.0);
+  comm::ProcessGroup group(comm::make_self_backend());
+  const train::Metrics metrics = train::evaluate(model, loader, group);
+  CHECK(metrics.count == 24);  // 4 times 1 + 2 + 3
+  CHECK(metrics.correct == 24);
 }

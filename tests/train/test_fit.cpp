@@ -394,3 +394,33 @@ TEST_CASE("f16 parameters are trained with a loss scale unless another scaler is
   Run plain;
   CHECK(Trainer(plain.model, *plain.optimizer, plain.loader).fit(1).loss_scale == 1.0);
 }
+
+TEST_CASE("a rate that the program sets is what the schedule goes on from") {
+  Run run;
+  Trainer trainer(run.model, *run.optimizer, run.loader);
+  CHECK(trainer.fit(1).lr == 0.1);
+  run.optimizer->set_lr(0.02);
+  CHECK(trainer.fit(1).lr == 0.02);
+  CHECK(trainer.fit(1).lr == 0.02);
+
+  Run scheduled;
+  const optim::StepSchedule schedule(3, 0.5);  // an epoch has three steps
+  Trainer other(scheduled.model, *scheduled.optimizer, scheduled.loader, {.schedule = &schedule});
+  CHECK(other.fit(1).lr == 0.1);
+  CHECK(other.fit(1).lr == 0.05);
+  scheduled.optimizer->set_lr(0.8);
+  CHECK(other.fit(1).lr == 0.2);  // 0.8 / 4
+  CHECK(other.fit(1).lr == 0.1);
+
+  Run resumed;
+  Trainer third(resumed.model, *resumed.optimizer, resumed.loader, {.schedule = &schedule});
+  third.load_state_dict(trainer.state_dict());
+  CHECK(third.fit(1).lr == Approx(0.1 / 8));  // its own base; what the state holds is nobody's choice
+}
+
+TEST_CASE("what a metric throws names the metric") {
+  Run run;
+  Trainer trainer(run.model, *run.optimizer, run.loader,
+                  {.metrics = {{"right", [](const Tensor& output, const Tensor&) { return output.item(); }}}});
+  CHECK(error_of([&] { trainer.fit(1); }) == "metric 'right': item: f32[8, 10] does not hold exactly one element");
+}
