@@ -28,7 +28,7 @@ struct AdamOptions {
 ///     const double value = w.item();  // 0.9
 class Adam : public Optimizer {
  public:
-  Adam(std::vector<Tensor> parameters, const AdamOptions& options)
+  explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {})
       : Adam("Adam", std::move(parameters), options, false) {}
 
  protected:
@@ -55,7 +55,7 @@ struct AdamWOptions {
 /// torch.optim.AdamW; weight decay shrinks the parameter directly.
 class AdamW : public Adam {
  public:
-  AdamW(std::vector<Tensor> parameters, const AdamWOptions& options);
+  explicit AdamW(std::vector<Tensor> parameters, const AdamWOptions& options = {});
 };
 
 }  // namespace tandem::optim

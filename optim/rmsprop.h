@@ -27,7 +27,7 @@ struct RMSpropOptions {
 ///     const double value = w.item();  // 0.8
 class RMSprop : public Optimizer {
  public:
-  RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options);
+  explicit RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options = {});
 
  protected:
   void update(std::span<const Update> updates) override;
