@@ -142,9 +142,17 @@ void Module::requires_grad(bool required) {
 }
 
 void Module::requires_grad(std::string_view name, bool required) {
+  Module* module = name.empty() ? nullptr : this;  // by any of its names, of which named_modules() has the first
+  for (std::string_view rest = name; module != nullptr && !rest.empty();) {
+    const std::string_view first = rest.substr(0, rest.find('.'));
+    const auto& children = module->children_;
+    const auto child = std::find_if(children.begin(), children.end(), [&](const auto& c) { return c.first == first; });
+    module = child == children.end() ? nullptr : child->second;
+    rest.remove_prefix(std::min(first.size() + 1, rest.size()));
+  }
+  if (module != nullptr) return module->requires_grad(required);
   std::vector<std::string> names;
-  for (const auto& [module_name, module] : named_modules()) {
-    if (module_name == name && !name.empty()) return module->requires_grad(required);
+  for (const auto& [module_name, part] : named_modules()) {
     if (!module_name.empty()) names.push_back(module_name);
   }
   for (const auto& [parameter_name, parameter] : all_parameters()) {

@@ -355,7 +355,7 @@ TEST_CASE("a trainer goes on after a metric that threw on all ranks", "[threads]
     errors[rank] = error_of([&] { trainer.fit(1); });
     losses[rank] = trainer.fit(2).train_loss;
   });
-  CHECK(errors == std::vector<std::string>(2, "the metric has a bad day"));
+  CHECK(errors == std::vector<std::string>(2, "metric 'ones': the metric has a bad day"));
   CHECK(std::isfinite(losses[0]));
   CHECK(losses[0] == losses[1]);
 }
