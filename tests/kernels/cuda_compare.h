@@ -31,12 +31,12 @@ inline double roundoff(DType dtype) {
   return dtype == DType::f16 ? 0x1p-11 : dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f32 ? 0x1p-24 : 0x1p-53;
 }
 
-/// A tensor of NaNs at such a place of the GPU, images in channels_last.
+/// A tensor of NaNs, or of integers that no result is, at such a place of the GPU, images in channels_last.
 inline Tensor empty_at(Place place, const Shape& shape, DType dtype, Device device = kGpu) {
   const Strides strides = dense_strides(shape, Layout::channels_last);
   const std::int64_t spread = place == Place::gaps ? 2 : 1, count = element_count(shape);
-  const Tensor memory =
-      Tensor::full({spread * count + 1}, dtype == DType::i64 ? -1.0 : std::nan(""), {.dtype = dtype, .device = device});
+  const double poison = is_floating(dtype) ? std::nan("") : dtype == DType::u8 ? 255.0 : -1.0;
+  const Tensor memory = Tensor::full({spread * count + 1}, poison, {.dtype = dtype, .device = device});
   Strides steps = strides;
   for (int dim = 0; dim < steps.rank(); ++dim) steps[dim] *= spread;
   return memory.as_strided(shape, count == 0 ? strides : steps, place == Place::dense ? 0 : 1);
