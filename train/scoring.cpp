@@ -10,6 +10,7 @@
 #include <cmath>
 #include <set>
 #include <string_view>
+#include <typeinfo>
 
 namespace tandem::train {
 
@@ -19,6 +20,7 @@ double sum_of(const Metric& metric, const Tensor& output, const Tensor& labels) 
   try {
     return metric.sum(output, labels);
   } catch (const Error& error) {
+    if (typeid(error) != typeid(Error)) throw;  // one that all ranks have agreed on, say
     fail("metric '{}': {}", metric.name, error.what());
   }
 }
