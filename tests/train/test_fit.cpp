@@ -2,17 +2,14 @@
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/functions/softmax_cross_entropy.h"
 #include "tandem/autograd/precision.h"
-#include "tandem/autograd/variable.h"
 #include "tandem/comm/backends/backend.h"
-#include "tandem/data/synthetic.h"
-#include "tandem/layers/layers.h"
 #include "tandem/optim/adam.h"
 #include "tandem/optim/sgd.h"
 #include "tandem/train/evaluation.h"
 #include "tandem/train/trainer.h"
-#include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+#include "tests/train/fit_run.h"
 
 #include <cmath>
 
@@ -22,44 +19,8 @@ using train::EpochRecord;
 using train::Trainer;
 using train::TrainerOptions;
 
-namespace {
-
-std::shared_ptr<const data::ImageDataset> images(std::int64_t count) {
-  return std::make_shared<const data::ImageDataset>(
-      data::make_synthetic({.count = count, .channels = 1, .side = 8, .seed = 3}));
-}
-
-/// A linear classifier, its optimizer and its loaders.
-struct Run {
-  std::shared_ptr<const data::ImageDataset> train_images = images(20), test_images;
-  layers::Sequential model;
-  std::unique_ptr<optim::SGD> optimizer;
-  data::Loader loader, test;
-
-  explicit Run(int ranks = 1, int rank = 0, std::uint64_t seed = 1, std::int64_t tests = 6)
-      : test_images(images(tests)),
-        loader(train_images, {20, ranks, rank, true, 1}, {.global_batch_size = 8}),
-        test(test_images, {tests, ranks, rank, false, 1}, {.global_batch_size = 4}) {
-    layers::Initializer initializer(seed);
-    model.add<layers::Flatten>();
-    model.add<layers::Linear>({.in = 64, .out = 10}, initializer);
-    optimizer = std::make_unique<optim::SGD>(model.parameters(), optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
-  }
-
-  std::vector<float> weights() const { return model.parameters().front().to_vector<float>(); }
-};
-
-/// Half the mean squared distance from zero: no labels needed.
-Tensor energy(const Tensor& output, const Tensor&) {
-  return autograd::scale(autograd::mean(autograd::mul(output, output)), 0.5);
-}
-
-double rows(const Tensor& output, const Tensor&) { return static_cast<double>(output.size(0)); }
-
-}  // namespace
-
 TEST_CASE("what a trainer is not given, it makes: the same bits as with parts of one's own") {
-  Run told, left_out;
+  FitRun told, left_out;
   comm::ProcessGroup group(comm::make_self_backend());
   comm::DistributedDataParallel replicas(group, told.model.named_parameters(), told.model.named_buffers());
   const optim::ConstantSchedule schedule;
@@ -95,19 +56,19 @@ TEST_CASE("losses of the library are given by name, and as lambdas with targets 
         return autograd::nll_loss(autograd::log_softmax(output, 1), labels);
       }};
   for (const train::LossFunction& loss : losses) {
-    Run run;
+    FitRun run;
     Trainer trainer(run.model, *run.optimizer, run.loader, {.loss = loss});
     const double first = trainer.fit(1).train_loss;
     CHECK(trainer.fit(3).train_loss < first);
   }
-  Run run;  // whose labels are i64[N], no numbers to come near to
+  FitRun run;  // whose labels are i64[N], no numbers to come near to
   Trainer trainer(run.model, *run.optimizer, run.loader, {.loss = autograd::mse_loss});
   CHECK(error_of([&] { trainer.fit(1); }) ==
         "mse_loss: needs a floating input and target, got f32[8, 10] and i64[8]; use cast");
 }
 
 TEST_CASE("the negative log likelihood of log_softmax trains as cross-entropy does") {
-  Run built_in, composed;
+  FitRun built_in, composed;
   Trainer by_default(built_in.model, *built_in.optimizer, built_in.loader);
   Trainer by_name(composed.model, *composed.optimizer, composed.loader,
                   {.loss = [](const Tensor& output, const Tensor& labels) {
@@ -117,7 +78,7 @@ TEST_CASE("the negative log likelihood of log_softmax trains as cross-entropy do
 }
 
 TEST_CASE("without a test loader nothing is evaluated") {
-  Run run;
+  FitRun run;
   const EpochRecord record = Trainer(run.model, *run.optimizer, run.loader).fit(1);
   CHECK(std::isfinite(record.train_loss));
   CHECK(std::isnan(record.test_loss));
@@ -125,7 +86,7 @@ TEST_CASE("without a test loader nothing is evaluated") {
 }
 
 TEST_CASE("fit goes on where it ended, as one fit of all epochs") {
-  Run parts, whole;
+  FitRun parts, whole;
   const optim::CosineSchedule schedule(4 * 3);
   std::vector<std::int64_t> epochs;
   const train::TrainObserver observer{.epoch = [&](const EpochRecord& record) { epochs.push_back(record.epoch); }};
@@ -139,7 +100,7 @@ TEST_CASE("fit goes on where it ended, as one fit of all epochs") {
 }
 
 TEST_CASE("run() trains as many epochs as the options say, whatever fit() did before") {
-  Run run;
+  FitRun run;
   Trainer trainer(run.model, *run.optimizer, run.loader, {.test = &run.test, .epochs = 0});
   trainer.fit(1);
   const auto weights = run.weights();
@@ -148,7 +109,7 @@ TEST_CASE("run() trains as many epochs as the options say, whatever fit() did be
 }
 
 TEST_CASE("loaders of other ranks than the group's, and options out of range, are refused") {
-  Run run, half(2, 1);
+  FitRun run, half(2, 1);
   const auto error_with = [&](const TrainerOptions& options) {
     return error_of([&] { Trainer(run.model, *run.optimizer, run.loader, options); });
   };
@@ -167,7 +128,7 @@ TEST_CASE("loaders of other ranks than the group's, and options out of range, ar
 }
 
 TEST_CASE("a loss may have dimensions of one element") {
-  Run run;
+  FitRun run;
   const auto loss = [](const Tensor& output, const Tensor&) {
     return autograd::reshape(energy(output, output), {1, 1});
   };
@@ -176,7 +137,7 @@ TEST_CASE("a loss may have dimensions of one element") {
 }
 
 TEST_CASE("a loss of one's own is what is trained and reported, in training and test") {
-  Run run;
+  FitRun run;
   Trainer trainer(run.model, *run.optimizer, run.loader, {.test = &run.test, .loss = energy});
   std::vector<double> losses;
   const EpochRecord last =
@@ -191,7 +152,7 @@ TEST_CASE("a loss of one's own is what is trained and reported, in training and 
 }
 
 TEST_CASE("cross-entropy as a loss of one's own takes the default's steps") {
-  Run own, usual;
+  FitRun own, usual;
   const auto loss = [](const Tensor& output, const Tensor& labels) {
     return autograd::softmax_cross_entropy(output, labels);
   };
@@ -201,7 +162,7 @@ TEST_CASE("cross-entropy as a loss of one's own takes the default's steps") {
 }
 
 TEST_CASE("metrics are means over all samples") {
-  Run run;
+  FitRun run;
   const train::Metric ones{"ones", rows};
   const train::Metric labels{"label", [](const Tensor&, const Tensor& y) {
                                double sum = 0.0;
@@ -221,14 +182,14 @@ TEST_CASE("metrics are means over all samples") {
 }
 
 TEST_CASE("training ends where keep_going says so") {
-  Run run;
+  FitRun run;
   Trainer trainer(run.model, *run.optimizer, run.loader);
   const EpochRecord last = trainer.fit(10, {.keep_going = [](const EpochRecord& record) { return record.epoch < 3; }});
   CHECK(last.epoch == 3);
 }
 
 TEST_CASE("losses and metrics that make no sense are refused in one line") {
-  Run run;
+  FitRun run;
   const auto with = [&](const TrainerOptions& options) {
     return error_of([&] { Trainer(run.model, *run.optimizer, run.loader, options).fit(1); });
   };
@@ -242,7 +203,7 @@ TEST_CASE("losses and metrics that make no sense are refused in one line") {
 }
 
 TEST_CASE("steps that would not train the model are refused") {
-  Run run, other;
+  FitRun run, other;
   Trainer of_another(run.model, *other.optimizer, run.loader, {.test = &run.test});
   CHECK(error_of([&] { of_another.fit(1); }) ==
         "trainer: none of the optimizer's 2 parameters is one of the model's 2: make it of model.parameters(); "
@@ -256,154 +217,26 @@ TEST_CASE("steps that would not train the model are refused") {
   CHECK_THAT(error_of([&] { frozen.fit(1); }), ContainsText("trainer: the loss does not depend on any parameter"));
 }
 
-TEST_CASE("on several ranks, parameters that no replicas exchange are refused", "[threads]") {
-  std::vector<std::string> errors(2);
-  run_thread_ranks(2, [&](comm::ProcessGroup& group) {
-    Run run(2, group.rank());
-    const Tensor temperature = autograd::set_requires_grad(Tensor::full({1}, 1.0));
-    std::vector<Tensor> parameters = run.model.parameters();
-    parameters.push_back(temperature);
-    optim::SGD optimizer(parameters, {.lr = 0.1});
-    const train::LossFunction loss = [=](const Tensor& output, const Tensor& labels) {
-      return autograd::softmax_cross_entropy(output * temperature, labels);
-    };
-    errors[static_cast<std::size_t>(group.rank())] =
-        error_of([&] { Trainer(run.model, optimizer, run.loader, {.group = &group, .loss = loss}).fit(1); });
-    NamedTensors all = run.model.named_parameters();
-    all.emplace_back("temperature", temperature);
-    comm::DistributedDataParallel replicas(group, all, {});
-    Trainer(run.model, optimizer, run.loader, {.group = &group, .loss = loss, .replicas = &replicas}).fit(1);
-  });
-  for (const std::string& error : errors)
-    CHECK_THAT(error, ContainsText("trainer: parameter 2 of the optimizer, f32[1], is none of the model's"));
-}
-
-TEST_CASE("what differs between ranks that train together is named, rather than waited for", "[threads]") {
-  struct Case {
-    const char* expected;
-    std::function<void(TrainerOptions&, Run&)> change;  // on rank 0
-  };
-  const Case cases[] = {
-      {"the trainer differs between ranks: log_every is 2 on rank 0 and 0 on rank 1",
-       [](TrainerOptions& options, Run&) { options.log_every = 2; }},
-      {"epochs is 0 on rank 0 and 1 on rank 1", [](TrainerOptions& options, Run&) { options.epochs = 0; }},
-      {"l1 is 1 on rank 0 and 0 on rank 1", [](TrainerOptions& options, Run&) { options.l1 = 1.0; }},
-      {"clip_norm is 1 on rank 0 and 0 on rank 1", [](TrainerOptions& options, Run&) { options.clip_norm = 1.0; }},
-      {"check_replicas is true on rank 0 and false on rank 1",
-       [](TrainerOptions& options, Run&) { options.check_replicas = true; }},
-      {"accumulation is 3 on rank 0 and 1 on rank 1", [](TrainerOptions& options, Run&) { options.accumulation = 3; }},
-      {"metrics is ones on rank 0 and none on rank 1",
-       [](TrainerOptions& options, Run&) { options.metrics = {{"ones", rows}}; }},
-      {"test is given on rank 0 and none on rank 1",
-       [](TrainerOptions& options, Run& run) { options.test = &run.test; }},
-      {"lr is 0.5 on rank 0 and 0.1 on rank 1", [](TrainerOptions&, Run& run) { run.optimizer->set_lr(0.5); }},
-  };
-  for (const Case& test : cases) {
-    std::vector<std::string> errors(2);
-    run_thread_ranks(2, [&](comm::ProcessGroup& group) {
-      Run run(2, group.rank());
-      TrainerOptions options{.group = &group};
-      if (group.rank() == 0) test.change(options, run);
-      errors[static_cast<std::size_t>(group.rank())] =
-          error_of([&] { Trainer(run.model, *run.optimizer, run.loader, options).fit(1); });
-    });
-    CHECK_THAT(errors[0], ContainsText(test.expected));
-    CHECK(errors[1] == errors[0]);
-  }
-
-  std::vector<std::string> epochs(2), orders(2);
-  run_thread_ranks(2, [&](comm::ProcessGroup& group) {
-    const auto rank = static_cast<std::size_t>(group.rank());
-    Run run(2, group.rank());
-    epochs[rank] =
-        error_of([&] { Trainer(run.model, *run.optimizer, run.loader, {.group = &group}).fit(1 + group.rank()); });
-    data::Loader other(run.train_images, {20, 2, group.rank(), true, static_cast<std::uint64_t>(group.rank())}, {});
-    orders[rank] = error_of([&] { Trainer(run.model, *run.optimizer, other, {.group = &group}); });
-  });
-  CHECK_THAT(epochs[1],
-             ContainsText("training differs between ranks: epochs is 1 to 1 on rank 0 and 1 to 2 on rank 1"));
-  CHECK_THAT(orders[1],
-             ContainsText("training.order is shuffled by seed 0 on rank 0 and shuffled by seed 1 on rank 1"));
-}
-
-TEST_CASE("one rank may end training for all", "[threads]") {
-  std::vector<std::int64_t> epochs(2);
-  run_thread_ranks(2, [&](comm::ProcessGroup& group) {
-    Run run(2, group.rank());
-    Trainer trainer(run.model, *run.optimizer, run.loader, {.group = &group});
-    train::TrainObserver observer;
-    if (group.rank() == 0) observer.keep_going = [](const EpochRecord& record) { return record.epoch < 2; };
-    epochs[static_cast<std::size_t>(group.rank())] = trainer.fit(5, observer).epoch;
-  });
-  CHECK(epochs == std::vector<std::int64_t>{2, 2});
-}
-
-TEST_CASE("a trainer goes on after a metric that threw on all ranks", "[threads]") {
-  const std::int64_t accumulation = GENERATE(1, 2);
-  std::vector<double> losses(2);
-  std::vector<std::string> errors(2);
-  run_thread_ranks(2, [&](comm::ProcessGroup& group) {
-    Run run(2, group.rank());
-    int calls = 0;
-    const auto failing = [&](const Tensor& output, const Tensor&) {
-      require(++calls != 2, "the metric has a bad day");
-      return rows(output, output);
-    };
-    Trainer trainer(run.model, *run.optimizer, run.loader,
-                    {.group = &group, .metrics = {{"ones", failing}}, .accumulation = accumulation});
-    const auto rank = static_cast<std::size_t>(group.rank());
-    errors[rank] = error_of([&] { trainer.fit(1); });
-    losses[rank] = trainer.fit(2).train_loss;
-  });
-  CHECK(errors == std::vector<std::string>(2, "metric 'ones': the metric has a bad day"));
-  CHECK(std::isfinite(losses[0]));
-  CHECK(losses[0] == losses[1]);
-}
-
-TEST_CASE("ranks fit equal replicas, whose figures are of all samples", "[threads]") {
-  // A last batch of 4 images for training, and 2 images in all for the test, of which the third rank has none.
-  std::vector<std::vector<float>> weights(3);
-  std::vector<EpochRecord> records(3);
-  run_thread_ranks(3, [&](comm::ProcessGroup& group) {
-    Run run(3, group.rank(), 1 + static_cast<std::uint64_t>(group.rank()), 2);  // weights differ before
-    const auto rank = static_cast<std::size_t>(group.rank());
-    Trainer trainer(run.model, *run.optimizer, run.loader,
-                    {.test = &run.test, .group = &group, .metrics = {{"ones", rows}}, .check_replicas = true});
-    records[rank] = trainer.fit(
-        5, {.keep_going = [&](const EpochRecord& record) { return record.epoch < 2 || group.rank() != 1; }});
-    weights[rank] = run.weights();
-  });
-  Run alone(1, 0, 1, 2);
-  const EpochRecord one = Trainer(alone.model, *alone.optimizer, alone.loader, {.test = &alone.test}).fit(2);
-  for (std::size_t rank = 0; rank < 3; ++rank) {
-    CHECK(weights[rank] == weights[0]);
-    CHECK(records[rank].epoch == 2);  // one rank ended it
-    CHECK(records[rank].train_metrics[0].second == 1.0);
-    CHECK(records[rank].test_metrics[0].second == 1.0);
-    CHECK(records[rank].test_loss == Approx(one.test_loss).epsilon(1e-4));  // other orders of sums
-  }
-}
-
 TEST_CASE("f16 parameters are trained with a loss scale unless another scaler is given") {
-  Run run;
+  FitRun run;
   run.model.set_precision(autograd::Precision::fp16);
   optim::Adam adam(run.model.parameters(), {.lr = 1e-3});
   CHECK(Trainer(run.model, adam, run.loader).fit(1).loss_scale == 65536.0);
   optim::GradScaler none;
   CHECK(Trainer(run.model, adam, run.loader, {.scaler = &none}).fit(1).loss_scale == 1.0);
-  Run plain;
+  FitRun plain;
   CHECK(Trainer(plain.model, *plain.optimizer, plain.loader).fit(1).loss_scale == 1.0);
 }
 
 TEST_CASE("a rate that the program sets is what the schedule goes on from") {
-  Run run;
+  FitRun run;
   Trainer trainer(run.model, *run.optimizer, run.loader);
   CHECK(trainer.fit(1).lr == 0.1);
   run.optimizer->set_lr(0.02);
   CHECK(trainer.fit(1).lr == 0.02);
   CHECK(trainer.fit(1).lr == 0.02);
 
-  Run scheduled;
+  FitRun scheduled;
   const optim::StepSchedule schedule(3, 0.5);  // an epoch has three steps
   Trainer other(scheduled.model, *scheduled.optimizer, scheduled.loader, {.schedule = &schedule});
   CHECK(other.fit(1).lr == 0.1);
@@ -412,14 +245,14 @@ TEST_CASE("a rate that the program sets is what the schedule goes on from") {
   CHECK(other.fit(1).lr == 0.2);  // 0.8 / 4
   CHECK(other.fit(1).lr == 0.1);
 
-  Run resumed;
+  FitRun resumed;
   Trainer third(resumed.model, *resumed.optimizer, resumed.loader, {.schedule = &schedule});
   third.load_state_dict(trainer.state_dict());
   CHECK(third.fit(1).lr == Approx(0.1 / 8));  // its own base; what the state holds is nobody's choice
 }
 
 TEST_CASE("what a metric throws names the metric") {
-  Run run;
+  FitRun run;
   Trainer trainer(run.model, *run.optimizer, run.loader,
                   {.metrics = {{"right", [](const Tensor& output, const Tensor&) { return output.item(); }}}});
   CHECK(error_of([&] { trainer.fit(1); }) == "metric 'right': item: f32[8, 10] does not hold exactly one element");
