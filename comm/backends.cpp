@@ -37,7 +37,7 @@ std::unique_ptr<ProcessGroup> make_self(BackendRequest& request) {
 
 std::unique_ptr<ProcessGroup> make_mpi(BackendRequest& request) { return std::move(need_mpi(request)); }
 
-std::unique_ptr<ProcessGroup> make_ring_with(BackendRequest& request, std::string notice) {
+std::unique_ptr<ProcessGroup> make_native_with(BackendRequest& request, std::string notice) {
   ProcessGroup& mpi = *need_mpi(request);
   const auto nodes = mpi.all_gather(Tensor::from(std::vector{static_cast<std::int64_t>(mpi.node())}, {1}));
   std::vector<int> node_of_rank;
@@ -45,7 +45,7 @@ std::unique_ptr<ProcessGroup> make_ring_with(BackendRequest& request, std::strin
   return group_of(make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport()), std::move(notice));
 }
 
-std::unique_ptr<ProcessGroup> make_ring(BackendRequest& request) { return make_ring_with(request, {}); }
+std::unique_ptr<ProcessGroup> make_native(BackendRequest& request) { return make_native_with(request, {}); }
 
 NcclStart start_nccl(BackendRequest& request) {
   ProcessGroup& mpi = *need_mpi(request);
@@ -54,27 +54,28 @@ NcclStart start_nccl(BackendRequest& request) {
 
 std::unique_ptr<ProcessGroup> make_nccl(BackendRequest& request) {
   NcclStart start = start_nccl(request);
-  if (!start.backend) throw AgreedError(fmt::format("backend nccl: {}, or choose backend ring", start.obstacle));
+  if (!start.backend) throw AgreedError(fmt::format("backend nccl: {}, or choose backend native", start.obstacle));
   return group_of(std::move(start.backend));
 }
 
 std::unique_ptr<ProcessGroup> make_automatic(BackendRequest& request) {
   if (request.environment.size() == 1) return make_self(request);
-  if (!missing_nccl().empty()) return make_ring(request);
+  if (!missing_nccl().empty()) return make_native(request);
   NcclStart start = start_nccl(request);
   if (start.backend) return group_of(std::move(start.backend));
-  return make_ring_with(
-      request, start.has_gpus ? fmt::format("using backend ring instead of nccl: {}", start.obstacle) : std::string());
+  return make_native_with(request, start.has_gpus
+                                       ? fmt::format("using backend native instead of nccl: {}", start.obstacle)
+                                       : std::string());
 }
 
 std::string_view nothing() { return ""; }
 
 constexpr BackendEntry kBackends[] = {
-    {"auto", "nccl between GPUs, else ring, for one rank self", "", nothing, "", make_automatic},
+    {"auto", "nccl between GPUs, else native, for one rank self", "", nothing, "", make_automatic},
     {"self", "one process", "", nothing, "", make_self},
     {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi},
-    {"ring", "our own ring all-reduce over MPI messages", "MPI", missing_mpi, "self", make_ring},
-    {"nccl", "NVIDIA's collectives", "MPI, NCCL and a GPU per rank", missing_nccl, "ring", make_nccl},
+    {"native", "our own collectives over MPI messages", "MPI", missing_mpi, "self", make_native, "ring"},
+    {"nccl", "NVIDIA's collectives", "MPI, NCCL and a GPU per rank", missing_nccl, "native", make_nccl},
 };
 
 }  // namespace
@@ -85,6 +86,12 @@ std::vector<std::string> backend_names() {
   std::vector<std::string> names;
   for (const BackendEntry& entry : kBackends) names.emplace_back(entry.name);
   return names;
+}
+
+std::string current_backend_name(std::string_view name) {
+  for (const BackendEntry& entry : kBackends)
+    if (!entry.former_name.empty() && entry.former_name == name) return std::string(entry.name);
+  return std::string(name);
 }
 
 }  // namespace tandem::comm

@@ -29,6 +29,7 @@ struct BackendEntry {
   std::string_view (*missing)();  ///< what this build lacks of `needs`, in one line; empty if nothing
   std::string_view instead;       ///< the backend to choose where something is missing
   std::unique_ptr<ProcessGroup> (*make)(BackendRequest& request);
+  std::string_view former_name = {};  ///< a name that it had before, and that still stands for it; mostly empty
 };
 
 /// All of them, "auto" first.
@@ -36,5 +37,8 @@ std::span<const BackendEntry> backends();
 
 /// Their names, in that order.
 std::vector<std::string> backend_names();
+
+/// What a backend is called now whose former name this is ("native" for "ring"); any other name as it is.
+std::string current_backend_name(std::string_view name);
 
 }  // namespace tandem::comm

@@ -21,7 +21,8 @@ const BackendEntry& entry_of(std::string_view name) {
 
 }  // namespace
 
-std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEnvironment& environment, Device device) {
+std::unique_ptr<ProcessGroup> make_process_group(std::string_view name, MpiEnvironment& environment, Device device) {
+  const std::string backend = current_backend_name(name);
   BackendRequest request{environment, device, {}};
   if (environment.size() > 1) {
     request.mpi = std::make_unique<ProcessGroup>(detail::make_mpi_backend());

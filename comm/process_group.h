@@ -55,14 +55,14 @@ class ProcessGroup {
   int local_size() const { return backend_->place().local_size; }
   /// A number that all ranks of one host, and no others, have in common.
   int node() const { return backend_->place().node; }
-  /// "self", "mpi", "ring" or "nccl".
+  /// "self", "mpi", "native" or "nccl".
   std::string_view name() const { return backend_->name(); }
   /// Why "auto" did not choose what one would expect, in a line to be shown once; the same on all ranks, mostly empty.
   const std::string& notice() const { return notice_; }
 
   // To all --------------------------------------------------------------------------------------------------------
 
-  /// Replaces the elements by their reduction over all ranks: the same bits on every rank. Of the backends, ring and
+  /// Replaces the elements by their reduction over all ranks: the same bits on every rank. Of the backends, native and
   /// self promise that min and max pass NaN on; MPI's and NCCL's may drop it.
   void all_reduce(const Out& tensor, ReduceOp op = ReduceOp::sum);
   std::unique_ptr<Work> all_reduce_async(const Out& tensor, ReduceOp op = ReduceOp::sum);
@@ -128,7 +128,7 @@ class ProcessGroup {
   /// null for a negative color. Collective over this group; afterwards both are independent of each other.
   std::unique_ptr<ProcessGroup> split(int color, int key = 0);
 
-  /// Payload bytes that this rank has sent in all_reduce so far, where the backend moves them itself (ring); 0 for
+  /// Payload bytes that this rank has sent in all_reduce so far, where the backend moves them itself (native); 0 for
   /// mpi, which does not tell.
   std::int64_t all_reduce_bytes_sent() const { return backend_->all_reduce_bytes_sent(); }
 
@@ -146,12 +146,13 @@ class ProcessGroup {
 };
 
 /// The group of all ranks of this run; collective. `backend`: "self" (one process), "mpi" (the MPI library's
-/// collectives), "ring" (our own ring all-reduce), "nccl" (between GPUs, one per rank) or "auto": self for one rank,
-/// nccl for more where all compute on GPUs of their own, else ring. `device` is where this rank computes. Throws Error
-/// for mpi, ring and nccl in a build without MPI, and AgreedError for an unknown name, for ranks that name different
-/// backends, for self when a launcher started several ranks, and for nccl where it cannot be used, which with "auto" is
-/// a notice(). Groups are independent of each other; the environment must outlive them. A program that wants to agree
-/// on its command line first makes an "auto" group for that, then the one that the command line names.
+/// collectives), "native" (our own; "ring", its former name, will do), "nccl" (between GPUs, one per rank) or "auto":
+/// self for one rank, nccl for more where all compute on GPUs of their own, else native. `device` is where this rank
+/// computes. Throws Error for mpi, native and nccl in a build without MPI, and AgreedError for an unknown name, for
+/// ranks that name different backends, for self when a launcher started several ranks, and for nccl where it cannot be
+/// used, which with "auto" is a notice(). Groups are independent of each other; the environment must outlive them. A
+/// program that wants to agree on its command line first makes an "auto" group for that, then the one that the command
+/// line names.
 std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEnvironment& environment,
                                                  Device device = {});
 

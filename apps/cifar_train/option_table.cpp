@@ -87,6 +87,13 @@ Option& Option::no_effect_on_result() {
   return affects_result_if([] { return false; });
 }
 
+Option& Option::also_called(std::string_view former, std::string_view value) {
+  set = [inner = set, former = std::string(former), value = std::string(value)](const std::string& text) {
+    inner(text == former ? value : text);
+  };
+  return *this;
+}
+
 bool OptionTable::read_flag(std::string_view option, const std::string& text) {
   require(text == "true" || text == "false", "--{} {}: give true or false", option, text);
   return text == "true";

@@ -71,6 +71,8 @@ struct Option {
   Option& off_by_no(std::string value);
   Option& affects_result_if(std::function<bool()> condition);
   Option& no_effect_on_result();
+  /// Takes `former`, which a value was called before, for `value`; help and errors do not tell it.
+  Option& also_called(std::string_view former, std::string_view value);
 };
 
 /// Options are bound to fields of the structs that use them. A field holds the default until the option is set; an

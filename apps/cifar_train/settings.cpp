@@ -213,6 +213,8 @@ void describe_ranks(OptionTable& table, Settings& s) {
     what += fmt::format("{}{}: {}{}", what.empty() ? "" : "; ", entry.name, entry.what,
                         entry.needs.empty() ? std::string() : fmt::format(" (needs {})", entry.needs));
   table.choice("backend", s.backend, comm::backend_names(), fmt::format("how ranks exchange gradients ({})", what));
+  for (const comm::BackendEntry& entry : comm::backends())
+    if (!entry.former_name.empty()) table.find("backend")->also_called(entry.former_name, entry.name);
   table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
              "size of the buckets that gradients are exchanged in (the first one: at most 1)");
   table

@@ -182,8 +182,8 @@ if(TANDEM_HAS_MPI)
 endif()
 if(TANDEM_HAS_MPI)
   training_case("synchronous SGD is exact, mpi" exact_sgd mpi)
-  training_case("synchronous SGD is exact, ring" exact_sgd ring)
-  set_property(TEST "cifar_train: synchronous SGD is exact, mpi" "cifar_train: synchronous SGD is exact, ring"
+  training_case("synchronous SGD is exact, native" exact_sgd native)
+  set_property(TEST "cifar_train: synchronous SGD is exact, mpi" "cifar_train: synchronous SGD is exact, native"
     APPEND PROPERTY LABELS no-asan)
   training_case("uneven batches and accumulation are exact" exact_uneven)
 endif()

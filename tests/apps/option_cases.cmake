@@ -51,9 +51,9 @@ bad_input(NAME "unknown optimizer" ERR "--optimizer" "did you mean sgd?" ARGS --
 bad_input(NAME "unknown schedule" ERR "--schedule" "did you mean cosine?" ARGS --schedule cosin)
 bad_input(NAME "unknown backend" ERR "--backend" "choices: auto, self, " ARGS --backend sockets)
 if(TANDEM_HAS_NCCL)
-  bad_input(NAME "nccl on the CPU" ERR "backend nccl: rank" "on the CPU" "choose backend ring" ARGS --backend nccl --device cpu)
+  bad_input(NAME "nccl on the CPU" ERR "backend nccl: rank" "on the CPU" "choose backend native" ARGS --backend nccl --device cpu)
 else()
-  bad_input(NAME "nccl in a build without it" ERR "backend nccl: this program was built without NCCL" "choose backend ring"
+  bad_input(NAME "nccl in a build without it" ERR "backend nccl: this program was built without NCCL" "choose backend native"
     ARGS --backend nccl)
 endif()
 bad_input(NAME "momentum of Adam" ERR "--momentum 0.5: of no use with --optimizer adam, only with sgd"

@@ -17,7 +17,7 @@ set(tiny_run --device cuda --dataset synthetic --model mnist_cnn --layers 1 --li
   --global-batch-size 4 --epochs 1 --augment crop,flip)
 simulated_case(NAME "trains on a GPU" OUT "on cuda:0, backend self" "test accuracy" ARGS ${tiny_run})
 simulated_case(NAME "trains on two GPUs" RANKS 2 ENVIRONMENT TANDEM_SIMULATOR_DEVICES=2
-  OUT "backend ring" "test accuracy" ARGS ${tiny_run} --check-replicas)
+  OUT "backend native" "test accuracy" ARGS ${tiny_run} --check-replicas)
 simulated_case(NAME "trains in half precision on a GPU" OUT "numbers  fp16, f32 master weights" "test accuracy"
   ARGS ${tiny_run} --precision fp16)
 simulated_case(NAME "trains in TF32 on a GPU" OUT "numbers  f32, multiplied as tf32 in convolutions" "test accuracy"

@@ -265,6 +265,14 @@ TEST_CASE("what is given beside a choice that has no use for it is refused") {
   CHECK(error_of({"--allreduce-dtype", "fp32", "--warmup-epochs", "0", "--master-weights"}) == "accepted");
 }
 
+TEST_CASE("ring is taken for native, from the command line and from config files, and recorded as native") {
+  Parsed line;
+  parse(line, {"--backend", "ring"});
+  CHECK(line.settings.backend == "native");
+  CHECK(WithFile("backend = \"ring\"\n").parsed.settings.backend == "native");
+  CHECK_THAT(error_of({"--backend", "rings"}), ContainsText("unknown backend 'rings'"));
+}
+
 TEST_CASE("no augmentation has a name") {
   CHECK_THAT(error_of({"--augment", ""}), ContainsText("give none for no changes"));
   CHECK(error_of({"--augment", "none"}) == "accepted");

@@ -77,6 +77,11 @@ TEST_CASE("an unknown backend is refused with the choices") {
              ContainsText(unknown_name("backend", "nccl2", backend_names())));
 }
 
+TEST_CASE("a former name of a backend stands for it") {
+  CHECK(current_backend_name("ring") == "native");
+  for (const std::string& name : backend_names()) CHECK(current_backend_name(name) == name);
+}
+
 TEST_CASE("the table of backends has each name once, and says what each one is") {
   MpiEnvironment environment;
   std::set<std::string_view> names;
@@ -98,7 +103,7 @@ TEST_CASE("backend nccl says that it is not in the build, and what to take") {
   MpiEnvironment environment;
   const std::string text = error_of([&] { make_process_group("nccl", environment); });
   CHECK_THAT(text, ContainsText("backend nccl: this program was built without NCCL"));
-  CHECK_THAT(text, ContainsText("choose backend ring"));
+  CHECK_THAT(text, ContainsText("choose backend native"));
   REQUIRE_THROWS_AS(make_process_group("nccl", environment), AgreedError);
 }
 #endif
@@ -106,7 +111,7 @@ TEST_CASE("backend nccl says that it is not in the build, and what to take") {
 #if !TANDEM_HAS_MPI
 TEST_CASE("backends that need MPI say that it is not in the build") {
   MpiEnvironment environment;
-  for (const char* backend : {"mpi", "ring"}) {
+  for (const char* backend : {"mpi", "native"}) {
     CHECK_THAT(error_of([&] { make_process_group(backend, environment); }),
                ContainsText("built without MPI") && ContainsText("choose backend self"));
   }

@@ -26,7 +26,7 @@ TEST_CASE("errors of process groups read as recorded", "[errors]") {
                    {"make_process_group, an unknown backend",
                     [] {
                       MpiEnvironment environment;
-                      make_process_group("rnig", environment);
+                      make_process_group("natvie", environment);
                     }},
                    {"all_reduce, an undefined tensor", [] { alone().all_reduce(Out(Tensor())); }},
                    {"all_reduce, gaps", [&] { alone().all_reduce(Out(gaps)); }},

@@ -85,14 +85,14 @@ TEST_CASE("the header names model, data, ranks and steps") {
   run.world_size = 2;
   run.threads = 1;
   run.device = "cpu";
-  run.backend = "ring";
+  run.backend = "native";
   run.global_batch_size = 128;
   run.steps_per_epoch = 391;
   run.config = {{"optimizer", std::string("sgd")}, {"lr", 0.1}, {"schedule", std::string("one-cycle")}};
   const std::string text = header_text(run);
   CHECK_THAT(text, ContainsText("small_cnn, 242,474 parameters"));
   CHECK_THAT(text, ContainsText("cifar10, 50,000 images for training, 10,000 for testing"));
-  CHECK_THAT(text, ContainsText("2 x 1 thread on cpu, backend ring"));
+  CHECK_THAT(text, ContainsText("2 x 1 thread on cpu, backend native"));
   CHECK_THAT(text, ContainsText("391 of 128 images per epoch; sgd, lr 0.1 (one-cycle)"));
   CHECK_THAT(text, !ContainsText("numbers"));
   run.config.insert(run.config.end(), {{"precision", std::string("fp16")},

@@ -28,10 +28,10 @@ std::string curves_of(const std::string& log) {
 TEST_CASE("a log becomes a line for each epoch") {
   CHECK(curves_of(R"({"record":"run","epoch":9}
 {"record":"step","epoch":1,"loss":3}
-{"record":"epoch","epoch":1,"lr":0.1,"backend":"ring"}
-{"record":"epoch","epoch":2,"lr":1e-05,"backend":"ring"}
+{"record":"epoch","epoch":1,"lr":0.1,"backend":"native"}
+{"record":"epoch","epoch":2,"lr":1e-05,"backend":"native"}
 {"record":"result","epoch":2,"lr":7,"total_seconds":3.5}
-)") == "epoch,lr,backend\n1,0.1,ring\n2,1e-05,ring\n");
+)") == "epoch,lr,backend\n1,0.1,native\n2,1e-05,native\n");
 }
 
 TEST_CASE("the steps of a log become a table of their own, without what a session did behind its checkpoint") {

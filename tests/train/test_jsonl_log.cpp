@@ -52,7 +52,7 @@ EpochRecord some_epoch() {
   r.seconds = 12.5;
   r.images_per_second = 4000;
   r.world_size = 2;
-  r.backend = "ring";
+  r.backend = "native";
   r.peak_memory_bytes = 123456789;
   r.loss_scale = 4096.0;
   r.skipped_steps = 3;
@@ -69,7 +69,7 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   run.versions = build_versions();
   run.host = host_name();
   run.started = utc_time();
-  run.backend = "ring";
+  run.backend = "native";
   run.world_size = 2;
   run.threads = 1;
   run.model = "small_cnn";

@@ -11,7 +11,7 @@
 namespace tandem::comm {
 
 struct NativeOptions {
-  std::string name = "ring";        ///< of the backend
+  std::string name = "native";      ///< of the backend
   std::string all_reduce = "ring";  ///< the name of a row of all_reduce_algorithms()
   SegmentOptions segments = {};
 };

@@ -206,7 +206,7 @@ class NcclBackend final : public Backend {
     fail(
         "nccl: a group of some ranks would need a communicator of its own, which this backend does not make; use "
         "backend "
-        "ring or mpi for groups of some ranks");
+        "native or mpi for groups of some ranks");
   }
 
  private:

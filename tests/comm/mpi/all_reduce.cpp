@@ -109,7 +109,7 @@ TEST_CASE("all_reduce of random numbers has equal bits on all ranks and is near 
 }
 
 TEST_CASE("the ring sends 2(n-1)/n of the bytes") {
-  const auto group = make_process_group("ring", environment());
+  const auto group = make_process_group("native", environment());
   for (const std::int64_t size : nasty_sizes(group->size())) {
     const std::int64_t before = group->all_reduce_bytes_sent();
     group->all_reduce(Out(whole_numbers(group->rank(), {size}, DType::f32)));
@@ -145,17 +145,18 @@ TEST_CASE("several operations may be under way and ranks may wait for them in di
 }
 
 TEST_CASE("two groups do not get in each other's way") {
-  const auto ring = make_process_group("ring", environment()), mpi = make_process_group("mpi", environment());
-  const auto second = make_process_group("ring", environment());
-  const Tensor a = whole_numbers(ring->rank(), {5000}, DType::f32), b = whole_numbers(ring->rank(), {5000}, DType::f32);
-  const Tensor c = whole_numbers(ring->rank(), {5000}, DType::f32);
-  auto first_work = ring->all_reduce_async(Out(a)), second_work = second->all_reduce_async(Out(b), ReduceOp::min);
+  const auto native = make_process_group("native", environment()), mpi = make_process_group("mpi", environment());
+  const auto second = make_process_group("native", environment());
+  const Tensor a = whole_numbers(native->rank(), {5000}, DType::f32),
+               b = whole_numbers(native->rank(), {5000}, DType::f32);
+  const Tensor c = whole_numbers(native->rank(), {5000}, DType::f32);
+  auto first_work = native->all_reduce_async(Out(a)), second_work = second->all_reduce_async(Out(b), ReduceOp::min);
   mpi->all_reduce(Out(c), ReduceOp::max);
   second_work->wait();
   first_work->wait();
-  CHECK(wrong_elements(a, ring->size(), ReduceOp::sum) == 0);
-  CHECK(wrong_elements(b, ring->size(), ReduceOp::min) == 0);
-  CHECK(wrong_elements(c, ring->size(), ReduceOp::max) == 0);
+  CHECK(wrong_elements(a, native->size(), ReduceOp::sum) == 0);
+  CHECK(wrong_elements(b, native->size(), ReduceOp::min) == 0);
+  CHECK(wrong_elements(c, native->size(), ReduceOp::max) == 0);
 }
 
 TEST_CASE("channels-last tensors and views of a storage are reduced in place") {

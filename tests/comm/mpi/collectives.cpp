@@ -124,10 +124,16 @@ TEST_CASE("a configuration that differs is reported by its first differing key")
 TEST_CASE("ranks that name different backends are told, and so are those that name none we have") {
   if (environment().size() == 1) return;
   const bool last = environment().rank() == environment().size() - 1;
-  CHECK_THAT(agreed_error_of([&] { make_process_group(last ? "mpi" : "ring", environment()); }),
-             ContainsText("backend is ring on rank 0 and mpi on rank"));
+  CHECK_THAT(agreed_error_of([&] { make_process_group(last ? "mpi" : "native", environment()); }),
+             ContainsText("backend is native on rank 0 and mpi on rank"));
   CHECK_THAT(agreed_error_of([&] { make_process_group("carrier-pigeon", environment()); }),
              ContainsText("unknown backend 'carrier-pigeon'"));
+}
+
+TEST_CASE("one rank may call native by its former name") {
+  const bool last = environment().rank() == environment().size() - 1;
+  const auto group = make_process_group(last ? "ring" : "native", environment());
+  CHECK(group->name() == "native");
 }
 
 TEST_CASE("ranks share the cores of their host") {
@@ -143,8 +149,9 @@ TEST_CASE("ranks share the cores of their host") {
 
 TEST_CASE("a failed call of MPI is told in MPI's words, with the rank") {
   constexpr int kInvalidBuffer = 1;  // MPI_ERR_BUFFER of all libraries
-  const std::string text =
-      error_of([] { comm::detail::throw_if_mpi_failed(kInvalidBuffer, "MPI_Send(data, 1)", {__FILE__, __LINE__}); });
+  const std::string text = error_of([] {
+    comm::detail::throw_if_mpi_failed(kInvalidBuffer, "MPI_Send(data, 1)", {__FILE__, __LINE__});
+  });
   CHECK_THAT(text, ContainsText("MPI_ERR_BUFFER") || ContainsText("nvalid buffer"));
   CHECK_THAT(text, ContainsText(" (code 1) from MPI_Send at collectives.cpp:"));
   CHECK_THAT(text, ContainsText(fmt::format("; on rank {}", environment().rank())));

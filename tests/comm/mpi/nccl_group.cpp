@@ -33,21 +33,21 @@ std::optional<Device> gpu_of_this_rank() {
 
 }  // namespace
 
-TEST_CASE("without GPUs, nccl is an error and auto takes the ring silently") {
+TEST_CASE("without GPUs, nccl is an error and auto takes native silently") {
   CHECK_THAT(agreed_error_of([] { make_process_group("nccl", environment()); }), ContainsText("on the CPU"));
   const auto group = make_process_group("auto", environment());
-  CHECK(group->name() == (environment().size() == 1 ? "self" : "ring"));
+  CHECK(group->name() == (environment().size() == 1 ? "self" : "native"));
   CHECK(group->notice().empty());
 }
 
-TEST_CASE("ranks that share a GPU get the ring and a notice, or an error where they ask for nccl", "[cuda]") {
+TEST_CASE("ranks that share a GPU get native and a notice, or an error where they ask for nccl", "[cuda]") {
   if (!has_gpu()) return;
   if (own_gpu().second) return skip_test("every rank has a GPU of its own");
   CHECK_THAT(agreed_error_of([] { make_process_group("nccl", environment(), own_gpu().first); }),
              ContainsText("are on one GPU"));
   const auto group = make_process_group("auto", environment(), own_gpu().first);
-  CHECK(group->name() == "ring");
-  CHECK_THAT(group->notice(), ContainsText("using backend ring instead of nccl: ranks 0, "));
+  CHECK(group->name() == "native");
+  CHECK_THAT(group->notice(), ContainsText("using backend native instead of nccl: ranks 0, "));
 }
 
 TEST_CASE("NCCL's collectives, several at a time", "[cuda]") {

@@ -97,7 +97,7 @@ std::vector<double> train(comm::ProcessGroup& group, Device device, Method metho
 
 TEST_CASE("training on CUDA follows training on the CPU", "[cuda]") {
   if (!has_gpu()) return;
-  const auto group = comm::make_process_group(environment().size() == 1 ? "self" : "ring", environment());
+  const auto group = comm::make_process_group(environment().size() == 1 ? "self" : "native", environment());
   for (const Method method : {Method::sgd, Method::adam}) {
     const std::vector<double> expected = train(*group, Device{}, method), losses = train(*group, kGpu, method);
     CHECK(expected.back() < 0.85 * expected.front());  // it learns

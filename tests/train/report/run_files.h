@@ -16,7 +16,7 @@ class RunFiles {
   explicit RunFiles(const std::string& dataset = "cifar10", int epochs = 10, int seed = 1, double lr = 0.1,
                     const std::string& more = "") {
     add(fmt::format(
-        R"({{"record":"run","started":"2026-01-31T12:00:00Z","host":"h","world_size":2,"threads":1,"backend":"ring",)"
+        R"({{"record":"run","started":"2026-01-31T12:00:00Z","host":"h","world_size":2,"threads":1,"backend":"native",)"
         R"("device":"cpu","model":"small_cnn","model_parameters":1000,"dataset":"{}","train_images":500,)"
         R"("test_images":100,"global_batch_size":50,"steps_per_epoch":10,"versions":{{"tandem":"0.1.0"}},)"
         R"("config":{{{}"epochs":{},"lr":{},"seed":{}}},"without_effect":["log-norms","keep"]}})",
