@@ -42,7 +42,9 @@ std::unique_ptr<ProcessGroup> make_native_with(BackendRequest& request, std::str
   const auto nodes = mpi.all_gather(Tensor::from(std::vector{static_cast<std::int64_t>(mpi.node())}, {1}));
   std::vector<int> node_of_rank;
   for (const std::int64_t node : nodes.to_vector<std::int64_t>()) node_of_rank.push_back(static_cast<int>(node));
-  return group_of(make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport()), std::move(notice));
+  auto backend = make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport());
+  if (const std::string more = backend->notice(); !more.empty()) notice += (notice.empty() ? "" : "; ") + more;
+  return group_of(std::move(backend), std::move(notice));
 }
 
 std::unique_ptr<ProcessGroup> make_native(BackendRequest& request) { return make_native_with(request, {}); }
@@ -74,7 +76,7 @@ constexpr BackendEntry kBackends[] = {
     {"auto", "nccl between GPUs, else native, for one rank self", "", nothing, "", make_automatic},
     {"self", "one process", "", nothing, "", make_self},
     {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi},
-    {"native", "our own collectives over MPI messages", "MPI", missing_mpi, "self", make_native, "ring"},
+    {"native", "our own collectives, through memory or MPI messages", "MPI", missing_mpi, "self", make_native, "ring"},
     {"nccl", "NVIDIA's collectives", "MPI, NCCL and a GPU per rank", missing_nccl, "native", make_nccl},
 };
 

@@ -281,6 +281,15 @@ std::unique_ptr<Work> ProcessGroup::receive_async(const Out& tensor, int from, i
       {.kind = CollectiveKind::receive, .tensors = {{}, tensor}, .peer = from, .tag = tag, .counts = {tensor.numel()}});
 }
 
+// Memory --------------------------------------------------------------------------------------------------------------
+
+Tensor ProcessGroup::shared_zeros(const Shape& shape, DType dtype) {
+  staging_.start_all();
+  const std::int64_t bytes = element_count(shape) * size_of(dtype);
+  if (auto storage = backend_->allocate_shared(bytes)) return Tensor::on(std::move(storage), shape, dtype);
+  return Tensor::zeros(shape, {.dtype = dtype});
+}
+
 // Others --------------------------------------------------------------------------------------------------------------
 
 void ProcessGroup::barrier() {

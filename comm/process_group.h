@@ -116,6 +116,14 @@ class ProcessGroup {
   void receive(const Out& tensor, int from, int tag = 0);
   std::unique_ptr<Work> receive_async(const Out& tensor, int from, int tag = 0);
 
+  // Memory --------------------------------------------------------------------------------------------------------
+
+  /// A tensor of zeros on the CPU that is cheaper to all_reduce(): where all ranks share a host, `native` combines such
+  /// tensors where they are, and copies nothing. A plain tensor in any other group. Collective: all ranks ask for the
+  /// same, and make their tensors by the same calls. The memory lives as long as a tensor or view of it, and belongs to
+  /// this group: elsewhere it is plain memory.
+  Tensor shared_zeros(const Shape& shape, DType dtype = DType::f32);
+
   // Others --------------------------------------------------------------------------------------------------------
 
   /// All ranks' byte strings, by rank; lengths may differ. For small things: names, hashes, error texts.
@@ -128,8 +136,8 @@ class ProcessGroup {
   /// null for a negative color. Collective over this group; afterwards both are independent of each other.
   std::unique_ptr<ProcessGroup> split(int color, int key = 0);
 
-  /// Payload bytes that this rank has sent in all_reduce so far, where the backend moves them itself (native); 0 for
-  /// mpi, which does not tell.
+  /// Payload bytes that this rank has sent in all_reduce so far, where the backend sends messages itself (native); 0
+  /// for mpi, which does not tell, and where ranks of one host read each other's memory.
   std::int64_t all_reduce_bytes_sent() const { return backend_->all_reduce_bytes_sent(); }
 
  private:

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace tandem {
 
@@ -39,8 +40,16 @@ Storage::Storage(std::int64_t bytes, Device device, MemoryTag tag, bool pinned)
     detail::note_storage(this, device_, tag_, bytes_);
 }
 
+Storage::Storage(void* data, std::int64_t bytes, MemoryTag tag, std::shared_ptr<void> owner)
+    : data_(data), bytes_(bytes), tag_(tag), pinned_(false), owner_(std::move(owner)) {
+  require(owner_ != nullptr, "Storage: memory of {} bytes without an owner", bytes);
+  detail::count_memory(device_, tag_, bytes_);
+  if (timeline_is_recorded()) [[unlikely]]
+    detail::note_storage(this, device_, tag_, bytes_);
+}
+
 Storage::~Storage() {
-  if (data_ != nullptr) allocator_of(device_, pinned_).deallocate(data_, bytes_, streams_);
+  if (data_ != nullptr && owner_ == nullptr) allocator_of(device_, pinned_).deallocate(data_, bytes_, streams_);
   detail::count_memory(device_, tag_, -bytes_);
   if (timeline_is_recorded()) [[unlikely]]
     detail::forget_storage(this);

@@ -23,6 +23,8 @@ class Storage {
   /// `pinned`: page-locked host memory, for asynchronous copies. Throws Error for pinned memory of another device than
   /// the CPU, for a device that is not there, and when memory runs out.
   Storage(std::int64_t bytes, Device device, MemoryTag tag, bool pinned = false);
+  /// Host memory that `owner` keeps, for tensors in memory that other processes see as well.
+  Storage(void* data, std::int64_t bytes, MemoryTag tag, std::shared_ptr<void> owner);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -52,6 +54,7 @@ class Storage {
   bool pinned_;
   std::vector<Stream> streams_;  // that use the bytes; for device memory first the one it belongs to
   std::uint64_t version_ = 0;
+  std::shared_ptr<void> owner_;  // of memory that is not an allocator's
 };
 
 }  // namespace tandem

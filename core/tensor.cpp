@@ -51,16 +51,25 @@ void Tensor::mark_written(std::string_view writer) const {
   storage()->bump_version();
 }
 
+Tensor Tensor::on(std::shared_ptr<Storage> storage, const Shape& shape, DType dtype, Layout layout) {
+  std::int64_t bytes = 0;
+  require(!__builtin_mul_overflow(element_count(shape), size_of(dtype), &bytes) && bytes <= storage->bytes(),
+          "Tensor::on: {}{} does not fit into {} bytes", name_of(dtype), shape, storage->bytes());
+  Tensor result;
+  result.impl_ = std::make_shared<Impl>();
+  result.impl_->storage = std::move(storage);
+  result.impl_->dtype = dtype;
+  result.impl_->shape = shape;
+  result.impl_->strides = dense_strides(shape, layout);
+  return result;
+}
+
 Tensor Tensor::empty(const Shape& shape, TensorOptions options) {
   const std::int64_t count = element_count(shape);
   std::int64_t bytes = 0;
   require(!__builtin_mul_overflow(count, size_of(options.dtype), &bytes), "shape {} has too many elements", shape);
-  Tensor result;
-  result.impl_ = std::make_shared<Impl>();
-  result.impl_->storage = std::make_shared<Storage>(bytes, options.device, current_memory_tag(), options.pinned);
-  result.impl_->dtype = options.dtype;
-  result.impl_->shape = shape;
-  result.impl_->strides = dense_strides(shape, options.layout);
+  auto storage = std::make_shared<Storage>(bytes, options.device, current_memory_tag(), options.pinned);
+  Tensor result = on(std::move(storage), shape, options.dtype, options.layout);
   if (timeline_is_recorded()) [[unlikely]]
     detail::describe_storage(result.storage().get(), describe(result));
   return result;

@@ -56,6 +56,9 @@ class Tensor {
 
   static Tensor empty(const Shape& shape, TensorOptions options = {});
   static Tensor zeros(const Shape& shape, TensorOptions options = {});
+  /// On memory that is there already, from its first byte on. Throws Error where it is too small for the elements.
+  static Tensor on(std::shared_ptr<Storage> storage, const Shape& shape, DType dtype,
+                   Layout layout = Layout::row_major);
   static Tensor full(const Shape& shape, double value, TensorOptions options = {});
 
   /// A new dense tensor with the elements of `values` in row-major order of `shape`, stored in `layout`.

@@ -53,7 +53,13 @@ class Backend {
   /// all members, and by no others, in the same order as other calls that have one of them in common.
   virtual std::unique_ptr<Backend> subgroup(std::span<const int> members) = 0;
 
+  /// Host memory whose reductions copy nothing between these ranks, filled with zeros; null where there is no such
+  /// memory, on all ranks alike. Collective; bytes may differ by less than a page.
+  virtual std::shared_ptr<Storage> allocate_shared(std::int64_t /*bytes*/) { return nullptr; }
+
   virtual std::int64_t all_reduce_bytes_sent() const { return 0; }
+  /// What a user may want to know of how it came to work as it does; mostly empty, the same on all ranks.
+  virtual std::string notice() const { return ""; }
 };
 
 /// The backend of a group of one.

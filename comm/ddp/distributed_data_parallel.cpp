@@ -155,7 +155,7 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
                                     return alive ? alive->put_into_bucket(bucket, index, gradient) : gradient;
                                   });
     }
-    state.buckets.emplace_back(std::move(members), options.half);
+    state.buckets.emplace_back(std::move(members), options.half, &group);
   }
 }
 

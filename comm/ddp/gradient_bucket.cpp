@@ -40,7 +40,7 @@ BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_b
   return plan;
 }
 
-GradientBucket::GradientBucket(std::vector<Tensor> parameters, HalfExchange half)
+GradientBucket::GradientBucket(std::vector<Tensor> parameters, HalfExchange half, ProcessGroup* group)
     : parameters_(std::move(parameters)), taken_(parameters_.size(), false) {
   const MemoryTagScope scope(MemoryTag::comm);
   TensorOptions options = parameters_.front().options();
@@ -50,7 +50,9 @@ GradientBucket::GradientBucket(std::vector<Tensor> parameters, HalfExchange half
   std::int64_t elements = 0;
   for (const Tensor& parameter : parameters_) elements += room_for(parameter);
   const auto marks = static_cast<std::int64_t>(parameters_.size());
-  flat_ = Tensor::zeros({elements + marks}, options);
+  const bool is_shared = group != nullptr && options.device == Device{};
+  flat_ = is_shared ? group->shared_zeros({elements + marks}, options.dtype)
+                    : Tensor::zeros({elements + marks}, options);
   marks_ = flat_.narrow(0, elements, marks).to(Device{});
   std::int64_t at = 0;
   for (const Tensor& parameter : parameters_) {

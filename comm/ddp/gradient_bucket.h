@@ -30,7 +30,9 @@ BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_b
 /// lives it is the parameters' gradient place (autograd::set_gradient_place): backward() writes gradients into it.
 class GradientBucket {
  public:
-  explicit GradientBucket(std::vector<Tensor> parameters, HalfExchange half = HalfExchange::as_half);
+  /// With a group, on the CPU, its memory is what the group reduces without copies: collective then.
+  explicit GradientBucket(std::vector<Tensor> parameters, HalfExchange half = HalfExchange::as_half,
+                          ProcessGroup* group = nullptr);
   ~GradientBucket();
   GradientBucket(GradientBucket&&) = default;
   GradientBucket& operator=(GradientBucket&&) = delete;

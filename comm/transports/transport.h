@@ -24,6 +24,9 @@ class Transport {
   virtual std::unique_ptr<Transfer> send(int to, int tag, const void* data, std::int64_t bytes) = 0;
   virtual std::unique_ptr<Transfer> receive(int from, int tag, void* data, std::int64_t bytes) = 0;
 
+  /// For a rank that waits for others, by whatever way: throws Error where they are known to have ended.
+  virtual void check() {}
+
   /// Messages of their own between some of the ranks, which get the numbers of their places in `members`. All members,
   /// and no others, call it with the same ranks, in the same order as other calls that have one of them in common.
   virtual std::unique_ptr<Transport> subgroup(std::span<const int> members) = 0;

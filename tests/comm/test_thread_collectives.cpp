@@ -14,12 +14,15 @@ namespace {
 
 constexpr int kRankCounts[] = {1, 2, 3, 4, 5, 6, 7, 8, 17, 32};
 
-/// Runs `check` on all ranks and compares what each returns with "".
+/// Runs `check` on all ranks, with memory that they share and by messages alone, and compares what each returns with "".
 void check_on_ranks(int ranks, const std::function<std::string(ProcessGroup&)>& check) {
-  std::vector<std::string> faults(static_cast<std::size_t>(ranks));
-  run_thread_ranks(ranks, [&](ProcessGroup& group) { faults[static_cast<std::size_t>(group.rank())] = check(group); });
-  INFO(ranks << " ranks");
-  for (const std::string& fault : faults) CHECK(fault == "");
+  for (const bool shared_memory : {true, false}) {
+    std::vector<std::string> faults(static_cast<std::size_t>(ranks));
+    run_thread_ranks(ranks, {.name = "threads", .shared_memory = shared_memory},
+                     [&](ProcessGroup& group) { faults[static_cast<std::size_t>(group.rank())] = check(group); });
+    INFO(ranks << " ranks" << (shared_memory ? "" : ", messages only"));
+    for (const std::string& fault : faults) CHECK(fault == "");
+  }
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Works of the engine, and groups of some ranks.
+// Works of both engines, and groups of some ranks.
 #include "tandem/comm/backends/native/native_backend.h"
 
 #include "tandem/comm/backends/native/native_engine.h"
+#include "tandem/comm/backends/native/window_engine.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/error.h"
 
@@ -12,23 +13,69 @@ namespace tandem::comm {
 
 namespace {
 
-class NativeWork final : public Work {
+/// Whichever operation is polled or waited for, all move on.
+struct Engines {
+  explicit Engines(NativeEngine engine) : messages(std::move(engine)) {}
+
+  bool poll() {
+    const bool moved = messages.poll();
+    if (!window) return moved;
+    if (window->poll() || moved) return true;
+    messages.transport().check();
+    window->check_peers();
+    return false;
+  }
+
+  NativeEngine messages;
+  std::unique_ptr<WindowEngine> window;  // null where ranks exchange messages only
+};
+
+class MessageWork final : public Work {
  public:
-  NativeWork(std::shared_ptr<NativeEngine> engine, std::shared_ptr<NativeOperation> operation)
-      : engine_(std::move(engine)), operation_(std::move(operation)) {}
-  ~NativeWork() override { engine_->cancel(*operation_); }
-  NativeWork(const NativeWork&) = delete;
-  NativeWork& operator=(const NativeWork&) = delete;
+  MessageWork(std::shared_ptr<Engines> engines, std::shared_ptr<NativeOperation> operation)
+      : engines_(std::move(engines)), operation_(std::move(operation)) {}
+  ~MessageWork() override { engines_->messages.cancel(*operation_); }
+  MessageWork(const MessageWork&) = delete;
+  MessageWork& operator=(const MessageWork&) = delete;
 
   bool poll() override {
-    engine_->poll();
-    return engine_->is_complete(*operation_);
+    engines_->poll();
+    return is_complete();
   }
-  void wait() override { engine_->wait_for(*operation_); }
+  void wait() override {
+    Patience patience;
+    while (!is_complete()) patience.pause(engines_->poll());
+  }
 
  private:
-  std::shared_ptr<NativeEngine> engine_;
+  bool is_complete() const { return engines_->messages.is_complete(*operation_); }
+
+  std::shared_ptr<Engines> engines_;
   std::shared_ptr<NativeOperation> operation_;
+};
+
+class WindowWork final : public Work {
+ public:
+  WindowWork(std::shared_ptr<Engines> engines, std::shared_ptr<WindowOperation> operation)
+      : engines_(std::move(engines)), operation_(std::move(operation)) {}
+  ~WindowWork() override { engines_->window->cancel(*operation_); }
+  WindowWork(const WindowWork&) = delete;
+  WindowWork& operator=(const WindowWork&) = delete;
+
+  bool poll() override {
+    if (!is_complete()) engines_->poll();
+    return is_complete();
+  }
+  void wait() override {
+    Patience patience;
+    while (!is_complete()) patience.pause(engines_->poll());
+  }
+
+ private:
+  bool is_complete() const { return operation_->stage == WindowOperation::Stage::complete; }
+
+  std::shared_ptr<Engines> engines_;
+  std::shared_ptr<WindowOperation> operation_;
 };
 
 class NativeBackend final : public Backend {
@@ -38,30 +85,53 @@ class NativeBackend final : public Backend {
       : place_(place), node_of_rank_(node_of_rank), options_(std::move(options)) {
     require(node_of_rank.size() == static_cast<std::size_t>(place.size), "native: hosts of {} ranks for a group of {}",
             node_of_rank.size(), place.size);
-    engine_ =
-        std::make_shared<NativeEngine>(std::move(transport), place.size, place.rank,
-                                       all_reduce_algorithm(options_.all_reduce).make(node_of_rank), options_.segments);
+    engines_ = std::make_shared<Engines>(NativeEngine(std::move(transport), place.size, place.rank,
+                                                      all_reduce_algorithm(options_.all_reduce).make(node_of_rank),
+                                                      options_.segments));
+    if (options_.shared_memory && place.size > 1 && place.local_size == place.size) open_window();
   }
 
   std::string_view name() const override { return options_.name; }
   Place place() const override { return place_; }
+  bool reduces_half(CollectiveKind kind) const override { return engines_->window && WindowEngine::takes(kind); }
   std::unique_ptr<Work> start(const Collective& collective) override {
-    return std::make_unique<NativeWork>(engine_, engine_->start(collective));
+    if (engines_->window && WindowEngine::takes(collective.kind))
+      return std::make_unique<WindowWork>(engines_, engines_->window->start(collective));
+    return std::make_unique<MessageWork>(engines_, engines_->messages.start(collective));
   }
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
     std::vector<int> nodes;
     for (const int member : members) nodes.push_back(node_of_rank_[static_cast<std::size_t>(member)]);
     const auto mine = std::ranges::find(members, place_.rank);
     const Place place = place_of(nodes, static_cast<int>(mine - members.begin()));
-    return std::make_unique<NativeBackend>(place, nodes, engine_->transport().subgroup(members), options_);
+    return std::make_unique<NativeBackend>(place, nodes, engines_->messages.transport().subgroup(members), options_);
   }
-  std::int64_t all_reduce_bytes_sent() const override { return engine_->all_reduce_bytes_sent(); }
+  std::int64_t all_reduce_bytes_sent() const override { return engines_->messages.all_reduce_bytes_sent(); }
+  std::shared_ptr<Storage> allocate_shared(std::int64_t bytes) override {
+    if (!engines_->window || bytes == 0) return nullptr;
+    const SharedByRanks shared = share_memory(*this, place_.size * SharedParts::part_bytes(bytes));
+    return shared.memory ? engines_->window->parts().add(shared.memory, bytes) : nullptr;
+  }
+  std::string notice() const override { return notice_; }
 
  private:
+  void open_window() {
+    SharedByRanks shared = share_memory(*this, Window::bytes_for(place_.size));
+    if (!shared.memory) {
+      notice_ = fmt::format("ranks of this host exchange messages: {}", shared.obstacle);
+      return;
+    }
+    auto peers = std::make_unique<PeerProcesses>();
+    peers->exchange(*this);
+    engines_->window =
+        std::make_unique<WindowEngine>(Window(std::move(shared.memory), place_.size), place_.rank, std::move(peers));
+  }
+
   Place place_;
   std::vector<int> node_of_rank_;
   NativeOptions options_;
-  std::shared_ptr<NativeEngine> engine_;
+  std::string notice_;
+  std::shared_ptr<Engines> engines_;
 };
 
 }  // namespace

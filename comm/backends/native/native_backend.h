@@ -1,4 +1,5 @@
-// The `native` backend: collectives written in this library, over a transport of messages.
+// The `native` backend: collectives written in this library, over a transport of messages, and through memory where
+// ranks share a host.
 #pragma once
 
 #include "tandem/comm/backends/backend.h"
@@ -12,12 +13,13 @@ namespace tandem::comm {
 
 struct NativeOptions {
   std::string name = "native";      ///< of the backend
-  std::string all_reduce = "ring";  ///< the name of a row of all_reduce_algorithms()
+  std::string all_reduce = "ring";  ///< of messages: the name of a row of all_reduce_algorithms()
   SegmentOptions segments = {};
+  bool shared_memory = true;  ///< all_reduce, reduce and barrier through memory, where all ranks share a host
 };
 
-/// `place` is this rank's among the ranks that `transport` joins; `node_of_rank` has Place::node of each. Throws Error
-/// for an algorithm that there is not.
+/// `place` is this rank's among the ranks that `transport` joins; `node_of_rank` has Place::node of each. Collective.
+/// Throws Error for an algorithm that there is not.
 std::unique_ptr<Backend> make_native_backend(const Place& place, const std::vector<int>& node_of_rank,
                                              std::unique_ptr<Transport> transport, const NativeOptions& options = {});
 

@@ -1,7 +1,6 @@
 // A thread for each rank, and the first error.
 #include "tandem/comm/backends/threads/thread_ranks.h"
 
-#include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/transports/threads/thread_network.h"
 #include "tandem/core/error.h"
 
@@ -32,6 +31,10 @@ class FirstError {
 }  // namespace
 
 void run_thread_ranks(int ranks, const std::function<void(ProcessGroup&)>& body) {
+  run_thread_ranks(ranks, {.name = "threads"}, body);
+}
+
+void run_thread_ranks(int ranks, const NativeOptions& options, const std::function<void(ProcessGroup&)>& body) {
   require(ranks >= 1, "run_thread_ranks: {} ranks; a group has 1 or more", ranks);
   const ThreadNetwork network;
   const std::vector<int> one_host(static_cast<std::size_t>(ranks), 0);
@@ -41,7 +44,7 @@ void run_thread_ranks(int ranks, const std::function<void(ProcessGroup&)>& body)
     threads.emplace_back([&, rank] {
       try {
         ProcessGroup group(
-            make_native_backend(place_of(one_host, rank), one_host, network.transport(rank), {.name = "threads"}));
+            make_native_backend(place_of(one_host, rank), one_host, network.transport(rank), options));
         body(group);
       } catch (...) {
         first.keep(std::current_exception());

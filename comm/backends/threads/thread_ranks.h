@@ -1,6 +1,7 @@
 // Ranks that are threads of this process.
 #pragma once
 
+#include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/process_group.h"
 
 #include <functional>
@@ -19,5 +20,8 @@ namespace tandem::comm {
 ///     });
 ///     const double sum = sums[0];  // 6
 void run_thread_ranks(int ranks, const std::function<void(ProcessGroup&)>& body);
+
+/// The same, with a choice of ways; the group's name is `options.name`.
+void run_thread_ranks(int ranks, const NativeOptions& options, const std::function<void(ProcessGroup&)>& body);
 
 }  // namespace tandem::comm

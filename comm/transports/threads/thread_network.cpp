@@ -154,6 +154,8 @@ class ThreadTransport final : public Transport {
     return std::make_unique<Receiving>(mailboxes_, Address{group_, from, rank_, tag}, data, bytes);
   }
 
+  void check() override { mailboxes_->check(); }
+
   std::unique_ptr<Transport> subgroup(std::span<const int> members) override {
     const auto mine = std::ranges::find(members, rank_);
     require(mine != members.end(), "rank {} is no member of the group {{{}}}", rank_, fmt::join(members, ", "));

@@ -3,6 +3,8 @@
 
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends.h"
+#include "tandem/comm/backends/mpi/mpi_runtime.h"
+#include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/process_group.h"
 #include "tandem/core/out.h"
@@ -21,10 +23,20 @@ inline std::vector<std::string_view> mpi_backends() {
   return names;
 }
 
-/// A group on such a backend, by Catch2's generator: the test runs once with each.
+/// The backend native without memory that ranks share: messages only.
+inline std::unique_ptr<comm::ProcessGroup> make_message_group() {
+  const auto mpi = comm::make_process_group("mpi", environment());
+  const std::vector<int> one_host(static_cast<std::size_t>(mpi->size()), 0);  // where the tests run
+  return std::make_unique<comm::ProcessGroup>(comm::make_native_backend(
+      mpi->place(), one_host, comm::detail::make_mpi_transport(), {.name = "messages", .shared_memory = false}));
+}
+
+/// A group on such a backend, or by native's messages, by Catch2's generator: the test runs once with each.
 inline std::unique_ptr<comm::ProcessGroup> each_group() {
-  const std::string_view backend = GENERATE(from_range(mpi_backends()));
-  auto group = comm::make_process_group(backend, environment());
+  auto names = mpi_backends();
+  names.push_back("messages");
+  const std::string_view backend = GENERATE_COPY(from_range(names));
+  auto group = backend == "messages" ? make_message_group() : comm::make_process_group(backend, environment());
   REQUIRE(group->name() == backend);
   return group;
 }

@@ -1,0 +1,87 @@
+// Collectives through memory that all ranks see: each rank combines its own part of everybody's data.
+#pragma once
+
+#include "tandem/comm/backends/native/shared_parts.h"
+#include "tandem/comm/collective.h"
+#include "tandem/comm/transports/shared_memory/window.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace tandem::comm {
+
+/// A collective under way.
+struct WindowOperation {
+  enum class Stage : std::uint8_t { queued, offered, in_place, staged, complete };
+
+  Collective collective;
+  Stage stage = Stage::queued;
+  std::uint64_t number = 0;                    ///< of the collective, from 1
+  int seen = 0;                                ///< ranks whose offers have come
+  std::uint64_t first = 0, end = 0;            ///< its segments among all that go through the window
+  std::shared_ptr<SharedMemory> segment = {};  ///< of data that are combined where they are
+};
+
+/// all_reduce, reduce and barrier between the ranks of one host. Each rank offers its data in its cell, and begins when
+/// all have: one after another, in the order of the calls, which is one order on all ranks. Then, by size and place:
+///
+/// - small data are in the cells: every rank combines all of them;
+/// - data in one shared segment are combined where they are: each rank reads its part of everybody's data, and writes
+///   the result to all of them. Nothing is copied;
+/// - others go through the window in segments: each rank puts there what others combine, combines its own part, and
+///   takes the other parts of the result. One segment is combined while the next is put there.
+///
+/// Elements are combined in the order of the ranks, by one rank or by all alike: results have the same bits everywhere.
+/// No thread of its own: poll() moves it on, and never waits.
+class WindowEngine {
+ public:
+  WindowEngine(Window window, int rank, std::unique_ptr<PeerProcesses> peers);
+
+  static bool takes(CollectiveKind kind);
+  std::shared_ptr<WindowOperation> start(const Collective& collective);
+  /// True if anything moved. Throws Error where ranks do not call the same collective.
+  bool poll();
+  void cancel(WindowOperation& operation);
+  /// For a rank that waits: throws Error where the process of a rank that it waits for has ended.
+  void check_peers();
+  SharedParts& parts() { return parts_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Inputs = std::span<const std::byte* const>;
+  using Outputs = std::span<std::byte* const>;
+
+  RankArea& mine() const { return window_.area(rank_); }
+  bool advance(WindowOperation& operation);
+  void offer(WindowOperation& operation);
+  bool try_begin(WindowOperation& operation);
+  void check_offers(const WindowOperation& operation) const;
+  bool is_in_one_segment(const WindowOperation& operation) const;
+  void reduce_cells(WindowOperation& operation);
+  void reduce_in_place(WindowOperation& operation);
+  bool advance_segments(WindowOperation& operation);
+  void copy_in(const WindowOperation& operation, std::uint64_t segment);
+  void reduce_part(const WindowOperation& operation, std::uint64_t segment);
+  void take(const WindowOperation& operation, std::uint64_t segment);
+  bool waits_for(const WindowOperation& operation, int rank) const;
+
+  Window window_;
+  int rank_;
+  std::unique_ptr<PeerProcesses> peers_;
+  SharedParts parts_;
+  std::deque<std::shared_ptr<WindowOperation>> queue_;
+  std::uint64_t number_ = 0;                            // of collectives that were offered
+  std::uint64_t copied_ = 0, reduced_ = 0, taken_ = 0;  // segments
+  std::vector<const std::byte*> inputs_;                // by rank, used again and again
+  std::vector<std::byte*> outputs_;
+  bool given_up_ = false;
+  int idle_looks_ = 0;
+  Clock::time_point ended_since_;
+};
+
+}  // namespace tandem::comm

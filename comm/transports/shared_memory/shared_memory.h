@@ -1,0 +1,75 @@
+// Memory that all ranks of one host see.
+#pragma once
+
+#include "tandem/comm/backends/backend.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tandem::comm {
+
+/// Memory of one process that others have mapped as well, or that threads of one process share. No name in any file
+/// system is left behind, and the size of /dev/shm does not limit it. It goes with the last mapping.
+class SharedMemory {
+ public:
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  /// On a page's boundary.
+  std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+  /// New, filled with zeros; as with other memory, pages are taken when they are first written. Throws Error where the
+  /// system has not so much left.
+  static std::shared_ptr<SharedMemory> create(std::int64_t bytes);
+  /// How open() finds it, from any process of this host, until seal().
+  std::string handle() const;
+  /// The memory of create(), mapped here too; within the process that made it, the same mapping. Throws Error where it
+  /// cannot be had.
+  static std::shared_ptr<SharedMemory> open(const std::string& handle);
+  /// Nobody is to open it any more.
+  void seal();
+
+ private:
+  SharedMemory(int file, std::byte* data, std::int64_t bytes) : file_(file), data_(data), bytes_(bytes) {}
+
+  int file_;  // below 0: sealed, or opened
+  std::byte* data_;
+  std::int64_t bytes_;
+};
+
+/// Memory that all ranks see, or null and the same reason on all.
+struct SharedByRanks {
+  std::shared_ptr<SharedMemory> memory;
+  std::string obstacle;
+};
+
+/// Makes memory on rank 0 and maps it on all others; collective over the backend, whose ranks are on one host.
+SharedByRanks share_memory(Backend& backend, std::int64_t bytes);
+
+/// The process of each rank, to be asked whether it has ended.
+class PeerProcesses {
+ public:
+  PeerProcesses() = default;
+  ~PeerProcesses();
+  PeerProcesses(const PeerProcesses&) = delete;
+  PeerProcesses& operator=(const PeerProcesses&) = delete;
+
+  /// Collective. Where the system cannot tell, no process ever ends for has_ended().
+  void exchange(Backend& backend);
+  bool has_ended(int rank) const;
+  /// For texts.
+  std::int64_t process(int rank) const { return peers_[static_cast<std::size_t>(rank)].process; }
+
+ private:
+  struct Peer {
+    std::int64_t process = 0;
+    int file = -1;
+  };
+  std::vector<Peer> peers_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,88 @@
+// The window: what ranks of one host tell each other through memory, and where data wait for each other.
+#pragma once
+
+#include "tandem/comm/collective.h"
+#include "tandem/comm/transports/shared_memory/shared_memory.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace tandem::comm {
+
+/// Two cache lines: processors fetch pairs.
+constexpr std::size_t kLineBytes = 128;
+
+/// A number that one rank counts up and others read. What the rank wrote before is seen by whoever reads the number.
+struct alignas(kLineBytes) Counter {
+  std::atomic<std::uint64_t> value{0};
+
+  std::uint64_t get() const { return value.load(std::memory_order_acquire); }
+  void set(std::uint64_t now) { value.store(now, std::memory_order_release); }
+};
+
+/// What a rank brings to a collective: all but the place of its memory must be alike on all ranks.
+struct Offer {
+  std::int64_t count = 0;
+  std::int64_t offset = 0;   ///< of its data in its part of the shared segment
+  std::int32_t segment = 0;  ///< 0: its data are in no shared segment
+  std::int32_t root = 0;
+  CollectiveKind kind = CollectiveKind::barrier;
+  DType dtype = DType::u8;
+  ReduceOp op = ReduceOp::sum;
+};
+
+/// What a rank shows the others of one collective. Small data are in the same place as the flag.
+struct alignas(kLineBytes) Cell {
+  static constexpr std::int64_t kPayloadBytes = 4096;
+
+  std::atomic<std::uint64_t> number{0};  ///< of the collective; written last
+  Offer offer;
+  alignas(16) std::byte payload[kPayloadBytes];
+};
+
+/// The part of the window that one rank writes and all read. Collectives are numbered from 1. Cells take turns: a rank
+/// begins collective n + 2 after it has seen everybody's cell of n + 1, and they wrote that after they had read n.
+struct RankArea {
+  Cell cells[2];
+  Counter copied;   ///< segments that this rank has put into its slots
+  Counter reduced;  ///< segments of which this rank has combined its part
+  Counter taken;    ///< segments whose result this rank has
+
+  Cell& cell(std::uint64_t number) { return cells[number % 2]; }
+};
+
+/// Of a group whose ranks share a host.
+class Window {
+ public:
+  /// Segments of private data that are on their way through the window, at once and of this many bytes.
+  static constexpr std::int64_t kSlots = 2;
+  static constexpr std::int64_t kSegmentBytes = 256 * 1024;
+
+  /// `memory` has bytes_for(ranks) bytes, zeros at first.
+  Window(std::shared_ptr<SharedMemory> memory, int ranks);
+  static std::int64_t bytes_for(int ranks);
+
+  RankArea& area(int rank) const { return *reinterpret_cast<RankArea*>(start_of(rank)); }
+  /// A whole segment of a rank's elements, and that rank's part of the result.
+  std::byte* input_slot(int rank, std::uint64_t segment) const;
+  std::byte* result_slot(int rank, std::uint64_t segment) const;
+  /// Elements of a segment.
+  std::int64_t segment_elements(std::int64_t element_bytes) const { return kSegmentBytes / element_bytes; }
+  /// The least that the ranks' counters have reached.
+  std::uint64_t least(Counter RankArea::*counter) const;
+  int ranks() const { return ranks_; }
+
+ private:
+  static std::int64_t result_bytes(int ranks);
+  static std::int64_t area_bytes(int ranks);
+  std::byte* start_of(int rank) const { return memory_->data() + rank * area_bytes_; }
+
+  std::shared_ptr<SharedMemory> memory_;
+  int ranks_;
+  std::int64_t result_bytes_;
+  std::int64_t area_bytes_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,74 @@
+// Tensors in memory that ranks share, between processes.
+#include "tandem/autograd/variable.h"
+#include "tandem/comm/ddp/gradient_bucket.h"
+#include "tests/comm/mpi/mpi_test.h"
+
+using namespace tandem;
+using namespace tandem::comm;
+using namespace tandem::test;
+
+namespace {
+
+std::int64_t wrong_sums(const Tensor& tensor, int ranks) {
+  std::int64_t wrong = 0, index = 0;
+  for (const double value : tensor.to_vector<double>()) {
+    double sum = 0.0;
+    for (int rank = 0; rank < ranks; ++rank) sum += whole_number(rank, index);
+    wrong += value != sum;
+    ++index;
+  }
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("shared tensors are reduced like others, in every dtype and group") {
+  const auto group = each_group();
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i64, DType::i32}) {
+    for (const std::int64_t count : {1, 1025, 70001}) {
+      const Tensor whole = group->shared_zeros({count + 3}, dtype);
+      REQUIRE(whole.narrow(0, count, 3).to_vector<double>() == std::vector<double>(3, 0.0));
+      const Tensor tensor = whole.narrow(0, 1, count);
+      for (int round = 0; round < 3; ++round) {
+        Out(tensor).copy_from(whole_numbers(group->rank(), {count}, dtype));
+        group->all_reduce(Out(tensor));
+        CHECK(wrong_sums(tensor, group->size()) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("shared tensors outlive their group, and new ones take the place of dropped ones") {
+  Tensor kept;
+  {
+    const auto group = make_process_group("native", environment());
+    for (int round = 0; round < 5; ++round) {
+      const Tensor dropped = group->shared_zeros({5000});
+      if (group->rank() % 2 == 0) kept = dropped;  // ranks drop them at different times
+      Out(dropped).copy_from(whole_numbers(group->rank(), {5000}, DType::f32));
+      group->all_reduce(Out(dropped));
+      CHECK(wrong_sums(dropped, group->size()) == 0);
+    }
+  }
+  if (kept.defined()) CHECK(wrong_sums(kept, environment().size()) == 0);
+}
+
+TEST_CASE("ranks of one host share memory, and buckets of gradients are in it") {
+  const auto group = make_process_group("native", environment());
+  CHECK(group->notice() == "");
+  const Tensor parameter = autograd::set_requires_grad(Tensor::zeros({30000}));
+  GradientBucket bucket({parameter}, HalfExchange::as_half, group.get());
+  const Tensor view = bucket.put(0, whole_numbers(group->rank(), {30000}, DType::f32), 1.0);
+  const bool is_page_aligned = reinterpret_cast<std::uintptr_t>(view.raw_data()) % 4096 == 0;
+  if (group->size() > 1) CHECK(is_page_aligned);
+  const auto sent = group->all_reduce_bytes_sent();
+  bucket.launch(*group);
+  bucket.finish();
+  CHECK(group->all_reduce_bytes_sent() == sent);  // no message
+  for (std::int64_t i = 0; i < 30000; i += 997) {
+    double sum = 0.0;
+    for (int rank = 0; rank < group->size(); ++rank) sum += whole_number(rank, i);
+    CHECK(autograd::grad(parameter).narrow(0, i, 1).item() ==
+          static_cast<double>(static_cast<float>(sum) / static_cast<float>(group->size())));
+  }
+}

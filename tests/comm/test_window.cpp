@@ -1,0 +1,209 @@
+// Collectives through shared memory, by ranks that are threads: what is particular about them. That all of them are
+// right in all dtypes and sizes is in test_thread_collectives.cpp.
+#include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/comm/ddp/hash.h"
+#include "tandem/comm/transports/shared_memory/window.h"
+#include "tandem/core/out.h"
+#include "tests/support/catch.h"
+#include "tests/support/error_of.h"
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+
+using namespace tandem;
+using namespace tandem::comm;
+using tandem::test::ContainsText;
+using tandem::test::error_of;
+
+namespace {
+
+/// The first fault of any rank.
+std::string fault_on_ranks(int ranks, const std::function<std::string(ProcessGroup&)>& body) {
+  std::mutex mutex;
+  std::string first;
+  run_thread_ranks(ranks, [&](ProcessGroup& group) {
+    const std::string fault = body(group);
+    const std::lock_guard lock(mutex);
+    if (first.empty() && !fault.empty()) first = fmt::format("rank {}: {}", group.rank(), fault);
+  });
+  return first;
+}
+
+/// Whole numbers, whose sums are exact.
+double number_at(int rank, std::int64_t index) { return static_cast<double>((rank * 7 + index * 13) % 41 - 20); }
+
+void fill_numbers(const Tensor& tensor, int rank, std::int64_t first = 0) {
+  auto* const values = Out(tensor).data<float>();
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) values[i] = static_cast<float>(number_at(rank, first + i));
+}
+
+std::string fault_of_sum(const Tensor& tensor, int ranks) {
+  const auto* const values = tensor.data<float>();
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    double sum = 0.0;
+    for (int rank = 0; rank < ranks; ++rank) sum += number_at(rank, i);
+    if (static_cast<double>(values[i]) != sum)
+      return fmt::format("element {} of {} is {}, not {}", i, tensor.numel(), values[i], sum);
+  }
+  return "";
+}
+
+constexpr std::int64_t kSegment = Window::kSegmentBytes / 4, kCell = Cell::kPayloadBytes / 4;
+
+}  // namespace
+
+TEST_CASE("window: private tensors of all sizes about cells and segments are summed exactly") {
+  for (const int ranks : {2, 3, 4, 7}) {
+    const std::string fault = fault_on_ranks(ranks, [](ProcessGroup& group) -> std::string {
+      for (const std::int64_t count : {kCell - 1, kCell, kCell + 1, kSegment - 1, kSegment, kSegment + 1,
+                                       2 * kSegment + 7, 5 * kSegment + 1, std::int64_t{99991}}) {
+        for (const std::int64_t shift : {0, 1}) {  // and at odd addresses
+          const Tensor whole = Tensor::full({count + 2}, -5.0), tensor = whole.narrow(0, shift, count);
+          fill_numbers(tensor, group.rank());
+          group.all_reduce(Out(tensor));
+          if (auto wrong = fault_of_sum(tensor, group.size()); !wrong.empty()) return wrong;
+          const Tensor behind = whole.narrow(0, shift + count, 1);
+          if (behind.item() != -5.0) return "an element behind the tensor was written";
+        }
+      }
+      return "";
+    });
+    CHECK(fault == "");
+  }
+}
+
+TEST_CASE("window: shared tensors, parts of them and a mixture with private ones are summed exactly") {
+  for (const int ranks : {2, 3, 4}) {
+    const std::string fault = fault_on_ranks(ranks, [](ProcessGroup& group) -> std::string {
+      for (const std::int64_t count : {std::int64_t{1}, kCell + 1, kSegment + 3, 3 * kSegment}) {
+        const Tensor whole = group.shared_zeros({count + 8});
+        if (whole.numel() != count + 8 || whole.narrow(0, count, 1).item() != 0.0) return "no zeros";
+        for (const std::int64_t shift : {0, 3}) {
+          const Tensor tensor = whole.narrow(0, shift + group.rank(), count);  // at another place on each rank
+          fill_numbers(tensor, group.rank());
+          group.all_reduce(Out(tensor));
+          if (auto wrong = fault_of_sum(tensor, group.size()); !wrong.empty()) return wrong;
+        }
+        const Tensor own = Tensor::zeros({count}), shared = whole.narrow(0, 0, count);
+        const Tensor& mixed = group.rank() == 0 ? own : shared;
+        fill_numbers(mixed, group.rank());
+        group.all_reduce(Out(mixed));
+        if (auto wrong = fault_of_sum(mixed, group.size()); !wrong.empty()) return "mixed: " + wrong;
+        fill_numbers(own, group.rank());
+        group.all_reduce(own, Out(shared));
+        if (auto wrong = fault_of_sum(shared, group.size()); !wrong.empty()) return "out of place: " + wrong;
+      }
+      return "";
+    });
+    CHECK(fault == "");
+  }
+}
+
+TEST_CASE("window: shared tensors are combined where they are") {
+  // Each rank's data lie where the other one can read them: rank 1's address is one part behind rank 0's.
+  std::vector<const float*> data(2);
+  run_thread_ranks(2, [&](ProcessGroup& group) {
+    const Tensor tensor = group.shared_zeros({1024});
+    data[static_cast<std::size_t>(group.rank())] = tensor.data<float>();
+    group.barrier();
+  });
+  CHECK(data[1] - data[0] == 1024);
+  run_thread_ranks(2, {.name = "threads", .shared_memory = false}, [&](ProcessGroup& group) {
+    const Tensor tensor = group.shared_zeros({1024});
+    data[static_cast<std::size_t>(group.rank())] = tensor.data<float>();
+    group.barrier();
+    if (group.rank() == 0) CHECK(data[1] - data[0] != 1024);
+    group.barrier();
+  });
+}
+
+TEST_CASE("window: sums of random numbers have the same bits on all ranks, and as many ranks the same ones") {
+  for (const int ranks : {2, 3, 4}) {
+    std::mutex mutex;
+    std::vector<std::uint64_t> hashes;
+    run_thread_ranks(ranks, [&](ProcessGroup& group) {
+      for (const bool shared : {false, true}) {
+        std::mt19937 random(static_cast<unsigned>(group.rank()));
+        const std::int64_t count = 2 * kSegment + 77;
+        const Tensor tensor = shared ? group.shared_zeros({count}) : Tensor::zeros({count});
+        auto* const values = Out(tensor).data<float>();
+        std::normal_distribution<float> normal;
+        for (std::int64_t i = 0; i < count; ++i) values[i] = normal(random);
+        group.all_reduce(Out(tensor), ReduceOp::average);
+        const std::lock_guard lock(mutex);
+        hashes.push_back(hash_tensor(tensor));
+      }
+    });
+    CHECK(hashes == std::vector<std::uint64_t>(hashes.size(), hashes.front()));
+  }
+}
+
+TEST_CASE("window: halves are summed in f32 and rounded once") {
+  // 2048 + 1 + 1 + 1: f16 has no odd numbers there, so that rounding after each sum would stay at 2048.
+  for (const std::int64_t count : {std::int64_t{5}, kSegment}) {
+    const std::string fault = fault_on_ranks(4, [&](ProcessGroup& group) -> std::string {
+      const Tensor tensor = Tensor::full({count}, group.rank() == 0 ? 2048.0 : 1.0, {.dtype = DType::f16});
+      group.all_reduce(Out(tensor));
+      const double last = tensor.narrow(0, count - 1, 1).item();
+      return last == 2052.0 ? "" : fmt::format("{} in place of 2052", last);  // 2051, to even
+    });
+    CHECK(fault == "");
+  }
+}
+
+TEST_CASE("window: two groups of the same ranks, several operations each, ended in other orders") {
+  const std::string fault = fault_on_ranks(3, [](ProcessGroup& group) -> std::string {
+    const auto second = group.split(0);
+    std::vector<Tensor> tensors;
+    std::vector<std::unique_ptr<Work>> works;
+    for (const std::int64_t count : {std::int64_t{3}, 2 * kSegment, std::int64_t{0}, kSegment + 1, std::int64_t{64}}) {
+      for (ProcessGroup* const each : {&group, second.get()}) {
+        tensors.push_back(count == kSegment + 1 ? each->shared_zeros({count}) : Tensor::zeros({count}));
+        fill_numbers(tensors.back(), group.rank());
+        works.push_back(each->all_reduce_async(Out(tensors.back())));
+      }
+    }
+    // All are polled until all are through: waits for one group while others wait for the other would not end.
+    for (bool complete = false; !complete;) {
+      complete = true;
+      for (const auto& work : works) complete = work->poll() && complete;
+      std::this_thread::yield();
+    }
+    for (const Tensor& tensor : tensors)
+      if (auto wrong = fault_of_sum(tensor, 3); !wrong.empty()) return wrong;
+    return "";
+  });
+  CHECK(fault == "");
+}
+
+TEST_CASE("window: ranks that call different collectives are told which") {
+  const auto error = [](const std::function<void(ProcessGroup&)>& body) {
+    return error_of([&] { run_thread_ranks(2, body); });
+  };
+  CHECK_THAT(
+      error([](ProcessGroup& group) { group.all_reduce(Out(Tensor::zeros({5 + group.rank()}))); }),
+      ContainsText("all_reduce sum f32[5] on rank 0 meets all_reduce sum f32[6] on rank 1: all ranks must call"));
+  CHECK_THAT(error([](ProcessGroup& group) {
+               group.all_reduce(Out(Tensor::zeros({5})), group.rank() == 0 ? ReduceOp::sum : ReduceOp::max);
+             }),
+             ContainsText("all_reduce sum f32[5] on rank 0 meets all_reduce max f32[5] on rank 1"));
+  CHECK_THAT(error([](ProcessGroup& group) { group.reduce(Out(Tensor::zeros({2})), group.rank()); }),
+             ContainsText("reduce sum f32[2] to rank 0 on rank 0 meets"));
+}
+
+TEST_CASE("window: an operation that was given up is told by the next one") {
+  CHECK_THAT(error_of([] {
+               run_thread_ranks(2, [](ProcessGroup& group) {
+                 const Tensor token = Tensor::zeros({1});
+                 if (group.rank() == 1) return group.receive(Out(token), 0);  // so that the other one is alone
+                 group.all_reduce_async(Out(Tensor::zeros({9}))).reset();
+                 group.send(token, 1);
+                 group.all_reduce(Out(Tensor::zeros({9})));
+               });
+             }),
+             ContainsText("was given up before it; make a new group"));
+}
