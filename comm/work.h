@@ -38,14 +38,18 @@ std::unique_ptr<Work> done_work();
 /// computing: then it sleeps in between.
 class Patience {
  public:
+  Patience() = default;
+  /// `many_ranks`: there are more ranks than cores, so that looking again at once holds up the one that is waited for.
+  explicit Patience(bool many_ranks) : looks_before_yield_(many_ranks ? 2 : kLooksBeforeYield) {}
+
   /// `moved`: the last look found that something has moved, and this begins anew.
   void pause(bool moved = false) {
     if (moved) {
       looks_ = 0;
       return;
     }
-    if (++looks_ < kLooksBeforeYield) return;
-    if (looks_ == kLooksBeforeYield) since_ = Clock::now();
+    if (++looks_ < looks_before_yield_) return;
+    if (looks_ == looks_before_yield_) since_ = Clock::now();
     if (Clock::now() - since_ < kYielding) {
       std::this_thread::yield();
     } else {
@@ -59,6 +63,7 @@ class Patience {
   static constexpr std::chrono::microseconds kYielding{500};
   static constexpr std::chrono::microseconds kNap{50};
 
+  int looks_before_yield_ = kLooksBeforeYield;
   int looks_ = 0;
   Clock::time_point since_;
 };

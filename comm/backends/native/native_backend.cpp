@@ -3,15 +3,31 @@
 
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/backends/native/window_engine.h"
+#include "tandem/comm/launch/threads.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/error.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
+#include <sstream>
 #include <utility>
 
 namespace tandem::comm {
 
 namespace {
+
+/// Whether there are more ranks than cores that they may run on. Collective; the ranks are on one host.
+bool are_more_than_cores(Backend& backend) {
+  const std::vector<std::string> all = backend.all_gather_bytes(fmt::format("{} ", fmt::join(allowed_cores(), " ")));
+  std::set<int> cores;
+  for (const std::string& mine : all) {
+    std::istringstream numbers(mine);
+    for (int core = 0; numbers >> core;) cores.insert(core);
+  }
+  return !cores.empty() && all.size() > cores.size();
+}
 
 /// Whichever operation is polled or waited for, all move on.
 struct Engines {
@@ -27,6 +43,7 @@ struct Engines {
   }
 
   NativeEngine messages;
+  bool many_ranks = false;               // more of them than cores
   std::unique_ptr<WindowEngine> window;  // null where ranks exchange messages only
 };
 
@@ -43,7 +60,7 @@ class MessageWork final : public Work {
     return is_complete();
   }
   void wait() override {
-    Patience patience;
+    Patience patience(engines_->many_ranks);
     while (!is_complete()) patience.pause(engines_->poll());
   }
 
@@ -67,7 +84,7 @@ class WindowWork final : public Work {
     return is_complete();
   }
   void wait() override {
-    Patience patience;
+    Patience patience(engines_->many_ranks);
     while (!is_complete()) patience.pause(engines_->poll());
   }
 
@@ -121,6 +138,7 @@ class NativeBackend final : public Backend {
       notice_ = fmt::format("ranks of this host exchange messages: {}", shared.obstacle);
       return;
     }
+    engines_->many_ranks = are_more_than_cores(*this);
     auto peers = std::make_unique<PeerProcesses>();
     peers->exchange(*this);
     engines_->window =
