@@ -51,8 +51,8 @@ GradientBucket::GradientBucket(std::vector<Tensor> parameters, HalfExchange half
   for (const Tensor& parameter : parameters_) elements += room_for(parameter);
   const auto marks = static_cast<std::int64_t>(parameters_.size());
   const bool is_shared = group != nullptr && options.device == Device{};
-  flat_ = is_shared ? group->shared_zeros({elements + marks}, options.dtype)
-                    : Tensor::zeros({elements + marks}, options);
+  flat_ =
+      is_shared ? group->shared_zeros({elements + marks}, options.dtype) : Tensor::zeros({elements + marks}, options);
   marks_ = flat_.narrow(0, elements, marks).to(Device{});
   std::int64_t at = 0;
   for (const Tensor& parameter : parameters_) {

@@ -1,4 +1,4 @@
-# What train_bench and device_query accept and refuse.
+# What train_bench, device_query and allreduce_bench accept and refuse.
 # train_refuses(NAME text ERR text... ARGS arg...): exit code 2 and one line that has these texts.
 function(train_refuses)
   app_case(PROGRAM train_bench EXIT 2 ${ARGN})
@@ -36,6 +36,23 @@ app_case(PROGRAM device_query NAME "near option" EXIT 2 ERR "unknown option --he
 app_case(PROGRAM device_query NAME "option of another program" EXIT 2 ERR "unknown option --dtype: --help lists all options"
   ARGS --dtype f16)
 app_case(PROGRAM device_query NAME "stray word" EXIT 2 ERR "unexpected argument 'cuda'" ARGS cuda)
+
+# allreduce_bench: on one rank all but the backends' own work.
+app_case(PROGRAM allreduce_bench NAME "help" OUT "--max-bytes" ARGS --help)
+app_case(PROGRAM allreduce_bench NAME "one rank" OUT "all_reduce max bf16, 1 ranks" "self"
+  ARGS --backends self --max-bytes 64 --rounds 1 --dtype bf16 --op max)
+app_case(PROGRAM allreduce_bench NAME "unknown backend" EXIT 2 ERR "--backends: unknown backend 'natve': did you mean native?"
+  ARGS --backends mpi,natve)
+app_case(PROGRAM allreduce_bench NAME "unknown operation" EXIT 2 ERR "--op: unknown op 'mean' (choices: sum, product, min, max)"
+  ARGS --op mean)
+app_case(PROGRAM allreduce_bench NAME "sizes the wrong way round" EXIT 2 ERR "--min-bytes 64 is more than --max-bytes 8"
+  ARGS --backends self --min-bytes 64 --max-bytes 8)
+if(TANDEM_HAS_MPI)
+  app_case(PROGRAM allreduce_bench NAME "two ranks" RANKS 2 OUT "\"backend\":\"native\",\"shared\":true" "\"wrong\":0"
+    ARGS --json --max-bytes 300000 --factor 32 --rounds 1)
+  app_case(PROGRAM allreduce_bench NAME "an error is told once" RANKS 2 EXIT 2 ERR "--factor: 1 is not between 2 and 1024"
+    ARGS --factor 1)
+endif()
 
 # `tandem`: names, help and completion.
 app_case(PROGRAM tandem_program NAME "help" OUT "usage: tandem COMMAND" "train        train a network" ARGS help)

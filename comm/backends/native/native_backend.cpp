@@ -5,6 +5,7 @@
 #include "tandem/comm/backends/native/window_engine.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
+#include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/error.h"
 
 #include <fmt/ranges.h>

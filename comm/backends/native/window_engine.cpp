@@ -174,7 +174,8 @@ void WindowEngine::reduce_in_place(WindowOperation& operation) {
   const std::int32_t segment = mine().cell(operation.number).offer.segment;
   operation.segment = parts_.memory(segment);
   // Parts end where cache lines do, if the data begin where one does: no line is written by two ranks.
-  const std::int64_t element_bytes = size_of(c.dtype), unit = static_cast<std::int64_t>(kLineBytes) / element_bytes;
+  const std::int64_t element_bytes = size_of(c.dtype),
+                     unit = static_cast<std::int64_t>(kSharedLineBytes) / element_bytes;
   const ElementRange units = chunk_range((c.count() + unit - 1) / unit, window_.ranks(), rank_);
   const std::int64_t begin = units.begin * unit, end = std::min(c.count(), (units.begin + units.count) * unit);
   inputs_.clear();

@@ -43,8 +43,7 @@ void run_thread_ranks(int ranks, const NativeOptions& options, const std::functi
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        ProcessGroup group(
-            make_native_backend(place_of(one_host, rank), one_host, network.transport(rank), options));
+        ProcessGroup group(make_native_backend(place_of(one_host, rank), one_host, network.transport(rank), options));
         body(group);
       } catch (...) {
         first.keep(std::current_exception());

@@ -78,7 +78,7 @@ std::int64_t available_memory() {
 
 /// Ranks in different containers may have the same process number: what tells these apart, or 0.
 std::uint64_t process_namespace() {
-  struct stat status {};
+  struct stat status{};
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
@@ -119,7 +119,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes) {
 }
 
 std::string SharedMemory::handle() const {
-  struct stat status {};
+  struct stat status{};
   require(fstat(file_, &status) == 0, "shared memory: {}", system_error_text(errno));
   return fmt::format("{} {} {} {} {}", getpid(), process_namespace(), file_, bytes_, status.st_ino);
 }
@@ -140,7 +140,7 @@ std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle) {
   const std::string path = fmt::format("/proc/{}/fd/{}", process, number);
   OwnedFile file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   require(file.get() >= 0, "shared memory: cannot open {}: {}", path, system_error_text(errno));
-  struct stat status {};
+  struct stat status{};
   require(fstat(file.get(), &status) == 0 && status.st_ino == inode && status.st_size == bytes,
           "shared memory: {} is another file: the ranks do not see the same processes", path);
   return std::shared_ptr<SharedMemory>(new SharedMemory(-1, map_file(file.get(), bytes), bytes));

@@ -41,7 +41,7 @@ std::byte* Window::result_slot(int rank, std::uint64_t segment) const {
          static_cast<std::int64_t>(segment % kSlots) * result_bytes_;
 }
 
-std::uint64_t Window::least(Counter RankArea::*counter) const {
+std::uint64_t Window::least(Counter RankArea::* counter) const {
   std::uint64_t result = (area(0).*counter).get();
   for (int rank = 1; rank < ranks_; ++rank) result = std::min(result, (area(rank).*counter).get());
   return result;

@@ -12,10 +12,10 @@
 namespace tandem::comm {
 
 /// Two cache lines: processors fetch pairs.
-constexpr std::size_t kLineBytes = 128;
+constexpr std::size_t kSharedLineBytes = 128;
 
 /// A number that one rank counts up and others read. What the rank wrote before is seen by whoever reads the number.
-struct alignas(kLineBytes) Counter {
+struct alignas(kSharedLineBytes) Counter {
   std::atomic<std::uint64_t> value{0};
 
   std::uint64_t get() const { return value.load(std::memory_order_acquire); }
@@ -34,7 +34,7 @@ struct Offer {
 };
 
 /// What a rank shows the others of one collective. Small data are in the same place as the flag.
-struct alignas(kLineBytes) Cell {
+struct alignas(kSharedLineBytes) Cell {
   static constexpr std::int64_t kPayloadBytes = 4096;
 
   std::atomic<std::uint64_t> number{0};  ///< of the collective; written last
@@ -71,7 +71,7 @@ class Window {
   /// Elements of a segment.
   std::int64_t segment_elements(std::int64_t element_bytes) const { return kSegmentBytes / element_bytes; }
   /// The least that the ranks' counters have reached.
-  std::uint64_t least(Counter RankArea::*counter) const;
+  std::uint64_t least(Counter RankArea::* counter) const;
   int ranks() const { return ranks_; }
 
  private:

@@ -149,9 +149,8 @@ TEST_CASE("ranks share the cores of their host") {
 
 TEST_CASE("a failed call of MPI is told in MPI's words, with the rank") {
   constexpr int kInvalidBuffer = 1;  // MPI_ERR_BUFFER of all libraries
-  const std::string text = error_of([] {
-    comm::detail::throw_if_mpi_failed(kInvalidBuffer, "MPI_Send(data, 1)", {__FILE__, __LINE__});
-  });
+  const std::string text =
+      error_of([] { comm::detail::throw_if_mpi_failed(kInvalidBuffer, "MPI_Send(data, 1)", {__FILE__, __LINE__}); });
   CHECK_THAT(text, ContainsText("MPI_ERR_BUFFER") || ContainsText("nvalid buffer"));
   CHECK_THAT(text, ContainsText(" (code 1) from MPI_Send at collectives.cpp:"));
   CHECK_THAT(text, ContainsText(fmt::format("; on rank {}", environment().rank())));

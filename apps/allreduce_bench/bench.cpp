@@ -1,0 +1,147 @@
+// Rounds, times and checks.
+#include "bench.h"
+
+#include "tandem/core/out.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+namespace tandem::apps {
+
+namespace {
+
+using comm::ProcessGroup;
+using comm::ReduceOp;
+
+struct Contender {
+  BenchRow row;
+  ProcessGroup* group;
+  Tensor input, output;
+  std::vector<double> out_of_place = {}, in_place = {};  // seconds, by round
+};
+
+/// Whole numbers so small that their sums and products are exact in any order, in every dtype.
+double value_at(int rank, std::int64_t index, ReduceOp op) {
+  if (op == ReduceOp::product) return (rank + index) % 11 == 0 ? 2.0 : 1.0;
+  return static_cast<double>((rank * 7 + index * 13) % 5);
+}
+
+void fill(const Tensor& tensor, int rank, ReduceOp op) {
+  dispatch_all(tensor.dtype(), "fill", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const values = Out(tensor).data<T>();
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) values[i] = T(static_cast<float>(value_at(rank, i, op)));
+  });
+}
+
+double reduced_at(int ranks, std::int64_t index, ReduceOp op) {
+  double result = value_at(0, index, op);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const double value = value_at(rank, index, op);
+    switch (op) {
+      case ReduceOp::product:
+        result *= value;
+        break;
+      case ReduceOp::min:
+        result = std::min(result, value);
+        break;
+      case ReduceOp::max:
+        result = std::max(result, value);
+        break;
+      default:
+        result += value;
+    }
+  }
+  return result;
+}
+
+std::int64_t wrong_elements(const Tensor& tensor, int ranks, ReduceOp op) {
+  std::int64_t wrong = 0;
+  dispatch_all(tensor.dtype(), "check", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* const values = tensor.data<T>();
+    for (std::int64_t i = 0; i < tensor.numel(); ++i)
+      wrong += static_cast<double>(values[i]) != reduced_at(ranks, i, op);
+  });
+  return wrong;
+}
+
+void reduce(const Contender& contender, bool in_place, ReduceOp op) {
+  if (in_place) return contender.group->all_reduce(Out(contender.input), op);
+  contender.group->all_reduce(contender.input, Out(contender.output), op);
+}
+
+/// Seconds of one, on the slowest rank.
+double time_of(const Contender& contender, bool in_place, ReduceOp op) {
+  constexpr std::int64_t kBytesPerRound = std::int64_t{16} << 20;
+  const std::int64_t repeats = std::clamp<std::int64_t>(kBytesPerRound / (contender.row.bytes + 1), 1, 200);
+  reduce(contender, in_place, op);  // warm-up
+  contender.group->barrier();
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t i = 0; i < repeats; ++i) reduce(contender, in_place, op);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const Tensor slowest = Tensor::full({1}, elapsed.count() / static_cast<double>(repeats), {.dtype = DType::f64});
+  contender.group->all_reduce(Out(slowest), ReduceOp::max);
+  return slowest.item();
+}
+
+BenchTime summary(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  return {seconds[seconds.size() / 2], seconds.front()};
+}
+
+std::int64_t wrong_of(const Contender& contender, ReduceOp op) {
+  ProcessGroup& group = *contender.group;
+  std::int64_t wrong = 0;
+  for (const bool in_place : {false, true}) {
+    fill(contender.input, group.rank(), op);
+    reduce(contender, in_place, op);
+    wrong += wrong_elements(in_place ? contender.input : contender.output, group.size(), op);
+  }
+  const Tensor total = Tensor::full({1}, static_cast<double>(wrong), {.dtype = DType::i64});
+  group.all_reduce(Out(total));
+  return static_cast<std::int64_t>(total.item());
+}
+
+std::vector<Contender> contenders_of(const std::vector<std::unique_ptr<ProcessGroup>>& groups, std::int64_t bytes,
+                                     DType dtype) {
+  std::vector<Contender> contenders;
+  for (const auto& group : groups) {
+    const std::int64_t count = bytes / size_of(dtype);
+    const BenchRow row{.bytes = count * size_of(dtype), .backend = std::string(group->name())};
+    contenders.push_back(
+        {row, group.get(), Tensor::zeros({count}, {.dtype = dtype}), Tensor::zeros({count}, {.dtype = dtype})});
+    if (row.backend != "native") continue;
+    contenders.push_back({row, group.get(), group->shared_zeros({count}, dtype), group->shared_zeros({count}, dtype)});
+    contenders.back().row.shared = true;
+  }
+  return contenders;
+}
+
+}  // namespace
+
+double bus_factor(int ranks) { return 2.0 * (ranks - 1) / ranks; }
+
+void run_bench(comm::MpiEnvironment& environment, const BenchOptions& options,
+               const std::function<void(const BenchRow&)>& show) {
+  std::vector<std::unique_ptr<ProcessGroup>> groups;
+  for (const std::string& backend : options.backends) groups.push_back(comm::make_process_group(backend, environment));
+  for (std::int64_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= options.factor) {
+    std::vector<Contender> contenders = contenders_of(groups, bytes, options.dtype);
+    for (std::int64_t round = 0; round < options.rounds; ++round) {
+      for (Contender& contender : contenders) {
+        contender.out_of_place.push_back(time_of(contender, false, options.op));
+        contender.in_place.push_back(time_of(contender, true, options.op));
+      }
+    }
+    for (Contender& contender : contenders) {
+      contender.row.out_of_place = summary(contender.out_of_place);
+      contender.row.in_place = summary(contender.in_place);
+      contender.row.wrong = wrong_of(contender, options.op);
+      if (contender.group->rank() == 0) show(contender.row);
+    }
+  }
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,48 @@
+// All-reduces of several backends, timed by turns.
+#pragma once
+
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/process_group.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tandem::apps {
+
+struct BenchOptions {
+  std::vector<std::string> backends;
+  std::int64_t min_bytes = 4;
+  std::int64_t max_bytes = std::int64_t{64} << 20;
+  std::int64_t factor = 4;  ///< from one size to the next
+  std::int64_t rounds = 9;  ///< in each of which all contenders have their turn
+  DType dtype = DType::f32;
+  comm::ReduceOp op = comm::ReduceOp::sum;
+};
+
+/// Seconds of one all-reduce: of the slowest rank, over the rounds.
+struct BenchTime {
+  double median = 0.0;
+  double least = 0.0;
+};
+
+/// One contender at one size. `shared`: of tensors that all ranks see (ProcessGroup::shared_zeros()).
+struct BenchRow {
+  std::int64_t bytes = 0;
+  std::string backend;
+  bool shared = false;
+  BenchTime out_of_place = {}, in_place = {};
+  std::int64_t wrong = 0;  ///< elements, on all ranks, that are not what they must be to the bit
+};
+
+/// Algorithm bandwidth in bytes per second, bytes / seconds; times this it is the bus bandwidth, which does not depend
+/// on the number of ranks where a link's speed is the limit: 2(n-1)/n (nccl-tests, doc/PERFORMANCE.md).
+double bus_factor(int ranks);
+
+/// Runs them, and calls `show` with each row on rank 0. Collective. Throws AgreedError for a backend that these ranks
+/// cannot use.
+void run_bench(comm::MpiEnvironment& environment, const BenchOptions& options,
+               const std::function<void(const BenchRow&)>& show);
+
+}  // namespace tandem::apps

@@ -1,0 +1,141 @@
+// allreduce_bench: how long all-reduces take, backend beside backend.
+#include "bench.h"
+
+#include "apps/arguments/arguments.h"
+#include "apps/arguments/program.h"
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/backends.h"
+#include "tandem/comm/launch/threads.h"
+#include "tandem/core/suggest.h"
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace {
+
+using namespace tandem;
+using apps::BenchOptions;
+using apps::BenchRow;
+using comm::ReduceOp;
+
+constexpr std::array kOps = {ReduceOp::sum, ReduceOp::product, ReduceOp::min, ReduceOp::max};
+constexpr std::array kDTypes = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64};
+
+struct CommandLine {
+  BenchOptions options;
+  bool as_json = false;
+};
+
+template <typename Choices>
+auto chosen(std::string_view option, const std::string& text, const Choices& choices) {
+  std::vector<std::string_view> names;
+  for (const auto choice : choices) names.push_back(name_of(choice));
+  const auto found = std::ranges::find(names, text);
+  require(found != names.end(), "--{}: {}", option, unknown_name(option, text, names));
+  return choices[static_cast<std::size_t>(found - names.begin())];
+}
+
+/// Nothing where help was asked for.
+std::optional<CommandLine> read(int argc, char** argv) {
+  CommandLine line;
+  BenchOptions& options = line.options;
+  std::string dtype = "f32", op = "sum";
+  options.backends = {"mpi", "native"};
+  CLI::App app(
+      "Times all-reduces, backend beside backend. Start it with mpirun; rank 0 prints a row for each size and "
+      "backend, with tensors of each rank's own and, of native, tensors that all ranks see (shared)");
+  app.option_defaults()->always_capture_default();
+  app.add_option("--backends", options.backends, "Which to compare, with commas between")->delimiter(',');
+  apps::expect_whole_number(*app.add_option("--min-bytes", options.min_bytes, "The first size"), 8,
+                            std::int64_t{1} << 36);
+  apps::expect_whole_number(*app.add_option("--max-bytes", options.max_bytes, "The largest size"), 8,
+                            std::int64_t{1} << 36);
+  apps::expect_whole_number(*app.add_option("--factor", options.factor, "From one size to the next"), 2, 1024);
+  apps::expect_whole_number(*app.add_option("--rounds", options.rounds, "Rounds, in which all have their turn"), 1,
+                            1000000);
+  app.add_option("--dtype", dtype, "f32, f64, f16, bf16, i32 or i64");
+  app.add_option("--op", op, "sum, product, min or max");
+  app.add_flag("--json", line.as_json, "Print an object a line, for programs");
+  if (!apps::parse_arguments(app, argc, argv)) return std::nullopt;
+  for (const std::string& backend : options.backends) {
+    const auto names = comm::backend_names();
+    require(std::ranges::find(names, comm::current_backend_name(backend)) != names.end(), "--backends: {}",
+            unknown_name("backend", backend, names));
+  }
+  options.dtype = chosen("dtype", dtype, kDTypes);
+  options.op = chosen("op", op, kOps);
+  require(options.min_bytes <= options.max_bytes, "--min-bytes {} is more than --max-bytes {}", options.min_bytes,
+          options.max_bytes);
+  return line;
+}
+
+void print_json(const BenchRow& row, int ranks) {
+  const auto time_of = [&](const apps::BenchTime& time) {
+    const double rate = static_cast<double>(row.bytes) / time.median;
+    return nlohmann::ordered_json{{"seconds", time.median},
+                                  {"least_seconds", time.least},
+                                  {"algbw", rate},
+                                  {"busbw", rate * apps::bus_factor(ranks)}};
+  };
+  const nlohmann::ordered_json json = {{"bytes", row.bytes},
+                                       {"ranks", ranks},
+                                       {"backend", row.backend},
+                                       {"shared", row.shared},
+                                       {"out_of_place", time_of(row.out_of_place)},
+                                       {"in_place", time_of(row.in_place)},
+                                       {"wrong", row.wrong}};
+  fmt::print("{}\n", json.dump());
+}
+
+void print_header(const BenchOptions& options, int ranks) {
+  fmt::print(
+      "all_reduce {} {}, {} ranks: median of {} rounds, slowest rank; us, and GB/s of the algorithm and of the bus\n",
+      name_of(options.op), name_of(options.dtype), ranks, options.rounds);
+  fmt::print("{:>12}  {:<14} {:>30} {:>30} {:>6}\n", "bytes", "backend", "out of place", "in place", "wrong");
+}
+
+void print_row(const BenchRow& row, int ranks) {
+  const auto text_of = [&](const apps::BenchTime& time) {
+    const double rate = static_cast<double>(row.bytes) / time.median / 1e9;
+    return fmt::format("{:>12.1f} {:>8.2f} {:>8.2f}", time.median * 1e6, rate, rate * apps::bus_factor(ranks));
+  };
+  fmt::print("{:>12}  {:<14} {} {} {:>6}\n", row.bytes, row.backend + (row.shared ? ", shared" : ""),
+             text_of(row.out_of_place), text_of(row.in_place), row.wrong);
+  std::fflush(stdout);
+}
+
+int run(int argc, char** argv, comm::MpiEnvironment& environment) {
+  const auto group = comm::make_process_group("auto", environment);
+  const auto line = comm::run_agreed(*group, [&]() -> std::optional<CommandLine> {
+    // One rank shows the help.
+    if (group->rank() == 0 || std::none_of(argv + 1, argv + argc, [](const char* word) {
+          return std::string_view(word) == "--help" || std::string_view(word) == "-h";
+        }))
+      return read(argc, argv);
+    return std::nullopt;
+  });
+  if (!line) return 0;
+  const int ranks = environment.size();
+  if (group->rank() == 0 && !line->as_json) print_header(line->options, ranks);
+  std::int64_t wrong = 0;
+  apps::run_bench(environment, line->options, [&](const BenchRow& row) {
+    wrong += row.wrong;
+    line->as_json ? print_json(row, ranks) : print_row(row, ranks);
+  });
+  if (wrong > 0) fmt::print(stderr, "error: {} elements are wrong\n", wrong);
+  return wrong > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  apps::hold_standard_streams();
+  comm::undo_default_binding();
+  return comm::run_program(
+      [&](comm::MpiEnvironment& environment) { return apps::checked_output(run(argc, argv, environment)); });
+}
