@@ -108,7 +108,7 @@ std::vector<Contender> contenders_of(const std::vector<std::unique_ptr<ProcessGr
                                      DType dtype) {
   std::vector<Contender> contenders;
   for (const auto& group : groups) {
-    const std::int64_t count = bytes / size_of(dtype);
+    const std::int64_t count = std::max<std::int64_t>(1, bytes / size_of(dtype));
     const BenchRow row{.bytes = count * size_of(dtype), .backend = std::string(group->name())};
     contenders.push_back(
         {row, group.get(), Tensor::zeros({count}, {.dtype = dtype}), Tensor::zeros({count}, {.dtype = dtype})});

@@ -46,14 +46,12 @@ std::optional<CommandLine> read(int argc, char** argv) {
   BenchOptions& options = line.options;
   std::string dtype = "f32", op = "sum";
   options.backends = {"mpi", "native"};
-  CLI::App app(
-      "Times all-reduces, backend beside backend. Start it with mpirun; rank 0 prints a row for each size and "
-      "backend, with tensors of each rank's own and, of native, tensors that all ranks see (shared)");
+  CLI::App app("Times all-reduces, backend beside backend, between the ranks that mpirun starts");
   app.option_defaults()->always_capture_default();
   app.add_option("--backends", options.backends, "Which to compare, with commas between")->delimiter(',');
-  apps::expect_whole_number(*app.add_option("--min-bytes", options.min_bytes, "The first size"), 8,
+  apps::expect_whole_number(*app.add_option("--min-bytes", options.min_bytes, "The first size"), 4,
                             std::int64_t{1} << 36);
-  apps::expect_whole_number(*app.add_option("--max-bytes", options.max_bytes, "The largest size"), 8,
+  apps::expect_whole_number(*app.add_option("--max-bytes", options.max_bytes, "The largest size"), 4,
                             std::int64_t{1} << 36);
   apps::expect_whole_number(*app.add_option("--factor", options.factor, "From one size to the next"), 2, 1024);
   apps::expect_whole_number(*app.add_option("--rounds", options.rounds, "Rounds, in which all have their turn"), 1,
