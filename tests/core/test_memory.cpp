@@ -3,11 +3,14 @@
 #include "tandem/core/memory.h"
 #include "tandem/core/tensor.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 #include "tests/support/forked.h"
 
 #include <atomic>
 #include <cmath>
+#include <memory>
 #include <thread>
+#include <vector>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -42,6 +45,26 @@ TEST_CASE("views share one storage, counted once") {
   const Tensor view = a.narrow(0, 4, 8).transpose(0, 1);
   CHECK(memory_stats().current_total - before == 1024);
   CHECK(view.storage() == a.storage());
+}
+
+TEST_CASE("a tensor on somebody's memory writes there, keeps it, and is counted") {
+  const auto before = memory_stats().current_of(MemoryTag::comm);
+  const auto memory = std::make_shared<std::vector<float>>(6, 1.0f);
+  const std::weak_ptr<std::vector<float>> owner = memory;
+  {
+    Tensor tensor =
+        Tensor::on(std::make_shared<Storage>(memory->data(), 24, MemoryTag::comm, memory), {2, 3}, DType::f32);
+    tensor.fill(7.0);
+    CHECK(*memory == std::vector<float>(6, 7.0f));
+    CHECK(memory_stats().current_of(MemoryTag::comm) - before == 24);
+    CHECK(owner.use_count() == 2);
+    CHECK_THAT(error_of([&] { Tensor::on(tensor.storage(), {7}, DType::f32); }),
+               ContainsText("f32[7] does not fit into 24 bytes"));
+  }
+  CHECK(owner.use_count() == 1);
+  CHECK(memory_stats().current_of(MemoryTag::comm) == before);
+  CHECK_THAT(error_of([&] { const Storage ownerless(memory->data(), 24, MemoryTag::comm, nullptr); }),
+             ContainsText("without an owner"));
 }
 
 TEST_CASE("tags belong to the thread that set them") {
