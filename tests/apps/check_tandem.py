@@ -67,7 +67,7 @@ def completion(shell):
     if shutil.which(shell) is None:
         print(f"skipped: there is no {shell}")
         sys.exit(77)
-    for words, expected in ((["tandem", "tr"], ["train"]), (["tandem", "bench"], ["bench-conv", "bench-train", "bench-comm"]),
+    for words, expected in ((["tandem", "tr"], ["train"]), (["tandem", "bench"], ["bench-comm", "bench-conv", "bench-train"]),
                             (["tandem", "train", "--schedule", "co"], ["constant", "cosine"]),
                             (["cifar_train", "--schedule", "co"], ["constant", "cosine"]),
                             (["tandem", "doctor", "--js"], ["--json"]), (["tandem_doctor", "--js"], ["--json"]),
