@@ -54,7 +54,7 @@ class Backend {
   virtual std::unique_ptr<Backend> subgroup(std::span<const int> members) = 0;
 
   /// Host memory whose reductions copy nothing between these ranks, filled with zeros; null where there is no such
-  /// memory, on all ranks alike. Collective; bytes may differ by less than a page.
+  /// memory, on all ranks alike. Collective; throws Error on all ranks where they do not ask for the same.
   virtual std::shared_ptr<Storage> allocate_shared(std::int64_t /*bytes*/) { return nullptr; }
 
   virtual std::int64_t all_reduce_bytes_sent() const { return 0; }

@@ -141,6 +141,9 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
   if (group.size() == 1) return;
 
   check_same(group, "the model", table_of(parameters_, buffers_));
+  check_same(group, "DistributedDataParallel's options",
+             fmt::format("first_bucket_bytes={}\nbucket_bytes={}\nhalf={}\n", options.first_bucket_bytes,
+                         options.bucket_bytes, options.half));
   for (const auto& [name, tensor] : parameters_) broadcast_in_place(group, tensor);
   sync_buffers();
 

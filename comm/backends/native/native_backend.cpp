@@ -76,10 +76,6 @@ class WindowWork final : public Work {
  public:
   WindowWork(std::shared_ptr<Engines> engines, std::shared_ptr<WindowOperation> operation)
       : engines_(std::move(engines)), operation_(std::move(operation)) {}
-  ~WindowWork() override { engines_->window->cancel(*operation_); }
-  WindowWork(const WindowWork&) = delete;
-  WindowWork& operator=(const WindowWork&) = delete;
-
   bool poll() override {
     if (!is_complete()) engines_->poll();
     return is_complete();
@@ -90,7 +86,11 @@ class WindowWork final : public Work {
   }
 
  private:
-  bool is_complete() const { return operation_->stage == WindowOperation::Stage::complete; }
+  /// Throws what it failed by.
+  bool is_complete() const {
+    if (operation_->fault) std::rethrow_exception(operation_->fault);
+    return operation_->stage == WindowOperation::Stage::complete;
+  }
 
   std::shared_ptr<Engines> engines_;
   std::shared_ptr<WindowOperation> operation_;
@@ -126,7 +126,14 @@ class NativeBackend final : public Backend {
   }
   std::int64_t all_reduce_bytes_sent() const override { return engines_->messages.all_reduce_bytes_sent(); }
   std::shared_ptr<Storage> allocate_shared(std::int64_t bytes) override {
-    if (!engines_->window || bytes == 0) return nullptr;
+    if (!engines_->window) return nullptr;
+    // Each rank's part lies behind those before it, so all must be of one size.
+    const std::vector<std::string> all = all_gather_bytes(std::to_string(bytes));
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+      require(all[rank] == all.front(),
+              "shared_zeros: rank 0 asks for {} bytes, and rank {} for {}; all ranks must ask for the same",
+              all.front(), rank, all[rank]);
+    if (bytes == 0) return nullptr;
     const SharedByRanks shared = share_memory(*this, place_.size * SharedParts::part_bytes(bytes));
     return shared.memory ? engines_->window->parts().add(shared.memory, bytes) : nullptr;
   }

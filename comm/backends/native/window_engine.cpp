@@ -63,19 +63,17 @@ std::shared_ptr<WindowOperation> WindowEngine::start(const Collective& collectiv
 bool WindowEngine::poll() {
   bool moved = false;
   while (!queue_.empty()) {
-    require(!given_up_, "{}: an operation of this group was given up before it; make a new group",
-            describe(queue_.front()->collective));
-    if (!advance(*queue_.front())) break;
+    WindowOperation& first = *queue_.front();
+    try {
+      if (!advance(first)) break;
+    } catch (...) {
+      first.fault = std::current_exception();
+      first.stage = Stage::complete;
+    }
     moved = true;
-    if (queue_.front()->stage == Stage::complete) queue_.pop_front();
+    if (first.stage == Stage::complete) queue_.pop_front();
   }
   return moved;
-}
-
-void WindowEngine::cancel(WindowOperation& operation) {
-  if (operation.stage == Stage::complete) return;
-  std::erase_if(queue_, [&](const auto& queued) { return queued.get() == &operation; });
-  given_up_ = true;
 }
 
 /// Whether it moved.

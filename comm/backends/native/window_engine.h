@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,6 +26,7 @@ struct WindowOperation {
   int seen = 0;                                ///< ranks whose offers have come
   std::uint64_t first = 0, end = 0;            ///< its segments among all that go through the window
   std::shared_ptr<SharedMemory> segment = {};  ///< of data that are combined where they are
+  std::exception_ptr fault = {};               ///< why it failed: it is complete then
 };
 
 /// all_reduce, reduce and barrier between the ranks of one host. Each rank offers its data in its cell, and begins when
@@ -43,10 +45,10 @@ class WindowEngine {
   WindowEngine(Window window, int rank, std::unique_ptr<PeerProcesses> peers);
 
   static bool takes(CollectiveKind kind);
+  /// It goes on to its end, whoever waits for it or not: other ranks need this one's part.
   std::shared_ptr<WindowOperation> start(const Collective& collective);
-  /// True if anything moved. Throws Error where ranks do not call the same collective.
+  /// True if anything moved. An operation that fails, as where ranks do not call the same collective, keeps its fault.
   bool poll();
-  void cancel(WindowOperation& operation);
   /// For a rank that waits: throws Error where the process of a rank that it waits for has ended.
   void check_peers();
   SharedParts& parts() { return parts_; }
@@ -79,8 +81,7 @@ class WindowEngine {
   std::uint64_t copied_ = 0, reduced_ = 0, taken_ = 0;  // segments
   std::vector<const std::byte*> inputs_;                // by rank, used again and again
   std::vector<std::byte*> outputs_;
-  bool given_up_ = false;
-  int idle_looks_ = 0;
+  std::uint64_t idle_looks_ = 0;
   Clock::time_point ended_since_;
 };
 

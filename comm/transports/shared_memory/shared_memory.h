@@ -36,7 +36,7 @@ class SharedMemory {
  private:
   SharedMemory(int file, std::byte* data, std::int64_t bytes) : file_(file), data_(data), bytes_(bytes) {}
 
-  int file_;  // below 0: sealed, or opened
+  [[maybe_unused]] int file_;  // below 0: sealed, or opened
   std::byte* data_;
   std::int64_t bytes_;
 };

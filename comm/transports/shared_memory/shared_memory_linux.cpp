@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -65,6 +66,16 @@ std::int64_t number_in(const char* path, std::int64_t otherwise) {
   return file >> number ? number : otherwise;
 }
 
+/// Bytes that count as used but go when others are needed: files that were read, and the system's own caches.
+std::int64_t reclaimable_in(const char* path) {
+  std::ifstream file(path);
+  std::string name;
+  std::int64_t bytes = 0, sum = 0;
+  while (file >> name >> bytes)
+    if (name == "inactive_file" || name == "active_file" || name == "slab_reclaimable") sum += bytes;
+  return sum;
+}
+
 /// What the machine has left, and what this container may take of it.
 std::int64_t available_memory() {
   constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
@@ -73,7 +84,9 @@ std::int64_t available_memory() {
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("MemAvailable:")) available = std::stoll(line.substr(line.find(':') + 1)) * 1024;
   const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max", kUnlimited);
-  return std::min(available, limit - number_in("/sys/fs/cgroup/memory.current", 0));
+  const std::int64_t used =
+      number_in("/sys/fs/cgroup/memory.current", 0) - reclaimable_in("/sys/fs/cgroup/memory.stat");
+  return std::min(available, limit - std::max<std::int64_t>(used, 0));
 }
 
 /// Ranks in different containers may have the same process number: what tells these apart, or 0.
@@ -111,6 +124,10 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes) {
   // A memory file has no limit of its own: the system would look for pages until it ends processes.
   const std::int64_t available = available_memory();
   require(bytes <= available, "shared memory: {} bytes, and {} are available", bytes, available);
+  rlimit limit{};  // beyond it, ftruncate() would end the process by a signal
+  require(getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+              static_cast<rlim_t>(bytes) <= limit.rlim_cur,
+          "shared memory: {} bytes, and files may have {} (ulimit -f)", bytes, limit.rlim_cur);
   require(ftruncate(file.get(), bytes) == 0, "shared memory: {} bytes: {}", bytes, system_error_text(errno));
   std::byte* const data = map_file(file.get(), bytes);
   std::shared_ptr<SharedMemory> memory(new SharedMemory(file.take(), data, bytes));
