@@ -1,5 +1,6 @@
 // Tensor: moving elements between layouts and devices, from and to C++ containers.
 #include "tandem/core/cuda/runtime.h"
+#include "tandem/core/dtype_values.h"
 #include "tandem/core/out.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/strided_copy.h"
@@ -14,20 +15,6 @@
 namespace tandem {
 
 namespace {
-
-/// Throws Error for what an integer of this type cannot be, once its fraction is cut off.
-void require_fits(double value, DType dtype) {
-  dispatch_all(dtype, "fill", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_integral_v<T>) {
-      // 2^(digits): the first number beyond, which a double is, unlike the last within of i64.
-      const double beyond = std::ldexp(1.0, std::numeric_limits<T>::digits);
-      const double least = std::is_signed_v<T> ? -beyond : 0.0, whole = std::trunc(value);
-      require(whole >= least && whole < beyond, "fill: {} is no number that {} has, which is from {} to {}", value,
-              name_of(dtype), std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
-    }
-  });
-}
 
 /// A transposed matrix: to[row * to_pitch + column] = from[column * from_pitch + row]. In square tiles as wide as a
 /// cache line, so that what a line brings is used while it is there.
@@ -176,7 +163,8 @@ Tensor Tensor::to(Device target) const {
 
 void Tensor::fill(double value) const {
   const Out target(*this, "fill");
-  require_fits(value, dtype());
+  require(is_in_range(dtype(), value), "fill: {} is no number that {} has, which is from {}", value, name_of(dtype()),
+          range_text(dtype()));
   if (numel() == 0) return;
   if constexpr (kHasCuda) {
     if (device().type == DeviceType::cuda) return cuda::fill(target, value);

@@ -1,4 +1,4 @@
-// Comparisons of each element.
+// Comparisons and logical combinations of each element.
 #include "tandem/autograd/functions/compare.h"
 
 #include "tandem/autograd/functions/broadcast.h"
@@ -25,8 +25,7 @@ Tensor compare(std::string_view op, Comparison comparison, const Tensor& a, cons
 }
 
 Tensor compare(std::string_view op, Comparison comparison, const Tensor& x, double number) {
-  require_floating(op, x);
-  return compare(op, comparison, x, Tensor::full({}, number, x.options()));
+  return compare(op, comparison, x, unrecorded([&] { return number_beside(op, number, x); }));
 }
 
 }  // namespace
@@ -43,5 +42,10 @@ Tensor gt(const Tensor& a, const Tensor& b) { return compare("gt", Comparison::g
 Tensor gt(const Tensor& x, double number) { return compare("gt", Comparison::gt, x, number); }
 Tensor ge(const Tensor& a, const Tensor& b) { return compare("ge", Comparison::ge, a, b); }
 Tensor ge(const Tensor& x, double number) { return compare("ge", Comparison::ge, x, number); }
+
+Tensor logical_and(const Tensor& a, const Tensor& b) { return compare("logical_and", Comparison::logical_and, a, b); }
+Tensor logical_or(const Tensor& a, const Tensor& b) { return compare("logical_or", Comparison::logical_or, a, b); }
+Tensor logical_xor(const Tensor& a, const Tensor& b) { return compare("logical_xor", Comparison::logical_xor, a, b); }
+Tensor logical_not(const Tensor& x) { return compare("logical_not", Comparison::eq, x, 0); }
 
 }  // namespace tandem::autograd

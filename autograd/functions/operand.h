@@ -2,8 +2,10 @@
 #pragma once
 
 #include "tandem/core/describe.h"
+#include "tandem/core/dtype_values.h"
 #include "tandem/core/tensor.h"
 
+#include <cmath>
 #include <string_view>
 
 namespace tandem::autograd {
@@ -26,6 +28,16 @@ inline int dimension_of(std::string_view op, const Tensor& x, int dim) {
   require(dim >= -x.rank() && dim < x.rank(), "{}: dimension {} is out of range for {}; give one from {} to {}", op,
           dim, x, -x.rank(), x.rank() - 1);
   return dim < 0 ? dim + x.rank() : dim;
+}
+
+/// The number as a tensor of no dimensions of x's dtype and device: rounded to a floating dtype. Throws Error that
+/// names `op` where there is no tensor, or its integers are never that number.
+inline Tensor number_beside(std::string_view op, double number, const Tensor& x) {
+  require_defined(op, x);
+  require(is_floating(x.dtype()) || (is_in_range(x.dtype(), number) && std::trunc(number) == number),
+          "{}: {} is no number that {} has, which are whole ones from {}; use cast", op, number, x,
+          range_text(x.dtype()));
+  return Tensor::full({}, number, {.dtype = x.dtype(), .device = x.device()});
 }
 
 }  // namespace tandem::autograd

@@ -4,6 +4,7 @@
 #include "tandem/autograd/functions/binary.h"
 #include "tandem/autograd/functions/broadcast.h"
 #include "tandem/autograd/functions/cast.h"
+#include "tandem/autograd/functions/operand.h"
 #include "tandem/autograd/functions/unary.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/autograd/record.h"
@@ -79,15 +80,14 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
 
 namespace {
 
-/// The number as a tensor of the other's dtype and device.
-Tensor scalar_beside(double number, const Tensor& other) {
+Tensor number_for_where(double number, const Tensor& other) {
   require(other.defined(), "where: a and b must be tensors or one of them a number, got {}", other);
-  return unrecorded([&] { return Tensor::full({}, number, {.dtype = other.dtype(), .device = other.device()}); });
+  return unrecorded([&] { return number_beside("where", number, other); });
 }
 
 }  // namespace
 
-Tensor where(const Tensor& condition, const Tensor& a, double b) { return where(condition, a, scalar_beside(b, a)); }
-Tensor where(const Tensor& condition, double a, const Tensor& b) { return where(condition, scalar_beside(a, b), b); }
+Tensor where(const Tensor& condition, const Tensor& a, double b) { return where(condition, a, number_for_where(b, a)); }
+Tensor where(const Tensor& condition, double a, const Tensor& b) { return where(condition, number_for_where(a, b), b); }
 
 }  // namespace tandem::autograd

@@ -54,9 +54,8 @@ Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 
 /// a where the condition is not 0, else b. The condition is u8, as gt() and other comparisons make it, a and b of one
-/// floating dtype; all three on one device, and their shapes broadcast as in add(). One of a and b may be a number, of
-/// the other's dtype. Keeps the condition.
-/// Example:
+/// dtype, whichever it is; all three on one device, and their shapes broadcast as in add(). One of a and b may be a
+/// number, of the other's dtype. Keeps the condition. Example:
 ///     const Tensor mask = Tensor::from<std::uint8_t>({1, 0, 1}, {3}), x = Tensor::from<float>({1, 2, 3}, {3});
 ///     const std::vector<float> chosen = where(mask, x, 0).to_vector<float>();  // {1, 0, 3}
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);

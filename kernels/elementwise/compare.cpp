@@ -12,14 +12,12 @@ void compare(std::string_view op, Comparison comparison, const Tensor& a, const 
   require(a.shape() == b.shape() && a.dtype() == b.dtype() && a.device() == b.device(),
           "{}: {} on {} and {} on {} differ; shapes, dtypes and devices must agree", op, a, name_of(a.device()), b,
           name_of(b.device()));
-  require(is_floating(a.dtype()), "{}: needs a floating dtype (f64, f32, f16 or bf16), got {}; use cast", op, a);
   require(out.dtype() == DType::u8 && out.shape() == a.shape() && out.device() == a.device() && out.is_dense(),
           "{}: the output for {} on {} must be dense u8 of its shape there, got {} on {}", op, a, name_of(a.device()),
           out.tensor(), name_of(out.device()));
   if constexpr (kHasCuda)
     if (const CudaOp range{op, out}) return cuda::compare(op, comparison, a, b, out);
-  if (cpu::compare_supports(a)) return cpu::compare(op, comparison, a, b, out);
-  reference::compare(op, comparison, a, b, out);
+  cpu::compare(op, comparison, a, b, out);
 }
 
 }  // namespace tandem::kernels

@@ -20,9 +20,15 @@ constexpr decltype(auto) visit_comparison(Comparison comparison, Visitor&& visit
     case Comparison::gt:
       return visit([](auto a, auto b) { return a > b; });
     case Comparison::ge:
+      return visit([](auto a, auto b) { return a >= b; });
+    case Comparison::logical_and:
+      return visit([](auto a, auto b) { return (a != 0) & (b != 0); });  // without a jump
+    case Comparison::logical_or:
+      return visit([](auto a, auto b) { return (a != 0) | (b != 0); });
+    case Comparison::logical_xor:
       break;
   }
-  return visit([](auto a, auto b) { return a >= b; });
+  return visit([](auto a, auto b) { return (a != 0) != (b != 0); });
 }
 
 namespace reference {
@@ -30,13 +36,12 @@ decltype(kernels::compare) compare;
 }  // namespace reference
 
 namespace cpu {
-/// f32, f16 and bf16 on the CPU.
-bool compare_supports(const Tensor& a);
+/// Every dtype on the CPU.
 decltype(kernels::compare) compare;
 }  // namespace cpu
 
 namespace cuda {
-/// f32, f16 and bf16 on a CUDA device.
+/// f32, f16, bf16 and integers on a CUDA device.
 decltype(kernels::compare) compare;
 }  // namespace cuda
 

@@ -5,7 +5,7 @@
 namespace tandem::kernels::reference {
 
 void compare(std::string_view op, Comparison comparison, const Tensor& a, const Tensor& b, const Out& out) {
-  dispatch_floating(a.dtype(), op, [&](auto tag) {
+  dispatch_all(a.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     visit_comparison(comparison, [&](auto holds) {

@@ -10,7 +10,11 @@
 
 namespace tandem::kernels {
 
-/// Checks that `input` can be read as an operand of the element-wise `op` that writes `out`, and `out` be written.
+/// Checks that `input` can be read as an operand of the element-wise `op` that writes `out`, and `out` be written:
+/// shapes, dtypes, devices and memory.
+void check_same_elements(std::string_view op, const Tensor& input, const Tensor& out);
+
+/// The same for an `op` that computes: the dtype must be a floating one.
 void check_elementwise(std::string_view op, const Tensor& input, const Tensor& out);
 
 /// True if the vectorised loops take this dtype and device.

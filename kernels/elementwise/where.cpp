@@ -19,8 +19,8 @@ void check_condition(const Tensor& condition, const Tensor& out) {
 }  // namespace
 
 void where(const Tensor& condition, const Tensor& a, const Tensor& b, const Out& out) {
-  check_elementwise("where", a, out);
-  check_elementwise("where", b, out);
+  check_same_elements("where", a, out);
+  check_same_elements("where", b, out);
   check_condition(condition, out);
   if constexpr (kHasCuda)
     if (const CudaOp op{"where", out}) return cuda::where(condition, a, b, out);

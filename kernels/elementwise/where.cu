@@ -25,7 +25,7 @@ struct KeepIf {
 }  // namespace
 
 void where(const Tensor& condition, const Tensor& a, const Tensor& b, const Out& out) {
-  device::dispatch(out.dtype(), "where", [&](auto tag) {
+  device::dispatch_with_integers(out.dtype(), "where", [&](auto tag) {
     using T = typename decltype(tag)::type;
     map_elements(out.shape(), tandem::cuda::current_stream(out), Choose{}, Operand<T>(out),
                  Operand<const std::uint8_t>(ordered_input(condition, out)), Operand<const T>(ordered_input(a, out)),

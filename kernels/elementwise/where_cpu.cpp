@@ -1,5 +1,6 @@
 // Choice between two tensors on the CPU, vectorised and threaded.
 #include "tandem/kernels/cast/float_runs.h"
+#include "tandem/kernels/elementwise/dense_run.h"
 #include "tandem/kernels/elementwise/strided_loop.h"
 #include "tandem/kernels/elementwise/where_implementations.h"
 
@@ -12,14 +13,6 @@ namespace {
 /// What stands for elements of T in loops: vectors have no structs.
 template <typename T>
 using Bits = std::conditional_t<is_half(dtype_of<T>), std::uint16_t, T>;
-
-/// A run's elements side by side: those in place, else copies in `buffer`.
-template <typename W>
-const W* dense_run(const W* from, std::int64_t step, std::int64_t count, W* buffer) {
-  if (step == 1) return from;
-  for (std::int64_t i = 0; i < count; ++i) buffer[i] = from[i * step];
-  return buffer;
-}
 
 template <typename W>
 void where_run(const std::uint8_t* condition, const W* a, const W* b, W* out, const std::array<std::int64_t, 4>& steps,
@@ -42,7 +35,7 @@ void where_run(const std::uint8_t* condition, const W* a, const W* b, W* out, co
 
 void where(const Tensor& condition, const Tensor& a, const Tensor& b, const Out& out) {
   const StridedLoop<4> loop(out.shape(), {out.strides(), condition.strides(), a.strides(), b.strides()});
-  dispatch_floating(out.dtype(), "where", [&](auto tag) {
+  dispatch_all(out.dtype(), "where", [&](auto tag) {
     using T = typename decltype(tag)::type;
     loop.parallel_runs([&](const std::array<std::int64_t, 4>& at, std::int64_t length) {
       where_run(condition.data<std::uint8_t>() + at[1], reinterpret_cast<const Bits<T>*>(a.data<T>() + at[2]),

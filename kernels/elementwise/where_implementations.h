@@ -11,13 +11,13 @@ decltype(kernels::where_backward) where_backward;
 }  // namespace reference
 
 namespace cpu {
-/// Every floating dtype on the CPU.
+/// Every dtype on the CPU; gradients of the floating ones.
 decltype(kernels::where) where;
 decltype(kernels::where_backward) where_backward;
 }  // namespace cpu
 
 namespace cuda {
-/// f32, f16 and bf16 on a CUDA device.
+/// f32, f16, bf16 and integers on a CUDA device; gradients of the floating ones.
 decltype(kernels::where) where;
 decltype(kernels::where_backward) where_backward;
 }  // namespace cuda

@@ -5,7 +5,7 @@
 namespace tandem::kernels::reference {
 
 void where(const Tensor& condition, const Tensor& a, const Tensor& b, const Out& out) {
-  dispatch_floating(out.dtype(), "where", [&](auto tag) {
+  dispatch_all(out.dtype(), "where", [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto offset = [&](std::int64_t i, const Tensor& x) { return offset_of(i, x.shape(), x.strides()); };
     for (std::int64_t i = 0; i < out.numel(); ++i) {

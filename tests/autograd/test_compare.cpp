@@ -11,7 +11,25 @@ using namespace tandem;
 using namespace tandem::test;
 
 TEST_CASE("comparisons make masks of every dtype, stride and broadcast shape, and know NaN") {
-  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) check_comparisons(dtype, {});
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::u8})
+    check_comparisons(dtype, {});
+}
+
+TEST_CASE("integers are compared and chosen as what they are, not as floating numbers") {
+  check_comparisons_of_great_integers({});
+  for (const DType dtype : {DType::i64, DType::i32, DType::u8}) check_where_of_integers(dtype, {});
+}
+
+TEST_CASE("masks are combined, to choose where several things hold") {
+  const Tensor x = autograd::set_requires_grad(Tensor::from<float>({-2, -1, 0, 3}, {4}));
+  const Tensor inside = autograd::logical_and(x > -2, x < 3);
+  CHECK(!autograd::requires_grad(inside));
+  CHECK(inside.to_vector<int>() == std::vector<int>{0, 1, 1, 0});
+  CHECK(autograd::logical_not(inside).to_vector<int>() == std::vector<int>{1, 0, 0, 1});
+  CHECK(autograd::logical_or(inside, x > 2).to_vector<int>() == std::vector<int>{0, 1, 1, 1});
+  CHECK(autograd::logical_xor(inside, x < 1).to_vector<int>() == std::vector<int>{1, 0, 0, 0});
+  autograd::backward(autograd::sum(autograd::where(inside, x * x, x)));
+  CHECK(autograd::grad(x).to_vector<float>() == std::vector<float>{1, -2, 0, 1});
 }
 
 TEST_CASE("comparisons are not recorded, and choose what where() passes gradients to") {
@@ -89,9 +107,14 @@ TEST_CASE("comparisons refuse what they cannot compare in one line") {
              ContainsText("lt: shapes f32[2, 3] and f32[2, 4] do not broadcast"));
   CHECK_THAT(error_of([&] { autograd::ge(x, Tensor::zeros({3}, {.dtype = DType::f16})); }),
              ContainsText("ge: f32[2, 3] on cpu and f16[3] on cpu must have one dtype and one device; use cast"));
-  CHECK_THAT(error_of([] { autograd::eq(Tensor::zeros({2}, {.dtype = DType::i64}), 1.0); }),
-             ContainsText("eq: needs a floating dtype (f64, f32, f16 or bf16), got i64[2]"));
+  CHECK_THAT(error_of([] { autograd::eq(Tensor::zeros({2}, {.dtype = DType::i64}), 2.5); }),
+             ContainsText("eq: 2.5 is no number that i64[2] has, which are whole ones from -9223372036854775808 to "
+                          "9223372036854775807; use cast"));
+  CHECK_THAT(error_of([] { autograd::lt(Tensor::zeros({2}, {.dtype = DType::u8}), 256); }),
+             ContainsText("lt: 256 is no number that u8[2] has, which are whole ones from 0 to 255; use cast"));
   CHECK_THAT(error_of([] { autograd::ne(Tensor(), 1.0); }), ContainsText("ne: needs a defined tensor"));
   const Tensor mask = Tensor::zeros({2}, {.dtype = DType::u8});
-  CHECK_THAT(error_of([&] { autograd::gt(mask, mask); }), ContainsText("gt: needs a floating dtype"));
+  CHECK_THAT(error_of([&] { autograd::logical_and(mask, Tensor::zeros({2})); }),
+             ContainsText("logical_and: u8[2] on cpu and f32[2] on cpu must have one dtype and one device; use cast"));
+  CHECK_THAT(error_of([&] { autograd::where(mask, mask, -1); }), ContainsText("where: -1 is no number that u8[2] has"));
 }

@@ -105,7 +105,14 @@ TEST_CASE("pointwise functions give zeros, infinities, NaN, kinks and ties on CU
 
 TEST_CASE("comparisons on CUDA make masks of every dtype, stride and broadcast shape, and know NaN", "[cuda]") {
   if (!has_gpu()) return;
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) check_comparisons(dtype, kGpu);
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::u8})
+    check_comparisons(dtype, kGpu);
+}
+
+TEST_CASE("integers are compared and chosen on CUDA as what they are", "[cuda]") {
+  if (!has_gpu()) return;
+  check_comparisons_of_great_integers(kGpu);
+  for (const DType dtype : {DType::i64, DType::i32, DType::u8}) check_where_of_integers(dtype, kGpu);
 }
 
 TEST_CASE("a function that was compiled for the CPU refuses a tensor on a GPU, and says what to do", "[cuda]") {
