@@ -143,7 +143,7 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
   check_same(group, "the model", table_of(parameters_, buffers_));
   check_same(group, "DistributedDataParallel's options",
              fmt::format("first_bucket_bytes={}\nbucket_bytes={}\nhalf={}\n", options.first_bucket_bytes,
-                         options.bucket_bytes, options.half));
+                         options.bucket_bytes, options.half == HalfExchange::as_half ? "as_half" : "in_f32"));
   for (const auto& [name, tensor] : parameters_) broadcast_in_place(group, tensor);
   sync_buffers();
 
