@@ -10,6 +10,7 @@
 #include "tandem/core/device.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/dtype.h"
+#include "tandem/core/dtype_values.h"
 #include "tandem/core/error.h"
 #include "tandem/core/half.h"
 #include "tandem/core/height_width.h"

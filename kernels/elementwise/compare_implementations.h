@@ -22,9 +22,9 @@ constexpr decltype(auto) visit_comparison(Comparison comparison, Visitor&& visit
     case Comparison::ge:
       return visit([](auto a, auto b) { return a >= b; });
     case Comparison::logical_and:
-      return visit([](auto a, auto b) { return (a != 0) & (b != 0); });  // without a jump
+      return visit([](auto a, auto b) -> bool { return (a != 0) & (b != 0); });  // without a jump
     case Comparison::logical_or:
-      return visit([](auto a, auto b) { return (a != 0) | (b != 0); });
+      return visit([](auto a, auto b) -> bool { return (a != 0) | (b != 0); });
     case Comparison::logical_xor:
       break;
   }
