@@ -1,6 +1,7 @@
 // Plain loops over flat memory; the compiler vectorises them.
 #include "tandem/comm/backends/flat_math.h"
 
+#include "tandem/comm/backends/combine.h"
 #include "tandem/core/out.h"
 #include "tandem/core/parallel.h"
 #include "tandem/kernels/elementwise/scale.h"
@@ -22,17 +23,7 @@ void combine(void* into, const void* from, std::int64_t count, bool from_is_left
 
 template <typename T>
 void reduce_typed(void* into, const void* from, std::int64_t count, ReduceOp op, bool from_is_left) {
-  switch (op) {
-    case ReduceOp::sum:
-    case ReduceOp::average:
-      return combine<T>(into, from, count, from_is_left, [](T a, T b) { return static_cast<T>(a + b); });
-    case ReduceOp::product:
-      return combine<T>(into, from, count, from_is_left, [](T a, T b) { return static_cast<T>(a * b); });
-    case ReduceOp::min:
-      return combine<T>(into, from, count, from_is_left, [](T a, T b) { return b < a || b != b ? b : a; });
-    case ReduceOp::max:
-      return combine<T>(into, from, count, from_is_left, [](T a, T b) { return a < b || b != b ? b : a; });
-  }
+  visit_reduction<T>(op, [&](auto two) { combine<T>(into, from, count, from_is_left, two); });
 }
 
 constexpr std::int64_t kGrain = 1 << 15;

@@ -1,4 +1,5 @@
 // The reduction of all ranks' elements at once, against plain loops in the dtype that is promised.
+#include "tandem/comm/backends/flat_math.h"
 #include "tandem/comm/backends/native/rank_reduction.h"
 #include "tandem/core/tensor.h"
 #include "tests/support/catch.h"
@@ -107,6 +108,23 @@ TEST_CASE("NaN of any rank passes min and max") {
       CHECK(std::isnan(result));
     }
   }
+}
+
+TEMPLATE_TEST_CASE("sums and products of whole numbers wrap around", "", std::int64_t, std::int32_t) {
+  using Limits = std::numeric_limits<TestType>;
+  const TestType values[2] = {Limits::max(), 5};  // 2^k - 1 for n = k + 1 bits
+  const std::byte* from[] = {reinterpret_cast<const std::byte*>(&values[0]),
+                             reinterpret_cast<const std::byte*>(&values[1])};
+  const auto check = [&](ReduceOp op, TestType expected) {
+    TestType result = 0, into = values[0];
+    std::byte* to[] = {reinterpret_cast<std::byte*>(&result)};
+    reduce_ranks(from, to, 1, dtype_of<TestType>, op);
+    CHECK(result == expected);
+    reduce_into(&into, &values[1], 1, dtype_of<TestType>, op);
+    CHECK(into == expected);
+  };
+  check(ReduceOp::sum, Limits::min() + 4);      // 2^k + 4
+  check(ReduceOp::product, Limits::max() - 4);  // 5 * 2^k - 5 = 4 * 2^k + 2^k - 5
 }
 
 TEST_CASE("bytes have no reduction") {

@@ -1,6 +1,7 @@
 // Blocks that stay in the L1 cache, one loop of two pointers after another: the compiler vectorises those.
 #include "tandem/comm/backends/native/rank_reduction.h"
 
+#include "tandem/comm/backends/combine.h"
 #include "tandem/core/error.h"
 #include "tandem/kernels/cast/float_runs.h"
 
@@ -65,19 +66,8 @@ template <typename T>
 void reduce_typed(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, std::int64_t count,
                   ReduceOp op) {
   using S = Sum<T>;
-  const auto with = [&](auto combine, S divisor = S(1)) { reduce_blocks<T>(inputs, outputs, count, combine, divisor); };
-  switch (op) {
-    case ReduceOp::sum:
-      return with([](S a, S b) { return static_cast<S>(a + b); });
-    case ReduceOp::average:
-      return with([](S a, S b) { return static_cast<S>(a + b); }, static_cast<S>(inputs.size()));
-    case ReduceOp::product:
-      return with([](S a, S b) { return static_cast<S>(a * b); });
-    case ReduceOp::min:
-      return with([](S a, S b) { return b < a || b != b ? b : a; });
-    case ReduceOp::max:
-      return with([](S a, S b) { return a < b || b != b ? b : a; });
-  }
+  const S divisor = op == ReduceOp::average ? static_cast<S>(inputs.size()) : S(1);
+  visit_reduction<S>(op, [&](auto combine) { reduce_blocks<T>(inputs, outputs, count, combine, divisor); });
 }
 
 }  // namespace
