@@ -2,6 +2,7 @@
 #include "tandem/comm/process_group.h"
 
 #include "tandem/autograd/record.h"
+#include "tandem/core/describe.h"
 
 #include <algorithm>
 #include <span>
@@ -285,7 +286,9 @@ std::unique_ptr<Work> ProcessGroup::receive_async(const Out& tensor, int from, i
 
 Tensor ProcessGroup::shared_zeros(const Shape& shape, DType dtype) {
   staging_.start_all();
-  const std::int64_t bytes = element_count(shape) * size_of(dtype);
+  std::int64_t bytes = 0;
+  require(!__builtin_mul_overflow(element_count(shape), size_of(dtype), &bytes),
+          "shared_zeros: shape {} has too many elements", shape);
   if (auto storage = backend_->allocate_shared(bytes)) return Tensor::on(std::move(storage), shape, dtype);
   return Tensor::zeros(shape, {.dtype = dtype});
 }

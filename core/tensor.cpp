@@ -61,6 +61,8 @@ Tensor Tensor::on(std::shared_ptr<Storage> storage, const Shape& shape, DType dt
   result.impl_->dtype = dtype;
   result.impl_->shape = shape;
   result.impl_->strides = dense_strides(shape, layout);
+  if (timeline_is_recorded()) [[unlikely]]
+    detail::describe_storage(result.storage().get(), describe(result));
   return result;
 }
 
@@ -69,10 +71,7 @@ Tensor Tensor::empty(const Shape& shape, TensorOptions options) {
   std::int64_t bytes = 0;
   require(!__builtin_mul_overflow(count, size_of(options.dtype), &bytes), "shape {} has too many elements", shape);
   auto storage = std::make_shared<Storage>(bytes, options.device, current_memory_tag(), options.pinned);
-  Tensor result = on(std::move(storage), shape, options.dtype, options.layout);
-  if (timeline_is_recorded()) [[unlikely]]
-    detail::describe_storage(result.storage().get(), describe(result));
-  return result;
+  return on(std::move(storage), shape, options.dtype, options.layout);
 }
 
 Tensor Tensor::zeros(const Shape& shape, TensorOptions options) { return full(shape, 0.0, options); }

@@ -1,17 +1,27 @@
 // Memory between processes, and processes that end.
 #include "tandem/comm/backends/native/window_engine.h"
+#include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/comm/transports/shared_memory/available_memory.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/out.h"
+#include "tandem/kernels/notice.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
 
 #if defined(__linux__)
 
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <limits>
+#include <sstream>
 #include <utility>
 
 using namespace tandem;
@@ -86,12 +96,108 @@ TEST_CASE("shared memory: what cannot be had is told with the reason") {
   CHECK_THAT(error_of([&] { SharedMemory::open(handle); }), ContainsText("cannot open /proc/999999999/fd/"));
 }
 
+TEST_CASE("shared memory: ranks on different machines are told so") {
+  const auto memory = SharedMemory::create(4096);
+  const std::string handle = memory->handle();
+  const std::string elsewhere = handle.substr(0, handle.rfind(' ')) + " another-start";
+  CHECK_THAT(error_of([&] { SharedMemory::open(elsewhere); }), ContainsText("the ranks are on different machines"));
+}
+
+TEST_CASE("shared memory: each rank takes the pages of its own part at once") {
+  constexpr std::int64_t kPart = 16 * kPageBytes;
+  const auto memory = SharedMemory::create(2 * kPart, {0, kPart});
+  const std::string handle = memory->handle();
+  std::int64_t process = 0, name_space = 0, file = 0;
+  std::istringstream(handle) >> process >> name_space >> file;
+  const auto bytes_taken = [&] {
+    struct stat status{};
+    REQUIRE(stat(fmt::format("/proc/self/fd/{}", file).c_str(), &status) == 0);
+    return static_cast<std::int64_t>(status.st_blocks) * 512;
+  };
+  CHECK(bytes_taken() == kPart);
+  const pid_t child = start_process([&] { return SharedMemory::open(handle, {kPart, kPart}) != nullptr ? 0 : 1; });
+  CHECK(exit_code_of(child) == 0);
+  CHECK(bytes_taken() == 2 * kPart);
+}
+
+TEST_CASE("shared memory: where tensors cannot share memory, they are plain ones, and a notice says why") {
+  std::vector<std::string> lines;
+  kernels::listen_to_notices([&](const std::string& line) { lines.push_back(line); });
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  run_thread_ranks(2, [&](ProcessGroup& group) {
+    group.barrier();
+    if (group.rank() == 0) {
+      const rlimit small{.rlim_cur = rlim_t{1} << 16, .rlim_max = before.rlim_max};
+      setrlimit(RLIMIT_FSIZE, &small);
+    }
+    group.barrier();
+    const Tensor tensor = group.shared_zeros({1 << 16});
+    Out(tensor).fill(1.0);
+    group.all_reduce(Out(tensor));
+    if (tensor.narrow(0, 65535, 1).item() != 2.0) fail("the sum is wrong");
+  });
+  setrlimit(RLIMIT_FSIZE, &before);
+  kernels::listen_to_notices(kernels::print_notice);
+  REQUIRE(lines.size() == 1);
+  CHECK_THAT(lines.front(), ContainsText("262144 bytes are no memory that ranks share, and take longer to reduce: "
+                                         "rank 0: shared memory: 524288 bytes, and files may have 65536 (ulimit -f)"));
+}
+
+TEST_CASE("shared memory: sizes that no number holds are refused") {
+  run_thread_ranks(2, [&](ProcessGroup& group) {
+    const std::string text = error_of([&] { group.shared_zeros({std::int64_t{1} << 61, 2}); });
+    if (text.find("has too many elements") == std::string::npos) fail("{}", text);
+  });
+}
+
+TEST_CASE("available memory is what the machine has left, and every control group above this process") {
+  const test::TemporaryDirectory folder;
+  const std::string root = folder.path().string();
+  const auto write = [&](const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root + path).parent_path());
+    std::ofstream(root + path) << text;
+  };
+  CHECK(available_memory(root) == std::numeric_limits<std::int64_t>::max());
+  write("/proc/meminfo", "MemTotal:  9000 kB\nMemFree:  10 kB\nMemAvailable:  4000 kB\nCached: 5 kB\n");
+  CHECK(available_memory(root) == 4000 * 1024);
+  SECTION("version 2: a batch system's limit lies above the process's own group, which has none") {
+    write("/proc/self/cgroup", "0::/job_7/step_0\n");
+    write("/sys/fs/cgroup/job_7/step_0/memory.max", "max\n");
+    write("/sys/fs/cgroup/job_7/step_0/memory.current", "123456\n");
+    CHECK(available_memory(root) == 4000 * 1024);
+    write("/sys/fs/cgroup/job_7/memory.max", "1000000\n");
+    write("/sys/fs/cgroup/job_7/memory.current", "600000\n");
+    CHECK(available_memory(root) == 400000);
+    write("/sys/fs/cgroup/job_7/memory.stat", "anon 1\ninactive_file 50000\nactive_file 1000\nslab_reclaimable 7\n");
+    CHECK(available_memory(root) == 451007);
+    write("/sys/fs/cgroup/memory.max", "2000\n");  // as a container sees its own
+    CHECK(available_memory(root) == 2000);
+    write("/sys/fs/cgroup/memory.current", "3000\n");
+    CHECK(available_memory(root) == 0);
+  }
+  SECTION("version 1, whose group is at the root in a container") {
+    write("/proc/self/cgroup", "12:cpu,cpuacct:/a\n9:hugetlb,memory:/a/b\n0::/a\n");
+    write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    CHECK(available_memory(root) == 4000 * 1024);
+    write("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1000000\n");
+    write("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "700000\n");
+    write("/sys/fs/cgroup/memory/a/memory.stat", "inactive_file 1\ntotal_inactive_file 200\n");
+    CHECK(available_memory(root) == 300200);
+  }
+  SECTION("nonsense is as nothing") {
+    write("/proc/meminfo", "");
+    write("/proc/self/cgroup", "x\n0::\n:::\n");
+    CHECK(available_memory(root) == std::numeric_limits<std::int64_t>::max());
+  }
+}
+
 TEST_CASE("shared memory: one rank's obstacle is everybody's") {
   Answers second({{"", ""}, {"", "rank 1 cannot"}});
   const SharedByRanks shared = share_memory(second, 4096);
   CHECK(shared.memory == nullptr);
   CHECK(shared.obstacle == "rank 1: rank 1 cannot");
-  Answers first({{"0 0 0 0 0", ""}, {"", ""}}, 1);
+  Answers first({{"0 0 0 0 0 x", ""}, {"", ""}}, 1);
   CHECK_THAT(share_memory(first, 4096).obstacle, ContainsText("rank 1: shared memory: "));
 }
 
@@ -103,7 +209,7 @@ TEST_CASE("shared memory: a rank whose process has ended is named, and nobody wa
   exit_code_of(child);
   CHECK(peers->has_ended(1));
   CHECK_FALSE(peers->has_ended(0));
-  WindowEngine engine(Window(SharedMemory::create(Window::bytes_for(2)), 2), 0, std::move(peers));
+  WindowEngine engine(Window(SharedMemory::create(2 * Window::part_bytes(2)), 2), 0, std::move(peers));
   const Tensor tensor = Tensor::zeros({4});
   const auto operation = engine.start({.kind = CollectiveKind::all_reduce,
                                        .dtype = DType::f32,

@@ -7,10 +7,12 @@
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/error.h"
+#include "tandem/kernels/notice.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -133,15 +135,20 @@ class NativeBackend final : public Backend {
       require(all[rank] == all.front(),
               "shared_zeros: rank 0 asks for {} bytes, and rank {} for {}; all ranks must ask for the same",
               all.front(), rank, all[rank]);
-    if (bytes == 0) return nullptr;
-    const SharedByRanks shared = share_memory(*this, place_.size * SharedParts::part_bytes(bytes));
-    return shared.memory ? engines_->window->parts().add(shared.memory, bytes) : nullptr;
+    // What no number holds is refused as other memory of that size is.
+    if (bytes == 0 || bytes > std::numeric_limits<std::int64_t>::max() / place_.size - kPageBytes) return nullptr;
+    const SharedByRanks shared = share_memory(*this, SharedParts::part_bytes(bytes));
+    if (shared.memory) return engines_->window->parts().add(shared.memory, bytes);
+    if (place_.rank == 0)
+      kernels::notice(fmt::format("{} bytes are no memory that ranks share, and take longer to reduce: {}", bytes,
+                                  shared.obstacle));
+    return nullptr;
   }
   std::string notice() const override { return notice_; }
 
  private:
   void open_window() {
-    SharedByRanks shared = share_memory(*this, Window::bytes_for(place_.size));
+    SharedByRanks shared = share_memory(*this, Window::part_bytes(place_.size));
     if (!shared.memory) {
       notice_ = fmt::format("ranks of this host exchange messages: {}", shared.obstacle);
       return;

@@ -8,10 +8,7 @@
 
 namespace tandem::comm {
 
-std::int64_t SharedParts::part_bytes(std::int64_t bytes) {
-  constexpr std::int64_t kPage = 4096;
-  return (bytes + kPage - 1) / kPage * kPage;
-}
+std::int64_t SharedParts::part_bytes(std::int64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
 std::shared_ptr<Storage> SharedParts::add(const std::shared_ptr<SharedMemory>& memory, std::int64_t bytes) {
   std::erase_if(segments_, [](const Segment& old) { return old.memory.expired(); });

@@ -11,6 +11,9 @@
 
 namespace tandem::comm {
 
+/// Parts begin where pages do.
+constexpr std::int64_t kPageBytes = 4096;
+
 class SharedParts {
  public:
   explicit SharedParts(int rank) : rank_(rank) {}

@@ -18,8 +18,10 @@ std::string first_fault(Backend& backend, const std::string& mine) {
 
 }  // namespace
 
-SharedByRanks share_memory(Backend& backend, std::int64_t bytes) {
-  const bool makes = backend.place().rank == 0;
+SharedByRanks share_memory(Backend& backend, std::int64_t part_bytes) {
+  const Place place = backend.place();
+  const bool makes = place.rank == 0;
+  const ByteRange own{place.rank * part_bytes, part_bytes};
   std::shared_ptr<SharedMemory> memory;
   std::string fault;
   const auto attempt = [&](const auto& body) {
@@ -29,9 +31,9 @@ SharedByRanks share_memory(Backend& backend, std::int64_t bytes) {
       fault = error.what();
     }
   };
-  if (makes) attempt([&] { memory = SharedMemory::create(bytes); });
+  if (makes) attempt([&] { memory = SharedMemory::create(place.size * part_bytes, own); });
   const std::string handle = backend.all_gather_bytes(memory ? memory->handle() : "").front();
-  if (!makes && !handle.empty()) attempt([&] { memory = SharedMemory::open(handle); });
+  if (!makes && !handle.empty()) attempt([&] { memory = SharedMemory::open(handle, own); });
   std::string obstacle = first_fault(backend, fault);
   if (!obstacle.empty()) return {nullptr, std::move(obstacle)};
   if (makes) memory->seal();

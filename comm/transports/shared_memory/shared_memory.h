@@ -10,6 +10,11 @@
 
 namespace tandem::comm {
 
+/// A part of some memory.
+struct ByteRange {
+  std::int64_t begin = 0, bytes = 0;
+};
+
 /// Memory of one process that others have mapped as well, or that threads of one process share. No name in any file
 /// system is left behind, and the size of /dev/shm does not limit it. It goes with the last mapping.
 class SharedMemory {
@@ -22,14 +27,14 @@ class SharedMemory {
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
 
-  /// New, filled with zeros; as with other memory, pages are taken when they are first written. Throws Error where the
-  /// system has not so much left.
-  static std::shared_ptr<SharedMemory> create(std::int64_t bytes);
+  /// New, filled with zeros. Pages of `own`, this rank's part, are taken at once, others when they are first written.
+  /// Throws Error where the system has not so much left.
+  static std::shared_ptr<SharedMemory> create(std::int64_t bytes, ByteRange own = {});
   /// How open() finds it, from any process of this host, until seal().
   std::string handle() const;
-  /// The memory of create(), mapped here too; within the process that made it, the same mapping. Throws Error where it
-  /// cannot be had.
-  static std::shared_ptr<SharedMemory> open(const std::string& handle);
+  /// The memory of create(), mapped here too; within the process that made it, the same mapping. Takes pages as
+  /// create() does. Throws Error where it cannot be had.
+  static std::shared_ptr<SharedMemory> open(const std::string& handle, ByteRange own = {});
   /// Nobody is to open it any more.
   void seal();
 
@@ -47,8 +52,9 @@ struct SharedByRanks {
   std::string obstacle;
 };
 
-/// Makes memory on rank 0 and maps it on all others; collective over the backend, whose ranks are on one host.
-SharedByRanks share_memory(Backend& backend, std::int64_t bytes);
+/// Makes memory of equal parts for all ranks on rank 0, and maps it on all others; each takes the pages of its own part
+/// at once. Collective over the backend, whose ranks are on one host.
+SharedByRanks share_memory(Backend& backend, std::int64_t part_bytes);
 
 /// The process of each rank, to be asked whether it has ended.
 class PeerProcesses {

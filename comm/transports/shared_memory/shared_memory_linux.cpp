@@ -1,5 +1,6 @@
 // Memory files (memfd_create), which other processes of the same user open by way of /proc/PID/fd; and processes that
 // end (pidfd_open).
+#include "tandem/comm/transports/shared_memory/available_memory.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/error.h"
 
@@ -11,10 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -60,33 +59,33 @@ std::byte* map_file(int file, std::int64_t bytes) {
   return static_cast<std::byte*>(mapped);
 }
 
-std::int64_t number_in(const char* path, std::int64_t otherwise) {
-  std::ifstream file(path);
-  std::int64_t number = 0;
-  return file >> number ? number : otherwise;
+/// This start of this machine, "" where the system does not say.
+std::string machine_start() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  file >> id;
+  return id;
 }
 
-/// Bytes that count as used but go when others are needed: files that were read, and the system's own caches.
-std::int64_t reclaimable_in(const char* path) {
-  std::ifstream file(path);
-  std::string name;
-  std::int64_t bytes = 0, sum = 0;
-  while (file >> name >> bytes)
-    if (name == "inactive_file" || name == "active_file" || name == "slab_reclaimable") sum += bytes;
-  return sum;
+/// A memory file that holds no program: a system may allow no other ones. Older systems do not know the wish.
+int make_memory_file() {
+#if defined(MFD_NOEXEC_SEAL)
+  constexpr unsigned kNoProgram = MFD_NOEXEC_SEAL;
+#else
+  constexpr unsigned kNoProgram = 0x0008U;  // its number since Linux 6.3
+#endif
+  const int file = memfd_create("tandem", MFD_CLOEXEC | kNoProgram);
+  return file >= 0 || errno != EINVAL ? file : memfd_create("tandem", MFD_CLOEXEC);
 }
 
-/// What the machine has left, and what this container may take of it.
-std::int64_t available_memory() {
-  constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
-  std::int64_t available = kUnlimited;
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("MemAvailable:")) available = std::stoll(line.substr(line.find(':') + 1)) * 1024;
-  const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max", kUnlimited);
-  const std::int64_t used =
-      number_in("/sys/fs/cgroup/memory.current", 0) - reclaimable_in("/sys/fs/cgroup/memory.stat");
-  return std::min(available, limit - std::max<std::int64_t>(used, 0));
+/// Takes pages now: where the system has none left, that is an error here, and a signal when they are first written.
+void take_pages(int file, ByteRange range) {
+  if (range.bytes == 0) return;
+  int code = 0;
+  do {
+    code = fallocate(file, 0, range.begin, range.bytes) == 0 ? 0 : errno;
+  } while (code == EINTR);
+  require(code == 0, "shared memory: the system gives no pages for {} bytes: {}", range.bytes, system_error_text(code));
 }
 
 /// Ranks in different containers may have the same process number: what tells these apart, or 0.
@@ -118,8 +117,8 @@ SharedMemory::~SharedMemory() {
   munmap(data_, static_cast<std::size_t>(bytes_));
 }
 
-std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes) {
-  OwnedFile file(memfd_create("tandem", MFD_CLOEXEC));
+std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes, ByteRange own) {
+  OwnedFile file(make_memory_file());
   require(file.get() >= 0, "shared memory: memfd_create: {}", system_error_text(errno));
   // A memory file has no limit of its own: the system would look for pages until it ends processes.
   const std::int64_t available = available_memory();
@@ -129,6 +128,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes) {
               static_cast<rlim_t>(bytes) <= limit.rlim_cur,
           "shared memory: {} bytes, and files may have {} (ulimit -f)", bytes, limit.rlim_cur);
   require(ftruncate(file.get(), bytes) == 0, "shared memory: {} bytes: {}", bytes, system_error_text(errno));
+  take_pages(file.get(), own);
   std::byte* const data = map_file(file.get(), bytes);
   std::shared_ptr<SharedMemory> memory(new SharedMemory(file.take(), data, bytes));
   mapped_here().add(memory->file_, memory);
@@ -138,20 +138,24 @@ std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes) {
 std::string SharedMemory::handle() const {
   struct stat status{};
   require(fstat(file_, &status) == 0, "shared memory: {}", system_error_text(errno));
-  return fmt::format("{} {} {} {} {}", getpid(), process_namespace(), file_, bytes_, status.st_ino);
+  return fmt::format("{} {} {} {} {} {}", getpid(), process_namespace(), file_, bytes_, status.st_ino, machine_start());
 }
 
-std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle) {
+std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle, ByteRange own) {
   std::istringstream text(handle);
   std::int64_t process = 0, bytes = 0;
   std::uint64_t name_space = 0, inode = 0;
   int number = 0;
   require(static_cast<bool>(text >> process >> name_space >> number >> bytes >> inode),
           "shared memory: '{}' is no handle", handle);
+  std::string start;
+  text >> start;
+  require(start == machine_start(), "shared memory: the ranks are on different machines");
   require(name_space == process_namespace(), "shared memory: the ranks are in containers that do not see each other");
   if (process == getpid()) {
     auto memory = mapped_here().find(number);
     require(memory != nullptr, "shared memory: file {} of this process is closed", number);
+    take_pages(number, own);
     return memory;
   }
   const std::string path = fmt::format("/proc/{}/fd/{}", process, number);
@@ -160,6 +164,7 @@ std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle) {
   struct stat status{};
   require(fstat(file.get(), &status) == 0 && status.st_ino == inode && status.st_size == bytes,
           "shared memory: {} is another file: the ranks do not see the same processes", path);
+  take_pages(file.get(), own);
   return std::shared_ptr<SharedMemory>(new SharedMemory(-1, map_file(file.get(), bytes), bytes));
 }
 
@@ -168,6 +173,19 @@ void SharedMemory::seal() {
   mapped_here().remove(file_);
   close(std::exchange(file_, -1));
 }
+
+namespace {
+
+/// A file that tells when a process has ended, or -1.
+int open_process([[maybe_unused]] std::int64_t process) {
+#if defined(SYS_pidfd_open)
+  return static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+#else
+  return -1;
+#endif
+}
+
+}  // namespace
 
 PeerProcesses::~PeerProcesses() {
   for (const Peer& peer : peers_)
@@ -178,7 +196,7 @@ void PeerProcesses::exchange(Backend& backend) {
   for (const std::string& text : backend.all_gather_bytes(std::to_string(getpid()))) {
     const std::int64_t process = std::stoll(text);
     const bool is_this = process == getpid();
-    peers_.push_back({process, is_this ? -1 : static_cast<int>(syscall(SYS_pidfd_open, process, 0))});
+    peers_.push_back({process, is_this ? -1 : open_process(process)});
   }
 }
 

@@ -5,11 +5,11 @@
 namespace tandem::comm {
 
 SharedMemory::~SharedMemory() = default;
-std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t /*bytes*/) {
+std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t /*bytes*/, ByteRange /*own*/) {
   fail("shared memory: this program can do that on Linux only");
 }
 std::string SharedMemory::handle() const { return ""; }
-std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& /*handle*/) {
+std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& /*handle*/, ByteRange /*own*/) {
   fail("shared memory: this program can do that on Linux only");
 }
 void SharedMemory::seal() {}

@@ -20,17 +20,15 @@ constexpr std::int64_t kSlotsBegin = round_up(sizeof(RankArea), 4096);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would be one process's own");
 
 Window::Window(std::shared_ptr<SharedMemory> memory, int ranks)
-    : memory_(std::move(memory)), ranks_(ranks), result_bytes_(result_bytes(ranks)), area_bytes_(area_bytes(ranks)) {
-  require(memory_->bytes() >= bytes_for(ranks), "a window of {} ranks needs {} bytes, and has {}", ranks,
-          bytes_for(ranks), memory_->bytes());
+    : memory_(std::move(memory)), ranks_(ranks), result_bytes_(result_bytes(ranks)), part_bytes_(part_bytes(ranks)) {
+  require(memory_->bytes() >= ranks * part_bytes_, "a window of {} ranks needs {} bytes, and has {}", ranks,
+          ranks * part_bytes_, memory_->bytes());
 }
-
-std::int64_t Window::bytes_for(int ranks) { return ranks * area_bytes(ranks); }
 
 /// One element more than the N-th part, as parts differ by one, of at most 8 bytes.
 std::int64_t Window::result_bytes(int ranks) { return round_up(kSegmentBytes / ranks + 8, 4096); }
 
-std::int64_t Window::area_bytes(int ranks) { return kSlotsBegin + kSlots * (kSegmentBytes + result_bytes(ranks)); }
+std::int64_t Window::part_bytes(int ranks) { return kSlotsBegin + kSlots * (kSegmentBytes + result_bytes(ranks)); }
 
 std::byte* Window::input_slot(int rank, std::uint64_t segment) const {
   return start_of(rank) + kSlotsBegin + static_cast<std::int64_t>(segment % kSlots) * kSegmentBytes;

@@ -60,9 +60,9 @@ class Window {
   static constexpr std::int64_t kSlots = 2;
   static constexpr std::int64_t kSegmentBytes = 256 * 1024;
 
-  /// `memory` has bytes_for(ranks) bytes, zeros at first.
+  /// `memory` has part_bytes(ranks) bytes for each rank, zeros at first.
   Window(std::shared_ptr<SharedMemory> memory, int ranks);
-  static std::int64_t bytes_for(int ranks);
+  static std::int64_t part_bytes(int ranks);
 
   RankArea& area(int rank) const { return *reinterpret_cast<RankArea*>(start_of(rank)); }
   /// A whole segment of a rank's elements, and that rank's part of the result.
@@ -76,13 +76,12 @@ class Window {
 
  private:
   static std::int64_t result_bytes(int ranks);
-  static std::int64_t area_bytes(int ranks);
-  std::byte* start_of(int rank) const { return memory_->data() + rank * area_bytes_; }
+  std::byte* start_of(int rank) const { return memory_->data() + rank * part_bytes_; }
 
   std::shared_ptr<SharedMemory> memory_;
   int ranks_;
   std::int64_t result_bytes_;
-  std::int64_t area_bytes_;
+  std::int64_t part_bytes_;
 };
 
 }  // namespace tandem::comm
