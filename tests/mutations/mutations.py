@@ -136,7 +136,7 @@ MUTATIONS = [
     ("comm/schedules/schedule.cpp", "chunk * base + std::min<std::int64_t>(chunk, larger)", "chunk * base"),
     ("comm/backends/blocks.cpp", "sent.assign(sent.size(), my_input);", "sent[peer] = my_input;"),
     ("comm/backends/backend.cpp", "if (place.node < 0) place.node = other;", "place.node = other;"),
-    ("comm/backends/flat_math.cpp", "b < a || b != b ? b : a", "b < a ? b : a"),
+    ("comm/backends/combine.h", "b < a || b != b ? b : a", "b < a ? b : a"),
     ("comm/tensor_collective.cpp", "round_to_half(wide_, output_);\n    work_.reset();", "work_.reset();"),
     ("comm/agreement.cpp", "while (at < common && a[at] == b[at]) ++at;", "while (at + 1 < common && a[at] == b[at]) ++at;"),
     # losses, and other functions
@@ -252,7 +252,7 @@ MUTATIONS = [
     ("kernels/norm/row_norm.cu", "(squares) / count + eps", "(squares) / count + 0.0f * eps"),
     ("kernels/gemm/batched_gemm.cu", "found.offset += blockIdx.z * step;", "found.offset += 0 * step;"),
     ("kernels/gemm/batched_gemm.cu", "Matrix<T>::takes_vectors(depth) && step % 4 == 0", "Matrix<T>::takes_vectors(depth)"),
-    ("kernels/elementwise/compare.cu", "holds(left, right)", "holds(right, left)"),
+    ("kernels/elementwise/compare.cu", "return holds(a, b);", "return holds(b, a);"),
     ("kernels/elementwise/where.cu", "(condition != 0) == chosen ? grad", "condition != 0 ? grad"),
     ("kernels/elementwise/unary.cu", "value<DeviceMath>(x, numbers)", "value<DeviceMath>(x, NumbersIn<float>(Numbers{}))"),
     ("kernels/elementwise/binary.cu", "if (side == Side::left) return", "if (true) return"),
