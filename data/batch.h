@@ -30,4 +30,8 @@ struct Batch {
   std::int64_t count() const { return local_count; }
 };
 
+/// `count` of a batch's examples, from the `first` on: views of its tensors. Throws Error for a tensor that has not a
+/// row for each example.
+Batch examples_of(const Batch& batch, std::int64_t first, std::int64_t count);
+
 }  // namespace tandem::data

@@ -326,12 +326,14 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const DistributedSampler&
 
 Loader::Loader(const std::shared_ptr<const Dataset>& dataset, const LoaderOptions& options)
     : Loader(dataset,
-             DistributedSampler(dataset == nullptr ? 0 : dataset->size(), options.share.world_size, options.share.rank,
-                                options.shuffle, options.seed),
+             DistributedSampler(dataset == nullptr ? 0 : dataset->size(), options.share, options.shuffle, options.seed),
              without_order(options)) {}
 
 Loader::Loader(std::shared_ptr<IterableDataset> stream, const RankShare& share, const LoaderOptions& options) {
   require(stream != nullptr, "loader: got no stream (a null pointer)");
+  require(share.micro_batches == 0,
+          "loader: a stream's examples go to ranks in turns, and make no micro-batches (RankShare::micro_batches); read "
+          "them into a data set");
   const std::optional<std::int64_t> size = stream->size();
   state_ =
       std::make_unique<State>(DistributedSampler(size.value_or(0), share.world_size, share.rank, false, 0), options);

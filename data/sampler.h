@@ -11,6 +11,9 @@ namespace tandem::data {
 struct RankShare {
   int world_size = 1;
   int rank = 0;
+  /// Into how many parts each global batch is cut, a multiple of world_size, of which each rank has as many: parts are
+  /// then the same for every number of ranks, and a Trainer trains in canonical mode. 0: one for each rank.
+  int micro_batches = 0;
 
   friend bool operator==(const RankShare&, const RankShare&) = default;
 };
@@ -25,7 +28,9 @@ struct BatchPart {
 /// Splits a data set among ranks. The order of an epoch depends on (seed, epoch) only. It is cut into global batches,
 /// and each of these into one part per rank: N ranks with global batch B see exactly the global batches that 1 rank
 /// sees. The last batch of an epoch may be smaller and is split as evenly as it goes, so that every example comes up
-/// exactly once. To average gradients over a global batch, weight rank r's mean by count / global_count.
+/// exactly once. To average gradients over a global batch, weight rank r's mean by count / global_count. With
+/// micro-batches (RankShare::micro_batches) a batch is cut into these first, as it is for so many ranks, and each rank
+/// has some that follow each other.
 /// Example:
 ///     const DistributedSampler sampler(1000, 4, 0, true, 1);       // rank 0 of 4, shuffled
 ///     const std::int64_t batches = sampler.batches(128);           // 8
@@ -33,12 +38,19 @@ struct BatchPart {
 ///     const std::vector<std::int64_t> numbers = sampler.order(3);  // of the examples, in the order of epoch 3
 class DistributedSampler {
  public:
-  /// Throws Error unless size >= 0, world_size >= 1 and 0 <= rank < world_size.
-  DistributedSampler(std::int64_t size, int world_size, int rank, bool shuffle, std::uint64_t seed);
+  /// Throws Error unless size >= 0, world_size >= 1, 0 <= rank < world_size, and micro_batches is a multiple of
+  /// world_size.
+  DistributedSampler(std::int64_t size, const RankShare& share, bool shuffle, std::uint64_t seed);
+  DistributedSampler(std::int64_t size, int world_size, int rank, bool shuffle, std::uint64_t seed)
+      : DistributedSampler(size, RankShare{world_size, rank}, shuffle, seed) {}
 
   std::int64_t size() const { return size_; }
-  int world_size() const { return world_size_; }
-  int rank() const { return rank_; }
+  int world_size() const { return share_.world_size; }
+  int rank() const { return share_.rank; }
+  /// Of all ranks together; 0: batches are cut by ranks.
+  int micro_batches() const { return share_.micro_batches; }
+  /// Of this rank, which are the next ones after those of the ranks before it: 1 where batches are cut by ranks.
+  int local_micro_batches() const { return pieces() / share_.world_size; }
   bool shuffles() const { return shuffle_; }
   std::uint64_t seed() const { return seed_; }
 
@@ -51,12 +63,21 @@ class DistributedSampler {
   /// This rank's part of global batch number `batch`. Throws Error unless 0 <= batch < batches(global_batch_size).
   BatchPart part(std::int64_t batch, std::int64_t global_batch_size) const;
 
-  /// The smallest part of an epoch that is not empty, of whichever rank.
+  /// Of this rank's part the micro-batch number `local`. Throws Error as part(), and unless
+  /// 0 <= local < local_micro_batches().
+  BatchPart micro_part(std::int64_t batch, std::int64_t global_batch_size, int local) const;
+
+  /// The smallest part or micro-batch of an epoch that is not empty, of whichever rank.
   BatchPart smallest_part(std::int64_t global_batch_size, bool drop_last = false) const;
 
  private:
+  /// What a batch is cut into.
+  int pieces() const { return share_.micro_batches > 0 ? share_.micro_batches : share_.world_size; }
+  /// `count` of the pieces of a batch, from number `first` on.
+  BatchPart pieces_of(std::int64_t batch, std::int64_t global_batch_size, int first, int count) const;
+
   std::int64_t size_;
-  int world_size_, rank_;
+  RankShare share_;
   bool shuffle_;
   std::uint64_t seed_;
 };

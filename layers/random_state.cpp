@@ -10,6 +10,11 @@ void RandomState::set_step(std::uint32_t step) {
   std::fill(uses_.begin(), uses_.end(), 0u);
 }
 
+void RandomState::set_rank(std::uint32_t rank) {
+  rank_ = rank;
+  set_step(step_);
+}
+
 RandomKey RandomState::next_key(std::uint32_t layer) {
   if (layer >= uses_.size()) uses_.resize(layer + 1);
   const std::uint32_t use = uses_[layer]++;

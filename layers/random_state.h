@@ -34,6 +34,10 @@ class RandomState {
   void set_step(std::uint32_t step);
   void advance() { set_step(step_ + 1); }
 
+  /// Draws what that rank draws, from the beginning of this step: for a rank that computes several ranks' samples one
+  /// after another.
+  void set_rank(std::uint32_t rank);
+
   std::uint64_t seed() const { return seed_; }
   std::uint32_t rank() const { return rank_; }
 

@@ -3,6 +3,7 @@
 
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/layers/mode_scope.h"
+#include "tandem/train/canonical_step.h"
 
 #include <span>
 #include <vector>
@@ -31,23 +32,33 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
                                       comm::ProcessGroup& group, const Scoring& scoring, EvaluationDetails* details) {
   const autograd::NoGrad no_grad;
   const layers::ModeScope evaluating(model, false);
-  Scores scores;
+  const data::DistributedSampler& sampler = loader.sampler();
+  const std::int64_t batch_size = loader.options().global_batch_size;
+  const bool is_canonical = sampler.micro_batches() > 0;
+  std::vector<Scores> scores(static_cast<std::size_t>(sampler.local_micro_batches()));  // by micro-batch
   const std::vector<std::int64_t> order = details != nullptr ? order_of(loader) : std::vector<std::int64_t>();
+  const auto add = [&](Scores& sum, const data::Batch& batch, std::int64_t begin) {
+    if (batch.count() == 0) return;  // a small last batch may leave nothing for this rank
+    const Tensor output = scoring.output(model, batch);
+    scoring.add(sum, scoring.loss(output, batch.labels), output, batch.labels, batch.count());
+    if (details == nullptr) return;
+    const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(batch.count());
+    details->add(output, batch.labels, std::span(order).subspan(first, count));
+  };
   loader.start(0);
   while (const auto batch = loader.next()) {
-    if (batch->count() > 0) {  // a small last batch may leave nothing for this rank
-      const Tensor output = scoring.output(model, *batch);
-      scoring.add(scores, scoring.loss(output, batch->labels), output, batch->labels, batch->count());
-      if (details != nullptr) {
-        const data::BatchPart part = loader.sampler().part(batch->index, loader.options().global_batch_size);
-        details->add(
-            output, batch->labels,
-            std::span(order).subspan(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count)));
-      }
+    const std::int64_t begin =
+        details != nullptr || is_canonical ? sampler.part(batch->index, batch_size).begin : 0;
+    for (int i = 0; is_canonical && i < sampler.local_micro_batches(); ++i) {
+      const data::BatchPart part = sampler.micro_part(batch->index, batch_size, i);
+      if (part.count == 0) continue;
+      add(scores[static_cast<std::size_t>(i)], data::examples_of(*batch, part.begin - begin, part.count), part.begin);
     }
+    if (!is_canonical) add(scores.front(), *batch, begin);
     if (ends && ends()) return std::nullopt;
   }
-  return scoring.sum_over_ranks(scores, group);
+  return is_canonical ? canonical_sum(scores, group, scoring.metrics_of_own())
+                      : scoring.sum_over_ranks(scores.front(), group);
 }
 
 }  // namespace tandem::train

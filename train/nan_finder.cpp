@@ -91,10 +91,13 @@ struct NanFinder::State {
     data::Loader& loader = trainer.parts().train_loader;
     const data::DistributedSampler& sampler = loader.sampler();
     const std::int64_t in_epoch = trainer.steps_done() - trainer.epochs_done() * trainer.steps_per_epoch();
-    const std::int64_t batch = in_epoch * trainer.options().accumulation + forwards - 1;
+    const bool is_canonical = sampler.micro_batches() > 0;  // each forward is of a part of the step's only batch
+    const std::int64_t batch = is_canonical ? in_epoch : in_epoch * trainer.options().accumulation + forwards - 1;
     const std::int64_t size = loader.options().global_batch_size;
     if (in_epoch < 0 || batch >= sampler.batches(size)) return {};
-    const data::BatchPart part = sampler.part(batch, size);
+    if (is_canonical && (forwards < 1 || forwards > sampler.local_micro_batches())) return {};
+    const data::BatchPart part = is_canonical ? sampler.micro_part(batch, size, static_cast<int>(forwards - 1))
+                                              : sampler.part(batch, size);
     const auto order = sampler.order(static_cast<std::uint32_t>(trainer.epochs_done()));
     std::vector<std::int64_t> examples;
     for (const std::int64_t row : bad_rows(input)) {

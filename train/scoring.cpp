@@ -7,6 +7,7 @@
 #include "tandem/core/describe.h"
 #include "tandem/train/batch_loss.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string_view>
@@ -26,6 +27,29 @@ double sum_of(const Metric& metric, const Tensor& output, const Tensor& labels) 
 }
 
 }  // namespace
+
+void Scores::add(const Scores& other) {
+  metrics.loss_sum += other.metrics.loss_sum;
+  metrics.correct += other.metrics.correct;
+  metrics.count += other.metrics.count;
+  sums.resize(std::max(sums.size(), other.sums.size()));
+  for (std::size_t i = 0; i < other.sums.size(); ++i) sums[i] += other.sums[i];
+}
+
+std::vector<double> Scores::to_numbers(std::size_t metrics_of_own) const {
+  std::vector<double> numbers{metrics.loss_sum, static_cast<double>(metrics.correct),
+                              static_cast<double>(metrics.count)};
+  numbers.insert(numbers.end(), sums.begin(), sums.end());
+  numbers.resize(3 + metrics_of_own);
+  return numbers;
+}
+
+Scores Scores::from_numbers(std::span<const double> numbers) {
+  Scores scores;
+  scores.metrics = {numbers[0], static_cast<std::int64_t>(numbers[1]), static_cast<std::int64_t>(numbers[2])};
+  scores.sums.assign(numbers.begin() + 3, numbers.end());
+  return scores;
+}
 
 Scoring::Scoring(LossFunction loss, std::vector<Metric> metrics, double label_smoothing, ForwardFunction forward,
                  bool mixes)

@@ -7,7 +7,9 @@
 #include "tandem/train/metrics.h"
 #include "tandem/train/records.h"
 
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +40,13 @@ struct Metric {
 /// What is added up over batches.
 struct Scores {
   Metrics metrics;
-  std::vector<double> sums{};  ///< of the metrics of one's own
+  std::vector<double> sums{};  ///< of the metrics of one's own; empty before the first batch
+
+  void add(const Scores& other);
+
+  /// The loss sum, the counts and the sums of so many metrics, one after another; and back. Counts are exact up to 2^53.
+  std::vector<double> to_numbers(std::size_t metrics_of_own) const;
+  static Scores from_numbers(std::span<const double> numbers);
 };
 
 /// What is computed of a batch, the loss that is trained, and what is added up of each batch. Without a loss function
@@ -66,6 +74,8 @@ class Scoring {
   NamedValues values(const Scores& scores) const;
   /// The sums over all ranks, the same on each, also where a rank had no batch. Collective.
   Scores sum_over_ranks(const Scores& mine, comm::ProcessGroup& group) const;
+
+  std::size_t metrics_of_own() const { return metrics_.size(); }
 
  private:
   LossFunction loss_;

@@ -4,6 +4,10 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/layers/mode_scope.h"
 
+#include <fmt/format.h>
+
+#include <string_view>
+
 namespace tandem::train {
 
 namespace {
@@ -34,13 +38,15 @@ void check_smallest_part(layers::Module& model, const data::Loader& loader, cons
   const std::string problem = problem_with_examples(model, loader, forward, 1);
   // What two examples do not help either is no matter of batches.
   if (problem.empty() || !problem_with_examples(model, loader, forward, 2).empty()) return;
-  const bool full = smallest.global_count == options.global_batch_size;
+  const bool full = smallest.global_count == options.global_batch_size, is_canonical = sampler.micro_batches() > 0;
+  const int parts = is_canonical ? sampler.micro_batches() : sampler.world_size();
+  const std::string_view part = is_canonical ? "micro-batch" : "rank";
   fail(
-      "{} examples in batches of {} on {} rank{} leave a rank 1 example of a batch of {}, and the network cannot be "
-      "trained "
+      "{} examples in batches of {} on {} {}{} leave a {} 1 example of a batch of {}, and the network cannot be trained "
       "on one ({}); choose another batch size, {}",
-      sampler.size(), options.global_batch_size, sampler.world_size(), sampler.world_size() == 1 ? "" : "s",
-      smallest.global_count, problem, full ? "or fewer ranks" : "or leave out that last batch (drop_last)");
+      sampler.size(), options.global_batch_size, parts, part, parts == 1 ? "" : is_canonical ? "es" : "s", part,
+      smallest.global_count, problem,
+      full ? fmt::format("or fewer {}{}", part, is_canonical ? "es" : "s") : "or leave out that last batch (drop_last)");
 }
 
 }  // namespace tandem::train

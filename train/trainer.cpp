@@ -108,6 +108,7 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
       last_step_(kNoLimit) {
   check_options(options);
   check_sampler("training", parts.train_loader, parts.group);
+  check_micro_batches(parts.train_loader, options);
   if (parts.test_loader != nullptr) check_sampler("test", *parts.test_loader, parts.group);
   comm::check_same(parts.group, "the trainer", shared_text(parts, options));
   if (options.steps > 0) options_.epochs = epochs_of(parts.train_loader, options);
@@ -116,6 +117,8 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
     comm::run_agreed(parts.group, [&] { check_smallest_part(parts.model, parts.train_loader, options.forward); });
   }
   random_state_->set_step(0);
+  if (const int micro_batches = parts_.train_loader.sampler().micro_batches(); micro_batches > 0)
+    canonical_.emplace(parts_.group, parts_.optimizer.parameters(), buffers_, micro_batches, options.metrics.size());
   if (options.ema > 0.0) ema_.emplace(full_state_dict(parts.model, parts.optimizer), options.ema);
 }
 
@@ -162,27 +165,38 @@ std::int64_t Trainer::images_before(std::int64_t step) const {
   return std::min(step * images_per_step(), parts_.train_loader.images_per_epoch());
 }
 
-void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
-  const auto batch = parts_.train_loader.next();
-  phases_.end(&PhaseTimes::data);
-  require(batch.has_value(), "trainer: the loader ended before the epoch");
-  random_state_->advance();
-  // A small last batch may leave nothing for this rank: it then only takes part in the exchange.
-  if (batch->count() == 0) return;
-  const Tensor output = scoring_.output(parts_.model, *batch);
-  const Tensor loss = scoring_.loss(output, batch->labels);
+/// `start` times the gradient of the batch's mean loss goes to the parameters.
+Trainer::Computed Trainer::compute(const data::Batch& batch, double start) {
+  const Tensor output = scoring_.output(parts_.model, batch);
+  const Tensor loss = scoring_.loss(output, batch.labels);
   require(autograd::requires_grad(loss),
           "trainer: the loss does not depend on any parameter that wants a gradient: are all of them frozen "
           "(Module::requires_grad()), or does the loss function detach the output?");
   phases_.end(&PhaseTimes::forward);
+  autograd::backward(loss, Tensor::full(loss.shape(), start, loss.options()));
+  return {output, loss};
+}
+
+/// The loader's next batch.
+data::Batch Trainer::next_batch() {
+  auto batch = parts_.train_loader.next();
+  phases_.end(&PhaseTimes::data);
+  require(batch.has_value(), "trainer: the loader ended before the epoch");
+  random_state_->advance();
+  return *std::move(batch);
+}
+
+void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
+  const data::Batch batch = next_batch();
+  // A small last batch may leave nothing for this rank: it then only takes part in the exchange.
+  if (batch.count() == 0) return;
   // Gradients are averaged over ranks with equal weights, so a rank's mean loss counts by its share of the step's
   // images, times ranks.
-  const double share = static_cast<double>(batch->count()) / static_cast<double>(images_in_step);
-  const double start = share * parts_.group.size() * parts_.scaler.scale();
-  autograd::backward(loss, Tensor::full(loss.shape(), start, loss.options()));
+  const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step);
+  const auto [output, loss] = compute(batch, share * parts_.group.size() * parts_.scaler.scale());
   try {
-    const double mean = scoring_.add(epoch_scores_, loss, output, batch->labels, batch->count());
-    step_loss_ += mean * static_cast<double>(batch->count());
+    const double mean = scoring_.add(epoch_scores_, loss, output, batch.labels, batch.count());
+    step_loss_ += mean * static_cast<double>(batch.count());
     phases_.end(&PhaseTimes::backward);
   } catch (...) {
     // Backward has begun the exchange of the last micro-batch, which other ranks complete: the replicas are then ready
@@ -190,6 +204,36 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
     if (is_last) complete_exchange(parts_.replicas);
     throw;
   }
+}
+
+/// All of this rank's micro-batches of a batch, and their sums. Rank 0 keeps the scores of all ranks.
+void Trainer::run_canonical_batch(std::int64_t images_in_step) {
+  const data::Batch batch = next_batch();
+  const data::DistributedSampler& sampler = parts_.train_loader.sampler();
+  const std::int64_t batch_size = parts_.train_loader.options().global_batch_size,
+                     begin = sampler.part(batch.index, batch_size).begin;
+  const auto no_sync = parts_.replicas.no_sync();
+  canonical_->start();
+  for (int i = 0; i < sampler.local_micro_batches(); ++i) {
+    const data::BatchPart part = sampler.micro_part(batch.index, batch_size, i);
+    const double share = static_cast<double>(part.count) / static_cast<double>(images_in_step);
+    if (part.count == 0) {  // of a small last batch
+      canonical_->skip_micro_batch();
+      continue;
+    }
+    canonical_->begin_micro_batch();
+    random_state_->set_rank(static_cast<std::uint32_t>(canonical_->first() + i));
+    const data::Batch mine = data::examples_of(batch, part.begin - begin, part.count);
+    const auto [output, loss] = compute(mine, share * parts_.scaler.scale());
+    Scores scores;
+    scoring_.add(scores, loss, output, mine.labels, mine.count());
+    canonical_->end_micro_batch(share, scores);
+    phases_.end(&PhaseTimes::backward);
+  }
+  const Scores all = canonical_->finish();
+  if (parts_.group.rank() != 0) return;
+  step_loss_ = all.metrics.loss_sum;
+  epoch_scores_.add(all);
 }
 
 void Trainer::set_lr_of_step(std::int64_t step) {
@@ -202,12 +246,16 @@ void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, bool is_
   parts_.optimizer.zero_grad();
   step_loss_ = 0.0;
   phases_.end(&PhaseTimes::optimizer);
-  for (std::int64_t i = 0; i + 1 < micro_batches; ++i) {
-    const auto no_sync = parts_.replicas.no_sync();
-    run_micro_batch(images, false);
+  if (canonical_) {
+    run_canonical_batch(images);
+  } else {
+    for (std::int64_t i = 0; i + 1 < micro_batches; ++i) {
+      const auto no_sync = parts_.replicas.no_sync();
+      run_micro_batch(images, false);
+    }
+    run_micro_batch(images, true);
+    parts_.replicas.finish();
   }
-  run_micro_batch(images, true);
-  parts_.replicas.finish();
   phases_.end(&PhaseTimes::communication);
   if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1 * parts_.scaler.scale());
   parts_.scaler.unscale(parts_.optimizer);

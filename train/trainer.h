@@ -9,6 +9,7 @@
 #include "tandem/optim/grad_scaler.h"
 #include "tandem/optim/schedule.h"
 #include "tandem/train/best_epoch.h"
+#include "tandem/train/canonical_step.h"
 #include "tandem/train/evaluation_details.h"
 #include "tandem/train/forward.h"
 #include "tandem/train/phase_times.h"
@@ -100,6 +101,14 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 /// image with the same weight, also in an epoch's smaller last step. N ranks thus take the steps that one rank takes
 /// with the same global batch, but for rounding (and for batch norm and dropout, which are local to a rank).
 ///
+/// In canonical mode there is no rounding that depends on the ranks either: where the training loader deals M
+/// micro-batches (data::RankShare::micro_batches), a power of two, 1, 2, 4 ... M ranks train the same weights, losses
+/// and figures, bit by bit, on any backend. A rank computes its micro-batches one after another, and all sums over them
+/// are by one fixed binary tree (comm::MicroBatchSum). Batch norm normalises a micro-batch, dropout draws a mask for
+/// each, and running statistics change by the mean over them. It takes more time: micro-batches are small, and
+/// gradients are exchanged behind backward. Loaders for evaluation need the same micro-batches for their figures to have
+/// the same bits.
+///
 /// A run can be left after any step and gone on with later, by another process: state_dict() has all that the rest of
 /// it depends on, and a trainer of the same parts that was given it by load_state_dict() computes what this one would
 /// have computed, bit by bit.
@@ -190,6 +199,9 @@ class Trainer {
   struct Position;
   /// How the steps of an epoch end. Where ranks see different ends, the last of these counts.
   enum class StepsEnd : std::uint8_t { complete, stopped, diverged };
+  struct Computed {
+    Tensor output, loss;
+  };
   struct Evaluated {
     const char* split;
     std::int64_t epoch;
@@ -216,6 +228,9 @@ class Trainer {
   void run_step(std::int64_t images, std::int64_t micro_batches, bool is_last);
   void set_lr_of_step(std::int64_t step);
   void run_micro_batch(std::int64_t images_in_step, bool is_last);
+  void run_canonical_batch(std::int64_t images_in_step);
+  data::Batch next_batch();
+  Computed compute(const data::Batch& batch, double start);
   void report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer);
   bool fill_in_evaluation(EpochRecord& record, const TrainObserver& observer);
   std::optional<Scores> evaluate(data::Loader& loader, const char* split, const TrainObserver& observer);
@@ -241,6 +256,7 @@ class Trainer {
   Scoring scoring_, test_scoring_;
   BestEpoch best_epoch_;
   std::shared_ptr<layers::RandomState> random_state_;
+  std::optional<CanonicalStep> canonical_;  // in canonical mode
   std::optional<optim::ExponentialMovingAverage> ema_;
   std::optional<Evaluated> evaluated_;  // the last, where it is kept
   double base_lr_;                      // what the schedule's factor is of

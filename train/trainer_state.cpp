@@ -6,7 +6,6 @@
 #include "tandem/train/weights.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -46,17 +45,24 @@ struct Setting {
   std::int64_t value;
 };
 
-std::array<Setting, 4> settings_of(const data::Loader& loader, const TrainerOptions& options) {
-  return {{{"seed", "the seed", static_cast<std::int64_t>(options.seed)},
-           {"global_batch_size", "a global batch size of", loader.options().global_batch_size},
-           {"accumulation", "micro-batches per step of", options.accumulation},
-           {"images_per_epoch", "images in an epoch of", loader.images_per_epoch()}}};
+std::vector<Setting> settings_of(const data::Loader& loader, const TrainerOptions& options) {
+  return {{"seed", "the seed", static_cast<std::int64_t>(options.seed)},
+          {"global_batch_size", "a global batch size of", loader.options().global_batch_size},
+          {"accumulation", "micro-batches per step of", options.accumulation},
+          {"images_per_epoch", "images in an epoch of", loader.images_per_epoch()}};
 }
+
+/// In the state of a run in canonical mode only.
+constexpr std::string_view kMicroBatches = "micro_batches";
 
 /// The small entries of a state, those of the run itself.
 class Entries {
  public:
   explicit Entries(const NamedTensors& state) : entries_(part_of(state, kTrainer)) {}
+
+  bool has(std::string_view name) const {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.first == name; });
+  }
 
   /// Removes the entry of this name, which must be there once.
   Tensor take(std::string_view name) {
@@ -131,10 +137,7 @@ Scores scores_of(const Tensor& sums, std::size_t metrics, const comm::ProcessGro
     if (owner != group.rank()) continue;
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += values[static_cast<std::size_t>(rank) * mine.size() + i];
   }
-  Scores scores;
-  scores.metrics = {mine[0], static_cast<std::int64_t>(mine[1]), static_cast<std::int64_t>(mine[2])};
-  scores.sums.assign(mine.begin() + 3, mine.end());
-  return scores;
+  return Scores::from_numbers(mine);
 }
 
 }  // namespace
@@ -149,10 +152,7 @@ struct Trainer::Position {
 
 /// What each rank has added up in the epoch in work: f64[ranks, 3 + metrics]. Collective.
 Tensor Trainer::epoch_sums() const {
-  const Metrics& metrics = epoch_scores_.metrics;
-  std::vector<double> mine{metrics.loss_sum, static_cast<double>(metrics.correct), static_cast<double>(metrics.count)};
-  mine.insert(mine.end(), epoch_scores_.sums.begin(), epoch_scores_.sums.end());
-  mine.resize(3 + options_.metrics.size());  // this rank may have had no batch
+  const std::vector<double> mine = epoch_scores_.to_numbers(options_.metrics.size());
   return parts_.group.all_gather(Tensor::from(mine, {static_cast<std::int64_t>(mine.size())}));
 }
 
@@ -175,6 +175,8 @@ NamedTensors Trainer::state_dict() const {
           {"epoch_sums", epoch_sums()}});
   for (const Setting& setting : settings_of(parts_.train_loader, options_))
     append(state, kTrainer, {{std::string(setting.name), scalar(setting.value)}});
+  if (const int count = parts_.train_loader.sampler().micro_batches(); count > 0)
+    append(state, kTrainer, {{std::string(kMicroBatches), scalar(count)}});
   return state;
 }
 
@@ -188,6 +190,12 @@ Trainer::Position Trainer::position_of(const NamedTensors& state) const {
             "weights alone and begin another run",
             setting.meaning, saved, setting.value);
   }
+  const std::int64_t micro_batches = parts_.train_loader.sampler().micro_batches(),
+                     saved = entries.has(kMicroBatches) ? entries.take_integer(kMicroBatches) : 0;
+  require(saved == micro_batches,
+          "trainer: the state is of a run with {} micro-batches in canonical mode, and this one has {} (0: none): set "
+          "them (RankShare::micro_batches) as they were, or load the model's weights alone and begin another run",
+          saved, micro_batches);
   Position position{.best = best_epoch_};
   position.epochs = entries.take_count("epochs");
   position.epoch_step = entries.take_count("epoch_steps", steps_per_epoch());

@@ -9,6 +9,8 @@
 #include "tandem/train/best_by.h"
 
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -105,6 +107,8 @@ void resolve(Settings& s, std::int64_t ranks) {
     const std::int64_t parts = ranks * s.trainer.accumulation;
     s.global_batch_size = (s.loader.global_batch_size + parts - 1) / parts * parts;
   }
+  // oneDNN's sums depend on the number of threads, and what cuDNN takes on the machine.
+  if (s.canonical > 0 && s.model.conv_impl == kernels::ConvImpl::automatic) s.model.conv_impl = kernels::ConvImpl::fused;
   resolve_precision(s);
   resolve_run_directory(s);
   resolve_best_by(s);
@@ -127,8 +131,27 @@ void fill_run_directory(Settings& s) {
 std::vector<std::string> logs_of(const Settings& s) { return distinct_files(s.run_log, s.log); }
 std::vector<std::string> weights_files_of(const Settings& s) { return distinct_files(s.run_weights, s.save_weights); }
 
+namespace {
+
+/// Canonical mode needs a binary tree of micro-batches, in which each rank has a branch, and an image for each.
+void check_canonical(const Settings& s, std::int64_t ranks) {
+  if (s.canonical == 0) return;
+  require(!s.autotune && s.tuning_file.empty(),
+          "--canonical {}: what --autotune and --tuning-file choose depends on measurements; leave them out", s.canonical);
+  const auto is_power_of_two = [](std::int64_t number) { return std::has_single_bit(static_cast<std::uint64_t>(number)); };
+  require(is_power_of_two(s.canonical), "--canonical {}: must be 1, 2, 4, 8, ... micro-batches", s.canonical);
+  require(is_power_of_two(ranks) && ranks <= s.canonical,
+          "--canonical {}: takes 1, 2, 4, ... up to {} ranks, and there are {}", s.canonical, s.canonical, ranks);
+  const std::int64_t images = global_batch_size(s, ranks);
+  require(images >= s.canonical, "--canonical {}: the {} images of a batch cannot be cut into so many micro-batches",
+          s.canonical, images);
+}
+
+}  // namespace
+
 void check(const Settings& s, std::int64_t ranks) {
   micro_batch_size(s, ranks);
+  check_canonical(s, ranks);
   std::error_code unknown;
   require(s.autotune || s.tuning_file.empty() || std::filesystem::exists(s.tuning_file, unknown),
           "--tuning-file {}: no such file; --autotune makes one", s.tuning_file);

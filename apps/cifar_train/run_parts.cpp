@@ -61,7 +61,8 @@ std::unique_ptr<optim::Optimizer> prepare(const Settings& s, layers::Module& mod
 std::unique_ptr<data::Loader> make_loader(const std::shared_ptr<const data::ImageDataset>& images,
                                           const comm::ProcessGroup& group, bool training, std::int64_t per_rank,
                                           const Settings& s, Device device) {
-  const data::DistributedSampler sampler(images->size(), group.size(), group.rank(), training, s.trainer.seed);
+  const data::RankShare share{group.size(), group.rank(), static_cast<int>(s.canonical)};
+  const data::DistributedSampler sampler(images->size(), share, training, s.trainer.seed);
   data::LoaderOptions options = s.loader;
   options.global_batch_size = per_rank * group.size();
   options.drop_last = training && s.loader.drop_last && s.trainer.epochs > 0;

@@ -42,6 +42,7 @@ struct Settings {
   train::TrainerOptions trainer{.epochs = 8, .seed = 1};
   std::optional<std::int64_t> batch_size;
   std::optional<std::int64_t> global_batch_size;
+  std::int64_t canonical = 0;  ///< micro-batches of canonical mode; 0: not in that mode
   optim::OptimizerOptions optimizer;
   std::string schedule = "one-cycle";
   double warmup_epochs = 0.0;

@@ -59,6 +59,37 @@ TEST_CASE("the smallest part of an epoch is the fewest images that any rank gets
   CHECK(smallest.global_count == of);
 }
 
+TEST_CASE("micro-batches are the parts of as many ranks, and each rank's part is those that it has") {
+  const int micro_batches = GENERATE(1, 4, 6, 8);
+  const std::int64_t size = GENERATE(1, 7, 64, 101);
+  for (const int world : {1, 2, 4}) {
+    if (micro_batches % world != 0) continue;
+    const std::int64_t batch_size = 16;
+    for (int rank = 0; rank < world; ++rank) {
+      INFO(size << " images, " << micro_batches << " micro-batches on " << world << " ranks");
+      const DistributedSampler sampler(size, {world, rank, micro_batches}, true, 9);
+      REQUIRE(sampler.local_micro_batches() == micro_batches / world);
+      for (std::int64_t batch = 0; batch < sampler.batches(batch_size); ++batch) {
+        const BatchPart part = sampler.part(batch, batch_size);
+        std::int64_t next = part.begin;
+        for (int i = 0; i < sampler.local_micro_batches(); ++i) {
+          const BatchPart micro = sampler.micro_part(batch, batch_size, i);
+          const int number = rank * sampler.local_micro_batches() + i;
+          const BatchPart expected = DistributedSampler(size, micro_batches, number, true, 9).part(batch, batch_size);
+          CHECK(micro.begin == expected.begin);
+          CHECK(micro.count == expected.count);
+          CHECK(micro.global_count == part.global_count);
+          CHECK(micro.begin == next);
+          next += micro.count;
+        }
+        CHECK(next == part.begin + part.count);
+      }
+      CHECK(sampler.smallest_part(batch_size).count ==
+            DistributedSampler(size, micro_batches, 0, true, 9).smallest_part(batch_size).count);
+    }
+  }
+}
+
 TEST_CASE("the order depends on seed and epoch only") {
   const DistributedSampler sampler(1000, 1, 0, true, 5);
   CHECK(sampler.order(0) == DistributedSampler(1000, 4, 3, true, 5).order(0));
@@ -86,6 +117,9 @@ TEST_CASE("the sampler refuses what makes no sense") {
   CHECK_THROWS_AS(DistributedSampler(-1, 1, 0, true, 0), Error);
   CHECK_THROWS_AS(DistributedSampler(1, 0, 0, true, 0), Error);
   CHECK_THROWS_AS(DistributedSampler(1, 2, 2, true, 0), Error);
+  CHECK_THROWS_AS(DistributedSampler(1, {2, 0, 3}, true, 0), Error);
+  CHECK_THROWS_AS(DistributedSampler(1, {2, 0, -2}, true, 0), Error);
+  CHECK_THROWS_AS(DistributedSampler(9, {2, 0, 4}, true, 0).micro_part(0, 8, 2), Error);
   const DistributedSampler sampler(10, 1, 0, true, 0);
   CHECK_THROWS_AS(sampler.batches(0), Error);
   CHECK_THROWS_AS(sampler.part(4, 3), Error);

@@ -97,7 +97,11 @@ MUTATIONS = [
     ("data/mixing.cpp", "row[label] += share;", "row[label] = share;"),
     ("data/mixing.cpp", "{std::pair(labels.data<std::int64_t>()[i], mixes[i].share)", "{std::pair(labels.data<std::int64_t>()[i], 1.0f - mixes[i].share)"),
     ("data/prefetcher.h", "taken_ = count_;\n      stopping_ = true;", "stopping_ = true;"),
-    ("data/sampler.cpp", "rank_ * share + std::min<std::int64_t>(rank_, left_over)", "rank_ * share"),
+    ("data/sampler.cpp", "piece * share + std::min(piece, left_over)", "piece * share"),
+    ("comm/ddp/micro_batch_sum.cpp", "sums[2 * i], sums[2 * i + 1]", "sums[i], sums[i + sums.size() / 2]"),
+    ("comm/ddp/micro_batch_sum.cpp", "partials_.back().level == mine.level", "!partials_.empty()"),
+    ("train/canonical_step.cpp", "copy(buffers_before_, buffers_);", ""),
+    ("train/trainer.cpp", "random_state_->set_rank(static_cast<std::uint32_t>(canonical_->first() + i));", ""),
     # optim
     ("optim/grad_scaler.cpp", "if (state.all_finite) {", "if (true) {"),
     ("optim/grad_scaler.cpp", "optimizer.skip_step();", ""),

@@ -1,0 +1,54 @@
+// A training step whose bits do not depend on the number of ranks.
+#pragma once
+
+#include "tandem/comm/ddp/micro_batch_sum.h"
+#include "tandem/comm/process_group.h"
+#include "tandem/core/named_tensors.h"
+#include "tandem/core/tensor.h"
+#include "tandem/train/scoring.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace tandem::train {
+
+/// What the micro-batches of a step leave behind, added up over those of all ranks by comm::MicroBatchSum: gradients,
+/// changes of the model's buffers, and scores. Each micro-batch begins with the buffers that the step began with; the
+/// step changes them by the mean of what its micro-batches would have changed, images having the same weight. Buffers
+/// that are not floating are what this rank's first micro-batch makes them: rank 0's are the same on any number of
+/// ranks, and those are kept (DistributedDataParallel::sync_buffers()).
+class CanonicalStep {
+ public:
+  /// Of tensors that the model keeps. Throws Error as MicroBatchSum does.
+  CanonicalStep(comm::ProcessGroup& group, std::vector<Tensor> parameters, const NamedTensors& buffers,
+                int micro_batches, std::size_t metrics_of_own);
+
+  /// Of all ranks' micro-batches, this rank's first.
+  int first() const { return gradients_.first(); }
+
+  /// Begins a step.
+  void start();
+  /// This rank's next micro-batch is to be computed.
+  void begin_micro_batch();
+  /// It was computed, and the parameters have its gradients. `share`: its part of the step's images.
+  void end_micro_batch(double share, const Scores& scores);
+  /// This rank's next micro-batch is empty.
+  void skip_micro_batch();
+  /// Gives the parameters and buffers what all ranks' micro-batches make of them; the scores of all. Collective.
+  Scores finish();
+
+ private:
+  std::size_t metrics_of_own_;
+  std::vector<Tensor> parameters_;
+  std::vector<Tensor> buffers_;         // that are floating
+  std::vector<Tensor> integers_;        // and those that are not
+  std::vector<Tensor> buffers_before_;  // copies, of this step's begin
+  std::vector<Tensor> integers_before_;
+  std::vector<Tensor> integers_after_;  // this rank's first micro-batch; empty: none was computed
+  comm::MicroBatchSum gradients_, changes_, scores_;
+};
+
+/// The scores of micro-batches that are this rank's, over all ranks. Collective.
+Scores canonical_sum(const std::vector<Scores>& mine, comm::ProcessGroup& group, std::size_t metrics_of_own);
+
+}  // namespace tandem::train
