@@ -331,9 +331,10 @@ Loader::Loader(const std::shared_ptr<const Dataset>& dataset, const LoaderOption
 
 Loader::Loader(std::shared_ptr<IterableDataset> stream, const RankShare& share, const LoaderOptions& options) {
   require(stream != nullptr, "loader: got no stream (a null pointer)");
-  require(share.micro_batches == 0,
-          "loader: a stream's examples go to ranks in turns, and make no micro-batches (RankShare::micro_batches); read "
-          "them into a data set");
+  require(
+      share.micro_batches == 0,
+      "loader: a stream's examples go to ranks in turns, and make no micro-batches (RankShare::micro_batches); read "
+      "them into a data set");
   const std::optional<std::int64_t> size = stream->size();
   state_ =
       std::make_unique<State>(DistributedSampler(size.value_or(0), share.world_size, share.rank, false, 0), options);

@@ -47,8 +47,7 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
   };
   loader.start(0);
   while (const auto batch = loader.next()) {
-    const std::int64_t begin =
-        details != nullptr || is_canonical ? sampler.part(batch->index, batch_size).begin : 0;
+    const std::int64_t begin = details != nullptr || is_canonical ? sampler.part(batch->index, batch_size).begin : 0;
     for (int i = 0; is_canonical && i < sampler.local_micro_batches(); ++i) {
       const data::BatchPart part = sampler.micro_part(batch->index, batch_size, i);
       if (part.count == 0) continue;

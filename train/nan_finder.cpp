@@ -96,8 +96,8 @@ struct NanFinder::State {
     const std::int64_t size = loader.options().global_batch_size;
     if (in_epoch < 0 || batch >= sampler.batches(size)) return {};
     if (is_canonical && (forwards < 1 || forwards > sampler.local_micro_batches())) return {};
-    const data::BatchPart part = is_canonical ? sampler.micro_part(batch, size, static_cast<int>(forwards - 1))
-                                              : sampler.part(batch, size);
+    const data::BatchPart part =
+        is_canonical ? sampler.micro_part(batch, size, static_cast<int>(forwards - 1)) : sampler.part(batch, size);
     const auto order = sampler.order(static_cast<std::uint32_t>(trainer.epochs_done()));
     std::vector<std::int64_t> examples;
     for (const std::int64_t row : bad_rows(input)) {

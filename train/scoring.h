@@ -44,7 +44,8 @@ struct Scores {
 
   void add(const Scores& other);
 
-  /// The loss sum, the counts and the sums of so many metrics, one after another; and back. Counts are exact up to 2^53.
+  /// The loss sum, the counts and the sums of so many metrics, one after another; and back. Counts are exact up to
+  /// 2^53.
   std::vector<double> to_numbers(std::size_t metrics_of_own) const;
   static Scores from_numbers(std::span<const double> numbers);
 };

@@ -42,11 +42,16 @@ void check_smallest_part(layers::Module& model, const data::Loader& loader, cons
   const int parts = is_canonical ? sampler.micro_batches() : sampler.world_size();
   const std::string_view part = is_canonical ? "micro-batch" : "rank";
   fail(
-      "{} examples in batches of {} on {} {}{} leave a {} 1 example of a batch of {}, and the network cannot be trained "
+      "{} examples in batches of {} on {} {}{} leave a {} 1 example of a batch of {}, and the network cannot be "
+      "trained "
       "on one ({}); choose another batch size, {}",
-      sampler.size(), options.global_batch_size, parts, part, parts == 1 ? "" : is_canonical ? "es" : "s", part,
-      smallest.global_count, problem,
-      full ? fmt::format("or fewer {}{}", part, is_canonical ? "es" : "s") : "or leave out that last batch (drop_last)");
+      sampler.size(), options.global_batch_size, parts, part,
+      parts == 1     ? ""
+      : is_canonical ? "es"
+                     : "s",
+      part, smallest.global_count, problem,
+      full ? fmt::format("or fewer {}{}", part, is_canonical ? "es" : "s")
+           : "or leave out that last batch (drop_last)");
 }
 
 }  // namespace tandem::train

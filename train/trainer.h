@@ -106,8 +106,8 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 /// and figures, bit by bit, on any backend. A rank computes its micro-batches one after another, and all sums over them
 /// are by one fixed binary tree (comm::MicroBatchSum). Batch norm normalises a micro-batch, dropout draws a mask for
 /// each, and running statistics change by the mean over them. It takes more time: micro-batches are small, and
-/// gradients are exchanged behind backward. Loaders for evaluation need the same micro-batches for their figures to have
-/// the same bits.
+/// gradients are exchanged behind backward. Loaders for evaluation need the same micro-batches for their figures to
+/// have the same bits.
 ///
 /// A run can be left after any step and gone on with later, by another process: state_dict() has all that the rest of
 /// it depends on, and a trainer of the same parts that was given it by load_state_dict() computes what this one would

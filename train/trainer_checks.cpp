@@ -14,10 +14,11 @@ std::string text_of(std::string_view which, const data::Loader* loader) {
   if (loader == nullptr) return fmt::format("{}=none\n", which);
   const data::DistributedSampler& sampler = loader->sampler();
   const std::string order = sampler.shuffles() ? fmt::format("shuffled by seed {}", sampler.seed()) : "as they come";
-  return fmt::format("{0}=given\n{0}.examples={1}\n{0}.order={2}\n{0}.global_batch_size={3}\n{0}.drop_last={4}\n"
-                     "{0}.micro_batches={5}\n",
-                     which, sampler.size(), order, loader->options().global_batch_size, loader->options().drop_last,
-                     sampler.micro_batches());
+  return fmt::format(
+      "{0}=given\n{0}.examples={1}\n{0}.order={2}\n{0}.global_batch_size={3}\n{0}.drop_last={4}\n"
+      "{0}.micro_batches={5}\n",
+      which, sampler.size(), order, loader->options().global_batch_size, loader->options().drop_last,
+      sampler.micro_batches());
 }
 
 }  // namespace
@@ -68,8 +69,8 @@ void check_micro_batches(const data::Loader& loader, const TrainerOptions& optio
           "into parts; leave one out",
           options.accumulation, micro_batches);
   require(loader.options().global_batch_size >= micro_batches,
-          "trainer: a batch of {} cannot be cut into {} micro-batches; make it larger", loader.options().global_batch_size,
-          micro_batches);
+          "trainer: a batch of {} cannot be cut into {} micro-batches; make it larger",
+          loader.options().global_batch_size, micro_batches);
 }
 
 BestBy best_by(const TrainingParts& parts, const TrainerOptions& options) {

@@ -108,7 +108,8 @@ void resolve(Settings& s, std::int64_t ranks) {
     s.global_batch_size = (s.loader.global_batch_size + parts - 1) / parts * parts;
   }
   // oneDNN's sums depend on the number of threads, and what cuDNN takes on the machine.
-  if (s.canonical > 0 && s.model.conv_impl == kernels::ConvImpl::automatic) s.model.conv_impl = kernels::ConvImpl::fused;
+  if (s.canonical > 0 && s.model.conv_impl == kernels::ConvImpl::automatic)
+    s.model.conv_impl = kernels::ConvImpl::fused;
   resolve_precision(s);
   resolve_run_directory(s);
   resolve_best_by(s);
@@ -137,8 +138,11 @@ namespace {
 void check_canonical(const Settings& s, std::int64_t ranks) {
   if (s.canonical == 0) return;
   require(!s.autotune && s.tuning_file.empty(),
-          "--canonical {}: what --autotune and --tuning-file choose depends on measurements; leave them out", s.canonical);
-  const auto is_power_of_two = [](std::int64_t number) { return std::has_single_bit(static_cast<std::uint64_t>(number)); };
+          "--canonical {}: what --autotune and --tuning-file choose depends on measurements; leave them out",
+          s.canonical);
+  const auto is_power_of_two = [](std::int64_t number) {
+    return std::has_single_bit(static_cast<std::uint64_t>(number));
+  };
   require(is_power_of_two(s.canonical), "--canonical {}: must be 1, 2, 4, 8, ... micro-batches", s.canonical);
   require(is_power_of_two(ranks) && ranks <= s.canonical,
           "--canonical {}: takes 1, 2, 4, ... up to {} ranks, and there are {}", s.canonical, s.canonical, ranks);

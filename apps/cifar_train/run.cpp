@@ -13,6 +13,7 @@
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/notice.h"
 #include "tandem/train/console.h"
 #include "tandem/train/process_info.h"
 
@@ -98,7 +99,7 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
   if (!names_device(settings)) device = comm::share_out_gpus(*ranks, device);
   const auto group = comm::make_process_group(settings.backend, environment, device);
   if (group->rank() == 0) {
-    note(group->notice());
+    if (!group->notice().empty()) kernels::notice(group->notice());  // which says it once
     note(kernels::missing_libraries(implementations(settings), device));
   }
   ClaimedDirectory claimed;  // held until the run has ended

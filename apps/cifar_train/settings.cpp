@@ -133,9 +133,10 @@ void describe_training(OptionTable& table, Settings& s) {
   table.integer("batch-size", s.batch_size, {1}, "images per rank and micro-batch, instead of --global-batch-size");
   table.integer("grad-accumulation", s.trainer.accumulation, {1, 1000000}, "micro-batches per optimizer step");
   table
-      .integer("canonical", s.canonical, {0, 4096},
-               "canonical mode: cut each batch into so many micro-batches (1, 2, 4, ...), so that weights and losses have "
-               "the same bits on 1, 2, 4, ... up to so many ranks; 0: off")
+      .integer(
+          "canonical", s.canonical, {0, 4096},
+          "canonical mode: cut each batch into so many micro-batches (1, 2, 4, ...), so that weights and losses have "
+          "the same bits on 1, 2, 4, ... up to so many ranks; 0: off")
       .only_for("grad-accumulation", {"1"}, {"0"});
   table.flag("drop-last", s.loader.drop_last, "leave an epoch's last batch out where the images do not fill it");
   using optim::OptimizerEntry;

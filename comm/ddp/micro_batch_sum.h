@@ -37,8 +37,8 @@ class MicroBatchSum {
   /// Begins a sum, and forgets what was added since the last one.
   void start();
 
-  /// This rank's next micro-batch: `weight` times each tensor, which is copied; an undefined one counts as zeros. Throws
-  /// Error for tensors that are not like those given, or one micro-batch too many.
+  /// This rank's next micro-batch: `weight` times each tensor, which is copied; an undefined one counts as zeros.
+  /// Throws Error for tensors that are not like those given, or one micro-batch too many.
   void add(std::span<const Tensor> tensors, double weight = 1.0);
   void add(std::initializer_list<Tensor> tensors, double weight = 1.0) {
     add(std::span(tensors.begin(), tensors.size()), weight);

@@ -12,6 +12,7 @@
 #include "tandem/comm/collective.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tandem/comm/ddp/exchange_totals.h"
+#include "tandem/comm/ddp/micro_batch_sum.h"
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tandem/comm/launch/launch.h"
 #include "tandem/comm/launch/mpi_environment.h"

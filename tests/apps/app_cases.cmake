@@ -186,6 +186,7 @@ if(TANDEM_HAS_MPI)
   set_property(TEST "cifar_train: synchronous SGD is exact, mpi" "cifar_train: synchronous SGD is exact, native"
     APPEND PROPERTY LABELS no-asan)
   training_case("uneven batches and accumulation are exact" exact_uneven)
+  training_case("canonical mode has the same bits on any number of ranks" canonical)
 endif()
 
 # Runs that end otherwise than by their last epoch.

@@ -22,10 +22,10 @@ ALONE = [PROGRAM, "--no-run-dir"]
 FOLDER = tempfile.mkdtemp(prefix="tandem_training_")
 
 
-def train(name, arguments, ranks=1):
+def train(name, arguments, ranks=1, threads=1):
     """Trains with a log; returns its records."""
     log = os.path.join(FOLDER, name + ".jsonl")
-    command = ALONE + ["--log", log, "--threads", "1"] + arguments.split()
+    command = ALONE + ["--log", log, "--threads", str(threads)] + arguments.split()
     if ranks > 1:
         command = mpirun() + ["-np", str(ranks)] + command
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
@@ -642,6 +642,33 @@ def exact_sgd():
         check_gradients(32, 32, [(ranks, 1)], backend if ranks > 1 else "")
 
 
+def canonical():
+    """The same bits on any number of ranks and threads, of any backend: in figures, weights and state."""
+    networks = {
+        "batch_norm": "--model resnet9 --augment crop,flip --limit-train 77 --ema 0.9",  # the last batch is of 13
+        "dropout": "--model vgg_lite --dropout 0.3 --limit-train 64 --precision fp16 --mixup 0.2 --clip-norm 1",
+    }
+    for network, options in networks.items():
+        expected = None
+        for ranks, backend, threads in ((1, "self", 2), (1, "self", 1), (2, "mpi", 1), (2, "native", 2),
+                                        (4, "native", 1)):
+            name = f"{network}_{ranks}_{backend}_{threads}"
+            records = train(name, f"--dataset synthetic --limit-test 33 --epochs 2 --global-batch-size 32 --log-every 1 "
+                                  f"--canonical 4 --backend {backend} {options} --save-weights {path(name)} "
+                                  "--check-replicas", ranks, threads)
+            figures = [{key: value for key, value in record.items() if "loss" in key or "accuracy" in key}
+                       for record in records]
+            result = (figures, contents(name))
+            expected = expected or result
+            check(len(of_kind(records, "step")) == 2 * (3 if network == "batch_norm" else 2), f"{name}: {len(records)}")
+            check(figures == expected[0], f"{name}: figures differ from those of one rank")
+            check(contents(name) == expected[1], f"{name}: weights differ from those of one rank")
+        plain = f"{network}_plain"
+        train(plain, f"--dataset synthetic --limit-test 33 --epochs 2 --global-batch-size 32 {options} "
+                     f"--save-weights {path(plain)}", 2)
+        check(contents(plain) != expected[1], f"{network}: canonical mode makes no difference")
+
+
 def exact_uneven():
     # A step that the ranks, or the micro-batches, cannot share evenly; in the last one most of them have nothing.
     check_gradients(97, 108, [(2, 1), (3, 1), (1, 4), (2, 3)])
@@ -675,7 +702,7 @@ if __name__ == "__main__":
     try:
         cases = (learning, determinism, files, logs, full_disks, own_images, prediction, run_directories, profile, config,
                  empty_paths, standard_output, precision, exact_sgd,
-                 exact_uneven)
+                 canonical, exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)

@@ -190,10 +190,17 @@ else()
 endif()
 bad_input(NAME "micro-batches do not divide" ERR "--global-batch-size 10" "4 micro-batches"
   ARGS --global-batch-size 10 --grad-accumulation 4)
+bad_input(NAME "canonical, no power of two" ERR "--canonical 3: must be 1, 2, 4, 8, ... micro-batches" ARGS --canonical 3)
+bad_input(NAME "canonical, more micro-batches than images" ERR "--canonical 32: the 16 images of a batch"
+  ARGS --canonical 32 --global-batch-size 16)
+bad_input(NAME "canonical and accumulation" ERR "--canonical" "grad-accumulation" ARGS --canonical 4 --grad-accumulation 2)
+bad_input(NAME "canonical and autotune" ERR "--canonical 4" "--autotune" ARGS --canonical 4 --autotune)
 bad_input(NAME "model has no use for it" ERR "small_cnn" ARGS --dataset synthetic --drop-path 0.5)
 
 app_case(NAME "ranks do not divide the batch" RANKS 2 EXIT 2 ERR "--global-batch-size 31" "2 ranks"
   ARGS --global-batch-size 31)
+app_case(NAME "canonical, more ranks than micro-batches" RANKS 2 EXIT 2
+  ERR "--canonical 1: takes 1, 2, 4, ... up to 1 ranks, and there are 2" ARGS --canonical 1)
 app_case(NAME "self with two ranks" RANKS 2 EXIT 2 ERR "self" ARGS --backend self)
 app_case(NAME "different settings on two ranks" RANKS 2 EXIT 2
   ERR "configuration differs between ranks" "--lr is 0.1 on rank 0 and 0.2 on rank 1" ARGS --lr 0.1 : --lr 0.2)

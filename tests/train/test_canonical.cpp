@@ -3,6 +3,7 @@
 #include "tandem/autograd/precision.h"
 #include "tandem/comm/ddp/hash.h"
 #include "tandem/core/parallel.h"
+#include "tandem/data/sampler.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
 #include "tandem/optim/sgd.h"
@@ -81,8 +82,8 @@ struct Run {
                                                                         .shuffle = true,
                                                                         .share = share,
                                                                         .dtype = dtype});
-    test = std::make_unique<data::Loader>(
-        images, data::LoaderOptions{.global_batch_size = 20, .share = share, .dtype = dtype});
+    test = std::make_unique<data::Loader>(images,
+                                          data::LoaderOptions{.global_batch_size = 20, .share = share, .dtype = dtype});
     trainer = std::make_unique<train::Trainer>(*model, *optimizer, *loader,
                                                train::TrainerOptions{.test = test.get(),
                                                                      .group = &group,
