@@ -24,8 +24,12 @@ Notices& notices() {
 
 void notice(const std::string& line) {
   Notices& all = notices();
-  const std::lock_guard lock(all.mutex);
-  if (all.said.insert(line).second && all.listener) all.listener(line);
+  std::function<void(const std::string&)> listener;
+  {
+    const std::lock_guard lock(all.mutex);
+    if (all.said.insert(line).second) listener = all.listener;
+  }
+  if (listener) listener(line);  // which may give lines itself
 }
 
 void listen_to_notices(std::function<void(const std::string&)> listener) {

@@ -13,7 +13,8 @@ namespace tandem::autograd {
 
 // u8: 1 where it holds, else 0. Of tensors of one dtype, whichever it is (on CUDA not f64), and of one device, whose
 // shapes broadcast as in add(); or of a tensor and a number, which is rounded to a floating dtype, and must be one of
-// an integer dtype's. What is compared with NaN is 0, but for ne().
+// an integer dtype's (from 2^53 on, where a double is not every whole number, give a tensor). What is compared with NaN
+// is 0, but for ne().
 
 /// a == b
 Tensor eq(const Tensor& a, const Tensor& b);

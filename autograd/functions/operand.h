@@ -31,12 +31,18 @@ inline int dimension_of(std::string_view op, const Tensor& x, int dim) {
 }
 
 /// The number as a tensor of no dimensions of x's dtype and device: rounded to a floating dtype. Throws Error that
-/// names `op` where there is no tensor, or its integers are never that number.
+/// names `op` where there is no tensor, its integers are never that number, or it may have been rounded already.
 inline Tensor number_beside(std::string_view op, double number, const Tensor& x) {
   require_defined(op, x);
-  require(is_floating(x.dtype()) || (is_in_range(x.dtype(), number) && std::trunc(number) == number),
-          "{}: {} is no number that {} has, which are whole ones from {}; use cast", op, number, x,
-          range_text(x.dtype()));
+  if (!is_floating(x.dtype())) {
+    require(std::abs(number) < 0x1p53 || x.dtype() != DType::i64,
+            "{}: a double, as {}, is not every whole number from 2^53 on; give Tensor::from<std::int64_t>({{number}}, "
+            "{{}}) beside {}",
+            op, number, x);
+    require(is_in_range(x.dtype(), number) && std::trunc(number) == number,
+            "{}: {} is no number that {} has, which are whole ones from {}; give cast(x, DType::f32)", op, number, x,
+            range_text(x.dtype()));
+  }
   return Tensor::full({}, number, {.dtype = x.dtype(), .device = x.device()});
 }
 

@@ -51,8 +51,9 @@ Tensor maximum(const Tensor& a, const Tensor& b) { return binary("maximum", Bina
 Tensor minimum(const Tensor& a, const Tensor& b) { return binary("minimum", Binary::minimum, a, b); }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
-  require(condition.defined() && condition.dtype() == DType::u8,
-          "where: the condition must be a u8 tensor (0 or not), got {}; use cast", condition);
+  require(condition.defined(), "where: needs a condition, a u8 tensor (0 or not), got {}", condition);
+  require(condition.dtype() == DType::u8, "where: the condition must be a u8 tensor (0 or not), got {}; use cast",
+          condition);
   Tensor mask;  // the condition as large as the result
   const Tensor y = unrecorded([&] {
     const Broadcast operands = broadcast("where", a, b);

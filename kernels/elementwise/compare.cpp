@@ -3,6 +3,7 @@
 #include "tandem/core/describe.h"
 #include "tandem/kernels/cuda_choice.h"
 #include "tandem/kernels/elementwise/compare_implementations.h"
+#include "tandem/kernels/elementwise/map.h"
 
 namespace tandem::kernels {
 
@@ -15,6 +16,8 @@ void compare(std::string_view op, Comparison comparison, const Tensor& a, const 
   require(out.dtype() == DType::u8 && out.shape() == a.shape() && out.device() == a.device() && out.is_dense(),
           "{}: the output for {} on {} must be dense u8 of its shape there, got {} on {}", op, a, name_of(a.device()),
           out.tensor(), name_of(out.device()));
+  check_overlap(op, a, out);
+  check_overlap(op, b, out);
   if constexpr (kHasCuda)
     if (const CudaOp range{op, out}) return cuda::compare(op, comparison, a, b, out);
   cpu::compare(op, comparison, a, b, out);

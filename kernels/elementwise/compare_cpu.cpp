@@ -4,6 +4,7 @@
 #include "tandem/kernels/elementwise/dense_run.h"
 #include "tandem/kernels/elementwise/strided_loop.h"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace tandem::kernels::cpu {
@@ -15,16 +16,28 @@ void compare_run(const T* a, const T* b, std::uint8_t* out, std::int64_t count) 
   for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(Holds{}(a[i], b[i]));
 }
 
-/// Elements of a run side by side, as they are compared: halves as floats, others as they are.
+/// Blocks of a run side by side, as they are compared: halves as floats, others as they are.
 template <typename T>
-const compute_t<T>* comparable_run(const T* from, std::int64_t step, std::int64_t count, compute_t<T>* buffer) {
-  if constexpr (std::is_same_v<T, compute_t<T>>) {
-    return dense_run(from, step, count, buffer);
-  } else {
-    widen(from, step, count, buffer);
-    return buffer;
+class ComparableRun {
+ public:
+  ComparableRun(const T* from, std::int64_t step, std::int64_t length, float* buffer)
+      : from_(from), step_(step), buffer_(buffer) {
+    if (step == 0) widen(from, 0, std::min(length, kBlock), buffer);
   }
-}
+
+  const float* block(std::int64_t begin, std::int64_t count) const {
+    if (step_ != 0) widen(from_ + begin * step_, step_, count, buffer_);
+    return buffer_;
+  }
+
+ private:
+  const T* from_;
+  std::int64_t step_;
+  float* buffer_;
+};
+
+template <typename T>
+using RunOf = std::conditional_t<std::is_same_v<T, compute_t<T>>, DenseRun<T>, ComparableRun<T>>;
 
 }  // namespace
 
@@ -40,9 +53,9 @@ void compare(std::string_view op, Comparison comparison, const Tensor& a, const 
       const T *const from_a = a.data<T>() + at[1], *const from_b = b.data<T>() + at[2];
       std::uint8_t* const to = out.data<std::uint8_t>() + at[0];  // which is dense
       alignas(64) C left[kBlock], right[kBlock];
+      const RunOf<T> run_a(from_a, steps[1], length, left), run_b(from_b, steps[2], length, right);
       for_each_block(length, [&](std::int64_t begin, std::int64_t count) {
-        run(comparable_run(from_a + begin * steps[1], steps[1], count, left),
-            comparable_run(from_b + begin * steps[2], steps[2], count, right), to + begin, count);
+        run(run_a.block(begin, count), run_b.block(begin, count), to + begin, count);
       });
     });
   });

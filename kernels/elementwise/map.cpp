@@ -10,6 +10,10 @@ void check_same_elements(std::string_view op, const Tensor& input, const Tensor&
           "{}: input {} on {} does not fit output {} on {}; shapes, dtypes and devices must agree", op, input,
           name_of(input.device()), out, name_of(out.device()));
   require(out.is_dense(), "{}: output {} with strides {} must be dense", op, out, out.strides());
+  check_overlap(op, input, out);
+}
+
+void check_overlap(std::string_view op, const Tensor& input, const Tensor& out) {
   if (input.storage() != out.storage()) return;
   require(input.offset() == out.offset() && input.strides() == out.strides(),
           "{}: input and output {} overlap without being the same elements", op, out);

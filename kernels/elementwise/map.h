@@ -14,7 +14,10 @@ namespace tandem::kernels {
 /// shapes, dtypes, devices and memory.
 void check_same_elements(std::string_view op, const Tensor& input, const Tensor& out);
 
-/// The same for an `op` that computes: the dtype must be a floating one.
+/// Checks that both share no memory, or are the same elements.
+void check_overlap(std::string_view op, const Tensor& input, const Tensor& out);
+
+/// The same as check_same_elements() for an `op` that computes: the dtype must be a floating one.
 void check_elementwise(std::string_view op, const Tensor& input, const Tensor& out);
 
 /// True if the vectorised loops take this dtype and device.

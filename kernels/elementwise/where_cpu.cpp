@@ -19,14 +19,15 @@ void where_run(const std::uint8_t* condition, const W* a, const W* b, W* out, co
                std::int64_t length) {
   std::uint8_t conditions[kBlock];
   W from_a[kBlock], from_b[kBlock];
+  const DenseRun masks(condition, steps[1], length, conditions);
+  const DenseRun left(a, steps[2], length, from_a), right(b, steps[3], length, from_b);
   for_each_block(length, [&](std::int64_t at, std::int64_t count) {
-    const std::uint8_t* const mask = dense_run(condition + at * steps[1], steps[1], count, conditions);
-    const W* const yes = dense_run(a + at * steps[2], steps[2], count, from_a);
-    const W* const no = dense_run(b + at * steps[3], steps[3], count, from_b);
+    const std::uint8_t* const mask = masks.block(at, count);
+    const W *const yes = left.block(at, count), *const no = right.block(at, count);
     W* const to = out + at;  // which is dense
     for (std::int64_t i = 0; i < count; ++i) {
-      const W left = yes[i], right = no[i];
-      to[i] = mask[i] != 0 ? left : right;
+      const W if_set = yes[i], if_not = no[i];
+      to[i] = mask[i] != 0 ? if_set : if_not;
     }
   });
 }

@@ -1,6 +1,7 @@
 // Comparisons on the CPU.
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/kernels/elementwise/compare.h"
 #include "tests/autograd/comparisons.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
@@ -109,11 +110,20 @@ TEST_CASE("comparisons refuse what they cannot compare in one line") {
              ContainsText("ge: f32[2, 3] on cpu and f16[3] on cpu must have one dtype and one device; use cast"));
   CHECK_THAT(error_of([] { autograd::eq(Tensor::zeros({2}, {.dtype = DType::i64}), 2.5); }),
              ContainsText("eq: 2.5 is no number that i64[2] has, which are whole ones from -9223372036854775808 to "
-                          "9223372036854775807; use cast"));
+                          "9223372036854775807; give cast(x, DType::f32)"));
+  CHECK_THAT(error_of([] { autograd::gt(Tensor::zeros({2}, {.dtype = DType::i64}), 9007199254740993); }),
+             ContainsText("gt: a double, as 9007199254740992, is not every whole number from 2^53 on; give "
+                          "Tensor::from<std::int64_t>({number}, {}) beside i64[2]"));
+  CHECK_THAT(error_of([] { autograd::where(Tensor(), Tensor::zeros({2}), 1.0); }),
+             ContainsText("where: needs a condition, a u8 tensor (0 or not), got undefined tensor"));
   CHECK_THAT(error_of([] { autograd::lt(Tensor::zeros({2}, {.dtype = DType::u8}), 256); }),
-             ContainsText("lt: 256 is no number that u8[2] has, which are whole ones from 0 to 255; use cast"));
+             ContainsText("lt: 256 is no number that u8[2] has, which are whole ones from 0 to 255; give cast("));
   CHECK_THAT(error_of([] { autograd::ne(Tensor(), 1.0); }), ContainsText("ne: needs a defined tensor"));
   const Tensor mask = Tensor::zeros({2}, {.dtype = DType::u8});
+  const Tensor square = Tensor::zeros({2, 2}, {.dtype = DType::u8});
+  CHECK_THAT(
+      error_of([&] { kernels::compare("ge", kernels::Comparison::ge, square, square.transpose(0, 1), Out(square)); }),
+      ContainsText("ge: input and output u8[2, 2] overlap without being the same elements"));
   CHECK_THAT(error_of([&] { autograd::logical_and(mask, Tensor::zeros({2})); }),
              ContainsText("logical_and: u8[2] on cpu and f32[2] on cpu must have one dtype and one device; use cast"));
   CHECK_THAT(error_of([&] { autograd::where(mask, mask, -1); }), ContainsText("where: -1 is no number that u8[2] has"));

@@ -192,8 +192,8 @@ MUTATIONS = [
     ("kernels/elementwise/binary_functions.h", "Math::select(a == b, grad / T{2}, grad)", "grad"),
     ("kernels/elementwise/binary_functions.h", "return Math::select(a != a, a, larger);", "return larger;"),
     ("kernels/elementwise/binary_functions.h", "(a == T{0}) & (b >= T{0})", "a == T{0}"),
-    ("kernels/elementwise/compare_cpu.cpp", "right), to + begin, count);", "right), to, count);"),
-    ("kernels/elementwise/compare_cpu.cpp", "from_b + begin * steps[2], steps[2]", "from_b + begin * steps[2], steps[1]"),
+    ("kernels/elementwise/compare_cpu.cpp", "run_b.block(begin, count), to + begin, count);", "run_b.block(begin, count), to, count);"),
+    ("kernels/elementwise/compare_cpu.cpp", "run_b(from_b, steps[2], length, right)", "run_b(from_b, steps[1], length, right)"),
     ("autograd/functions/compare.cpp", 'compare("ge", Comparison::ge, x, number)', 'compare("ge", Comparison::gt, x, number)'),
     # data
     ("data/image_folder.cpp", "a.filename().string() < b.filename().string()", "a.filename().string() > b.filename().string()"),
