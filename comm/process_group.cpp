@@ -316,7 +316,9 @@ std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
   std::sort(order.begin(), order.end());
   std::vector<int> members;
   for (const auto& [its_key, rank] : order) members.push_back(rank);
-  return std::make_unique<ProcessGroup>(backend_->subgroup(members));
+  auto part = backend_->subgroup(members);
+  std::string notice = part->notice();
+  return std::make_unique<ProcessGroup>(std::move(part), std::move(notice));
 }
 
 }  // namespace tandem::comm

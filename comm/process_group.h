@@ -22,7 +22,8 @@ namespace tandem::comm {
 /// on all ranks as well. Nothing is recorded: a tensor that requires a gradient is refused while recording, as Tensor
 /// refuses raw writes and copies. Backends that know host memory only get device tensors by way of pinned memory;
 /// results are there for what is enqueued on the current stream afterwards. One thread at a time may use a group, and
-/// works must not outlive it. Errors are thrown as tandem::Error.
+/// works must not outlive it. A wait moves on the works of its own group: where several groups have some under way, all
+/// ranks wait for these groups in one order, or poll. Errors are thrown as tandem::Error.
 ///
 /// Each operation has a form that returns at once (`_async`): its tensors are busy until the work is complete. Several
 /// may be under way. Where the others return a result, these write it: what is written has the dtype and device of what
@@ -122,7 +123,8 @@ class ProcessGroup {
   /// tensors where they are, and copies nothing. A plain tensor in any other group. Collective: all ranks ask for the
   /// same, and make their tensors by the same calls. The memory lives as long as a tensor or view of it, and belongs to
   /// this group: elsewhere it is plain memory. A process that is made by fork() sees the same elements, not a copy.
-  /// Where the system has no such memory to give, the tensor is a plain one, and a notice (kernels/notice.h) says why.
+  /// Where the system has no such memory to give, the tensor is a plain one, and a notice (kernels/notice.h) says why,
+  /// once in a group. Throws Error, on all ranks, where they ask for different sizes.
   Tensor shared_zeros(const Shape& shape, DType dtype = DType::f32);
 
   // Others --------------------------------------------------------------------------------------------------------

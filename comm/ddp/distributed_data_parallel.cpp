@@ -22,16 +22,19 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-/// "name=f32[64, 3, 3, 3] ..." per tensor: what must agree before elements can be exchanged.
+std::string_view kind_of(Device device) { return device.type == DeviceType::cpu ? "a CPU" : "a GPU"; }
+
+/// "name=f32[64, 3, 3, 3] on a CPU ..." per tensor: what must agree before elements can be exchanged.
 std::string table_of(const NamedTensors& parameters, const NamedTensors& buffers) {
   std::string table;
   for (const auto& [name, tensor] : parameters) {
     const bool trained = autograd::requires_grad(tensor);
-    table += fmt::format("{}={} strides {}{}\n", name, describe(tensor), to_string(tensor.strides()),
-                         trained ? "" : " without gradient");
+    table += fmt::format("{}={} on {} strides {}{}\n", name, describe(tensor), kind_of(tensor.device()),
+                         to_string(tensor.strides()), trained ? "" : " without gradient");
   }
   for (const auto& [name, tensor] : buffers) {
-    table += fmt::format("{}={} strides {}\n", name, describe(tensor), to_string(tensor.strides()));
+    table += fmt::format("{}={} on {} strides {}\n", name, describe(tensor), kind_of(tensor.device()),
+                         to_string(tensor.strides()));
   }
   return table;
 }

@@ -128,7 +128,10 @@ class NativeBackend final : public Backend {
   }
   std::int64_t all_reduce_bytes_sent() const override { return engines_->messages.all_reduce_bytes_sent(); }
   std::shared_ptr<Storage> allocate_shared(std::int64_t bytes) override {
-    if (!engines_->window) return nullptr;
+    if (!engines_->window) {
+      tell_obstacle(notice_);
+      return nullptr;
+    }
     // Each rank's part lies behind those before it, so all must be of one size.
     const std::vector<std::string> all = all_gather_bytes(std::to_string(bytes));
     for (std::size_t rank = 1; rank < all.size(); ++rank)
@@ -139,14 +142,17 @@ class NativeBackend final : public Backend {
     if (bytes == 0 || bytes > std::numeric_limits<std::int64_t>::max() / place_.size - kPageBytes) return nullptr;
     const SharedByRanks shared = share_memory(*this, SharedParts::part_bytes(bytes));
     if (shared.memory) return engines_->window->parts().add(shared.memory, bytes);
-    if (place_.rank == 0)
-      kernels::notice(fmt::format("{} bytes are no memory that ranks share, and take longer to reduce: {}", bytes,
-                                  shared.obstacle));
+    tell_obstacle(fmt::format("tensors share no memory between ranks, and take longer to reduce: {}", shared.obstacle));
     return nullptr;
   }
   std::string notice() const override { return notice_; }
 
  private:
+  /// Once in a group: sizes in such a line are others each time.
+  void tell_obstacle(const std::string& line) {
+    if (place_.rank == 0 && !line.empty() && !std::exchange(has_told_, true)) kernels::notice(line);
+  }
+
   void open_window() {
     SharedByRanks shared = share_memory(*this, Window::part_bytes(place_.size));
     if (!shared.memory) {
@@ -164,6 +170,7 @@ class NativeBackend final : public Backend {
   std::vector<int> node_of_rank_;
   NativeOptions options_;
   std::string notice_;
+  bool has_told_ = false;
   std::shared_ptr<Engines> engines_;
 };
 

@@ -34,7 +34,7 @@ constexpr Version kVersion2 = {
 std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
   std::ifstream file(path);
   std::int64_t number = 0;
-  return file >> number ? number : otherwise;
+  return file >> number && number >= 0 ? number : otherwise;
 }
 
 std::int64_t sum_of_words(const std::string& path, const std::array<std::string_view, 3>& words) {
@@ -42,7 +42,7 @@ std::int64_t sum_of_words(const std::string& path, const std::array<std::string_
   std::string word;
   std::int64_t bytes = 0, sum = 0;
   while (file >> word >> bytes)
-    if (std::ranges::find(words, word) != words.end()) sum += bytes;
+    if (std::ranges::find(words, word) != words.end()) sum += std::clamp<std::int64_t>(bytes, 0, kUnlimited - sum);
   return sum;
 }
 
@@ -78,7 +78,8 @@ std::int64_t available_memory(const std::string& root) {
   std::ifstream machine(root + "/proc/meminfo");
   std::string word;
   for (std::int64_t kibibytes = 0; machine >> word; machine.ignore(kUnlimited, '\n'))
-    if (word == "MemAvailable:" && machine >> kibibytes) available = kibibytes * 1024;
+    if (word == "MemAvailable:" && machine >> kibibytes)
+      available = std::clamp<std::int64_t>(kibibytes, 0, kUnlimited / 1024) * 1024;
 
   std::ifstream groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <map>
@@ -60,11 +61,14 @@ std::byte* map_file(int file, std::int64_t bytes) {
 }
 
 /// This start of this machine, "" where the system does not say.
-std::string machine_start() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  file >> id;
-  return id;
+const std::string& machine_start() {
+  static const std::string start = [] {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string id;
+    file >> id;
+    return id;
+  }();
+  return start;
 }
 
 /// A memory file that holds no program: a system may allow no other ones. Older systems do not know the wish.
@@ -80,12 +84,15 @@ int make_memory_file() {
 
 /// Takes pages now: where the system has none left, that is an error here, and a signal when they are first written.
 void take_pages(int file, ByteRange range) {
-  if (range.bytes == 0) return;
-  int code = 0;
-  do {
-    code = fallocate(file, 0, range.begin, range.bytes) == 0 ? 0 : errno;
-  } while (code == EINTR);
-  require(code == 0, "shared memory: the system gives no pages for {} bytes: {}", range.bytes, system_error_text(code));
+  // By pieces: a signal, as a profiler's timer sends many, may make the system begin a piece anew.
+  constexpr std::int64_t kPiece = std::int64_t{4} << 20;
+  for (std::int64_t done = 0; done < range.bytes;) {
+    const std::int64_t piece = std::min(kPiece, range.bytes - done);
+    const int code = fallocate(file, 0, range.begin + done, piece) == 0 ? 0 : errno;
+    require(code == 0 || code == EINTR, "shared memory: the system gives no pages for {} bytes: {}", range.bytes,
+            system_error_text(code));
+    if (code == 0) done += piece;
+  }
 }
 
 /// Ranks in different containers may have the same process number: what tells these apart, or 0.
@@ -150,7 +157,8 @@ std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle, Byte
           "shared memory: '{}' is no handle", handle);
   std::string start;
   text >> start;
-  require(start == machine_start(), "shared memory: the ranks are on different machines");
+  require(start.empty() || machine_start().empty() || start == machine_start(),
+          "shared memory: the ranks are on different machines");
   require(name_space == process_namespace(), "shared memory: the ranks are in containers that do not see each other");
   if (process == getpid()) {
     auto memory = mapped_here().find(number);
