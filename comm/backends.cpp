@@ -70,6 +70,14 @@ std::unique_ptr<ProcessGroup> make_automatic(BackendRequest& request) {
                                        : std::string());
 }
 
+std::unique_ptr<ProcessGroup> make_threads(BackendRequest& /*request*/) {
+  std::vector<std::string> others = backend_names();
+  std::erase(others, "threads");
+  throw AgreedError(fmt::format(
+      "backend threads joins ranks that are threads of one process, which run_thread_ranks() starts: choose {}",
+      one_of(others)));
+}
+
 std::string_view nothing() { return ""; }
 
 constexpr BackendEntry kBackends[] = {
@@ -77,6 +85,7 @@ constexpr BackendEntry kBackends[] = {
     {"self", "one process", "", nothing, "", make_self},
     {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi},
     {"native", "our own collectives, through memory or MPI messages", "MPI", missing_mpi, "self", make_native, "ring"},
+    {"threads", "as native, between ranks that are threads of one process", "", nothing, "", make_threads},
     {"nccl", "NVIDIA's collectives", "MPI, NCCL and a GPU per rank", missing_nccl, "native", make_nccl},
 };
 

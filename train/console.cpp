@@ -104,6 +104,8 @@ std::string header_text(const RunRecord& run) {
   text += fmt::format("  steps    {} of {} per epoch; {}, lr {} ({})\n", with_separators(run.steps_per_epoch),
                       counted(run.global_batch_size, "image"), setting(run, "optimizer"), setting(run, "lr"),
                       setting(run, "schedule"));
+  if (const std::string parts = setting(run, "canonical"); !parts.empty() && parts != "0")
+    text += fmt::format("  cut      each batch into {} micro-batches (canonical mode)\n", parts);
   text += precision_line(run);
   const std::string conv = setting(run, "conv-impl"), gemm = setting(run, "gemm-impl");
   if (is_chosen(conv) || is_chosen(gemm)) text += fmt::format("  code     conv-impl {}, gemm-impl {}\n", conv, gemm);
@@ -158,7 +160,9 @@ std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   const EpochRecord& last = result.last;
   std::string text;
   if (last.best) text += labelled("best", best_text(last));
-  text += labelled("memory", format_bytes(last.peak_memory_bytes) + " per rank at most");
+  // Ranks that are threads share a process.
+  text += labelled("memory", format_bytes(last.peak_memory_bytes) +
+                                 (last.backend == "threads" ? " for all ranks" : " per rank at most"));
   if (!result.peak_tensor_bytes.empty()) text += labelled("tensors", largest_kinds(result.peak_tensor_bytes));
   if (last.skipped_steps > 0) {
     text += labelled("skipped", fmt::format("{}: a gradient was not finite; the loss scale ends at {:g}",

@@ -10,6 +10,7 @@
 #include "apps/arguments/arguments.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/backends/threads/thread_ranks.h"
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/core/parallel.h"
@@ -67,21 +68,50 @@ int answer(Request request, const std::string& help, const OptionTable& table) {
   return 0;
 }
 
-}  // namespace
+CommandLine parse(int argc, const char* const* argv, OptionTable& table) {
+  return parse_command_line(argc, argv, table, {"batch-size", "global-batch-size"});
+}
 
-int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Clock::time_point start) {
-  const auto ranks = comm::make_process_group("auto", environment);
+/// --replicas of a command line that asks for a run; 1 where something is wrong with it, which a run says then.
+std::int64_t replicas_asked_for(int argc, const char* const* argv) {
+  Settings settings;
+  OptionTable table;
+  describe_options(table, settings);
+  try {
+    return parse(argc, argv, table).request == Request::run ? settings.replicas : 1;
+  } catch (const Error&) {
+    return 1;
+  }
+}
+
+void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) {
+  require(s.replicas > 1 || s.backend != "threads",
+          "--backend threads: joins ranks that are threads of one process; start them by --replicas N");
+  if (s.replicas == 1) return;
+  require(environment.size() == 1,
+          "--replicas {}: {} started {} processes, which are the ranks already; choose one of both", s.replicas,
+          environment.launch().launcher, environment.size());
+  require(s.backend == "auto" || s.backend == "threads",
+          "--replicas {}: ranks in one process exchange gradients by backend threads, not {}; leave --backend out",
+          s.replicas, s.backend);
+  require(!s.profile, "--replicas {}: a profile is of one rank per process; start the ranks by mpirun", s.replicas);
+}
+
+/// A rank's run, `ranks` being the group of all.
+int run_rank(int argc, const char* const* argv, comm::MpiEnvironment& environment, comm::ProcessGroup& ranks,
+             SharedData& data, Clock::time_point start) {
   Settings settings;
   Device device;
   OptionTable table;
   describe_options(table, settings);
   const std::string help = help_text(kHelp, table);
-  const auto [request, notes] = comm::run_agreed(*ranks, [&] {
-    CommandLine asked = parse_command_line(argc, argv, table, {"batch-size", "global-batch-size"});
-    resolve(settings, ranks->size());
+  const auto [request, notes] = comm::run_agreed(ranks, [&] {
+    CommandLine asked = parse(argc, argv, table);
+    resolve(settings, ranks.size());
     if (asked.request == Request::run) {
-      check(settings, ranks->size());
-      device = choose_device(settings, ranks->local_rank());
+      check_replicas(settings, environment);
+      check(settings, ranks.size());
+      device = choose_device(settings, ranks.local_rank());
       naming_flags([&] {
         kernels::check_implementations(implementations(settings), device);
         autograd::use_products_of(settings.precision, device);
@@ -89,23 +119,47 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
     }
     return asked;
   });
-  comm::check_same(*ranks, "configuration",
+  comm::check_same(ranks, "configuration",
                    fmt::format("request={}\n", static_cast<int>(request)) + shared_settings(table));
-  if (ranks->rank() == 0) std::for_each(notes.begin(), notes.end(), note);
-  if (request != Request::run) return ranks->rank() == 0 ? answer(request, help, table) : 0;
+  if (ranks.rank() == 0) std::for_each(notes.begin(), notes.end(), note);
+  if (request != Request::run) return ranks.rank() == 0 ? answer(request, help, table) : 0;
 
-  const int fair_share = comm::default_threads(*ranks);  // collective: on ranks that have --threads of their own, too
+  const int fair_share = comm::default_threads(ranks);  // collective: on ranks that have --threads of their own, too
   set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : fair_share);
-  if (!names_device(settings)) device = comm::share_out_gpus(*ranks, device);
-  const auto group = comm::make_process_group(settings.backend, environment, device);
-  if (group->rank() == 0) {
-    if (!group->notice().empty()) kernels::notice(group->notice());  // which says it once
+  if (!names_device(settings)) device = comm::share_out_gpus(ranks, device);
+  std::unique_ptr<comm::ProcessGroup> chosen;
+  if (settings.replicas == 1) chosen = comm::make_process_group(settings.backend, environment, device);
+  comm::ProcessGroup& group = chosen ? *chosen : ranks;
+  if (group.rank() == 0) {
+    if (!group.notice().empty()) kernels::notice(group.notice());  // which says it once
     note(kernels::missing_libraries(implementations(settings), device));
   }
   ClaimedDirectory claimed;  // held until the run has ended
-  if (!settings.find_nan) claimed = settle_run_directory(settings, *group);
-  return train_and_report(settings, table, config_text(table), device, environment, *group, start, {argv, argv + argc},
-                          claimed);
+  if (!settings.find_nan) claimed = settle_run_directory(settings, group);
+  return train_and_report(settings, table, config_text(table), device, environment, group, data, start,
+                          {argv, argv + argc}, claimed);
+}
+
+/// Ranks that are threads of this process. The first one's exit code is the program's.
+int run_replicas(int argc, const char* const* argv, comm::MpiEnvironment& environment, int replicas,
+                 Clock::time_point start) {
+  SharedData data;
+  int code = 0;
+  comm::run_thread_ranks(replicas, [&](comm::ProcessGroup& ranks) {
+    const int mine = run_rank(argc, argv, environment, ranks, data, start);
+    if (ranks.rank() == 0) code = mine;
+  });
+  return code;
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Clock::time_point start) {
+  const std::int64_t replicas = environment.size() == 1 ? replicas_asked_for(argc, argv) : 1;
+  if (replicas > 1) return run_replicas(argc, argv, environment, static_cast<int>(replicas), start);
+  const auto ranks = comm::make_process_group("auto", environment);
+  SharedData data;
+  return run_rank(argc, argv, environment, *ranks, data, start);
 }
 
 }  // namespace tandem::apps

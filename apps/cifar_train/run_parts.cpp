@@ -105,6 +105,11 @@ Data load_data(const Settings& s) {
   return loaded;
 }
 
+Data SharedData::load(const Settings& settings) {
+  std::call_once(once_, [&] { data_ = load_data(settings); });
+  return data_;
+}
+
 Settings with_epochs(const Settings& given, const Data& images, std::int64_t ranks) {
   Settings s = given;
   if (s.trainer.steps == 0) return s;

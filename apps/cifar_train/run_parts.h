@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace tandem::apps {
@@ -24,6 +25,17 @@ struct Data {
 };
 
 Data load_data(const Settings& settings);
+
+/// The images of ranks that are threads of one process: the first rank that asks reads them, for all.
+class SharedData {
+ public:
+  /// Throws what load_data() throws, to each rank that asks. Several threads may call it at once.
+  Data load(const Settings& settings);
+
+ private:
+  std::once_flag once_;
+  Data data_;
+};
 
 /// "3x32x32"
 std::string shape_of(const data::ImageDataset& images);

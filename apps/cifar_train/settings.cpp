@@ -221,6 +221,8 @@ void describe_ranks(OptionTable& table, Settings& s) {
   table.choice("backend", s.backend, comm::backend_names(), fmt::format("how ranks exchange gradients ({})", what));
   for (const comm::BackendEntry& entry : comm::backends())
     if (!entry.former_name.empty()) table.find("backend")->also_called(entry.former_name, entry.name);
+  table.integer("replicas", s.replicas, {1, 256},
+                "ranks that are threads of this process, in place of mpirun; on GPUs each has one of its own");
   table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
              "size of the buckets that gradients are exchanged in (the first one: at most 1)");
   table

@@ -53,6 +53,7 @@ struct Settings {
   std::optional<std::string> loss_scale;
 
   std::string backend = "auto";
+  std::int64_t replicas = 1;  ///< ranks that are threads of this process
   double bucket_mb = static_cast<double>(comm::DistributedOptions{}.bucket_bytes) / (1 << 20);
   std::string allreduce_dtype = "auto";
   std::string device = "auto";

@@ -76,11 +76,11 @@ train::RunRecord describe_run(const Settings& s, const OptionTable& table, const
 }  // namespace
 
 int train_and_report(const Settings& given, const OptionTable& table, const std::string& config_text, Device device,
-                     const comm::MpiEnvironment& environment, comm::ProcessGroup& group, Clock::time_point start,
-                     const std::vector<std::string>& command, ClaimedDirectory& claimed) {
+                     const comm::MpiEnvironment& environment, comm::ProcessGroup& group, SharedData& data,
+                     Clock::time_point start, const std::vector<std::string>& command, ClaimedDirectory& claimed) {
   const bool first_rank = group.rank() == 0;
-  if (!first_rank) kernels::listen_to_notices(nullptr);
-  const Data images = comm::run_agreed(group, [&] { return load_data(given); });
+  if (environment.rank() != 0) kernels::listen_to_notices(nullptr);
+  const Data images = comm::run_agreed(group, [&] { return data.load(given); });
   const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
   if (s.find_nan) return find_nan(s, table, images, device, group);
   // All that can be wrong is found here, before the logs are opened, and agreed upon.
@@ -112,7 +112,8 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   reporter.header(run);
   if (first_rank && !parts.tuning_note.empty()) fmt::print(stderr, "note: {}\n", parts.tuning_note);
   if (first_rank) tell_resumed(s, resumed, differences);
-  if (!s.run_dir.empty()) signals.emplace();
+  const bool is_replica = s.replicas > 1 && !first_rank;  // of a process whose signals rank 0 takes
+  if (!s.run_dir.empty() && !is_replica) signals.emplace();
   return train_to_the_end({.settings = s,
                            .images = images,
                            .parts = parts,

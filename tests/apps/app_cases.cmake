@@ -186,12 +186,15 @@ if(TANDEM_HAS_MPI)
   set_property(TEST "cifar_train: synchronous SGD is exact, mpi" "cifar_train: synchronous SGD is exact, native"
     APPEND PROPERTY LABELS no-asan)
   training_case("uneven batches and accumulation are exact" exact_uneven)
+  training_case("replicas have the bits of as many processes" replicas)
   training_case("canonical mode has the same bits on any number of ranks" canonical)
+  set_property(TEST "cifar_train: canonical mode has the same bits on any number of ranks" APPEND PROPERTY LABELS no-asan)
 endif()
 
 # Runs that end otherwise than by their last epoch.
 foreach(case not_finite stopped unwritable)
   whole_run("ends, ${case}" check_endings.py ${case} 1)
+  whole_run("ends, ${case}, two replicas" check_endings.py ${case} 1 2)
   if(TANDEM_HAS_MPI)
     whole_run("ends, ${case}, two ranks" check_endings.py ${case} 2)
   endif()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs of cifar_train that end otherwise than by their last epoch: check_endings.py PROGRAM CASE RANKS.
+"""Runs of cifar_train that end otherwise than by their last epoch: check_endings.py PROGRAM CASE RANKS [REPLICAS].
 
-Cases are "not_finite" (and the search for where that comes from), "stopped" and "unwritable"."""
+RANKS are processes, REPLICAS threads of one. Cases are "not_finite" (and the search for where that comes from), "stopped" and "unwritable"."""
 
 import json
 import os
@@ -14,8 +14,9 @@ import tempfile
 from run_case import environment, mpirun, shows_last_words
 
 PROGRAM, CASE, RANKS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+REPLICAS = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 RUN = ("--dataset synthetic --limit-train 240 --limit-test 64 --model mnist_cnn --layers 2 --global-batch-size 16 "
-       "--threads 1 --progress plain ")
+       f"--threads 1 --progress plain --replicas {REPLICAS} ")
 STEPS_IN_EPOCH = 15
 
 
@@ -99,7 +100,8 @@ def not_finite(work):
 def stopped(work):
     """SIGTERM keeps the profile and the last evaluation, and tells how it ended."""
     folder = os.path.join(work, "run")
-    process = subprocess.Popen(command_of(f"--epochs 100000 --lr 0.001 --run-dir {folder} --profile steps=2:3"),
+    profile = "--profile steps=2:3" if REPLICAS == 1 else ""
+    process = subprocess.Popen(command_of(f"--epochs 100000 --lr 0.001 --run-dir {folder} {profile}"),
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment())
     lines = []
     for line in process.stdout:
@@ -109,10 +111,11 @@ def stopped(work):
     code, text = process.wait(timeout=120), "".join(lines)
     check(code == 143 if RANKS == 1 else code != 0, f"exit code {code}\n{text}")
     if shows_last_words(RANKS):
-        check("by SIGTERM; to go on:\n  --resume auto" in text and "profile of 2 steps on rank 0" in text, text)
+        check("by SIGTERM; to go on:\n  --resume auto" in text, text)
+        check("profile of 2 steps on rank 0" in text or not profile, text)
     state = environment_of(folder)
     check(state["state"] == "stopped" and state["exit_code"] == 143, f"{state}")
-    for name in ("trace.json", "profile.txt", "evaluation.json", "curves.csv"):
+    for name in ("evaluation.json", "curves.csv") + (("trace.json", "profile.txt") if profile else ()):
         check(os.path.exists(os.path.join(folder, name)), f"there is no {name}\n{text}")
     with open(os.path.join(folder, "evaluation.json"), encoding="utf-8") as file:
         check(json.load(file)["epoch"] >= 2, "the evaluation is not the last one")

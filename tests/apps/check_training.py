@@ -642,6 +642,24 @@ def exact_sgd():
         check_gradients(32, 32, [(ranks, 1)], backend if ranks > 1 else "")
 
 
+def replicas():
+    """Ranks that are threads of one process train what as many processes do, and go on with their checkpoints."""
+    options = ("--model resnet9 --dataset synthetic --limit-train 200 --limit-test 40 --global-batch-size 32 "
+               "--augment crop,flip --check-replicas --log-every 1 --schedule constant ")
+    losses = {}
+    for name, more, ranks in (("threads", "--replicas 2", 1), ("processes", "--backend native", 2)):
+        records = train(name, f"{options} --epochs 2 {more} --save-weights {path(name)}", ranks)
+        losses[name] = [step["loss"] for step in of_kind(records, "step")]
+        epoch = of_kind(records, "epoch")[-1]
+        check(epoch["world_size"] == 2 and epoch["backend"] == ("threads" if ranks == 1 else "native"), f"{epoch}")
+    check(len(losses["threads"]) == 14 and losses["threads"] == losses["processes"], f"losses: {losses}")
+    check(contents("threads") == contents("processes"), "weights of two replicas are not those of two processes")
+    run = path("begun")
+    train("begun_log", f"{options} --epochs 1 --replicas 2 --run-dir {run}")
+    train("rest_log", f"{options} --epochs 2 --resume auto --run-dir {run} --save-weights {path('rest')}", 2)
+    check(contents("rest") == contents("threads"), "processes went on from a checkpoint of replicas to other weights")
+
+
 def canonical():
     """The same bits on any number of ranks and threads, of any backend: in figures, weights and state."""
     networks = {
@@ -651,8 +669,8 @@ def canonical():
     for network, options in networks.items():
         expected = None
         for ranks, backend, threads in ((1, "self", 2), (1, "self", 1), (2, "mpi", 1), (2, "native", 2),
-                                        (4, "native", 1)):
-            name = f"{network}_{ranks}_{backend}_{threads}"
+                                        (4, "native", 1), (1, "threads --replicas 2", 1)):
+            name = f"{network}_{ranks}_{backend}_{threads}".replace(" ", "_")
             records = train(name, f"--dataset synthetic --limit-test 33 --epochs 2 --global-batch-size 32 --log-every 1 "
                                   f"--canonical 4 --backend {backend} {options} --save-weights {path(name)} "
                                   "--check-replicas", ranks, threads)
@@ -702,7 +720,7 @@ if __name__ == "__main__":
     try:
         cases = (learning, determinism, files, logs, full_disks, own_images, prediction, run_directories, profile, config,
                  empty_paths, standard_output, precision, exact_sgd,
-                 canonical, exact_uneven)
+                 replicas, canonical, exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)

@@ -194,11 +194,18 @@ bad_input(NAME "canonical, no power of two" ERR "--canonical 3: must be 1, 2, 4,
 bad_input(NAME "canonical, more micro-batches than images" ERR "--canonical 32: the 16 images of a batch"
   ARGS --canonical 32 --global-batch-size 16)
 bad_input(NAME "canonical and accumulation" ERR "--canonical" "grad-accumulation" ARGS --canonical 4 --grad-accumulation 2)
+app_case(NAME "replicas and another backend" EXIT 2 ERR "--replicas 2: ranks in one process exchange gradients by backend threads, not self"
+  ARGS --replicas 2 --backend self)
+app_case(NAME "replicas and a profile" EXIT 2 ERR "--replicas 2: a profile is of one rank per process" ARGS --replicas 2 --run-dir replicas_profile --profile steps=2:3)
+bad_input(NAME "threads without replicas" ERR "--backend threads: joins ranks that are threads of one process" "--replicas N"
+  ARGS --backend threads)
 bad_input(NAME "canonical and autotune" ERR "--canonical 4" "--autotune" ARGS --canonical 4 --autotune)
 bad_input(NAME "model has no use for it" ERR "small_cnn" ARGS --dataset synthetic --drop-path 0.5)
 
 app_case(NAME "ranks do not divide the batch" RANKS 2 EXIT 2 ERR "--global-batch-size 31" "2 ranks"
   ARGS --global-batch-size 31)
+app_case(NAME "replicas in two processes" RANKS 2 EXIT 2 ERR "--replicas 2: mpirun started 2 processes"
+  ARGS --replicas 2)
 app_case(NAME "canonical, more ranks than micro-batches" RANKS 2 EXIT 2
   ERR "--canonical 1: takes 1, 2, 4, ... up to 1 ranks, and there are 2" ARGS --canonical 1)
 app_case(NAME "self with two ranks" RANKS 2 EXIT 2 ERR "self" ARGS --backend self)
