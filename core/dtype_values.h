@@ -1,4 +1,7 @@
 // Which numbers elements of a dtype can be.
+// Example:
+//     const bool fits = is_in_range(DType::u8, 256.0);       // false
+//     const std::string numbers = range_text(DType::u8);     // "0 to 255"
 #pragma once
 
 #include "tandem/core/dtype.h"

@@ -28,7 +28,7 @@ INTERNAL = {
     r"data/batch_upload.h": "a part of Loader",
     r"data/(byte_reader|gzip_reader|directories|decode_image).h": "parts of the readers of data sets",
     r"train/(console|progress_line|progress_format|terminal).h": "parts of Reporter",
-    r"train/(smallest_part|tensor_hashes|trainer_checks).h": "checks that Trainer makes",
+    r"train/(canonical_step|smallest_part|tensor_hashes|trainer_checks).h": "parts of Trainer",
     r"train/nan_scan.h": "a part of NanFinder",
     r"train/parse_json.h": "for what reads files of a run",
     r"train/writers/tensorboard/(wire_message|event_file|histogram|messages|hparams).h": "parts of TensorBoardWriter",

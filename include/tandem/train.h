@@ -9,7 +9,6 @@
 #include "tandem/train/batch_loss.h"
 #include "tandem/train/best_by.h"
 #include "tandem/train/best_epoch.h"
-#include "tandem/train/canonical_step.h"
 #include "tandem/train/checkpoint/checkpoint.h"
 #include "tandem/train/checkpoint/checkpoint_writer.h"
 #include "tandem/train/checkpoint/checkpointing.h"
