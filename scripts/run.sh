@@ -31,9 +31,13 @@ case " $* " in
     ;;
 esac
 
+# Without mpirun, ranks are threads of one process.
+case " $* " in
+  *" --replicas"*) exec "$train" "${arguments[@]}" ;;
+esac
 if ! command -v mpirun >/dev/null; then
-  echo "run: no mpirun here, so one process: $train ${arguments[*]}" >&2
-  exec "$train" "${arguments[@]}"
+  echo "run: no mpirun here, so two ranks in one process: $train --replicas 2 ${arguments[*]}" >&2
+  exec "$train" --replicas 2 "${arguments[@]}"
 fi
 # As root, and with more ranks than cores, Open MPI wants to be told; what the user says goes before.
 while IFS='=' read -r name value; do
