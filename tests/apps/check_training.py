@@ -480,14 +480,15 @@ def config():
     of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25 --epochs 9".split()  # does not go with --steps
     of_resnet = "--model resnet9 --drop-path 0.25".split()
     lines = set()
+    in_one_process = "--canonical 8 --replicas 2".split()  # does not go with --grad-accumulation and --backend mpi
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every
-    for arguments in ([], measured, search, of_vgg_lite, of_resnet, options):
+    for arguments in ([], measured, in_one_process, search, of_vgg_lite, of_resnet, options):
         text = printed(arguments)
         write_config(text)
         again = printed(["--config", path("run.toml")])
         check(text == again, f"changed on the way:\n{text}\n{again}")
         lines |= {line.split(" = ")[0].removeprefix("# ") for line in text.splitlines() if " = " in line}
-    names = {word[2:] for word in measured + search + of_vgg_lite + of_resnet + options if word.startswith("--")}
+    names = {word[2:] for word in measured + in_one_process + search + of_vgg_lite + of_resnet + options if word.startswith("--")}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov", "global-batch-size"}, f"not in this test: {lines - names}")
 
