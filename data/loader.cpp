@@ -109,6 +109,10 @@ void Loader::State::check() const {
   require(options.global_batch_size >= 1, "loader: a batch needs 1 example or more, got batch size {}",
           options.global_batch_size);
   require(
+      sampler.micro_batches() == 0 || options.collate == nullptr,
+      "loader: a collate function sees all examples of a rank, which are others on each number of ranks; leave it or "
+      "the micro-batches (RankShare::micro_batches) out");
+  require(
       !options.drop_last || (stream != nullptr && !stream_size) || sampler.batches(options.global_batch_size, true) > 0,
       "loader: drop_last leaves nothing: {} examples do not fill a batch of {}; choose a smaller batch", sampler.size(),
       options.global_batch_size);

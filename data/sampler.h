@@ -12,7 +12,8 @@ struct RankShare {
   int world_size = 1;
   int rank = 0;
   /// Into how many parts each global batch is cut, a multiple of world_size, of which each rank has as many: parts are
-  /// then the same for every number of ranks, and a Trainer trains in canonical mode. 0: one for each rank.
+  /// then the same for every number of ranks, and a Trainer trains in canonical mode. 0: one for each rank. A Loader
+  /// takes no collate function and no stream with it.
   int micro_batches = 0;
 
   friend bool operator==(const RankShare&, const RankShare&) = default;

@@ -5,6 +5,7 @@
 #include "tandem/autograd/functions/cast.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/comm/ddp/hash.h"
 
 #include <utility>
 
@@ -27,6 +28,11 @@ std::vector<Tensor> copies_of(const std::vector<Tensor>& tensors) {
 
 void copy(const std::vector<Tensor>& from, const std::vector<Tensor>& to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i].copy_from(from[i]);
+}
+
+/// Undefined where no bit has changed: infinity minus infinity would be NaN.
+Tensor change_of(const Tensor& now, const Tensor& before) {
+  return comm::hash_tensor(now) == comm::hash_tensor(before) ? Tensor() : autograd::sub(now, before);
 }
 
 Tensor numbers_of(const Scores& scores, std::size_t metrics_of_own) {
@@ -71,7 +77,7 @@ void CanonicalStep::end_micro_batch(double share, const Scores& scores) {
   const autograd::NoGrad no_grad;
   std::vector<Tensor> gradients, changes;
   for (const Tensor& parameter : parameters_) gradients.push_back(autograd::grad(parameter));
-  for (std::size_t i = 0; i < buffers_.size(); ++i) changes.push_back(autograd::sub(buffers_[i], buffers_before_[i]));
+  for (std::size_t i = 0; i < buffers_.size(); ++i) changes.push_back(change_of(buffers_[i], buffers_before_[i]));
   gradients_.add(gradients);
   changes_.add(changes, share);
   scores_.add({numbers_of(scores, metrics_of_own_)});
@@ -90,16 +96,27 @@ Scores CanonicalStep::finish() {
   const std::vector<Tensor> gradients = gradients_.finish();
   for (std::size_t i = 0; i < parameters_.size(); ++i) autograd::set_grad(parameters_[i], gradients[i]);
   const std::vector<Tensor> changes = changes_.finish();
+  copy(buffers_before_, buffers_);
   for (std::size_t i = 0; i < buffers_.size(); ++i)
     if (changes[i].defined())
       buffers_[i].copy_from(autograd::add(buffers_before_[i], autograd::cast(changes[i], buffers_[i].dtype())));
   return scores_of(scores_.finish().front());
 }
 
-Scores canonical_sum(const std::vector<Scores>& mine, comm::ProcessGroup& group, std::size_t metrics_of_own) {
-  comm::MicroBatchSum sum(group, static_cast<int>(mine.size()) * group.size(), {room_for_scores(metrics_of_own)});
-  for (const Scores& scores : mine) sum.add({numbers_of(scores, metrics_of_own)});
-  return scores_of(sum.finish().front());
+void CanonicalStep::abandon() {
+  const autograd::NoGrad no_grad;
+  for (const Tensor& parameter : parameters_) autograd::clear_grad(parameter);
+  copy(buffers_before_, buffers_);
+  copy(integers_before_, integers_);
+}
+
+CanonicalScores::CanonicalScores(comm::ProcessGroup& group, int micro_batches, std::size_t metrics_of_own)
+    : metrics_of_own_(metrics_of_own), sum_(group, micro_batches, {room_for_scores(metrics_of_own)}) {}
+
+Scores CanonicalScores::sum(const std::vector<Scores>& mine) {
+  sum_.start();
+  for (const Scores& scores : mine) sum_.add({numbers_of(scores, metrics_of_own_)});
+  return scores_of(sum_.finish().front());
 }
 
 }  // namespace tandem::train

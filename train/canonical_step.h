@@ -16,7 +16,8 @@ namespace tandem::train {
 /// changes of the model's buffers, and scores. Each micro-batch begins with the buffers that the step began with; the
 /// step changes them by the mean of what its micro-batches would have changed, images having the same weight. Buffers
 /// that are not floating are what this rank's first micro-batch makes them: rank 0's are the same on any number of
-/// ranks, and those are kept (DistributedDataParallel::sync_buffers()).
+/// ranks, and those are kept (DistributedDataParallel::sync_buffers()). A buffer that no micro-batch changes keeps its
+/// bits; one that a micro-batch changes from or to infinity becomes NaN.
 class CanonicalStep {
  public:
   /// Of tensors that the model keeps. Throws Error as MicroBatchSum does.
@@ -34,6 +35,8 @@ class CanonicalStep {
   void end_micro_batch(double share, const Scores& scores);
   /// This rank's next micro-batch is empty.
   void skip_micro_batch();
+  /// Leaves the step, and the model as it was before.
+  void abandon();
   /// Gives the parameters and buffers what all ranks' micro-batches make of them; the scores of all. Collective.
   Scores finish();
 
@@ -48,7 +51,18 @@ class CanonicalStep {
   comm::MicroBatchSum gradients_, changes_, scores_;
 };
 
-/// The scores of micro-batches that are this rank's, over all ranks. Collective.
-Scores canonical_sum(const std::vector<Scores>& mine, comm::ProcessGroup& group, std::size_t metrics_of_own);
+/// Adds up the scores of an evaluation's micro-batches.
+class CanonicalScores {
+ public:
+  /// Throws Error as MicroBatchSum does.
+  CanonicalScores(comm::ProcessGroup& group, int micro_batches, std::size_t metrics_of_own);
+
+  /// Of this rank's micro-batches, over all ranks. Collective.
+  Scores sum(const std::vector<Scores>& mine);
+
+ private:
+  std::size_t metrics_of_own_;
+  comm::MicroBatchSum sum_;
+};
 
 }  // namespace tandem::train

@@ -35,6 +35,8 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
   const data::DistributedSampler& sampler = loader.sampler();
   const std::int64_t batch_size = loader.options().global_batch_size;
   const bool is_canonical = sampler.micro_batches() > 0;
+  std::optional<CanonicalScores> canonical;
+  if (is_canonical) canonical.emplace(group, sampler.micro_batches(), scoring.metrics_of_own());
   std::vector<Scores> scores(static_cast<std::size_t>(sampler.local_micro_batches()));  // by micro-batch
   const std::vector<std::int64_t> order = details != nullptr ? order_of(loader) : std::vector<std::int64_t>();
   const auto add = [&](Scores& sum, const data::Batch& batch, std::int64_t begin) {
@@ -56,8 +58,7 @@ std::optional<Scores> evaluate_unless(const std::function<bool()>& ends, layers:
     if (!is_canonical) add(scores.front(), *batch, begin);
     if (ends && ends()) return std::nullopt;
   }
-  return is_canonical ? canonical_sum(scores, group, scoring.metrics_of_own())
-                      : scoring.sum_over_ranks(scores.front(), group);
+  return is_canonical ? canonical->sum(scores) : scoring.sum_over_ranks(scores.front(), group);
 }
 
 }  // namespace tandem::train

@@ -108,8 +108,9 @@ Trainer::Trainer(const TrainingParts& parts, const TrainerOptions& options, std:
       last_step_(kNoLimit) {
   check_options(options);
   check_sampler("training", parts.train_loader, parts.group);
-  check_micro_batches(parts.train_loader, options);
+  check_micro_batches(parts, options);
   if (parts.test_loader != nullptr) check_sampler("test", *parts.test_loader, parts.group);
+  if (parts.validation_loader != nullptr) check_sampler("validation", *parts.validation_loader, parts.group);
   comm::check_same(parts.group, "the trainer", shared_text(parts, options));
   if (options.steps > 0) options_.epochs = epochs_of(parts.train_loader, options);
   parts_.model.set_random_state(random_state_);
@@ -206,14 +207,11 @@ void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
   }
 }
 
-/// All of this rank's micro-batches of a batch, and their sums. Rank 0 keeps the scores of all ranks.
-void Trainer::run_canonical_batch(std::int64_t images_in_step) {
-  const data::Batch batch = next_batch();
+/// All of this rank's micro-batches of a batch.
+void Trainer::compute_micro_batches(const data::Batch& batch, std::int64_t images_in_step) {
   const data::DistributedSampler& sampler = parts_.train_loader.sampler();
   const std::int64_t batch_size = parts_.train_loader.options().global_batch_size,
                      begin = sampler.part(batch.index, batch_size).begin;
-  const auto no_sync = parts_.replicas.no_sync();
-  canonical_->start();
   for (int i = 0; i < sampler.local_micro_batches(); ++i) {
     const data::BatchPart part = sampler.micro_part(batch.index, batch_size, i);
     const double share = static_cast<double>(part.count) / static_cast<double>(images_in_step);
@@ -230,11 +228,28 @@ void Trainer::run_canonical_batch(std::int64_t images_in_step) {
     canonical_->end_micro_batch(share, scores);
     phases_.end(&PhaseTimes::backward);
   }
-  const Scores all = canonical_->finish();
-  if (parts_.group.rank() != 0) return;
-  step_loss_ = all.metrics.loss_sum;
-  epoch_scores_.add(all);
 }
+
+/// A step in canonical mode up to its gradients. Every rank has the scores of all; rank 0 counts them.
+void Trainer::run_canonical_batch(std::int64_t images_in_step) {
+  const data::Batch batch = next_batch();
+  const auto no_sync = parts_.replicas.no_sync();
+  canonical_->start();
+  try {
+    compute_micro_batches(batch, images_in_step);
+  } catch (...) {
+    canonical_->abandon();
+    throw;
+  }
+  random_state_->set_rank(0);  // what a program draws between steps is the same on any number of ranks
+  const Scores all = canonical_->finish();
+  epoch_scores_.add(all);
+  all_know_ = all_know_ || !std::isfinite(all.metrics.loss_sum);
+  if (parts_.group.rank() == 0) step_loss_ = all.metrics.loss_sum;
+}
+
+/// What this rank brings to sums over ranks.
+Scores Trainer::own_scores() const { return canonical_ && parts_.group.rank() != 0 ? Scores() : epoch_scores_; }
 
 void Trainer::set_lr_of_step(std::int64_t step) {
   if (parts_.optimizer.lr() != lr_) base_lr_ = parts_.optimizer.lr();  // the program has set it
@@ -356,7 +371,7 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   record.epoch = epoch;
   StepsEnd end = run_steps(epoch, observer);
   record.lr = parts_.optimizer.lr();
-  const Scores all = scoring_.sum_over_ranks(epoch_scores_, parts_.group);
+  const Scores all = scoring_.sum_over_ranks(own_scores(), parts_.group);
   record.train_loss = all.metrics.loss();
   record.train_accuracy = scoring_.accuracy(all.metrics);
   record.train_metrics = scoring_.values(all);

@@ -66,8 +66,9 @@ struct TrainerOptions {
 };
 
 /// Told how training goes; empty functions are passed over. epoch_text(record) (console.h) makes a line of it.
-/// Figures of `epoch` and `step` are of all ranks, those of `progress` of this rank's share. `keep_going` is asked
-/// after `epoch`, and training ends where a rank says false: one rank that has it is enough.
+/// Figures of `epoch` and `step` are of all ranks, those of `progress` of this rank's share (in canonical mode, of
+/// all). `keep_going` is asked after `epoch`, and training ends where a rank says false: one rank that has it is
+/// enough.
 struct TrainObserver {
   std::function<void()> first_step = {};
   std::function<void(const Progress&)> progress = {};
@@ -106,8 +107,8 @@ std::int64_t steps_per_epoch(const data::Loader& loader, std::int64_t accumulati
 /// and figures, bit by bit, on any backend. A rank computes its micro-batches one after another, and all sums over them
 /// are by one fixed binary tree (comm::MicroBatchSum). Batch norm normalises a micro-batch, dropout draws a mask for
 /// each, and running statistics change by the mean over them. It takes more time: micro-batches are small, and
-/// gradients are exchanged behind backward. Loaders for evaluation need the same micro-batches for their figures to
-/// have the same bits.
+/// gradients are exchanged behind backward: options of `replicas` do not matter. Loaders for evaluation must have the
+/// same micro-batches.
 ///
 /// A run can be left after any step and gone on with later, by another process: state_dict() has all that the rest of
 /// it depends on, and a trainer of the same parts that was given it by load_state_dict() computes what this one would
@@ -229,6 +230,7 @@ class Trainer {
   void set_lr_of_step(std::int64_t step);
   void run_micro_batch(std::int64_t images_in_step, bool is_last);
   void run_canonical_batch(std::int64_t images_in_step);
+  void compute_micro_batches(const data::Batch& batch, std::int64_t images_in_step);
   data::Batch next_batch();
   Computed compute(const data::Batch& batch, double start);
   void report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer);
@@ -246,6 +248,7 @@ class Trainer {
   std::int64_t skipped_steps() const { return skipped_before_ + parts_.scaler.skipped_steps(); }
 
   Tensor epoch_sums() const;
+  Scores own_scores() const;
   Position position_of(const NamedTensors& state) const;
   void take_position(const Position& position);
 
@@ -266,7 +269,7 @@ class Trainer {
   std::int64_t step_ = 0;               // over all epochs
   std::int64_t epochs_done_ = 0;        // the number of the last one
   std::int64_t epoch_step_ = 0;         // steps of the epoch in work
-  Scores epoch_scores_;                 // of this rank, since that epoch began
+  Scores epoch_scores_;                 // of this rank, in canonical mode of all, since that epoch began
   double step_loss_ = 0.0;              // sum over this rank's images of the step
   std::int64_t bad_step_ = 0;  // of the epoch in work: the first whose loss is not finite on this rank; 0: none
   bool all_know_ = false;      // that there is such a step on some rank

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tandem::train {
 namespace {
@@ -61,16 +62,22 @@ void check_sampler(std::string_view which, const data::Loader& loader, const com
           which, sampler.rank(), sampler.world_size(), group.rank(), group.size());
 }
 
-void check_micro_batches(const data::Loader& loader, const TrainerOptions& options) {
-  const int micro_batches = loader.sampler().micro_batches();
+void check_micro_batches(const TrainingParts& parts, const TrainerOptions& options) {
+  const int micro_batches = parts.train_loader.sampler().micro_batches();
+  for (const auto& [which, loader] :
+       {std::pair("test", parts.test_loader), std::pair("validation", parts.validation_loader)})
+    require(loader == nullptr || loader->sampler().micro_batches() == micro_batches,
+            "trainer: the {} loader deals {} micro-batches, and the training loader {} (0: none); give all loaders the "
+            "same (RankShare::micro_batches)",
+            which, loader == nullptr ? 0 : loader->sampler().micro_batches(), micro_batches);
   if (micro_batches == 0) return;
   require(options.accumulation == 1,
           "trainer: accumulation {} and {} micro-batches in canonical mode (RankShare::micro_batches) both cut a step "
           "into parts; leave one out",
           options.accumulation, micro_batches);
-  require(loader.options().global_batch_size >= micro_batches,
-          "trainer: a batch of {} cannot be cut into {} micro-batches; make it larger",
-          loader.options().global_batch_size, micro_batches);
+  const std::int64_t batch_size = parts.train_loader.options().global_batch_size;
+  require(batch_size >= micro_batches, "trainer: a batch of {} cannot be cut into {} micro-batches; make it larger",
+          batch_size, micro_batches);
 }
 
 BestBy best_by(const TrainingParts& parts, const TrainerOptions& options) {

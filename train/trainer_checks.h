@@ -17,8 +17,9 @@ void check_buffers(const NamedTensors& before, const layers::Module& model);
 /// Throws Error where a loader hands out the parts of other ranks than the group's.
 void check_sampler(std::string_view which, const data::Loader& loader, const comm::ProcessGroup& group);
 
-/// Throws Error where a step is to be cut in two ways, or a batch of this loader into more micro-batches than examples.
-void check_micro_batches(const data::Loader& loader, const TrainerOptions& options);
+/// Throws Error where loaders deal different numbers of micro-batches, a step is to be cut in two ways, or a batch of
+/// the training loader into more micro-batches than examples.
+void check_micro_batches(const TrainingParts& parts, const TrainerOptions& options);
 
 /// What makes an epoch the best. Throws Error where early stopping is to go by what no epoch has.
 BestBy best_by(const TrainingParts& parts, const TrainerOptions& options);

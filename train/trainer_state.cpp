@@ -117,8 +117,9 @@ std::string hashes_of(const NamedTensors& state) {
   return lines;
 }
 
-/// This rank's sums of the epoch in work. Another number of ranks than then gives them all to rank 0.
-Scores scores_of(const Tensor& sums, std::size_t metrics, const comm::ProcessGroup& group) {
+/// This rank's sums of the epoch in work. Another number of ranks than then gives them all to rank 0, and canonical
+/// mode to every rank.
+Scores scores_of(const Tensor& sums, std::size_t metrics, const comm::ProcessGroup& group, bool is_canonical) {
   const auto columns = static_cast<std::int64_t>(3 + metrics);
   require(sums.dtype() == DType::f64 && sums.rank() == 2 && sums.size(0) > 0 && sums.size(1) == columns,
           "trainer: trainer.epoch_sums of the state must be f64[ranks, {}], for the loss and {} metrics, got {}",
@@ -134,7 +135,7 @@ Scores scores_of(const Tensor& sums, std::size_t metrics, const comm::ProcessGro
   std::vector<double> mine(3 + metrics, 0.0);
   for (std::int64_t rank = 0; rank < sums.size(0); ++rank) {
     const int owner = same_ranks ? static_cast<int>(rank) : 0;
-    if (owner != group.rank()) continue;
+    if (owner != group.rank() && !is_canonical) continue;
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += values[static_cast<std::size_t>(rank) * mine.size() + i];
   }
   return Scores::from_numbers(mine);
@@ -150,9 +151,11 @@ struct Trainer::Position {
   std::int64_t ema_updates = 0;
 };
 
-/// What each rank has added up in the epoch in work: f64[ranks, 3 + metrics]. Collective.
+/// What each rank has added up in the epoch in work: f64[ranks, 3 + metrics]; in canonical mode all together, in one
+/// row. Collective.
 Tensor Trainer::epoch_sums() const {
   const std::vector<double> mine = epoch_scores_.to_numbers(options_.metrics.size());
+  if (canonical_) return Tensor::from(mine, {1, static_cast<std::int64_t>(mine.size())});
   return parts_.group.all_gather(Tensor::from(mine, {static_cast<std::int64_t>(mine.size())}));
 }
 
@@ -202,7 +205,8 @@ Trainer::Position Trainer::position_of(const NamedTensors& state) const {
   position.step = entries.take_count("steps");
   position.forward_passes = entries.take_count("forward_passes", std::numeric_limits<std::uint32_t>::max());
   position.skipped_steps = entries.take_count("skipped_steps", position.step);
-  position.scores = scores_of(entries.take("epoch_sums"), options_.metrics.size(), parts_.group);
+  position.scores =
+      scores_of(entries.take("epoch_sums"), options_.metrics.size(), parts_.group, canonical_.has_value());
   position.best.load_state(entries.take("best_epoch"));
   const bool has_averages =
       std::any_of(state.begin(), state.end(), [](const auto& entry) { return entry.first.starts_with(kEma); });

@@ -104,7 +104,7 @@ void resolve(Settings& s, std::int64_t ranks) {
   if (!s.step_epochs && s.schedule == "step") s.step_epochs = kDefaultStepEpochs;
   if (!s.step_factor && s.schedule == "step") s.step_factor = kDefaultStepFactor;
   if (!s.batch_size && !s.global_batch_size) {
-    const std::int64_t parts = ranks * s.trainer.accumulation;
+    const std::int64_t parts = s.canonical > 0 ? s.canonical : ranks * s.trainer.accumulation;
     s.global_batch_size = (s.loader.global_batch_size + parts - 1) / parts * parts;
   }
   // oneDNN's sums depend on the number of threads, and what cuDNN takes on the machine.
@@ -134,7 +134,7 @@ std::vector<std::string> weights_files_of(const Settings& s) { return distinct_f
 
 namespace {
 
-/// Canonical mode needs a binary tree of micro-batches, in which each rank has a branch, and an image for each.
+/// Canonical mode needs a binary tree of micro-batches of one size, in which each rank has a branch.
 void check_canonical(const Settings& s, std::int64_t ranks) {
   if (s.canonical == 0) return;
   require(!s.autotune && s.tuning_file.empty(),
@@ -147,15 +147,20 @@ void check_canonical(const Settings& s, std::int64_t ranks) {
   require(is_power_of_two(ranks) && ranks <= s.canonical,
           "--canonical {}: takes 1, 2, 4, ... up to {} ranks, and there are {}", s.canonical, s.canonical, ranks);
   const std::int64_t images = global_batch_size(s, ranks);
-  require(images >= s.canonical, "--canonical {}: the {} images of a batch cannot be cut into so many micro-batches",
-          s.canonical, images);
+  require(
+      images % s.canonical == 0,
+      "--canonical {}: the {} images of a batch cannot be cut evenly into so many micro-batches; choose a multiple of "
+      "{} by --global-batch-size",
+      s.canonical, images, s.canonical);
+  require(s.allreduce_dtype != "half",
+          "--canonical {}: gradients are added up and exchanged in f32, not by --allreduce-dtype half", s.canonical);
 }
 
 }  // namespace
 
 void check(const Settings& s, std::int64_t ranks) {
-  micro_batch_size(s, ranks);
   check_canonical(s, ranks);
+  micro_batch_size(s, ranks);
   std::error_code unknown;
   require(s.autotune || s.tuning_file.empty() || std::filesystem::exists(s.tuning_file, unknown),
           "--tuning-file {}: no such file; --autotune makes one", s.tuning_file);

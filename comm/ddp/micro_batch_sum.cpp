@@ -6,6 +6,7 @@
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/autograd/precision.h"
 #include "tandem/core/describe.h"
+#include "tandem/kernels/elementwise/add.h"
 
 #include <algorithm>
 #include <bit>
@@ -59,7 +60,8 @@ void MicroBatchSum::add(std::span<const Tensor> tensors, double weight) {
   Partial mine;
   for (const Flat& flat : flats_) {
     const auto marks = static_cast<std::int64_t>(flat.members.size());
-    const Tensor memory = Tensor::zeros({flat.elements + marks}, {.dtype = flat.dtype, .device = flat.device});
+    const std::int64_t ranks = group_.size(), size = (flat.elements + marks + ranks - 1) / ranks * ranks;
+    const Tensor memory = Tensor::zeros({size}, {.dtype = flat.dtype, .device = flat.device});
     std::vector<double> is_there;
     for (std::size_t member = 0; member < flat.members.size(); ++member) {
       const Tensor& like = like_[flat.members[member]];
@@ -78,7 +80,7 @@ void MicroBatchSum::add(std::span<const Tensor> tensors, double weight) {
   ++added_;
   while (!partials_.empty() && partials_.back().level == mine.level) {
     for (std::size_t i = 0; i < mine.flats.size(); ++i)
-      mine.flats[i] = autograd::add(partials_.back().flats[i], mine.flats[i]);
+      kernels::add(partials_.back().flats[i], mine.flats[i], Out(mine.flats[i]));
     ++mine.level;
     partials_.pop_back();
   }
@@ -88,15 +90,13 @@ void MicroBatchSum::add(std::span<const Tensor> tensors, double weight) {
 /// Rank r adds up the r-th part of all ranks' elements, and gives the sum to all.
 Tensor MicroBatchSum::sum_over_ranks(const Tensor& mine) const {
   if (group_.size() == 1) return mine;
-  const std::int64_t ranks = group_.size(), part = (mine.numel() + ranks - 1) / ranks;
-  const Tensor padded = Tensor::zeros({ranks * part}, mine.options());
-  padded.narrow(0, 0, mine.numel()).copy_from(mine);
-  const Tensor parts = group_.all_to_all(padded.view({ranks, part}));
+  const std::int64_t ranks = group_.size(), part = mine.numel() / ranks;
+  const Tensor parts = group_.all_to_all(mine.view({ranks, part}));
   std::vector<Tensor> sums;
   for (std::int64_t rank = 0; rank < ranks; ++rank) sums.push_back(parts.narrow(0, rank, 1).view({part}));
   for (; sums.size() > 1; sums.resize(sums.size() / 2))
     for (std::size_t i = 0; i < sums.size() / 2; ++i) sums[i] = autograd::add(sums[2 * i], sums[2 * i + 1]);
-  return group_.all_gather(sums.front()).view({ranks * part}).narrow(0, 0, mine.numel());
+  return group_.all_gather(sums.front()).view({mine.numel()});
 }
 
 std::vector<Tensor> MicroBatchSum::finish() {

@@ -14,7 +14,7 @@ namespace tandem::comm {
 /// Adds up tensors of M micro-batches, M a power of two, which N ranks share, N a power of two up to M: rank r has the
 /// M / N that follow those of the ranks before it. They are added by one fixed binary tree, ((0+1)+(2+3))+..., of which
 /// each rank adds what is its own. So a sum has the same bits for each N and backend, which only moves elements. Halves
-/// are added up in f32. It takes log2(M / N) + 1 copies of what is added up at most, and N more parts while ranks
+/// are added up in f32. It takes log2(M / N) + 1 copies of what is added up at most, and two more while ranks
 /// exchange theirs. Not for use by several threads.
 /// Example:
 ///     #include "tandem/comm/launch/mpi_environment.h"

@@ -191,8 +191,10 @@ endif()
 bad_input(NAME "micro-batches do not divide" ERR "--global-batch-size 10" "4 micro-batches"
   ARGS --global-batch-size 10 --grad-accumulation 4)
 bad_input(NAME "canonical, no power of two" ERR "--canonical 3: must be 1, 2, 4, 8, ... micro-batches" ARGS --canonical 3)
-bad_input(NAME "canonical, more micro-batches than images" ERR "--canonical 32: the 16 images of a batch"
+bad_input(NAME "canonical, more micro-batches than images" ERR "--canonical 32: the 16 images of a batch cannot be cut evenly"
   ARGS --canonical 32 --global-batch-size 16)
+bad_input(NAME "canonical and gradients in half" ERR "--canonical 4: gradients are added up and exchanged in f32"
+  ARGS --canonical 4 --precision fp16 --allreduce-dtype half)
 bad_input(NAME "canonical and accumulation" ERR "--canonical" "grad-accumulation" ARGS --canonical 4 --grad-accumulation 2)
 app_case(NAME "replicas and another backend" EXIT 2 ERR "--replicas 2: ranks in one process exchange gradients by backend threads, not self"
   ARGS --replicas 2 --backend self)

@@ -100,7 +100,7 @@ MUTATIONS = [
     ("data/sampler.cpp", "piece * share + std::min(piece, left_over)", "piece * share"),
     ("comm/ddp/micro_batch_sum.cpp", "sums[2 * i], sums[2 * i + 1]", "sums[i], sums[i + sums.size() / 2]"),
     ("comm/ddp/micro_batch_sum.cpp", "partials_.back().level == mine.level", "!partials_.empty()"),
-    ("train/canonical_step.cpp", "copy(buffers_before_, buffers_);", ""),
+    ("train/canonical_step.cpp", "clear_grad(parameter);\n  copy(buffers_before_, buffers_);\n  copy(integers_before_, integers_);\n}\n\nvoid CanonicalStep::end", "clear_grad(parameter);\n}\n\nvoid CanonicalStep::end"),
     ("train/trainer.cpp", "random_state_->set_rank(static_cast<std::uint32_t>(canonical_->first() + i));", ""),
     # optim
     ("optim/grad_scaler.cpp", "if (state.all_finite) {", "if (true) {"),

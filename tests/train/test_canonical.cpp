@@ -3,6 +3,7 @@
 #include "tandem/autograd/precision.h"
 #include "tandem/comm/ddp/hash.h"
 #include "tandem/core/parallel.h"
+#include "tandem/data/collate.h"
 #include "tandem/data/sampler.h"
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
@@ -12,10 +13,13 @@
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace tandem;
@@ -50,18 +54,20 @@ class WithConstant final : public layers::Module {
   Tensor forward(const Tensor& input) override { return input; }
 
  private:
-  Tensor constant_ = Tensor::full({3}, 0.1);
+  Tensor constant_ = Tensor::from<float>({0.1f, -0.0f, -std::numeric_limits<float>::infinity()}, {3});
 };
 
 /// A network with batch norm, dropout, a constant buffer, and all that trains it.
 struct Run {
   std::unique_ptr<layers::Sequential> model = std::make_unique<layers::Sequential>();
+  std::shared_ptr<const data::ImageDataset> images;
   std::unique_ptr<optim::SGD> optimizer;
   std::unique_ptr<data::Loader> loader, test;
   std::unique_ptr<train::Trainer> trainer;
   Traces traces;
 
-  Run(const Choice& choice, comm::ProcessGroup& group) {
+  Run(const Choice& choice, comm::ProcessGroup& group,
+      const std::function<double(const Tensor&, const Tensor&)>& metric = sum_of_outputs) {
     layers::Initializer initializer(1);
     model->add<layers::Conv2d>({.in = 1, .out = 6, .kernel = 3, .padding = 1, .bias = false}, initializer);
     model->add<layers::BatchNorm2d>({.channels = 6});
@@ -72,7 +78,7 @@ struct Run {
     model->add<WithConstant>();
     model->set_precision(choice.precision);
     optimizer = std::make_unique<optim::SGD>(model->parameters(), optim::SGDOptions{.lr = 0.05, .momentum = 0.9});
-    const auto images = std::make_shared<const data::ImageDataset>(
+    images = std::make_shared<const data::ImageDataset>(
         data::make_synthetic({.count = choice.images, .channels = 1, .side = 8, .seed = 3}));
     const DType dtype = autograd::storage_dtype(choice.precision);
     const data::RankShare share{group.size(), group.rank(), choice.micro_batches};
@@ -87,7 +93,7 @@ struct Run {
     trainer = std::make_unique<train::Trainer>(*model, *optimizer, *loader,
                                                train::TrainerOptions{.test = test.get(),
                                                                      .group = &group,
-                                                                     .metrics = {{"outputs", sum_of_outputs}},
+                                                                     .metrics = {{"outputs", metric}},
                                                                      .clip_norm = 1.0,
                                                                      .ema = choice.ema,
                                                                      .log_every = 1,
@@ -105,8 +111,7 @@ struct Run {
     observer.stop = std::move(stop);
     trainer->fit(epochs, observer);
     traces.hashes.clear();
-    for (const auto& [name, tensor] : trainer->state_dict())
-      if (name != "trainer.epoch_sums") traces.hashes.push_back(comm::hash_tensor(tensor));
+    for (const auto& [name, tensor] : trainer->state_dict()) traces.hashes.push_back(comm::hash_tensor(tensor));
   }
 };
 
@@ -193,10 +198,54 @@ TEST_CASE("canonical: a buffer that no forward changes keeps its bits") {
     for (const auto& [name, buffer] : run.model->named_buffers()) {
       if (!name.ends_with("constant")) continue;
       found = true;
-      CHECK(buffer.to_vector<float>() == std::vector<float>(3, 0.1f));
+      CHECK(comm::hash_tensor(buffer) ==
+            comm::hash_tensor(Tensor::from<float>({0.1f, -0.0f, -std::numeric_limits<float>::infinity()}, {3})));
     }
     CHECK(found);
   });
+}
+
+TEST_CASE("canonical: a loss that is not finite ends a run behind the same step on any number of ranks", "[threads]") {
+  std::vector<std::int64_t> steps;
+  for (const int ranks : {1, 2, 4}) {
+    run_thread_ranks(ranks, [&](comm::ProcessGroup& group) {
+      Run run({}, group);
+      run.optimizer->set_lr(1e30);
+      train::TrainObserver observer;
+      observer.progress = [&](const train::Progress& now) {
+        if (group.rank() == group.size() - 1 && run.trainer->steps_done() == 1 && !std::isfinite(now.loss))
+          fail("the progress of the last rank has no loss");
+      };
+      const train::EpochRecord last = run.trainer->fit(3, observer);
+      if (!last.diverged) fail("the run has not ended");
+      if (group.rank() == 0) steps.push_back(run.trainer->steps_done());
+    });
+  }
+  CHECK(steps == std::vector<std::int64_t>(3, steps.front()));
+}
+
+TEST_CASE("canonical: a metric that throws leaves the model as it was, and training goes on to the same bits",
+          "[threads]") {
+  std::vector<Traces> all;
+  for (const int ranks : {1, 4}) {
+    run_thread_ranks(ranks, [&](comm::ProcessGroup& group) {
+      bool throws = true;
+      Run run({}, group, [&](const Tensor& output, const Tensor&) {
+        if (std::exchange(throws, false)) fail("the first batch");
+        return autograd::sum(output).item();
+      });
+      const auto before = run.model->state_dict();
+      std::vector<std::uint64_t> hashes, hashes_after;
+      for (const auto& [name, tensor] : before) hashes.push_back(comm::hash_tensor(tensor));
+      if (error_of([&] { run.fit(1); }).find("the first batch") == std::string::npos) fail("no error");
+      for (const auto& [name, tensor] : run.model->state_dict()) hashes_after.push_back(comm::hash_tensor(tensor));
+      if (hashes != hashes_after) fail("the model has changed");
+      run.traces = {};
+      run.fit(1);
+      if (group.rank() == 0) all.push_back(run.traces);
+    });
+  }
+  CHECK(all.at(0) == all.at(1));
 }
 
 TEST_CASE("canonical: cuts that make no sense are refused", "[threads]") {
@@ -210,6 +259,15 @@ TEST_CASE("canonical: cuts that make no sense are refused", "[threads]") {
                  train::Trainer(*run.model, *run.optimizer, *run.loader, {.group = &group, .accumulation = 2});
                }),
                ContainsText("accumulation 2 and 4 micro-batches in canonical mode"));
+    data::Loader others(run.images, {.share = {1, 0, 2}});
+    CHECK_THAT(
+        error_of([&] { train::Trainer(*run.model, *run.optimizer, *run.loader, {.test = &others, .group = &group}); }),
+        ContainsText("the test loader deals 2 micro-batches, and the training loader 4 (0: none)"));
+    CHECK_THAT(error_of([&] {
+                 data::Loader(run.images, {.share = {1, 0, 2},
+                                           .collate = [](auto examples) { return data::default_collate(examples); }});
+               }),
+               ContainsText("loader: a collate function sees all examples of a rank"));
     const NamedTensors state = run.trainer->state_dict();
     Run plain({.micro_batches = 0}, group);
     CHECK_THAT(error_of([&] { plain.trainer->load_state_dict(state); }),
