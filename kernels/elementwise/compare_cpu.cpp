@@ -4,9 +4,6 @@
 #include "tandem/kernels/elementwise/dense_run.h"
 #include "tandem/kernels/elementwise/strided_loop.h"
 
-#include <algorithm>
-#include <type_traits>
-
 namespace tandem::kernels::cpu {
 
 namespace {
@@ -15,29 +12,6 @@ template <typename Holds, typename T>
 void compare_run(const T* a, const T* b, std::uint8_t* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(Holds{}(a[i], b[i]));
 }
-
-/// Blocks of a run side by side, as they are compared: halves as floats, others as they are.
-template <typename T>
-class ComparableRun {
- public:
-  ComparableRun(const T* from, std::int64_t step, std::int64_t length, float* buffer)
-      : from_(from), step_(step), buffer_(buffer) {
-    if (step == 0) widen(from, 0, std::min(length, kBlock), buffer);
-  }
-
-  const float* block(std::int64_t begin, std::int64_t count) const {
-    if (step_ != 0) widen(from_ + begin * step_, step_, count, buffer_);
-    return buffer_;
-  }
-
- private:
-  const T* from_;
-  std::int64_t step_;
-  float* buffer_;
-};
-
-template <typename T>
-using RunOf = std::conditional_t<std::is_same_v<T, compute_t<T>>, DenseRun<T>, ComparableRun<T>>;
 
 }  // namespace
 
@@ -53,7 +27,7 @@ void compare(std::string_view op, Comparison comparison, const Tensor& a, const 
       const T *const from_a = a.data<T>() + at[1], *const from_b = b.data<T>() + at[2];
       std::uint8_t* const to = out.data<std::uint8_t>() + at[0];  // which is dense
       alignas(64) C left[kBlock], right[kBlock];
-      const RunOf<T> run_a(from_a, steps[1], length, left), run_b(from_b, steps[2], length, right);
+      const DenseRun<T, C> run_a(from_a, steps[1], length, left), run_b(from_b, steps[2], length, right);
       for_each_block(length, [&](std::int64_t begin, std::int64_t count) {
         run(run_a.block(begin, count), run_b.block(begin, count), to + begin, count);
       });
