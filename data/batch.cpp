@@ -10,9 +10,8 @@ Batch examples_of(const Batch& batch, std::int64_t first, std::int64_t count) {
   Batch part = batch;
   for (Tensor& tensor : part.tensors) {
     require(tensor.rank() > 0 && tensor.size(0) == batch.count(),
-            "batch: {} has not a row for each of {} examples, and cannot be cut into micro-batches; let the collate "
-            "function make one",
-            tensor, batch.count());
+            "batch: {} has not a row for each of {} examples, and cannot be cut into micro-batches", tensor,
+            batch.count());
     tensor = tensor.narrow(0, first, count);
   }
   part.images = part.tensors.front();

@@ -30,11 +30,6 @@ void copy(const std::vector<Tensor>& from, const std::vector<Tensor>& to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i].copy_from(from[i]);
 }
 
-/// Undefined where no bit has changed: infinity minus infinity would be NaN.
-Tensor change_of(const Tensor& now, const Tensor& before) {
-  return comm::hash_tensor(now) == comm::hash_tensor(before) ? Tensor() : autograd::sub(now, before);
-}
-
 Tensor numbers_of(const Scores& scores, std::size_t metrics_of_own) {
   const std::vector<double> numbers = scores.to_numbers(metrics_of_own);
   return Tensor::from(numbers, {static_cast<std::int64_t>(numbers.size())});
@@ -62,11 +57,13 @@ void CanonicalStep::start() {
   changes_.start();
   scores_.start();
   buffers_before_ = copies_of(buffers_);
+  hashes_before_.clear();
+  for (const Tensor& buffer : buffers_) hashes_before_.push_back(comm::hash_tensor(buffer));
   integers_before_ = copies_of(integers_);
   integers_after_.clear();
 }
 
-void CanonicalStep::begin_micro_batch() {
+void CanonicalStep::restore() {
   const autograd::NoGrad no_grad;
   for (const Tensor& parameter : parameters_) autograd::clear_grad(parameter);
   copy(buffers_before_, buffers_);
@@ -77,7 +74,11 @@ void CanonicalStep::end_micro_batch(double share, const Scores& scores) {
   const autograd::NoGrad no_grad;
   std::vector<Tensor> gradients, changes;
   for (const Tensor& parameter : parameters_) gradients.push_back(autograd::grad(parameter));
-  for (std::size_t i = 0; i < buffers_.size(); ++i) changes.push_back(change_of(buffers_[i], buffers_before_[i]));
+  // Undefined where no bit has changed: infinity minus infinity would be NaN.
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    changes.push_back(comm::hash_tensor(buffers_[i]) == hashes_before_[i]
+                          ? Tensor()
+                          : autograd::sub(buffers_[i], buffers_before_[i]));
   gradients_.add(gradients);
   changes_.add(changes, share);
   scores_.add({numbers_of(scores, metrics_of_own_)});
@@ -101,13 +102,6 @@ Scores CanonicalStep::finish() {
     if (changes[i].defined())
       buffers_[i].copy_from(autograd::add(buffers_before_[i], autograd::cast(changes[i], buffers_[i].dtype())));
   return scores_of(scores_.finish().front());
-}
-
-void CanonicalStep::abandon() {
-  const autograd::NoGrad no_grad;
-  for (const Tensor& parameter : parameters_) autograd::clear_grad(parameter);
-  copy(buffers_before_, buffers_);
-  copy(integers_before_, integers_);
 }
 
 CanonicalScores::CanonicalScores(comm::ProcessGroup& group, int micro_batches, std::size_t metrics_of_own)

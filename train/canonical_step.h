@@ -8,6 +8,7 @@
 #include "tandem/train/scoring.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace tandem::train {
@@ -29,14 +30,14 @@ class CanonicalStep {
 
   /// Begins a step.
   void start();
-  /// This rank's next micro-batch is to be computed.
-  void begin_micro_batch();
-  /// It was computed, and the parameters have its gradients. `share`: its part of the step's images.
+  /// Gives the model its buffers back as the step began with them, and no gradients: before each micro-batch, and where
+  /// a step is given up.
+  void restore();
+  /// This rank's next micro-batch was computed, and the parameters have its gradients. `share`: its part of the step's
+  /// images.
   void end_micro_batch(double share, const Scores& scores);
   /// This rank's next micro-batch is empty.
   void skip_micro_batch();
-  /// Leaves the step, and the model as it was before.
-  void abandon();
   /// Gives the parameters and buffers what all ranks' micro-batches make of them; the scores of all. Collective.
   Scores finish();
 
@@ -46,6 +47,7 @@ class CanonicalStep {
   std::vector<Tensor> buffers_;         // that are floating
   std::vector<Tensor> integers_;        // and those that are not
   std::vector<Tensor> buffers_before_;  // copies, of this step's begin
+  std::vector<std::uint64_t> hashes_before_;
   std::vector<Tensor> integers_before_;
   std::vector<Tensor> integers_after_;  // this rank's first micro-batch; empty: none was computed
   comm::MicroBatchSum gradients_, changes_, scores_;

@@ -1,13 +1,10 @@
 // The training loop.
 #include "tandem/train/trainer.h"
 
-#include "tandem/autograd/variable.h"
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/backend.h"
 #include "tandem/core/describe.h"
 #include "tandem/core/timeline.h"
-#include "tandem/optim/clip_grad_norm.h"
-#include "tandem/optim/l1_penalty.h"
 #include "tandem/train/layer_norms.h"
 #include "tandem/train/smallest_part.h"
 #include "tandem/train/trainer_checks.h"
@@ -41,15 +38,6 @@ std::int64_t epochs_of(const data::Loader& loader, const TrainerOptions& options
   const std::int64_t in_epoch = steps_per_epoch(loader, options.accumulation);
   require(in_epoch > 0, "trainer: the training loader has no batch");
   return (options.steps - 1) / in_epoch + 1;
-}
-
-/// Where an error is on its way already.
-void complete_exchange(comm::DistributedDataParallel& replicas) {
-  try {
-    replicas.finish();
-  } catch (const Error&) {  // another rank is gone: that error is not the first
-    return;
-  }
 }
 
 }  // namespace
@@ -164,129 +152,6 @@ std::int64_t Trainer::images_per_step() const {
 /// Images of an epoch before its `step`-th step, of which 0 is the first.
 std::int64_t Trainer::images_before(std::int64_t step) const {
   return std::min(step * images_per_step(), parts_.train_loader.images_per_epoch());
-}
-
-/// `start` times the gradient of the batch's mean loss goes to the parameters.
-Trainer::Computed Trainer::compute(const data::Batch& batch, double start) {
-  const Tensor output = scoring_.output(parts_.model, batch);
-  const Tensor loss = scoring_.loss(output, batch.labels);
-  require(autograd::requires_grad(loss),
-          "trainer: the loss does not depend on any parameter that wants a gradient: are all of them frozen "
-          "(Module::requires_grad()), or does the loss function detach the output?");
-  phases_.end(&PhaseTimes::forward);
-  autograd::backward(loss, Tensor::full(loss.shape(), start, loss.options()));
-  return {output, loss};
-}
-
-/// The loader's next batch.
-data::Batch Trainer::next_batch() {
-  auto batch = parts_.train_loader.next();
-  phases_.end(&PhaseTimes::data);
-  require(batch.has_value(), "trainer: the loader ended before the epoch");
-  random_state_->advance();
-  return *std::move(batch);
-}
-
-void Trainer::run_micro_batch(std::int64_t images_in_step, bool is_last) {
-  const data::Batch batch = next_batch();
-  // A small last batch may leave nothing for this rank: it then only takes part in the exchange.
-  if (batch.count() == 0) return;
-  // Gradients are averaged over ranks with equal weights, so a rank's mean loss counts by its share of the step's
-  // images, times ranks.
-  const double share = static_cast<double>(batch.count()) / static_cast<double>(images_in_step);
-  const auto [output, loss] = compute(batch, share * parts_.group.size() * parts_.scaler.scale());
-  try {
-    const double mean = scoring_.add(epoch_scores_, loss, output, batch.labels, batch.count());
-    step_loss_ += mean * static_cast<double>(batch.count());
-    phases_.end(&PhaseTimes::backward);
-  } catch (...) {
-    // Backward has begun the exchange of the last micro-batch, which other ranks complete: the replicas are then ready
-    // for another step.
-    if (is_last) complete_exchange(parts_.replicas);
-    throw;
-  }
-}
-
-/// All of this rank's micro-batches of a batch.
-void Trainer::compute_micro_batches(const data::Batch& batch, std::int64_t images_in_step) {
-  const data::DistributedSampler& sampler = parts_.train_loader.sampler();
-  const std::int64_t batch_size = parts_.train_loader.options().global_batch_size,
-                     begin = sampler.part(batch.index, batch_size).begin;
-  for (int i = 0; i < sampler.local_micro_batches(); ++i) {
-    const data::BatchPart part = sampler.micro_part(batch.index, batch_size, i);
-    const double share = static_cast<double>(part.count) / static_cast<double>(images_in_step);
-    if (part.count == 0) {  // of a small last batch
-      canonical_->skip_micro_batch();
-      continue;
-    }
-    canonical_->begin_micro_batch();
-    random_state_->set_rank(static_cast<std::uint32_t>(canonical_->first() + i));
-    const data::Batch mine = data::examples_of(batch, part.begin - begin, part.count);
-    const auto [output, loss] = compute(mine, share * parts_.scaler.scale());
-    Scores scores;
-    scoring_.add(scores, loss, output, mine.labels, mine.count());
-    canonical_->end_micro_batch(share, scores);
-    phases_.end(&PhaseTimes::backward);
-  }
-}
-
-/// A step in canonical mode up to its gradients. Every rank has the scores of all; rank 0 counts them.
-void Trainer::run_canonical_batch(std::int64_t images_in_step) {
-  const data::Batch batch = next_batch();
-  const auto no_sync = parts_.replicas.no_sync();
-  canonical_->start();
-  try {
-    compute_micro_batches(batch, images_in_step);
-  } catch (...) {
-    canonical_->abandon();
-    throw;
-  }
-  random_state_->set_rank(0);  // what a program draws between steps is the same on any number of ranks
-  const Scores all = canonical_->finish();
-  epoch_scores_.add(all);
-  all_know_ = all_know_ || !std::isfinite(all.metrics.loss_sum);
-  if (parts_.group.rank() == 0) step_loss_ = all.metrics.loss_sum;
-}
-
-/// What this rank brings to sums over ranks.
-Scores Trainer::own_scores() const { return canonical_ && parts_.group.rank() != 0 ? Scores() : epoch_scores_; }
-
-void Trainer::set_lr_of_step(std::int64_t step) {
-  if (parts_.optimizer.lr() != lr_) base_lr_ = parts_.optimizer.lr();  // the program has set it
-  parts_.optimizer.set_lr(base_lr_ * parts_.schedule.lr_factor(static_cast<double>(step)));
-  lr_ = parts_.optimizer.lr();
-}
-
-void Trainer::run_step(std::int64_t images, std::int64_t micro_batches, bool is_last) {
-  parts_.optimizer.zero_grad();
-  step_loss_ = 0.0;
-  phases_.end(&PhaseTimes::optimizer);
-  if (canonical_) {
-    run_canonical_batch(images);
-  } else {
-    for (std::int64_t i = 0; i + 1 < micro_batches; ++i) {
-      const auto no_sync = parts_.replicas.no_sync();
-      run_micro_batch(images, false);
-    }
-    run_micro_batch(images, true);
-    parts_.replicas.finish();
-  }
-  phases_.end(&PhaseTimes::communication);
-  if (options_.l1 > 0.0) optim::add_l1_gradient(parts_.optimizer.parameters(), options_.l1 * parts_.scaler.scale());
-  parts_.scaler.unscale(parts_.optimizer);
-  std::optional<LayerMeter> meter;
-  if (is_last && options_.layer_norms) meter.emplace(parts_.model, parts_.optimizer);
-  if (options_.clip_norm > 0.0) optim::clip_grad_norm(parts_.optimizer, options_.clip_norm);
-  set_lr_of_step(step_);
-  const bool was_taken = parts_.scaler.step(parts_.optimizer);
-  skipped_in_a_row_ = was_taken ? 0 : skipped_in_a_row_ + 1;
-  if (was_taken && ema_) ema_->update();
-  if (meter) layer_norms_ = meter->norms();
-  parts_.scaler.update();
-  phases_.end(&PhaseTimes::optimizer);
-  ++step_;
-  ++epoch_step_;
-  if (!std::isfinite(step_loss_) && bad_step_ == 0) bad_step_ = step_;
 }
 
 void Trainer::report_step(const StepRecord& step, std::int64_t images, const TrainObserver& observer) {

@@ -54,7 +54,7 @@ MUTATIONS = [
     ("layers/state_dict.cpp", "if (options.ignore_mismatched) refused", "refused"),
     ("train/trainer.cpp", "return run_epochs(epochs_done_ + 1, ", "return run_epochs(1, "),
     ("train/scoring.cpp", "output.detach(), labels);", "output.detach(), labels) / static_cast<double>(count);"),
-    ("train/trainer.cpp", "if (is_last) complete_exchange(parts_.replicas);",
+    ("train/trainer_step.cpp", "if (is_last) complete_exchange(parts_.replicas);",
      "if (!is_last) complete_exchange(parts_.replicas);"),
     ("train/trainer.cpp", "static_cast<std::uint32_t>(epoch - 1), epoch_step_ * options_.accumulation);",
      "static_cast<std::uint32_t>(epoch - 1), epoch_step_);"),
@@ -101,7 +101,7 @@ MUTATIONS = [
     ("comm/ddp/micro_batch_sum.cpp", "sums[2 * i], sums[2 * i + 1]", "sums[i], sums[i + sums.size() / 2]"),
     ("comm/ddp/micro_batch_sum.cpp", "partials_.back().level == mine.level", "!partials_.empty()"),
     ("train/canonical_step.cpp", "clear_grad(parameter);\n  copy(buffers_before_, buffers_);\n  copy(integers_before_, integers_);\n}\n\nvoid CanonicalStep::end", "clear_grad(parameter);\n}\n\nvoid CanonicalStep::end"),
-    ("train/trainer.cpp", "random_state_->set_rank(static_cast<std::uint32_t>(canonical_->first() + i));", ""),
+    ("train/trainer_step.cpp", "random_state_->set_rank(static_cast<std::uint32_t>(canonical_->first() + i));", ""),
     # optim
     ("optim/grad_scaler.cpp", "if (state.all_finite) {", "if (true) {"),
     ("optim/grad_scaler.cpp", "optimizer.skip_step();", ""),

@@ -155,12 +155,16 @@ TEST_CASE("canonical: the number of threads makes no difference", "[threads]") {
   CHECK(one == three);
 }
 
-TEST_CASE("canonical: one micro-batch is an ordinary step, but for how running statistics are rounded", "[threads]") {
+TEST_CASE("canonical: one micro-batch is an ordinary step, but for the running statistics, which are rounded otherwise",
+          "[threads]") {
   const Traces canonical = run(1, {.micro_batches = 1}), plain = run(1, {.micro_batches = 0});
   REQUIRE(canonical.figures.size() == plain.figures.size());
-  CHECK(canonical.figures.front() == plain.figures.front());
-  for (std::size_t i = 0; i < plain.figures.size(); ++i)
-    CHECK(canonical.figures[i] == Approx(plain.figures[i]).epsilon(1e-4));
+  for (std::size_t i = 0; i < plain.figures.size(); ++i) {
+    const std::size_t in_epoch = i % (kStepsInEpoch + 6);
+    CAPTURE(i);
+    // Behind the steps: loss, accuracy and metric of training, then of test, which see the running statistics.
+    if (in_epoch < kStepsInEpoch + 3) CHECK(canonical.figures[i] == plain.figures[i]);
+  }
 }
 
 TEST_CASE("canonical: a run that was left goes on on another number of ranks to the same bits", "[threads]") {
