@@ -30,9 +30,10 @@ const HelpPage kHelp{
     .program = "cifar_train",
     .summary =
         "Trains a convolutional network on CIFAR-10, CIFAR-100, MNIST, Fashion-MNIST or synthetic images, on one "
-        "process or, started by mpirun or srun, on N ranks that share each step's images.",
+        "process or on N ranks that share each step's images: started by mpirun or srun, or as threads (--replicas).",
     .examples = {"cifar_train --dataset synthetic --epochs 3     # no data needed",
                  "mpirun -np 2 cifar_train --log run.jsonl       # CIFAR-10 on two ranks",
+                 "cifar_train --replicas 2 --log run.jsonl       # the same in one process",
                  "cifar_train --dataset fashion-mnist --epochs 3 --save-weights f.safetensors"},
 };
 
