@@ -34,9 +34,8 @@ constexpr DType storage_dtype(Precision precision) {
 void use_products_of(Precision precision, Device device);
 
 /// Kinds of ops, by what half precision means to them. `normalization`: of batches, layers and groups. `exponential`:
-/// exp, log, pow, reciprocal, rsqrt, a number over a tensor, softmax and log_softmax, which PyTorch's autocast computes
-/// in f32. Other element-wise ops have no kind: they return the
-/// dtype that they are given.
+/// exp, expm1, log, log1p, pow, reciprocal, rsqrt, softplus, a number over a tensor, softmax and log_softmax, which
+/// PyTorch's autocast computes in f32. Other element-wise ops have no kind: they return the dtype that they are given.
 enum class OpKind : std::uint8_t { convolution, linear, normalization, loss, reduction, exponential };
 
 enum class Rule : std::uint8_t {

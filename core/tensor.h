@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace tandem {
@@ -61,14 +62,18 @@ class Tensor {
                    Layout layout = Layout::row_major);
   static Tensor full(const Shape& shape, double value, TensorOptions options = {});
 
-  /// A new dense tensor with the elements of `values` in row-major order of `shape`, stored in `layout`.
+  /// A new dense tensor with the elements of `values` in row-major order of `shape`, stored in `layout`. Of bools it is
+  /// a mask: u8, 1 for true.
   template <typename T>
   static Tensor from(std::span<const T> values, const Shape& shape, Layout layout = Layout::row_major,
                      Device device = {});
   template <typename T>
   static Tensor from(const std::vector<T>& values, const Shape& shape, Layout layout = Layout::row_major,
                      Device device = {}) {
-    return from(std::span<const T>(values), shape, layout, device);
+    if constexpr (std::is_same_v<T, bool>)  // whose vector has no elements in memory
+      return from(std::vector<std::uint8_t>(values.begin(), values.end()), shape, layout, device);
+    else
+      return from(std::span<const T>(values), shape, layout, device);
   }
 
   bool defined() const { return impl_ != nullptr; }
@@ -97,7 +102,8 @@ class Tensor {
   /// stream.
   double item() const;
 
-  /// All elements in row-major order, converted to T. For tests and small tensors. Waits for the current stream.
+  /// All elements in row-major order, converted to T (to bool: those that are not 0 are true). For tests and small
+  /// tensors. Waits for the current stream.
   template <typename T>
   std::vector<T> to_vector() const;
 

@@ -23,7 +23,7 @@ COUNTS = (2**20, 2**24)
 def functions(torch):
     of_one = {
         name: lambda a, b, f=getattr(torch, name): f(a)
-        for name in ("exp", "log", "sqrt", "rsqrt", "reciprocal", "abs", "neg", "tanh", "sigmoid")
+        for name in ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "reciprocal", "abs", "neg", "tanh", "sigmoid")
     }
     masks = {}
 
@@ -35,6 +35,7 @@ def functions(torch):
     return {
         **of_one,
         "hardswish": lambda a, b: torch.nn.functional.hardswish(a),
+        "softplus": lambda a, b: torch.nn.functional.softplus(a),
         "leaky_relu": lambda a, b: torch.nn.functional.leaky_relu(a),
         "clamp": lambda a, b: torch.clamp(a, 0.6, 1.7),
         "pow_2": lambda a, b: torch.pow(a, 2.0),

@@ -28,7 +28,8 @@ namespace tandem::train {
 ///     const std::int64_t count = metrics.count;  // 100: and metrics.accuracy() in percent
 Metrics evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group);
 
-/// The same with a loss and metrics of one's own. Each batch is also added to `details`, unless that is null: outputs
+/// The same with a loss and metrics of one's own: with a loss, nothing is counted as correct, and the accuracy is
+/// `scoring.accuracy(scores.metrics)`, NaN. Each batch is also added to `details`, unless that is null: outputs
 /// must be those of classes then, and the loader no stream's.
 Scores evaluate(layers::Module& model, data::Loader& loader, comm::ProcessGroup& group, const Scoring& scoring,
                 EvaluationDetails* details = nullptr);

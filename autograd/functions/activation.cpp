@@ -8,6 +8,8 @@
 #include "tandem/kernels/activation/relu.h"
 #include "tandem/kernels/activation/silu.h"
 
+#include <cmath>
+
 namespace tandem::autograd {
 
 namespace {
@@ -48,6 +50,11 @@ Tensor silu(const Tensor& x) {
 Tensor tanh(const Tensor& x) { return unary("tanh", kernels::Unary::tanh, x); }
 
 Tensor sigmoid(const Tensor& x) { return unary("sigmoid", kernels::Unary::sigmoid, x); }
+
+Tensor softplus(const Tensor& x, double beta) {
+  require(std::isfinite(beta) && beta != 0.0, "softplus: beta must be a finite number other than 0, got {}", beta);
+  return unary("softplus", kernels::Unary::softplus, x, {beta});
+}
 
 Tensor leaky_relu(const Tensor& x, double negative_slope) {
   return unary("leaky_relu", kernels::Unary::leaky_relu, x, {negative_slope});

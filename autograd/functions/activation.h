@@ -23,6 +23,11 @@ Tensor tanh(const Tensor& x);
 /// 1 / (1 + exp(-x)). Keeps its output.
 Tensor sigmoid(const Tensor& x);
 
+/// log(1 + exp(beta x)) / beta, a smooth max(x, 0), for all x (PyTorch goes over to x from beta x = 20 on, where the
+/// two are one number in f32). f32 for half x (OpKind::exponential). Keeps x. Throws Error unless beta is a finite
+/// number other than 0.
+Tensor softplus(const Tensor& x, double beta = 1.0);
+
 /// x where x > 0, else negative_slope * x. Keeps x.
 Tensor leaky_relu(const Tensor& x, double negative_slope = 0.01);
 

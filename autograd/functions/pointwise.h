@@ -12,15 +12,21 @@
 namespace tandem::autograd {
 
 // Floating tensors of any strides. Infinities, zeros, negative numbers and NaN give what C's functions of these names
-// give (log(-1) is NaN, log(0) minus infinity). exp, log, pow, reciprocal and rsqrt of halves give f32, because results
-// are often beyond their range (OpKind::exponential); all others keep the dtype. Gradients are PyTorch's: a slope that
-// is infinite (of sqrt and log at 0) makes an infinite gradient, or NaN of a gradient of 0.
+// give (log(-1) is NaN, log(0) minus infinity). exp, expm1, log, log1p, pow, reciprocal and rsqrt of halves give f32,
+// because results are often beyond their range (OpKind::exponential); all others keep the dtype. Gradients are
+// PyTorch's: a slope that is infinite (of sqrt and log at 0) makes an infinite gradient, or NaN of a gradient of 0.
 
 /// e to the power of x. Keeps its output for backward.
 Tensor exp(const Tensor& x);
 
+/// exp(x) - 1, without what rounds off of it near 0. Keeps its output.
+Tensor expm1(const Tensor& x);
+
 /// The natural logarithm. Keeps x.
 Tensor log(const Tensor& x);
+
+/// log(1 + x), without what rounds off of the sum near 0. Keeps x.
+Tensor log1p(const Tensor& x);
 
 /// The square root. Keeps its output.
 Tensor sqrt(const Tensor& x);
@@ -38,6 +44,12 @@ Tensor abs(const Tensor& x);
 /// both ends it is 0, as in PyTorch 2.15 (older ones have 1 there). Keeps x. Throws Error where min or max is NaN.
 Tensor clamp(const Tensor& x, double min, double max);
 
+/// x where it is greater than min, else min: clamp() without the upper end.
+Tensor clamp_min(const Tensor& x, double min);
+
+/// x where it is less than max, else max: clamp() without the lower end.
+Tensor clamp_max(const Tensor& x, double max);
+
 /// x to the power of a number: 1 for the power of 0, whatever x is; NaN for x < 0 unless the number is whole. The
 /// power of 2 is x x; those of 1/2, -1 and -1/2 are sqrt(), reciprocal() and rsqrt(). Keeps x or its output.
 Tensor pow(const Tensor& x, double exponent);
@@ -46,12 +58,19 @@ Tensor pow(const Tensor& x, double exponent);
 /// where a is 0 and b is not negative, and NaN where a is negative. Keeps a and b.
 Tensor pow(const Tensor& a, const Tensor& b);
 
+/// A number to the power of x, likewise. Keeps x.
+Tensor pow(double base, const Tensor& x);
+
 /// The larger of each pair, NaN if one of them is; shapes broadcast as in add(). Equal ones get half of the gradient
-/// each. Keeps a and b.
+/// each. A number is rounded to the dtype of the tensor. Keeps a and b.
 Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor maximum(const Tensor& x, double number);
+Tensor maximum(double number, const Tensor& x);
 
 /// The smaller of each pair, likewise.
 Tensor minimum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& x, double number);
+Tensor minimum(double number, const Tensor& x);
 
 /// a where the condition is not 0, else b. The condition is u8, as gt() and other comparisons make it, a and b of one
 /// dtype, whichever it is; all three on one device, and their shapes broadcast as in add(). One of a and b may be a

@@ -38,10 +38,21 @@ struct Reduced {
   }
 };
 
+/// In the shape `kept`, which expands to that of x; seen in that of `result`.
+Tensor sum_of_integers(const Tensor& x, const Shape& kept, const Shape& result) {
+  return unrecorded([&] {
+    const Tensor sums = Tensor::empty(kept, {.dtype = DType::i64, .device = x.device()});
+    kernels::sum_to(x, Out(sums));
+    return sums.view(result);
+  });
+}
+
 /// factor times the sums along dimensions. The factor is 1, or that of a mean.
 Tensor sum_along(std::string_view op, const Tensor& input, const std::vector<int>& dims, bool keepdim, bool is_mean) {
-  require_floating(op, input);
+  require_defined(op, input);
+  if (is_mean) require_floating(op, input);
   const Reduced shapes(op, input, dims);
+  if (!is_floating(input.dtype())) return sum_of_integers(input, shapes.kept, keepdim ? shapes.kept : shapes.removed);
   const double factor = is_mean ? 1.0 / static_cast<double>(shapes.terms) : 1.0;
   const Tensor x = cast(input, result_dtype(OpKind::reduction, input.dtype()));
   const Tensor sums = Tensor::empty(shapes.kept, x.options());
@@ -73,6 +84,7 @@ Tensor mean(const Tensor& x, const std::vector<int>& dims, bool keepdim) {
 
 Tensor sum(const Tensor& input) {
   require_defined("sum", input);
+  if (!is_floating(input.dtype())) return sum_of_integers(input, {}, {});
   const Tensor x = cast(input, result_dtype(OpKind::reduction, input.dtype()));
   const Tensor y = Tensor::empty({}, x.options());
   unrecorded([&] { kernels::sum(x, Out(y)); });

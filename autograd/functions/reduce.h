@@ -7,6 +7,7 @@
 //     const std::vector<float> rows = sum(x, 1).to_vector<float>();     // {3, 9}
 //     const std::vector<float> means = mean(x, 0).to_vector<float>();   // {2, 4}
 //     const Tensor centred = sub(x, mean(x, -1, true));                 // each row less its mean
+//     const double positive = sum(gt(x, 1)).item();                     // 3: of a mask
 //     const Tensor per_channel = sum(Tensor::zeros({8, 3, 32, 32}), {0, 2, 3});  // [3]
 #pragma once
 
@@ -17,8 +18,9 @@
 
 namespace tandem::autograd {
 
-// Floating x of any shape and strides; the result is f32 for half x (OpKind::reduction). Added up in f64, in an order
-// that depends on shape and strides only.
+// x of any shape and strides; the result is f32 for half x (OpKind::reduction). Added up in f64, in an order that
+// depends on shape and strides only. Integers and masks have sums, too: i64, which wrap around, without a gradient;
+// their mean is that of cast(x, DType::f32).
 
 /// Sum of all elements, rank 0; 0 for none.
 Tensor sum(const Tensor& x);

@@ -33,6 +33,16 @@ Tensor argmax(const Tensor& x, int dim, bool keepdim) {
   });
 }
 
+Tensor argmax(const Tensor& x) {
+  require_floating("argmax", x);
+  require(x.numel() > 0, "argmax: {} has no elements, and so no greatest one", x);
+  return unrecorded([&] {
+    const Tensor index = Tensor::empty({}, {.dtype = DType::i64, .device = x.device()});
+    kernels::topk(x.contiguous().view({1, x.numel()}), {}, {}, Out(index.view({1, 1})));
+    return index;
+  });
+}
+
 Topk topk(const Tensor& x, std::int64_t k, int dim, bool largest, bool sorted) {
   check("topk", x);
   const Rows rows(x, dimension_of("topk", x, dim));

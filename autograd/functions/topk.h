@@ -2,6 +2,7 @@
 // Example:
 //     const Tensor logits = Tensor::from<float>({1, 7, 5, 9, 0, 9}, {2, 3});
 //     const std::vector<int> classes = argmax(logits, -1).to_vector<int>();  // {1, 0}
+//     const double place = argmax(logits).item();                             // 3: of all six
 //     const auto [values, places] = topk(logits, 2);
 //     const std::vector<float> best = values.to_vector<float>();  // {7, 5, 9, 9}
 //     const std::vector<int> columns = places.to_vector<int>();     // {1, 2, 0, 2}
@@ -17,6 +18,9 @@ namespace tandem::autograd {
 /// The number of the greatest element along `dim`, i64: without `dim`, or with a size of 1 there. It has no gradient.
 /// Throws Error where there are no elements along `dim`.
 Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
+
+/// The number of the greatest of all elements, counted in row-major order: i64, rank 0.
+Tensor argmax(const Tensor& x);
 
 struct Topk {
   Tensor values;   // of the dtype of x

@@ -15,7 +15,10 @@ bool is_exponential(kernels::Unary function) {
   using kernels::Unary;
   switch (function) {
     case Unary::exp:
+    case Unary::expm1:
     case Unary::log:
+    case Unary::log1p:
+    case Unary::softplus:
     case Unary::rsqrt:
     case Unary::reciprocal:
     case Unary::pow_number:

@@ -1,4 +1,5 @@
-// exp, log, log1p, tanh, pow and erf in f32 without branches or library calls, so that loops over them vectorise.
+// exp, expm1, log, log1p, tanh, pow and erf in f32 without branches or library calls, so that loops over them
+// vectorise.
 #pragma once
 
 #include <bit>
@@ -157,6 +158,25 @@ inline float vector_log1p(float x) {
   return detail::select(is_nothing, x, vector_log(sum) * (x / detail::select(is_nothing, 1.0f, rounded)));
 }
 
+/// log(1 + x), within 3 units in the last place, for all x: -infinity at -1, NaN below. NaN stays NaN.
+inline float vector_log1p_to_ends(float x) {
+  const float finite = vector_log1p(detail::select(x < std::numeric_limits<float>::infinity(), x, 0.0f));
+  return detail::select(x < std::numeric_limits<float>::infinity(), finite, x);
+}
+
+/// exp(x) - 1, within 4 units in the last place, infinite above 88.7. NaN stays NaN. Near 0 by exp's polynomial less
+/// its 1, else by exp.
+inline float vector_expm1(float x) {
+  float p = 1.9875691500e-4f;
+  p = p * x + 1.3981999507e-3f;
+  p = p * x + 8.3334519073e-3f;
+  p = p * x + 4.1665795894e-2f;
+  p = p * x + 1.6666665459e-1f;
+  p = p * x + 5.0000001201e-1f;
+  const float near_zero = x * (1.0f + p * x);
+  return detail::select(std::abs(x) < 0.34657359f, near_zero, vector_exp_to_ends(x) - 1.0f);  // half of ln 2
+}
+
 /// log(1 + exp(x)) for x <= 0, within 4 units in the last place; 0 below -87, where it is hardly a normal float. NaN
 /// stays NaN. By masks: with a choice in its exp, GCC has no vectors for loops over it.
 inline float vector_log1p_exp(float x) {
@@ -244,7 +264,9 @@ inline float vector_pow(float x, float y) {
 struct VectorMath {
   static float exp(float x) { return vector_exp_to_ends(x); }
   static float exp_of_negative(float x) { return vector_exp_of_negative(x); }
+  static float expm1(float x) { return vector_expm1(x); }
   static float log(float x) { return vector_log(x); }
+  static float log1p(float x) { return vector_log1p_to_ends(x); }
   static float log1p_exp(float x) { return vector_log1p_exp(x); }
   static float sqrt(float x) { return std::sqrt(x); }  // an instruction where nobody asks for errno
   static float tanh(float x) { return vector_tanh(x); }

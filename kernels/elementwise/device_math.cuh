@@ -9,7 +9,9 @@ namespace tandem::kernels::cuda {
 struct DeviceMath {
   __host__ __device__ static float exp(float x) { return expf(x); }
   __host__ __device__ static float exp_of_negative(float x) { return expf(x); }
+  __host__ __device__ static float expm1(float x) { return expm1f(x); }
   __host__ __device__ static float log(float x) { return logf(x); }
+  __host__ __device__ static float log1p(float x) { return log1pf(x); }
   __host__ __device__ static float log1p_exp(float x) { return log1pf(expf(x)); }
   __host__ __device__ static float sqrt(float x) { return sqrtf(x); }
   __host__ __device__ static float tanh(float x) { return tanhf(x); }

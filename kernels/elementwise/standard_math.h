@@ -16,8 +16,16 @@ struct StandardMath {
     return std::exp(x);
   }
   template <typename T>
+  static T expm1(T x) {
+    return std::expm1(x);
+  }
+  template <typename T>
   static T log(T x) {
     return std::log(x);
+  }
+  template <typename T>
+  static T log1p(T x) {
+    return std::log1p(x);
   }
   /// log(1 + exp(x)) for x <= 0.
   template <typename T>

@@ -13,7 +13,9 @@ namespace tandem::kernels {
 /// What is computed of x; a and b are the Numbers.
 enum class Unary : std::uint8_t {
   exp,
+  expm1,  // exp(x) - 1
   log,
+  log1p,  // log(1 + x)
   sqrt,
   rsqrt,          // 1 / sqrt(x)
   reciprocal,     // 1 / x
@@ -21,6 +23,7 @@ enum class Unary : std::uint8_t {
   abs,            // |x|
   tanh,           // hyperbolic tangent
   sigmoid,        // 1 / (1 + exp(-x))
+  softplus,       // log(1 + exp(a x)) / a
   leaky_relu,     // x where x > 0, else a x
   hardswish,      // x min(max(x + 3, 0), 6) / 6
   clamp,          // x cut off to [a, b]; b where a > b

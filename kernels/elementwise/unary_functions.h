@@ -1,6 +1,6 @@
 // The formulas of unary.h, each once: for plain loops, for vectors and for GPUs. What these differ in is `Math`, where
-// exp, exp_of_negative, log, log1p_exp, sqrt, tanh, pow and abs come from, and select(condition, yes, no), for loops
-// without branches.
+// exp, exp_of_negative, expm1, log, log1p, log1p_exp, sqrt, tanh, pow and abs come from, and select(condition, yes,
+// no), for loops without branches.
 //
 // constexpr, so that nvcc takes them for device code as well.
 #pragma once
@@ -31,6 +31,18 @@ struct Exp {
   }
 };
 
+struct Expm1 {
+  static constexpr Keep kKeep = Keep::output;
+  template <typename Math, typename T>
+  static constexpr T value(T x, const NumbersIn<T>&) {
+    return Math::expm1(x);
+  }
+  template <typename Math, typename T>
+  static constexpr T gradient(T y, T grad, const NumbersIn<T>&) {
+    return grad * (y + T{1});
+  }
+};
+
 struct Log {
   static constexpr Keep kKeep = Keep::input;
   template <typename Math, typename T>
@@ -40,6 +52,18 @@ struct Log {
   template <typename Math, typename T>
   static constexpr T gradient(T x, T grad, const NumbersIn<T>&) {
     return grad / x;
+  }
+};
+
+struct Log1p {
+  static constexpr Keep kKeep = Keep::input;
+  template <typename Math, typename T>
+  static constexpr T value(T x, const NumbersIn<T>&) {
+    return Math::log1p(x);
+  }
+  template <typename Math, typename T>
+  static constexpr T gradient(T x, T grad, const NumbersIn<T>&) {
+    return grad / (x + T{1});
   }
 };
 
@@ -125,6 +149,19 @@ struct Sigmoid {
   template <typename Math, typename T>
   static constexpr T gradient(T y, T grad, const NumbersIn<T>&) {
     return grad * (T{1} - y) * y;
+  }
+};
+
+struct Softplus {
+  static constexpr Keep kKeep = Keep::input;
+  template <typename Math, typename T>
+  static constexpr T value(T x, const NumbersIn<T>& numbers) {
+    const T scaled = x * numbers.a;
+    return (Math::select(scaled < T{0}, T{0}, scaled) + Math::log1p_exp(-Math::abs(scaled))) / numbers.a;
+  }
+  template <typename Math, typename T>
+  static constexpr T gradient(T x, T grad, const NumbersIn<T>& numbers) {
+    return grad * Sigmoid::value<Math>(x * numbers.a, numbers);
   }
 };
 
@@ -238,8 +275,12 @@ constexpr decltype(auto) visit_unary(Unary function, Visitor&& visit) {
   switch (function) {
     case Unary::exp:
       return visit(Exp{});
+    case Unary::expm1:
+      return visit(Expm1{});
     case Unary::log:
       return visit(Log{});
+    case Unary::log1p:
+      return visit(Log1p{});
     case Unary::sqrt:
       return visit(Sqrt{});
     case Unary::rsqrt:
@@ -254,6 +295,8 @@ constexpr decltype(auto) visit_unary(Unary function, Visitor&& visit) {
       return visit(Tanh{});
     case Unary::sigmoid:
       return visit(Sigmoid{});
+    case Unary::softplus:
+      return visit(Softplus{});
     case Unary::leaky_relu:
       return visit(LeakyRelu{});
     case Unary::hardswish:

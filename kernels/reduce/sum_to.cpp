@@ -8,9 +8,10 @@ namespace tandem::kernels {
 
 void sum_to(const Tensor& x, const Out& out) {
   require(x.defined() && out.defined(), "sum_to: needs defined tensors, got {} and {}", describe(x), describe(out));
-  require(is_floating(x.dtype()), "sum_to: needs a floating dtype (f64, f32, f16 or bf16), got {}", describe(x));
-  require(out.dtype() == x.dtype() && out.device() == x.device(), "sum_to: input {} on {} and output {} on {} differ",
-          describe(x), name_of(x.device()), describe(out), name_of(out.device()));
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : DType::i64;
+  require(out.dtype() == dtype && out.device() == x.device(),
+          "sum_to: the output for {} on {} must be {} there, got {} on {}", describe(x), name_of(x.device()),
+          name_of(dtype), describe(out), name_of(out.device()));
   require(out.is_dense(), "sum_to: output {} with strides {} must be dense", describe(out), to_string(out.strides()));
   bool fits = out.rank() <= x.rank();
   for (int dim = 1; fits && dim <= out.rank(); ++dim) fits = out.size(-dim) == x.size(-dim) || out.size(-dim) == 1;

@@ -66,7 +66,7 @@ void launch_sum(cudaStream_t stream, const T* x, const device::Nest<2>& sums, co
   if (!plan.rows) {
     return launch(sum_columns<T>, shape, stream, x, sums, terms, static_cast<unsigned>(plan.lanes), plan.per_part, out);
   }
-  if constexpr (!std::is_same_v<T, double>) {  // parts of sums are few
+  if constexpr (!std::is_same_v<T, double>) {  // which parts of sums are, and these are few
     if (plan.lanes == 1) {
       constexpr int kWidth = device::kVectorWidth<T>;
       const RowVectors vectors(x, sums, terms, kWidth);
@@ -108,10 +108,11 @@ void sum_part(const Tensor& model, const T* x, const device::Nest<2>& sums, cons
   if (parts == 1) return launch_sum(stream, x, sums, pieces[0].terms, pieces[0].plan, out);
 
   const MemoryTagScope scope(MemoryTag::workspace);
-  const Out partial(Tensor::empty({parts, sums.count}, {.dtype = DType::f64, .device = model.device()}));
-  double* to = partial.data<double>();
+  using Partial = PartialSum<T>;
+  const Out partial(Tensor::empty({parts, sums.count}, {.dtype = dtype_of<Partial>, .device = model.device()}));
+  Partial* to = partial.data<Partial>();
   for (const Piece& piece : pieces) {
-    launch_sum(stream, piece.x, numbered(sums, 1), piece.terms, piece.plan, {to, DType::f64, 1.0, sums.count});
+    launch_sum(stream, piece.x, numbered(sums, 1), piece.terms, piece.plan, {to, dtype_of<Partial>, 1.0, sums.count});
     to += piece.plan.parts * std::int64_t{sums.count};
   }
   device::Nest<1> of_parts;
@@ -119,13 +120,14 @@ void sum_part(const Tensor& model, const T* x, const device::Nest<2>& sums, cons
   of_parts.count = of_parts.sizes[0] = static_cast<unsigned>(parts);
   of_parts.steps[0][0] = sums.count;
   const SumPlan plan(sums.count, parts, sums.count == 1, false);
-  launch_sum(stream, static_cast<const double*>(partial.data<double>()), numbered(sums, 0), of_parts, plan, out);
+  launch_sum(stream, static_cast<const Partial*>(partial.data<Partial>()), numbered(sums, 0), of_parts, plan, out);
 }
 
 /// out = sum over the dimensions along which `out` would be expanded, divided by `divisor`.
 void sum_over(std::string_view op, const Tensor& x, const Out& out, double divisor) {
-  device::dispatch(x.dtype(), op, [&](auto tag) {
+  device::dispatch_with_integers(x.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    using Result = SumResult<T>;
     if (out.numel() == 0) return;
     if (x.numel() == 0) return out.fill(0.0 / divisor);
     const Strides out_strides = out.tensor().expand(x.shape()).strides();
@@ -141,7 +143,8 @@ void sum_over(std::string_view op, const Tensor& x, const Out& out, double divis
     const device::HostNest<1> terms(sizes[1], {x_steps[1]});
     const bool rows = sums.count() == 1 || (terms.count() > 1 && terms.inner_step(0) < sums.inner_step(0));
     sums.for_each_part([&](const device::Nest<2>& part, const auto& starts) {
-      sum_part<T>(x, x.data<T>() + starts[0], part, terms, rows, {out.data<T>() + starts[1], out.dtype(), divisor, 0});
+      sum_part<T>(x, x.data<T>() + starts[0], part, terms, rows,
+                  {out.data<Result>() + starts[1], out.dtype(), divisor, 0});
     });
   });
 }

@@ -10,13 +10,13 @@ decltype(kernels::sum_to) sum_to;
 }  // namespace reference
 
 namespace cpu {
-/// f32, f16 and bf16 on the CPU.
+/// All dtypes but f64 on the CPU.
 bool sum_to_supports(const Tensor& x);
 decltype(kernels::sum_to) sum_to;
 }  // namespace cpu
 
 namespace cuda {
-/// f32, f16 and bf16 on a CUDA device.
+/// All dtypes but f64 on a CUDA device.
 decltype(kernels::sum_to) sum_to;
 }  // namespace cuda
 

@@ -59,7 +59,12 @@ TEST_CASE("pointwise functions give zeros, infinities, NaN, kinks and ties on CU
                    {18});
   const std::vector<std::function<Tensor(const Tensor&)>> functions = {
       autograd::exp,
+      autograd::expm1,
       autograd::log,
+      autograd::log1p,
+      [](const Tensor& t) { return softplus(t); },
+      [](const Tensor& t) { return pow(1.5, t); },
+      [](const Tensor& t) { return clamp_max(t, 1.0); },
       autograd::sqrt,
       autograd::rsqrt,
       autograd::reciprocal,

@@ -101,11 +101,13 @@ TEST_CASE("exp, log, pow, reciprocals and a number over a tensor give f32 for ha
   using namespace autograd;
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const Tensor x = Tensor::full({2}, 12.0, {.dtype = dtype});
-    for (const Tensor& y : {exp(x), log(x), pow(x, 2), pow(x, 1.5), pow(x, x), reciprocal(x), rsqrt(x), 2 / x})
+    for (const Tensor& y : {exp(x), expm1(x), log(x), log1p(x), softplus(x), pow(x, 2), pow(x, 1.5), pow(x, x),
+                            pow(1.5, x), reciprocal(x), rsqrt(x), 2 / x})
       CHECK(y.dtype() == DType::f32);
     for (const Tensor& y :
-         {sqrt(x), abs(x), clamp(x, 0, 1), neg(x), tanh(x), sigmoid(x), leaky_relu(x), hardswish(x), x / 2, x / x,
-          x - x, 2 - x, maximum(x, x), minimum(x, x), where(Tensor::zeros({2}, {.dtype = DType::u8}), x, x)})
+         {sqrt(x), abs(x), clamp(x, 0, 1), clamp_min(x, 0), clamp_max(x, 1), maximum(x, 0), minimum(1, x), neg(x),
+          tanh(x), sigmoid(x), leaky_relu(x), hardswish(x), x / 2, x / x, x - x, 2 - x, maximum(x, x), minimum(x, x),
+          where(Tensor::zeros({2}, {.dtype = DType::u8}), x, x)})
       CHECK(y.dtype() == dtype);
     CHECK(std::abs(exp(x).to_vector<double>()[0] / std::exp(12.0) - 1.0) < 1e-6);  // beyond the largest f16
   }
@@ -116,6 +118,18 @@ TEST_CASE("pointwise functions give infinities, zeros and NaN what C's functions
   check_values(autograd::exp, {-kInfinity, kInfinity, kNan, 0.0, -0.0}, {0.0, kInfinity, kNan, 1.0, 1.0});
   check_values(autograd::log, {0.0, -0.0, -1.0, 1.0, kInfinity, kNan},
                {-kInfinity, -kInfinity, kNan, 0.0, kInfinity, kNan});
+  check_values(autograd::expm1, {-kInfinity, kInfinity, kNan, 0.0, -0.0, -100.0},
+               {-1.0, kInfinity, kNan, 0.0, -0.0, -1.0});
+  check_values(autograd::log1p, {0.0, -0.0, -1.0, -2.0, kInfinity, -kInfinity, kNan},
+               {0.0, -0.0, -kInfinity, kNan, kInfinity, kNan, kNan});
+  check_values([](const Tensor& x) { return softplus(x); }, {-kInfinity, kInfinity, kNan, 100.0, -200.0 * 5},
+               {0.0, kInfinity, kNan, 100.0, 0.0});
+  check_values([](const Tensor& x) { return pow(2, x); }, {-kInfinity, kInfinity, kNan, 0.0, 3.0},
+               {0.0, kInfinity, kNan, 1.0, 8.0});
+  check_values([](const Tensor& x) { return maximum(x, 1); }, {kNan, 0.0, 2.0}, {kNan, 1.0, 2.0});
+  check_values([](const Tensor& x) { return minimum(1, x); }, {kNan, 0.0, 2.0}, {kNan, 0.0, 1.0});
+  check_values([](const Tensor& x) { return clamp_min(x, 1); }, {kNan, -kInfinity, 2.0}, {kNan, 1.0, 2.0});
+  check_values([](const Tensor& x) { return clamp_max(x, 1); }, {kNan, -kInfinity, 2.0}, {kNan, -kInfinity, 1.0});
   check_values(autograd::sqrt, {0.0, -0.0, -1.0, kInfinity, kNan}, {0.0, -0.0, kNan, kInfinity, kNan});
   check_values(autograd::rsqrt, {0.0, -1.0, kInfinity, kNan}, {kInfinity, kNan, 0.0, kNan});
   check_values(autograd::reciprocal, {0.0, -0.0, kInfinity, -kInfinity, kNan},
@@ -140,8 +154,10 @@ TEST_CASE("pointwise functions give infinities, zeros and NaN what C's functions
   const auto with_nan = [](auto function) {
     return [function](const Tensor& x) { return function(x, Tensor::full({}, 1.0, x.options())); };
   };
-  check_values(with_nan(maximum), {kNan, 0.0, 2.0}, {kNan, 1.0, 2.0});
-  check_values(with_nan(minimum), {kNan, 0.0, 2.0}, {kNan, 0.0, 1.0});
+  const auto greater = [](const Tensor& a, const Tensor& b) { return maximum(a, b); };
+  const auto less = [](const Tensor& a, const Tensor& b) { return minimum(a, b); };
+  check_values(with_nan(greater), {kNan, 0.0, 2.0}, {kNan, 1.0, 2.0});
+  check_values(with_nan(less), {kNan, 0.0, 2.0}, {kNan, 0.0, 1.0});
 }
 
 TEST_CASE("gradients at kinks, ties and ends are PyTorch's") {
@@ -153,6 +169,14 @@ TEST_CASE("gradients at kinks, ties and ends are PyTorch's") {
                {0.0, 0.0, 1.0, 0.0, 0.0, 0.0});
   check_slopes([](const Tensor& x) { return clamp(x, 0, kInfinity); }, {-1.0, 0.0, 1.0, kInfinity},
                {0.0, 0.0, 1.0, 0.0});
+  check_slopes(autograd::log1p, {-1.0, 0.0, 3.0}, {kInfinity, 1.0, 0.25});
+  check_slopes(autograd::expm1, {-kInfinity, 0.0}, {0.0, 1.0});
+  check_slopes([](const Tensor& x) { return softplus(x, 2); }, {-kInfinity, -1000.0, 0.0, 1000.0, kInfinity},
+               {0.0, 0.0, 0.5, 1.0, 1.0});
+  check_slopes([](const Tensor& x) { return maximum(x, 1); }, {0.0, 1.0, 2.0, kNan}, {0.0, 0.5, 1.0, 1.0});
+  check_slopes([](const Tensor& x) { return minimum(1, x); }, {0.0, 1.0, 2.0, kNan}, {1.0, 0.5, 0.0, 1.0});
+  check_slopes([](const Tensor& x) { return clamp_min(x, 1); }, {0.0, 1.0, 2.0}, {0.0, 0.0, 1.0});
+  check_slopes([](const Tensor& x) { return pow(0, x); }, {0.0, 1.0}, {0.0, 0.0});
   check_slopes([](const Tensor& x) { return leaky_relu(x, 0.5); }, {-1.0, 0.0, 1.0}, {0.5, 0.5, 1.0});
   check_slopes(autograd::hardswish, {-4.0, -3.0, 0.0, 3.0, 4.0}, {0.0, 0.0, 0.5, 1.0, 1.0});
   check_slopes([](const Tensor& x) { return pow(x, 0); }, {0.0, 2.0, kInfinity}, {0.0, 0.0, 0.0});
@@ -164,9 +188,11 @@ TEST_CASE("gradients at kinks, ties and ends are PyTorch's") {
     };
   };
   const auto power = [](const Tensor& a, const Tensor& b) { return pow(a, b); };
+  const auto greater = [](const Tensor& a, const Tensor& b) { return maximum(a, b); };
+  const auto less = [](const Tensor& a, const Tensor& b) { return minimum(a, b); };
   for (const bool left : {true, false}) {
-    check_slopes(against_one(maximum, left), {0.0, 1.0, 2.0, kNan}, {0.0, 0.5, 1.0, 1.0});
-    check_slopes(against_one(minimum, left), {0.0, 1.0, 2.0, kNan}, {1.0, 0.5, 0.0, 1.0});
+    check_slopes(against_one(greater, left), {0.0, 1.0, 2.0, kNan}, {0.0, 0.5, 1.0, 1.0});
+    check_slopes(against_one(less, left), {0.0, 1.0, 2.0, kNan}, {1.0, 0.5, 0.0, 1.0});
   }
   check_slopes(against_one(power, false), {0.0, 2.0}, {0.0, 0.0});
   const auto of_zero = [](const Tensor& x) { return pow(Tensor::zeros({}, x.options()), x); };

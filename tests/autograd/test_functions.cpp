@@ -2,8 +2,10 @@
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/core/parallel.h"
+#include "tandem/kernels/reduce/sum_to_implementations.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+#include "tests/support/whole_numbers.h"
 
 #include <cmath>
 #include <functional>
@@ -121,7 +123,8 @@ TEST_CASE("functions of a tensor that is not there, or of integers, say so and w
       {"tanh", [](const Tensor& x) { autograd::tanh(x); }},
       {"scale", [](const Tensor& x) { scale(x, 2.0); }},
       {"add", [](const Tensor& x) { add(x, x); }},
-      {"sum", [](const Tensor& x) { sum(x); }},
+      {"softplus", [](const Tensor& x) { softplus(x); }},
+      {"maximum", [](const Tensor& x) { maximum(x, 1); }},
       {"mean", [](const Tensor& x) { mean(x); }},
       {"softmax", [](const Tensor& x) { softmax(x, 0); }},
       {"argmax", [](const Tensor& x) { argmax(x, 0); }},
@@ -147,6 +150,7 @@ TEST_CASE("functions of a tensor that is not there, or of integers, say so and w
   }
   CHECK_THAT(error_of([] { eq(Tensor(), Tensor()); }),
              ContainsText("eq: needs two defined tensors, got undefined tensor"));
+  CHECK_THAT(error_of([] { sum(Tensor()); }), ContainsText("sum: needs a defined tensor"));
   CHECK_THAT(error_of([] { unsqueeze(Tensor(), 0); }), ContainsText("unsqueeze: needs a defined tensor"));
   const Tensor deep = Tensor::zeros({1, 1, 1, 1, 1, 1, 1, 1}), row = Tensor::zeros({2, 3});
   CHECK_THAT(error_of([&] { unsqueeze(deep, 0); }), ContainsText("unsqueeze: f32[1, 1, 1, 1, 1, 1, 1, 1] has 8"));
@@ -166,6 +170,37 @@ TEST_CASE("functions keep the layout of images") {
        {relu(x), gelu(x), scale(x, 2.0), add(x, bias), add(bias, x), mul(x, x), cast(x, DType::f16)}) {
     CHECK(y.strides() == x.strides());
   }
+}
+
+TEST_CASE("integers and masks have sums, i64, of any strides; means of them are refused") {
+  const Tensor labels = Tensor::from<std::int64_t>({3, 1, 2, 2}, {2, 2});
+  CHECK(sum(labels).dtype() == DType::i64);
+  CHECK(sum(labels).item() == 8);
+  CHECK(sum(labels, 0).to_vector<int>() == std::vector{5, 3});
+  CHECK(sum(labels, 1, true).shape() == Shape{2, 1});
+  CHECK(sum(eq(labels, 2)).item() == 2);
+  CHECK(sum(Tensor::full({1000}, 255, {.dtype = DType::u8})).item() == 255000);
+  CHECK(sum(Tensor::zeros({0, 3}, {.dtype = DType::i32}), 0).to_vector<int>() == std::vector{0, 0, 0});
+  CHECK(!requires_grad(sum(gt(set_requires_grad(Tensor::full({3}, 1.0)), 0))));
+  for (const DType dtype : {DType::i64, DType::i32, DType::u8}) {
+    const Tensor x = whole_numbers({3, 40, 1001}, dtype);
+    for (const Tensor& view : {x, x.transpose(0, 2), x.narrow(2, 1, 500, 2), x.select(0, 1).expand({2, 40, 1001})}) {
+      INFO(name_of(dtype) << " with strides " << to_string(view.strides()));
+      const std::vector<std::int64_t> values = view.to_vector<std::int64_t>();
+      std::uint64_t total = 0;
+      for (const std::int64_t value : values) total += static_cast<std::uint64_t>(value);
+      CHECK(sum(view).to_vector<std::int64_t>().front() == static_cast<std::int64_t>(total));
+      for (const std::vector<int>& dims : std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 2}, {1, 2}}) {
+        Shape kept = view.shape();
+        for (const int dim : dims) kept[dim] = 1;
+        const Tensor expected = Tensor::empty(kept, {.dtype = DType::i64});
+        kernels::reference::sum_to(view, Out(expected));
+        CHECK(sum(view, dims, true).to_vector<std::int64_t>() == expected.to_vector<std::int64_t>());
+      }
+    }
+  }
+  CHECK_THAT(error_of([&] { mean(labels); }), ContainsText("mean: needs a floating dtype"));
+  CHECK_THAT(error_of([&] { mean(labels, 0); }), ContainsText("mean: needs a floating dtype"));
 }
 
 TEST_CASE("mean of nothing is NaN, sum of nothing is 0") {

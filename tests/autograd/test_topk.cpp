@@ -83,6 +83,18 @@ TEST_CASE("gradients of topk go to where the values came from") {
   CHECK(!requires_grad(argmax(x, 0)));
 }
 
+TEST_CASE("argmax without a dimension counts all elements in row-major order") {
+  const Tensor x = Tensor::from<float>({1, 7, 5, 9, 0, 9}, {2, 3});
+  CHECK(argmax(x).shape() == Shape{});
+  CHECK(argmax(x).item() == 3);
+  CHECK(argmax(x.transpose(0, 1)).item() == 1);
+  CHECK(argmax(set_requires_grad(x.clone())).item() == 3);
+  CHECK(argmax(Tensor::full({}, -1.0)).item() == 0);
+  CHECK_THAT(error_of([] { argmax(Tensor::zeros({0, 3})); }),
+             ContainsText("argmax: f32[0, 3] has no elements, and so no greatest one"));
+  CHECK_THAT(error_of([] { argmax(Tensor()); }), ContainsText("argmax: needs a defined tensor"));
+}
+
 TEST_CASE("argmax refuses what has no greatest element, in one line") {
   CHECK_THAT(error_of([] { argmax(Tensor::zeros({2, 0}), -1); }),
              ContainsText("argmax: dimension -1 of f32[2, 0] has no elements, and so no greatest one"));

@@ -54,6 +54,14 @@ TEST_CASE("all dtypes fill, convert and read back") {
   }
 }
 
+TEST_CASE("bools make a mask, and are read back") {
+  const Tensor mask = Tensor::from<bool>({true, false, true}, {3});
+  CHECK(mask.dtype() == DType::u8);
+  CHECK(mask.to_vector<int>() == std::vector{1, 0, 1});
+  CHECK(mask.to_vector<bool>() == std::vector{true, false, true});
+  CHECK(Tensor::from<float>({0, 0.5, -1}, {3}).to_vector<bool>() == std::vector{false, true, true});
+}
+
 TEST_CASE("integers are filled with numbers that they have") {
   const auto filled = [](DType dtype, double value) { return Tensor::full({2}, value, {.dtype = dtype}); };
   CHECK(filled(DType::u8, 255.9).to_vector<double>() == std::vector<double>{255, 255});

@@ -7,6 +7,7 @@
 #include "tandem/kernels/reduce/sum_to_implementations.h"
 #include "tests/kernels/cuda_support.h"
 #include "tests/support/catch.h"
+#include "tests/support/whole_numbers.h"
 
 using namespace tandem;
 using namespace tandem::test;
@@ -92,6 +93,23 @@ TEST_CASE("sums on CUDA take any strides", "[cuda][reduce]") {
         CHECK(check(kernels::sum_to, kernels::reference::sum_to, small, out, true) == "");
       }
     }
+  }
+}
+
+TEST_CASE("sums of integers on CUDA are those of the CPU, wrapped around where 64 bits are too few", "[cuda][reduce]") {
+  if (!has_gpu()) return;
+  const auto check_sums = [](const Tensor& x, const Shape& shape) {
+    INFO(tandem::name_of(x.dtype()) << to_string(x.shape()) << " with strides " << to_string(x.strides()) << " to "
+                                    << to_string(shape));
+    const Tensor expected = Tensor::empty(shape, {.dtype = DType::i64}), actual = poisoned_on_gpu(shape, DType::i64);
+    kernels::reference::sum_to(x, Out(expected));
+    kernels::sum_to(view_on_gpu(x), Out(actual));
+    CHECK(equal_bits(actual, expected));
+  };
+  for (const DType dtype : {DType::i64, DType::i32, DType::u8}) {
+    for (const SumShapes& shapes : kSums) check_sums(whole_numbers(shapes.x, dtype), shapes.out);
+    check_sums(whole_numbers({5, 40, 33}, dtype).transpose(0, 2), {5});
+    check_sums(whole_numbers({5, 40, 33}, dtype).narrow(2, 1, 16, 2), {5, 1, 1});
   }
 }
 

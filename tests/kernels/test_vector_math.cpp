@@ -112,6 +112,22 @@ TEST_CASE("vector_log1p is within 3 units in the last place of log1p for all fin
   CHECK(std::isnan(vector_log1p(std::nanf(""))));
 }
 
+TEST_CASE("vector_log1p_to_ends is within 3 units in the last place of log1p for all floats") {
+  CHECK(worst_error(vector_log1p_to_ends, [](double x) { return std::log1p(x); }) < 3.0);
+  CHECK(std::signbit(vector_log1p_to_ends(-0.0f)));
+  CHECK(vector_log1p_to_ends(-1.0f) == -kInfinity);
+  CHECK(vector_log1p_to_ends(kInfinity) == kInfinity);
+  CHECK(std::isnan(vector_log1p_to_ends(-1.5f)));
+  CHECK(std::isnan(vector_log1p_to_ends(-kInfinity)));
+}
+
+TEST_CASE("vector_expm1 is within 4 units in the last place of expm1 for all floats") {
+  CHECK(worst_error(vector_expm1, [](double x) { return std::expm1(x); }) < 4.0);
+  CHECK(std::signbit(vector_expm1(-0.0f)));
+  CHECK(vector_expm1(-kInfinity) == -1.0f);
+  CHECK(vector_expm1(kInfinity) == kInfinity);
+}
+
 TEST_CASE("vector_log1p_exp is within 4 units in the last place of log(1 + exp(x)) from -87 to 0, and 0 below") {
   const auto within = [](float x) { return x >= -87.0f && x <= 0.0f; };
   CHECK(worst_error([&](float x) { return within(x) ? vector_log1p_exp(x) : 0.0f; },

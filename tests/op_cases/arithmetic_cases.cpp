@@ -133,12 +133,19 @@ OpFunction reduce_reference(void (*reduce)(const Tensor& x, const Out& out)) {
 std::vector<BadInput> reduce_bad_inputs(const std::string& name, Tensor (*function)(const Tensor&),
                                         void (*kernel)(const Tensor& x, const Out& out)) {
   return {
-      {"integers", [=] { function(Tensor::zeros({2}, {.dtype = DType::i64})); }, name + ": needs a floating dtype"},
+      {"undefined", [=] { function(Tensor()); }, name + ": needs a defined tensor"},
       {"output of rank 1", [=] { kernel(Tensor::zeros({2}), Out(Tensor::zeros({1}))); },
        name + ": the output for f32[2] must be f32[]"},
       {"output of another dtype", [=] { kernel(Tensor::zeros({2}), Out(Tensor::zeros({}, {.dtype = DType::f64}))); },
        name + ": the output for f32[2]"},
   };
+}
+
+const Tensor integers = Tensor::zeros({2}, {.dtype = DType::i64});
+
+std::vector<BadInput> with(std::vector<BadInput> more, const std::vector<BadInput>& bad) {
+  more.insert(more.end(), bad.begin(), bad.end());
+  return more;
 }
 
 const RegisterOp sum_case({
@@ -149,7 +156,11 @@ const RegisterOp sum_case({
                                       .function = [](const auto& in) { return autograd::sum(in[0]); },
                                       .reference = reduce_reference(kernels::reference::sum)}};
         },
-    .bad_inputs = reduce_bad_inputs("sum", autograd::sum, kernels::sum),
+    .bad_inputs = with({{"integers in the kernel", [] { kernels::sum(integers, Out(Tensor::zeros({}))); },
+                         "sum: needs a floating dtype"},
+                        {"a float for integers", [] { kernels::sum_to(integers, Out(Tensor::zeros({}))); },
+                         "sum_to: the output for i64[2] on cpu must be i64 there, got f32[] on cpu"}},
+                       reduce_bad_inputs("sum", autograd::sum, kernels::sum)),
 });
 
 const RegisterOp mean_case({
@@ -163,7 +174,8 @@ const RegisterOp mean_case({
                            .reference = reduce_reference(kernels::reference::mean)});
           return calls;
         },
-    .bad_inputs = reduce_bad_inputs("mean", autograd::mean, kernels::mean),
+    .bad_inputs = with({{"integers", [] { autograd::mean(integers); }, "mean: needs a floating dtype"}},
+                       reduce_bad_inputs("mean", autograd::mean, kernels::mean)),
     .exact_on_integers = false,
 });
 
@@ -207,8 +219,6 @@ std::vector<BadInput> along_bad_inputs(const std::string& name,
                                        Tensor (*function)(const Tensor&, const std::vector<int>&, bool)) {
   const Tensor x = Tensor::zeros({2, 3});
   return {
-      {"integers", [=] { function(Tensor::zeros({2}, {.dtype = DType::i64}), {0}, false); },
-       name + ": needs a floating dtype (f64, f32, f16 or bf16), got i64[2]; use cast"},
       {"undefined", [=] { function(Tensor(), {0}, false); }, name + ": needs a defined tensor"},
       {"no dimensions", [=] { function(x, {}, false); }, name + ": no dimensions of f32[2, 3] are named"},
       {"a dimension twice", [=] { function(x, {1, -1}, false); }, name + ": dimension -1 of f32[2, 3] is named twice"},
@@ -226,7 +236,9 @@ const RegisterOp sum_along_case({
 const RegisterOp mean_along_case({
     .name = "mean_along",
     .calls = [](const Shape& nchw) { return reductions_along(nchw, true); },
-    .bad_inputs = along_bad_inputs("mean", autograd::mean),
+    .bad_inputs = with({{"integers", [] { autograd::mean(integers, {0}); },
+                         "mean: needs a floating dtype (f64, f32, f16 or bf16), got i64[2]; use cast"}},
+                       along_bad_inputs("mean", autograd::mean)),
     .exact_on_integers = false,
 });
 

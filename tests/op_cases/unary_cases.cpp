@@ -65,7 +65,9 @@ double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 double hardswish(double x) { return x <= -3.0 ? 0.0 : x >= 3.0 ? x : x * (x + 3.0) / 6.0; }
 
 const RegisterOp exp_case(case_of("exp", autograd::exp, std::exp, Values::normal, 4.0));
+const RegisterOp expm1_case(case_of("expm1", autograd::expm1, std::expm1, Values::normal, 8.0));
 const RegisterOp log_case(case_of("log", autograd::log, std::log, Values::positive, 4.0));
+const RegisterOp log1p_case(case_of("log1p", autograd::log1p, std::log1p, Values::positive, 8.0));
 const RegisterOp sqrt_case(case_of("sqrt", autograd::sqrt, std::sqrt, Values::positive, 4.0));
 const RegisterOp rsqrt_case(
     case_of("rsqrt", autograd::rsqrt, [](double x) { return 1.0 / std::sqrt(x); }, Values::positive, 8.0));
@@ -76,6 +78,16 @@ const RegisterOp tanh_case(case_of("tanh", autograd::tanh, std::tanh, Values::sm
 const RegisterOp sigmoid_case(case_of("sigmoid", autograd::sigmoid, sigmoid, Values::small, 8.0));
 const RegisterOp hardswish_case(case_of("hardswish", autograd::hardswish, hardswish, Values::normal, 8.0));
 const RegisterOp neg_case(case_of("neg", autograd::neg, [](double x) { return -x; }, Values::normal, 0.0, true));
+
+const RegisterOp softplus_case(
+    case_of("softplus", "softplus",
+            {{"", [](const Tensor& x) { return autograd::softplus(x); },
+              [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }},
+             {"beta 0.5", [](const Tensor& x) { return autograd::softplus(x, 0.5); },
+              [](double x) { return std::max(x, 0.0) + 2.0 * std::log1p(std::exp(-0.5 * std::abs(x))); }},
+             {"beta -2", [](const Tensor& x) { return autograd::softplus(x, -2.0); },
+              [](double x) { return std::min(x, 0.0) - 0.5 * std::log1p(std::exp(-2.0 * std::abs(x))); }}},
+            8.0, false));
 
 const RegisterOp leaky_relu_case(case_of("leaky_relu", "leaky_relu",
                                          {{"slope 0.25", [](const Tensor& x) { return autograd::leaky_relu(x, 0.25); },
@@ -89,7 +101,11 @@ const RegisterOp clamp_case(case_of("clamp", "clamp",
                                     {{"both ends", [](const Tensor& x) { return autograd::clamp(x, -0.57, 1.03); },
                                       [](double x) { return std::clamp(x, -0.57, 1.03); }},
                                      {"one end", [](const Tensor& x) { return autograd::clamp(x, -0.57, INFINITY); },
-                                      [](double x) { return std::max(x, -0.57); }}},
+                                      [](double x) { return std::max(x, -0.57); }},
+                                     {"clamp_min", [](const Tensor& x) { return autograd::clamp_min(x, -0.57); },
+                                      [](double x) { return std::max(x, -0.57); }},
+                                     {"clamp_max", [](const Tensor& x) { return autograd::clamp_max(x, 1.03); },
+                                      [](double x) { return std::min(x, 1.03); }}},
                                     1.0, false));
 
 const RegisterOp pow_number_case(
@@ -107,6 +123,28 @@ const RegisterOp pow_number_case(
              {"of -0.5", [](const Tensor& x) { return autograd::pow(x, -0.5); },
               [](double x) { return 1.0 / std::sqrt(x); }, Values::positive}},
             8.0, false));
+
+const RegisterOp number_pow_case(case_of("number_pow", "pow",
+                                         {{"2.5 to the power of it",
+                                           [](const Tensor& x) { return autograd::pow(2.5, x); },
+                                           [](double x) { return std::pow(2.5, x); }}},
+                                         8.0, false));
+
+// No input is the number, not even rounded to bf16.
+const RegisterOp maximum_number_case(
+    case_of("maximum_number", "maximum",
+            {{"a number", [](const Tensor& x) { return autograd::maximum(x, 0.53125); },
+              [](double x) { return std::max(x, 0.53125); }},
+             {"on the left", [](const Tensor& x) { return autograd::maximum(-0.53125, x); },
+              [](double x) { return std::max(x, -0.53125); }}},
+            1.0, false));
+const RegisterOp minimum_number_case(
+    case_of("minimum_number", "minimum",
+            {{"a number", [](const Tensor& x) { return autograd::minimum(x, 0.53125); },
+              [](double x) { return std::min(x, 0.53125); }},
+             {"on the left", [](const Tensor& x) { return autograd::minimum(-0.53125, x); },
+              [](double x) { return std::min(x, -0.53125); }}},
+            1.0, false));
 
 const RegisterOp add_number_case(case_of("add_number", "add",
                                          {{"a number", [](const Tensor& x) { return autograd::add(x, 2.0); },

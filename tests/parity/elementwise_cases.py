@@ -1,5 +1,7 @@
 """Functions of each element: of one tensor, of two with broadcasting, of a tensor and a number."""
 
+import math
+
 import numpy as np
 import torch
 from torch.nn import functional
@@ -25,6 +27,14 @@ def sigmoid(x):
     return 1.0 / (1.0 + (-x).exp())
 
 
+def softplus(x, beta):
+    """log(1 + exp(beta x)) / beta by way of the greater of the two exponents."""
+    scaled = x * beta
+    positive = Tracked(np.maximum(scaled.value, 0), np.where(scaled.value > 0, scaled.error, 0.0))
+    size = Tracked(np.abs(scaled.value), scaled.error)
+    return (positive + (-size).exp().log1p()) / beta
+
+
 def bounded(x):
     """Hardswish's factor, which is exact where it is cut off."""
     moved = x + 3.0
@@ -44,6 +54,8 @@ def unary_specs(generator):
     positive = np.abs(signed)
     for op, x, function, value, slope in (
         ("exp", signed * 8, torch.exp, lambda x: x.exp(), lambda x, y, g: g * y),
+        ("expm1", signed, torch.expm1, lambda x: x.expm1(), lambda x, y, g: g * (y + 1.0)),
+        ("log1p", positive, torch.log1p, lambda x: x.log1p(), lambda x, y, g: g / (x + 1.0)),
         ("log", positive, torch.log, lambda x: x.log(), lambda x, y, g: g / x),
         ("sqrt", positive, torch.sqrt, lambda x: x.sqrt(), lambda x, y, g: g / (2.0 * y)),
         ("rsqrt", positive, torch.rsqrt, lambda x: 1.0 / x.sqrt(), lambda x, y, g: -0.5 * g * (y * y * y)),
@@ -70,6 +82,28 @@ def unary_specs(generator):
         lambda inputs, grad, result: {name: 2.0 * np.abs(values) for name, values in result.items()},
         {"negative_slope": 0.3},
     )
+    for beta in (1.0, 2.5):
+        yield OpSpec(
+            f"softplus.{beta}",
+            "softplus",
+            {"x": signed},
+            lambda t, b=beta: functional.softplus(t["x"], b),
+            unary(lambda x, b=beta: softplus(x, b), lambda x, y, g, b=beta: g * sigmoid(x * b)),
+            {"beta": beta},
+        )
+    yield OpSpec(
+        "number_pow",
+        "number_pow",
+        {"x": signed},
+        lambda t: torch.pow(1.75, t["x"]),
+        unary(
+            lambda x: (x * math.log(1.75)).exp().rounded(4.0),
+            lambda x, y, g: g * ((x * math.log(1.75)).exp() * math.log(1.75)).rounded(4.0),
+        ),
+        {"base": 1.75},
+    )
+    for op, options in (("clamp_min", {"min": -1.5}), ("clamp_max", {"max": 2.25})):
+        yield OpSpec(op, op, {"x": inside}, lambda t, o=options: torch.clamp(t["x"], **o), exact, options)
     for exponent in (-2.0, -1.0, -0.5, 0.0, 0.5, 1.75, 2.0, 3.0):
         yield OpSpec(
             f"pow_number.{exponent}",

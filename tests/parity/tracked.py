@@ -67,8 +67,14 @@ class Tracked:
         value = np.exp(self.value)
         return self.function(value, value)
 
+    def expm1(self):
+        return self.function(np.expm1(self.value), np.exp(self.value)).rounded(4.0)  # good to 4 ulp
+
     def log(self):
         return self.function(np.log(self.value), 1.0 / self.value)
+
+    def log1p(self):
+        return self.function(np.log1p(self.value), 1.0 / (1.0 + self.value)).rounded(2.0)  # good to 3 ulp
 
     def sqrt(self):
         value = np.sqrt(self.value)

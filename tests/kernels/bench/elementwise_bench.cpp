@@ -33,7 +33,9 @@ const Tensor& mask_of(std::int64_t count) {
 const std::map<std::string, Function>& functions() {
   static const std::map<std::string, Function> table = {
       {"exp", of_one(autograd::exp)},
+      {"expm1", of_one(autograd::expm1)},
       {"log", of_one(autograd::log)},
+      {"log1p", of_one(autograd::log1p)},
       {"sqrt", of_one(autograd::sqrt)},
       {"rsqrt", of_one(autograd::rsqrt)},
       {"reciprocal", of_one(autograd::reciprocal)},
@@ -42,6 +44,7 @@ const std::map<std::string, Function>& functions() {
       {"tanh", of_one(autograd::tanh)},
       {"sigmoid", of_one(autograd::sigmoid)},
       {"hardswish", of_one(autograd::hardswish)},
+      {"softplus", [](const Tensor& a, const Tensor&) { return autograd::softplus(a); }},
       {"leaky_relu", [](const Tensor& a, const Tensor&) { return autograd::leaky_relu(a); }},
       {"clamp", [](const Tensor& a, const Tensor&) { return autograd::clamp(a, 0.6, 1.7); }},
       {"pow_2", [](const Tensor& a, const Tensor&) { return autograd::pow(a, 2.0); }},
@@ -54,7 +57,7 @@ const std::map<std::string, Function>& functions() {
       {"mul", [](const Tensor& a, const Tensor& b) { return a * b; }},
       {"div", [](const Tensor& a, const Tensor& b) { return a / b; }},
       {"pow", [](const Tensor& a, const Tensor& b) { return autograd::pow(a, b); }},
-      {"maximum", autograd::maximum},
+      {"maximum", [](const Tensor& a, const Tensor& b) { return autograd::maximum(a, b); }},
       {"where", [](const Tensor& a, const Tensor& b) { return autograd::where(mask_of(a.numel()), a, b); }}};
   return table;
 }
