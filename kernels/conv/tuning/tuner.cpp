@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 namespace tandem::kernels {
 
@@ -74,12 +75,17 @@ std::size_t ConvTuner::choose(const TuningKey& key, Device device, std::span<con
     }
     return best == candidates.size() ? fallback : best;
   };
-  {
+  const auto known = [&]() -> std::optional<std::size_t> {
     const std::lock_guard lock(mutex_);
     const auto found = results_.find(key);
     if (found != results_.end() && same_candidates(found->second, candidates)) return best_of(found->second);
     if (!measuring_ || candidates.size() < 2) return fallback;
-  }
+    return std::nullopt;
+  };
+  if (const auto best = known()) return *best;
+  // One at a time: threads that measure at once slow each other down, and what the first finds is good for all.
+  const std::lock_guard one_at_a_time(measuring_mutex_);
+  if (const auto best = known()) return *best;
   const std::vector<double> times = times_of(candidates, device);
   const auto fastest = static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin());
   TuningResult result{std::string(candidates[fastest].name), {}};

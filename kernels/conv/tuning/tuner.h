@@ -80,6 +80,7 @@ class ConvTuner {
 
   std::atomic<bool> active_ = false;
   mutable std::mutex mutex_;
+  std::mutex measuring_mutex_;  // taken first
   std::map<TuningKey, TuningResult> results_;
   bool measuring_ = false;
   std::int64_t measured_ = 0;
