@@ -10,22 +10,29 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace {
 
 using namespace tandem;
 
 /// One object a line.
-void print_json(const std::string& file, const apps::Prediction& prediction) {
-  nlohmann::ordered_json line = {{"file", file}, {"classes", nlohmann::ordered_json::array()}};
-  for (const auto& [name, probability] : prediction)
-    line["classes"].push_back({{"class", name}, {"probability", probability}});
+void print_json(const apps::FileResult& result) {
+  nlohmann::ordered_json line = {{"file", result.file}};
+  if (!result.error.empty()) {
+    line["error"] = result.error;
+  } else {
+    line["classes"] = nlohmann::ordered_json::array();
+    for (const auto& [name, probability] : result.prediction)
+      line["classes"].push_back({{"class", name}, {"probability", probability}});
+  }
   fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-void print_line(const std::string& file, std::size_t width, const apps::Prediction& prediction) {
-  std::string line = fmt::format("{:<{}}", file, width);
-  for (const auto& [name, probability] : prediction) line += fmt::format("  {} {:.1f} %", name, 100.0 * probability);
+void print_line(const apps::FileResult& result, std::size_t width) {
+  std::string line = fmt::format("{:<{}}", result.file, width);
+  for (const auto& [name, probability] : result.prediction)
+    line += fmt::format("  {} {:.1f} %", name, 100.0 * probability);
   fmt::print("{}\n", line);
 }
 
@@ -34,7 +41,10 @@ int run(int argc, char** argv) {
   std::vector<std::string> files;
   std::int64_t top = 3;
   bool as_json = false;
-  CLI::App app("Classifies PNG and JPEG files with the weights that a run of cifar_train left (final.safetensors)");
+  CLI::App app(
+      "Classifies PNG and JPEG files with the weights that a run of cifar_train left (final.safetensors). Files that "
+      "cannot "
+      "be read are told, the others classified: exit code 2");
   app.option_defaults()->always_capture_default();
   apps::expect_path(*app.add_option("--weights", weights, "File of weights (safetensors)")->required());
   app.add_option("images", files, "PNG or JPEG files")->required();
@@ -44,13 +54,20 @@ int run(int argc, char** argv) {
   if (!apps::parse_arguments(app, argc, argv)) return 0;
   const Device device = apps::naming_flags([&] { return parse_device(device_name); }, {"device", "--device"});
   const apps::TrainedNetwork network = apps::load_network(weights, device);
-  const std::vector<apps::Prediction> predictions = apps::predict(network, files, top, device);
   std::size_t width = 0;
   for (const std::string& file : files) width = std::max(width, file.size());
-  for (std::size_t i = 0; i < files.size(); ++i)
-    as_json ? print_json(files[i], predictions[i])
-            : print_line(files[i], std::min<std::size_t>(width, 40), predictions[i]);
-  return 0;
+  width = std::min<std::size_t>(width, 40);
+  int code = 0;
+  apps::predict(network, files, top, device, [&](const apps::FileResult& result) {
+    if (!result.error.empty()) {
+      std::fflush(stdout);
+      fmt::print(stderr, "error: {}\n", result.error);
+      code = 2;
+    }
+    if (as_json) print_json(result);
+    if (!as_json && result.error.empty()) print_line(result, width);
+  });
+  return code;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // From a file to the likeliest classes.
 #include "predict.h"
 
+#include "tandem/autograd/functions/concat.h"
 #include "tandem/autograd/functions/softmax.h"
 #include "tandem/autograd/functions/topk.h"
 #include "tandem/autograd/grad_mode.h"
 #include "tandem/core/error.h"
-#include "tandem/core/out.h"
 #include "tandem/data/read_image.h"
 #include "tandem/train/tensor_hashes.h"
 #include "tandem/train/weights.h"
@@ -19,18 +19,23 @@ namespace {
 
 constexpr std::size_t kBatch = 64;  // files at a time
 
-/// u8 [n, C, H, W] of files.
-Tensor read_images(std::span<const std::string> files, const layers::ModelOptions& model) {
-  require(model.in_channels == 1 || model.in_channels == 3,
-          "the network takes images of {} channels, and files have 1 or 3", model.in_channels);
-  const std::int64_t side = model.image_size;
-  const Tensor images =
-      Tensor::empty({static_cast<std::int64_t>(files.size()), model.in_channels, side, side}, {.dtype = DType::u8});
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const Tensor image = data::read_image(files[i], {.channels = static_cast<int>(model.in_channels)});
-    images.select(0, static_cast<std::int64_t>(i)).copy_from(data::resize_image(image, {side, side}));
+/// u8 [C, H, W] of a file, in the size of the network's images.
+Tensor read_image(const std::string& file, const layers::ModelOptions& model) {
+  const Tensor image = data::read_image(file, {.channels = static_cast<int>(model.in_channels)});
+  return data::resize_image(image, {model.image_size, model.image_size});
+}
+
+/// Reads one file for each of `results`, and tells there which cannot be read. u8 [n, C, H, W] of the others.
+Tensor read_images(std::span<FileResult> results, const layers::ModelOptions& model) {
+  std::vector<Tensor> images;
+  for (FileResult& result : results) {
+    try {
+      images.push_back(read_image(result.file, model));
+    } catch (const Error& error) {
+      result.error = error.what();
+    }
   }
-  return images;
+  return images.empty() ? Tensor() : autograd::stack(images, 0);
 }
 
 /// Normalised as the training images were.
@@ -66,26 +71,34 @@ TrainedNetwork load_network(const std::string& path, Device device) {
   return network;
 }
 
-std::vector<Prediction> predict(const TrainedNetwork& network, const std::vector<std::string>& files, std::int64_t top,
-                                Device device) {
+void predict(const TrainedNetwork& network, const std::vector<std::string>& files, std::int64_t top, Device device,
+             const std::function<void(const FileResult&)>& tell) {
   const autograd::NoGrad no_grad;
-  const std::int64_t shown = std::min(top, network.description.model.classes);
-  std::vector<Prediction> predictions;
+  const layers::ModelOptions& model = network.description.model;
+  require(model.in_channels == 1 || model.in_channels == 3,
+          "the network takes images of {} channels, and files have 1 or 3", model.in_channels);
+  const std::int64_t shown = std::min(top, model.classes);
   for (std::size_t begin = 0; begin < files.size(); begin += kBatch) {
-    const auto part = std::span(files).subspan(begin, std::min(kBatch, files.size() - begin));
-    const Tensor input = input_of(read_images(part, network.description.model), network.description).to(device);
-    const auto [values, classes] = autograd::topk(autograd::softmax((*network.model)(input), 1), shown, 1);
-    const auto probability = values.to_vector<double>();
-    const auto number = classes.to_vector<std::int64_t>();
-    require(std::none_of(probability.begin(), probability.end(), [](double p) { return std::isnan(p); }),
-            "the network's outputs are no numbers: its weights are those of a run that diverged; take others");
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      Prediction& prediction = predictions.emplace_back();
-      for (std::size_t k = i * static_cast<std::size_t>(shown); k < (i + 1) * static_cast<std::size_t>(shown); ++k)
-        prediction.emplace_back(network.description.class_names[static_cast<std::size_t>(number[k])], probability[k]);
+    std::vector<FileResult> results;
+    for (std::size_t i = begin; i < std::min(begin + kBatch, files.size()); ++i) results.push_back({.file = files[i]});
+    const Tensor images = read_images(results, model);
+    if (images.defined()) {
+      const Tensor input = input_of(images, network.description).to(device);
+      const auto [values, classes] = autograd::topk(autograd::softmax((*network.model)(input), 1), shown, 1);
+      const auto probabilities = values.to_vector<double>();
+      const auto numbers = classes.to_vector<std::int64_t>();
+      require(std::none_of(probabilities.begin(), probabilities.end(), [](double p) { return std::isnan(p); }),
+              "the network's outputs are no numbers: its weights are those of a run that diverged; take others");
+      std::size_t at = 0;
+      for (FileResult& result : results) {
+        if (!result.error.empty()) continue;
+        for (std::int64_t k = 0; k < shown; ++k, ++at)
+          result.prediction.emplace_back(network.description.class_names[static_cast<std::size_t>(numbers[at])],
+                                         probabilities[at]);
+      }
     }
+    for (const FileResult& result : results) tell(result);
   }
-  return predictions;
 }
 
 }  // namespace tandem::apps

@@ -5,6 +5,7 @@
 #include "tandem/layers/module.h"
 #include "tandem/train/network_description.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,9 +26,17 @@ TrainedNetwork load_network(const std::string& path, Device device);
 /// Classes with their probabilities, the likeliest first.
 using Prediction = std::vector<std::pair<std::string, double>>;
 
+/// What came of a file: the prediction, or why there is none, in one line that names the file.
+struct FileResult {
+  std::string file;
+  Prediction prediction{};
+  std::string error{};
+};
+
 /// The `top` likeliest classes of each PNG or JPEG file: its middle square, in the size and the colours of the training
-/// images, normalised as these were. Throws Error, which names the file, where one cannot be read.
-std::vector<Prediction> predict(const TrainedNetwork& network, const std::vector<std::string>& files, std::int64_t top,
-                                Device device);
+/// images, normalised as these were. Calls `tell` for one file after the other, as they are done; a file that cannot be
+/// read holds up no other. Throws Error where the network makes no numbers, or takes no images that files have.
+void predict(const TrainedNetwork& network, const std::vector<std::string>& files, std::int64_t top, Device device,
+             const std::function<void(const FileResult&)>& tell);
 
 }  // namespace tandem::apps
