@@ -72,6 +72,13 @@ if(NOT TANDEM_CAIRO STREQUAL "OFF")
 endif()
 tandem_optional(CAIRO "${CAIRO_FOUND}" "install libcairo2-dev")
 
+# Another library's collectives, between ranks that MPI starts.
+set(Gloo_FOUND FALSE)
+if(TANDEM_HAS_MPI AND NOT TANDEM_GLOO STREQUAL "OFF")
+  find_package(Gloo CONFIG QUIET)
+endif()
+tandem_optional(GLOO "${Gloo_FOUND}" "it takes libgloo-dev and MPI")
+
 set(TANDEM_HAS_LINUX 0)
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set(TANDEM_HAS_LINUX 1)

@@ -1,7 +1,7 @@
 # One library per folder, found by convention, so that a new file needs no edit here:
 #   foo.cpp, foo_reference.cpp, foo_cpu.cpp   always
-#   foo_onednn.cpp, foo_mpi.cpp, foo_nccl.cpp, foo_cublas.cpp, foo_cudnn.cpp, foo_png.cpp, foo_jpeg.cpp, foo_cairo.cpp
-#                                             only where that library is in the build
+#   foo_onednn.cpp, foo_mpi.cpp, foo_gloo.cpp, foo_nccl.cpp, foo_cublas.cpp, foo_cudnn.cpp, foo_png.cpp, foo_jpeg.cpp,
+#   foo_cairo.cpp                             only where that library is in the build
 #   foo_no_mpi.cpp, foo_no_onednn.cpp, ...    only where it is not: the same functions, which tell what to install
 #   foo_linux.cpp, foo_no_linux.cpp           only on Linux, and only on other systems
 #   foo_cuda.cpp, foo.cu                      only with the CUDA device; .cu only where there is device code
@@ -30,7 +30,7 @@ function(tandem_library)
   cmake_parse_arguments(LIBRARY "" "NAME" "DEPENDS;PRIVATE;PRIVATE_HEADERS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
-  foreach(feature ONEDNN MPI NCCL CUBLAS CUDNN PNG JPEG CAIRO CUDA LINUX)
+  foreach(feature ONEDNN MPI GLOO NCCL CUBLAS CUDNN PNG JPEG CAIRO CUDA LINUX)
     string(TOLOWER ${feature} suffix)
     set(absent ${sources})
     list(FILTER absent INCLUDE REGEX "_no_${suffix}\\.cpp$")

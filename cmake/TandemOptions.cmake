@@ -13,7 +13,7 @@ if(NOT TANDEM_SIMULATOR_MODE MATCHES "^(race|plain)$")
   message(FATAL_ERROR "TANDEM_SIMULATOR_MODE is '${TANDEM_SIMULATOR_MODE}': choose race or plain")
 endif()
 
-foreach(feature MPI NCCL CUBLAS CUDNN ONEDNN PNG JPEG CAIRO)
+foreach(feature MPI GLOO NCCL CUBLAS CUDNN ONEDNN PNG JPEG CAIRO)
   set(TANDEM_${feature} AUTO CACHE STRING "Use ${feature}: AUTO (where found), ON (required) or OFF")
   set_property(CACHE TANDEM_${feature} PROPERTY STRINGS ${TANDEM_AUTO_VALUES})
   if(NOT TANDEM_${feature} MATCHES "^(AUTO|ON|OFF)$")

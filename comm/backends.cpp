@@ -2,10 +2,12 @@
 #include "tandem/comm/backends.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/backends/gloo/gloo_backend.h"
 #include "tandem/comm/backends/mpi/mpi_runtime.h"
 #include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/backends/nccl/nccl_start.h"
 #include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/suggest.h"
 
 namespace tandem::comm {
@@ -42,10 +44,24 @@ std::unique_ptr<ProcessGroup> make_native_with(BackendRequest& request, std::str
   const auto nodes = mpi.all_gather(Tensor::from(std::vector{static_cast<std::int64_t>(mpi.node())}, {1}));
   std::vector<int> node_of_rank;
   for (const std::int64_t node : nodes.to_vector<std::int64_t>()) node_of_rank.push_back(static_cast<int>(node));
-  auto backend = make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport());
+  auto backend = make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport(),
+                                     native_options("native", request.algorithm));
+  if (request.algorithm == "shared-memory") {
+    if (mpi.local_size() < mpi.size())
+      throw AgreedError("algorithm shared-memory: the ranks are on several hosts; choose auto, or one of messages");
+    if (!backend->notice().empty()) throw AgreedError("algorithm shared-memory: " + backend->notice());
+  }
   if (const std::string more = backend->notice(); !more.empty()) notice += (notice.empty() ? "" : "; ") + more;
   return group_of(std::move(backend), std::move(notice));
 }
+
+std::unique_ptr<ProcessGroup> make_gloo(BackendRequest& request) {
+  need_mpi(request);  // which is started by it
+  return group_of(make_gloo_backend(detail::make_mpi_backend()));
+}
+
+/// MPI starts the ranks.
+std::string_view missing_mpi_or_gloo() { return missing_mpi().empty() ? missing_gloo() : missing_mpi(); }
 
 std::unique_ptr<ProcessGroup> make_native(BackendRequest& request) { return make_native_with(request, {}); }
 
@@ -86,6 +102,7 @@ constexpr BackendEntry kBackends[] = {
     {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi},
     {"native", "our own collectives, through memory or MPI messages", "MPI", missing_mpi, "self", make_native, "ring"},
     {"threads", "as native, between ranks that are threads of one process", "", nothing, "", make_threads},
+    {"gloo", "the Gloo library's collectives, over TCP", "MPI and Gloo", missing_mpi_or_gloo, "mpi", make_gloo},
     {"nccl", "NVIDIA's collectives", "MPI, NCCL and a GPU per rank", missing_nccl, "native", make_nccl},
 };
 
@@ -96,6 +113,12 @@ std::span<const BackendEntry> backends() { return kBackends; }
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
   for (const BackendEntry& entry : kBackends) names.emplace_back(entry.name);
+  return names;
+}
+
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> names{"auto", "shared-memory"};
+  for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms()) names.emplace_back(algorithm.name);
   return names;
 }
 

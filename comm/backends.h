@@ -17,6 +17,7 @@ namespace tandem::comm {
 struct BackendRequest {
   MpiEnvironment& environment;
   Device device;                      ///< where this rank computes
+  std::string algorithm = "auto";     ///< GroupOptions::algorithm
   std::unique_ptr<ProcessGroup> mpi;  ///< all ranks, by MPI's collectives; null for one rank that did without so far
 };
 
@@ -37,6 +38,10 @@ std::span<const BackendEntry> backends();
 
 /// Their names, in that order.
 std::vector<std::string> backend_names();
+
+/// What GroupOptions::algorithm can be: "auto", "shared-memory" and the rows of all_reduce_algorithms()
+/// (comm/schedules/all_reduce_algorithms.h).
+std::vector<std::string> algorithm_names();
 
 /// What a backend is called now whose former name this is ("native" for "ring"); any other name as it is.
 std::string current_backend_name(std::string_view name);

@@ -6,6 +6,8 @@
 #include "tandem/core/suggest.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace tandem::comm {
 
@@ -19,17 +21,33 @@ const BackendEntry& entry_of(std::string_view name) {
   return *found;
 }
 
+/// Throws AgreedError for an algorithm that there is not, or not of this backend.
+void check_algorithm(std::string_view algorithm, std::string_view backend) {
+  const std::vector<std::string> names = algorithm_names();
+  if (std::ranges::find(names, algorithm) == names.end())
+    throw AgreedError(unknown_name("all-reduce algorithm", algorithm, names));
+  if (algorithm != "auto" && backend != "auto" && backend != "native")
+    throw AgreedError(fmt::format("algorithm {}: is one of backend native, and {} has its own; choose backend native",
+                                  algorithm, backend));
+}
+
 }  // namespace
 
-std::unique_ptr<ProcessGroup> make_process_group(std::string_view name, MpiEnvironment& environment, Device device) {
-  const std::string backend = current_backend_name(name);
-  BackendRequest request{environment, device, {}};
+std::unique_ptr<ProcessGroup> make_process_group(const GroupOptions& options, MpiEnvironment& environment) {
+  std::string backend = current_backend_name(options.backend);
+  BackendRequest request{environment, options.device, options.algorithm, {}};
   if (environment.size() > 1) {
     request.mpi = std::make_unique<ProcessGroup>(detail::make_mpi_backend());
     // Else some would wait for the others.
-    check_same(*request.mpi, "the command line", fmt::format("backend={}", backend));
+    check_same(*request.mpi, "the command line", fmt::format("backend={}\nalgorithm={}\n", backend, options.algorithm));
   }
+  check_algorithm(options.algorithm, backend);
+  if (options.algorithm != "auto" && environment.size() > 1) backend = "native";
   return entry_of(backend).make(request);
+}
+
+std::unique_ptr<ProcessGroup> make_process_group(std::string_view name, MpiEnvironment& environment, Device device) {
+  return make_process_group({.backend = std::string(name), .device = device}, environment);
 }
 
 }  // namespace tandem::comm

@@ -56,7 +56,7 @@ class ProcessGroup {
   int local_size() const { return backend_->place().local_size; }
   /// A number that all ranks of one host, and no others, have in common.
   int node() const { return backend_->place().node; }
-  /// "self", "mpi", "native" or "nccl".
+  /// "self", "mpi", "native", "gloo", "threads" or "nccl".
   std::string_view name() const { return backend_->name(); }
   /// Why "auto" did not choose what one would expect, in a line to be shown once; the same on all ranks, mostly empty.
   const std::string& notice() const { return notice_; }
@@ -157,15 +157,31 @@ class ProcessGroup {
 };
 
 /// The group of all ranks of this run; collective. `backend`: "self" (one process), "mpi" (the MPI library's
-/// collectives), "native" (our own; "ring", its former name, will do), "nccl" (between GPUs, one per rank) or "auto":
-/// self for one rank, nccl for more where all compute on GPUs of their own, else native. `device` is where this rank
-/// computes. Throws Error for mpi, native and nccl in a build without MPI, and AgreedError for an unknown name, for
-/// ranks that name different backends, for self when a launcher started several ranks, and for nccl where it cannot be
-/// used, which with "auto" is a notice(). Groups are independent of each other; the environment must outlive them. A
-/// program that wants to agree on its command line first makes an "auto" group for that, then the one that the command
-/// line names.
+/// collectives), "native" (our own; "ring", its former name, will do), "gloo" (the Gloo library's), "nccl" (between
+/// GPUs, one per rank) or "auto": self for one rank, nccl for more where all compute on GPUs of their own, else native.
+/// `device` is where this rank computes. Throws AgreedError for an unknown name, for a backend whose libraries this
+/// build is without, for ranks that name different backends, for self when a launcher started several ranks, and for
+/// nccl where it cannot be used, which with "auto" is a notice(). Groups are independent of each other; the environment
+/// must outlive them. A program that wants to agree on its command line first makes an "auto" group for that, then the
+/// one that the command line names.
 std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEnvironment& environment,
                                                  Device device = {});
+
+/// A choice of group.
+struct GroupOptions {
+  std::string backend = "auto";
+  Device device = {};  ///< where this rank computes
+  /// How backends native and threads add up: "auto" is "shared-memory" where all ranks are on one host, else "ring";
+  /// others are algorithms of messages, by their names in algorithm_names() (comm/backends.h).
+  std::string algorithm = "auto";
+};
+
+/// The same with such a choice. Throws AgreedError as well for an algorithm that there is not, for one beside another
+/// backend, which has its own, and for shared memory that cannot be had. Example:
+///     #include "tandem/comm/launch/mpi_environment.h"
+///     MpiEnvironment environment;
+///     const auto group = make_process_group({.algorithm = "halving-doubling"}, environment);
+std::unique_ptr<ProcessGroup> make_process_group(const GroupOptions& options, MpiEnvironment& environment);
 
 /// run_program() (launch/mpi_environment.h) for a body that is given the group of all ranks,
 /// make_process_group("auto", environment, device), and returns nothing or an exit code.

@@ -55,6 +55,7 @@ void add_costs(Json& json, const EpochRecord& r) {
   if (r.exchange) {
     json["exchange"] = {{"steps", r.exchange->steps},
                         {"bytes", r.exchange->bytes},
+                        {"early_bytes", r.exchange->early_bytes},
                         {"seconds", r.exchange->seconds},
                         {"waited_seconds", r.exchange->waited_seconds}};
   }

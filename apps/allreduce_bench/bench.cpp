@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace tandem::apps {
 
@@ -13,6 +15,12 @@ namespace {
 
 using comm::ProcessGroup;
 using comm::ReduceOp;
+
+/// A group, and what its rows are called.
+struct NamedGroup {
+  std::string name;
+  std::unique_ptr<ProcessGroup> group;
+};
 
 struct Contender {
   BenchRow row;
@@ -104,12 +112,11 @@ std::int64_t wrong_of(const Contender& contender, ReduceOp op) {
   return static_cast<std::int64_t>(total.item());
 }
 
-std::vector<Contender> contenders_of(const std::vector<std::unique_ptr<ProcessGroup>>& groups, std::int64_t bytes,
-                                     DType dtype) {
+std::vector<Contender> contenders_of(const std::vector<NamedGroup>& groups, std::int64_t bytes, DType dtype) {
   std::vector<Contender> contenders;
-  for (const auto& group : groups) {
+  for (const auto& [name, group] : groups) {
     const std::int64_t count = std::max<std::int64_t>(1, bytes / size_of(dtype));
-    const BenchRow row{.bytes = count * size_of(dtype), .backend = std::string(group->name())};
+    const BenchRow row{.bytes = count * size_of(dtype), .backend = name};
     contenders.push_back(
         {row, group.get(), Tensor::zeros({count}, {.dtype = dtype}), Tensor::zeros({count}, {.dtype = dtype})});
     if (row.backend != "native") continue;
@@ -125,8 +132,15 @@ double bus_factor(int ranks) { return 2.0 * (ranks - 1) / ranks; }
 
 void run_bench(comm::MpiEnvironment& environment, const BenchOptions& options,
                const std::function<void(const BenchRow&)>& show) {
-  std::vector<std::unique_ptr<ProcessGroup>> groups;
-  for (const std::string& backend : options.backends) groups.push_back(comm::make_process_group(backend, environment));
+  std::vector<NamedGroup> groups;
+  for (const std::string& backend : options.backends) {
+    auto group = comm::make_process_group(backend, environment);
+    const std::string name(group->name());
+    groups.push_back({name, std::move(group)});
+  }
+  for (const std::string& algorithm : options.algorithms)
+    groups.push_back(
+        {"native, " + algorithm, comm::make_process_group({.backend = "native", .algorithm = algorithm}, environment)});
   for (std::int64_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= options.factor) {
     std::vector<Contender> contenders = contenders_of(groups, bytes, options.dtype);
     for (std::int64_t round = 0; round < options.rounds; ++round) {

@@ -13,6 +13,7 @@ namespace tandem::apps {
 
 struct BenchOptions {
   std::vector<std::string> backends;
+  std::vector<std::string> algorithms = {};  ///< of backend native, beside them: GroupOptions::algorithm
   std::int64_t min_bytes = 4;
   std::int64_t max_bytes = std::int64_t{64} << 20;
   std::int64_t factor = 4;  ///< from one size to the next
@@ -30,7 +31,7 @@ struct BenchTime {
 /// One contender at one size. `shared`: of tensors that all ranks see (ProcessGroup::shared_zeros()).
 struct BenchRow {
   std::int64_t bytes = 0;
-  std::string backend;
+  std::string backend;  ///< or "native, ring"
   bool shared = false;
   BenchTime out_of_place = {}, in_place = {};
   std::int64_t wrong = 0;  ///< elements, on all ranks, that are not what they must be to the bit

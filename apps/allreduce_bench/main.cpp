@@ -9,12 +9,15 @@
 #include "tandem/core/suggest.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -40,15 +43,28 @@ auto chosen(std::string_view option, const std::string& text, const Choices& cho
   return choices[static_cast<std::size_t>(found - names.begin())];
 }
 
+/// Those for CPUs that this build has.
+std::vector<std::string> usable_backends() {
+  std::vector<std::string> names;
+  for (const comm::BackendEntry& entry : comm::backends())
+    if (entry.needs.starts_with("MPI") && entry.missing().empty() && entry.name != "nccl")
+      names.emplace_back(entry.name);
+  return names;
+}
+
 /// Nothing where help was asked for.
 std::optional<CommandLine> read(int argc, char** argv) {
   CommandLine line;
   BenchOptions& options = line.options;
   std::string dtype = "f32", op = "sum";
-  options.backends = {"mpi", "native"};
+  options.backends = usable_backends();
   CLI::App app("Times all-reduces, backend beside backend, between the ranks that mpirun starts");
   app.option_defaults()->always_capture_default();
   app.add_option("--backends", options.backends, "Which to compare, with commas between")->delimiter(',');
+  app.add_option("--algorithms", options.algorithms,
+                 fmt::format("Of backend native, beside the backends: {}; with commas between",
+                             fmt::join(comm::algorithm_names(), ", ")))
+      ->delimiter(',');
   apps::expect_whole_number(*app.add_option("--min-bytes", options.min_bytes, "The first size"), 4,
                             std::int64_t{1} << 36);
   apps::expect_whole_number(*app.add_option("--max-bytes", options.max_bytes, "The largest size"), 4,
@@ -64,6 +80,11 @@ std::optional<CommandLine> read(int argc, char** argv) {
     const auto names = comm::backend_names();
     require(std::ranges::find(names, comm::current_backend_name(backend)) != names.end(), "--backends: {}",
             unknown_name("backend", backend, names));
+  }
+  for (const std::string& algorithm : options.algorithms) {
+    const auto names = comm::algorithm_names();
+    require(std::ranges::find(names, algorithm) != names.end(), "--algorithms: {}",
+            unknown_name("algorithm", algorithm, names));
   }
   options.dtype = chosen("dtype", dtype, kDTypes);
   options.op = chosen("op", op, kOps);
@@ -94,7 +115,7 @@ void print_header(const BenchOptions& options, int ranks) {
   fmt::print(
       "all_reduce {} {}, {} ranks: median of {} rounds, slowest rank; us, and GB/s of the algorithm and of the bus\n",
       name_of(options.op), name_of(options.dtype), ranks, options.rounds);
-  fmt::print("{:>12}  {:<14} {:>30} {:>30} {:>6}\n", "bytes", "backend", "out of place", "in place", "wrong");
+  fmt::print("{:>12}  {:<26} {:>30} {:>30} {:>6}\n", "bytes", "backend", "out of place", "in place", "wrong");
 }
 
 void print_row(const BenchRow& row, int ranks) {
@@ -102,7 +123,7 @@ void print_row(const BenchRow& row, int ranks) {
     const double rate = static_cast<double>(row.bytes) / time.median / 1e9;
     return fmt::format("{:>12.1f} {:>8.2f} {:>8.2f}", time.median * 1e6, rate, rate * apps::bus_factor(ranks));
   };
-  fmt::print("{:>12}  {:<14} {} {} {:>6}\n", row.bytes, row.backend + (row.shared ? ", shared" : ""),
+  fmt::print("{:>12}  {:<26} {} {} {:>6}\n", row.bytes, row.backend + (row.shared ? ", shared" : ""),
              text_of(row.out_of_place), text_of(row.in_place), row.wrong);
   std::fflush(stdout);
 }

@@ -61,7 +61,8 @@ struct DistributedDataParallel::State {
   std::vector<std::string> names;  // of `trained`
   std::vector<GradientBucket> buckets;
   BucketPlan plan;
-  std::size_t launched = 0;  // buckets [0, launched) are under way
+  std::int64_t bucket_bytes = 0, first_bucket_bytes = 0;  // of full ones
+  std::size_t launched = 0;                               // buckets [0, launched) are under way
   double weight = 1.0;
   bool synchronising = true;
   bool started = false;  // a gradient of this step is in a bucket
@@ -87,6 +88,15 @@ struct DistributedDataParallel::State {
     return view;
   }
 
+  void choose_bucket_bytes(const DistributedOptions& options) {
+    std::int64_t total = 0;
+    for (const Tensor& tensor : trained)
+      total += tensor.numel() * size_of(exchange_dtype(tensor.dtype(), options.half));
+    const Device device = trained.empty() ? Device{} : trained.front().device();
+    bucket_bytes = options.bucket_bytes.value_or(default_bucket_bytes(total, device));
+    first_bucket_bytes = options.first_bucket_bytes.value_or(std::min(bucket_bytes, std::int64_t{1} << 20));
+  }
+
   /// Strictly by index: collectives must follow each other in one order on all ranks, whatever order backward takes.
   void launch_full() {
     while (launched < buckets.size() && buckets[launched].is_full()) {
@@ -98,6 +108,8 @@ struct DistributedDataParallel::State {
 
   void finish() {
     const Clock::time_point begin = Clock::now();
+    for (const GradientBucket& bucket : buckets)
+      if (bucket.is_averaged()) totals.early_bytes += bucket.bytes();
     for (GradientBucket& bucket : buckets) {
       for (std::size_t i = 0; i < bucket.size(); ++i) {
         if (!bucket.has(i)) bucket.put(i, autograd::grad(bucket.parameter(i)), weight);
@@ -122,11 +134,6 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
       buffers_(std::move(buffers)),
       state_(std::make_shared<State>(group)) {
   State& state = *state_;
-  require(
-      options.first_bucket_bytes >= 0 && options.bucket_bytes >= 0,
-      "DistributedDataParallel: first_bucket_bytes {} and bucket_bytes {} must be 0 (a bucket for each gradient) or "
-      "more",
-      options.first_bucket_bytes, options.bucket_bytes);
   for (const NamedTensors* tensors : {&parameters_, &buffers_})
     for (const auto& [name, tensor] : *tensors)
       require(tensor.defined(), "DistributedDataParallel: tensor '{}' is undefined; leave it out", name);
@@ -141,16 +148,22 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
     state.trained.push_back(tensor);
     state.names.push_back(name);
   }
+  state.choose_bucket_bytes(options);
+  require(
+      state.first_bucket_bytes >= 0 && state.bucket_bytes >= 0,
+      "DistributedDataParallel: first_bucket_bytes {} and bucket_bytes {} must be 0 (a bucket for each gradient) or "
+      "more",
+      state.first_bucket_bytes, state.bucket_bytes);
   if (group.size() == 1) return;
 
   check_same(group, "the model", table_of(parameters_, buffers_));
   check_same(group, "DistributedDataParallel's options",
-             fmt::format("first_bucket_bytes={}\nbucket_bytes={}\nhalf={}\n", options.first_bucket_bytes,
-                         options.bucket_bytes, options.half == HalfExchange::as_half ? "as_half" : "in_f32"));
+             fmt::format("first_bucket_bytes={}\nbucket_bytes={}\nhalf={}\n", state.first_bucket_bytes,
+                         state.bucket_bytes, options.half == HalfExchange::as_half ? "as_half" : "in_f32"));
   for (const auto& [name, tensor] : parameters_) broadcast_in_place(group, tensor);
   sync_buffers();
 
-  state.plan = plan_buckets(state.trained, options.first_bucket_bytes, options.bucket_bytes, options.half);
+  state.plan = plan_buckets(state.trained, state.first_bucket_bytes, state.bucket_bytes, options.half);
   for (std::size_t bucket = 0; bucket < state.plan.size(); ++bucket) {
     std::vector<Tensor> members;
     for (const std::size_t parameter : state.plan[bucket]) members.push_back(state.trained[parameter]);
@@ -222,5 +235,7 @@ void DistributedDataParallel::check_replicas() {
 ExchangeTotals DistributedDataParallel::take_totals() { return std::exchange(state_->totals, {}); }
 
 std::size_t DistributedDataParallel::bucket_count() const { return state_->buckets.size(); }
+
+std::int64_t DistributedDataParallel::bucket_bytes() const { return state_->bucket_bytes; }
 
 }  // namespace tandem::comm

@@ -9,6 +9,7 @@
 #include "tandem/core/named_tensors.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,10 +17,11 @@
 namespace tandem::comm {
 
 struct DistributedOptions {
-  /// Gradients travel in buckets that are full at this many bytes. The first, of the last layers, is small so that
-  /// communication starts early.
-  std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
-  std::int64_t bucket_bytes = std::int64_t{25} << 20;
+  /// Gradients travel in buckets that are full at this many bytes. The first, of the last layers, may be smaller so
+  /// that communication starts early; by default it takes 1 MiB, but no more than the others.
+  std::optional<std::int64_t> first_bucket_bytes = {};
+  /// By default default_bucket_bytes() of all gradients.
+  std::optional<std::int64_t> bucket_bytes = {};
   HalfExchange half = HalfExchange::as_half;
 };
 
@@ -93,8 +95,9 @@ class DistributedDataParallel {
   /// What the exchange took since the last call, or since construction; nothing on one rank.
   ExchangeTotals take_totals();
 
-  /// How many all-reduces a step takes.
+  /// How many all-reduces a step takes, and what fills a bucket.
   std::size_t bucket_count() const;
+  std::int64_t bucket_bytes() const;
 
  private:
   struct State;

@@ -8,11 +8,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace tandem::comm {
 
 DType exchange_dtype(DType parameter_dtype, HalfExchange half) {
   return half == HalfExchange::in_f32 ? autograd::wide_dtype(parameter_dtype) : parameter_dtype;
+}
+
+std::int64_t default_bucket_bytes(std::int64_t total_bytes, Device device) {
+  constexpr double kLeast = 64.0 * 1024, kMost = 25.0 * 1024 * 1024;
+  const double latency_times_bandwidth = device.type == DeviceType::cpu ? 64.0 * 1024 : 2.0 * 1024 * 1024;
+  const double best = std::sqrt(static_cast<double>(total_bytes) * latency_times_bandwidth);
+  return static_cast<std::int64_t>(std::clamp(best, kLeast, kMost));
 }
 
 BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes,
@@ -102,6 +110,7 @@ void GradientBucket::launch(ProcessGroup& group) {
 void GradientBucket::finish() {
   work_->wait();
   work_.reset();
+  is_averaged_ = false;
   if (flat_.device() != marks_.device()) marks_.copy_from(reduced_marks());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i];

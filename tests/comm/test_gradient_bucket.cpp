@@ -29,6 +29,17 @@ TEST_CASE("buckets fill in reverse order, a small one first") {
   CHECK(plan_buckets(std::vector<Tensor>{}, 1, 1).empty());
 }
 
+TEST_CASE("buckets are chosen larger for larger models and for GPUs, between two limits") {
+  constexpr std::int64_t kKib = 1024, kMib = 1024 * kKib;
+  const Device cpu, gpu{DeviceType::cuda, 0};
+  CHECK(default_bucket_bytes(0, cpu) == 64 * kKib);
+  CHECK(default_bucket_bytes(64 * kKib, cpu) == 64 * kKib);
+  CHECK(default_bucket_bytes(4 * kMib, cpu) == 512 * kKib);
+  CHECK(default_bucket_bytes(64 * kMib, cpu) == 2 * kMib);
+  CHECK(default_bucket_bytes(32 * kMib, gpu) == 8 * kMib);
+  CHECK(default_bucket_bytes(1024 * kMib, gpu) == 25 * kMib);
+}
+
 TEST_CASE("a bucket holds one dtype, and buckets come in the order in which they are due") {
   auto parameters = tensors_of({10, 10});
   for (const Tensor& half : tensors_of({10, 10}, DType::f16)) parameters.push_back(half);

@@ -83,8 +83,23 @@ TEST_CASE("what the exchange took is counted, and taken once") {
   CHECK(totals.steps == 2);
   // Of each layer 3 floats, which take a unit of kAlignment, and a mark.
   CHECK(totals.bytes == 2 * Chain::kLayers * (kAlignment + 4));
+  CHECK(totals.early_bytes == 0);
   CHECK((0.0 < totals.waited_seconds && totals.waited_seconds < totals.seconds));
   CHECK(chain.ddp->take_totals().bytes == 0);
+}
+
+TEST_CASE("what was averaged before backward ended is counted") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0});
+  for (int step = 0; step < 2; ++step) {
+    chain.forget();
+    chain.events.polls_to_completion = 2;
+    chain.backward();
+    // The bucket of layer 0 is polled once: nothing comes behind it. What is complete is not polled again.
+    CHECK(chain.events.polls == std::vector<int>{2, 2, 2, 1});
+    chain.ddp->finish();
+  }
+  const ExchangeTotals totals = chain.ddp->take_totals();
+  CHECK(totals.early_bytes == totals.bytes / Chain::kLayers * 3);
 }
 
 TEST_CASE("backward writes gradients into buckets, from the first step on, and nothing copies them there") {

@@ -94,7 +94,7 @@ TEST_CASE("the table of backends has each name once, and says what each one is")
       if (entry.name == "threads") {
         CHECK_THAT(error_of([&] { make_process_group("threads", environment); }),
                    ContainsText("backend threads joins ranks that are threads of one process, which run_thread_ranks() "
-                                "starts: choose auto, self, mpi, native or nccl"));
+                                "starts: choose auto, self, mpi, native, gloo or nccl"));
       } else {
         CHECK(make_process_group(entry.name, environment)->size() == 1);
       }
@@ -117,7 +117,7 @@ TEST_CASE("backend nccl says that it is not in the build, and what to take") {
 #if !TANDEM_HAS_MPI
 TEST_CASE("backends that need MPI say that it is not in the build") {
   MpiEnvironment environment;
-  for (const char* backend : {"mpi", "native"}) {
+  for (const char* backend : {"mpi", "native", "gloo"}) {
     CHECK_THAT(error_of([&] { make_process_group(backend, environment); }),
                ContainsText("built without MPI") && ContainsText("choose backend self"));
   }

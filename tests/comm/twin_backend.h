@@ -13,7 +13,8 @@ namespace tandem::test {
 /// "all-reduce 0", "wait 0", ... in order; polls are counted.
 struct TwinEvents {
   std::vector<std::string> list;
-  std::vector<int> polls;  // by number of all-reduce
+  std::vector<int> polls;          // by number of all-reduce
+  int polls_to_completion = 1000;  // of an all-reduce, unless it is waited for
 };
 
 class TwinBackend final : public comm::Backend {
@@ -52,10 +53,7 @@ class TwinBackend final : public comm::Backend {
   class Noted final : public comm::Work {
    public:
     Noted(TwinEvents& events, std::size_t number) : events_(events), number_(number) {}
-    bool poll() override {
-      ++events_.polls[number_];
-      return false;
-    }
+    bool poll() override { return ++events_.polls[number_] >= events_.polls_to_completion; }
     void wait() override { events_.list.push_back(fmt::format("wait {}", number_)); }
 
    private:

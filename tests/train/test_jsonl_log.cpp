@@ -131,7 +131,8 @@ TEST_CASE("what an epoch took is in its record") {
   EpochRecord epoch = some_epoch();
   epoch.time = PhaseTimes{.data = 0.5, .backward = 2.0};
   epoch.memory = {{"data", 4096}};
-  epoch.exchange = tandem::comm::ExchangeTotals{.steps = 3, .bytes = 300, .seconds = 0.5, .waited_seconds = 0.25};
+  epoch.exchange = tandem::comm::ExchangeTotals{
+      .steps = 3, .bytes = 300, .early_bytes = 200, .seconds = 0.5, .waited_seconds = 0.25};
   epoch.layers = {{"conv1", 1.0, 2.0, 4.0}};
   log.write(epoch);
   const Json record = file.records()[0];
@@ -143,7 +144,8 @@ TEST_CASE("what an epoch took is in its record") {
                                 {"evaluation", 0.0},
                                 {"writing", 0.0}}));
   CHECK(record["memory"] == Json({{"data", 4096}}));
-  CHECK(record["exchange"] == Json({{"steps", 3}, {"bytes", 300}, {"seconds", 0.5}, {"waited_seconds", 0.25}}));
+  CHECK(record["exchange"] ==
+        Json({{"steps", 3}, {"bytes", 300}, {"early_bytes", 200}, {"seconds", 0.5}, {"waited_seconds", 0.25}}));
   CHECK(record["layers"][0]["update_norm"] == 2.0);
 }
 

@@ -87,17 +87,19 @@ void add_memory(HtmlWriter& html, const RunData& run, const NumberTable& memory)
   }));
   const double whole = run.epochs.empty() ? kMissing : run.epochs.back().peak_memory_bytes;
   if (std::isfinite(whole))
-    html.element(
-        "p",
-        fmt::format("The process took {} at its peak, on the rank that took most.", number_text(whole, Unit::bytes)),
-        {{"class", "note"}});
+    html.element("p",
+                 fmt::format("The process took {} at its peak{}.", number_text(whole, Unit::bytes),
+                             run.backend == "threads" ? ", for all ranks" : ", on the rank that took most"),
+                 {{"class", "note"}});
   html.close();
 }
 
+/// Missing where no epoch tells it.
 double exchanged(const RunData& run, const char* name) {
-  double sum = 0.0;
+  double sum = kMissing;
   for (const Epoch& epoch : run.epochs) {
-    if (const double value = value_of(epoch.exchange, name); std::isfinite(value)) sum += value;
+    if (const double value = value_of(epoch.exchange, name); std::isfinite(value))
+      sum = std::isfinite(sum) ? sum + value : value;
   }
   return sum;
 }
@@ -132,11 +134,13 @@ void add_communication(HtmlWriter& html, const RunData& run, const NumberTable& 
     table.emplace_back("share of the time", fmt::format("{:.1f} %", 100.0 * seconds / sum));
   if (const double steps = exchanged(run, "steps"), bytes = exchanged(run, "bytes"); steps > 0.0) {
     table.emplace_back("gradients of a step", number_text(bytes / steps, Unit::bytes));
+    if (const double early = exchanged(run, "early_bytes"); std::isfinite(early) && bytes > 0.0)
+      table.emplace_back("exchanged before backward ended", fmt::format("{:.0f} %", 100.0 * early / bytes));
     table.emplace_back("waiting for them, of a step",
                        fmt::format("{:.2f} ms", 1e3 * exchanged(run, "waited_seconds") / steps));
     table.emplace_back("exchanged at", number_text(bytes / exchanged(run, "seconds"), Unit::bytes) + "/s");
   }
-  for (const char* const name : {"bucket-mb", "allreduce-dtype"}) {
+  for (const char* const name : {"comm-algorithm", "bucket-mb", "allreduce-dtype"}) {
     if (const std::string value = setting(run, name); !value.empty()) table.emplace_back(name, value);
   }
   begin_card(html);

@@ -176,6 +176,14 @@ class NativeBackend final : public Backend {
 
 }  // namespace
 
+NativeOptions native_options(std::string name, std::string_view algorithm) {
+  NativeOptions options{.name = std::move(name)};
+  if (algorithm == "auto" || algorithm == "shared-memory") return options;
+  options.all_reduce = algorithm;
+  options.shared_memory = false;
+  return options;
+}
+
 std::unique_ptr<Backend> make_native_backend(const Place& place, const std::vector<int>& node_of_rank,
                                              std::unique_ptr<Transport> transport, const NativeOptions& options) {
   return std::make_unique<NativeBackend>(place, node_of_rank, std::move(transport), options);

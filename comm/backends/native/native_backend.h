@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace tandem::comm {
 
@@ -17,6 +18,9 @@ struct NativeOptions {
   SegmentOptions segments = {};
   bool shared_memory = true;  ///< all_reduce, reduce and barrier through memory, where all ranks share a host
 };
+
+/// Those of GroupOptions::algorithm (comm/process_group.h).
+NativeOptions native_options(std::string name, std::string_view algorithm);
 
 /// `place` is this rank's among the ranks that `transport` joins; `node_of_rank` has Place::node of each. Collective.
 /// Throws Error for an algorithm that there is not.

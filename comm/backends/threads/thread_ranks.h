@@ -11,7 +11,8 @@ namespace tandem::comm {
 /// Runs `body(group)` in `ranks` threads at once, each a rank of one group ("threads"), with collectives of this
 /// library. Ranks share the process's memory, grad mode and default stream apart: each thread has its own. Returns when
 /// all have ended. Where one throws, the others' operations throw, too, and the first error that was thrown is thrown
-/// here. Example:
+/// here, behind the number of its rank unless it is an AgreedError. Throws Error where the system does not give as many
+/// threads. Example:
 ///     std::vector<double> sums(3);
 ///     run_thread_ranks(3, [&](ProcessGroup& group) {
 ///       const Tensor x = Tensor::full({}, group.rank() + 1.0);

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -20,11 +21,10 @@ namespace tandem::comm {
 
 namespace {
 
-/// One that nobody has taken yet.
 struct Message {
   const void* data = nullptr;
   std::int64_t bytes = 0;
-  std::atomic<bool> taken = false;
+  std::atomic<bool> taken = false;  // and copied: nobody reads `data` any more
 };
 
 using Address = std::tuple<int, int, int, int>;  // group, sender, receiver, tag
@@ -53,13 +53,14 @@ class ThreadNetwork::Mailboxes {
     return message;
   }
 
-  /// Gives a message up that was not taken.
-  void withdraw(const Address& address, const std::shared_ptr<Message>& message) {
+  /// Gives a message up. False where somebody has taken it already, and may be copying it.
+  bool withdraw(const Address& address, const std::shared_ptr<Message>& message) {
     const std::lock_guard lock(mutex_);
     const auto box = boxes_.find(address);
-    if (box == boxes_.end()) return;
-    std::erase(box->second, message);
+    if (box == boxes_.end()) return false;
+    const bool was_there = std::erase(box->second, message) > 0;
     if (box->second.empty()) boxes_.erase(box);
+    return was_there;
   }
 
   void stop(const std::string& reason) {
@@ -98,7 +99,8 @@ class Sending final : public Transfer {
   Sending(std::shared_ptr<Mailboxes> mailboxes, const Address& address, const void* data, std::int64_t bytes)
       : mailboxes_(std::move(mailboxes)), address_(address), message_(mailboxes_->post(address, data, bytes)) {}
   ~Sending() override {
-    if (!message_->taken) mailboxes_->withdraw(address_, message_);
+    if (message_->taken || mailboxes_->withdraw(address_, message_)) return;
+    while (!message_->taken) std::this_thread::yield();  // who gave the memory may take it back then
   }
   Sending(const Sending&) = delete;
   Sending& operator=(const Sending&) = delete;
@@ -127,6 +129,7 @@ class Receiving final : public Transfer {
       mailboxes_->check();
       return false;
     }
+    if (message->bytes != bytes_) message->taken = true;
     require(message->bytes == bytes_, "a message of {} bytes from rank {}, and rank {} expects {}", message->bytes,
             std::get<1>(address_), std::get<2>(address_), bytes_);
     std::memcpy(data_, message->data, static_cast<std::size_t>(bytes_));

@@ -168,3 +168,16 @@ TEST_CASE("channels-last tensors and views of a storage are reduced in place") {
     CHECK(whole.select(0, n).to_vector<double>() == std::vector<double>(18, expected));
   }
 }
+
+TEST_CASE("backend native adds up by the algorithm that is asked for") {
+  for (const std::string& algorithm : algorithm_names()) {
+    INFO(algorithm);
+    const auto group = make_process_group({.algorithm = algorithm}, environment());
+    CHECK(group->name() == (group->size() == 1 ? "self" : "native"));
+    const Tensor x = whole_numbers(group->rank(), {1001}, DType::f32);
+    group->all_reduce(Out(x));
+    CHECK(wrong_elements(x, group->size(), ReduceOp::sum) == 0);
+    const bool goes_by_messages = algorithm != "auto" && algorithm != "shared-memory";
+    if (group->size() > 1) CHECK((group->all_reduce_bytes_sent() > 0) == goes_by_messages);
+  }
+}

@@ -136,6 +136,17 @@ TEST_CASE("one rank may call native by its former name") {
   CHECK(group->name() == "native");
 }
 
+TEST_CASE("an algorithm that is not there, or of another backend, or not the same on all ranks, is refused by all") {
+  CHECK_THAT(agreed_error_of([&] { make_process_group({.algorithm = "rng"}, environment()); }),
+             ContainsText("unknown all-reduce algorithm 'rng': did you mean ring?"));
+  CHECK_THAT(agreed_error_of([&] { make_process_group({.backend = "mpi", .algorithm = "ring"}, environment()); }),
+             ContainsText("algorithm ring: is one of backend native, and mpi has its own"));
+  if (environment().size() == 1) return;
+  const std::string mine = environment().rank() == 0 ? "ring" : "direct";
+  CHECK_THAT(agreed_error_of([&] { make_process_group({.algorithm = mine}, environment()); }),
+             ContainsText("algorithm is ring on rank 0 and direct on rank"));
+}
+
 TEST_CASE("ranks share the cores of their host") {
   const auto group = each_group();
   const char* const asked = std::getenv("OMP_NUM_THREADS");

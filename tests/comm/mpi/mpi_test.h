@@ -15,11 +15,11 @@ namespace tandem::test {
 /// The one environment of this program, made in main.
 comm::MpiEnvironment& environment();
 
-/// The backends that need MPI and no GPU.
+/// The backends of this build that need MPI and no GPU.
 inline std::vector<std::string_view> mpi_backends() {
   std::vector<std::string_view> names;
   for (const comm::BackendEntry& entry : comm::backends())
-    if (entry.needs == "MPI") names.push_back(entry.name);
+    if (entry.needs.starts_with("MPI") && entry.name != "nccl" && entry.missing().empty()) names.push_back(entry.name);
   return names;
 }
 

@@ -94,6 +94,7 @@ void RunEvents::write_costs(const EpochRecord& r, std::int64_t step) {
   if (!r.exchange) return;
   const auto bytes = static_cast<double>(r.exchange->bytes);
   add("communication/bytes_per_step", bytes / static_cast<double>(r.exchange->steps));
+  add("communication/early_share", static_cast<double>(r.exchange->early_bytes) / bytes);
   add("communication/bytes_per_second", bytes / r.exchange->seconds);
   add("communication/waited_seconds", r.exchange->waited_seconds);
 }

@@ -1,0 +1,24 @@
+// The `gloo` backend: the collectives of the Gloo library (github.com/pytorch/gloo), over TCP.
+#pragma once
+
+#include "tandem/comm/backends/backend.h"
+
+#include <memory>
+#include <string_view>
+
+namespace tandem::comm {
+
+/// What a build without Gloo lacks, in one line; empty in one with it.
+std::string_view missing_gloo();
+
+/// Between the ranks of `meeting`, by which they tell each other their addresses, and which it keeps. Collective. Ranks
+/// of one host meet at 127.0.0.1; of several, at the address that the host's name stands for, or at that of the network
+/// interface that the environment variable GLOO_SOCKET_IFNAME names, as in PyTorch. Throws Error where they cannot be
+/// connected.
+///
+/// all_reduce, broadcast, reduce, all_gather and barrier are Gloo's own algorithms; what else moves goes by its
+/// messages. Operations under way have a thread for their progress, one after another. Waits have no time limit: a rank
+/// whose process ends is noticed, as its connections are closed, and then the group is of no use any more.
+std::unique_ptr<Backend> make_gloo_backend(std::unique_ptr<Backend> meeting);
+
+}  // namespace tandem::comm
