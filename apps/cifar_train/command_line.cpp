@@ -14,10 +14,10 @@ namespace tandem::apps {
 namespace {
 
 void apply_config_file(const std::string& path, OptionTable& table,
-                       const std::pair<std::string, std::string>& exclusive) {
+                       const std::pair<std::string, std::string>& exclusive, ConfigReader& configs) {
   const auto given_in = [&](const std::string& name) { return table.find(name)->given(); };
   const bool settled = given_in(exclusive.first) || given_in(exclusive.second);
-  for (const ConfigEntry& entry : read_config(path)) {
+  for (const ConfigEntry& entry : configs.read(path)) {
     Option* option = table.find(entry.name);
     if (option == nullptr) {
       const std::string nearest = nearest_name(entry.name, table.names());
@@ -46,7 +46,7 @@ bool is_last(const CLI::Option* option, const CLI::Option* other, const std::vec
 }  // namespace
 
 CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& table,
-                               const std::pair<std::string, std::string>& exclusive) {
+                               const std::pair<std::string, std::string>& exclusive, ConfigReader& configs) {
   CLI::App app;
   bool version = false;
   bool print_config = false;
@@ -75,7 +75,7 @@ CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& t
   if (config->count() == 1) {
     const std::string& path = config->results().front();
     require_path("--config", path);
-    apply_config_file(path, table, exclusive);
+    apply_config_file(path, table, exclusive, configs);
     require(!both_given(), "{}: {} and {} exclude each other: give one", path, exclusive.first, exclusive.second);
   }
   return {print_config ? Request::print_config : Request::run, table.settle_choosers()};

@@ -1,6 +1,7 @@
 // From argv and a config file to filled-in options.
 #pragma once
 
+#include "config_file.h"
 #include "option_table.h"
 
 namespace tandem::apps {
@@ -19,6 +20,6 @@ struct CommandLine {
 /// the config file aside. So does a choice on the command line with what the file says of another choice
 /// (settle_choosers).
 CommandLine parse_command_line(int argc, const char* const* argv, OptionTable& table,
-                               const std::pair<std::string, std::string>& exclusive);
+                               const std::pair<std::string, std::string>& exclusive, ConfigReader& configs);
 
 }  // namespace tandem::apps

@@ -120,7 +120,9 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
   return entries;
 }
 
-std::vector<ConfigEntry> read_config(const std::string& path) {
+namespace {
+
+std::string read_text(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   require(status.type() != std::filesystem::file_type::not_found,
@@ -134,7 +136,17 @@ std::vector<ConfigEntry> read_config(const std::string& path) {
   require(!file.bad(), "--config {}: cannot be read; check its permissions and the disk", path);
   text.resize(static_cast<std::size_t>(file.gcount()));
   require(text.size() <= kLargestFile, "--config {}: larger than 1 MiB, this is no config file; name another", path);
-  return parse_config(text, path);
+  return text;
+}
+
+}  // namespace
+
+std::vector<ConfigEntry> read_config(const std::string& path) { return parse_config(read_text(path), path); }
+
+std::vector<ConfigEntry> ConfigReader::read(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const auto known = texts_.find(path);
+  return parse_config(known != texts_.end() ? known->second : texts_[path] = read_text(path), path);
 }
 
 }  // namespace tandem::apps

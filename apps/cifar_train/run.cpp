@@ -10,6 +10,7 @@
 #include "apps/arguments/arguments.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/backends/threads/thread_ranks.h"
 #include "tandem/comm/launch/gpu_sharing.h"
 #include "tandem/comm/launch/threads.h"
@@ -22,6 +23,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string>
 
 namespace tandem::apps {
 namespace {
@@ -69,29 +71,49 @@ int answer(Request request, const std::string& help, const OptionTable& table) {
   return 0;
 }
 
-CommandLine parse(int argc, const char* const* argv, OptionTable& table) {
-  return parse_command_line(argc, argv, table, {"batch-size", "global-batch-size"});
+/// What all ranks of this process are given.
+struct Start {
+  int argc;
+  const char* const* argv;
+  comm::MpiEnvironment& environment;
+  Clock::time_point time;
+  ConfigReader configs{};
+  SharedData data{};
+};
+
+CommandLine parse(Start& start, OptionTable& table) {
+  return parse_command_line(start.argc, start.argv, table, {"batch-size", "global-batch-size"}, start.configs);
 }
 
-/// --replicas of a command line that asks for a run; 1 where something is wrong with it, which a run says then.
-std::int64_t replicas_asked_for(int argc, const char* const* argv) {
+/// The ranks that a command line asks this process for. One where something is wrong with it, which a run says then.
+struct Replicas {
+  int count = 1;
+  std::string algorithm = "auto";
+};
+
+Replicas replicas_asked_for(Start& start) {
   Settings settings;
   OptionTable table;
   describe_options(table, settings);
   try {
-    return parse(argc, argv, table).request == Request::run ? settings.replicas : 1;
+    if (parse(start, table).request != Request::run) return {};
+    return {static_cast<int>(settings.replicas), settings.comm_algorithm};
   } catch (const Error&) {
-    return 1;
+    return {};
   }
 }
 
 void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) {
   require(s.replicas > 1 || s.backend != "threads",
           "--backend threads: joins ranks that are threads of one process; start them by --replicas N");
+  require(s.comm_algorithm == "auto" || s.backend == "auto" || s.backend == "native" || s.backend == "threads",
+          "--comm-algorithm {}: is one of backends native and threads, and --backend {} has its own; leave one out",
+          s.comm_algorithm, s.backend);
   if (s.replicas == 1) return;
   require(environment.size() == 1,
-          "--replicas {}: {} started {} processes, which are the ranks already; choose one of both", s.replicas,
-          environment.launch().launcher, environment.size());
+          "--replicas {}: {} started {} processes, which are the ranks already; choose one of both (--replicas 1 sets "
+          "that of a config file aside)",
+          s.replicas, environment.launch().launcher, environment.size());
   require(s.backend == "auto" || s.backend == "threads",
           "--replicas {}: ranks in one process exchange gradients by backend threads, not {}; leave --backend out",
           s.replicas, s.backend);
@@ -99,18 +121,17 @@ void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) 
 }
 
 /// A rank's run, `ranks` being the group of all.
-int run_rank(int argc, const char* const* argv, comm::MpiEnvironment& environment, comm::ProcessGroup& ranks,
-             SharedData& data, Clock::time_point start) {
+int run_rank(Start& start, comm::ProcessGroup& ranks) {
   Settings settings;
   Device device;
   OptionTable table;
   describe_options(table, settings);
   const std::string help = help_text(kHelp, table);
   const auto [request, notes] = comm::run_agreed(ranks, [&] {
-    CommandLine asked = parse(argc, argv, table);
+    CommandLine asked = parse(start, table);
     resolve(settings, ranks.size());
     if (asked.request == Request::run) {
-      check_replicas(settings, environment);
+      check_replicas(settings, start.environment);
       check(settings, ranks.size());
       device = choose_device(settings, ranks.local_rank());
       naming_flags([&] {
@@ -129,7 +150,9 @@ int run_rank(int argc, const char* const* argv, comm::MpiEnvironment& environmen
   set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : fair_share);
   if (!names_device(settings)) device = comm::share_out_gpus(ranks, device);
   std::unique_ptr<comm::ProcessGroup> chosen;
-  if (settings.replicas == 1) chosen = comm::make_process_group(settings.backend, environment, device);
+  if (settings.replicas == 1)
+    chosen = comm::make_process_group(
+        {.backend = settings.backend, .device = device, .algorithm = settings.comm_algorithm}, start.environment);
   comm::ProcessGroup& group = chosen ? *chosen : ranks;
   if (group.rank() == 0) {
     if (!group.notice().empty()) kernels::notice(group.notice());  // which says it once
@@ -137,17 +160,16 @@ int run_rank(int argc, const char* const* argv, comm::MpiEnvironment& environmen
   }
   ClaimedDirectory claimed;  // held until the run has ended
   if (!settings.find_nan) claimed = settle_run_directory(settings, group);
-  return train_and_report(settings, table, config_text(table), device, environment, group, data, start,
-                          {argv, argv + argc}, claimed);
+  return train_and_report(settings, table, config_text(table), device, start.environment, group, start.data, start.time,
+                          {start.argv, start.argv + start.argc}, claimed);
 }
 
 /// Ranks that are threads of this process. The first one's exit code is the program's.
-int run_replicas(int argc, const char* const* argv, comm::MpiEnvironment& environment, int replicas,
-                 Clock::time_point start) {
-  SharedData data;
+int run_replicas(Start& start, const Replicas& replicas) {
   int code = 0;
-  comm::run_thread_ranks(replicas, [&](comm::ProcessGroup& ranks) {
-    const int mine = run_rank(argc, argv, environment, ranks, data, start);
+  const comm::NativeOptions options = comm::native_options("threads", replicas.algorithm);
+  comm::run_thread_ranks(replicas.count, options, [&](comm::ProcessGroup& ranks) {
+    const int mine = run_rank(start, ranks);
     if (ranks.rank() == 0) code = mine;
   });
   return code;
@@ -155,12 +177,12 @@ int run_replicas(int argc, const char* const* argv, comm::MpiEnvironment& enviro
 
 }  // namespace
 
-int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Clock::time_point start) {
-  const std::int64_t replicas = environment.size() == 1 ? replicas_asked_for(argc, argv) : 1;
-  if (replicas > 1) return run_replicas(argc, argv, environment, static_cast<int>(replicas), start);
+int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Clock::time_point time) {
+  Start start{argc, argv, environment, time};
+  const Replicas replicas = environment.size() == 1 ? replicas_asked_for(start) : Replicas();
+  if (replicas.count > 1) return run_replicas(start, replicas);
   const auto ranks = comm::make_process_group("auto", environment);
-  SharedData data;
-  return run_rank(argc, argv, environment, *ranks, data, start);
+  return run_rank(start, *ranks);
 }
 
 }  // namespace tandem::apps

@@ -146,7 +146,7 @@ RunParts make_parts(const Settings& s, const Data& images, comm::ProcessGroup& g
   parts.replicas = std::make_unique<comm::DistributedDataParallel>(
       group, train::parameters_and_masters(*parts.model, *parts.optimizer), parts.model->named_buffers(),
       comm::DistributedOptions{
-          .bucket_bytes = static_cast<std::int64_t>(s.bucket_mb * (1 << 20)),
+          .bucket_bytes = s.bucket_mb > 0.0 ? std::optional(std::llround(s.bucket_mb * (1 << 20))) : std::nullopt,
           .half = s.allreduce_dtype == "half" ? comm::HalfExchange::as_half : comm::HalfExchange::in_f32});
   parts.scaler = std::make_unique<optim::GradScaler>(make_scaler(s));
   parts.trainer = std::make_unique<train::Trainer>(

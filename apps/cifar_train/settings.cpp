@@ -130,7 +130,8 @@ void describe_training(OptionTable& table, Settings& s) {
                 fmt::format("images per optimizer step, over all ranks and micro-batches; default {}, or the next "
                             "multiple of their number",
                             s.loader.global_batch_size));
-  table.integer("batch-size", s.batch_size, {1}, "images per rank and micro-batch, instead of --global-batch-size");
+  table.integer("batch-size", s.batch_size, {1},
+                "images per rank and micro-batch of --grad-accumulation, instead of --global-batch-size");
   table.integer("grad-accumulation", s.trainer.accumulation, {1, 1000000}, "micro-batches per optimizer step");
   table
       .integer(
@@ -221,10 +222,14 @@ void describe_ranks(OptionTable& table, Settings& s) {
   table.choice("backend", s.backend, comm::backend_names(), fmt::format("how ranks exchange gradients ({})", what));
   for (const comm::BackendEntry& entry : comm::backends())
     if (!entry.former_name.empty()) table.find("backend")->also_called(entry.former_name, entry.name);
-  table.integer("replicas", s.replicas, {1, 256},
+  table.choice("comm-algorithm", s.comm_algorithm, comm::algorithm_names(),
+               "how backends native and threads add up (auto: shared-memory within a host, else ring; the others by "
+               "messages)");
+  table.integer("replicas", s.replicas, {1, 64},
                 "ranks that are threads of this process, in place of mpirun; on GPUs each has one of its own");
-  table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0, .above = true}, "MIB",
-             "size of the buckets that gradients are exchanged in (the first one: at most 1)");
+  table.real(
+      "bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0}, "MIB",
+      "size of the buckets that gradients are exchanged in (the first one: at most 1); 0: by the size of the model");
   table
       .choice("allreduce-dtype", s.allreduce_dtype, {"auto", "fp32", "half"},
               "what gradients of half weights are exchanged in (auto: fp32)")

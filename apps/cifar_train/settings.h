@@ -4,7 +4,6 @@
 #include "option_table.h"
 
 #include "tandem/autograd/precision.h"
-#include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tandem/core/device.h"
 #include "tandem/data/load.h"
 #include "tandem/data/loader.h"
@@ -54,7 +53,8 @@ struct Settings {
 
   std::string backend = "auto";
   std::int64_t replicas = 1;  ///< ranks that are threads of this process
-  double bucket_mb = static_cast<double>(comm::DistributedOptions{}.bucket_bytes) / (1 << 20);
+  std::string comm_algorithm = "auto";
+  double bucket_mb = 0.0;  ///< 0: chosen by the size of the model
   std::string allreduce_dtype = "auto";
   std::string device = "auto";
   std::int64_t threads = 0;

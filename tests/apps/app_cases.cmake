@@ -173,6 +173,9 @@ training_case("config round trip" config)
 training_case("empty paths" empty_paths)
 training_case("standard output that cannot be written" standard_output)
 training_case("half precision" precision)
+training_case("fewer threads than replicas" few_threads)
+# The sanitizers' own memory is beyond any limit of the address space.
+set_property(TEST "cifar_train: fewer threads than replicas" APPEND PROPERTY LABELS no-asan)
 whole_run("bars on terminals, plain lines in files" check_terminal.py)
 # Of what is written when; it takes long with sanitizers.
 set_property(TEST "cifar_train: bars on terminals, plain lines in files" APPEND PROPERTY LABELS no-asan)
@@ -225,7 +228,11 @@ if(TANDEM_HAS_MPI)
 endif()
 
 if(TANDEM_SANITIZE)  # what these run is run by shorter tests as well
-  foreach(case "same run, same bits" "half precision" "uneven batches and accumulation are exact")
+  foreach(case "same run, same bits" "half precision" "uneven batches and accumulation are exact"
+      "replicas have the bits of as many processes" "validation, averages and details, two ranks"
+      "ends, not_finite, two ranks" "ends, unwritable, two ranks" "killed and gone on with, same bits, fp16"
+      "checkpoints of other settings and runs" "two ranks stopped by signals, same bits"
+      "two ranks stopped by timeout, same bits" "another number of ranks, same curve")
     if(TEST "cifar_train: ${case}")
       set_property(TEST "cifar_train: ${case}" APPEND PROPERTY LABELS long)
     endif()

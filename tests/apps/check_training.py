@@ -317,9 +317,14 @@ def prediction():
     with open(path("cut.png"), "wb") as file:
         file.write(contents("dark.png")[:40])
     for name, problem in (("none.png", "none.png: "), ("cut.png", "cut.png: "), ("own.jsonl", "own.jsonl: ")):
-        done = predict(files[0], path(name))
-        check(done.returncode == 2 and done.stdout == "" and problem in done.stderr and
-              len(done.stderr.splitlines()) == 1, f"{name}: {done}")
+        # The other files are classified all the same.
+        done = predict("--top", "1", files[0], path(name), files[2])
+        check(done.returncode == 2 and problem in done.stderr and len(done.stderr.splitlines()) == 1, f"{name}: {done}")
+        check(re.fullmatch(r".*dark\.png +0 [0-9.]+ %\n.*bright\.png +2 [0-9.]+ %\n", done.stdout), f"{name}: {done}")
+        done = predict("--json", path(name), files[0])
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        check(done.returncode == 2 and "classes" not in lines[0] and problem in lines[0]["error"] and
+              lines[1]["classes"][0]["class"] == "0", f"{name}: {done}")
     # A checkpoint's weights, too; not those that are damaged.
     subprocess.run(ALONE + f"--dataset mnist --data {FOLDER} --model small_cnn --epochs 1 --threads 1 --progress none --run-dir "
                    f"{path('kept')}".split(), check=True, env=environment(), stdout=subprocess.DEVNULL)
@@ -480,7 +485,7 @@ def config():
     of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25 --epochs 9".split()  # does not go with --steps
     of_resnet = "--model resnet9 --drop-path 0.25".split()
     lines = set()
-    in_one_process = "--canonical 8 --replicas 2".split()  # does not go with --grad-accumulation and --backend mpi
+    in_one_process = "--canonical 8 --replicas 2 --comm-algorithm ring".split()  # does not go with --grad-accumulation and --backend mpi
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every
     for arguments in ([], measured, in_one_process, search, of_vgg_lite, of_resnet, options):
         text = printed(arguments)
@@ -491,6 +496,11 @@ def config():
     names = {word[2:] for word in measured + in_one_process + search + of_vgg_lite + of_resnet + options if word.startswith("--")}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov", "global-batch-size"}, f"not in this test: {lines - names}")
+
+    # From a pipe, which can be read once.
+    text = printed(["--lr", "0.0625", "--replicas", "2"])
+    check("lr = 0.0625" in text, text)
+    check(printed(["--config", "/dev/stdin"], text) == text, "another config from a pipe")
 
     # Defaults follow the choices that the command line, or an editor, makes instead of the printed ones.
     for before, choice in (("", "--optimizer adamw"), ("--schedule step", "--schedule cosine"),
@@ -510,8 +520,9 @@ def config():
         check(over == plain, f"{before} printed, then {choice} by hand:\n{over}\nexpected:\n{plain}")
 
 
-def printed(arguments):
-    done = subprocess.run([PROGRAM, "--print-config"] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def printed(arguments, text=""):
+    done = subprocess.run([PROGRAM, "--print-config"] + arguments, input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
     check(done.returncode == 0 and done.stderr == "", f"{arguments}: {done.stderr}")
     return done.stdout
 
@@ -661,6 +672,18 @@ def replicas():
     check(contents("rest") == contents("threads"), "processes went on from a checkpoint of replicas to other weights")
 
 
+def few_threads():
+    """Where the system does not give a thread to each replica, all end, and one error says so."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 30, 1 << 30))  # what each new thread takes of the address space
+        resource.setrlimit(resource.RLIMIT_AS, (5 << 30, 5 << 30))
+
+    done = subprocess.run(ALONE + "--dataset synthetic --model mnist_cnn --steps 1 --threads 1 --replicas 16".split(), timeout=60,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limit)
+    check(done.returncode == 2 and re.fullmatch(r"error: the system gives threads to \d+ of 16 ranks: .*; start fewer, or raise "
+                                                r"its limits\n", done.stderr), f"{done}")
+
+
 def canonical():
     """The same bits on any number of ranks and threads, of any backend: in figures, weights and state."""
     networks = {
@@ -721,7 +744,7 @@ if __name__ == "__main__":
     try:
         cases = (learning, determinism, files, logs, full_disks, own_images, prediction, run_directories, profile, config,
                  empty_paths, standard_output, precision, exact_sgd,
-                 replicas, canonical, exact_uneven)
+                 replicas, few_threads, canonical, exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()
     finally:
         shutil.rmtree(FOLDER, ignore_errors=True)

@@ -45,11 +45,13 @@ app_case(PROGRAM allreduce_bench NAME "unknown backend" EXIT 2 ERR "--backends: 
   ARGS --backends mpi,natve)
 app_case(PROGRAM allreduce_bench NAME "unknown operation" EXIT 2 ERR "--op: unknown op 'mean' (choices: sum, product, min, max)"
   ARGS --op mean)
+app_case(PROGRAM allreduce_bench NAME "unknown algorithm" EXIT 2 ERR "--algorithms: unknown algorithm 'rang': did you mean ring?"
+  ARGS --algorithms rang)
 app_case(PROGRAM allreduce_bench NAME "sizes the wrong way round" EXIT 2 ERR "--min-bytes 64 is more than --max-bytes 8"
   ARGS --backends self --min-bytes 64 --max-bytes 8)
 if(TANDEM_HAS_MPI)
-  app_case(PROGRAM allreduce_bench NAME "two ranks" RANKS 2 OUT "\"backend\":\"native\",\"shared\":true" "\"wrong\":0"
-    ARGS --json --max-bytes 300000 --factor 32 --rounds 1)
+  app_case(PROGRAM allreduce_bench NAME "two ranks" RANKS 2 OUT "\"backend\":\"native\",\"shared\":true" "\"backend\":\"native, direct\"" "\"wrong\":0"
+    ARGS --algorithms direct --json --max-bytes 300000 --factor 32 --rounds 1)
   app_case(PROGRAM allreduce_bench NAME "an error is told once" RANKS 2 EXIT 2 ERR "--factor: 1 is not between 2 and 1024"
     ARGS --factor 1)
 endif()

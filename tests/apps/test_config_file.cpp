@@ -8,6 +8,8 @@
 
 #include "tandem/core/error.h"
 
+#include <thread>
+
 using namespace tandem::apps;
 using tandem::test::ContainsText;
 
@@ -137,6 +139,28 @@ TEST_CASE("a config file takes memory by its size, a larger one is not read") {
   for (int i = 0; texts.size() < 1'000'000; ++i) texts += fmt::format("a{}='{}'\n", i, std::string(8000, 'x'));
   for (const std::string& text : {settings, lists, texts}) check(text, 256 * tandem::test::kMiB);
   check(std::string(100'000'000, '#'), 16 * tandem::test::kMiB);
+}
+
+TEST_CASE("a reader reads a file once, however often and by whatever thread it is asked") {
+  const tandem::test::TemporaryDirectory folder;
+  const std::string path = folder / "run.toml";
+  tandem::test::write_bytes(path, "lr = 0.5\n");
+  ConfigReader reader;
+  CHECK(reader.read(path).front().value == "0.5");
+  tandem::test::write_bytes(path, "lr = 0.25\n");
+  std::vector<std::string> values(4);
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& value : values) threads.emplace_back([&] { value = reader.read(path).front().value; });
+  }
+  CHECK(values == std::vector<std::string>(4, "0.5"));
+  CHECK(ConfigReader().read(path).front().value == "0.25");
+  // What is no config file stays none.
+  const std::string bad = folder / "bad.toml";
+  tandem::test::write_bytes(bad, "lr = = 1\n");
+  CHECK_THROWS_WITH(reader.read(bad), ContainsText("bad.toml:1"));
+  tandem::test::write_bytes(bad, "lr = 1\n");
+  CHECK_THROWS_WITH(reader.read(bad), ContainsText("bad.toml:1"));
 }
 
 TEST_CASE("config files that are none") {

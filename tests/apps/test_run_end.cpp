@@ -33,7 +33,9 @@ void read_settings(OptionTable& table, Settings& settings, const std::string& fo
       "16",          "--batch-size", "8",         "--progress", "none"};
   // Ranks that are threads share one timeline.
   if (ranks == 1) arguments.insert(arguments.end(), {"--profile", "steps=1:2"});
-  parse_command_line(static_cast<int>(arguments.size()), arguments.data(), table, {"batch-size", "global-batch-size"});
+  ConfigReader configs;
+  parse_command_line(static_cast<int>(arguments.size()), arguments.data(), table, {"batch-size", "global-batch-size"},
+                     configs);
   resolve(settings, ranks);
 }
 

@@ -43,6 +43,13 @@ endif()
 
 # A preloaded library comes before the sanitizers' own, which they refuse.
 if(TANDEM_SANITIZE)
+  # Whole runs that take minutes with sanitizers; other disks and folders fail shorter ones.
+  foreach(case "disk that becomes read-only" "full device for a log, limit on the size of files"
+      "run directory that is removed, two ranks")
+    if(TEST "cifar_train: ${case}")
+      set_property(TEST "cifar_train: ${case}" APPEND PROPERTY LABELS long)
+    endif()
+  endforeach()
   return()
 endif()
 disk_case("calls on files that fail" errors $<TARGET_FILE:failing_files>)
