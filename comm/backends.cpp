@@ -96,14 +96,55 @@ std::unique_ptr<ProcessGroup> make_threads(BackendRequest& /*request*/) {
 
 std::string_view nothing() { return ""; }
 
+// In the order of CollectiveKind: send, receive, broadcast, all_reduce, reduce, all_gather, gather, scatter,
+// reduce_scatter, all_to_all, barrier.
+
+constexpr CollectiveWays kSelfWays{"",       "",       "nothing", "a copy", "a copy", "a copy",
+                                   "a copy", "a copy", "a copy",  "a copy", "nothing"};
+constexpr CollectiveWays kMpiWays{
+    "MPI_Isend",           "MPI_Irecv",       "MPI_Ibcast",   "MPI_Allreduce, MPI_Iallreduce",
+    "MPI_Ireduce",         "MPI_Iallgatherv", "MPI_Igatherv", "MPI_Iscatterv",
+    "MPI_Ireduce_scatter", "MPI_Ialltoallv",  "MPI_Ibarrier"};
+constexpr CollectiveWays kNativeWays{"a message",
+                                     "a message",
+                                     "binomial tree, or chain of segments",
+                                     "shared memory, or --comm-algorithm",
+                                     "shared memory, or binomial tree",
+                                     "ring",
+                                     "messages to the root",
+                                     "messages from the root",
+                                     "messages to the rank that adds",
+                                     "messages to all",
+                                     "shared memory, or recursive doubling"};
+constexpr CollectiveWays kGlooWays{"UnboundBuffer::send",
+                                   "UnboundBuffer::recv",
+                                   "gloo::broadcast",
+                                   "gloo::allreduce",
+                                   "gloo::reduce",
+                                   "gloo::allgatherv",
+                                   "messages",
+                                   "messages",
+                                   "gloo::reduce to each",
+                                   "messages",
+                                   "gloo::barrier"};
+constexpr CollectiveWays kNcclWays{"ncclSend",           "ncclRecv",           "ncclBroadcast",
+                                   "ncclAllReduce",      "ncclReduce",         "ncclAllGather",
+                                   "ncclSend, ncclRecv", "ncclSend, ncclRecv", "ncclReduceScatter",
+                                   "ncclSend, ncclRecv", "MPI_Ibarrier"};
+constexpr std::string_view kStaged = "by way of pinned host memory";
+
 constexpr BackendEntry kBackends[] = {
     {"auto", "nccl between GPUs, else native, for one rank self", "", nothing, "", make_automatic},
-    {"self", "one process", "", nothing, "", make_self},
-    {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi},
-    {"native", "our own collectives, through memory or MPI messages", "MPI", missing_mpi, "self", make_native, "ring"},
-    {"threads", "as native, between ranks that are threads of one process", "", nothing, "", make_threads},
-    {"gloo", "the Gloo library's collectives, over TCP", "MPI and Gloo", missing_mpi_or_gloo, "mpi", make_gloo},
-    {"nccl", "NVIDIA's collectives", "MPI, NCCL and a GPU per rank", missing_nccl, "native", make_nccl},
+    {"self", "one process", "", nothing, "", make_self, &kSelfWays, kStaged},
+    {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi, &kMpiWays, kStaged},
+    {"native", "our own collectives, through memory or MPI messages", "MPI", missing_mpi, "self", make_native,
+     &kNativeWays, kStaged, "ring"},
+    {"threads", "as native, between ranks that are threads of one process", "", nothing, "", make_threads, &kNativeWays,
+     kStaged},
+    {"gloo", "the Gloo library's collectives, over TCP", "MPI and Gloo", missing_mpi_or_gloo, "mpi", make_gloo,
+     &kGlooWays, kStaged},
+    {"nccl", "NVIDIA's collectives", "MPI, NCCL and a GPU per rank", missing_nccl, "native", make_nccl, &kNcclWays,
+     "where they are; those of CPUs go by mpi"},
 };
 
 }  // namespace

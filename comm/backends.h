@@ -9,6 +9,7 @@
 
 #include "tandem/comm/process_group.h"
 
+#include <array>
 #include <span>
 
 namespace tandem::comm {
@@ -21,6 +22,9 @@ struct BackendRequest {
   std::unique_ptr<ProcessGroup> mpi;  ///< all ranks, by MPI's collectives; null for one rank that did without so far
 };
 
+/// How a backend carries out each collective, in a few words, by CollectiveKind; empty for what it does not.
+using CollectiveWays = std::array<std::string_view, kCollectiveKinds>;
+
 /// One backend that can be asked for. `make` is collective and may take request.mpi; it throws AgreedError where the
 /// backend cannot be used by these ranks.
 struct BackendEntry {
@@ -30,7 +34,9 @@ struct BackendEntry {
   std::string_view (*missing)();  ///< what this build lacks of `needs`, in one line; empty if nothing
   std::string_view instead;       ///< the backend to choose where something is missing
   std::unique_ptr<ProcessGroup> (*make)(BackendRequest& request);
-  std::string_view former_name = {};  ///< a name that it had before, and that still stands for it; mostly empty
+  const CollectiveWays* ways = nullptr;  ///< null for a choice between others
+  std::string_view on_gpus = {};         ///< how it takes tensors of GPUs
+  std::string_view former_name = {};     ///< a name that it had before, and that still stands for it; mostly empty
 };
 
 /// All of them, "auto" first.

@@ -32,6 +32,8 @@ enum class CollectiveKind : std::uint8_t {
   barrier,
 };
 
+constexpr int kCollectiveKinds = 11;
+
 /// "all_reduce", ...
 std::string_view name_of(CollectiveKind kind);
 

@@ -73,7 +73,7 @@ struct DistributedDataParallel::State {
   Tensor put_into_bucket(std::size_t bucket, std::size_t index, const Tensor& gradient) {
     require(!buckets[bucket].has(index),
             "DistributedDataParallel: parameter '{}' got a second gradient before finish(); wrap all but the last "
-            "backward of a step in no_sync()",
+            "backward of a step in no_sync(), and where an error ended a step, make a new object",
             names[plan[bucket][index]]);
     if (!synchronising) return gradient;
     require(
