@@ -63,16 +63,16 @@ std::pair<std::int64_t, std::int64_t> reach_of(const Tensor& tensor) {
 /// True if an element of one is, in part, an element of the other.
 bool shares_elements(const Tensor& a, const Tensor& b) {
   if (a.numel() == 0 || b.numel() == 0 || a.storage() != b.storage()) return false;
-  const auto [begin, end] = reach_of(a);
-  const auto [other_begin, other_end] = reach_of(b);
-  if (other_end <= begin || end <= other_begin) return false;
+  const std::pair reach = reach_of(a), other_reach = reach_of(b);
+  const std::int64_t begin = reach.first, end = reach.second;
+  if (other_reach.second <= begin || end <= other_reach.first) return false;
   // Such as two columns of a matrix, or two rows that overlap.
   std::vector<bool> is_taken(static_cast<std::size_t>(end - begin));
-  for_each_element(a, [&, begin = begin](std::int64_t first, std::int64_t bytes) {
+  for_each_element(a, [&](std::int64_t first, std::int64_t bytes) {
     for (std::int64_t i = 0; i < bytes; ++i) is_taken[static_cast<std::size_t>(first - begin + i)] = true;
   });
   bool shares = false;
-  for_each_element(b, [&, begin = begin, end = end](std::int64_t first, std::int64_t bytes) {
+  for_each_element(b, [&](std::int64_t first, std::int64_t bytes) {
     for (std::int64_t at = std::max(first, begin); at < std::min(first + bytes, end); ++at)
       shares = shares || is_taken[static_cast<std::size_t>(at - begin)];
   });

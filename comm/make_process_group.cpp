@@ -26,7 +26,7 @@ void check_algorithm(std::string_view algorithm, std::string_view backend) {
   const std::vector<std::string> names = algorithm_names();
   if (std::ranges::find(names, algorithm) == names.end())
     throw AgreedError(unknown_name("all-reduce algorithm", algorithm, names));
-  if (algorithm != "auto" && backend != "auto" && backend != "native")
+  if (algorithm != "auto" && backend != "auto" && backend != "native" && backend != "threads")
     throw AgreedError(fmt::format("algorithm {}: is one of backend native, and {} has its own; choose backend native",
                                   algorithm, backend));
 }
@@ -42,7 +42,7 @@ std::unique_ptr<ProcessGroup> make_process_group(const GroupOptions& options, Mp
     check_same(*request.mpi, "the command line", fmt::format("backend={}\nalgorithm={}\n", backend, options.algorithm));
   }
   check_algorithm(options.algorithm, backend);
-  if (options.algorithm != "auto" && environment.size() > 1) backend = "native";
+  if (options.algorithm != "auto" && backend == "auto" && environment.size() > 1) backend = "native";
   return entry_of(backend).make(request);
 }
 

@@ -63,8 +63,8 @@ class ProcessGroup {
 
   // To all --------------------------------------------------------------------------------------------------------
 
-  /// Replaces the elements by their reduction over all ranks: the same bits on every rank. Of the backends, native and
-  /// self promise that min and max pass NaN on; MPI's and NCCL's may drop it.
+  /// Replaces the elements by their reduction over all ranks: the same bits on every rank. MPI's and NCCL's min
+  /// and max may drop NaN; those of the other backends pass it on.
   void all_reduce(const Out& tensor, ReduceOp op = ReduceOp::sum);
   std::unique_ptr<Work> all_reduce_async(const Out& tensor, ReduceOp op = ReduceOp::sum);
   /// The same, into another tensor.

@@ -143,26 +143,28 @@ struct NanFinder::State {
 };
 
 NanFinder::NanFinder(Trainer& trainer) : state_(std::make_shared<State>(trainer)) {
-  const std::weak_ptr<State> state = state_;
-  for (const auto& [name, module] : trainer.parts().model.named_modules()) {
-    handles_.push_back(module->register_forward_pre_hook(
-        [state = state_.get(), name = name, weak = state](layers::Module&, const Tensor& input) -> Tensor {
+  const std::weak_ptr<State> weak = state_;
+  State* const state = state_.get();
+  for (const auto& named : trainer.parts().model.named_modules()) {
+    const std::string& name = named.first;
+    handles_.push_back(
+        named.second->register_forward_pre_hook([state, name, weak](layers::Module&, const Tensor& input) -> Tensor {
           state->look_at_input(name, input);
           return watch_gradient(input, [weak, name](const Tensor& gradient) {
             if (const auto there = weak.lock()) there->look_at_gradient(NanPlace::input_gradient, name, gradient);
           });
         }));
-    handles_.push_back(
-        module->register_forward_hook([state = state_.get(), name = name, weak = state](
-                                          layers::Module&, const Tensor& input, const Tensor& output) -> Tensor {
+    handles_.push_back(named.second->register_forward_hook(
+        [state, name, weak](layers::Module&, const Tensor& input, const Tensor& output) -> Tensor {
           state->look_at_output(name, input, output);
           return watch_gradient(output, [weak, name](const Tensor& gradient) {
             if (const auto there = weak.lock()) there->look_at_gradient(NanPlace::output_gradient, name, gradient);
           });
         }));
   }
-  for (const auto& [name, parameter] : trainer.parts().model.named_parameters()) {
-    autograd::on_gradient_ready(parameter, [weak = state, name = name](Tensor gradient) {
+  for (const auto& named : trainer.parts().model.named_parameters()) {
+    const std::string& name = named.first;
+    autograd::on_gradient_ready(named.second, [weak, name](Tensor gradient) {
       if (const auto there = weak.lock())
         there->look_at_gradient(NanPlace::parameter_gradient, parent_of(name), gradient, name);
       return gradient;

@@ -145,8 +145,17 @@ std::vector<ConfigEntry> read_config(const std::string& path) { return parse_con
 
 std::vector<ConfigEntry> ConfigReader::read(const std::string& path) {
   const std::lock_guard lock(mutex_);
-  const auto known = texts_.find(path);
-  return parse_config(known != texts_.end() ? known->second : texts_[path] = read_text(path), path);
+  const auto [place, is_new] = readings_.try_emplace(path);
+  Reading& reading = place->second;
+  if (is_new) {
+    try {
+      reading.text = read_text(path);
+    } catch (const Error&) {
+      reading.problem = std::current_exception();
+    }
+  }
+  if (reading.problem) std::rethrow_exception(reading.problem);
+  return parse_config(reading.text, path);
 }
 
 }  // namespace tandem::apps

@@ -1,6 +1,7 @@
 // Config files: TOML restricted to `key = value`, which is all that a flat list of options needs.
 #pragma once
 
+#include <exception>
 #include <map>
 #include <mutex>
 #include <string>
@@ -23,15 +24,19 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
 /// Reads and parses a file. Throws Error if it cannot be read, is a directory, or is larger than 1 MiB.
 std::vector<ConfigEntry> read_config(const std::string& path);
 
-/// The same for all command lines of one process, each file read once: what comes from a pipe is there once, and a file
-/// that is changed meanwhile is the same for all. For use by several threads.
+/// The same for all command lines of one process, each file read once, whether it can be read or not: what comes from a
+/// pipe is there once, and a file that is changed meanwhile is the same for all. For use by several threads.
 class ConfigReader {
  public:
   std::vector<ConfigEntry> read(const std::string& path);
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::string> texts_;  // by path
+  struct Reading {
+    std::string text;
+    std::exception_ptr problem;  // why it could not be read
+  };
+  std::map<std::string, Reading> readings_;  // by path
 };
 
 }  // namespace tandem::apps

@@ -107,7 +107,9 @@ void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) 
   require(s.replicas > 1 || s.backend != "threads",
           "--backend threads: joins ranks that are threads of one process; start them by --replicas N");
   require(s.comm_algorithm == "auto" || s.backend == "auto" || s.backend == "native" || s.backend == "threads",
-          "--comm-algorithm {}: is one of backends native and threads, and --backend {} has its own; leave one out",
+          "--comm-algorithm {}: is one of backends native and threads, and --backend {} has its own; leave one out "
+          "(--comm-algorithm "
+          "auto sets that of a config file aside)",
           s.comm_algorithm, s.backend);
   if (s.replicas == 1) return;
   require(environment.size() == 1,

@@ -52,7 +52,10 @@ Tensor tanh(const Tensor& x) { return unary("tanh", kernels::Unary::tanh, x); }
 Tensor sigmoid(const Tensor& x) { return unary("sigmoid", kernels::Unary::sigmoid, x); }
 
 Tensor softplus(const Tensor& x, double beta) {
-  require(std::isfinite(beta) && beta != 0.0, "softplus: beta must be a finite number other than 0, got {}", beta);
+  require_floating("softplus", x);
+  const double rounded = x.dtype() == DType::f64 ? beta : static_cast<double>(static_cast<float>(beta));
+  require(std::isfinite(rounded) && rounded != 0.0,
+          "softplus: beta must be a finite number other than 0 in the type that {} is computed in, got {}", x, beta);
   return unary("softplus", kernels::Unary::softplus, x, {beta});
 }
 

@@ -24,8 +24,8 @@ Tensor tanh(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
 
 /// log(1 + exp(beta x)) / beta, a smooth max(x, 0), for all x (PyTorch goes over to x from beta x = 20 on, where the
-/// two are one number in f32). f32 for half x (OpKind::exponential). Keeps x. Throws Error unless beta is a finite
-/// number other than 0.
+/// two are one number in f32). f32 for half x (OpKind::exponential). On the CPU, results in f32 below exp(-87) / beta
+/// are 0. Keeps x. Throws Error unless beta is a finite number other than 0, in f32 unless x is f64.
 Tensor softplus(const Tensor& x, double beta = 1.0);
 
 /// x where x > 0, else negative_slope * x. Keeps x.

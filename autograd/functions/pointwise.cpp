@@ -22,7 +22,7 @@ using kernels::Unary;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNoEnd = std::numeric_limits<double>::quiet_NaN();
 
 /// What exponential functions compute of x; of no tensor none, which they refuse.
 Tensor widened(const Tensor& x) { return x.defined() ? cast(x, result_dtype(OpKind::exponential, x.dtype())) : x; }
@@ -52,12 +52,12 @@ Tensor clamp(const Tensor& x, double min, double max) {
 
 Tensor clamp_min(const Tensor& x, double min) {
   require(!std::isnan(min), "clamp_min: min must be a number or infinite, got {}", min);
-  return unary("clamp_min", Unary::clamp, x, {min, kInfinity});
+  return unary("clamp_min", Unary::clamp, x, {min, kNoEnd});
 }
 
 Tensor clamp_max(const Tensor& x, double max) {
   require(!std::isnan(max), "clamp_max: max must be a number or infinite, got {}", max);
-  return unary("clamp_max", Unary::clamp, x, {-kInfinity, max});
+  return unary("clamp_max", Unary::clamp, x, {kNoEnd, max});
 }
 
 Tensor pow(const Tensor& x, double exponent) {

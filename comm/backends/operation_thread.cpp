@@ -61,8 +61,8 @@ std::unique_ptr<Work> OperationThread::start(std::function<void()> operation) {
   auto state = std::make_shared<OperationState>();
   {
     const std::scoped_lock lock(mutex_);
-    queue_.push_back({std::move(operation), state});
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    queue_.push_back({std::move(operation), state});
     changed_.notify_all();
   }
   return work_of(std::move(state));

@@ -26,7 +26,7 @@ enum class Unary : std::uint8_t {
   softplus,       // log(1 + exp(a x)) / a
   leaky_relu,     // x where x > 0, else a x
   hardswish,      // x min(max(x + 3, 0), 6) / 6
-  clamp,          // x cut off to [a, b]; b where a > b
+  clamp,          // x cut off to [a, b]; b where a > b; NaN for an end that is not there
   pow_number,     // x to the power of a
   add_number,     // x + a
   subtract_from,  // a - x

@@ -156,8 +156,8 @@ struct Softplus {
   static constexpr Keep kKeep = Keep::input;
   template <typename Math, typename T>
   static constexpr T value(T x, const NumbersIn<T>& numbers) {
-    const T scaled = x * numbers.a;
-    return (Math::select(scaled < T{0}, T{0}, scaled) + Math::log1p_exp(-Math::abs(scaled))) / numbers.a;
+    const T scaled = x * numbers.a;  // may be infinite, where the result is not
+    return Math::select(scaled > T{0}, x, T{0}) + Math::log1p_exp(-Math::abs(scaled)) / numbers.a;
   }
   template <typename Math, typename T>
   static constexpr T gradient(T x, T grad, const NumbersIn<T>& numbers) {
@@ -200,7 +200,8 @@ struct Clamp {
   }
   template <typename Math, typename T>
   static constexpr T gradient(T x, T grad, const NumbersIn<T>& numbers) {
-    return Math::select((x > numbers.a) & (x < numbers.b), grad, T{0});
+    const bool is_above = (x > numbers.a) | (numbers.a != numbers.a);
+    return Math::select(is_above & ((x < numbers.b) | (numbers.b != numbers.b)), grad, T{0});
   }
 };
 

@@ -155,6 +155,11 @@ TEST_CASE("a reader reads a file once, however often and by whatever thread it i
   }
   CHECK(values == std::vector<std::string>(4, "0.5"));
   CHECK(ConfigReader().read(path).front().value == "0.25");
+  // What cannot be read stays so.
+  const std::string late = folder / "late.toml";
+  CHECK_THROWS_WITH(reader.read(late), ContainsText("no such file"));
+  tandem::test::write_bytes(late, "lr = 1\n");
+  CHECK_THROWS_WITH(reader.read(late), ContainsText("no such file"));
   // What is no config file stays none.
   const std::string bad = folder / "bad.toml";
   tandem::test::write_bytes(bad, "lr = = 1\n");

@@ -124,6 +124,14 @@ TEST_CASE("pointwise functions give infinities, zeros and NaN what C's functions
                {0.0, -0.0, -kInfinity, kNan, kInfinity, kNan, kNan});
   check_values([](const Tensor& x) { return softplus(x); }, {-kInfinity, kInfinity, kNan, 100.0, -200.0 * 5},
                {0.0, kInfinity, kNan, 100.0, 0.0});
+  check_values([](const Tensor& x) { return softplus(x, 1e37); }, {1024.0, -1024.0, 2.0, kInfinity, kNan},
+               {1024.0, 0.0, 2.0, kInfinity, kNan});
+  check_values([](const Tensor& x) { return softplus(x, -1e37); }, {-1024.0, 1024.0, -kInfinity},
+               {-1024.0, 0.0, -kInfinity});
+  CHECK_THAT(
+      error_of([] { softplus(Tensor::zeros({2}), 1e39); }),
+      ContainsText("softplus: beta must be a finite number other than 0 in the type that f32[2] is computed in"));
+  CHECK_THAT(error_of([] { softplus(Tensor::zeros({2}), 0.0); }), ContainsText("got 0"));
   check_values([](const Tensor& x) { return pow(2, x); }, {-kInfinity, kInfinity, kNan, 0.0, 3.0},
                {0.0, kInfinity, kNan, 1.0, 8.0});
   check_values([](const Tensor& x) { return maximum(x, 1); }, {kNan, 0.0, 2.0}, {kNan, 1.0, 2.0});
@@ -175,7 +183,9 @@ TEST_CASE("gradients at kinks, ties and ends are PyTorch's") {
                {0.0, 0.0, 0.5, 1.0, 1.0});
   check_slopes([](const Tensor& x) { return maximum(x, 1); }, {0.0, 1.0, 2.0, kNan}, {0.0, 0.5, 1.0, 1.0});
   check_slopes([](const Tensor& x) { return minimum(1, x); }, {0.0, 1.0, 2.0, kNan}, {1.0, 0.5, 0.0, 1.0});
-  check_slopes([](const Tensor& x) { return clamp_min(x, 1); }, {0.0, 1.0, 2.0}, {0.0, 0.0, 1.0});
+  check_slopes([](const Tensor& x) { return clamp_min(x, 1); }, {0.0, 1.0, 2.0, kInfinity, kNan},
+               {0.0, 0.0, 1.0, 1.0, 0.0});
+  check_slopes([](const Tensor& x) { return clamp_max(x, 1); }, {-kInfinity, 0.0, 1.0, 2.0}, {1.0, 1.0, 0.0, 0.0});
   check_slopes([](const Tensor& x) { return pow(0, x); }, {0.0, 1.0}, {0.0, 0.0});
   check_slopes([](const Tensor& x) { return leaky_relu(x, 0.5); }, {-1.0, 0.0, 1.0}, {0.5, 0.5, 1.0});
   check_slopes(autograd::hardswish, {-4.0, -3.0, 0.0, 3.0, 4.0}, {0.0, 0.0, 0.5, 1.0, 1.0});

@@ -141,7 +141,9 @@ void add_communication(HtmlWriter& html, const RunData& run, const NumberTable& 
     table.emplace_back("exchanged at", number_text(bytes / exchanged(run, "seconds"), Unit::bytes) + "/s");
   }
   for (const char* const name : {"comm-algorithm", "bucket-mb", "allreduce-dtype"}) {
-    if (const std::string value = setting(run, name); !value.empty()) table.emplace_back(name, value);
+    std::string value = setting(run, name);
+    if (value == "0.0") value = "by the size of the model";  // of bucket-mb
+    if (!value.empty()) table.emplace_back(name, value);
   }
   begin_card(html);
   html.element("h3", "Communication");

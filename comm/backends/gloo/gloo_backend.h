@@ -17,8 +17,11 @@ std::string_view missing_gloo();
 /// connected.
 ///
 /// all_reduce, broadcast, reduce, all_gather and barrier are Gloo's own algorithms; what else moves goes by its
-/// messages. Operations under way have a thread for their progress, one after another. Waits have no time limit: a rank
-/// whose process ends is noticed, as its connections are closed, and then the group is of no use any more.
+/// messages.
+/// Collectives under way have a thread for their progress, one after another, and each message has one that waits for
+/// it. Waits have no time limit: a rank whose process ends is noticed, as its connections are closed, and then the
+/// group is of no use any more. Ranks that disagree about the size of what they exchange are not told: Gloo may end the
+/// process then. SIGPIPE is ignored from now on, unless the program handles it.
 std::unique_ptr<Backend> make_gloo_backend(std::unique_ptr<Backend> meeting);
 
 }  // namespace tandem::comm

@@ -16,8 +16,12 @@
 #include <gloo/reduce.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -73,116 +77,58 @@ gloo::AllreduceOptions::Func combination(ReduceOp op) {
   };
 }
 
-/// A message under way.
-struct Message {
+// Gloo has no wait without a limit.
+constexpr std::chrono::milliseconds kAYear = std::chrono::hours(365 * 24);
+
+/// Bytes on their way to another rank, or from it; no buffer for no bytes.
+struct Transfer {
   Buffer buffer;
   bool sends;
 
-  /// False where it was given up.
-  void wait() { static_cast<void>(sends ? buffer->waitSend() : buffer->waitRecv()); }
-  void cancel() { sends ? buffer->abortWaitSend() : buffer->abortWaitRecv(); }
+  void wait() {
+    if (buffer) static_cast<void>(sends ? buffer->waitSend(kAYear) : buffer->waitRecv(kAYear));
+  }
 };
 
-/// Waits in a thread of its own: messages come in any order, and Gloo cannot be asked without waiting.
-class MessageWork final : public Work {
+/// A message under way, and the thread that waits for it: messages come in any order, and Gloo cannot be asked without
+/// waiting. Gloo gives a connection up whose buffers end too early, so this lives until the message has arrived or the
+/// backend ends, whether its work is kept or not.
+class Message {
  public:
-  MessageWork(Message message, std::string what, int rank)
-      : message_(std::move(message)), thread_([this, what = std::move(what), rank] {
+  Message(const Collective& collective, Transfer transfer, int rank)
+      : collective_(collective), transfer_(std::move(transfer)), thread_([this, rank] {
           std::exception_ptr fault;
           try {
-            naming(what, rank, [&] { message_.wait(); });
+            naming(describe(collective_), rank, [&] { transfer_.wait(); });
           } catch (...) {
             fault = std::current_exception();
           }
-          state_.complete(std::move(fault));
+          state_->complete(std::move(fault));
+          has_ended_ = true;
         }) {}
-  ~MessageWork() override {
-    if (!is_known_to_be_complete_) message_.cancel();
-    thread_.join();
-  }
-  MessageWork(const MessageWork&) = delete;
-  MessageWork& operator=(const MessageWork&) = delete;
 
-  bool poll() override {
-    is_known_to_be_complete_ = is_known_to_be_complete_ || state_.is_complete();
-    return is_known_to_be_complete_;
-  }
-  void wait() override {
-    state_.wait();
-    is_known_to_be_complete_ = true;
-  }
+  bool has_ended() const { return has_ended_; }
+  const std::shared_ptr<OperationState>& state() const { return state_; }
 
  private:
-  Message message_;
-  OperationState state_;
-  bool is_known_to_be_complete_ = false;
-  std::thread thread_;
+  Collective collective_;  // whose tensors it reads or writes
+  Transfer transfer_;
+  std::shared_ptr<OperationState> state_ = std::make_shared<OperationState>();
+  std::atomic<bool> has_ended_ = false;
+  std::jthread thread_;
 };
 
-class GlooBackend final : public Backend {
+/// What Gloo does, to its end, and messages that it begins.
+class GlooOperations {
  public:
-  explicit GlooBackend(std::unique_ptr<Backend> meeting)
-      : meeting_(std::move(meeting)),
-        place_(meeting_->place()),
-        context_(naming("start", place_.rank, [&] { return connect_gloo(*meeting_); })) {}
-  ~GlooBackend() override {
-    if (!thread_.is_idle()) context_->closeConnections();  // for errors: others may never come
-  }
-  GlooBackend(const GlooBackend&) = delete;
-  GlooBackend& operator=(const GlooBackend&) = delete;
+  GlooOperations(const Place& place, std::shared_ptr<gloo::Context> context)
+      : place_(place), context_(std::move(context)) {}
 
-  std::string_view name() const override { return "gloo"; }
-  Place place() const override { return place_; }
-
-  std::unique_ptr<Work> start(const Collective& collective) override {
-    if (is_message(collective)) {
-      Message message = begin_message(collective);
-      if (!message.buffer) return done_work();
-      return std::make_unique<MessageWork>(std::move(message), describe(collective), place_.rank);
-    }
-    return thread_.start(operation_of(collective));
-  }
-
-  void run(const Collective& collective) override {
-    if (!is_message(collective)) return thread_.run(operation_of(collective));
-    naming(describe(collective), place_.rank, [&] {
-      if (Message message = begin_message(collective); message.buffer) message.wait();
-    });
-  }
-
-  std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
-    return std::make_unique<GlooBackend>(meeting_->subgroup(members));
-  }
-
- private:
-  // Gloo's own collectives have smaller numbers in the highest byte of theirs.
-  static constexpr std::uint64_t kMessages = std::uint64_t{0xa0} << 56, kBlocks = std::uint64_t{0xa1} << 56;
-
-  static bool is_message(const Collective& collective) {
-    return collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
-  }
-
-  Message begin_message(const Collective& c) {
+  Transfer begin_message(const Collective& c) {
     const bool sends = c.kind == CollectiveKind::send;
     void* const memory = sends ? const_cast<void*>(c.input) : c.output;
     return begin({static_cast<std::byte*>(memory), c.bytes(c.count())}, c.peer, sends,
                  kMessages | static_cast<std::uint64_t>(c.tag));
-  }
-
-  /// No message for no bytes.
-  Message begin(const Block& block, int peer, bool sends, std::uint64_t slot) {
-    if (block.bytes == 0) return {nullptr, sends};
-    Message message{context_->createUnboundBuffer(block.data, static_cast<std::size_t>(block.bytes)), sends};
-    sends ? message.buffer->send(peer, slot) : message.buffer->recv(peer, slot);
-    return message;
-  }
-
-  /// All that it takes: the collective is carried out later, perhaps.
-  std::function<void()> operation_of(const Collective& collective) {
-    const std::uint32_t number = ++number_;
-    return [this, collective, number] {
-      naming(describe(collective), place_.rank, [&] { carry_out(collective, number); });
-    };
   }
 
   void carry_out(const Collective& c, std::uint32_t number) {
@@ -210,6 +156,17 @@ class GlooBackend final : public Backend {
         return exchange_blocks(c, number);
     }
     if (c.op == ReduceOp::average && c.output != nullptr) divide(c.output, c.count(), c.dtype, place_.size);
+  }
+
+ private:
+  // Gloo's own collectives have smaller numbers in the highest byte of theirs.
+  static constexpr std::uint64_t kMessages = std::uint64_t{0xa0} << 56, kBlocks = std::uint64_t{0xa1} << 56;
+
+  Transfer begin(const Block& block, int peer, bool sends, std::uint64_t slot) {
+    if (block.bytes == 0) return {nullptr, sends};
+    Transfer transfer{context_->createUnboundBuffer(block.data, static_cast<std::size_t>(block.bytes)), sends};
+    sends ? transfer.buffer->send(peer, slot) : transfer.buffer->recv(peer, slot);
+    return transfer;
   }
 
   void broadcast(const Collective& c, std::uint32_t number) {
@@ -282,21 +239,96 @@ class GlooBackend final : public Backend {
     const auto mine = static_cast<std::size_t>(place_.rank);
     const auto [sent, received] = exchange_of(c, place_.rank, place_.size);
     copy_block(sent[mine].data, received[mine].data, received[mine].bytes);
-    std::vector<Message> messages;
+    std::vector<Transfer> transfers;
     for (int rank = 0; rank < place_.size; ++rank) {
       if (rank == place_.rank) continue;
-      messages.push_back(begin(received[static_cast<std::size_t>(rank)], rank, false, kBlocks | number));
-      messages.push_back(begin(sent[static_cast<std::size_t>(rank)], rank, true, kBlocks | number));
+      transfers.push_back(begin(received[static_cast<std::size_t>(rank)], rank, false, kBlocks | number));
+      transfers.push_back(begin(sent[static_cast<std::size_t>(rank)], rank, true, kBlocks | number));
     }
-    for (Message& message : messages)
-      if (message.buffer) message.wait();
+    for (Transfer& transfer : transfers) transfer.wait();
   }
 
-  std::unique_ptr<Backend> meeting_;
   Place place_;
   std::shared_ptr<gloo::Context> context_;
+};
+
+/// What an operation under way needs.
+struct GlooSession {
+  explicit GlooSession(std::unique_ptr<Backend> backend)
+      : meeting(std::move(backend)),
+        operations(meeting->place(), naming("start", meeting->place().rank, [&] { return connect_gloo(*meeting); })) {}
+
+  bool is_idle() {
+    std::erase_if(messages, [](const auto& message) { return message->has_ended(); });
+    return messages.empty() && thread.is_idle();
+  }
+
+  std::unique_ptr<Backend> meeting;
+  GlooOperations operations;
+  std::vector<std::unique_ptr<Message>> messages;
+  OperationThread thread;  // ends first: it uses the others
+};
+
+/// Of a group that is dropped with operations under way, after an error that is. Gloo has no way to end them, and if
+/// this rank closed its connections the others would be told of that before it can say why.
+void keep_for_ever(std::unique_ptr<GlooSession> session) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<GlooSession>>();  // nothing destroys it
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(session));
+}
+
+class GlooBackend final : public Backend {
+ public:
+  explicit GlooBackend(std::unique_ptr<Backend> meeting)
+      : place_(meeting->place()), session_(std::make_unique<GlooSession>(std::move(meeting))) {}
+  ~GlooBackend() override {
+    if (!session_->is_idle()) keep_for_ever(std::move(session_));
+  }
+  GlooBackend(const GlooBackend&) = delete;
+  GlooBackend& operator=(const GlooBackend&) = delete;
+
+  std::string_view name() const override { return "gloo"; }
+  Place place() const override { return place_; }
+
+  std::unique_ptr<Work> start(const Collective& collective) override {
+    if (!is_message(collective)) return session_->thread.start(operation_of(collective));
+    return naming(describe(collective), place_.rank, [&]() -> std::unique_ptr<Work> {
+      Transfer transfer = session_->operations.begin_message(collective);
+      if (!transfer.buffer) return done_work();
+      std::erase_if(session_->messages, [](const auto& message) { return message->has_ended(); });
+      auto message = std::make_unique<Message>(collective, std::move(transfer), place_.rank);
+      auto work = work_of(message->state());
+      session_->messages.push_back(std::move(message));
+      return work;
+    });
+  }
+
+  void run(const Collective& collective) override {
+    if (!is_message(collective)) return session_->thread.run(operation_of(collective));
+    naming(describe(collective), place_.rank, [&] { session_->operations.begin_message(collective).wait(); });
+  }
+
+  std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
+    return std::make_unique<GlooBackend>(session_->meeting->subgroup(members));
+  }
+
+ private:
+  static bool is_message(const Collective& collective) {
+    return collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
+  }
+
+  /// All that it takes: the collective is carried out later, perhaps.
+  std::function<void()> operation_of(const Collective& collective) {
+    const std::uint32_t number = ++number_;
+    return [&operations = session_->operations, rank = place_.rank, collective, number] {
+      naming(describe(collective), rank, [&] { operations.carry_out(collective, number); });
+    };
+  }
+
+  Place place_;
   std::uint32_t number_ = 0;  // of collectives that were started, on all ranks alike
-  OperationThread thread_;    // ends first: it uses all the others
+  std::unique_ptr<GlooSession> session_;
 };
 
 }  // namespace

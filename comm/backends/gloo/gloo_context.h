@@ -11,7 +11,7 @@ class Context;
 
 namespace tandem::comm {
 
-/// One between all ranks of `meeting`, whose waits have no time limit. Collective.
+/// One between all ranks of `meeting`, whose collectives have no time limit. Collective.
 std::shared_ptr<gloo::Context> connect_gloo(Backend& meeting);
 
 }  // namespace tandem::comm

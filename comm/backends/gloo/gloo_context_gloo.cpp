@@ -6,10 +6,13 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
+#include <signal.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <map>
 #include <string>
 #include <vector>
@@ -53,10 +56,26 @@ std::shared_ptr<gloo::transport::Device> make_device(const Place& place) {
   const char* const interface = std::getenv("GLOO_SOCKET_IFNAME");
   if (interface != nullptr && *interface != '\0') {
     address.iface = interface;
-  } else if (place.local_size == place.size) {
+    try {
+      return gloo::transport::tcp::CreateDevice(address);
+    } catch (const std::exception&) {
+      fail(
+          "gloo: GLOO_SOCKET_IFNAME is '{}', and this host has no network interface of that name with an address; `ip "
+          "address` lists them",
+          interface);
+    }
+  }
+  if (place.local_size == place.size) {
     address.hostname = "127.0.0.1";
   }
   return gloo::transport::tcp::CreateDevice(address);
+}
+
+/// Gloo writes to connections that others may have closed, and expects an error, not a signal.
+void ignore_broken_pipes() {
+  struct sigaction current = {};
+  if (::sigaction(SIGPIPE, nullptr, &current) != 0 || current.sa_handler != SIG_DFL) return;
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 /// Newer versions of Gloo keep the store.
@@ -73,6 +92,7 @@ void connect(Context& context, const std::shared_ptr<MeetingStore>& store,
 }  // namespace
 
 std::shared_ptr<gloo::Context> connect_gloo(Backend& meeting) {
+  ignore_broken_pipes();
   const Place place = meeting.place();
   const auto context = std::make_shared<gloo::rendezvous::Context>(place.rank, place.size);
   auto device = make_device(place);
