@@ -42,7 +42,7 @@ auto naming(const std::string& what, int rank, Body&& body) {
     throw;
   } catch (const std::exception& error) {  // not all of Gloo's have a base of their own
     std::string text = error.what();
-    if (const auto end = text.find("] "); text.starts_with("[") && end != std::string::npos) text.erase(0, end + 2);
+    if (const auto end = text.find("] "); text.starts_with('[') && end != std::string::npos) text.erase(0, end + 2);
     fail("gloo: {} on rank {}: {}; the process of another rank has ended, or its host cannot be reached", what, rank,
          text);
   }
