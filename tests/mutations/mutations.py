@@ -187,7 +187,7 @@ MUTATIONS = [
     ("autograd/functions/conv_transpose2d.cpp", "if (bias.defined()) kernels::add(", "if (!bias.defined()) kernels::add("),
     ("autograd/functions/conv_transpose2d.cpp", "input_for(OpKind::convolution, input, weight)", "input"),
     ("kernels/elementwise/unary_functions.h", "small, T{1}) / (T{1} + small);", "small, T{1}) / (T{1} + small * small);"),
-    ("kernels/elementwise/unary_functions.h", "(x > numbers.a) & (x < numbers.b)", "(x >= numbers.a) & (x < numbers.b)"),
+    ("kernels/elementwise/unary_functions.h", "(x > numbers.a) | (numbers.a", "(x >= numbers.a) | (numbers.a"),
     ("kernels/elementwise/unary_functions.h", "Math::select(numbers.a == T{0}, T{0}, numbers.a - T{1})", "numbers.a - T{1}"),
     ("kernels/elementwise/binary_functions.h", "Math::select(a == b, grad / T{2}, grad)", "grad"),
     ("kernels/elementwise/binary_functions.h", "return Math::select(a != a, a, larger);", "return larger;"),
