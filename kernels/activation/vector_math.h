@@ -18,20 +18,24 @@ struct SplitExp {
   float mantissa, shifted;
 };
 
-/// Cody-Waite reduction by ln 2 and the polynomial of Cephes' expf (Moshier).
-inline SplitExp split_exp(float x) {
-  const float shifted = x * 1.44269504088896341f + kRoundExponent;
-  const float exponent = shifted - kRoundExponent;
-  float r = x - exponent * 0.693359375f;
-  r = r - exponent * -2.12194440e-4f;
+/// (exp(r) - 1 - r) / r^2 for |r| <= ln 2 / 2: the polynomial of Cephes' expf (Moshier).
+inline float exp_remainder(float r) {
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  return {p, shifted};
+  return p;
+}
+
+/// Cody-Waite reduction by ln 2, and that polynomial.
+inline SplitExp split_exp(float x) {
+  const float shifted = x * 1.44269504088896341f + kRoundExponent;
+  const float exponent = shifted - kRoundExponent;
+  float r = x - exponent * 0.693359375f;
+  r = r - exponent * -2.12194440e-4f;
+  return {exp_remainder(r) * r * r + r + 1.0f, shifted};
 }
 
 }  // namespace detail
@@ -167,13 +171,7 @@ inline float vector_log1p_to_ends(float x) {
 /// exp(x) - 1, within 4 units in the last place, infinite above 88.7. NaN stays NaN. Near 0 by exp's polynomial less
 /// its 1, else by exp.
 inline float vector_expm1(float x) {
-  float p = 1.9875691500e-4f;
-  p = p * x + 1.3981999507e-3f;
-  p = p * x + 8.3334519073e-3f;
-  p = p * x + 4.1665795894e-2f;
-  p = p * x + 1.6666665459e-1f;
-  p = p * x + 5.0000001201e-1f;
-  const float near_zero = x * (1.0f + p * x);
+  const float near_zero = x * (1.0f + detail::exp_remainder(x) * x);
   return detail::select(std::abs(x) < 0.34657359f, near_zero, vector_exp_to_ends(x) - 1.0f);  // half of ln 2
 }
 
