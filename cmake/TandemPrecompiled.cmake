@@ -22,6 +22,9 @@ endfunction()
 # What programs and tests are compiled with: they take longer to compile than to run, as what takes their time is in the
 # libraries.
 set(TANDEM_PROGRAM_OPTIONS $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+if(TANDEM_SANITIZE)  # which make the optimizer take half of the time
+  set(TANDEM_PROGRAM_OPTIONS $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+endif()
 
 # For libraries, for programs, and for the .cu files of the simulated device.
 tandem_precompile(tandem_library_headers "${TANDEM_PRECOMPILED_HEADERS}" POSITION_INDEPENDENT)

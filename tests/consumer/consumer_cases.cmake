@@ -62,6 +62,6 @@ if(TANDEM_PYTHON AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # whose pace the lim
   set_tests_properties("consumer: what programs include is compiled in a moment" PROPERTIES TIMEOUT 300)
 endif()
 tandem_consumer_test("consumer: a part of another project leaves that as it is" configure part)
-# (Two minutes on two cores where the compiler cache knows none of it: without optimization.)
+# (Three minutes on two cores where the compiler cache knows none of it: without optimization.)
 tandem_consumer_test("consumer: a part of another project is compiled with it, on one rank and on two" subproject compiled_part
-  TIMEOUT 1500 PROCESSORS 2)
+  TIMEOUT 1500 PROCESSORS 2 LABELS long)
