@@ -61,8 +61,9 @@ Contestant on_cpu(const kernels::cpu::ConvFamily<float>& family) {
   return made;
 }
 
-/// Unused in builds without CUDA.
-[[maybe_unused]] Contestant on_gpu(const kernels::cuda::ConvFamily& family) {
+/// A template, as builds without CUDA have not got what it calls: there nothing is made of it.
+template <typename Family>
+Contestant on_gpu(const Family& family) {
   return contestant_of(family.name, DeviceType::cuda, [&family](const Workload& o) -> ConvRunner {
     const kernels::cuda::Operands operands = kernels::cuda::operands_of(o.dtype(), o.x, o.w, o.y);
     for (const PassKind pass : {PassKind::forward, PassKind::backward_weight, PassKind::backward_input}) {
