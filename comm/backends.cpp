@@ -158,7 +158,7 @@ std::vector<std::string> backend_names() {
 }
 
 std::vector<std::string> algorithm_names() {
-  std::vector<std::string> names{"auto", "shared-memory"};
+  std::vector<std::string> names{"auto", "shared-memory", std::string(kByCost)};
   for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms()) names.emplace_back(algorithm.name);
   return names;
 }

@@ -45,7 +45,7 @@ std::span<const BackendEntry> backends();
 /// Their names, in that order.
 std::vector<std::string> backend_names();
 
-/// What GroupOptions::algorithm can be: "auto", "shared-memory" and the rows of all_reduce_algorithms()
+/// What GroupOptions::algorithm can be: "auto", "shared-memory", "by-cost" and the rows of all_reduce_algorithms()
 /// (comm/schedules/all_reduce_algorithms.h).
 std::vector<std::string> algorithm_names();
 

@@ -300,6 +300,13 @@ void ProcessGroup::barrier() {
   backend_->run({.kind = CollectiveKind::barrier});
 }
 
+MessageCosts ProcessGroup::measure_message_costs() {
+  const std::optional<MessageCosts> costs = backend_->measure_costs();
+  require(costs.has_value(), "measure_message_costs: backend {} does not send messages itself; native and threads do",
+          name());
+  return *costs;
+}
+
 std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view mine) {
   staging_.start_all();
   return backend_->all_gather_bytes(mine);

@@ -127,6 +127,18 @@ class ProcessGroup {
   /// once in a group. Throws Error, on all ranks, where they ask for different sizes.
   Tensor shared_zeros(const Shape& shape, DType dtype = DType::f32);
 
+  // Costs ---------------------------------------------------------------------------------------------------------
+
+  /// What messages between these ranks cost, measured now, for some tenths of a second: the same on all ranks.
+  /// Collective, while nothing else is under way. Throws Error for backends other than native and threads.
+  MessageCosts measure_message_costs();
+  /// From now on all-reduces by algorithm "by-cost" (GroupOptions::algorithm) are chosen by these costs; those that
+  /// rank 0 gives hold. Before, usual_message_costs() are taken. Collective. Groups that are split off have the same
+  /// costs.
+  void use_message_costs(const MessageCosts& costs) { backend_->use_costs(costs); }
+  /// What "by-cost" has chosen; empty where nothing goes that way.
+  std::vector<AlgorithmChoice> algorithm_choices() const { return backend_->algorithm_choices(); }
+
   // Others --------------------------------------------------------------------------------------------------------
 
   /// All ranks' byte strings, by rank; lengths may differ. For small things: names, hashes, error texts.
@@ -171,8 +183,9 @@ std::unique_ptr<ProcessGroup> make_process_group(std::string_view backend, MpiEn
 struct GroupOptions {
   std::string backend = "auto";
   Device device = {};  ///< where this rank computes
-  /// How backends native and threads add up: "auto" is "shared-memory" where all ranks are on one host, else "ring";
-  /// others are algorithms of messages, by their names in algorithm_names() (comm/backends.h).
+  /// How backends native and threads add up: "auto" is "shared-memory" where all ranks are on one host, else "by-cost",
+  /// the algorithm of messages with the least predicted time for the size; others are such algorithms, by their names
+  /// in algorithm_names() (comm/backends.h).
   std::string algorithm = "auto";
 };
 

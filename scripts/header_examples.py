@@ -31,6 +31,7 @@ INTERNAL = {
     r"train/(canonical_step|smallest_part|tensor_hashes|trainer_checks).h": "parts of Trainer",
     r"train/nan_scan.h": "a part of NanFinder",
     r"train/parse_json.h": "for what reads files of a run",
+    r"train/measured_file.h": "for what keeps measurements in files",
     r"train/writers/tensorboard/(wire_message|event_file|histogram|messages|hparams).h": "parts of TensorBoardWriter",
     r"train/(plot/.*|report/(?!report).*).h": "parts of reports (train/report/report.h)",
 }

@@ -8,8 +8,7 @@
 #include "tandem/kernels/conv/cudnn/conv_library.h"
 #include "tandem/kernels/conv/tuning/tuner.h"
 #include "tandem/kernels/float32_products.h"
-#include "tandem/layers/file.h"
-#include "tandem/train/parse_json.h"
+#include "tandem/train/measured_file.h"
 #include "tandem/train/process_info.h"
 
 #include <fmt/format.h>
@@ -17,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <vector>
 
 namespace tandem::train {
@@ -31,9 +29,8 @@ using kernels::TunedWork;
 using kernels::TuningKey;
 using kernels::TuningResult;
 
-constexpr std::string_view kFormat = "tandem convolution tuning";
-constexpr int kVersion = 2;                   // 1 had no "work"
-constexpr std::int64_t kMostBytes = 8 << 20;  // a pass takes about a KiB, and JSON some 20 times that in memory
+// Version 1 had no "work". A pass takes about a KiB, and JSON some 20 times that in memory.
+constexpr MeasuredFormat kFormat{"tandem convolution tuning", 2, "tuning file", "--autotune"};
 
 struct Field {
   const char* name;
@@ -113,14 +110,6 @@ std::pair<TuningKey, TuningResult> from_json(const Json& json) {
   return {key, result};
 }
 
-std::string text_of(const std::string& path) {
-  const layers::InputFile file(path);
-  require(file.size() <= kMostBytes, "{}: larger than any tuning file; name another", path);
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.read(text.data(), file.size(), 0);
-  return text;
-}
-
 }  // namespace
 
 std::string tuning_machine(Device device) {
@@ -137,49 +126,23 @@ std::string tuning_machine(Device device) {
 }
 
 std::string load_tuning(const std::string& path, const std::string& machine) {
-  std::error_code missing;
-  if (!std::filesystem::exists(path, missing)) return "";
   std::vector<std::pair<TuningKey, TuningResult>> results;
-  try {
-    const std::string text = text_of(path);
-    require(text.find(kFormat) != text.npos, "not a tuning file");
-    const Json json = parse_json(text, true);
-    require(json.at("format").get<std::string>() == kFormat, "not a tuning file");
-    require(json.at("version").get<int>() == kVersion, "version {} of the format, this is for {}; measure anew",
-            json.at("version").get<int>(), kVersion);
+  std::string problem = read_measured_file(path, kFormat, [&](const Json& json) {
     const std::string theirs = json.at("machine").get<std::string>();
-    if (theirs != machine) return fmt::format("{}: ignored: measured on {}; this is {}", path, theirs, machine);
+    require(theirs == machine, "measured on {}; this is {}", theirs, machine);
     for (const Json& pass : json.at("passes")) results.push_back(from_json(pass));
-  } catch (const Error& error) {
-    const std::string_view reason = error.what();
-    return reason.starts_with(path) ? fmt::format("{}; ignored", reason) : fmt::format("{}: ignored: {}", path, reason);
-  } catch (const Json::parse_error& error) {
-    return fmt::format("{}: ignored: damaged at byte {}: --autotune makes it anew", path, error.byte);
-  } catch (const Json::exception&) {
-    return fmt::format("{}: ignored: damaged: something of it is missing or no proper value: --autotune makes it anew",
-                       path);
-  }
-  for (const auto& [key, result] : results) kernels::conv_tuner().add(key, result);
-  return "";
+  });
+  if (problem.empty())
+    for (const auto& [key, result] : results) kernels::conv_tuner().add(key, result);
+  return problem;
 }
 
-bool can_hold_tuning(const std::string& path) {
-  std::error_code missing;
-  if (!std::filesystem::exists(path, missing)) return true;
-  const layers::InputFile file(path);
-  std::string beginning(static_cast<std::size_t>(std::min<std::int64_t>(file.size(), 256)), '\0');
-  file.read(beginning.data(), static_cast<std::int64_t>(beginning.size()), 0);
-  return beginning.empty() || beginning.find(kFormat) != std::string::npos;
-}
+bool can_hold_tuning(const std::string& path) { return can_hold_measured(path, kFormat); }
 
 void save_tuning(const std::string& path, const std::string& machine) {
   Json passes = Json::array();
   for (const auto& [key, result] : kernels::conv_tuner().results()) passes.push_back(to_json(key, result));
-  const Json json{{"format", kFormat}, {"version", kVersion}, {"machine", machine}, {"passes", passes}};
-  const std::string text = json.dump(1) + "\n";
-  layers::AtomicFile file(path);
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
+  write_measured_file(path, kFormat, {{"machine", machine}, {"passes", passes}});
 }
 
 std::string tuning_table() {

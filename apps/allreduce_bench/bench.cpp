@@ -1,11 +1,15 @@
 // Rounds, times and checks.
 #include "bench.h"
 
+#include "tandem/comm/cost/predict.h"
+#include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/out.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,15 +20,17 @@ namespace {
 using comm::ProcessGroup;
 using comm::ReduceOp;
 
-/// A group, and what its rows are called.
+/// A group, what its rows are called, and its algorithm of messages, if it has one.
 struct NamedGroup {
   std::string name;
   std::unique_ptr<ProcessGroup> group;
+  std::string algorithm = {};
 };
 
 struct Contender {
   BenchRow row;
   ProcessGroup* group;
+  std::string algorithm;
   Tensor input, output;
   std::vector<double> out_of_place = {}, in_place = {};  // seconds, by round
 };
@@ -114,19 +120,92 @@ std::int64_t wrong_of(const Contender& contender, ReduceOp op) {
 
 std::vector<Contender> contenders_of(const std::vector<NamedGroup>& groups, std::int64_t bytes, DType dtype) {
   std::vector<Contender> contenders;
-  for (const auto& [name, group] : groups) {
+  for (const auto& [name, group, algorithm] : groups) {
     const std::int64_t count = std::max<std::int64_t>(1, bytes / size_of(dtype));
     const BenchRow row{.bytes = count * size_of(dtype), .backend = name};
-    contenders.push_back(
-        {row, group.get(), Tensor::zeros({count}, {.dtype = dtype}), Tensor::zeros({count}, {.dtype = dtype})});
+    contenders.push_back({row, group.get(), algorithm, Tensor::zeros({count}, {.dtype = dtype}),
+                          Tensor::zeros({count}, {.dtype = dtype})});
     if (row.backend != "native") continue;
-    contenders.push_back({row, group.get(), group->shared_zeros({count}, dtype), group->shared_zeros({count}, dtype)});
+    contenders.push_back(
+        {row, group.get(), algorithm, group->shared_zeros({count}, dtype), group->shared_zeros({count}, dtype)});
     contenders.back().row.shared = true;
   }
   return contenders;
 }
 
+/// The hosts of all ranks, by rank.
+std::vector<int> nodes_of(ProcessGroup& group) {
+  const Tensor mine = Tensor::from(std::vector{static_cast<std::int64_t>(group.node())}, {1});
+  std::vector<int> nodes;
+  for (const std::int64_t node : group.all_gather(mine).to_vector<std::int64_t>())
+    nodes.push_back(static_cast<int>(node));
+  return nodes;
+}
+
+/// The algorithm of messages that all-reduces of so many bytes go by; empty if they go by no such.
+std::string algorithm_at(const Contender& contender) {
+  std::string chosen = contender.algorithm;
+  if (chosen != comm::kByCost) return chosen;
+  for (const comm::AlgorithmChoice& choice : contender.group->algorithm_choices())
+    if (choice.from_bytes <= contender.row.bytes) chosen = choice.algorithm;
+  return chosen;
+}
+
+/// Predictions by what messages cost between these ranks.
+class Predictor {
+ public:
+  /// Collective. Measures it, and has the groups choose by it.
+  explicit Predictor(const std::vector<NamedGroup>& groups) {
+    for (const NamedGroup& named : groups) {
+      if (named.algorithm.empty()) continue;
+      if (nodes_.empty()) {
+        nodes_ = nodes_of(*named.group);
+        costs_ = named.group->measure_message_costs();
+      }
+      named.group->use_message_costs(costs_);
+    }
+  }
+  void predict(Contender& contender) const {
+    const std::string algorithm = algorithm_at(contender);
+    if (algorithm.empty()) return;
+    if (contender.algorithm == comm::kByCost) contender.row.chosen = algorithm;
+    contender.row.predicted = comm::predicted_seconds(comm::all_reduce_algorithm(algorithm).make(nodes_), nodes_,
+                                                      contender.row.bytes, costs_);
+  }
+
+ private:
+  std::vector<int> nodes_;
+  comm::MessageCosts costs_;
+};
+
 }  // namespace
+
+PredictionSummary summarize_predictions(std::span<const BenchRow> rows) {
+  constexpr std::int64_t kSmallest = 64 << 10;
+  std::vector<double> errors, choices;
+  for (const BenchRow& row : rows) {
+    if (row.bytes < kSmallest || row.predicted == 0.0) continue;
+    if (row.chosen.empty()) {
+      errors.push_back(std::abs(row.predicted / row.in_place.median - 1.0));
+      continue;
+    }
+    double best = 0.0, chosen = 0.0;
+    for (const BenchRow& other : rows) {
+      if (other.bytes != row.bytes || other.predicted == 0.0 || !other.chosen.empty()) continue;
+      if (best == 0.0 || other.in_place.median < best) best = other.in_place.median;
+      if (other.backend == "native, " + row.chosen) chosen = other.in_place.median;
+    }
+    if (chosen > 0.0) choices.push_back(chosen / best);
+  }
+  const auto median = [](std::vector<double>& values) {
+    std::ranges::sort(values);
+    return values.empty() ? 0.0 : values[values.size() / 2];
+  };
+  PredictionSummary summary{.count = static_cast<int>(errors.size()), .median_error = median(errors)};
+  summary.median_choice = median(choices);
+  summary.worst_choice = choices.empty() ? 0.0 : choices.back();
+  return summary;
+}
 
 double bus_factor(int ranks) { return 2.0 * (ranks - 1) / ranks; }
 
@@ -138,9 +217,14 @@ void run_bench(comm::MpiEnvironment& environment, const BenchOptions& options,
     const std::string name(group->name());
     groups.push_back({name, std::move(group)});
   }
-  for (const std::string& algorithm : options.algorithms)
-    groups.push_back(
-        {"native, " + algorithm, comm::make_process_group({.backend = "native", .algorithm = algorithm}, environment)});
+  for (const std::string& algorithm : options.algorithms) {
+    const bool by_messages = algorithm != "auto" && algorithm != "shared-memory";
+    groups.push_back({"native, " + algorithm,
+                      comm::make_process_group({.backend = "native", .algorithm = algorithm}, environment),
+                      by_messages ? algorithm : ""});
+  }
+  std::optional<Predictor> predictor;
+  if (options.predicts) predictor.emplace(groups);
   for (std::int64_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= options.factor) {
     std::vector<Contender> contenders = contenders_of(groups, bytes, options.dtype);
     for (std::int64_t round = 0; round < options.rounds; ++round) {
@@ -153,6 +237,7 @@ void run_bench(comm::MpiEnvironment& environment, const BenchOptions& options,
       contender.row.out_of_place = summary(contender.out_of_place);
       contender.row.in_place = summary(contender.in_place);
       contender.row.wrong = wrong_of(contender, options.op);
+      if (predictor) predictor->predict(contender);
       if (contender.group->rank() == 0) show(contender.row);
     }
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct BenchOptions {
   std::int64_t rounds = 9;  ///< in each of which all contenders have their turn
   DType dtype = DType::f32;
   comm::ReduceOp op = comm::ReduceOp::sum;
+  /// Measure what messages cost first, predict algorithms of messages by it, and let "by-cost" choose by it.
+  bool predicts = false;
 };
 
 /// Seconds of one all-reduce: of the slowest rank, over the rounds.
@@ -34,12 +37,26 @@ struct BenchRow {
   std::string backend;  ///< or "native, ring"
   bool shared = false;
   BenchTime out_of_place = {}, in_place = {};
-  std::int64_t wrong = 0;  ///< elements, on all ranks, that are not what they must be to the bit
+  /// Seconds by what messages cost, of algorithms of messages; 0: not predicted.
+  double predicted = 0.0;
+  std::string chosen = {};  ///< the algorithm that "by-cost" chose
+  std::int64_t wrong = 0;   ///< elements, on all ranks, that are not what they must be to the bit
 };
 
 /// Algorithm bandwidth in bytes per second, bytes / seconds; times this it is the bus bandwidth, which does not depend
 /// on the number of ranks where a link's speed is the limit: 2(n-1)/n (nccl-tests, doc/PERFORMANCE.md).
 double bus_factor(int ranks);
+
+/// How good predictions were, of all-reduces in place of 64 KiB and more.
+struct PredictionSummary {
+  int count = 0;              ///< of predictions
+  double median_error = 0.0;  ///< |predicted / measured - 1|
+  /// Of the algorithms that "by-cost" chose, the time beside that of the best algorithm at the same size: the median
+  /// and the largest over the sizes, 1 being the best. 0 where it did not choose among algorithms that were measured.
+  double median_choice = 0.0, worst_choice = 0.0;
+};
+
+PredictionSummary summarize_predictions(std::span<const BenchRow> rows);
 
 /// Runs them, and calls `show` with each row on rank 0. Collective. Throws AgreedError for a backend that these ranks
 /// cannot use.

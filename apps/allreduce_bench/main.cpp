@@ -74,6 +74,8 @@ std::optional<CommandLine> read(int argc, char** argv) {
                             1000000);
   app.add_option("--dtype", dtype, "f32, f64, f16, bf16, i32 or i64");
   app.add_option("--op", op, "sum, product, min or max");
+  app.add_flag("--predict", options.predicts,
+               "Measure what messages cost, show what --algorithms take by that, and let by-cost choose by it");
   app.add_flag("--json", line.as_json, "Print an object a line, for programs");
   if (!apps::parse_arguments(app, argc, argv)) return std::nullopt;
   for (const std::string& backend : options.backends) {
@@ -101,13 +103,15 @@ void print_json(const BenchRow& row, int ranks) {
                                   {"algbw", rate},
                                   {"busbw", rate * apps::bus_factor(ranks)}};
   };
-  const nlohmann::ordered_json json = {{"bytes", row.bytes},
-                                       {"ranks", ranks},
-                                       {"backend", row.backend},
-                                       {"shared", row.shared},
-                                       {"out_of_place", time_of(row.out_of_place)},
-                                       {"in_place", time_of(row.in_place)},
-                                       {"wrong", row.wrong}};
+  nlohmann::ordered_json json = {{"bytes", row.bytes},
+                                 {"ranks", ranks},
+                                 {"backend", row.backend},
+                                 {"shared", row.shared},
+                                 {"out_of_place", time_of(row.out_of_place)},
+                                 {"in_place", time_of(row.in_place)},
+                                 {"wrong", row.wrong}};
+  if (row.predicted > 0.0) json["predicted_seconds"] = row.predicted;
+  if (!row.chosen.empty()) json["chosen"] = row.chosen;
   fmt::print("{}\n", json.dump());
 }
 
@@ -115,7 +119,8 @@ void print_header(const BenchOptions& options, int ranks) {
   fmt::print(
       "all_reduce {} {}, {} ranks: median of {} rounds, slowest rank; us, and GB/s of the algorithm and of the bus\n",
       name_of(options.op), name_of(options.dtype), ranks, options.rounds);
-  fmt::print("{:>12}  {:<26} {:>30} {:>30} {:>6}\n", "bytes", "backend", "out of place", "in place", "wrong");
+  fmt::print("{:>12}  {:<26} {:>30} {:>30} {:>6}{}\n", "bytes", "backend", "out of place", "in place", "wrong",
+             options.predicts ? "  predicted" : "");
 }
 
 void print_row(const BenchRow& row, int ranks) {
@@ -123,9 +128,23 @@ void print_row(const BenchRow& row, int ranks) {
     const double rate = static_cast<double>(row.bytes) / time.median / 1e9;
     return fmt::format("{:>12.1f} {:>8.2f} {:>8.2f}", time.median * 1e6, rate, rate * apps::bus_factor(ranks));
   };
-  fmt::print("{:>12}  {:<26} {} {} {:>6}\n", row.bytes, row.backend + (row.shared ? ", shared" : ""),
-             text_of(row.out_of_place), text_of(row.in_place), row.wrong);
+  std::string predicted;
+  if (row.predicted > 0.0)
+    predicted = fmt::format(" {:>10.1f}{}", row.predicted * 1e6, row.chosen.empty() ? "" : "  " + row.chosen);
+  fmt::print("{:>12}  {:<26} {} {} {:>6}{}\n", row.bytes, row.backend + (row.shared ? ", shared" : ""),
+             text_of(row.out_of_place), text_of(row.in_place), row.wrong, predicted);
   std::fflush(stdout);
+}
+
+void print_predictions(const apps::PredictionSummary& summary) {
+  if (summary.count == 0) return;  // on other ranks than 0, too
+  fmt::print("predictions, from 64 KiB on, in place: the median error of {} is {:.0f} %", summary.count,
+             summary.median_error * 100.0);
+  if (summary.worst_choice > 0.0)
+    fmt::print(
+        "; what by-cost chose takes {:.2f} times as long as the best (the median of the sizes; at most {:.2f} times)",
+        summary.median_choice, summary.worst_choice);
+  fmt::print("\n");
 }
 
 int run(int argc, char** argv, comm::MpiEnvironment& environment) {
@@ -142,10 +161,13 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
   const int ranks = environment.size();
   if (group->rank() == 0 && !line->as_json) print_header(line->options, ranks);
   std::int64_t wrong = 0;
+  std::vector<BenchRow> rows;
   apps::run_bench(environment, line->options, [&](const BenchRow& row) {
     wrong += row.wrong;
+    rows.push_back(row);
     line->as_json ? print_json(row, ranks) : print_row(row, ranks);
   });
+  if (line->options.predicts && !line->as_json) print_predictions(apps::summarize_predictions(rows));
   if (wrong > 0) fmt::print(stderr, "error: {} elements are wrong\n", wrong);
   return wrong > 0 ? 1 : 0;
 }

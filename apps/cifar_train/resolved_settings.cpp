@@ -82,11 +82,12 @@ void require_different_files(const Settings& s) {
     std::string_view what, kind;
     const std::string& path;
   };
-  const std::array<Written, 5> files{{{"--log", "log", s.log},
+  const std::array<Written, 6> files{{{"--log", "log", s.log},
                                       {"the log of --run-dir", "log", s.run_log},
                                       {"--save-weights", "weights", s.save_weights},
                                       {"the weights of --run-dir", "weights", s.run_weights},
-                                      {"--tuning-file", "tuning", s.tuning_file}}};
+                                      {"--tuning-file", "tuning", s.tuning_file},
+                                      {"--comm-costs", "costs", s.comm_costs}}};
   for (const Written& a : files) {
     for (const Written& b : files)
       require(a.kind >= b.kind || !is_one_file(a.path, b.path), "{} and {} are both {}: name two files", a.what, b.what,
@@ -164,6 +165,8 @@ void check(const Settings& s, std::int64_t ranks) {
   std::error_code unknown;
   require(s.autotune || s.tuning_file.empty() || std::filesystem::exists(s.tuning_file, unknown),
           "--tuning-file {}: no such file; --autotune makes one", s.tuning_file);
+  require(s.tune_comm || s.comm_costs.empty() || std::filesystem::exists(s.comm_costs, unknown),
+          "--comm-costs {}: no such file; --tune-comm makes one", s.comm_costs);
 }
 
 kernels::Implementations implementations(const Settings& s) { return {s.model.conv_impl, s.model.gemm_impl}; }

@@ -111,6 +111,10 @@ void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) 
           "(--comm-algorithm "
           "auto sets that of a config file aside)",
           s.comm_algorithm, s.backend);
+  require(
+      (!s.tune_comm && s.comm_costs.empty()) || s.backend == "auto" || s.backend == "native" || s.backend == "threads",
+      "{}: is for backends native and threads, and --backend {} chooses for itself; leave one out",
+      s.tune_comm ? "--tune-comm" : "--comm-costs", s.backend);
   if (s.replicas == 1) return;
   require(environment.size() == 1,
           "--replicas {}: {} started {} processes, which are the ranks already; choose one of both (--replicas 1 sets "

@@ -223,8 +223,19 @@ void describe_ranks(OptionTable& table, Settings& s) {
   for (const comm::BackendEntry& entry : comm::backends())
     if (!entry.former_name.empty()) table.find("backend")->also_called(entry.former_name, entry.name);
   table.choice("comm-algorithm", s.comm_algorithm, comm::algorithm_names(),
-               "how backends native and threads add up (auto: shared-memory within a host, else ring; the others by "
-               "messages)");
+               "how backends native and threads add up (auto: shared-memory within a host, else by-cost, which takes "
+               "what is predicted to be the fastest for each size; the others by messages)");
+  table
+      .flag(
+          "tune-comm", s.tune_comm,
+          "measure what messages between the ranks cost before training, for by-cost to choose by; results then differ "
+          "in their last digits")
+      .only_for("comm-algorithm", {"auto", std::string(comm::kByCost)});
+  table
+      .path("comm-costs", s.comm_costs, "FILE",
+            "choose by what --tune-comm measured before, kept in FILE; with --tune-comm, add to it")
+      .only_for("comm-algorithm", {"auto", std::string(comm::kByCost)})
+      .no_effect_on_result();
   table.integer("replicas", s.replicas, {1, 64},
                 "ranks that are threads of this process, in place of mpirun; on GPUs each has one of its own");
   table.real(

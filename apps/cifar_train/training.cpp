@@ -1,6 +1,7 @@
 // The run itself: what it trains, what it writes on the way, and how it is begun.
 #include "training.h"
 
+#include "comm_tuning.h"
 #include "find_nan.h"
 #include "profiled_steps.h"
 #include "run_directory.h"
@@ -13,6 +14,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/kernels/notice.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/message_costs_file.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/reporter.h"
 #include "tandem/train/stop_signals.h"
@@ -41,6 +43,11 @@ void check_places(const Settings& s) {
   if (!s.run_dir.empty()) prepare_run_directory(s);
   check_writable("--run-dir", s.run_weights);
   check_writable("--save-weights", s.save_weights);
+  if (s.tune_comm) {
+    check_writable("--comm-costs", s.comm_costs);
+    require(s.comm_costs.empty() || train::can_hold_message_costs(s.comm_costs),
+            "--comm-costs {}: holds something else, which --tune-comm would replace: name another file", s.comm_costs);
+  }
   if (!s.autotune) return;
   check_writable("--tuning-file", s.tuning_file);
   require(s.tuning_file.empty() || train::can_hold_tuning(s.tuning_file),
@@ -110,6 +117,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
                                     [&] { files.write_again(); }, [&] { checkpoints.begin_again(); }});
   const train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));
   reporter.header(run);
+  tune_comm(s, group);
   if (first_rank && !parts.tuning_note.empty()) fmt::print(stderr, "note: {}\n", parts.tuning_note);
   if (first_rank) tell_resumed(s, resumed, differences);
   const bool is_replica = s.replicas > 1 && !first_rank;  // of a process whose signals rank 0 takes

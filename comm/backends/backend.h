@@ -2,10 +2,13 @@
 #pragma once
 
 #include "tandem/comm/collective.h"
+#include "tandem/comm/cost/algorithm_choice.h"
+#include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/work.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +59,13 @@ class Backend {
   /// Host memory whose reductions copy nothing between these ranks, filled with zeros; null where there is no such
   /// memory, on all ranks alike. Collective; throws Error on all ranks where they do not ask for the same.
   virtual std::shared_ptr<Storage> allocate_shared(std::int64_t /*bytes*/) { return nullptr; }
+
+  /// What messages cost between these ranks, measured now; nothing where a backend sends none itself. Collective.
+  virtual std::optional<MessageCosts> measure_costs() { return std::nullopt; }
+  /// Chooses algorithms by these costs, rank 0's, from now on. Collective.
+  virtual void use_costs(const MessageCosts& /*costs*/) {}
+  /// What was chosen by costs; empty where nothing is.
+  virtual std::vector<AlgorithmChoice> algorithm_choices() const { return {}; }
 
   virtual std::int64_t all_reduce_bytes_sent() const { return 0; }
   /// What a user may want to know of how it came to work as it does; mostly empty, the same on all ranks.

@@ -24,6 +24,7 @@
 #include "tandem/train/git_state.h"
 #include "tandem/train/jsonl_log.h"
 #include "tandem/train/layer_norms.h"
+#include "tandem/train/message_costs_file.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/nan_finder.h"
 #include "tandem/train/network_description.h"

@@ -9,7 +9,7 @@ if(NOT TANDEM_CUDA_IS_SIMULATED)  # these know nothing of devices
   add_executable(tandem_apps_tests ${app_test_sources})
   # cifar_train_parts first: its tests include its headers without a folder.
   target_link_libraries(tandem_apps_tests PRIVATE tandem_test_support cifar_train_parts conv_bench_parts tandem_program_parts
-    tandem_doctor_parts)
+    tandem_doctor_parts allreduce_bench_parts)
   target_precompile_headers(tandem_apps_tests REUSE_FROM tandem_test_headers)
   tandem_discover_tests(tandem_apps_tests apps)
 endif()
@@ -235,6 +235,11 @@ if(TANDEM_SANITIZE)  # what these run is run by shorter tests as well
       "two ranks stopped by timeout, same bits" "another number of ranks, same curve")
     if(TEST "cifar_train: ${case}")
       set_property(TEST "cifar_train: ${case}" APPEND PROPERTY LABELS long)
+    endif()
+  endforeach()
+  foreach(case "apps: errors read as recorded" "tandem: a machine with faults")
+    if(TEST "${case}")
+      set_property(TEST "${case}" APPEND PROPERTY LABELS long)
     endif()
   endforeach()
 endif()

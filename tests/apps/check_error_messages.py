@@ -134,6 +134,8 @@ CASES = [
     (SMALL + "--tuning-file none.json",),
     (SMALL + "--autotune --tuning-file notes.txt",),
     (SMALL + "--autotune --tuning-file /none/t.json",),
+    (SMALL + "--comm-costs none.json",),
+    (SMALL + "--tune-comm --comm-costs notes.txt",),
     (TINY + "--groups 1 --json nowhere/b.json",),
     # tandem and its commands.
     ("tandem trian",),

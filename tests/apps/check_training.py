@@ -486,14 +486,15 @@ def config():
     of_resnet = "--model resnet9 --drop-path 0.25".split()
     lines = set()
     in_one_process = "--canonical 8 --replicas 2 --comm-algorithm ring".split()  # does not go with --grad-accumulation and --backend mpi
+    of_messages = "--tune-comm --comm-costs costs.json".split()  # does not go with --comm-algorithm ring
     search = "--find-nan --run-dir runs/1".split()  # does not go with --resume and --checkpoint-every
-    for arguments in ([], measured, in_one_process, search, of_vgg_lite, of_resnet, options):
+    for arguments in ([], measured, in_one_process, of_messages, search, of_vgg_lite, of_resnet, options):
         text = printed(arguments)
         write_config(text)
         again = printed(["--config", path("run.toml")])
         check(text == again, f"changed on the way:\n{text}\n{again}")
         lines |= {line.split(" = ")[0].removeprefix("# ") for line in text.splitlines() if " = " in line}
-    names = {word[2:] for word in measured + in_one_process + search + of_vgg_lite + of_resnet + options if word.startswith("--")}
+    names = {word[2:] for word in measured + in_one_process + of_messages + search + of_vgg_lite + of_resnet + options if word.startswith("--")}
     check(names <= lines, f"not printed: {names - lines}")
     check(lines - names == {"nesterov", "global-batch-size"}, f"not in this test: {lines - names}")
 

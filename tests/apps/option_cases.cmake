@@ -196,6 +196,30 @@ bad_input(NAME "canonical, more micro-batches than images" ERR "--canonical 32: 
 bad_input(NAME "canonical and gradients in half" ERR "--canonical 4: gradients are added up and exchanged in f32"
   ARGS --canonical 4 --precision fp16 --allreduce-dtype half)
 bad_input(NAME "canonical and accumulation" ERR "--canonical" "grad-accumulation" ARGS --canonical 4 --grad-accumulation 2)
+# What messages cost: measured, kept, and used again.
+set(by_cost ${one_epoch} --replicas 2 --threads 1 --comm-algorithm by-cost --comm-costs app_files/costs.json)
+app_case(NAME "measures messages" OUT "messages a message of 4 B takes " "all-reduces by " " kept in app_files/costs.json"
+  NOT_ERR "note" ARGS ${by_cost} --tune-comm)
+app_case(NAME "exchanges by what was measured" OUT "messages a message of 4 B takes " NOT_ERR "note" ARGS ${by_cost})
+set_tests_properties("cifar_train: measures messages" PROPERTIES FIXTURES_SETUP message_costs)
+app_case(NAME "message costs of other ranks" OUT "test accuracy"
+  ERR "note: --comm-costs app_files/costs.json: holds nothing for backend threads, ranks 3, " ARGS ${by_cost} --replicas 3 --batch-size 8)
+foreach(case "exchanges by what was measured" "message costs of other ranks")
+  set_property(TEST "cifar_train: ${case}" APPEND PROPERTY FIXTURES_REQUIRED message_costs)
+endforeach()
+app_case(NAME "nothing to choose in shared memory" OUT "test accuracy" ERR "note: --tune-comm: ranks of one host add up in shared memory"
+  ARGS ${one_epoch} --replicas 2 --threads 1 --tune-comm)
+app_case(NAME "nothing to choose for one rank" OUT "test accuracy" ERR "note: --tune-comm: one rank exchanges nothing"
+  ARGS ${one_epoch} --tune-comm)
+bad_input(NAME "message costs that are not there" ERR "--comm-costs none.json: no such file; --tune-comm makes one"
+  ARGS --dataset synthetic --comm-costs none.json)
+bad_input(NAME "message costs in a file of something else" ERR "--comm-costs app_files/notes.txt: holds something else, which --tune-comm would"
+  ARGS ${one_epoch} --tune-comm --comm-costs app_files/notes.txt)
+bad_input(NAME "message costs and one algorithm" ERR "--tune-comm: of no use with --comm-algorithm ring" ARGS --tune-comm --comm-algorithm ring)
+app_case(NAME "message costs and a library" EXIT 2 ERR "--tune-comm: is for backends native and threads, and --backend self chooses for itself"
+  ARGS --backend self --tune-comm)
+app_case(NAME "another file as message costs" OUT "test accuracy" ERR "note: --comm-costs app_files/plain_file: ignored: not a file of message costs"
+  ARGS ${one_epoch} --replicas 2 --threads 1 --comm-algorithm by-cost --comm-costs app_files/plain_file)
 app_case(NAME "replicas and another backend" EXIT 2 ERR "--replicas 2: ranks in one process exchange gradients by backend threads, not self"
   ARGS --replicas 2 --backend self)
 app_case(NAME "replicas and a profile" EXIT 2 ERR "--replicas 2: a profile is of one rank per process" ARGS --replicas 2 --run-dir replicas_profile --profile steps=2:3)

@@ -70,7 +70,9 @@ class ScriptedCommunicator final : public NcclCommunicator {
   Script& script_;
 };
 
-constexpr NcclOptions kQuick{.timeout = std::chrono::milliseconds(20), .start_timeout = std::chrono::milliseconds(20)};
+// Longer than a busy machine holds a thread up.
+constexpr NcclOptions kQuick{.timeout = std::chrono::milliseconds(300),
+                             .start_timeout = std::chrono::milliseconds(300)};
 
 std::unique_ptr<Backend> backend_of(Script& script, Device device = {}, NcclOptions options = {}) {
   return make_nccl_backend(make_self_backend(), std::make_unique<ScriptedCommunicator>(script), device, options);

@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tandem::comm {
@@ -53,11 +54,15 @@ std::vector<ChunkMemory> cut(void* memory, std::int64_t count, DType dtype, int 
 
 }  // namespace
 
-Schedules::Schedules(int ranks, int rank, Schedule all_reduce)
-    : ranks_(ranks), rank_(rank), all_reduce_(std::make_shared<const Schedule>(std::move(all_reduce))) {}
+Schedules::Schedules(int ranks, int rank, std::vector<SizedSchedule> all_reduce)
+    : ranks_(ranks), rank_(rank), all_reduce_(std::move(all_reduce)) {}
+
+std::shared_ptr<const Schedule> Schedules::all_reduce_of(std::int64_t bytes) const {
+  const auto behind = std::ranges::upper_bound(all_reduce_, bytes, {}, &SizedSchedule::from_bytes);
+  return std::prev(behind)->schedule;
+}
 
 std::shared_ptr<const Schedule> Schedules::schedule_of(CollectiveKind kind, int root) {
-  if (kind == CollectiveKind::all_reduce) return all_reduce_;
   const std::pair key{kind, has_root(kind) ? root : 0};
   const auto found = std::ranges::find(made_, key, &decltype(made_)::value_type::first);
   if (found != made_.end()) return found->second;
@@ -91,7 +96,8 @@ CollectivePlan Schedules::plan(const Collective& collective) {
     default:
       break;
   }
-  plan.schedule = schedule_of(collective.kind, collective.peer);
+  plan.schedule = collective.kind == CollectiveKind::all_reduce ? all_reduce_of(collective.bytes(collective.count()))
+                                                                : schedule_of(collective.kind, collective.peer);
   switch (collective.kind) {
     case CollectiveKind::broadcast:
     case CollectiveKind::all_reduce:

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tandem::comm {
@@ -18,15 +19,23 @@ struct CollectivePlan {
   std::unique_ptr<Storage> scratch = {};  ///< of chunks that are in neither input nor output; null where there are none
 };
 
-/// Schedules by what they are for, made once. `all_reduce` is the schedule of all-reduces.
+/// The schedule of all-reduces of so many bytes and more, up to the next one's.
+struct SizedSchedule {
+  std::int64_t from_bytes = 0;
+  std::shared_ptr<const Schedule> schedule = {};
+};
+
+/// Schedules by what they are for, made once. `all_reduce` are those of all-reduces, the first from 0 bytes on.
 class Schedules {
  public:
-  Schedules(int ranks, int rank, Schedule all_reduce);
+  Schedules(int ranks, int rank, std::vector<SizedSchedule> all_reduce);
+  void set_all_reduce(std::vector<SizedSchedule> all_reduce) { all_reduce_ = std::move(all_reduce); }
 
   /// For this rank. Copies the input, or this rank's part of it, to where the schedule works on it.
   CollectivePlan plan(const Collective& collective);
 
  private:
+  std::shared_ptr<const Schedule> all_reduce_of(std::int64_t bytes) const;
   std::shared_ptr<const Schedule> schedule_of(CollectiveKind kind, int root);
   std::shared_ptr<const Schedule> schedule_of_message(const Collective& collective) const;
   std::vector<ChunkMemory> reduction_chunks(const Collective& collective, const Schedule& schedule,
@@ -37,7 +46,7 @@ class Schedules {
 
   int ranks_;
   int rank_;
-  std::shared_ptr<const Schedule> all_reduce_;
+  std::vector<SizedSchedule> all_reduce_;
   std::vector<std::pair<std::pair<CollectiveKind, int>, std::shared_ptr<const Schedule>>> made_;  // by kind and root
   std::int32_t token_ = 0;  // what barriers exchange
 };

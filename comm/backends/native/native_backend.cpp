@@ -1,8 +1,10 @@
 // Works of both engines, and groups of some ranks.
 #include "tandem/comm/backends/native/native_backend.h"
 
+#include "tandem/comm/backends/native/measure_costs.h"
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/backends/native/window_engine.h"
+#include "tandem/comm/cost/predict.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
@@ -105,10 +107,11 @@ class NativeBackend final : public Backend {
       : place_(place), node_of_rank_(node_of_rank), options_(std::move(options)) {
     require(node_of_rank.size() == static_cast<std::size_t>(place.size), "native: hosts of {} ranks for a group of {}",
             node_of_rank.size(), place.size);
-    engines_ = std::make_shared<Engines>(NativeEngine(std::move(transport), place.size, place.rank,
-                                                      all_reduce_algorithm(options_.all_reduce).make(node_of_rank),
-                                                      options_.segments));
+    const AllReduceAlgorithm& algorithm = all_reduce_algorithm(is_by_cost() ? "ring" : options_.all_reduce);
+    engines_ = std::make_shared<Engines>(
+        NativeEngine(std::move(transport), place.size, place.rank, algorithm.make(node_of_rank), options_.segments));
     if (options_.shared_memory && place.size > 1 && place.local_size == place.size) open_window();
+    choose();
   }
 
   std::string_view name() const override { return options_.name; }
@@ -146,8 +149,34 @@ class NativeBackend final : public Backend {
     return nullptr;
   }
   std::string notice() const override { return notice_; }
+  std::optional<MessageCosts> measure_costs() override {
+    if (place_.size == 1) return options_.costs;
+    NativeEngine& engine = engines_->messages;
+    return measure_message_costs(*this, engine.transport(), engine.take_tag(), node_of_rank_, engine.segments(),
+                                 engines_->many_ranks);
+  }
+  void use_costs(const MessageCosts& costs) override {
+    options_.costs = costs;
+    choose();
+  }
+  std::vector<AlgorithmChoice> algorithm_choices() const override { return choices_; }
 
  private:
+  bool is_by_cost() const { return options_.all_reduce == kByCost; }
+
+  /// Rank 0's choice, for all ranks: others may round a prediction otherwise.
+  void choose() {
+    if (!is_by_cost() || place_.size == 1 || engines_->window) return;
+    const std::string mine =
+        place_.rank == 0 ? to_text(choose_algorithms(node_of_rank_, options_.costs, options_.segments)) : "";
+    choices_ = choices_from_text(all_gather_bytes(mine).front());
+    std::vector<SizedSchedule> schedules;
+    for (const AlgorithmChoice& choice : choices_)
+      schedules.push_back({choice.from_bytes, std::make_shared<const Schedule>(
+                                                  all_reduce_algorithm(choice.algorithm).make(node_of_rank_))});
+    engines_->messages.set_all_reduce(std::move(schedules));
+  }
+
   /// Once in a group: sizes in such a line are others each time.
   void tell_obstacle(const std::string& line) {
     if (place_.rank == 0 && !line.empty() && !std::exchange(has_told_, true)) kernels::notice(line);
@@ -169,6 +198,7 @@ class NativeBackend final : public Backend {
   Place place_;
   std::vector<int> node_of_rank_;
   NativeOptions options_;
+  std::vector<AlgorithmChoice> choices_;
   std::string notice_;
   bool has_told_ = false;
   std::shared_ptr<Engines> engines_;

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "tandem/comm/backends/backend.h"
-#include "tandem/comm/backends/native/schedule_run.h"
+#include "tandem/comm/cost/message_costs.h"
+#include "tandem/comm/schedules/segment_options.h"
 #include "tandem/comm/transports/transport.h"
 
 #include <memory>
@@ -13,8 +14,10 @@
 namespace tandem::comm {
 
 struct NativeOptions {
-  std::string name = "native";      ///< of the backend
-  std::string all_reduce = "ring";  ///< of messages: the name of a row of all_reduce_algorithms()
+  std::string name = "native";  ///< of the backend
+  /// Of messages: a row of all_reduce_algorithms() by its name, or "by-cost", the one with the least predicted time.
+  std::string all_reduce = "by-cost";
+  MessageCosts costs = usual_message_costs();  ///< by which that is predicted
   SegmentOptions segments = {};
   bool shared_memory = true;  ///< all_reduce, reduce and barrier through memory, where all ranks share a host
 };

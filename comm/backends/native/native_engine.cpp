@@ -8,28 +8,22 @@
 
 namespace tandem::comm {
 
-namespace {
-
-constexpr int kCollectiveTags = 16384;  // then those of messages; MPI promises tags up to 32767
-
-}  // namespace
-
 NativeEngine::NativeEngine(std::unique_ptr<Transport> transport, int ranks, int rank, Schedule all_reduce,
                            SegmentOptions options)
     : transport_(std::move(transport)),
       rank_(rank),
       options_(options),
-      schedules_(ranks, rank, std::move(all_reduce)) {}
+      schedules_(ranks, rank, {{0, std::make_shared<const Schedule>(std::move(all_reduce))}}) {}
 
-int NativeEngine::next_tag(const Collective& collective) {
+int NativeEngine::tag_of(const Collective& collective) {
   if (collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive)
     return kCollectiveTags + collective.tag;
-  return std::exchange(next_tag_, (next_tag_ + 1) % kCollectiveTags);
+  return take_tag();
 }
 
 std::shared_ptr<NativeOperation> NativeEngine::start(const Collective& collective) {
   CollectivePlan plan = schedules_.plan(collective);
-  ScheduleRun run(*transport_, plan.schedule, rank_, next_tag(collective), plan.chunks, plan.elements, options_);
+  ScheduleRun run(*transport_, plan.schedule, rank_, tag_of(collective), plan.chunks, plan.elements, options_);
   auto operation = std::make_shared<NativeOperation>(NativeOperation{collective, std::move(plan), std::move(run)});
   active_.push_back(operation);
   poll();

@@ -6,6 +6,7 @@
 #include "tandem/comm/transports/transport.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace tandem::comm {
@@ -22,6 +23,8 @@ class NativeEngine {
  public:
   NativeEngine(std::unique_ptr<Transport> transport, int ranks, int rank, Schedule all_reduce,
                SegmentOptions options = {});
+  /// Of all-reduces that are started from now on: on all ranks alike.
+  void set_all_reduce(std::vector<SizedSchedule> all_reduce) { schedules_.set_all_reduce(std::move(all_reduce)); }
 
   /// The n-th collective that is started on one rank meets the n-th on every other.
   std::shared_ptr<NativeOperation> start(const Collective& collective);
@@ -32,11 +35,15 @@ class NativeEngine {
   bool is_complete(const NativeOperation& operation) const;
   void cancel(const NativeOperation& operation);
   Transport& transport() { return *transport_; }
+  const SegmentOptions& segments() const { return options_; }
+  /// For messages of another kind between these ranks: as if it were a collective.
+  int take_tag() { return std::exchange(next_tag_, (next_tag_ + 1) % kCollectiveTags); }
   /// In all-reduces that are complete.
   std::int64_t all_reduce_bytes_sent() const { return all_reduce_bytes_sent_; }
 
  private:
-  int next_tag(const Collective& collective);
+  static constexpr int kCollectiveTags = 16384;  // then those of messages; MPI promises tags up to 32767
+  int tag_of(const Collective& collective);
 
   std::unique_ptr<Transport> transport_;
   int rank_;

@@ -3,6 +3,7 @@
 
 #include "tandem/comm/collective.h"
 #include "tandem/comm/schedules/schedule.h"
+#include "tandem/comm/schedules/segment_options.h"
 #include "tandem/comm/transports/transport.h"
 #include "tandem/core/storage.h"
 
@@ -12,14 +13,6 @@
 #include <vector>
 
 namespace tandem::comm {
-
-struct SegmentOptions {
-  /// Chunks travel in segments of at most this many bytes, so that one segment is combined while the next is on its
-  /// way.
-  std::int64_t segment_bytes = 128 * 1024;
-  /// Segments that may be on their way at once to a rank, and from it.
-  std::int64_t depth = 4;
-};
 
 /// Where this rank has the elements of a chunk; null where the schedule gives it nothing to do with that chunk. Counts
 /// are the same on all ranks.

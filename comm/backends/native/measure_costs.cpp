@@ -1,0 +1,178 @@
+// Rings of neighbours that pass data on, once and several times: the difference is what messages take.
+#include "tandem/comm/backends/native/measure_costs.h"
+
+#include "tandem/comm/backends/flat_math.h"
+#include "tandem/comm/backends/native/schedule_run.h"
+#include "tandem/comm/schedules/schedule_builder.h"
+#include "tandem/core/error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tandem::comm {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Rings = std::vector<std::vector<int>>;
+
+constexpr std::int64_t kSizes[] = {4, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20};
+constexpr int kTurns = 5, kManyRounds = 5;
+
+/// Of each host with several ranks.
+Rings rings_within_hosts(std::span<const int> node_of_rank) {
+  std::map<int, std::vector<int>> of_node;
+  for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank)
+    of_node[node_of_rank[rank]].push_back(static_cast<int>(rank));
+  Rings rings;
+  for (auto& [node, ranks] : of_node)
+    if (ranks.size() > 1) rings.push_back(std::move(ranks));
+  return rings;
+}
+
+/// Of the first ranks of all hosts, of the second ones, and so on.
+Rings rings_between_hosts(std::span<const int> node_of_rank) {
+  std::map<int, std::size_t> seen;  // ranks of a node
+  Rings rings;
+  for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
+    const std::size_t index = seen[node_of_rank[rank]]++;
+    if (rings.size() <= index) rings.resize(index + 1);
+    rings[index].push_back(static_cast<int>(rank));
+  }
+  std::erase_if(rings, [](const std::vector<int>& ring) { return ring.size() < 2; });
+  return rings;
+}
+
+/// In each round every rank passes a chunk on to its right neighbour: first its own, then the one that came last.
+std::shared_ptr<const Schedule> passing(const Rings& rings, int ranks, int rounds) {
+  ScheduleBuilder schedule("passing", ranks, ranks);
+  for (int round = 0; round < rounds; ++round) {
+    for (const std::vector<int>& ring : rings) {
+      const std::size_t size = ring.size(), back = static_cast<std::size_t>(round) % size;
+      for (std::size_t at = 0; at < size; ++at)
+        schedule.copy(round, ring[at], ring[(at + 1) % size], ring[(at + size - back) % size]);
+    }
+  }
+  return std::make_shared<const Schedule>(schedule.take());
+}
+
+class Measurement {
+ public:
+  Measurement(Backend& group, Transport& transport, int tag, const SegmentOptions& segments, bool many_ranks)
+      : group_(group), transport_(transport), tag_(tag), segments_(segments), many_ranks_(many_ranks) {}
+
+  /// Points of the curve, and what a collective takes before its first message.
+  std::vector<CostPoint> exchanges(const Rings& rings, double& start) {
+    const int ranks = group_.place().size;
+    const auto once = passing(rings, ranks, 1), often = passing(rings, ranks, kManyRounds);
+    std::vector<CostPoint> points;
+    for (const std::int64_t bytes : kSizes) {
+      const double first = seconds_of([&] { pass(once, bytes); }, bytes);
+      const double all = seconds_of([&] { pass(often, bytes); }, bytes);
+      const double one = std::max(0.0, (all - first) / (kManyRounds - 1));
+      if (points.empty()) start = std::max(0.0, first - one);
+      add(points, bytes, one);
+    }
+    return points;
+  }
+
+  std::vector<CostPoint> combinations() {
+    std::vector<CostPoint> points;
+    for (const std::int64_t bytes : kSizes) {
+      const std::int64_t segment = std::min(bytes, segments_.segment_bytes);
+      std::byte* const into = memory(0, bytes);
+      const std::byte* const from = memory(1, segment);
+      const double seconds = seconds_of(
+          [&] {
+            for (std::int64_t at = 0; at < bytes; at += segment)
+              reduce_into(into + at, from, std::min(segment, bytes - at) / 4, DType::f32, ReduceOp::sum);
+          },
+          bytes);
+      add(points, bytes, seconds);
+    }
+    return points;
+  }
+
+ private:
+  /// What takes longer than more of it did was disturbed.
+  static void add(std::vector<CostPoint>& points, std::int64_t bytes, double seconds) {
+    points.push_back({bytes, points.empty() ? seconds : std::max(seconds, points.back().seconds)});
+  }
+
+  std::byte* memory(std::size_t index, std::int64_t bytes) {
+    if (memory_.size() <= index) memory_.resize(index + 1);
+    if (memory_[index].size() < static_cast<std::size_t>(bytes)) memory_[index].resize(static_cast<std::size_t>(bytes));
+    return memory_[index].data();
+  }
+
+  void pass(const std::shared_ptr<const Schedule>& schedule, std::int64_t bytes) {
+    const int rank = group_.place().rank;
+    std::vector<ChunkMemory> chunks(static_cast<std::size_t>(schedule->chunks), ChunkMemory{nullptr, bytes});
+    for (const Step& step : schedule->of_rank[static_cast<std::size_t>(rank)]) {
+      ChunkMemory& chunk = chunks[static_cast<std::size_t>(step.chunk)];
+      if (chunk.data == nullptr) chunk.data = memory(static_cast<std::size_t>(step.chunk), bytes);
+    }
+    ScheduleRun run(transport_, schedule, rank, tag_, chunks, {DType::u8, ReduceOp::sum}, segments_);
+    Patience patience(many_ranks_);
+    for (std::size_t before = 0; !run.poll(); before = run.messages()) {
+      patience.pause(run.messages() != before);
+      transport_.check();
+    }
+  }
+
+  /// The median of several turns, on the slowest rank.
+  template <typename Body>
+  double seconds_of(const Body& body, std::int64_t bytes) {
+    constexpr std::int64_t kBytesPerTurn = 2 << 20;
+    const std::int64_t repeats = std::clamp<std::int64_t>(kBytesPerTurn / bytes, 1, 100);
+    std::vector<double> turns;
+    body();  // warm-up
+    for (int turn = 0; turn < kTurns; ++turn) {
+      group_.run({.kind = CollectiveKind::barrier});
+      const auto begin = Clock::now();
+      for (std::int64_t i = 0; i < repeats; ++i) body();
+      turns.push_back(slowest(std::chrono::duration<double>(Clock::now() - begin).count()) /
+                      static_cast<double>(repeats));
+    }
+    std::ranges::sort(turns);
+    return turns[turns.size() / 2];
+  }
+
+  double slowest(double mine) {
+    double most = 0.0;
+    for (const std::string& text : group_.all_gather_bytes(std::to_string(static_cast<std::int64_t>(mine * 1e9)))) {
+      std::int64_t nanoseconds = 0;
+      std::from_chars(text.data(), text.data() + text.size(), nanoseconds);
+      most = std::max(most, static_cast<double>(nanoseconds) * 1e-9);
+    }
+    return most;
+  }
+
+  Backend& group_;
+  Transport& transport_;
+  int tag_;
+  SegmentOptions segments_;
+  bool many_ranks_;
+  std::vector<std::vector<std::byte>> memory_;
+};
+
+}  // namespace
+
+MessageCosts measure_message_costs(Backend& group, Transport& transport, int tag, std::span<const int> node_of_rank,
+                                   const SegmentOptions& segments, bool many_ranks) {
+  MessageCosts costs = usual_message_costs();
+  Measurement measurement(group, transport, tag, segments, many_ranks);
+  if (const Rings rings = rings_between_hosts(node_of_rank); !rings.empty())
+    costs.between_hosts = CostCurve(measurement.exchanges(rings, costs.start));
+  if (const Rings rings = rings_within_hosts(node_of_rank); !rings.empty())
+    costs.within_host = CostCurve(measurement.exchanges(rings, costs.start));
+  costs.combine = CostCurve(measurement.combinations());
+  return costs;
+}
+
+}  // namespace tandem::comm

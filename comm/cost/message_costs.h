@@ -1,0 +1,58 @@
+// What messages between ranks cost, and combining what they bring: measured, by size.
+// Example:
+//     MessageCosts costs = usual_message_costs();
+//     costs.between_hosts = CostCurve::line(30e-6, 12e9);  // 30 us, then 12 GB/s
+//     const double seconds = costs.between_hosts.at(1 << 20);
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tandem::comm {
+
+struct CostPoint {
+  std::int64_t bytes = 0;
+  double seconds = 0.0;
+
+  friend bool operator==(const CostPoint&, const CostPoint&) = default;
+};
+
+/// Seconds by size. Between two points it is a straight line; before the first it is what the first is, and behind the
+/// last it goes on as steep as between the last two.
+class CostCurve {
+ public:
+  /// Of nothing: 0 seconds whatever the size.
+  CostCurve() = default;
+  /// Throws Error unless the sizes ascend from 0 or more, and the times are finite, 0 or more and do not descend.
+  explicit CostCurve(std::vector<CostPoint> points);
+  /// `latency` seconds, and `bytes_per_second` more: the model of Hockney (Parallel Computing 20(3), 1994).
+  static CostCurve line(double latency, double bytes_per_second);
+
+  double at(std::int64_t bytes) const;
+  bool is_empty() const { return points_.empty(); }
+  const std::vector<CostPoint>& points() const { return points_; }
+
+  friend bool operator==(const CostCurve&, const CostCurve&) = default;
+
+ private:
+  std::vector<CostPoint> points_;
+};
+
+/// Costs as functions of the size, as in the model PLogP (T. Kielmann, H. E. Bal, K. Verstoep: "Fast measurement of LogP
+/// parameters for message passing platforms", IPDPS Workshops 2000).
+struct MessageCosts {
+  double start = 0.0;  ///< seconds that a collective takes on each rank before its first message
+  /// Seconds in which each of two neighbours has sent so many bytes to the other, and received as many; data longer than
+  /// a segment go in segments. Within a host, and between hosts.
+  CostCurve within_host, between_hosts;
+  /// Seconds in which a rank combines so many bytes that came in segments with as many of its own.
+  CostCurve combine;
+
+  friend bool operator==(const MessageCosts&, const MessageCosts&) = default;
+};
+
+/// Where nothing was measured: a message within a host takes 2 us and 4 GB/s, one between hosts 25 us and 1.1 GB/s (TCP on
+/// Ethernet of 10 Gbit/s); combining, 8 GB/s.
+MessageCosts usual_message_costs();
+
+}  // namespace tandem::comm

@@ -1,0 +1,30 @@
+// How long a schedule takes, from what its messages cost.
+// Example:
+//     const std::vector<int> one_host(4, 0);
+//     const double seconds = predicted_seconds(ring_all_reduce(4), one_host, 1 << 20, usual_message_costs());
+#pragma once
+
+#include "tandem/comm/cost/algorithm_choice.h"
+#include "tandem/comm/cost/message_costs.h"
+#include "tandem/comm/schedules/algorithms.h"
+#include "tandem/comm/schedules/segment_options.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tandem::comm {
+
+/// Seconds from the common beginning to the end of the last rank, where `bytes` are cut into the schedule's chunks, and
+/// these into segments. The schedule is followed message by message, as ScheduleRun carries it out: a rank does one thing
+/// at a time; sending takes half of what an exchange costs, receiving the other half, and at most `depth` segments of
+/// a pair of ranks are on their way. Ranks have a core each, or share cores as where the costs were measured.
+/// `node_of_rank` has a number for each rank, alike for ranks of a host.
+double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes,
+                         const MessageCosts& costs, const SegmentOptions& segments = {});
+
+/// The algorithm with the least predicted time, at each size; the first choice is from 0 bytes on.
+std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank, const MessageCosts& costs,
+                                               const SegmentOptions& segments = {});
+
+}  // namespace tandem::comm

@@ -1,0 +1,207 @@
+// Cost curves, predictions against the formulas of the textbooks, and what is chosen by them.
+#include "tandem/comm/cost/message_costs.h"
+#include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/comm/cost/predict.h"
+#include "tandem/comm/schedules/all_reduce_algorithms.h"
+#include "tandem/core/out.h"
+#include "tests/support/catch.h"
+#include "tests/support/error_of.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace tandem;
+using namespace tandem::comm;
+using Catch::Matchers::WithinRel;
+using tandem::test::ContainsText;
+using tandem::test::error_of;
+
+namespace {
+
+constexpr double kLatency = 20e-6, kRate = 1e9, kCombining = 4e9;  // seconds, bytes per second
+
+/// The model of the textbooks: alpha + n beta a message, gamma a byte that is combined, and nothing else.
+MessageCosts textbook_costs() {
+  return {.start = 0.0,
+          .within_host = CostCurve::line(kLatency, kRate),
+          .between_hosts = CostCurve::line(kLatency, kRate),
+          .combine = CostCurve::line(0.0, kCombining)};
+}
+
+double message(double bytes) { return kLatency + bytes / kRate; }
+double combining(double bytes) { return bytes / kCombining; }
+
+/// Each rank on a host of its own.
+std::vector<int> hosts(int ranks) {
+  std::vector<int> nodes;
+  for (int rank = 0; rank < ranks; ++rank) nodes.push_back(rank);
+  return nodes;
+}
+
+/// Chunks are not cut, and all that is ready is sent.
+constexpr SegmentOptions kWhole{.segment_bytes = std::int64_t{1} << 40, .depth = 1000};
+
+double predicted(const Schedule& schedule, std::int64_t bytes, const SegmentOptions& segments = kWhole) {
+  return predicted_seconds(schedule, hosts(schedule.ranks), bytes, textbook_costs(), segments);
+}
+
+}  // namespace
+
+TEST_CASE("a cost curve is straight between its points, and goes on behind the last") {
+  const CostCurve curve({{100, 1.0}, {200, 2.0}, {400, 6.0}});
+  CHECK(curve.at(0) == 1.0);
+  CHECK(curve.at(100) == 1.0);
+  CHECK(curve.at(150) == 1.5);
+  CHECK(curve.at(200) == 2.0);
+  CHECK(curve.at(300) == 4.0);
+  CHECK(curve.at(500) == 8.0);
+  CHECK(CostCurve().at(1000) == 0.0);
+  CHECK(CostCurve({{5, 3.0}}).at(1000) == 3.0);
+  CHECK_THAT(CostCurve::line(1e-6, 2e9).at(4000), WithinRel(3e-6, 1e-12));
+  CHECK_THAT(CostCurve::line(1e-6, 2e9).at(std::int64_t{1} << 40), WithinRel(1e-6 + std::ldexp(1.0, 40) / 2e9, 1e-9));
+}
+
+TEST_CASE("a cost curve that descends, or is of no numbers, is refused") {
+  CHECK_THAT(error_of([] { CostCurve({{10, 1.0}, {10, 2.0}}); }), ContainsText("both must ascend"));
+  CHECK_THAT(error_of([] { CostCurve({{10, 1.0}, {20, 0.5}}); }), ContainsText("both must ascend"));
+  CHECK_THAT(error_of([] { CostCurve({{-1, 1.0}}); }), ContainsText("-1 bytes"));
+  CHECK_THAT(error_of([] { CostCurve({{1, std::nan("")}}); }), ContainsText("nan s"));
+  CHECK_THAT(error_of([] { CostCurve({{1, std::numeric_limits<double>::infinity()}}); }), ContainsText("inf s"));
+  CHECK_THAT(error_of([] { CostCurve::line(0.0, 0.0); }), ContainsText("0 bytes per second"));
+}
+
+TEST_CASE("predictions of the ring, doubling and halving are those of the textbooks") {
+  for (const int n : {2, 4, 8, 16}) {
+    const std::int64_t bytes = 16 * 1000 * 3;  // every chunk is of one size
+    const auto s = static_cast<double>(bytes), ranks = static_cast<double>(n), rounds = std::log2(ranks);
+    INFO(n << " ranks");
+    CHECK_THAT(predicted(ring_all_reduce(n), bytes),
+               WithinRel((ranks - 1) * (2 * message(s / ranks) + combining(s / ranks)), 1e-9));
+    CHECK_THAT(predicted(recursive_doubling(n), bytes), WithinRel(rounds * (message(s) + combining(s)), 1e-9));
+  }
+  // Halves, then quarters: 2 log2(N) messages where one chunk goes a round, and as many bytes as the ring.
+  CHECK_THAT(predicted(halving_doubling(2), 8000), WithinRel(2 * message(4000) + combining(4000), 1e-9));
+}
+
+TEST_CASE("a prediction is at least the time of the bytes that a rank must send and combine") {
+  for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms()) {
+    for (const int n : {2, 3, 5, 8, 13}) {
+      for (const std::int64_t bytes : {4, 1000, 123456, 5000000}) {
+        const double seconds = predicted(algorithm.make(hosts(n)), bytes, {});
+        const double share = static_cast<double>(bytes) * (n - 1) / n;
+        INFO(algorithm.name << ", " << n << " ranks, " << bytes << " bytes");
+        CHECK(std::isfinite(seconds));
+        CHECK(seconds >= 2 * kLatency / 2 + 2 * share / kRate / 2);
+      }
+    }
+  }
+}
+
+TEST_CASE("every step of a schedule is part of its prediction, also of uneven chunks and of none") {
+  // Nothing but latency: rounds tell.
+  MessageCosts latency_only;
+  latency_only.between_hosts = CostCurve({{0, 1.0}});
+  for (const int n : {2, 3, 4, 7})
+    CHECK(predicted_seconds(ring_all_reduce(n), hosts(n), n, latency_only) == 2.0 * (n - 1));
+  CHECK(predicted_seconds(ring_all_reduce(4), hosts(4), 0, latency_only) == 0.0);  // no message at all
+  CHECK(predicted_seconds(ring_all_reduce(1), hosts(1), 1000, latency_only) == 0.0);
+  latency_only.start = 0.25;
+  CHECK(predicted_seconds(ring_all_reduce(3), hosts(3), 3, latency_only) == 4.25);
+}
+
+TEST_CASE("messages within a host and between hosts have costs of their own") {
+  MessageCosts costs;
+  costs.within_host = CostCurve({{0, 1.0}});
+  costs.between_hosts = CostCurve({{0, 100.0}});
+  CHECK(predicted_seconds(recursive_doubling(2), std::vector{7, 7}, 4, costs) == 1.0);
+  CHECK(predicted_seconds(recursive_doubling(2), std::vector{7, 8}, 4, costs) == 100.0);
+  CHECK_THAT(error_of([&] { predicted_seconds(recursive_doubling(2), std::vector{7}, 4, costs); }),
+             ContainsText("hosts of 1 ranks for a schedule of 2"));
+}
+
+TEST_CASE("segments overlap: a chain of many ranks takes little longer than one message") {
+  const std::int64_t bytes = 10'000'000;
+  MessageCosts costs = textbook_costs();
+  costs.between_hosts = CostCurve::line(0.0, kRate);
+  const double whole = predicted_seconds(chain_broadcast(6, 0), hosts(6), bytes, costs, kWhole);
+  const double cut = predicted_seconds(chain_broadcast(6, 0), hosts(6), bytes, costs,
+                                       {.segment_bytes = bytes / 100, .depth = 4});
+  CHECK_THAT(whole, WithinRel(5 * 0.01, 1e-9));
+  CHECK(cut < 0.012);
+}
+
+TEST_CASE("small data go in few rounds, large data in few bytes") {
+  const std::vector<AlgorithmChoice> choices = choose_algorithms(hosts(8), textbook_costs());
+  REQUIRE(choices.size() >= 2);
+  CHECK(choices.front().from_bytes == 0);
+  // Of latency alone: log2(8) rounds; "direct" posts to all at once, one after another, and takes as long as the ring.
+  CHECK(choices.front().algorithm == "recursive-doubling");
+  CHECK(choices.back().algorithm != "recursive-doubling");
+  for (const AlgorithmChoice& choice : choices) {
+    // What was chosen is the best at that size and at the next ones.
+    const std::int64_t bytes = std::max<std::int64_t>(4, choice.from_bytes / 3 * 4);
+    double least = 1e9, chosen = 0.0;
+    for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms()) {
+      const double seconds = predicted(algorithm.make(hosts(8)), bytes, {});
+      least = std::min(least, seconds);
+      if (algorithm.name == choice.algorithm) chosen = seconds;
+    }
+    CHECK(chosen <= least * 1.0001);
+  }
+}
+
+TEST_CASE("choices are written and read as one word") {
+  const std::vector<AlgorithmChoice> choices = choices_from_text("recursive-doubling,16384:ring,1048576:direct");
+  REQUIRE(choices.size() == 3);
+  CHECK(choices[0] == AlgorithmChoice{0, "recursive-doubling"});
+  CHECK(choices[2] == AlgorithmChoice{1048576, "direct"});
+  CHECK(to_text(choices) == "recursive-doubling,16384:ring,1048576:direct");
+  CHECK_THAT(error_of([] { choices_from_text(""); }), ContainsText("unknown all-reduce algorithm ''"));
+  CHECK_THAT(error_of([] { choices_from_text("rings"); }), ContainsText("did you mean ring?"));
+  for (const char* text : {"ring,", "ring,direct", "ring,5", "ring,x:direct", "ring,8:direct,8:ring", "ring,-4:direct"})
+    CHECK_THAT(error_of([&] { choices_from_text(text); }), ContainsText("is no choice of algorithms"));
+}
+
+TEST_CASE("ranks measure what messages cost, choose by it, and add up what they did before") {
+  for (const int ranks : {2, 3, 5}) {
+    std::vector<MessageCosts> all(static_cast<std::size_t>(ranks));
+    std::vector<std::vector<AlgorithmChoice>> choices(all.size());
+    std::vector<int> wrong(all.size()), undecided(all.size());
+    run_thread_ranks(ranks, {.name = "threads", .shared_memory = false}, [&](ProcessGroup& group) {
+      const auto mine = static_cast<std::size_t>(group.rank());
+      undecided[mine] += group.algorithm_choices().empty();  // the usual costs decide at first
+      all[mine] = group.measure_message_costs();
+      group.use_message_costs(all[mine]);
+      choices[mine] = group.algorithm_choices();
+      for (const std::int64_t count : {1, 100, 10'000, 1'000'000}) {
+        const Tensor x = Tensor::full({count}, group.rank() + 1.0);
+        group.all_reduce(Out(x));
+        for (const float value : x.to_vector<float>())
+          wrong[mine] += value != static_cast<float>(ranks * (ranks + 1) / 2);
+      }
+      const auto part = group.split(group.rank() == 0 ? -1 : 0);  // has the same costs
+      if (part && part->size() > 1) undecided[mine] += part->algorithm_choices().empty();
+    });
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      CHECK(wrong[rank] == 0);
+      CHECK(undecided[rank] == 0);
+      CHECK(all[rank] == all[0]);
+      CHECK(choices[rank] == choices[0]);
+    }
+    CHECK(all[0].within_host.points().size() >= 5);
+    CHECK(all[0].within_host.at(4) > 0.0);
+    CHECK(all[0].within_host.at(8 << 20) > all[0].within_host.at(4));
+    CHECK(all[0].combine.at(8 << 20) > 0.0);
+    CHECK(all[0].between_hosts == usual_message_costs().between_hosts);  // there is one host
+  }
+}
+
+TEST_CASE("a rank alone has nothing to measure, and other backends send no messages of their own") {
+  run_thread_ranks(1, [](ProcessGroup& group) {
+    CHECK(group.measure_message_costs() == usual_message_costs());  // one thread asserts
+    CHECK(group.algorithm_choices().empty());
+  });
+  ProcessGroup self(make_self_backend());
+  CHECK_THAT(error_of([&] { self.measure_message_costs(); }), ContainsText("backend self does not send messages itself"));
+  CHECK(self.algorithm_choices().empty());
+}

@@ -1,0 +1,118 @@
+// What messages cost, on its way through a file.
+#include "tandem/train/message_costs_file.h"
+#include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tests/support/catch.h"
+#include "tests/support/damage.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+using namespace tandem;
+using namespace tandem::test;
+using comm::CostCurve;
+using comm::MessageCosts;
+using comm::ProcessGroup;
+
+namespace {
+
+MessageCosts some_costs(double start) {
+  return {.start = start,
+          .within_host = CostCurve({{4, 1.5e-6}, {1024, 2.25e-6}}),
+          .between_hosts = CostCurve::line(3e-5, 1e9),
+          .combine = CostCurve({{4, 0.0}, {4096, 1e-6}})};
+}
+
+}  // namespace
+
+TEST_CASE("message costs come back from a file as they were, each group's by its key") {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "costs.json";
+  CHECK(!train::load_message_costs(path, "two").costs);
+  CHECK(train::load_message_costs(path, "two").problem == "");
+  train::save_message_costs(path, "two", some_costs(1e-6));
+  train::save_message_costs(path, "four", some_costs(2e-6));
+  CHECK(train::load_message_costs(path, "two").costs == some_costs(1e-6));
+  CHECK(train::load_message_costs(path, "four").costs == some_costs(2e-6));
+  CHECK(!train::load_message_costs(path, "eight").costs);
+  train::save_message_costs(path, "two", some_costs(3e-6));  // takes the place of the first
+  CHECK(train::load_message_costs(path, "two").costs == some_costs(3e-6));
+  CHECK(train::load_message_costs(path, "four").costs == some_costs(2e-6));
+  CHECK(train::can_hold_message_costs(path));
+  CHECK_THAT(error_of([&] { train::save_message_costs(directory / "no/costs.json", "two", {}); }),
+             ContainsText("no/costs.json: cannot write"));
+}
+
+TEST_CASE("files of message costs that are others, old or damaged are named and ignored as a whole") {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "costs.json";
+  train::save_message_costs(path, "two", some_costs(1e-6));
+  const auto good = nlohmann::json::parse(read_bytes(path));
+  const auto check = [&](const std::string& text, const std::string& reason) {
+    INFO(text);
+    write_bytes(path, text);
+    const train::LoadedCosts loaded = train::load_message_costs(path, "two");
+    CHECK(!loaded.costs);
+    CHECK_THAT(loaded.problem, ContainsText(path));
+    CHECK_THAT(loaded.problem, ContainsText("ignored"));
+    CHECK_THAT(loaded.problem, ContainsText(reason));
+  };
+  const auto changed = [&](const char* pointer, const nlohmann::json& value) {
+    nlohmann::json json = good;
+    json[nlohmann::json::json_pointer(pointer)] = value;
+    return json.dump();
+  };
+  for (const char* text : {"", "[]", "{}", "root:x:0:0:"}) check(text, "not a file of message costs");
+  check(good.dump().substr(0, good.dump().size() / 2), "damaged");
+  check(changed("/version", 2), "version 2 of the format, this is for 1; measure anew");
+  check(changed("/groups", 3), "damaged");
+  check(changed("/groups/0/start", -1.0), "'start' is -1");
+  check(changed("/groups/0/start", "soon"), "damaged");
+  check(changed("/groups/0/within_host", nlohmann::json::array()), "'within_host' has no points");
+  check(changed("/groups/0/within_host/1/0", 4), "both must ascend");
+  check(changed("/groups/0/within_host/1/1", 1e-9), "both must ascend");
+  check(changed("/groups/0/combine/0", 7), "damaged");
+  check(changed("/groups/0/combine/0/1", nullptr), "damaged");
+  // Which --tune-comm replaces, as a run that has measured for a while must not lose it all.
+  CHECK(train::can_hold_message_costs(path));
+  train::save_message_costs(path, "two", some_costs(2e-6));
+  CHECK(train::load_message_costs(path, "two").costs == some_costs(2e-6));
+  write_bytes(path, "root:x:0:0:");
+  CHECK(!train::can_hold_message_costs(path));
+}
+
+TEST_CASE("files of message costs with any damage are ignored and named, or hold costs") {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "costs.json";
+  train::save_message_costs(path, "two", some_costs(1e-6));
+  int ignored = 0;
+  for_each_damage(read_bytes(path), 200, [&](const std::string& bytes) {
+    write_bytes(path, bytes);
+    const train::LoadedCosts loaded = train::load_message_costs(path, "two");
+    if (loaded.problem.empty()) return;
+    ++ignored;
+    REQUIRE(loaded.problem.starts_with(path));
+    REQUIRE(!loaded.costs);
+  });
+  CHECK(ignored > 200);
+}
+
+TEST_CASE("the key of message costs is the same on all ranks, and another for other ranks") {
+  std::vector<std::string> of_two(2), of_three(3), texts(3);
+  comm::run_thread_ranks(2, [&](ProcessGroup& group) {
+    of_two[static_cast<std::size_t>(group.rank())] = train::message_costs_key(group);
+  });
+  comm::run_thread_ranks(3, {.name = "threads", .shared_memory = false}, [&](ProcessGroup& group) {
+    of_three[static_cast<std::size_t>(group.rank())] = train::message_costs_key(group);
+    texts[static_cast<std::size_t>(group.rank())] = train::describe(some_costs(0.0), group);
+  });
+  CHECK_THAT(of_two[0], ContainsText("backend threads, ranks 2, "));
+  CHECK_THAT(of_two[0], ContainsText(", tandem "));
+  CHECK(of_two[1] == of_two[0]);
+  CHECK_THAT(of_three[0], ContainsText("backend threads, ranks 3, "));
+  CHECK(of_three[2] == of_three[0]);
+  CHECK_THAT(texts[0], ContainsText("a message of 4 B takes 1.5 us, of 128 KiB "));
+  CHECK_THAT(texts[0], ContainsText("; all-reduces by "));
+}

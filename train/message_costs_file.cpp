@@ -1,0 +1,121 @@
+// The file is JSON: {"format", "version", "groups": [{"key", "start", "within_host": [[bytes, seconds], ...],
+// "between_hosts": ..., "combine": ...}]}.
+#include "tandem/train/message_costs_file.h"
+
+#include "tandem/core/device_query.h"
+#include "tandem/core/error.h"
+#include "tandem/train/measured_file.h"
+#include "tandem/train/process_info.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace tandem::train {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using comm::CostCurve;
+using comm::CostPoint;
+using comm::MessageCosts;
+
+constexpr MeasuredFormat kFormat{"tandem message costs", 1, "file of message costs", "--tune-comm"};
+
+struct Curve {
+  const char* name;
+  CostCurve MessageCosts::* member;
+};
+constexpr Curve kCurves[] = {{"within_host", &MessageCosts::within_host},
+                             {"between_hosts", &MessageCosts::between_hosts},
+                             {"combine", &MessageCosts::combine}};
+
+Json to_json(const std::string& key, const MessageCosts& costs) {
+  Json json{{"key", key}, {"start", costs.start}};
+  for (const Curve& curve : kCurves) {
+    Json points = Json::array();
+    for (const CostPoint& point : (costs.*curve.member).points()) points.push_back({point.bytes, point.seconds});
+    json[curve.name] = points;
+  }
+  return json;
+}
+
+MessageCosts from_json(const Json& json) {
+  MessageCosts costs;
+  costs.start = json.at("start").get<double>();
+  require(std::isfinite(costs.start) && costs.start >= 0.0, "'start' is {}", costs.start);
+  for (const Curve& curve : kCurves) {
+    std::vector<CostPoint> points;
+    for (const Json& point : json.at(curve.name))
+      points.push_back({point.at(0).get<std::int64_t>(), point.at(1).get<double>()});
+    require(!points.empty(), "'{}' has no points", curve.name);
+    costs.*curve.member = CostCurve(std::move(points));
+  }
+  return costs;
+}
+
+}  // namespace
+
+std::string message_costs_key(comm::ProcessGroup& group) {
+  std::string processor;
+  for (const DeviceDescription& description : list_devices())
+    if (description.device == Device{}) processor = description.name;
+  std::map<int, int> ranks_of_host;
+  std::string first;
+  for (const std::string& theirs : group.all_gather_bytes(fmt::format("{} {}", group.node(), processor))) {
+    ++ranks_of_host[std::stoi(theirs)];
+    if (first.empty()) first = theirs.substr(theirs.find(' ') + 1);
+  }
+  std::vector<int> counts;
+  for (const auto& [node, count] : ranks_of_host) counts.push_back(count);
+  std::string key = fmt::format("backend {}, ranks {}, {}", group.name(), fmt::join(counts, " + "), first);
+  for (const auto& [name, version] : build_versions()) key += fmt::format(", {} {}", name, version);
+  return group.all_gather_bytes(key).front();
+}
+
+LoadedCosts load_message_costs(const std::string& path, const std::string& key) {
+  LoadedCosts loaded;
+  loaded.problem = read_measured_file(path, kFormat, [&](const Json& json) {
+    for (const Json& group : json.at("groups"))
+      if (group.at("key").get<std::string>() == key) loaded.costs = from_json(group);
+  });
+  if (!loaded.problem.empty()) loaded.costs.reset();
+  return loaded;
+}
+
+bool can_hold_message_costs(const std::string& path) { return can_hold_measured(path, kFormat); }
+
+void save_message_costs(const std::string& path, const std::string& key, const MessageCosts& costs) {
+  Json groups = Json::array();
+  const std::string problem = read_measured_file(path, kFormat, [&](const Json& json) {
+    for (const Json& group : json.at("groups"))
+      if (group.at("key").get<std::string>() != key) groups.push_back(group);
+  });
+  if (!problem.empty()) groups = Json::array();
+  groups.push_back(to_json(key, costs));
+  write_measured_file(path, kFormat, {{"groups", groups}});
+}
+
+std::string describe(const MessageCosts& costs, const comm::ProcessGroup& group) {
+  constexpr std::int64_t kSmall = 4, kSegment = 128 * 1024;
+  const auto text_of = [](const CostCurve& curve) {
+    return fmt::format("{:.1f} us, of 128 KiB {:.1f} us", curve.at(kSmall) * 1e6, curve.at(kSegment) * 1e6);
+  };
+  std::string text = "a message of 4 B";
+  if (group.local_size() > 1 || group.local_size() == group.size())
+    text += fmt::format(" takes {}", text_of(costs.within_host));
+  if (group.local_size() < group.size())
+    text += fmt::format("{} to another host takes {}", group.local_size() > 1 ? ";" : "", text_of(costs.between_hosts));
+  text += fmt::format(", and adding 128 KiB {:.1f} us; all-reduces by ", costs.combine.at(kSegment) * 1e6);
+  const auto choices = group.algorithm_choices();
+  if (choices.empty()) text += "shared memory, or as asked for";
+  for (const auto& [bytes, algorithm] : choices)
+    text += bytes == 0 ? std::string(algorithm) : fmt::format(", from {} bytes on by {}", bytes, algorithm);
+  return text;
+}
+
+}  // namespace tandem::train
