@@ -1,5 +1,5 @@
-// The file is JSON: {"format", "version", "groups": [{"key", "start", "within_host": [[bytes, seconds], ...],
-// "between_hosts": ..., "combine": ...}]}.
+// The file is JSON: {"format", "version", "groups": [{"key", "start", "shared_cores", "within_host": [[bytes, seconds],
+// ...], "between_hosts": ..., "combine": ...}]}.
 #include "tandem/train/message_costs_file.h"
 
 #include "tandem/core/device_query.h"
@@ -35,7 +35,7 @@ constexpr Curve kCurves[] = {{"within_host", &MessageCosts::within_host},
                              {"combine", &MessageCosts::combine}};
 
 Json to_json(const std::string& key, const MessageCosts& costs) {
-  Json json{{"key", key}, {"start", costs.start}};
+  Json json{{"key", key}, {"start", costs.start}, {"shared_cores", costs.shared_cores}};
   for (const Curve& curve : kCurves) {
     Json points = Json::array();
     for (const CostPoint& point : (costs.*curve.member).points()) points.push_back({point.bytes, point.seconds});
@@ -48,6 +48,8 @@ MessageCosts from_json(const Json& json) {
   MessageCosts costs;
   costs.start = json.at("start").get<double>();
   require(std::isfinite(costs.start) && costs.start >= 0.0, "'start' is {}", costs.start);
+  costs.shared_cores = json.at("shared_cores").get<int>();
+  require(costs.shared_cores >= 0, "'shared_cores' is {}", costs.shared_cores);
   for (const Curve& curve : kCurves) {
     std::vector<CostPoint> points;
     for (const Json& point : json.at(curve.name))

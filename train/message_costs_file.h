@@ -1,6 +1,7 @@
 // What messages between ranks cost (comm/cost/message_costs.h), kept in a file from run to run.
 #pragma once
 
+#include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/process_group.h"
 
 #include <optional>
@@ -8,13 +9,13 @@
 
 namespace tandem::train {
 
-/// All that the costs depend on: backend, ranks on each host, the first rank's processor, and the versions of this build.
-/// The same on all ranks. Collective.
+/// All that the costs depend on: backend, ranks on each host, the first rank's processor, and the versions of this
+/// build. The same on all ranks. Collective.
 std::string message_costs_key(comm::ProcessGroup& group);
 
 struct LoadedCosts {
   std::optional<comm::MessageCosts> costs;  ///< nothing where the file has none of that key
-  std::string problem;  ///< why the file is ignored, beginning with its name; mostly empty
+  std::string problem;                      ///< why the file is ignored, beginning with its name; mostly empty
 };
 
 /// What the file holds for this key. No such file yet is no problem.
@@ -23,9 +24,8 @@ LoadedCosts load_message_costs(const std::string& path, const std::string& key);
 /// Whether save_message_costs() may take this name: of a file of costs, whole or damaged, of an empty one, or of none.
 bool can_hold_message_costs(const std::string& path);
 
-/// Adds these costs to the file, or puts them in the place of those of that key, and leaves those of other keys; a file that
-/// is damaged is made anew. All of it is written or, throwing Error, nothing.
-/// Example:
+/// Adds these costs to the file, or puts them in the place of those of that key, and leaves those of other keys; a file
+/// that is damaged is made anew. All of it is written or, throwing Error, nothing. Example:
 ///     void choose_by_costs(comm::ProcessGroup& group) {
 ///       const std::string key = message_costs_key(group);
 ///       std::optional<comm::MessageCosts> costs = load_message_costs("costs.json", key).costs;
@@ -35,7 +35,8 @@ bool can_hold_message_costs(const std::string& path);
 ///     }
 void save_message_costs(const std::string& path, const std::string& key, const comm::MessageCosts& costs);
 
-/// What a run tells of them and of what the group has chosen by them: "a message of 4 B takes 2.1 us, of 128 KiB 38.0 us,
+/// What a run tells of them and of what the group has chosen by them: "a message of 4 B takes 2.1 us, of 128 KiB 38.0
+/// us,
 /// ...; all-reduces by ring".
 std::string describe(const comm::MessageCosts& costs, const comm::ProcessGroup& group);
 

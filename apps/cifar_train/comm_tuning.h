@@ -7,9 +7,9 @@
 
 namespace tandem::apps {
 
-/// Has the group choose by what --comm-costs holds for it or, where it holds nothing and --tune-comm is given, by what is
-/// measured now, and keeps that. Rank 0 tells it, or why there is nothing to choose. Collective; throws AgreedError where
-/// it cannot be kept.
+/// Has the group choose by what --comm-costs holds for it or, where it holds nothing and --tune-comm is given, by what
+/// is measured now, and keeps that. Rank 0 tells it, or why there is nothing to choose. Collective; throws AgreedError
+/// where it cannot be kept.
 void tune_comm(const Settings& settings, comm::ProcessGroup& group);
 
 }  // namespace tandem::apps

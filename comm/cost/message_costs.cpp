@@ -33,8 +33,8 @@ double CostCurve::at(std::int64_t bytes) const {
   const auto behind = std::ranges::lower_bound(points_, bytes, {}, &CostPoint::bytes);
   const CostPoint& b = behind == points_.end() ? points_.back() : *behind;
   const CostPoint& a = *(&b - 1);
-  return a.seconds + (b.seconds - a.seconds) * static_cast<double>(bytes - a.bytes) /
-                         static_cast<double>(b.bytes - a.bytes);
+  return a.seconds +
+         (b.seconds - a.seconds) * static_cast<double>(bytes - a.bytes) / static_cast<double>(b.bytes - a.bytes);
 }
 
 MessageCosts usual_message_costs() {

@@ -38,21 +38,23 @@ class CostCurve {
   std::vector<CostPoint> points_;
 };
 
-/// Costs as functions of the size, as in the model PLogP (T. Kielmann, H. E. Bal, K. Verstoep: "Fast measurement of LogP
-/// parameters for message passing platforms", IPDPS Workshops 2000).
+/// Costs as functions of the size, as in the model PLogP (T. Kielmann, H. E. Bal, K. Verstoep: "Fast measurement of
+/// LogP parameters for message passing platforms", IPDPS Workshops 2000).
 struct MessageCosts {
   double start = 0.0;  ///< seconds that a collective takes on each rank before its first message
-  /// Seconds in which each of two neighbours has sent so many bytes to the other, and received as many; data longer than
-  /// a segment go in segments. Within a host, and between hosts.
+  /// Seconds in which each of two neighbours has sent so many bytes to the other, and received as many; data longer
+  /// than a segment go in segments, which come from and go to memory of that size. Within a host, and between hosts.
   CostCurve within_host, between_hosts;
   /// Seconds in which a rank combines so many bytes that came in segments with as many of its own.
   CostCurve combine;
+  /// Cores that the ranks of a host shared while all this was measured on all of them at once; 0: each had its own.
+  int shared_cores = 0;
 
   friend bool operator==(const MessageCosts&, const MessageCosts&) = default;
 };
 
-/// Where nothing was measured: a message within a host takes 2 us and 4 GB/s, one between hosts 25 us and 1.1 GB/s (TCP on
-/// Ethernet of 10 Gbit/s); combining, 8 GB/s.
+/// Where nothing was measured: a message within a host takes 2 us and 4 GB/s, one between hosts 25 us and 1.1 GB/s (TCP
+/// on Ethernet of 10 Gbit/s); combining, 8 GB/s.
 MessageCosts usual_message_costs();
 
 }  // namespace tandem::comm

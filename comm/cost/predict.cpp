@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -42,6 +43,13 @@ struct Rank {
   std::vector<Channel> channels;
 };
 
+/// What the ranks of a host share.
+struct Host {
+  std::size_t ranks = 0;
+  std::vector<double> cores_free_from = {};  // empty where each rank has a core
+  double speed = 1.0;                        // of a rank that runs, beside that of all of them at once
+};
+
 /// What a rank can do next.
 struct Next {
   double begin = kNever;
@@ -57,6 +65,7 @@ class Simulation {
     require(node_of_rank.size() == static_cast<std::size_t>(schedule.ranks),
             "predicted_seconds: hosts of {} ranks for a schedule of {}", node_of_rank.size(), schedule.ranks);
     for (int rank = 0; rank < schedule.ranks; ++rank) ranks_.push_back(tasks_of(schedule, rank));
+    if (costs.shared_cores > 0) share_cores();
   }
 
   double run() {
@@ -64,20 +73,42 @@ class Simulation {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) next.push_back(next_of(rank));
     double end = 0.0;
     while (true) {
-      const auto first = std::ranges::min_element(next, {}, &Next::begin);
-      if (first->begin == kNever) return costs_.start + end;
-      const auto rank = static_cast<std::size_t>(first - next.begin());
-      const auto peer = static_cast<std::size_t>(ranks_[rank].channels[first->channel].peer);
-      end = std::max(end, carry_out(rank, *first));
+      std::size_t rank = 0;
+      double begin = kNever;
+      for (std::size_t i = 0; i < next.size(); ++i) {
+        const double here = std::max(next[i].begin, core_free_from(i));
+        if (here >= begin) continue;
+        begin = here;
+        rank = i;
+      }
+      if (begin == kNever) return costs_.start + end;
+      const auto peer = static_cast<std::size_t>(ranks_[rank].channels[next[rank].channel].peer);
+      end = std::max(end, carry_out(rank, next[rank], begin));
       next[rank] = next_of(rank);
       next[peer] = next_of(peer);
     }
   }
 
  private:
+  /// Ranks that outnumber the cores of their host: what was measured took as much longer as there are more ranks.
+  void share_cores() {
+    for (const int node : nodes_) ++hosts_[node].ranks;
+    for (auto& [node, host] : hosts_) {
+      const auto cores = static_cast<std::size_t>(costs_.shared_cores);
+      if (host.ranks <= cores) continue;
+      host.cores_free_from.assign(cores, 0.0);
+      host.speed = static_cast<double>(host.ranks) / static_cast<double>(cores);
+    }
+  }
+
+  double core_free_from(std::size_t rank) const {
+    const auto host = hosts_.find(nodes_[rank]);
+    if (host == hosts_.end() || host->second.cores_free_from.empty()) return 0.0;
+    return std::ranges::min(host->second.cores_free_from);
+  }
+
   Rank tasks_of(const Schedule& schedule, int number) const {
     Rank rank;
-    rank.free_from = 0.0;
     std::vector<std::size_t> first_segment;
     std::vector<std::int64_t> chunk_bytes;
     for (int chunk = 0; chunk < schedule.chunks; ++chunk) {
@@ -151,8 +182,7 @@ class Simulation {
         const Channel& channel = rank.channels[i];
         const Channel* const other = opposite(channel, number);
         if (other == nullptr) continue;
-        const double begin =
-            sends ? send_begins(rank, channel, *other) : receive_begins(rank, channel, *other);
+        const double begin = sends ? send_begins(rank, channel, *other) : receive_begins(rank, channel, *other);
         if (begin < next.begin) next = {begin, i, sends};
       }
     }
@@ -169,13 +199,17 @@ class Simulation {
   }
 
   /// Its end.
-  double carry_out(std::size_t number, const Next& next) {
+  double carry_out(std::size_t number, const Next& next, double begin) {
     Rank& rank = ranks_[number];
     Channel& channel = rank.channels[next.channel];
     const Task& task = next.sends ? channel.sends[channel.sent.size()] : channel.receives[channel.received.size()];
-    double end = next.begin + message_seconds(number, static_cast<std::size_t>(channel.peer), task.bytes) / 2.0;
+    double seconds = message_seconds(number, static_cast<std::size_t>(channel.peer), task.bytes) / 2.0;
     if (task.combines && total_ > 0)
-      end += costs_.combine.at(total_) * static_cast<double>(task.bytes) / static_cast<double>(total_);
+      seconds += costs_.combine.at(total_) * static_cast<double>(task.bytes) / static_cast<double>(total_);
+    const auto host = hosts_.find(nodes_[number]);
+    const bool shares_cores = host != hosts_.end() && !host->second.cores_free_from.empty();
+    const double end = begin + (shares_cores ? seconds / host->second.speed : seconds);
+    if (shares_cores) *std::ranges::min_element(host->second.cores_free_from) = end;
     rank.free_from = end;
     (next.sends ? channel.sent : channel.received).push_back(end);
     Segment& segment = rank.segments[task.segment];
@@ -193,6 +227,7 @@ class Simulation {
   const MessageCosts& costs_;
   const SegmentOptions& options_;
   std::vector<Rank> ranks_;
+  std::map<int, Host> hosts_;  // empty where no cores are shared
 };
 
 }  // namespace

@@ -16,10 +16,10 @@
 namespace tandem::comm {
 
 /// Seconds from the common beginning to the end of the last rank, where `bytes` are cut into the schedule's chunks, and
-/// these into segments. The schedule is followed message by message, as ScheduleRun carries it out: a rank does one thing
-/// at a time; sending takes half of what an exchange costs, receiving the other half, and at most `depth` segments of
-/// a pair of ranks are on their way. Ranks have a core each, or share cores as where the costs were measured.
-/// `node_of_rank` has a number for each rank, alike for ranks of a host.
+/// these into segments. The schedule is followed message by message, as ScheduleRun carries it out: a rank does one
+/// thing at a time; sending takes half of what an exchange costs, receiving the other half, and at most `depth`
+/// segments of a pair of ranks are on their way. Ranks have a core each, or share those of their host
+/// (MessageCosts::shared_cores). `node_of_rank` has a number for each rank, alike for ranks of a host.
 double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes,
                          const MessageCosts& costs, const SegmentOptions& segments = {});
 

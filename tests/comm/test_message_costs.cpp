@@ -1,6 +1,6 @@
 // Cost curves, predictions against the formulas of the textbooks, and what is chosen by them.
-#include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/out.h"
@@ -25,7 +25,8 @@ MessageCosts textbook_costs() {
   return {.start = 0.0,
           .within_host = CostCurve::line(kLatency, kRate),
           .between_hosts = CostCurve::line(kLatency, kRate),
-          .combine = CostCurve::line(0.0, kCombining)};
+          .combine = CostCurve::line(0.0, kCombining),
+          .shared_cores = 0};
 }
 
 double message(double bytes) { return kLatency + bytes / kRate; }
@@ -119,13 +120,31 @@ TEST_CASE("messages within a host and between hosts have costs of their own") {
              ContainsText("hosts of 1 ranks for a schedule of 2"));
 }
 
+TEST_CASE("ranks that share cores take turns, and are faster while others wait") {
+  MessageCosts costs;
+  costs.within_host = CostCurve({{0, 1.0}});  // while all ranks exchanged at once
+  const std::vector<int> one_host(4, 0);
+  const auto seconds = [&](const Schedule& schedule, int cores) {
+    costs.shared_cores = cores;
+    return predicted_seconds(schedule, one_host, 4, costs);
+  };
+  // All are at work all the time: the same.
+  CHECK_THAT(seconds(ring_all_reduce(4), 0), WithinRel(6.0, 1e-9));
+  CHECK_THAT(seconds(ring_all_reduce(4), 1), WithinRel(6.0, 1e-9));
+  CHECK_THAT(seconds(ring_all_reduce(4), 4), WithinRel(6.0, 1e-9));
+  // One after another: each has a core to itself, which did half of the work of two in that time.
+  CHECK_THAT(seconds(chain_broadcast(4, 0), 0), WithinRel(3.0, 1e-9));
+  CHECK_THAT(seconds(chain_broadcast(4, 0), 2), WithinRel(1.5, 1e-9));
+  CHECK_THAT(seconds(chain_broadcast(4, 0), 1), WithinRel(0.75, 1e-9));
+}
+
 TEST_CASE("segments overlap: a chain of many ranks takes little longer than one message") {
   const std::int64_t bytes = 10'000'000;
   MessageCosts costs = textbook_costs();
   costs.between_hosts = CostCurve::line(0.0, kRate);
   const double whole = predicted_seconds(chain_broadcast(6, 0), hosts(6), bytes, costs, kWhole);
-  const double cut = predicted_seconds(chain_broadcast(6, 0), hosts(6), bytes, costs,
-                                       {.segment_bytes = bytes / 100, .depth = 4});
+  const double cut =
+      predicted_seconds(chain_broadcast(6, 0), hosts(6), bytes, costs, {.segment_bytes = bytes / 100, .depth = 4});
   CHECK_THAT(whole, WithinRel(5 * 0.01, 1e-9));
   CHECK(cut < 0.012);
 }
@@ -202,6 +221,7 @@ TEST_CASE("a rank alone has nothing to measure, and other backends send no messa
     CHECK(group.algorithm_choices().empty());
   });
   ProcessGroup self(make_self_backend());
-  CHECK_THAT(error_of([&] { self.measure_message_costs(); }), ContainsText("backend self does not send messages itself"));
+  CHECK_THAT(error_of([&] { self.measure_message_costs(); }),
+             ContainsText("backend self does not send messages itself"));
   CHECK(self.algorithm_choices().empty());
 }

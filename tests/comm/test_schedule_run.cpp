@@ -1,6 +1,7 @@
 // All-reduces by every algorithm with all ranks in one thread, over a network that delays at random.
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
+#include "tandem/comm/schedules/segment_options.h"
 #include "tandem/core/out.h"
 #include "tandem/core/tensor.h"
 #include "tests/comm/simulated_transport.h"

@@ -1,6 +1,7 @@
 // What messages cost, on its way through a file.
-#include "tandem/train/message_costs_file.h"
 #include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/comm/cost/message_costs.h"
+#include "tandem/train/message_costs_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/damage.h"
 #include "tests/support/error_of.h"
@@ -22,7 +23,8 @@ MessageCosts some_costs(double start) {
   return {.start = start,
           .within_host = CostCurve({{4, 1.5e-6}, {1024, 2.25e-6}}),
           .between_hosts = CostCurve::line(3e-5, 1e9),
-          .combine = CostCurve({{4, 0.0}, {4096, 1e-6}})};
+          .combine = CostCurve({{4, 0.0}, {4096, 1e-6}}),
+          .shared_cores = 3};
 }
 
 }  // namespace
@@ -70,6 +72,7 @@ TEST_CASE("files of message costs that are others, old or damaged are named and 
   check(changed("/groups", 3), "damaged");
   check(changed("/groups/0/start", -1.0), "'start' is -1");
   check(changed("/groups/0/start", "soon"), "damaged");
+  check(changed("/groups/0/shared_cores", -3), "'shared_cores' is -3");
   check(changed("/groups/0/within_host", nlohmann::json::array()), "'within_host' has no points");
   check(changed("/groups/0/within_host/1/0", 4), "both must ascend");
   check(changed("/groups/0/within_host/1/1", 1e-9), "both must ascend");

@@ -2,15 +2,18 @@
 #include "tandem/comm/backends/native/measure_costs.h"
 
 #include "tandem/comm/backends/flat_math.h"
+#include "tandem/comm/backends/native/host_cores.h"
 #include "tandem/comm/backends/native/schedule_run.h"
 #include "tandem/comm/schedules/schedule_builder.h"
-#include "tandem/core/error.h"
+#include "tandem/core/storage.h"
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +24,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Rings = std::vector<std::vector<int>>;
 
-constexpr std::int64_t kSizes[] = {4, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20};
+constexpr std::int64_t kSizes[] = {4,         1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10,
+                                   512 << 10, 1 << 20, 2 << 20, 4 << 20,  8 << 20,  32 << 20};
 constexpr int kTurns = 5, kManyRounds = 5;
 
 /// Of each host with several ranks.
@@ -70,13 +74,19 @@ class Measurement {
   std::vector<CostPoint> exchanges(const Rings& rings, double& start) {
     const int ranks = group_.place().size;
     const auto once = passing(rings, ranks, 1), often = passing(rings, ranks, kManyRounds);
+    const std::int64_t most_chunks = chunks_of_a_rank(*often);
     std::vector<CostPoint> points;
     for (const std::int64_t bytes : kSizes) {
-      const double first = seconds_of([&] { pass(once, bytes); }, bytes);
-      const double all = seconds_of([&] { pass(often, bytes); }, bytes);
-      const double one = std::max(0.0, (all - first) / (kManyRounds - 1));
+      // Beyond a segment all chunks of a rank together are of that size: it tells which caches they are in.
+      const std::int64_t chunk =
+          bytes <= segments_.segment_bytes ? bytes : std::max(segments_.segment_bytes, bytes / most_chunks);
+      const auto memory = zeros(chunk * most_chunks);
+      const double first = seconds_of([&] { pass(once, chunk, *memory); }, chunk);
+      const double all = seconds_of([&] { pass(often, chunk, *memory); }, chunk);
+      // On a busy machine one round may take longer than several; then these tell alone.
+      const double one = all > first ? (all - first) / (kManyRounds - 1) : all / kManyRounds;
       if (points.empty()) start = std::max(0.0, first - one);
-      add(points, bytes, one);
+      add(points, bytes, one * static_cast<double>(bytes) / static_cast<double>(chunk));
     }
     return points;
   }
@@ -85,12 +95,12 @@ class Measurement {
     std::vector<CostPoint> points;
     for (const std::int64_t bytes : kSizes) {
       const std::int64_t segment = std::min(bytes, segments_.segment_bytes);
-      std::byte* const into = memory(0, bytes);
-      const std::byte* const from = memory(1, segment);
+      const auto into = zeros(bytes), from = zeros(segment);
       const double seconds = seconds_of(
           [&] {
             for (std::int64_t at = 0; at < bytes; at += segment)
-              reduce_into(into + at, from, std::min(segment, bytes - at) / 4, DType::f32, ReduceOp::sum);
+              reduce_into(bytes_of(*into) + at, bytes_of(*from), std::min(segment, bytes - at) / 4, DType::f32,
+                          ReduceOp::sum);
           },
           bytes);
       add(points, bytes, seconds);
@@ -104,18 +114,36 @@ class Measurement {
     points.push_back({bytes, points.empty() ? seconds : std::max(seconds, points.back().seconds)});
   }
 
-  std::byte* memory(std::size_t index, std::int64_t bytes) {
-    if (memory_.size() <= index) memory_.resize(index + 1);
-    if (memory_[index].size() < static_cast<std::size_t>(bytes)) memory_[index].resize(static_cast<std::size_t>(bytes));
-    return memory_[index].data();
+  /// The most of any rank: all ranks must have chunks of one size.
+  static std::int64_t chunks_of_a_rank(const Schedule& schedule) {
+    std::size_t most = 1;
+    for (const std::vector<Step>& steps : schedule.of_rank) {
+      std::set<int> chunks;
+      for (const Step& step : steps) chunks.insert(step.chunk);
+      most = std::max(most, chunks.size());
+    }
+    return static_cast<std::int64_t>(most);
   }
 
-  void pass(const std::shared_ptr<const Schedule>& schedule, std::int64_t bytes) {
+  static std::byte* bytes_of(const Storage& storage) { return static_cast<std::byte*>(storage.data()); }
+
+  /// As tensors of that size are: large ones are on pages of another size.
+  static std::unique_ptr<Storage> zeros(std::int64_t bytes) {
+    auto storage = std::make_unique<Storage>(bytes, Device{}, MemoryTag::comm);
+    std::fill_n(bytes_of(*storage), bytes, std::byte{0});
+    return storage;
+  }
+
+  /// `memory` has room for the chunks of `bytes` bytes that this rank has to do with.
+  void pass(const std::shared_ptr<const Schedule>& schedule, std::int64_t bytes, const Storage& memory) {
     const int rank = group_.place().rank;
     std::vector<ChunkMemory> chunks(static_cast<std::size_t>(schedule->chunks), ChunkMemory{nullptr, bytes});
+    std::byte* next = bytes_of(memory);
     for (const Step& step : schedule->of_rank[static_cast<std::size_t>(rank)]) {
       ChunkMemory& chunk = chunks[static_cast<std::size_t>(step.chunk)];
-      if (chunk.data == nullptr) chunk.data = memory(static_cast<std::size_t>(step.chunk), bytes);
+      if (chunk.data != nullptr) continue;
+      chunk.data = next;
+      next += bytes;
     }
     ScheduleRun run(transport_, schedule, rank, tag_, chunks, {DType::u8, ReduceOp::sum}, segments_);
     Patience patience(many_ranks_);
@@ -158,15 +186,15 @@ class Measurement {
   int tag_;
   SegmentOptions segments_;
   bool many_ranks_;
-  std::vector<std::vector<std::byte>> memory_;
 };
 
 }  // namespace
 
 MessageCosts measure_message_costs(Backend& group, Transport& transport, int tag, std::span<const int> node_of_rank,
-                                   const SegmentOptions& segments, bool many_ranks) {
+                                   const SegmentOptions& segments) {
   MessageCosts costs = usual_message_costs();
-  Measurement measurement(group, transport, tag, segments, many_ranks);
+  costs.shared_cores = shared_cores(group, node_of_rank);
+  Measurement measurement(group, transport, tag, segments, costs.shared_cores > 0);
   if (const Rings rings = rings_between_hosts(node_of_rank); !rings.empty())
     costs.between_hosts = CostCurve(measurement.exchanges(rings, costs.start));
   if (const Rings rings = rings_within_hosts(node_of_rank); !rings.empty())

@@ -1,38 +1,25 @@
 // Works of both engines, and groups of some ranks.
 #include "tandem/comm/backends/native/native_backend.h"
 
+#include "tandem/comm/backends/native/host_cores.h"
 #include "tandem/comm/backends/native/measure_costs.h"
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/backends/native/window_engine.h"
 #include "tandem/comm/cost/predict.h"
-#include "tandem/comm/launch/threads.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/error.h"
 #include "tandem/kernels/notice.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
-#include <set>
-#include <sstream>
 #include <utility>
 
 namespace tandem::comm {
 
 namespace {
-
-/// Whether there are more ranks than cores that they may run on. Collective; the ranks are on one host.
-bool are_more_than_cores(Backend& backend) {
-  const std::vector<std::string> all = backend.all_gather_bytes(fmt::format("{} ", fmt::join(allowed_cores(), " ")));
-  std::set<int> cores;
-  for (const std::string& mine : all) {
-    std::istringstream numbers(mine);
-    for (int core = 0; numbers >> core;) cores.insert(core);
-  }
-  return !cores.empty() && all.size() > cores.size();
-}
 
 /// Whichever operation is polled or waited for, all move on.
 struct Engines {
@@ -152,8 +139,7 @@ class NativeBackend final : public Backend {
   std::optional<MessageCosts> measure_costs() override {
     if (place_.size == 1) return options_.costs;
     NativeEngine& engine = engines_->messages;
-    return measure_message_costs(*this, engine.transport(), engine.take_tag(), node_of_rank_, engine.segments(),
-                                 engines_->many_ranks);
+    return measure_message_costs(*this, engine.transport(), engine.take_tag(), node_of_rank_, engine.segments());
   }
   void use_costs(const MessageCosts& costs) override {
     options_.costs = costs;
@@ -188,7 +174,7 @@ class NativeBackend final : public Backend {
       notice_ = fmt::format("ranks of this host exchange messages: {}", shared.obstacle);
       return;
     }
-    engines_->many_ranks = are_more_than_cores(*this);
+    engines_->many_ranks = shared_cores(*this, node_of_rank_) > 0;
     auto peers = std::make_unique<PeerProcesses>();
     peers->exchange(*this);
     engines_->window =

@@ -3,6 +3,7 @@
 
 #include "tandem/comm/backends/native/collective_plan.h"
 #include "tandem/comm/schedules/schedule.h"
+#include "tandem/comm/schedules/segment_options.h"
 #include "tandem/comm/transports/transport.h"
 
 #include <memory>

@@ -109,7 +109,7 @@ TEST_CASE("all_reduce of random numbers has equal bits on all ranks and is near 
 }
 
 TEST_CASE("the ring sends 2(n-1)/n of the bytes") {
-  const auto group = make_message_group();
+  const auto group = make_message_group("ring");
   for (const std::int64_t size : nasty_sizes(group->size())) {
     const std::int64_t before = group->all_reduce_bytes_sent();
     group->all_reduce(Out(whole_numbers(group->rank(), {size}, DType::f32)));

@@ -23,12 +23,13 @@ inline std::vector<std::string_view> mpi_backends() {
   return names;
 }
 
-/// The backend native without memory that ranks share: messages only.
-inline std::unique_ptr<comm::ProcessGroup> make_message_group() {
+/// The backend native without memory that ranks share: messages only, by that algorithm.
+inline std::unique_ptr<comm::ProcessGroup> make_message_group(const std::string& algorithm = "by-cost") {
   const auto mpi = comm::make_process_group("mpi", environment());
   const std::vector<int> one_host(static_cast<std::size_t>(mpi->size()), 0);  // where the tests run
-  return std::make_unique<comm::ProcessGroup>(comm::make_native_backend(
-      mpi->place(), one_host, comm::detail::make_mpi_transport(), {.name = "messages", .shared_memory = false}));
+  return std::make_unique<comm::ProcessGroup>(
+      comm::make_native_backend(mpi->place(), one_host, comm::detail::make_mpi_transport(),
+                                {.name = "messages", .all_reduce = algorithm, .shared_memory = false}));
 }
 
 /// A group on such a backend, or by native's messages, by Catch2's generator: the test runs once with each.
