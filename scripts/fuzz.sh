@@ -23,7 +23,8 @@ declare -A readers=(
   [cifar]="data/cifar.cpp data/byte_reader.cpp"
   [idx]="data/idx.cpp data/byte_reader.cpp data/gzip_reader.cpp"
   [config]="apps/cifar_train/config_file.cpp"
-  [tuning]="train/tuning_file.cpp"
+  [tuning]="train/tuning_file.cpp train/measured_file.cpp"
+  [message_costs]="train/message_costs_file.cpp train/measured_file.cpp comm/cost/message_costs.cpp"
   [image]="data/read_image.cpp data/decode_png.cpp data/decode_jpeg.cpp data/byte_reader.cpp"
   [report]="train/report/read_run.cpp train/report/read_evaluation.cpp train/report/report.cpp train/report/verdict.cpp
     train/report/summary_sections.cpp train/report/evaluation_sections.cpp train/report/performance_sections.cpp
@@ -31,7 +32,7 @@ declare -A readers=(
     train/plot/line_chart.cpp train/plot/ticks.cpp train/plot/thin.cpp train/plot/heat_map.cpp train/plot/bars.cpp"
 )
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(safetensors training_state cifar idx config tuning image report)
+[ ${#targets[@]} -gt 0 ] || targets=(safetensors training_state cifar idx config tuning message_costs image report)
 for target in "${targets[@]}"; do
   [ -n "${readers[$target]:-}" ] || { echo "fuzz: there is no target '$target'; choose from: ${!readers[*]}" >&2; exit 2; }
 done

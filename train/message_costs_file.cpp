@@ -24,7 +24,8 @@ using comm::CostCurve;
 using comm::CostPoint;
 using comm::MessageCosts;
 
-constexpr MeasuredFormat kFormat{"tandem message costs", 1, "file of message costs", "--tune-comm"};
+constexpr std::int64_t kMostBytes = 1 << 20;  // a group takes about a KiB
+constexpr MeasuredFormat kFormat{"tandem message costs", 1, "file of message costs", "--tune-comm", kMostBytes};
 
 struct Curve {
   const char* name;

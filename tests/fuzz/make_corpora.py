@@ -79,6 +79,9 @@ def report_files():
 def corpora():
     images = struct.pack(">IIII", 0x803, 2, 3, 3) + bytes(range(18))
     config = 'model = "resnet18"\nlr = 1e-3\nepochs = 30\nnesterov = true\n[data]\nlimit-train = 1_000\n'
+    points = [[4, 1e-6], [131072, 3e-5]]
+    costs = {"format": "tandem message costs", "version": 1,
+             "groups": [{"key": "two", "start": 1e-7, "shared_cores": 2, "within_host": points, "between_hosts": points, "combine": points}]}
     tuning = {"format": "tandem convolution tuning", "version": 2, "machine": "this machine", "passes": []}
     return {
         "safetensors": [safetensors([("w", "F32", [2, 3], bytes(24)), ("n", "I64", [], bytes(8)), ("h", "BF16", [3], bytes(6)),
@@ -91,6 +94,7 @@ def corpora():
                   png(4, 1, 0, [bytes(4)]), jpeg()],
         "report": report_files(),
         "tuning": [json.dumps(tuning).encode()],
+        "message_costs": [json.dumps(costs).encode()],
     }
 
 

@@ -4,6 +4,7 @@
 #include "tandem/data/idx.h"
 #include "tandem/train/curves_file.h"
 #include "tandem/train/environment_file.h"
+#include "tandem/train/message_costs_file.h"
 #include "tandem/train/report/comparison.h"
 #include "tandem/train/report/run_data.h"
 #include "tandem/train/tuning_file.h"
@@ -107,6 +108,23 @@ TEST_CASE("a tuning file of countless values takes a bounded multiple of its siz
   write_bytes(path, repeated(head, ",0", 9 * kMiB, "]}"));
   const Reading large = read_apart(load);
   CHECK_THAT(large.error, ContainsText("larger than any tuning file"));
+  check_memory(large, 16 * kMiB);
+}
+
+TEST_CASE("a file of message costs takes a bounded multiple of its size, a larger one is not read") {
+  const TemporaryDirectory folder;
+  const std::string
+      path = folder / "costs.json",
+      head =
+          R"({"format":"tandem message costs","version":1,"groups":[{"key":"k","start":0,"shared_cores":0,"combine":[[1,0]],"within_host":[[1,0])";
+  const auto load = [&] { fail("{}", train::load_message_costs(path, "k").problem); };
+  write_bytes(path, repeated(head, ",[1,0]", kMiB / 2, "]}]}"));
+  const Reading points = read_apart(load);
+  CHECK_THAT(points.error, ContainsText("ignored"));
+  check_memory(points, 16 * kMiB + kMiB / 2 * kJsonFactor);
+  write_bytes(path, repeated(head, ",[1,0]", 2 * kMiB, "]}]}"));
+  const Reading large = read_apart(load);
+  CHECK_THAT(large.error, ContainsText("larger than any file of message costs"));
   check_memory(large, 16 * kMiB);
 }
 
