@@ -4,6 +4,7 @@
 
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
+#include "tandem/core/memory.h"
 #include "tandem/train/measured_file.h"
 #include "tandem/train/process_info.h"
 
@@ -106,18 +107,19 @@ void save_message_costs(const std::string& path, const std::string& key, const M
 std::string describe(const MessageCosts& costs, const comm::ProcessGroup& group) {
   constexpr std::int64_t kSmall = 4, kSegment = 128 * 1024;
   const auto text_of = [](const CostCurve& curve) {
-    return fmt::format("{:.1f} us, of 128 KiB {:.1f} us", curve.at(kSmall) * 1e6, curve.at(kSegment) * 1e6);
+    return fmt::format("4 B in {:.1f} us, 128 KiB in {:.1f} us", curve.at(kSmall) * 1e6, curve.at(kSegment) * 1e6);
   };
-  std::string text = "a message of 4 B";
-  if (group.local_size() > 1 || group.local_size() == group.size())
-    text += fmt::format(" takes {}", text_of(costs.within_host));
-  if (group.local_size() < group.size())
-    text += fmt::format("{} to another host takes {}", group.local_size() > 1 ? ";" : "", text_of(costs.between_hosts));
-  text += fmt::format(", and adding 128 KiB {:.1f} us; all-reduces by ", costs.combine.at(kSegment) * 1e6);
-  const auto choices = group.algorithm_choices();
-  if (choices.empty()) text += "shared memory, or as asked for";
+  const bool has_neighbours = group.local_size() > 1, has_hosts = group.local_size() < group.size();
+  return fmt::format("{}{}{}{}; 128 KiB are added in {:.1f} us", has_neighbours ? text_of(costs.within_host) : "",
+                     has_neighbours && has_hosts ? "; " : "", has_hosts ? "to another host " : "",
+                     has_hosts ? text_of(costs.between_hosts) : "", costs.combine.at(kSegment) * 1e6);
+}
+
+std::string describe(const std::vector<comm::AlgorithmChoice>& choices) {
+  std::string text;
   for (const auto& [bytes, algorithm] : choices)
-    text += bytes == 0 ? std::string(algorithm) : fmt::format(", from {} bytes on by {}", bytes, algorithm);
+    text += bytes == 0 ? fmt::format("by {}", algorithm)
+                       : fmt::format(", from {} on by {}", format_memory(bytes), algorithm);
   return text;
 }
 

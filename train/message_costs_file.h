@@ -1,11 +1,13 @@
 // What messages between ranks cost (comm/cost/message_costs.h), kept in a file from run to run.
 #pragma once
 
+#include "tandem/comm/cost/algorithm_choice.h"
 #include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/process_group.h"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tandem::train {
 
@@ -35,9 +37,9 @@ bool can_hold_message_costs(const std::string& path);
 ///     }
 void save_message_costs(const std::string& path, const std::string& key, const comm::MessageCosts& costs);
 
-/// What a run tells of them and of what the group has chosen by them: "a message of 4 B takes 2.1 us, of 128 KiB 38.0
-/// us,
-/// ...; all-reduces by ring".
+/// What a run tells of them: "4 B in 2.1 us, 128 KiB in 38.0 us; 128 KiB are added in 1.5 us".
 std::string describe(const comm::MessageCosts& costs, const comm::ProcessGroup& group);
+/// And of what was chosen by them: "by recursive-doubling, from 192.0 KiB on by ring".
+std::string describe(const std::vector<comm::AlgorithmChoice>& choices);
 
 }  // namespace tandem::train

@@ -28,7 +28,8 @@ void keep(const Settings& s, comm::ProcessGroup& group, const std::string& key, 
     if (group.rank() != 0) return;
     const bool is_kept = !is_known && !s.comm_costs.empty();
     if (is_kept) train::save_message_costs(s.comm_costs, key, costs);
-    fmt::print("messages {}{}\n", train::describe(costs, group),
+    fmt::print("  messages {}\n  sums     {}{}\n", train::describe(costs, group),
+               train::describe(group.algorithm_choices()),
                is_kept ? fmt::format("; kept in {}", s.comm_costs) : std::string());
   });
 }

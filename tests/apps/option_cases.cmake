@@ -198,9 +198,9 @@ bad_input(NAME "canonical and gradients in half" ERR "--canonical 4: gradients a
 bad_input(NAME "canonical and accumulation" ERR "--canonical" "grad-accumulation" ARGS --canonical 4 --grad-accumulation 2)
 # What messages cost: measured, kept, and used again.
 set(by_cost ${one_epoch} --replicas 2 --threads 1 --comm-algorithm by-cost --comm-costs app_files/costs.json)
-app_case(NAME "measures messages" OUT "messages a message of 4 B takes " "all-reduces by " " kept in app_files/costs.json"
+app_case(NAME "measures messages" OUT "  messages 4 B in " "  sums     by " " kept in app_files/costs.json"
   NOT_ERR "note" ARGS ${by_cost} --tune-comm)
-app_case(NAME "exchanges by what was measured" OUT "messages a message of 4 B takes " NOT_ERR "note" ARGS ${by_cost})
+app_case(NAME "exchanges by what was measured" OUT "  messages 4 B in " "  sums     by " NOT_ERR "note" ARGS ${by_cost})
 set_tests_properties("cifar_train: measures messages" PROPERTIES FIXTURES_SETUP message_costs)
 app_case(NAME "message costs of other ranks" OUT "test accuracy"
   ERR "note: --comm-costs app_files/costs.json: holds nothing for backend threads, ranks 3, " ARGS ${by_cost} --replicas 3 --batch-size 8)

@@ -116,6 +116,8 @@ TEST_CASE("the key of message costs is the same on all ranks, and another for ot
   CHECK(of_two[1] == of_two[0]);
   CHECK_THAT(of_three[0], ContainsText("backend threads, ranks 3, "));
   CHECK(of_three[2] == of_three[0]);
-  CHECK_THAT(texts[0], ContainsText("a message of 4 B takes 1.5 us, of 128 KiB "));
-  CHECK_THAT(texts[0], ContainsText("; all-reduces by "));
+  CHECK(texts[0] == "4 B in 1.5 us, 128 KiB in 97.9 us; 128 KiB are added in 32.0 us");
+  CHECK(train::describe({{0, "ring"}}) == "by ring");
+  CHECK(train::describe({{0, "recursive-doubling"}, {196608, "ring"}}) ==
+        "by recursive-doubling, from 192.0 KiB on by ring");
 }
