@@ -37,6 +37,18 @@ std::string largest_kinds(TensorMemory memory) {
   return memory.size() > kShown ? fmt::format("{}, {} more", text, memory.size() - kShown) : text;
 }
 
+/// What averaging gradients over the ranks cost in the last epoch: "947.2 KiB a step, 92 % within backward; waited 0.12
+/// of 15.60 ms a step".
+std::string exchange_text(const comm::ExchangeTotals& exchange, const PhaseTimes& time) {
+  const auto steps = static_cast<double>(exchange.steps);
+  const double seconds = time.data + time.forward + time.backward + time.communication + time.optimizer;
+  const double early =
+      exchange.bytes > 0 ? static_cast<double>(exchange.early_bytes) / static_cast<double>(exchange.bytes) : 0.0;
+  return fmt::format("{} a step, {:.0f} % within backward; waited {:.2f} of {:.2f} ms a step",
+                     format_memory(exchange.bytes / exchange.steps), 100.0 * early,
+                     1e3 * exchange.waited_seconds / steps, 1e3 * seconds / steps);
+}
+
 /// A path in the folder without the folder's name.
 std::string path_inside(const std::string& path, const std::string& folder) {
   const std::string start = folder.ends_with('/') ? folder : folder + "/";
@@ -164,6 +176,8 @@ std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   text += labelled("memory", format_bytes(last.peak_memory_bytes) +
                                  (last.backend == "threads" ? " for all ranks" : " per rank at most"));
   if (!result.peak_tensor_bytes.empty()) text += labelled("tensors", largest_kinds(result.peak_tensor_bytes));
+  if (last.exchange && last.exchange->steps > 0 && last.time)
+    text += labelled("exchange", exchange_text(*last.exchange, *last.time));
   if (last.skipped_steps > 0) {
     text += labelled("skipped", fmt::format("{}: a gradient was not finite; the loss scale ends at {:g}",
                                             counted(last.skipped_steps, "step"), last.loss_scale));

@@ -241,6 +241,7 @@ std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank
                                                const SegmentOptions& segments) {
   // Beyond the largest size, costs grow by the byte alike for all of them.
   constexpr std::int64_t kSmallest = 4, kLargest = std::int64_t{1} << 24;
+  constexpr double kGain = 0.05;  // for less, no other is taken
   struct Candidate {
     std::string_view name;
     Schedule schedule;
@@ -251,16 +252,17 @@ std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank
   std::vector<AlgorithmChoice> choices;
   for (std::int64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
     const Candidate* best = nullptr;
-    double least = kNever;
+    double least = kNever, as_before = kNever;
     for (const Candidate& candidate : candidates) {
       const double seconds = predicted_seconds(candidate.schedule, node_of_rank, bytes, costs, segments);
+      if (!choices.empty() && choices.back().algorithm == candidate.name) as_before = seconds;
       if (seconds >= least) continue;
       least = seconds;
       best = &candidate;
     }
     if (choices.empty()) {
       choices.push_back({0, best->name});
-    } else if (choices.back().algorithm != best->name) {
+    } else if (least < (1.0 - kGain) * as_before) {
       choices.push_back({bytes - bytes / 4, best->name});  // from the middle between two sizes on
     }
   }

@@ -1,6 +1,7 @@
 // The lines people read.
 #include "tandem/train/console.h"
 
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -123,6 +124,22 @@ TEST_CASE("the summary tells the result and where things are") {
         "test accuracy 68.88% (loss 0.8949) after 1 epoch in 3:07\n");
   CHECK(closing_text("stopped", {.folder = "runs/", .lines = {{"log", {"runs/log"}}}}) ==
         "  kept in  runs/\n  log      log\nstopped\n");
+}
+
+TEST_CASE("the summary of several ranks tells what averaging gradients took") {
+  ResultRecord result{epoch(1), 187.0};
+  result.last.exchange =
+      tandem::comm::ExchangeTotals{.steps = 4, .bytes = 4 << 20, .early_bytes = 3 << 20, .waited_seconds = 0.002};
+  CHECK_THAT(summary_text(result, {}), !ContainsText("exchange"));  // of steps that were not timed
+  result.last.time = PhaseTimes{
+      .data = 0.01, .forward = 0.02, .backward = 0.03, .communication = 0.004, .optimizer = 0.016, .evaluation = 9.0};
+  CHECK_THAT(summary_text(result, {}),
+             ContainsText("  exchange 1.0 MiB a step, 75 % within backward; waited 0.50 of 20.00 ms a step\n"));
+  result.last.exchange = tandem::comm::ExchangeTotals{.steps = 1};
+  CHECK_THAT(summary_text(result, {}),
+             ContainsText("  exchange 0 bytes a step, 0 % within backward; waited 0.00 of 80.00 ms a step\n"));
+  result.last.exchange = tandem::comm::ExchangeTotals{};
+  CHECK_THAT(summary_text(result, {}), !ContainsText("exchange"));
 }
 
 TEST_CASE("the summary tells skipped steps, and what memory went to") {
