@@ -301,10 +301,16 @@ void ProcessGroup::barrier() {
 }
 
 MessageCosts ProcessGroup::measure_message_costs() {
+  staging_.start_all();
   const std::optional<MessageCosts> costs = backend_->measure_costs();
   require(costs.has_value(), "measure_message_costs: backend {} does not send messages itself; native and threads do",
           name());
   return *costs;
+}
+
+void ProcessGroup::use_message_costs(const MessageCosts& costs) {
+  staging_.start_all();
+  backend_->use_costs(costs);
 }
 
 std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view mine) {

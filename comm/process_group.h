@@ -129,13 +129,14 @@ class ProcessGroup {
 
   // Costs ---------------------------------------------------------------------------------------------------------
 
-  /// What messages between these ranks cost, measured now, for some tenths of a second: the same on all ranks.
-  /// Collective, while nothing else is under way. Throws Error for backends other than native and threads.
+  /// What messages between these ranks cost, measured now: the same on all ranks. Some tenths of a second for two
+  /// ranks, seconds for many. Collective, while nothing else is under way. Throws Error for backends other than native
+  /// and threads.
   MessageCosts measure_message_costs();
   /// From now on all-reduces by algorithm "by-cost" (GroupOptions::algorithm) are chosen by these costs; those that
   /// rank 0 gives hold. Before, usual_message_costs() are taken. Collective. Groups that are split off have the same
   /// costs.
-  void use_message_costs(const MessageCosts& costs) { backend_->use_costs(costs); }
+  void use_message_costs(const MessageCosts& costs);
   /// What "by-cost" has chosen; empty where nothing goes that way.
   std::vector<AlgorithmChoice> algorithm_choices() const { return backend_->algorithm_choices(); }
 

@@ -39,7 +39,9 @@ std::string read_measured_file(const std::string& path, const MeasuredFormat& fo
     require(text.find(format.name) != text.npos, "not a {}", format.what);
     const Json json = parse_json(text, true);
     require(json.at("format").get<std::string>() == format.name, "not a {}", format.what);
-    const int version = json.at("version").get<int>();
+    const Json& stated = json.at("version");
+    require(stated.is_number_integer(), "its version is {}", stated.dump());
+    const auto version = stated.get<std::int64_t>();
     require(version == format.version, "version {} of the format, this is for {}; measure anew", version,
             format.version);
     read(json);
@@ -60,7 +62,12 @@ bool can_hold_measured(const std::string& path, const MeasuredFormat& format) {
   const layers::InputFile file(path);
   std::string beginning(static_cast<std::size_t>(std::min<std::int64_t>(file.size(), 256)), '\0');
   file.read(beginning.data(), static_cast<std::int64_t>(beginning.size()), 0);
-  return beginning.empty() || beginning.find(format.name) != std::string::npos;
+  if (beginning.empty()) return true;
+  if (file.size() > format.most_bytes || beginning.find(format.name) == std::string::npos) return false;
+  const Json json = parse_json(text_of(path, format));
+  if (!json.is_object() || !json.contains("version")) return true;
+  const Json& version = json.at("version");
+  return !version.is_number_integer() || version.get<std::int64_t>() <= format.version;
 }
 
 void write_measured_file(const std::string& path, const MeasuredFormat& format, const Json& contents) {

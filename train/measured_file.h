@@ -23,7 +23,8 @@ struct MeasuredFormat {
 std::string read_measured_file(const std::string& path, const MeasuredFormat& format,
                                const std::function<void(const nlohmann::ordered_json&)>& read);
 
-/// Whether write_measured_file() may take this name: of such a file, whole or damaged, of an empty one, or of none.
+/// Whether write_measured_file() may take this name: of such a file, whole or damaged, of an empty one, or of none; not
+/// of one that a newer program wrote, nor of one that is too large to be read.
 bool can_hold_measured(const std::string& path, const MeasuredFormat& format);
 
 /// Writes all of it behind the file's "format" and "version" or, throwing Error, nothing.

@@ -1,7 +1,9 @@
-// The file is JSON: {"format", "version", "groups": [{"key", "start", "shared_cores", "within_host": [[bytes, seconds],
+// The file is JSON: {"format", "version", "groups": [{"key", "start", "overhead", "shared_cores", "within_host":
+// [[bytes, seconds],
 // ...], "between_hosts": ..., "combine": ...}]}.
 #include "tandem/train/message_costs_file.h"
 
+#include "tandem/comm/launch/threads.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/core/memory.h"
@@ -11,8 +13,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
+#include <algorithm>
+#include <limits>
 #include <map>
+#include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -37,7 +42,7 @@ constexpr Curve kCurves[] = {{"within_host", &MessageCosts::within_host},
                              {"combine", &MessageCosts::combine}};
 
 Json to_json(const std::string& key, const MessageCosts& costs) {
-  Json json{{"key", key}, {"start", costs.start}, {"shared_cores", costs.shared_cores}};
+  Json json{{"key", key}, {"start", costs.start}, {"overhead", costs.overhead}, {"shared_cores", costs.shared_cores}};
   for (const Curve& curve : kCurves) {
     Json points = Json::array();
     for (const CostPoint& point : (costs.*curve.member).points()) points.push_back({point.bytes, point.seconds});
@@ -46,37 +51,70 @@ Json to_json(const std::string& key, const MessageCosts& costs) {
   return json;
 }
 
+std::int64_t whole_number(const Json& json, std::int64_t most) {
+  const bool is_small = json.is_number_unsigned() ? json.get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
+                                                  : json.is_number_integer() && json.get<std::int64_t>() >= -most;
+  require(is_small, "{} is no whole number up to {}", json.dump(), most);
+  return json.get<std::int64_t>();
+}
+
 MessageCosts from_json(const Json& json) {
+  constexpr std::int64_t kMostCores = 1 << 20;
   MessageCosts costs;
   costs.start = json.at("start").get<double>();
-  require(std::isfinite(costs.start) && costs.start >= 0.0, "'start' is {}", costs.start);
-  costs.shared_cores = json.at("shared_cores").get<int>();
-  require(costs.shared_cores >= 0, "'shared_cores' is {}", costs.shared_cores);
+  costs.overhead = json.at("overhead").get<double>();
+  costs.shared_cores = static_cast<int>(whole_number(json.at("shared_cores"), kMostCores));
+  comm::check_costs(costs);
   for (const Curve& curve : kCurves) {
     std::vector<CostPoint> points;
-    for (const Json& point : json.at(curve.name))
-      points.push_back({point.at(0).get<std::int64_t>(), point.at(1).get<double>()});
+    for (const Json& point : json.at(curve.name)) {
+      require(point.size() == 2, "'{}' has a point {}", curve.name, point.dump());
+      points.push_back(
+          {whole_number(point.at(0), std::numeric_limits<std::int64_t>::max()), point.at(1).get<double>()});
+    }
     require(!points.empty(), "'{}' has no points", curve.name);
     costs.*curve.member = CostCurve(std::move(points));
   }
   return costs;
 }
 
+const Json& groups_of(const Json& json) {
+  const Json& groups = json.at("groups");
+  require(groups.is_array(), "'groups' is no list");
+  return groups;
+}
+
+bool is_of(const Json& group, const std::string& key) {
+  return group.is_object() && group.contains("key") && group.at("key") == key;
+}
+
 }  // namespace
 
 std::string message_costs_key(comm::ProcessGroup& group) {
-  std::string processor;
+  struct Host {
+    int ranks = 0;
+    std::set<int> cores = {};
+  };
+  std::map<int, Host> hosts;
+  std::set<std::string> processors;
+  std::string mine = fmt::format("{} {} ;", group.node(), fmt::join(comm::allowed_cores(), " "));
   for (const DeviceDescription& description : list_devices())
-    if (description.device == Device{}) processor = description.name;
-  std::map<int, int> ranks_of_host;
-  std::string first;
-  for (const std::string& theirs : group.all_gather_bytes(fmt::format("{} {}", group.node(), processor))) {
-    ++ranks_of_host[std::stoi(theirs)];
-    if (first.empty()) first = theirs.substr(theirs.find(' ') + 1);
+    if (description.device == Device{}) mine += description.name;
+  for (const std::string& theirs : group.all_gather_bytes(mine)) {
+    std::istringstream words(theirs.substr(0, theirs.find(';')));
+    int node = 0;
+    words >> node;
+    Host& host = hosts[node];
+    ++host.ranks;
+    for (int core = 0; words >> core;) host.cores.insert(core);
+    processors.insert(theirs.substr(theirs.find(';') + 1));
   }
-  std::vector<int> counts;
-  for (const auto& [node, count] : ranks_of_host) counts.push_back(count);
-  std::string key = fmt::format("backend {}, ranks {}, {}", group.name(), fmt::join(counts, " + "), first);
+  std::vector<std::string> places;
+  for (const auto& [node, host] : hosts)
+    places.push_back(host.cores.empty() ? fmt::format("{}", host.ranks)
+                                        : fmt::format("{} on {} cores", host.ranks, host.cores.size()));
+  std::string key =
+      fmt::format("backend {}, ranks {}, {}", group.name(), fmt::join(places, " + "), fmt::join(processors, " and "));
   for (const auto& [name, version] : build_versions()) key += fmt::format(", {} {}", name, version);
   return group.all_gather_bytes(key).front();
 }
@@ -84,8 +122,8 @@ std::string message_costs_key(comm::ProcessGroup& group) {
 LoadedCosts load_message_costs(const std::string& path, const std::string& key) {
   LoadedCosts loaded;
   loaded.problem = read_measured_file(path, kFormat, [&](const Json& json) {
-    for (const Json& group : json.at("groups"))
-      if (group.at("key").get<std::string>() == key) loaded.costs = from_json(group);
+    for (const Json& group : groups_of(json))
+      if (is_of(group, key)) loaded.costs = from_json(group);
   });
   if (!loaded.problem.empty()) loaded.costs.reset();
   return loaded;
@@ -94,12 +132,12 @@ LoadedCosts load_message_costs(const std::string& path, const std::string& key) 
 bool can_hold_message_costs(const std::string& path) { return can_hold_measured(path, kFormat); }
 
 void save_message_costs(const std::string& path, const std::string& key, const MessageCosts& costs) {
+  require(can_hold_message_costs(path), "{}: holds something else, or is of a newer program: name another file", path);
   Json groups = Json::array();
-  const std::string problem = read_measured_file(path, kFormat, [&](const Json& json) {
-    for (const Json& group : json.at("groups"))
-      if (group.at("key").get<std::string>() != key) groups.push_back(group);
+  read_measured_file(path, kFormat, [&](const Json& json) {  // what is damaged has none
+    for (const Json& group : groups_of(json))
+      if (!is_of(group, key)) groups.push_back(group);
   });
-  if (!problem.empty()) groups = Json::array();
   groups.push_back(to_json(key, costs));
   write_measured_file(path, kFormat, {{"groups", groups}});
 }

@@ -11,8 +11,8 @@
 
 namespace tandem::train {
 
-/// All that the costs depend on: backend, ranks on each host, the first rank's processor, and the versions of this
-/// build. The same on all ranks. Collective.
+/// What the costs depend on, as far as it is known: backend, ranks and their cores on each host, processors, and the
+/// versions of this build. The same on all ranks. Collective.
 std::string message_costs_key(comm::ProcessGroup& group);
 
 struct LoadedCosts {
@@ -30,9 +30,11 @@ bool can_hold_message_costs(const std::string& path);
 /// that is damaged is made anew. All of it is written or, throwing Error, nothing. Example:
 ///     void choose_by_costs(comm::ProcessGroup& group) {
 ///       const std::string key = message_costs_key(group);
-///       std::optional<comm::MessageCosts> costs = load_message_costs("costs.json", key).costs;
-///       if (!costs) costs = group.measure_message_costs();
-///       group.use_message_costs(*costs);
+///       std::optional<comm::MessageCosts> costs;
+///       if (group.rank() == 0) costs = load_message_costs("costs.json", key).costs;
+///       const bool is_known = group.all_gather_bytes(costs ? "known" : "").front() == "known";  // to rank 0
+///       if (!is_known) costs = group.measure_message_costs();
+///       group.use_message_costs(costs.value_or(comm::MessageCosts()));  // rank 0's hold
 ///       if (group.rank() == 0) save_message_costs("costs.json", key, *costs);
 ///     }
 void save_message_costs(const std::string& path, const std::string& key, const comm::MessageCosts& costs);

@@ -144,8 +144,8 @@ std::vector<int> nodes_of(ProcessGroup& group) {
 
 /// The algorithm of messages that all-reduces of so many bytes go by; empty if they go by no such.
 std::string algorithm_at(const Contender& contender) {
-  std::string chosen = contender.algorithm;
-  if (chosen != comm::kByCost) return chosen;
+  if (contender.algorithm != comm::kByCost) return contender.algorithm;
+  std::string chosen;  // nothing between one rank
   for (const comm::AlgorithmChoice& choice : contender.group->algorithm_choices())
     if (choice.from_bytes <= contender.row.bytes) chosen = choice.algorithm;
   return chosen;

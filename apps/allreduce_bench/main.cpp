@@ -88,6 +88,9 @@ std::optional<CommandLine> read(int argc, char** argv) {
     require(std::ranges::find(names, algorithm) != names.end(), "--algorithms: {}",
             unknown_name("algorithm", algorithm, names));
   }
+  const auto by_messages = [](const std::string& name) { return name != "auto" && name != "shared-memory"; };
+  require(!options.predicts || std::ranges::any_of(options.algorithms, by_messages),
+          "--predict: needs --algorithms of messages, such as ring,direct,by-cost");
   options.dtype = chosen("dtype", dtype, kDTypes);
   options.op = chosen("op", op, kOps);
   require(options.min_bytes <= options.max_bytes, "--min-bytes {} is more than --max-bytes {}", options.min_bytes,

@@ -2,6 +2,7 @@
 #include "comm_tuning.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/core/error.h"
 #include "tandem/train/message_costs_file.h"
 
 #include <fmt/core.h>
@@ -21,16 +22,37 @@ std::string obstacle(const comm::ProcessGroup& group) {
   return fmt::format("backend {} chooses for itself", group.name());
 }
 
+/// What rank 0 finds in the file.
+struct Kept {
+  std::string key;
+  train::LoadedCosts loaded;  // of rank 0
+  bool is_known = false;      // on all ranks
+};
+
+Kept find_kept(const Settings& s, comm::ProcessGroup& group) {
+  Kept kept{.key = train::message_costs_key(group), .loaded = {}};
+  if (group.rank() == 0 && !s.comm_costs.empty()) kept.loaded = train::load_message_costs(s.comm_costs, kept.key);
+  kept.is_known = group.all_gather_bytes(kept.loaded.costs ? "known" : "").front() == "known";
+  return kept;
+}
+
 /// Rank 0 keeps and tells them.
-void keep(const Settings& s, comm::ProcessGroup& group, const std::string& key, const comm::MessageCosts& costs,
-          bool is_known) {
+void keep(const Settings& s, comm::ProcessGroup& group, const Kept& kept, const comm::MessageCosts& costs) {
   comm::run_agreed(group, [&] {
     if (group.rank() != 0) return;
-    const bool is_kept = !is_known && !s.comm_costs.empty();
-    if (is_kept) train::save_message_costs(s.comm_costs, key, costs);
+    std::string place;
+    if (kept.is_known) {
+      place = fmt::format("; from {}", s.comm_costs);
+    } else if (!s.comm_costs.empty()) {
+      try {
+        train::save_message_costs(s.comm_costs, kept.key, costs);
+      } catch (const Error& error) {
+        fail("--comm-costs {}", error.what());
+      }
+      place = fmt::format("; kept in {}", s.comm_costs);
+    }
     fmt::print("  messages {}\n  sums     {}{}\n", train::describe(costs, group),
-               train::describe(group.algorithm_choices()),
-               is_kept ? fmt::format("; kept in {}", s.comm_costs) : std::string());
+               train::describe(group.algorithm_choices()), place);
   });
 }
 
@@ -44,21 +66,26 @@ void tune_comm(const Settings& s, comm::ProcessGroup& group) {
     if (first) fmt::print(stderr, "note: {}: {}\n", option, why);
     return;
   }
-  const std::string key = train::message_costs_key(group);
-  train::LoadedCosts loaded;
-  if (first && !s.comm_costs.empty()) loaded = train::load_message_costs(s.comm_costs, key);
-  if (!loaded.problem.empty()) fmt::print(stderr, "note: --comm-costs {}\n", loaded.problem);
-  const bool is_known = group.all_gather_bytes(loaded.costs ? "known" : "").front() == "known";
-  if (!is_known && !s.tune_comm) {
-    if (first && loaded.problem.empty())
-      fmt::print(stderr, "note: --comm-costs {}: holds nothing for {}; --tune-comm measures it\n", s.comm_costs, key);
+  const Kept kept = find_kept(s, group);
+  const std::string& problem = kept.loaded.problem;
+  if (!problem.empty()) fmt::print(stderr, "note: --comm-costs {}\n", problem);
+  if (!kept.is_known && !s.tune_comm) {
+    if (first && problem.empty())
+      fmt::print(stderr, "note: --comm-costs {}: holds nothing for {}; --tune-comm measures it\n", s.comm_costs,
+                 kept.key);
     return;
   }
   comm::MessageCosts costs;
-  if (loaded.costs) costs = *loaded.costs;
-  if (!is_known) costs = group.measure_message_costs();
+  if (kept.loaded.costs) costs = *kept.loaded.costs;
+  if (!kept.is_known) costs = group.measure_message_costs();
   group.use_message_costs(costs);
-  keep(s, group, key, costs, is_known);
+  keep(s, group, kept, costs);
+}
+
+void use_kept_costs(const Settings& s, comm::ProcessGroup& group) {
+  if (s.comm_costs.empty() || !obstacle(group).empty()) return;
+  const Kept kept = find_kept(s, group);
+  if (kept.is_known) group.use_message_costs(kept.loaded.costs.value_or(comm::MessageCosts()));
 }
 
 }  // namespace tandem::apps

@@ -12,4 +12,7 @@ namespace tandem::apps {
 /// where it cannot be kept.
 void tune_comm(const Settings& settings, comm::ProcessGroup& group);
 
+/// The same by what --comm-costs holds alone: nothing is measured, kept or told.
+void use_kept_costs(const Settings& settings, comm::ProcessGroup& group);
+
 }  // namespace tandem::apps

@@ -165,8 +165,6 @@ void check(const Settings& s, std::int64_t ranks) {
   std::error_code unknown;
   require(s.autotune || s.tuning_file.empty() || std::filesystem::exists(s.tuning_file, unknown),
           "--tuning-file {}: no such file; --autotune makes one", s.tuning_file);
-  require(s.tune_comm || s.comm_costs.empty() || std::filesystem::exists(s.comm_costs, unknown),
-          "--comm-costs {}: no such file; --tune-comm makes one", s.comm_costs);
 }
 
 kernels::Implementations implementations(const Settings& s) { return {s.model.conv_impl, s.model.gemm_impl}; }

@@ -232,10 +232,10 @@ void describe_ranks(OptionTable& table, Settings& s) {
           "in their last digits")
       .only_for("comm-algorithm", {"auto", std::string(comm::kByCost)});
   table
-      .path("comm-costs", s.comm_costs, "FILE",
-            "choose by what --tune-comm measured before, kept in FILE; with --tune-comm, add to it")
-      .only_for("comm-algorithm", {"auto", std::string(comm::kByCost)})
-      .no_effect_on_result();
+      .path(
+          "comm-costs", s.comm_costs, "FILE",
+          "choose by what --tune-comm measured before, kept in FILE; with --tune-comm, measure and add what it has not")
+      .only_for("comm-algorithm", {"auto", std::string(comm::kByCost)});
   table.integer("replicas", s.replicas, {1, 64},
                 "ranks that are threads of this process, in place of mpirun; on GPUs each has one of its own");
   table.real(

@@ -23,6 +23,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 namespace tandem::apps {
@@ -43,6 +44,9 @@ void check_places(const Settings& s) {
   if (!s.run_dir.empty()) prepare_run_directory(s);
   check_writable("--run-dir", s.run_weights);
   check_writable("--save-weights", s.save_weights);
+  std::error_code unknown;
+  require(s.tune_comm || s.comm_costs.empty() || std::filesystem::exists(s.comm_costs, unknown),
+          "--comm-costs {}: no such file; --tune-comm makes one", s.comm_costs);
   if (s.tune_comm) {
     check_writable("--comm-costs", s.comm_costs);
     require(s.comm_costs.empty() || train::can_hold_message_costs(s.comm_costs),
@@ -89,7 +93,10 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   if (environment.rank() != 0) kernels::listen_to_notices(nullptr);
   const Data images = comm::run_agreed(group, [&] { return data.load(given); });
   const Settings s = comm::run_agreed(group, [&] { return with_epochs(given, images, group.size()); });
-  if (s.find_nan) return find_nan(s, table, images, device, group);
+  if (s.find_nan) {
+    use_kept_costs(s, group);  // as the run that is searched did
+    return find_nan(s, table, images, device, group);
+  }
   // All that can be wrong is found here, before the logs are opened, and agreed upon.
   RunParts parts = make_parts(s, images, group, device, [&] {
     if (first_rank) check_places(s);

@@ -11,7 +11,7 @@
 
 namespace tandem::comm {
 
-/// The name that stands for such a choice, made by predicted time (predict.h).
+/// The name that stands for such a choice, made by predicted time (GroupOptions::algorithm).
 constexpr std::string_view kByCost = "by-cost";
 
 /// From so many bytes on all-reduces go by this algorithm: a row of all_reduce_algorithms().

@@ -3,16 +3,30 @@
 
 #include "tandem/core/error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 #include <utility>
 
 namespace tandem::comm {
 
+namespace {
+
+/// Of what is longer, sums over many messages would not be numbers.
+constexpr double kMostSeconds = 1e12;
+
+bool is_time(double seconds) { return seconds >= 0.0 && seconds <= kMostSeconds; }
+
+constexpr CostCurve MessageCosts::* kCurves[] = {&MessageCosts::within_host, &MessageCosts::between_hosts,
+                                                 &MessageCosts::combine};
+
+}  // namespace
+
 CostCurve::CostCurve(std::vector<CostPoint> points) : points_(std::move(points)) {
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const auto& [bytes, seconds] = points_[i];
-    require(bytes >= 0 && std::isfinite(seconds) && seconds >= 0.0, "cost curve: {} bytes in {} s", bytes, seconds);
+    require(bytes >= 0 && is_time(seconds), "cost curve: {} bytes in {} s", bytes, seconds);
     if (i == 0) continue;
     const CostPoint& before = points_[i - 1];
     require(bytes > before.bytes && seconds >= before.seconds,
@@ -37,11 +51,55 @@ double CostCurve::at(std::int64_t bytes) const {
          (b.seconds - a.seconds) * static_cast<double>(bytes - a.bytes) / static_cast<double>(b.bytes - a.bytes);
 }
 
+void check_costs(const MessageCosts& costs) {
+  require(is_time(costs.start), "message costs: a collective starts in {} s", costs.start);
+  require(is_time(costs.overhead), "message costs: a message keeps a rank busy for {} s", costs.overhead);
+  require(costs.shared_cores >= 0, "message costs: ranks share {} cores", costs.shared_cores);
+}
+
 MessageCosts usual_message_costs() {
   return {.start = 1e-6,
+          .overhead = 1e-6,
           .within_host = CostCurve::line(2e-6, 4e9),
           .between_hosts = CostCurve::line(25e-6, 1.1e9),
           .combine = CostCurve::line(0.0, 8e9)};
+}
+
+std::string to_text(const MessageCosts& costs) {
+  std::string text = fmt::format("{} {} {}", costs.start, costs.overhead, costs.shared_cores);
+  for (const auto curve : kCurves) {
+    text += fmt::format(" {}", (costs.*curve).points().size());
+    for (const CostPoint& point : (costs.*curve).points()) text += fmt::format(" {} {}", point.bytes, point.seconds);
+  }
+  return text;
+}
+
+MessageCosts message_costs_from_text(std::string_view text) {
+  std::size_t at = 0;
+  const auto read = [&](auto& number) {
+    while (at < text.size() && text[at] == ' ') ++at;
+    const auto [rest, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
+    require(error == std::errc(), "'{}' are no message costs", text);
+    at = static_cast<std::size_t>(rest - text.data());
+  };
+  MessageCosts costs;
+  read(costs.start);
+  read(costs.overhead);
+  read(costs.shared_cores);
+  check_costs(costs);
+  for (const auto curve : kCurves) {
+    std::size_t count = 0;
+    read(count);
+    require(count <= text.size(), "'{}' are no message costs", text);
+    std::vector<CostPoint> points(count);
+    for (CostPoint& point : points) {
+      read(point.bytes);
+      read(point.seconds);
+    }
+    costs.*curve = CostCurve(std::move(points));
+  }
+  require(at == text.size(), "'{}' are no message costs", text);
+  return costs;
 }
 
 }  // namespace tandem::comm

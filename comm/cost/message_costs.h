@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace tandem::comm {
@@ -23,7 +25,7 @@ class CostCurve {
  public:
   /// Of nothing: 0 seconds whatever the size.
   CostCurve() = default;
-  /// Throws Error unless the sizes ascend from 0 or more, and the times are finite, 0 or more and do not descend.
+  /// Throws Error unless the sizes ascend from 0 or more, and the times are from 0 to 1e12 and do not descend.
   explicit CostCurve(std::vector<CostPoint> points);
   /// `latency` seconds, and `bytes_per_second` more: the model of Hockney (Parallel Computing 20(3), 1994).
   static CostCurve line(double latency, double bytes_per_second);
@@ -42,6 +44,9 @@ class CostCurve {
 /// LogP parameters for message passing platforms", IPDPS Workshops 2000).
 struct MessageCosts {
   double start = 0.0;  ///< seconds that a collective takes on each rank before its first message
+  /// Seconds that sending a message and receiving one keep a rank busy, however short they are: what more short ones
+  /// take than one. The rest of a short message's time is its latency, in which a rank can do something else.
+  double overhead = 0.0;
   /// Seconds in which each of two neighbours has sent so many bytes to the other, and received as many; data longer
   /// than a segment go in segments, which come from and go to memory of that size. Within a host, and between hosts.
   CostCurve within_host, between_hosts;
@@ -53,8 +58,16 @@ struct MessageCosts {
   friend bool operator==(const MessageCosts&, const MessageCosts&) = default;
 };
 
+/// Throws Error unless `start` and `overhead` are from 0 to 1e12 seconds, and the cores 0 or more.
+void check_costs(const MessageCosts& costs);
+
 /// Where nothing was measured: a message within a host takes 2 us and 4 GB/s, one between hosts 25 us and 1.1 GB/s (TCP
-/// on Ethernet of 10 Gbit/s); combining, 8 GB/s.
+/// on Ethernet of 10 Gbit/s), each 1 us of a rank's time; combining, 8 GB/s.
 MessageCosts usual_message_costs();
+
+/// As text, from which every number comes back as it was; for ranks that tell each other.
+std::string to_text(const MessageCosts& costs);
+/// Throws Error for another text.
+MessageCosts message_costs_from_text(std::string_view text);
 
 }  // namespace tandem::comm

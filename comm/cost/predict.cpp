@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -30,11 +31,12 @@ struct Task {
   bool combines = false;
 };
 
-/// What a rank exchanges with one other, in the order of the schedule. Of tasks that were carried out, the end.
+/// What a rank exchanges with one other, in the order of the schedule. Of tasks that were carried out, when what was
+/// sent has come, and when what was received was dealt with.
 struct Channel {
-  int peer = 0;
+  std::size_t peer = 0, opposite = 0;  // that rank, and which of its channels leads back
   std::vector<Task> sends, receives;
-  std::vector<double> sent, received;
+  std::vector<double> arrived, received;
 };
 
 struct Rank {
@@ -50,6 +52,30 @@ struct Host {
   double speed = 1.0;                        // of a rank that runs, beside that of all of them at once
 };
 
+/// What messages of one kind cost in a collective of some size.
+class Link {
+ public:
+  /// Short messages take their latency, in part of which they keep ranks busy; the rest of a message's time goes by its
+  /// bytes. Data of `total` bytes go through caches, and segments follow each other, as when so many bytes were
+  /// measured.
+  Link(const CostCurve& curve, double overhead, std::int64_t total, std::int64_t segment)
+      : curve_(&curve), at_once_(curve.at(0)), overhead_(std::min(overhead, at_once_)) {
+    if (total <= segment) return;
+    const double segments = static_cast<double>(total) / static_cast<double>(segment);
+    const double one = curve.at(segment) - at_once_;
+    if (one > 0.0) scale_ = (curve.at(total) - at_once_) / (segments * one);
+  }
+  double latency() const { return at_once_ - overhead_; }
+  /// Seconds that sending such a message and receiving one keep a rank busy.
+  double busy(std::int64_t bytes) const { return overhead_ + (curve_->at(bytes) - at_once_) * scale_; }
+
+ private:
+  const CostCurve* curve_;
+  double at_once_;
+  double overhead_;
+  double scale_ = 1.0;
+};
+
 /// What a rank can do next.
 struct Next {
   double begin = kNever;
@@ -61,10 +87,14 @@ class Simulation {
  public:
   Simulation(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes, const MessageCosts& costs,
              const SegmentOptions& options)
-      : nodes_(node_of_rank), total_(bytes), costs_(costs), options_(options) {
-    require(node_of_rank.size() == static_cast<std::size_t>(schedule.ranks),
-            "predicted_seconds: hosts of {} ranks for a schedule of {}", node_of_rank.size(), schedule.ranks);
+      : nodes_(node_of_rank),
+        total_(bytes),
+        costs_(costs),
+        options_(options),
+        near_(costs.within_host, costs.overhead, bytes, options.segment_bytes),
+        far_(costs.between_hosts, costs.overhead, bytes, options.segment_bytes) {
     for (int rank = 0; rank < schedule.ranks; ++rank) ranks_.push_back(tasks_of(schedule, rank));
+    join_channels();
     if (costs.shared_cores > 0) share_cores();
   }
 
@@ -72,7 +102,7 @@ class Simulation {
     std::vector<Next> next;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) next.push_back(next_of(rank));
     double end = 0.0;
-    while (true) {
+    for (std::size_t done = 0; done < tasks_; ++done) {
       std::size_t rank = 0;
       double begin = kNever;
       for (std::size_t i = 0; i < next.size(); ++i) {
@@ -81,33 +111,38 @@ class Simulation {
         begin = here;
         rank = i;
       }
-      if (begin == kNever) return costs_.start + end;
-      const auto peer = static_cast<std::size_t>(ranks_[rank].channels[next[rank].channel].peer);
+      require(begin < kNever, "predicted_seconds: {} of {} steps wait for each other", tasks_ - done, tasks_);
+      const std::size_t peer = ranks_[rank].channels[next[rank].channel].peer;
       end = std::max(end, carry_out(rank, next[rank], begin));
       next[rank] = next_of(rank);
       next[peer] = next_of(peer);
     }
+    return costs_.start + end;
   }
 
  private:
   /// Ranks that outnumber the cores of their host: what was measured took as much longer as there are more ranks.
   void share_cores() {
-    for (const int node : nodes_) ++hosts_[node].ranks;
-    for (auto& [node, host] : hosts_) {
-      const auto cores = static_cast<std::size_t>(costs_.shared_cores);
+    const auto cores = static_cast<std::size_t>(costs_.shared_cores);
+    std::map<int, Host> hosts;
+    for (const int node : nodes_) ++hosts[node].ranks;
+    host_of_rank_.resize(nodes_.size());
+    for (auto& [node, host] : hosts) {
       if (host.ranks <= cores) continue;
       host.cores_free_from.assign(cores, 0.0);
       host.speed = static_cast<double>(host.ranks) / static_cast<double>(cores);
+      const auto shared = std::make_shared<Host>(std::move(host));
+      for (std::size_t rank = 0; rank < nodes_.size(); ++rank)
+        if (nodes_[rank] == node) host_of_rank_[rank] = shared;
     }
   }
 
   double core_free_from(std::size_t rank) const {
-    const auto host = hosts_.find(nodes_[rank]);
-    if (host == hosts_.end() || host->second.cores_free_from.empty()) return 0.0;
-    return std::ranges::min(host->second.cores_free_from);
+    if (host_of_rank_.empty() || !host_of_rank_[rank]) return 0.0;
+    return std::ranges::min(host_of_rank_[rank]->cores_free_from);
   }
 
-  Rank tasks_of(const Schedule& schedule, int number) const {
+  Rank tasks_of(const Schedule& schedule, int number) {
     Rank rank;
     std::vector<std::size_t> first_segment;
     std::vector<std::int64_t> chunk_bytes;
@@ -131,46 +166,52 @@ class Simulation {
             .push_back({s, bytes, sends ? writes : steps, step.action == Action::reduce});
         if (!sends) ++writes;
         ++steps;
+        ++tasks_;
       }
     }
     return rank;
   }
 
   static Channel& channel_of(Rank& rank, int peer) {
-    const auto found = std::ranges::find(rank.channels, peer, &Channel::peer);
+    const auto number = static_cast<std::size_t>(peer);
+    const auto found = std::ranges::find(rank.channels, number, &Channel::peer);
     if (found != rank.channels.end()) return *found;
-    rank.channels.emplace_back().peer = peer;
+    rank.channels.emplace_back().peer = number;
     return rank.channels.back();
   }
 
-  /// The other end of a channel of `rank`.
-  const Channel* opposite(const Channel& channel, std::size_t rank) const {
-    const Rank& peer = ranks_[static_cast<std::size_t>(channel.peer)];
-    const auto found = std::ranges::find(peer.channels, static_cast<int>(rank), &Channel::peer);
-    return found == peer.channels.end() ? nullptr : &*found;
+  void join_channels() {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (std::size_t i = 0; i < ranks_[rank].channels.size(); ++i) {
+        const std::size_t peer = ranks_[rank].channels[i].peer;
+        const Channel& other = channel_of(ranks_[peer], static_cast<int>(rank));
+        ranks_[rank].channels[i].opposite = static_cast<std::size_t>(&other - ranks_[peer].channels.data());
+      }
+    }
   }
 
   double send_begins(const Rank& rank, const Channel& channel, const Channel& other) const {
-    if (channel.sent.size() == channel.sends.size()) return kNever;
-    const Task& task = channel.sends[channel.sent.size()];
+    const std::size_t index = channel.arrived.size();
+    if (index == channel.sends.size()) return kNever;
+    const Task& task = channel.sends[index];
     const Segment& segment = rank.segments[task.segment];
     if (segment.writes < task.before) return kNever;
     const auto depth = static_cast<std::size_t>(options_.depth);
     double begin = std::max(rank.free_from, segment.written);
-    if (channel.sent.size() >= depth) {
-      if (other.received.size() + depth <= channel.sent.size()) return kNever;
-      begin = std::max(begin, other.received[channel.sent.size() - depth]);
+    if (index >= depth) {
+      if (other.received.size() + depth <= index) return kNever;
+      begin = std::max(begin, other.received[index - depth]);
     }
     return begin;
   }
 
   static double receive_begins(const Rank& rank, const Channel& channel, const Channel& other) {
     const std::size_t index = channel.received.size();
-    if (index == channel.receives.size() || other.sent.size() <= index) return kNever;
+    if (index == channel.receives.size() || other.arrived.size() <= index) return kNever;
     const Task& task = channel.receives[index];
     const Segment& segment = rank.segments[task.segment];
     if (segment.steps < task.before) return kNever;
-    return std::max({rank.free_from, segment.stepped, other.sent[index]});
+    return std::max({rank.free_from, segment.stepped, other.arrived[index]});
   }
 
   /// What can begin first; of what can begin at one time, a send, on which another rank waits.
@@ -180,42 +221,34 @@ class Simulation {
     for (const bool sends : {true, false}) {
       for (std::size_t i = 0; i < rank.channels.size(); ++i) {
         const Channel& channel = rank.channels[i];
-        const Channel* const other = opposite(channel, number);
-        if (other == nullptr) continue;
-        const double begin = sends ? send_begins(rank, channel, *other) : receive_begins(rank, channel, *other);
+        const Channel& other = ranks_[channel.peer].channels[channel.opposite];
+        const double begin = sends ? send_begins(rank, channel, other) : receive_begins(rank, channel, other);
         if (begin < next.begin) next = {begin, i, sends};
       }
     }
     return next;
   }
 
-  /// Seconds of a message within data of `total_` bytes: what does not fit into caches takes longer by the byte.
-  double message_seconds(std::size_t a, std::size_t b, std::int64_t bytes) const {
-    const CostCurve& curve = nodes_[a] == nodes_[b] ? costs_.within_host : costs_.between_hosts;
-    const std::int64_t whole = options_.segment_bytes;
-    if (total_ <= whole) return curve.at(bytes);
-    const double segments = static_cast<double>(total_) / static_cast<double>(whole), one = curve.at(whole);
-    return one == 0.0 ? 0.0 : curve.at(bytes) * curve.at(total_) / (segments * one);
-  }
-
   /// Its end.
   double carry_out(std::size_t number, const Next& next, double begin) {
     Rank& rank = ranks_[number];
     Channel& channel = rank.channels[next.channel];
-    const Task& task = next.sends ? channel.sends[channel.sent.size()] : channel.receives[channel.received.size()];
-    double seconds = message_seconds(number, static_cast<std::size_t>(channel.peer), task.bytes) / 2.0;
-    if (task.combines && total_ > 0)
+    const Task& task = next.sends ? channel.sends[channel.arrived.size()] : channel.receives[channel.received.size()];
+    const Link& link = nodes_[number] == nodes_[channel.peer] ? near_ : far_;
+    double seconds = link.busy(task.bytes) / 2.0;
+    if (task.combines)
       seconds += costs_.combine.at(total_) * static_cast<double>(task.bytes) / static_cast<double>(total_);
-    const auto host = hosts_.find(nodes_[number]);
-    const bool shares_cores = host != hosts_.end() && !host->second.cores_free_from.empty();
-    const double end = begin + (shares_cores ? seconds / host->second.speed : seconds);
-    if (shares_cores) *std::ranges::min_element(host->second.cores_free_from) = end;
+    Host* const host = host_of_rank_.empty() ? nullptr : host_of_rank_[number].get();
+    const double end = begin + (host != nullptr ? seconds / host->speed : seconds);
+    if (host != nullptr) *std::ranges::min_element(host->cores_free_from) = end;
     rank.free_from = end;
-    (next.sends ? channel.sent : channel.received).push_back(end);
     Segment& segment = rank.segments[task.segment];
     ++segment.steps;
     segment.stepped = end;
-    if (!next.sends) {
+    if (next.sends) {
+      channel.arrived.push_back(end + link.latency());
+    } else {
+      channel.received.push_back(end);
       ++segment.writes;
       segment.written = end;
     }
@@ -226,45 +259,48 @@ class Simulation {
   std::int64_t total_;
   const MessageCosts& costs_;
   const SegmentOptions& options_;
+  Link near_, far_;
   std::vector<Rank> ranks_;
-  std::map<int, Host> hosts_;  // empty where no cores are shared
+  std::vector<std::shared_ptr<Host>> host_of_rank_;  // null where each of its ranks has a core; empty where all have
+  std::size_t tasks_ = 0;
 };
 
 }  // namespace
 
 double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes,
                          const MessageCosts& costs, const SegmentOptions& segments) {
+  require(node_of_rank.size() == static_cast<std::size_t>(schedule.ranks),
+          "predicted_seconds: hosts of {} ranks for a schedule of {}", node_of_rank.size(), schedule.ranks);
+  require(bytes >= 0, "predicted_seconds: {} bytes", bytes);
+  require(segments.segment_bytes > 0 && segments.depth > 0, "predicted_seconds: {} segments of {} bytes at once",
+          segments.depth, segments.segment_bytes);
+  check_costs(costs);
   return Simulation(schedule, node_of_rank, bytes, costs, segments).run();
 }
 
 std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank, const MessageCosts& costs,
                                                const SegmentOptions& segments) {
-  // Beyond the largest size, costs grow by the byte alike for all of them.
-  constexpr std::int64_t kSmallest = 4, kLargest = std::int64_t{1} << 24;
-  constexpr double kGain = 0.05;  // for less, no other is taken
-  struct Candidate {
-    std::string_view name;
-    Schedule schedule;
-  };
-  std::vector<Candidate> candidates;
-  for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms())
-    candidates.push_back({algorithm.name, algorithm.make(node_of_rank)});
+  constexpr std::int64_t kSmallest = 4, kLargest = std::int64_t{1} << 24;  // larger data go as those do
+  constexpr double kGain = 0.05;                                           // for less, no other is taken
+  // So many ranks make predictions slow. Messages between all of them are too many then.
+  constexpr std::size_t kManyRanks = 32;
+  const std::int64_t factor = node_of_rank.size() > kManyRanks ? 4 : 2;
   std::vector<AlgorithmChoice> choices;
-  for (std::int64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
-    const Candidate* best = nullptr;
+  std::vector<std::pair<std::string_view, Schedule>> candidates;
+  for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms())
+    if (node_of_rank.size() <= kManyRanks || algorithm.name != "direct")
+      candidates.emplace_back(algorithm.name, algorithm.make(node_of_rank));
+  for (std::int64_t bytes = kSmallest; bytes <= kLargest; bytes *= factor) {
+    AlgorithmChoice best{choices.empty() ? 0 : bytes / 2 + bytes / (2 * factor), {}};  // from between two sizes on
     double least = kNever, as_before = kNever;
-    for (const Candidate& candidate : candidates) {
-      const double seconds = predicted_seconds(candidate.schedule, node_of_rank, bytes, costs, segments);
-      if (!choices.empty() && choices.back().algorithm == candidate.name) as_before = seconds;
+    for (const auto& [name, schedule] : candidates) {
+      const double seconds = predicted_seconds(schedule, node_of_rank, bytes, costs, segments);
+      if (!choices.empty() && choices.back().algorithm == name) as_before = seconds;
       if (seconds >= least) continue;
       least = seconds;
-      best = &candidate;
+      best.algorithm = name;
     }
-    if (choices.empty()) {
-      choices.push_back({0, best->name});
-    } else if (least < (1.0 - kGain) * as_before) {
-      choices.push_back({bytes - bytes / 4, best->name});  // from the middle between two sizes on
-    }
+    if (least < (1.0 - kGain) * as_before) choices.push_back(best);
   }
   return choices;
 }

@@ -52,6 +52,8 @@ app_case(PROGRAM allreduce_bench NAME "sizes the wrong way round" EXIT 2 ERR "--
 if(TANDEM_HAS_MPI)
   app_case(PROGRAM allreduce_bench NAME "two ranks" RANKS 2 OUT "\"backend\":\"native\",\"shared\":true" "\"backend\":\"native, direct\"" "\"wrong\":0"
     ARGS --algorithms direct --json --max-bytes 300000 --factor 32 --rounds 1)
+  app_case(PROGRAM allreduce_bench NAME "predictions of nothing" RANKS 2 EXIT 2 ERR "--predict: needs --algorithms of messages"
+    ARGS --predict)
   app_case(PROGRAM allreduce_bench NAME "predictions" RANKS 2 OUT "native, by-cost" "predictions, from 64 KiB on, in place: the median error of 4 is "
     " what by-cost chose takes "
     ARGS --backends mpi --algorithms ring,direct,by-cost --predict --min-bytes 65536 --max-bytes 300000 --rounds 1)

@@ -81,7 +81,7 @@ def corpora():
     config = 'model = "resnet18"\nlr = 1e-3\nepochs = 30\nnesterov = true\n[data]\nlimit-train = 1_000\n'
     points = [[4, 1e-6], [131072, 3e-5]]
     costs = {"format": "tandem message costs", "version": 1,
-             "groups": [{"key": "two", "start": 1e-7, "shared_cores": 2, "within_host": points, "between_hosts": points, "combine": points}]}
+             "groups": [{"key": "two", "start": 1e-7, "overhead": 1e-7, "shared_cores": 2, "within_host": points, "between_hosts": points, "combine": points}]}
     tuning = {"format": "tandem convolution tuning", "version": 2, "machine": "this machine", "passes": []}
     return {
         "safetensors": [safetensors([("w", "F32", [2, 3], bytes(24)), ("n", "I64", [], bytes(8)), ("h", "BF16", [3], bytes(6)),

@@ -21,6 +21,7 @@ namespace {
 
 MessageCosts some_costs(double start) {
   return {.start = start,
+          .overhead = 2.5e-7,
           .within_host = CostCurve({{4, 1.5e-6}, {1024, 2.25e-6}}),
           .between_hosts = CostCurve::line(3e-5, 1e9),
           .combine = CostCurve({{4, 0.0}, {4096, 1e-6}}),
@@ -69,14 +70,24 @@ TEST_CASE("files of message costs that are others, old or damaged are named and 
   for (const char* text : {"", "[]", "{}", "root:x:0:0:"}) check(text, "not a file of message costs");
   check(good.dump().substr(0, good.dump().size() / 2), "damaged");
   check(changed("/version", 2), "version 2 of the format, this is for 1; measure anew");
-  check(changed("/groups", 3), "damaged");
-  check(changed("/groups/0/start", -1.0), "'start' is -1");
+  CHECK(!train::can_hold_message_costs(path));  // a newer program's is left alone
+  CHECK_THAT(error_of([&] { train::save_message_costs(path, "two", {}); }), ContainsText("name another file"));
+  check(changed("/groups", 3), "'groups' is no list");
+  check(changed("/groups/0/start", -1.0), "a collective starts in -1 s");
+  check(changed("/groups/0/start", 1e300), "a collective starts in 1e+300 s");
+  check(changed("/groups/0/overhead", -1.0), "keeps a rank busy for -1 s");
   check(changed("/groups/0/start", "soon"), "damaged");
-  check(changed("/groups/0/shared_cores", -3), "'shared_cores' is -3");
+  check(changed("/groups/0/shared_cores", -3), "ranks share -3 cores");
+  check(changed("/groups/0/shared_cores", 4294967298), "4294967298 is no whole number up to 1048576");
+  check(changed("/groups/0/shared_cores", 1.5), "1.5 is no whole number");
+  check(changed("/groups/0/within_host/1/0", 33554432.5), "33554432.5 is no whole number");
+  check(changed("/groups/0/within_host/1/0", 18446744073709551615u), "18446744073709551615 is no whole number");
+  check(changed("/groups/0/within_host/1", {7, 1.0, 3}), "has a point [7,1.0,3]");
+  check(changed("/version", true), "its version is true");
   check(changed("/groups/0/within_host", nlohmann::json::array()), "'within_host' has no points");
   check(changed("/groups/0/within_host/1/0", 4), "both must ascend");
   check(changed("/groups/0/within_host/1/1", 1e-9), "both must ascend");
-  check(changed("/groups/0/combine/0", 7), "damaged");
+  check(changed("/groups/0/combine/0", 7), "'combine' has a point 7");
   check(changed("/groups/0/combine/0/1", nullptr), "damaged");
   // Which --tune-comm replaces, as a run that has measured for a while must not lose it all.
   CHECK(train::can_hold_message_costs(path));
@@ -111,10 +122,10 @@ TEST_CASE("the key of message costs is the same on all ranks, and another for ot
     of_three[static_cast<std::size_t>(group.rank())] = train::message_costs_key(group);
     texts[static_cast<std::size_t>(group.rank())] = train::describe(some_costs(0.0), group);
   });
-  CHECK_THAT(of_two[0], ContainsText("backend threads, ranks 2, "));
+  CHECK_THAT(of_two[0], ContainsText("backend threads, ranks 2 on "));
   CHECK_THAT(of_two[0], ContainsText(", tandem "));
   CHECK(of_two[1] == of_two[0]);
-  CHECK_THAT(of_three[0], ContainsText("backend threads, ranks 3, "));
+  CHECK_THAT(of_three[0], ContainsText("backend threads, ranks 3 on "));
   CHECK(of_three[2] == of_three[0]);
   CHECK(texts[0] == "4 B in 1.5 us, 128 KiB in 97.9 us; 128 KiB are added in 32.0 us");
   CHECK(train::describe({{0, "ring"}}) == "by ring");

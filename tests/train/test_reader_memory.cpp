@@ -116,7 +116,7 @@ TEST_CASE("a file of message costs takes a bounded multiple of its size, a large
   const std::string
       path = folder / "costs.json",
       head =
-          R"({"format":"tandem message costs","version":1,"groups":[{"key":"k","start":0,"shared_cores":0,"combine":[[1,0]],"within_host":[[1,0])";
+          R"({"format":"tandem message costs","version":1,"groups":[{"key":"k","start":0,"overhead":0,"shared_cores":0,"combine":[[1,0]],"within_host":[[1,0])";
   const auto load = [&] { fail("{}", train::load_message_costs(path, "k").problem); };
   write_bytes(path, repeated(head, ",[1,0]", kMiB / 2, "]}]}"));
   const Reading points = read_apart(load);

@@ -5,6 +5,7 @@
 #include "tandem/comm/backends/native/host_cores.h"
 #include "tandem/comm/backends/native/schedule_run.h"
 #include "tandem/comm/schedules/schedule_builder.h"
+#include "tandem/core/allocator.h"
 #include "tandem/core/storage.h"
 
 #include <algorithm>
@@ -26,7 +27,8 @@ using Rings = std::vector<std::vector<int>>;
 
 constexpr std::int64_t kSizes[] = {4,         1 << 10, 4 << 10, 16 << 10, 64 << 10, 128 << 10,
                                    512 << 10, 1 << 20, 2 << 20, 4 << 20,  8 << 20,  32 << 20};
-constexpr int kTurns = 5, kManyRounds = 5;
+constexpr std::int64_t kMostOnHost = 256 << 20;  // bytes that all its ranks take
+constexpr int kTurns = 5, kManyRounds = 5, kManyMessages = 17;
 
 /// Of each host with several ranks.
 Rings rings_within_hosts(std::span<const int> node_of_rank) {
@@ -52,66 +54,89 @@ Rings rings_between_hosts(std::span<const int> node_of_rank) {
   return rings;
 }
 
-/// In each round every rank passes a chunk on to its right neighbour: first its own, then the one that came last.
-std::shared_ptr<const Schedule> passing(const Rings& rings, int ranks, int rounds) {
-  ScheduleBuilder schedule("passing", ranks, ranks);
+/// In each round every rank passes `messages` chunks on to its right neighbour: first its own, then those that came
+/// last.
+std::shared_ptr<const Schedule> passing(const Rings& rings, int ranks, int rounds, int messages = 1) {
+  ScheduleBuilder schedule("passing", ranks, ranks * messages);
   for (int round = 0; round < rounds; ++round) {
     for (const std::vector<int>& ring : rings) {
       const std::size_t size = ring.size(), back = static_cast<std::size_t>(round) % size;
       for (std::size_t at = 0; at < size; ++at)
-        schedule.copy(round, ring[at], ring[(at + 1) % size], ring[(at + size - back) % size]);
+        for (int message = 0; message < messages; ++message)
+          schedule.copy(round, ring[at], ring[(at + 1) % size], ring[(at + size - back) % size] * messages + message);
     }
   }
   return std::make_shared<const Schedule>(schedule.take());
 }
 
+/// On the host that has the most of them.
+std::int64_t ranks_of_a_host(std::span<const int> node_of_rank) {
+  std::int64_t most = 1;
+  for (const int node : node_of_rank) most = std::max<std::int64_t>(most, std::ranges::count(node_of_rank, node));
+  return most;
+}
+
 class Measurement {
  public:
-  Measurement(Backend& group, Transport& transport, int tag, const SegmentOptions& segments, bool many_ranks)
-      : group_(group), transport_(transport), tag_(tag), segments_(segments), many_ranks_(many_ranks) {}
+  Measurement(Backend& group, Transport& transport, int tag, const SegmentOptions& segments, bool many_ranks,
+              std::int64_t most_bytes)
+      : group_(group),
+        transport_(transport),
+        tag_(tag),
+        segments_(segments),
+        many_ranks_(many_ranks),
+        most_bytes_(most_bytes) {}
 
-  /// Points of the curve, and what a collective takes before its first message.
-  std::vector<CostPoint> exchanges(const Rings& rings, double& start) {
+  /// Points of the curve; and `start` and `overhead` of `costs`.
+  std::vector<CostPoint> exchanges(const Rings& rings, MessageCosts& costs) {
     const int ranks = group_.place().size;
     const auto once = passing(rings, ranks, 1), often = passing(rings, ranks, kManyRounds);
     const std::int64_t most_chunks = chunks_of_a_rank(*often);
     std::vector<CostPoint> points;
     for (const std::int64_t bytes : kSizes) {
+      if (bytes > most_bytes_) break;
       // Beyond a segment all chunks of a rank together are of that size: it tells which caches they are in.
       const std::int64_t chunk =
           bytes <= segments_.segment_bytes ? bytes : std::max(segments_.segment_bytes, bytes / most_chunks);
       const auto memory = zeros(chunk * most_chunks);
-      const double first = seconds_of([&] { pass(once, chunk, *memory); }, chunk);
-      const double all = seconds_of([&] { pass(often, chunk, *memory); }, chunk);
+      const double first = seconds_of([&] { pass(once, chunk, *memory); });
+      const double all = seconds_of([&] { pass(often, chunk, *memory); });
       // On a busy machine one round may take longer than several; then these tell alone.
       const double one = all > first ? (all - first) / (kManyRounds - 1) : all / kManyRounds;
-      if (points.empty()) start = std::max(0.0, first - one);
-      add(points, bytes, one * static_cast<double>(bytes) / static_cast<double>(chunk));
+      if (points.empty()) {
+        const auto many = passing(rings, ranks, 1, kManyMessages);
+        const auto room = zeros(chunk * chunks_of_a_rank(*many));
+        const double several = seconds_of([&] { pass(many, chunk, *room); });
+        costs.start = std::max(0.0, first - one);
+        costs.overhead = std::clamp((several - first) / (kManyMessages - 1), 0.0, one);
+      }
+      points.push_back({bytes, one * static_cast<double>(bytes) / static_cast<double>(chunk)});
     }
-    return points;
+    return undisturbed(std::move(points));
   }
 
   std::vector<CostPoint> combinations() {
     std::vector<CostPoint> points;
     for (const std::int64_t bytes : kSizes) {
+      if (bytes > most_bytes_) break;
       const std::int64_t segment = std::min(bytes, segments_.segment_bytes);
       const auto into = zeros(bytes), from = zeros(segment);
-      const double seconds = seconds_of(
-          [&] {
-            for (std::int64_t at = 0; at < bytes; at += segment)
-              reduce_into(bytes_of(*into) + at, bytes_of(*from), std::min(segment, bytes - at) / 4, DType::f32,
-                          ReduceOp::sum);
-          },
-          bytes);
-      add(points, bytes, seconds);
+      const double seconds = seconds_of([&] {
+        for (std::int64_t at = 0; at < bytes; at += segment)
+          reduce_into(bytes_of(*into) + at, bytes_of(*from), std::min(segment, bytes - at) / 4, DType::f32,
+                      ReduceOp::sum);
+      });
+      points.push_back({bytes, seconds});
     }
-    return points;
+    return undisturbed(std::move(points));
   }
 
  private:
-  /// What takes longer than more of it did was disturbed.
-  static void add(std::vector<CostPoint>& points, std::int64_t bytes, double seconds) {
-    points.push_back({bytes, points.empty() ? seconds : std::max(seconds, points.back().seconds)});
+  /// What took longer than more of it was disturbed: it takes as long as that.
+  static std::vector<CostPoint> undisturbed(std::vector<CostPoint> points) {
+    for (std::size_t i = points.size() - 1; i-- > 0;)
+      points[i].seconds = std::min(points[i].seconds, points[i + 1].seconds);
+    return points;
   }
 
   /// The most of any rank: all ranks must have chunks of one size.
@@ -153,22 +178,28 @@ class Measurement {
     }
   }
 
-  /// The median of several turns, on the slowest rank.
+  /// The median of several turns of some milliseconds, on the slowest rank.
   template <typename Body>
-  double seconds_of(const Body& body, std::int64_t bytes) {
-    constexpr std::int64_t kBytesPerTurn = 2 << 20;
-    const std::int64_t repeats = std::clamp<std::int64_t>(kBytesPerTurn / bytes, 1, 100);
-    std::vector<double> turns;
-    body();  // warm-up
-    for (int turn = 0; turn < kTurns; ++turn) {
-      group_.run({.kind = CollectiveKind::barrier});
-      const auto begin = Clock::now();
-      for (std::int64_t i = 0; i < repeats; ++i) body();
-      turns.push_back(slowest(std::chrono::duration<double>(Clock::now() - begin).count()) /
-                      static_cast<double>(repeats));
-    }
+  double seconds_of(const Body& body) {
+    constexpr double kTurnSeconds = 2e-3;
+    turn(body, 1);  // warm-up
+    std::vector<double> turns{turn(body, 1)};
+    const auto repeats =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(kTurnSeconds / std::max(turns.front(), 1e-7)), 1, 200);
+    if (repeats > 1) turns.clear();
+    while (turns.size() < kTurns) turns.push_back(turn(body, repeats));
     std::ranges::sort(turns);
     return turns[turns.size() / 2];
+  }
+
+  /// Seconds of one of `repeats`; on all ranks the same.
+  template <typename Body>
+  double turn(const Body& body, std::int64_t repeats) {
+    group_.run({.kind = CollectiveKind::barrier});
+    const auto begin = Clock::now();
+    for (std::int64_t i = 0; i < repeats; ++i) body();
+    const std::chrono::duration<double> elapsed = Clock::now() - begin;
+    return slowest(elapsed.count()) / static_cast<double>(repeats);
   }
 
   double slowest(double mine) {
@@ -186,6 +217,7 @@ class Measurement {
   int tag_;
   SegmentOptions segments_;
   bool many_ranks_;
+  std::int64_t most_bytes_;
 };
 
 }  // namespace
@@ -194,12 +226,14 @@ MessageCosts measure_message_costs(Backend& group, Transport& transport, int tag
                                    const SegmentOptions& segments) {
   MessageCosts costs = usual_message_costs();
   costs.shared_cores = shared_cores(group, node_of_rank);
-  Measurement measurement(group, transport, tag, segments, costs.shared_cores > 0);
+  Measurement measurement(group, transport, tag, segments, costs.shared_cores > 0,
+                          kMostOnHost / ranks_of_a_host(node_of_rank));
   if (const Rings rings = rings_between_hosts(node_of_rank); !rings.empty())
-    costs.between_hosts = CostCurve(measurement.exchanges(rings, costs.start));
+    costs.between_hosts = CostCurve(measurement.exchanges(rings, costs));
   if (const Rings rings = rings_within_hosts(node_of_rank); !rings.empty())
-    costs.within_host = CostCurve(measurement.exchanges(rings, costs.start));
+    costs.within_host = CostCurve(measurement.exchanges(rings, costs));
   costs.combine = CostCurve(measurement.combinations());
+  allocator_for(Device{}).release_cached();
   return costs;
 }
 

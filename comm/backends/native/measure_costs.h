@@ -10,11 +10,11 @@
 
 namespace tandem::comm {
 
-/// Exchanges messages of 4 bytes to 8 MiB with neighbours on the same host, then on another, and combines as many
+/// Exchanges messages of 4 bytes to 32 MiB with neighbours on the same host, then on another, and combines as many
 /// bytes, on all ranks at once; of each, the median of several turns on the slowest rank. Takes some tenths of a
-/// second. Collective; nothing else may be under way. The same on all ranks. `group` tells times; `transport`, which
-/// joins its ranks, is what is measured, with messages of tag `tag`. What is not there, as another host, has the usual
-/// costs.
+/// second for two ranks, seconds for many, and up to 256 MiB on a host. Collective; nothing else may be under way. The
+/// same on all ranks. `group` tells times; `transport`, which joins its ranks, is what is measured, with messages of
+/// tag `tag`. What is not there, as another host, has the usual costs.
 MessageCosts measure_message_costs(Backend& group, Transport& transport, int tag, std::span<const int> node_of_rank,
                                    const SegmentOptions& segments);
 

@@ -97,6 +97,7 @@ class NativeBackend final : public Backend {
     const AllReduceAlgorithm& algorithm = all_reduce_algorithm(is_by_cost() ? "ring" : options_.all_reduce);
     engines_ = std::make_shared<Engines>(
         NativeEngine(std::move(transport), place.size, place.rank, algorithm.make(node_of_rank), options_.segments));
+    if (place.size > 1) engines_->many_ranks = shared_cores(*this, node_of_rank_) > 0;
     if (options_.shared_memory && place.size > 1 && place.local_size == place.size) open_window();
     choose();
   }
@@ -142,7 +143,9 @@ class NativeBackend final : public Backend {
     return measure_message_costs(*this, engine.transport(), engine.take_tag(), node_of_rank_, engine.segments());
   }
   void use_costs(const MessageCosts& costs) override {
-    options_.costs = costs;
+    check_costs(costs);
+    if (place_.size > 1)
+      options_.costs = message_costs_from_text(all_gather_bytes(place_.rank == 0 ? to_text(costs) : "").front());
     choose();
   }
   std::vector<AlgorithmChoice> algorithm_choices() const override { return choices_; }
@@ -174,7 +177,6 @@ class NativeBackend final : public Backend {
       notice_ = fmt::format("ranks of this host exchange messages: {}", shared.obstacle);
       return;
     }
-    engines_->many_ranks = shared_cores(*this, node_of_rank_) > 0;
     auto peers = std::make_unique<PeerProcesses>();
     peers->exchange(*this);
     engines_->window =

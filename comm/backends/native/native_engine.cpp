@@ -1,8 +1,6 @@
 // Starting, moving on and ending.
 #include "tandem/comm/backends/native/native_engine.h"
 
-#include "tandem/comm/work.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -41,11 +39,6 @@ bool NativeEngine::poll() {
     return complete;
   });
   return moved;
-}
-
-void NativeEngine::wait_for(const NativeOperation& operation) {
-  Patience patience;
-  while (!is_complete(operation)) patience.pause(poll());
 }
 
 bool NativeEngine::is_complete(const NativeOperation& operation) const {

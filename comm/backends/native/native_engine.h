@@ -31,8 +31,6 @@ class NativeEngine {
   std::shared_ptr<NativeOperation> start(const Collective& collective);
   /// Moves everything on as far as it goes without waiting; true if anything moved.
   bool poll();
-  /// Polls until `operation` is complete.
-  void wait_for(const NativeOperation& operation);
   bool is_complete(const NativeOperation& operation) const;
   void cancel(const NativeOperation& operation);
   Transport& transport() { return *transport_; }
