@@ -282,13 +282,14 @@ std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank
                                                const SegmentOptions& segments) {
   constexpr std::int64_t kSmallest = 4, kLargest = std::int64_t{1} << 24;  // larger data go as those do
   constexpr double kGain = 0.05;                                           // for less, no other is taken
-  // So many ranks make predictions slow. Messages between all of them are too many then.
-  constexpr std::size_t kManyRanks = 32;
+  // Messages of more ranks that all meet at one hold each other up, which predictions do not know.
+  constexpr std::size_t kMostDirect = 8;
+  constexpr std::size_t kManyRanks = 32;  // which make predictions slow
   const std::int64_t factor = node_of_rank.size() > kManyRanks ? 4 : 2;
   std::vector<AlgorithmChoice> choices;
   std::vector<std::pair<std::string_view, Schedule>> candidates;
   for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms())
-    if (node_of_rank.size() <= kManyRanks || algorithm.name != "direct")
+    if (node_of_rank.size() <= kMostDirect || algorithm.name != "direct")
       candidates.emplace_back(algorithm.name, algorithm.make(node_of_rank));
   for (std::int64_t bytes = kSmallest; bytes <= kLargest; bytes *= factor) {
     AlgorithmChoice best{choices.empty() ? 0 : bytes / 2 + bytes / (2 * factor), {}};  // from between two sizes on
