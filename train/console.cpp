@@ -38,13 +38,13 @@ std::string largest_kinds(TensorMemory memory) {
 }
 
 /// What averaging gradients over the ranks cost in the last epoch: "947.2 KiB a step, 92 % within backward; waited 0.12
-/// of 15.60 ms a step".
+/// of 15.60 ms".
 std::string exchange_text(const comm::ExchangeTotals& exchange, const PhaseTimes& time) {
   const auto steps = static_cast<double>(exchange.steps);
   const double seconds = time.data + time.forward + time.backward + time.communication + time.optimizer;
   const double early =
       exchange.bytes > 0 ? static_cast<double>(exchange.early_bytes) / static_cast<double>(exchange.bytes) : 0.0;
-  return fmt::format("{} a step, {:.0f} % within backward; waited {:.2f} of {:.2f} ms a step",
+  return fmt::format("{} a step, {:.0f} % within backward; waited {:.2f} of {:.2f} ms",
                      format_memory(exchange.bytes / exchange.steps), 100.0 * early,
                      1e3 * exchange.waited_seconds / steps, 1e3 * seconds / steps);
 }

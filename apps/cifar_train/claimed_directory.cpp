@@ -95,7 +95,10 @@ bool ClaimedDirectory::make_again() {
 }
 
 ClaimedDirectory::~ClaimedDirectory() {
-  if (is_new_) ::rmdir(path_.c_str());  // which fails where something is in it
+  if (is_new_) {  // this fails where something is in it
+    ::rmdir((path_ + "/checkpoints").c_str());
+    ::rmdir(path_.c_str());
+  }
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 

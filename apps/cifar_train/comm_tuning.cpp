@@ -3,6 +3,7 @@
 
 #include "tandem/comm/agreement.h"
 #include "tandem/core/error.h"
+#include "tandem/core/memory.h"
 #include "tandem/train/message_costs_file.h"
 
 #include <fmt/core.h>
@@ -18,7 +19,9 @@ std::string obstacle(const comm::ProcessGroup& group) {
   if (group.size() == 1) return "one rank exchanges nothing";
   if (!group.algorithm_choices().empty()) return "";
   if (group.name() == "native" || group.name() == "threads")
-    return "ranks of one host add up in shared memory; --comm-algorithm by-cost has them exchange messages";
+    return "nothing to choose, and nothing is measured: ranks of one host add up in shared memory; --comm-algorithm "
+           "by-cost has them "
+           "exchange messages";
   return fmt::format("backend {} chooses for itself", group.name());
 }
 
@@ -71,13 +74,17 @@ void tune_comm(const Settings& s, comm::ProcessGroup& group) {
   if (!problem.empty()) fmt::print(stderr, "note: --comm-costs {}\n", problem);
   if (!kept.is_known && !s.tune_comm) {
     if (first && problem.empty())
-      fmt::print(stderr, "note: --comm-costs {}: holds nothing for {}; --tune-comm measures it\n", s.comm_costs,
-                 kept.key);
+      fmt::print(stderr,
+                 "note: --comm-costs {}: holds nothing for {}; --tune-comm measures it, usual costs are taken now\n",
+                 s.comm_costs, kept.key);
     return;
   }
   comm::MessageCosts costs;
   if (kept.loaded.costs) costs = *kept.loaded.costs;
-  if (!kept.is_known) costs = group.measure_message_costs();
+  if (!kept.is_known) {
+    costs = group.measure_message_costs();
+    reset_peak_memory();  // the run's is of training
+  }
   group.use_message_costs(costs);
   keep(s, group, kept, costs);
 }

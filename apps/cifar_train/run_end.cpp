@@ -151,9 +151,9 @@ int end_stopped(const ReadyRun& run, const train::EpochRecord& last) {
                             : signal == SIGINT ? "SIGINT"
                             : signal == SIGHUP ? "SIGHUP"
                                                : "SIGTERM";
-  const std::string how = run.settings.run_dir.empty()
-                              ? ""
-                              : fmt::format("; to go on:\n  --resume auto --run-dir {}", run.settings.run_dir);
+  const std::string& folder = run.settings.run_dir;
+  const std::string how =
+      folder.empty() ? "" : fmt::format("; to go on:\n  --resume auto --run-dir {0} --config {0}/config.toml", folder);
   const std::string text = fmt::format("stopped in epoch {} by {}{}", last.epoch, cause, how);
   return close(run, train::RunState::stopped, signal == 0 ? 1 : 128 + signal, {}, problems,
                [&](const train::ResultFiles& files) { run.reporter.tell(train::closing_text(text, files)); });

@@ -3,11 +3,11 @@
 
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/error.h"
+#include "tandem/core/number_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace tandem::comm {
 
@@ -25,11 +25,11 @@ std::vector<AlgorithmChoice> choices_from_text(std::string_view text) {
     std::string_view part = text.substr(begin, end - begin);
     std::int64_t bytes = 0;
     if (!choices.empty()) {
-      const char* const last = part.data() + part.size();
-      const auto [rest, error] = std::from_chars(part.data(), last, bytes);
-      require(error == std::errc() && rest != last && *rest == ':' && bytes > choices.back().from_bytes,
+      const std::size_t colon = part.find(':');
+      bytes = parse_number<std::int64_t>(part.substr(0, colon)).value_or(-1);
+      require(colon != part.npos && bytes > choices.back().from_bytes,
               "'{}' is no choice of algorithms: expected NAME,BYTES:NAME,... with ascending sizes", text);
-      part.remove_prefix(static_cast<std::size_t>(rest - part.data()) + 1);
+      part.remove_prefix(colon + 1);
     }
     choices.push_back({bytes, all_reduce_algorithm(part).name});
     begin = end + 1;

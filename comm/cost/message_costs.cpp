@@ -2,11 +2,12 @@
 #include "tandem/comm/cost/message_costs.h"
 
 #include "tandem/core/error.h"
+#include "tandem/core/number_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
 #include <utility>
 
 namespace tandem::comm {
@@ -76,11 +77,12 @@ std::string to_text(const MessageCosts& costs) {
 
 MessageCosts message_costs_from_text(std::string_view text) {
   std::size_t at = 0;
-  const auto read = [&](auto& number) {
-    while (at < text.size() && text[at] == ' ') ++at;
-    const auto [rest, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
-    require(error == std::errc(), "'{}' are no message costs", text);
-    at = static_cast<std::size_t>(rest - text.data());
+  const auto read = [&]<typename T>(T& number) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::optional<T> value = at < end ? parse_number<T>(text.substr(at, end - at)) : std::nullopt;
+    require(value.has_value(), "'{}' are no message costs", text);
+    number = *value;
+    at = std::min(end + 1, text.size());
   };
   MessageCosts costs;
   read(costs.start);

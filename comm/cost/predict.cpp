@@ -281,7 +281,7 @@ double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_
 std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank, const MessageCosts& costs,
                                                const SegmentOptions& segments) {
   constexpr std::int64_t kSmallest = 4, kLargest = std::int64_t{1} << 24;  // larger data go as those do
-  constexpr double kGain = 0.05;                                           // for less, no other is taken
+  constexpr double kGain = 0.10;                                           // for less, no other is taken
   // Messages of more ranks that all meet at one hold each other up, which predictions do not know.
   constexpr std::size_t kMostDirect = 8;
   constexpr std::size_t kManyRanks = 32;  // which make predictions slow

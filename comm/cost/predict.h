@@ -23,7 +23,7 @@ namespace tandem::comm {
 double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes,
                          const MessageCosts& costs, const SegmentOptions& segments = {});
 
-/// The algorithm with the least predicted time, at each size, where it is 5 % less than by the one before; the first
+/// The algorithm with the least predicted time, at each size, where it is 10 % less than by the one before; the first
 /// choice is from 0 bytes on. Algorithm "direct" is for 8 ranks at most.
 std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank, const MessageCosts& costs,
                                                const SegmentOptions& segments = {});

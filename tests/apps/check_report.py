@@ -118,7 +118,7 @@ def check_files(train, report, folder):
     assert process.returncode == 130 and f"  report   {stopped}/report.html\n" in rest, (process.returncode, rest)
     *_, result, way_on, picture = rest.splitlines()
     assert re.fullmatch("stopped in epoch [0-9]+ by SIGINT; to go on:", result), rest
-    assert way_on == f"  --resume auto --run-dir {stopped}" and picture.startswith(f"  curves   {stopped}/curves."), rest
+    assert way_on == f"  --resume auto --run-dir {stopped} --config {stopped}/config.toml" and picture.startswith(f"  curves   {stopped}/curves."), rest
     for line in ("settings config.toml, environment.json", "log      log.jsonl", "tables   curves.csv", "weights  checkpoints"):
         assert f"  {line}\n" in rest, rest
     page = pathlib.Path(stopped, "report.html").read_text()

@@ -134,10 +134,10 @@ TEST_CASE("the summary of several ranks tells what averaging gradients took") {
   result.last.time = PhaseTimes{
       .data = 0.01, .forward = 0.02, .backward = 0.03, .communication = 0.004, .optimizer = 0.016, .evaluation = 9.0};
   CHECK_THAT(summary_text(result, {}),
-             ContainsText("  exchange 1.0 MiB a step, 75 % within backward; waited 0.50 of 20.00 ms a step\n"));
+             ContainsText("  exchange 1.0 MiB a step, 75 % within backward; waited 0.50 of 20.00 ms\n"));
   result.last.exchange = tandem::comm::ExchangeTotals{.steps = 1};
   CHECK_THAT(summary_text(result, {}),
-             ContainsText("  exchange 0 bytes a step, 0 % within backward; waited 0.00 of 80.00 ms a step\n"));
+             ContainsText("  exchange 0 bytes a step, 0 % within backward; waited 0.00 of 80.00 ms\n"));
   result.last.exchange = tandem::comm::ExchangeTotals{};
   CHECK_THAT(summary_text(result, {}), !ContainsText("exchange"));
 }

@@ -6,10 +6,10 @@
 #include "tandem/comm/backends/native/schedule_run.h"
 #include "tandem/comm/schedules/schedule_builder.h"
 #include "tandem/core/allocator.h"
+#include "tandem/core/number_text.h"
 #include "tandem/core/storage.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -204,11 +204,8 @@ class Measurement {
 
   double slowest(double mine) {
     double most = 0.0;
-    for (const std::string& text : group_.all_gather_bytes(std::to_string(static_cast<std::int64_t>(mine * 1e9)))) {
-      std::int64_t nanoseconds = 0;
-      std::from_chars(text.data(), text.data() + text.size(), nanoseconds);
-      most = std::max(most, static_cast<double>(nanoseconds) * 1e-9);
-    }
+    for (const std::string& text : group_.all_gather_bytes(std::to_string(static_cast<std::int64_t>(mine * 1e9))))
+      most = std::max(most, static_cast<double>(parse_number<std::int64_t>(text).value_or(0)) * 1e-9);
     return most;
   }
 
