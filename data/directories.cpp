@@ -10,8 +10,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string advice(std::string_view name, std::string_view force) {
-  return fmt::format("run scripts/get_data.sh {}{}, or name the folder that holds {} by option directory", name, force,
-                     name);
+  return fmt::format("run tandem data {}{}, or name the folder that holds {} by option directory", name, force, name);
 }
 
 }  // namespace

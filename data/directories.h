@@ -8,7 +8,7 @@
 
 namespace tandem::data {
 
-/// "run scripts/get_data.sh NAME, or name the folder that holds NAME by option directory", for where there is no data.
+/// "run tandem data NAME, or name the folder that holds NAME by option directory", for where there is no data.
 std::string get_data_advice(std::string_view name);
 
 /// The same with --force, which replaces files that are there and damaged.

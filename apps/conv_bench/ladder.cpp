@@ -27,9 +27,9 @@ Passes passes_of(std::string_view name) {
 }
 
 template <typename = void>
-Contestant step(std::string name, std::string description, const Passes& passes) {
-  return {.name = "ladder-" + std::move(name),
-          .description = std::move(description),
+Contestant step(std::string_view name, std::string_view description, const Passes& passes) {
+  return {.name = fmt::format("ladder-{}", name),
+          .description = std::string(description),
           .obstacle = [](Device device) -> std::string {
             return device.type == DeviceType::cuda ? "" : "needs a GPU: give --device cuda";
           },

@@ -1,8 +1,8 @@
 # Data, weight and log files that are missing, broken or of the wrong kind.
 set(bad app_files)
-bad_input(NAME "no data" ERR "mnist: no data directory found (tried datasets/mnist)" "get_data.sh mnist" "by --data"
+bad_input(NAME "no data" ERR "mnist: no data directory found (tried datasets/mnist)" "tandem data mnist" "by --data"
   ARGS --dataset mnist)
-bad_input(NAME "data directory missing" ERR "${bad}/nowhere: no such data directory" "get_data.sh" "by --data"
+bad_input(NAME "data directory missing" ERR "${bad}/nowhere: no such data directory" "tandem data" "by --data"
   ARGS --data ${bad}/nowhere)
 bad_input(NAME "data directory is a file" ERR "${bad}/plain_file" "expected a data directory"
   ARGS --data ${bad}/plain_file)

@@ -111,7 +111,7 @@ TEST_CASE("CIFAR folders: both places are searched, and errors say how to get th
   const TemporaryFolder folder;
   SECTION("no folder") {
     const std::string text = error_of([&] { load_cifar10(folder / "none", Split::train); });
-    CHECK_THAT(text, ContainsText("no such data directory") && ContainsText("run scripts/get_data.sh cifar10, or"));
+    CHECK_THAT(text, ContainsText("no such data directory") && ContainsText("run tandem data cifar10, or"));
   }
   SECTION("a file for a folder") {
     const auto file = folder.write("file", {1});
@@ -120,14 +120,14 @@ TEST_CASE("CIFAR folders: both places are searched, and errors say how to get th
   }
   SECTION("an empty folder") {
     const std::string text = error_of([&] { load_cifar100(folder.path(), Split::test); });
-    CHECK_THAT(text, ContainsText("no test.bin here (nor in cifar-100-binary)") &&
-                         ContainsText("run scripts/get_data.sh cifar100"));
+    CHECK_THAT(text,
+               ContainsText("no test.bin here (nor in cifar-100-binary)") && ContainsText("run tandem data cifar100"));
   }
   SECTION("the archive's folder is found, and a file of another size refused") {
     folder.write("cifar-10-batches-bin/test_batch.bin", records(0, 7, 1, 10));
     CHECK_THAT(error_of([&] { load_cifar10(folder.path(), Split::test); }),
                ContainsText("cifar-10-batches-bin/test_batch.bin: truncated at offset 21511") &&
-                   ContainsText("run scripts/get_data.sh cifar10 --force, or"));
+                   ContainsText("run tandem data cifar10 --force, or"));
   }
   SECTION("a whole test set, with names, mean and deviation") {
     folder.write("cifar-100-binary/test.bin", records(0, 10000, 2, 100));

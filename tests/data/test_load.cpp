@@ -22,8 +22,7 @@ TEST_CASE("data sets are found by name; a wrong one names the nearest") {
   CHECK_THAT(refusal({.name = "mnist", .limit = -3}), ContainsText("limit of -3"));
   const TemporaryFolder folder;
   for (const std::string name : {"cifar10", "cifar100", "mnist", "fashion-mnist"})
-    CHECK_THAT(refusal({.name = name, .directory = folder.path()}),
-               ContainsText("run scripts/get_data.sh " + name + ", or"));
+    CHECK_THAT(refusal({.name = name, .directory = folder.path()}), ContainsText("run tandem data " + name + ", or"));
 }
 
 TEST_CASE("synthetic images depend on seed, split and number only") {

@@ -64,7 +64,8 @@ Verdict overfitting(const Figures& f, std::size_t best, bool has_risen, bool is_
       "More images or --augment help most; then --weight-decay, --dropout or --label-smoothing, or a smaller network.");
   if (has_risen)
     verdict.advice.push_back(
-        fmt::format("The checkpoint of epoch {:.0f} has the lowest {} loss.", f.epochs[best], f.name));
+        fmt::format("The weights of epoch {0:.0f} have the lowest {1} loss: a run with --best-by {1}_loss keeps them.",
+                    f.epochs[best], f.name));
   return verdict;
 }
 

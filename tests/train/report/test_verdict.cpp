@@ -44,6 +44,8 @@ TEST_CASE("verdict: overfitting by a test loss that rises while the training los
   CHECK(rises.fit == Fit::overfitting);
   CHECK(rises.headline == "Overfitting since epoch 2");
   CHECK_THAT(rises.reasons[0], ContainsText("lowest in epoch 2, at 0.4, and is 0.421 now, 5 % above"));
+  CHECK(rises.advice.back() ==
+        "The weights of epoch 2 have the lowest test loss: a run with --best-by test_loss keeps them.");
   CHECK(judge(run_of({{0.5, 82, 0.5, 81}, {0.3, 90, 0.40, 88}, {0.2, 93, 0.419, 88}})).fit == Fit::good);
   // Both losses rise: that is not learning the training images too well.
   CHECK(judge(run_of({{0.5, 82, 0.5, 81}, {0.3, 90, 0.40, 88}, {0.31, 90, 0.43, 88}})).fit == Fit::good);
