@@ -96,6 +96,24 @@ TEST_CASE("the tuner takes the fastest candidate, and measures it once") {
   CHECK(name_chosen(is("slow")) == "slow");
 }
 
+TEST_CASE("a candidate that chooses for a part of what it does is measured with that") {
+  k::ConvTuner tuner;
+  tuner.set_measuring(true);
+  const k::TuningKey whole = key_of(square_case(1, 8, 4, 4, 16, 3, 1), k::PassKind::forward_pool),
+                     part = key_of(square_case(1, 8, 4, 4, 16, 3, 1));
+  Sleepers inside({{"slow", 6}, {"fast", 1}});
+  std::size_t chosen = 2;
+  const std::vector<k::TuningCandidate> candidates{
+      {"alone", [] { std::this_thread::sleep_for(std::chrono::milliseconds(12)); }},
+      {"in two parts", [&] {
+         chosen = tuner.choose(part, {}, inside.candidates, 0);
+         inside.candidates[chosen].run();
+       }}};
+  CHECK(tuner.choose(whole, {}, candidates, 0) == 1);
+  CHECK(chosen == 1);
+  CHECK(tuner.measured() == 2);
+}
+
 TEST_CASE("convolutions are measured at first use, and right however they were chosen") {
   const CleanTuner clean;
   for (const DType dtype : {DType::f32, DType::f16}) {

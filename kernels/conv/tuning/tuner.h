@@ -80,7 +80,7 @@ class ConvTuner {
 
   std::atomic<bool> active_ = false;
   mutable std::mutex mutex_;
-  std::mutex measuring_mutex_;  // taken first
+  std::recursive_mutex measuring_mutex_;  // taken first; again by candidates that choose for a part of what they do
   std::map<TuningKey, TuningResult> results_;
   bool measuring_ = false;
   std::int64_t measured_ = 0;
