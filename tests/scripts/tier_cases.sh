@@ -13,7 +13,7 @@ stand_in scripts/check_kernel_coverage.py <<<'echo coverage'
 stand_in bin/ctest <<'CTEST'
 #!/usr/bin/env bash
 case "$*" in *--show-only*) echo "Total Tests: 7"; exit ;; esac
-shift 6  # folder, what is printed, how many at a time
+shift 8  # folder, what is printed, limit, how many at a time
 echo "ctest: $*"
 exit "${CODE:-0}"
 CTEST
