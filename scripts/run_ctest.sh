@@ -12,8 +12,8 @@ trap 'rm -f "$log"' EXIT
 code=0
 # Three at once on two cores: tests of several ranks, which count for as many, wait for each other most of the time.
 at_once=$(($(nproc) * 3 / 2))
-# A test that hangs ends after ten minutes, unless it has a limit of its own.
-ctest --test-dir "$folder" --output-on-failure --no-tests=error --timeout 600 --parallel "$at_once" "$@" | tee "$log" || code=$?
+# A test that hangs ends after twenty minutes, unless it has a limit of its own.
+ctest --test-dir "$folder" --output-on-failure --no-tests=error --timeout 1200 --parallel "$at_once" "$@" | tee "$log" || code=$?
 
 mapfile -t skipped < <(sed -n 's/^[[:space:]]*[0-9]* - \(.*\) (Skipped)$/\1/p' "$log")
 [ ${#skipped[@]} -gt 0 ] || exit "$code"
