@@ -101,7 +101,8 @@ TEST_CASE("sums of integers on CUDA are those of the CPU, wrapped around where 6
   const auto check_sums = [](const Tensor& x, const Shape& shape) {
     INFO(tandem::name_of(x.dtype()) << to_string(x.shape()) << " with strides " << to_string(x.strides()) << " to "
                                     << to_string(shape));
-    const Tensor expected = Tensor::empty(shape, {.dtype = DType::i64}), actual = poisoned_on_gpu(shape, DType::i64);
+    const Tensor expected = Tensor::empty(shape, {.dtype = DType::i64, .layout = Layout::channels_last});
+    const Tensor actual = poisoned_on_gpu(shape, DType::i64);
     kernels::reference::sum_to(x, Out(expected));
     kernels::sum_to(view_on_gpu(x), Out(actual));
     CHECK(equal_bits(actual, expected));
