@@ -1,6 +1,5 @@
-// The file is JSON: {"format", "version", "groups": [{"key", "start", "overhead", "shared_cores", "within_host":
-// [[bytes, seconds],
-// ...], "between_hosts": ..., "combine": ...}]}.
+// The file is JSON: {"format", "version", "groups": [{"key", "start", "overhead", "shared_cores", "within_host",
+// "between_hosts", "combine"}]}; each of the last three is a curve, [[bytes, seconds], ...].
 #include "tandem/train/message_costs_file.h"
 
 #include "tandem/comm/launch/threads.h"

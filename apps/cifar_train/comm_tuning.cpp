@@ -20,8 +20,7 @@ std::string obstacle(const comm::ProcessGroup& group) {
   if (!group.algorithm_choices().empty()) return "";
   if (group.name() == "native" || group.name() == "threads")
     return "nothing to choose, and nothing is measured: ranks of one host add up in shared memory; --comm-algorithm "
-           "by-cost has them "
-           "exchange messages";
+           "by-cost has them exchange messages";
   return fmt::format("backend {} chooses for itself", group.name());
 }
 

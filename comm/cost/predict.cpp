@@ -282,7 +282,8 @@ std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank
                                                const SegmentOptions& segments) {
   constexpr std::int64_t kSmallest = 4, kLargest = std::int64_t{1} << 24;  // larger data go as those do
   constexpr double kGain = 0.10;                                           // for less, no other is taken
-  // Messages of more ranks that all meet at one hold each other up, which predictions do not know.
+  // Messages of many ranks that meet at one hold each other up, which predictions do not know. From where on was not
+  // measured: no network was at hand.
   constexpr std::size_t kMostDirect = 8;
   constexpr std::size_t kManyRanks = 32;  // which make predictions slow
   const std::int64_t factor = node_of_rank.size() > kManyRanks ? 4 : 2;
