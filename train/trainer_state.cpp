@@ -54,6 +54,8 @@ std::vector<Setting> settings_of(const data::Loader& loader, const TrainerOption
 
 /// In the state of a run in canonical mode only.
 constexpr std::string_view kMicroBatches = "micro_batches";
+/// In the state of a run of several ranks that has done a step.
+constexpr std::string_view kGradientOrder = "gradient_order";
 
 /// The small entries of a state, those of the run itself.
 class Entries {
@@ -149,6 +151,7 @@ struct Trainer::Position {
   Scores scores{};  // of this rank
   BestEpoch best;
   std::int64_t ema_updates = 0;
+  std::vector<std::int64_t> gradient_order{};
 };
 
 /// What each rank has added up in the epoch in work: f64[ranks, 3 + metrics]; in canonical mode all together, in one
@@ -180,6 +183,8 @@ NamedTensors Trainer::state_dict() const {
     append(state, kTrainer, {{std::string(setting.name), scalar(setting.value)}});
   if (const int count = parts_.train_loader.sampler().micro_batches(); count > 0)
     append(state, kTrainer, {{std::string(kMicroBatches), scalar(count)}});
+  if (const std::vector<std::int64_t>& order = parts_.replicas.gradient_order(); !order.empty())
+    append(state, kTrainer, {{std::string(kGradientOrder), Tensor::from(order, {std::ssize(order)})}});
   return state;
 }
 
@@ -215,6 +220,13 @@ Trainer::Position Trainer::position_of(const NamedTensors& state) const {
           "{}: set the decay (ema) as it was, or load the model's weights alone and begin another run",
           has_averages ? "with" : "without", has_averages ? "has none" : "keeps one");
   if (ema_) position.ema_updates = entries.take_count("ema_updates", position.step);
+  if (entries.has(kGradientOrder)) {
+    const Tensor order = entries.take(kGradientOrder);
+    require(order.dtype() == DType::i64 && order.rank() == 1, "trainer: trainer.{} of the state must be i64[n], got {}",
+            kGradientOrder, order);
+    position.gradient_order = order.to_vector<std::int64_t>();
+    parts_.replicas.check_gradient_order(position.gradient_order);
+  }
   entries.check_all_taken();
   return position;
 }
@@ -227,6 +239,7 @@ void Trainer::take_position(const Position& position) {
   best_epoch_ = position.best;
   skipped_before_ = position.skipped_steps - parts_.scaler.skipped_steps();
   random_state_->set_step(static_cast<std::uint32_t>(position.forward_passes));
+  parts_.replicas.set_gradient_order(position.gradient_order);
   lr_ = parts_.optimizer.lr();  // of the state: nobody has set it meanwhile
   if (step_ > 0) set_lr_of_step(step_ - 1);
   skipped_in_a_row_ = 0;

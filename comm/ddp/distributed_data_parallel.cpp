@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace tandem::comm {
@@ -61,8 +63,15 @@ struct DistributedDataParallel::State {
   std::vector<std::string> names;  // of `trained`
   std::vector<GradientBucket> buckets;
   BucketPlan plan;
+  struct Place {
+    std::size_t bucket, index;
+  };
+  std::vector<Place> places;                              // of the gradients of `trained`
+  std::vector<std::int64_t> arrived;                      // of this step, while the order is unknown
+  std::vector<std::int64_t> order;                        // that of the plan, once it is known
   std::int64_t bucket_bytes = 0, first_bucket_bytes = 0;  // of full ones
   std::size_t launched = 0;                               // buckets [0, launched) are under way
+  HalfExchange half = HalfExchange::as_half;
   double weight = 1.0;
   bool synchronising = true;
   bool started = false;  // a gradient of this step is in a bucket
@@ -70,18 +79,20 @@ struct DistributedDataParallel::State {
   ExchangeTotals totals;
 
   /// Of a gradient that is final: lets it be the bucket's memory, and starts the exchange of what is full.
-  Tensor put_into_bucket(std::size_t bucket, std::size_t index, const Tensor& gradient) {
+  Tensor put_into_bucket(std::size_t parameter, const Tensor& gradient) {
+    const auto [bucket, index] = places[parameter];
     require(!buckets[bucket].has(index),
             "DistributedDataParallel: parameter '{}' got a second gradient before finish(); wrap all but the last "
             "backward of a step in no_sync(), and where an error ended a step, make a new object",
-            names[plan[bucket][index]]);
+            names[parameter]);
     if (!synchronising) return gradient;
     require(
         !buckets[bucket].is_replaced(index),
         "DistributedDataParallel: the gradient of parameter '{}' has another place now: use one object of this kind "
         "at a time for a parameter, and no set_gradient_place()",
-        names[plan[bucket][index]]);
+        names[parameter]);
     started = true;
+    if (order.empty()) arrived.push_back(static_cast<std::int64_t>(parameter));
     Tensor view = buckets[bucket].put(index, gradient, weight);
     launch_full();
     for (std::size_t i = 0; i < launched; ++i) buckets[i].poll();
@@ -95,6 +106,45 @@ struct DistributedDataParallel::State {
     const Device device = trained.empty() ? Device{} : trained.front().device();
     bucket_bytes = options.bucket_bytes.value_or(default_bucket_bytes(total, device));
     first_bucket_bytes = options.first_bucket_bytes.value_or(std::min(bucket_bytes, std::int64_t{1} << 20));
+  }
+
+  /// Of the plan, in place of those before. Collective.
+  void make_buckets() {
+    buckets.clear();
+    places.resize(trained.size());
+    for (std::size_t bucket = 0; bucket < plan.size(); ++bucket) {
+      std::vector<Tensor> members;
+      for (const std::size_t parameter : plan[bucket]) {
+        places[parameter] = {bucket, members.size()};
+        members.push_back(trained[parameter]);
+      }
+      buckets.emplace_back(std::move(members), half, &group);
+    }
+  }
+
+  /// Collective.
+  void take_order(std::vector<std::int64_t> known) {
+    order = std::move(known);
+    arrived = {};
+    const std::vector<std::size_t> indices(order.begin(), order.end());
+    BucketPlan next = plan_buckets(trained, indices, first_bucket_bytes, bucket_bytes, half);
+    if (next == plan) return;
+    plan = std::move(next);
+    make_buckets();
+  }
+
+  /// Rank 0's order holds for all. Nothing is known yet where it had no gradient in this step.
+  void learn_order() {
+    const std::string_view mine(reinterpret_cast<const char*>(arrived.data()), arrived.size() * sizeof(std::int64_t));
+    const std::string bytes = group.all_gather_bytes(group.rank() == 0 ? mine : "").front();
+    std::vector<std::int64_t> known(bytes.size() / sizeof(std::int64_t));
+    std::memcpy(known.data(), bytes.data(), bytes.size());
+    arrived.clear();
+    if (known.empty()) return;
+    // Those without a gradient come last.
+    for (std::int64_t i = std::ssize(trained); i-- > 0;)
+      if (std::ranges::find(known, i) == known.end()) known.push_back(i);
+    take_order(std::move(known));
   }
 
   /// Strictly by index: collectives must follow each other in one order on all ranks, whatever order backward takes.
@@ -124,6 +174,7 @@ struct DistributedDataParallel::State {
     launched = 0;
     started = false;
     weight = 1.0;
+    if (order.empty() && !trained.empty()) learn_order();
   }
 };
 
@@ -148,6 +199,7 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
     state.trained.push_back(tensor);
     state.names.push_back(name);
   }
+  state.half = options.half;
   state.choose_bucket_bytes(options);
   require(
       state.first_bucket_bytes >= 0 && state.bucket_bytes >= 0,
@@ -164,17 +216,12 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
   sync_buffers();
 
   state.plan = plan_buckets(state.trained, state.first_bucket_bytes, state.bucket_bytes, options.half);
-  for (std::size_t bucket = 0; bucket < state.plan.size(); ++bucket) {
-    std::vector<Tensor> members;
-    for (const std::size_t parameter : state.plan[bucket]) members.push_back(state.trained[parameter]);
-    for (std::size_t index = 0; index < members.size(); ++index) {
-      autograd::on_gradient_final(members[index],
-                                  [weak = std::weak_ptr(state_), bucket, index](const Tensor& gradient) {
-                                    const auto alive = weak.lock();
-                                    return alive ? alive->put_into_bucket(bucket, index, gradient) : gradient;
-                                  });
-    }
-    state.buckets.emplace_back(std::move(members), options.half, &group);
+  state.make_buckets();
+  for (std::size_t i = 0; i < state.trained.size(); ++i) {
+    autograd::on_gradient_final(state.trained[i], [weak = std::weak_ptr(state_), i](const Tensor& gradient) {
+      const auto alive = weak.lock();
+      return alive ? alive->put_into_bucket(i, gradient) : gradient;
+    });
   }
 }
 
@@ -233,6 +280,24 @@ void DistributedDataParallel::check_replicas() {
 }
 
 ExchangeTotals DistributedDataParallel::take_totals() { return std::exchange(state_->totals, {}); }
+
+const std::vector<std::int64_t>& DistributedDataParallel::gradient_order() const { return state_->order; }
+
+void DistributedDataParallel::check_gradient_order(const std::vector<std::int64_t>& order) const {
+  std::vector<std::int64_t> sorted = order, all(state_->trained.size());
+  std::ranges::sort(sorted);
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  require(
+      order.empty() || sorted == all,
+      "DistributedDataParallel: an order of {} gradients must have each of 0 to {} once, and this one has {} entries",
+      all.size(), std::ssize(all) - 1, order.size());
+}
+
+void DistributedDataParallel::set_gradient_order(const std::vector<std::int64_t>& order) {
+  check_gradient_order(order);
+  require(!state_->started, "set_gradient_order: gradients of this step are under way already; set it before backward");
+  if (group_.size() > 1 && !order.empty()) state_->take_order(order);
+}
 
 std::size_t DistributedDataParallel::bucket_count() const { return state_->buckets.size(); }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace tandem::comm {
 
@@ -25,6 +26,13 @@ std::int64_t default_bucket_bytes(std::int64_t total_bytes, Device device) {
 
 BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes,
                         HalfExchange half) {
+  std::vector<std::size_t> order(parameters.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  return plan_buckets(parameters, order, first_bytes, bytes, half);
+}
+
+BucketPlan plan_buckets(std::span<const Tensor> parameters, std::span<const std::size_t> order,
+                        std::int64_t first_bytes, std::int64_t bytes, HalfExchange half) {
   struct Open {
     std::vector<std::size_t> members;
     std::int64_t bytes = 0;
@@ -32,7 +40,10 @@ BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_b
   };
   std::array<Open, kDTypeCount> open;
   BucketPlan plan;
-  for (std::size_t i = parameters.size(); i-- > 0;) {
+  std::vector<std::size_t> due(parameters.size());  // of each parameter, its place in the order
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    const std::size_t i = order[place];
+    due[i] = place;
     const DType dtype = exchange_dtype(parameters[i].dtype(), half);
     Open& bucket = open[static_cast<std::size_t>(dtype)];
     bucket.members.push_back(i);
@@ -44,7 +55,7 @@ BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_b
   for (Open& bucket : open) {
     if (!bucket.members.empty()) plan.push_back(std::move(bucket.members));
   }
-  std::sort(plan.begin(), plan.end(), [](const auto& a, const auto& b) { return a.back() > b.back(); });
+  std::ranges::sort(plan, {}, [&](const auto& members) { return due[members.back()]; });
   return plan;
 }
 

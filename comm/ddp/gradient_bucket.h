@@ -25,9 +25,12 @@ using BucketPlan = std::vector<std::vector<std::size_t>>;
 /// (10 us, 6.5 GB/s) and 2 MiB times it on GPUs (20 us, 100 GB/s). Between 64 KiB and 25 MiB.
 std::int64_t default_bucket_bytes(std::int64_t total_bytes, Device device);
 
-/// Cuts parameters into buckets in reverse order, as backward delivers gradients about so. A bucket is closed once it
-/// holds its limit: `first_bytes` for the first bucket of a dtype, `bytes` for all others; the parameter that crosses
-/// the limit stays in it. Buckets follow each other by when their last parameter is due.
+/// Cuts parameters into buckets in `order`, that in which backward delivers gradients: each index once. A bucket is
+/// closed once it holds its limit: `first_bytes` for the first bucket of a dtype, `bytes` for all others; the parameter
+/// that crosses the limit stays in it. Buckets follow each other by when their last parameter is due.
+BucketPlan plan_buckets(std::span<const Tensor> parameters, std::span<const std::size_t> order,
+                        std::int64_t first_bytes, std::int64_t bytes, HalfExchange half = HalfExchange::as_half);
+/// In reverse order, as backward delivers gradients about so.
 BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes,
                         HalfExchange half = HalfExchange::as_half);
 

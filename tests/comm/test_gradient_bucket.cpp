@@ -29,6 +29,17 @@ TEST_CASE("buckets fill in reverse order, a small one first") {
   CHECK(plan_buckets(std::vector<Tensor>{}, 1, 1).empty());
 }
 
+TEST_CASE("buckets fill in the order that is given") {
+  const auto parameters = tensors_of({10, 10, 10, 10});
+  const std::vector<std::size_t> order{1, 0, 3, 2};
+  CHECK(plan_buckets(parameters, order, 0, 0) == BucketPlan{{1}, {0}, {3}, {2}});
+  CHECK(plan_buckets(parameters, order, 40, 80) == BucketPlan{{1}, {0, 3}, {2}});
+  // Of several dtypes, too, they follow each other by when the last one of each is due.
+  auto mixed = tensors_of({10, 10});
+  for (const Tensor& half : tensors_of({10, 10}, DType::f16)) mixed.push_back(half);
+  CHECK(plan_buckets(mixed, order, 1000, 1000) == BucketPlan{{1, 0}, {3, 2}});
+}
+
 TEST_CASE("buckets are chosen larger for larger models and for GPUs, between two limits") {
   constexpr std::int64_t kKib = 1024, kMib = 1024 * kKib;
   const Device cpu, gpu{DeviceType::cuda, 0};

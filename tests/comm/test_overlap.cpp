@@ -1,10 +1,14 @@
 // Gradients travel while backward is still running: by the order in which things happen.
+#include "tandem/autograd/functions.h"
 #include "tandem/autograd/record.h"
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tandem/core/allocator.h"
+#include "tests/comm/thread_ranks.h"
 #include "tests/comm/twin_backend.h"
 #include "tests/support/catch.h"
+
+#include <array>
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -24,11 +28,14 @@ struct Chain {
   std::unique_ptr<DistributedDataParallel> ddp;
   std::vector<Tensor> written;  // the gradients of the weights as backward passes make them, last layer first
 
-  explicit Chain(const DistributedOptions& options) {
+  /// `listed`: the order in which the weights are given to DistributedDataParallel.
+  explicit Chain(const DistributedOptions& options, const std::array<std::size_t, kLayers>& listed = {0, 1, 2, 3}) {
     for (int layer = 0; layer < kLayers; ++layer) {
       parameters.emplace_back(fmt::format("{}.weight", layer), autograd::set_requires_grad(Tensor::zeros({3})));
     }
-    ddp = std::make_unique<DistributedDataParallel>(group, parameters, NamedTensors{}, options);
+    NamedTensors given;
+    for (const std::size_t layer : listed) given.push_back(parameters[layer]);
+    ddp = std::make_unique<DistributedDataParallel>(group, given, NamedTensors{}, options);
     forget();
   }
 
@@ -69,6 +76,97 @@ TEST_CASE("a layer's gradients are on their way before the layer below is in bac
       CHECK(gradient.to_vector<double>() == std::vector<double>(3, layer));
     }
     for (const auto& [name, parameter] : chain.parameters) autograd::clear_grad(parameter);
+  }
+}
+
+TEST_CASE("from the second step on buckets go in the order in which the first step's gradients came") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0}, {3, 1, 2, 0});
+  CHECK(chain.ddp->gradient_order().empty());
+  const Events late{"backward 3",   "backward 2",   "backward 1",   "backward 0",
+                    "all-reduce 0", "all-reduce 1", "all-reduce 2", "all-reduce 3"};
+  const Events early{"backward 3", "all-reduce 0", "backward 2", "all-reduce 1",
+                     "backward 1", "all-reduce 2", "backward 0", "all-reduce 3"};
+  for (int step = 0; step < 4; ++step) {
+    CAPTURE(step);
+    chain.forget();
+    chain.backward();
+    CHECK(chain.events.list == (step == 0 ? late : early));
+    chain.ddp->finish();
+    CHECK(chain.ddp->gradient_order() == std::vector<std::int64_t>{0, 2, 1, 3});
+    CHECK(chain.ddp->bucket_count() == Chain::kLayers);
+    for (int layer = 0; layer < Chain::kLayers; ++layer) {
+      const Tensor weight = chain.parameters[static_cast<std::size_t>(layer)].second;
+      CHECK(autograd::grad(weight).to_vector<double>() == std::vector<double>(3, layer));
+      if (step != 1) autograd::clear_grad(weight);  // in the third step they add up
+      if (step == 1) autograd::grad(weight).zero();
+    }
+  }
+  CHECK(chain.written.back().is_same(autograd::gradient_place(chain.parameters[0].second)));
+}
+
+TEST_CASE("gradients of the first step stay where they are when buckets are cut anew") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0}, {3, 2, 1, 0});
+  chain.backward();
+  chain.ddp->finish();
+  const Tensor weight = chain.parameters[2].second, gradient = autograd::grad(weight);
+  CHECK_FALSE(gradient.is_same(autograd::gradient_place(weight)));
+  // Without zero_grad() the next backward adds to it; the sum is what is exchanged.
+  chain.backward();
+  chain.ddp->finish();
+  CHECK(autograd::grad(weight).to_vector<double>() == std::vector<double>(3, 4.0));
+  CHECK(autograd::grad(weight).is_same(autograd::gradient_place(weight)));
+}
+
+TEST_CASE("an order that is given holds from the first step on") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0}, {3, 2, 1, 0});
+  chain.ddp->set_gradient_order({});
+  CHECK(chain.ddp->gradient_order().empty());
+  chain.ddp->set_gradient_order({0, 1, 2, 3});
+  chain.backward();
+  CHECK(chain.events.list.at(1) == "all-reduce 0");
+  CHECK(chain.events.list.at(2) == "backward 2");
+  REQUIRE_THROWS_WITH(chain.ddp->set_gradient_order({3, 2, 1, 0}),
+                      ContainsText("under way already; set it before backward"));
+  chain.ddp->finish();
+  CHECK(chain.ddp->gradient_order() == std::vector<std::int64_t>{0, 1, 2, 3});
+  for (const auto& wrong : {std::vector<std::int64_t>{0, 1, 2}, {0, 1, 2, 2}, {0, 1, 2, 4}, {-1, 1, 2, 3}})
+    REQUIRE_THROWS_WITH(chain.ddp->set_gradient_order(wrong), ContainsText("must have each of 0 to 3 once"));
+  CHECK(chain.ddp->gradient_order() == std::vector<std::int64_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("parameters without a gradient come last, and the order is rank 0's first one", "[threads]") {
+  std::vector<std::vector<std::int64_t>> orders(3);
+  std::vector<std::vector<float>> means(3);
+  run_thread_ranks(3, [&](ProcessGroup& ranks) {
+    const auto rank = static_cast<std::size_t>(ranks.rank());
+    NamedTensors weights;
+    for (const char* name : {"a", "b", "c", "d"})
+      weights.emplace_back(name, autograd::set_requires_grad(Tensor::full({2}, 1.0)));
+    DistributedDataParallel ddp(ranks, weights, {}, {.first_bucket_bytes = 0, .bucket_bytes = 0});
+    // Rank 0 has no samples in the first step: its order is known after the second one.
+    for (int step = 0; step < 3; ++step) {
+      for (const auto& [name, weight] : weights) autograd::clear_grad(weight);
+      if (step == 0 && rank == 0) {
+        ddp.set_gradient_weight(0.0);
+      } else {
+        // Not of "c"; other ranks deliver in another order than rank 0.
+        const std::size_t last = rank == 0 ? 0 : 1, first = 1 - last;
+        const Tensor inner = autograd::mul(weights[3].second, weights[last].second);
+        autograd::backward(autograd::sum(autograd::mul(inner, weights[first].second)));
+      }
+      ddp.finish();
+      if (step == 0 && !ddp.gradient_order().empty()) orders[rank] = {-1};
+    }
+    if (orders[rank].empty()) orders[rank] = ddp.gradient_order();
+    means[rank] = autograd::grad(weights[0].second).to_vector<float>();
+    if (autograd::grad(weights[2].second).defined()) means[rank].clear();
+  });
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    REQUIRE(orders[rank].size() == 4);
+    CHECK(orders[rank] == orders[0]);
+    CHECK(orders[rank].front() == 1);
+    CHECK(orders[rank].back() == 2);
+    CHECK(means[rank] == std::vector<float>{1.0f, 1.0f});
   }
 }
 
