@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/comm/backends/backend.h"
+#include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/host_staging.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/tensor_collective.h"
@@ -137,6 +138,8 @@ class ProcessGroup {
   /// rank 0 gives hold. Before, usual_message_costs() are taken. Collective. Groups that are split off have the same
   /// costs.
   void use_message_costs(const MessageCosts& costs);
+  /// Those that were given, or usual_message_costs(); the latter for backends that do not choose by them, too.
+  MessageCosts message_costs() const { return backend_->costs().value_or(usual_message_costs()); }
   /// What "by-cost" has chosen; empty where nothing goes that way.
   std::vector<AlgorithmChoice> algorithm_choices() const { return backend_->algorithm_choices(); }
 

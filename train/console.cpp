@@ -49,6 +49,17 @@ std::string exchange_text(const comm::ExchangeTotals& exchange, const PhaseTimes
                      1e3 * exchange.waited_seconds / steps, 1e3 * seconds / steps);
 }
 
+/// "1.97x on 2 hosts, 7.63x on 8, 55.1x on 64, predicted for 25 us and 1.1 GB/s".
+std::string scaling_text(const Scaling& scaling) {
+  std::string text;
+  for (const comm::SpeedUp& gain : scaling.predicted) {
+    if (gain.ranks != 2 && gain.ranks != 8 && gain.ranks != 64) continue;
+    text += fmt::format("{:.3g}x on {}{}, ", gain.factor, gain.ranks, text.empty() ? " hosts" : "");
+  }
+  return fmt::format("{}predicted for {:.3g} us and {:.2g} GB/s", text, scaling.latency * 1e6,
+                     scaling.bytes_per_second * 1e-9);
+}
+
 /// A path in the folder without the folder's name.
 std::string path_inside(const std::string& path, const std::string& folder) {
   const std::string start = folder.ends_with('/') ? folder : folder + "/";
@@ -178,6 +189,7 @@ std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
   if (!result.peak_tensor_bytes.empty()) text += labelled("tensors", largest_kinds(result.peak_tensor_bytes));
   if (last.exchange && last.exchange->steps > 0 && last.time)
     text += labelled("exchange", exchange_text(*last.exchange, *last.time));
+  if (result.scaling && last.world_size > 1) text += labelled("speed-up", scaling_text(*result.scaling));
   if (last.skipped_steps > 0) {
     text += labelled("skipped", fmt::format("{}: a gradient was not finite; the loss scale ends at {:g}",
                                             counted(last.skipped_steps, "step"), last.loss_scale));

@@ -67,6 +67,18 @@ void add_costs(Json& json, const EpochRecord& r) {
   }
 }
 
+Json scaling_json(const Scaling& scaling) {
+  Json json = {{"step_seconds", scaling.step_seconds},         {"window_seconds", scaling.window_seconds},
+               {"usual_costs", scaling.costs_are_usual},       {"latency_seconds", scaling.latency},
+               {"bytes_per_second", scaling.bytes_per_second}, {"predicted", Json::array()}};
+  for (const comm::SpeedUp& gain : scaling.predicted)
+    json["predicted"].push_back({{"ranks", gain.ranks},
+                                 {"exchange_seconds", gain.exchange_seconds},
+                                 {"waited_seconds", gain.waited_seconds},
+                                 {"speed_up", gain.factor}});
+  return json;
+}
+
 // A path may hold bytes that are no UTF-8: they are replaced rather than losing the record.
 std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -207,6 +219,7 @@ void JsonlLog::write(const ResultRecord& r) {
     json["best"] = {{"by", r.last.best->by}, {"epoch", r.last.best->epoch}, {"value", r.last.best->value}};
   if (r.last.stopped_early) json["stopped_early"] = true;
   json["total_seconds"] = r.total_seconds;
+  if (r.scaling) json["scaling"] = scaling_json(*r.scaling);
   json["peak_tensor_bytes"] = Json::object();
   for (const auto& [kind, bytes] : r.peak_tensor_bytes) json["peak_tensor_bytes"][kind] = bytes;
   write_line(line_of(json));

@@ -1,6 +1,7 @@
 // What a run reports: the records of the JSONL log, and what the console shows of them.
 #pragma once
 
+#include "tandem/comm/cost/speed_up.h"
 #include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/train/config_value.h"
 #include "tandem/train/phase_times.h"
@@ -113,10 +114,21 @@ struct EpochRecord {
   bool stopped_early = false;        ///< the run ends behind it by TrainerOptions::early_stopping
   /// Ended in its middle, and the run with it: figures are of what was done, without a test.
   std::optional<Divergence> diverged{};
+  std::int64_t steps = 0;                          ///< that `time` is of: fewer than an epoch's where a run went on
   std::optional<PhaseTimes> time{};                ///< of this rank; writing is that since the record before
   TensorMemory memory{};                           ///< of this rank, so far
   std::optional<comm::ExchangeTotals> exchange{};  ///< of this rank's gradients; on several ranks
   std::vector<LayerNorms> layers{};                ///< at the epoch's last step, with TrainerOptions::layer_norms
+};
+
+/// Ranks on hosts of their own, each with as many images a step as a rank of the run had.
+struct Scaling {
+  double step_seconds = 0.0;    ///< of a step without waiting for other ranks
+  double window_seconds = 0.0;  ///< of these, in which gradients were exchanged meanwhile, or can be
+  bool costs_are_usual = true;  ///< no costs of messages were measured: usual_message_costs()
+  /// Seconds of a message of no bytes between hosts, and bytes per second of a long one.
+  double latency = 0.0, bytes_per_second = 0.0;
+  std::vector<comm::SpeedUp> predicted = {};  ///< for 1, 2, 4 ... 64 ranks
 };
 
 /// The end of a run: its last epoch, the whole time from process start, and the memory of rank 0's tensors.
@@ -124,6 +136,7 @@ struct ResultRecord {
   EpochRecord last;
   double total_seconds = 0.0;
   TensorMemory peak_tensor_bytes{};
+  std::optional<Scaling> scaling{};  ///< predict_scaling() (scaling.h), where that says something
 };
 
 /// Whether a set of images was evaluated: some figure of it is a number.

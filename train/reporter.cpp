@@ -34,8 +34,8 @@ TrainObserver Reporter::observer() {
   return observer;
 }
 
-void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes) {
-  result_ = {last, options_.elapsed(), std::move(peak_tensor_bytes)};
+void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, std::optional<Scaling> scaling) {
+  result_ = {last, options_.elapsed(), std::move(peak_tensor_bytes), std::move(scaling)};
   log(result_);
 }
 

@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ class Reporter {
   TrainObserver observer();
 
   /// Writes the last record.
-  void finish(const EpochRecord& last, TensorMemory peak_tensor_bytes);
+  void finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, std::optional<Scaling> scaling = {});
 
   /// Prints lines of the program's own, where a bar may be on the screen.
   void tell(const std::string& lines) { say(lines); }

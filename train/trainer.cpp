@@ -230,11 +230,12 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   all_know_ = false;
   may_stop_ = max_over_ranks(observer.stop ? 1.0 : 0.0, parts_.group) > 0.0;
   phases_.end(&PhaseTimes::communication);
-  const std::int64_t images_done = images_before(epoch_step_);
+  const std::int64_t images_done = images_before(epoch_step_), steps_done = step_;
   if (!parts_.model.training()) parts_.model.train();
   EpochRecord record;
   record.epoch = epoch;
   StepsEnd end = run_steps(epoch, observer);
+  record.steps = step_ - steps_done;
   record.lr = parts_.optimizer.lr();
   const Scores all = scoring_.sum_over_ranks(own_scores(), parts_.group);
   record.train_loss = all.metrics.loss();

@@ -11,6 +11,7 @@
 #include "tandem/train/metrics.h"
 #include "tandem/train/network_description.h"
 #include "tandem/train/process_info.h"
+#include "tandem/train/scaling.h"
 #include "tandem/train/weights.h"
 
 #include <fmt/core.h>
@@ -29,6 +30,12 @@ std::string describe_problem(const train::SavedWeights& saved) {
   return fmt::format("--save-weights {}; {}", saved.problem,
                      saved.path.empty() ? std::string("there was no room for them elsewhere, either: they are lost")
                                         : fmt::format("they are in {} instead", saved.path));
+}
+
+/// What more ranks would gain. Canonical mode exchanges gradients behind the backward pass, in another way.
+std::optional<train::Scaling> scaling_of(const ReadyRun& run, const train::EpochRecord& last) {
+  if (run.device.type != DeviceType::cpu || run.parts.train_loader->sampler().micro_batches() > 0) return std::nullopt;
+  return train::predict_scaling(last, run.parts.replicas->bucket_sizes(), run.group.message_costs());
 }
 
 /// How training ended.
@@ -83,7 +90,7 @@ std::vector<std::string> write_and_tell(const ReadyRun& run, const End& end,
   if (report && !s.run_dir.empty()) add(write_evaluation(s, *report, *run.images.test));
   add(finish_tuning(s, run.device));
   const bool tells_result = end.last != nullptr && !end.last->stopped;
-  if (tells_result) run.reporter.finish(*end.last, memory);
+  if (tells_result) run.reporter.finish(*end.last, memory, scaling_of(run, *end.last));
   run.files.finish(end.state, end.last, problems);
   if (tells_result && report && s.per_class)
     run.reporter.tell(train::per_class_text(*report, run.images.test->class_names));

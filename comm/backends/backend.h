@@ -64,6 +64,9 @@ class Backend {
   virtual std::optional<MessageCosts> measure_costs() { return std::nullopt; }
   /// Chooses algorithms by these costs, rank 0's, from now on. Collective.
   virtual void use_costs(const MessageCosts& /*costs*/) {}
+  /// The costs by which it chooses, or would: what use_costs() was given, or the usual ones; nothing where it sends
+  /// none itself.
+  virtual std::optional<MessageCosts> costs() const { return std::nullopt; }
   /// What was chosen by costs; empty where nothing is.
   virtual std::vector<AlgorithmChoice> algorithm_choices() const { return {}; }
 

@@ -206,6 +206,7 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
       "DistributedDataParallel: first_bucket_bytes {} and bucket_bytes {} must be 0 (a bucket for each gradient) or "
       "more",
       state.first_bucket_bytes, state.bucket_bytes);
+  state.plan = plan_buckets(state.trained, state.first_bucket_bytes, state.bucket_bytes, options.half);
   if (group.size() == 1) return;
 
   check_same(group, "the model", table_of(parameters_, buffers_));
@@ -215,7 +216,6 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
   for (const auto& [name, tensor] : parameters_) broadcast_in_place(group, tensor);
   sync_buffers();
 
-  state.plan = plan_buckets(state.trained, state.first_bucket_bytes, state.bucket_bytes, options.half);
   state.make_buckets();
   for (std::size_t i = 0; i < state.trained.size(); ++i) {
     autograd::on_gradient_final(state.trained[i], [weak = std::weak_ptr(state_), i](const Tensor& gradient) {
@@ -302,5 +302,18 @@ void DistributedDataParallel::set_gradient_order(const std::vector<std::int64_t>
 std::size_t DistributedDataParallel::bucket_count() const { return state_->buckets.size(); }
 
 std::int64_t DistributedDataParallel::bucket_bytes() const { return state_->bucket_bytes; }
+
+std::vector<std::int64_t> DistributedDataParallel::bucket_sizes() const {
+  std::vector<std::int64_t> sizes;
+  for (const std::vector<std::size_t>& members : state_->plan) {
+    std::int64_t bytes = 0;
+    for (const std::size_t i : members) {
+      const Tensor& parameter = state_->trained[i];
+      bytes += parameter.numel() * size_of(exchange_dtype(parameter.dtype(), state_->half));
+    }
+    sizes.push_back(bytes);
+  }
+  return sizes;
+}
 
 }  // namespace tandem::comm

@@ -110,6 +110,8 @@ class DistributedDataParallel {
   /// How many all-reduces a step takes, and what fills a bucket.
   std::size_t bucket_count() const;
   std::int64_t bucket_bytes() const;
+  /// Bytes of gradients in each bucket, in the order of the exchange; on one rank, of those that several would have.
+  std::vector<std::int64_t> bucket_sizes() const;
 
  private:
   struct State;

@@ -38,6 +38,7 @@
 #include "tandem/train/records.h"
 #include "tandem/train/report/report.h"
 #include "tandem/train/reporter.h"
+#include "tandem/train/scaling.h"
 #include "tandem/train/scoring.h"
 #include "tandem/train/stop_signals.h"
 #include "tandem/train/trainer.h"

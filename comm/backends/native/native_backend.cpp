@@ -148,6 +148,7 @@ class NativeBackend final : public Backend {
       options_.costs = message_costs_from_text(all_gather_bytes(place_.rank == 0 ? to_text(costs) : "").front());
     choose();
   }
+  std::optional<MessageCosts> costs() const override { return options_.costs; }
   std::vector<AlgorithmChoice> algorithm_choices() const override { return choices_; }
 
  private:

@@ -1,0 +1,67 @@
+// Buckets that follow each other beside a backward pass.
+#include "tandem/comm/cost/speed_up.h"
+
+#include "tandem/comm/cost/predict.h"
+#include "tandem/comm/schedules/all_reduce_algorithms.h"
+#include "tandem/core/error.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace tandem::comm {
+
+namespace {
+
+/// Seconds of all-reduces by their size, up to `most` bytes; sizes between those that are followed are interpolated.
+CostCurve all_reduce_curve(std::span<const int> nodes, std::int64_t most, const MessageCosts& costs) {
+  constexpr std::int64_t kFactor = 4;
+  const std::vector<AlgorithmChoice> choices = choose_algorithms(nodes, costs);
+  std::vector<CostPoint> points;
+  for (std::int64_t bytes = 4; points.empty() || points.back().bytes < most; bytes *= kFactor) {
+    const auto choice =
+        std::find_if(choices.rbegin(), choices.rend(), [&](const auto& c) { return c.from_bytes <= bytes; });
+    const double seconds =
+        predicted_seconds(all_reduce_algorithm(choice->algorithm).make(nodes), nodes, bytes, costs);
+    points.push_back({bytes, points.empty() ? seconds : std::max(seconds, points.back().seconds)});
+  }
+  return CostCurve(std::move(points));
+}
+
+}  // namespace
+
+SpeedUp predict_speed_up(const StepCosts& step, std::span<const int> node_of_rank, const MessageCosts& costs) {
+  require(step.seconds >= 0.0 && step.window >= 0.0 && step.window <= step.seconds,
+          "predict_speed_up: a step of {} s with a window of {} s", step.seconds, step.window);
+  const bool has_sizes = std::ranges::all_of(step.bucket_bytes, [](std::int64_t bytes) { return bytes >= 0; });
+  require(has_sizes, "predict_speed_up: a bucket of less than 0 bytes");
+  SpeedUp result{.ranks = static_cast<int>(node_of_rank.size())};
+  result.factor = result.ranks;
+  if (node_of_rank.size() < 2 || step.bucket_bytes.empty()) return result;
+  const CostCurve curve = all_reduce_curve(node_of_rank, std::ranges::max(step.bucket_bytes), costs);
+  const double behind_first =
+      std::accumulate(step.bucket_bytes.begin() + 1, step.bucket_bytes.end(), 0.0, std::plus<double>());
+  double filled = 0.0, end = 0.0;  // seconds from when the first bucket is full
+  for (std::size_t i = 0; i < step.bucket_bytes.size(); ++i) {
+    const std::int64_t bytes = step.bucket_bytes[i];
+    if (i > 0 && behind_first > 0.0) filled += step.window * static_cast<double>(bytes) / behind_first;
+    const double seconds = curve.at(bytes);
+    result.exchange_seconds += seconds;
+    end = std::max(end, filled) + seconds;
+  }
+  result.waited_seconds = std::max(0.0, end - step.window);
+  if (step.seconds > 0.0) result.factor *= step.seconds / (step.seconds + result.waited_seconds);
+  return result;
+}
+
+std::vector<SpeedUp> predict_speed_ups(const StepCosts& step, int most, const MessageCosts& costs) {
+  std::vector<SpeedUp> all;
+  for (int ranks = 1; ranks <= most; ranks *= 2) {
+    std::vector<int> hosts(static_cast<std::size_t>(ranks));
+    std::iota(hosts.begin(), hosts.end(), 0);
+    all.push_back(predict_speed_up(step, hosts, costs));
+  }
+  return all;
+}
+
+}  // namespace tandem::comm

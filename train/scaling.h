@@ -1,0 +1,24 @@
+// What more ranks would gain: from the time of a run's own steps, and what messages between hosts cost.
+// Example:
+//     void tell(const EpochRecord& last, const comm::DistributedDataParallel& replicas, const comm::ProcessGroup& group) {
+//       if (const auto scaling = predict_scaling(last, replicas.bucket_sizes(), group.message_costs()))
+//         std::printf("64 hosts: %.1f times as many images per second\n", scaling->predicted.back().factor);
+//     }
+#pragma once
+
+#include "tandem/comm/cost/speed_up.h"
+#include "tandem/train/records.h"
+
+#include <optional>
+#include <vector>
+
+namespace tandem::train {
+
+/// From a rank's times in an epoch: all that is not waiting, divided by its steps. The window is that of the run's own
+/// exchange (from the first bucket to the end of the backward pass); on one rank, all of the backward pass, as nothing
+/// tells when the first bucket would be full. Nothing where the record has no times or no step. Times of a GPU are not
+/// the host's (PhaseTimes): they say nothing here.
+std::optional<Scaling> predict_scaling(const EpochRecord& epoch, const std::vector<std::int64_t>& bucket_bytes,
+                                       const comm::MessageCosts& costs);
+
+}  // namespace tandem::train
