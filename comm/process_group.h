@@ -10,6 +10,7 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -140,6 +141,11 @@ class ProcessGroup {
   void use_message_costs(const MessageCosts& costs);
   /// Those that were given, or usual_message_costs(); the latter for backends that do not choose by them, too.
   MessageCosts message_costs() const { return backend_->costs().value_or(usual_message_costs()); }
+  /// Seconds of an all-reduce of so many bytes by these costs; nothing where it does not go by messages of `native` or
+  /// `threads`. Ranks may round it otherwise.
+  std::optional<double> predicted_all_reduce_seconds(std::int64_t bytes) const {
+    return backend_->predicted_all_reduce_seconds(bytes);
+  }
   /// What "by-cost" has chosen; empty where nothing goes that way.
   std::vector<AlgorithmChoice> algorithm_choices() const { return backend_->algorithm_choices(); }
 

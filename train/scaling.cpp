@@ -14,9 +14,9 @@ std::optional<Scaling> predict_scaling(const EpochRecord& epoch, const std::vect
   const auto per_step = [&](double seconds) { return std::max(0.0, seconds) / static_cast<double>(epoch.steps); };
   Scaling scaling;
   scaling.step_seconds = per_step(time.data + time.forward + time.backward + time.optimizer);
-  scaling.window_seconds = std::min(
-      scaling.step_seconds,
-      per_step(epoch.exchange ? epoch.exchange->seconds - epoch.exchange->waited_seconds : time.backward));
+  scaling.window_seconds =
+      std::min(scaling.step_seconds,
+               per_step(epoch.exchange ? epoch.exchange->seconds - epoch.exchange->waited_seconds : time.backward));
   if (scaling.step_seconds == 0.0) return std::nullopt;
   scaling.costs_are_usual = costs.between_hosts == comm::usual_message_costs().between_hosts;
   scaling.latency = costs.between_hosts.at(0);

@@ -67,6 +67,9 @@ class Backend {
   /// The costs by which it chooses, or would: what use_costs() was given, or the usual ones; nothing where it sends
   /// none itself.
   virtual std::optional<MessageCosts> costs() const { return std::nullopt; }
+  /// Seconds of an all-reduce of so many bytes by these costs; nothing where it does not go by messages of its own.
+  /// Ranks may round it otherwise.
+  virtual std::optional<double> predicted_all_reduce_seconds(std::int64_t /*bytes*/) const { return std::nullopt; }
   /// What was chosen by costs; empty where nothing is.
   virtual std::vector<AlgorithmChoice> algorithm_choices() const { return {}; }
 

@@ -21,8 +21,7 @@ CostCurve all_reduce_curve(std::span<const int> nodes, std::int64_t most, const 
   for (std::int64_t bytes = 4; points.empty() || points.back().bytes < most; bytes *= kFactor) {
     const auto choice =
         std::find_if(choices.rbegin(), choices.rend(), [&](const auto& c) { return c.from_bytes <= bytes; });
-    const double seconds =
-        predicted_seconds(all_reduce_algorithm(choice->algorithm).make(nodes), nodes, bytes, costs);
+    const double seconds = predicted_seconds(all_reduce_algorithm(choice->algorithm).make(nodes), nodes, bytes, costs);
     points.push_back({bytes, points.empty() ? seconds : std::max(seconds, points.back().seconds)});
   }
   return CostCurve(std::move(points));

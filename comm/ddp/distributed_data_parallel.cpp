@@ -99,12 +99,14 @@ struct DistributedDataParallel::State {
     return view;
   }
 
+  /// Collective.
   void choose_bucket_bytes(const DistributedOptions& options) {
     std::int64_t total = 0;
     for (const Tensor& tensor : trained)
       total += tensor.numel() * size_of(exchange_dtype(tensor.dtype(), options.half));
     const Device device = trained.empty() ? Device{} : trained.front().device();
-    bucket_bytes = options.bucket_bytes.value_or(default_bucket_bytes(total, device));
+    bucket_bytes =
+        options.bucket_bytes ? *options.bucket_bytes : default_bucket_bytes(total, latency_bytes(group, device));
     first_bucket_bytes = options.first_bucket_bytes.value_or(std::min(bucket_bytes, std::int64_t{1} << 20));
   }
 

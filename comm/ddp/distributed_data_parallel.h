@@ -20,7 +20,7 @@ struct DistributedOptions {
   /// Gradients travel in buckets that are full at this many bytes. The first, of the last layers, may be smaller so
   /// that communication starts early; by default it takes 1 MiB, but no more than the others.
   std::optional<std::int64_t> first_bucket_bytes = {};
-  /// By default default_bucket_bytes() of all gradients.
+  /// By default default_bucket_bytes() of all gradients, by what an all-reduce of the group costs.
   std::optional<std::int64_t> bucket_bytes = {};
   HalfExchange half = HalfExchange::as_half;
 };

@@ -17,11 +17,21 @@ DType exchange_dtype(DType parameter_dtype, HalfExchange half) {
   return half == HalfExchange::in_f32 ? autograd::wide_dtype(parameter_dtype) : parameter_dtype;
 }
 
-std::int64_t default_bucket_bytes(std::int64_t total_bytes, Device device) {
+std::int64_t default_bucket_bytes(std::int64_t total_bytes, double latency_bytes) {
   constexpr double kLeast = 64.0 * 1024, kMost = 25.0 * 1024 * 1024;
-  const double latency_times_bandwidth = device.type == DeviceType::cpu ? 64.0 * 1024 : 2.0 * 1024 * 1024;
-  const double best = std::sqrt(static_cast<double>(total_bytes) * latency_times_bandwidth);
+  const double best = std::sqrt(static_cast<double>(total_bytes) * latency_bytes);
   return static_cast<std::int64_t>(std::clamp(best, kLeast, kMost));
+}
+
+double latency_bytes(ProcessGroup& group, Device device) {
+  constexpr std::int64_t kFew = 4, kMany = std::int64_t{1} << 20;
+  if (device.type != DeviceType::cpu) return 2.0 * 1024 * 1024;
+  const std::optional<double> few = group.predicted_all_reduce_seconds(kFew);
+  if (!few) return 64.0 * 1024;
+  const double of_many = *group.predicted_all_reduce_seconds(2 * kMany) - *group.predicted_all_reduce_seconds(kMany);
+  const Tensor bytes = Tensor::full({1}, static_cast<double>(kMany) * *few / of_many, {.dtype = DType::f64});
+  group.broadcast(Out(bytes));
+  return bytes.item();
 }
 
 BucketPlan plan_buckets(std::span<const Tensor> parameters, std::int64_t first_bytes, std::int64_t bytes,

@@ -19,11 +19,16 @@ DType exchange_dtype(DType parameter_dtype, HalfExchange half);
 /// Which parameters share a bucket, by index, in the order of their places in it. All are exchanged in one dtype.
 using BucketPlan = std::vector<std::vector<std::size_t>>;
 
-/// What a bucket should hold where gradients of `total_bytes` are exchanged between devices of this kind. Small buckets
-/// let more of the exchange go on beside backward, and leave less of it behind that; each costs a latency. Both
-/// together are least at sqrt(total bytes * latency * bandwidth), which is taken to be 64 KiB times the total on CPUs
-/// (10 us, 6.5 GB/s) and 2 MiB times it on GPUs (20 us, 100 GB/s). Between 64 KiB and 25 MiB.
-std::int64_t default_bucket_bytes(std::int64_t total_bytes, Device device);
+/// What a bucket should hold where gradients of `total_bytes` are exchanged. Small buckets let more of the exchange go
+/// on beside backward, and leave less of it behind that; each costs a latency. Both together are least at sqrt(total
+/// bytes * latency_bytes), where `latency_bytes` is what could be exchanged in the latency of one all-reduce: latency *
+/// bandwidth. Between 64 KiB and 25 MiB.
+std::int64_t default_bucket_bytes(std::int64_t total_bytes, double latency_bytes);
+
+/// Of all-reduces between devices of this kind: what is predicted of the group's messages (rank 0's prediction); where
+/// it sends none itself, 64 KiB on CPUs, which share memory (10 us, 6.5 GB/s), and 2 MiB on GPUs (20 us, 100 GB/s).
+/// Collective.
+double latency_bytes(ProcessGroup& group, Device device);
 
 /// Cuts parameters into buckets in `order`, that in which backward delivers gradients: each index once. A bucket is
 /// closed once it holds its limit: `first_bytes` for the first bucket of a dtype, `bytes` for all others; the parameter

@@ -1,13 +1,16 @@
 // How gradients are cut into buckets, and data-parallel training with one rank.
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/backends/backend.h"
+#include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
+#include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
 
 using namespace tandem;
 using namespace tandem::comm;
+using namespace tandem::test;
 
 namespace {
 
@@ -40,15 +43,39 @@ TEST_CASE("buckets fill in the order that is given") {
   CHECK(plan_buckets(mixed, order, 1000, 1000) == BucketPlan{{1, 0}, {3, 2}});
 }
 
-TEST_CASE("buckets are chosen larger for larger models and for GPUs, between two limits") {
+TEST_CASE("buckets are chosen larger for larger models and for larger latencies, between two limits") {
   constexpr std::int64_t kKib = 1024, kMib = 1024 * kKib;
-  const Device cpu, gpu{DeviceType::cuda, 0};
+  ProcessGroup group(make_self_backend());
+  const double cpu = latency_bytes(group, {}), gpu = latency_bytes(group, {DeviceType::cuda, 0});
   CHECK(default_bucket_bytes(0, cpu) == 64 * kKib);
   CHECK(default_bucket_bytes(64 * kKib, cpu) == 64 * kKib);
   CHECK(default_bucket_bytes(4 * kMib, cpu) == 512 * kKib);
   CHECK(default_bucket_bytes(64 * kMib, cpu) == 2 * kMib);
   CHECK(default_bucket_bytes(32 * kMib, gpu) == 8 * kMib);
   CHECK(default_bucket_bytes(1024 * kMib, gpu) == 25 * kMib);
+}
+
+TEST_CASE("ranks that exchange messages size their buckets by what these cost", "[threads]") {
+  const auto bytes_of = [](std::string_view algorithm, const MessageCosts& costs) {
+    std::vector<double> bytes(3);
+    run_thread_ranks(3, native_options("threads", algorithm), [&](ProcessGroup& group) {
+      group.use_message_costs(costs);
+      bytes[static_cast<std::size_t>(group.rank())] = latency_bytes(group, {});
+    });
+    CHECK(bytes == std::vector<double>(3, bytes.front()));
+    return bytes.front();
+  };
+  MessageCosts costs = usual_message_costs();
+  costs.within_host = CostCurve::line(20e-6, 1e9);
+  costs.start = costs.overhead = 0.0;
+  costs.combine = {};
+  // A ring of 3 has 4 messages of a third each: 80 us, and 4/3 ns a byte.
+  CHECK(bytes_of("ring", costs) == Approx(80e-6 / (4.0 / 3.0 * 1e-9)).epsilon(0.05));
+  MessageCosts slow = costs;
+  slow.within_host = CostCurve::line(200e-6, 1e9);
+  CHECK(bytes_of("ring", slow) == Approx(10.0 * bytes_of("ring", costs)).epsilon(0.05));
+  CHECK(bytes_of("by-cost", slow) > bytes_of("by-cost", costs));
+  CHECK(bytes_of("auto", slow) == 64.0 * 1024);  // in shared memory
 }
 
 TEST_CASE("a bucket holds one dtype, and buckets come in the order in which they are due") {

@@ -13,8 +13,13 @@ EpochRecord epoch_of(std::int64_t ranks) {
   EpochRecord epoch;
   epoch.steps = 10;
   epoch.world_size = ranks;
-  epoch.time = PhaseTimes{.data = 0.1, .forward = 0.2, .backward = 0.4, .communication = 5.0, .optimizer = 0.3,
-                          .evaluation = 7.0, .writing = 9.0};
+  epoch.time = PhaseTimes{.data = 0.1,
+                          .forward = 0.2,
+                          .backward = 0.4,
+                          .communication = 5.0,
+                          .optimizer = 0.3,
+                          .evaluation = 7.0,
+                          .writing = 9.0};
   if (ranks > 1) epoch.exchange = comm::ExchangeTotals{.steps = 10, .bytes = 1, .seconds = 0.5, .waited_seconds = 0.3};
   return epoch;
 }
@@ -32,10 +37,9 @@ TEST_CASE("a step is what a rank computes, and the window where its exchange wen
   CHECK(scaling->bytes_per_second == Approx(1.1e9));
   REQUIRE(scaling->predicted.size() == 7);
   CHECK(scaling->predicted.back().ranks == 64);
-  const comm::SpeedUp eight =
-      comm::predict_speed_up({.seconds = scaling->step_seconds, .window = scaling->window_seconds,
-                              .bucket_bytes = {1 << 20, 1 << 20}},
-                             std::vector{0, 1, 2, 3, 4, 5, 6, 7}, usual);
+  const comm::SpeedUp eight = comm::predict_speed_up(
+      {.seconds = scaling->step_seconds, .window = scaling->window_seconds, .bucket_bytes = {1 << 20, 1 << 20}},
+      std::vector{0, 1, 2, 3, 4, 5, 6, 7}, usual);
   CHECK(scaling->predicted[3].factor == eight.factor);
   // One rank exchanges nothing: all of its backward pass would do.
   CHECK(predict_scaling(epoch_of(1), {1 << 20}, usual)->window_seconds == Approx(0.04));
@@ -64,8 +68,8 @@ TEST_CASE("the summary of a run of several ranks tells what more would gain") {
   result.last.test_loss = result.last.test_accuracy = 1.0;
   CHECK(summary_text(result, {}).find("speed-up") == std::string::npos);
   result.scaling = predict_scaling(result.last, {1 << 20, 1 << 20}, comm::usual_message_costs());
-  CHECK_THAT(summary_text(result, {}), ContainsText("  speed-up 1.98x on 2 hosts, ") &&
-                                           ContainsText(", predicted for 25 us and 1.1 GB/s\n"));
+  CHECK_THAT(summary_text(result, {}),
+             ContainsText("  speed-up 1.98x on 2 hosts, ") && ContainsText(", predicted for 25 us and 1.1 GB/s\n"));
   result.last.world_size = 1;
   CHECK(summary_text(result, {}).find("speed-up") == std::string::npos);
 }

@@ -149,6 +149,14 @@ class NativeBackend final : public Backend {
     choose();
   }
   std::optional<MessageCosts> costs() const override { return options_.costs; }
+  std::optional<double> predicted_all_reduce_seconds(std::int64_t bytes) const override {
+    if (place_.size == 1 || engines_->window) return std::nullopt;
+    std::string_view algorithm = options_.all_reduce;
+    for (const AlgorithmChoice& choice : choices_)
+      if (choice.from_bytes <= bytes) algorithm = choice.algorithm;
+    return predicted_seconds(all_reduce_algorithm(algorithm).make(node_of_rank_), node_of_rank_, bytes, options_.costs,
+                             options_.segments);
+  }
   std::vector<AlgorithmChoice> algorithm_choices() const override { return choices_; }
 
  private:
