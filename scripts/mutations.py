@@ -71,7 +71,7 @@ def build(jobs, programs):
     return built
 
 
-def test(name, seconds=300):
+def test(name, seconds=1200):
     """True if the tests pass in this time; the first failure ends them."""
     threads = {"OMP_NUM_THREADS": "1" if name == "mpi" else "2"}
     try:

@@ -2,7 +2,7 @@
 // "between_hosts", "combine"}]}; each of the last three is a curve, [[bytes, seconds], ...].
 #include "tandem/train/message_costs_file.h"
 
-#include "tandem/comm/launch/threads.h"
+#include "tandem/comm/launch/host_cores.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/core/memory.h"
@@ -14,9 +14,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <set>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -90,26 +88,14 @@ bool is_of(const Json& group, const std::string& key) {
 }  // namespace
 
 std::string message_costs_key(comm::ProcessGroup& group) {
-  struct Host {
-    int ranks = 0;
-    std::set<int> cores = {};
-  };
-  std::map<int, Host> hosts;
   std::set<std::string> processors;
-  std::string mine = fmt::format("{} {} ;", group.node(), fmt::join(comm::allowed_cores(), " "));
+  std::string mine = comm::place_text(group.node()) + ";";
   for (const DeviceDescription& description : list_devices())
     if (description.device == Device{}) mine += description.name;
-  for (const std::string& theirs : group.all_gather_bytes(mine)) {
-    std::istringstream words(theirs.substr(0, theirs.find(';')));
-    int node = 0;
-    words >> node;
-    Host& host = hosts[node];
-    ++host.ranks;
-    for (int core = 0; words >> core;) host.cores.insert(core);
-    processors.insert(theirs.substr(theirs.find(';') + 1));
-  }
+  const std::vector<std::string> all = group.all_gather_bytes(mine);
+  for (const std::string& theirs : all) processors.insert(theirs.substr(theirs.find(';') + 1));
   std::vector<std::string> places;
-  for (const auto& [node, host] : hosts)
+  for (const auto& [node, host] : comm::cores_by_host(all))
     places.push_back(host.cores.empty() ? fmt::format("{}", host.ranks)
                                         : fmt::format("{} on {} cores", host.ranks, host.cores.size()));
   std::string key =

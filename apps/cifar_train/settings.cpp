@@ -238,9 +238,9 @@ void describe_ranks(OptionTable& table, Settings& s) {
       .only_for("comm-algorithm", {"auto", std::string(comm::kByCost)});
   table.integer("replicas", s.replicas, {1, 64},
                 "ranks that are threads of this process, in place of mpirun; on GPUs each has one of its own");
-  table.real(
-      "bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0}, "MIB",
-      "size of the buckets that gradients are exchanged in (the first one: at most 1); 0: by the size of the model, and by what messages cost");
+  table.real("bucket-mb", s.bucket_mb, {.least = 0.0, .most = 65536.0}, "MIB",
+             "size of the buckets that gradients are exchanged in (the first one: at most 1); 0: by the size of the "
+             "model, and by what messages cost");
   table
       .choice("allreduce-dtype", s.allreduce_dtype, {"auto", "fp32", "half"},
               "what gradients of half weights are exchanged in (auto: fp32)")

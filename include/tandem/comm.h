@@ -17,6 +17,7 @@
 #include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/comm/ddp/micro_batch_sum.h"
 #include "tandem/comm/launch/gpu_sharing.h"
+#include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/launch/launch.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/launch/threads.h"

@@ -60,6 +60,8 @@ tandem_mpi_test(NAME "comm: an error of one rank ends all ranks" RANKS 3 COMMAND
   EXPECT 2 1 "^error: rank 2: label 12 is out of range$")
 tandem_mpi_test(NAME "comm: an error of one rank during an all-reduce ends all ranks" RANKS 3 COMMAND ${exits} in-flight
   EXPECT 2 1 "^error: rank 2: label 12 is out of range$")
+tandem_mpi_test(NAME "comm: a group of MPI's that is dropped with a work under way leaves others usable" RANKS 3
+  COMMAND ${exits} dropped EXPECT 0 0 "error")
 tandem_mpi_test(NAME "comm: backend self refuses several ranks" RANKS 2 COMMAND ${exits} self
   EXPECT 2 1 "^error: backend self is for one process, but mpirun started 2")
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_PHYSICAL_CORES)

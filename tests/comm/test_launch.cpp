@@ -1,5 +1,7 @@
 // What is made of the environment variables of launchers.
+#include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/launch/launch.h"
+#include "tandem/comm/launch/threads.h"
 #include "tandem/core/error.h"
 #include "tests/support/catch.h"
 
@@ -81,4 +83,19 @@ TEST_CASE("a launcher of another MPI is found out") {
   REQUIRE_THROWS_AS(check_world_size(launch, 1, "Open MPI"), Error);
   CHECK_NOTHROW(check_world_size(launch, 2, "MPICH"));
   CHECK_NOTHROW(check_world_size(launch_of({}), 1, "MPICH"));
+}
+
+TEST_CASE("ranks and cores are counted by host, and cores that ranks share are told") {
+  const std::vector<std::string> all{"0 4 5", "0 5 6;what else", "2", "2", "3 1", "3 1", "3 1"};
+  const std::map<int, HostCores> hosts = cores_by_host(all);
+  REQUIRE(hosts.size() == 3);
+  CHECK(hosts.at(0).ranks == 2);
+  CHECK(hosts.at(0).cores == std::set<int>{4, 5, 6});
+  CHECK(hosts.at(2).cores.empty());
+  CHECK(hosts.at(3).ranks == 3);
+  CHECK(shared_cores(hosts) == 1);  // of host 3; nothing is known of host 2
+  CHECK(shared_cores(cores_by_host(std::vector<std::string>{"0 4 5", "0 4 5"})) == 0);
+  CHECK(shared_cores(cores_by_host(std::vector<std::string>{"0 4 5", "0 4 5", "0 4", "1 1", "1 1"})) == 1);
+  const std::vector<std::string> mine{place_text(7)};
+  CHECK(cores_by_host(mine).at(7).cores.size() == allowed_cores().size());
 }

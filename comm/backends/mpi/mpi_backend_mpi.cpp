@@ -67,9 +67,10 @@ struct IntCounts {
   std::vector<int> counts, offsets;
 };
 
-/// All that calls of MPI under way may read and write.
+/// All that calls of MPI under way may read and write, and the communicator that they are of.
 struct Pending {
   Collective collective;
+  std::shared_ptr<const Communicator> communicator;
   std::vector<MPI_Request> requests;
   std::vector<IntCounts> counts;
 
@@ -82,7 +83,7 @@ class MpiWork final : public Work {
   MpiWork(std::unique_ptr<Pending> pending, std::int64_t count, int divisor)
       : pending_(std::move(pending)), count_(count), divisor_(divisor) {}
   ~MpiWork() override {
-    // MPI cannot cancel a collective: given up by an error, it may still use the memory until the process ends.
+    // MPI cannot cancel a collective: given up by an error, it may still use all this until the process ends.
     if (done_ || pending_->requests.empty()) return;
     const Pending* const kept_for_ever = pending_.release();
     static_cast<void>(kept_for_ever);
@@ -134,7 +135,8 @@ Place find_place(MPI_Comm communicator) {
 class MpiBackend final : public Backend {
  public:
   explicit MpiBackend(Communicator communicator)
-      : communicator_(std::move(communicator)), place_(find_place(communicator_.get())) {}
+      : communicator_(std::make_shared<const Communicator>(std::move(communicator))),
+        place_(find_place(communicator_->get())) {}
 
   std::string_view name() const override { return "mpi"; }
   Place place() const override { return place_; }
@@ -142,6 +144,7 @@ class MpiBackend final : public Backend {
   std::unique_ptr<Work> start(const Collective& collective) override {
     auto pending = std::make_unique<Pending>();
     pending->collective = collective;
+    pending->communicator = communicator_;
     std::int64_t reduced = 0;  // elements at this rank's output
     switch (collective.kind) {
       case CollectiveKind::send:
@@ -161,7 +164,7 @@ class MpiBackend final : public Backend {
         reduced = collective.counts[static_cast<std::size_t>(place_.rank)];
         break;
       case CollectiveKind::barrier:
-        TANDEM_CHECK_MPI(MPI_Ibarrier(communicator_.get(), pending->new_request()));
+        TANDEM_CHECK_MPI(MPI_Ibarrier(communicator_->get(), pending->new_request()));
         break;
       default:
         start_blocks(*pending);
@@ -176,14 +179,14 @@ class MpiBackend final : public Backend {
     copy_block(collective.input, collective.output, collective.bytes(collective.count()));
     for_each_chunk(collective.output, collective.count(), size_of(collective.dtype), [&](void* data, int count) {
       TANDEM_CHECK_MPI(MPI_Allreduce(MPI_IN_PLACE, data, count, type_of(collective.dtype), operation_of(collective.op),
-                                     communicator_.get()));
+                                     communicator_->get()));
     });
     if (collective.op == ReduceOp::average)
       divide(collective.output, collective.count(), collective.dtype, place_.size);
   }
 
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
-    return std::make_unique<MpiBackend>(communicator_of(communicator_.get(), members));
+    return std::make_unique<MpiBackend>(communicator_of(communicator_->get(), members));
   }
 
  private:
@@ -200,9 +203,9 @@ class MpiBackend final : public Backend {
     for_each_chunk(block.data, block.bytes, 1, [&](void* data, int count) {
       MPI_Request* const request = pending.new_request();
       if (sends) {
-        TANDEM_CHECK_MPI(MPI_Isend(data, count, MPI_BYTE, peer, tag, communicator_.get(), request));
+        TANDEM_CHECK_MPI(MPI_Isend(data, count, MPI_BYTE, peer, tag, communicator_->get(), request));
       } else {
-        TANDEM_CHECK_MPI(MPI_Irecv(data, count, MPI_BYTE, peer, tag, communicator_.get(), request));
+        TANDEM_CHECK_MPI(MPI_Irecv(data, count, MPI_BYTE, peer, tag, communicator_->get(), request));
       }
     });
   }
@@ -210,7 +213,7 @@ class MpiBackend final : public Backend {
   void start_broadcast(Pending& pending) {
     const Collective& c = pending.collective;
     for_each_chunk(c.output, c.bytes(c.count()), 1, [&](void* data, int count) {
-      TANDEM_CHECK_MPI(MPI_Ibcast(data, count, MPI_BYTE, c.peer, communicator_.get(), pending.new_request()));
+      TANDEM_CHECK_MPI(MPI_Ibcast(data, count, MPI_BYTE, c.peer, communicator_->get(), pending.new_request()));
     });
   }
 
@@ -223,10 +226,10 @@ class MpiBackend final : public Backend {
       MPI_Request* const request = pending.new_request();
       if (c.kind == CollectiveKind::all_reduce) {
         TANDEM_CHECK_MPI(MPI_Iallreduce(MPI_IN_PLACE, data, count, type_of(c.dtype), operation_of(c.op),
-                                        communicator_.get(), request));
+                                        communicator_->get(), request));
       } else {
         TANDEM_CHECK_MPI(MPI_Ireduce(has_result ? MPI_IN_PLACE : data, has_result ? data : nullptr, count,
-                                     type_of(c.dtype), operation_of(c.op), c.peer, communicator_.get(), request));
+                                     type_of(c.dtype), operation_of(c.op), c.peer, communicator_->get(), request));
       }
     });
   }
@@ -241,7 +244,7 @@ class MpiBackend final : public Backend {
         for_each_chunk(blocks[rank].data, c.counts[rank], size_of(c.dtype), [&](void* data, int count) {
           std::byte* const into = root == place_.rank ? static_cast<std::byte*>(c.output) + c.bytes(at) : nullptr;
           TANDEM_CHECK_MPI(MPI_Ireduce(data, into, count, type_of(c.dtype), operation_of(c.op), root,
-                                       communicator_.get(), pending.new_request()));
+                                       communicator_->get(), pending.new_request()));
           at += count;
         });
       }
@@ -249,7 +252,7 @@ class MpiBackend final : public Backend {
     }
     const IntCounts& counts = pending.counts.emplace_back(c.counts, 1);
     TANDEM_CHECK_MPI(MPI_Ireduce_scatter(c.input, c.output, counts.counts.data(), type_of(c.dtype), operation_of(c.op),
-                                         communicator_.get(), pending.new_request()));
+                                         communicator_->get(), pending.new_request()));
   }
 
   /// all_gather, gather, scatter and all_to_all: bytes that only move.
@@ -264,7 +267,7 @@ class MpiBackend final : public Backend {
     const auto rank = static_cast<std::size_t>(place_.rank);
     const int mine = counts.counts[rank], my_offset = counts.offsets[rank];
     const bool is_root = c.peer == place_.rank;
-    MPI_Comm communicator = communicator_.get();
+    MPI_Comm communicator = communicator_->get();
     switch (c.kind) {
       case CollectiveKind::all_gather: {
         const bool in_place = c.input == static_cast<std::byte*>(c.output) + my_offset;
@@ -310,7 +313,7 @@ class MpiBackend final : public Backend {
 
   static constexpr int kBlockTag = kMaxMessageTag + 1;
 
-  Communicator communicator_;
+  std::shared_ptr<const Communicator> communicator_;
   Place place_;
 };
 

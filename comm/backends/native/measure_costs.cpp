@@ -2,8 +2,8 @@
 #include "tandem/comm/backends/native/measure_costs.h"
 
 #include "tandem/comm/backends/flat_math.h"
-#include "tandem/comm/backends/native/host_cores.h"
 #include "tandem/comm/backends/native/schedule_run.h"
+#include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/schedules/schedule_builder.h"
 #include "tandem/core/allocator.h"
 #include "tandem/core/number_text.h"
@@ -222,7 +222,8 @@ class Measurement {
 MessageCosts measure_message_costs(Backend& group, Transport& transport, int tag, std::span<const int> node_of_rank,
                                    const SegmentOptions& segments) {
   MessageCosts costs = usual_message_costs();
-  costs.shared_cores = shared_cores(group, node_of_rank);
+  costs.shared_cores = shared_cores(
+      cores_by_host(group.all_gather_bytes(place_text(node_of_rank[static_cast<std::size_t>(group.place().rank)]))));
   Measurement measurement(group, transport, tag, segments, costs.shared_cores > 0,
                           kMostOnHost / ranks_of_a_host(node_of_rank));
   if (const Rings rings = rings_between_hosts(node_of_rank); !rings.empty())

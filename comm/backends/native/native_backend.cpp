@@ -1,11 +1,11 @@
 // Works of both engines, and groups of some ranks.
 #include "tandem/comm/backends/native/native_backend.h"
 
-#include "tandem/comm/backends/native/host_cores.h"
 #include "tandem/comm/backends/native/measure_costs.h"
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/backends/native/window_engine.h"
 #include "tandem/comm/cost/predict.h"
+#include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/error.h"
@@ -97,7 +97,8 @@ class NativeBackend final : public Backend {
     const AllReduceAlgorithm& algorithm = all_reduce_algorithm(is_by_cost() ? "ring" : options_.all_reduce);
     engines_ = std::make_shared<Engines>(
         NativeEngine(std::move(transport), place.size, place.rank, algorithm.make(node_of_rank), options_.segments));
-    if (place.size > 1) engines_->many_ranks = shared_cores(*this, node_of_rank_) > 0;
+    if (place.size > 1)
+      engines_->many_ranks = shared_cores(cores_by_host(all_gather_bytes(place_text(place.node)))) > 0;
     if (options_.shared_memory && place.size > 1 && place.local_size == place.size) open_window();
     choose();
   }

@@ -22,6 +22,15 @@ int main(int argc, char** argv) {
       const auto work = group->all_reduce_async(Out(Tensor::zeros({1 << 20})));
       fail("label 12 is out of range");
     }
+    if (way == "dropped") {
+      {
+        const auto other = make_process_group("mpi", environment);
+        const auto work = other->all_reduce_async(Out(Tensor::zeros({1 << 20})));
+      }
+      const Tensor ones = Tensor::full({4}, 1.0);
+      make_process_group("mpi", environment)->all_reduce(Out(ones));
+      require(ones.to_vector<float>().front() == static_cast<float>(group->size()), "a wrong sum");
+    }
     if (way == "lone" || way == "in-flight") group->all_reduce(Out(Tensor::zeros({1 << 20})));  // would wait for ever
     if (way == "threads") {
       const int threads = default_threads(*group);

@@ -1,0 +1,31 @@
+// Ranks and cores of each host.
+// Example:
+//     const std::vector<std::string> all{"0 4 5", "0 4 5", "2 1"};  // place_text() of three ranks
+//     const std::map<int, HostCores> hosts = cores_by_host(all);
+//     const std::size_t ranks = hosts.at(0).ranks, cores = hosts.at(2).cores.size();  // 2, 1
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+
+namespace tandem::comm {
+
+struct HostCores {
+  std::size_t ranks = 0;
+  std::set<int> cores = {};  ///< that these may run on, by number; empty where the system does not say
+};
+
+/// For a rank to tell the others: the number of its host (Place::node), and the cores that it may run on.
+std::string place_text(int node);
+
+/// By host, from the texts of all ranks; what stands behind the numbers is passed over.
+std::map<int, HostCores> cores_by_host(std::span<const std::string> place_texts);
+
+/// How many cores the ranks of a host share, where there are more ranks than cores; the least of several such hosts, 0
+/// where there is none.
+int shared_cores(const std::map<int, HostCores>& hosts);
+
+}  // namespace tandem::comm
