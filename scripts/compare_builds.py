@@ -2,7 +2,7 @@
 """Times whole training steps of two builds of train_bench, in turn: before and after a change, or native and portable.
 
   scripts/compare_builds.py build/cpu build/portable-shared
-  scripts/compare_builds.py ../before/build/cpu build/cpu --models resnet20 --batch-size 32 --threads 1
+  scripts/compare_builds.py ../before/build/cpu build/cpu --models resnet18 --batch-size 32 --threads 1
 
 A line has, of each build, the median seconds of a step and the fastest tenth of them, and the second build's time over
 the first's by both measures. The fastest tenth is the steadier one on a machine with other work. The last line is the
@@ -23,7 +23,7 @@ BUILD = "cmake --preset cpu && cmake --build --preset cpu --target train_bench"
 def parse_arguments():
     parser = Parser(__doc__)
     parser.add_argument("builds", nargs=2, metavar="BUILD", help="folder of a build")
-    parser.add_argument("--models", default="small_cnn,resnet20,vgg_lite", help="separated by commas")
+    parser.add_argument("--models", default="small_cnn,resnet18,vgg_lite", help="separated by commas")
     parser.add_argument("--batch-size", type=whole_number(1), default=32, help="images of a step (default 32)")
     parser.add_argument("--threads", type=whole_number(1, 4096), default=1, help="of each process (default 1)")
     parser.add_argument("--rounds", type=whole_number(1), default=15, help="turns of each build (default 15)")
