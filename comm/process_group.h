@@ -137,6 +137,9 @@ class ProcessGroup {
   /// rank 0 gives hold. Before, usual_message_costs() are taken. Collective. Groups that are split off have the same
   /// costs.
   void use_message_costs(const MessageCosts& costs);
+  /// How all-reduces go: an algorithm of GroupOptions other than "auto"; empty for one rank, and for backends other
+  /// than native and threads.
+  std::string_view algorithm() const { return backend_->algorithm(); }
   /// What "by-cost" has chosen; empty where nothing goes that way.
   std::vector<AlgorithmChoice> algorithm_choices() const { return backend_->algorithm_choices(); }
 

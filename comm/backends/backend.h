@@ -64,6 +64,8 @@ class Backend {
   virtual std::optional<MessageCosts> measure_costs() { return std::nullopt; }
   /// Chooses algorithms by these costs, rank 0's, from now on. Collective.
   virtual void use_costs(const MessageCosts& /*costs*/) {}
+  /// How sums over the ranks are taken, as in GroupOptions::algorithm; empty where the backend does not say.
+  virtual std::string_view algorithm() const { return ""; }
   /// What was chosen by costs; empty where nothing is.
   virtual std::vector<AlgorithmChoice> algorithm_choices() const { return {}; }
 

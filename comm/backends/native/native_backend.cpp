@@ -148,6 +148,9 @@ class NativeBackend final : public Backend {
       options_.costs = message_costs_from_text(all_gather_bytes(place_.rank == 0 ? to_text(costs) : "").front());
     choose();
   }
+  std::string_view algorithm() const override {
+    return place_.size == 1 ? "" : engines_->window ? "shared-memory" : std::string_view(options_.all_reduce);
+  }
   std::vector<AlgorithmChoice> algorithm_choices() const override { return choices_; }
 
  private:
