@@ -38,8 +38,9 @@ std::size_t break_of(std::string_view line, std::size_t begin, int columns, std:
 std::string broken(std::string line, int columns, bool is_for_shell) {
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
   const std::string_view before = is_for_shell ? " --" : " ", end = is_for_shell ? " \\\n" : "\n";
-  std::size_t indent = is_labelled(line) ? kLabelEnd : begin + 2;
-  std::size_t text = is_labelled(line) ? kLabelEnd : begin;
+  const bool has_label = !is_for_shell && is_labelled(line);
+  std::size_t indent = has_label ? kLabelEnd : begin + 2;
+  std::size_t text = has_label ? kLabelEnd : begin;
   if (2 * indent > static_cast<std::size_t>(columns)) indent = 2;
   std::string lines;
   while (display_width(line) > columns) {

@@ -6,8 +6,8 @@
 
 namespace tandem::apps {
 
-/// Columns that a help page takes: those of the terminal on standard output, else what COLUMNS says, and 80 where neither
-/// tells. At most 80: wider lines are hard to read.
+/// Columns that a help page takes: those of the terminal on standard output, else what COLUMNS says, and 80 where
+/// neither tells. At most 80: wider lines are hard to read.
 int help_columns();
 
 /// `text` in lines of at most `columns`, the last one with its line end, too.

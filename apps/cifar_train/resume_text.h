@@ -19,8 +19,8 @@ struct ResumePoint {
   bool stopped_early = false;  ///< by early stopping
 };
 
-/// "goes on in epoch 3 of 4, behind 15 of its 30 steps (75 of 120 steps are done)": in an epoch, with the next one, with
-/// an evaluation that was left, or not at all, where no step is left.
+/// "goes on in epoch 3 of 4, behind 15 of its 30 steps (75 of 120 steps are done)": in an epoch, with the next one,
+/// with an evaluation that was left, or not at all, where no step is left.
 std::string resume_point_text(const ResumePoint& point);
 
 /// The line of the header about --resume: from where the run goes on or, where --resume auto found nothing, what it

@@ -419,7 +419,7 @@ def run_directories():
     check(errors[0].startswith("error: ") and f"runs/{first}: cannot make this folder for the run: Not a directory" in errors[0] and
           "or give --no-run-dir to keep nothing" in errors[0], f"{errors}")
     run(small + "--run-dir elsewhere")
-    check(sorted(os.listdir(work)) == ["both", "copy.safetensors", "elsewhere", "runs"], f"{os.listdir(work)}")
+    check(sorted(os.listdir(work)) == ["bare", "both", "copy.safetensors", "elsewhere", "named", "runs"], f"{os.listdir(work)}")
 
 
 def check_nesting(events, what):

@@ -10,8 +10,9 @@ TEST_CASE("lines that fit stay, and what is wider goes on below its text") {
   const std::string header = "Tandem 0.1.0 on vm\n  data     fashion-mnist, 60,000 images for training\n";
   CHECK(wrapped(header, 0) == header);
   CHECK(wrapped(header, 80) == header);
-  CHECK(wrapped(header, 53) == header);
-  CHECK(wrapped(header, 52) == "Tandem 0.1.0 on vm\n  data     fashion-mnist, 60,000 images for\n           training\n");
+  CHECK(wrapped(header, 52) == header);
+  CHECK(wrapped(header, 51) ==
+        "Tandem 0.1.0 on vm\n  data     fashion-mnist, 60,000 images for\n           training\n");
   CHECK(wrapped("  data     a b\n", 10) == "  data     a\n  b\n");  // no room below the text
   CHECK(wrapped("", 40).empty());
   CHECK(wrapped("no line end, and\nnone", 12) == "no line end,\n  and\nnone");
