@@ -146,6 +146,9 @@ class ProcessGroup {
   std::optional<double> predicted_all_reduce_seconds(std::int64_t bytes) const {
     return backend_->predicted_all_reduce_seconds(bytes);
   }
+  /// How all-reduces go: an algorithm of GroupOptions other than "auto"; empty for one rank, and for backends other
+  /// than native and threads.
+  std::string_view algorithm() const { return backend_->algorithm(); }
   /// What "by-cost" has chosen; empty where nothing goes that way.
   std::vector<AlgorithmChoice> algorithm_choices() const { return backend_->algorithm_choices(); }
 

@@ -122,8 +122,8 @@ std::string header_text(const RunRecord& run) {
       run.validation_images > 0 ? fmt::format(", {} for validation", with_separators(run.validation_images)) : "";
   text += fmt::format("  data     {}, {} for training{}, {} for testing\n", run.dataset,
                       counted(run.train_images, "image"), validation, with_separators(run.test_images));
-  text += fmt::format("  ranks    {} x {} on {}, backend {}\n", run.world_size, counted(run.threads, "thread"),
-                      run.device, run.backend);
+  text += fmt::format("  ranks    {} x {} on {}, backend {}{}\n", run.world_size, counted(run.threads, "thread"),
+                      run.device, run.backend, run.all_reduce.empty() ? "" : fmt::format(" ({})", run.all_reduce));
   text += fmt::format("  steps    {} of {} per epoch; {}, lr {} ({})\n", with_separators(run.steps_per_epoch),
                       counted(run.global_batch_size, "image"), setting(run, "optimizer"), setting(run, "lr"),
                       setting(run, "schedule"));

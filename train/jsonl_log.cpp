@@ -178,6 +178,7 @@ void JsonlLog::write(const RunRecord& r) {
                                     {"world_size", r.world_size},
                                     {"threads", r.threads},
                                     {"backend", r.backend},
+                                    {"all_reduce", r.all_reduce},
                                     {"device", r.device},
                                     {"model", r.model},
                                     {"model_parameters", r.model_parameters},

@@ -16,10 +16,10 @@ using Json = nlohmann::json;
 
 const std::string& entry(const layers::Metadata& metadata, const std::string& name) {
   const auto found = metadata.find(name);
-  require(
-      found != metadata.end(),
-      "says nothing of '{}': it was not written by cifar_train, or by an older one; take final.safetensors of a run",
-      name);
+  require(found != metadata.end(),
+          "says nothing of '{}': it was not written by tandem train (cifar_train), or by an older one; take "
+          "final.safetensors of a run",
+          name);
   return found->second;
 }
 

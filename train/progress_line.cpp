@@ -2,6 +2,7 @@
 #include "tandem/train/progress_line.h"
 
 #include "tandem/core/error.h"
+#include "tandem/train/wrapped_text.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@ ProgressOptions standard_progress(ProgressMode mode) {
   options.mode = mode;
   options.terminal = query_terminal(stderr);
   options.columns = [] { return query_terminal(stderr).width; };
+  options.report_columns = [is_seen = mode == ProgressMode::bar] { return line_columns(stdout, is_seen); };
   options.shared_screen = isatty(STDOUT_FILENO) == 1;
   options.write_transient = [](const std::string& text) { write_flushed(stderr, text); };
   options.write_report = [](const std::string& text) { write_flushed(stdout, text); };
@@ -72,11 +74,16 @@ void ProgressLine::finish(const std::string& line) {
   last_ = options_.seconds();
   if (options_.mode == ProgressMode::bar) {
     // One stream for the bar and what replaces it: two streams may reach the screen in either order.
-    options_.write_transient(fmt::format("\r\x1b[K{}\n", line));
+    const int width = options_.columns ? options_.columns() : options_.terminal.width;
+    options_.write_transient(fmt::format("\r\x1b[K{}\n", wrapped(line, width)));
     drawn_ = false;
     if (options_.shared_screen) return;
   }
-  options_.write_report(line + "\n");
+  options_.write_report(fitted(line) + "\n");
+}
+
+std::string ProgressLine::fitted(const std::string& text) const {
+  return wrapped(text, options_.report_columns ? options_.report_columns() : 0);
 }
 
 void ProgressLine::clear() {

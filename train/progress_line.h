@@ -21,6 +21,7 @@ struct ProgressOptions {
   ProgressMode mode = ProgressMode::automatic;
   Terminal terminal{};
   std::function<int()> columns{};                           ///< the terminal's width now; empty: what it was
+  std::function<int()> report_columns{};                    ///< to which lines that stay are broken; empty: not
   std::function<void(const std::string&)> write_transient;  ///< bars and in-between lines (standard error)
   std::function<void(const std::string&)> write_report;     ///< lines that stay (standard output)
   std::function<double()> seconds;                          ///< a monotonic clock
@@ -44,6 +45,9 @@ class ProgressLine {
 
   /// Writes a line that stays: the end of an epoch. Nothing in mode none.
   void finish(const std::string& line);
+
+  /// Lines that stay, broken to what their stream shows now.
+  std::string fitted(const std::string& text) const;
 
   /// Takes the bar off the screen, so that other text can be written.
   void clear();

@@ -86,7 +86,7 @@ void Reporter::try_logs(const std::function<void(JsonlLog&)>& write) {
 void Reporter::say(const std::string& text, std::FILE* stream) {
   if (options_.silent) return;
   line_.clear();
-  std::fputs(text.c_str(), stream);
+  std::fputs((stream == stdout ? line_.fitted(text) : text).c_str(), stream);
   std::fflush(stream);
 }
 

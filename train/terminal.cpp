@@ -5,8 +5,10 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -32,6 +34,12 @@ int width_of_controlling_terminal() {
   return width;
 }
 
+/// COLUMNS, or 0.
+int columns_variable() {
+  const char* columns = std::getenv("COLUMNS");
+  return columns == nullptr ? 0 : std::max(parse_number<int>(columns).value_or(0), 0);
+}
+
 bool shows_unicode() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string_view locale = environment(name);
@@ -51,14 +59,20 @@ Terminal query_terminal(std::FILE* stream) {
   terminal.interactive = isatty(descriptor) == 1 && !dumb;
   terminal.color = !dumb && environment("NO_COLOR").empty();
   terminal.unicode = shows_unicode();
-  const char* columns = std::getenv("COLUMNS");
-  for (const int width : {width_of(descriptor), width_of_controlling_terminal(),
-                          columns == nullptr ? 0 : parse_number<int>(columns).value_or(0)}) {
+  for (const int width : {width_of(descriptor), width_of_controlling_terminal(), columns_variable()}) {
     if (width <= 0) continue;
     terminal.width = width;
     break;
   }
   return terminal;
+}
+
+int line_columns(std::FILE* stream, bool is_seen) {
+  const int descriptor = fileno(stream);
+  if (const int width = width_of(descriptor); width > 0) return width;
+  struct stat status{};
+  if (is_seen && fstat(descriptor, &status) == 0 && !S_ISREG(status.st_mode)) return query_terminal(stream).width;
+  return isatty(descriptor) == 1 ? columns_variable() : 0;
 }
 
 }  // namespace tandem::train

@@ -164,6 +164,8 @@ class Trainer {
   /// Of the run as far as it is: epochs that are complete, and optimizer steps over all epochs.
   std::int64_t epochs_done() const { return epochs_done_; }
   std::int64_t steps_done() const { return step_; }
+  /// Whether early stopping has ended the run: run() then evaluates only.
+  bool stopped_early() const { return best_epoch_.should_stop(); }
   /// Up to the last step, by the loss scale.
   std::int64_t skipped_in_a_row() const { return skipped_in_a_row_; }
 

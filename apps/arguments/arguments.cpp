@@ -1,6 +1,8 @@
 // On top of CLI11, which splits the command line.
 #include "apps/arguments/arguments.h"
 
+#include "apps/arguments/help_layout.h"
+#include "apps/arguments/program.h"
 #include "tandem/core/error.h"
 #include "tandem/core/suggest.h"
 
@@ -78,6 +80,43 @@ void require_flag_values(const CLI::App& app, std::span<const std::string> argum
   const std::string nearest = nearest_name(written, known);
   fail("unknown option {}: {}", written,
        nearest.empty() ? std::string("--help lists all options") : "did you mean " + nearest + "?");
+}
+
+/// "images..." for one or more of them, "[RUN...]" for any number.
+std::string usage_of(const CLI::Option& option) {
+  const std::string name = option.get_name(true) + (option.get_items_expected_max() > 1 ? "..." : "");
+  return option.get_required() ? name : "[" + name + "]";
+}
+
+/// "2 to 1024" of "INT:2 to 1024", or "".
+std::string range_of(std::string_view type) {
+  const std::size_t colon = type.find(':');
+  return colon == type.npos ? "" : std::string(type.substr(colon + 1));
+}
+
+/// What an option takes: "N" of "INT:2 to 1024".
+std::string value_name_of(std::string_view type) {
+  const std::string_view name = type.substr(0, type.find(':'));
+  return std::string(name == "INT" ? "N" : name == "FLOAT" ? "NUMBER" : name);
+}
+
+/// A default without the brackets that CLI11 puts around lists.
+std::string default_of(const CLI::Option& option) {
+  const std::string text = option.get_default_str();
+  return text.size() >= 2 && text.front() == '[' && text.back() == ']' ? text.substr(1, text.size() - 2) : text;
+}
+
+/// The lines of a help page about an option.
+std::string entry_of(const CLI::Option& option, int columns) {
+  if (option.get_name() == "--help" || option.check_lname("help"))
+    return help_entry("-h, --help", "Print this page and stop", columns);
+  const std::string type = option.get_items_expected_max() > 0 ? option.get_type_name() : "";
+  std::string name = option.get_positional() ? usage_of(option) : option.get_name(), text = option.get_description();
+  if (!type.empty() && !option.get_positional()) name += " " + value_name_of(type);
+  if (option.get_required() && !option.get_positional()) text += " (required)";
+  if (const std::string range = range_of(type); !range.empty()) text += fmt::format(" ({})", range);
+  if (const std::string value = default_of(option); !value.empty()) text += fmt::format(" [{}]", value);
+  return help_entry(name, text, columns);
 }
 
 }  // namespace
@@ -176,9 +215,19 @@ bool read_arguments(CLI::App& app, int argc, const char* const* argv) {
   return true;
 }
 
+std::string help_page(const CLI::App& app, const std::string& program, int columns) {
+  std::string usage = fmt::format("Usage: {} [options]", program), positionals, others;
+  for (const CLI::Option* const option : app.get_options()) {
+    if (option->get_positional()) usage += " " + usage_of(*option);
+    (option->get_positional() ? positionals : others) += entry_of(*option, columns);
+  }
+  return fmt::format("{}\n{}\nOptions\n{}{}", help_paragraph(app.get_description(), columns),
+                     help_paragraph(usage, columns), positionals, others);
+}
+
 bool parse_arguments(CLI::App& app, int argc, const char* const* argv) {
   if (read_arguments(app, argc, argv)) return true;
-  fmt::print("{}", app.help());
+  fmt::print("{}", help_page(app, program_name(argv), help_columns()));
   return false;
 }
 

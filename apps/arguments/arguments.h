@@ -20,8 +20,11 @@ namespace tandem::apps {
 /// nearest one where it is unknown.
 bool read_arguments(CLI::App& app, int argc, const char* const* argv);
 
-/// The same, and prints the help of CLI11.
+/// The same, and prints help_page().
 bool parse_arguments(CLI::App& app, int argc, const char* const* argv);
+
+/// The options of `app` in lines of at most `columns`, each with its default and what it takes.
+std::string help_page(const CLI::App& app, const std::string& program, int columns);
 
 /// `text` with line ends and other control characters as "\x0a", so that an error can name it in one line.
 std::string printable(std::string_view text);

@@ -8,8 +8,24 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <string_view>
 
 namespace tandem::apps {
+
+std::string program_name(const char* const* argv) {
+  const std::string_view path = argv[0] == nullptr ? "" : argv[0];
+  return std::string(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
+}
+
+std::vector<std::string> command_words(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  constexpr std::string_view kTandem = "tandem ";
+  if (!words.empty() && words.front().starts_with(kTandem)) {
+    words.insert(words.begin() + 1, words.front().substr(kTandem.size()));
+    words.front() = "tandem";
+  }
+  return words;
+}
 
 void hold_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

@@ -2,8 +2,17 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace tandem::apps {
+
+/// What a program is called by its user: its name without a folder, or "tandem train" where `tandem` has become it,
+/// which gives that as the first word of the command line.
+std::string program_name(const char* const* argv);
+
+/// The command line by words, "tandem" and "train" being two.
+std::vector<std::string> command_words(int argc, const char* const* argv);
 
 /// Gives closed standard streams something to be, so that no file that is opened later takes their place and what is
 /// printed. Before anything is opened.

@@ -24,6 +24,8 @@ class ClaimedDirectory {
   ClaimedDirectory& operator=(ClaimedDirectory&& other) noexcept;
 
   const std::string& path() const { return path_; }
+  /// Whether this process has made it.
+  bool is_new() const { return is_new_; }
 
   /// Where somebody removed or moved the folder: makes it again and holds it. True if so; one system call if not.
   /// Throws Error where it cannot be made, or another process holds what is there now.

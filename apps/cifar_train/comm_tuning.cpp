@@ -39,7 +39,8 @@ Kept find_kept(const Settings& s, comm::ProcessGroup& group) {
 }
 
 /// Rank 0 keeps and tells them.
-void keep(const Settings& s, comm::ProcessGroup& group, const Kept& kept, const comm::MessageCosts& costs) {
+void keep(const Settings& s, comm::ProcessGroup& group, const Kept& kept, const comm::MessageCosts& costs,
+          const TellLines& tell) {
   comm::run_agreed(group, [&] {
     if (group.rank() != 0) return;
     std::string place;
@@ -53,15 +54,21 @@ void keep(const Settings& s, comm::ProcessGroup& group, const Kept& kept, const 
       }
       place = fmt::format("; kept in {}", s.comm_costs);
     }
-    fmt::print("  messages {}\n  sums     {}{}\n", train::describe(costs, group),
-               train::describe(group.algorithm_choices()), place);
+    tell(fmt::format("  messages {}\n  sums     {}{}\n", train::describe(costs, group),
+                     train::describe(group.algorithm_choices()), place));
   });
+}
+
+/// On rank 0: what is chosen by usual costs.
+void tell_choices(const comm::ProcessGroup& group, const TellLines& tell) {
+  const std::vector<comm::AlgorithmChoice> choices = group.algorithm_choices();
+  if (group.rank() == 0 && !choices.empty()) tell(fmt::format("  sums     {}\n", train::describe(choices)));
 }
 
 }  // namespace
 
-void tune_comm(const Settings& s, comm::ProcessGroup& group) {
-  if (!s.tune_comm && s.comm_costs.empty()) return;
+void tune_comm(const Settings& s, comm::ProcessGroup& group, const TellLines& tell) {
+  if (!s.tune_comm && s.comm_costs.empty()) return tell_choices(group, tell);
   const bool first = group.rank() == 0;
   const std::string_view option = s.tune_comm ? "--tune-comm" : "--comm-costs";
   if (const std::string why = obstacle(group); !why.empty()) {
@@ -76,7 +83,7 @@ void tune_comm(const Settings& s, comm::ProcessGroup& group) {
       fmt::print(stderr,
                  "note: --comm-costs {}: holds nothing for {}; --tune-comm measures it, usual costs are taken now\n",
                  s.comm_costs, kept.key);
-    return;
+    return tell_choices(group, tell);
   }
   comm::MessageCosts costs;
   if (kept.loaded.costs) costs = *kept.loaded.costs;
@@ -85,7 +92,7 @@ void tune_comm(const Settings& s, comm::ProcessGroup& group) {
     reset_peak_memory();  // the run's is of training
   }
   group.use_message_costs(costs);
-  keep(s, group, kept, costs);
+  keep(s, group, kept, costs, tell);
 }
 
 void use_kept_costs(const Settings& s, comm::ProcessGroup& group) {

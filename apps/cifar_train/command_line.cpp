@@ -22,7 +22,7 @@ void apply_config_file(const std::string& path, OptionTable& table,
     if (option == nullptr) {
       const std::string nearest = nearest_name(entry.name, table.names());
       fail("{}:{}: unknown option '{}'{}", path, entry.line, entry.name,
-           nearest.empty() ? "; cifar_train --help lists all options" : ": did you mean " + nearest + "?");
+           nearest.empty() ? "; --help lists all options" : ": did you mean " + nearest + "?");
     }
     const bool replaced = settled && (entry.name == exclusive.first || entry.name == exclusive.second);
     if (option->given() || replaced) continue;

@@ -126,7 +126,7 @@ std::string read_text(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   require(status.type() != std::filesystem::file_type::not_found,
-          "--config {}: no such file; cifar_train --print-config prints one", path);
+          "--config {}: no such file; --print-config prints one", path);
   require(!error, "--config {}: cannot be read: {}; check its permissions", path, error.message());
   require(!std::filesystem::is_directory(status), "--config {}: is a directory, not a file; name a file in it", path);
   std::ifstream file(path, std::ios::binary);

@@ -1,20 +1,21 @@
-// The --help page: groups, defaults and units, at most 80 columns.
+// The --help page: groups, defaults and units.
 #pragma once
 
 #include "option_table.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::apps {
 
 struct HelpPage {
   std::string program;
-  std::string summary;                ///< one or two sentences
-  std::vector<std::string> examples;  ///< command lines with a `# comment`
+  std::string summary;                                        ///< one or two sentences
+  std::vector<std::pair<std::string, std::string>> examples;  ///< command lines, and what they are for
 };
 
-/// Defaults are the values the table holds now, so ask before parsing.
-std::string help_text(const HelpPage& page, const OptionTable& table);
+/// In lines of at most `columns`. Defaults are the values the table holds now, so ask before parsing.
+std::string help_text(const HelpPage& page, const OptionTable& table, int columns);
 
 }  // namespace tandem::apps

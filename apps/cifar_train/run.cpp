@@ -8,6 +8,8 @@
 #include "training.h"
 
 #include "apps/arguments/arguments.h"
+#include "apps/arguments/help_layout.h"
+#include "apps/arguments/program.h"
 
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/native/native_backend.h"
@@ -28,16 +30,18 @@
 namespace tandem::apps {
 namespace {
 
-const HelpPage kHelp{
-    .program = "cifar_train",
-    .summary =
-        "Trains a convolutional network on CIFAR-10, CIFAR-100, MNIST, Fashion-MNIST or synthetic images, on one "
-        "process or on N ranks that share each step's images: started by mpirun or srun, or as threads (--replicas).",
-    .examples = {"cifar_train --dataset synthetic --epochs 3     # no data needed",
-                 "mpirun -np 2 cifar_train --log run.jsonl       # CIFAR-10 on two ranks",
-                 "cifar_train --replicas 2 --log run.jsonl       # the same in one process",
-                 "cifar_train --dataset fashion-mnist --epochs 3 --save-weights f.safetensors"},
-};
+HelpPage help_of(const std::string& program) {
+  return {
+      .program = program,
+      .summary =
+          "Trains a convolutional network on CIFAR-10, CIFAR-100, MNIST, Fashion-MNIST or synthetic images, on one "
+          "process or on N ranks that share each step's images: started by mpirun or srun, or as threads (--replicas).",
+      .examples = {{program + " --dataset synthetic --epochs 3", "no data needed"},
+                   {fmt::format("mpirun -np 2 {} --log run.jsonl", program), "CIFAR-10 on two ranks"},
+                   {program + " --replicas 2 --log run.jsonl", "the same in one process"},
+                   {program + " --dataset fashion-mnist --epochs 3 --save-weights f.safetensors", ""}},
+  };
+}
 
 void print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
@@ -63,10 +67,10 @@ std::string config_text(const OptionTable& table) {
   return text;
 }
 
-int answer(Request request, const std::string& help, const OptionTable& table) {
+int answer(Request request, const std::string& program, const std::string& help, const OptionTable& table) {
   if (request == Request::help) print(help);
   if (request == Request::version)
-    print(fmt::format("cifar_train (Tandem) {}\n", train::build_versions().front().second));
+    print(fmt::format("{} (Tandem) {}\n", program, train::build_versions().front().second));
   if (request == Request::print_config) print(config_text(table));
   return 0;
 }
@@ -132,7 +136,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
   Device device;
   OptionTable table;
   describe_options(table, settings);
-  const std::string help = help_text(kHelp, table);
+  const std::string program = program_name(start.argv), help = help_text(help_of(program), table, help_columns());
   const auto [request, notes] = comm::run_agreed(ranks, [&] {
     CommandLine asked = parse(start, table);
     resolve(settings, ranks.size());
@@ -150,7 +154,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
   comm::check_same(ranks, "configuration",
                    fmt::format("request={}\n", static_cast<int>(request)) + shared_settings(table));
   if (ranks.rank() == 0) std::for_each(notes.begin(), notes.end(), note);
-  if (request != Request::run) return ranks.rank() == 0 ? answer(request, help, table) : 0;
+  if (request != Request::run) return ranks.rank() == 0 ? answer(request, program, help, table) : 0;
 
   const int fair_share = comm::default_threads(ranks);  // collective: on ranks that have --threads of their own, too
   set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : fair_share);
@@ -167,7 +171,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
   ClaimedDirectory claimed;  // held until the run has ended
   if (!settings.find_nan) claimed = settle_run_directory(settings, group);
   return train_and_report(settings, table, config_text(table), device, start.environment, group, start.data, start.time,
-                          {start.argv, start.argv + start.argc}, claimed);
+                          command_words(start.argc, start.argv), claimed);
 }
 
 /// Ranks that are threads of this process. The first one's exit code is the program's.

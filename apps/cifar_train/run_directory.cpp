@@ -149,24 +149,20 @@ train::Resumed resume(const Settings& s, train::Checkpointing& checkpoints) {
   };
   train::Resumed resumed = find();
   if (!is_auto && resumed.path.empty())
-    throw comm::AgreedError(fmt::format("--resume {}: there is no checkpoint in this folder", s.resume));
+    throw comm::AgreedError(
+        fmt::format("--resume {}: there is no checkpoint in this folder, nor in its folder checkpoints; "
+                    "name one of a run that wrote checkpoints",
+                    s.resume));
   return resumed;
 }
 
-void tell_resumed(const Settings& s, const train::Resumed& resumed, const std::string& differences) {
+void note_resumed(const Settings& s, const train::Resumed& resumed, const std::string& differences) {
   if (s.resume.empty()) return;
   for (const std::string& problem : resumed.passed_over) fmt::print(stderr, "note: passed over {}\n", problem);
   if (!differences.empty())
     fmt::print(stderr, "note: some settings differ from those that the run began with: it had {}\n", differences);
   if (!resumed.path.empty() && !s.load_weights.empty())
     fmt::print(stderr, "note: --load-weights {} is not read: the checkpoint has its weights\n", s.load_weights);
-  if (resumed.path.empty()) {
-    fmt::print("  resume   {} has no checkpoint yet: the run begins\n", s.run_dir);
-  } else {
-    fmt::print("  resume   {}: {} epoch{} and {} steps are done\n", resumed.path, resumed.epochs,
-               resumed.epochs == 1 ? "" : "s", resumed.steps);
-  }
-  std::fflush(stdout);
 }
 
 std::optional<train::ReportFiles> make_report(const Settings& s) {

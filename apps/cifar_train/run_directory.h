@@ -46,8 +46,8 @@ std::string write_evaluation(const Settings& settings, const train::EvaluationRe
 /// Goes on from what --resume names, if it was given. Collective. Throws AgreedError.
 train::Resumed resume(const Settings& settings, train::Checkpointing& checkpoints);
 
-/// Tells where the run goes on from, if --resume was given, and which settings are others from there. For rank 0.
-void tell_resumed(const Settings& settings, const train::Resumed& resumed, const std::string& differences);
+/// Tells on stderr, if --resume was given, what was passed over, and which settings are others from there. For rank 0.
+void note_resumed(const Settings& settings, const train::Resumed& resumed, const std::string& differences);
 
 /// Makes the report of the run directory, if there is one. Where that fails, a warning is all: no training is lost by
 /// it. For rank 0.

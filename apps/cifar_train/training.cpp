@@ -4,6 +4,7 @@
 #include "comm_tuning.h"
 #include "find_nan.h"
 #include "profiled_steps.h"
+#include "resume_text.h"
 #include "run_directory.h"
 #include "run_directory_watch.h"
 #include "run_end.h"
@@ -69,6 +70,7 @@ train::RunRecord describe_run(const Settings& s, const OptionTable& table, const
   run.host = train::host_name();
   run.started = train::utc_time();
   run.backend = group.name();
+  run.all_reduce = group.algorithm();
   run.device = name_of(device);
   run.world_size = group.size();
   run.threads = num_threads();
@@ -124,9 +126,13 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
                                     [&] { files.write_again(); }, [&] { checkpoints.begin_again(); }});
   const train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));
   reporter.header(run);
-  tune_comm(s, group);
+  const auto tell = [&reporter](const std::string& lines) { reporter.tell(lines); };
+  tune_comm(s, group, tell);
   if (first_rank && !parts.tuning_note.empty()) fmt::print(stderr, "note: {}\n", parts.tuning_note);
-  if (first_rank) tell_resumed(s, resumed, differences);
+  if (first_rank && !s.resume.empty()) {
+    note_resumed(s, resumed, differences);
+    tell(resume_text(s, resumed, trainer, claimed.is_new()));
+  }
   const bool is_replica = s.replicas > 1 && !first_rank;  // of a process whose signals rank 0 takes
   if (!s.run_dir.empty() && !is_replica) signals.emplace();
   return train_to_the_end({.settings = s,

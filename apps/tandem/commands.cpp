@@ -154,8 +154,13 @@ std::string help_of(const Command& command) {
   posix_spawn_file_actions_addclose(&actions, ends[1]);
   std::string name(command.program), option = "--help";
   std::array<char*, 3> arguments{name.data(), option.data(), nullptr};
+  std::string wide = "COLUMNS=80";  // a narrower page breaks what values_in() reads
+  std::vector<char*> variables{wide.data()};
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    if (!std::string_view(*variable).starts_with("COLUMNS=")) variables.push_back(*variable);
+  variables.push_back(nullptr);
   pid_t child = 0;
-  const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ);
+  const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), variables.data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   std::string text;

@@ -17,10 +17,10 @@ namespace {
 
 using namespace tandem;
 
-/// Becomes the command's program. Throws Error where that cannot be.
+/// Becomes the command's program, whose name for its user is that of the command. Throws Error where that cannot be.
 [[noreturn]] void become(const apps::Command& command, const std::vector<std::string>& arguments) {
   const std::string program = apps::find_program(command);
-  std::vector<std::string> words{std::string(command.program)};
+  std::vector<std::string> words{fmt::format("tandem {}", command.name)};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

@@ -39,8 +39,7 @@ int run(int argc, char** argv) {
   bool as_json = false;
   CLI::App app(
       "Checks whether this machine can train: build, libraries, GPUs, cores, memory, disks, ranks, data. Exit code 1 "
-      "if "
-      "there is a fault");
+      "if there is a fault");
   app.option_defaults()->always_capture_default();
   app.add_flag("--json", as_json, "Print one JSON object, for programs");
   expect_path(*app.add_option("--mpirun", mpirun, "What starts ranks: a name on the PATH, or a file"));

@@ -42,8 +42,7 @@ int run(int argc, char** argv) {
   std::int64_t top = 3;
   bool as_json = false;
   CLI::App app(
-      "Classifies PNG and JPEG files with the weights that a run of cifar_train left (final.safetensors). Files that "
-      "cannot "
+      "Classifies PNG and JPEG files with the weights that a training run left (final.safetensors). Files that cannot "
       "be read are told, the others classified: exit code 2");
   app.option_defaults()->always_capture_default();
   apps::expect_path(*app.add_option("--weights", weights, "File of weights (safetensors)")->required());

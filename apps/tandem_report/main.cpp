@@ -43,9 +43,9 @@ std::vector<std::string> without_repetitions(const std::vector<std::string>& run
   return distinct;
 }
 
-void report(const std::vector<std::string>& named, const std::string& comparison) {
+void report(const std::string& program, const std::vector<std::string>& named, const std::string& comparison) {
   using namespace tandem;
-  require(!named.empty(), "no run is named: tandem_report RUN... makes the report of each folder that --run-dir made");
+  require(!named.empty(), "no run is named: {} RUN... makes the report of each folder of a training run", program);
   const std::vector<std::string> runs = without_repetitions(named);
   for (const std::string& run : runs) {
     const train::ReportFiles files = train::write_report(run);
@@ -68,16 +68,15 @@ int main(int argc, char** argv) {
   return tandem::apps::run_program([&] {
     CLI::App app(
         "Makes report.html, curves.svg and curves.png of run directories from the files in them; of several runs also "
-        "a "
-        "page that compares them, and a table of their results");
+        "a page that compares them, and a table of their results");
     std::vector<std::string> runs;
     std::string comparison;
-    app.add_option("RUN", runs, "folders that cifar_train --run-dir made");
+    app.add_option("RUN", runs, "folders of training runs");
     tandem::apps::expect_path(
         *app.add_option("--compare", comparison,
                         "write the page that compares the runs to FILE; default comparison.html beside several runs")
              ->type_name("FILE"));
-    if (tandem::apps::parse_arguments(app, argc, argv)) report(runs, comparison);
+    if (tandem::apps::parse_arguments(app, argc, argv)) report(tandem::apps::program_name(argv), runs, comparison);
     return 0;
   });
 }

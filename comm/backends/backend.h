@@ -70,6 +70,8 @@ class Backend {
   /// Seconds of an all-reduce of so many bytes by these costs; nothing where it does not go by messages of its own.
   /// Ranks may round it otherwise.
   virtual std::optional<double> predicted_all_reduce_seconds(std::int64_t /*bytes*/) const { return std::nullopt; }
+  /// How sums over the ranks are taken, as in GroupOptions::algorithm; empty where the backend does not say.
+  virtual std::string_view algorithm() const { return ""; }
   /// What was chosen by costs; empty where nothing is.
   virtual std::vector<AlgorithmChoice> algorithm_choices() const { return {}; }
 

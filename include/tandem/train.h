@@ -44,5 +44,6 @@
 #include "tandem/train/trainer.h"
 #include "tandem/train/tuning_file.h"
 #include "tandem/train/weights.h"
+#include "tandem/train/wrapped_text.h"
 #include "tandem/train/writers/tensorboard/run_events.h"
 #include "tandem/train/writers/tensorboard/tensorboard_writer.h"

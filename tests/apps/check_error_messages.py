@@ -121,6 +121,7 @@ CASES = [
     (SMALL + "--load-weights no_json.safetensors",),
     (SMALL + "--load-weights tiny.safetensors",),
     ("cifar_train --dataset synthetic --run-dir run_of_nobody --resume none",),
+    ("cifar_train --dataset synthetic --limit-train 16 --limit-test 8 --batch-size 8 --run-dir run_of_nobody --resume empty",),
     ("cifar_train --dataset synthetic --run-dir plain_file",),
     # What is written.
     (SMALL + "--save-weights nowhere/w.safetensors",),
@@ -143,6 +144,7 @@ CASES = [
     ("tandem completion",),
     ("tandem completion csh",),
     ("tandem help trian",),
+    ("tandem report",),
     ("tandem_predict a.png",),
     ("tandem_predict --weights named.safetensors",),
     ("tandem_predict --weights none.safetensors a.png",),

@@ -30,7 +30,9 @@ def main():
         known = set(re.findall(r"--[a-z][a-z0-9-]*", shown))
         for path in pages:
             with open(path) as file:
-                for words in commands(file.read(), name):
+                text = file.read()
+                names = [name, "tandem train"] if name == "cifar_train" else [name]
+                for words in (words for one in names for words in commands(text, one)):
                     for option in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", words):
                         seen += 1
                         if option not in known and option.replace("--no-", "--", 1) not in known:

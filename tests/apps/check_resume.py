@@ -134,7 +134,7 @@ def killed_runs(work, ranks, more):
         kills += 1
         torn += is_writing(broken)
     text = run(broken, ranks, more + " --resume auto")
-    went_on += "resume   " in text and "are done" in text
+    went_on += "resume   " in text and "step-" in text.split("resume   ")[1].split("\n")[0]
     check(contents(whole, "final.safetensors") == contents(broken, "final.safetensors"), "weights differ\n" + text)
     check(not [name for name in os.listdir(os.path.join(broken, "checkpoints")) if name.startswith(".")],
           "temporary folders are left")
@@ -273,7 +273,7 @@ def stopped_by_timeout(work):
     check_was_stopped(broken, 2, signal.SIGTERM, done.stdout)
     step = newest_step(broken)
     text = run(broken, 2, epochs + "--resume auto")
-    check(f"and {step} steps are done" in text, text)
+    check(f"({step} of " in text and "steps are done)" in text, text)
     check(contents(whole, "final.safetensors") == contents(broken, "final.safetensors"), "weights differ\n" + text)
 
 
@@ -298,7 +298,7 @@ def world_size(work):
         other = os.path.join(work, f"{before}_to_{after}")
         # In the middle of the third epoch.
         text = run(other, after, steps + f" --resume {work}/{before}/checkpoints/step-0000000075")
-        check("2 epochs and 75 steps are done" in text, text)
+        check("goes on in epoch 3 of 4, behind 15 of its 30 steps (75 of 120 steps are done)" in text, text)
         found = losses_of(other)
         check(sorted(found) == list(range(76, STEPS + 1)), f"steps {sorted(found)}")
         worst = max(abs(loss - curves[before][step]) for step, loss in found.items())
@@ -357,7 +357,7 @@ def settings(work):
     text = run(folder, 1, "--optimizer adam --resume auto --epochs 5 --lr 0.001 --weight-decay 0.1")
     check("note: some settings differ from those that the run began with: it had --epochs 4 (now 5), --lr 0.005 (now 0.001), "
           "--weight-decay 0.0 (now 0.1)" in text, text)
-    check("4 epochs and 120 steps are done" in text, text)
+    check("goes on with epoch 5 of 5 (120 of 150 steps are done)" in text, text)
     # The settings of before stay, under another name.
     check(b"epochs = 4\n" in contents(folder, "config-1.toml") and b"epochs = 5\n" in contents(folder, "config.toml"),
           f"{os.listdir(folder)}")

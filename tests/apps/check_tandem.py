@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """`tandem` as people use it: check_tandem.py CASE PROGRAMS; PROGRAMS is the folder of the programs."""
+import fcntl
 import json
 import os
+import pty
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
+import termios
 
 from run_case import environment, mpirun
 
@@ -84,6 +88,49 @@ def completion(shell):
 
 
 # --- Commands -----------------------------------------------------------------------------------------------------------------
+
+
+def at_terminal(command, columns):
+    """What a command shows on a terminal of so many columns."""
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(command, stdin=end, stdout=end, stderr=end, env=environment(), start_new_session=True)
+    os.close(end)
+    text = b""
+    while True:
+        try:
+            part = os.read(terminal, 1 << 16)
+        except OSError:  # the other end is closed
+            part = b""
+        if not part:
+            break
+        text += part
+    os.close(terminal)
+    check(process.wait(timeout=100) == 0, f"{command}: exit code {process.returncode}\n{text}")
+    return text.decode().replace("\r\n", "\n")
+
+
+def help_pages():
+    """Each command's help is as wide as the terminal, and calls the program what its user calls it."""
+    commands = {"train": "cifar_train", "report": "tandem_report", "predict": "tandem_predict", "bench-conv": "conv_bench",
+                "bench-train": "train_bench", "bench-comm": "allreduce_bench", "doctor": "tandem_doctor", "devices": "device_query"}
+    for command, program in commands.items():
+        if not os.path.exists(os.path.join(PROGRAMS, program)):
+            continue
+        for columns in (40, 80, 200):
+            for words in ([TANDEM, command, "--help"], [TANDEM, "help", command]):
+                text = at_terminal(words, columns)
+                wide = [line for line in text.splitlines() if len(line) > min(columns, 80)]
+                check(not wide, f"{words} at {columns} columns: {wide}")
+                check(f"Usage: tandem {command} [" in text and program not in text, f"{words}: {text}")
+        own = run([os.path.join(PROGRAMS, program), "--help"]).stdout
+        check(f"Usage: {program} [" in own and max(map(len, own.splitlines())) <= 80, own)
+        check(max(map(len, run([TANDEM, command, "--help"], COLUMNS="40").stdout.splitlines())) <= 40, f"{command}: COLUMNS")
+    check("tandem train (Tandem) " in run([TANDEM, "train", "--version"]).stdout, "--version")
+    check("tandem report RUN..." in run([TANDEM, "report"], code=2).stderr, "tandem report")
+    run([TANDEM, "train", *SMALL.split(), "--run-dir", "run"])
+    with open("run/environment.json") as file:
+        check(json.load(file)["command"][:3] == ["tandem", "train", "--device"], "the command line of environment.json")
 
 
 def data():
@@ -186,5 +233,5 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="tandem_check_") as folder:
         os.chdir(folder)
         case = sys.argv[1]
-        completion(case) if case in ("bash", "zsh", "fish") else {"data": data, "ranks": ranks, "doctor": doctor}[case]()
+        completion(case) if case in ("bash", "zsh", "fish") else {"data": data, "help": help_pages, "ranks": ranks, "doctor": doctor}[case]()
         os.chdir("/")

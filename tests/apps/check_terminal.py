@@ -75,7 +75,7 @@ def check_bars(columns, variables, then=None):
     for bar in bars[1:] if then else bars:  # one may have been under way when the width changed
         bar = ESCAPE.sub("", bar)
         check(len(bar) < (then or columns), f"{len(bar)} columns at a width of {then or columns}: {bar!r}")
-    check("test accuracy" in text.split("\n")[-2], text)
+    check("test accuracy" in text, text)
     return text, bars
 
 
@@ -84,6 +84,12 @@ def at_terminals():
     check(all(COLOUR.search(bar) for bar in bars) and "\u2588" in text, f"no colour, or no blocks: {bars[0]!r}")
     for columns in (50, 20, 200):
         check_bars(columns, {})
+    for columns in (40, 80):  # header, epochs and summary, too
+        text, _ = check_bars(columns, {})
+        for line in text.split("\n"):
+            shown = ESCAPE.sub("", line.split("\r")[-1])
+            check(len(shown) <= columns, f"{len(shown)} columns at a width of {columns}: {shown!r}")
+        check("\n           " in text or columns == 80, f"nothing is broken at {columns} columns: {text!r}")
     check_bars(120, {}, then=40)
     text, _ = check_bars(80, {"NO_COLOR": "1"})
     check(not COLOUR.search(text), f"NO_COLOR, and yet a colour: {text!r}")
@@ -97,7 +103,7 @@ def into_files():
     """Into a file, a line in ten seconds tells how far it is, and nothing of what only terminals show."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         # An epoch of this takes longer than that.
-        process = subprocess.Popen(RUN + "--model resnet18 --layers 0 --limit-train 10000 --global-batch-size 16".split(), stdout=out, stderr=err, env=environment())
+        process = subprocess.Popen(RUN + "--model resnet18 --layers 0 --limit-train 10000 --global-batch-size 16".split(), stdout=out, stderr=err, env=dict(environment(), COLUMNS="40"))
         begin = time.monotonic()
         time.sleep(8)
         early = os.fstat(err.fileno()).st_size
@@ -115,6 +121,7 @@ def into_files():
     check(len(lines) == 1 and texts[1].count("\n") == 1, f"the first lines on standard error: {texts[1]!r}")
     check(early == 0, "a line before ten seconds")
     check(texts[0].startswith("Tandem "), texts[0])
+    check("10,000 images for training, 50 for testing\n" in texts[0], f"a file's lines are broken: {texts[0]!r}")
 
 
 at_terminals()

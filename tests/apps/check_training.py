@@ -390,12 +390,21 @@ def run_directories():
     check(": is no UTF-8 text" in run(small + "--run-dir caf\udce9", code=2).stderr, "accepted")
 
     # Both have come to their end: a new one begins. One that has not is gone on with.
-    check("2 has no checkpoint" not in run(small + "--resume auto").stdout and len(directories()) == 3, f"{directories()}")
+    out = run(small + "--resume auto").stdout
+    check("  resume   no unfinished run of mnist_cnn on synthetic is below runs: a new one begins, in runs/" in out, out)
+    check(len(directories()) == 3, f"{directories()}")
+    for text in ("there was no folder named to go on from: the run begins at its first step",
+                 "named/checkpoints/step-0000000004: no step is left: all 4 are done; the run is evaluated again"):
+        out = run(small + "--resume auto --run-dir named").stdout
+        check(out.count(f"  resume   {text}\n") == 1 and out.count("  resume   ") == 1, out)  # rank 0 alone
+    os.mkdir(os.path.join(work, "bare"))
+    out = run(small + "--resume auto --run-dir bare").stdout
+    check("  resume   no checkpoint is in bare/checkpoints: the run begins at its first step\n" in out, out)
     told["state"] = "running"
     with open(os.path.join(work, "runs", first, "environment.json"), "w") as file:
         json.dump(told, file)
     out = run(small + "--resume auto --epochs 2").stdout
-    check(f"resume   runs/{first}/checkpoints/step-0000000004: 1 epoch and 4 steps are done" in out, out)
+    check(f"resume   runs/{first}/checkpoints/step-0000000004: goes on with epoch 2 of 2 (4 of 8 steps are done)\n" in out, out)
     check(len(directories()) == 3 and f"kept in  runs/{first}\n" in out, out)
     with open(os.path.join(work, "runs", first, "curves.csv")) as file:
         check([line.split(",")[0] for line in file] == ["epoch", "1", "2"], "the curves lack epochs")
@@ -410,7 +419,7 @@ def run_directories():
     check(errors[0].startswith("error: ") and f"runs/{first}: cannot make this folder for the run: Not a directory" in errors[0] and
           "or give --no-run-dir to keep nothing" in errors[0], f"{errors}")
     run(small + "--run-dir elsewhere")
-    check(sorted(os.listdir(work)) == ["both", "copy.safetensors", "elsewhere", "runs"], f"{os.listdir(work)}")
+    check(sorted(os.listdir(work)) == ["bare", "both", "copy.safetensors", "elsewhere", "named", "runs"], f"{os.listdir(work)}")
 
 
 def check_nesting(events, what):

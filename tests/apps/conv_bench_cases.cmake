@@ -12,7 +12,7 @@ set(tiny --shape 2,3,6,6,8,3,3,1,1)
 # Ceilings that are given need not be measured.
 set(quick --groups 1 --launches 1 --warmup 0 --peak-flops 1e11 --peak-bandwidth 1e10)
 
-bench_case(NAME "help" OUT "--layers" "vgg_lite, mnist_cnn, resnet18, airbench94" "onednn-unfused" ARGS --help)
+bench_case(NAME "help" OUT "--layers" "vgg_lite," "mnist_cnn, resnet18, airbench94" "onednn-unfused" ARGS --help)
 bench_case(NAME "a shape" OUT "6x6 3->8 3x3, batch 2, f32" "fwd   ours" "dgrad ours" "wgrad ours" "bwd   ours"
   "both  ours" "(given)"
   ARGS ${tiny} ${quick})

@@ -88,7 +88,7 @@ app_case(PROGRAM tandem_predict NAME "weights that tell no network" EXIT 2
 app_case(PROGRAM tandem_predict NAME "top 0" EXIT 2 ERR "--top: 0 is not between 1 and"
   ARGS --weights app_files/named.safetensors --top 0 a.png)
 app_case(PROGRAM tandem_report NAME "help" OUT "report.html" "--compare" ARGS --help)
-app_case(PROGRAM tandem_report NAME "no run" EXIT 2 ERR "no run is named" "--run-dir" ARGS --compare a.html)
+app_case(PROGRAM tandem_report NAME "no run" EXIT 2 ERR "no run is named" "tandem_report RUN..." ARGS --compare a.html)
 app_case(PROGRAM tandem_report NAME "no such folder" EXIT 2 ERR "app_files/none: is no folder of a run" ARGS app_files/none)
 app_case(PROGRAM tandem_report NAME "folder of something else" EXIT 2 ERR "neither log.jsonl nor config.toml" ARGS app_files/empty)
 app_case(PROGRAM tandem_report NAME "unknown option" EXIT 2 ERR "unknown option --compar: did you mean --compare?" ARGS --compar x)

@@ -280,6 +280,20 @@ TEST_CASE("ranks measure what messages cost, choose by it, and add up what they 
   }
 }
 
+TEST_CASE("a group tells by which algorithm it adds up") {
+  const auto algorithm_of = [](int ranks, const NativeOptions& options) {
+    std::string algorithm;
+    run_thread_ranks(ranks, options, [&](ProcessGroup& group) {
+      if (group.rank() == 0) algorithm = group.algorithm();
+    });
+    return algorithm;
+  };
+  CHECK(algorithm_of(2, native_options("threads", "auto")) == "shared-memory");
+  CHECK(algorithm_of(2, native_options("threads", "by-cost")) == "by-cost");
+  CHECK(algorithm_of(2, native_options("threads", "double-tree")) == "double-tree");
+  CHECK(algorithm_of(1, native_options("threads", "double-tree")).empty());
+}
+
 TEST_CASE("a rank alone has nothing to measure, and other backends send no messages of their own") {
   run_thread_ranks(1, [](ProcessGroup& group) {
     CHECK(group.measure_message_costs() == usual_message_costs());  // one thread asserts
@@ -289,4 +303,5 @@ TEST_CASE("a rank alone has nothing to measure, and other backends send no messa
   CHECK_THAT(error_of([&] { self.measure_message_costs(); }),
              ContainsText("backend self does not send messages itself"));
   CHECK(self.algorithm_choices().empty());
+  CHECK(self.algorithm().empty());
 }

@@ -93,9 +93,11 @@ TEST_CASE("the header names model, data, ranks and steps") {
   const std::string text = header_text(run);
   CHECK_THAT(text, ContainsText("small_cnn, 242,474 parameters"));
   CHECK_THAT(text, ContainsText("cifar10, 50,000 images for training, 10,000 for testing"));
-  CHECK_THAT(text, ContainsText("2 x 1 thread on cpu, backend native"));
+  CHECK_THAT(text, ContainsText("2 x 1 thread on cpu, backend native\n"));
   CHECK_THAT(text, ContainsText("391 of 128 images per epoch; sgd, lr 0.1 (one-cycle)"));
   CHECK_THAT(text, !ContainsText("numbers"));
+  run.all_reduce = "halving-doubling";
+  CHECK_THAT(header_text(run), ContainsText("2 x 1 thread on cpu, backend native (halving-doubling)\n"));
   run.config.insert(run.config.end(), {{"precision", std::string("fp16")},
                                        {"loss-scale", std::string("dynamic")},
                                        {"master-weights", true},

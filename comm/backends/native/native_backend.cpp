@@ -152,11 +152,14 @@ class NativeBackend final : public Backend {
   std::optional<MessageCosts> costs() const override { return options_.costs; }
   std::optional<double> predicted_all_reduce_seconds(std::int64_t bytes) const override {
     if (place_.size == 1 || engines_->window) return std::nullopt;
-    std::string_view algorithm = options_.all_reduce;
+    std::string_view name = options_.all_reduce;
     for (const AlgorithmChoice& choice : choices_)
-      if (choice.from_bytes <= bytes) algorithm = choice.algorithm;
-    return predicted_seconds(all_reduce_algorithm(algorithm).make(node_of_rank_), node_of_rank_, bytes, options_.costs,
+      if (choice.from_bytes <= bytes) name = choice.algorithm;
+    return predicted_seconds(all_reduce_algorithm(name).make(node_of_rank_), node_of_rank_, bytes, options_.costs,
                              options_.segments);
+  }
+  std::string_view algorithm() const override {
+    return place_.size == 1 ? "" : engines_->window ? "shared-memory" : std::string_view(options_.all_reduce);
   }
   std::vector<AlgorithmChoice> algorithm_choices() const override { return choices_; }
 
