@@ -76,16 +76,12 @@ constexpr std::array<BenchCollective, 10> kCollectives{{
      [](ProcessGroup& group, const Buffers& buffers, bool, ReduceOp) {
        group.scatter(buffers.input, Out(buffers.output));
      },
-     [](const PartPlace& place) {
-       return Expected{{0, begin_of_mine(place), place.part}};
-     }},
+     [](const PartPlace& place) { return Expected{{0, begin_of_mine(place), place.part}}; }},
     {"reduce_scatter", "of each rank's input", Extent::all, Extent::part, true, true, false, "(n-1)/n", others,
      [](ProcessGroup& group, const Buffers& buffers, bool, ReduceOp op) {
        group.reduce_scatter_async(buffers.input, Out(buffers.output), op)->wait();
      },
-     [](const PartPlace& place) {
-       return Expected{{ExpectedPart::kReduction, begin_of_mine(place), place.part}};
-     }},
+     [](const PartPlace& place) { return Expected{{ExpectedPart::kReduction, begin_of_mine(place), place.part}}; }},
     {"all_to_all", "of each rank's tensor", Extent::all, Extent::all, false, true, false, "(n-1)/n", others,
      [](ProcessGroup& group, const Buffers& buffers, bool, ReduceOp) {
        group.all_to_all_async(buffers.input, Out(buffers.output))->wait();
@@ -93,9 +89,7 @@ constexpr std::array<BenchCollective, 10> kCollectives{{
      [](const PartPlace& place) { return of_each(place, begin_of_mine(place)); }},
     {"send_receive", "of each rank's message", Extent::part, Extent::part, false, true, false, "1", one,
      run_send_receive,
-     [](const PartPlace& place) {
-       return Expected{{(place.rank + place.ranks - 1) % place.ranks, 0, place.part}};
-     }},
+     [](const PartPlace& place) { return Expected{{(place.rank + place.ranks - 1) % place.ranks, 0, place.part}}; }},
     {"barrier", "", Extent::none, Extent::none, false, true, false, "", [](int) { return 0.0; },
      [](ProcessGroup& group, const Buffers&, bool, ReduceOp) { group.barrier(); }, nothing},
 }};

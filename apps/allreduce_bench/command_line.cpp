@@ -93,11 +93,12 @@ void check_algorithms(const std::vector<std::string>& algorithms) {
 
 /// What is of all_reduce alone needs one.
 void check_all_reduce(const BenchOptions& options) {
-  if (std::ranges::any_of(options.collectives, [](const auto* collective) { return is_all_reduce(*collective); })) return;
-  const char* const option = options.predicts               ? "--predict"
-                             : options.roofline             ? "--roofline"
+  if (std::ranges::any_of(options.collectives, [](const auto* collective) { return is_all_reduce(*collective); }))
+    return;
+  const char* const option = options.predicts              ? "--predict"
+                             : options.roofline            ? "--roofline"
                              : !options.algorithms.empty() ? "--algorithms"
-                                                            : nullptr;
+                                                           : nullptr;
   require(option == nullptr, "{}: it is of all_reduce, which --collective leaves out", option);
 }
 

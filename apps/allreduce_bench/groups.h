@@ -19,9 +19,7 @@ struct NamedGroup {
 };
 
 /// Whether so named algorithms are schedules of messages, whose time can be predicted.
-inline bool is_of_messages(std::string_view algorithm) {
-  return algorithm != "auto" && algorithm != "shared-memory";
-}
+inline bool is_of_messages(std::string_view algorithm) { return algorithm != "auto" && algorithm != "shared-memory"; }
 
 /// Collective. Throws AgreedError for a backend that these ranks cannot use.
 std::vector<NamedGroup> make_groups(comm::MpiEnvironment& environment, const BenchOptions& options);

@@ -87,8 +87,9 @@ std::string prediction_lines(std::span<const BenchRow> rows) {
     text += fmt::format("predictions, from 64 KiB on, in place: the median error of {} is {:.0f} %\n", summary.count,
                         summary.median_error * 100.0);
   if (summary.worst_choice > 0.0)
-    text += fmt::format("what by-cost chose takes {:.2f} times as long as the best (median of the sizes; at most {:.2f})\n",
-                        summary.median_choice, summary.worst_choice);
+    text +=
+        fmt::format("what by-cost chose takes {:.2f} times as long as the best (median of the sizes; at most {:.2f})\n",
+                    summary.median_choice, summary.worst_choice);
   std::string choices, last;
   for (const BenchRow& row : rows) {
     if (row.chosen.empty() || row.chosen == last) continue;

@@ -48,7 +48,8 @@ Roofline::Roofline(comm::ProcessGroup& group, std::int64_t count, DType dtype)
   begin_ = lines.begin * line;
   count_ = std::min(count, begin_ + lines.count * line) - begin_;
   const auto tensor = [&](bool is_output) {
-    auto storage = std::make_shared<Storage>(tensor_of(group.rank(), is_output), tensor_bytes_, MemoryTag::comm, memory_);
+    auto storage =
+        std::make_shared<Storage>(tensor_of(group.rank(), is_output), tensor_bytes_, MemoryTag::comm, memory_);
     return Tensor::on(std::move(storage), {count}, dtype);
   };
   buffers_ = {tensor(false), tensor(true)};

@@ -96,8 +96,7 @@ class SectionDrawing {
       return draw_bar_chart(canvas, {kMargin, top + 24, width, height_of(bars_)}, bars_);
     }
     draw_line_chart(canvas, {kMargin, top, width, kTimes}, times());
-    if (has_bandwidths_)
-      draw_line_chart(canvas, {kMargin, top + kTimes + kBetween, width, kBandwidths}, bandwidths());
+    if (has_bandwidths_) draw_line_chart(canvas, {kMargin, top + kTimes + kBetween, width, kBandwidths}, bandwidths());
   }
 
  private:

@@ -59,12 +59,11 @@ std::string csv_report(std::span<const BenchRow> rows, const BenchOptions& optio
   text += ",wrong,predicted_seconds,chosen\n";
   for (const BenchRow& row : rows) {
     const BenchCollective& collective = *row.collective;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", collective.name,
-                        collective.has_bytes() ? name_of(options.dtype) : "",
-                        collective.reduces ? name_of(options.op) : "", row.bytes, ranks, field(row.backend),
-                        row.shared ? 1 : 0, form_fields(row, row.out_of_place, ranks),
-                        form_fields(row, row.in_place, ranks), row.wrong,
-                        row.predicted > 0.0 ? number(row.predicted) : "", row.chosen);
+    text += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{}\n", collective.name, collective.has_bytes() ? name_of(options.dtype) : "",
+        collective.reduces ? name_of(options.op) : "", row.bytes, ranks, field(row.backend), row.shared ? 1 : 0,
+        form_fields(row, row.out_of_place, ranks), form_fields(row, row.in_place, ranks), row.wrong,
+        row.predicted > 0.0 ? number(row.predicted) : "", row.chosen);
   }
   return text;
 }

@@ -91,7 +91,8 @@ std::int64_t count_wrong(const Tensor& tensor, std::span<const ExpectedPart> par
     const T* values = tensor.data<T>();
     for (const ExpectedPart& part : parts) {
       for_each_period(part.count, period_of<T>(part, ranks, op), [&](std::int64_t begin, std::span<const T> right) {
-        for (std::size_t i = 0; i < right.size(); ++i) wrong += values[begin + static_cast<std::int64_t>(i)] != right[i];
+        for (std::size_t i = 0; i < right.size(); ++i)
+          wrong += values[begin + static_cast<std::int64_t>(i)] != right[i];
       });
       values += part.count;
     }

@@ -73,6 +73,8 @@ if(TANDEM_HAS_MPI)
     set_tests_properties("allreduce_bench: every collective, ranks ${ranks}" PROPERTIES
       ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 300)
   endforeach()
+  # Threads of one process run the same collectives in the unit tests.
+  set_property(TEST "allreduce_bench: every collective, ranks 1" "allreduce_bench: every collective, ranks 3" APPEND PROPERTY LABELS no-asan)
   app_case(PROGRAM allreduce_bench NAME "a picture that cannot be" RANKS 2 EXIT 2 ERR "error: app_files: cannot write: it is a directory"
     ARGS --svg app_files)
   foreach(option predict roofline "algorithms=ring")
