@@ -29,7 +29,7 @@ constexpr Command kCommands[] = {
     {"data", "tandem_data", "get CIFAR-10, CIFAR-100, MNIST or Fashion-MNIST"},
     {"bench-conv", "conv_bench", "time convolutions, against cuDNN and oneDNN where they are there"},
     {"bench-train", "train_bench", "time whole training steps"},
-    {"bench-comm", "allreduce_bench", "time all-reduces, backend beside backend; with mpirun"},
+    {"bench-comm", "allreduce_bench", "time collectives, backend beside backend; with mpirun"},
     {"doctor", "tandem_doctor", "tell whether this machine can train, and what to do where it cannot"},
     {"devices", "device_query", "list what this build can compute on"},
 };

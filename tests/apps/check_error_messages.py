@@ -177,6 +177,10 @@ CASES = [
     (NET + "--lr fast",),
     (NET + "--batch none.safetensors",),
     (NET + "--batch named.safetensors",),
+    ("allreduce_bench --collective allgather",),
+    ("allreduce_bench --collective send_receive",),
+    ("allreduce_bench --collective barrier --roofline",),
+    ("allreduce_bench --csv nowhere/rows.csv",),
     # Data scripts.
     ("get_data.sh",),
     ("get_data.sh imagenet",),

@@ -49,14 +49,47 @@ app_case(PROGRAM allreduce_bench NAME "unknown algorithm" EXIT 2 ERR "--algorith
   ARGS --algorithms rang)
 app_case(PROGRAM allreduce_bench NAME "sizes the wrong way round" EXIT 2 ERR "--min-bytes 64 is more than --max-bytes 8"
   ARGS --backends self --min-bytes 64 --max-bytes 8)
+app_case(PROGRAM allreduce_bench NAME "unknown collective" EXIT 2 ERR "--collective: unknown collective 'allgather': did you mean all_gather?"
+  ARGS --collective allgather)
+app_case(PROGRAM allreduce_bench NAME "a message on one rank" EXIT 2
+  ERR "--collective: send_receive needs two ranks or more: a message goes to another rank" ARGS --collective send_receive)
+app_case(PROGRAM allreduce_bench NAME "one file for two things" EXIT 2 ERR "--csv and --svg are both app_files/both: name two files"
+  ARGS --csv app_files/both --svg app_files/both)
+app_case(PROGRAM allreduce_bench NAME "a file in no folder" EXIT 2
+  ERR "app_files/none/rows.csv: cannot write: there is no directory app_files/none; make it, or name another"
+  ARGS --csv app_files/none/rows.csv)
+app_case(PROGRAM allreduce_bench NAME "a file without a name" EXIT 2 ERR "--svg" ARGS --svg "")
+app_case(PROGRAM allreduce_bench NAME "all collectives on one rank" COLUMNS 80 OUT "all_gather f32, 1 ranks" "barrier, 1 ranks"
+  ARGS --backends self --collective all --max-bytes 64 --rounds 1)
 if(TANDEM_HAS_MPI)
+  set(bench_backends mpi native)
+  if(TANDEM_HAS_GLOO)
+    list(APPEND bench_backends gloo)
+  endif()
+  foreach(ranks 1 2 3)
+    add_test(NAME "allreduce_bench: every collective, ranks ${ranks}"
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/check_allreduce_bench.py $<TARGET_FILE:allreduce_bench> ${ranks}
+        ${bench_backends})
+    set_tests_properties("allreduce_bench: every collective, ranks ${ranks}" PROPERTIES
+      ENVIRONMENT "${app_environment}" SKIP_RETURN_CODE 77 TIMEOUT 300)
+  endforeach()
+  # Threads of one process run the same collectives in the unit tests.
+  set_property(TEST "allreduce_bench: every collective, ranks 1" "allreduce_bench: every collective, ranks 3" APPEND PROPERTY LABELS no-asan)
+  app_case(PROGRAM allreduce_bench NAME "a picture that cannot be" RANKS 2 EXIT 2 ERR "error: app_files: cannot write: it is a directory"
+    ARGS --svg app_files)
+  foreach(option predict roofline "algorithms=ring")
+    string(REGEX REPLACE "=.*" "" name ${option})
+    app_case(PROGRAM allreduce_bench NAME "${name} of another collective" RANKS 2 EXIT 2
+      ERR "--${name}: it is of all_reduce, which --collective leaves out" ARGS --collective broadcast,barrier --${option})
+  endforeach()
   app_case(PROGRAM allreduce_bench NAME "two ranks" RANKS 2 OUT "\"backend\":\"native\",\"shared\":true" "\"backend\":\"native, direct\"" "\"wrong\":0"
     ARGS --algorithms direct --json --max-bytes 300000 --factor 32 --rounds 1)
   app_case(PROGRAM allreduce_bench NAME "predictions of nothing" RANKS 2 EXIT 2 ERR "--predict: needs --algorithms of messages"
     ARGS --predict)
-  app_case(PROGRAM allreduce_bench NAME "predictions" RANKS 2 OUT "native, by-cost" "predictions, from 64 KiB on, in place: the median error of 12 is "
-    " what by-cost chose takes "
-    ARGS --backends mpi --algorithms ring,recursive-doubling,halving-doubling,double-tree,direct,two-level,by-cost --predict --min-bytes 65536 --max-bytes 300000 --rounds 1)
+  app_case(PROGRAM allreduce_bench NAME "predictions" RANKS 2 COLUMNS 100
+    OUT "by-cost chose, from so many bytes on:" "predictions, from 64 KiB on, in place: the median error of 12 is "
+    "what by-cost chose takes " "roofline"
+    ARGS --backends mpi --algorithms ring,recursive-doubling,halving-doubling,double-tree,direct,two-level,by-cost --predict --roofline --min-bytes 65536 --max-bytes 300000 --rounds 1)
   app_case(PROGRAM allreduce_bench NAME "an error is told once" RANKS 2 EXIT 2 ERR "--factor: 1 is not between 2 and 1024"
     ARGS --factor 1)
 endif()

@@ -1,14 +1,191 @@
-// What allreduce_bench says of its predictions.
-#include "apps/allreduce_bench/bench.h"
+// The collectives of allreduce_bench, what it checks, and what it says of its predictions.
+#include "apps/allreduce_bench/collectives.h"
+#include "apps/allreduce_bench/predictions.h"
+#include "apps/allreduce_bench/roofline.h"
+#include "apps/allreduce_bench/values.h"
 #include "tests/support/catch.h"
+#include "tests/support/error_of.h"
 
-using namespace tandem::apps;
+#include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/core/out.h"
+
+#include <cstring>
+#include <map>
+
+using namespace tandem;
+using namespace tandem::allreduce_bench;
+using comm::ReduceOp;
+
+namespace {
+
+const BenchCollective& collective(const std::string& name) { return *find_collectives({name}, 2).front(); }
+
+/// Adds one to an element, or to an infinite one nothing.
+void change(const Tensor& tensor, std::int64_t at) {
+  dispatch_all(tensor.dtype(), "change", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T& value = Out(tensor).data<T>()[at];
+    value = T(static_cast<float>(value) + 1.0f);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("allreduce_bench: factors of the bus are those of nccl-tests") {
+  // doc/PERFORMANCE.md, and GetBw of all_reduce.cu, broadcast.cu, ..., for 4 ranks.
+  const std::map<std::string, double> factors{
+      {"all_reduce", 1.5}, {"broadcast", 1.0},       {"reduce", 1.0},      {"all_gather", 0.75},  {"gather", 0.75},
+      {"scatter", 0.75},   {"reduce_scatter", 0.75}, {"all_to_all", 0.75}, {"send_receive", 1.0}, {"barrier", 0.0}};
+  CHECK(bench_collectives().size() == factors.size());
+  for (const auto& [name, factor] : factors) {
+    CAPTURE(name);
+    CHECK(collective(name).bus_factor(4) == factor);
+  }
+  CHECK(collective("all_reduce").bus_factor(1) == 0.0);
+}
+
+TEST_CASE("allreduce_bench: bytes are those of all parts, each of one element at least, and no size comes twice") {
+  using Sizes = std::vector<std::int64_t>;
+  CHECK(part_sizes(collective("all_reduce"), 4, 64, 4, 3, 4) == Sizes{1, 4, 16});
+  CHECK(part_sizes(collective("all_gather"), 4, 64, 4, 3, 4) == Sizes{1, 5});  // of 12, 12 and 60 bytes
+  CHECK(part_sizes(collective("send_receive"), 4, 4, 2, 2, 8) == Sizes{1});
+  CHECK(part_sizes(collective("barrier"), 4, 1 << 20, 2, 2, 4) == Sizes{0});
+}
+
+TEST_CASE("allreduce_bench: what ranks must hold") {
+  using Parts = std::vector<ExpectedPart>;
+  const auto expected = [](const std::string& name, int rank) {
+    return collective(name).expected({.rank = rank, .ranks = 3, .part = 10});
+  };
+  const Parts reduction{{ExpectedPart::kReduction, 0, 10}}, all{{0, 0, 10}, {1, 0, 10}, {2, 0, 10}};
+  CHECK(expected("all_reduce", 2) == reduction);
+  CHECK(expected("broadcast", 2) == Parts{{0, 0, 10}});
+  CHECK(expected("reduce", 0) == reduction);
+  CHECK(expected("reduce", 2) == Parts{{2, 0, 10}});
+  CHECK(expected("all_gather", 1) == all);
+  CHECK(expected("gather", 0) == all);
+  CHECK(expected("gather", 1).empty());
+  CHECK(expected("scatter", 2) == Parts{{0, 20, 10}});
+  CHECK(expected("reduce_scatter", 2) == Parts{{ExpectedPart::kReduction, 20, 10}});
+  CHECK(expected("all_to_all", 1) == Parts{{0, 10, 10}, {1, 10, 10}, {2, 10, 10}});
+  CHECK(expected("send_receive", 0) == Parts{{2, 0, 10}});
+  CHECK(expected("barrier", 0).empty());
+}
+
+TEST_CASE("allreduce_bench: sums are exact in any order, and ranks and parts differ") {
+  for (std::int64_t index = 0; index < 10000; ++index) {
+    float forwards = 0.0f, backwards = 0.0f;
+    for (int rank = 0; rank < 64; ++rank) {
+      forwards += static_cast<float>(value_at(rank, index, ReduceOp::sum));
+      backwards += static_cast<float>(value_at(63 - rank, index, ReduceOp::sum));
+    }
+    REQUIRE(forwards == backwards);
+    REQUIRE(forwards == reduced_at(64, index, ReduceOp::sum));
+    REQUIRE(value_at(0, index, ReduceOp::sum) != value_at(1, index, ReduceOp::sum));
+  }
+  for (const std::int64_t distance : {1, 2, 64, 1024, 4096, 8192}) {
+    std::int64_t equal = 0;
+    for (std::int64_t index = 0; index < 1000; ++index)
+      equal += value_at(0, index, ReduceOp::sum) == value_at(0, index + distance, ReduceOp::sum);
+    CHECK(equal < 500);
+  }
+}
+
+TEST_CASE("allreduce_bench: each wrong element is counted") {
+  const DType dtype = GENERATE(DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64);
+  const ReduceOp op = GENERATE(ReduceOp::sum, ReduceOp::product, ReduceOp::min, ReduceOp::max);
+  CAPTURE(name_of(dtype), name_of(op));
+  constexpr std::int64_t kCount = 20000;  // more than the values' period
+  const Tensor tensor = Tensor::zeros({kCount}, {.dtype = dtype});
+  const std::vector<ExpectedPart> mine{{3, 0, kCount}};
+  fill_input(tensor, 3, op);
+  REQUIRE(count_wrong(tensor, mine, 4, op) == 0);
+  CHECK(count_wrong(tensor, {}, 4, op) == 0);
+  for (const std::int64_t at : {std::int64_t{0}, std::int64_t{8191}, kCount - 1}) change(tensor, at);
+  CHECK(count_wrong(tensor, mine, 4, op) == 3);
+  CHECK(count_wrong(tensor, std::vector<ExpectedPart>{{2, 0, kCount}}, 4, op) > 1000);
+  fill_with_wrong_values(tensor);
+  CHECK(count_wrong(tensor, std::vector<ExpectedPart>{{ExpectedPart::kReduction, 0, kCount}}, 4, op) == kCount);
+  CHECK_THROWS_AS(count_wrong(tensor, std::vector<ExpectedPart>{{3, 0, kCount - 1}}, 4, op), Error);
+}
+
+TEST_CASE("allreduce_bench: collectives of threads give what is expected, and a planted fault is seen") {
+  const int ranks = GENERATE(1, 2, 3);
+  for (const BenchCollective* const each : find_collectives({"all"}, ranks)) {
+    if (!each->has_bytes()) continue;
+    CAPTURE(each->name, ranks);
+    std::vector<std::int64_t> wrong(3), wrong_then(3), received(3);
+    comm::run_thread_ranks(ranks, [&](comm::ProcessGroup& group) {
+      const auto me = static_cast<std::size_t>(group.rank());
+      const PartPlace place{group.rank(), ranks, 5000};
+      const std::vector<ExpectedPart> expected = each->expected(place);
+      Buffers buffers{Tensor::zeros(shape_of(each->input, place)), Tensor()};
+      if (each->output != Extent::none) buffers.output = Tensor::zeros(shape_of(each->output, place));
+      for (const bool in_place : {false, true}) {
+        if (!(in_place ? each->in_place : each->out_of_place)) continue;
+        fill_input(buffers.input, place.rank, ReduceOp::sum);
+        if (!in_place) fill_with_wrong_values(buffers.output);
+        each->run(group, buffers, in_place, ReduceOp::sum);
+        const Tensor& result = in_place ? buffers.input : buffers.output;
+        wrong[me] += count_wrong(result, expected, ranks, ReduceOp::sum);
+        change(result, result.numel() - 1);
+        wrong_then[me] += count_wrong(result, expected, ranks, ReduceOp::sum);
+        received[me] += !expected.empty();
+      }
+    });
+    CHECK(wrong == std::vector<std::int64_t>(3));
+    CHECK(wrong_then == received);
+    CHECK(received.front() > 0);
+  }
+}
+
+TEST_CASE("allreduce_bench: the roofline's ranks together do an all-reduce") {
+  const int ranks = GENERATE(1, 2, 3);
+  const std::int64_t count = GENERATE(1, 31, 5000);
+  std::vector<std::int64_t> wrong(3);
+  comm::run_thread_ranks(ranks, [&](comm::ProcessGroup& group) {
+    const Roofline roofline(group, count, DType::f32);
+    const std::vector<ExpectedPart> expected{{ExpectedPart::kReduction, 0, count}};
+    for (const bool in_place : {false, true}) {
+      fill_input(roofline.buffers().input, group.rank(), ReduceOp::sum);
+      fill_with_wrong_values(roofline.buffers().output);
+      group.barrier();
+      roofline.run(in_place, ReduceOp::sum);
+      group.barrier();
+      const Tensor& result = in_place ? roofline.buffers().input : roofline.buffers().output;
+      wrong[static_cast<std::size_t>(group.rank())] += count_wrong(result, expected, ranks, ReduceOp::sum);
+    }
+  });
+  CHECK(wrong == std::vector<std::int64_t>(3));
+}
+
+TEST_CASE("allreduce_bench: a roofline is of one host") {
+  check_one_host(4, 4);
+  CHECK(test::error_of([] { check_one_host(4, 2); }) ==
+        "--roofline: it is of ranks on one host, which read each other's memory; of 4 ranks, 2 are on this one");
+}
+
+TEST_CASE("allreduce_bench: collectives by name") {
+  CHECK(find_collectives({"all"}, 2).size() == bench_collectives().size());
+  CHECK(find_collectives({"all"}, 1).size() == bench_collectives().size() - 1);
+  CHECK(find_collectives({"reduce", "broadcast", "reduce"}, 2).size() == 2);
+  CHECK(test::error_of([] { find_collectives({"send_receive"}, 1); }) ==
+        "send_receive needs two ranks or more: a message goes to another rank");
+  CHECK(test::error_of([] {
+          find_collectives({"allgather"}, 2);
+        }).starts_with("unknown collective 'allgather': did you mean all_gather?"));
+}
 
 namespace {
 
 BenchRow row(std::int64_t bytes, const std::string& backend, double seconds, double predicted,
              const std::string& chosen = {}) {
-  return {.bytes = bytes, .backend = backend, .in_place = {seconds, seconds}, .predicted = predicted, .chosen = chosen};
+  return {.collective = &collective("all_reduce"),
+          .bytes = bytes,
+          .backend = backend,
+          .in_place = BenchTime{seconds, seconds},
+          .predicted = predicted,
+          .chosen = chosen};
 }
 
 }  // namespace
@@ -27,10 +204,16 @@ TEST_CASE("allreduce_bench: predictions are compared with what was measured, fro
   CHECK(summary.median_error == Approx(0.25));  // of 0.1, 0.5, 0.25 and 0, the upper of the middle two
   CHECK(summary.median_choice == Approx(1.25));
   CHECK(summary.worst_choice == Approx(1.25));
+  CHECK(prediction_lines(rows) ==
+        "predictions, from 64 KiB on, in place: the median error of 4 is 25 %\n"
+        "what by-cost chose takes 1.25 times as long as the best (median of the sizes; at most 1.25)\n"
+        "by-cost chose, from so many bytes on:\n"
+        "       65536  ring\n");
 }
 
 TEST_CASE("allreduce_bench: where nothing was predicted, nothing is said of it") {
   CHECK(summarize_predictions({}).count == 0);
+  CHECK(prediction_lines({}).empty());
   const std::vector<BenchRow> rows{row(65536, "native, by-cost", 5.0, 2.2, "ring")};
   CHECK(summarize_predictions(rows).worst_choice == 0.0);  // the ring was not measured by itself
 }

@@ -25,14 +25,17 @@ double base_of(const Axis& axis) {
 
 std::vector<Tick> ticks_of(const Axis& axis) {
   const double base = base_of(axis), least = axis.least / base, most = axis.most / base;
-  std::vector<double> values =
-      axis.logarithmic ? log_ticks(axis.least, axis.most, 2 * axis.ticks) : linear_ticks(least, most, axis.ticks);
+  std::vector<double> values = !axis.logarithmic          ? linear_ticks(least, most, axis.ticks)
+                               : axis.unit == Unit::bytes ? log_ticks_of_bytes(axis.least, axis.most, 2 * axis.ticks)
+                                                          : log_ticks(axis.least, axis.most, 2 * axis.ticks);
   if (axis.whole) std::erase_if(values, [](double value) { return value != std::round(value); });
   std::vector<Tick> ticks;
   for (const double value : values) {
     double step = axis.logarithmic ? value : base * tick_step(least, most, axis.ticks);
     if (axis.whole) step = std::max(step, 1.0);
-    ticks.push_back({base * value, tick_text(base * value, step, axis.unit)});
+    const bool is_duration = axis.logarithmic && axis.unit == Unit::seconds;
+    ticks.push_back({base * value, is_duration ? number_text(value, Unit::seconds)  // "10 us", "1 ms"
+                                               : tick_text(base * value, step, axis.unit)});
   }
   return ticks;
 }

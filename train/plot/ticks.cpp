@@ -112,6 +112,20 @@ std::vector<double> log_ticks(double least, double most, int about) {
   return some;
 }
 
+std::vector<double> log_ticks_of_bytes(double least, double most, int about) {
+  require_bounds(least, most);
+  require(least > 0.0, "plot: a logarithmic axis cannot begin at {}", least);
+  const int first = static_cast<int>(std::ceil(std::log2(least) - 1e-9));
+  const int last = static_cast<int>(std::floor(std::log2(most) + 1e-9));
+  if (last <= first) return linear_ticks(least, most, 4);
+  int every = 1;  // 1, 2, 4, 10, 20, ...: from 10 on all are of one KiB, MiB or GiB
+  while ((last - first) / every >= std::max(about, 1)) every = every == 4 ? 10 : 2 * every;
+  std::vector<double> ticks;
+  for (int power = first; power <= last; ++power)
+    if (power % every == 0) ticks.push_back(std::exp2(power));
+  return ticks;
+}
+
 std::string tick_text(double value, double step, Unit unit) {
   if (!std::isfinite(value)) return kNoNumber;
   const double size = std::abs(value);

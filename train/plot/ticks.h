@@ -19,6 +19,9 @@ std::vector<double> linear_ticks(double least, double most, int about = 5);
 /// 0 < least < most, and both are finite.
 std::vector<double> log_ticks(double least, double most, int about = 10);
 
+/// The same of bytes: every n-th power of two.
+std::vector<double> log_ticks_of_bytes(double least, double most, int about = 10);
+
 /// What the numbers of an axis are of.
 enum class Unit : std::uint8_t { none, percent, bytes, seconds };
 

@@ -46,6 +46,15 @@ TEST_CASE("plot: logarithmic ticks are 1, 2 and 5 times powers, or powers, or li
   CHECK(log_ticks(3.0, 4.0).size() >= 2);
 }
 
+TEST_CASE("plot: logarithmic ticks of bytes are powers of two") {
+  CHECK(log_ticks_of_bytes(3.0, 40.0) == std::vector<double>{4.0, 8.0, 16.0, 32.0});
+  CHECK(texts(log_ticks_of_bytes(4.0, 0x1p28), 1.0, Unit::bytes) ==
+        Texts{"16 B", "256 B", "4 KiB", "64 KiB", "1 MiB", "16 MiB", "256 MiB"});
+  CHECK(texts(log_ticks_of_bytes(1.0, 0x1p40, 5), 1.0, Unit::bytes) ==
+        Texts{"1 B", "1 KiB", "1 MiB", "1 GiB", "1 TiB"});
+  CHECK(log_ticks_of_bytes(5.0, 7.0).size() >= 2);
+}
+
 TEST_CASE("plot: bounds that make no axis are refused") {
   const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
   CHECK_THROWS_AS(linear_ticks(1.0, 1.0), tandem::Error);
@@ -53,6 +62,7 @@ TEST_CASE("plot: bounds that make no axis are refused") {
   CHECK_THROWS_AS(linear_ticks(0.0, infinity), tandem::Error);
   CHECK_THROWS_AS(linear_ticks(-1.7e308, 1.7e308), tandem::Error);
   CHECK_THROWS_AS(log_ticks(0.0, 1.0), tandem::Error);
+  CHECK_THROWS_AS(log_ticks_of_bytes(0.0, 1.0), tandem::Error);
 }
 
 TEST_CASE("plot: numbers for people") {

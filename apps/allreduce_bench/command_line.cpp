@@ -1,0 +1,134 @@
+#include "apps/allreduce_bench/command_line.h"
+
+#include "apps/allreduce_bench/groups.h"
+#include "apps/arguments/arguments.h"
+#include "tandem/comm/backends.h"
+#include "tandem/core/suggest.h"
+
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace tandem::allreduce_bench {
+
+namespace {
+
+using comm::ReduceOp;
+
+constexpr std::array kOps = {ReduceOp::sum, ReduceOp::product, ReduceOp::min, ReduceOp::max};
+constexpr std::array kDTypes = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64};
+
+/// Options as they are written.
+struct Texts {
+  std::vector<std::string> collectives{"all_reduce"};
+  std::string dtype = "f32", op = "sum";
+};
+
+template <typename Choices>
+auto chosen(std::string_view option, const std::string& text, const Choices& choices) {
+  std::vector<std::string_view> names;
+  for (const auto choice : choices) names.push_back(name_of(choice));
+  const auto found = std::ranges::find(names, text);
+  require(found != names.end(), "--{}: {}", option, unknown_name(option, text, names));
+  return choices[static_cast<std::size_t>(found - names.begin())];
+}
+
+/// Those for CPUs that this build has.
+std::vector<std::string> usable_backends() {
+  std::vector<std::string> names;
+  for (const comm::BackendEntry& entry : comm::backends())
+    if (entry.needs.starts_with("MPI") && entry.missing().empty() && entry.name != "nccl")
+      names.emplace_back(entry.name);
+  if (names.empty()) names.emplace_back("self");
+  return names;
+}
+
+void add_options(CLI::App& app, Texts& texts, CommandLine& line) {
+  BenchOptions& options = line.options;
+  app.option_defaults()->always_capture_default();
+  const auto list = [&](const char* name, std::vector<std::string>& values, const std::string& help) {
+    app.add_option(name, values, help)->delimiter(',');
+  };
+  const auto number = [&](const char* name, std::int64_t& value, std::int64_t least, std::int64_t most,
+                          const char* help) {
+    apps::expect_whole_number(*app.add_option(name, value, help), least, most);
+  };
+  list("--collective", texts.collectives,
+       fmt::format("{} or all; with commas between", fmt::join(bench_collective_names(), ", ")));
+  list("--backends", options.backends, "Which to compare, with commas between");
+  list("--algorithms", options.algorithms,
+       fmt::format("Of all_reduce by backend native, beside the backends: {}; with commas between",
+                   fmt::join(comm::algorithm_names(), ", ")));
+  number("--min-bytes", options.min_bytes, 4, std::int64_t{1} << 36, "The first size");
+  number("--max-bytes", options.max_bytes, 4, std::int64_t{1} << 36, "The largest size");
+  number("--factor", options.factor, 2, 1024, "From one size to the next");
+  number("--rounds", options.rounds, 1, 1000000, "Rounds, in which all have their turn");
+  app.add_option("--dtype", texts.dtype, "f32, f64, f16, bf16, i32 or i64");
+  app.add_option("--op", texts.op, "Of reductions: sum, product, min or max");
+  app.add_flag("--predict", options.predicts,
+               "Measure what messages cost, show what --algorithms take by that, and let by-cost choose by it");
+  app.add_flag("--roofline", options.roofline,
+               "Also time all_reduce through memory of one host where no rank waits for another: what the machine "
+               "allows; and show how much of that the others reach");
+  app.add_flag("--json", line.as_json, "Print an object a line, for programs");
+  apps::expect_path(*app.add_option("--csv", line.csv_file, "Write the rows to this file"));
+  apps::expect_path(*app.add_option("--svg", line.svg_file, "Draw times and bandwidths of the bus to this file"));
+}
+
+void check_backends(const std::vector<std::string>& backends) {
+  const auto names = comm::backend_names();
+  for (const std::string& backend : backends)
+    require(std::ranges::find(names, comm::current_backend_name(backend)) != names.end(), "--backends: {}",
+            unknown_name("backend", backend, names));
+}
+
+void check_algorithms(const std::vector<std::string>& algorithms) {
+  const auto names = comm::algorithm_names();
+  for (const std::string& algorithm : algorithms)
+    require(std::ranges::find(names, algorithm) != names.end(), "--algorithms: {}",
+            unknown_name("algorithm", algorithm, names));
+}
+
+/// What is of all_reduce alone needs one.
+void check_all_reduce(const BenchOptions& options) {
+  if (std::ranges::any_of(options.collectives, [](const auto* collective) { return is_all_reduce(*collective); }))
+    return;
+  const char* const option = options.predicts              ? "--predict"
+                             : options.roofline            ? "--roofline"
+                             : !options.algorithms.empty() ? "--algorithms"
+                                                           : nullptr;
+  require(option == nullptr, "{}: it is of all_reduce, which --collective leaves out", option);
+}
+
+}  // namespace
+
+std::optional<CommandLine> read_command_line(int argc, const char* const* argv, int ranks) {
+  Texts texts;
+  CommandLine line;
+  BenchOptions& options = line.options;
+  options.backends = usable_backends();
+  CLI::App app("Times collectives, backend beside backend, between the ranks that mpirun starts");
+  add_options(app, texts, line);
+  if (!apps::parse_arguments(app, argc, argv)) return std::nullopt;
+  try {
+    options.collectives = find_collectives(texts.collectives, ranks);
+  } catch (const Error& error) {
+    fail("--collective: {}", error.what());
+  }
+  check_backends(options.backends);
+  check_algorithms(options.algorithms);
+  check_all_reduce(options);
+  require(!options.predicts || std::ranges::any_of(options.algorithms, is_of_messages),
+          "--predict: needs --algorithms of messages, such as ring,direct,by-cost");
+  options.dtype = chosen("dtype", texts.dtype, kDTypes);
+  options.op = chosen("op", texts.op, kOps);
+  require(options.min_bytes <= options.max_bytes, "--min-bytes {} is more than --max-bytes {}", options.min_bytes,
+          options.max_bytes);
+  require(line.csv_file.empty() || line.csv_file != line.svg_file, "--csv and --svg are both {}: name two files",
+          line.csv_file);
+  return line;
+}
+
+}  // namespace tandem::allreduce_bench

@@ -1,0 +1,20 @@
+// Options, and what they mean.
+#pragma once
+
+#include "apps/allreduce_bench/rows.h"
+
+#include <optional>
+#include <string>
+
+namespace tandem::allreduce_bench {
+
+struct CommandLine {
+  BenchOptions options;
+  bool as_json = false;
+  std::string csv_file, svg_file;  ///< empty: none
+};
+
+/// Nothing where help was asked for, which is printed. `ranks`: of this run. Throws Error for what cannot be.
+std::optional<CommandLine> read_command_line(int argc, const char* const* argv, int ranks);
+
+}  // namespace tandem::allreduce_bench

@@ -1,0 +1,103 @@
+// Values repeat after a prime number of elements, so that a tensor is filled and checked by a short table.
+#include "apps/allreduce_bench/values.h"
+
+#include "tandem/core/error.h"
+#include "tandem/core/out.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tandem::allreduce_bench {
+
+namespace {
+
+using comm::ReduceOp;
+
+constexpr std::int64_t kPeriod = 8191;  // so no part of 2^n elements begins where another does
+
+template <typename T>
+T element(double value) {
+  return T(static_cast<float>(value));
+}
+
+/// One period of a part's elements, or the whole part where it is shorter.
+template <typename T>
+std::vector<T> period_of(const ExpectedPart& part, int ranks, ReduceOp op) {
+  std::vector<T> period;
+  for (std::int64_t i = 0; i < std::min(part.count, kPeriod); ++i) {
+    const std::int64_t index = part.begin + i;
+    period.push_back(element<T>(part.from == ExpectedPart::kReduction ? reduced_at(ranks, index, op)
+                                                                      : value_at(part.from, index, op)));
+  }
+  return period;
+}
+
+/// Calls `visit(begin, period)` for each beginning of a period of so many elements.
+template <typename T, typename Visit>
+void for_each_period(std::int64_t count, const std::vector<T>& period, const Visit& visit) {
+  const auto length = static_cast<std::int64_t>(period.size());
+  for (std::int64_t begin = 0; begin < count; begin += length)
+    visit(begin, std::span(period).first(static_cast<std::size_t>(std::min(length, count - begin))));
+}
+
+}  // namespace
+
+double value_at(int rank, std::int64_t index, ReduceOp op) {
+  const std::int64_t place = index % kPeriod;
+  if (op == ReduceOp::product) return (rank + place) % 11 == 0 ? 2.0 : 1.0;
+  return static_cast<double>((2 * rank + place * place % kPeriod) % 5);
+}
+
+double reduced_at(int ranks, std::int64_t index, ReduceOp op) {
+  double result = value_at(0, index, op);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const double value = value_at(rank, index, op);
+    switch (op) {
+      case ReduceOp::product:
+        result *= value;
+        break;
+      case ReduceOp::min:
+        result = std::min(result, value);
+        break;
+      case ReduceOp::max:
+        result = std::max(result, value);
+        break;
+      default:
+        result += value;
+    }
+  }
+  return result;
+}
+
+void fill_input(const Tensor& tensor, int rank, ReduceOp op) {
+  dispatch_all(tensor.dtype(), "fill", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const values = Out(tensor).data<T>();
+    const std::vector<T> period = period_of<T>({rank, 0, tensor.numel()}, 1, op);
+    for_each_period(tensor.numel(), period,
+                    [&](std::int64_t begin, std::span<const T> part) { std::ranges::copy(part, values + begin); });
+  });
+}
+
+void fill_with_wrong_values(const Tensor& tensor) { Out(tensor).fill(-1.0); }
+
+std::int64_t count_wrong(const Tensor& tensor, std::span<const ExpectedPart> parts, int ranks, ReduceOp op) {
+  if (parts.empty()) return 0;
+  std::int64_t total = 0, wrong = 0;
+  for (const ExpectedPart& part : parts) total += part.count;
+  require(total == tensor.numel(), "check: parts of {} elements, and a tensor of {}", total, tensor.numel());
+  dispatch_all(tensor.dtype(), "check", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* values = tensor.data<T>();
+    for (const ExpectedPart& part : parts) {
+      for_each_period(part.count, period_of<T>(part, ranks, op), [&](std::int64_t begin, std::span<const T> right) {
+        for (std::size_t i = 0; i < right.size(); ++i)
+          wrong += values[begin + static_cast<std::int64_t>(i)] != right[i];
+      });
+      values += part.count;
+    }
+  });
+  return wrong;
+}
+
+}  // namespace tandem::allreduce_bench
