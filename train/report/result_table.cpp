@@ -78,8 +78,8 @@ void remove_column(ResultTable& table, std::size_t column) {
   for (std::vector<std::string>& row : table.rows) row.erase(row.begin() + place);
 }
 
-/// A column that says less than the others: how many runs a group has, where that is always 1, then the last figure but
-/// one. 0: none.
+/// A column that says less than the others: how many runs a group has, where that is always 1, then the last of several
+/// figures. 0: none.
 std::size_t least_column(const ResultTable& table) {
   constexpr std::size_t kRuns = 1, kOtherThanFigures = 4;  // names, runs, epochs, images per second
   const bool has_runs = table.names[kRuns] == "Runs";
