@@ -194,9 +194,10 @@ std::string summary_text(const ResultRecord& result, const ResultFiles& files) {
     text += labelled("skipped", fmt::format("{}: a gradient was not finite; the loss scale ends at {:g}",
                                             counted(last.skipped_steps, "step"), last.loss_scale));
   }
-  return text + closing_text(fmt::format("{} after {} in {}", result_text(last), counted(last.epoch, "epoch"),
-                                         format_duration(result.total_seconds)),
-                             files);
+  std::string time = format_duration(files.seconds.value_or(result.total_seconds));
+  if (files.is_resumed) time += files.seconds ? " in all" : " since resumed";
+  return text +
+         closing_text(fmt::format("{} after {} in {}", result_text(last), counted(last.epoch, "epoch"), time), files);
 }
 
 }  // namespace tandem::train

@@ -4,6 +4,7 @@
 #include "tandem/train/evaluation_report.h"
 #include "tandem/train/records.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ std::string epoch_text(const EpochRecord& epoch, std::int64_t epochs = 0);
 /// A line for each class of an evaluation, in columns, with its line end: "  airplane    81.20% of 1,000".
 std::string per_class_text(const EvaluationReport& report, const std::vector<std::string>& classes);
 
-/// Where a run left things.
+/// Where a run left things, and how long it took where that is more than this process.
 struct ResultFiles {
   std::string folder = {};  ///< of the run; or empty
   /// What (8 letters at most), and the paths of that; those in `folder` are told without it. Lines without paths are
@@ -31,6 +32,9 @@ struct ResultFiles {
   std::vector<std::pair<std::string, std::vector<std::string>>> lines = {};
   std::string report = {};   ///< told in full, or left out where it is empty; the same below
   std::string picture = {};  ///< of its curves
+  /// Of a run that was gone on with: the time of all its sessions, or none where only that of this one is known.
+  bool is_resumed = false;
+  std::optional<double> seconds = {};
 };
 
 /// The end of a run's output: where its files are, then `result`, a line that says how it ended, and the picture's

@@ -1,6 +1,7 @@
 // One JSON object, replaced as a whole.
 #include "tandem/train/environment_file.h"
 
+#include "tandem/comm/launch/launch.h"
 #include "tandem/core/device_query.h"
 #include "tandem/core/error.h"
 #include "tandem/layers/file.h"
@@ -51,6 +52,7 @@ RunEnvironment this_environment(std::vector<std::string> command, std::vector<st
   std::error_code unknown;
   return {.command = std::move(command),
           .folder = std::filesystem::current_path(unknown).string(),
+          .launcher = comm::detect_launch(environment_variable).launcher,
           .places = std::move(places),
           .git = git_state(".")};
 }
@@ -82,6 +84,7 @@ void EnvironmentFile::write(RunState state, std::optional<int> exit_code) const 
   json["dataset"] = run_.dataset;
   json["command"] = environment_.command;
   json["folder"] = environment_.folder;
+  if (!environment_.launcher.empty()) json["launcher"] = environment_.launcher;
   if (environment_.git) json["git"] = {{"commit", environment_.git->commit}, {"dirty", environment_.git->is_dirty}};
   json["host"] = run_.host;
   json["ranks"] = environment_.places;

@@ -22,6 +22,7 @@ std::string_view name_of(RunState state);
 struct RunEnvironment {
   std::vector<std::string> command;  ///< as main() gets it
   std::string folder;                ///< the working directory
+  std::string launcher = {};         ///< that started the ranks: Launch::launcher
   std::vector<std::string> places;   ///< of each rank: "host, device"
   std::optional<GitState> git;       ///< of the working directory
 };
@@ -29,9 +30,9 @@ struct RunEnvironment {
 /// The environment of this process: its working directory, and the checkout that it is in.
 RunEnvironment this_environment(std::vector<std::string> command, std::vector<std::string> places);
 
-/// A run's environment.json: versions, host, processor, devices, ranks, command line, working directory, commit, when
-/// it was started and ended, state and exit code. Written when the object is made, as running, and when the run ends.
-/// Example:
+/// A run's environment.json: versions, host, processor, devices, ranks, what started them, command line, working
+/// directory, commit, when it was started and ended, state and exit code. Written when the object is made, as running,
+/// and when the run ends. Example:
 ///     #include "tandem/train/process_info.h"
 ///     #include <filesystem>
 ///     const auto folder = std::filesystem::temp_directory_path();

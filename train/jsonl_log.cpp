@@ -22,9 +22,11 @@ using Json = nlohmann::ordered_json;
 void add_epoch_fields(Json& json, const EpochRecord& r) {
   json["epoch"] = r.epoch;
   json["lr"] = r.lr;
-  json["train_loss"] = r.train_loss;
-  json["train_accuracy"] = r.train_accuracy;
-  // What was not evaluated is left out; a loss that is no number any more is null.
+  // What was not trained or not evaluated is left out; a loss that is no number any more is null.
+  if (r.trained) {
+    json["train_loss"] = r.train_loss;
+    json["train_accuracy"] = r.train_accuracy;
+  }
   if (has_figures(r.test_loss, r.test_accuracy, r.test_metrics)) {
     json["test_loss"] = r.test_loss;
     json["test_accuracy"] = r.test_accuracy;
@@ -34,7 +36,7 @@ void add_epoch_fields(Json& json, const EpochRecord& r) {
     json["validation_accuracy"] = r.validation_accuracy;
   }
   json["seconds"] = r.seconds;
-  json["images_per_second"] = r.images_per_second;
+  if (r.trained) json["images_per_second"] = r.images_per_second;
   json["world_size"] = r.world_size;
   json["backend"] = r.backend;
   json["peak_memory_bytes"] = r.peak_memory_bytes;

@@ -113,6 +113,7 @@ struct EpochRecord {
   NamedValues validation_metrics{};
   std::optional<BestFigure> best{};  ///< of the run so far, this epoch included
   bool stopped_early = false;        ///< the run ends behind it by TrainerOptions::early_stopping
+  bool trained = true;               ///< false: only tested, as nothing was left to train; train figures mean nothing
   /// Ended in its middle, and the run with it: figures are of what was done, without a test.
   std::optional<Divergence> diverged{};
   std::int64_t steps = 0;                          ///< that `time` is of: fewer than an epoch's where a run went on

@@ -1,8 +1,7 @@
 // What more ranks would gain: from the time of a run's own steps, and what messages between hosts cost.
 // Example:
-//     void tell(const EpochRecord& last, const comm::DistributedDataParallel& replicas, const comm::ProcessGroup&
-//     group) {
-//       if (const auto scaling = predict_scaling(last, replicas.bucket_sizes(), group.message_costs()))
+//     void tell(const EpochRecord& last, const comm::DistributedDataParallel& replicas) {
+//       if (const auto scaling = predict_scaling(last, replicas.bucket_sizes(), comm::usual_message_costs()))
 //         std::printf("64 hosts: %.1f times as many images per second\n", scaling->predicted.back().factor);
 //     }
 #pragma once

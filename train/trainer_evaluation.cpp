@@ -111,6 +111,7 @@ void Trainer::fill_in_circumstances(EpochRecord& record) {
 EpochRecord Trainer::evaluate_only(const TrainObserver& observer) {
   const auto start = std::chrono::steady_clock::now();
   EpochRecord last;
+  last.trained = false;
   last.epoch = epochs_done_ + (epoch_step_ > 0 ? 1 : 0);  // or in its middle, where a run of so many steps ended
   last.lr = parts_.optimizer.lr();
   last.train_loss = last.train_accuracy = last.test_loss = last.test_accuracy = std::nan("");

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 RunFiles::RunFiles(const Settings& settings, const train::RunRecord& run, const std::vector<std::string>& command,
                    comm::ProcessGroup& group, const train::Trainer& trainer, const layers::Module& model)
-    : settings_(settings), trainer_(trainer), model_(model) {
+    : settings_(settings), trainer_(trainer), model_(model), is_resumed_(run.steps_done > 0) {
   if (settings.run_dir.empty()) return;
   const auto places = group.all_gather_bytes(fmt::format("{}, {}", train::host_name(), run.device));
   comm::run_agreed(group, [&] {
@@ -79,7 +79,7 @@ void RunFiles::finish(train::RunState state, const train::EpochRecord* last, std
 
 train::ResultFiles RunFiles::places(const std::vector<std::string>& weights, const std::vector<std::string>& logs,
                                     const train::ReportFiles* report) const {
-  train::ResultFiles files{.folder = settings_.run_dir};
+  train::ResultFiles files{.folder = settings_.run_dir, .is_resumed = is_resumed_};
   const auto there = [&](std::initializer_list<const char*> names) {
     std::vector<std::string> paths;
     std::error_code unknown;
@@ -103,6 +103,7 @@ train::ResultFiles RunFiles::places(const std::vector<std::string>& weights, con
   if (report == nullptr) return files;
   files.report = report->page;
   files.picture = report->png.empty() ? report->svg : report->png;
+  if (is_resumed_) files.seconds = report->seconds;
   return files;
 }
 

@@ -55,6 +55,7 @@ class RunFiles {
   const Settings& settings_;
   const train::Trainer& trainer_;
   const layers::Module& model_;
+  bool is_resumed_ = false;
   std::unique_ptr<train::EnvironmentFile> environment_;
   std::unique_ptr<train::RunEvents> events_;
 };

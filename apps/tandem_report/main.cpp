@@ -3,12 +3,15 @@
 #include "apps/arguments/program.h"
 #include "tandem/core/error.h"
 #include "tandem/train/report/report.h"
+#include "tandem/train/terminal.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -43,22 +46,70 @@ std::vector<std::string> without_repetitions(const std::vector<std::string>& run
   return distinct;
 }
 
-void report(const std::string& program, const std::vector<std::string>& named, const std::string& comparison) {
-  using namespace tandem;
-  require(!named.empty(), "no run is named: {} RUN... makes the report of each folder of a training run", program);
-  const std::vector<std::string> runs = without_repetitions(named);
-  for (const std::string& run : runs) {
-    const train::ReportFiles files = train::write_report(run);
+void tell(const tandem::Error& error) {
+  std::fflush(stdout);
+  fmt::print(stderr, "error: {}\n", error.what());
+}
+
+/// Those that are runs; the others are told. `all_are_seen` becomes false where there is one that may not be looked
+/// into. Throws Error where none is a run.
+std::vector<std::string> runs_among(const std::vector<std::string>& named, bool& all_are_seen) {
+  std::vector<std::string> runs, notes;
+  for (const std::string& folder : named) {
+    try {
+      const std::string reason = tandem::train::reason_of_no_run(folder);
+      if (reason.empty())
+        runs.push_back(folder);
+      else
+        notes.push_back(fmt::format("{}: {}", folder, reason));
+    } catch (const tandem::Error& error) {
+      if (named.size() == 1) throw;
+      tell(error);
+      all_are_seen = false;
+    }
+  }
+  if (runs.empty() && notes.empty()) return runs;
+  constexpr std::size_t kMostTold = 5;
+  const std::size_t told = std::min(notes.size(), kMostTold);
+  std::string text = fmt::format("{}", fmt::join(notes.begin(), notes.begin() + static_cast<int>(told), "; "));
+  if (notes.size() > told) text += fmt::format("; and {} more", notes.size() - told);
+  tandem::require(!runs.empty(), "{}; name {} that --run-dir made", text, named.size() == 1 ? "a folder" : "folders");
+  if (!notes.empty()) fmt::print(stderr, "note: passed over what is not a run: {}\n", text);
+  return runs;
+}
+
+/// The columns of the terminal that shows standard output; 0: none does.
+int columns_of_output() { return ::isatty(STDOUT_FILENO) == 1 ? tandem::train::query_terminal(stdout).width : 0; }
+
+/// Returns whether there is a report now.
+bool make_report(const std::string& run, bool& lacks_png) {
+  try {
+    const tandem::train::ReportFiles files = tandem::train::write_report(run);
     for (const std::string& problem : files.problems) fmt::print(stderr, "note: {}\n", problem);
     fmt::print("{}\n", files.page);
-    if (files.png.empty())
-      fmt::print(stderr,
-                 "note: no curves.png: this build of Tandem has no cairo (libcairo2-dev); curves.svg is there\n");
+    lacks_png = lacks_png || files.png.empty();
+    return true;
+  } catch (const tandem::Error& error) {
+    tell(error);
+    return false;
   }
-  if (runs.size() < 2 && comparison.empty()) return;
+}
+
+/// Returns the exit code. What cannot be written of one run keeps no other from its report.
+int report(const std::string& program, const std::vector<std::string>& named, const std::string& comparison) {
+  using namespace tandem;
+  require(!named.empty(), "no run is named: {} RUN... makes the report of each folder of a training run", program);
+  bool all_are_made = true, lacks_png = false;
+  const std::vector<std::string> runs = without_repetitions(runs_among(named, all_are_made));
+  for (const std::string& run : runs) all_are_made = make_report(run, lacks_png) && all_are_made;
+  if (lacks_png)
+    fmt::print(stderr, "note: no curves.png: this build of Tandem has no cairo (libcairo2-dev); curves.svg is there\n");
+  const int code = all_are_made ? 0 : 2;
+  if (runs.empty() || (runs.size() < 2 && comparison.empty())) return code;
   const std::string path = comparison.empty() ? default_comparison(runs) : comparison;
-  const std::string table = train::write_comparison(runs, path);
+  const std::string table = train::write_comparison(runs, path, columns_of_output());
   fmt::print("\n{}\n{}\n", table, path);
+  return code;
 }
 
 }  // namespace
@@ -76,7 +127,7 @@ int main(int argc, char** argv) {
         *app.add_option("--compare", comparison,
                         "write the page that compares the runs to FILE; default comparison.html beside several runs")
              ->type_name("FILE"));
-    if (tandem::apps::parse_arguments(app, argc, argv)) report(tandem::apps::program_name(argv), runs, comparison);
-    return 0;
+    return tandem::apps::parse_arguments(app, argc, argv) ? report(tandem::apps::program_name(argv), runs, comparison)
+                                                          : 0;
   });
 }

@@ -8,14 +8,18 @@ Chromium: nothing on its console, no request, nothing wider than a window of 120
 faults must be found, or else this test could not fail. Exit code 77 where there is no Chromium.
 """
 import base64
+import fcntl
 import json
+import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
 import struct
 import subprocess
 import sys
+import termios
 import time
 import zlib
 
@@ -88,6 +92,81 @@ def check_log_elsewhere(train, folder):
     assert records.count("run") == 1 and records.count("epoch") == 2, records
 
 
+def report_of(report, *arguments):
+    return subprocess.run([report, *map(str, arguments)], capture_output=True, text=True, timeout=100)
+
+
+def on_terminal(columns, *command):
+    """What a program prints to a terminal of so many columns."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(command, stdout=follower, stderr=subprocess.DEVNULL)
+    os.close(follower)
+    said = b""
+    try:
+        while part := os.read(leader, 1 << 16):
+            said += part
+    except OSError:  # all of it has been read
+        pass
+    os.close(leader)
+    assert process.wait(timeout=100) == 0, said
+    return said.decode()
+
+
+def check_runs_and_others(train, report, folder):
+    """tandem_report runs/*: what is no run keeps no other from its report, and neither does one that cannot be written."""
+    runs = pathlib.Path(folder, "runs")
+    names = [f"a-long-name-for-a-run-of-a-small-network-{rate}-with-all-else-as-it-was" for rate in ("0.01", "0.02")]
+    for number, name in enumerate(names):
+        train_once(train, str(runs / name), "--lr", f"0.0{number + 1}", "--momentum", f"0.{number + 1}", "--weight-decay", f"0.{number}")
+    (runs / "empty").mkdir()
+    comparison = runs / "comparison.html"
+    comparison.write_text("of an earlier call")
+    both = [runs / name for name in names]
+    pages = [run / "report.html" for run in both]
+    for page in pages:
+        page.unlink()
+    done = report_of(report, comparison, runs / "empty", *both)
+    assert done.returncode == 0 and all(page.is_file() for page in pages), done
+    assert done.stdout.startswith("".join(f"{page}\n" for page in pages)) and done.stdout.endswith(f"\n{comparison}\n"), done.stdout
+    assert done.stderr == (f"note: passed over what is not a run: {comparison}: is no folder of a run; "
+                           f"{runs}/empty: holds neither log.jsonl nor config.toml\n"), done.stderr
+    assert "2 runs compared" in comparison.read_text()
+    none = report_of(report, comparison, runs / "empty")
+    assert none.returncode == 2 and none.stdout == "" and none.stderr.count("\n") == 1 and none.stderr.startswith("error: "), none
+
+    pages[0].unlink()
+    pages[0].mkdir()  # where no report can be written
+    pages[1].unlink()
+    done = report_of(report, *both)
+    assert done.returncode == 2 and pages[1].is_file() and f"error: {pages[0]}: " in done.stderr, done
+    assert done.stdout.startswith(f"{pages[1]}\n") and done.stdout.endswith(f"\n{comparison}\n"), done
+    pages[0].rmdir()
+
+    shown = on_terminal(80, report, *map(str, both)).replace("\r", "").split("\n\n")[1].splitlines()
+    assert all(len(line) <= 80 for line in shown), shown
+    assert "0.01" in shown[2] and "0.02" in shown[3], shown
+
+
+def check_resumed_at_its_end(train, folder):
+    """A run that has nothing left to do is tested again: its records and its report are those of a finished run."""
+    run = str(pathlib.Path(folder, "twice"))
+    train_once(train, run)
+    said = train_once(train, run, "--resume", "auto").stdout
+    assert re.search(r"^test accuracy .* after 2 epochs in [0-9]+s in all$", said, re.MULTILINE), said
+    results = [json.loads(line) for line in pathlib.Path(run, "log.jsonl").read_text().splitlines() if '"record":"result"' in line]
+    assert len(results) == 2 and all(value is not None for value in results[1].values()) and "train_loss" not in results[1], results
+    page = pathlib.Path(run, "report.html").read_text()
+    assert "gone on with once" in page and "not finished" not in page and "ended early" not in page, page[:3000]
+    other = str(pathlib.Path(folder, "elsewhere"))
+    said = train_once(train, other, "--epochs", "3", "--resume", run).stdout
+    assert re.search(r"^test accuracy .* after 3 epochs in [0-9]+s since resumed$", said, re.MULTILINE), said
+    tested = str(pathlib.Path(folder, "tested"))
+    train_once(train, tested, "--epochs", "0")
+    page = pathlib.Path(tested, "report.html").read_text()
+    assert "ended early" not in page and "not finished" not in page, page[:3000]
+
+
 def check_files(train, report, folder):
     whole = str(pathlib.Path(folder, "whole"))
     said = train_once(train, whole).stdout
@@ -124,6 +203,9 @@ def check_files(train, report, folder):
     page = pathlib.Path(stopped, "report.html").read_text()
     assert "This run is not finished: its log ends behind epoch" in page and "of 1000" in page, page[:3000]
 
+    check_runs_and_others(train, report, folder)
+    check_resumed_at_its_end(train, folder)
+
     pathlib.Path(whole, "evaluation.json").write_text("{\n,")
     remade = subprocess.run([report, whole], check=True, capture_output=True, text=True)
     assert remade.stdout == f"{whole}/report.html\n", remade.stdout
@@ -155,6 +237,9 @@ def check_in_browser(program, train, report, folder):
             assert len(page) <= 2_000_000, f"{path}: {len(page)} bytes"
             faults = faults_of(browser, path)
             assert not faults, f"{path}: {faults}"
+            if path == comparison:  # nobody sees that there is more to the right
+                hidden = browser.evaluate("[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)")
+                assert hidden == [0, 0], f"{path}: so many pixels of each table are beyond a narrow window: {hidden}"
             printed = browser.print()
             assert printed.startswith(b"%PDF-") and len(printed) > 10_000, f"{path} prints to {len(printed)} bytes"
             dark = browser.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -128,6 +128,13 @@ TEST_CASE("the summary tells the result and where things are") {
         "  kept in  runs/\n  log      log\nstopped\n");
 }
 
+TEST_CASE("the summary of a run that was gone on with tells the time of all of it, or that it does not") {
+  const ResultRecord result{epoch(1), 19.0};
+  CHECK_THAT(summary_text(result, {.is_resumed = true, .seconds = 187.0}),
+             ContainsText(" after 1 epoch in 3:07 in all\n"));
+  CHECK_THAT(summary_text(result, {.is_resumed = true}), ContainsText(" after 1 epoch in 19s since resumed\n"));
+}
+
 TEST_CASE("the summary of several ranks tells what averaging gradients took") {
   ResultRecord result{epoch(1), 187.0};
   result.last.exchange =

@@ -32,8 +32,11 @@ RunRecord some_run() {
 }
 
 RunEnvironment some_environment() {
-  return {
-      .command = {"train", "--data", "no \xff utf-8"}, .folder = "/work", .places = {"a, cpu", "b, cpu"}, .git = {}};
+  return {.command = {"train", "--data", "no \xff utf-8"},
+          .folder = "/work",
+          .launcher = "srun",
+          .places = {"a, cpu", "b, cpu"},
+          .git = {}};
 }
 
 }  // namespace
@@ -55,6 +58,7 @@ TEST_CASE("environment.json tells a run's state from its beginning to its end") 
   CHECK(json["ended"].get<std::string>().size() == 20);
   CHECK(json["command"] == Json{"train", "--data", "no \xef\xbf\xbd utf-8"});
   CHECK(json["ranks"] == Json{"a, cpu", "b, cpu"});
+  CHECK(json["launcher"] == "srun");
   CHECK(json["model"] == "resnet9");
   CHECK(json["versions"]["tandem"] == build_versions().front().second);
   CHECK(json["devices"][0]["device"] == "cpu");

@@ -208,6 +208,20 @@ TEST_CASE("what JSON cannot hold becomes null, what is no UTF-8 is replaced") {
   CHECK(file.records()[1]["config"]["data"].is_string());
 }
 
+TEST_CASE("the result of a run that only tested has no figures of training") {
+  TemporaryFile file;
+  EpochRecord tested = some_epoch();
+  tested.train_loss = tested.train_accuracy = std::nan("");
+  tested.trained = false;
+  JsonlLog(file.path).write(ResultRecord{tested, 1.0, {}});
+  const auto record = file.records().at(0);
+  for (const char* const name : {"train_loss", "train_accuracy", "images_per_second"}) CHECK(!record.contains(name));
+  for (const auto& [name, value] : record.items()) {
+    INFO(name);
+    CHECK(!value.is_null());
+  }
+}
+
 TEST_CASE("a new log goes on after the old one") {
   TemporaryFile file;
   JsonlLog(file.path).write(StepRecord{1, 1, 0.1, 1.0});

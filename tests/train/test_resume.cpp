@@ -70,6 +70,7 @@ TEST_CASE("fit() goes on in the middle of an epoch, and a run that has all its e
   CHECK(evaluated.epoch == 2);
   CHECK(evaluated.test_loss == whole.last.test_loss);
   CHECK(std::isnan(evaluated.train_loss));
+  CHECK((!evaluated.trained && whole.last.trained));
 }
 
 TEST_CASE("training that the observer stops behind a step goes on behind it") {

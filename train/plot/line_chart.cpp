@@ -114,6 +114,10 @@ void draw_key(Canvas& canvas, Point at, const LegendEntry& entry) {
 
 }  // namespace
 
+bool fits_beside_lines(std::string_view name, std::size_t series, double width) {
+  return text_width(name, kNameSize) <= (series <= kMostNamedAtEnd ? kWidestName : std::max(40.0, width - 20.0));
+}
+
 double draw_legend(Canvas& canvas, const Box& box, const std::vector<LegendEntry>& entries) {
   double x = box.x, y = box.y + 10.0;
   const std::size_t shown = entries.size() > kMostInLegend ? kMostInLegend - 1 : entries.size();

@@ -4,6 +4,7 @@
 #include "tandem/train/plot/frame.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tandem::train::plot {
@@ -32,6 +33,9 @@ struct LineChart {
 /// Names stand at the ends of their lines, one below the other; of more than 8 series, in rows below the title, and of
 /// those of more than 24 the rest is counted.
 void draw_line_chart(Canvas& canvas, const Box& box, const LineChart& chart);
+
+/// Whether a name is shown in full in a chart of so many series and this width, in points.
+bool fits_beside_lines(std::string_view name, std::size_t series, double width);
 
 struct LegendEntry {
   std::string name;

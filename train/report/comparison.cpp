@@ -3,13 +3,15 @@
 
 #include "tandem/train/plot/palette.h"
 #include "tandem/train/plot/ticks.h"
-#include "tandem/train/progress_format.h"
 #include "tandem/train/report/page.h"
+#include "tandem/train/report/result_table.h"
+#include "tandem/train/report/short_names.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -17,7 +19,6 @@ namespace tandem::train::report {
 namespace {
 
 using plot::number_text;
-using plot::Unit;
 
 /// Names of settings that may differ in a group: the seed, and what the programs that made the runs call without
 /// effect.
@@ -58,6 +59,21 @@ std::string value_in(const TextTable& table, const std::string& name) {
   return "";
 }
 
+/// Those that count, and those that do not.
+std::vector<const RunData*> runs_of(const RunGroup& group) {
+  std::vector<const RunData*> runs = group.runs;
+  runs.insert(runs.end(), group.repeated.begin(), group.repeated.end());
+  return runs;
+}
+
+/// "a, b, c and 4 more"
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 4;
+  const std::size_t shown = std::min(names.size(), kMost);
+  const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<int>(shown), ", "));
+  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
+}
+
 /// The mean of a figure over the runs of a group, epoch by epoch, with a band of one standard deviation.
 plot::Series pooled(const RunGroup& group, std::size_t index, double Epoch::* figure) {
   std::map<std::int64_t, std::vector<double>> by_epoch;
@@ -65,7 +81,6 @@ plot::Series pooled(const RunGroup& group, std::size_t index, double Epoch::* fi
     for (const Epoch& epoch : run->epochs) by_epoch[epoch.epoch].push_back(epoch.*figure);
   }
   plot::Series series;
-  series.name = group.name;
   series.colour = plot::series_colour(index);
   for (const auto& [epoch, values] : by_epoch) {
     const Spread spread = spread_of(values);
@@ -78,76 +93,10 @@ plot::Series pooled(const RunGroup& group, std::size_t index, double Epoch::* fi
   return series;
 }
 
-struct Figure {
-  const char* title;
-  double Epoch::* field;
-  Unit unit;
-};
-
-constexpr Figure kFigures[] = {{"Test accuracy", &Epoch::test_accuracy, Unit::percent},
-                               {"Validation accuracy", &Epoch::validation_accuracy, Unit::percent},
-                               {"Test loss", &Epoch::test_loss, Unit::none},
-                               {"Validation loss", &Epoch::validation_loss, Unit::none},
-                               {"Training loss", &Epoch::train_loss, Unit::none},
-                               {"Training accuracy", &Epoch::train_accuracy, Unit::percent}};
-
-double last_of(const RunData& run, double Epoch::* figure) {
-  for (std::size_t i = run.epochs.size(); i-- > 0;) {
-    if (std::isfinite(run.epochs[i].*figure)) return run.epochs[i].*figure;
-  }
-  return kMissing;
-}
-
-Spread last_of(const RunGroup& group, double Epoch::* figure) {
-  std::vector<double> values;
-  for (const RunData* const run : group.runs) values.push_back(last_of(*run, figure));
-  return spread_of(values);
-}
-
-std::string text_of_spread(const Spread& spread, Unit unit) {
-  if (spread.count < 2) return number_text(spread.mean, unit);
-  return fmt::format(
-      "{} \xC2\xB1 {}", number_text(spread.mean, unit),
-      unit == Unit::percent ? fmt::format("{:.2f}", spread.deviation) : number_text(spread.deviation, unit));
-}
-
-std::vector<Figure> figures_of(const std::vector<RunGroup>& groups) {
-  std::vector<Figure> present;
-  for (const Figure& figure : kFigures) {
-    const bool is_there =
-        std::ranges::any_of(groups, [&](const RunGroup& group) { return last_of(group, figure.field).count > 0; });
-    if (is_there) present.push_back(figure);
-  }
-  return present;
-}
-
-/// What the page and the terminal show of each group.
-struct ResultTable {
-  std::vector<std::string> names;  ///< of columns; the first one has the groups' names, the others numbers
-  std::vector<std::vector<std::string>> rows;
-};
-
-ResultTable results_of(const std::vector<RunGroup>& groups, const std::vector<Figure>& figures) {
-  ResultTable table{{"", "Runs"}, {}};
-  for (const Figure& figure : figures) table.names.emplace_back(figure.title);
-  table.names.insert(table.names.end(), {"Epochs", "Images/s"});
-  for (const RunGroup& group : groups) {
-    std::vector<std::string>& row = table.rows.emplace_back();
-    row = {group.name, std::to_string(group.runs.size())};
-    for (const Figure& figure : figures) row.push_back(text_of_spread(last_of(group, figure.field), figure.unit));
-    std::int64_t epochs = 0;
-    for (const RunData* const run : group.runs)
-      epochs = std::max(epochs, run->epochs.empty() ? 0 : run->epochs.back().epoch);
-    row.push_back(std::to_string(epochs));
-    row.push_back(number_text(last_of(group, &Epoch::images_per_second).mean));
-  }
-  return table;
-}
-
 void add_results(HtmlWriter& html, const ResultTable& table) {
   html.element("h2", "Results");
   html.open("div", {{"class", "card scroll"}});
-  html.open("table");
+  html.open("table", {{"class", "stack"}});
   html.open("tr");
   html.element("th", "settings");
   for (std::size_t i = 1; i < table.names.size(); ++i) html.element("th", table.names[i], {{"class", "n"}});
@@ -159,7 +108,8 @@ void add_results(HtmlWriter& html, const ResultTable& table) {
     html.element("span", "", {{"class", "key"}, {"style", "background: var(--" + plot::series_colour(i).name + ")"}});
     html.text(row.front());
     html.close();
-    for (std::size_t column = 1; column < row.size(); ++column) html.element("td", row[column], {{"class", "n"}});
+    for (std::size_t column = 1; column < row.size(); ++column)
+      html.element("td", row[column], {{"class", "n"}, {"data-name", table.names[column]}});
     html.close();
   }
   html.close();
@@ -174,7 +124,7 @@ void add_settings(HtmlWriter& html, const std::vector<RunGroup>& groups) {
   const std::set<std::string> left_out = passed_over(all_runs(groups));
   html.element("h2", "Settings that differ");
   html.open("div", {{"class", "card scroll"}});
-  html.open("table");
+  html.open("table", {{"class", "stack"}});
   html.open("tr");
   html.element("th", "run");
   for (const std::string& name : names) html.element("th", name);
@@ -183,7 +133,7 @@ void add_settings(HtmlWriter& html, const std::vector<RunGroup>& groups) {
     const TextTable settings = settings_of(*group.runs.front(), left_out);
     html.open("tr");
     html.element("td", group.name);
-    for (const std::string& name : names) html.element("td", value_in(settings, name));
+    for (const std::string& name : names) html.element("td", value_in(settings, name), {{"data-name", name}});
     html.close();
   }
   html.close();
@@ -193,6 +143,30 @@ void add_settings(HtmlWriter& html, const std::vector<RunGroup>& groups) {
 bool has_seed_of(const RunData& run, const RunData* other) {
   const std::string seed = setting(run, "seed");
   return !seed.empty() && seed == setting(*other, "seed");
+}
+
+/// How many images each run was tested on, and of which data set, where that is not the same of all.
+std::string tested_on_text(const std::vector<RunGroup>& groups) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> tests;  // with the names of groups
+  for (const RunGroup& group : groups) {
+    for (const RunData* const run : runs_of(group)) {
+      if (!std::isfinite(run->test_images)) continue;
+      const std::string images = fmt::format("{:.0f} images of {}", run->test_images, run->dataset);
+      auto test = std::ranges::find(tests, images, [](const auto& entry) { return entry.first; });
+      if (test == tests.end()) test = tests.insert(test, {images, {}});
+      if (std::ranges::find(test->second, group.name) == test->second.end()) test->second.push_back(group.name);
+    }
+  }
+  if (tests.size() < 2) return "";
+  std::ranges::stable_sort(tests, {}, [](const auto& test) { return test.second.size(); });
+  std::vector<std::string> parts;
+  for (const auto& [images, names] : tests) {
+    const bool are_most = images == tests.back().first && names.size() > 1;
+    parts.push_back(fmt::format("{} on {}", are_most ? "the others" : listed(names), images));
+  }
+  return fmt::format(
+      "These runs were not tested on the same images, so that their test figures cannot be compared: {}.",
+      fmt::join(parts, "; "));
 }
 
 /// "b has the seed of a, and the same settings: it does not count": a line for each such run.
@@ -210,23 +184,38 @@ std::vector<std::string> repetition_texts(const std::vector<RunGroup>& groups) {
   return texts;
 }
 
-}  // namespace
-
-Spread spread_of(const std::vector<double>& values) {
-  Spread spread;
-  double sum = 0.0, squares = 0.0;
-  for (const double value : values) {
-    if (!std::isfinite(value)) continue;
-    sum += value;
-    ++spread.count;
-  }
-  if (spread.count == 0) return spread;
-  spread.mean = sum / static_cast<double>(spread.count);
-  for (const double value : values)
-    if (std::isfinite(value)) squares += (value - spread.mean) * (value - spread.mean);
-  if (spread.count > 1) spread.deviation = std::sqrt(squares / static_cast<double>(spread.count - 1));
-  return spread;
+/// The last parts of a path, as many as asked for.
+std::string end_of_path(const std::string& folder, std::size_t parts) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  fs::path path = fs::absolute(folder, unknown).lexically_normal(), end;
+  if (!path.has_filename()) path = path.parent_path();
+  for (std::size_t i = 0; i < parts && path.has_relative_path(); ++i, path = path.parent_path())
+    end = end.empty() ? path.filename() : path.filename() / end;
+  return end.string();
 }
+
+/// Runs of the same name are told apart by the folders around theirs.
+void tell_apart(std::vector<RunGroup>& groups) {
+  constexpr std::size_t kDeepest = 16;
+  for (std::size_t parts = 2; parts <= kDeepest; ++parts) {
+    std::map<std::string, int> times;
+    for (const RunGroup& group : groups) ++times[group.name];
+    for (RunGroup& group : groups) {
+      if (times[group.name] > 1) group.name = end_of_path(group.runs.front()->folder, parts);
+    }
+  }
+}
+
+/// As labels of lines.
+std::vector<std::string> labels_of(const std::vector<RunGroup>& groups) {
+  std::vector<std::string> names;
+  for (const RunGroup& group : groups) names.push_back(group.name);
+  return short_names(names,
+                     [&](const std::string& name) { return plot::fits_beside_lines(name, names.size(), kChartWidth); });
+}
+
+}  // namespace
 
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
   std::vector<std::string> names, differing;
@@ -266,7 +255,10 @@ std::vector<RunGroup> group_runs(const std::vector<RunData>& runs) {
   // A few settings say more than the name of a folder.
   constexpr std::size_t kMostInName = 2;
   const std::vector<std::string> names = differing_settings(groups);
-  if (names.empty() || names.size() > kMostInName) return groups;
+  if (names.empty() || names.size() > kMostInName) {
+    tell_apart(groups);
+    return groups;
+  }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     std::vector<std::string> parts;
     for (const std::string& name : names) parts.push_back(fmt::format("{} {}", name, value_in(settings[i], name)));
@@ -275,28 +267,13 @@ std::vector<RunGroup> group_runs(const std::vector<RunData>& runs) {
   return groups;
 }
 
-std::string comparison_text(const std::vector<RunData>& runs) {
-  constexpr std::size_t kMostFigures = 3, kWidestName = 40;
+std::string comparison_text(const std::vector<RunData>& runs, int columns) {
+  constexpr std::size_t kMostFigures = 3;
   const std::vector<RunGroup> groups = group_runs(runs);
   std::vector<Figure> figures = figures_of(groups);
   figures.resize(std::min(figures.size(), kMostFigures));
-  const ResultTable table = results_of(groups, figures);
-  std::vector<int> widths;
-  for (const std::string& name : table.names) widths.push_back(display_width(name));
-  for (const std::vector<std::string>& row : table.rows) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] =
-          std::max(widths[i], i == 0 ? static_cast<int>(std::min(row[i].size(), kWidestName)) : display_width(row[i]));
-  }
-  std::string text;
-  const auto add_line = [&](const std::vector<std::string>& cells) {
-    text += fmt::format("{:<{}.{}}", cells.front(), widths.front(), kWidestName);
-    for (std::size_t i = 1; i < cells.size(); ++i)
-      text += std::string(static_cast<std::size_t>(2 + widths[i] - display_width(cells[i])), ' ') + cells[i];
-    text += '\n';
-  };
-  add_line(table.names);
-  for (const std::vector<std::string>& row : table.rows) add_line(row);
+  std::string text = table_text(results_of(groups, figures), columns);
+  if (const std::string tested = tested_on_text(groups); !tested.empty()) text += "note: " + tested + '\n';
   for (const std::string& repetition : repetition_texts(groups)) text += repetition + '\n';
   return text;
 }
@@ -319,18 +296,27 @@ std::string comparison_page(const std::vector<RunData>& runs) {
   std::vector<std::string> problems;
   for (const RunData& run : runs) problems.insert(problems.end(), run.problems.begin(), run.problems.end());
   add_problems(html, problems);
+  if (const std::string tested = tested_on_text(groups); !tested.empty()) {
+    html.open("div", {{"class", "banner"}});
+    html.element("p", tested);
+    html.close();
+  }
   if (!figures.empty()) add_results(html, results_of(groups, figures));
   for (const std::string& repetition : repetition_texts(groups)) html.element("p", repetition, {{"class", "note"}});
   add_settings(html, groups);
   if (!figures.empty()) {
     html.element("h2", "Curves");
     html.open("div", {{"class", "grid"}});
+    const std::vector<std::string> labels = labels_of(groups);
     for (const Figure& figure : figures) {
       plot::LineChart chart;
       chart.title = figure.title;
       chart.x = {.title = "epoch", .whole = true};
       chart.y.unit = figure.unit;
-      for (std::size_t i = 0; i < groups.size(); ++i) chart.series.push_back(pooled(groups[i], i, figure.field));
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        chart.series.push_back(pooled(groups[i], i, figure.field));
+        chart.series.back().name = labels[i];
+      }
       add_chart(html, chart);
     }
     html.close();
@@ -339,9 +325,7 @@ std::string comparison_page(const std::vector<RunData>& runs) {
   begin_card(html);
   TextTable folders;
   for (const RunGroup& group : groups) {
-    std::vector<const RunData*> all = group.runs;
-    all.insert(all.end(), group.repeated.begin(), group.repeated.end());
-    for (const RunData* const run : all)
+    for (const RunData* const run : runs_of(group))
       folders.emplace_back(group.name, run->folder + (run->state == RunState::finished ? "" : " (not finished)"));
   }
   add_pairs(html, folders);

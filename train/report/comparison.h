@@ -33,8 +33,8 @@ Spread spread_of(const std::vector<double>& values);
 /// Names of settings that are not the same in all groups, sorted as the settings of the first run that has them.
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups);
 
-/// The results as a table for a terminal: a line of names, and one for each group.
-std::string comparison_text(const std::vector<RunData>& runs);
+/// The results as a table for a terminal of so many columns (0: of any width): names, and a line for each group.
+std::string comparison_text(const std::vector<RunData>& runs, int columns = 0);
 
 std::string comparison_page(const std::vector<RunData>& runs);
 

@@ -81,8 +81,9 @@ plot::LineChart accuracy_chart(const RunData& run) {
 
 plot::LineChart learning_rate_chart(const RunData& run) {
   plot::LineChart chart = epoch_chart("Learning rate");
-  if (has_steps(run)) {
-    chart.series.push_back(step_series(run, &Step::lr, plot::kTraining));
+  plot::Series steps = has_steps(run) ? step_series(run, &Step::lr, plot::kTraining) : plot::Series();
+  if (has_any(steps.y)) {
+    chart.series.push_back(std::move(steps));
     include_epochs(chart, run);
   } else {
     add(chart, run, "", plot::kTraining, &Epoch::lr);
@@ -100,6 +101,12 @@ plot::LineChart throughput_chart(const RunData& run) {
 
 bool has_figures(const plot::LineChart& chart) {
   return std::ranges::any_of(chart.series, [](const plot::Series& series) { return has_any(series.y); });
+}
+
+bool has_line(const plot::LineChart& chart) {
+  return std::ranges::any_of(chart.series, [](const plot::Series& series) {
+    return std::ranges::count_if(series.y, [](double value) { return std::isfinite(value); }) > 1;
+  });
 }
 
 std::string title_of(const RunData& run) {

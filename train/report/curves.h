@@ -15,6 +15,8 @@ plot::LineChart learning_rate_chart(const RunData& run);
 plot::LineChart throughput_chart(const RunData& run);
 
 bool has_figures(const plot::LineChart& chart);
+/// Whether some series has two figures or more: a single one says no more than a number does.
+bool has_line(const plot::LineChart& chart);
 
 /// Loss and accuracy beside each other under a title: curves.svg and curves.png.
 inline constexpr plot::Size kCurvesSize{960.0, 380.0};

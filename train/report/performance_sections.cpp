@@ -158,6 +158,14 @@ void add_communication(HtmlWriter& html, const RunData& run, const NumberTable& 
 /// What environment.json says of what stands elsewhere on the page.
 constexpr std::string_view kTold[] = {"host", "threads", "backend", "model", "dataset"};
 
+/// What starts the run again. Ranks that are threads are started by an option, which is there.
+std::string started_command(const RunData& run) {
+  if (!(run.ranks > 1.0) || run.backend == "threads") return run.command_line;
+  const bool is_slurm = run.launcher == "srun";
+  return fmt::format("{} {} {:.0f} {}", is_slurm ? "srun" : "mpirun", is_slurm ? "-n" : "-np", run.ranks,
+                     run.command_line);
+}
+
 void add_text(HtmlWriter& html, const std::string& text) {
   begin_card(html);
   html.element("pre", text);
@@ -190,7 +198,7 @@ void add_performance(HtmlWriter& html, const RunData& run) {
 void add_circumstances(HtmlWriter& html, const RunData& run) {
   if (!run.command_line.empty()) {
     html.element("h2", "Command line");
-    add_text(html, run.command_line);
+    add_text(html, started_command(run));
   }
   TextTable about;
   if (!run.host.empty()) about.emplace_back("host", run.host);

@@ -4,6 +4,7 @@
 #include "tandem/layers/file.h"
 #include "tandem/layers/safetensors.h"
 #include "tandem/train/plot/ticks.h"
+#include "tandem/train/report/environment_table.h"
 #include "tandem/train/report/json_fields.h"
 #include "tandem/train/report/read_evaluation.h"
 #include "tandem/train/report/read_profile.h"
@@ -93,7 +94,7 @@ class LogReader {
 
   void add_run(const Json& json) {
     if (whole_field(json, "steps_done") == 0) begin_anew();
-    ++run_.sessions;
+    if (run_.sessions++ == 0) run_.is_whole = whole_field(json, "steps_done") <= 0;
     first_epoch_ = first_step_ = true;
     run_.total_seconds = kMissing;
     run_.stopped_early = false;
@@ -119,13 +120,15 @@ class LogReader {
       for (const auto& item : config->items()) run_.config.emplace_back(item.key(), text_of(item.value()));
     }
     if (const Json* const versions = find_field(json, "versions")) {
-      for (const auto& item : versions->items()) run_.versions.emplace_back(item.key(), text_of(item.value()));
+      for (const auto& item : versions->items())
+        run_.versions.emplace_back(name_of_version(item.key()), text_of(item.value()));
     }
   }
 
   /// What was written before is of a run that left no checkpoint.
   void begin_anew() {
     run_.sessions = 0;
+    run_.peak_tensor_bytes.clear();
     epochs_.clear();
     steps_.clear();
   }
@@ -156,7 +159,9 @@ class LogReader {
     first_epoch_ = false;
     const Json* const loss = find_field(json, "train_loss");
     const Json* const diverged = find_field(json, "diverged");
-    const bool has_diverged = diverged != nullptr || (loss != nullptr && loss->is_null());
+    // A result of an evaluation alone had a null there once.
+    const bool is_epoch = text_field(json, "record") == "epoch";
+    const bool has_diverged = diverged != nullptr || (is_epoch && loss != nullptr && loss->is_null());
     run_.state = has_diverged ? RunState::diverged : RunState::unfinished;
     run_.diverged_at_step = diverged != nullptr ? std::max<std::int64_t>(whole_field(*diverged, "step"), 0) : 0;
     run_.skipped_in_a_row =
@@ -173,7 +178,7 @@ class LogReader {
 
   void add_result(const Json& json) {
     run_.total_seconds = number_field(json, "total_seconds");
-    run_.peak_tensor_bytes = number_table(json, "peak_tensor_bytes");
+    add_peaks(number_table(json, "peak_tensor_bytes"));
     const Json* const early = find_field(json, "stopped_early");
     run_.stopped_early = early != nullptr && early->is_boolean() && early->get<bool>();
     if (const Json* const best = find_field(json, "best")) {
@@ -183,6 +188,18 @@ class LogReader {
     if (epochs_.empty() && whole_field(json, "epoch") >= 0) add_epoch(json);  // it evaluated only
     add_last_test(json);
     if (run_.state != RunState::diverged) run_.state = RunState::finished;
+  }
+
+  /// The largest of all sessions: one that found nothing left to do only tested.
+  void add_peaks(const NumberTable& peaks) {
+    for (const auto& [kind, bytes] : peaks) {
+      const auto found = std::ranges::find(run_.peak_tensor_bytes, kind, &NumberTable::value_type::first);
+      if (found == run_.peak_tensor_bytes.end()) {
+        run_.peak_tensor_bytes.emplace_back(kind, bytes);
+      } else {
+        found->second = std::max(found->second, bytes);
+      }
+    }
   }
 
   void add_last_test(const Json& json) {
@@ -200,24 +217,6 @@ class LogReader {
   std::size_t damaged_ = 0;
   bool first_epoch_ = true, first_step_ = true;
 };
-
-constexpr std::size_t kMostRows = 64;  // of a list; a longer one stays a text
-
-void flatten(const Json& json, const std::string& prefix, TextTable& table, int depth) {
-  const bool is_long = json.is_array() && json.size() > kMostRows;
-  if (!json.is_structured() || is_long || depth > 4) {
-    const bool is_bytes = prefix.ends_with("_bytes") && json.is_number();
-    if (!prefix.empty())
-      table.emplace_back(prefix, is_bytes ? plot::number_text(json.get<double>(), plot::Unit::bytes) : text_of(json));
-    return;
-  }
-  // A list of one stands for what is in it.
-  for (const auto& item : json.items()) {
-    const bool has_name = json.is_object() || json.size() > 1;
-    const std::string dot = prefix.empty() || !has_name ? "" : ".";
-    flatten(item.value(), prefix + dot + (has_name ? item.key() : ""), table, depth + 1);
-  }
-}
 
 /// A command line for a shell.
 std::string command_line(const Json& field) {
@@ -248,7 +247,9 @@ void read_environment(RunData& run, const std::string& path) {
     run.command_line = command_line(*field);
     json.erase(name);
   }
-  flatten(json, "", run.environment, 0);
+  run.launcher = text_field(json, "launcher");
+  json.erase("launcher");
+  run.environment = environment_table(json);
 }
 
 /// The filters of the first convolution, each brought to the range from 0 to 1.
@@ -279,13 +280,23 @@ void read_filters(RunData& run, const std::string& path) {
 
 }  // namespace
 
-RunData read_run(const std::string& folder) {
+std::string reason_of_no_run(const std::string& folder) {
   std::error_code error;
-  require(fs::is_directory(folder, error), "{}: is no folder of a run; name one that --run-dir made", folder);
+  if (!fs::is_directory(folder, error)) return "is no folder of a run";
+  for (const char* const name : {"log.jsonl", "config.toml"}) {
+    if (fs::exists(fs::path(folder) / name, error)) return "";
+    // One that may not be looked into may hold a run.
+    require(!error, "{}: cannot be read: {}", folder, error.message());
+  }
+  return "holds neither log.jsonl nor config.toml";
+}
+
+RunData read_run(const std::string& folder) {
+  const std::string reason = reason_of_no_run(folder);
+  require(reason.empty(), "{}: {}; name a folder that --run-dir made", folder, reason);
+  std::error_code error;
   const auto path_of = [&](const char* name) { return (fs::path(folder) / name).string(); };
   const auto is_there = [&](const char* name) { return fs::exists(path_of(name), error); };
-  require(is_there("log.jsonl") || is_there("config.toml"),
-          "{}: holds neither log.jsonl nor config.toml: name a folder that --run-dir made", folder);
   RunData run;
   run.folder = folder;
   const fs::path whole = fs::absolute(folder, error).lexically_normal();
@@ -330,6 +341,13 @@ std::vector<double> numbers_of(const std::vector<Epoch>& epochs) {
 
 bool has_any(const std::vector<double>& values) {
   return std::ranges::any_of(values, [](double value) { return std::isfinite(value); });
+}
+
+double seconds_of(const RunData& run) {
+  if (std::isfinite(run.total_seconds) && run.sessions <= 1) return run.total_seconds;
+  double sum = 0.0;
+  for (const Epoch& epoch : run.epochs) sum += std::isfinite(epoch.seconds) ? epoch.seconds : 0.0;
+  return sum > 0.0 ? sum : kMissing;
 }
 
 std::string reason_of_divergence(const RunData& run) {

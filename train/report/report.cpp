@@ -9,6 +9,7 @@
 #include "tandem/train/report/page.h"
 #include "tandem/train/report/sections.h"
 
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -48,6 +49,7 @@ ReportFiles write_report(const std::string& run_dir) {
   const report::RunData run = report::read_run(run_dir);
   const auto path_of = [&](const char* name) { return (std::filesystem::path(run_dir) / name).string(); };
   ReportFiles files{path_of("report.html"), path_of("curves.svg"), "", run.problems};
+  if (const double seconds = report::seconds_of(run); run.is_whole && std::isfinite(seconds)) files.seconds = seconds;
   const auto draw = [&](plot::Canvas& canvas) { report::draw_curves(canvas, run); };
   write_file(files.svg, plot::svg_picture(report::kCurvesSize, "Loss and accuracy of " + report::title_of(run),
                                           plot::SvgKind::file, draw));
@@ -59,7 +61,9 @@ ReportFiles write_report(const std::string& run_dir) {
   return files;
 }
 
-std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path) {
+std::string reason_of_no_run(const std::string& folder) { return report::reason_of_no_run(folder); }
+
+std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path, int columns) {
   std::vector<report::RunData> runs;
   std::set<std::filesystem::path> seen;
   for (const std::string& folder : run_dirs) {
@@ -68,7 +72,7 @@ std::string write_comparison(const std::vector<std::string>& run_dirs, const std
     if (unknown || seen.insert(place).second) runs.push_back(report::read_run(folder));
   }
   write_file(path, report::comparison_page(runs));
-  return report::comparison_text(runs);
+  return report::comparison_text(runs, columns);
 }
 
 }  // namespace tandem::train

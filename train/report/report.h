@@ -6,16 +6,22 @@
 //     }
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace tandem::train {
+
+/// Why a folder holds no run, "is no folder of a run"; "" where it holds one. Throws Error where that cannot be seen.
+std::string reason_of_no_run(const std::string& folder);
 
 struct ReportFiles {
   std::string page;                   ///< DIR/report.html
   std::string svg;                    ///< DIR/curves.svg
   std::string png;                    ///< DIR/curves.png; empty in a build without cairo
   std::vector<std::string> problems;  ///< what could not be read, and stands in the page, too
+  /// How long the run took, with all that was gone on with: as on the page. Nothing where the log does not tell.
+  std::optional<double> seconds = {};
 };
 
 /// Makes or remakes the report of a run directory from its files: log.jsonl, config.toml, environment.json,
@@ -26,7 +32,7 @@ ReportFiles write_report(const std::string& run_dir);
 /// Writes a page that holds several runs against each other: settings that differ, curves, results. Runs that differ by
 /// their seed only, and by settings without effect on the result, are pooled: means, and bands of one standard
 /// deviation; those of one seed count once. A folder that is named twice is one run. Returns the results as a table for
-/// a terminal. Throws Error as write_report() does.
-std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path);
+/// a terminal of so many columns, where that can be; 0: of any width. Throws Error as write_report() does.
+std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path, int columns = 0);
 
 }  // namespace tandem::train

@@ -108,11 +108,13 @@ struct RunData {
   std::string best_by;                      ///< what epochs are held against each other by; or empty
   std::int64_t best_epoch = -1;             ///< by that; below 0: not known
   std::int64_t sessions = 0;                ///< how often it was begun or gone on with
+  bool is_whole = true;                     ///< the log holds it from its first step on
   TextTable config;                         ///< of the last session
   std::vector<std::string> without_effect;  ///< names in `config` of what does not affect the result
   TextTable versions;
-  TextTable environment;  ///< of environment.json; names of values in objects have dots
-  std::string command_line;
+  TextTable environment;      ///< of environment.json, in words
+  std::string command_line;   ///< of a rank, for a shell
+  std::string launcher;       ///< of the ranks, "mpirun"; empty: not known, or none
   std::string config_text;    ///< of config.toml, where there is no log yet
   std::vector<Epoch> epochs;  ///< by number, each once: as it was done last
   std::vector<Step> steps;
@@ -126,9 +128,17 @@ struct RunData {
   std::int64_t diverged_at_step = 0, skipped_in_a_row = 0;
 };
 
+/// Why a folder holds no run: "is no folder of a run", or that the files of one are missing; "" where it holds one.
+/// Throws Error where that cannot be seen.
+std::string reason_of_no_run(const std::string& folder);
+
 /// Reads a run directory, of which all but log.jsonl or config.toml may be missing. Damaged lines and files are passed
 /// over and named in `problems`. Throws Error where `folder` is no run directory.
 RunData read_run(const std::string& folder);
+
+/// How long it took: from the start of the process to its end; of a run that was gone on with, or that has no result,
+/// the sum over its epochs. kMissing where the log does not tell.
+double seconds_of(const RunData& run);
 
 /// "the loss of step 41 is not a finite number.": a clause, of a run that diverged.
 std::string reason_of_divergence(const RunData& run);

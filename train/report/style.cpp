@@ -75,6 +75,12 @@ pre { margin: 0; overflow-x: auto; font-size: 13px;
 .key { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 8px; }
 footer { margin-top: 44px; color: var(--muted); font-size: 13px; }
 @media (max-width: 560px) { main { padding: 24px 14px 40px; } h1 { font-size: 22px; } .card, .verdict { padding: 15px 14px; }
+  .stack, .stack tbody, .stack tr { display: block; } .stack tr { padding: 9px 0; border-bottom: 1px solid var(--rule); }
+  .stack tr:first-child { display: none; } .stack tr:nth-child(2) { padding-top: 0; } .stack tr:last-child { border-bottom: 0; padding-bottom: 0; }
+  .stack td, .stack td.n { display: flex; justify-content: space-between; gap: 16px; padding: 2px 0; border: 0; white-space: normal;
+    text-align: right; overflow-wrap: anywhere; }
+  .stack td:first-child { display: block; text-align: left; font-weight: 600; } .stack td:empty { display: none; }
+  .stack td[data-name]::before { content: attr(data-name); color: var(--muted); text-align: left; overflow-wrap: normal; }
   .tiles { grid-template-columns: 1fr 1fr; } .tile { padding: 12px 14px; } .worst { grid-template-columns: repeat(auto-fill, minmax(84px, 1fr)); } }
 @media print { :root { --paper: #ffffff; --card: #ffffff; --ink: #000000; --muted: #555555; --rule: #cccccc; --on-pale: #000000;
     --train: #2f6fbb; --validation: #b7710a; --test: #12805f; --wrong: #c23b3b; }

@@ -1,6 +1,7 @@
 // What one wants to know first.
 #include "tandem/train/plot/ticks.h"
 #include "tandem/train/report/curves.h"
+#include "tandem/train/report/environment_table.h"
 #include "tandem/train/report/page.h"
 #include "tandem/train/report/sections.h"
 #include "tandem/train/report/verdict.h"
@@ -30,14 +31,6 @@ double last_of(const std::vector<double>& values) {
   return found == values.rend() ? kMissing : *found;
 }
 
-double seconds_of(const RunData& run) {
-  if (std::isfinite(run.total_seconds) && run.sessions <= 1) return run.total_seconds;
-  const std::vector<double> seconds = column(run.epochs, &Epoch::seconds);
-  double sum = 0.0;
-  for (const double value : seconds) sum += std::isfinite(value) ? value : 0.0;
-  return sum > 0.0 ? sum : kMissing;
-}
-
 std::string state_text(const RunData& run) {
   const std::string of = std::isfinite(run.planned_epochs) ? fmt::format(" of {:.0f}", run.planned_epochs) : "";
   switch (run.state) {
@@ -55,12 +48,6 @@ std::string state_text(const RunData& run) {
           run.epochs.empty() ? 0 : run.epochs.back().epoch, of);
   }
   return "";
-}
-
-/// "2026-01-31 12:00 UTC" of "2026-01-31T12:00:00Z"; other texts as they are.
-std::string time_text(const std::string& time) {
-  const bool is_utc = time.size() == 20 && time[10] == 'T' && time.back() == 'Z';
-  return is_utc ? fmt::format("{} {} UTC", time.substr(0, 10), time.substr(11, 5)) : time;
 }
 
 std::string subtitle(const RunData& run) {
@@ -135,14 +122,15 @@ void add_verdict(HtmlWriter& html, const RunData& run) {
 }
 
 void add_curves(HtmlWriter& html, const RunData& run) {
-  const plot::LineChart charts[] = {loss_chart(run), accuracy_chart(run), learning_rate_chart(run),
-                                    throughput_chart(run)};
-  if (!std::ranges::any_of(charts, has_figures)) return;
+  std::vector<plot::LineChart> charts{loss_chart(run), accuracy_chart(run)};
+  std::erase_if(charts, [](const plot::LineChart& chart) { return !has_figures(chart); });
+  for (const plot::LineChart& chart : {learning_rate_chart(run), throughput_chart(run)}) {
+    if (has_line(chart)) charts.push_back(chart);
+  }
+  if (charts.empty()) return;
   html.element("h2", "Curves");
   html.open("div", {{"class", "grid"}});
-  for (const plot::LineChart& chart : charts) {
-    if (has_figures(chart)) add_chart(html, chart);
-  }
+  for (const plot::LineChart& chart : charts) add_chart(html, chart);
   html.close();
   html.element(
       "p",

@@ -39,7 +39,7 @@ TEST_CASE("report: reads a run") {
   CHECK(run.epochs[0].time.size() == 4);
   CHECK(run.steps.size() == 1);
   CHECK(run.command_line == R"('a b' 'it'\''s' --x=1)");
-  CHECK(run.environment == TextTable{{"host.name", "h"}, {"host.cores", "2"}});
+  CHECK(run.environment == TextTable{{"host name", "h"}, {"host cores", "2"}});
   REQUIRE(run.evaluation);
   CHECK((run.evaluation->confusion[1][0] == 6 && run.evaluation->worst[0].predicted == "dog"));
   CHECK(setting(run, "seed") == "1");
@@ -72,6 +72,50 @@ TEST_CASE("report: a session that begins at step 0 does not go on with the one b
   files.epoch(1, 1.9, 31, 1.7, 36).add(session(1)).write(folder);
   const RunData on = read_run(folder.path().string());
   CHECK((on.sessions == 2 && on.epochs.size() == 1 && on.started == "2026-01-30T12:00:00Z"));
+}
+
+TEST_CASE("report: a run that was gone on with at its end stays what it was") {
+  const TemporaryDirectory folder;
+  RunFiles files = three_epochs();
+  files.add(R"({"record":"result","epoch":3,"total_seconds":9,"peak_tensor_bytes":{"data":4096,"gradients":64}})");
+  files.write(folder);
+  CHECK(seconds_of(read_run(folder.path().string())) == 9.0);
+  files.add(R"({"record":"run","model":"small_cnn","world_size":1,"steps_done":30})")
+      .add(R"({"record":"result","epoch":3,"train_loss":null,"test_loss":1.1,"test_accuracy":62,"total_seconds":0.5,)"
+           R"("peak_tensor_bytes":{"data":2048,"activations":32}})")
+      .write(folder);
+  const RunData run = read_run(folder.path().string());
+  CHECK((run.state == RunState::finished && run.sessions == 2 && run.is_whole && run.epochs.back().train_loss == 1.0));
+  CHECK(run.peak_tensor_bytes == NumberTable{{"data", 4096.0}, {"gradients", 64.0}, {"activations", 32.0}});
+  CHECK(seconds_of(run) == 7.5);  // the sum of its epochs
+}
+
+TEST_CASE("report: a run of no epochs is finished, not diverged") {
+  const TemporaryDirectory folder;
+  for (const char* const train : {"", R"("train_loss":null,"train_accuracy":null,)"}) {
+    RunFiles("cifar10", 0)
+        .add(fmt::format(R"({{"record":"result","epoch":0,{}"test_loss":2.3,"test_accuracy":10,"total_seconds":1}})",
+                         train))
+        .write(folder);
+    const RunData run = read_run(folder.path().string());
+    CHECK((run.state == RunState::finished && run.epochs.size() == 1 && run.epochs[0].test_loss == 2.3));
+  }
+}
+
+TEST_CASE("report: the log of a run that began in another folder does not hold all of it") {
+  const TemporaryDirectory folder;
+  write_bytes(folder / "log.jsonl", R"({"record":"run","model":"m","steps_done":30})");
+  CHECK(!read_run(folder.path().string()).is_whole);
+}
+
+TEST_CASE("report: what is no run says why") {
+  const TemporaryDirectory folder;
+  write_bytes(folder / "page.html", "<p>");
+  CHECK(reason_of_no_run(folder / "page.html") == "is no folder of a run");
+  CHECK(reason_of_no_run(folder / "none") == "is no folder of a run");
+  CHECK(reason_of_no_run(folder.path().string()) == "holds neither log.jsonl nor config.toml");
+  write_bytes(folder / "config.toml", "");
+  CHECK(reason_of_no_run(folder.path().string()).empty());
 }
 
 TEST_CASE("report: a run that diverged, has no epoch yet, or was cut off in a line") {

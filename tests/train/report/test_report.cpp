@@ -6,15 +6,14 @@
 
 #include "tandem/core/error.h"
 #include "tandem/train/plot/png.h"
-#include "tandem/train/report/comparison.h"
 #include "tandem/train/report/html_writer.h"
 
-#include <cmath>
 #include <filesystem>
 
 using namespace tandem::train;
 using tandem::test::ContainsText;
 using tandem::test::evaluation_json;
+using tandem::test::four_epochs;
 using tandem::test::read_bytes;
 using tandem::test::RunFiles;
 using tandem::test::TemporaryDirectory;
@@ -22,23 +21,7 @@ using tandem::test::write_bytes;
 
 namespace {
 
-RunFiles four_epochs(const std::string& dataset = "cifar10", int seed = 1, double lr = 0.1, double accuracy = 85.0,
-                     const std::string& more = "") {
-  return RunFiles(dataset, 4, seed, lr, more)
-      .epoch(1, 2.0, 30, 1.8, 35)
-      .epoch(2, 1.5, 45, 1.4, 50)
-      .epoch(3, 0.6, 84, 0.61, 83)
-      .epoch(4, 0.59, 86, 0.60, accuracy);
-}
-
 std::string page_of(const TemporaryDirectory& folder) { return read_bytes(write_report(folder.path().string()).page); }
-
-/// A run in a folder of its own, read again.
-report::RunData written_run(const TemporaryDirectory& folder, const std::string& name, const RunFiles& files) {
-  std::filesystem::create_directory(folder / name);
-  write_bytes(folder / (name + "/log.jsonl"), files.text());
-  return report::read_run(folder / name);
-}
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -76,6 +59,42 @@ TEST_CASE("report: parts whose figures are missing are left out") {
     CHECK(!has(page, std::string(part) + "<"));
     CHECK(!has(page, std::string(">") + part));
   }
+}
+
+TEST_CASE("report: a chart over epochs takes two of them, one over steps two steps") {
+  const TemporaryDirectory folder;
+  RunFiles run("cifar10", 1);
+  run.epoch(1, 2.0, 30, 1.8, 35).write(folder);
+  const auto charts = [&] {
+    const std::string page = page_of(folder);
+    CHECK_THAT(page, ContainsText(">Loss</h3>") && ContainsText(">Accuracy</h3>"));
+    CHECK(!has(page, ">Images per second, all ranks</h3>"));
+    return has(page, ">Learning rate</h3>");
+  };
+  CHECK(!charts());
+  run.add(R"({"record":"step","step":5,"lr":0.1,"loss":2.0})").write(folder);
+  CHECK(!charts());
+  run.add(R"({"record":"step","step":10,"lr":0.05,"loss":1.9})").write(folder);
+  CHECK(charts());
+}
+
+TEST_CASE("report: the command line of a run on several ranks has what starts them") {
+  const TemporaryDirectory folder;
+  const auto command = [&](const std::string& backend, const std::string& environment) {
+    std::string log = four_epochs().text();
+    log.replace(log.find("native"), 6, backend);
+    write_bytes(folder / "log.jsonl", log);
+    write_bytes(folder / "environment.json", environment);
+    const std::string page = page_of(folder);
+    CHECK(!has(page, "<span>launcher</span>"));
+    const std::size_t begin = page.find("<pre>") + 5;
+    return page.substr(begin, page.find("</pre>") - begin);
+  };
+  const std::string argv = R"("command":["./cifar_train","--lr","0.1"])";
+  CHECK(command("native", "{" + argv + R"(,"launcher":"mpirun"})") == "mpirun -np 2 ./cifar_train --lr 0.1");
+  CHECK(command("native", "{" + argv + R"(,"launcher":"srun"})") == "srun -n 2 ./cifar_train --lr 0.1");
+  CHECK(command("nccl", "{" + argv + "}") == "mpirun -np 2 ./cifar_train --lr 0.1");  // of an earlier version
+  CHECK(command("threads", "{" + argv + "}") == "./cifar_train --lr 0.1");            // by --replicas, which it has
 }
 
 TEST_CASE("report: a run that has only begun has a page, too") {
@@ -138,99 +157,6 @@ TEST_CASE("report: two hundred classes keep the page small") {
   CHECK(page.size() < 2'000'000);
 }
 
-TEST_CASE("report: runs that differ by their seed are pooled, others are told apart by what differs") {
-  const TemporaryDirectory folder;
-  std::vector<report::RunData> runs;
-  const auto add = [&](const std::string& name, const RunFiles& files) {
-    runs.push_back(written_run(folder, name, files));
-  };
-  add("a", four_epochs("cifar10", 1, 0.1, 84.0));
-  add("b", four_epochs("cifar10", 2, 0.1, 86.0));
-  add("c", four_epochs("cifar10", 1, 0.2, 80.0));
-  const auto groups = report::group_runs(runs);
-  REQUIRE(groups.size() == 2);
-  CHECK((groups[0].runs.size() == 2 && groups[0].name == "lr 0.1" && groups[1].name == "lr 0.2"));
-  CHECK(report::differing_settings(groups) == std::vector<std::string>{"lr"});
-  const std::string text = write_comparison({folder / "a", folder / "b", folder / "c"}, folder / "compare.html");
-  INFO(text);
-  CHECK(text.starts_with(
-      "        Runs   Test accuracy  Test loss  Training loss  Epochs  Images/s\nlr 0.1     2  85.00 % "));
-  CHECK_THAT(text, ContainsText("\nlr 0.2     1         80.00 %        0.6           0.59       4       200\n"));
-  const std::string page = read_bytes(folder / "compare.html");
-  CHECK_THAT(page, ContainsText("3 runs compared"));
-  CHECK_THAT(page, ContainsText("85.00 % \xC2\xB1 1.41"));
-  CHECK_THAT(page, ContainsText("fill-opacity=\"0.15\""));
-  CHECK(!has(page, "http:"));
-}
-
-TEST_CASE("report: a test that was done once, at the end, is compared, and is a point in the curves") {
-  const TemporaryDirectory folder;
-  const auto write = [&](const std::string& name, int seed, double accuracy) {
-    RunFiles files("cifar10", 3, seed);
-    for (int epoch = 1; epoch <= 3; ++epoch)
-      files.add(fmt::format(R"({{"record":"epoch","epoch":{},"train_loss":{},"train_accuracy":50.0,)"
-                            R"("validation_loss":1.5,"validation_accuracy":45.0}})",
-                            epoch, 2.0 - 0.1 * epoch));
-    files.add(fmt::format(
-        R"({{"record":"result","epoch":3,"test_loss":1.25,"test_accuracy":{},"validation_loss":1.5,"total_seconds":9}})",
-        accuracy));
-    std::filesystem::create_directory(folder / name);
-    write_bytes(folder / (name + "/log.jsonl"), files.text());
-  };
-  write("a", 1, 40.0);
-  write("b", 2, 44.0);
-  const std::string text = write_comparison({folder / "a", folder / "b"}, folder / "compare.html");
-  CHECK_THAT(text, ContainsText("Test accuracy") && ContainsText("42.00 % \xC2\xB1 2.83") && ContainsText("1.25 "));
-  CHECK_THAT(read_bytes(folder / "compare.html"), ContainsText(">Test accuracy</h3>"));
-  const report::RunData run = report::read_run(folder / "a");
-  CHECK(
-      (std::isnan(run.epochs[1].test_loss) && run.epochs[2].test_loss == 1.25 && run.epochs[2].test_accuracy == 40.0));
-  CHECK(report::held_out(run).name == "validation");
-  const std::string page = read_bytes(write_report(folder / "a").page);
-  CHECK_THAT(page, ContainsText(">test</text>") && ContainsText("<circle") && ContainsText(">40.00 %</b>"));
-}
-
-TEST_CASE("report: a folder counts once, and so does a seed") {
-  const TemporaryDirectory folder;
-  const auto write = [&](const std::string& name, int seed, double accuracy) {
-    std::filesystem::create_directory(folder / name);
-    write_bytes(folder / (name + "/log.jsonl"), four_epochs("cifar10", seed, 0.1, accuracy).text());
-  };
-  write("a", 1, 80.0);
-  write("b", 2, 84.0);
-  write("c", 1, 80.5);
-  const auto compared = [&](const std::vector<std::string>& names) {
-    std::vector<std::string> folders;
-    for (const std::string& name : names) folders.push_back(folder / name);
-    return write_comparison(folders, folder / "compare.html");
-  };
-  CHECK_THAT(compared({"a", "a/../a", "b"}), ContainsText("82.00 % \xC2\xB1 2.83") && !ContainsText("does not count"));
-  CHECK_THAT(read_bytes(folder / "compare.html"), ContainsText("2 runs compared"));
-  const std::string text = compared({"a", "b", "c"});
-  CHECK_THAT(text, ContainsText("     2  82.00 % \xC2\xB1 2.83"));
-  CHECK_THAT(text, ContainsText("/c has the settings and the seed (1) of ") && ContainsText("/a: it does not count"));
-  const std::string page = read_bytes(folder / "compare.html");
-  CHECK_THAT(page,
-             ContainsText("it does not count among runs of several seeds.") && ContainsText("/c (not finished)</b>"));
-  CHECK_THAT(compared({"a", "c"}), ContainsText("     1        80.00 %") && !ContainsText("\xC2\xB1"));
-}
-
-TEST_CASE("report: settings without effect on the result keep no seeds apart") {
-  const TemporaryDirectory folder;
-  std::vector<report::RunData> runs;
-  const auto add = [&](const std::string& name, const RunFiles& files) {
-    runs.push_back(written_run(folder, name, files));
-  };
-  add("a", four_epochs("cifar10", 1, 0.1, 84.0, R"("log-norms":true,"keep":3,)"));
-  add("b", four_epochs("cifar10", 2, 0.1, 86.0));
-  CHECK(report::group_runs(runs).size() == 1);
-  add("c", four_epochs("cifar10", 3, 0.1, 85.0, R"("unknown":true,)"));
-  const auto groups = report::group_runs(runs);
-  CHECK((groups.size() == 2 && report::differing_settings(groups) == std::vector<std::string>{"unknown"}));
-  runs[0].without_effect.emplace_back("unknown");  // a later program knows more
-  CHECK(report::group_runs(runs).size() == 1);
-}
-
 TEST_CASE("report: norms of layers, the exchange of gradients and a profile have their parts") {
   const TemporaryDirectory folder;
   four_epochs()
@@ -258,26 +184,6 @@ TEST_CASE("report: norms of layers, the exchange of gradients and a profile have
   write_bytes(folder / "profile.json", ops + R"("memory":{"seconds":[0,0.001],"bytes":{"activations":[1024]}}})");
   CHECK_THAT(page_of(folder),
              ContainsText("profile.json: &#39;memory.bytes.activations&#39; has not one number for each time"));
-}
-
-TEST_CASE("report: lists in environment.json are told in words") {
-  const TemporaryDirectory folder;
-  four_epochs().write(folder);
-  write_bytes(
-      folder / "environment.json",
-      R"({"host":"told above","ranks":["vm, cpu","vm, gpu"],"devices":[{"name":"EPYC","memory_bytes":2147483648}]})");
-  const std::string page = page_of(folder);
-  for (const char* const part : {"<span>ranks.1</span>\n<b>vm, gpu</b>", "<span>devices.name</span>\n<b>EPYC</b>",
-                                 "<span>devices.memory_bytes</span>\n<b>2 GiB</b>"})
-    CHECK_THAT(page, ContainsText(part));
-  CHECK(!has(page, "told above"));
-}
-
-TEST_CASE("report: means and deviations leave out what is missing") {
-  const report::Spread spread = report::spread_of({1.0, std::nan(""), 3.0});
-  CHECK((spread.count == 2 && spread.mean == 2.0));
-  CHECK(spread.deviation == Approx(std::sqrt(2.0)));
-  CHECK((report::spread_of({5.0}).deviation == 0.0 && report::spread_of({}).count == 0));
 }
 
 TEST_CASE("report: elements are closed, attributes escaped") {
