@@ -77,7 +77,7 @@ MUTATIONS = [
     ("train/trainer_state.cpp", "append(state, kScaler, parts_.scaler.state_dict());", ""),
     ("train/tensor_hashes.cpp", "require(found == hash->second,", "require(true,"),
     ("train/checkpoint/checkpoint.cpp", "::flock(descriptor_, LOCK_EX | LOCK_NB) == 0", "true"),
-    ("train/checkpoint/checkpoint_writer.cpp", "check_numbers(folder_.path_of(step), copy);", ""),
+    ("train/checkpoint/checkpoint_writer.cpp", "check_numbers(folder_.path_of(step), copy);", "if (step < 0) check_numbers(folder_.path_of(step), copy);"),
     ("train/checkpoint/checkpoint_writer.cpp", "if (std::exchange(is_there_, false)) best_ = maybe_best_;", "best_ = maybe_best_;"),
     ("train/checkpoint/checkpointing.cpp", "writer_->replace(later);", ""),
     ("train/checkpoint/checkpointing.cpp", " || text_of(kBestByKey) != name_of(options_.best_by)", ""),

@@ -176,7 +176,28 @@ class LogReader {
     steps_[step] = {static_cast<double>(step), number_field(json, "lr"), number_field(json, "loss")};
   }
 
+  /// Of a session that trained: one that did not has none.
+  void add_scaling(const Json& json) {
+    const Json* const of = find_field(json, "predicted");
+    if (of == nullptr || !of->is_array()) return;
+    PredictedScaling scaling{.step_seconds = number_field(json, "step_seconds"),
+                             .window_seconds = number_field(json, "window_seconds"),
+                             .latency_seconds = number_field(json, "latency_seconds"),
+                             .bytes_per_second = number_field(json, "bytes_per_second"),
+                             .of = {}};
+    const Json* const usual = find_field(json, "usual_costs");
+    scaling.usual_costs = usual == nullptr || !usual->is_boolean() || usual->get<bool>();
+    for (const Json& entry : *of) {
+      const PredictedScaling::Ranks ranks{number_field(entry, "ranks"), number_field(entry, "exchange_seconds"),
+                                          number_field(entry, "waited_seconds"), number_field(entry, "speed_up")};
+      const bool can_be = ranks.ranks >= 1.0 && ranks.speed_up > 0.0 && scaling.of.size() < kMostPredicted;
+      if (can_be) scaling.of.push_back(ranks);
+    }
+    if (scaling.of.size() > 1) run_.scaling = std::move(scaling);
+  }
+
   void add_result(const Json& json) {
+    if (const Json* const scaling = find_field(json, "scaling")) add_scaling(*scaling);
     run_.total_seconds = number_field(json, "total_seconds");
     add_peaks(number_table(json, "peak_tensor_bytes"));
     const Json* const early = find_field(json, "stopped_early");
@@ -209,6 +230,8 @@ class LogReader {
     last.test_loss = number_field(json, "test_loss");
     last.test_accuracy = number_field(json, "test_accuracy");
   }
+
+  static constexpr std::size_t kMostPredicted = 64;
 
   RunData& run_;
   std::string path_;

@@ -38,6 +38,7 @@ std::string report_page(const RunData& run) {
   add_filters(html, run);
   add_layers(html, run);
   add_performance(html, run);
+  add_scaling(html, run);
   add_profile(html, run);
   add_circumstances(html, run);
   return end_page(html);

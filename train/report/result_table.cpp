@@ -42,6 +42,16 @@ std::string text_of_spread(const Spread& spread, Unit unit) {
       unit == Unit::percent ? fmt::format("{:.2f}", spread.deviation) : number_text(spread.deviation, unit));
 }
 
+constexpr const char* kSpeedUp = "Speed-up";
+
+/// Images per second of the first group on one rank, where there are others on more; else kMissing.
+double speed_of_one_rank(const std::vector<RunGroup>& groups) {
+  const auto ranks_of = [](const RunGroup& group) { return group.runs.front()->ranks; };
+  const auto one = std::ranges::find(groups, 1.0, ranks_of);
+  const bool has_more = std::ranges::any_of(groups, [](double ranks) { return ranks > 1.0; }, ranks_of);
+  return one != groups.end() && has_more ? last_of(*one, &Epoch::images_per_second).mean : kMissing;
+}
+
 /// Heads in one line or two, and the width of each column, the first one's being that of its longest name.
 struct Layout {
   std::vector<std::vector<std::string>> heads;  ///< lines
@@ -81,12 +91,13 @@ void remove_column(ResultTable& table, std::size_t column) {
 /// A column that says less than the others: how many runs a group has, where that is always 1, then the last of several
 /// figures. 0: none.
 std::size_t least_column(const ResultTable& table) {
-  constexpr std::size_t kRuns = 1, kOtherThanFigures = 4;  // names, runs, epochs, images per second
+  constexpr std::size_t kRuns = 1, kBeforeFigures = 2, kBehindFigures = 2;  // names, runs; epochs, images per second
   const bool has_runs = table.names[kRuns] == "Runs";
   const bool all_are_one = std::ranges::all_of(table.rows, [](const auto& row) { return row[kRuns] == "1"; });
   if (has_runs && all_are_one) return kRuns;
-  const std::size_t figures = table.names.size() - kOtherThanFigures + (has_runs ? 0 : 1);
-  return figures > 1 ? table.names.size() - 3 : 0;
+  const std::size_t first = kBeforeFigures - (has_runs ? 0 : 1),
+                    end = table.names.size() - kBehindFigures - (table.names.back() == kSpeedUp ? 1 : 0);
+  return end > first + 1 ? end - 1 : 0;
 }
 
 void add_line(std::string& text, const std::vector<std::string>& cells, const std::vector<int>& widths) {
@@ -150,6 +161,8 @@ ResultTable results_of(const std::vector<RunGroup>& groups, const std::vector<Fi
   ResultTable table{{"", "Runs"}, {}};
   for (const Figure& figure : figures) table.names.emplace_back(figure.title);
   table.names.insert(table.names.end(), {"Epochs", "Images/s"});
+  const double speed_of_one = speed_of_one_rank(groups);
+  if (std::isfinite(speed_of_one)) table.names.emplace_back(kSpeedUp);
   for (const RunGroup& group : groups) {
     std::vector<std::string>& row = table.rows.emplace_back();
     row = {group.name, std::to_string(group.runs.size())};
@@ -158,7 +171,9 @@ ResultTable results_of(const std::vector<RunGroup>& groups, const std::vector<Fi
     for (const RunData* const run : group.runs)
       epochs = std::max(epochs, run->epochs.empty() ? 0 : run->epochs.back().epoch);
     row.push_back(std::to_string(epochs));
-    row.push_back(number_text(last_of(group, &Epoch::images_per_second).mean));
+    const double speed = last_of(group, &Epoch::images_per_second).mean;
+    row.push_back(number_text(speed));
+    if (std::isfinite(speed_of_one)) row.push_back(fmt::format("{:.2f} x", speed / speed_of_one));
   }
   return table;
 }

@@ -89,6 +89,16 @@ struct Profile {
   std::vector<Storage> largest_at_peak;
 };
 
+/// What the run's result predicts of more ranks, each on a host of its own.
+struct PredictedScaling {
+  struct Ranks {
+    double ranks = kMissing, exchange_seconds = kMissing, waited_seconds = kMissing, speed_up = kMissing;
+  };
+  double step_seconds = kMissing, window_seconds = kMissing, latency_seconds = kMissing, bytes_per_second = kMissing;
+  bool usual_costs = true;  ///< of messages: none were measured
+  std::vector<Ranks> of;    ///< by number of ranks
+};
+
 enum class RunState : std::uint8_t {
   finished,    ///< the log has its result
   unfinished,  ///< it has none: the run goes on, was stopped or was killed
@@ -121,6 +131,7 @@ struct RunData {
   NumberTable peak_tensor_bytes;
   std::optional<Evaluation> evaluation;
   std::optional<Profile> profile;
+  std::optional<PredictedScaling> scaling;
   std::optional<plot::PixelGrid> filters;  ///< of the first convolution
   std::string filters_name;
   std::vector<std::string> problems;  ///< what could not be read: file, place, reason

@@ -13,6 +13,7 @@ void add_evaluation(HtmlWriter& html, const RunData& run);
 void add_worst_images(HtmlWriter& html, const RunData& run);
 void add_filters(HtmlWriter& html, const RunData& run);
 void add_performance(HtmlWriter& html, const RunData& run);
+void add_scaling(HtmlWriter& html, const RunData& run);
 void add_layers(HtmlWriter& html, const RunData& run);
 void add_profile(HtmlWriter& html, const RunData& run);
 void add_circumstances(HtmlWriter& html, const RunData& run);

@@ -219,3 +219,28 @@ TEST_CASE("report: means and deviations leave out what is missing") {
   CHECK(spread.deviation == Approx(std::sqrt(2.0)));
   CHECK((report::spread_of({5.0}).deviation == 0.0 && report::spread_of({}).count == 0));
 }
+
+TEST_CASE("report: runs on one rank and on more have their speed-up beside each other") {
+  const TemporaryDirectory folder;
+  const auto add = [&](const std::string& name, int ranks, double images_per_second) {
+    RunFiles files;
+    files.add(fmt::format(R"({{"record":"epoch","epoch":1,"train_loss":1.0,"train_accuracy":50,)"
+                          R"("images_per_second":{}}})",
+                          images_per_second));
+    std::string text = files.text();
+    text.replace(text.find("\"world_size\":2"), 14, fmt::format("\"world_size\":{}", ranks));
+    std::filesystem::create_directory(folder / name);
+    write_bytes(folder / (name + "/log.jsonl"), text);
+    return folder / name;
+  };
+  const std::string one = add("one", 1, 100.0), two = add("two", 2, 190.0), four = add("four", 4, 300.0);
+  const std::string text = write_comparison({two, one, four}, folder / "compare.html");
+  INFO(text);
+  CHECK_THAT(text, ContainsText("Images/s  Speed-up\nranks 2") && ContainsText("190    1.90 x\nranks 1") &&
+                       ContainsText("100    1.00 x\nranks 4") && ContainsText("300    3.00 x\n"));
+  CHECK_THAT(read_bytes(folder / "compare.html"), ContainsText(">Speed-up</th>"));
+  CHECK(!has(write_comparison({two, four}, folder / "compare.html"), "Speed-up"));
+  // In a narrow window what it is about stays, and figures go.
+  const std::string narrow = write_comparison({two, one}, folder / "compare.html", 44);
+  CHECK_THAT(narrow, ContainsText("Speed-up") && ContainsText("1.90 x"));
+}

@@ -186,6 +186,29 @@ TEST_CASE("report: norms of layers, the exchange of gradients and a profile have
              ContainsText("profile.json: &#39;memory.bytes.activations&#39; has not one number for each time"));
 }
 
+TEST_CASE("report: what is predicted of more ranks has its part, and damage in it is left out") {
+  const TemporaryDirectory folder;
+  const auto with = [&](const std::string& scaling) {
+    RunFiles files = four_epochs();
+    files.add(R"({"record":"result","epoch":4,"total_seconds":9.0,"scaling":)" + scaling + "}");
+    files.write(folder);
+    return page_of(folder);
+  };
+  const std::string steps = R"({"step_seconds":0.01,"window_seconds":0.006,"usual_costs":)",
+                    costs = R"(,"latency_seconds":2.5e-05,"bytes_per_second":1073741824.0,"predicted":[)",
+                    one = R"({"ranks":1,"exchange_seconds":0,"waited_seconds":0,"speed_up":1})",
+                    two = R"({"ranks":2,"exchange_seconds":0.002,"waited_seconds":0.0005,"speed_up":1.9048})";
+  const std::string page = with(steps + "true" + costs + one + "," + two + "]}");
+  for (const char* const part : {"<h2>More ranks, predicted", ">1.9 x</td>", ">2 ms</td>", "not measured",
+                                 "a message takes 25", ">nothing waited for</text>"})
+    CHECK_THAT(page, ContainsText(part));
+  CHECK_THAT(with(steps + "false" + costs + one + "," + two + "]}"), ContainsText("1 GiB/s: measured."));
+  for (const std::string& damaged : std::vector<std::string>{
+           std::string("7"), R"({"predicted":7})", R"({"predicted":[]})", steps + "true" + costs + one + "]}",
+           steps + "true" + costs + R"({"ranks":2,"speed_up":-1},{"ranks":"x"},[])" + "]}"})
+    CHECK(!has(with(damaged), "More ranks"));
+}
+
 TEST_CASE("report: elements are closed, attributes escaped") {
   report::HtmlWriter html;
   html.open("p", {{"title", "a\"b"}});
