@@ -94,14 +94,20 @@ TEST_CASE("sections without a name are refused before the parser's assertions se
 
 TEST_CASE("characters beyond ASCII are refused outside of quotes, before the parser's unreachable code sees them") {
   const std::string e = "\xc3\xa9", mark = "\xef\xbb\xbf";
-  for (const std::string& text : {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]",
-                                  "x = '" + e + "' " + e, "x = 1 " + mark, std::string("\xef\xbb\xaf")}) {
+  for (const std::string& text :
+       {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]", "x = '" + e + "' " + e, "x = 1 " + mark,
+        std::string("\xef\xbb\xaf"),
+        // Quotes that are none to the parser.
+        "x = 8'" + e + "'", "x = 8='" + e + "'", "x = 8,'" + e + "'", "x = [8'" + e + "']", "x'" + e + "' = 1",
+        "x = ['a' '" + e + "']", "x = {y = '" + e + "'}", "x = '" + e, "x = \"" + e + "\\\""}) {
     INFO(text);
     CHECK_THROWS_WITH(parse_config(text, "f.toml"),
                       ContainsText("a character beyond ASCII outside of quotes; write one 'name = value'"));
   }
   for (const std::string& text : {"x = \"\"\"a\\\n\" " + e + "\"\"\"", "x = \'\'\'\n" + e + "\'\'\'"})
     CHECK_THROWS_WITH(parse_config(text, "f.toml"), ContainsText("f.toml:1: text in three quotes"));
+  const std::string list = "x = [ 'a', \"" + e + "\",8 , '" + e + "' ]\t# " + e + "\r\n";
+  CHECK(parse_config(list, "f.toml").at(0).value == "a," + e + ",8," + e);
   CHECK(parse_config(mark + "x = '" + e + "' # " + e + "\ny = \"\\\"" + e + "\" # \'\'\'", "f.toml").size() == 2);
 }
 

@@ -36,6 +36,8 @@ Json read_json(const std::string& path, std::int64_t most) {
     const auto end = std::min(error.byte, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
     fail("{}:{}: is no JSON from byte {} of the file on", path, line, error.byte);
+  } catch (const Json::out_of_range&) {
+    fail("{}: has a number that is too large for a double", path);
   }
 }
 

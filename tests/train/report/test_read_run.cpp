@@ -156,6 +156,8 @@ TEST_CASE("report: damage is named by file and line, and the rest is read") {
   CHECK_THAT(run.problems[2], ContainsText("environment.json: is no JSON object"));
   CHECK_THAT(run.problems[3], ContainsText("evaluation.json:3: is no JSON"));
   CHECK_THAT(run.problems[4], ContainsText("final.safetensors"));
+  write_bytes(folder / "evaluation.json", R"({"split": 1e999})");
+  CHECK_THAT(read_run(folder.path().string()).problems[3], ContainsText("evaluation.json: has a number that is too"));
 }
 
 TEST_CASE("report: records of an epoch or step that cannot be are named") {
