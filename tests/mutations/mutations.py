@@ -82,7 +82,7 @@ MUTATIONS = [
     ("train/checkpoint/checkpointing.cpp", "writer_->replace(later);", ""),
     ("train/checkpoint/checkpointing.cpp", " || text_of(kBestByKey) != name_of(options_.best_by)", ""),
     ("train/checkpoint/checkpointing.cpp", "if (reason == std::exchange(reported_, reason) || ", "if ("),
-    ("train/checkpoint/state_copy.cpp", "  copy_pieces(pieces);\n", ""),
+    ("train/checkpoint/state_copy.cpp", "  copy_pieces(pieces);\n", "  if (pieces.empty()) copy_pieces(pieces);\n"),
     ("train/checkpoint/checkpointing.cpp", "if (writer_ != nullptr) writer_->set_best(*step);", ""),
     ("train/trainer.cpp", "if (max_over_ranks(ends ? 1.0 : 0.0, parts_.group) > 0.0) break;", "if (ends) break;"),
     ("layers/dropout.cpp", "return layers++;", "return layers;"),
