@@ -171,6 +171,8 @@ std::vector<ConfigEntry> parse_config(const std::string& text, const std::string
   std::vector<ConfigEntry> entries;
   for (const auto& [key, node] : parse()) {
     const int line = static_cast<int>(key.source().begin.line);
+    require(!key.str().empty(), "{}:{}: a value without a name; write one 'name = value' per line, text in quotes",
+            file, line);
     const std::string name = printable(key.str());
     require(name == key.str(), "{}:{}: '{}': control characters are not taken, leave them out", file, line, name);
     const auto value = node.is_array() ? joined(*node.as_array()) : text_of(node);

@@ -111,6 +111,11 @@ TEST_CASE("characters beyond ASCII are refused outside of quotes, before the par
   CHECK(parse_config(mark + "x = '" + e + "' # " + e + "\ny = \"\\\"" + e + "\" # \'\'\'", "f.toml").size() == 2);
 }
 
+TEST_CASE("a value whose name is empty is refused") {
+  check_refused("x = 1\n\"\" = 2", "f.toml:2: a value without a name; write one 'name = value'");
+  check_refused("'' = 2", "f.toml:1: a value without a name");
+}
+
 TEST_CASE("config files with any damage are refused with their name, or read") {
   const std::string good =
       "# a run\nmodel = \"resnet18\"\nlr = 1e-3\nepochs = 30\nnesterov = true\n\n[data]\nlimit-train = 1_000\n"
