@@ -12,15 +12,20 @@ usage() {
   cat <<TEXT
 usage: $self cifar10|cifar100|mnist|fashion-mnist [options]
 
-  --from URL-or-FILE  take it from there. cifar10, cifar100: the binary .tar.gz; mnist, fashion-mnist: a folder with the
-                      four .gz files, a URL of such a folder, or a .tar.gz of them
-  --dir DIR           where to put it (default: datasets/NAME in $place)
-  --no-verify         accept files whose checksum is not the official one (say so yourself; never the default)
+  --from URL-or-FILE  take it from there. cifar10, cifar100: the binary .tar.gz;
+                      mnist, fashion-mnist: a folder with the four .gz files,
+                      a URL of such a folder, or a .tar.gz of them
+  --dir DIR           where to put it
+                      (default: datasets/NAME in $place)
+  --no-verify         accept files whose checksum is not the official one
+                      (say so yourself; never the default)
   --force             get it again although it is there
 
-A file that is already there is not fetched again; an interrupted download goes on where it stopped. Files given by --from
-must have the official checksums too. Debian's package dataset-fashion-mnist is used for fashion-mnist where it is
-installed. Exit codes: 0 the data is in place, 1 it could not be had, 2 wrong usage.
+A file that is already there is not fetched again; an interrupted download goes
+on where it stopped. Files given by --from must have the official checksums too.
+Debian's package dataset-fashion-mnist is used for fashion-mnist where it is
+installed. Exit codes: 0 the data is in place, 1 it could not be had, 2 wrong
+usage.
 TEXT
 }
 

@@ -1,6 +1,7 @@
 // Words in columns.
 #include "apps/arguments/help_layout.h"
 
+#include "tandem/core/number_text.h"
 #include "tandem/train/terminal.h"
 #include "tandem/train/wrapped_text.h"
 
@@ -46,7 +47,7 @@ int help_columns() {
   int columns = train::line_columns(stdout);
   if (columns == 0) {
     const char* const given = std::getenv("COLUMNS");
-    columns = given == nullptr ? 0 : std::atoi(given);
+    columns = given == nullptr ? 0 : parse_number<int>(given).value_or(0);
   }
   return columns <= 0 ? kWidest : std::clamp(columns, kNarrowest, kWidest);
 }

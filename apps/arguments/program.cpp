@@ -19,11 +19,14 @@ std::string program_name(const char* const* argv) {
 
 std::vector<std::string> command_words(int argc, const char* const* argv) {
   std::vector<std::string> words(argv, argv + argc);
-  constexpr std::string_view kTandem = "tandem ";
-  if (!words.empty() && words.front().starts_with(kTandem)) {
-    words.insert(words.begin() + 1, words.front().substr(kTandem.size()));
-    words.front() = "tandem";
-  }
+  if (words.empty()) return words;
+  const std::string first = words.front();
+  const std::size_t blank = first.rfind(' ');
+  if (blank == first.npos || first.find('/', blank) != first.npos) return words;
+  const std::string_view self = std::string_view(first).substr(0, blank);
+  if (self.substr(self.rfind('/') + 1) != "tandem") return words;
+  words.front() = self;
+  words.insert(words.begin() + 1, first.substr(blank + 1));
   return words;
 }
 

@@ -12,6 +12,7 @@
 #include "tandem/train/network_description.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/scaling.h"
+#include "tandem/train/shell_word.h"
 #include "tandem/train/weights.h"
 
 #include <fmt/core.h>
@@ -160,7 +161,9 @@ int end_stopped(const ReadyRun& run, const train::EpochRecord& last) {
                                                : "SIGTERM";
   const std::string& folder = run.settings.run_dir;
   const std::string how =
-      folder.empty() ? "" : fmt::format("; to go on:\n  --resume auto --run-dir {0} --config {0}/config.toml", folder);
+      folder.empty() ? ""
+                     : fmt::format("; to go on:\n  --resume auto {} {}", train::shell_option("--run-dir", folder),
+                                   train::shell_option("--config", folder + "/config.toml"));
   const std::string text = fmt::format("stopped in epoch {} by {}{}", last.epoch, cause, how);
   return close(run, train::RunState::stopped, signal == 0 ? 1 : 128 + signal, {}, problems,
                [&](const train::ResultFiles& files) { run.reporter.tell(train::closing_text(text, files)); });

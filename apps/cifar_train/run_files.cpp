@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/train/curves_file.h"
 #include "tandem/train/process_info.h"
+#include "tandem/train/shell_word.h"
 
 #include <fmt/core.h>
 
@@ -98,7 +99,8 @@ train::ResultFiles RunFiles::places(const std::vector<std::string>& weights, con
   files.lines.emplace_back("weights", saved);
   if (writes()) {
     const fs::path runs = fs::path(settings_.run_dir).parent_path();
-    files.lines.push_back({"events", {fmt::format("tensorboard --logdir {}", runs.empty() ? "." : runs.string())}});
+    files.lines.push_back(
+        {"events", {"tensorboard " + train::shell_option("--logdir", runs.empty() ? "." : runs.string())}});
   }
   if (report == nullptr) return files;
   files.report = report->page;

@@ -99,7 +99,9 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     use_kept_costs(s, group);  // as the run that is searched did
     return find_nan(s, table, images, device, group);
   }
-  // All that can be wrong is found here, before the logs are opened, and agreed upon.
+  std::string tuning;
+  tune_comm(s, group, [&tuning](const std::string& lines) { tuning += lines; });  // buckets are sized by it
+  // All else that can be wrong is found here, before the logs are opened, and agreed upon.
   RunParts parts = make_parts(s, images, group, device, [&] {
     if (first_rank) check_places(s);
   });
@@ -127,7 +129,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   const train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));
   reporter.header(run);
   const auto tell = [&reporter](const std::string& lines) { reporter.tell(lines); };
-  tune_comm(s, group, tell);
+  if (!tuning.empty()) tell(tuning);
   if (first_rank && !parts.tuning_note.empty()) fmt::print(stderr, "note: {}\n", parts.tuning_note);
   if (first_rank && !s.resume.empty()) {
     note_resumed(s, resumed, differences);

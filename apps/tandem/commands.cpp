@@ -1,6 +1,7 @@
 // Finding programs, and completing what is typed.
 #include "commands.h"
 
+#include "apps/arguments/help_layout.h"
 #include "tandem/core/error.h"
 #include "tandem/core/suggest.h"
 
@@ -131,16 +132,21 @@ std::string find_program(const Command& command) {
 }
 
 std::string help_page() {
-  std::string text =
-      "usage: tandem COMMAND [options]\n\nA small, fast trainer of image networks, and what goes with "
-      "it.\n\nCommands:\n";
-  for (const Command& command : kCommands) text += fmt::format("  {:<12} {}\n", command.name, command.what);
-  return text +
-         fmt::format("  {:<12} {}\n  {:<12} {}\n", "completion",
-                     "print a script that completes commands: bash, zsh or fish", "help",
-                     "tell what a command takes: tandem help train") +
-         "\nEach command is a program of its own, and takes the same options by its own name:\n"
-         "mpirun -np 2 cifar_train is mpirun -np 2 tandem train.\n";
+  const int columns = help_columns();
+  std::string text = "usage: tandem COMMAND [options]\n\n" +
+                     help_paragraph("A small, fast trainer of image networks, and what goes with it.", columns) +
+                     "\nCommands:\n";
+  const auto add = [&](std::string_view name, std::string_view what) {
+    text += help_entry(std::string(name), std::string(what), columns);
+  };
+  for (const Command& command : kCommands) add(command.name, command.what);
+  add("completion", "print a script that completes commands: bash, zsh or fish");
+  add("help", "tell what a command takes: tandem help train");
+  return text + "\n" +
+         help_paragraph(
+             "Each command is a program of its own, and takes the same options by its own name: mpirun -np 2 "
+             "cifar_train is mpirun -np 2 tandem train.",
+             columns);
 }
 
 std::string help_of(const Command& command) {

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -18,9 +19,11 @@ namespace {
 using namespace tandem;
 
 /// Becomes the command's program, whose name for its user is that of the command. Throws Error where that cannot be.
-[[noreturn]] void become(const apps::Command& command, const std::vector<std::string>& arguments) {
+/// `self` is this one's as it was called, which a command line that is kept begins with.
+[[noreturn]] void become(const std::string& self, const apps::Command& command,
+                         const std::vector<std::string>& arguments) {
   const std::string program = apps::find_program(command);
-  std::vector<std::string> words{fmt::format("tandem {}", command.name)};
+  std::vector<std::string> words{fmt::format("{} {}", self, command.name)};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -29,7 +32,7 @@ using namespace tandem;
   fail("tandem {}: cannot run {}: {}", command.name, program, std::strerror(errno));
 }
 
-int run(const std::vector<std::string>& words) {
+int run(const std::string& self, const std::vector<std::string>& words) {
   const std::string name = words.empty() ? "help" : words.front();
   const std::vector<std::string> rest(words.empty() ? words.end() : words.begin() + 1, words.end());
   if (name == "--complete") {
@@ -41,13 +44,13 @@ int run(const std::vector<std::string>& words) {
   } else if (name == "help" && (rest.front() == "completion" || rest.front() == "help")) {
     fmt::print("{}", apps::help_page());  // which tells of them
   } else if (name == "help") {
-    become(apps::find_command(rest.front()), {"--help"});
+    become(self, apps::find_command(rest.front()), {"--help"});
   } else if (name == "completion") {
     require(rest.size() == 1, "tandem completion: name one shell: bash, zsh or fish");
     fmt::print("{}", apps::completion_script(rest.front()));
   } else {
     require(!name.starts_with('-'), "unknown option {}: a command comes first; tandem help lists them", name);
-    become(apps::find_command(name), rest);
+    become(self, apps::find_command(name), rest);
   }
   return 0;
 }
@@ -56,5 +59,5 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   apps::hold_standard_streams();
-  return apps::run_program([&] { return run({argv + 1, argv + argc}); });
+  return apps::run_program([&] { return run(argc > 0 ? argv[0] : "tandem", {argv + std::min(argc, 1), argv + argc}); });
 }

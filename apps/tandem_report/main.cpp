@@ -19,6 +19,8 @@
 
 namespace {
 
+constexpr const char* kComparison = "comparison.html";
+
 /// Beside the runs where they are in one folder, else in the working directory.
 std::string default_comparison(const std::vector<std::string>& runs) {
   namespace fs = std::filesystem;
@@ -28,7 +30,7 @@ std::string default_comparison(const std::vector<std::string>& runs) {
   };
   const fs::path folder = folder_of(runs.front());
   const bool are_together = std::ranges::all_of(runs, [&](const std::string& run) { return folder_of(run) == folder; });
-  return ((are_together ? folder : fs::path()) / "comparison.html").string();
+  return ((are_together ? folder : fs::path()) / kComparison).string();
 }
 
 /// Each folder once, by its first name.
@@ -51,23 +53,31 @@ void tell(const tandem::Error& error) {
   fmt::print(stderr, "error: {}\n", error.what());
 }
 
+/// Of an earlier comparison, which runs/* names as well.
+bool is_own_page(const std::string& path) {
+  std::error_code unknown;
+  const std::filesystem::path place(path);
+  return place.filename() == kComparison && std::filesystem::is_regular_file(place, unknown);
+}
+
 /// Those that are runs; the others are told. `all_are_seen` becomes false where there is one that may not be looked
 /// into. Throws Error where none is a run.
 std::vector<std::string> runs_among(const std::vector<std::string>& named, bool& all_are_seen) {
-  std::vector<std::string> runs, notes;
+  std::vector<std::string> runs, notes, own;
   for (const std::string& folder : named) {
     try {
       const std::string reason = tandem::train::reason_of_no_run(folder);
       if (reason.empty())
         runs.push_back(folder);
       else
-        notes.push_back(fmt::format("{}: {}", folder, reason));
+        (is_own_page(folder) ? own : notes).push_back(fmt::format("{}: {}", folder, reason));
     } catch (const tandem::Error& error) {
       if (named.size() == 1) throw;
       tell(error);
       all_are_seen = false;
     }
   }
+  if (runs.empty()) notes.insert(notes.end(), own.begin(), own.end());
   if (runs.empty() && notes.empty()) return runs;
   constexpr std::size_t kMostTold = 5;
   const std::size_t told = std::min(notes.size(), kMostTold);
@@ -107,8 +117,10 @@ int report(const std::string& program, const std::vector<std::string>& named, co
   const int code = all_are_made ? 0 : 2;
   if (runs.empty() || (runs.size() < 2 && comparison.empty())) return code;
   const std::string path = comparison.empty() ? default_comparison(runs) : comparison;
-  const std::string table = train::write_comparison(runs, path, columns_of_output());
-  fmt::print("\n{}\n{}\n", table, path);
+  std::string problem;
+  fmt::print("\n{}\n", train::write_comparison(runs, path, columns_of_output(), &problem));
+  require(problem.empty(), "{}", problem);
+  fmt::print("{}\n", path);
   return code;
 }
 

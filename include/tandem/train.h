@@ -40,6 +40,7 @@
 #include "tandem/train/reporter.h"
 #include "tandem/train/scaling.h"
 #include "tandem/train/scoring.h"
+#include "tandem/train/shell_word.h"
 #include "tandem/train/stop_signals.h"
 #include "tandem/train/trainer.h"
 #include "tandem/train/tuning_file.h"

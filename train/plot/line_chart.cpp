@@ -13,6 +13,8 @@ namespace tandem::train::plot {
 namespace {
 
 constexpr double kNameSize = 11.5, kNameHeight = 14.0, kWidestName = 120.0;
+/// Fonts are of different width, and names at lines are bold.
+constexpr double kFontSpread = 1.12;
 constexpr std::size_t kMostNamedAtEnd = 8, kMostInLegend = 24;
 
 struct Name {
@@ -118,37 +120,61 @@ bool fits_beside_lines(std::string_view name, std::size_t series, double width) 
   return text_width(name, kNameSize) <= (series <= kMostNamedAtEnd ? kWidestName : std::max(40.0, width - 20.0));
 }
 
-double draw_legend(Canvas& canvas, const Box& box, const std::vector<LegendEntry>& entries) {
+namespace {
+
+/// Rows of keys and names from the top of the box on; `draw(point, entry, text)` is called for each, with a null entry
+/// for the count of the rest. Returns the height that they take.
+template <typename Draw>
+double lay_out_legend(const Box& box, const std::vector<LegendEntry>& entries, const Draw& draw) {
   double x = box.x, y = box.y + 10.0;
   const std::size_t shown = entries.size() > kMostInLegend ? kMostInLegend - 1 : entries.size();
   for (std::size_t i = 0; i < entries.size() && i <= shown; ++i) {
     const bool is_rest = i == shown;
     const std::string whole = is_rest ? fmt::format("and {} more", entries.size() - shown) : entries[i].name;
     const std::string text = cut_to_width(whole, kNameSize, std::max(40.0, box.width - 20.0));
-    const double width = 16.0 + text_width(text, kNameSize);
+    const double width = 16.0 + kFontSpread * text_width(text, kNameSize);
     if (x > box.x && x + width > box.x + box.width) {
       x = box.x;
       y += kNameHeight + 2.0;
     }
-    if (!is_rest) draw_key(canvas, {x, y}, entries[i]);
-    canvas.text({x + 14.0, y}, text, {kInk, kNameSize});
+    draw(Point{x, y}, is_rest ? nullptr : &entries[i], text);
     x += width + 12.0;
   }
   return entries.empty() ? 0.0 : y - box.y + 8.0;
 }
 
+std::vector<LegendEntry> legend_of(const LineChart& chart) {
+  std::vector<LegendEntry> legend;
+  for (const Series& series : chart.series)
+    if (!series.name.empty()) legend.push_back({series.name, series.colour, series.dashed});
+  return legend;
+}
+
+}  // namespace
+
+double height_of_names(const LineChart& chart, double width) {
+  const std::vector<LegendEntry> legend = legend_of(chart);
+  if (legend.size() <= kMostNamedAtEnd) return 0.0;
+  return lay_out_legend({0.0, 0.0, width, 0.0}, legend, [](Point, const LegendEntry*, const std::string&) {});
+}
+
+double draw_legend(Canvas& canvas, const Box& box, const std::vector<LegendEntry>& entries) {
+  return lay_out_legend(box, entries, [&](Point at, const LegendEntry* entry, const std::string& text) {
+    if (entry != nullptr) draw_key(canvas, at, *entry);
+    canvas.text({at.x + 14.0, at.y}, text, {kInk, kNameSize});
+  });
+}
+
 void draw_line_chart(Canvas& canvas, const Box& box, const LineChart& chart) {
   Axis x = chart.x, y = chart.y;
   double name_width = 0.0;
-  std::vector<LegendEntry> legend;
+  const std::vector<LegendEntry> legend = legend_of(chart);
   for (const Series& series : chart.series) {
     check(series);
     x.include(series.x);
     for (const auto* const values : {&series.y, &series.low, &series.high}) y.include(*values);
     if (series.name.empty()) continue;
-    legend.push_back({series.name, series.colour, series.dashed});
-    // They are bold, and fonts are of different width.
-    name_width = std::max(name_width, std::min(kWidestName, 1.12 * text_width(series.name, kNameSize)));
+    name_width = std::max(name_width, std::min(kWidestName, kFontSpread * text_width(series.name, kNameSize)));
   }
   x.pad(0.0);
   y.pad(0.06);

@@ -34,6 +34,9 @@ struct LineChart {
 /// those of more than 24 the rest is counted.
 void draw_line_chart(Canvas& canvas, const Box& box, const LineChart& chart);
 
+/// What the names take above the lines in a chart of this width, in points; 0 where they stand at the lines' ends.
+double height_of_names(const LineChart& chart, double width);
+
 /// Whether a name is shown in full in a chart of so many series and this width, in points.
 bool fits_beside_lines(std::string_view name, std::size_t series, double width);
 

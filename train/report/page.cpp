@@ -36,13 +36,13 @@ std::string end_page(HtmlWriter& html) {
 void begin_card(HtmlWriter& html, const char* kind) { html.open("div", {{"class", kind}}); }
 
 void add_chart(HtmlWriter& html, const plot::LineChart& chart) {
-  constexpr plot::Size kSize{kChartWidth, 226.0};
+  const plot::Size size{kChartWidth, 226.0 + plot::height_of_names(chart, kChartWidth)};
   plot::LineChart untitled = chart;
   untitled.title.clear();
   begin_card(html);
   html.element("h3", chart.title);
-  html.markup(plot::svg_picture(kSize, chart.title, plot::SvgKind::inline_, [&](plot::Canvas& canvas) {
-    draw_line_chart(canvas, {0.0, 0.0, kSize.width, kSize.height}, untitled);
+  html.markup(plot::svg_picture(size, chart.title, plot::SvgKind::inline_, [&](plot::Canvas& canvas) {
+    draw_line_chart(canvas, {0.0, 0.0, size.width, size.height}, untitled);
   }));
   html.close();
 }

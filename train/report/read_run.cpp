@@ -9,9 +9,9 @@
 #include "tandem/train/report/read_evaluation.h"
 #include "tandem/train/report/read_profile.h"
 #include "tandem/train/report/run_data.h"
+#include "tandem/train/shell_word.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -248,17 +248,8 @@ std::string command_line(const Json& field) {
   if (!field.is_array()) return text_of(field);
   std::string line;
   for (const Json& word : field) {
-    std::string text = text_of(word);
-    const bool is_plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-      return std::isalnum(c) != 0 ||
-             std::string_view("-_=./:,+%@").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-    if (!is_plain) {
-      std::string quoted = "'";
-      for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-      text = quoted + "'";
-    }
-    line += (line.empty() ? "" : " ") + text;
+    if (!line.empty()) line += ' ';
+    line += shell_word(text_of(word));
   }
   return line;
 }

@@ -64,7 +64,8 @@ ReportFiles write_report(const std::string& run_dir) {
 
 std::string reason_of_no_run(const std::string& folder) { return report::reason_of_no_run(folder); }
 
-std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path, int columns) {
+std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path, int columns,
+                             std::string* problem) {
   std::vector<report::RunData> runs;
   std::set<std::filesystem::path> seen;
   for (const std::string& folder : run_dirs) {
@@ -72,7 +73,12 @@ std::string write_comparison(const std::vector<std::string>& run_dirs, const std
     const auto place = std::filesystem::canonical(folder, unknown);
     if (unknown || seen.insert(place).second) runs.push_back(report::read_run(folder));
   }
-  write_file(path, report::comparison_page(runs));
+  try {
+    write_file(path, report::comparison_page(runs));
+  } catch (const Error& error) {
+    if (problem == nullptr) throw;
+    *problem = error.what();
+  }
   return report::comparison_text(runs, columns);
 }
 

@@ -32,7 +32,9 @@ ReportFiles write_report(const std::string& run_dir);
 /// Writes a page that holds several runs against each other: settings that differ, curves, results. Runs that differ by
 /// their seed only, and by settings without effect on the result, are pooled: means, and bands of one standard
 /// deviation; those of one seed count once. A folder that is named twice is one run. Returns the results as a table for
-/// a terminal of so many columns, where that can be; 0: of any width. Throws Error as write_report() does.
-std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path, int columns = 0);
+/// a terminal of so many columns, where that can be; 0: of any width. Throws Error as write_report() does;
+/// with `problem`, a page that cannot be written is told there, and the table is returned all the same.
+std::string write_comparison(const std::vector<std::string>& run_dirs, const std::string& path, int columns = 0,
+                             std::string* problem = nullptr);
 
 }  // namespace tandem::train

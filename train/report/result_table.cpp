@@ -44,12 +44,23 @@ std::string text_of_spread(const Spread& spread, Unit unit) {
 
 constexpr const char* kSpeedUp = "Speed-up";
 
-/// Images per second of the first group on one rank, where there are others on more; else kMissing.
-double speed_of_one_rank(const std::vector<RunGroup>& groups) {
-  const auto ranks_of = [](const RunGroup& group) { return group.runs.front()->ranks; };
-  const auto one = std::ranges::find(groups, 1.0, ranks_of);
-  const bool has_more = std::ranges::any_of(groups, [](double ranks) { return ranks > 1.0; }, ranks_of);
-  return one != groups.end() && has_more ? last_of(*one, &Epoch::images_per_second).mean : kMissing;
+double ranks_of(const RunGroup& group) { return group.runs.front()->ranks; }
+
+/// Whether two groups differ in nothing but the ranks and how these work together.
+bool differ_in_ranks_alone(const RunGroup& a, const RunGroup& b) {
+  constexpr std::string_view kOfRanks[] = {"ranks",     "replicas",        "backend",   "comm-algorithm",
+                                           "bucket-mb", "allreduce-dtype", "tune-comm", "comm-costs"};
+  return std::ranges::all_of(differing_settings({a, b}), [&](const std::string& name) {
+    return std::ranges::find(kOfRanks, name) != std::end(kOfRanks);
+  });
+}
+
+/// Images per second beside those of the first group on one rank that is else the same; kMissing where there is none.
+double speed_up_of(const RunGroup& group, const std::vector<RunGroup>& groups) {
+  const auto one = std::ranges::find_if(
+      groups, [&](const RunGroup& other) { return ranks_of(other) == 1.0 && differ_in_ranks_alone(group, other); });
+  if (one == groups.end()) return kMissing;
+  return last_of(group, &Epoch::images_per_second).mean / last_of(*one, &Epoch::images_per_second).mean;
 }
 
 /// Heads in one line or two, and the width of each column, the first one's being that of its longest name.
@@ -161,8 +172,12 @@ ResultTable results_of(const std::vector<RunGroup>& groups, const std::vector<Fi
   ResultTable table{{"", "Runs"}, {}};
   for (const Figure& figure : figures) table.names.emplace_back(figure.title);
   table.names.insert(table.names.end(), {"Epochs", "Images/s"});
-  const double speed_of_one = speed_of_one_rank(groups);
-  if (std::isfinite(speed_of_one)) table.names.emplace_back(kSpeedUp);
+  std::vector<double> speed_ups;
+  for (const RunGroup& group : groups) speed_ups.push_back(speed_up_of(group, groups));
+  bool has_speed_up = false;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    has_speed_up = has_speed_up || (ranks_of(groups[i]) > 1.0 && std::isfinite(speed_ups[i]));
+  if (has_speed_up) table.names.emplace_back(kSpeedUp);
   for (const RunGroup& group : groups) {
     std::vector<std::string>& row = table.rows.emplace_back();
     row = {group.name, std::to_string(group.runs.size())};
@@ -171,9 +186,10 @@ ResultTable results_of(const std::vector<RunGroup>& groups, const std::vector<Fi
     for (const RunData* const run : group.runs)
       epochs = std::max(epochs, run->epochs.empty() ? 0 : run->epochs.back().epoch);
     row.push_back(std::to_string(epochs));
-    const double speed = last_of(group, &Epoch::images_per_second).mean;
-    row.push_back(number_text(speed));
-    if (std::isfinite(speed_of_one)) row.push_back(fmt::format("{:.2f} x", speed / speed_of_one));
+    row.push_back(number_text(last_of(group, &Epoch::images_per_second).mean));
+    if (!has_speed_up) continue;
+    const double speed_up = speed_ups[static_cast<std::size_t>(&group - groups.data())];
+    row.push_back(std::isfinite(speed_up) ? fmt::format("{:.2f} x", speed_up) : "-");
   }
   return table;
 }

@@ -24,7 +24,8 @@ struct ResultTable {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// Where some run on one rank and others on more, the last column is the measured speed-up.
+/// Where a group on several ranks has one on one rank beside it, else with the same settings, the last column is the
+/// measured speed-up.
 ResultTable results_of(const std::vector<RunGroup>& groups, const std::vector<Figure>& figures);
 
 /// For a terminal of so many columns; 0: of any width. What is too wide for it gets heads of two lines, shorter names,

@@ -52,7 +52,8 @@ void add_steps(HtmlWriter& html, const PredictedScaling& scaling) {
           "A step of this run takes a rank {} without waiting, and {} of it can hide an exchange. Between hosts "
           "a message takes {} and goes at {}/s: {}. Each rank keeps its images of a step.",
           number_text(scaling.step_seconds, Unit::seconds), number_text(scaling.window_seconds, Unit::seconds),
-          number_text(scaling.latency_seconds, Unit::seconds), number_text(scaling.bytes_per_second, Unit::bytes),
+          number_text(scaling.latency_seconds, Unit::seconds),
+          fmt::format("{:.2g} GB", scaling.bytes_per_second * 1e-9),
           scaling.usual_costs ? "usual figures of Ethernet at 10 Gbit/s, not measured" : "measured"),
       {{"class", "note"}});
 }

@@ -5,11 +5,13 @@
 #include "tandem/train/report/page.h"
 #include "tandem/train/report/sections.h"
 #include "tandem/train/report/verdict.h"
+#include "tandem/train/shell_word.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 namespace tandem::train::report {
@@ -44,8 +46,9 @@ std::string state_text(const RunData& run) {
       return fmt::format(
           "This run is not finished: its log ends behind epoch {}{}, without a result. It is still running, was "
           "stopped "
-          "or was killed; --resume auto goes on from its last checkpoint.",
-          run.epochs.empty() ? 0 : run.epochs.back().epoch, of);
+          "or was killed. To go on from its last checkpoint: --resume auto {} {}",
+          run.epochs.empty() ? 0 : run.epochs.back().epoch, of, shell_option("--run-dir", run.folder),
+          shell_option("--config", (std::filesystem::path(run.folder) / "config.toml").string()));
   }
   return "";
 }

@@ -240,6 +240,20 @@ TEST_CASE("report: runs on one rank and on more have their speed-up beside each 
                        ContainsText("100    1.00 x\nranks 4") && ContainsText("300    3.00 x\n"));
   CHECK_THAT(read_bytes(folder / "compare.html"), ContainsText(">Speed-up</th>"));
   CHECK(!has(write_comparison({two, four}, folder / "compare.html"), "Speed-up"));
+  // Of another network, one rank says nothing.
+  const std::string other = folder / "other";
+  std::filesystem::create_directory(other);
+  std::string text_of_other = read_bytes(one + "/log.jsonl");
+  text_of_other.replace(text_of_other.find("small_cnn"), 9, "mnist_cnn");
+  write_bytes(other + "/log.jsonl", text_of_other);
+  CHECK(!has(write_comparison({other, two, four}, folder / "compare.html"), "Speed-up"));
+  const std::string mixed = write_comparison({other, two, one}, folder / "compare.html");
+  CHECK_THAT(mixed, ContainsText("1.90 x") && ContainsText("1.00 x"));
+  // A page that cannot be written does not keep the table back.
+  std::string problem;
+  CHECK_THAT(write_comparison({two, one}, folder / "none/compare.html", 0, &problem), ContainsText("1.90 x"));
+  CHECK_THAT(problem, ContainsText("none/compare.html"));
+  CHECK_THROWS_AS(write_comparison({two, one}, folder / "none/compare.html"), tandem::Error);
   // In a narrow window what it is about stays, and figures go.
   const std::string narrow = write_comparison({two, one}, folder / "compare.html", 44);
   CHECK_THAT(narrow, ContainsText("Speed-up") && ContainsText("1.90 x"));
