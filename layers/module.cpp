@@ -129,12 +129,9 @@ RemovableHandle Module::add_hook(ForwardPreHook hook) {
 }
 
 void Module::apply(const std::function<void(Module&)>& function) {
-  auto modules = named_modules();  // parents before their children
+  auto modules = named_modules();  // parents before their children, each once
   std::reverse(modules.begin(), modules.end());
-  std::set<const Module*> seen;
-  for (const auto& [name, module] : modules) {
-    if (seen.insert(module).second) function(*module);
-  }
+  for (const auto& [name, module] : modules) function(*module);
 }
 
 void Module::requires_grad(bool required) {

@@ -20,8 +20,9 @@ std::optional<Scaling> predict_scaling(const EpochRecord& epoch, const std::vect
   if (scaling.step_seconds == 0.0) return std::nullopt;
   scaling.costs_are_usual = costs.between_hosts == comm::usual_message_costs().between_hosts;
   scaling.latency = costs.between_hosts.at(0);
-  scaling.bytes_per_second =
-      static_cast<double>(kLong) / (costs.between_hosts.at(2 * kLong) - costs.between_hosts.at(kLong));
+  const double of_long = costs.between_hosts.at(2 * kLong) - costs.between_hosts.at(kLong);
+  if (of_long <= 0.0) return std::nullopt;
+  scaling.bytes_per_second = static_cast<double>(kLong) / of_long;
   scaling.predicted = comm::predict_speed_ups(
       {.seconds = scaling.step_seconds, .window = scaling.window_seconds, .bucket_bytes = bucket_bytes}, kMostRanks,
       costs);

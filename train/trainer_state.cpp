@@ -224,8 +224,11 @@ Trainer::Position Trainer::position_of(const NamedTensors& state) const {
     const Tensor order = entries.take(kGradientOrder);
     require(order.dtype() == DType::i64 && order.rank() == 1, "trainer: trainer.{} of the state must be i64[n], got {}",
             kGradientOrder, order);
-    position.gradient_order = order.to_vector<std::int64_t>();
-    parts_.replicas.check_gradient_order(position.gradient_order);
+    // Of other parameters, as where layers were frozen, it says nothing; nor to one rank.
+    if (parts_.group.size() > 1 && static_cast<std::size_t>(order.numel()) == parts_.replicas.gradient_count()) {
+      position.gradient_order = order.to_vector<std::int64_t>();
+      parts_.replicas.check_gradient_order(position.gradient_order);
+    }
   }
   entries.check_all_taken();
   return position;

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 namespace tandem::allreduce_bench {
 
@@ -102,6 +104,16 @@ void check_all_reduce(const BenchOptions& options) {
   require(option == nullptr, "{}: it is of all_reduce, which --collective leaves out", option);
 }
 
+/// Whether two paths name one file, which may not be there yet.
+bool is_one_place(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  if (fs::equivalent(a, b, unknown)) return true;
+  const fs::path one = fs::weakly_canonical(fs::absolute(a, unknown), unknown),
+                 other = fs::weakly_canonical(fs::absolute(b, unknown), unknown);
+  return a == b || (!one.empty() && one == other);
+}
+
 }  // namespace
 
 std::optional<CommandLine> read_command_line(int argc, const char* const* argv, int ranks) {
@@ -126,8 +138,8 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
   options.op = chosen("op", texts.op, kOps);
   require(options.min_bytes <= options.max_bytes, "--min-bytes {} is more than --max-bytes {}", options.min_bytes,
           options.max_bytes);
-  require(line.csv_file.empty() || line.csv_file != line.svg_file, "--csv and --svg are both {}: name two files",
-          line.csv_file);
+  require(line.csv_file.empty() || line.svg_file.empty() || !is_one_place(line.csv_file, line.svg_file),
+          "--csv and --svg are both {}: name two files", line.csv_file);
   return line;
 }
 

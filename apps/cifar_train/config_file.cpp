@@ -120,7 +120,8 @@ bool is_text_setting(std::string_view line) {
 /// What is wrong with a line outside of texts in quotes and comments, or nothing. Characters beyond ASCII are names or
 /// values of nothing there, and toml++ takes some of them for a fault of its own (unreachable code), also between
 /// quotes that are none to it, as in 8'x': a line has such characters only in texts of a form that has but one meaning,
-/// and behind it. Texts over several lines would hide them; no option takes such a text.
+/// and behind it. Texts over several lines would hide them; no option takes such a text, nor a table in braces, one of
+/// which in a list is another fault of its own to toml++.
 std::string_view problem_of(std::string_view line) {
   char quote = '\0';
   bool is_ascii = true;
@@ -135,6 +136,8 @@ std::string_view problem_of(std::string_view line) {
     } else if (c == '"' || c == '\'') {
       if (line.substr(i, 3) == std::string(3, c)) return "text in three quotes";
       quote = c;
+    } else if (c == '{' || c == '}') {
+      return "a table in braces";
     }
   }
   return is_ascii || is_text_setting(line) ? "" : "a character beyond ASCII outside of quotes";

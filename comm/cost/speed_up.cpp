@@ -16,12 +16,14 @@ namespace {
 /// Seconds of all-reduces by their size, up to `most` bytes; sizes between those that are followed are interpolated.
 CostCurve all_reduce_curve(std::span<const int> nodes, std::int64_t most, const MessageCosts& costs) {
   constexpr std::int64_t kFactor = 4;
+  constexpr double kMost = 1e12;  // of a CostCurve
   const std::vector<AlgorithmChoice> choices = choose_algorithms(nodes, costs);
   std::vector<CostPoint> points;
   for (std::int64_t bytes = 4; points.empty() || points.back().bytes < most; bytes *= kFactor) {
     const auto choice =
         std::find_if(choices.rbegin(), choices.rend(), [&](const auto& c) { return c.from_bytes <= bytes; });
-    const double seconds = predicted_seconds(all_reduce_algorithm(choice->algorithm).make(nodes), nodes, bytes, costs);
+    const Schedule schedule = all_reduce_algorithm(choice->algorithm).make(nodes);
+    const double seconds = std::min(kMost, predicted_seconds(schedule, nodes, bytes, costs));
     points.push_back({bytes, points.empty() ? seconds : std::max(seconds, points.back().seconds)});
   }
   return CostCurve(std::move(points));

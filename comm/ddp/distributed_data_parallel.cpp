@@ -8,6 +8,8 @@
 #include "tandem/comm/ddp/hash.h"
 #include "tandem/core/profiler.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -105,9 +107,18 @@ struct DistributedDataParallel::State {
     for (const Tensor& tensor : trained)
       total += tensor.numel() * size_of(exchange_dtype(tensor.dtype(), options.half));
     const Device device = trained.empty() ? Device{} : trained.front().device();
-    bucket_bytes =
-        options.bucket_bytes ? *options.bucket_bytes : default_bucket_bytes(total, latency_bytes(group, device));
+    const double latency = latency_bytes(group, device);  // also where some ranks are given a size and others not
+    bucket_bytes = options.bucket_bytes.value_or(default_bucket_bytes(total, latency));
     first_bucket_bytes = options.first_bucket_bytes.value_or(std::min(bucket_bytes, std::int64_t{1} << 20));
+  }
+
+  /// A later object serves a parameter: it is not to be taken from it.
+  bool has_lost_a_place() const {
+    return std::ranges::any_of(buckets, [](const GradientBucket& bucket) {
+      for (std::size_t i = 0; i < bucket.size(); ++i)
+        if (bucket.is_replaced(i)) return true;
+      return false;
+    });
   }
 
   /// Of the plan, in place of those before. Collective.
@@ -124,13 +135,14 @@ struct DistributedDataParallel::State {
     }
   }
 
-  /// Collective.
+  /// An empty one: that of the start, until a step has told it. Collective.
   void take_order(std::vector<std::int64_t> known) {
     order = std::move(known);
-    arrived = {};
+    arrived.clear();
     const std::vector<std::size_t> indices(order.begin(), order.end());
-    BucketPlan next = plan_buckets(trained, indices, first_bucket_bytes, bucket_bytes, half);
-    if (next == plan) return;
+    BucketPlan next = order.empty() ? plan_buckets(trained, first_bucket_bytes, bucket_bytes, half)
+                                    : plan_buckets(trained, indices, first_bucket_bytes, bucket_bytes, half);
+    if (next == plan || has_lost_a_place()) return;
     plan = std::move(next);
     make_buckets();
   }
@@ -202,6 +214,7 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
     state.names.push_back(name);
   }
   state.half = options.half;
+  if (group.size() > 1) check_same(group, "the model", table_of(parameters_, buffers_));
   state.choose_bucket_bytes(options);
   require(
       state.first_bucket_bytes >= 0 && state.bucket_bytes >= 0,
@@ -211,7 +224,6 @@ DistributedDataParallel::DistributedDataParallel(ProcessGroup& group, NamedTenso
   state.plan = plan_buckets(state.trained, state.first_bucket_bytes, state.bucket_bytes, options.half);
   if (group.size() == 1) return;
 
-  check_same(group, "the model", table_of(parameters_, buffers_));
   check_same(group, "DistributedDataParallel's options",
              fmt::format("first_bucket_bytes={}\nbucket_bytes={}\nhalf={}\n", state.first_bucket_bytes,
                          state.bucket_bytes, options.half == HalfExchange::as_half ? "as_half" : "in_f32"));
@@ -298,8 +310,12 @@ void DistributedDataParallel::check_gradient_order(const std::vector<std::int64_
 void DistributedDataParallel::set_gradient_order(const std::vector<std::int64_t>& order) {
   check_gradient_order(order);
   require(!state_->started, "set_gradient_order: gradients of this step are under way already; set it before backward");
-  if (group_.size() > 1 && !order.empty()) state_->take_order(order);
+  if (group_.size() == 1) return;
+  check_same(group_, "set_gradient_order's order", fmt::format("{}", fmt::join(order, " ")));
+  state_->take_order(order);
 }
+
+std::size_t DistributedDataParallel::gradient_count() const { return state_->trained.size(); }
 
 std::size_t DistributedDataParallel::bucket_count() const { return state_->buckets.size(); }
 

@@ -36,9 +36,10 @@ struct DistributedOptions {
 /// as in PyTorch; call sync_buffers() before evaluating or saving, and replicas are bit-identical again. Hooks of
 /// your own (autograd::on_gradient_ready) see each rank's own gradient, before it is exchanged, whenever they are
 /// added. The first step's gradients tell in which order backward delivers them; where that is not the reverse of the
-/// parameters' order, as was assumed, finish() cuts them into other buckets, once. With one rank nothing is hooked or
-/// copied. Constructor, finish, set_gradient_order, sync_buffers and check_replicas are collective. Errors that all
-/// ranks see are AgreedErrors. Example:
+/// parameters' order, as was assumed, finish() cuts them into other buckets, once; until the gradients that are there
+/// are dropped or written anew, that takes the memory of both. With one rank nothing is hooked or copied. Constructor,
+/// finish, set_gradient_order, sync_buffers and check_replicas are collective. Errors that all ranks see are
+/// AgreedErrors. Example:
 ///     #include "tandem/autograd/functions.h"
 ///     #include "tandem/autograd/variable.h"
 ///     #include "tandem/comm/launch/mpi_environment.h"
@@ -101,12 +102,15 @@ class DistributedDataParallel {
   /// once, in the order in which they were given; empty before the first step, and on one rank. It belongs to the state
   /// of a run: with messages between three ranks or more, sums are rounded otherwise where buckets are cut otherwise.
   const std::vector<std::int64_t>& gradient_order() const;
-  /// Takes the order as given instead of that of the next step; an empty one does nothing. Gradients that are there
-  /// stay where they are. Collective, between steps. Throws Error as check_gradient_order() does.
+  /// Takes the order as given instead of that of the next step; an empty one is that of the start: the next step tells
+  /// it anew. Gradients that are there stay where they are. Collective, between steps. Throws Error as
+  /// check_gradient_order() does, and AgreedError where ranks give different ones.
   void set_gradient_order(const std::vector<std::int64_t>& order);
   /// Throws Error unless the order is empty or has each index once.
   void check_gradient_order(const std::vector<std::int64_t>& order) const;
 
+  /// How many parameters want a gradient.
+  std::size_t gradient_count() const;
   /// How many all-reduces a step takes, and what fills a bucket.
   std::size_t bucket_count() const;
   std::int64_t bucket_bytes() const;

@@ -130,7 +130,10 @@ def help_pages():
     check("tandem report RUN..." in run([TANDEM, "report"], code=2).stderr, "tandem report")
     run([TANDEM, "train", *SMALL.split(), "--run-dir", "run"])
     with open("run/environment.json") as file:
-        check(json.load(file)["command"][:3] == ["tandem", "train", "--device"], "the command line of environment.json")
+        check(json.load(file)["command"][:3] == [TANDEM, "train", "--device"], "the command line of environment.json")
+    for columns in (40, 80):
+        wide = [line for line in at_terminal([TANDEM, "help"], columns).splitlines() if len(line) > columns]
+        check(not wide, f"tandem help at {columns} columns: {wide}")
 
 
 def data():

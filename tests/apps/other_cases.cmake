@@ -55,6 +55,8 @@ app_case(PROGRAM allreduce_bench NAME "a message on one rank" EXIT 2
   ERR "--collective: send_receive needs two ranks or more: a message goes to another rank" ARGS --collective send_receive)
 app_case(PROGRAM allreduce_bench NAME "one file for two things" EXIT 2 ERR "--csv and --svg are both app_files/both: name two files"
   ARGS --csv app_files/both --svg app_files/both)
+app_case(PROGRAM allreduce_bench NAME "one file by two names" EXIT 2 ERR "--csv and --svg are both app_files/both: name two files"
+  ARGS --csv app_files/both --svg ./app_files/../app_files/both)
 app_case(PROGRAM allreduce_bench NAME "a file in no folder" EXIT 2
   ERR "app_files/none/rows.csv: cannot write: there is no directory app_files/none; make it, or name another"
   ARGS --csv app_files/none/rows.csv)
@@ -95,7 +97,7 @@ if(TANDEM_HAS_MPI)
 endif()
 
 # `tandem`: names, help and completion.
-app_case(PROGRAM tandem_program NAME "help" OUT "usage: tandem COMMAND" "train        train a network" ARGS help)
+app_case(PROGRAM tandem_program NAME "help" OUT "usage: tandem COMMAND" "train                     train a network" ARGS help)
 app_case(PROGRAM tandem_program NAME "nothing" OUT "usage: tandem COMMAND")
 app_case(PROGRAM tandem_program NAME "version" OUT "tandem (Tandem) ${PROJECT_VERSION}" ARGS --version)
 app_case(PROGRAM tandem_program NAME "help of a command" OUT "--layers" ARGS help train)

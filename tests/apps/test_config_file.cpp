@@ -94,12 +94,11 @@ TEST_CASE("sections without a name are refused before the parser's assertions se
 
 TEST_CASE("characters beyond ASCII are refused outside of quotes, before the parser's unreachable code sees them") {
   const std::string e = "\xc3\xa9", mark = "\xef\xbb\xbf";
-  for (const std::string& text :
-       {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]", "x = '" + e + "' " + e, "x = 1 " + mark,
-        std::string("\xef\xbb\xaf"),
-        // Quotes that are none to the parser.
-        "x = 8'" + e + "'", "x = 8='" + e + "'", "x = 8,'" + e + "'", "x = [8'" + e + "']", "x'" + e + "' = 1",
-        "x = ['a' '" + e + "']", "x = {y = '" + e + "'}", "x = '" + e, "x = \"" + e + "\\\""}) {
+  for (const std::string& text : {e + " = 1", "x = " + e, "[a" + e + "]", "x = [1,\n " + e + "]",
+                                  "x = '" + e + "' " + e, "x = 1 " + mark, std::string("\xef\xbb\xaf"),
+                                  // Quotes that are none to the parser.
+                                  "x = 8'" + e + "'", "x = 8='" + e + "'", "x = 8,'" + e + "'", "x = [8'" + e + "']",
+                                  "x'" + e + "' = 1", "x = ['a' '" + e + "']", "x = '" + e, "x = \"" + e + "\\\""}) {
     INFO(text);
     CHECK_THROWS_WITH(parse_config(text, "f.toml"),
                       ContainsText("a character beyond ASCII outside of quotes; write one 'name = value'"));
@@ -109,6 +108,12 @@ TEST_CASE("characters beyond ASCII are refused outside of quotes, before the par
   const std::string list = "x = [ 'a', \"" + e + "\",8 , '" + e + "' ]\t# " + e + "\r\n";
   CHECK(parse_config(list, "f.toml").at(0).value == "a," + e + ",8," + e);
   CHECK(parse_config(mark + "x = '" + e + "' # " + e + "\ny = \"\\\"" + e + "\" # \'\'\'", "f.toml").size() == 2);
+}
+
+TEST_CASE("tables in braces are refused before the parser's assertions see them") {
+  for (const std::string text : {"x = [[[}", "x = {y = 1}", "x = [}", "x = [1, }", "}", "[a}]"})
+    CHECK_THROWS_WITH(parse_config(text, "f.toml"), ContainsText("f.toml:1: a "));
+  CHECK(parse_config("x = '{}' # }", "f.toml").at(0).value == "{}");
 }
 
 TEST_CASE("a value whose name is empty is refused") {

@@ -76,6 +76,11 @@ TEST_CASE("ranks that exchange messages size their buckets by what these cost", 
   CHECK(bytes_of("ring", slow) == Approx(10.0 * bytes_of("ring", costs)).epsilon(0.05));
   CHECK(bytes_of("by-cost", slow) > bytes_of("by-cost", costs));
   CHECK(bytes_of("auto", slow) == 64.0 * 1024);  // in shared memory
+  // Costs that say nothing, and such as say that all is latency.
+  costs.within_host = CostCurve(std::vector<CostPoint>{{4, 0.0}});
+  CHECK(bytes_of("by-cost", costs) == 64.0 * 1024);
+  costs.within_host = CostCurve(std::vector<CostPoint>{{4, 1e11}});
+  CHECK(bytes_of("ring", costs) > 0.0);
 }
 
 TEST_CASE("a bucket holds one dtype, and buckets come in the order in which they are due") {

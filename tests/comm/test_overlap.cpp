@@ -2,6 +2,7 @@
 #include "tandem/autograd/functions.h"
 #include "tandem/autograd/record.h"
 #include "tandem/autograd/variable.h"
+#include "tandem/comm/backends/native/native_backend.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tandem/core/allocator.h"
 #include "tests/comm/thread_ranks.h"
@@ -129,9 +130,56 @@ TEST_CASE("an order that is given holds from the first step on") {
                       ContainsText("under way already; set it before backward"));
   chain.ddp->finish();
   CHECK(chain.ddp->gradient_order() == std::vector<std::int64_t>{0, 1, 2, 3});
+  // The order of the start again, which the next step tells.
+  chain.ddp->set_gradient_order({});
+  CHECK(chain.ddp->gradient_order().empty());
+  for (const auto& [name, parameter] : chain.parameters) autograd::clear_grad(parameter);
+  chain.forget();
+  chain.backward();
+  CHECK(chain.events.list.at(1) == "backward 2");
+  chain.ddp->finish();
+  CHECK(chain.ddp->gradient_order() == std::vector<std::int64_t>{0, 1, 2, 3});
   for (const auto& wrong : {std::vector<std::int64_t>{0, 1, 2}, {0, 1, 2, 2}, {0, 1, 2, 4}, {-1, 1, 2, 3}})
     REQUIRE_THROWS_WITH(chain.ddp->set_gradient_order(wrong), ContainsText("must have each of 0 to 3 once"));
   CHECK(chain.ddp->gradient_order() == std::vector<std::int64_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("an object whose parameters a later one serves does not take them back") {
+  Chain chain({.first_bucket_bytes = 0, .bucket_bytes = 0}, {3, 2, 1, 0});
+  const Tensor weight = chain.parameters[3].second;
+  const DistributedDataParallel later(chain.group, {{"w", weight}}, {});
+  const Tensor place = autograd::gradient_place(weight);
+  chain.ddp->set_gradient_order({0, 1, 2, 3});
+  CHECK(autograd::gradient_place(weight).is_same(place));
+}
+
+TEST_CASE("ranks that are given different orders, or sizes on some of them, are told", "[threads]") {
+  std::vector<std::string> errors(2), sizes(2);
+  const auto text_of = [](const auto& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  run_thread_ranks(2, native_options("threads", "ring"), [&](ProcessGroup& ranks) {
+    const auto rank = static_cast<std::size_t>(ranks.rank());
+    const NamedTensors weights{{"a", autograd::set_requires_grad(Tensor::full({2}, 1.0))},
+                               {"b", autograd::set_requires_grad(Tensor::full({2}, 1.0))}};
+    DistributedDataParallel ddp(ranks, weights, {});
+    errors[rank] = text_of(
+        [&] { ddp.set_gradient_order(rank == 0 ? std::vector<std::int64_t>{0, 1} : std::vector<std::int64_t>{}); });
+    sizes[rank] = text_of([&] {
+      DistributedOptions options;
+      if (rank == 1) options.bucket_bytes = 17;
+      const DistributedDataParallel other(ranks, weights, {}, options);
+    });
+  });
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    CHECK_THAT(errors[rank], ContainsText("set_gradient_order's order"));
+    CHECK_THAT(sizes[rank], ContainsText("DistributedDataParallel's options"));
+  }
 }
 
 TEST_CASE("parameters without a gradient come last, and the order is rank 0's first one", "[threads]") {

@@ -49,7 +49,7 @@ MUTATIONS = [
      "const double numeric = (above - below) / (2.0 * options.eps) * 0.999;"),
     # layers and train
     ("layers/module.cpp", "if (!required) autograd::clear_grad(parameter);", ""),
-    ("layers/module.cpp", "if (seen.insert(module).second) function", "function"),
+    ("layers/module.cpp", "if (!seen.insert(&module).second) return;", "seen.insert(&module);"),
     ("layers/hooks.cpp", "std::erase_if(hooks->after, is_mine);", ""),
     ("layers/state_dict.cpp", "if (options.ignore_mismatched) refused", "refused"),
     ("train/trainer.cpp", "return run_epochs(epochs_done_ + 1, ", "return run_epochs(1, "),

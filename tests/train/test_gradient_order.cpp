@@ -97,11 +97,12 @@ TEST_CASE("a run of ranks that exchange messages goes on with the same bits, for
   CHECK(run_of(with_order(whole.states.at(4), {})).weights != whole.weights);
 }
 
-TEST_CASE("a state with an order of other gradients is refused, and nothing is changed", "[threads]") {
+TEST_CASE("a state with an order that cannot be is refused, and one of other gradients passed over", "[threads]") {
   const NamedTensors state = run_of().states.at(4);
   const auto i64 = [](const std::vector<std::int64_t>& values) { return Tensor::from(values, {std::ssize(values)}); };
-  for (const auto& order : {i64({0, 1, 2}), i64({0, 1, 2, 2}), i64({0, 1, 2, 4})})
+  for (const auto& order : {i64({0, 1, 2, 2}), i64({0, 1, 2, 4})})
     CHECK_THROWS_WITH(run_of(with_order(state, order)), ContainsText("must have each of 0 to 3 once"));
   CHECK_THROWS_WITH(run_of(with_order(state, Tensor::zeros({4}))),
                     ContainsText("trainer.gradient_order of the state must be i64[n], got f32[4]"));
+  CHECK(run_of(with_order(state, i64({0, 1, 2}))).weights == run_of(with_order(state, {})).weights);
 }

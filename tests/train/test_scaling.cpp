@@ -61,6 +61,11 @@ TEST_CASE("nothing is predicted without a step, times or gradients") {
   epoch = epoch_of(2);
   epoch.time.reset();
   CHECK_FALSE(predict_scaling(epoch, {4}, costs).has_value());
+  comm::MessageCosts flat = costs;
+  flat.between_hosts = comm::CostCurve(std::vector<comm::CostPoint>{{4, 1e-5}});
+  CHECK_FALSE(predict_scaling(epoch_of(2), {4}, flat).has_value());
+  flat.between_hosts = comm::CostCurve(std::vector<comm::CostPoint>{{1, 1e11}, {1 << 21, 9e11}});
+  CHECK(predict_scaling(epoch_of(2), {1 << 24}, flat)->predicted.back().factor < 1e-3);
 }
 
 TEST_CASE("the summary of a run of several ranks tells what more would gain") {

@@ -26,7 +26,8 @@ TEST_CASE("words of commands are quoted where a shell would read something else"
   CHECK(shell_word("runs/a-1_b.toml") == "runs/a-1_b.toml");
   CHECK(shell_word("two ranks") == "'two ranks'");
   CHECK(shell_word("") == "''");
-  for (const std::string word : {"two ranks", "it's", "$HOME", "a;b", "*", "#hash", "a\\b", "`x`", "a\nb", "\"q\"", "~", "{a,b}"})
+  for (const std::string word :
+       {"two ranks", "it's", "$HOME", "a;b", "*", "#hash", "a\\b", "`x`", "a\nb", "\"q\"", "~", "{a,b}"})
     CHECK(read_by_shell(shell_word(word)) == word);
   CHECK(shell_option("--run-dir", "a b") == "--run-dir 'a b'");
   CHECK(shell_option("--run-dir", "-x") == "--run-dir=-x");

@@ -131,6 +131,7 @@ class LogReader {
   void begin_anew() {
     run_.sessions = 0;
     run_.peak_tensor_bytes.clear();
+    run_.scaling.reset();
     epochs_.clear();
     steps_.clear();
   }

@@ -202,7 +202,7 @@ TEST_CASE("report: what is predicted of more ranks has its part, and damage in i
   for (const char* const part : {"<h2>More ranks, predicted", ">1.9 x</td>", ">2 ms</td>", "not measured",
                                  "a message takes 25", ">nothing waited for</text>"})
     CHECK_THAT(page, ContainsText(part));
-  CHECK_THAT(with(steps + "false" + costs + one + "," + two + "]}"), ContainsText("1 GiB/s: measured."));
+  CHECK_THAT(with(steps + "false" + costs + one + "," + two + "]}"), ContainsText("goes at 1.1 GB/s: measured."));
   for (const std::string& damaged : std::vector<std::string>{
            std::string("7"), R"({"predicted":7})", R"({"predicted":[]})", steps + "true" + costs + one + "]}",
            steps + "true" + costs + R"({"ranks":2,"speed_up":-1},{"ranks":"x"},[])" + "]}"})
