@@ -48,6 +48,21 @@ TEST_CASE("a run that goes on behind any step ends with the bits of one that was
   }
 }
 
+TEST_CASE("a state has the master weights in place of half ones") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  Run run({.adam = true, .dtype = DType::bf16}, group);
+  trace_of(run, {});
+  int masters = 0;
+  for (const auto& [name, tensor] : run.trainer->state_dict()) {
+    if (!name.starts_with("model.") || !name.ends_with("weight")) continue;
+    CHECK(tensor.dtype() == DType::f32);
+    const std::vector<float> values = tensor.to_vector<float>();
+    const Tensor rounded = autograd::cast(tensor, DType::bf16);
+    masters += autograd::cast(rounded, DType::f32).to_vector<float>() != values ? 1 : 0;
+  }
+  CHECK(masters > 0);  // with more digits than halves have
+}
+
 TEST_CASE("fit() goes on in the middle of an epoch, and a run that has all its epochs only evaluates") {
   comm::ProcessGroup group(comm::make_self_backend());
   Run run({}, group);
