@@ -3,6 +3,7 @@
 
 #include "apps/allreduce_bench/rows.h"
 #include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/process_group.h"
 
 #include <memory>
 #include <string>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/allreduce_bench/collectives.h"
+#include "tandem/comm/collective.h"
 
 #include <cstddef>
 #include <memory>

@@ -1,5 +1,6 @@
 // What is predicted of more ranks: by hand where messages cost straight lines.
 #include "tandem/comm/cost/speed_up.h"
+#include "tandem/core/error.h"
 #include "tests/support/catch.h"
 
 #include <numeric>

@@ -1,4 +1,6 @@
 // From times of an epoch to what more ranks would gain.
+#include "tandem/comm/cost/message_costs.h"
+#include "tandem/comm/ddp/exchange_totals.h"
 #include "tandem/train/console.h"
 #include "tandem/train/scaling.h"
 #include "tests/support/catch.h"

@@ -1,6 +1,7 @@
 // The page of one run, part by part.
 #include "tandem/train/report/report.h"
 
+#include "tandem/core/error.h"
 #include "tandem/layers/file.h"
 #include "tandem/train/plot/png.h"
 #include "tandem/train/plot/svg.h"

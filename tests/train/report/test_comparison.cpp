@@ -4,6 +4,7 @@
 #include "tests/support/catch.h"
 #include "tests/train/report/run_files.h"
 
+#include "tandem/core/error.h"
 #include "tandem/train/progress_format.h"
 #include "tandem/train/report/report.h"
 
