@@ -19,6 +19,10 @@ CpuAllocator& cpu_allocator() {
   return allocator;
 }
 
+/// Made before there are threads: a process that is made by fork() while another thread makes it would wait for that
+/// for ever.
+[[maybe_unused]] const bool is_made = (cpu_allocator(), true);
+
 }  // namespace
 
 Allocator& allocator_for(Device device) {

@@ -79,6 +79,8 @@ void count_forks() {
 #endif
 }
 
+[[maybe_unused]] const bool counts_forks = (count_forks(), true);  // before there are threads
+
 thread_local bool inside_part = false;
 
 /// The threads that help one other thread, their leader, with one job at a time. Member i is offered part i + 1; it

@@ -40,19 +40,22 @@ void check_writable(std::string_view option, const std::string& path) {
   }
 }
 
+/// What is wrong with the file of message costs. For rank 0.
+void check_comm_costs(const Settings& s) {
+  std::error_code unknown;
+  require(s.tune_comm || s.comm_costs.empty() || std::filesystem::exists(s.comm_costs, unknown),
+          "--comm-costs {}: no such file; --tune-comm makes one", s.comm_costs);
+  if (!s.tune_comm) return;
+  check_writable("--comm-costs", s.comm_costs);
+  require(s.comm_costs.empty() || train::can_hold_message_costs(s.comm_costs),
+          "--comm-costs {}: holds something else, which --tune-comm would replace: name another file", s.comm_costs);
+}
+
 /// What is wrong with the places that a run writes to. For rank 0.
 void check_places(const Settings& s) {
   if (!s.run_dir.empty()) prepare_run_directory(s);
   check_writable("--run-dir", s.run_weights);
   check_writable("--save-weights", s.save_weights);
-  std::error_code unknown;
-  require(s.tune_comm || s.comm_costs.empty() || std::filesystem::exists(s.comm_costs, unknown),
-          "--comm-costs {}: no such file; --tune-comm makes one", s.comm_costs);
-  if (s.tune_comm) {
-    check_writable("--comm-costs", s.comm_costs);
-    require(s.comm_costs.empty() || train::can_hold_message_costs(s.comm_costs),
-            "--comm-costs {}: holds something else, which --tune-comm would replace: name another file", s.comm_costs);
-  }
   if (!s.autotune) return;
   check_writable("--tuning-file", s.tuning_file);
   require(s.tuning_file.empty() || train::can_hold_tuning(s.tuning_file),
@@ -99,6 +102,9 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     use_kept_costs(s, group);  // as the run that is searched did
     return find_nan(s, table, images, device, group);
   }
+  comm::run_agreed(group, [&] {
+    if (first_rank) check_comm_costs(s);
+  });
   std::string tuning;
   tune_comm(s, group, [&tuning](const std::string& lines) { tuning += lines; });  // buckets are sized by it
   // All else that can be wrong is found here, before the logs are opened, and agreed upon.

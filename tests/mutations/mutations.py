@@ -190,7 +190,7 @@ MUTATIONS = [
     ("autograd/functions/matmul.cpp", "if (b.rank() > 1) shape.push_back(n);", "if (b.rank() > 0) shape.push_back(n);"),
     ("autograd/functions/matmul.cpp", "saved_b = SavedTensor(requires_grad(a) ? b : Tensor())", "saved_b = SavedTensor(b)"),
     ("autograd/functions/embedding.cpp", "indices.contiguous().view({indices.numel()})", "indices.view({indices.numel()})"),
-    ("kernels/embedding/embedding_cpu.cpp", "from + index[n * stride] * bytes", "from + index[n] * bytes"),
+    ("kernels/embedding/embedding_cpu.cpp", "from + index[n * stride] * bytes", "from + index[n * (stride == 0 ? 0 : 1)] * bytes"),
     ("kernels/embedding/embedding_cpu.cpp", "std::fill_n(sums, features, 0.0f);", ""),
     ("autograd/functions/layer_norm.cpp", "shape[-dim] != end[-dim]", "shape[-dim] < end[-dim]"),
     ("autograd/functions/group_norm.cpp", "images = std::max<std::int64_t>(1, x.size(0))", "images = x.size(0)"),
