@@ -25,7 +25,7 @@ import header_examples
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What kernels are made of, the insides of a family of them, and a part of reports that is not installed.
 PRIVATE = re.compile(r"core/cuda/|kernels/device/|kernels/library_stream.h|kernels/[^/]+/[^/]+/|"
-                     "train/(report/json_fields|parse_json|measured_file).h")
+                     "train/(report/(environment_table|json_fields)|parse_json|measured_file).h")
 # These speak to a library whose headers need not be there.
 FOREIGN_FOLDERS = re.compile(r"/(cudnn|cublas)/|/mpi_communicator.h|/nccl_functions.h")
 # Headers that no public one may need, by their names.

@@ -1,5 +1,6 @@
 // What more ranks would gain: from the time of a run's own steps, and what messages between hosts cost.
 // Example:
+//     #include "tandem/comm/ddp/distributed_data_parallel.h"
 //     void tell(const EpochRecord& last, const comm::DistributedDataParallel& replicas) {
 //       if (const auto scaling = predict_scaling(last, replicas.bucket_sizes(), comm::usual_message_costs()))
 //         std::printf("64 hosts: %.1f times as many images per second\n", scaling->predicted.back().factor);

@@ -1,4 +1,5 @@
 // What is made of the environment variables of launchers.
+#include "tandem/comm/backends/backend.h"
 #include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/launch/launch.h"
 #include "tandem/comm/launch/threads.h"
@@ -98,4 +99,12 @@ TEST_CASE("ranks and cores are counted by host, and cores that ranks share are t
   CHECK(shared_cores(cores_by_host(std::vector<std::string>{"0 4 5", "0 4 5", "0 4", "1 1", "1 1"})) == 1);
   const std::vector<std::string> mine{place_text(7)};
   CHECK(cores_by_host(mine).at(7).cores.size() == allowed_cores().size());
+}
+
+TEST_CASE("a rank's place is among those of its host, which is numbered by its lowest rank") {
+  const std::vector<int> hosts{7, 3, 7, 3, 7};
+  const Place last = place_of(hosts, 4), third = place_of(hosts, 3), first = place_of(hosts, 0);
+  CHECK((last.rank == 4 && last.size == 5 && last.local_rank == 2 && last.local_size == 3 && last.node == 0));
+  CHECK((third.local_rank == 1 && third.local_size == 2 && third.node == 1));
+  CHECK((first.local_rank == 0 && first.node == 0));
 }
