@@ -38,8 +38,10 @@ void add_value(const std::string& name, const std::string& key, const Json& valu
   for (const auto& item : value.items()) {
     const bool has_name = value.is_object() || value.size() > 1;
     const std::string inner = has_name ? with_blanks(item.key()) : "";
-    add_value(name + (name.empty() || inner.empty() ? "" : " ") + inner, has_name ? item.key() : key, item.value(),
-              table, depth + 1);
+    std::string whole = name;
+    if (!whole.empty() && !inner.empty()) whole += ' ';
+    whole += inner;
+    add_value(whole, has_name ? item.key() : key, item.value(), table, depth + 1);
   }
 }
 

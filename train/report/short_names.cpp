@@ -154,8 +154,10 @@ std::vector<std::string> short_names(const std::vector<std::string>& names, cons
   for (std::string& name : shorter) name = without_middle(name, fits);
   if (are_good(shorter)) return shorter;
   for (const std::size_t i : long_ones) {
-    const std::string number = fmt::format("{}: ", i + 1);
-    shorter[i] = number + without_middle(shorter[i], [&](const std::string& name) { return fits(number + name); });
+    std::string numbered = fmt::format("{}: ", i + 1);
+    const std::string number = numbered;
+    numbered += without_middle(shorter[i], [&](const std::string& name) { return fits(number + name); });
+    shorter[i] = std::move(numbered);
   }
   return shorter;
 }
