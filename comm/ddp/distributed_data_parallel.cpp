@@ -151,10 +151,10 @@ struct DistributedDataParallel::State {
   void learn_order() {
     const std::string_view mine(reinterpret_cast<const char*>(arrived.data()), arrived.size() * sizeof(std::int64_t));
     const std::string bytes = group.all_gather_bytes(group.rank() == 0 ? mine : "").front();
+    arrived.clear();
+    if (bytes.empty()) return;
     std::vector<std::int64_t> known(bytes.size() / sizeof(std::int64_t));
     std::memcpy(known.data(), bytes.data(), bytes.size());
-    arrived.clear();
-    if (known.empty()) return;
     // Those without a gradient come last.
     for (std::int64_t i = std::ssize(trained); i-- > 0;)
       if (std::ranges::find(known, i) == known.end()) known.push_back(i);
