@@ -8,23 +8,21 @@ Chromium: nothing on its console, no request, nothing wider than a window of 120
 faults must be found, or else this test could not fail. Exit code 77 where there is no Chromium.
 """
 import base64
-import fcntl
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
 import signal
 import struct
 import subprocess
 import sys
-import termios
 import time
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 from browser import NARROW, WIDE, Browser, find_browser  # noqa: E402
+from terminal import open_terminal, parts_of  # noqa: E402
 
 EVIL = "<script>console.error('evil')</script>\"'><img src=http://127.0.0.1:9/x.png>"
 
@@ -98,17 +96,10 @@ def report_of(report, *arguments):
 
 def on_terminal(columns, *command):
     """What a program prints to a terminal of so many columns."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(command, stdout=follower, stderr=subprocess.DEVNULL)
-    os.close(follower)
-    said = b""
-    try:
-        while part := os.read(leader, 1 << 16):
-            said += part
-    except OSError:  # all of it has been read
-        pass
-    os.close(leader)
+    terminal, end = open_terminal(columns)
+    process = subprocess.Popen(command, stdout=end, stderr=subprocess.DEVNULL)
+    os.close(end)
+    said = b"".join(parts_of(terminal))
     assert process.wait(timeout=100) == 0, said
     return said.decode()
 

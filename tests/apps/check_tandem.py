@@ -1,19 +1,16 @@
 #!/usr/bin/env python3
 """`tandem` as people use it: check_tandem.py CASE PROGRAMS; PROGRAMS is the folder of the programs."""
-import fcntl
 import json
 import os
-import pty
 import shutil
 import stat
-import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
-import termios
 
 from run_case import environment, mpirun
+from terminal import open_terminal, parts_of
 
 PROGRAMS = os.path.realpath(sys.argv[2])
 TANDEM = os.path.join(PROGRAMS, "tandem")
@@ -92,20 +89,10 @@ def completion(shell):
 
 def at_terminal(command, columns):
     """What a command shows on a terminal of so many columns."""
-    terminal, end = pty.openpty()
-    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    terminal, end = open_terminal(columns)
     process = subprocess.Popen(command, stdin=end, stdout=end, stderr=end, env=environment(), start_new_session=True)
     os.close(end)
-    text = b""
-    while True:
-        try:
-            part = os.read(terminal, 1 << 16)
-        except OSError:  # the other end is closed
-            part = b""
-        if not part:
-            break
-        text += part
-    os.close(terminal)
+    text = b"".join(parts_of(terminal))
     check(process.wait(timeout=100) == 0, f"{command}: exit code {process.returncode}\n{text}")
     return text.decode().replace("\r\n", "\n")
 

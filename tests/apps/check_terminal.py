@@ -5,9 +5,7 @@ A terminal is a pseudo-terminal of so many columns. A bar is what stands behind 
 """
 import fcntl
 import os
-import pty
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -15,6 +13,7 @@ import termios
 import time
 
 from run_case import environment
+from terminal import open_terminal, parts_of, set_width
 
 PROGRAM = sys.argv[1]
 RUN = [PROGRAM, "--no-run-dir", "--threads", "1"] + (
@@ -28,14 +27,9 @@ def check(condition, text):
         sys.exit(f"FAILED: {text}")
 
 
-def set_width(terminal, columns):
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-
-
 def at_terminal(columns, variables, then=None):
     """The text of a run at a terminal, and its seconds; `then`: the columns from its first bar on."""
-    terminal, end = pty.openpty()
-    set_width(terminal, columns)
+    terminal, end = open_terminal(columns)
 
     def own_the_terminal():
         os.setsid()
@@ -46,19 +40,12 @@ def at_terminal(columns, variables, then=None):
                                env={**environment(), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **variables})
     os.close(end)
     text = b""
-    while True:
-        try:
-            part = os.read(terminal, 1 << 16)
-        except OSError:  # the other end is closed
-            part = b""
-        if not part:
-            break
+    for part in parts_of(terminal):
         text += part
         if then and b"%" in text:
             set_width(terminal, then)
             text, then = b"", None  # what was drawn before does not count
     check(process.wait() == 0, f"exit code {process.returncode}: {text}")
-    os.close(terminal)
     return text.decode().replace("\r\n", "\n"), time.monotonic() - start
 
 

@@ -60,6 +60,8 @@ inline RunFiles four_epochs(const std::string& dataset = "cifar10", int seed = 1
       .epoch(4, 0.59, 86, 0.60, accuracy);
 }
 
+inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 /// evaluation.json of two classes of these names.
 inline std::string evaluation_json(const std::string& first, const std::string& second) {
   return fmt::format(

@@ -14,6 +14,7 @@
 using namespace tandem::train;
 using tandem::test::ContainsText;
 using tandem::test::four_epochs;
+using tandem::test::has;
 using tandem::test::read_bytes;
 using tandem::test::RunFiles;
 using tandem::test::TemporaryDirectory;
@@ -27,8 +28,6 @@ report::RunData written_run(const TemporaryDirectory& folder, const std::string&
   write_bytes(folder / (name + "/log.jsonl"), files.text());
   return report::read_run(folder / name);
 }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

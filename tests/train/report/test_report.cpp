@@ -14,6 +14,7 @@ using namespace tandem::train;
 using tandem::test::ContainsText;
 using tandem::test::evaluation_json;
 using tandem::test::four_epochs;
+using tandem::test::has;
 using tandem::test::read_bytes;
 using tandem::test::RunFiles;
 using tandem::test::TemporaryDirectory;
@@ -22,8 +23,6 @@ using tandem::test::write_bytes;
 namespace {
 
 std::string page_of(const TemporaryDirectory& folder) { return read_bytes(write_report(folder.path().string()).page); }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
