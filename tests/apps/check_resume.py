@@ -224,18 +224,43 @@ def epochs_that_last(folder, ranks, seconds):
     return math.ceil(seconds / fastest)
 
 
+class EndedTooSoon(Exception):
+    """A run came to its end before it could be stopped: the machine has become faster than it was when an epoch was measured."""
+
+
+def with_enough_epochs(work, ranks, seconds, stopped_with):
+    """stopped_with(whole, broken, epochs) with a run that lasts so long; with one of more epochs where it was over too soon."""
+    epochs = epochs_that_last(os.path.join(work, "measured"), ranks, seconds)
+    for attempt in range(5):
+        folder = os.path.join(work, str(attempt))
+        try:
+            return stopped_with(os.path.join(folder, "whole"), os.path.join(folder, "broken"), f"--epochs {epochs << attempt} ")
+        except EndedTooSoon:
+            print(f"{epochs << attempt} epochs ended too soon")
+    sys.exit("FAILED: every run ended before it could be stopped")
+
+
+def environment_of(folder):
+    return json.loads(contents(folder, "environment.json"))
+
+
+def refuse_a_finished_run(folder):
+    if environment_of(folder)["state"] == "finished":
+        raise EndedTooSoon
+
+
 def check_was_stopped(folder, ranks, number, text):
-    with open(os.path.join(folder, "environment.json"), encoding="utf-8") as file:
-        told = json.load(file)
+    told = environment_of(folder)
     codes = {128 + number} | ({128 + signal.SIGTERM} if ranks > 1 else set())  # mpirun passes any signal on as SIGTERM
     check(told["state"] == "stopped" and told["exit_code"] in codes, f"{told}\n{text}")
 
 
 def stopped_runs(work, ranks):
     """Stopped by Ctrl-C and by SIGTERM: each writes a checkpoint of the step it was at, far from the next one due."""
-    whole, broken = os.path.join(work, "whole"), os.path.join(work, "broken")
-    epochs = f"--epochs {epochs_that_last(os.path.join(work, 'measured'), ranks, 8)} "
-    run(whole, ranks, epochs)
+    with_enough_epochs(work, ranks, 8, lambda *run_of: stopped_by_signals(ranks, *run_of))
+
+
+def stopped_by_signals(ranks, whole, broken, epochs):
     stopped = 0
     for number in (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if ranks == 1 else [])):
         process = subprocess.Popen(command_of(broken, ranks, epochs + "--checkpoint-every 100000 --resume auto"),
@@ -248,6 +273,7 @@ def stopped_runs(work, ranks):
                 process.send_signal(number)
         code = process.wait(timeout=120)
         text = "".join(lines)
+        refuse_a_finished_run(broken)
         check(ranks > 1 or code == 128 + number, f"exit code {code} after {number}:\n{text}")
         check(code != 0, f"exit code 0 after {number}:\n{text}")
         told = re.search(r"stopped in epoch [0-9]+ by SIG(TERM|INT|HUP); to go on:\n  --resume auto --run-dir ", text)
@@ -256,23 +282,27 @@ def stopped_runs(work, ranks):
         newest = sorted(os.listdir(os.path.join(broken, "checkpoints")))[-1]
         stopped += int(newest.removeprefix("step-")) % 30 != 0
     check(stopped > 0, "each run was stopped at the end of an epoch")
+    run(whole, ranks, epochs)
     text = run(broken, ranks, epochs + "--resume auto")
     check(contents(whole, "final.safetensors") == contents(broken, "final.safetensors"), "weights differ\n" + text)
 
 
 def stopped_by_timeout(work):
     """timeout(1) ends two ranks as Slurm ends a job: by one SIGTERM to mpirun (two without --foreground)."""
-    whole, broken = os.path.join(work, "whole"), os.path.join(work, "broken")
-    epochs = f"--epochs {epochs_that_last(os.path.join(work, 'measured'), 2, 6)} "
-    run(whole, 2, epochs)
+    with_enough_epochs(work, 2, 6, stopped_by_one_signal)
+
+
+def stopped_by_one_signal(whole, broken, epochs):
     command = command_of(broken, 2, epochs + "--checkpoint-every 100000 --resume auto")
     done = subprocess.run(["timeout", "--foreground", "-s", "TERM", "3", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, env=environment(), timeout=120)
+    refuse_a_finished_run(broken)
     check(done.returncode == 124, f"exit code {done.returncode}\n{done.stdout}")
     check("by SIGTERM; to go on:\n  --resume auto" in done.stdout or not shows_last_words(2), done.stdout)
     check_was_stopped(broken, 2, signal.SIGTERM, done.stdout)
     step = newest_step(broken)
     text = run(broken, 2, epochs + "--resume auto")
+    run(whole, 2, epochs)
     check(f"({step} of " in text and "steps are done)" in text, text)
     check(contents(whole, "final.safetensors") == contents(broken, "final.safetensors"), "weights differ\n" + text)
 

@@ -127,6 +127,16 @@ TEST_CASE("of more than 1000 elements the ends are shown") {
         "tensor([[0., ..., 2.],\n        [3., ..., 5.]], f32[2, 3], cpu)");
 }
 
+TEST_CASE("a line is filled to its last column, and no further") {
+  const Tensor digits = Tensor::from<std::int64_t>({0, 1, 2, 3, 4}, {5});
+  CHECK(to_string(digits.narrow(0, 0, 4), {.line_width = 20}) == "tensor([0, 1, 2, 3],\n       i64[4], cpu)");
+  CHECK(to_string(digits, {.line_width = 20}) == "tensor([0, 1, 2, 3,\n        4],\n       i64[5], cpu)");
+  // With its bracket and comma this row would end in column 22.
+  const Tensor longer = Tensor::from<std::int64_t>({10000, 10001}, {2});
+  CHECK(to_string(longer, {.line_width = 21}) == "tensor([10000,\n        10001],\n       i64[2], cpu)");
+  CHECK(to_string(longer, {.line_width = 22}) == "tensor([10000, 10001],\n       i64[2], cpu)");
+}
+
 TEST_CASE("strided views are shown in the order of their dimensions") {
   const Tensor x = counting({2, 3});
   CHECK(to_string(x.transpose(0, 1)) == "tensor([[0., 3.],\n        [1., 4.],\n        [2., 5.]], f32[3, 2], cpu)");

@@ -94,11 +94,20 @@ TEST_CASE("the best checkpoint is kept, also by a run that goes on") {
   }
   CHECK(folder.steps() == std::vector<std::int64_t>{6, 9});
   Run run(group, 4);
-  Checkpointing checkpoints(*run.trainer, group, folder, options);
-  CHECK(checkpoints.resume(directory.path().string()).steps == 9);
-  run.trainer->run(checkpoints.with({}));
-  CHECK(checkpoints.finish().empty());
-  CHECK(folder.steps() == std::vector<std::int64_t>{6, 12});
+  SECTION("by the same figure") {
+    Checkpointing checkpoints(*run.trainer, group, folder, options);
+    CHECK(checkpoints.resume(directory.path().string()).steps == 9);
+    run.trainer->run(checkpoints.with({}));
+    CHECK(checkpoints.finish().empty());
+    CHECK(folder.steps() == std::vector<std::int64_t>{6, 12});
+  }
+  SECTION("by another figure, for which that one counts no more") {
+    Checkpointing checkpoints(*run.trainer, group, folder, {.keep = 1, .best_by = train::BestBy::test_loss});
+    CHECK(checkpoints.resume(directory.path().string()).steps == 9);
+    run.trainer->run(checkpoints.with({}));
+    CHECK(checkpoints.finish().empty());
+    CHECK(folder.steps() == std::vector<std::int64_t>{12});
+  }
 }
 
 TEST_CASE("a run interrupted anywhere goes on from its newest checkpoint with the same bits") {
