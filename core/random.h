@@ -31,7 +31,8 @@ enum class RandomStream : std::uint32_t {
   synthetic = 5,
   test = 6,
   split = 7,
-  mixing = 8
+  mixing = 8,
+  network = 9
 };
 
 /// Names a sequence: `step` is whatever tells one use from the next (training step, epoch, layer counter).

@@ -3,6 +3,7 @@
 #include "apps/allreduce_bench/groups.h"
 #include "apps/arguments/arguments.h"
 #include "tandem/comm/backends.h"
+#include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/suggest.h"
 
 #include <fmt/ranges.h>
@@ -25,7 +26,7 @@ constexpr std::array kDTypes = {DType::f32, DType::f64, DType::f16, DType::bf16,
 /// Options as they are written.
 struct Texts {
   std::vector<std::string> collectives{"all_reduce"};
-  std::string dtype = "f32", op = "sum";
+  std::string dtype = "f32", op = "sum", network;
 };
 
 template <typename Choices>
@@ -74,6 +75,11 @@ void add_options(CLI::App& app, Texts& texts, CommandLine& line) {
   app.add_flag("--roofline", options.roofline,
                "Also time all_reduce through memory of one host where no rank waits for another: what the machine "
                "allows; and show how much of that the others reach");
+  app.add_option(
+      "--simulate", texts.network,
+      "Without mpirun: time all_reduce by the clock of a simulated network, such as \"alpha=50us beta=10Gbit "
+      "hosts=8x8\": 8 hosts of 8 ranks, 50 us and 10 Gbit/s between them (local-alpha, local-beta: within "
+      "hosts; link=shared; jitter=10us seed=1; lose=3-4@2ms)");
   app.add_flag("--json", line.as_json, "Print an object a line, for programs");
   apps::expect_path(*app.add_option("--csv", line.csv_file, "Write the rows to this file"));
   apps::expect_path(*app.add_option("--svg", line.svg_file, "Draw times and bandwidths of the bus to this file"));
@@ -104,6 +110,32 @@ void check_all_reduce(const BenchOptions& options) {
   require(option == nullptr, "{}: it is of all_reduce, which --collective leaves out", option);
 }
 
+/// What goes with a simulated network, and what is usual there.
+void use_network(const CLI::App& app, const std::string& text, BenchOptions& options, int ranks) {
+  constexpr std::int64_t kUsualMost = 1 << 20, kMostMemory = std::int64_t{8} << 30;
+  require(ranks == 1, "--simulate: all ranks are simulated by one process; start it without mpirun");
+  for (const char* const option : {"--backends", "--predict", "--roofline", "--rounds"})
+    require(app.count(option) == 0, "{}: is of real ranks; leave it out, or leave out --simulate", option);
+  try {
+    options.network = comm::parse_network_model(text);
+  } catch (const Error& error) {
+    fail("--simulate: {}", error.what());
+  }
+  const comm::NetworkModel& model = *options.network;
+  require(model.ranks() > 1, "--simulate: needs two ranks or more; add hosts=8x8, or hosts=16");
+  require(options.collectives.size() == 1 && is_all_reduce(*options.collectives.front()),
+          "--simulate: is of all_reduce alone; leave out --collective");
+  require(std::ranges::all_of(options.algorithms, is_of_messages),
+          "--simulate: needs --algorithms of messages, such as ring,direct,by-cost");
+  for (const comm::AllReduceAlgorithm& algorithm : comm::all_reduce_algorithms())
+    if (app.count("--algorithms") == 0 && (algorithm.name != "two-level" || model.ranks_per_host > 1))
+      options.algorithms.emplace_back(algorithm.name);
+  if (app.count("--max-bytes") == 0) options.max_bytes = std::max(options.min_bytes, kUsualMost);
+  require(options.max_bytes <= kMostMemory / model.ranks(),
+          "--max-bytes {}: {} simulated ranks have at most {} bytes each", options.max_bytes, model.ranks(),
+          kMostMemory / model.ranks());
+}
+
 /// Whether two paths name one file, which may not be there yet.
 bool is_one_place(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
@@ -125,13 +157,14 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
   add_options(app, texts, line);
   if (!apps::parse_arguments(app, argc, argv)) return std::nullopt;
   try {
-    options.collectives = find_collectives(texts.collectives, ranks);
+    options.collectives = find_collectives(texts.collectives, texts.network.empty() ? ranks : 2);
   } catch (const Error& error) {
     fail("--collective: {}", error.what());
   }
   check_backends(options.backends);
   check_algorithms(options.algorithms);
   check_all_reduce(options);
+  if (app.count("--simulate") > 0) use_network(app, texts.network, options, ranks);
   require(!options.predicts || std::ranges::any_of(options.algorithms, is_of_messages),
           "--predict: needs --algorithms of messages, such as ring,direct,by-cost");
   options.dtype = chosen("dtype", texts.dtype, kDTypes);

@@ -3,6 +3,7 @@
 #include "apps/allreduce_bench/command_line.h"
 #include "apps/allreduce_bench/predictions.h"
 #include "apps/allreduce_bench/reports.h"
+#include "apps/allreduce_bench/simulated.h"
 #include "apps/arguments/program.h"
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/launch/threads.h"
@@ -60,11 +61,11 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
   if (!line) return 0;
   check_files(*group, *line);
   const BenchOptions& options = line->options;
-  const int ranks = group->size();
+  const int ranks = options.network ? options.network->ranks() : group->size();
   const Table table(options, ranks);
   std::vector<BenchRow> rows;
   std::int64_t wrong = 0;
-  run_bench(environment, options, [&](const BenchRow& row) {
+  const auto show = [&](const BenchRow& row) {
     if (line->as_json) {
       print(json_line(row, options, ranks) + "\n");
     } else {
@@ -74,7 +75,8 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
     }
     wrong += row.wrong;
     rows.push_back(row);
-  });
+  };
+  options.network ? run_simulated_bench(options, show) : run_bench(environment, options, show);
   if (group->rank() != 0) return 0;
   const std::string predictions = prediction_lines(rows);
   if (!line->as_json && !predictions.empty()) print("\n" + predictions);

@@ -24,6 +24,8 @@ class Table {
   std::string line(const BenchRow& row) const;
 
  private:
+  bool shows_predictions(const BenchCollective& collective) const;
+
   const BenchOptions& options_;
   int ranks_;
   int bytes_width_, name_width_;

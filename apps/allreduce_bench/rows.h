@@ -3,6 +3,7 @@
 
 #include "apps/allreduce_bench/collectives.h"
 #include "tandem/comm/collective.h"
+#include "tandem/comm/transports/simulated/network_model.h"
 
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,8 @@ struct BenchOptions {
   /// Measure what messages cost first, predict algorithms of messages by it, and let "by-cost" choose by it.
   bool predicts = false;
   bool roofline = false;  ///< time all_reduce without waiting, too (roofline.h)
+  /// Instead of backends: the algorithms on this network, by a virtual clock (simulated.h).
+  std::optional<comm::NetworkModel> network = {};
 };
 
 /// Seconds of one collective: of the slowest rank, over the rounds.

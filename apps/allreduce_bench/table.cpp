@@ -40,14 +40,22 @@ Table::Table(const BenchOptions& options, int ranks) : options_(options), ranks_
     name_width_ = std::max(name_width_, static_cast<int>(algorithm.size()));
 }
 
+bool Table::shows_predictions(const BenchCollective& collective) const {
+  return (options_.predicts && is_all_reduce(collective)) || options_.network;
+}
+
 std::string Table::heading(const BenchCollective& collective) const {
-  std::string text = fmt::format("{}: median of {} rounds, of the slowest rank\n",
-                                 title_of(collective, options_, ranks_), options_.rounds);
+  const std::string title = title_of(collective, options_, ranks_);
+  std::string text =
+      options_.network ? fmt::format("{} on a simulated network, by its clock\n{}\n", title, to_text(*options_.network))
+                       : fmt::format("{}: median of {} rounds, of the slowest rank\n", title, options_.rounds);
   if (collective.has_bytes())
     text += fmt::format("bytes: {}\nalgbw: bytes / time; busbw: algbw x {}, the speed of a link, whatever n\n",
                         collective.bytes, collective.factor);
   const bool all_reduces = is_all_reduce(collective);
-  if (all_reduces) {
+  if (options_.network) {
+    text += "predicted: by what messages cost on this network\n";
+  } else if (all_reduces) {
     text += "shared: tensors in memory that all ranks see (ProcessGroup::shared_zeros)\n";
     if (!options_.algorithms.empty()) text += "with the name of an algorithm: backend native by that algorithm\n";
     if (options_.roofline) text += "roofline: the same on shared tensors, but no rank waits for another\n";
@@ -58,13 +66,14 @@ std::string Table::heading(const BenchCollective& collective) const {
   const auto cells = [](const char* time, const char* algorithm, const char* bus) {
     return fmt::format(" {:>8} {:>6} {:>6}", time, algorithm, bus);
   };
-  const bool roofline = options_.roofline && all_reduces, predicts = options_.predicts && all_reduces;
-  text += first + fmt::format(" {:-^22} {:-^22}", " out of place ", " in place ") + (roofline ? "   of the" : "") +
-          (predicts ? " predicted" : "") + "\n";
-  text += first + cells("time", "algbw", "busbw") + cells("time", "algbw", "busbw") + (roofline ? " roofline" : "") +
-          (predicts ? "      time" : "") + "\n";
-  text += second + cells("us", "GB/s", "GB/s") + cells("us", "GB/s", "GB/s") + (roofline ? "        %" : "") +
-          (predicts ? "        us" : "") + " wrong\n";
+  const bool roofline = options_.roofline && all_reduces, predicts = shows_predictions(collective);
+  const bool both = !options_.network;
+  text += first + (both ? fmt::format(" {:-^22}", " out of place ") : "") + fmt::format(" {:-^22}", " in place ") +
+          (roofline ? "   of the" : "") + (predicts ? " predicted" : "") + "\n";
+  text += first + (both ? cells("time", "algbw", "busbw") : "") + cells("time", "algbw", "busbw") +
+          (roofline ? " roofline" : "") + (predicts ? "      time" : "") + "\n";
+  text += second + (both ? cells("us", "GB/s", "GB/s") : "") + cells("us", "GB/s", "GB/s") +
+          (roofline ? "        %" : "") + (predicts ? "        us" : "") + " wrong\n";
   return text;
 }
 
@@ -77,9 +86,9 @@ std::string Table::line(const BenchRow& row) const {
                        rate(time ? row.bus_bandwidth(*time, ranks_) : 0.0));
   };
   std::string text = fmt::format("{:>{}}  {:{}}{}{}", row.bytes, bytes_width_, label_of(row), name_width_,
-                                 cells(row.out_of_place), cells(row.in_place));
+                                 options_.network ? "" : cells(row.out_of_place), cells(row.in_place));
   if (options_.roofline && all_reduces) text += fmt::format(" {:>8.0f}", 100.0 * row.usual_time().of_roofline);
-  if (options_.predicts && all_reduces)
+  if (shows_predictions(*row.collective))
     text += fmt::format(" {:>9}", row.predicted > 0.0 ? time_text(row.predicted) : "-");
   return text + fmt::format(" {:>5}\n", row.wrong);
 }

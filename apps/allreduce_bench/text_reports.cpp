@@ -49,6 +49,7 @@ std::string json_line(const BenchRow& row, const BenchOptions& options, int rank
   json["wrong"] = row.wrong;
   if (row.predicted > 0.0) json["predicted_seconds"] = row.predicted;
   if (!row.chosen.empty()) json["chosen"] = row.chosen;
+  if (options.network) json["network"] = to_text(*options.network);
   return json.dump();
 }
 
@@ -56,14 +57,15 @@ std::string csv_report(std::span<const BenchRow> rows, const BenchOptions& optio
   std::string text = "collective,dtype,op,bytes,ranks,backend,shared";
   for (const char* const form : {"out_of_place", "in_place"})
     text += fmt::format(",{0}_seconds,{0}_least_seconds,{0}_algbw,{0}_busbw,{0}_of_roofline", form);
-  text += ",wrong,predicted_seconds,chosen\n";
+  text += ",wrong,predicted_seconds,chosen,network\n";
   for (const BenchRow& row : rows) {
     const BenchCollective& collective = *row.collective;
-    text += fmt::format(
-        "{},{},{},{},{},{},{},{},{},{},{},{}\n", collective.name, collective.has_bytes() ? name_of(options.dtype) : "",
-        collective.reduces ? name_of(options.op) : "", row.bytes, ranks, field(row.backend), row.shared ? 1 : 0,
-        form_fields(row, row.out_of_place, ranks), form_fields(row, row.in_place, ranks), row.wrong,
-        row.predicted > 0.0 ? number(row.predicted) : "", row.chosen);
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", collective.name,
+                    collective.has_bytes() ? name_of(options.dtype) : "", collective.reduces ? name_of(options.op) : "",
+                    row.bytes, ranks, field(row.backend), row.shared ? 1 : 0, form_fields(row, row.out_of_place, ranks),
+                    form_fields(row, row.in_place, ranks), row.wrong, row.predicted > 0.0 ? number(row.predicted) : "",
+                    row.chosen, options.network ? field(to_text(*options.network)) : "");
   }
   return text;
 }

@@ -53,6 +53,29 @@ app_case(PROGRAM allreduce_bench NAME "unknown collective" EXIT 2 ERR "--collect
   ARGS --collective allgather)
 app_case(PROGRAM allreduce_bench NAME "a message on one rank" EXIT 2
   ERR "--collective: send_receive needs two ranks or more: a message goes to another rank" ARGS --collective send_receive)
+# On a simulated network: 8 hosts of 2 ranks. 
+app_case(PROGRAM allreduce_bench NAME "a simulated network" OUT "all_reduce sum f32, 16 ranks on a simulated network"
+  "alpha=50us beta=1.25GB local-alpha=2us local-beta=4GB hosts=8x2" "two-level" "halving-doubling" " 405.2 "
+  ARGS --simulate "alpha=50us beta=10Gbit hosts=8x2" --min-bytes 1024 --max-bytes 16384 --factor 16)
+app_case(PROGRAM allreduce_bench NAME "a simulated network in JSON" OUT "\"seconds\":0.00050025" "\"network\":\"alpha=50us"
+  ARGS --simulate "alpha=50us beta=10GB hosts=6" --min-bytes 1536 --max-bytes 1536 --algorithms ring --json)
+app_case(PROGRAM allreduce_bench NAME "a simulated network whose link is lost" EXIT 2
+  ERR "nothing is on its way any more: rank 2 waits for" "bytes from rank 1, which were lost"
+  ARGS --simulate "hosts=4 lose=1-2" --algorithms ring)
+app_case(PROGRAM allreduce_bench NAME "a simulated network that is none" EXIT 2
+  ERR "--simulate: network: alpha=50 is no time" ARGS --simulate alpha=50)
+app_case(PROGRAM allreduce_bench NAME "a simulated network without ranks" EXIT 2
+  ERR "--simulate: needs two ranks or more" ARGS --simulate alpha=50us)
+app_case(PROGRAM allreduce_bench NAME "a simulated network and rounds" EXIT 2
+  ERR "--rounds: is of real ranks" ARGS --simulate hosts=4 --rounds 3)
+app_case(PROGRAM allreduce_bench NAME "a simulated network and shared memory" EXIT 2
+  ERR "--simulate: needs --algorithms of messages, such as ring,direct,by-cost"
+  ARGS --simulate hosts=4 --algorithms shared-memory)
+app_case(PROGRAM allreduce_bench NAME "a simulated network and another collective" EXIT 2
+  ERR "--simulate: is of all_reduce alone" ARGS --simulate hosts=4 --collective all)
+app_case(PROGRAM allreduce_bench NAME "a simulated network and too many bytes" EXIT 2
+  ERR "--max-bytes 9000000000: 4 simulated ranks have at most 2147483648 bytes each"
+  ARGS --simulate hosts=4 --max-bytes 9000000000)
 app_case(PROGRAM allreduce_bench NAME "one file for two things" EXIT 2 ERR "--csv and --svg are both app_files/both: name two files"
   ARGS --csv app_files/both --svg app_files/both)
 app_case(PROGRAM allreduce_bench NAME "one file by two names" EXIT 2 ERR "--csv and --svg are both app_files/both: name two files"

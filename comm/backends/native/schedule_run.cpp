@@ -22,6 +22,8 @@ ScheduleRun::ScheduleRun(Transport& transport, std::shared_ptr<const Schedule> s
   require(chunks.size() == static_cast<std::size_t>(schedule_->chunks), "schedule {}: {} chunks for a table of {}",
           schedule_->name, chunks.size(), schedule_->chunks);
   add_tasks(cut(chunks));
+  sends_ = make_turns(&Channel::sends);
+  receives_ = make_turns(&Channel::receives);
   for (Channel& channel : channels_) {
     if (!channel.sends.empty() || !channel.receives.empty()) ++open_channels_;
     if (channel.reductions == 0) continue;
@@ -39,7 +41,7 @@ std::vector<std::vector<std::size_t>> ScheduleRun::cut(const std::vector<ChunkMe
     for (std::int64_t at = 0; at < memory.count; at += segment_elements_) {
       result[chunk].push_back(segments_.size());
       std::byte* const data = memory.data == nullptr ? nullptr : memory.data + at * size_of(elements_.dtype);
-      segments_.push_back({data, std::min(segment_elements_, memory.count - at)});
+      segments_.push_back({data, std::min(segment_elements_, memory.count - at), result[chunk].size() - 1});
     }
   }
   return result;
@@ -64,6 +66,36 @@ ScheduleRun::Channel& ScheduleRun::channel_of(int peer) {
   if (found != channels_.end()) return *found;
   channels_.emplace_back().peer = peer;
   return channels_.back();
+}
+
+ScheduleRun::Turns ScheduleRun::make_turns(std::vector<Task> Channel::* tasks) const {
+  Turns turns;
+  if (std::ranges::count_if(channels_, [&](const Channel& channel) { return !(channel.*tasks).empty(); }) < 2)
+    return turns;
+  for (const Channel& channel : channels_) {
+    for (const Task& task : channel.*tasks) {
+      const std::size_t wave = segments_[task.segment].wave, round = static_cast<std::size_t>(task.step.round);
+      if (turns.size() <= wave) turns.resize(wave + 1);
+      if (turns[wave].open.size() <= round) turns[wave].open.resize(round + 1);
+      ++turns[wave].open[round];
+    }
+  }
+  for (Wave& wave : turns) {
+    while (wave.first_open < wave.open.size() && wave.open[wave.first_open] == 0) ++wave.first_open;
+  }
+  return turns;
+}
+
+/// Whether all of the rounds before are complete.
+bool ScheduleRun::is_in_turn(const Turns& turns, const Task& task) const {
+  return turns.empty() || static_cast<std::size_t>(task.step.round) <= turns[segments_[task.segment].wave].first_open;
+}
+
+void ScheduleRun::end_turn(Turns& turns, const Task& task) const {
+  if (turns.empty()) return;
+  Wave& wave = turns[segments_[task.segment].wave];
+  --wave.open[static_cast<std::size_t>(task.step.round)];
+  while (wave.first_open < wave.open.size() && wave.open[wave.first_open] == 0) ++wave.first_open;
 }
 
 bool ScheduleRun::poll() {
@@ -93,6 +125,7 @@ bool ScheduleRun::try_receive(Channel& channel) {
   const std::size_t next = channel.received + channel.receiving.size();
   if (next == channel.receives.size() || channel.receiving.size() == depth_) return false;
   const Task& task = channel.receives[next];
+  if (!is_in_turn(receives_, task)) return false;
   const Segment& segment = segments_[task.segment];
   std::byte* into = segment.data;
   std::byte* slot = nullptr;
@@ -117,6 +150,7 @@ bool ScheduleRun::try_finish_receive(Channel& channel) {
   if (task.step.action == Action::reduce) combine(task, channel.occupied.front());
   channel.receiving.pop_front();
   channel.occupied.pop_front();
+  end_turn(receives_, task);
   ++channel.received;
   ++segment.steps;
   ++segment.writes;
@@ -136,7 +170,7 @@ bool ScheduleRun::try_send(Channel& channel) {
   if (next == channel.sends.size() || channel.sending.size() == depth_) return false;
   const Task& task = channel.sends[next];
   const Segment& segment = segments_[task.segment];
-  if (segment.writes < task.writes_before) return false;
+  if (segment.writes < task.writes_before || !is_in_turn(sends_, task)) return false;
   channel.sending.push_back(transport_.send(channel.peer, tag_, segment.data, bytes_of(segment)));
   bytes_sent_ += bytes_of(segment);
   return true;
@@ -145,6 +179,7 @@ bool ScheduleRun::try_send(Channel& channel) {
 bool ScheduleRun::try_finish_send(Channel& channel) {
   if (channel.sending.empty() || !channel.sending.front()->done()) return false;
   channel.sending.pop_front();
+  end_turn(sends_, channel.sends[channel.sent]);
   ++segments_[channel.sends[channel.sent].segment].steps;
   ++channel.sent;
   ++messages_;

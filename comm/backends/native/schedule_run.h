@@ -28,8 +28,11 @@ struct Elements {
 };
 
 /// Works in place on the chunks. Each segment of a chunk goes its own way through the schedule: its steps follow each
-/// other, and those of other segments do not wait for them. No thread of its own: it moves on in poll(), which never
-/// waits. Sums are formed in the order of the schedule and, where several ranks form one, in the same order.
+/// other, and those of segments at other places of their chunks do not wait for them. Of segments at one place,
+/// messages of a round are sent when those of the rounds before have left, and asked for when those have come: a rank
+/// that is ahead would else take the bandwidth of what others wait for. No thread of its own: it moves on in poll(),
+/// which never waits. Sums are formed in the order of the schedule and, where several ranks form one, in the same
+/// order.
 class ScheduleRun {
  public:
   /// All messages have this tag. `transport` must outlive it.
@@ -45,10 +48,12 @@ class ScheduleRun {
   std::size_t messages() const { return messages_; }
 
  private:
-  /// A part of a chunk, and how many steps and writes (receives and reductions) are done with it.
+  /// A part of a chunk, its place among the chunk's parts, and how many steps and writes (receives and reductions) are
+  /// done with it.
   struct Segment {
     std::byte* data = nullptr;
     std::int64_t count = 0;
+    std::size_t wave = 0;
     int steps = 0, writes = 0;
   };
   /// A step of a segment, and how many of that segment's steps and writes come before it.
@@ -57,6 +62,13 @@ class ScheduleRun {
     Step step;
     int steps_before = 0, writes_before = 0;
   };
+  /// The sends, or the receives, of segments that have the same place in their chunks.
+  struct Wave {
+    std::vector<int> open;       // of each round, how many are not complete
+    std::size_t first_open = 0;  // the first round with some
+  };
+  /// Waves by that place. Empty where all are to one rank, or from one.
+  using Turns = std::vector<Wave>;
   /// What goes to and comes from one rank, in the order of the schedule.
   struct Channel {
     int peer = 0;
@@ -73,6 +85,9 @@ class ScheduleRun {
   void add_tasks(const std::vector<std::vector<std::size_t>>& segments_of_chunk);
   Channel& channel_of(int peer);
   std::int64_t bytes_of(const Segment& segment) const { return segment.count * size_of(elements_.dtype); }
+  Turns make_turns(std::vector<Task> Channel::* tasks) const;
+  bool is_in_turn(const Turns& turns, const Task& task) const;
+  void end_turn(Turns& turns, const Task& task) const;
   bool advance(Channel& channel);
   bool try_receive(Channel& channel);
   bool try_finish_receive(Channel& channel);
@@ -89,6 +104,7 @@ class ScheduleRun {
   std::size_t depth_;
   std::vector<Segment> segments_;
   std::vector<Channel> channels_;
+  Turns sends_, receives_;
   std::size_t open_channels_ = 0;
   std::size_t messages_ = 0;
   std::int64_t bytes_sent_ = 0;
