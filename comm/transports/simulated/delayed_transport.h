@@ -1,5 +1,6 @@
 // A network that is slower than the one that there is, in real time.
 // Example:
+//     #include "tandem/comm/transports/threads/thread_network.h"
 //     ThreadNetwork threads;
 //     const NetworkModel model = parse_network_model("alpha=2ms beta=1GB hosts=2");
 //     const auto first = delay_messages(threads.transport(0), 0, model);
