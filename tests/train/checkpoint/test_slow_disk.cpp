@@ -1,6 +1,7 @@
 // Checkpoints that fall due while the one before is still being written: fsync() of this program waits for a gate.
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/process_group.h"
+#include "tandem/core/memory.h"
 #include "tandem/train/checkpoint/checkpointing.h"
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
@@ -34,7 +35,15 @@ class Gate {
   void pass() {
     constexpr std::chrono::seconds kLongest(60);
     std::unique_lock lock(mutex_);
+    is_reached_ = true;
+    changed_.notify_all();
     if (!changed_.wait_for(lock, kLongest, [&] { return is_open_; })) was_waited_for_ = is_open_ = true;
+  }
+
+  /// Returns once somebody has come to it since it was closed.
+  void wait_until_reached() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_reached_; });
   }
 
   /// Whether somebody waited for the disk who should have opened the gate.
@@ -47,13 +56,14 @@ class Gate {
   void set(bool is_open) {
     const std::lock_guard lock(mutex_);
     is_open_ = is_open;
+    is_reached_ = is_reached_ && is_open;
     was_waited_for_ = was_waited_for_ && is_open;
     changed_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool is_open_ = true, was_waited_for_ = false;
+  bool is_open_ = true, is_reached_ = false, was_waited_for_ = false;
 };
 
 Gate& gate() {
@@ -61,8 +71,8 @@ Gate& gate() {
   return one;
 }
 
-/// The disk takes until step `until` for what is begun from step 2 on. All that comes later is waited for, so that it is
-/// not put off.
+/// The disk takes until step `until` for what is begun from step 2 on. All that comes later is waited for, so that it
+/// is not put off.
 train::TrainObserver slow_until(std::int64_t until, const SmallRun& run, Checkpointing& checkpoints) {
   train::TrainObserver observer;
   observer.progress = [&run, &checkpoints, until](const train::Progress&) {
@@ -149,6 +159,33 @@ TEST_CASE("the best is known among ends of epochs that wait for the disk") {
   CHECK(folder.steps() == Steps{6, 12});
 }
 
+TEST_CASE("memory for a copy beside what is being written is asked for in advance") {
+  const TemporaryDirectory directory;
+  const NamedTensors state{{"model.weight", Tensor::full({1000, 300}, 1.0)}};
+  for (const bool twice : {true, false}) {
+    train::CheckpointWriter writer(CheckpointFolder(directory / (twice ? "twice" : "once")), 2);
+    writer.prepare(state, twice);
+    writer.finish();
+    gate().close();
+    writer.take(state);
+    writer.begin(1, {});
+    gate().wait_until_reached();
+    CHECK(!writer.is_free());
+    const std::int64_t before = memory_stats().current_total;
+    writer.take({{"model.weight", Tensor::full({1000, 300}, 2.0)}});
+    CHECK(memory_stats().current_total - before == (twice ? 0 : 1'200'000));
+    gate().open();
+    writer.begin(2, {});
+    writer.finish();
+    CHECK(writer.is_free());
+    CHECK(writer.take_problem().empty());
+    for (const std::int64_t step : {1, 2}) {
+      const train::Checkpoint read = train::read_checkpoint(writer.folder().path_of(step));
+      CHECK(read.state.front().second.to_vector<float>().back() == static_cast<float>(step));
+    }
+  }
+}
+
 TEST_CASE("what is copied is written also where a run is given up") {
   comm::ProcessGroup group(comm::make_self_backend());
   const TemporaryDirectory directory;
@@ -172,8 +209,7 @@ TEST_CASE("ranks put off a checkpoint together, for the rank that writes", "[thr
   run_thread_ranks(2, [&](comm::ProcessGroup& group) {
     SmallRun run(group);
     Checkpointing checkpoints(*run.trainer, group, folder, {.every = {.steps = 2, .epochs = false}, .keep = 100});
-    const train::TrainObserver observer =
-        group.rank() == 0 ? slow_until(7, run, checkpoints) : train::TrainObserver();
+    const train::TrainObserver observer = group.rank() == 0 ? slow_until(7, run, checkpoints) : train::TrainObserver();
     passed[static_cast<std::size_t>(group.rank())] = passes_by(run, checkpoints, observer) ? 1 : 0;
   });
   CHECK(passed == std::vector<int>{1, 1});
