@@ -2,7 +2,8 @@
 """Measures what log, events, progress bar, histograms and checkpoints cost a training run on this machine.
 
   scripts/measure_writers.py
-  scripts/measure_writers.py --build build/cpu --rounds 30 --steps 50 --batch-size 8
+  scripts/measure_writers.py --part writers --rounds 30 --steps 50 --batch-size 8
+  scripts/measure_writers.py --part adam --every 1 --checkpoint-steps 60
 
 Writers: one process trains small_cnn in blocks of steps, each block with another set of writers, in an order that is
 drawn anew each round, so that what else the machine does falls on all alike. Two figures are given of each set: the
@@ -10,8 +11,9 @@ time that passed in the writers, as a share of the block's, by the clock, which 
 the processor time of the whole process against that of the round's block without writers (median and quartiles of the
 rounds), which holds what they do to the rest. Every step is logged, and the bar is drawn on a pseudo-terminal.
 
-Checkpoints: steps of resnet18 with SGD and momentum and with Adam, a checkpoint behind every eighth. A step with one is
-compared with the median of the other steps; what the copy alone takes is measured inside.
+Checkpoints: steps of resnet18 with SGD and momentum and with Adam, a checkpoint due behind every --every-th. What is
+done of checkpoints behind a step is the delay of that step; one of 1 ms or more has copied the state (which takes longer
+than that, and all else much less) or waited for something. What the copy alone takes is measured inside.
 """
 
 import json
@@ -34,7 +36,9 @@ def parse_arguments():
     parser.add_argument("--rounds", type=whole_number(2), default=30, help="blocks with each set of writers (default 30)")
     parser.add_argument("--steps", type=whole_number(1), default=50, help="steps of a block (default 50)")
     parser.add_argument("--batch-size", type=whole_number(1), default=8, help="images of a step (default 8)")
-    parser.add_argument("--checkpoints", type=whole_number(2), default=8, help="of each optimizer (default 8)")
+    parser.add_argument("--every", type=whole_number(1), default=8, help="steps from checkpoint to checkpoint (default 8)")
+    parser.add_argument("--checkpoint-steps", type=whole_number(8), default=64, help="of resnet18 (default 64)")
+    parser.add_argument("--part", choices=("all", "writers", "sgd", "adam"), default="all", help="what to measure (default all)")
     parser.add_argument("--threads", type=whole_number(1, 4096), default=2, help="of the process (default 2)")
     return parser.parse_args()
 
@@ -82,21 +86,38 @@ def report_writers(blocks):
         print(f"{name:<26}{writing:>11.1f}{share:>11.3f} %{middle:>+18.2f} % ({low:+.2f} to {high:+.2f})")
 
 
+def first_and_later(times):
+    later = times[1:]
+    return f"first {times[0]:.1f} ms" + (
+        f", later ones median {statistics.median(later):.1f} ms, most {max(later):.1f} ms" if later else "")
+
+
 def report_checkpoints(optimizer, steps, copies):
-    plain = [step["step_ms"] for step in steps if not step["checkpoint"]]
-    others = statistics.median(plain)
-    writing = [step for step in steps if step["checkpoint"]]
+    writing = [step for step in steps if step["delay_ms"] >= 1]
+    if not writing:
+        complain("no checkpoint was begun: take more --checkpoint-steps, or a smaller --every", code=1)
     after = {step["step"] + 1 for step in writing}
+    others = statistics.median(step["step_ms"] for step in steps if step["step"] not in after)
     delays = [step["delay_ms"] for step in writing]
     following = [step["step_ms"] - others for step in steps if step["step"] in after]
     size = copies[0]["bytes"] / 2**20
     print(f"resnet18, {optimizer}, {size:.0f} MiB; other steps {others:.0f} ms (median)")
-    print(f"  delay of the step: first {delays[0]:.1f} ms, later ones median {statistics.median(delays[1:]):.1f} ms, "
-          f"most {max(delays[1:]):.1f} ms")
-    print(f"  the step behind it, with the writing beside it: median {statistics.median(following):+.1f} ms")
+    print(f"  {sum(step['due'] for step in steps)} due, {len(writing)} steps with a delay of 1 ms or more, in sum {sum(delays):.0f} ms; "
+          f"all steps took {sum(step['step_ms'] + step['delay_ms'] for step in steps) / 1e3:.2f} s")
+    print(f"  delay of the step: {first_and_later(delays)}")
+    if following:
+        print(f"  the step behind it, with the writing beside it: median {statistics.median(following):+.1f} ms")
     for name, key in (("tensor by tensor into new memory", "ms"), ("as it is done, into memory that is kept", "kept_ms")):
         times = [copy[key] for copy in copies]
-        print(f"  copy {name}: first {times[0]:.1f} ms, later ones median {statistics.median(times[1:]):.1f} ms")
+        print(f"  copy {name}: {first_and_later(times)}")
+
+
+def measure_checkpoints(arguments, costs, folder, optimizer):
+    place = str(Path(folder) / optimizer)
+    every, count = str(arguments.every), str(arguments.checkpoint_steps)
+    steps = records_of([costs, "checkpoints", place, optimizer, every, count], arguments.threads)
+    copies = records_of([costs, "copies", optimizer, "8"], arguments.threads)
+    report_checkpoints(optimizer, steps, copies)
 
 
 def main():
@@ -104,14 +125,12 @@ def main():
     costs = str(Path(arguments.build) / "tests/writer_costs")
     program(costs, f"build it: {BUILD}")
     with tempfile.TemporaryDirectory() as folder:
-        numbers = [str(number) for number in (arguments.rounds, arguments.steps, arguments.batch_size)]
-        report_writers(records_of([costs, "writers", folder, *numbers], arguments.threads))
+        if arguments.part in ("all", "writers"):
+            numbers = [str(number) for number in (arguments.rounds, arguments.steps, arguments.batch_size)]
+            report_writers(records_of([costs, "writers", folder, *numbers], arguments.threads))
         for optimizer in ("sgd", "adam"):
-            place = str(Path(folder) / optimizer)
-            count = str(arguments.checkpoints)
-            steps = records_of([costs, "checkpoints", place, optimizer, count], arguments.threads)
-            copies = records_of([costs, "copies", optimizer, count], arguments.threads)
-            report_checkpoints(optimizer, steps, copies)
+            if arguments.part in ("all", optimizer):
+                measure_checkpoints(arguments, costs, folder, optimizer)
 
 
 if __name__ == "__main__":

@@ -199,13 +199,15 @@ void JsonlLog::write(const RunRecord& r) {
 }
 
 void JsonlLog::write(const StepRecord& r) {
-  write_line(line_of({{"record", "step"},
-                      {"step", r.step},
-                      {"epoch", r.epoch},
-                      {"lr", r.lr},
-                      {"loss", r.loss},
-                      {"loss_scale", r.loss_scale},
-                      {"skipped_steps", r.skipped_steps}}));
+  Json json;  // field by field: of a list, each would be made as a list of its own first
+  json["record"] = "step";
+  json["step"] = r.step;
+  json["epoch"] = r.epoch;
+  json["lr"] = r.lr;
+  json["loss"] = r.loss;
+  json["loss_scale"] = r.loss_scale;
+  json["skipped_steps"] = r.skipped_steps;
+  write_line(line_of(json));
 }
 
 void JsonlLog::write(const EpochRecord& r) {

@@ -2,7 +2,7 @@
 """Runs of cifar_train whose disk fails them: check_disks.py PROGRAM CASE [FAILING_FILES].
 
 Cases are "full", "inodes", "read_only", "read_only_at_start" (these mount file systems of their own, and skip themselves where
-that is not allowed), "limits", "errors" and "temporaries" (with the library FAILING_FILES of tests/faults/failing_files.cpp),
+that is not allowed), "limits", "errors", "slow" and "temporaries" (with the library FAILING_FILES of tests/faults/failing_files.cpp),
 "removed" and "removed_ranks". Whatever happens, the exit code is the expected one, the message says what happened where, the
 checkpoints of before can be read, a run that goes on from them ends with the weights of one that nothing happened to, and
 leaves no temporary file."""
@@ -137,8 +137,9 @@ def tmpfs(work, options):
 
 
 def fills_up(work, options, room):
-    """A disk that checkpoints fill, and where there is room later. Nothing is removed: all are kept."""
-    epochs = "--epochs 2 --keep 100"
+    """A disk that checkpoints fill, and where there is room later. Nothing is removed: all are kept. Those of the ends of
+    epochs are written however slow the disk is."""
+    epochs = "--epochs 20 --keep 100"
     weights = whole_run(work, epochs)
     disk = tmpfs(work, options)
     folder = os.path.join(disk, "run")
@@ -219,7 +220,7 @@ def limits(work):
 
 def errors(work):
     """Single calls that fail, and all from one on."""
-    epochs = "--epochs 2"
+    epochs = "--epochs 8"  # whose ends are written however slow the disk is: as many checkpoints at least
     weights = whole_run(work, epochs)
     lasting = {
         "write:/checkpoints/:90:EDQUOT:0": "cannot write: Disk quota exceeded",
@@ -234,7 +235,7 @@ def errors(work):
         check(text.count("warning: ") == 1, text)
         check(re.search(f"error: .*{expected}.*; the newest checkpoint is .*: {re.escape(REMEDY + folder)}", text), text)
         check(temporaries(folder) == [], f"left behind: {temporaries(folder)}")
-        check(0 < len(checkpoints_of(folder)) and checkpoints_of(folder)[-1] < "step-0000000060", text)
+        check(0 < len(checkpoints_of(folder)) and checkpoints_of(folder)[-1] < "step-0000000240", text)
         go_on(folder, epochs, weights)
     for number, fault in enumerate(("write:/checkpoints/:90:EIO", "fsync:/checkpoints/:6:EDQUOT", "mkdir:/checkpoints/:4:EROFS")):
         folder = os.path.join(work, f"single{number}")
@@ -248,6 +249,22 @@ def errors(work):
     check(re.search("error: --log: .*; 1 record is missing", text), text)
     check(re.search("error: .*tfevents.*: cannot write: Input/output error; .*; [0-9]+ events? (is|are) missing", text), text)
     check(contents(folder, "final.safetensors") == weights, "weights differ")
+
+
+def slow(work):
+    """A disk that takes seconds for the first checkpoint: the next are put off, but for the ends of epochs."""
+    epochs = "--epochs 2 --keep 100"
+    weights = whole_run(work, epochs)
+    folder = os.path.join(work, "run")
+    text = run(folder, epochs, LD_PRELOAD=SHIM, TANDEM_TEST_FAULTS="fsync:/checkpoints/:1:5s")
+    check("warning" not in text and contents(folder, "final.safetensors") == weights, text)
+    kept = checkpoints_of(folder)
+    print(f"checkpoints: {kept}")
+    check(3 <= len(kept) < 20 and {"step-0000000030", "step-0000000060"} < set(kept), f"{kept}")
+    for name in kept:
+        other = os.path.join(work, name)
+        text = run(other, f"{epochs} --resume {folder}/checkpoints/{name}")
+        check(name == "step-0000000060" or contents(other, "final.safetensors") == weights, text)
 
 
 def temporary_files(work):
@@ -317,7 +334,7 @@ def main():
             sys.exit(SKIPPED)
         os.environ["TANDEM_TEST_APART"] = "1"  # in a mount namespace of its own, which ends with this process
         os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
-    cases |= {"limits": limits, "errors": errors, "temporaries": temporary_files, "removed": lambda work: removed(work, 1),
+    cases |= {"limits": limits, "errors": errors, "slow": slow, "temporaries": temporary_files, "removed": lambda work: removed(work, 1),
               "removed_ranks": lambda work: removed(work, 2)}
     work = os.path.realpath(tempfile.mkdtemp(prefix="tandem_disks_"))
     try:

@@ -1,8 +1,8 @@
-// A library for LD_PRELOAD that lets calls on files fail, or kills the process in them. TANDEM_TEST_FAULTS holds
-// CALL:PART:FIRST:HOW[:COUNT], several behind each other with blanks between: of those calls of CALL (open, write,
-// fsync, rename, mkdir) whose path has PART in it, the FIRST-th and the COUNT-1 behind it (1 unless given; 0: all) fail
-// with the error HOW (EIO, EDQUOT, ENOSPC, EROFS), or kill the process (KILL), which has written half of its data then.
-// TANDEM_TEST_KILL_LOG=FILE gets a line about each.
+// A library for LD_PRELOAD that lets calls on files fail or take long, or kills the process in them. TANDEM_TEST_FAULTS
+// holds CALL:PART:FIRST:HOW[:COUNT], several behind each other with blanks between: of those calls of CALL (open,
+// write, fsync, rename, mkdir) whose path has PART in it, the FIRST-th and the COUNT-1 behind it (1 unless given; 0:
+// all) fail with the error HOW (EIO, EDQUOT, ENOSPC, EROFS), kill the process (KILL), which has written half of its
+// data then, or, but for write, take so many seconds longer (5s). TANDEM_TEST_KILL_LOG=FILE gets a line about each.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -87,6 +87,10 @@ bool fails(const char* call, const std::string& path) {
   const Fault* const fault = fault_of(call, path);
   if (fault == nullptr) return false;
   if (fault->how == "KILL") ::kill(::getpid(), SIGKILL);
+  if (fault->how.ends_with('s')) {
+    ::sleep(static_cast<unsigned>(std::atoi(fault->how.c_str())));
+    return false;
+  }
   errno = number_of(fault->how);
   return true;
 }

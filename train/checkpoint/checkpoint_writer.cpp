@@ -53,6 +53,10 @@ void check_numbers(const std::string& path, const Checkpoint& checkpoint) {
   }
 }
 
+bool is_running(const std::future<void>& work) {
+  return work.valid() && work.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+}
+
 /// Lets this thread, which ends with what it writes, have the cores when training leaves them.
 void yield_to_training() {
   constexpr int kNice = 5;  // about a third of the share of others: it still gets on where all cores are busy
@@ -99,22 +103,29 @@ void CheckpointWriter::put(std::int64_t step, const Checkpoint& checkpoint) {
   }
 }
 
-void CheckpointWriter::prepare(const NamedTensors& state) {
+void CheckpointWriter::prepare(const NamedTensors& state, bool twice) {
   finish();
   const auto on_gpu = std::ranges::find_if(state, [](const auto& entry) { return entry.second.device() != Device{}; });
   const Stream stream = on_gpu == state.end() ? Stream() : current_stream(on_gpu->second.device());
-  preparing_ = std::async(std::launch::async, [this, state, stream] {
+  preparing_ = std::async(std::launch::async, [this, state, stream, twice] {
     yield_to_training();
     const StreamScope scope(stream);  // pinned memory is of this GPU's context
     copy_.reserve(state);
+    if (twice) taken_.reserve(state);
   });
 }
 
-void CheckpointWriter::write(std::int64_t step, const Checkpoint& checkpoint, bool best) {
+void CheckpointWriter::take(const NamedTensors& state) {
+  finish_preparing();
+  if (!is_running(writing_)) std::swap(copy_, taken_);  // memory that is free, and was used last
+  taken_.take(state);
+}
+
+void CheckpointWriter::begin(std::int64_t step, const layers::Metadata& metadata, bool best) {
   finish();
-  copy_.take(checkpoint.state);
+  std::swap(copy_, taken_);
   maybe_best_ = best ? step : best_;
-  writing_ = std::async(std::launch::async, [this, step, metadata = checkpoint.metadata] {
+  writing_ = std::async(std::launch::async, [this, step, metadata] {
     const ProfileRange range(kWritesCheckpoint);
     const SerialScope alone;  // a team of threads would compete with training
     yield_to_training();
@@ -127,6 +138,12 @@ void CheckpointWriter::write(std::int64_t step, const Checkpoint& checkpoint, bo
   });
 }
 
+void CheckpointWriter::write(std::int64_t step, const Checkpoint& checkpoint, bool best) {
+  finish();
+  take(checkpoint.state);
+  begin(step, checkpoint.metadata, best);
+}
+
 /// Removes what is not to be kept behind the one of this step. In the thread that writes.
 void CheckpointWriter::tidy(std::int64_t step) {
   const std::vector<std::int64_t> there = folder_.steps();
@@ -136,13 +153,15 @@ void CheckpointWriter::tidy(std::int64_t step) {
   folder_.keep(keep_, maybe_best_ ? std::vector{*maybe_best_} : std::vector<std::int64_t>());
 }
 
-bool CheckpointWriter::is_ready() const {
-  return writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+bool CheckpointWriter::is_free() const { return !is_running(preparing_) && !is_running(writing_); }
+
+/// Where there was too little memory, take() says so when it needs it.
+void CheckpointWriter::finish_preparing() {
+  if (preparing_.valid()) std::exchange(preparing_, {}).wait();
 }
 
 void CheckpointWriter::finish() {
-  // Where there was too little memory, write() says so when it needs it.
-  if (preparing_.valid()) std::exchange(preparing_, {}).wait();
+  finish_preparing();
   if (!writing_.valid()) return;
   has_written_ = false;
   try {

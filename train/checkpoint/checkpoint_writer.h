@@ -18,10 +18,11 @@ namespace tandem::train {
 inline constexpr const char* kWritesCheckpoint = "write checkpoint";
 
 /// Writes the checkpoints of a run from a thread of its own, of lower priority: training waits for a copy alone, the
-/// memory of which is kept from one to the next, and for the checkpoint before where that is still being written. For
-/// rank 0. A checkpoint that cannot be written ends nothing: the ones before stay, and the next is tried again. A state
-/// whose model or optimizer has NaN, or whose loss is not finite, is not written: nothing good could come of it, and it
-/// would take the place of what can still be used. A folder that somebody removed is made again. Example:
+/// memory of which is kept from one to the next. While one is being written, take() copies another state into memory
+/// beside it, which begin() then writes. For rank 0. A checkpoint that cannot be written ends nothing: the ones before
+/// stay, and the next is tried again. A state whose model or optimizer has NaN, or whose loss is not finite, is not
+/// written: nothing good could come of it, and it would take the place of what can still be used. A folder that
+/// somebody removed is made again. Example:
 ///     #include "tandem/train/trainer.h"
 ///     void save_each(Trainer& trainer, TrainObserver& observer, CheckpointWriter& writer) {
 ///       observer.epoch = [&](const EpochRecord& epoch) { writer.write(epoch.epoch, {trainer.state_dict(), {}}); };
@@ -36,12 +37,24 @@ class CheckpointWriter {
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
-  /// Asks for the memory of the copies, beside training, so that the first write() need not wait for the system to
-  /// provide it. `state` is of the shapes that will be written.
-  void prepare(const NamedTensors& state);
+  /// Asks for the memory of a copy, beside training, so that the first take() need not wait for the system to provide
+  /// it; with `twice` also for that of a second one, which is taken while the first is being written. `state` is of the
+  /// shapes that will be written.
+  void prepare(const NamedTensors& state, bool twice = false);
 
-  /// Copies the tensors to the CPU and begins to write them. With `best`, this one is kept until a better one comes.
+  /// Copies the tensors to the CPU, in place of what was taken before and is not begun. Waits for prepare(), but not
+  /// for what is being written. Throws Error as StateCopy::take().
+  void take(const NamedTensors& state);
+
+  /// Begins to write what was taken. Waits for the one before where that is still being written: is_free() says. With
+  /// `best`, this one is kept until a better one comes.
+  void begin(std::int64_t step, const layers::Metadata& metadata, bool best = false);
+
+  /// Waits for the one before, takes the state and begins to write it.
   void write(std::int64_t step, const Checkpoint& checkpoint, bool best = false);
+
+  /// Whether nothing is being written or prepared: finish() and begin() wait for nothing then.
+  bool is_free() const;
 
   /// This checkpoint, which is there, is the best so far.
   void set_best(std::int64_t step) { best_ = step; }
@@ -51,9 +64,6 @@ class CheckpointWriter {
   /// These, which are there, go when the next one is written: they cannot be read, and are of later steps.
   void replace(std::vector<std::int64_t> steps) { replaced_ = std::move(steps); }
   const std::vector<std::int64_t>& replaced() const { return replaced_; }
-
-  /// Whether one is complete, well or not, that finish() was not called for: that waits for nothing then.
-  bool is_ready() const;
 
   /// Waits for what is being written.
   void finish();
@@ -78,6 +88,7 @@ class CheckpointWriter {
   bool is_held() const;
   void put(std::int64_t step, const Checkpoint& checkpoint);
   void tidy(std::int64_t step);
+  void finish_preparing();
 
   CheckpointFolder folder_;
   std::int64_t keep_;
@@ -86,7 +97,7 @@ class CheckpointWriter {
   bool was_removed_ = false;
   std::optional<std::int64_t> best_, maybe_best_;  // the latter: if what is being written can be
   std::vector<std::int64_t> replaced_;
-  StateCopy copy_;  // what is being written
+  StateCopy copy_, taken_;  // what is being written; what will be next
   std::future<void> preparing_, writing_;
   bool has_written_ = false, is_there_ = false;  // the latter: also where an older one could not be removed then
   std::string problem_;

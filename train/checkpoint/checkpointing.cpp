@@ -7,11 +7,14 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 namespace tandem::train {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr double kNoMerit = std::numeric_limits<double>::quiet_NaN();  // of one that is not of an epoch's end
 
 const std::string kBestKey = "best_value", kBestStepKey = "best_step", kBestByKey = "best_by";
 
@@ -85,6 +88,14 @@ Checkpointing::Checkpointing(Trainer& trainer, comm::ProcessGroup& group, Checkp
   });
 }
 
+Checkpointing::~Checkpointing() {
+  options_.on_problem = {};
+  try {
+    wait();
+  } catch (const std::exception&) {  // such as no thread
+  }
+}
+
 Resumed Checkpointing::resume(const std::string& path) {
   const FoundCheckpoint found = comm::run_agreed(group_, [&] { return find(path); });
   comm::check_same(group_, "the checkpoint to go on from", fmt::format("path={}\n", found.path));
@@ -132,18 +143,13 @@ TrainObserver Checkpointing::with(const TrainObserver& observer) {
   TrainObserver both = observer;
   both.progress = [this, inner = observer.progress](const Progress& progress) {
     if (inner) inner(progress);
-    if (writer_ != nullptr && writer_->is_ready()) {
-      writer_->finish();
-      tell_problem();
-    }
-    if (is_due(progress))
-      write();
-    else
-      prepare();
+    begin_if_free();
+    if (is_due(progress)) take(kNoMerit);
+    prepare();
   };
   both.epoch = [this, inner = observer.epoch](const EpochRecord& epoch) {
     if (inner) inner(epoch);
-    if (options_.every.epochs && !epoch.diverged) write_epoch(epoch);
+    if (options_.every.epochs && !epoch.diverged) take(merit_of(epoch, options_.best_by));
   };
   return both;
 }
@@ -165,50 +171,63 @@ void Checkpointing::check_folder() {
   });
 }
 
-/// Whether to write one behind this step, the same on all ranks. Behind an epoch's last one write_epoch() does.
+/// Whether to write one behind this step, the same on all ranks: one is due, and the writer of rank 0 is free and has
+/// memory. Behind an epoch's last step comes that of its end.
 bool Checkpointing::is_due(const Progress& progress) {
   if (progress.step == progress.steps && options_.every.epochs) return false;
-  if (options_.every.steps > 0 && trainer_.steps_done() % options_.every.steps == 0) return true;
-  if (options_.every.seconds == 0.0) return false;
+  if (options_.every.steps > 0 && trainer_.steps_done() % options_.every.steps == 0) is_due_ = true;
+  if (!is_due_ && options_.every.seconds == 0.0) return false;
   const double passed = std::chrono::duration<double>(Clock::now() - last_).count();
-  return max_over_ranks(group_.rank() == 0 && passed >= options_.every.seconds ? 1.0 : 0.0, group_) > 0.0;
+  const bool is_time = is_due_ || passed >= options_.every.seconds;
+  const bool begins = is_time && writer_ != nullptr && is_prepared_ && writer_->is_free() && !taken_;
+  return max_over_ranks(begins ? 1.0 : 0.0, group_) > 0.0;
 }
 
-void Checkpointing::write_epoch(const EpochRecord& epoch) {
-  settle();
-  const double merit = merit_of(epoch, options_.best_by);
-  const bool is_best = !std::isnan(merit) && (!best_ || merit > best_->merit);
-  if (is_best) candidate_ = {merit, trainer_.steps_done()};
-  write(is_best);
+/// Copies the state, and begins to write it if nothing else is being written. On all ranks.
+void Checkpointing::take(double merit) {
+  require(writes_, "checkpoints: there is no folder to write them to; give the CheckpointFolder a path");
+  const NamedTensors state = trainer_.state_dict();
+  is_prepared_ = true;
+  is_due_ = false;
+  last_ = Clock::now();
+  if (writer_ == nullptr) return;
+  if (taken_) begin_taken();
+  writer_->take(state);
+  taken_ = {merit, trainer_.steps_done()};
+  begin_if_free();
 }
 
-/// Waits for what is being written; the best is what was written as such. (Rank 0 alone needs to know.)
-void Checkpointing::settle() {
-  wait();
-  if (writer_ == nullptr || !candidate_) return;
-  if (writer_->best() == candidate_->step) best_ = candidate_;
-  candidate_.reset();
+void Checkpointing::begin_if_free() {
+  if (writer_ != nullptr && writer_->is_free()) begin_taken();
+}
+
+/// Goes on behind what is being written: waits for it, tells what went wrong, and begins what was taken meanwhile.
+void Checkpointing::begin_taken() {
+  finish_written();
+  tell_problem();
+  if (!taken_) return;
+  const Candidate taken = *std::exchange(taken_, {});
+  const bool is_best = !std::isnan(taken.merit) && (!best_ || taken.merit > best_->merit);
+  if (is_best) maybe_best_ = taken;
+  layers::Metadata metadata = options_.metadata;
+  if (const std::optional<Candidate>& known = is_best ? maybe_best_ : best_) {
+    metadata[kBestByKey] = name_of(options_.best_by);
+    metadata[kBestKey] = fmt::format("{}", known->merit);
+    metadata[kBestStepKey] = fmt::format("{}", known->step);
+  }
+  writer_->begin(taken.step, metadata, is_best);
+}
+
+/// Waits for what is being written; the best is what was written as such.
+void Checkpointing::finish_written() {
+  writer_->finish();
+  if (maybe_best_ && writer_->best() == maybe_best_->step) best_ = maybe_best_;
+  maybe_best_.reset();
 }
 
 void Checkpointing::write() {
-  settle();
-  write(false);
-}
-
-void Checkpointing::write(bool best) {
-  require(writes_, "checkpoints: there is no folder to write them to; give the CheckpointFolder a path");
-  Checkpoint checkpoint{trainer_.state_dict(), options_.metadata};
-  if (const std::optional<Candidate>& known = best ? candidate_ : best_) {
-    checkpoint.metadata[kBestByKey] = name_of(options_.best_by);
-    checkpoint.metadata[kBestKey] = fmt::format("{}", known->merit);
-    checkpoint.metadata[kBestStepKey] = fmt::format("{}", known->step);
-  }
-  is_prepared_ = true;
-  if (writer_ != nullptr) {
-    writer_->write(trainer_.steps_done(), checkpoint, best);
-    tell_problem();  // of the one before
-  }
-  last_ = Clock::now();
+  wait();
+  take(kNoMerit);
 }
 
 void Checkpointing::begin_again() {
@@ -222,11 +241,13 @@ void Checkpointing::tell_removed() {
         writer_->folder().path()));
 }
 
-/// Behind the first step, when the optimizer has its state, too: what comes next is then only a copy.
+/// Behind the first step, when the optimizer has its state, too: what comes next is then only a copy. Two where the end
+/// of an epoch can come while another one is being written.
 void Checkpointing::prepare() {
   if (std::exchange(is_prepared_, true)) return;
   const NamedTensors state = trainer_.state_dict();  // on all ranks
-  if (writer_ != nullptr) writer_->prepare(state);
+  const bool may_overlap = options_.every.epochs && (options_.every.steps > 0 || options_.every.seconds > 0.0);
+  if (writer_ != nullptr) writer_->prepare(state, may_overlap);
 }
 
 void Checkpointing::tell_problem() {
@@ -241,7 +262,9 @@ void Checkpointing::tell_problem() {
 }
 
 void Checkpointing::wait() {
-  if (writer_ != nullptr) writer_->finish();
+  if (writer_ == nullptr) return;
+  if (taken_) begin_taken();
+  finish_written();
 }
 
 std::string Checkpointing::finish() {

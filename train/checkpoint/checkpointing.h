@@ -24,7 +24,11 @@
 
 namespace tandem::train {
 
-/// When to write one; the end of each epoch and one of the others may be given.
+/// When to write one; the end of each epoch and one of the others may be given. No step waits for a checkpoint that is
+/// still being written, or for the memory of the first: one that is due by steps or by time is put off until behind the
+/// first step at which that is done, and not written where none comes. One of an epoch's end is copied at once, into
+/// memory beside that of the other, and written when that is done; only where the end of the next epoch comes before
+/// that, that one waits.
 struct CheckpointInterval {
   std::int64_t steps = 0;  ///< every so many steps, over all epochs; 0: not by steps
   double seconds = 0.0;    ///< after so many seconds of rank 0, at the end of a step; 0: not by time
@@ -65,6 +69,10 @@ class Checkpointing {
   /// Throws AgreedError where rank 0 cannot prepare the folder, and for options out of range. Collective.
   Checkpointing(Trainer& trainer, comm::ProcessGroup& group, CheckpointFolder folder,
                 const CheckpointingOptions& options = {});
+  /// Waits as wait(); what goes wrong then is not told.
+  ~Checkpointing();
+  Checkpointing(const Checkpointing&) = delete;
+  Checkpointing& operator=(const Checkpointing&) = delete;
 
   /// Goes on from `path`: a checkpoint, a file of one, or a folder of checkpoints (or one that has them in
   /// "checkpoints"), of which it takes the newest that can be read. All ranks must see the same. Throws AgreedError
@@ -89,7 +97,7 @@ class Checkpointing {
   /// each step.
   const std::string& problem() const { return problem_; }
 
-  /// Waits for what is being written.
+  /// Waits for what is being written, and for what was copied meanwhile.
   void wait();
 
   /// The same; returns what went wrong with the last one, "" if nothing.
@@ -102,9 +110,10 @@ class Checkpointing {
   void check_folder();
   void take_best(const layers::Metadata& metadata);
   bool is_due(const Progress& progress);
-  void write_epoch(const EpochRecord& epoch);
-  void write(bool best);
-  void settle();
+  void take(double merit);
+  void begin_taken();
+  void begin_if_free();
+  void finish_written();
   void tell_removed();
   void tell_problem();
   void prepare();
@@ -113,15 +122,16 @@ class Checkpointing {
   comm::ProcessGroup& group_;
   CheckpointingOptions options_;
   bool writes_, is_prepared_ = false;
+  bool is_due_ = false;                       // by steps, on all ranks
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
   Clock::time_point last_ = Clock::now();
-  /// An epoch that may be the best so far.
   struct Candidate {
-    double merit = 0.0;  // larger is better
+    double merit = 0.0;  // larger is better; NaN: cannot be the best
     std::int64_t step = 0;
   };
 
-  std::optional<Candidate> best_, candidate_;  // the latter: its checkpoint is being written
+  std::optional<Candidate> best_, maybe_best_;  // the latter: if its checkpoint, which is being written, can be
+  std::optional<Candidate> taken_;              // its state is copied, and not begun to be written
   std::string problem_;
   std::string reported_;  // why none could be written
 };

@@ -5,6 +5,7 @@
 #include "tandem/data/synthetic.h"
 #include "tandem/layers/layers.h"
 #include "tandem/optim/sgd.h"
+#include "tandem/train/checkpoint/checkpointing.h"
 #include "tandem/train/trainer.h"
 
 #include <memory>
@@ -35,5 +36,12 @@ struct SmallRun {
 
   std::vector<float> weights() const { return model.parameters().front().to_vector<float>(); }
 };
+
+/// Waits behind each step for what is being written, so that none of a run of such short steps is put off.
+inline train::TrainObserver waiting_for(train::Checkpointing& checkpoints) {
+  train::TrainObserver observer;
+  observer.progress = [&checkpoints](const train::Progress&) { checkpoints.wait(); };
+  return observer;
+}
 
 }  // namespace tandem::test

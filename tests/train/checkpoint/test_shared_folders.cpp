@@ -47,11 +47,11 @@ TEST_CASE("checkpoints behind a damaged one are kept, and take its place") {
   SmallRun run(group);
   Checkpointing checkpoints(*run.trainer, group, folder, {.every = {.steps = 1, .epochs = false}, .keep = 1});
   CHECK(checkpoints.resume(folder.path()).steps == 9);
-  train::TrainObserver observer;
-  observer.stop = [&] { return run.trainer->steps_done() == 10; };
+  train::TrainObserver observer = waiting_for(checkpoints);
+  observer.stop = [&] { return run.trainer->steps_done() == 11; };
   run.trainer->run(checkpoints.with(observer));
   CHECK(checkpoints.finish().empty());
-  CHECK(folder.steps() == Steps{10});
+  CHECK(folder.steps() == Steps{11});
 }
 
 TEST_CASE("a folder with checkpoints of later steps takes none of a run that did not go on from them") {
@@ -99,7 +99,7 @@ TEST_CASE("a state with NaN is not written, and does not push out what was") {
   const CheckpointFolder folder(directory / "checkpoints");
   SmallRun run(group);
   Checkpointing checkpoints(*run.trainer, group, folder, {.every = {.steps = 1}, .keep = 1});
-  train::TrainObserver observer;
+  train::TrainObserver observer = waiting_for(checkpoints);
   observer.epoch = [&](const EpochRecord& epoch) {
     if (epoch.epoch != 2) return;
     checkpoints.write();

@@ -1,7 +1,7 @@
 // Measures what a run's writers cost, for scripts/measure_writers.py:
-//   writer_costs writers FOLDER ROUNDS STEPS BATCH    log, events, progress and histograms, in turns with none of them
-//   writer_costs checkpoints FOLDER OPTIMIZER COUNT   checkpoints of a resnet18, and the steps around them
-//   writer_costs copies OPTIMIZER COUNT               copies of its state, two ways
+//   writer_costs writers FOLDER ROUNDS STEPS BATCH          log, events, progress and histograms, in turns with none of
+//   them writer_costs checkpoints FOLDER OPTIMIZER EVERY STEPS   checkpoints of a resnet18, and the steps around them
+//   writer_costs copies OPTIMIZER COUNT                     copies of its state, two ways
 // Prints one line of JSON for each block of steps, or for each step.
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/process_group.h"
@@ -25,6 +25,7 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
+#include <numeric>
 #include <random>
 #include <string_view>
 
@@ -65,12 +66,13 @@ struct Choice {
   unsigned writers;
 };
 
-constexpr std::array<Choice, 6> kChoices = {{{"none", 0},
+constexpr std::array<Choice, 7> kChoices = {{{"none", 0},
                                              {"log", kLog},
                                              {"events", kEvents},
                                              {"progress", kProgress},
                                              {"log, events and progress", kLog | kEvents | kProgress},
-                                             {"histograms", kHistograms}}};
+                                             {"histograms", kHistograms},
+                                             {"all four", kLog | kEvents | kProgress | kHistograms}}};
 
 train::RunRecord described_run() {
   train::RunRecord run;
@@ -109,7 +111,10 @@ class Writers {
       };
     }
     if ((writers_ & kHistograms) != 0)
-      result.epoch = [this](const train::EpochRecord&) { events_.write_histograms(model_, trainer_.steps_done()); };
+      result.epoch = [this, inner = result.epoch](const train::EpochRecord& epoch) {
+        if (inner) inner(epoch);
+        events_.write_histograms(model_, trainer_.steps_done());
+      };
     return result;
   }
 
@@ -157,7 +162,8 @@ void measure_writers(const std::string& folder, std::int64_t rounds, std::int64_
   }
   quiet.fit(1);  // allocates and chooses
   telling.fit(1);
-  std::vector<std::size_t> order = {0, 1, 2, 3, 4, 5};
+  std::vector<std::size_t> order(kChoices.size());
+  std::iota(order.begin(), order.end(), 0);
   std::mt19937 random(1);
   for (std::int64_t round = 0; round < rounds; ++round) {
     std::shuffle(order.begin(), order.end(), random);
@@ -165,32 +171,26 @@ void measure_writers(const std::string& folder, std::int64_t rounds, std::int64_
   }
 }
 
-/// Steps of a resnet18, a checkpoint behind every eighth: how long each step took without it, and how long the
-/// checkpoint held up training.
-void measure_checkpoints(const std::string& folder, const char* optimizer, std::int64_t count) {
-  constexpr std::int64_t kEvery = 8;
-  Run run("resnet18", optimizer, kEvery * count, 2);
+/// Steps of a resnet18, a checkpoint due behind every `every`-th: how long each step took, and how long checkpoints
+/// held up training behind it.
+void measure_checkpoints(const std::string& folder, const char* optimizer, std::int64_t every, std::int64_t steps) {
+  Run run("resnet18", optimizer, steps, 2);
   comm::ProcessGroup group(comm::make_self_backend());
   train::Trainer trainer(*run.model, *run.optimizer, *run.loader, {.group = &group});
   train::Checkpointing checkpoints(trainer, group, train::CheckpointFolder(folder),
-                                   {.every = {.steps = kEvery, .epochs = false}});
+                                   {.every = {.steps = every, .epochs = false}});
   const train::TrainObserver inner = checkpoints.with({});
   Clock::time_point last = Clock::now();
-  double last_processor = processor_time();
   train::TrainObserver observer;
   observer.progress = [&](const train::Progress& progress) {
     const auto begin = Clock::now();
-    const double processor = processor_time();
     inner.progress(progress);
     const auto end = Clock::now();
-    const bool wrote = trainer.steps_done() % kEvery == 0;
-    fmt::print(R"({{"step": {}, "step_ms": {:.4f}, "step_processor_ms": {:.4f}, "checkpoint": {}, "delay_ms": {:.4f}, )"
-               R"("delay_processor_ms": {:.4f}}})"
+    fmt::print(R"({{"step": {}, "step_ms": {:.4f}, "due": {}, "delay_ms": {:.4f}}})"
                "\n",
-               trainer.steps_done(), milliseconds(begin - last), processor - last_processor, wrote,
-               milliseconds(end - begin), processor_time() - processor);
+               trainer.steps_done(), milliseconds(begin - last), trainer.steps_done() % every == 0,
+               milliseconds(end - begin));
     last = Clock::now();
-    last_processor = processor_time();
   };
   trainer.fit(1, observer);
   const std::string problem = checkpoints.finish();
@@ -241,14 +241,14 @@ int main(int argc, char** argv) {
     const std::string_view mode = argc > 1 ? argv[1] : "";
     if (mode == "writers" && argc == 6)
       measure_writers(argv[2], number(argv[3]), number(argv[4]), number(argv[5]));
-    else if (mode == "checkpoints" && argc == 5)
-      measure_checkpoints(argv[2], argv[3], number(argv[4]));
+    else if (mode == "checkpoints" && argc == 6)
+      measure_checkpoints(argv[2], argv[3], number(argv[4]), number(argv[5]));
     else if (mode == "copies" && argc == 4)
       measure_copies(argv[2], number(argv[3]));
     else
       fail(
-          "usage: writer_costs writers FOLDER ROUNDS STEPS BATCH | checkpoints FOLDER OPTIMIZER COUNT | copies "
-          "OPTIMIZER COUNT");
+          "usage: writer_costs writers FOLDER ROUNDS STEPS BATCH | checkpoints FOLDER OPTIMIZER EVERY STEPS | "
+          "copies OPTIMIZER COUNT");
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 2;
