@@ -141,6 +141,33 @@ TEST_CASE("a message begins when it was sent and asked for") {
   CHECK((early->done() && to_b->done() && at_b == data && at_c == data));
 }
 
+TEST_CASE("memory of a message that was given up before it began is not touched any more") {
+  VirtualNetwork network(flat_network(2));
+  const auto a = network.transport(0), b = network.transport(1);
+  const std::vector<std::uint8_t> data(1000, 7), zeros(1000);
+  std::vector<std::uint8_t> at_b(1000);
+  auto send = a->send(1, 0, data.data(), 1000), receive = b->receive(0, 0, at_b.data(), 1000);
+  SECTION("by its receiver") {
+    receive.reset();
+    while (!network.advance().empty()) continue;
+    CHECK(send->done());
+    CHECK(network.waiting().empty());
+  }
+  SECTION("by its sender") {
+    send.reset();
+    while (!network.advance().empty()) continue;
+    CHECK(!receive->done());
+    CHECK(network.waiting() == "rank 1 waits for 1000 bytes from rank 0, which were lost");
+  }
+  SECTION("by both") {
+    send.reset();
+    receive.reset();
+    while (!network.advance().empty()) continue;
+    CHECK(network.waiting().empty());
+  }
+  CHECK(at_b == zeros);
+}
+
 TEST_CASE("all-reduces on a virtual clock take what their formulas say") {
   constexpr std::int64_t kCount = 624960;  // floats, which can be cut into so many equal parts
   const double bytes = 4.0 * kCount, alpha = 20e-6, beta = 1.0 / 1.25e9;

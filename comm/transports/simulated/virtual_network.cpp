@@ -28,6 +28,7 @@ struct End {
   void* target = nullptr;        // of a receive
   std::int64_t bytes = 0;
   bool done = false;
+  bool is_given_up = false;  // its memory may be gone
 
   std::tuple<int, int, int> address() const { return {from, to, tag}; }
 };
@@ -109,6 +110,7 @@ class VirtualNetwork::State {
   }
 
   void cancel(const std::shared_ptr<End>& end) {
+    end->is_given_up = true;
     sends_.drop(end);
     receives_.drop(end);
     std::erase(lost_, end);
@@ -189,8 +191,11 @@ class VirtualNetwork::State {
     const LinkModel& link = model_.link(from, to);
     way_out.free_from = now_ + link.transfer_time(send.bytes);
     add(way_out.free_from, EventKind::left, message);
-    if (model_.is_lost(from, to, now_)) return lost_.push_back(message.receive);
-    std::memcpy(receive.target, send.source, static_cast<std::size_t>(send.bytes));
+    if (send.is_given_up || model_.is_lost(from, to, now_)) {
+      if (!receive.is_given_up) lost_.push_back(message.receive);
+      return;
+    }
+    if (!receive.is_given_up) std::memcpy(receive.target, send.source, static_cast<std::size_t>(send.bytes));
     // Messages of a pair keep their order, whatever the jitter.
     auto& [count, last] = pairs_[{from, to}];
     last = std::max(last, now_ + link.latency + model_.jitter_of(from, to, count++));
