@@ -3,6 +3,7 @@
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/comm/transports/simulated/virtual_network.h"
+#include "tandem/core/memory.h"
 #include "tandem/core/tensor.h"
 #include "tests/comm/test_collectives.h"
 #include "tests/support/catch.h"
@@ -232,6 +233,20 @@ TEST_CASE("segments of a chunk follow each other round a ring, and hide the late
   const std::int64_t count = 8 * 8 * 4096;  // 8 ranks, each with a chunk of 8 segments
   CHECK(all_reduce_seconds(flat_network(8), ring_all_reduce(8), count, {.segment_bytes = 16384}) ==
         Approx(14.0 * 8.0 * kSegment + 20e-6).epsilon(0.01));
+}
+
+TEST_CASE("small all-reduces take little memory, however long segments may be") {
+  constexpr int kRanks = 16;
+  const std::vector<Tensor> tensors = numbered_tensors(kRanks, 3);
+  for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms()) {
+    CAPTURE(algorithm.name);
+    const std::vector<int> nodes(kRanks, 0);
+    VirtualRanks ranks(flat_network(kRanks), algorithm.make(nodes), {.segment_bytes = 1 << 20});
+    reset_peak_memory();
+    const std::int64_t before = memory_stats().current_total;
+    ranks.run(CollectiveKind::all_reduce, tensors);
+    CHECK(memory_stats().peak_total - before < kRanks * 4096);
+  }
 }
 
 TEST_CASE("ranks that share the link of their host wait for each other") {

@@ -21,6 +21,9 @@ ScheduleRun::ScheduleRun(Transport& transport, std::shared_ptr<const Schedule> s
       depth_(static_cast<std::size_t>(std::max<std::int64_t>(1, options.depth))) {
   require(chunks.size() == static_cast<std::size_t>(schedule_->chunks), "schedule {}: {} chunks for a table of {}",
           schedule_->name, chunks.size(), schedule_->chunks);
+  // Where no chunk is as long as a segment, slots need not be either.
+  const auto most = std::ranges::max_element(chunks, {}, &ChunkMemory::count);
+  if (most != chunks.end()) segment_elements_ = std::clamp<std::int64_t>(most->count, 1, segment_elements_);
   add_tasks(cut(chunks));
   sends_ = make_turns(&Channel::sends);
   receives_ = make_turns(&Channel::receives);
