@@ -48,7 +48,9 @@ TEST_CASE("words that describe no network are refused, and named") {
   CHECK(refusal("alpha=1.2.3us") == "network: alpha=1.2.3us does not begin with a number");
   CHECK(refusal("beta=10") == "network: beta=10 is no bandwidth; write it as 10Gbit or 1.25GB (per second)");
   CHECK(refusal("beta=10gb") == "network: beta=10gb is no bandwidth; write it as 10Gbit or 1.25GB (per second)");
-  CHECK(refusal("beta=0GB") == "network: beta=0GB must be more than 0 and finite");
+  CHECK(refusal("alpha=1000001s") == "network: alpha=1000001s must be at most 1000000 s");
+  for (const std::string word : {"beta=0GB", "beta=0.9bit"})
+    CHECK(refusal(word) == "network: " + word + " must be 1bit (per second) or more, and finite");
   CHECK(refusal("hosts=0") == "network: hosts=0: '0' is no whole number from 1 to 4096");
   CHECK(refusal("hosts=8x") == "network: hosts=8x: '' is no whole number from 1 to 4096");
   CHECK(refusal("hosts=65x64") == "network: hosts=65x64 are more than 4096 ranks");

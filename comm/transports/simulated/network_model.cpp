@@ -38,10 +38,14 @@ std::pair<double, std::string_view> split_unit(std::string_view key, std::string
   return {*number, text.substr(digits)};
 }
 
+/// Of what takes longer, sums over many messages would not be numbers.
+constexpr double kMostSeconds = 1e6, kLeastBytesPerSecond = 1.0 / 8.0;
+
 double time_of(std::string_view key, std::string_view text) {
   const auto [number, name] = split_unit(key, text);
   const auto* const unit = std::ranges::find(kTimes, name, &Unit::name);
   require(unit != kTimes.end(), "network: {}={} is no time; write it as 50us, with ns, us, ms or s", key, text);
+  require(number / unit->size <= kMostSeconds, "network: {}={} must be at most {:.0f} s", key, text, kMostSeconds);
   return number / unit->size;
 }
 
@@ -54,7 +58,8 @@ double bytes_per_second_of(std::string_view key, std::string_view text) {
   require(has_unit && prefix != kPrefixes.end(),
           "network: {}={} is no bandwidth; write it as 10Gbit or 1.25GB (per second)", key, text);
   const double result = number * prefix->size / (is_bits ? 8.0 : 1.0);
-  require(result > 0.0 && std::isfinite(result), "network: {}={} must be more than 0 and finite", key, text);
+  require(result >= kLeastBytesPerSecond && std::isfinite(result),
+          "network: {}={} must be 1bit (per second) or more, and finite", key, text);
   return result;
 }
 
