@@ -168,6 +168,9 @@ std::optional<CommandLine> read_command_line(int argc, const char* const* argv, 
   require(!options.predicts || std::ranges::any_of(options.algorithms, is_of_messages),
           "--predict: needs --algorithms of messages, such as ring,direct,by-cost");
   options.dtype = chosen("dtype", texts.dtype, kDTypes);
+  require(!options.network || !is_half(options.dtype),
+          "--dtype {}: --simulate has no halves, which ranks send and add as f32; choose f32, f64, i32 or i64",
+          name_of(options.dtype));
   options.op = chosen("op", texts.op, kOps);
   require(options.min_bytes <= options.max_bytes, "--min-bytes {} is more than --max-bytes {}", options.min_bytes,
           options.max_bytes);

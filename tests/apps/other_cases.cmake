@@ -73,6 +73,10 @@ app_case(PROGRAM allreduce_bench NAME "a simulated network and shared memory" EX
   ARGS --simulate hosts=4 --algorithms shared-memory)
 app_case(PROGRAM allreduce_bench NAME "a simulated network and another collective" EXIT 2
   ERR "--simulate: is of all_reduce alone" ARGS --simulate hosts=4 --collective all)
+app_case(PROGRAM allreduce_bench NAME "a simulated network of thousands of ranks" OUT "2048 ranks" "recursive-doubling"
+  ARGS --simulate hosts=2048 --max-bytes 4 --algorithms recursive-doubling)
+app_case(PROGRAM allreduce_bench NAME "a simulated network and halves" EXIT 2
+  ERR "--dtype bf16: --simulate has no halves" ARGS --simulate hosts=4 --dtype bf16)
 app_case(PROGRAM allreduce_bench NAME "a simulated network and too many bytes" EXIT 2
   ERR "--max-bytes 9000000000: 4 simulated ranks have at most 2147483648 bytes each"
   ARGS --simulate hosts=4 --max-bytes 9000000000)
