@@ -201,6 +201,15 @@ TEST_CASE("binomial trees on a virtual clock take what their formulas say") {
   }
 }
 
+TEST_CASE("small messages are asked for before those of earlier rounds have come") {
+  // Of 7 ranks none is more than two messages away from the root; two of these come to one rank at once.
+  const double bytes = 4.0 * 1024 / 1.25e9;
+  CHECK(collective_seconds(CollectiveKind::reduce, 7, 1024) == Approx(2.0 * (20e-6 + bytes) + bytes).epsilon(0.01));
+  // Many small chunks go to each rank: more than may be on their way at once.
+  const Schedule halving = halving_doubling(64);
+  CHECK(all_reduce_seconds(parse_network_model("alpha=50us beta=10Gbit hosts=8x8"), halving, 1024, {}) < 1e-3);
+}
+
 TEST_CASE("two binary trees take little more than the time of twice the data on a virtual clock") {
   // The formula is of messages that never queue up. Here those of the ways up and down do.
   constexpr std::int64_t kCount = 1 << 20;

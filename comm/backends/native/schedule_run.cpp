@@ -77,6 +77,7 @@ ScheduleRun::Turns ScheduleRun::make_turns(std::vector<Task> Channel::* tasks) c
     return turns;
   for (const Channel& channel : channels_) {
     for (const Task& task : channel.*tasks) {
+      if (!takes_turns(task)) continue;
       const std::size_t wave = segments_[task.segment].wave, round = static_cast<std::size_t>(task.step.round);
       if (turns.size() <= wave) turns.resize(wave + 1);
       if (turns[wave].open.size() <= round) turns[wave].open.resize(round + 1);
@@ -89,13 +90,20 @@ ScheduleRun::Turns ScheduleRun::make_turns(std::vector<Task> Channel::* tasks) c
   return turns;
 }
 
+/// Small ones do not: they take little bandwidth, and each wait costs them the latency.
+bool ScheduleRun::takes_turns(const Task& task) const {
+  constexpr std::int64_t kSmallBytes = 8 << 10;
+  return bytes_of(segments_[task.segment]) > kSmallBytes;
+}
+
 /// Whether all of the rounds before are complete.
 bool ScheduleRun::is_in_turn(const Turns& turns, const Task& task) const {
-  return turns.empty() || static_cast<std::size_t>(task.step.round) <= turns[segments_[task.segment].wave].first_open;
+  return turns.empty() || !takes_turns(task) ||
+         static_cast<std::size_t>(task.step.round) <= turns[segments_[task.segment].wave].first_open;
 }
 
 void ScheduleRun::end_turn(Turns& turns, const Task& task) const {
-  if (turns.empty()) return;
+  if (turns.empty() || !takes_turns(task)) return;
   Wave& wave = turns[segments_[task.segment].wave];
   --wave.open[static_cast<std::size_t>(task.step.round)];
   while (wave.first_open < wave.open.size() && wave.open[wave.first_open] == 0) ++wave.first_open;

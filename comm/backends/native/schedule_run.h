@@ -30,9 +30,9 @@ struct Elements {
 /// Works in place on the chunks. Each segment of a chunk goes its own way through the schedule: its steps follow each
 /// other, and those of segments at other places of their chunks do not wait for them. Of segments at one place,
 /// messages of a round are sent when those of the rounds before have left, and asked for when those have come: a rank
-/// that is ahead would else take the bandwidth of what others wait for. No thread of its own: it moves on in poll(),
-/// which never waits. Sums are formed in the order of the schedule and, where several ranks form one, in the same
-/// order.
+/// that is ahead would else take the bandwidth of what others wait for. Those of up to 8 KiB do not wait for that, nor
+/// others for them. No thread of its own: it moves on in poll(), which never waits. Sums are formed in the order of the
+/// schedule and, where several ranks form one, in the same order.
 class ScheduleRun {
  public:
   /// All messages have this tag. `transport` must outlive it.
@@ -67,7 +67,7 @@ class ScheduleRun {
     std::vector<int> open;       // of each round, how many are not complete
     std::size_t first_open = 0;  // the first round with some
   };
-  /// Waves by that place. Empty where all are to one rank, or from one.
+  /// Waves by that place. Empty where all are to one rank, or from one, or small.
   using Turns = std::vector<Wave>;
   /// What goes to and comes from one rank, in the order of the schedule.
   struct Channel {
@@ -86,6 +86,7 @@ class ScheduleRun {
   Channel& channel_of(int peer);
   std::int64_t bytes_of(const Segment& segment) const { return segment.count * size_of(elements_.dtype); }
   Turns make_turns(std::vector<Task> Channel::* tasks) const;
+  bool takes_turns(const Task& task) const;
   bool is_in_turn(const Turns& turns, const Task& task) const;
   void end_turn(Turns& turns, const Task& task) const;
   bool advance(Channel& channel);
