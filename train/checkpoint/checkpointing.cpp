@@ -5,6 +5,7 @@
 #include "tandem/core/number_text.h"
 #include "tandem/train/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -13,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kBestKey = "best_value", kBestStepKey = "best_step", kBestByKey = "best_by";
+const std::string kBestKey = "best_value", kBestStepKey = "best_step", kBestByKey = "best_by",
+                  kEpochSecondsKey = "epoch_seconds";
 
 bool is_checkpoint(const fs::path& path) {
   std::error_code none;
@@ -53,6 +55,17 @@ std::string reason_of(const std::string& problem) {
   if (after != std::string::npos && end != std::string::npos) reason.erase(after, end + 1 - after);
   std::erase_if(reason, [](char c) { return c >= '0' && c <= '9'; });
   return reason;
+}
+
+std::string text_of(const layers::Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? "" : found->second;
+}
+
+/// What the epoch in work had taken; 0 where a checkpoint does not tell, as older ones do not.
+double epoch_seconds_of(const layers::Metadata& metadata) {
+  const double seconds = parse_number<double>(text_of(metadata, kEpochSecondsKey)).value_or(0.0);
+  return std::isfinite(seconds) ? std::max(seconds, 0.0) : 0.0;
 }
 
 }  // namespace
@@ -96,6 +109,7 @@ Resumed Checkpointing::resume(const std::string& path) {
   });
   trainer_.load_state_dict(found.checkpoint->state);
   take_best(metadata);
+  trainer_.set_epoch_seconds(epoch_seconds_of(metadata));
   if (is_in_own_folder(found.path) && !found.passed_over.empty()) {
     std::vector<std::int64_t> later = writer_->folder().steps();
     std::erase_if(later, [&](std::int64_t step) { return step <= trainer_.steps_done(); });
@@ -115,13 +129,9 @@ bool Checkpointing::is_in_own_folder(const std::string& path) const {
 
 /// The best so far, by the figure that this run goes by, too.
 void Checkpointing::take_best(const layers::Metadata& metadata) {
-  const auto text_of = [&](const std::string& key) {
-    const auto found = metadata.find(key);
-    return found == metadata.end() ? "" : found->second;
-  };
-  const auto merit = parse_number<double>(text_of(kBestKey));
-  const auto step = parse_number<std::int64_t>(text_of(kBestStepKey));
-  if (!merit || !step || text_of(kBestByKey) != name_of(options_.best_by)) return;
+  const auto merit = parse_number<double>(text_of(metadata, kBestKey));
+  const auto step = parse_number<std::int64_t>(text_of(metadata, kBestStepKey));
+  if (!merit || !step || text_of(metadata, kBestByKey) != name_of(options_.best_by)) return;
   best_ = {*merit, *step};
   if (writer_ != nullptr) writer_->set_best(*step);
 }
@@ -198,6 +208,7 @@ void Checkpointing::write() {
 void Checkpointing::write(bool best) {
   require(writes_, "checkpoints: there is no folder to write them to; give the CheckpointFolder a path");
   Checkpoint checkpoint{trainer_.state_dict(), options_.metadata};
+  checkpoint.metadata[kEpochSecondsKey] = fmt::format("{:.6f}", trainer_.epoch_seconds());
   if (const std::optional<Candidate>& known = best ? candidate_ : best_) {
     checkpoint.metadata[kBestByKey] = name_of(options_.best_by);
     checkpoint.metadata[kBestKey] = fmt::format("{}", known->merit);
