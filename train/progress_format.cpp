@@ -1,6 +1,8 @@
 // Layout of the progress line.
 #include "tandem/train/progress_format.h"
 
+#include "tandem/train/character_width.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -76,12 +78,14 @@ std::string format_count(double count) {
 
 int display_width(const std::string& text) {
   int columns = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\x1b') {
-      while (i < text.size() && text[i] != 'm' && text[i] != 'K') ++i;
-    } else if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
-      ++columns;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '\x1b') {
+      at = std::min(text.find_first_of("mK", at), text.size() - 1) + 1;
+      continue;
     }
+    const Character character = character_at(text, at);
+    columns += character.columns;
+    at += character.bytes;
   }
   return columns;
 }

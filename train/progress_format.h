@@ -38,7 +38,8 @@ std::string format_bar(const Progress& progress, const Terminal& terminal);
 /// The same facts for a file: no bar, no escape codes.
 std::string format_plain(const Progress& progress);
 
-/// Columns that UTF-8 `text` takes, escape codes not counted.
+/// Columns that UTF-8 `text` takes on a terminal: 2 of ideographs and emoji (character_width.h), escape codes not
+/// counted.
 int display_width(const std::string& text);
 
 }  // namespace tandem::train
