@@ -2,6 +2,8 @@
 #include "tandem/train/reporter.h"
 
 #include "tandem/core/error.h"
+#include "tandem/train/terminal.h"
+#include "tandem/train/wrapped_text.h"
 
 #include <fmt/core.h>
 
@@ -86,7 +88,7 @@ void Reporter::try_logs(const std::function<void(JsonlLog&)>& write) {
 void Reporter::say(const std::string& text, std::FILE* stream) {
   if (options_.silent) return;
   line_.clear();
-  std::fputs((stream == stdout ? line_.fitted(text) : text).c_str(), stream);
+  std::fputs((stream == stdout ? line_.fitted(text) : wrapped(text, line_columns(stream))).c_str(), stream);
   std::fflush(stream);
 }
 

@@ -5,6 +5,7 @@
 #include "apps/arguments/program.h"
 #include "tandem/core/parse_device.h"
 #include "tandem/train/progress_format.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -63,7 +64,7 @@ int run(int argc, char** argv) {
   apps::predict(network, files, top, device, [&](const apps::FileResult& result) {
     if (!result.error.empty()) {
       std::fflush(stdout);
-      fmt::print(stderr, "error: {}\n", result.error);
+      train::print_to_stderr(fmt::format("error: {}", result.error));
       code = 2;
     }
     if (as_json) print_json(result);

@@ -3,6 +3,7 @@
 #include "apps/arguments/program.h"
 #include "tandem/core/error.h"
 #include "tandem/train/report/report.h"
+#include "tandem/train/stderr_line.h"
 #include "tandem/train/terminal.h"
 
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ std::vector<std::string> without_repetitions(const std::vector<std::string>& run
     if (std::ranges::none_of(distinct, is_same)) {
       distinct.push_back(run);
     } else {
-      fmt::print(stderr, "note: {} is named more than once; it counts once\n", run);
+      tandem::train::print_to_stderr(fmt::format("note: {} is named more than once; it counts once", run));
     }
   }
   return distinct;
@@ -50,7 +51,7 @@ std::vector<std::string> without_repetitions(const std::vector<std::string>& run
 
 void tell(const tandem::Error& error) {
   std::fflush(stdout);
-  fmt::print(stderr, "error: {}\n", error.what());
+  tandem::train::print_to_stderr(fmt::format("error: {}", error.what()));
 }
 
 /// Of an earlier comparison, which runs/* names as well.
@@ -95,7 +96,7 @@ int columns_of_output() { return ::isatty(STDOUT_FILENO) == 1 ? tandem::train::q
 bool make_report(const std::string& run, bool& lacks_png) {
   try {
     const tandem::train::ReportFiles files = tandem::train::write_report(run);
-    for (const std::string& problem : files.problems) fmt::print(stderr, "note: {}\n", problem);
+    for (const std::string& problem : files.problems) tandem::train::print_to_stderr(fmt::format("note: {}", problem));
     fmt::print("{}\n", files.page);
     lacks_png = lacks_png || files.png.empty();
     return true;
@@ -113,15 +114,13 @@ int report(const std::string& program, const std::vector<std::string>& named, co
   const std::vector<std::string> runs = without_repetitions(runs_among(named, all_are_made));
   for (const std::string& run : runs) all_are_made = make_report(run, lacks_png) && all_are_made;
   if (lacks_png)
-    fmt::print(stderr, "note: no curves.png: this build of Tandem has no cairo (libcairo2-dev); curves.svg is there\n");
-  const int code = all_are_made ? 0 : 2;
-  if (runs.empty() || (runs.size() < 2 && comparison.empty())) return code;
-  const std::string path = comparison.empty() ? default_comparison(runs) : comparison;
-  std::string problem;
-  fmt::print("\n{}\n", train::write_comparison(runs, path, columns_of_output(), &problem));
-  require(problem.empty(), "{}", problem);
-  fmt::print("{}\n", path);
-  return code;
+    tandem::train::print_to_stderr(
+        "note: no curves.png: this build of Tandem has no cairo (libcairo2-dev); curves.svg is there");
+  if (runs.size() > 1 || (!runs.empty() && !comparison.empty()))
+    all_are_made = compare(runs, comparison.empty() ? default_comparison(runs) : comparison) && all_are_made;
+  if (named.missing.empty()) return all_are_made ? 0 : 2;
+  tell(Error(with_remedy(named.missing, named.missing.size() == 1)));
+  return 2;
 }
 
 }  // namespace

@@ -27,18 +27,24 @@ def check(condition, text):
         sys.exit(f"FAILED: {text}")
 
 
-def at_terminal(columns, variables, then=None):
-    """The text of a run at a terminal, and its seconds; `then`: the columns from its first bar on."""
-    terminal, end = open_terminal(columns)
+def start_at(end, command, variables):
+    """A program that a terminal of its own controls."""
 
     def own_the_terminal():
         os.setsid()
         fcntl.ioctl(end, termios.TIOCSCTTY, 0)
 
-    start = time.monotonic()
-    process = subprocess.Popen(RUN, stdin=end, stdout=end, stderr=end, preexec_fn=own_the_terminal,
+    process = subprocess.Popen(command, stdin=end, stdout=end, stderr=end, preexec_fn=own_the_terminal,
                                env={**environment(), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **variables})
     os.close(end)
+    return process
+
+
+def at_terminal(columns, variables, then=None):
+    """The text of a run at a terminal, and its seconds; `then`: the columns from its first bar on."""
+    terminal, end = open_terminal(columns)
+    start = time.monotonic()
+    process = start_at(end, RUN, variables)
     text = b""
     for part in parts_of(terminal):
         text += part
@@ -86,6 +92,21 @@ def at_terminals():
     check("\x1b" not in text and "\r" not in text and "test accuracy" in text, f"TERM=dumb: {text!r}")
 
 
+def errors_at_terminals():
+    """Errors and notes are broken where a terminal shows them, and nowhere else."""
+    bad = [PROGRAM, "--dataset", "synthetic", "--schedule", "none"]
+    lost = [PROGRAM, "--dataset", "mnist", "--data", "/no/such/folder", "--no-run-dir"]  # told where ranks agree
+    for command in (bad, lost):
+        whole = subprocess.run(command, capture_output=True, text=True, env=dict(environment(), COLUMNS="40"))
+        check(whole.returncode == 2 and whole.stderr.startswith("error: ") and whole.stderr.count("\n") == 1, whole.stderr)
+        terminal, end = open_terminal(40)
+        process = start_at(end, command, {})
+        text = b"".join(parts_of(terminal)).decode().replace("\r\n", "\n")
+        check(process.wait() == 2 and " ".join(text.split()) == " ".join(whole.stderr.split()), f"{text!r} of {whole.stderr!r}")
+        first, *others = text.splitlines()
+        check(len(first) <= 40 and others and all(line.startswith("  ") for line in others), f"not broken at 40 columns: {text!r}")
+
+
 def into_files():
     """Into a file, a line in ten seconds tells how far it is, and nothing of what only terminals show."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -111,5 +132,6 @@ def into_files():
     check("10,000 images for training, 50 for testing\n" in texts[0], f"a file's lines are broken: {texts[0]!r}")
 
 
+errors_at_terminals()
 at_terminals()
 into_files()
