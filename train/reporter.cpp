@@ -43,6 +43,10 @@ void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, s
 
 void Reporter::tell_result(const ResultFiles& files) { say(summary_text(result_, files)); }
 
+void Reporter::begin_fresh_line() {
+  if (!options_.silent) line_.begin_fresh_line();
+}
+
 std::string Reporter::log_problem() const {
   std::string text;
   for (const auto& log : logs_) {

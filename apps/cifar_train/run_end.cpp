@@ -153,6 +153,7 @@ int end_stopped(const ReadyRun& run, const train::EpochRecord& last) {
   const std::string save = save_problem(run);
   const int mine = run.signals != nullptr ? run.signals->requested() : 0;
   const int signal = static_cast<int>(train::max_over_ranks(mine, run.group));
+  if (signal == SIGINT) run.reporter.begin_fresh_line();
   std::vector<std::string> problems;
   keep_all(run, {.state = train::RunState::stopped, .last = &last}, problems);
   if (signal == 0 && problems.empty() && run.group.rank() == 0) problems.push_back(save);

@@ -107,6 +107,26 @@ def errors_at_terminals():
         check(len(first) <= 40 and others and all(line.startswith("  ") for line in others), f"not broken at 40 columns: {text!r}")
 
 
+def stopped_at_terminals():
+    """Ctrl-C, which a terminal shows as ^C: what is said then begins on a line of its own."""
+    for mode in ("bar", "plain", "none"):
+        with tempfile.TemporaryDirectory() as folder:
+            terminal, end = open_terminal(80)
+            run = [*RUN, "--run-dir", os.path.join(folder, "run"), "--epochs", "1000", "--progress", mode]
+            run.remove("--no-run-dir")
+            process = start_at(end, run, {})
+            text, is_stopped = b"", False
+            for part in parts_of(terminal):
+                text += part
+                if not is_stopped and b"first step" in text:
+                    os.write(terminal, b"\x03")
+                    is_stopped = True
+            check(process.wait() == 130 and text.count(b"^C") == 1, f"{mode}: {text!r}")
+            behind = text.decode().split("^C")[1]
+            check(behind.startswith("\r"), f"{mode}: behind ^C: {behind!r}")
+            check("\n  kept in  " in behind or "\x1b[K  kept in  " in behind, f"{mode}: {behind!r}")
+
+
 def into_files():
     """Into a file, a line in ten seconds tells how far it is, and nothing of what only terminals show."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -133,5 +153,6 @@ def into_files():
 
 
 errors_at_terminals()
+stopped_at_terminals()
 at_terminals()
 into_files()
