@@ -17,6 +17,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 
@@ -104,6 +105,19 @@ def on_terminal(columns, *command):
     return said.decode()
 
 
+def check_dashed_name(report, run):
+    """Behind --, what begins with a dash is a name."""
+    report = pathlib.Path(report).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(run, pathlib.Path(folder, "--run"))
+        done = subprocess.run([report, "--", "--run"], capture_output=True, text=True, cwd=folder)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "--run/report.html\n", ""), done
+        done = subprocess.run([report, "--run"], capture_output=True, text=True, cwd=folder)
+        assert done.returncode == 2 and "unknown option --run" in done.stderr, done
+        done = subprocess.run([report, "--", "--help"], capture_output=True, text=True, cwd=folder)
+        assert done.returncode == 2 and done.stderr.startswith("error: --help: is no folder of a run"), done
+
+
 def check_runs_and_others(train, report, folder):
     """tandem_report runs/*: what is no run keeps no other from its report, and neither does one that cannot be written."""
     runs = pathlib.Path(folder, "runs")
@@ -123,6 +137,7 @@ def check_runs_and_others(train, report, folder):
     # The page of an earlier call is not worth a word.
     assert done.stderr == f"note: passed over what is not a run: {runs}/empty: holds neither log.jsonl nor config.toml\n", done.stderr
     assert "2 runs compared" in comparison.read_text()
+    check_dashed_name(report, both[0])
     none = report_of(report, comparison, runs / "empty")
     assert none.returncode == 2 and none.stdout == "" and none.stderr.count("\n") == 1 and none.stderr.startswith("error: "), none
 
