@@ -137,6 +137,13 @@ def check_runs_and_others(train, report, folder):
     # The page of an earlier call is not worth a word.
     assert done.stderr == f"note: passed over what is not a run: {runs}/empty: holds neither log.jsonl nor config.toml\n", done.stderr
     assert "2 runs compared" in comparison.read_text()
+    # A slip is an error; the others have their reports all the same.
+    done = report_of(report, both[0], runs / "slip", both[1])
+    assert done.returncode == 2 and done.stderr == f"error: {runs}/slip: is no folder of a run; name a folder that --run-dir made\n", done
+    assert done.stdout.startswith("".join(f"{page}\n" for page in pages)) and done.stdout.endswith(f"\n{comparison}\n"), done.stdout
+    done = report_of(report, both[0], runs / "slip", runs / "other")
+    assert done.returncode == 2 and done.stdout == f"{pages[0]}\n" and done.stderr == (
+        f"error: {runs}/slip: is no folder of a run; {runs}/other: is no folder of a run; name folders that --run-dir made\n"), done
     check_dashed_name(report, both[0])
     none = report_of(report, comparison, runs / "empty")
     assert none.returncode == 2 and none.stdout == "" and none.stderr.count("\n") == 1 and none.stderr.startswith("error: "), none
