@@ -245,20 +245,31 @@ def check_in_browser(program, train, report, folder):
     subprocess.run([report, *runs, "--compare", other], check=True, capture_output=True)
     assert pathlib.Path(other).read_bytes() == pathlib.Path(comparison).read_bytes()
 
+    # Of more differences than a name holds: each is called by its folder.
+    named = [str(pathlib.Path(folder, character * 200)) for character in "xy"]
+    for number, run in enumerate(named, 1):
+        train_once(train, run, "--lr", f"0.0{number}", "--momentum", f"0.{number}", "--weight-decay", f"0.{number}", "--seed", "1")
+    long_names = str(pathlib.Path(folder, "long_names.html"))
+    subprocess.run([report, *named, "--compare", long_names], check=True, capture_output=True)
+    assert "x" * 200 in pathlib.Path(long_names).read_text()
+
     with Browser(program, timeout=200) as browser:
         planted = pathlib.Path(folder, "planted.html")
         planted.write_text(PLANTED)
         found = faults_of(browser, planted, (NARROW,))
         for kind in ("console: ['planted']", "request: ", "wider than 390 px: DIV.planted"):
             assert any(kind in fault for fault in found), f"the planted fault '{kind}' was not found: {found}"
-        for path in [f"{run}/report.html" for run in runs] + [comparison]:
+        for path in [f"{run}/report.html" for run in runs] + [comparison, long_names]:
             page = pathlib.Path(path).read_bytes()
             assert len(page) <= 2_000_000, f"{path}: {len(page)} bytes"
             faults = faults_of(browser, path)
             assert not faults, f"{path}: {faults}"
-            if path == comparison:  # nobody sees that there is more to the right
+            # Nobody sees that there is more to the right, be the window narrow or wide.
+            for width in (NARROW, WIDE):
+                browser.show(width)
+                browser.open(pathlib.Path(path).resolve().as_uri())
                 hidden = browser.evaluate("[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)")
-                assert hidden == [0, 0], f"{path}: so many pixels of each table are beyond a narrow window: {hidden}"
+                assert hidden == [0] * (2 if path in (comparison, long_names) else 1), f"{path}: so many pixels of each table are beyond {width} px: {hidden}"
             printed = browser.print()
             assert printed.startswith(b"%PDF-") and len(printed) > 10_000, f"{path} prints to {len(printed)} bytes"
             dark = browser.evaluate("getComputedStyle(document.body).backgroundColor")

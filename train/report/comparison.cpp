@@ -104,9 +104,11 @@ void add_results(HtmlWriter& html, const ResultTable& table) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const std::vector<std::string>& row = table.rows[i];
     html.open("tr");
-    html.open("td");
+    html.open("td", {{"class", "name"}});
+    html.open("div", {{"class", "named"}});
     html.element("span", "", {{"class", "key"}, {"style", "background: var(--" + plot::series_colour(i).name + ")"}});
-    html.text(row.front());
+    html.element("span", row.front());
+    html.close();
     html.close();
     for (std::size_t column = 1; column < row.size(); ++column)
       html.element("td", row[column], {{"class", "n"}, {"data-name", table.names[column]}});
@@ -132,7 +134,7 @@ void add_settings(HtmlWriter& html, const std::vector<RunGroup>& groups) {
   for (const RunGroup& group : groups) {
     const TextTable settings = settings_of(*group.runs.front(), left_out);
     html.open("tr");
-    html.element("td", group.name);
+    html.element("td", group.name, {{"class", "name"}});
     for (const std::string& name : names) html.element("td", value_in(settings, name), {{"data-name", name}});
     html.close();
   }

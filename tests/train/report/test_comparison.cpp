@@ -172,6 +172,24 @@ TEST_CASE("report: runs that were tested on different images say so") {
   CHECK_THAT(compared({"a", "c"}), ContainsText("50 images of cifar10"));
 }
 
+TEST_CASE("report: a name of 200 characters leaves its figures where they can be seen") {
+  const TemporaryDirectory folder;
+  std::vector<std::string> folders;
+  for (const char* const end : {"a", "b"}) {
+    const std::string name = std::string(199, 'x') + end;
+    written_run(folder, name,
+                four_epochs("cifar10", 1, 0.1, 80.0, fmt::format(R"("x":"{0}","y":"{0}","z":"{0}",)", end)));
+    folders.push_back(folder / name);
+  }
+  const std::string text = write_comparison(folders, folder / "compare.html", 80);
+  INFO(text);
+  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != text.npos; at = end + 1)
+    CHECK(display_width(text.substr(at, end - at)) <= 80);
+  CHECK_THAT(text, ContainsText("xxx\xE2\x80\xA6xxx") && ContainsText("80.00 %"));
+  CHECK_THAT(read_bytes(folder / "compare.html"),
+             ContainsText("<td class=\"name\">") && ContainsText(std::string(199, 'x') + "b"));
+}
+
 TEST_CASE("report: a folder counts once, and so does a seed") {
   const TemporaryDirectory folder;
   const auto write = [&](const std::string& name, int seed, double accuracy) {
