@@ -172,6 +172,43 @@ TEST_CASE("report: runs that were tested on different images say so") {
   CHECK_THAT(compared({"a", "c"}), ContainsText("50 images of cifar10"));
 }
 
+TEST_CASE("report: runs that held out different images for validation say so") {
+  const TemporaryDirectory folder;
+  const auto write = [&](const std::string& name, int seed, double lr, const char* images) {
+    std::string log = four_epochs("cifar10", seed, lr).text();
+    log.replace(log.find("\"test_images\":100"), 17,
+                fmt::format("\"test_images\":100,\"validation_images\":{}", images));
+    std::filesystem::create_directory(folder / name);
+    write_bytes(folder / (name + "/log.jsonl"), log);
+  };
+  write("a1", 1, 0.1, "40");
+  write("a2", 2, 0.1, "40");
+  write("b1", 1, 0.2, "40");
+  write("b2", 2, 0.2, "40");
+  write("more", 1, 0.3, "80");
+  write("none", 1, 0.4, "0");
+  const auto compared = [&](const std::vector<std::string>& names) {
+    std::vector<std::string> folders;
+    for (const std::string& name : names) folders.push_back(folder / name);
+    const std::string text = write_comparison(folders, folder / "compare.html");
+    CHECK(has(text, "not validated on the same") ==
+          has(read_bytes(folder / "compare.html"), "not validated on the same"));
+    return text;
+  };
+  CHECK(!has(compared({"a1", "b1", "none"}), "not validated on the same"));
+  CHECK(!has(compared({"a1", "a2", "b2", "b1"}), "not validated on the same"));
+  CHECK(!has(compared({"a1", "a2"}), "not validated on the same"));  // means over seeds are of several splits
+  CHECK_THAT(
+      compared({"a1", "b2"}),
+      ContainsText("note: These runs were not validated on the same images, so that their validation figures cannot be "
+                   "compared: lr 0.1 on 40 of 540 images of cifar10 by seed 1; lr 0.2 on 40 of 540 images of "
+                   "cifar10 by seed 2.\n"));
+  CHECK_THAT(compared({"a1", "b1", "more"}),
+             ContainsText("lr 0.3 on 80 of 580 images of cifar10 by seed 1; the others on 40 of"));
+  CHECK_THAT(compared({"a1", "a2", "b1"}),
+             ContainsText("lr 0.1 on 40 of 540 images of cifar10 by seed 1 and 40 of 540"));
+}
+
 TEST_CASE("report: a name of 200 characters leaves its figures where they can be seen") {
   const TemporaryDirectory folder;
   std::vector<std::string> folders;
