@@ -91,7 +91,8 @@ int display_width(const std::string& text) {
 }
 
 std::string format_bar(const Progress& p, const Terminal& terminal) {
-  const int room = std::max(terminal.width - 1, 1);
+  constexpr int kBehind = 3;  // a terminal's ^C, and the cursor
+  const int room = std::max(terminal.width - kBehind, 1);
   const std::string count = fmt::format("{}/{}", p.step, p.steps);
   const std::string tails[] = {
       fmt::format("{} [{}, {}, {}]", count, timing(p), speed(p), figures(p)),

@@ -67,7 +67,7 @@ def check_bars(columns, variables, then=None):
     check(2 <= len(bars) <= 10 * seconds + 2, f"{len(bars)} bars in {seconds:.1f} s: {text!r}")
     for bar in bars[1:] if then else bars:  # one may have been under way when the width changed
         bar = ESCAPE.sub("", bar)
-        check(len(bar) < (then or columns), f"{len(bar)} columns at a width of {then or columns}: {bar!r}")
+        check(len(bar) + len("^C") < (then or columns), f"{len(bar)} columns at a width of {then or columns}: {bar!r}")
     check("test accuracy" in text, text)
     return text, bars
 
