@@ -28,7 +28,7 @@ INTERNAL = {
     r"data/batch_source.h": "for data sets of this folder",
     r"data/batch_upload.h": "a part of Loader",
     r"data/(byte_reader|gzip_reader|directories|decode_image).h": "parts of the readers of data sets",
-    r"train/(console|progress_line|progress_format|terminal).h": "parts of Reporter",
+    r"train/(character_width|character_width_table|console|progress_line|progress_format|stderr_line|terminal).h": "parts of Reporter",
     r"train/(canonical_step|smallest_part|tensor_hashes|trainer_checks).h": "parts of Trainer",
     r"train/nan_scan.h": "a part of NanFinder",
     r"train/parse_json.h": "for what reads files of a run",

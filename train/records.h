@@ -97,7 +97,7 @@ struct EpochRecord {
   double train_accuracy = 0.0;
   double test_loss = 0.0;
   double test_accuracy = 0.0;
-  double seconds = 0.0;            ///< training and evaluation
+  double seconds = 0.0;            ///< training and evaluation, also those before a run was gone on with
   double images_per_second = 0.0;  ///< all ranks, training only
   std::int64_t world_size = 1;
   std::string backend;

@@ -20,6 +20,7 @@
 #include "tandem/kernels/notice.h"
 #include "tandem/train/console.h"
 #include "tandem/train/process_info.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 
@@ -49,7 +50,7 @@ void print(const std::string& text) {
 }
 
 void note(const std::string& text) {
-  if (!text.empty()) fmt::print(stderr, "note: {}\n", text);
+  if (!text.empty()) train::print_to_stderr(fmt::format("note: {}", text));
 }
 
 // A config file that gives the same run: options under their groups. Defaults that follow from other options stand in

@@ -25,25 +25,28 @@ std::string rate_text(double amount, double seconds, double limit) {
   return limit > 0.0 ? fmt::format("{} ({:.0f} %)", text, 100.0 * rate / limit) : text;
 }
 
+constexpr const char* kOpColumns[] = {"calls/step", "ms/step", "time", "GFLOP/s", "GB/s"};
+
 void add_ops(HtmlWriter& html, const Profile& profile) {
   html.open("div", {{"class", "card scroll wide"}});
   html.element("h3", "Operations with the most time");
-  html.open("table");
+  html.open("table", {{"class", "stack"}});
   html.open("tr");
   html.element("th", "operation");
-  for (const char* const name : {"calls/step", "ms/step", "time", "GFLOP/s", "GB/s"})
-    html.element("th", name, {{"class", "n"}});
+  for (const char* const name : kOpColumns) html.element("th", name, {{"class", "n"}});
   html.close();
   const double steps = std::max(1.0, profile.steps);
   for (std::size_t i = 0; i < std::min(profile.ops.size(), kMostOps); ++i) {
     const Profile::Op& op = profile.ops[i];
+    const std::string cells[] = {fmt::format("{:.1f}", op.calls / steps),
+                                 fmt::format("{:.3f}", 1e3 * op.seconds / steps),
+                                 fmt::format("{:.1f} %", 100.0 * op.seconds / profile.seconds),
+                                 rate_text(op.flops, op.seconds, profile.flops_per_second),
+                                 rate_text(op.bytes, op.seconds, profile.bytes_per_second)};
     html.open("tr");
-    html.element("td", op.name);
-    html.element("td", fmt::format("{:.1f}", op.calls / steps), {{"class", "n"}});
-    html.element("td", fmt::format("{:.3f}", 1e3 * op.seconds / steps), {{"class", "n"}});
-    html.element("td", fmt::format("{:.1f} %", 100.0 * op.seconds / profile.seconds), {{"class", "n"}});
-    html.element("td", rate_text(op.flops, op.seconds, profile.flops_per_second), {{"class", "n"}});
-    html.element("td", rate_text(op.bytes, op.seconds, profile.bytes_per_second), {{"class", "n"}});
+    html.element("td", op.name, {{"class", "name"}});
+    for (std::size_t column = 0; column < std::size(cells); ++column)
+      html.element("td", cells[column], {{"class", "n"}, {"data-name", kOpColumns[column]}});
     html.close();
   }
   html.close();

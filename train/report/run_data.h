@@ -112,6 +112,7 @@ struct RunData {
   RunState state = RunState::not_begun;
   std::string model, dataset, started, host, device, backend;
   double ranks = kMissing, threads = kMissing, parameters = kMissing, train_images = kMissing, test_images = kMissing;
+  double validation_images = kMissing;
   double global_batch_size = kMissing, steps_per_epoch = kMissing, planned_epochs = kMissing;
   double total_seconds = kMissing;
   bool stopped_early = false;               ///< by --early-stopping
