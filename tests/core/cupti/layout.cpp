@@ -12,51 +12,51 @@ using namespace tandem::cupti;
 
 namespace {
 
-#define SAME_PLACE(ours, our_member, theirs, their_member)                     \
+#define TANDEM_SAME_PLACE(ours, our_member, theirs, their_member)              \
   static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member)); \
   static_assert(sizeof(ours::our_member) == sizeof(theirs::their_member))
 
-#define SAME_HEAD(ours, theirs)                 \
-  SAME_PLACE(ours, kind, theirs, kind);         \
-  SAME_PLACE(ours, start, theirs, start);       \
-  SAME_PLACE(ours, end, theirs, end);           \
-  SAME_PLACE(ours, device, theirs, deviceId);   \
-  SAME_PLACE(ours, context, theirs, contextId); \
-  SAME_PLACE(ours, stream, theirs, streamId);   \
-  SAME_PLACE(ours, correlation, theirs, correlationId)
+#define TANDEM_SAME_HEAD(ours, theirs)                 \
+  TANDEM_SAME_PLACE(ours, kind, theirs, kind);         \
+  TANDEM_SAME_PLACE(ours, start, theirs, start);       \
+  TANDEM_SAME_PLACE(ours, end, theirs, end);           \
+  TANDEM_SAME_PLACE(ours, device, theirs, deviceId);   \
+  TANDEM_SAME_PLACE(ours, context, theirs, contextId); \
+  TANDEM_SAME_PLACE(ours, stream, theirs, streamId);   \
+  TANDEM_SAME_PLACE(ours, correlation, theirs, correlationId)
 
 // CUDA 12's newest record of kernels, which CUDA 13 still declares.
-SAME_HEAD(KernelRecord, CUpti_ActivityKernel9);
-SAME_PLACE(KernelRecord, registers_per_thread, CUpti_ActivityKernel9, registersPerThread);
+TANDEM_SAME_HEAD(KernelRecord, CUpti_ActivityKernel9);
+TANDEM_SAME_PLACE(KernelRecord, registers_per_thread, CUpti_ActivityKernel9, registersPerThread);
 static_assert(offsetof(KernelRecord, grid) == offsetof(CUpti_ActivityKernel9, gridX));
 static_assert(offsetof(KernelRecord, block) == offsetof(CUpti_ActivityKernel9, blockX));
-SAME_PLACE(KernelRecord, static_shared_memory, CUpti_ActivityKernel9, staticSharedMemory);
-SAME_PLACE(KernelRecord, dynamic_shared_memory, CUpti_ActivityKernel9, dynamicSharedMemory);
-SAME_PLACE(KernelRecord, name, CUpti_ActivityKernel9, name);
+TANDEM_SAME_PLACE(KernelRecord, static_shared_memory, CUpti_ActivityKernel9, staticSharedMemory);
+TANDEM_SAME_PLACE(KernelRecord, dynamic_shared_memory, CUpti_ActivityKernel9, dynamicSharedMemory);
+TANDEM_SAME_PLACE(KernelRecord, name, CUpti_ActivityKernel9, name);
 static_assert(sizeof(KernelRecord) <= sizeof(CUpti_ActivityKernel9));
 #if CUPTI_API_VERSION >= 130000
-SAME_HEAD(KernelRecord, CUpti_ActivityKernel10);
-SAME_PLACE(KernelRecord, registers_per_thread, CUpti_ActivityKernel10, registersPerThread);
+TANDEM_SAME_HEAD(KernelRecord, CUpti_ActivityKernel10);
+TANDEM_SAME_PLACE(KernelRecord, registers_per_thread, CUpti_ActivityKernel10, registersPerThread);
 static_assert(offsetof(KernelRecord, grid) == offsetof(CUpti_ActivityKernel10, gridX));
 static_assert(offsetof(KernelRecord, block) == offsetof(CUpti_ActivityKernel10, blockX));
-SAME_PLACE(KernelRecord, static_shared_memory, CUpti_ActivityKernel10, staticSharedMemory);
-SAME_PLACE(KernelRecord, dynamic_shared_memory, CUpti_ActivityKernel10, dynamicSharedMemory);
-SAME_PLACE(KernelRecord, name, CUpti_ActivityKernel10, name);
-SAME_HEAD(CopyRecord, CUpti_ActivityMemcpy6);
-SAME_PLACE(CopyRecord, copy_kind, CUpti_ActivityMemcpy6, copyKind);
-SAME_PLACE(CopyRecord, bytes, CUpti_ActivityMemcpy6, bytes);
+TANDEM_SAME_PLACE(KernelRecord, static_shared_memory, CUpti_ActivityKernel10, staticSharedMemory);
+TANDEM_SAME_PLACE(KernelRecord, dynamic_shared_memory, CUpti_ActivityKernel10, dynamicSharedMemory);
+TANDEM_SAME_PLACE(KernelRecord, name, CUpti_ActivityKernel10, name);
+TANDEM_SAME_HEAD(CopyRecord, CUpti_ActivityMemcpy6);
+TANDEM_SAME_PLACE(CopyRecord, copy_kind, CUpti_ActivityMemcpy6, copyKind);
+TANDEM_SAME_PLACE(CopyRecord, bytes, CUpti_ActivityMemcpy6, bytes);
 #endif
-SAME_HEAD(CopyRecord, CUpti_ActivityMemcpy5);
-SAME_PLACE(CopyRecord, copy_kind, CUpti_ActivityMemcpy5, copyKind);
-SAME_PLACE(CopyRecord, bytes, CUpti_ActivityMemcpy5, bytes);
-SAME_HEAD(DeviceCopyRecord, CUpti_ActivityMemcpyPtoP4);
-SAME_PLACE(DeviceCopyRecord, copy_kind, CUpti_ActivityMemcpyPtoP4, copyKind);
-SAME_PLACE(DeviceCopyRecord, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
-SAME_HEAD(FillRecord, CUpti_ActivityMemset4);
-SAME_PLACE(FillRecord, bytes, CUpti_ActivityMemset4, bytes);
-SAME_PLACE(CorrelationRecord, external_kind, CUpti_ActivityExternalCorrelation, externalKind);
-SAME_PLACE(CorrelationRecord, number, CUpti_ActivityExternalCorrelation, externalId);
-SAME_PLACE(CorrelationRecord, correlation, CUpti_ActivityExternalCorrelation, correlationId);
+TANDEM_SAME_HEAD(CopyRecord, CUpti_ActivityMemcpy5);
+TANDEM_SAME_PLACE(CopyRecord, copy_kind, CUpti_ActivityMemcpy5, copyKind);
+TANDEM_SAME_PLACE(CopyRecord, bytes, CUpti_ActivityMemcpy5, bytes);
+TANDEM_SAME_HEAD(DeviceCopyRecord, CUpti_ActivityMemcpyPtoP4);
+TANDEM_SAME_PLACE(DeviceCopyRecord, copy_kind, CUpti_ActivityMemcpyPtoP4, copyKind);
+TANDEM_SAME_PLACE(DeviceCopyRecord, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
+TANDEM_SAME_HEAD(FillRecord, CUpti_ActivityMemset4);
+TANDEM_SAME_PLACE(FillRecord, bytes, CUpti_ActivityMemset4, bytes);
+TANDEM_SAME_PLACE(CorrelationRecord, external_kind, CUpti_ActivityExternalCorrelation, externalKind);
+TANDEM_SAME_PLACE(CorrelationRecord, number, CUpti_ActivityExternalCorrelation, externalId);
+TANDEM_SAME_PLACE(CorrelationRecord, correlation, CUpti_ActivityExternalCorrelation, correlationId);
 static_assert(sizeof(CorrelationRecord) <= sizeof(CUpti_ActivityExternalCorrelation));
 static_assert(sizeof(Record) == sizeof(CUpti_Activity) || sizeof(Record) == sizeof(CUpti_ActivityKind));
 
