@@ -154,7 +154,7 @@ std::string rows_of(const std::vector<OpTotals>& all, std::int64_t steps, const 
   std::string text = fmt::format("{:<{}}  {:>6}  {:>9}  {:>6}", columns.title, width, "calls", "ms/step", "time");
   if (columns.has_rates) text += fmt::format("  {:>14}  {:>14}", "GFLOP/s", "GB/s");
   if (!columns.device_seconds.empty()) text += fmt::format("  {:>11}", "GPU ms/step");
-  text += "\n";
+  text += '\n';
   for (std::size_t i = 0; i < rows; ++i) {
     const OpTotals& op = all[i];
     text += fmt::format("{:<{}}  {:>6.1f}  {:>9.3f}  {:>4.1f} %", op.name.substr(0, 60), width,
