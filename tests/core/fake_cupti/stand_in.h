@@ -26,15 +26,24 @@ class StandIn {
   FakeCuptiState* operator->() const { return state_; }
   const cupti::Library& library() const { return library_; }
 
-  /// A kernel, copy or fill that this thread enqueues now. From `begin_us` to `end_us` after the present by its clock.
+  /// By its clock, in nanoseconds.
+  std::uint64_t now() const {
+    std::uint64_t time = 0;
+    library_.timestamp(&time);
+    return time;
+  }
+
+  /// A kernel, copy or fill that this thread enqueues now, and which runs from `begin_us` to `end_us` after `time`.
   template <typename T>
-  void enqueue(T record, double begin_us, double end_us) const {
-    std::uint64_t now = 0;
-    library_.timestamp(&now);
+  void enqueue(T record, double begin_us, double end_us, std::uint64_t time) const {
     record.correlation = call_();
-    record.start = now + static_cast<std::uint64_t>(1e3 * begin_us);
-    record.end = now + static_cast<std::uint64_t>(1e3 * end_us);
+    record.start = time + static_cast<std::uint64_t>(1e3 * begin_us);
+    record.end = time + static_cast<std::uint64_t>(1e3 * end_us);
     add(record);
+  }
+  template <typename T>
+  void enqueue(const T& record, double begin_us, double end_us) const {
+    enqueue(record, begin_us, end_us, now());
   }
 
   template <typename T>
