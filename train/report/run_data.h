@@ -82,7 +82,9 @@ struct Profile {
   };
   double steps = kMissing, seconds = kMissing;                      ///< of all ranges
   double flops_per_second = kMissing, bytes_per_second = kMissing;  ///< what the machine can do, where that is known
+  std::string device_times_from;                                    ///< on a GPU: who told its times
   std::vector<Op> ops;                                              ///< the most time first
+  std::vector<Op> kernels;                                          ///< and copies of a GPU, where they were told
   std::vector<double> memory_seconds;                               ///< when memory was looked at
   std::vector<std::pair<std::string, std::vector<double>>> memory;  ///< bytes by kind, one for each of these times
   double peak_bytes = kMissing;
