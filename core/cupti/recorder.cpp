@@ -81,7 +81,7 @@ std::pair<std::vector<Buffer>, std::int64_t> take_buffers(const Library& library
 }
 
 std::string notes_of(std::int64_t error_ns, std::int64_t dropped, const RecordReader& reader) {
-  std::string notes = fmt::format("clocks agree within {:.1f} us", 1e-3 * static_cast<double>(error_ns));
+  std::string notes = fmt::format("clocks agree within {:.2f} us", 1e-3 * static_cast<double>(error_ns));
   if (dropped > 0) notes += fmt::format("; dropped records: {} (profile fewer steps)", dropped);
   if (reader.without_times() > 0)
     notes += fmt::format("; kernels or copies without times, left out: {}", reader.without_times());

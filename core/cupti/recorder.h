@@ -15,7 +15,7 @@ namespace tandem::cupti {
 /// What was recorded.
 struct Recording {
   std::vector<Activity> activities;  // by their beginning
-  std::string notes;                 // how well: "clocks agree within 0.4 us; dropped records: 3 ..."
+  std::string notes;                 // how well: "clocks agree within 0.04 us; dropped records: 3 ..."
 };
 
 /// Records kernels, copies and fills of all of this process's GPUs while it lives. One at a time: CUPTI has one set of

@@ -178,8 +178,10 @@ std::string tables_of(const Timeline& timeline, std::int64_t steps, const Machin
   const std::vector<OpTotals> on_host = op_totals(timeline.events);
   const std::string& from = timeline.device_times_from;
   if (timeline.device_events.empty() && timeline.device_activities.empty()) {
-    const std::string none = from.empty() ? "" : fmt::format("no times of the GPU; they were to come from {}\n", from);
-    return none + rows_of(on_host, steps, limits, shown, {}) + note_of(limits);
+    if (!from.empty())  // the limits are the GPU's
+      return fmt::format("no times of the GPU; they were to come from {}\n", from) +
+             rows_of(on_host, steps, limits, shown, {.has_rates = false});
+    return rows_of(on_host, steps, limits, shown, {}) + note_of(limits);
   }
   std::string text = from.empty() ? "" : fmt::format("times of the GPU are from {}\n", from);
   const std::vector<OpTotals> on_device = device_op_totals(timeline);

@@ -201,6 +201,7 @@ TEST_CASE("profile: a GPU of which nothing was told is named with the reason") {
   timeline.device_times_from = "CUPTI 13.0.1 (libcupti.so.13), which gave them not out: for a reason";
   CHECK_THAT(op_table(timeline, 1), ContainsText("no times of the GPU; they were to come from CUPTI 13.0.1 ("));
   CHECK_THAT(op_table(timeline, 1), ContainsText("for a reason\nrange "));
+  CHECK_THAT(op_table(timeline, 1), !ContainsText("GFLOP/s"));
 }
 
 TEST_CASE("profile: kernels and copies have rows of their own in the trace, and tell how they were launched") {
