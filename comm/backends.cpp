@@ -114,7 +114,7 @@ constexpr CollectiveWays kNativeWays{"a message",
                                      "shared memory, or ring",
                                      "shared memory, or messages to the root",
                                      "shared memory, or messages from the root",
-                                     "messages to the rank that adds",
+                                     "shared memory, or messages to the rank that adds",
                                      "shared memory, or messages to all",
                                      "shared memory, or recursive doubling"};
 constexpr CollectiveWays kGlooWays{"UnboundBuffer::send",

@@ -262,6 +262,28 @@ TEST_CASE("window: pieces that differ much in size, some of them empty, arrive b
   }
 }
 
+TEST_CASE("window: parts of a reduce_scatter have the bits of an all_reduce, which adds in the order of the ranks") {
+  for (const NativeOptions& options : {kThroughWindow, NativeOptions{.name = "threads"}}) {
+    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{301}, kCell, kSegment / 3, kSegment + 5}) {
+      const std::string fault = fault_on_ranks(3, options, [&](ProcessGroup& group) -> std::string {
+        std::mt19937 random(static_cast<unsigned>(group.rank()));
+        std::normal_distribution<float> normal;
+        const Tensor parts = Tensor::empty({3, count}), whole = Tensor::full({count + 2}, -9.0);
+        auto* const values = Out(parts).data<float>();
+        for (std::int64_t i = 0; i < parts.numel(); ++i) values[i] = normal(random);
+        const Tensor part = whole.narrow(0, 1, count);
+        group.reduce_scatter_async(parts, Out(part), ReduceOp::average)->wait();
+        group.all_reduce(Out(parts), ReduceOp::average);
+        if (part.to_vector<float>() != parts.select(0, group.rank()).to_vector<float>()) return "other bits";
+        const bool is_whole = whole.narrow(0, 0, 1).item() == -9.0 && whole.narrow(0, count + 1, 1).item() == -9.0;
+        return is_whole ? "" : "an element beside the part was written";
+      });
+      INFO(count);
+      CHECK(fault == "");
+    }
+  }
+}
+
 TEST_CASE("window: a rank that expects another size is told, and the group goes on") {
   for (const std::int64_t factor : {1, 5000, 500000}) {
     for (const NativeOptions& options : {kThroughWindow, NativeOptions{.name = "threads"}}) {

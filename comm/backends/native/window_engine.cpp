@@ -16,7 +16,17 @@ using Stage = WindowOperation::Stage;
 
 bool has_pieces(CollectiveKind kind) {
   return kind == CollectiveKind::broadcast || kind == CollectiveKind::all_gather || kind == CollectiveKind::gather ||
-         kind == CollectiveKind::scatter || kind == CollectiveKind::all_to_all;
+         kind == CollectiveKind::scatter || kind == CollectiveKind::reduce_scatter ||
+         kind == CollectiveKind::all_to_all;
+}
+
+/// Those of reduce_scatter all go to one place, where they are combined.
+BlockExchange pieces_of(const Collective& collective, int rank, int ranks) {
+  if (collective.kind != CollectiveKind::reduce_scatter) return exchange_of(collective, rank, ranks);
+  const Block mine{static_cast<std::byte*>(collective.output),
+                   collective.bytes(collective.counts[static_cast<std::size_t>(rank)])};
+  return {blocks_of(collective.input, collective.counts, collective.dtype),
+          std::vector<Block>(static_cast<std::size_t>(ranks), mine)};
 }
 
 /// What all ranks have the same number of. Those of all_to_all are in its pieces.
@@ -54,7 +64,7 @@ bool WindowEngine::takes(CollectiveKind kind) const {
 
 std::shared_ptr<WindowOperation> WindowEngine::start(const Collective& collective) {
   auto operation = std::make_shared<WindowOperation>(WindowOperation{.collective = collective});
-  if (has_pieces(collective.kind)) operation->pieces = exchange_of(collective, rank_, window_.ranks());
+  if (has_pieces(collective.kind)) operation->pieces = pieces_of(collective, rank_, window_.ranks());
   queue_.push_back(operation);
   poll();
   return operation;
@@ -115,7 +125,7 @@ void WindowEngine::offer(WindowOperation& operation) {
   }
   cell.number.store(operation.number, std::memory_order_release);
   operation.stage = Stage::offered;
-  if (!has_pieces(c.kind)) return;
+  if (!has_pieces(c.kind) || is_reduction(c.kind)) return;
   const auto& [sent, received] = operation.pieces;
   const auto own = static_cast<std::size_t>(rank_);
   copy_block(sent[own].data, received[own].data, received[own].bytes);  // while others come

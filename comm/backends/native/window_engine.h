@@ -46,7 +46,7 @@ struct WindowOperation {
 /// - others go through the window in segments: each rank puts there what others combine, combines its own part, and
 ///   takes the other parts of the result. One segment is combined while the next is put there.
 ///
-/// Of those that move pieces from rank to rank, each rank takes what is for it:
+/// Of those that move pieces from rank to rank, and of reduce_scatter, each rank takes, or combines, what is for it:
 ///
 /// - from the cells where all data are small;
 /// - from where it is, copied once, where ranks can read each other's memory and that is faster; a rank goes on when
@@ -107,6 +107,9 @@ class WindowEngine {
   bool advance_piece_segments(WindowOperation& operation);
   void copy_in_pieces(const WindowOperation& operation, std::uint64_t segment);
   void take_from_slots(const WindowOperation& operation, std::uint64_t segment);
+  void combine_pieces(const WindowOperation& operation, const ShownPieces& shown);
+  const std::byte* looked_at(const ShownPieces& shown, int from, std::int64_t begin, std::int64_t bytes);
+  void combine_from_slots(const WindowOperation& operation, std::uint64_t segment);
 
   bool waits_for(const WindowOperation& operation, int rank) const;
 
@@ -120,6 +123,7 @@ class WindowEngine {
   std::uint64_t copied_ = 0, reduced_ = 0, taken_ = 0;  // segments
   std::vector<const std::byte*> inputs_;                // by rank, used again and again
   std::vector<std::byte*> outputs_;
+  std::unique_ptr<Storage> copies_;  // of parts of others' pieces
   std::uint64_t idle_looks_ = 0;
   Clock::time_point ended_since_;
 };

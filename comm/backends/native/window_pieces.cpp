@@ -30,16 +30,20 @@ std::int64_t ShownPieces::most_bytes() const {
   return most;
 }
 
-void ShownPieces::take(int from, void* into) const {
+const std::byte* ShownPieces::view(int from) const {
   Cell& shown = cell(from);
-  const auto [begin, bytes] = piece(from, rank_);
-  const std::uint64_t address = shown.offer.address + static_cast<std::uint64_t>(begin);
-  if (shown.offer.bytes <= Cell::bytes_behind_pieces(window_.ranks())) {
-    copy_block(shown.data_behind_pieces(window_.ranks()) + begin, into, bytes);
-  } else if (peers_.is_here(from)) {
-    copy_block(reinterpret_cast<const void*>(address), into, bytes);
+  const std::int64_t begin = piece(from, rank_).begin;
+  if (shown.offer.bytes <= Cell::bytes_behind_pieces(window_.ranks()))
+    return shown.data_behind_pieces(window_.ranks()) + begin;
+  return peers_.is_here(from) ? reinterpret_cast<const std::byte*>(shown.offer.address) + begin : nullptr;
+}
+
+void ShownPieces::take(int from, std::int64_t begin, void* into, std::int64_t bytes) const {
+  if (const std::byte* const data = view(from); data != nullptr) {
+    copy_block(data + begin, into, bytes);
   } else {
-    peers_.read(from, address, into, bytes);
+    peers_.read(from, cell(from).offer.address + static_cast<std::uint64_t>(piece(from, rank_).begin + begin), into,
+                bytes);
   }
 }
 

@@ -26,9 +26,10 @@ class ShownPieces {
   /// Whether all data are in cells.
   bool are_in_cells() const { return most_bytes() <= Cell::bytes_behind_pieces(window_.ranks()); }
   const Piece& piece(int from, int to) const { return cell(from).pieces()[to]; }
-  /// Copies the piece of a rank for this one, from its cell or from the memory of its process. Throws Error where that
-  /// cannot be read.
-  void take(int from, void* into) const;
+  /// The data of a rank's piece for this one, or null where they are in the memory of another process.
+  const std::byte* view(int from) const;
+  /// Copies a part of a rank's piece for this one. Throws Error where it cannot be read.
+  void take(int from, std::int64_t begin, void* into, std::int64_t bytes) const;
 
  private:
   Cell& cell(int from) const { return window_.area(from).cell(number_); }

@@ -11,8 +11,8 @@ using namespace tandem::test;
 
 namespace {
 
-std::int64_t wrong_sums(const Tensor& tensor, int ranks) {
-  std::int64_t wrong = 0, index = 0;
+std::int64_t wrong_sums(const Tensor& tensor, int ranks, std::int64_t first = 0) {
+  std::int64_t wrong = 0, index = first;
   for (const double value : tensor.to_vector<double>()) {
     double sum = 0.0;
     for (int rank = 0; rank < ranks; ++rank) sum += whole_number(rank, index);
@@ -82,6 +82,8 @@ TEST_CASE("large pieces are read where they are, as far as the system lets ranks
     for (const SingleCopy wish : {SingleCopy::automatic, SingleCopy::on, SingleCopy::off}) {
       const auto group = make_native_group({.name = "native", .single_copy = wish});
       CHECK(fault_of_moves(*group, count) == "");
+      const Tensor part = group->reduce_scatter(whole_numbers(group->rank(), {group->size(), count}, DType::f32));
+      CHECK(wrong_sums(part, group->size(), group->rank() * count) == 0);
     }
   }
 }
