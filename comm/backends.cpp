@@ -49,7 +49,8 @@ std::unique_ptr<ProcessGroup> make_native_with(BackendRequest& request, std::str
   if (request.algorithm == "shared-memory") {
     if (mpi.local_size() < mpi.size())
       throw AgreedError("algorithm shared-memory: the ranks are on several hosts; choose auto, or one of messages");
-    if (!backend->notice().empty()) throw AgreedError("algorithm shared-memory: " + backend->notice());
+    if (mpi.size() > 1 && backend->algorithm() != "shared-memory")
+      throw AgreedError("algorithm shared-memory: " + backend->notice());
   }
   if (const std::string more = backend->notice(); !more.empty()) notice += (notice.empty() ? "" : "; ") + more;
   return group_of(std::move(backend), std::move(notice));
@@ -107,14 +108,14 @@ constexpr CollectiveWays kMpiWays{
     "MPI_Ireduce_scatter", "MPI_Ialltoallv",  "MPI_Ibarrier"};
 constexpr CollectiveWays kNativeWays{"a message",
                                      "a message",
-                                     "binomial tree, or chain of segments",
+                                     "shared memory, or binomial tree or chain of segments",
                                      "shared memory, or --comm-algorithm",
                                      "shared memory, or binomial tree",
-                                     "ring",
-                                     "messages to the root",
-                                     "messages from the root",
-                                     "messages to the rank that adds",
-                                     "messages to all",
+                                     "shared memory, or ring",
+                                     "shared memory, or messages to the root",
+                                     "shared memory, or messages from the root",
+                                     "shared memory, or messages to the rank that adds",
+                                     "shared memory, or messages to all",
                                      "shared memory, or recursive doubling"};
 constexpr CollectiveWays kGlooWays{"UnboundBuffer::send",
                                    "UnboundBuffer::recv",

@@ -8,8 +8,8 @@
 namespace tandem::comm {
 
 /// An operation under way. Dropping it before it is complete gives the operation up on this rank: that is for errors
-/// only, as the other ranks may wait for it. (`native` in shared memory goes on with reductions and barriers, in later
-/// polls and waits of the group.) poll() and the waits throw Error where the operation has failed. Example:
+/// only, as the other ranks may wait for it. (`native` in shared memory goes on with all but messages, in later polls
+/// and waits of the group.) poll() and the waits throw Error where the operation has failed. Example:
 ///     #include "tandem/comm/process_group.h"
 ///     bool is_summed_soon(ProcessGroup& group, const Tensor& x) {
 ///       const std::unique_ptr<Work> work = group.all_reduce_async(Out(x));

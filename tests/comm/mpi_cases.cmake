@@ -64,6 +64,17 @@ tandem_mpi_test(NAME "comm: a group of MPI's that is dropped with a work under w
   COMMAND ${exits} dropped EXPECT 0 0 "error")
 tandem_mpi_test(NAME "comm: backend self refuses several ranks" RANKS 2 COMMAND ${exits} self
   EXPECT 2 1 "^error: backend self is for one process, but mpirun started 2")
+# Ranks that may not read each other's memory; nor may MPI then.
+tandem_mpi_test(NAME "comm: ranks that cannot read each other's memory copy twice, and say so once" RANKS 2
+  COMMAND ${exits} refused
+  EXPECT 0 1 "^note: ranks cannot read each other's memory, and copy large data twice: rank 0: cannot read 8 bytes")
+tandem_mpi_test(NAME "comm: single copies that were asked for and cannot be had are an error" RANKS 2
+  COMMAND ${exits} refused EXPECT 2 1 "^error: TANDEM_SINGLE_COPY=on: rank 0: cannot read 8 bytes")
+set_property(TEST "comm: single copies that were asked for and cannot be had are an error"
+  APPEND PROPERTY ENVIRONMENT TANDEM_SINGLE_COPY=on)
+set_property(TEST "comm: ranks that cannot read each other's memory copy twice, and say so once"
+  "comm: single copies that were asked for and cannot be had are an error"
+  APPEND PROPERTY ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_PHYSICAL_CORES)
 if(cores GREATER 1)
   tandem_mpi_test(NAME "comm: a binding that was asked for is left alone" RANKS 2 COMMAND --bind-to core ${exits} threads
