@@ -32,13 +32,17 @@ inline std::unique_ptr<comm::ProcessGroup> make_message_group(const std::string&
                                 {.name = "messages", .all_reduce = algorithm, .shared_memory = false}));
 }
 
-/// A group on such a backend, or by native's messages, by Catch2's generator: the test runs once with each.
+/// A group on such a backend, or by native's messages, those that a progress thread moves on as well, by Catch2's
+/// generator: the test runs once with each.
 inline std::unique_ptr<comm::ProcessGroup> each_group() {
   auto names = mpi_backends();
   names.push_back("messages");
-  const std::string_view backend = GENERATE_COPY(from_range(names));
+  names.push_back("messages, thread");
+  const std::string_view name = GENERATE_COPY(from_range(names));
+  const std::string_view backend = name.substr(0, name.find(','));
   auto group = backend == "messages" ? make_message_group() : comm::make_process_group(backend, environment());
   REQUIRE(group->name() == backend);
+  if (backend != name) group->set_progress("thread");
   return group;
 }
 
