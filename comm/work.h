@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <thread>
 
@@ -24,6 +25,10 @@ class Work {
 
   /// Returns once it is complete on this rank.
   virtual void wait() = 0;
+
+  /// A count that grows whenever a poll has moved on this work, or another that moves with it, where the backend knows:
+  /// who polls again and again looks at it to tell whether that was of use. No step of it means anything.
+  virtual std::int64_t moves() const { return 0; }
 
   /// Waits for at most `time`; whether it is complete.
   bool wait_for(std::chrono::nanoseconds time);

@@ -28,6 +28,7 @@ struct RunRecord {
   std::string started;  ///< UTC, 2026-01-31T12:00:00Z
   std::string backend;
   std::string all_reduce{};  ///< the backend's algorithm (ProcessGroup::algorithm()), or empty
+  std::string progress{};    ///< who moves sums on, "thread" or "poll" (ProcessGroup::progress()), or empty
   std::string device;
   std::int64_t world_size = 1;
   std::int64_t threads = 1;  ///< per rank

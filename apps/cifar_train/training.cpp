@@ -75,6 +75,7 @@ train::RunRecord describe_run(const Settings& s, const OptionTable& table, const
   run.started = train::utc_time();
   run.backend = group.name();
   run.all_reduce = group.algorithm();
+  run.progress = group.progress();
   run.device = name_of(device);
   run.world_size = group.size();
   run.threads = num_threads();

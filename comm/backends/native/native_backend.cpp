@@ -27,15 +27,20 @@ struct Engines {
   explicit Engines(NativeEngine engine) : messages(std::move(engine)) {}
 
   bool poll() {
-    const bool moved = messages.poll();
-    if (!window) return moved;
-    if (window->poll() || moved) return true;
-    messages.transport().check();
-    window->check_peers();
+    const bool message_moved = messages.poll(), window_moved = window && window->poll();
+    if (message_moved || window_moved) {
+      ++moves;
+      return true;
+    }
+    if (window) {
+      messages.transport().check();
+      window->check_peers();
+    }
     return false;
   }
 
   NativeEngine messages;
+  std::int64_t moves = 0;                // polls that moved anything
   bool many_ranks = false;               // more of them than cores
   std::unique_ptr<WindowEngine> window;  // null where ranks exchange messages only
 };
@@ -56,6 +61,7 @@ class MessageWork final : public Work {
     Patience patience(engines_->many_ranks);
     while (!is_complete()) patience.pause(engines_->poll());
   }
+  std::int64_t moves() const override { return engines_->moves; }
 
  private:
   bool is_complete() const { return engines_->messages.is_complete(*operation_); }
@@ -76,6 +82,7 @@ class WindowWork final : public Work {
     Patience patience(engines_->many_ranks);
     while (!is_complete()) patience.pause(engines_->poll());
   }
+  std::int64_t moves() const override { return engines_->moves; }
 
  private:
   /// Throws what it failed by.
@@ -159,6 +166,8 @@ class NativeBackend final : public Backend {
     return nullptr;
   }
   std::string notice() const override { return notice_; }
+  bool moves_by_polls() const override { return true; }
+  std::string thread_obstacle() const override { return engines_->messages.transport().thread_obstacle(); }
   std::optional<MessageCosts> measure_costs() override {
     if (place_.size == 1) return options_.costs;
     NativeEngine& engine = engines_->messages;

@@ -25,6 +25,13 @@ int main(int argc, char** argv) {
       const auto work = group->all_reduce_async(Out(Tensor::zeros({1 << 20})));
       fail("label 12 is out of range");
     }
+    if (way == "threaded") {
+      const auto moved =
+          make_process_group({.backend = "native", .algorithm = "ring", .progress = "thread"}, environment);
+      const auto work = moved->all_reduce_async(Out(Tensor::zeros({1 << 20})));
+      if (group->rank() == group->size() - 1) fail("label 12 is out of range");
+      std::this_thread::sleep_for(std::chrono::minutes(1));  // until the launcher ends it
+    }
     if (way == "dropped") {
       {
         const auto other = make_process_group("mpi", environment);

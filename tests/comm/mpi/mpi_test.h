@@ -54,17 +54,20 @@ inline const std::string& reading_obstacle() {
   return obstacle;
 }
 
-/// A group on such a backend, or on native by messages or, where the system lets ranks, by reading, by Catch2's
-/// generator: the test runs once with each.
+/// A group on such a backend, or on native by messages, those that a progress thread moves on as well, or, where the
+/// system lets ranks, by reading, by Catch2's generator: the test runs once with each.
 inline std::unique_ptr<comm::ProcessGroup> each_group() {
   auto names = mpi_backends();
   names.push_back("messages");
   if (reading_obstacle().empty()) names.push_back("reading");
-  const std::string_view backend = GENERATE_COPY(from_range(names));
+  names.push_back("messages, thread");
+  const std::string_view name = GENERATE_COPY(from_range(names));
+  const std::string_view backend = name.substr(0, name.find(','));
   auto group = backend == "messages"  ? make_message_group()
                : backend == "reading" ? make_reading_group()
                                       : comm::make_process_group(backend, environment());
   REQUIRE(group->name() == backend);
+  if (backend != name) group->set_progress("thread");
   return group;
 }
 
