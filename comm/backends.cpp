@@ -49,7 +49,8 @@ std::unique_ptr<ProcessGroup> make_native_with(BackendRequest& request, std::str
   if (request.algorithm == "shared-memory") {
     if (mpi.local_size() < mpi.size())
       throw AgreedError("algorithm shared-memory: the ranks are on several hosts; choose auto, or one of messages");
-    if (!backend->notice().empty()) throw AgreedError("algorithm shared-memory: " + backend->notice());
+    if (mpi.size() > 1 && backend->algorithm() != "shared-memory")
+      throw AgreedError("algorithm shared-memory: " + backend->notice());
   }
   if (const std::string more = backend->notice(); !more.empty()) notice += (notice.empty() ? "" : "; ") + more;
   return group_of(std::move(backend), std::move(notice));
@@ -107,14 +108,14 @@ constexpr CollectiveWays kMpiWays{
     "MPI_Ireduce_scatter", "MPI_Ialltoallv",  "MPI_Ibarrier"};
 constexpr CollectiveWays kNativeWays{"a message",
                                      "a message",
-                                     "binomial tree, or chain of segments",
+                                     "shared memory, or binomial tree or chain of segments",
                                      "shared memory, or --comm-algorithm",
                                      "shared memory, or binomial tree",
-                                     "ring",
-                                     "messages to the root",
-                                     "messages from the root",
-                                     "messages to the rank that adds",
-                                     "messages to all",
+                                     "shared memory, or ring",
+                                     "shared memory, or messages to the root",
+                                     "shared memory, or messages from the root",
+                                     "shared memory, or messages to the rank that adds",
+                                     "shared memory, or messages to all",
                                      "shared memory, or recursive doubling"};
 constexpr CollectiveWays kGlooWays{"UnboundBuffer::send",
                                    "UnboundBuffer::recv",
@@ -132,19 +133,20 @@ constexpr CollectiveWays kNcclWays{"ncclSend",           "ncclRecv",           "
                                    "ncclSend, ncclRecv", "ncclSend, ncclRecv", "ncclReduceScatter",
                                    "ncclSend, ncclRecv", "MPI_Ibarrier"};
 constexpr std::string_view kStaged = "by way of pinned host memory";
+constexpr std::string_view kPolled = "in polls and waits, or by --comm-progress thread";
 
 constexpr BackendEntry kBackends[] = {
     {"auto", "nccl between GPUs, else native, for one rank self", "", nothing, "", make_automatic},
-    {"self", "one process", "", nothing, "", make_self, &kSelfWays, kStaged},
-    {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi, &kMpiWays, kStaged},
+    {"self", "one process", "", nothing, "", make_self, &kSelfWays, kStaged, "nothing is under way"},
+    {"mpi", "the MPI library's collectives", "MPI", missing_mpi, "self", make_mpi, &kMpiWays, kStaged, kPolled},
     {"native", "our own collectives, through memory or MPI messages", "MPI", missing_mpi, "self", make_native,
-     &kNativeWays, kStaged, "ring"},
+     &kNativeWays, kStaged, kPolled, "ring"},
     {"threads", "as native, between ranks that are threads of one process", "", nothing, "", make_threads, &kNativeWays,
-     kStaged},
+     kStaged, kPolled},
     {"gloo", "the Gloo library's collectives, over TCP", "MPI and Gloo", missing_mpi_or_gloo, "mpi", make_gloo,
-     &kGlooWays, kStaged},
+     &kGlooWays, kStaged, "by a thread"},
     {"nccl", "NVIDIA's collectives", "MPI, NCCL and a GPU per rank", missing_nccl, "native", make_nccl, &kNcclWays,
-     "where they are; those of CPUs go by mpi"},
+     "where they are; those of CPUs go by mpi", "on a stream of the GPU"},
 };
 
 }  // namespace
@@ -162,6 +164,8 @@ std::vector<std::string> algorithm_names() {
   for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms()) names.emplace_back(algorithm.name);
   return names;
 }
+
+std::vector<std::string> progress_names() { return {"auto", "thread", "poll"}; }
 
 std::string current_backend_name(std::string_view name) {
   for (const BackendEntry& entry : kBackends)

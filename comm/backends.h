@@ -36,6 +36,7 @@ struct BackendEntry {
   std::unique_ptr<ProcessGroup> (*make)(BackendRequest& request);
   const CollectiveWays* ways = nullptr;  ///< null for a choice between others
   std::string_view on_gpus = {};         ///< how it takes tensors of GPUs
+  std::string_view progress = {};        ///< how works under way move on while their rank computes
   std::string_view former_name = {};     ///< a name that it had before, and that still stands for it; mostly empty
 };
 
@@ -48,6 +49,9 @@ std::vector<std::string> backend_names();
 /// What GroupOptions::algorithm can be: "auto", "shared-memory", "by-cost" and the rows of all_reduce_algorithms()
 /// (comm/schedules/all_reduce_algorithms.h).
 std::vector<std::string> algorithm_names();
+
+/// What GroupOptions::progress can be: "auto", "thread" and "poll".
+std::vector<std::string> progress_names();
 
 /// What a backend is called now whose former name this is ("native" for "ring"); any other name as it is.
 std::string current_backend_name(std::string_view name);

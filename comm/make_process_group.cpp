@@ -39,11 +39,16 @@ std::unique_ptr<ProcessGroup> make_process_group(const GroupOptions& options, Mp
   if (environment.size() > 1) {
     request.mpi = std::make_unique<ProcessGroup>(detail::make_mpi_backend());
     // Else some would wait for the others.
-    check_same(*request.mpi, "the command line", fmt::format("backend={}\nalgorithm={}\n", backend, options.algorithm));
+    check_same(*request.mpi, "the command line",
+               fmt::format("backend={}\nalgorithm={}\nprogress={}\n", backend, options.algorithm, options.progress));
   }
   check_algorithm(options.algorithm, backend);
   if (options.algorithm != "auto" && backend == "auto" && environment.size() > 1) backend = "native";
-  return entry_of(backend).make(request);
+  auto group = entry_of(backend).make(request);
+  // "auto" may have become a backend that needs no thread.
+  const bool needs_none = options.backend == "auto" && group->progress().empty() && options.progress == "thread";
+  group->set_progress(needs_none ? "auto" : options.progress);
+  return group;
 }
 
 std::unique_ptr<ProcessGroup> make_process_group(std::string_view name, MpiEnvironment& environment, Device device) {

@@ -2,6 +2,8 @@
 #include "tandem/comm/process_group.h"
 
 #include "tandem/autograd/record.h"
+#include "tandem/comm/progress/progress_backend.h"
+#include "tandem/comm/progress/progress_choice.h"
 #include "tandem/core/describe.h"
 
 #include <algorithm>
@@ -311,6 +313,21 @@ MessageCosts ProcessGroup::measure_message_costs() {
 void ProcessGroup::use_message_costs(const MessageCosts& costs) {
   staging_.start_all();
   backend_->use_costs(costs);
+}
+
+void ProcessGroup::set_progress(std::string_view how) {
+  staging_.start_all();
+  if (dynamic_cast<ProgressBackend*>(backend_.get()) != nullptr)
+    backend_ = ProgressBackend::without_thread(
+        std::unique_ptr<ProgressBackend>(static_cast<ProgressBackend*>(backend_.release())));
+  const ProgressChoice choice = choose_progress(how, *backend_);
+  if (choice.by_thread) backend_ = std::make_unique<ProgressBackend>(std::move(backend_), !choice.has_spare_cores);
+  if (!choice.notice.empty()) notice_ += (notice_.empty() ? "" : "; ") + choice.notice;
+}
+
+std::string_view ProcessGroup::progress() const {
+  if (!backend_->moves_by_polls()) return "";
+  return dynamic_cast<const ProgressBackend*>(backend_.get()) != nullptr ? "thread" : "poll";
 }
 
 std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view mine) {

@@ -152,6 +152,16 @@ class ProcessGroup {
   /// What "by-cost" has chosen; empty where nothing goes that way.
   std::vector<AlgorithmChoice> algorithm_choices() const { return backend_->algorithm_choices(); }
 
+  // Progress ------------------------------------------------------------------------------------------------------
+
+  /// Who moves on works that are under way, from now on: "poll" (polls and waits alone), "thread" (a thread of the
+  /// group as well, which sleeps while there are none) or "auto", as in GroupOptions::progress. Results have the same
+  /// bits. "auto" goes by num_threads() (core/parallel.h), so that comes first. Groups that are split off later do the
+  /// same. Collective, while nothing is under way. Throws AgreedError as make_process_group() does.
+  void set_progress(std::string_view how);
+  /// "thread" or "poll"; empty for backends whose works move on by themselves (self, gloo, nccl).
+  std::string_view progress() const;
+
   // Others --------------------------------------------------------------------------------------------------------
 
   /// All ranks' byte strings, by rank; lengths may differ. For small things: names, hashes, error texts.
@@ -200,10 +210,16 @@ struct GroupOptions {
   /// the algorithm of messages with the least predicted time for the size; others are such algorithms, by their names
   /// in algorithm_names() (comm/backends.h).
   std::string algorithm = "auto";
+  /// Who moves on works of backends native, threads and mpi that are under way: "poll" (polls and waits alone) or
+  /// "thread" (a thread of each rank as well); "auto" is a thread where each rank has a core for it beside those that
+  /// it computes on (num_threads() in core/parallel.h). Works of other backends move on by themselves.
+  std::string progress = "auto";
 };
 
 /// The same with such a choice. Throws AgreedError as well for an algorithm that there is not, for one beside another
-/// backend, which has its own, and for shared memory that cannot be had. Example:
+/// backend, which has its own, and for shared memory that cannot be had; for a kind of progress that there is not, for
+/// a thread beside another backend (but for "auto"), and for one where MPI does not let several threads call it (with
+/// progress "auto" that is a notice()). Example:
 ///     #include "tandem/comm/launch/mpi_environment.h"
 ///     MpiEnvironment environment;
 ///     const auto group = make_process_group({.algorithm = "halving-doubling"}, environment);

@@ -2,14 +2,15 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <thread>
 
 namespace tandem::comm {
 
 /// An operation under way. Dropping it before it is complete gives the operation up on this rank: that is for errors
-/// only, as the other ranks may wait for it. (`native` in shared memory goes on with reductions and barriers, in later
-/// polls and waits of the group.) poll() and the waits throw Error where the operation has failed. Example:
+/// only, as the other ranks may wait for it. (`native` in shared memory goes on with all but messages, in later polls
+/// and waits of the group.) poll() and the waits throw Error where the operation has failed. Example:
 ///     #include "tandem/comm/process_group.h"
 ///     bool is_summed_soon(ProcessGroup& group, const Tensor& x) {
 ///       const std::unique_ptr<Work> work = group.all_reduce_async(Out(x));
@@ -24,6 +25,10 @@ class Work {
 
   /// Returns once it is complete on this rank.
   virtual void wait() = 0;
+
+  /// A count that grows whenever a poll has moved on this work, or another that moves with it, where the backend knows:
+  /// who polls again and again looks at it to tell whether that was of use. No step of it means anything.
+  virtual std::int64_t moves() const { return 0; }
 
   /// Waits for at most `time`; whether it is complete.
   bool wait_for(std::chrono::nanoseconds time);

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 namespace tandem {
 
 LibraryVersion version_of(int number) {
@@ -41,8 +43,11 @@ LibraryFile::LibraryFile(const LibraryRequest& request, const std::vector<std::s
   require(version_ != LibraryVersion{}, "{} does not report its version: {}", path_, advice_);
   require(version_ >= request.least, "{} is {} {}, but {} is the least: {}", path_, name_, version_text(version_),
           least, advice_);
-  require(version_[0] == request.least[0], "{} is {} {}, but this program knows {} {} only: {}", path_, name_,
-          version_text(version_), name_, request.least[0], advice_);
+  const int last = std::max(request.last_major, request.least[0]);
+  const std::string known =
+      last == request.least[0] ? fmt::format("{}", last) : fmt::format("{} to {}", request.least[0], last);
+  require(version_[0] <= last, "{} is {} {}, but this program knows {} {} only: {}", path_, name_,
+          version_text(version_), name_, known, advice_);
 }
 
 void* LibraryFile::function(const char* name) const {

@@ -27,8 +27,9 @@ struct LibraryRequest {
   std::string file;        // "libnccl.so.2", found by the system's rules
   std::string variable;    // of the environment: names the file, and no other is tried then
   std::string built_with;  // where the build found it, tried last; may be empty
-  LibraryVersion least;    // later versions will do as well, up to the next major number
+  LibraryVersion least;    // later versions will do as well, up to the next major number, or to last_major
   LibraryVersion (*read_version)(const LibraryFile& library);  // all 0 where the library does not report one
+  int last_major = 0;  // the last major number that is known, where that is not the one of `least`
 };
 
 /// The files to try, in order.

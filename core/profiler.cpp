@@ -98,7 +98,7 @@ void ProfileRange::begin(std::string name) {
   }
   outer_ = innermost;
   innermost = this;
-  if ((listeners_ & detail::kTimeline) != 0) device_mark_ = detail::mark_device();
+  if ((listeners_ & detail::kTimeline) != 0) device_mark_ = detail::mark_device(name_);
   start_ = Clock::now();
 }
 

@@ -33,15 +33,15 @@ bool nvtx_listens();
 void push_nvtx_range(const char* name);
 void pop_nvtx_range();
 
-/// Where a stream of the watched GPU was when a range began.
+/// Where a stream of the watched GPU was when a range began, or the number that CUPTI has for the range.
 struct DeviceMark;
 
 /// The timeline's side, in timeline.cpp. What `mark` began on the GPU ends with the call; it may be null.
 void add_to_timeline(std::string_view name, std::chrono::steady_clock::time_point begin,
                      std::chrono::steady_clock::duration duration, double flops, double bytes,
                      const std::shared_ptr<DeviceMark>& mark = nullptr) noexcept;
-/// Null where the timeline is of a CPU.
-std::shared_ptr<DeviceMark> mark_device() noexcept;
+/// Of a range that begins. Null where the timeline is of a CPU.
+std::shared_ptr<DeviceMark> mark_device(std::string_view name) noexcept;
 /// To the innermost range of this thread.
 void add_work(double flops, double bytes);
 /// The name of that range; "" outside of any.

@@ -1,7 +1,7 @@
 // Recording: one list for all threads, and the storages that are live.
 #include "tandem/core/timeline.h"
 
-#include "tandem/core/stream.h"
+#include "tandem/core/device_times.h"
 
 #include <fmt/format.h>
 
@@ -14,15 +14,6 @@
 
 namespace tandem {
 
-namespace detail {
-
-struct DeviceMark {
-  Stream stream;
-  Event begin{EventTiming::on};
-};
-
-}  // namespace detail
-
 namespace {
 
 constexpr std::size_t kLargest = 10;
@@ -33,12 +24,6 @@ struct NumberedStorage {
   std::uint64_t number = 0;
 };
 
-/// A range that was enqueued, the times of which the GPU knows later.
-struct PendingRange {
-  TimelineEvent event;
-  Event begin, end;
-};
-
 struct Recording {
   std::mutex mutex;
   Device device;
@@ -46,21 +31,12 @@ struct Recording {
   std::map<const void*, NumberedStorage> live;  // allocated since the start, or named
   std::vector<NumberedStorage> at_peak;
   std::uint64_t numbers = 0;
-  Event start{EventTiming::on};
-  std::int64_t start_ns = 0;  // when the host saw it passed
-  std::vector<PendingRange> pending;
-  std::vector<Stream> streams;
+  detail::DeviceTimes device_times;
 };
 
 Recording& recording() {
   static auto* const one = new Recording;  // outlives ranges and storages of exiting threads
   return *one;
-}
-
-Device watched_device() {
-  Recording& all = recording();
-  const std::lock_guard lock(all.mutex);
-  return all.device;
 }
 
 int thread_number() {
@@ -103,40 +79,15 @@ void change_storage(Recording& all, const void* storage, Change&& change) {
     if (numbered.number == found->second.number) change(numbered.storage);
 }
 
-int stream_number(Recording& all, const Stream& stream) {
-  const auto found = std::ranges::find(all.streams, stream);
-  if (found != all.streams.end()) return static_cast<int>(found - all.streams.begin());
-  all.streams.push_back(stream);
-  return static_cast<int>(all.streams.size()) - 1;
-}
-
-/// Asks the GPU when the ranges were at work, and waits until they are done.
-void resolve_device_events(Recording& all) {
-  for (PendingRange& range : std::exchange(all.pending, {})) {
-    try {
-      range.end.synchronize();
-      const double begin_ms = range.begin.elapsed_ms(all.start), length_ms = range.end.elapsed_ms(range.begin);
-      range.event.begin_ns = all.start_ns + static_cast<std::int64_t>(1e6 * begin_ms);
-      range.event.duration_ns = static_cast<std::int64_t>(1e6 * length_ms);
-      all.timeline.device_events.push_back(std::move(range.event));
-    } catch (const std::exception&) {
-      continue;  // of a stream that was recording a graph: its marks were never passed
-    }
-  }
-}
-
 }  // namespace
 
 namespace detail {
 
-std::shared_ptr<DeviceMark> mark_device() noexcept {
-  const Device device = watched_device();
-  if (device.type == DeviceType::cpu) return nullptr;
+std::shared_ptr<DeviceMark> mark_device(std::string_view name) noexcept {
+  Recording& all = recording();
+  const std::lock_guard lock(all.mutex);
   try {
-    auto mark = std::make_shared<DeviceMark>();
-    mark->stream = current_stream(device);
-    mark->begin.record(mark->stream);
-    return mark;
+    return all.device_times.mark(name);
   } catch (const std::exception&) {
     return nullptr;  // the host's row has the range
   }
@@ -152,10 +103,7 @@ void add_to_timeline(std::string_view name, std::chrono::steady_clock::time_poin
   sample_memory(all, now_ns());
   if (mark == nullptr) return;
   try {
-    PendingRange range{
-        {std::string(name), stream_number(all, mark->stream), 0, 0, flops, bytes}, mark->begin, Event(EventTiming::on)};
-    range.end.record(mark->stream);
-    all.pending.push_back(std::move(range));
+    all.device_times.end(*mark, {std::string(name), 0, 0, 0, flops, bytes});
   } catch (const std::exception&) {
     return;
   }
@@ -195,15 +143,9 @@ void start_timeline(Device device) {
   all.device = device;
   all.live.clear();
   all.at_peak.clear();
-  all.pending.clear();
-  all.streams.clear();
   all.timeline = {};
   all.timeline.peak_bytes = memory_stats(device).current_total;
-  if (device.type != DeviceType::cpu) {
-    all.start.record(current_stream(device));
-    all.start.synchronize();
-    all.start_ns = now_ns();
-  }
+  all.device_times.begin(device);
   detail::range_listeners |= detail::kTimeline;
 }
 
@@ -211,11 +153,10 @@ Timeline stop_timeline() {
   detail::range_listeners &= ~detail::kTimeline;
   Recording& all = recording();
   const std::lock_guard lock(all.mutex);
-  resolve_device_events(all);
+  all.device_times.finish(all.timeline);
   for (NumberedStorage& numbered : std::exchange(all.at_peak, {}))
     all.timeline.largest_at_peak.push_back(std::move(numbered.storage));
   all.live.clear();
-  all.streams.clear();
   return std::exchange(all.timeline, {});
 }
 

@@ -23,6 +23,21 @@ struct TimelineEvent {
   double flops = 0.0, bytes = 0.0;  ///< add_work() within it, and within no inner range; 0: not told
 };
 
+enum class ActivityKind : std::uint8_t { kernel, copy, fill };
+
+/// One kernel, copy or fill of a GPU.
+struct DeviceActivity {
+  ActivityKind kind = ActivityKind::kernel;
+  std::string name;  ///< "void scale<float>(float*, int)", "copy host to device", "fill"
+  std::string op;  ///< the innermost range that enqueued it; "": outside of any, or a range that began before the start
+  int stream = 0;
+  std::int64_t begin_ns = 0, duration_ns = 0;                      ///< by the clock of TimelineEvent
+  std::array<int, 3> grid{}, block{};                              ///< of kernels
+  int registers = 0;                                               ///< of a thread
+  std::int64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;  ///< of a block
+  std::int64_t bytes = 0;                                          ///< of copies and fills
+};
+
 /// Bytes of live storages on the device, by MemoryTag, from this time on.
 struct MemorySample {
   std::int64_t time_ns = 0;
@@ -40,9 +55,14 @@ struct LiveStorage {
 
 struct Timeline {
   std::vector<TimelineEvent> events;  ///< in the order in which they ended
-  /// On a GPU: what each range enqueued, from when the stream came to it until it was done with it, by the GPU's clock;
-  /// `thread` is the stream's number. Ranges that enqueued nothing are there with next to no time.
+  /// On a GPU: what each range enqueued, from when the stream came to it until it was done with it; `thread` is the
+  /// stream's number, in the order of their first ranges or of CUPTI's numbers. By CUDA events, ranges that enqueued
+  /// nothing are there with next to no time; by CUPTI, they are not there.
   std::vector<TimelineEvent> device_events = {};
+  /// On a GPU, by CUPTI, in the order of time.
+  std::vector<DeviceActivity> device_activities = {};
+  /// On a GPU: who told its times, and why not CUPTI where it was not that. "" on the CPU.
+  std::string device_times_from = "";
   std::vector<MemorySample> memory;  ///< at each change, in the order of time
   std::int64_t peak_bytes = 0;       ///< the most that was live on the device at a time
   /// Ten at most, largest first, of those allocated while recording or named.
@@ -50,8 +70,8 @@ struct Timeline {
 };
 
 /// Forgets what was recorded and records from now on, in all threads; memory, and work of a GPU, are that of `device`.
-/// Waits for the GPU.
-/// Example:
+/// Waits for the GPU. The times of a GPU are CUPTI's where that library can be loaded and used, else those of CUDA
+/// events around each range. Example:
 ///     #include "tandem/core/tensor.h"
 ///     start_timeline();
 ///     {

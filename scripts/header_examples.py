@@ -15,6 +15,7 @@ LIBRARIES = ("core", "kernels", "autograd", "layers", "optim", "comm", "data", "
 # Headers that users of the libraries do not include, and why. All others need an example.
 INTERNAL = {
     r"core/(cuda/.*|failed_call|fork|recording|cpu_allocator|strided_copy|work_graph|library_file).h": "for the other libraries",
+    r"core/(cupti/.*|device_times).h": "parts of the timeline",
     r"core/environment.h": "for tests of what reads variables",
     r"core/number_column.h": "a part of to_string()",
     r"core/range_observer.h": "for tests that do something at a named point of the work",
@@ -22,13 +23,13 @@ INTERNAL = {
     r"autograd/(node|functions/(binary|broadcast|conv_operands|conv_producer|operand|row_norm|rows|unary)).h": "the tape, and parts of functions",
     r"layers/(file|fusion|container|safetensors/.*).h": "parts of read_safetensors() and of Sequential",
     r"optim/option_checks.h": "for the optimizers of this folder",
-    r"comm/(backends|schedules|transports)/.*": "chosen by name (comm/backends.h)",
+    r"comm/(backends|progress|schedules|transports)/.*": "chosen by name (comm/backends.h)",
     r"comm/cost/predict.h": "for the choice of algorithms, and for allreduce_bench",
     r"comm/(host_staging|tensor_collective|ddp/gradient_bucket|ddp/hash|launch/mpirun).h": "parts of groups, of DDP and of threads.h",
     r"data/batch_source.h": "for data sets of this folder",
     r"data/batch_upload.h": "a part of Loader",
     r"data/(byte_reader|gzip_reader|directories|decode_image).h": "parts of the readers of data sets",
-    r"train/(console|progress_line|progress_format|terminal).h": "parts of Reporter",
+    r"train/(character_width|character_width_table|console|progress_line|progress_format|stderr_line|terminal).h": "parts of Reporter",
     r"train/(canonical_step|smallest_part|tensor_hashes|trainer_checks).h": "parts of Trainer",
     r"train/nan_scan.h": "a part of NanFinder",
     r"train/parse_json.h": "for what reads files of a run",

@@ -5,7 +5,7 @@
 #include "tandem/core/number_text.h"
 #include "tandem/train/progress_format.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -107,6 +107,15 @@ std::string result_text(const EpochRecord& e) {
                               : fmt::format("{} accuracy {:.2f}% (loss {})", which, accuracy, format_loss(loss, 4));
 }
 
+/// How the ranks add up: " (shared-memory, polled)", or nothing.
+std::string exchange_of(const RunRecord& run) {
+  if (run.world_size == 1) return "";
+  std::vector<std::string> parts;
+  if (!run.all_reduce.empty()) parts.push_back(run.all_reduce);
+  if (!run.progress.empty()) parts.emplace_back(run.progress == "thread" ? "progress thread" : "polled");
+  return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 std::string format_bytes(std::int64_t bytes) {
@@ -123,7 +132,7 @@ std::string header_text(const RunRecord& run) {
   text += fmt::format("  data     {}, {} for training{}, {} for testing\n", run.dataset,
                       counted(run.train_images, "image"), validation, with_separators(run.test_images));
   text += fmt::format("  ranks    {} x {} on {}, backend {}{}\n", run.world_size, counted(run.threads, "thread"),
-                      run.device, run.backend, run.all_reduce.empty() ? "" : fmt::format(" ({})", run.all_reduce));
+                      run.device, run.backend, exchange_of(run));
   text += fmt::format("  steps    {} of {} per epoch; {}, lr {} ({})\n", with_separators(run.steps_per_epoch),
                       counted(run.global_batch_size, "image"), setting(run, "optimizer"), setting(run, "lr"),
                       setting(run, "schedule"));

@@ -181,6 +181,7 @@ void JsonlLog::write(const RunRecord& r) {
                                     {"threads", r.threads},
                                     {"backend", r.backend},
                                     {"all_reduce", r.all_reduce},
+                                    {"comm_progress", r.progress},
                                     {"device", r.device},
                                     {"model", r.model},
                                     {"model_parameters", r.model_parameters},

@@ -1,6 +1,8 @@
 // Layout of the progress line.
 #include "tandem/train/progress_format.h"
 
+#include "tandem/train/character_width.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -76,18 +78,21 @@ std::string format_count(double count) {
 
 int display_width(const std::string& text) {
   int columns = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\x1b') {
-      while (i < text.size() && text[i] != 'm' && text[i] != 'K') ++i;
-    } else if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
-      ++columns;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '\x1b') {
+      at = std::min(text.find_first_of("mK", at), text.size() - 1) + 1;
+      continue;
     }
+    const Character character = character_at(text, at);
+    columns += character.columns;
+    at += character.bytes;
   }
   return columns;
 }
 
 std::string format_bar(const Progress& p, const Terminal& terminal) {
-  const int room = std::max(terminal.width - 1, 1);
+  constexpr int kBehind = 3;  // a terminal's ^C, and the cursor
+  const int room = std::max(terminal.width - kBehind, 1);
   const std::string count = fmt::format("{}/{}", p.step, p.steps);
   const std::string tails[] = {
       fmt::format("{} [{}, {}, {}]", count, timing(p), speed(p), figures(p)),

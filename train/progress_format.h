@@ -30,7 +30,7 @@ std::string format_count(double count);
 /// "0.913" with `decimals` digits after the point, "1.23e+22" from 1,000 on, "nan" whatever its sign.
 std::string format_loss(double loss, int decimals = 3);
 
-/// One redrawable line of at most `terminal.width - 1` columns, without line end:
+/// One redrawable line of at most `terminal.width - 3` columns, so that ^C stays in it, too, without line end:
 ///   epoch 3/24  62% |######    | 121/195 [0:41<0:25, 2.9k images/s, loss 0.812, acc 71.3%]
 /// On narrow terminals the bar shrinks first, then timing and figures go.
 std::string format_bar(const Progress& progress, const Terminal& terminal);
@@ -38,7 +38,8 @@ std::string format_bar(const Progress& progress, const Terminal& terminal);
 /// The same facts for a file: no bar, no escape codes.
 std::string format_plain(const Progress& progress);
 
-/// Columns that UTF-8 `text` takes, escape codes not counted.
+/// Columns that UTF-8 `text` takes on a terminal: 2 of ideographs and emoji (character_width.h), escape codes not
+/// counted.
 int display_width(const std::string& text);
 
 }  // namespace tandem::train

@@ -86,6 +86,17 @@ std::string ProgressLine::fitted(const std::string& text) const {
   return wrapped(text, options_.report_columns ? options_.report_columns() : 0);
 }
 
+void ProgressLine::begin_fresh_line() {
+  if (options_.mode == ProgressMode::bar) {
+    drawn_ = true;
+    clear();
+  } else if (options_.shared_screen) {
+    options_.write_report("\n");
+  } else if (options_.terminal.interactive) {
+    options_.write_transient("\n");
+  }
+}
+
 void ProgressLine::clear() {
   if (drawn_) options_.write_transient("\r\x1b[K");
   drawn_ = false;

@@ -49,6 +49,10 @@ class ProgressLine {
   /// Lines that stay, broken to what their stream shows now.
   std::string fitted(const std::string& text) const;
 
+  /// Leaves the line on which a terminal has shown ^C: takes it off the screen with the bar, or ends it. Nothing where
+  /// there is no terminal.
+  void begin_fresh_line();
+
   /// Takes the bar off the screen, so that other text can be written.
   void clear();
 

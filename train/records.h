@@ -28,6 +28,7 @@ struct RunRecord {
   std::string started;  ///< UTC, 2026-01-31T12:00:00Z
   std::string backend;
   std::string all_reduce{};  ///< the backend's algorithm (ProcessGroup::algorithm()), or empty
+  std::string progress{};    ///< who moves sums on, "thread" or "poll" (ProcessGroup::progress()), or empty
   std::string device;
   std::int64_t world_size = 1;
   std::int64_t threads = 1;  ///< per rank
@@ -97,7 +98,7 @@ struct EpochRecord {
   double train_accuracy = 0.0;
   double test_loss = 0.0;
   double test_accuracy = 0.0;
-  double seconds = 0.0;            ///< training and evaluation
+  double seconds = 0.0;            ///< training and evaluation, also those before a run was gone on with
   double images_per_second = 0.0;  ///< all ranks, training only
   std::int64_t world_size = 1;
   std::string backend;

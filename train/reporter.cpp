@@ -2,6 +2,8 @@
 #include "tandem/train/reporter.h"
 
 #include "tandem/core/error.h"
+#include "tandem/train/terminal.h"
+#include "tandem/train/wrapped_text.h"
 
 #include <fmt/core.h>
 
@@ -40,6 +42,10 @@ void Reporter::finish(const EpochRecord& last, TensorMemory peak_tensor_bytes, s
 }
 
 void Reporter::tell_result(const ResultFiles& files) { say(summary_text(result_, files)); }
+
+void Reporter::begin_fresh_line() {
+  if (!options_.silent) line_.begin_fresh_line();
+}
 
 std::string Reporter::log_problem() const {
   std::string text;
@@ -86,7 +92,7 @@ void Reporter::try_logs(const std::function<void(JsonlLog&)>& write) {
 void Reporter::say(const std::string& text, std::FILE* stream) {
   if (options_.silent) return;
   line_.clear();
-  std::fputs((stream == stdout ? line_.fitted(text) : text).c_str(), stream);
+  std::fputs((stream == stdout ? line_.fitted(text) : wrapped(text, line_columns(stream))).c_str(), stream);
   std::fflush(stream);
 }
 

@@ -57,6 +57,9 @@ class Reporter {
   /// Prints lines of the program's own, where a bar may be on the screen.
   void tell(const std::string& lines) { say(lines); }
 
+  /// What comes next begins on a line of its own: behind Ctrl-C, which terminals show as ^C.
+  void begin_fresh_line();
+
   /// Prints the summary of what finish() was given, and where its files are.
   void tell_result(const ResultFiles& files);
 

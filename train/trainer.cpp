@@ -224,7 +224,9 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   if (!std::exchange(is_resumed_, false) || epoch != epochs_done_ + 1) {
     epoch_step_ = 0;
     epoch_scores_ = {};
+    epoch_seconds_before_ = 0.0;
   }
+  epoch_start_ = start;
   layer_norms_.clear();
   bad_step_ = 0;
   all_know_ = false;
@@ -252,13 +254,13 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
     is_resumed_ = true;
     record.best = best_epoch_.best();
     fill_in_circumstances(record);
-    record.seconds = seconds_since(start);
+    record.seconds = end_epoch_time();
     return record;
   }
   phases_.end(&PhaseTimes::evaluation);
   fill_in_best(record);
   fill_in_costs(record);
-  record.seconds = seconds_since(start);
+  record.seconds = end_epoch_time();
   if (epoch_step_ < steps_per_epoch()) {  // the run's last step: another may go on in this epoch
     epochs_done_ = epoch - 1;
     is_resumed_ = true;
@@ -267,7 +269,19 @@ EpochRecord Trainer::run_epoch(std::int64_t epoch, const TrainObserver& observer
   epochs_done_ = epoch;
   epoch_step_ = 0;
   epoch_scores_ = {};
+  epoch_seconds_before_ = 0.0;
   return record;
+}
+
+double Trainer::epoch_seconds() const {
+  return epoch_seconds_before_ + (epoch_start_ ? seconds_since(*epoch_start_) : 0.0);
+}
+
+/// Stops the clock of the epoch in work, which may be gone on with.
+double Trainer::end_epoch_time() {
+  epoch_seconds_before_ = epoch_seconds();
+  epoch_start_.reset();
+  return epoch_seconds_before_;
 }
 
 EpochRecord Trainer::run(const TrainObserver& observer) {

@@ -17,6 +17,7 @@
 #include "tandem/train/records.h"
 #include "tandem/train/scoring.h"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -166,6 +167,11 @@ class Trainer {
   std::int64_t steps_done() const { return step_; }
   /// Whether early stopping has ended the run: run() then evaluates only.
   bool stopped_early() const { return best_epoch_.should_stop(); }
+  /// That the epoch in work has taken so far, before and since the run was gone on with; 0 between two epochs. No part
+  /// of state_dict(), which is the same for the same run: who keeps that keeps this beside it, and gives it back behind
+  /// load_state_dict(), for the next EpochRecord::seconds.
+  double epoch_seconds() const;
+  void set_epoch_seconds(double seconds) { epoch_seconds_before_ = seconds; }
   /// Up to the last step, by the loss scale.
   std::int64_t skipped_in_a_row() const { return skipped_in_a_row_; }
 
@@ -244,6 +250,7 @@ class Trainer {
   void fill_in_costs(EpochRecord& record);
   void fill_in_circumstances(EpochRecord& record);
   EpochRecord evaluate_only(const TrainObserver& observer);
+  double end_epoch_time();
 
   std::int64_t images_per_step() const;
   std::int64_t images_before(std::int64_t step) const;
@@ -279,8 +286,10 @@ class Trainer {
   bool may_stop_ = false;  // some rank is asked behind each step
   PhaseTimer phases_;      // of the epoch in work
   std::vector<LayerNorms> layer_norms_;
-  bool has_begun_ = false;           // a step was taken here
-  bool is_resumed_ = false;          // the next epoch goes on behind epoch_step_
+  std::optional<std::chrono::steady_clock::time_point> epoch_start_;  // of the epoch in work, or of what is left of it
+  double epoch_seconds_before_ = 0.0;                                 // what that epoch took before
+  bool has_begun_ = false;                                            // a step was taken here
+  bool is_resumed_ = false;                                           // the next epoch goes on behind epoch_step_
   std::int64_t skipped_before_ = 0;  // steps that were skipped before this trainer's scaler counted
 };
 

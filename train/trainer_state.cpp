@@ -246,6 +246,8 @@ void Trainer::take_position(const Position& position) {
   lr_ = parts_.optimizer.lr();  // of the state: nobody has set it meanwhile
   if (step_ > 0) set_lr_of_step(step_ - 1);
   skipped_in_a_row_ = 0;
+  epoch_start_.reset();
+  epoch_seconds_before_ = 0.0;
   is_resumed_ = true;
 }
 

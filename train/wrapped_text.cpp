@@ -1,6 +1,7 @@
 // One line at a time.
 #include "tandem/train/wrapped_text.h"
 
+#include "tandem/train/character_width.h"
 #include "tandem/train/progress_format.h"
 
 #include <algorithm>
@@ -20,8 +21,9 @@ bool is_labelled(std::string_view line) {
 std::size_t break_of(std::string_view line, std::size_t begin, int columns, std::string_view before) {
   std::size_t last = line.npos, gap = line.npos;
   int width = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const bool begins_character = (static_cast<unsigned char>(line[i]) & 0xC0) != 0x80;
+  for (std::size_t i = 0, bytes = 0; i < line.size(); i += bytes) {
+    const Character character = character_at(line, i);
+    bytes = character.bytes;
     const bool is_break = i > begin && line[i] == ' ' && line[i - 1] != ' ' && line.substr(i).starts_with(before);
     if (is_break) {
       if (width > columns && last != line.npos) break;
@@ -29,7 +31,7 @@ std::size_t break_of(std::string_view line, std::size_t begin, int columns, std:
       if (width > columns) break;
       if (line.substr(i).starts_with("  ")) gap = i;
     }
-    width += begins_character ? 1 : 0;
+    width += character.columns;
   }
   const bool is_gap = gap != line.npos && gap >= static_cast<std::size_t>(columns) / 2;
   return is_gap ? gap : last;

@@ -8,6 +8,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/layers/file.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 
@@ -82,7 +83,7 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
   if (!line->as_json && !predictions.empty()) print("\n" + predictions);
   write_file(line->csv_file, csv_report(rows, options, ranks));
   write_file(line->svg_file, line->svg_file.empty() ? "" : svg_report(rows, options, ranks));
-  if (wrong > 0) fmt::print(stderr, "error: {} elements are wrong\n", wrong);
+  if (wrong > 0) train::print_to_stderr(fmt::format("error: {} elements are wrong", wrong));
   return wrong > 0 ? 1 : 0;
 }
 
@@ -91,6 +92,5 @@ int run(int argc, char** argv, comm::MpiEnvironment& environment) {
 int main(int argc, char** argv) {
   apps::hold_standard_streams();
   comm::undo_default_binding();
-  return comm::run_program(
-      [&](comm::MpiEnvironment& environment) { return apps::checked_output(run(argc, argv, environment)); });
+  return apps::run_ranks_program([&](comm::MpiEnvironment& environment) { return run(argc, argv, environment); });
 }

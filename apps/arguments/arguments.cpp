@@ -22,6 +22,8 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"--dtype", "--precision"}, {"--learning-rate", "--lr"}, {"--gpu", "--device"}, {"--num-threads", "--threads"}};
 
+constexpr std::string_view kEndOfOptions = "--";  // what follows are names, also those that begin with a dash
+
 /// "" if the whole text is a number of this type, else what is wrong. `value`: the number.
 template <typename T>
 std::string problem_of(const std::string& text, std::string_view kind, T& value) {
@@ -191,8 +193,9 @@ void require_printable(std::string_view text) {
 }
 
 bool read_arguments(CLI::App& app, int argc, const char* const* argv) {
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  for (const std::string& argument : arguments) require_printable(argument);
+  const std::vector<std::string> given(argv + 1, argv + argc);
+  for (const std::string& argument : given) require_printable(argument);
+  const std::vector<std::string> arguments(given.begin(), std::ranges::find(given, kEndOfOptions));
   require_flag_values(app, arguments);
   app.allow_extras();
   std::vector<std::string> known;
@@ -210,7 +213,8 @@ bool read_arguments(CLI::App& app, int argc, const char* const* argv) {
     if (std::ranges::find(arguments, "--help") != arguments.end()) return false;
     fail_parsing(error);
   }
-  const std::vector<std::string> extras = app.remaining();
+  std::vector<std::string> extras = app.remaining();
+  if (const auto end = std::ranges::find(extras, kEndOfOptions); end != extras.end()) extras.erase(end);
   if (!extras.empty()) fail_unknown(extras, known);
   return true;
 }

@@ -1,6 +1,10 @@
 // Standard streams, and errors that nobody else has caught.
 #include "apps/arguments/program.h"
 
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/kernels/notice.h"
+#include "tandem/train/stderr_line.h"
+
 #include <fmt/core.h>
 
 #include <fcntl.h>
@@ -11,6 +15,13 @@
 #include <string_view>
 
 namespace tandem::apps {
+namespace {
+
+void show_notices() {
+  kernels::listen_to_notices([](const std::string& line) { train::print_to_stderr("note: " + line); });
+}
+
+}  // namespace
 
 std::string program_name(const char* const* argv) {
   const std::string_view path = argv[0] == nullptr ? "" : argv[0];
@@ -41,17 +52,25 @@ void hold_standard_streams() {
 int checked_output(int code) {
   std::cout.flush();
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "error: standard output cannot be written: it is closed, or the disk is full\n");
+  train::print_to_stderr("error: standard output cannot be written: it is closed, or the disk is full");
   return code == 0 ? 1 : code;
+}
+
+int run_ranks_program(const std::function<int(comm::MpiEnvironment&)>& body) {
+  hold_standard_streams();
+  show_notices();
+  return comm::run_program([&](comm::MpiEnvironment& environment) { return checked_output(body(environment)); },
+                           train::print_to_stderr);
 }
 
 int run_program(const std::function<int()>& body) {
   hold_standard_streams();
+  show_notices();
   try {
     return checked_output(body());
   } catch (const std::exception& error) {
     if (std::ferror(stdout) != 0) return checked_output(1);
-    fmt::print(stderr, "error: {}\n", error.what());
+    train::print_to_stderr(fmt::format("error: {}", error.what()));
     return 2;
   }
 }

@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+namespace tandem::comm {
+class MpiEnvironment;
+}
+
 namespace tandem::apps {
 
 /// What a program is called by its user: its name without a folder, or "tandem train" where `tandem` has become it,
@@ -21,7 +25,11 @@ void hold_standard_streams();
 /// The exit code of a program that is done: `code`, or 1 where standard output could not be written, which is told.
 int checked_output(int code);
 
-/// Returns body()'s exit code, through checked_output. Exceptions are told in one line, with exit code 2.
+/// Returns body()'s exit code, through checked_output. Exceptions are told in one line, with exit code 2. Like notices,
+/// they are broken to a terminal's width (train/stderr_line.h).
 int run_program(const std::function<int()>& body);
+
+/// The same of a program that ranks may run: comm::run_program().
+int run_ranks_program(const std::function<int(comm::MpiEnvironment&)>& body);
 
 }  // namespace tandem::apps

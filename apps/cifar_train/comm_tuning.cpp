@@ -5,6 +5,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/memory.h"
 #include "tandem/train/message_costs_file.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 
@@ -72,17 +73,17 @@ void tune_comm(const Settings& s, comm::ProcessGroup& group, const TellLines& te
   const bool first = group.rank() == 0;
   const std::string_view option = s.tune_comm ? "--tune-comm" : "--comm-costs";
   if (const std::string why = obstacle(group); !why.empty()) {
-    if (first) fmt::print(stderr, "note: {}: {}\n", option, why);
+    if (first) train::print_to_stderr(fmt::format("note: {}: {}", option, why));
     return;
   }
   const Kept kept = find_kept(s, group);
   const std::string& problem = kept.loaded.problem;
-  if (!problem.empty()) fmt::print(stderr, "note: --comm-costs {}\n", problem);
+  if (!problem.empty()) train::print_to_stderr(fmt::format("note: --comm-costs {}", problem));
   if (!kept.is_known && !s.tune_comm) {
     if (first && problem.empty())
-      fmt::print(stderr,
-                 "note: --comm-costs {}: holds nothing for {}; --tune-comm measures it, usual costs are taken now\n",
-                 s.comm_costs, kept.key);
+      train::print_to_stderr(
+          fmt::format("note: --comm-costs {}: holds nothing for {}; --tune-comm measures it, usual costs are taken now",
+                      s.comm_costs, kept.key));
     return tell_choices(group, tell);
   }
   comm::MessageCosts costs;

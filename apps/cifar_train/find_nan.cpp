@@ -6,6 +6,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/train/checkpoint/checkpointing.h"
 #include "tandem/train/reporter.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/format.h>
 
@@ -106,7 +107,8 @@ int find_nan(const Settings& s, const OptionTable& table, const Data& images, De
   const std::string from = go_on_from(s, checkpoints);
   if (is_first_rank) {
     if (!differences.empty())
-      fmt::print(stderr, "note: some settings differ from those that the run began with: it had {}\n", differences);
+      train::print_to_stderr(
+          fmt::format("note: some settings differ from those that the run began with: it had {}", differences));
     fmt::print("search   {}, with every tensor watched\n", from);
     std::fflush(stdout);
   }

@@ -13,6 +13,7 @@
 #include "tandem/train/profile/profile_json.h"
 #include "tandem/train/profile/rank_table.h"
 #include "tandem/train/profile/trace.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 
@@ -90,7 +91,8 @@ void ProfiledSteps::finish(comm::ProcessGroup& group, bool measures_machine, std
   }
   if (steps_ == 0) {
     if (group.rank() == 0)
-      fmt::print(stderr, "note: --profile {}: the run took none of these steps\n", to_string(*settings_.profile));
+      train::print_to_stderr(
+          fmt::format("note: --profile {}: the run took none of these steps", to_string(*settings_.profile)));
     return;
   }
   const std::string trace = train::trace_of(*timeline_, group);

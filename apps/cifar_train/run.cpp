@@ -20,6 +20,7 @@
 #include "tandem/kernels/notice.h"
 #include "tandem/train/console.h"
 #include "tandem/train/process_info.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 
@@ -49,7 +50,7 @@ void print(const std::string& text) {
 }
 
 void note(const std::string& text) {
-  if (!text.empty()) fmt::print(stderr, "note: {}\n", text);
+  if (!text.empty()) train::print_to_stderr(fmt::format("note: {}", text));
 }
 
 // A config file that gives the same run: options under their groups. Defaults that follow from other options stand in
@@ -115,6 +116,11 @@ void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) 
           "(--comm-algorithm "
           "auto sets that of a config file aside)",
           s.comm_algorithm, s.backend);
+  const bool polls = s.backend == "auto" || s.backend == "native" || s.backend == "threads" || s.backend == "mpi";
+  require(s.comm_progress != "thread" || polls,
+          "--comm-progress thread: is for backends native, threads and mpi, and --backend {} needs none; leave one out "
+          "(--comm-progress auto sets that of a config file aside)",
+          s.backend);
   require(
       (!s.tune_comm && s.comm_costs.empty()) || s.backend == "auto" || s.backend == "native" || s.backend == "threads",
       "{}: is for backends native and threads, and --backend {} chooses for itself; leave one out",
@@ -160,9 +166,15 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
   set_num_threads(settings.threads > 0 ? static_cast<int>(settings.threads) : fair_share);
   if (!names_device(settings)) device = comm::share_out_gpus(ranks, device);
   std::unique_ptr<comm::ProcessGroup> chosen;
-  if (settings.replicas == 1)
-    chosen = comm::make_process_group(
-        {.backend = settings.backend, .device = device, .algorithm = settings.comm_algorithm}, start.environment);
+  if (settings.replicas == 1) {
+    chosen = comm::make_process_group({.backend = settings.backend,
+                                       .device = device,
+                                       .algorithm = settings.comm_algorithm,
+                                       .progress = settings.comm_progress},
+                                      start.environment);
+  } else {
+    ranks.set_progress(settings.comm_progress);
+  }
   comm::ProcessGroup& group = chosen ? *chosen : ranks;
   if (group.rank() == 0) {
     if (!group.notice().empty()) kernels::notice(group.notice());  // which says it once
@@ -191,7 +203,7 @@ int run(int argc, const char* const* argv, comm::MpiEnvironment& environment, Cl
   Start start{argc, argv, environment, time};
   const Replicas replicas = environment.size() == 1 ? replicas_asked_for(start) : Replicas();
   if (replicas.count > 1) return run_replicas(start, replicas);
-  const auto ranks = comm::make_process_group("auto", environment);
+  const auto ranks = comm::make_process_group({.progress = "poll"}, environment);
   return run_rank(start, *ranks);
 }
 

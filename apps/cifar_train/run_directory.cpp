@@ -11,6 +11,7 @@
 #include "tandem/train/network_description.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/report/report.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 
@@ -80,7 +81,7 @@ train::CheckpointingOptions checkpointing_options(const Settings& s, const Optio
           .best_by = *s.best_by,
           .metadata = metadata,
           .after_problem = after_problem(s),
-          .on_problem = [](const std::string& problem) { fmt::print(stderr, "warning: {}\n", problem); },
+          .on_problem = [](const std::string& problem) { train::print_to_stderr(fmt::format("warning: {}", problem)); },
           .accept =
               [&table, &differences, images_hash](const layers::Metadata& found) {
                 try {
@@ -158,11 +159,14 @@ train::Resumed resume(const Settings& s, train::Checkpointing& checkpoints) {
 
 void note_resumed(const Settings& s, const train::Resumed& resumed, const std::string& differences) {
   if (s.resume.empty()) return;
-  for (const std::string& problem : resumed.passed_over) fmt::print(stderr, "note: passed over {}\n", problem);
+  for (const std::string& problem : resumed.passed_over)
+    train::print_to_stderr(fmt::format("note: passed over {}", problem));
   if (!differences.empty())
-    fmt::print(stderr, "note: some settings differ from those that the run began with: it had {}\n", differences);
+    train::print_to_stderr(
+        fmt::format("note: some settings differ from those that the run began with: it had {}", differences));
   if (!resumed.path.empty() && !s.load_weights.empty())
-    fmt::print(stderr, "note: --load-weights {} is not read: the checkpoint has its weights\n", s.load_weights);
+    train::print_to_stderr(
+        fmt::format("note: --load-weights {} is not read: the checkpoint has its weights", s.load_weights));
 }
 
 std::optional<train::ReportFiles> make_report(const Settings& s) {
@@ -170,7 +174,7 @@ std::optional<train::ReportFiles> make_report(const Settings& s) {
   try {
     return train::write_report(s.run_dir);
   } catch (const std::exception& failure) {
-    fmt::print(stderr, "warning: no report of this run: {}\n", failure.what());
+    train::print_to_stderr(fmt::format("warning: no report of this run: {}", failure.what()));
     return std::nullopt;
   }
 }

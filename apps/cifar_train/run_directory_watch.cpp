@@ -2,6 +2,7 @@
 #include "run_directory_watch.h"
 
 #include "tandem/core/error.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 
@@ -10,7 +11,7 @@
 namespace tandem::apps {
 namespace {
 
-void warn(const std::string& text) { fmt::print(stderr, "warning: {}; training goes on\n", text); }
+void warn(const std::string& text) { train::print_to_stderr(fmt::format("warning: {}; training goes on", text)); }
 
 }  // namespace
 

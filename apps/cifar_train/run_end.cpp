@@ -13,6 +13,7 @@
 #include "tandem/train/process_info.h"
 #include "tandem/train/scaling.h"
 #include "tandem/train/shell_word.h"
+#include "tandem/train/stderr_line.h"
 #include "tandem/train/weights.h"
 
 #include <fmt/core.h>
@@ -131,7 +132,7 @@ int close(const ReadyRun& run, train::RunState state, int code, const std::vecto
   const auto made = make_report(run.settings);
   tell(run.files.places(weights, run.reporter.logs(), made ? &*made : nullptr));
   std::fflush(stdout);
-  for (const std::string& problem : problems) fmt::print(stderr, "error: {}\n", problem);
+  for (const std::string& problem : problems) train::print_to_stderr(fmt::format("error: {}", problem));
   return result;
 }
 
@@ -152,6 +153,7 @@ int end_stopped(const ReadyRun& run, const train::EpochRecord& last) {
   const std::string save = save_problem(run);
   const int mine = run.signals != nullptr ? run.signals->requested() : 0;
   const int signal = static_cast<int>(train::max_over_ranks(mine, run.group));
+  if (signal == SIGINT) run.reporter.begin_fresh_line();
   std::vector<std::string> problems;
   keep_all(run, {.state = train::RunState::stopped, .last = &last}, problems);
   if (signal == 0 && problems.empty() && run.group.rank() == 0) problems.push_back(save);
@@ -180,7 +182,7 @@ void end_failed(const ReadyRun& run, const std::exception& error) {
     close(run, train::RunState::failed, dynamic_cast<const Error*>(&error) != nullptr ? 2 : 1, {}, problems,
           [&](const train::ResultFiles& files) { run.reporter.tell(train::closing_text(text, files)); });
   } catch (const std::exception& other) {  // the first error is the one that is told by main
-    fmt::print(stderr, "warning: not all of this run was written: {}\n", other.what());
+    train::print_to_stderr(fmt::format("warning: not all of this run was written: {}", other.what()));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "tandem/train/curves_file.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/shell_word.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 
@@ -32,7 +33,7 @@ RunFiles::RunFiles(const Settings& settings, const train::RunRecord& run, const 
           settings.run_dir, run,
           train::TensorBoardOptions{.first_step = trainer.steps_done() + 1,
                                     .on_problem = [then = after_problem(settings)](const std::string& problem) {
-                                      fmt::print(stderr, "warning: {}; {}\n", problem, then);
+                                      train::print_to_stderr(fmt::format("warning: {}; {}", problem, then));
                                     }});
     } catch (const Error& error) {
       fail("--run-dir {}", error.what());
@@ -125,7 +126,7 @@ int RunFiles::end(train::RunState state, int exit_code) {
   try {
     environment_->end(state, exit_code);
   } catch (const Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    train::print_to_stderr(fmt::format("error: {}", error.what()));
     return exit_code == 0 ? 1 : exit_code;
   }
   return exit_code;

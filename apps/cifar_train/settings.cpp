@@ -226,6 +226,11 @@ void describe_ranks(OptionTable& table, Settings& s) {
                "how backends native and threads add up (auto: shared-memory within a host, else by-cost, which takes "
                "what is predicted to be the fastest for each size; the others by messages)");
   table
+      .choice("comm-progress", s.comm_progress, comm::progress_names(),
+              "who moves on the sums of backends native, threads and mpi while a rank computes: its own polls between "
+              "layers, or a thread as well (auto: a thread where each rank has a core for it to spare)")
+      .no_effect_on_result();
+  table
       .flag(
           "tune-comm", s.tune_comm,
           "measure what messages between the ranks cost before training, for by-cost to choose by; results then differ "

@@ -54,6 +54,7 @@ struct Settings {
   std::string backend = "auto";
   std::int64_t replicas = 1;  ///< ranks that are threads of this process
   std::string comm_algorithm = "auto";
+  std::string comm_progress = "auto";
   bool tune_comm = false;
   std::string comm_costs;
   double bucket_mb = 0.0;  ///< 0: chosen by the size of the model

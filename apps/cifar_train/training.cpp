@@ -18,6 +18,7 @@
 #include "tandem/train/message_costs_file.h"
 #include "tandem/train/process_info.h"
 #include "tandem/train/reporter.h"
+#include "tandem/train/stderr_line.h"
 #include "tandem/train/stop_signals.h"
 #include "tandem/train/tuning_file.h"
 
@@ -74,6 +75,7 @@ train::RunRecord describe_run(const Settings& s, const OptionTable& table, const
   run.started = train::utc_time();
   run.backend = group.name();
   run.all_reduce = group.algorithm();
+  run.progress = group.progress();
   run.device = name_of(device);
   run.world_size = group.size();
   run.threads = num_threads();
@@ -136,7 +138,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
   reporter.header(run);
   const auto tell = [&reporter](const std::string& lines) { reporter.tell(lines); };
   if (!tuning.empty()) tell(tuning);
-  if (first_rank && !parts.tuning_note.empty()) fmt::print(stderr, "note: {}\n", parts.tuning_note);
+  if (first_rank && !parts.tuning_note.empty()) train::print_to_stderr(fmt::format("note: {}", parts.tuning_note));
   if (first_rank && !s.resume.empty()) {
     note_resumed(s, resumed, differences);
     tell(resume_text(s, resumed, trainer, claimed.is_new()));

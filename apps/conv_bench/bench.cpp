@@ -5,6 +5,8 @@
 #include "apps/conv_bench/oracle.h"
 #include "apps/measure/quantile.h"
 #include "tandem/core/error.h"
+#include "tandem/train/terminal.h"
+#include "tandem/train/wrapped_text.h"
 
 #include <algorithm>
 
@@ -159,8 +161,11 @@ Report run_bench(const BenchSettings& settings,
 }
 
 int tell_problems(const Report& report, std::FILE* problems) {
-  for (const std::string& note : report.skipped) fmt::print(problems, "note: left out: {}\n", note);
-  for (const std::string& wrong : report.wrong) fmt::print(problems, "error: left out: {}\n", wrong);
+  const auto tell = [problems, columns = train::line_columns(problems)](const std::string& line) {
+    fmt::print(problems, "{}\n", train::wrapped(line, columns));
+  };
+  for (const std::string& note : report.skipped) tell("note: left out: " + note);
+  for (const std::string& wrong : report.wrong) tell("error: left out: " + wrong);
   return report.wrong.empty() ? 0 : 1;
 }
 

@@ -4,6 +4,8 @@
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/program.h"
 #include "tandem/core/parse_device.h"
+#include "tandem/train/progress_format.h"
+#include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -29,8 +31,10 @@ void print_json(const apps::FileResult& result) {
   fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-void print_line(const apps::FileResult& result, std::size_t width) {
-  std::string line = fmt::format("{:<{}}", result.file, width);
+/// `width`: columns of the file's name.
+void print_line(const apps::FileResult& result, int width) {
+  const int gap = std::max(width - train::display_width(result.file), 0);
+  std::string line = result.file + std::string(static_cast<std::size_t>(gap), ' ');
   for (const auto& [name, probability] : result.prediction)
     line += fmt::format("  {} {:.1f} %", name, 100.0 * probability);
   fmt::print("{}\n", line);
@@ -53,14 +57,14 @@ int run(int argc, char** argv) {
   if (!apps::parse_arguments(app, argc, argv)) return 0;
   const Device device = apps::naming_flags([&] { return parse_device(device_name); }, {"device", "--device"});
   const apps::TrainedNetwork network = apps::load_network(weights, device);
-  std::size_t width = 0;
-  for (const std::string& file : files) width = std::max(width, file.size());
-  width = std::min<std::size_t>(width, 40);
+  int width = 0;
+  for (const std::string& file : files) width = std::max(width, train::display_width(file));
+  width = std::min(width, 40);
   int code = 0;
   apps::predict(network, files, top, device, [&](const apps::FileResult& result) {
     if (!result.error.empty()) {
       std::fflush(stdout);
-      fmt::print(stderr, "error: {}\n", result.error);
+      train::print_to_stderr(fmt::format("error: {}", result.error));
       code = 2;
     }
     if (as_json) print_json(result);

@@ -3,6 +3,7 @@
 #include "apps/arguments/program.h"
 #include "tandem/core/error.h"
 #include "tandem/train/report/report.h"
+#include "tandem/train/stderr_line.h"
 #include "tandem/train/terminal.h"
 
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ std::vector<std::string> without_repetitions(const std::vector<std::string>& run
     if (std::ranges::none_of(distinct, is_same)) {
       distinct.push_back(run);
     } else {
-      fmt::print(stderr, "note: {} is named more than once; it counts once\n", run);
+      tandem::train::print_to_stderr(fmt::format("note: {} is named more than once; it counts once", run));
     }
   }
   return distinct;
@@ -50,7 +51,7 @@ std::vector<std::string> without_repetitions(const std::vector<std::string>& run
 
 void tell(const tandem::Error& error) {
   std::fflush(stdout);
-  fmt::print(stderr, "error: {}\n", error.what());
+  tandem::train::print_to_stderr(fmt::format("error: {}", error.what()));
 }
 
 /// Of an earlier comparison, which runs/* names as well.
@@ -60,32 +61,53 @@ bool is_own_page(const std::string& path) {
   return place.filename() == kComparison && std::filesystem::is_regular_file(place, unknown);
 }
 
-/// Those that are runs; the others are told. `all_are_seen` becomes false where there is one that may not be looked
-/// into. Throws Error where none is a run.
-std::vector<std::string> runs_among(const std::vector<std::string>& named, bool& all_are_seen) {
-  std::vector<std::string> runs, notes, own;
-  for (const std::string& folder : named) {
+/// What the command line named, the latter two as "NAME: REASON".
+struct Named {
+  std::vector<std::string> runs;
+  std::vector<std::string> others;   ///< are there, and no runs: a pattern such as runs/* names them as well
+  std::vector<std::string> missing;  ///< are not there: slips, which no pattern gives
+  bool all_are_seen = true;          ///< none may not be looked into
+};
+
+/// "a: is no folder of a run; b: holds neither log.jsonl nor config.toml; and 3 more"
+std::string joined(const std::vector<std::string>& reasons) {
+  constexpr std::size_t kMostTold = 5;
+  const std::size_t told = std::min(reasons.size(), kMostTold);
+  const std::string text =
+      fmt::format("{}", fmt::join(reasons.begin(), reasons.begin() + static_cast<int>(told), "; "));
+  return reasons.size() > told ? fmt::format("{}; and {} more", text, reasons.size() - told) : text;
+}
+
+std::string with_remedy(const std::vector<std::string>& reasons, bool is_one) {
+  return fmt::format("{}; name {} that --run-dir made", joined(reasons), is_one ? "a folder" : "folders");
+}
+
+/// Tells of the others. Throws Error where none is a run.
+Named sorted(const std::vector<std::string>& names) {
+  Named named;
+  std::vector<std::string> own, none;
+  for (const std::string& name : names) {
     try {
-      const std::string reason = tandem::train::reason_of_no_run(folder);
-      if (reason.empty())
-        runs.push_back(folder);
-      else
-        (is_own_page(folder) ? own : notes).push_back(fmt::format("{}: {}", folder, reason));
+      const std::string reason = tandem::train::reason_of_no_run(name), text = fmt::format("{}: {}", name, reason);
+      std::error_code unknown;
+      const bool is_missing =
+          std::filesystem::symlink_status(name, unknown).type() == std::filesystem::file_type::not_found;
+      if (reason.empty()) {
+        named.runs.push_back(name);
+        continue;
+      }
+      none.push_back(text);
+      if (!is_own_page(name)) (is_missing ? named.missing : named.others).push_back(text);
     } catch (const tandem::Error& error) {
-      if (named.size() == 1) throw;
+      if (names.size() == 1) throw;
       tell(error);
-      all_are_seen = false;
+      named.all_are_seen = false;
     }
   }
-  if (runs.empty()) notes.insert(notes.end(), own.begin(), own.end());
-  if (runs.empty() && notes.empty()) return runs;
-  constexpr std::size_t kMostTold = 5;
-  const std::size_t told = std::min(notes.size(), kMostTold);
-  std::string text = fmt::format("{}", fmt::join(notes.begin(), notes.begin() + static_cast<int>(told), "; "));
-  if (notes.size() > told) text += fmt::format("; and {} more", notes.size() - told);
-  tandem::require(!runs.empty(), "{}; name {} that --run-dir made", text, named.size() == 1 ? "a folder" : "folders");
-  if (!notes.empty()) fmt::print(stderr, "note: passed over what is not a run: {}\n", text);
-  return runs;
+  tandem::require(!named.runs.empty() || none.empty(), "{}", with_remedy(none, names.size() == 1));
+  if (!named.others.empty())
+    tandem::train::print_to_stderr("note: passed over what is not a run: " + joined(named.others));
+  return named;
 }
 
 /// The columns of the terminal that shows standard output; 0: none does.
@@ -95,7 +117,7 @@ int columns_of_output() { return ::isatty(STDOUT_FILENO) == 1 ? tandem::train::q
 bool make_report(const std::string& run, bool& lacks_png) {
   try {
     const tandem::train::ReportFiles files = tandem::train::write_report(run);
-    for (const std::string& problem : files.problems) fmt::print(stderr, "note: {}\n", problem);
+    for (const std::string& problem : files.problems) tandem::train::print_to_stderr(fmt::format("note: {}", problem));
     fmt::print("{}\n", files.page);
     lacks_png = lacks_png || files.png.empty();
     return true;
@@ -105,23 +127,33 @@ bool make_report(const std::string& run, bool& lacks_png) {
   }
 }
 
-/// Returns the exit code. What cannot be written of one run keeps no other from its report.
-int report(const std::string& program, const std::vector<std::string>& named, const std::string& comparison) {
+/// Returns whether there is such a page now; the table is printed in any case.
+bool compare(const std::vector<std::string>& runs, const std::string& path) {
+  std::string problem;
+  fmt::print("\n{}\n", tandem::train::write_comparison(runs, path, columns_of_output(), &problem));
+  if (problem.empty())
+    fmt::print("{}\n", path);
+  else
+    tell(tandem::Error(problem));
+  return problem.empty();
+}
+
+/// Returns the exit code. What is not there, or cannot be written of one run, keeps no other from its report.
+int report(const std::string& program, const std::vector<std::string>& names, const std::string& comparison) {
   using namespace tandem;
-  require(!named.empty(), "no run is named: {} RUN... makes the report of each folder of a training run", program);
-  bool all_are_made = true, lacks_png = false;
-  const std::vector<std::string> runs = without_repetitions(runs_among(named, all_are_made));
+  require(!names.empty(), "no run is named: {} RUN... makes the report of each folder of a training run", program);
+  const Named named = sorted(names);
+  const std::vector<std::string> runs = without_repetitions(named.runs);
+  bool all_are_made = named.all_are_seen, lacks_png = false;
   for (const std::string& run : runs) all_are_made = make_report(run, lacks_png) && all_are_made;
   if (lacks_png)
-    fmt::print(stderr, "note: no curves.png: this build of Tandem has no cairo (libcairo2-dev); curves.svg is there\n");
-  const int code = all_are_made ? 0 : 2;
-  if (runs.empty() || (runs.size() < 2 && comparison.empty())) return code;
-  const std::string path = comparison.empty() ? default_comparison(runs) : comparison;
-  std::string problem;
-  fmt::print("\n{}\n", train::write_comparison(runs, path, columns_of_output(), &problem));
-  require(problem.empty(), "{}", problem);
-  fmt::print("{}\n", path);
-  return code;
+    tandem::train::print_to_stderr(
+        "note: no curves.png: this build of Tandem has no cairo (libcairo2-dev); curves.svg is there");
+  if (runs.size() > 1 || (!runs.empty() && !comparison.empty()))
+    all_are_made = compare(runs, comparison.empty() ? default_comparison(runs) : comparison) && all_are_made;
+  if (named.missing.empty()) return all_are_made ? 0 : 2;
+  tell(Error(with_remedy(named.missing, named.missing.size() == 1)));
+  return 2;
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "tandem/layers/models/models.h"
 #include "tandem/layers/safetensors.h"
 #include "tandem/optim/by_name.h"
+#include "tandem/train/stderr_line.h"
 #include "tandem/train/weights.h"
 
 #include <cstdio>
@@ -75,7 +76,7 @@ BenchModel::BenchModel(const BenchSettings& settings)
     autograd::use_products_of(precision, device);
   });
   const std::string missing = kernels::missing_libraries({options.conv_impl, options.gemm_impl}, device);
-  if (!missing.empty()) fmt::print(stderr, "note: {}\n", missing);
+  if (!missing.empty()) train::print_to_stderr(fmt::format("note: {}", missing));
   model_ = layers::make_model(options);
   try {
     if (!settings.weights_file.empty()) train::load_weights(*model_, settings.model.name, settings.weights_file);

@@ -1,6 +1,10 @@
 // Places, and byte strings by two gathers.
 #include "tandem/comm/backends/backend.h"
 
+#include "tandem/core/out.h"
+
+#include <algorithm>
+
 namespace tandem::comm {
 
 Place place_of(std::span<const int> node_of_rank, int rank) {
@@ -24,14 +28,22 @@ std::vector<std::string> Backend::all_gather_bytes(std::string_view mine) {
        .counts = std::vector<std::int64_t>(ranks, 1),
        .input = &length,
        .output = lengths.data()});
-  Collective texts{.kind = CollectiveKind::all_gather, .counts = lengths, .input = mine.data()};
-  std::string all(static_cast<std::size_t>(texts.total()), '\0');
-  texts.output = all.data();
-  run(texts);
+  // Tensors, as other ranks may still read them when an error has ended this one's call.
+  std::int64_t total = 0;
+  for (const std::int64_t each : lengths) total += each;
+  const Tensor own = Tensor::empty({length}, {.dtype = DType::u8}), all = Tensor::empty({total}, {.dtype = DType::u8});
+  std::copy(mine.begin(), mine.end(), Out(own).data<std::uint8_t>());
+  run({.kind = CollectiveKind::all_gather,
+       .counts = lengths,
+       .input = own.raw_data(),
+       .output = Out(all).raw_data(),
+       .input_owner = own,
+       .output_owner = all});
+  const auto* const bytes = reinterpret_cast<const char*>(all.raw_data());
   std::vector<std::string> result;
   std::size_t at = 0;
   for (const std::int64_t each : lengths) {
-    result.push_back(all.substr(at, static_cast<std::size_t>(each)));
+    result.emplace_back(bytes + at, static_cast<std::size_t>(each));
     at += static_cast<std::size_t>(each);
   }
   return result;

@@ -78,6 +78,11 @@ class Backend {
   virtual std::int64_t all_reduce_bytes_sent() const { return 0; }
   /// What a user may want to know of how it came to work as it does; mostly empty, the same on all ranks.
   virtual std::string notice() const { return ""; }
+
+  /// True if works under way move on in polls and waits only: a thread may poll them then (comm/progress/).
+  virtual bool moves_by_polls() const { return false; }
+  /// Of such a backend: why another thread than the caller's cannot use it, the caller keeping away; mostly empty.
+  virtual std::string thread_obstacle() const { return ""; }
 };
 
 /// The backend of a group of one.

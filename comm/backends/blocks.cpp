@@ -19,6 +19,10 @@ BlockExchange exchange_of(const Collective& collective, int rank, int ranks) {
     case CollectiveKind::receive:
       received[peer] = my_output;
       break;
+    case CollectiveKind::broadcast:
+      if (is_root) sent.assign(sent.size(), my_input);
+      received[peer] = my_output;
+      break;
     case CollectiveKind::all_gather:
       sent.assign(sent.size(), my_input);
       received = blocks_of(collective.output, collective.counts, collective.dtype);

@@ -32,7 +32,7 @@ struct BlockExchange {
   std::vector<Block> sent, received;  ///< by rank; empty blocks for nothing
 };
 
-/// Of collectives that only move elements: all but reductions, broadcast and barrier. Messages, too.
+/// Of collectives that only move elements: all but reductions and barrier. Messages, too.
 BlockExchange exchange_of(const Collective& collective, int rank, int ranks);
 
 /// Does nothing where they are the same place.

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tandem::comm {
@@ -23,8 +25,11 @@ namespace tandem::comm {
 double predicted_seconds(const Schedule& schedule, std::span<const int> node_of_rank, std::int64_t bytes,
                          const MessageCosts& costs, const SegmentOptions& segments = {});
 
+/// The algorithms that are chosen from: "direct" is for 8 ranks at most, and "two-level" where a host has several.
+std::vector<std::pair<std::string_view, Schedule>> candidate_algorithms(std::span<const int> node_of_rank);
+
 /// The algorithm with the least predicted time, at each size, where it is 10 % less than by the one before; the first
-/// choice is from 0 bytes on. Algorithm "direct" is for 8 ranks at most.
+/// choice is from 0 bytes on.
 std::vector<AlgorithmChoice> choose_algorithms(std::span<const int> node_of_rank, const MessageCosts& costs,
                                                const SegmentOptions& segments = {});
 

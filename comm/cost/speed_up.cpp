@@ -2,28 +2,29 @@
 #include "tandem/comm/cost/speed_up.h"
 
 #include "tandem/comm/cost/predict.h"
-#include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/error.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
+#include <utility>
 
 namespace tandem::comm {
 
 namespace {
 
-/// Seconds of all-reduces by their size, up to `most` bytes; sizes between those that are followed are interpolated.
-CostCurve all_reduce_curve(std::span<const int> nodes, std::int64_t most, const MessageCosts& costs) {
+/// Seconds of all-reduces of `least` to `most` bytes, each by its fastest algorithm; sizes between those that are
+/// followed are interpolated.
+CostCurve all_reduce_curve(std::span<const int> nodes, std::int64_t least, std::int64_t most,
+                           const MessageCosts& costs) {
   constexpr std::int64_t kFactor = 4;
-  constexpr double kMost = 1e12;  // of a CostCurve
-  const std::vector<AlgorithmChoice> choices = choose_algorithms(nodes, costs);
+  constexpr double kMostSeconds = 1e12;  // of a CostCurve
+  const auto candidates = candidate_algorithms(nodes);
   std::vector<CostPoint> points;
-  for (std::int64_t bytes = 4; points.empty() || points.back().bytes < most; bytes *= kFactor) {
-    const auto choice =
-        std::find_if(choices.rbegin(), choices.rend(), [&](const auto& c) { return c.from_bytes <= bytes; });
-    const Schedule schedule = all_reduce_algorithm(choice->algorithm).make(nodes);
-    const double seconds = std::min(kMost, predicted_seconds(schedule, nodes, bytes, costs));
+  for (std::int64_t bytes = std::max<std::int64_t>(least, 1); points.empty() || points.back().bytes < most;
+       bytes *= kFactor) {
+    double seconds = kMostSeconds;
+    for (const auto& [name, schedule] : candidates)
+      seconds = std::min(seconds, predicted_seconds(schedule, nodes, bytes, costs));
     points.push_back({bytes, points.empty() ? seconds : std::max(seconds, points.back().seconds)});
   }
   return CostCurve(std::move(points));
@@ -39,7 +40,8 @@ SpeedUp predict_speed_up(const StepCosts& step, std::span<const int> node_of_ran
   SpeedUp result{.ranks = static_cast<int>(node_of_rank.size())};
   result.factor = result.ranks;
   if (node_of_rank.size() < 2 || step.bucket_bytes.empty()) return result;
-  const CostCurve curve = all_reduce_curve(node_of_rank, std::ranges::max(step.bucket_bytes), costs);
+  const auto [least, most] = std::ranges::minmax(step.bucket_bytes);
+  const CostCurve curve = all_reduce_curve(node_of_rank, least, most, costs);
   const double behind_first =
       std::accumulate(step.bucket_bytes.begin() + 1, step.bucket_bytes.end(), 0.0, std::plus<double>());
   double filled = 0.0, end = 0.0;  // seconds from when the first bucket is full

@@ -31,7 +31,7 @@ struct SpeedUp {
 };
 
 /// Buckets are taken to be full one after another within the window, by their bytes, and to be exchanged one after
-/// another, each by the fastest algorithm (choose_algorithms()). Exchanging is taken to need none of the time in which
+/// another, each by the fastest algorithm. Exchanging is taken to need none of the time in which
 /// a rank computes. `node_of_rank` is that of predicted_seconds(). Throws Error for times below 0, for a window that is
 /// longer than the step, and for sizes below 0.
 SpeedUp predict_speed_up(const StepCosts& step, std::span<const int> node_of_rank, const MessageCosts& costs);

@@ -23,16 +23,25 @@ std::int64_t default_bucket_bytes(std::int64_t total_bytes, double latency_bytes
   return static_cast<std::int64_t>(std::clamp(best, kLeast, kMost));
 }
 
-double latency_bytes(ProcessGroup& group, Device device) {
+namespace {
+
+/// Of the group's messages, or what is usual where it sends none itself.
+double predicted_latency_bytes(const ProcessGroup& group) {
   constexpr std::int64_t kFew = 4, kMany = std::int64_t{1} << 20;
-  if (device.type != DeviceType::cpu) return 2.0 * 1024 * 1024;
   constexpr double kUsual = 64.0 * 1024, kMost = 1e15;
   const std::optional<double> few = group.predicted_all_reduce_seconds(kFew);
   if (!few) return kUsual;
   // Other algorithms may go for larger data, and costs may be flat: then nothing follows from them.
   const double of_many = *group.predicted_all_reduce_seconds(4 * kMany) - *group.predicted_all_reduce_seconds(kMany);
-  const double mine = of_many > 0.0 ? std::min(3.0 * static_cast<double>(kMany) * *few / of_many, kMost) : kUsual;
-  const Tensor bytes = Tensor::full({1}, mine, {.dtype = DType::f64});
+  return of_many > 0.0 ? std::min(3.0 * static_cast<double>(kMany) * *few / of_many, kMost) : kUsual;
+}
+
+}  // namespace
+
+double latency_bytes(ProcessGroup& group, Device device) {
+  if (device.type != DeviceType::cpu) return 2.0 * 1024 * 1024;
+  const Tensor bytes =
+      Tensor::full({1}, group.rank() == 0 ? predicted_latency_bytes(group) : 0.0, {.dtype = DType::f64});
   group.broadcast(Out(bytes));
   return bytes.item();
 }

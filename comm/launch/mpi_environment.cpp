@@ -44,8 +44,14 @@ void MpiEnvironment::abort(int exit_code) const {
   std::_Exit(exit_code);
 }
 
-int run_program(const std::function<int(MpiEnvironment&)>& body) {
-  const auto print = [](const std::string& line) { std::fputs((line + "\n").c_str(), stderr); };
+int run_program(const std::function<int(MpiEnvironment&)>& body,
+                const std::function<void(const std::string& line)>& own_print) {
+  const auto print = [&own_print](const std::string& line) {
+    if (own_print)
+      own_print(line);
+    else
+      std::fputs((line + "\n").c_str(), stderr);
+  };
   const int launched_rank = detect_launch([](const char* name) { return std::getenv(name); }).rank;
   try {
     MpiEnvironment environment;

@@ -47,8 +47,8 @@ class MpiEnvironment {
 
 /// What main does: makes the environment, runs `body` and returns its exit code. Exceptions end as one line on stderr:
 /// an AgreedError (on all ranks alike) is printed by rank 0, and every rank returns 2; any other error of one rank is
-/// printed by that rank, which then aborts all with code 2 (Error) or 1 (anything else).
-/// Example:
+/// printed by that rank, which then aborts all with code 2 (Error) or 1 (anything else). `print`: who is given that
+/// line, without its end, in place of stderr. Example:
 ///     #include "tandem/comm/process_group.h"
 ///     int main() {
 ///       return run_program([](MpiEnvironment& environment) {
@@ -57,6 +57,7 @@ class MpiEnvironment {
 ///         return 0;
 ///       });
 ///     }
-int run_program(const std::function<int(MpiEnvironment&)>& body);
+int run_program(const std::function<int(MpiEnvironment&)>& body,
+                const std::function<void(const std::string& line)>& print = {});
 
 }  // namespace tandem::comm

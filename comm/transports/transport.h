@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace tandem::comm {
 
@@ -26,6 +27,10 @@ class Transport {
 
   /// For a rank that waits for others, by whatever way: throws Error where they are known to have ended.
   virtual void check() {}
+
+  /// Why messages of several threads, each of which uses a transport of its own, are not for this transport's library;
+  /// empty where they are.
+  virtual std::string thread_obstacle() const { return ""; }
 
   /// Messages of their own between some of the ranks, which get the numbers of their places in `members`. All members,
   /// and no others, call it with the same ranks, in the same order as other calls that have one of them in common.

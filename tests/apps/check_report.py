@@ -17,6 +17,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 
@@ -104,6 +105,19 @@ def on_terminal(columns, *command):
     return said.decode()
 
 
+def check_dashed_name(report, run):
+    """Behind --, what begins with a dash is a name."""
+    report = pathlib.Path(report).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(run, pathlib.Path(folder, "--run"))
+        done = subprocess.run([report, "--", "--run"], capture_output=True, text=True, cwd=folder)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "--run/report.html\n", ""), done
+        done = subprocess.run([report, "--run"], capture_output=True, text=True, cwd=folder)
+        assert done.returncode == 2 and "unknown option --run" in done.stderr, done
+        done = subprocess.run([report, "--", "--help"], capture_output=True, text=True, cwd=folder)
+        assert done.returncode == 2 and done.stderr.startswith("error: --help: is no folder of a run"), done
+
+
 def check_runs_and_others(train, report, folder):
     """tandem_report runs/*: what is no run keeps no other from its report, and neither does one that cannot be written."""
     runs = pathlib.Path(folder, "runs")
@@ -123,6 +137,14 @@ def check_runs_and_others(train, report, folder):
     # The page of an earlier call is not worth a word.
     assert done.stderr == f"note: passed over what is not a run: {runs}/empty: holds neither log.jsonl nor config.toml\n", done.stderr
     assert "2 runs compared" in comparison.read_text()
+    # A slip is an error; the others have their reports all the same.
+    done = report_of(report, both[0], runs / "slip", both[1])
+    assert done.returncode == 2 and done.stderr == f"error: {runs}/slip: is no folder of a run; name a folder that --run-dir made\n", done
+    assert done.stdout.startswith("".join(f"{page}\n" for page in pages)) and done.stdout.endswith(f"\n{comparison}\n"), done.stdout
+    done = report_of(report, both[0], runs / "slip", runs / "other")
+    assert done.returncode == 2 and done.stdout == f"{pages[0]}\n" and done.stderr == (
+        f"error: {runs}/slip: is no folder of a run; {runs}/other: is no folder of a run; name folders that --run-dir made\n"), done
+    check_dashed_name(report, both[0])
     none = report_of(report, comparison, runs / "empty")
     assert none.returncode == 2 and none.stdout == "" and none.stderr.count("\n") == 1 and none.stderr.startswith("error: "), none
 
@@ -223,20 +245,31 @@ def check_in_browser(program, train, report, folder):
     subprocess.run([report, *runs, "--compare", other], check=True, capture_output=True)
     assert pathlib.Path(other).read_bytes() == pathlib.Path(comparison).read_bytes()
 
+    # Of more differences than a name holds: each is called by its folder.
+    named = [str(pathlib.Path(folder, character * 200)) for character in "xy"]
+    for number, run in enumerate(named, 1):
+        train_once(train, run, "--lr", f"0.0{number}", "--momentum", f"0.{number}", "--weight-decay", f"0.{number}", "--seed", "1")
+    long_names = str(pathlib.Path(folder, "long_names.html"))
+    subprocess.run([report, *named, "--compare", long_names], check=True, capture_output=True)
+    assert "x" * 200 in pathlib.Path(long_names).read_text()
+
     with Browser(program, timeout=200) as browser:
         planted = pathlib.Path(folder, "planted.html")
         planted.write_text(PLANTED)
         found = faults_of(browser, planted, (NARROW,))
         for kind in ("console: ['planted']", "request: ", "wider than 390 px: DIV.planted"):
             assert any(kind in fault for fault in found), f"the planted fault '{kind}' was not found: {found}"
-        for path in [f"{run}/report.html" for run in runs] + [comparison]:
+        for path in [f"{run}/report.html" for run in runs] + [comparison, long_names]:
             page = pathlib.Path(path).read_bytes()
             assert len(page) <= 2_000_000, f"{path}: {len(page)} bytes"
             faults = faults_of(browser, path)
             assert not faults, f"{path}: {faults}"
-            if path == comparison:  # nobody sees that there is more to the right
+            # Nobody sees that there is more to the right, be the window narrow or wide.
+            for width in (NARROW, WIDE):
+                browser.show(width)
+                browser.open(pathlib.Path(path).resolve().as_uri())
                 hidden = browser.evaluate("[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth - e.clientWidth)")
-                assert hidden == [0, 0], f"{path}: so many pixels of each table are beyond a narrow window: {hidden}"
+                assert hidden == [0] * (2 if path in (comparison, long_names) else 1), f"{path}: so many pixels of each table are beyond {width} px: {hidden}"
             printed = browser.print()
             assert printed.startswith(b"%PDF-") and len(printed) > 10_000, f"{path} prints to {len(printed)} bytes"
             dark = browser.evaluate("getComputedStyle(document.body).backgroundColor")

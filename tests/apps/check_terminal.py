@@ -27,18 +27,24 @@ def check(condition, text):
         sys.exit(f"FAILED: {text}")
 
 
-def at_terminal(columns, variables, then=None):
-    """The text of a run at a terminal, and its seconds; `then`: the columns from its first bar on."""
-    terminal, end = open_terminal(columns)
+def start_at(end, command, variables):
+    """A program that a terminal of its own controls."""
 
     def own_the_terminal():
         os.setsid()
         fcntl.ioctl(end, termios.TIOCSCTTY, 0)
 
-    start = time.monotonic()
-    process = subprocess.Popen(RUN, stdin=end, stdout=end, stderr=end, preexec_fn=own_the_terminal,
+    process = subprocess.Popen(command, stdin=end, stdout=end, stderr=end, preexec_fn=own_the_terminal,
                                env={**environment(), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **variables})
     os.close(end)
+    return process
+
+
+def at_terminal(columns, variables, then=None):
+    """The text of a run at a terminal, and its seconds; `then`: the columns from its first bar on."""
+    terminal, end = open_terminal(columns)
+    start = time.monotonic()
+    process = start_at(end, RUN, variables)
     text = b""
     for part in parts_of(terminal):
         text += part
@@ -61,7 +67,7 @@ def check_bars(columns, variables, then=None):
     check(2 <= len(bars) <= 10 * seconds + 2, f"{len(bars)} bars in {seconds:.1f} s: {text!r}")
     for bar in bars[1:] if then else bars:  # one may have been under way when the width changed
         bar = ESCAPE.sub("", bar)
-        check(len(bar) < (then or columns), f"{len(bar)} columns at a width of {then or columns}: {bar!r}")
+        check(len(bar) + len("^C") < (then or columns), f"{len(bar)} columns at a width of {then or columns}: {bar!r}")
     check("test accuracy" in text, text)
     return text, bars
 
@@ -84,6 +90,41 @@ def at_terminals():
     check(text.isascii(), f"not ASCII in locale C: {text!r}")
     text, _ = at_terminal(80, {"TERM": "dumb"})
     check("\x1b" not in text and "\r" not in text and "test accuracy" in text, f"TERM=dumb: {text!r}")
+
+
+def errors_at_terminals():
+    """Errors and notes are broken where a terminal shows them, and nowhere else."""
+    bad = [PROGRAM, "--dataset", "synthetic", "--schedule", "none"]
+    lost = [PROGRAM, "--dataset", "mnist", "--data", "/no/such/folder", "--no-run-dir"]  # told where ranks agree
+    for command in (bad, lost):
+        whole = subprocess.run(command, capture_output=True, text=True, env=dict(environment(), COLUMNS="40"))
+        check(whole.returncode == 2 and whole.stderr.startswith("error: ") and whole.stderr.count("\n") == 1, whole.stderr)
+        terminal, end = open_terminal(40)
+        process = start_at(end, command, {})
+        text = b"".join(parts_of(terminal)).decode().replace("\r\n", "\n")
+        check(process.wait() == 2 and " ".join(text.split()) == " ".join(whole.stderr.split()), f"{text!r} of {whole.stderr!r}")
+        first, *others = text.splitlines()
+        check(len(first) <= 40 and others and all(line.startswith("  ") for line in others), f"not broken at 40 columns: {text!r}")
+
+
+def stopped_at_terminals():
+    """Ctrl-C, which a terminal shows as ^C: what is said then begins on a line of its own."""
+    for mode in ("bar", "plain", "none"):
+        with tempfile.TemporaryDirectory() as folder:
+            terminal, end = open_terminal(80)
+            run = [*RUN, "--run-dir", os.path.join(folder, "run"), "--epochs", "1000", "--progress", mode]
+            run.remove("--no-run-dir")
+            process = start_at(end, run, {})
+            text, is_stopped = b"", False
+            for part in parts_of(terminal):
+                text += part
+                if not is_stopped and b"first step" in text:
+                    os.write(terminal, b"\x03")
+                    is_stopped = True
+            check(process.wait() == 130 and text.count(b"^C") == 1, f"{mode}: {text!r}")
+            behind = text.decode().split("^C")[1]
+            check(behind.startswith("\r"), f"{mode}: behind ^C: {behind!r}")
+            check("\n  kept in  " in behind or "\x1b[K  kept in  " in behind, f"{mode}: {behind!r}")
 
 
 def into_files():
@@ -111,5 +152,7 @@ def into_files():
     check("10,000 images for training, 50 for testing\n" in texts[0], f"a file's lines are broken: {texts[0]!r}")
 
 
+errors_at_terminals()
+stopped_at_terminals()
 at_terminals()
 into_files()

@@ -220,6 +220,13 @@ app_case(NAME "message costs and a library" EXIT 2 ERR "--tune-comm: is for back
   ARGS --backend self --tune-comm)
 app_case(NAME "another file as message costs" OUT "test accuracy" ERR "note: --comm-costs app_files/plain_file: ignored: not a file of message costs"
   ARGS ${one_epoch} --replicas 2 --threads 1 --comm-algorithm by-cost --comm-costs app_files/plain_file)
+app_case(NAME "a progress thread" OUT "backend threads (shared-memory, progress thread)" "test accuracy" NOT_ERR "note"
+  ARGS ${one_epoch} --replicas 2 --threads 1 --comm-progress thread)
+app_case(NAME "sums that are polled" OUT "backend threads (shared-memory, polled)" "test accuracy" NOT_ERR "note"
+  ARGS ${one_epoch} --replicas 2 --threads 1 --comm-progress poll)
+app_case(NAME "a progress thread for one rank" OUT "1 x 1 thread on cpu, backend self" "test accuracy" NOT_ERR "note" ARGS ${one_epoch} --threads 1 --comm-progress thread)
+app_case(NAME "a progress thread and a backend that needs none" EXIT 2
+  ERR "--comm-progress thread: is for backends native, threads and mpi, and --backend self needs none; leave one out" ARGS --backend self --comm-progress thread)
 app_case(NAME "replicas and another backend" EXIT 2 ERR "--replicas 2: ranks in one process exchange gradients by backend threads, not self"
   ARGS --replicas 2 --backend self)
 app_case(NAME "replicas and a profile" EXIT 2 ERR "--replicas 2: a profile is of one rank per process" ARGS --replicas 2 --run-dir replicas_profile --profile steps=2:3)

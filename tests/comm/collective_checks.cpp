@@ -211,7 +211,49 @@ void check_async(ProcessGroup& group, std::int64_t count, Faults& faults) {
   faults.add(compare("broadcast among others", from_last, [=](auto index) { return value_at(ranks - 1, index); }));
 }
 
+/// A tensor at an odd place, between elements that must stay as they are.
+class Guarded {
+ public:
+  explicit Guarded(std::int64_t count) : whole_(Tensor::full({count + 2}, -9.0)) {}
+  Tensor tensor() const { return whole_.narrow(0, 1, whole_.numel() - 2); }
+  bool is_whole() const { return whole_.narrow(0, 0, 1).item() == -9.0 && element_behind() == -9.0; }
+
+ private:
+  double element_behind() const { return whole_.narrow(0, whole_.numel() - 1, 1).item(); }
+
+  Tensor whole_;
+};
+
 }  // namespace
+
+std::string fault_of_moves(ProcessGroup& group, std::int64_t count) {
+  Faults faults;
+  const int ranks = group.size(), rank = group.rank();
+  const Guarded part(count), all(ranks * count), input(ranks * count);
+  const auto check = [&](const char* what, const Guarded& written, const Value& expected) {
+    faults.add(compare(what, written.tensor(), expected));
+    if (!written.is_whole()) faults.add(fmt::format("{}: an element beside the tensor was written", what));
+  };
+  const Value stacked = [=](std::int64_t index) { return value_at(static_cast<int>(index / count), index % count); };
+  const Tensor mine = numbers_of(rank, {count}, DType::f32);
+  Out(input.tensor()).copy_from(numbers_of(rank, {ranks * count}, DType::f32));
+  group.all_gather_async(mine, Out(all.tensor()))->wait();
+  check("all_gather", all, stacked);
+  const Tensor parts = input.tensor().as_strided({ranks, count}, {count, 1}, 1);
+  group.all_to_all_async(parts, Out(all.tensor()))->wait();
+  check("all_to_all", all,
+        [=](std::int64_t index) { return value_at(static_cast<int>(index / count), rank * count + index % count); });
+  for (int root = 0; root < ranks; ++root) {
+    group.gather_async(mine, Out(all.tensor()), root)->wait();
+    if (rank == root) check("gather", all, stacked);
+    group.scatter_async(parts, Out(part.tensor()), root)->wait();
+    check("scatter", part, [=](std::int64_t index) { return value_at(root, rank * count + index); });
+    Out(part.tensor()).copy_from(mine);
+    group.broadcast_async(Out(part.tensor()), root)->wait();
+    check("broadcast", part, [=](std::int64_t index) { return value_at(root, index); });
+  }
+  return faults.first();
+}
 
 std::string fault_of_all_collectives(ProcessGroup& group, std::int64_t count) {
   Faults faults;

@@ -13,6 +13,9 @@ namespace tandem::test {
 /// all elements are right on this rank, else what is not. Collective.
 std::string fault_of_all_collectives(comm::ProcessGroup& group, std::int64_t count);
 
+/// Those that move elements, f32 alone, into tensors beside which nothing is to be written.
+std::string fault_of_moves(comm::ProcessGroup& group, std::int64_t count);
+
 /// The same of groups of some ranks, which are at work at the same time as others.
 std::string fault_of_split(comm::ProcessGroup& group);
 

@@ -31,7 +31,7 @@ endfunction()
 
 set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
 add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_reduce.cpp ${directory}/collectives.cpp
-  ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
+  ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
   ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
 if(TANDEM_HAS_NCCL)
   target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp)
@@ -39,7 +39,11 @@ endif()
 target_link_libraries(tandem_comm_mpi_tests PRIVATE tandem_test_support tandem::comm)
 target_precompile_headers(tandem_comm_mpi_tests REUSE_FROM tandem_test_headers)
 add_executable(tandem_comm_exit_program ${directory}/exit_program.cpp)
-target_link_libraries(tandem_comm_exit_program PRIVATE tandem::comm)
+add_executable(tandem_comm_few_threads_program ${directory}/few_threads_program.cpp)
+target_link_libraries(tandem_comm_few_threads_program PRIVATE MPI::MPI_CXX)
+foreach(program tandem_comm_exit_program tandem_comm_few_threads_program)
+  target_link_libraries(${program} PRIVATE tandem::comm)
+endforeach()
 
 foreach(ranks 1 2 3 4 5)
   set(command $<TARGET_FILE:tandem_comm_mpi_tests>)
@@ -62,8 +66,24 @@ tandem_mpi_test(NAME "comm: an error of one rank during an all-reduce ends all r
   EXPECT 2 1 "^error: rank 2: label 12 is out of range$")
 tandem_mpi_test(NAME "comm: a group of MPI's that is dropped with a work under way leaves others usable" RANKS 3
   COMMAND ${exits} dropped EXPECT 0 0 "error")
+tandem_mpi_test(NAME "comm: a rank ends by an error while its progress thread moves works on" RANKS 3
+  COMMAND ${exits} threaded EXPECT 2 1 "^error: rank 2: label 12 is out of range$")
+tandem_mpi_test(NAME "comm: where MPI takes calls of one thread at a time a progress thread is refused" RANKS 2
+  COMMAND $<TARGET_FILE:tandem_comm_few_threads_program>
+  EXPECT 2 1 "^error: progress thread: backend native: MPI takes calls of one thread at a time .level 2. MPI_THREAD_MULTIPLE is 3.. choose progress poll$")
 tandem_mpi_test(NAME "comm: backend self refuses several ranks" RANKS 2 COMMAND ${exits} self
   EXPECT 2 1 "^error: backend self is for one process, but mpirun started 2")
+# Ranks that may not read each other's memory; nor may MPI then.
+tandem_mpi_test(NAME "comm: ranks that cannot read each other's memory copy twice, and say so once" RANKS 2
+  COMMAND ${exits} refused
+  EXPECT 0 1 "^note: ranks cannot read each other's memory, and copy large data twice: rank 0: cannot read 8 bytes")
+tandem_mpi_test(NAME "comm: single copies that were asked for and cannot be had are an error" RANKS 2
+  COMMAND ${exits} refused EXPECT 2 1 "^error: TANDEM_SINGLE_COPY=on: rank 0: cannot read 8 bytes")
+set_property(TEST "comm: single copies that were asked for and cannot be had are an error"
+  APPEND PROPERTY ENVIRONMENT TANDEM_SINGLE_COPY=on)
+set_property(TEST "comm: ranks that cannot read each other's memory copy twice, and say so once"
+  "comm: single copies that were asked for and cannot be had are an error"
+  APPEND PROPERTY ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_PHYSICAL_CORES)
 if(cores GREATER 1)
   tandem_mpi_test(NAME "comm: a binding that was asked for is left alone" RANKS 2 COMMAND --bind-to core ${exits} threads

@@ -9,7 +9,8 @@ using namespace tandem::test;
 namespace {
 
 std::vector<std::string> lines_of_page() {
-  std::string heads = "| collective |", rules = "|---|", on_gpus = "| tensors of GPUs |";
+  std::string heads = "| collective |", rules = "|---|", on_gpus = "| tensors of GPUs |",
+              progress = "| works under way move on |";
   std::vector<std::string> rows;
   for (int kind = 0; kind < kCollectiveKinds; ++kind)
     rows.push_back(fmt::format("| {} |", name_of(static_cast<CollectiveKind>(kind))));
@@ -18,6 +19,7 @@ std::vector<std::string> lines_of_page() {
     heads += fmt::format(" `{}` |", entry.name);
     rules += "---|";
     on_gpus += fmt::format(" {} |", entry.on_gpus);
+    progress += fmt::format(" {} |", entry.progress);
     for (std::size_t kind = 0; kind < rows.size(); ++kind) {
       const std::string_view way = (*entry.ways)[kind];
       rows[kind] += fmt::format(" {} |", way.empty() ? "-" : way);
@@ -37,9 +39,9 @@ std::vector<std::string> lines_of_page() {
                                  heads,
                                  rules};
   lines.insert(lines.end(), rows.begin(), rows.end());
-  lines.insert(
-      lines.end(),
-      {on_gpus, "", "Halves are added in f32 and rounded once by each of them. `average` is a sum that is divided."});
+  lines.insert(lines.end(),
+               {on_gpus, progress, "",
+                "Halves are added in f32 and rounded once by each of them. `average` is a sum that is divided."});
   return lines;
 }
 
@@ -53,6 +55,7 @@ TEST_CASE("each backend has a way for every collective, but for messages of one 
   for (const BackendEntry& entry : backends()) {
     INFO(entry.name);
     CHECK((entry.ways == nullptr) == (entry.name == "auto"));
+    CHECK(entry.progress.empty() == (entry.name == "auto"));
     if (entry.ways == nullptr) continue;
     for (int kind = 0; kind < kCollectiveKinds; ++kind) {
       const bool is_message = static_cast<CollectiveKind>(kind) == CollectiveKind::send ||

@@ -55,6 +55,22 @@ TEST_CASE("buckets are chosen larger for larger models and for larger latencies,
   CHECK(default_bucket_bytes(1024 * kMib, gpu) == 25 * kMib);
 }
 
+TEST_CASE("rank 0 alone predicts what sizes buckets") {
+  /// Rank 1, to which rank 0 tells 12345.
+  struct Second final : Backend {
+    std::string_view name() const override { return "second"; }
+    Place place() const override { return {.rank = 1, .size = 2}; }
+    std::unique_ptr<Work> start(const Collective& collective) override {
+      if (collective.kind == CollectiveKind::broadcast) *static_cast<double*>(collective.output) = 12345.0;
+      return done_work();
+    }
+    std::unique_ptr<Backend> subgroup(std::span<const int>) override { fail("it does not part"); }
+    std::optional<double> predicted_all_reduce_seconds(std::int64_t) const override { fail("it predicts nothing"); }
+  };
+  ProcessGroup group(std::make_unique<Second>());
+  CHECK(latency_bytes(group, {}) == 12345.0);
+}
+
 TEST_CASE("ranks that exchange messages size their buckets by what these cost", "[threads]") {
   const auto bytes_of = [](std::string_view algorithm, const MessageCosts& costs) {
     std::vector<double> bytes(3);

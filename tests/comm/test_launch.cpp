@@ -4,6 +4,7 @@
 #include "tandem/comm/launch/launch.h"
 #include "tandem/comm/launch/threads.h"
 #include "tandem/core/error.h"
+#include "tandem/core/parallel.h"
 #include "tests/support/catch.h"
 
 #include <map>
@@ -87,18 +88,29 @@ TEST_CASE("a launcher of another MPI is found out") {
 }
 
 TEST_CASE("ranks and cores are counted by host, and cores that ranks share are told") {
-  const std::vector<std::string> all{"0 4 5", "0 5 6;what else", "2", "2", "3 1", "3 1", "3 1"};
+  const std::vector<std::string> all{"0 2 4 5", "0 1 5 6;what else", "2 1", "2 1", "3 1 1", "3 1 1", "3 1 1"};
   const std::map<int, HostCores> hosts = cores_by_host(all);
   REQUIRE(hosts.size() == 3);
   CHECK(hosts.at(0).ranks == 2);
+  CHECK(hosts.at(0).threads == 3);
   CHECK(hosts.at(0).cores == std::set<int>{4, 5, 6});
   CHECK(hosts.at(2).cores.empty());
   CHECK(hosts.at(3).ranks == 3);
   CHECK(shared_cores(hosts) == 1);  // of host 3; nothing is known of host 2
-  CHECK(shared_cores(cores_by_host(std::vector<std::string>{"0 4 5", "0 4 5"})) == 0);
-  CHECK(shared_cores(cores_by_host(std::vector<std::string>{"0 4 5", "0 4 5", "0 4", "1 1", "1 1"})) == 1);
+  CHECK(shared_cores(cores_by_host(std::vector<std::string>{"0 1 4 5", "0 1 4 5"})) == 0);
+  CHECK(shared_cores(cores_by_host(std::vector<std::string>{"0 1 4 5", "0 1 4 5", "0 1 4", "1 1 1", "1 1 1"})) == 1);
   const std::vector<std::string> mine{place_text(7)};
   CHECK(cores_by_host(mine).at(7).cores.size() == allowed_cores().size());
+  CHECK(cores_by_host(mine).at(7).threads == static_cast<std::size_t>(num_threads()));
+}
+
+TEST_CASE("cores are to spare where each host has one more for each of its ranks than these compute on") {
+  const auto are_spare = [](const std::vector<std::string>& all) { return has_spare_cores(cores_by_host(all)); };
+  CHECK(are_spare({"0 1 0 1 2 3", "0 1 0 1 2 3"}));
+  CHECK_FALSE(are_spare({"0 1 0 1 2", "0 1 0 1 2"}));  // one of the two threads would be in the way
+  CHECK(are_spare({"0 1 0 1", "1 1 0 1"}));
+  CHECK_FALSE(are_spare({"0 1 0 1", "1 2 0 1"}));
+  CHECK_FALSE(are_spare({"0 1", "0 1"}));  // a system that does not say
 }
 
 TEST_CASE("a rank's place is among those of its host, which is numbered by its lowest rank") {

@@ -2,21 +2,28 @@
 #include "tandem/comm/backends/native/window_engine.h"
 #include "tandem/comm/backends/threads/thread_ranks.h"
 #include "tandem/comm/transports/shared_memory/available_memory.h"
+#include "tandem/comm/transports/shared_memory/peer_processes.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/out.h"
 #include "tandem/kernels/notice.h"
+#include "tests/comm/refuse_reading.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
+#include "tests/support/skip.h"
 #include "tests/support/temporary_directory.h"
 
 #if defined(__linux__)
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -28,6 +35,8 @@ using namespace tandem;
 using namespace tandem::comm;
 using tandem::test::ContainsText;
 using tandem::test::error_of;
+using tandem::test::refuse_reading;
+using tandem::test::TemporaryDirectory;
 
 namespace {
 
@@ -67,7 +76,142 @@ class Answers final : public Backend {
   std::size_t at_ = 0;
 };
 
+/// Rank 0 is this process, and rank 1 another one.
+std::unique_ptr<PeerProcesses> peers_with(pid_t second) {
+  Answers backend({{"", std::to_string(second)}});
+  auto peers = std::make_unique<PeerProcesses>();
+  peers->exchange(backend);
+  return peers;
+}
+
+/// Whether a process may read the one that started it: Yama lets it only the other way.
+bool may_read_parent() {
+  const std::uint64_t number = 4711;
+  const pid_t parent = getpid();
+  const pid_t child = start_process([&] {
+    std::uint64_t found = 0;
+    const iovec here{&found, sizeof found}, there{const_cast<std::uint64_t*>(&number), sizeof number};
+    return process_vm_readv(parent, &here, 1, &there, 1, 0) == sizeof found && found == number ? 0 : 1;
+  });
+  return exit_code_of(child) == 0;
+}
+
 }  // namespace
+
+TEST_CASE("peer processes: a rank reads another one's memory, and is told why where it cannot") {
+  constexpr std::int64_t kBytes = (std::int64_t{5} << 20) + 3;  // several pieces
+  auto* const data =
+      static_cast<std::byte*>(mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  for (std::int64_t i = 0; i < kBytes; ++i) data[i] = static_cast<std::byte>(i * 7 % 251);
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const pid_t child = start_process([] {
+    pause();
+    return 0;
+  });
+  std::memset(data, 0, kBytes);  // the child has the old bytes
+  const auto peers = peers_with(child);
+  CHECK(peers->is_here(0));
+  CHECK_FALSE(peers->is_here(1));
+  CHECK_FALSE(peers->are_all_here());
+  peers->read(1, address + 1, data, kBytes - 1);
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 1; i < kBytes; ++i) wrong += data[i - 1] != static_cast<std::byte>(i * 7 % 251);
+  CHECK(wrong == 0);
+  CHECK_THAT(
+      error_of([&] { peers->read(1, 16, data, 5000); }),
+      ContainsText(fmt::format("cannot read 5000 bytes in the memory of rank 1 (process {}): Bad address", child)));
+  kill(child, SIGKILL);
+  exit_code_of(child);
+  CHECK_THAT(error_of([&] { peers->read(1, address, data, 8); }), ContainsText("No such process"));
+  munmap(data, 2 * kBytes);
+}
+
+TEST_CASE("peer processes: ranks find out together whether they may read, and whose memory it is") {
+  if (!test::runs_unless(may_read_parent() ? "" : "this system lets no process read the one that started it")) return;
+  const std::uint64_t number = 4711;
+  const std::string shown = fmt::format("{} {}", reinterpret_cast<std::uintptr_t>(&number), number);
+  const std::string other = fmt::format("{} {}", reinterpret_cast<std::uintptr_t>(&number), number + 1);
+  const pid_t parent = getpid();
+  const auto obstacle_in_child = [&](const std::string& told, bool refused) {
+    const TemporaryDirectory folder;
+    const std::string path = (folder.path() / "obstacle").string();
+    const pid_t child = start_process([&] {
+      if (refused) refuse_reading();
+      PeerProcesses peers;  // rank 0 is the process of the test, and this one rank 1
+      Answers processes({{std::to_string(parent), ""}}, 1), answers({{told, ""}, {"", ""}}, 1);
+      peers.exchange(processes);
+      std::ofstream(path) << obstacle_to_reading(answers, peers);
+      return 0;
+    });
+    REQUIRE(exit_code_of(child) == 0);
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(obstacle_in_child(shown, false) == "");
+  CHECK(obstacle_in_child(other, false) ==
+        fmt::format("rank 1: the memory of process {} is not that of rank 0", parent));
+  CHECK(obstacle_in_child(shown, true) ==
+        fmt::format("rank 1: cannot read 8 bytes in the memory of rank 0 (process {}): Operation not permitted (the "
+                    "system sets that by kernel.yama.ptrace_scope, a container by its rules on system calls)",
+                    parent));
+  // Of the other rank's obstacle, too, although this one can read.
+  const pid_t child = start_process([] {
+    pause();
+    return 0;
+  });
+  Answers answers({{"", shown}, {"", "it cannot"}});
+  CHECK(obstacle_to_reading(answers, *peers_with(child)) == "rank 1: it cannot");
+  kill(child, SIGKILL);
+  exit_code_of(child);
+}
+
+TEST_CASE("peer processes: what a rank that gave up has under way stays as long as others may read it") {
+  auto memory = SharedMemory::create(2 * Window::part_bytes(2));
+  auto engine = std::make_unique<WindowEngine>(Window(memory, 2), 0, peers_with(getpid()), 0);
+  const Tensor tensor = Tensor::zeros({4096});
+  const std::weak_ptr<WindowOperation> operation = engine->start({.kind = CollectiveKind::broadcast,
+                                                                  .dtype = DType::f32,
+                                                                  .counts = {4096},
+                                                                  .input = tensor.raw_data(),
+                                                                  .output = Out(tensor).raw_data(),
+                                                                  .input_owner = tensor});
+  engine.reset();
+  CHECK_FALSE(operation.expired());
+  memory.reset();
+  CHECK(operation.expired());
+}
+
+TEST_CASE("peer processes: a rank that cannot read ends with an error, and the others are told") {
+  // Both ranks are engines of this process, but rank 1 takes rank 0 to be another process, which has ended.
+  const pid_t ended = start_process([] { return 0; });
+  exit_code_of(ended);
+  const auto memory = SharedMemory::create(2 * Window::part_bytes(2));
+  const auto engine_of = [&](int rank, const std::string& first) {
+    Answers backend({{first, std::to_string(getpid())}}, rank);
+    auto peers = std::make_unique<PeerProcesses>();
+    peers->exchange(backend);
+    return std::make_unique<WindowEngine>(Window(memory, 2), rank, std::move(peers), 0);
+  };
+  const auto first = engine_of(0, ""), second = engine_of(1, std::to_string(ended));
+  const Tensor tensors[] = {Tensor::zeros({4096}), Tensor::zeros({4096})};
+  const auto collective = [&](int rank) {
+    const Tensor& tensor = tensors[rank];
+    return Collective{.kind = CollectiveKind::broadcast,
+                      .dtype = DType::f32,
+                      .counts = {4096},
+                      .input = tensor.raw_data(),
+                      .output = Out(tensor).raw_data()};
+  };
+  const auto sending = first->start(collective(0)), receiving = second->start(collective(1));
+  first->poll();
+  const auto fault_of = [](const WindowOperation& operation) {
+    return error_of([&] {
+      if (operation.fault) std::rethrow_exception(operation.fault);
+    });
+  };
+  CHECK_THAT(fault_of(*receiving), ContainsText("in the memory of rank 0") && ContainsText("No such process"));
+  CHECK(fault_of(*sending) == "broadcast f32[4096] from rank 0: rank 1 failed in it");
+}
 
 TEST_CASE("shared memory: what one process writes the other one reads") {
   const auto memory = SharedMemory::create(3 * 4096);

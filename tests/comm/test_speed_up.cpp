@@ -1,8 +1,12 @@
 // What is predicted of more ranks: by hand where messages cost straight lines.
 #include "tandem/comm/cost/speed_up.h"
+
+#include "tandem/comm/cost/predict.h"
+#include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/core/error.h"
 #include "tests/support/catch.h"
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -53,6 +57,16 @@ TEST_CASE("in a long window the last bucket alone is waited for, and in a short 
   // One bucket is full when backward ends: nothing goes beside that.
   const SpeedUp one = of_two({.seconds = 0.04, .window = 0.0, .bucket_bytes = {1 << 20}});
   CHECK(one.waited_seconds == one.exchange_seconds);
+}
+
+TEST_CASE("an exchange takes what the fastest algorithm does for its size") {
+  for (const std::int64_t bytes : {3, 3000, 300001}) {
+    const std::vector<int> hosts{0, 1, 2, 3, 4};
+    double least = 1e12;
+    for (const AllReduceAlgorithm& algorithm : all_reduce_algorithms())
+      least = std::min(least, predicted_seconds(algorithm.make(hosts), hosts, bytes, lines()));
+    CHECK(predict_speed_up({.seconds = 1.0, .bucket_bytes = {bytes}}, hosts, lines()).exchange_seconds == least);
+  }
 }
 
 TEST_CASE("ranks are doubled, each on a host of its own") {

@@ -15,15 +15,19 @@ namespace {
 
 constexpr int kRankCounts[] = {1, 2, 3, 4, 5, 6, 7, 8, 17, 32};
 
-/// Runs `check` on all ranks, with memory that they share and by messages alone, and compares what each returns with
-/// "".
+/// Runs `check` on all ranks, which read each other's memory, share a window, or exchange messages alone, and compares
+/// what each returns with "".
 void check_on_ranks(int ranks, const std::function<std::string(ProcessGroup&)>& check) {
-  for (const bool shared_memory : {true, false}) {
-    if (!shared_memory && ranks > 8) continue;  // what takes long; tables are checked for more ranks by themselves
+  const NativeOptions ways[] = {{.name = "reading"},
+                                {.name = "window", .single_copy = SingleCopy::off},
+                                {.name = "messages", .shared_memory = false}};
+  for (const NativeOptions& way : ways) {
+    // What takes long; tables are checked for more ranks by themselves.
+    if (!way.shared_memory && ranks > 8) continue;
     std::vector<std::string> faults(static_cast<std::size_t>(ranks));
-    run_thread_ranks(ranks, {.name = "threads", .shared_memory = shared_memory},
+    run_thread_ranks(ranks, way,
                      [&](ProcessGroup& group) { faults[static_cast<std::size_t>(group.rank())] = check(group); });
-    INFO(ranks << " ranks" << (shared_memory ? "" : ", messages only"));
+    INFO(ranks << " ranks, " << way.name);
     for (const std::string& fault : faults) CHECK(fault == "");
   }
 }

@@ -4,6 +4,7 @@
 #include "tandem/comm/ddp/hash.h"
 #include "tandem/comm/transports/shared_memory/window.h"
 #include "tandem/core/out.h"
+#include "tests/comm/collective_checks.h"
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
@@ -19,20 +20,29 @@ using namespace tandem;
 using namespace tandem::comm;
 using tandem::test::ContainsText;
 using tandem::test::error_of;
+using tandem::test::fault_of_moves;
 
 namespace {
 
 /// The first fault of any rank.
-std::string fault_on_ranks(int ranks, const std::function<std::string(ProcessGroup&)>& body) {
+std::string fault_on_ranks(int ranks, const NativeOptions& options,
+                           const std::function<std::string(ProcessGroup&)>& body) {
   std::mutex mutex;
   std::string first;
-  run_thread_ranks(ranks, [&](ProcessGroup& group) {
+  run_thread_ranks(ranks, options, [&](ProcessGroup& group) {
     const std::string fault = body(group);
     const std::lock_guard lock(mutex);
     if (first.empty() && !fault.empty()) first = fmt::format("rank {}: {}", group.rank(), fault);
   });
   return first;
 }
+
+std::string fault_on_ranks(int ranks, const std::function<std::string(ProcessGroup&)>& body) {
+  return fault_on_ranks(ranks, {.name = "threads"}, body);
+}
+
+/// Through the window, where threads would read each other's memory.
+const NativeOptions kThroughWindow{.name = "threads", .single_copy = SingleCopy::off};
 
 /// Whole numbers, whose sums are exact.
 double number_at(int rank, std::int64_t index) { return static_cast<double>((rank * 7 + index * 13) % 41 - 20); }
@@ -209,6 +219,102 @@ TEST_CASE("window: after a mismatch, which all ranks are told, the group goes on
     return fault_of_sum(tensor, 3);
   });
   CHECK(fault == "");
+}
+
+TEST_CASE("window: pieces of all sizes about cells and segments arrive, and nothing beside them is written") {
+  for (const int ranks : {2, 3, 5}) {
+    for (const std::int64_t count : {kCell / ranks - 4 * ranks, kCell / ranks, kCell + 1, kSegment / ranks,
+                                     kSegment - 1, kSegment, kSegment + 1, 3 * kSegment + 7}) {
+      const std::string fault =
+          fault_on_ranks(ranks, kThroughWindow, [&](ProcessGroup& group) { return fault_of_moves(group, count); });
+      INFO(ranks << " ranks, " << count << " elements");
+      CHECK(fault == "");
+    }
+  }
+}
+
+TEST_CASE("window: pieces that differ much in size, some of them empty, arrive by rows") {
+  for (const NativeOptions& options : {kThroughWindow, NativeOptions{.name = "threads"}}) {
+    const std::string fault = fault_on_ranks(3, options, [](ProcessGroup& group) -> std::string {
+      const int rank = group.rank();
+      // Rank 1 has nothing for anybody, and rank 2 most of it.
+      const std::vector<std::int64_t> rows_to = rank == 0   ? std::vector<std::int64_t>{1, 0, 70000}
+                                                : rank == 1 ? std::vector<std::int64_t>{0, 0, 0}
+                                                            : std::vector<std::int64_t>{200000, 3, 0};
+      const Tensor sent = Tensor::empty({rows_to[0] + rows_to[1] + rows_to[2], 2});
+      fill_numbers(sent, rank);
+      const Tensor received = group.all_to_all_rows(sent, rows_to);
+      const std::int64_t expected_rows[] = {200001, 3, 70000};
+      if (received.shape() != Shape{expected_rows[rank], 2}) return "a wrong shape";
+      const auto value = [&](std::int64_t row) { return received.narrow(0, row, 1).select(1, 1).item(); };
+      if (rank == 0 &&
+          (value(0) != number_at(0, 1) || value(1) != number_at(2, 1) || value(200000) != number_at(2, 399999)))
+        return "rank 0 has wrong rows";
+      if (rank == 1 && value(2) != number_at(2, 2 * 200002 + 1)) return "rank 1 has wrong rows";
+      if (rank == 2 && value(69999) != number_at(0, 2 * 70000 + 1)) return "rank 2 has wrong rows";
+      const auto rows = group.all_gather_rows(sent);
+      if (rows[0].shape()[0] != 70001 || rows[1].numel() != 0 || rows[2].shape()[0] != 200003)
+        return "wrong rows of all";
+      return rows[2].narrow(0, 200002, 1).select(1, 0).item() == number_at(2, 2 * 200002) ? ""
+                                                                                          : "wrong elements of all";
+    });
+    CHECK(fault == "");
+  }
+}
+
+TEST_CASE("window: parts of a reduce_scatter have the bits of an all_reduce, which adds in the order of the ranks") {
+  for (const NativeOptions& options : {kThroughWindow, NativeOptions{.name = "threads"}}) {
+    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{301}, kCell, kSegment / 3, kSegment + 5}) {
+      const std::string fault = fault_on_ranks(3, options, [&](ProcessGroup& group) -> std::string {
+        std::mt19937 random(static_cast<unsigned>(group.rank()));
+        std::normal_distribution<float> normal;
+        const Tensor parts = Tensor::empty({3, count}), whole = Tensor::full({count + 2}, -9.0);
+        auto* const values = Out(parts).data<float>();
+        for (std::int64_t i = 0; i < parts.numel(); ++i) values[i] = normal(random);
+        const Tensor part = whole.narrow(0, 1, count);
+        group.reduce_scatter_async(parts, Out(part), ReduceOp::average)->wait();
+        group.all_reduce(Out(parts), ReduceOp::average);
+        if (part.to_vector<float>() != parts.select(0, group.rank()).to_vector<float>()) return "other bits";
+        const bool is_whole = whole.narrow(0, 0, 1).item() == -9.0 && whole.narrow(0, count + 1, 1).item() == -9.0;
+        return is_whole ? "" : "an element beside the part was written";
+      });
+      INFO(count);
+      CHECK(fault == "");
+    }
+  }
+}
+
+TEST_CASE("window: a rank that expects another size is told, and the group goes on") {
+  for (const std::int64_t factor : {1, 5000, 500000}) {
+    for (const NativeOptions& options : {kThroughWindow, NativeOptions{.name = "threads"}}) {
+      const std::string fault = fault_on_ranks(3, options, [&](ProcessGroup& group) -> std::string {
+        const std::int64_t count = factor + (group.rank() == 2 ? factor : 0);
+        const std::string text = error_of([&] { group.all_to_all(Tensor::zeros({3, count})); });
+        const std::string expected =
+            fmt::format("all_to_all f32[{0}, {0}, {0}]: rank {1} has {2} bytes for rank {3}, which expects {4}", count,
+                        group.rank() == 2 ? 0 : 2, 4 * (3 * factor - count), group.rank(), 4 * count);
+        if (text != expected) return "other text: " + text;
+        const Tensor tensor = Tensor::zeros({kSegment + 3});
+        fill_numbers(tensor, group.rank());
+        group.all_reduce(Out(tensor));
+        return fault_of_sum(tensor, 3);
+      });
+      CHECK(fault == "");
+    }
+  }
+}
+
+TEST_CASE("the environment says whether ranks read each other's memory") {
+  const auto wish = [](const char* text) {
+    return native_options("native", "auto",
+                          [=](const char* name) { return std::string(name) == "TANDEM_SINGLE_COPY" ? text : nullptr; })
+        .single_copy;
+  };
+  CHECK(wish(nullptr) == SingleCopy::automatic);
+  CHECK(wish("auto") == SingleCopy::automatic);
+  CHECK(wish("on") == SingleCopy::on);
+  CHECK(wish("off") == SingleCopy::off);
+  CHECK(error_of([&] { wish("1"); }) == "TANDEM_SINGLE_COPY=1: choose auto, on or off");
 }
 
 TEST_CASE("window: an operation that nobody waits for goes on when others do, dropped by one rank or by all") {

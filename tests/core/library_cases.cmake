@@ -8,6 +8,18 @@ foreach(kind "STRANGER" "SILENT;0" "TOO_OLD;305" "GOOD;410" "TOO_NEW;500")
   tandem_fake_library(tandem_core_tests ${name} ${CMAKE_CURRENT_LIST_DIR}/fake_library/version.cpp ${definition})
 endforeach()
 
+# Libraries that pretend to be CUPTI: one that plays records back, twice, of several versions, and one without a clock.
+foreach(kind "CUPTI;130001" "CUPTI_SELDOM;130001" "CUPTI_12;26" "CUPTI_TOO_OLD;18" "CUPTI_TOO_NEW;140100" "CUPTI_BARE;130001")
+  list(GET kind 0 name)
+  list(GET kind 1 version)
+  string(COMPARE EQUAL ${name} CUPTI_BARE is_bare)
+  tandem_fake_library(tandem_core_tests ${name} ${CMAKE_CURRENT_LIST_DIR}/fake_cupti/cupti.cpp
+    FAKE_CUPTI_VERSION=${version} FAKE_CUPTI_IS_BARE=${is_bare})
+  string(TOLOWER tandem_fake_${name} library)
+  tandem_include_directories(${library} PRIVATE)
+  target_compile_features(${library} PRIVATE cxx_std_20)
+endforeach()
+
 # Tensors as text, beside NumPy where the system's Python has it (77 where not), and in the debugger.
 if(NOT TANDEM_HAS_CUDA)
   add_executable(tandem_print_runner ${CMAKE_CURRENT_LIST_DIR}/print/print_runner.cpp)

@@ -58,6 +58,12 @@ TEST_CASE("a library that is not the one needed is refused") {
   CHECK_THAT(refusal({FAKE_TOO_OLD}), ContainsText("is FAKE 3.0.5, but 4.1 is the least"));
   CHECK_THAT(refusal({FAKE_TOO_NEW}), ContainsText("is FAKE 5.0.0, but this program knows FAKE 4 only"));
   CHECK_THAT(refusal({__FILE__}), ContainsText("was not found"));
+  LibraryRequest until_4 = fake_library();
+  until_4.least = {3, 0, 0};
+  until_4.last_major = 4;
+  CHECK_THAT(error_of([&] { LibraryFile(until_4, {FAKE_TOO_NEW}); }),
+             ContainsText("this program knows FAKE 3 to 4 only"));
+  CHECK(version_text(LibraryFile(until_4, {FAKE_GOOD}).version()) == "4.1.0");
 }
 
 TEST_CASE("the first library that is there is taken") {

@@ -27,7 +27,7 @@ if(TANDEM_PYTHON)
   add_test(NAME "parity: PyTorch goes on from checkpoints" COMMAND ${TANDEM_PYTHON}
     ${CMAKE_CURRENT_LIST_DIR}/test_checkpoint_to_pytorch.py $<TARGET_FILE:cifar_train>)
   set_tests_properties("parity: PyTorch goes on from checkpoints" PROPERTIES SKIP_RETURN_CODE 77 LABELS "parity;no-asan"
-    TIMEOUT 300)
+    TIMEOUT 600)
 else()
   message(STATUS "  no /usr/bin/python3: tests against PyTorch are left out")
 endif()

@@ -98,6 +98,15 @@ TEST_CASE("the header names model, data, ranks and steps") {
   CHECK_THAT(text, !ContainsText("numbers"));
   run.all_reduce = "halving-doubling";
   CHECK_THAT(header_text(run), ContainsText("2 x 1 thread on cpu, backend native (halving-doubling)\n"));
+  run.progress = "poll";
+  CHECK_THAT(header_text(run), ContainsText("backend native (halving-doubling, polled)\n"));
+  run.progress = "thread";
+  CHECK_THAT(header_text(run), ContainsText("backend native (halving-doubling, progress thread)\n"));
+  run.all_reduce.clear();
+  CHECK_THAT(header_text(run), ContainsText("backend native (progress thread)\n"));
+  run.world_size = 1;  // which adds up nothing
+  CHECK_THAT(header_text(run), ContainsText("1 x 1 thread on cpu, backend native\n"));
+  run.world_size = 2;
   run.config.insert(run.config.end(), {{"precision", std::string("fp16")},
                                        {"loss-scale", std::string("dynamic")},
                                        {"master-weights", true},

@@ -79,8 +79,8 @@ TEST_CASE("each record has its fields, and stands in the file at once") {
   auto records = file.records();
   REQUIRE(records.size() == 1);
   CHECK(records[0]["record"] == "run");
-  for (const char* name :
-       {"config", "versions", "host", "ranks", "threads", "model_parameters", "backend", "world_size"}) {
+  for (const char* name : {"config", "versions", "host", "ranks", "threads", "model_parameters", "backend",
+                           "comm_progress", "world_size"}) {
     CHECK(records[0].contains(name));
   }
   CHECK(records[0]["ranks"] == 2);

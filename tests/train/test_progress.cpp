@@ -79,7 +79,7 @@ TEST_CASE("a bar fits every width, with and without colour and UTF-8") {
       p.step = step;
       const std::string line = format_bar(p, {.width = width, .color = color, .unicode = unicode});
       INFO(width << ": " << line);
-      CHECK(display_width(line) <= std::max(width - 1, 1));
+      CHECK(display_width(line) <= std::max(width - 3, 1));
       CHECK((line.find('\x1b') == line.npos || color));
       CHECK(line.find('\n') == line.npos);
     }
@@ -175,4 +175,33 @@ TEST_CASE("progress modes by name") {
   CHECK(parse_progress_mode("auto") == ProgressMode::automatic);
   CHECK(parse_progress_mode("none") == ProgressMode::none);
   CHECK_THROWS_AS(parse_progress_mode("tqdm"), tandem::Error);
+}
+
+TEST_CASE("what follows ^C begins on a line of its own") {
+  Recorder recorder;
+  SECTION("with a bar, or the place of one, which goes with it") {
+    ProgressLine line(recorder.options(ProgressMode::automatic, true, GENERATE(true, false)));
+    recorder.now = 1.0;
+    if (GENERATE(true, false)) line.update(halfway());
+    recorder.transient.clear();
+    line.begin_fresh_line();
+    CHECK((recorder.transient == "\r\x1b[K" && recorder.report.empty()));
+    line.clear();
+    CHECK(recorder.transient == "\r\x1b[K");
+  }
+  SECTION("on the terminal of standard output") {
+    ProgressLine line(recorder.options(GENERATE(ProgressMode::plain, ProgressMode::none), GENERATE(true, false), true));
+    line.begin_fresh_line();
+    CHECK((recorder.report == "\n" && recorder.transient.empty()));
+  }
+  SECTION("on that of standard error alone") {
+    ProgressLine line(recorder.options(ProgressMode::plain, true));
+    line.begin_fresh_line();
+    CHECK((recorder.report.empty() && recorder.transient == "\n"));
+  }
+  SECTION("but not in files") {
+    ProgressLine line(recorder.options(ProgressMode::automatic));
+    line.begin_fresh_line();
+    CHECK((recorder.report.empty() && recorder.transient.empty()));
+  }
 }

@@ -5,6 +5,7 @@
 #include "tandem/core/number_text.h"
 #include "tandem/train/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -16,7 +17,8 @@ namespace fs = std::filesystem;
 
 constexpr double kNoMerit = std::numeric_limits<double>::quiet_NaN();  // of one that is not of an epoch's end
 
-const std::string kBestKey = "best_value", kBestStepKey = "best_step", kBestByKey = "best_by";
+const std::string kBestKey = "best_value", kBestStepKey = "best_step", kBestByKey = "best_by",
+                  kEpochSecondsKey = "epoch_seconds";
 
 bool is_checkpoint(const fs::path& path) {
   std::error_code none;
@@ -56,6 +58,17 @@ std::string reason_of(const std::string& problem) {
   if (after != std::string::npos && end != std::string::npos) reason.erase(after, end + 1 - after);
   std::erase_if(reason, [](char c) { return c >= '0' && c <= '9'; });
   return reason;
+}
+
+std::string text_of(const layers::Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  return found == metadata.end() ? "" : found->second;
+}
+
+/// What the epoch in work had taken; 0 where a checkpoint does not tell, as older ones do not.
+double epoch_seconds_of(const layers::Metadata& metadata) {
+  const double seconds = parse_number<double>(text_of(metadata, kEpochSecondsKey)).value_or(0.0);
+  return std::isfinite(seconds) ? std::max(seconds, 0.0) : 0.0;
 }
 
 }  // namespace
@@ -107,6 +120,7 @@ Resumed Checkpointing::resume(const std::string& path) {
   });
   trainer_.load_state_dict(found.checkpoint->state);
   take_best(metadata);
+  trainer_.set_epoch_seconds(epoch_seconds_of(metadata));
   if (is_in_own_folder(found.path) && !found.passed_over.empty()) {
     std::vector<std::int64_t> later = writer_->folder().steps();
     std::erase_if(later, [&](std::int64_t step) { return step <= trainer_.steps_done(); });
@@ -126,13 +140,9 @@ bool Checkpointing::is_in_own_folder(const std::string& path) const {
 
 /// The best so far, by the figure that this run goes by, too.
 void Checkpointing::take_best(const layers::Metadata& metadata) {
-  const auto text_of = [&](const std::string& key) {
-    const auto found = metadata.find(key);
-    return found == metadata.end() ? "" : found->second;
-  };
-  const auto merit = parse_number<double>(text_of(kBestKey));
-  const auto step = parse_number<std::int64_t>(text_of(kBestStepKey));
-  if (!merit || !step || text_of(kBestByKey) != name_of(options_.best_by)) return;
+  const auto merit = parse_number<double>(text_of(metadata, kBestKey));
+  const auto step = parse_number<std::int64_t>(text_of(metadata, kBestStepKey));
+  if (!merit || !step || text_of(metadata, kBestByKey) != name_of(options_.best_by)) return;
   best_ = {*merit, *step};
   if (writer_ != nullptr) writer_->set_best(*step);
 }
@@ -193,7 +203,7 @@ void Checkpointing::take(double merit) {
   if (writer_ == nullptr) return;
   if (taken_) begin_taken();
   writer_->take(state);
-  taken_ = {merit, trainer_.steps_done()};
+  taken_ = {{merit, trainer_.steps_done()}, trainer_.epoch_seconds()};
   begin_if_free();
 }
 
@@ -206,10 +216,11 @@ void Checkpointing::begin_taken() {
   finish_written();
   tell_problem();
   if (!taken_) return;
-  const Candidate taken = *std::exchange(taken_, {});
+  const auto [taken, epoch_seconds] = *std::exchange(taken_, {});
   const bool is_best = !std::isnan(taken.merit) && (!best_ || taken.merit > best_->merit);
   if (is_best) maybe_best_ = taken;
   layers::Metadata metadata = options_.metadata;
+  metadata[kEpochSecondsKey] = fmt::format("{:.6f}", epoch_seconds);
   if (const std::optional<Candidate>& known = is_best ? maybe_best_ : best_) {
     metadata[kBestByKey] = name_of(options_.best_by);
     metadata[kBestKey] = fmt::format("{}", known->merit);

@@ -129,9 +129,14 @@ class Checkpointing {
     double merit = 0.0;  // larger is better; NaN: cannot be the best
     std::int64_t step = 0;
   };
+  /// A copy of the state.
+  struct Taken {
+    Candidate candidate;
+    double epoch_seconds;  // what the epoch in work had taken
+  };
 
   std::optional<Candidate> best_, maybe_best_;  // the latter: if its checkpoint, which is being written, can be
-  std::optional<Candidate> taken_;              // its state is copied, and not begun to be written
+  std::optional<Taken> taken_;                  // its state is copied, and not begun to be written
   std::string problem_;
   std::string reported_;  // why none could be written
 };

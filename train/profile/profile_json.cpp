@@ -58,6 +58,17 @@ Json memory_of(const Timeline& timeline) {
   return memory;
 }
 
+/// The names with the most time.
+Json kernels_of(const Timeline& timeline) {
+  Json kernels = Json::array();
+  for (const OpTotals& kernel : activity_totals(timeline.device_activities)) {
+    if (kernels.size() == kMostOps) break;
+    kernels.push_back(
+        {{"name", kernel.name}, {"calls", kernel.count}, {"seconds", kernel.seconds}, {"bytes", kernel.bytes}});
+  }
+  return kernels;
+}
+
 }  // namespace
 
 std::string profile_json(const Timeline& timeline, std::int64_t steps, const MachineLimits& limits) {
@@ -66,13 +77,16 @@ std::string profile_json(const Timeline& timeline, std::int64_t steps, const Mac
   if (limits.bytes_per_second > 0.0) json["bytes_per_second"] = limits.bytes_per_second;
   double seconds = 0.0;
   json["ops"] = Json::array();
-  for (const OpTotals& op : op_totals(timeline.device_events.empty() ? timeline.events : timeline.device_events)) {
+  const bool has_device = !timeline.device_events.empty();
+  for (const OpTotals& op : has_device ? device_op_totals(timeline) : op_totals(timeline.events)) {
     seconds += op.seconds;
     if (json["ops"].size() == kMostOps) continue;
     json["ops"].push_back(
         {{"name", op.name}, {"calls", op.count}, {"seconds", op.seconds}, {"flops", op.flops}, {"bytes", op.bytes}});
   }
   json["seconds"] = seconds;
+  if (!timeline.device_times_from.empty()) json["device_times_from"] = timeline.device_times_from;
+  if (!timeline.device_activities.empty()) json["kernels"] = kernels_of(timeline);
   json["memory"] = memory_of(timeline);
   json["peak_bytes"] = timeline.peak_bytes;
   json["largest_at_peak"] = Json::array();

@@ -10,7 +10,8 @@ namespace tandem::train {
 
 /// What op_table() tells, in numbers: {"steps", "flops_per_second", "bytes_per_second" (the limits, where they are
 /// known), "ops": [{"name", "calls", "seconds", "flops", "bytes"}] with the most time first, over all steps; "seconds"
-/// of all; "memory": {"seconds": [...], "bytes": {KIND: [...]}} over time, at most 240 samples, each the one of its
+/// of all; on a GPU "device_times_from", and by CUPTI "kernels": [{"name", "calls", "seconds", "bytes" (of copies and
+/// fills)}]; "memory": {"seconds": [...], "bytes": {KIND: [...]}} over time, at most 240 samples, each the one of its
 /// interval with the most bytes; "peak_bytes", "largest_at_peak": [{"bytes", "kind", "made_in", "name", "shape"}]}.
 /// Example:
 ///     start_timeline();

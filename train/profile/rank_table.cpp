@@ -25,7 +25,7 @@ using Times = std::vector<double>;
 
 std::string text_of(const Timeline& timeline, bool on_device) {
   Json json = Json::array();
-  for (const OpTotals& op : op_totals(on_device ? timeline.device_events : timeline.events))
+  for (const OpTotals& op : on_device ? device_op_totals(timeline) : op_totals(timeline.events))
     json.push_back({op.name, op.seconds});
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -17,6 +17,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Rows of a GPU's streams are numbered from here on, behind those of threads.
+constexpr int kFirstStream = 1000;
+constexpr int kCheckpointRow = kFirstStream - 1;
+/// Kernels and copies have rows of their own: those of a graph's branches may run beside each other, and so lie neither
+/// within a range nor outside of it.
+constexpr int kFirstKernels = 2 * kFirstStream;
+
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// What to add to this process's steady clock so that it tells the time of day.
@@ -47,16 +54,34 @@ Json json_of(const TimelineEvent& event, int rank, std::int64_t begin_ns) {
   return json;
 }
 
+Json json_of(const DeviceActivity& activity, int rank, std::int64_t begin_ns) {
+  Json args = {{"op", activity.op}};
+  if (activity.kind == ActivityKind::kernel) {
+    args["grid"] = activity.grid;
+    args["block"] = activity.block;
+    args["registers"] = activity.registers;
+    args["static shared bytes"] = activity.static_shared_bytes;
+    args["dynamic shared bytes"] = activity.dynamic_shared_bytes;
+  } else {
+    args["megabytes"] = static_cast<double>(activity.bytes) * 1e-6;
+    if (activity.duration_ns > 0)
+      args["gigabytes/s"] = static_cast<double>(activity.bytes) / static_cast<double>(activity.duration_ns);
+  }
+  return {{"name", activity.name},
+          {"ph", "X"},
+          {"pid", rank},
+          {"tid", kFirstKernels + activity.stream},
+          {"ts", microseconds(begin_ns)},
+          {"dur", microseconds(activity.duration_ns)},
+          {"args", args}};
+}
+
 Json json_of(const MemorySample& sample, int rank, std::int64_t time_ns) {
   Json bytes = Json::object();
   for (int tag = 0; tag < kMemoryTagCount; ++tag)
     bytes[std::string(name_of(static_cast<MemoryTag>(tag)))] = sample.bytes[static_cast<std::size_t>(tag)];
   return {{"name", "memory"}, {"ph", "C"}, {"pid", rank}, {"tid", 0}, {"ts", microseconds(time_ns)}, {"args", bytes}};
 }
-
-/// Rows of a GPU's streams are numbered from here on, behind those of threads.
-constexpr int kFirstStream = 1000;
-constexpr int kCheckpointRow = kFirstStream - 1;
 
 /// Each checkpoint is written by a thread of its own, one behind the other: they are one row.
 std::set<int> checkpoint_threads(const Timeline& timeline) {
@@ -87,6 +112,15 @@ std::string lines_of(const Timeline& timeline, int rank, std::int64_t first_ns) 
     if (streams.insert(stream).second)
       text += text_of(name_of_row(rank, event.thread, "thread_name", fmt::format("GPU, stream {}", stream))) + ",\n";
     text += text_of(json_of(event, rank, event.begin_ns - first_ns)) + ",\n";
+  }
+  streams.clear();
+  for (const DeviceActivity& activity : timeline.device_activities) {
+    const int stream = activity.stream;
+    if (streams.insert(stream).second)
+      text += text_of(name_of_row(rank, kFirstKernels + stream, "thread_name",
+                                  fmt::format("GPU, stream {}: kernels and copies", stream))) +
+              ",\n";
+    text += text_of(json_of(activity, rank, activity.begin_ns - first_ns)) + ",\n";
   }
   for (const MemorySample& sample : timeline.memory)
     text += text_of(json_of(sample, rank, sample.time_ns - first_ns)) + ",\n";

@@ -9,10 +9,11 @@
 namespace tandem::train {
 
 /// The timelines of all ranks in one trace: a process for each rank with a row for each thread, those that write
-/// checkpoints being one, and, behind them, for each stream of the GPU, and the memory of each kind as counters. Times
-/// are microseconds since the first event of all; ranks of one host share a clock, and those of several are as far
-/// apart as their system clocks are. The text is that of the file on rank 0, and empty on the others. Collective.
-/// Example:
+/// checkpoints being one, and, behind them, for each stream of the GPU its ranges, and its kernels and copies where
+/// CUPTI told them (name, grid, block, registers, shared memory, bytes, and the range that enqueued each), and the
+/// memory of each kind as counters. Times are microseconds since the first event of all; ranks of one host share a
+/// clock, and those of several are as far apart as their system clocks are. The text is that of the file on rank 0, and
+/// empty on the others. Collective. Example:
 ///     start_timeline();
 ///     {
 ///       const ProfileRange range("forward");

@@ -6,6 +6,7 @@
 #include "tandem/train/report/page.h"
 #include "tandem/train/report/result_table.h"
 #include "tandem/train/report/short_names.h"
+#include "tandem/train/wrapped_text.h"
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string_view>
 
 namespace tandem::train::report {
 namespace {
@@ -104,9 +106,11 @@ void add_results(HtmlWriter& html, const ResultTable& table) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const std::vector<std::string>& row = table.rows[i];
     html.open("tr");
-    html.open("td");
+    html.open("td", {{"class", "name"}});
+    html.open("div", {{"class", "named"}});
     html.element("span", "", {{"class", "key"}, {"style", "background: var(--" + plot::series_colour(i).name + ")"}});
-    html.text(row.front());
+    html.element("span", row.front());
+    html.close();
     html.close();
     for (std::size_t column = 1; column < row.size(); ++column)
       html.element("td", row[column], {{"class", "n"}, {"data-name", table.names[column]}});
@@ -132,7 +136,7 @@ void add_settings(HtmlWriter& html, const std::vector<RunGroup>& groups) {
   for (const RunGroup& group : groups) {
     const TextTable settings = settings_of(*group.runs.front(), left_out);
     html.open("tr");
-    html.element("td", group.name);
+    html.element("td", group.name, {{"class", "name"}});
     for (const std::string& name : names) html.element("td", value_in(settings, name), {{"data-name", name}});
     html.close();
   }
@@ -145,28 +149,61 @@ bool has_seed_of(const RunData& run, const RunData* other) {
   return !seed.empty() && seed == setting(*other, "seed");
 }
 
-/// How many images each run was tested on, and of which data set, where that is not the same of all.
-std::string tested_on_text(const std::vector<RunGroup>& groups) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> tests;  // with the names of groups
-  for (const RunGroup& group : groups) {
-    for (const RunData* const run : runs_of(group)) {
-      if (!std::isfinite(run->test_images)) continue;
-      const std::string images = fmt::format("{:.0f} images of {}", run->test_images, run->dataset);
-      auto test = std::ranges::find(tests, images, [](const auto& entry) { return entry.first; });
-      if (test == tests.end()) test = tests.insert(test, {images, {}});
-      if (std::ranges::find(test->second, group.name) == test->second.end()) test->second.push_back(group.name);
-    }
-  }
-  if (tests.size() < 2) return "";
-  std::ranges::stable_sort(tests, {}, [](const auto& test) { return test.second.size(); });
+/// Sets of images, and the names of the groups that were held against them.
+using Evaluations = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+void add_evaluation(Evaluations& evaluations, const std::string& images, const std::string& name) {
+  auto found = std::ranges::find(evaluations, images, [](const auto& entry) { return entry.first; });
+  if (found == evaluations.end()) found = evaluations.insert(found, {images, {}});
+  if (std::ranges::find(found->second, name) == found->second.end()) found->second.push_back(name);
+}
+
+/// "These runs were not tested on the same images, so that ...: a on 50 images of cifar10; the others on ...", or "".
+std::string evaluated_on_text(Evaluations evaluations, std::string_view done, std::string_view figures) {
+  if (evaluations.size() < 2) return "";
+  std::ranges::stable_sort(evaluations, {}, [](const auto& entry) { return entry.second.size(); });
   std::vector<std::string> parts;
-  for (const auto& [images, names] : tests) {
-    const bool are_most = images == tests.back().first && names.size() > 1;
+  for (const auto& [images, names] : evaluations) {
+    const bool are_most = images == evaluations.back().first && names.size() > 1;
     parts.push_back(fmt::format("{} on {}", are_most ? "the others" : listed(names), images));
   }
-  return fmt::format(
-      "These runs were not tested on the same images, so that their test figures cannot be compared: {}.",
-      fmt::join(parts, "; "));
+  return fmt::format("These runs were not {} on the same images, so that their {} figures cannot be compared: {}.",
+                     done, figures, fmt::join(parts, "; "));
+}
+
+/// How many images each run was tested on, and of which data set, where that is not the same of all.
+std::string tested_on_text(const std::vector<RunGroup>& groups) {
+  Evaluations tests;
+  for (const RunGroup& group : groups) {
+    for (const RunData* const run : runs_of(group)) {
+      if (std::isfinite(run->test_images))
+        add_evaluation(tests, fmt::format("{:.0f} images of {}", run->test_images, run->dataset), group.name);
+    }
+  }
+  return evaluated_on_text(std::move(tests), "tested", "test");
+}
+
+/// The same of the images that were held out of training, which the seed draws. Groups of the same seeds are held
+/// against the same.
+std::string validated_on_text(const std::vector<RunGroup>& groups) {
+  Evaluations validations;
+  for (const RunGroup& group : groups) {
+    std::set<std::string> of_group;
+    for (const RunData* const run : runs_of(group)) {
+      if (!(run->validation_images > 0.0)) continue;
+      of_group.insert(fmt::format("{:.0f} of {:.0f} images of {} by seed {}", run->validation_images,
+                                  run->validation_images + run->train_images, run->dataset, setting(*run, "seed")));
+    }
+    if (!of_group.empty()) add_evaluation(validations, fmt::format("{}", fmt::join(of_group, " and ")), group.name);
+  }
+  return evaluated_on_text(std::move(validations), "validated", "validation");
+}
+
+/// What keeps figures from being compared.
+std::vector<std::string> cautions(const std::vector<RunGroup>& groups) {
+  std::vector<std::string> texts{tested_on_text(groups), validated_on_text(groups)};
+  std::erase(texts, "");
+  return texts;
 }
 
 /// "b has the seed of a, and the same settings: it does not count": a line for each such run.
@@ -273,8 +310,8 @@ std::string comparison_text(const std::vector<RunData>& runs, int columns) {
   std::vector<Figure> figures = figures_of(groups);
   figures.resize(std::min(figures.size(), kMostFigures));
   std::string text = table_text(results_of(groups, figures), columns);
-  if (const std::string tested = tested_on_text(groups); !tested.empty()) text += "note: " + tested + '\n';
-  for (const std::string& repetition : repetition_texts(groups)) text += repetition + '\n';
+  for (const std::string& caution : cautions(groups)) text += wrapped("note: " + caution + '\n', columns);
+  for (const std::string& repetition : repetition_texts(groups)) text += wrapped(repetition + '\n', columns);
   return text;
 }
 
@@ -296,11 +333,10 @@ std::string comparison_page(const std::vector<RunData>& runs) {
   std::vector<std::string> problems;
   for (const RunData& run : runs) problems.insert(problems.end(), run.problems.begin(), run.problems.end());
   add_problems(html, problems);
-  if (const std::string tested = tested_on_text(groups); !tested.empty()) {
-    html.open("div", {{"class", "banner"}});
-    html.element("p", tested);
-    html.close();
-  }
+  const std::vector<std::string> texts = cautions(groups);
+  if (!texts.empty()) html.open("div", {{"class", "banner"}});
+  for (const std::string& text : texts) html.element("p", text);
+  if (!texts.empty()) html.close();
   if (!figures.empty()) add_results(html, results_of(groups, figures));
   for (const std::string& repetition : repetition_texts(groups)) html.element("p", repetition, {{"class", "note"}});
   add_settings(html, groups);

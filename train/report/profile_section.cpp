@@ -25,33 +25,48 @@ std::string rate_text(double amount, double seconds, double limit) {
   return limit > 0.0 ? fmt::format("{} ({:.0f} %)", text, 100.0 * rate / limit) : text;
 }
 
-void add_ops(HtmlWriter& html, const Profile& profile) {
+constexpr const char* kOpColumns[] = {"calls/step", "ms/step", "time", "GFLOP/s", "GB/s"};
+
+/// A card of the first of `ops`, with a note below.
+void add_ops(HtmlWriter& html, const Profile& profile, const std::vector<Profile::Op>& ops, const std::string& title,
+             const std::string& what, const std::string& note) {
   html.open("div", {{"class", "card scroll wide"}});
-  html.element("h3", "Operations with the most time");
-  html.open("table");
+  html.element("h3", title);
+  html.open("table", {{"class", "stack"}});
   html.open("tr");
-  html.element("th", "operation");
-  for (const char* const name : {"calls/step", "ms/step", "time", "GFLOP/s", "GB/s"})
-    html.element("th", name, {{"class", "n"}});
+  html.element("th", what);
+  for (const char* const name : kOpColumns) html.element("th", name, {{"class", "n"}});
   html.close();
   const double steps = std::max(1.0, profile.steps);
-  for (std::size_t i = 0; i < std::min(profile.ops.size(), kMostOps); ++i) {
-    const Profile::Op& op = profile.ops[i];
+  for (std::size_t i = 0; i < std::min(ops.size(), kMostOps); ++i) {
+    const Profile::Op& op = ops[i];
+    const std::string cells[] = {fmt::format("{:.1f}", op.calls / steps),
+                                 fmt::format("{:.3f}", 1e3 * op.seconds / steps),
+                                 fmt::format("{:.1f} %", 100.0 * op.seconds / profile.seconds),
+                                 rate_text(op.flops, op.seconds, profile.flops_per_second),
+                                 rate_text(op.bytes, op.seconds, profile.bytes_per_second)};
     html.open("tr");
-    html.element("td", op.name);
-    html.element("td", fmt::format("{:.1f}", op.calls / steps), {{"class", "n"}});
-    html.element("td", fmt::format("{:.3f}", 1e3 * op.seconds / steps), {{"class", "n"}});
-    html.element("td", fmt::format("{:.1f} %", 100.0 * op.seconds / profile.seconds), {{"class", "n"}});
-    html.element("td", rate_text(op.flops, op.seconds, profile.flops_per_second), {{"class", "n"}});
-    html.element("td", rate_text(op.bytes, op.seconds, profile.bytes_per_second), {{"class", "n"}});
+    html.element("td", op.name, {{"class", "name"}});
+    for (std::size_t column = 0; column < std::size(cells); ++column)
+      html.element("td", cells[column], {{"class", "n"}, {"data-name", kOpColumns[column]}});
     html.close();
   }
   html.close();
-  html.element("p",
-               "Time without that of the operations inside. A share in brackets is of what the machine was measured to "
-               "be able to do.",
-               {{"class", "note"}});
+  html.element("p", note, {{"class", "note"}});
   html.close();
+}
+
+void add_operations(HtmlWriter& html, const Profile& profile) {
+  const std::string own = "Time without that of the operations inside. A share in brackets is of what the ";
+  const std::string& from = profile.device_times_from;
+  add_ops(html, profile, profile.ops, "Operations with the most time", "operation",
+          from.empty()
+              ? own + "machine was measured to be able to do."
+              : own + "clocks and widths of the GPU allow, which was not measured. Times of the GPU are from " + from +
+                    ".");
+  if (profile.kernels.empty()) return;
+  add_ops(html, profile, profile.kernels, "Kernels and copies with the most time", "kernel or copy",
+          "Names without namespaces and parameters; bytes are those of copies and fills.");
 }
 
 /// The kinds as layers over each other: lines of sums.
@@ -111,7 +126,7 @@ void add_profile(HtmlWriter& html, const RunData& run) {
                                 : "";
   html.element("h2", "Profile" + steps + ", rank 0");
   html.open("div", {{"class", "grid"}});
-  add_ops(html, profile);
+  add_operations(html, profile);
   add_memory_over_time(html, profile);
   add_largest(html, profile);
   html.close();

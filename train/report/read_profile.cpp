@@ -23,6 +23,14 @@ std::vector<double> numbers_in(const Json& list) {
   return numbers;
 }
 
+std::vector<Profile::Op> ops_in(const Json& json, const char* name, const std::string& path) {
+  std::vector<Profile::Op> ops;
+  for (const Json& op : list_in(json, name, path))
+    ops.push_back({text_field(op, "name"), number_field(op, "calls"), number_field(op, "seconds"),
+                   number_field(op, "flops"), number_field(op, "bytes")});
+  return ops;
+}
+
 void read_memory(Profile& profile, const Json& json, const std::string& path) {
   const Json* const memory = find_field(json, "memory");
   require(memory != nullptr && memory->is_object(), "{}: 'memory' is no object", path);
@@ -46,9 +54,9 @@ Profile read_profile(const std::string& path) {
   profile.flops_per_second = number_field(json, "flops_per_second");
   profile.bytes_per_second = number_field(json, "bytes_per_second");
   profile.peak_bytes = number_field(json, "peak_bytes");
-  for (const Json& op : list_in(json, "ops", path))
-    profile.ops.push_back({text_field(op, "name"), number_field(op, "calls"), number_field(op, "seconds"),
-                           number_field(op, "flops"), number_field(op, "bytes")});
+  profile.device_times_from = text_field(json, "device_times_from");
+  profile.ops = ops_in(json, "ops", path);
+  if (find_field(json, "kernels") != nullptr) profile.kernels = ops_in(json, "kernels", path);
   for (const Json& storage : list_in(json, "largest_at_peak", path))
     profile.largest_at_peak.push_back({number_field(storage, "bytes"), text_field(storage, "kind"),
                                        text_field(storage, "made_in"), text_field(storage, "name")});

@@ -112,6 +112,7 @@ class LogReader {
     run_.parameters = number_field(json, "model_parameters");
     run_.train_images = number_field(json, "train_images");
     run_.test_images = number_field(json, "test_images");
+    run_.validation_images = number_field(json, "validation_images");
     run_.global_batch_size = number_field(json, "global_batch_size");
     run_.steps_per_epoch = number_field(json, "steps_per_epoch");
     run_.config.clear();

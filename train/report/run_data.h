@@ -82,7 +82,9 @@ struct Profile {
   };
   double steps = kMissing, seconds = kMissing;                      ///< of all ranges
   double flops_per_second = kMissing, bytes_per_second = kMissing;  ///< what the machine can do, where that is known
+  std::string device_times_from;                                    ///< on a GPU: who told its times
   std::vector<Op> ops;                                              ///< the most time first
+  std::vector<Op> kernels;                                          ///< and copies of a GPU, where they were told
   std::vector<double> memory_seconds;                               ///< when memory was looked at
   std::vector<std::pair<std::string, std::vector<double>>> memory;  ///< bytes by kind, one for each of these times
   double peak_bytes = kMissing;
@@ -112,6 +114,7 @@ struct RunData {
   RunState state = RunState::not_begun;
   std::string model, dataset, started, host, device, backend;
   double ranks = kMissing, threads = kMissing, parameters = kMissing, train_images = kMissing, test_images = kMissing;
+  double validation_images = kMissing;
   double global_batch_size = kMissing, steps_per_epoch = kMissing, planned_epochs = kMissing;
   double total_seconds = kMissing;
   bool stopped_early = false;               ///< by --early-stopping

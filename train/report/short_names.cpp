@@ -153,7 +153,8 @@ std::vector<std::string> short_names(const std::vector<std::string>& names, cons
   Names shorter = by_families(names, long_ones, false);
   for (std::string& name : shorter) name = without_middle(name, fits);
   if (are_good(shorter)) return shorter;
-  for (const std::size_t i : long_ones) {
+  // All of them, so that they are of one style.
+  for (std::size_t i = 0; i < shorter.size(); ++i) {
     std::string numbered = fmt::format("{}: ", i + 1);
     const std::string number = numbered;
     numbered += without_middle(shorter[i], [&](const std::string& name) { return fits(number + name); });

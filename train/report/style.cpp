@@ -22,7 +22,7 @@ header { margin-bottom: 28px; }
 h1 { font-size: 27px; line-height: 1.25; margin: 0; letter-spacing: -0.01em; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 44px 0 14px; letter-spacing: -0.005em; }
 h3 { font-size: 14px; margin: 0 0 10px; font-weight: 600; }
-p { margin: 0 0 10px; max-width: 76ch; }
+p { margin: 0 0 10px; max-width: 76ch; overflow-wrap: anywhere; }
 p:last-child { margin-bottom: 0; }
 .sub, .note { color: var(--muted); }
 .sub { margin-top: 6px; overflow-wrap: anywhere; }
@@ -58,7 +58,9 @@ td { overflow-wrap: anywhere; }
 td.n, td.word { white-space: nowrap; }
 th:last-child, td:last-child { padding-right: 0; }
 .scroll { overflow-x: auto; }
-.scroll td { overflow-wrap: normal; }
+.scroll td:not(.n) { min-width: 7ch; }
+.scroll td.name { min-width: 18ch; }
+.named { display: flex; } .named .key { flex: none; margin-top: 6px; }
 .pairs { columns: 2 340px; column-gap: 36px; }
 .pairs div { display: flex; justify-content: space-between; gap: 16px; break-inside: avoid; padding: 4px 0;
   border-bottom: 1px solid var(--rule); font-size: 14px; }
@@ -74,13 +76,14 @@ pre { margin: 0; overflow-x: auto; font-size: 13px;
   white-space: pre-wrap; overflow-wrap: anywhere; }
 .key { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 8px; }
 footer { margin-top: 44px; color: var(--muted); font-size: 13px; }
-@media (max-width: 560px) { main { padding: 24px 14px 40px; } h1 { font-size: 22px; } .card, .verdict { padding: 15px 14px; }
+@media screen and (max-width: 720px) {
   .stack, .stack tbody, .stack tr { display: block; } .stack tr { padding: 9px 0; border-bottom: 1px solid var(--rule); }
   .stack tr:first-child { display: none; } .stack tr:nth-child(2) { padding-top: 0; } .stack tr:last-child { border-bottom: 0; padding-bottom: 0; }
   .stack td, .stack td.n { display: flex; justify-content: space-between; gap: 16px; padding: 2px 0; border: 0; white-space: normal;
     text-align: right; overflow-wrap: anywhere; }
-  .stack td:first-child { display: block; text-align: left; font-weight: 600; } .stack td:empty { display: none; }
-  .stack td[data-name]::before { content: attr(data-name); color: var(--muted); text-align: left; overflow-wrap: normal; }
+  .stack td:first-child { display: block; min-width: 0; text-align: left; font-weight: 600; } .stack td:empty { display: none; }
+  .stack td[data-name]::before { content: attr(data-name); color: var(--muted); text-align: left; overflow-wrap: normal; } }
+@media (max-width: 560px) { main { padding: 24px 14px 40px; } h1 { font-size: 22px; } .card, .verdict { padding: 15px 14px; }
   .tiles { grid-template-columns: 1fr 1fr; } .tile { padding: 12px 14px; } .worst { grid-template-columns: repeat(auto-fill, minmax(84px, 1fr)); } }
 @media print { :root { --paper: #ffffff; --card: #ffffff; --ink: #000000; --muted: #555555; --rule: #cccccc; --on-pale: #000000;
     --train: #2f6fbb; --validation: #b7710a; --test: #12805f; --wrong: #c23b3b; }

@@ -185,6 +185,9 @@ class MpiBackend final : public Backend {
       divide(collective.output, collective.count(), collective.dtype, place_.size);
   }
 
+  bool moves_by_polls() const override { return true; }
+  std::string thread_obstacle() const override { return mpi_thread_obstacle(); }
+
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
     return std::make_unique<MpiBackend>(communicator_of(communicator_->get(), members));
   }

@@ -11,13 +11,15 @@
 
 namespace tandem::comm::detail {
 
-/// MPI_Init with the thread level this library needs: calls from any thread, one at a time. False if somebody else had
-/// initialised MPI already, who then has to finalise it as well.
+/// MPI_Init with calls from several threads at once, which progress threads make; calls from any thread, one at a time,
+/// will do without them. False if somebody else had initialised MPI already, who then has to finalise it as well.
 bool initialize_mpi();
 void finalize_mpi() noexcept;
 [[noreturn]] void abort_mpi(int exit_code);
 int mpi_world_rank();
 int mpi_world_size();
+/// Why several threads cannot call MPI at once; empty if they can.
+std::string mpi_thread_obstacle();
 /// "Open MPI v4.1.4, ..."
 std::string mpi_library_version();
 

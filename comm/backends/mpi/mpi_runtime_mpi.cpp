@@ -53,7 +53,7 @@ bool initialize_mpi() {
   if (initialized) {
     TANDEM_CHECK_MPI(MPI_Query_thread(&level));
   } else {
-    TANDEM_CHECK_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level));
+    TANDEM_CHECK_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level));
   }
   TANDEM_CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   TANDEM_CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
@@ -87,6 +87,14 @@ int mpi_world_size() {
   int size = 1;
   TANDEM_CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &size));
   return size;
+}
+
+std::string mpi_thread_obstacle() {
+  int level = 0;
+  TANDEM_CHECK_MPI(MPI_Query_thread(&level));
+  constexpr int kNeeded = MPI_THREAD_MULTIPLE;
+  if (level >= kNeeded) return "";
+  return fmt::format("MPI takes calls of one thread at a time (level {}; MPI_THREAD_MULTIPLE is {})", level, kNeeded);
 }
 
 std::string mpi_library_version() {

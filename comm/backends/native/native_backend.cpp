@@ -1,6 +1,7 @@
 // Works of both engines, and groups of some ranks.
 #include "tandem/comm/backends/native/native_backend.h"
 
+#include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/native/measure_costs.h"
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/backends/native/window_engine.h"
@@ -26,15 +27,20 @@ struct Engines {
   explicit Engines(NativeEngine engine) : messages(std::move(engine)) {}
 
   bool poll() {
-    const bool moved = messages.poll();
-    if (!window) return moved;
-    if (window->poll() || moved) return true;
-    messages.transport().check();
-    window->check_peers();
+    const bool message_moved = messages.poll(), window_moved = window && window->poll();
+    if (message_moved || window_moved) {
+      ++moves;
+      return true;
+    }
+    if (window) {
+      messages.transport().check();
+      window->check_peers();
+    }
     return false;
   }
 
   NativeEngine messages;
+  std::int64_t moves = 0;                // polls that moved anything
   bool many_ranks = false;               // more of them than cores
   std::unique_ptr<WindowEngine> window;  // null where ranks exchange messages only
 };
@@ -55,6 +61,7 @@ class MessageWork final : public Work {
     Patience patience(engines_->many_ranks);
     while (!is_complete()) patience.pause(engines_->poll());
   }
+  std::int64_t moves() const override { return engines_->moves; }
 
  private:
   bool is_complete() const { return engines_->messages.is_complete(*operation_); }
@@ -75,6 +82,7 @@ class WindowWork final : public Work {
     Patience patience(engines_->many_ranks);
     while (!is_complete()) patience.pause(engines_->poll());
   }
+  std::int64_t moves() const override { return engines_->moves; }
 
  private:
   /// Throws what it failed by.
@@ -86,6 +94,24 @@ class WindowWork final : public Work {
   std::shared_ptr<Engines> engines_;
   std::shared_ptr<WindowOperation> operation_;
 };
+
+/// Of memory that is read in another process. Below, two copies through the window are faster than one by the kernel,
+/// which takes page by page: only blocks of this size have large pages (docs/results/2026-11-25-all-reduce.md).
+constexpr std::int64_t kLeastToRead = std::int64_t{4} << 20;
+
+constexpr std::string_view kSingleCopy = "TANDEM_SINGLE_COPY";
+
+std::string_view name_of(SingleCopy wish) {
+  return wish == SingleCopy::on ? "on" : wish == SingleCopy::off ? "off" : "auto";
+}
+
+SingleCopy single_copy_of(const EnvironmentLookup& environment) {
+  const char* const text = environment(kSingleCopy.data());
+  if (text == nullptr) return SingleCopy::automatic;
+  for (const SingleCopy wish : {SingleCopy::automatic, SingleCopy::on, SingleCopy::off})
+    if (name_of(wish) == text) return wish;
+  throw AgreedError(fmt::format("{}={}: choose auto, on or off", kSingleCopy, text));
+}
 
 class NativeBackend final : public Backend {
  public:
@@ -99,16 +125,18 @@ class NativeBackend final : public Backend {
         NativeEngine(std::move(transport), place.size, place.rank, algorithm.make(node_of_rank), options_.segments));
     if (place.size > 1)
       engines_->many_ranks = shared_cores(cores_by_host(all_gather_bytes(place_text(place.node)))) > 0;
-    if (options_.shared_memory && place.size > 1 && place.local_size == place.size) open_window();
+    if (place.size > 1) open_window();
     choose();
   }
 
   std::string_view name() const override { return options_.name; }
   Place place() const override { return place_; }
-  bool reduces_half(CollectiveKind kind) const override { return engines_->window && WindowEngine::takes(kind); }
+  bool reduces_half(CollectiveKind kind) const override { return engines_->window && engines_->window->takes(kind); }
   std::unique_ptr<Work> start(const Collective& collective) override {
-    if (engines_->window && WindowEngine::takes(collective.kind))
+    if (engines_->window && engines_->window->takes(collective.kind)) {
+      if (!is_reduction(collective.kind) && collective.bytes(collective.total()) >= kLeastToRead) tell_of_two_copies();
       return std::make_unique<WindowWork>(engines_, engines_->window->start(collective));
+    }
     return std::make_unique<MessageWork>(engines_, engines_->messages.start(collective));
   }
   std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
@@ -138,6 +166,8 @@ class NativeBackend final : public Backend {
     return nullptr;
   }
   std::string notice() const override { return notice_; }
+  bool moves_by_polls() const override { return true; }
+  std::string thread_obstacle() const override { return engines_->messages.transport().thread_obstacle(); }
   std::optional<MessageCosts> measure_costs() override {
     if (place_.size == 1) return options_.costs;
     NativeEngine& engine = engines_->messages;
@@ -184,16 +214,53 @@ class NativeBackend final : public Backend {
     if (place_.rank == 0 && !line.empty() && !std::exchange(has_told_, true)) kernels::notice(line);
   }
 
+  /// Once, and where it matters.
+  void tell_of_two_copies() {
+    const std::string obstacle = std::exchange(reading_obstacle_, "");
+    if (place_.rank == 0 && !obstacle.empty())
+      kernels::notice(fmt::format("ranks cannot read each other's memory, and copy large data twice: {}", obstacle));
+  }
+
   void open_window() {
+    check_wishes();
+    if (!options_.shared_memory)
+      return refuse_single_copy("ranks exchange messages by algorithm " + options_.all_reduce);
+    if (place_.local_size < place_.size) return refuse_single_copy("the ranks are on several hosts");
     SharedByRanks shared = share_memory(*this, Window::part_bytes(place_.size));
     if (!shared.memory) {
       notice_ = fmt::format("ranks of this host exchange messages: {}", shared.obstacle);
-      return;
+      return refuse_single_copy(shared.obstacle);
     }
     auto peers = std::make_unique<PeerProcesses>();
     peers->exchange(*this);
-    engines_->window =
-        std::make_unique<WindowEngine>(Window(std::move(shared.memory), place_.size), place_.rank, std::move(peers));
+    const std::int64_t reads_from_bytes = least_to_read(*peers);
+    engines_->window = std::make_unique<WindowEngine>(Window(std::move(shared.memory), place_.size), place_.rank,
+                                                      std::move(peers), reads_from_bytes);
+  }
+
+  /// Of memory that others read where it is, bytes; the same on all ranks.
+  std::int64_t least_to_read(const PeerProcesses& peers) {
+    if (options_.single_copy == SingleCopy::off) return WindowEngine::kNeverRead;
+    const std::string obstacle = obstacle_to_reading(*this, peers);
+    if (!obstacle.empty()) {
+      refuse_single_copy(obstacle);
+      reading_obstacle_ = obstacle;
+      return WindowEngine::kNeverRead;
+    }
+    return options_.single_copy == SingleCopy::on || peers.are_all_here() ? 0 : kLeastToRead;
+  }
+
+  /// Else some would wait for the others.
+  void check_wishes() {
+    const std::vector<std::string> all = all_gather_bytes(name_of(options_.single_copy));
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+      if (all[rank] != all.front())
+        throw AgreedError(fmt::format("{} is {} on rank 0 and {} on rank {}; give all ranks the same", kSingleCopy,
+                                      all.front(), all[rank], rank));
+  }
+
+  void refuse_single_copy(std::string_view reason) const {
+    if (options_.single_copy == SingleCopy::on) throw AgreedError(fmt::format("{}=on: {}", kSingleCopy, reason));
   }
 
   Place place_;
@@ -201,14 +268,15 @@ class NativeBackend final : public Backend {
   NativeOptions options_;
   std::vector<AlgorithmChoice> choices_;
   std::string notice_;
+  std::string reading_obstacle_;  // to be told yet
   bool has_told_ = false;
   std::shared_ptr<Engines> engines_;
 };
 
 }  // namespace
 
-NativeOptions native_options(std::string name, std::string_view algorithm) {
-  NativeOptions options{.name = std::move(name)};
+NativeOptions native_options(std::string name, std::string_view algorithm, const EnvironmentLookup& environment) {
+  NativeOptions options{.name = std::move(name), .single_copy = single_copy_of(environment)};
   if (algorithm == "auto" || algorithm == "shared-memory") return options;
   options.all_reduce = algorithm;
   options.shared_memory = false;

@@ -6,12 +6,21 @@
 #include "tandem/comm/cost/message_costs.h"
 #include "tandem/comm/schedules/segment_options.h"
 #include "tandem/comm/transports/transport.h"
+#include "tandem/core/environment.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 namespace tandem::comm {
+
+/// Whether ranks of one host read each other's memory, which copies data once where pieces move from rank to rank.
+enum class SingleCopy : std::uint8_t {
+  automatic,  ///< where the system lets them, and it is faster
+  on,         ///< all data that are more than some KiB; an error where the system refuses
+  off,        ///< data go through memory that all see
+};
 
 struct NativeOptions {
   std::string name = "native";  ///< of the backend
@@ -19,14 +28,18 @@ struct NativeOptions {
   std::string all_reduce = "by-cost";
   MessageCosts costs = usual_message_costs();  ///< by which that is predicted
   SegmentOptions segments = {};
-  bool shared_memory = true;  ///< all_reduce, reduce and barrier through memory, where all ranks share a host
+  bool shared_memory = true;                       ///< through memory, where all ranks share a host
+  SingleCopy single_copy = SingleCopy::automatic;  ///< with shared_memory alone
 };
 
-/// Those of GroupOptions::algorithm (comm/process_group.h).
-NativeOptions native_options(std::string name, std::string_view algorithm);
+/// Those of GroupOptions::algorithm (comm/process_group.h), and of the environment variable TANDEM_SINGLE_COPY: "auto",
+/// "on" or "off". Throws Error where it is another.
+NativeOptions native_options(std::string name, std::string_view algorithm,
+                             const EnvironmentLookup& environment = environment_variable);
 
 /// `place` is this rank's among the ranks that `transport` joins; `node_of_rank` has Place::node of each. Collective.
-/// Throws Error for an algorithm that there is not.
+/// Throws Error for an algorithm that there is not, and on all ranks an AgreedError where single_copy is on and ranks
+/// cannot read each other's memory.
 std::unique_ptr<Backend> make_native_backend(const Place& place, const std::vector<int>& node_of_rank,
                                              std::unique_ptr<Transport> transport, const NativeOptions& options = {});
 

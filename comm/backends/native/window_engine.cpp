@@ -2,8 +2,6 @@
 #include "tandem/comm/backends/native/window_engine.h"
 
 #include "tandem/comm/backends/blocks.h"
-#include "tandem/comm/backends/native/rank_reduction.h"
-#include "tandem/comm/schedules/schedule.h"
 #include "tandem/core/error.h"
 
 #include <algorithm>
@@ -16,7 +14,25 @@ namespace {
 
 using Stage = WindowOperation::Stage;
 
-std::int64_t bytes_of(const Collective& collective) { return collective.bytes(collective.count()); }
+bool has_pieces(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::all_gather || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::scatter || kind == CollectiveKind::reduce_scatter ||
+         kind == CollectiveKind::all_to_all;
+}
+
+/// Those of reduce_scatter all go to one place, where they are combined.
+BlockExchange pieces_of(const Collective& collective, int rank, int ranks) {
+  if (collective.kind != CollectiveKind::reduce_scatter) return exchange_of(collective, rank, ranks);
+  const Block mine{static_cast<std::byte*>(collective.output),
+                   collective.bytes(collective.counts[static_cast<std::size_t>(rank)])};
+  return {blocks_of(collective.input, collective.counts, collective.dtype),
+          std::vector<Block>(static_cast<std::size_t>(ranks), mine)};
+}
+
+/// What all ranks have the same number of. Those of all_to_all are in its pieces.
+std::int64_t common_count(const Collective& collective) {
+  return collective.kind == CollectiveKind::all_to_all ? 0 : collective.total();
+}
 
 std::string text_of(const Offer& offer) {
   return describe(
@@ -27,34 +43,28 @@ bool are_alike(const Offer& a, const Offer& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.count == b.count && a.root == b.root;
 }
 
-/// Which elements of a segment a collective has, and which of these each rank combines.
-struct SegmentElements {
-  SegmentElements(const Window& window, const WindowOperation& operation, std::uint64_t segment)
-      : element_bytes(size_of(operation.collective.dtype)), ranks(window.ranks()) {
-    const std::int64_t longest = window.segment_elements(element_bytes);
-    begin = static_cast<std::int64_t>(segment - operation.first) * longest;
-    count = std::min(longest, operation.collective.count() - begin);
-  }
-  ElementRange part_of(int rank) const { return chunk_range(count, ranks, rank); }
-  std::int64_t part_offset(int rank) const { return part_of(rank).begin * element_bytes; }
-  std::int64_t part_bytes(int rank) const { return part_of(rank).count * element_bytes; }
-
-  std::int64_t element_bytes;
-  int ranks;
-  std::int64_t begin = 0, count = 0;
-};
-
 }  // namespace
 
-WindowEngine::WindowEngine(Window window, int rank, std::unique_ptr<PeerProcesses> peers)
-    : window_(std::move(window)), rank_(rank), peers_(std::move(peers)), parts_(rank) {}
+WindowEngine::WindowEngine(Window window, int rank, std::unique_ptr<PeerProcesses> peers, std::int64_t reads_from_bytes)
+    : window_(std::move(window)),
+      rank_(rank),
+      peers_(std::move(peers)),
+      reads_from_bytes_(reads_from_bytes),
+      parts_(rank) {}
 
-bool WindowEngine::takes(CollectiveKind kind) {
+/// After an error, ranks that are other threads may still read what is under way.
+WindowEngine::~WindowEngine() {
+  for (std::shared_ptr<WindowOperation>& operation : queue_) window_.memory()->keep(std::move(operation));
+}
+
+bool WindowEngine::takes(CollectiveKind kind) const {
+  if (has_pieces(kind)) return window_.ranks() <= Window::kMostRanksOfPieces;
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce || kind == CollectiveKind::barrier;
 }
 
 std::shared_ptr<WindowOperation> WindowEngine::start(const Collective& collective) {
   auto operation = std::make_shared<WindowOperation>(WindowOperation{.collective = collective});
+  if (has_pieces(collective.kind)) operation->pieces = pieces_of(collective, rank_, window_.ranks());
   queue_.push_back(operation);
   poll();
   return operation;
@@ -68,10 +78,12 @@ bool WindowEngine::poll() {
       if (!advance(first)) break;
     } catch (...) {
       first.fault = std::current_exception();
-      first.stage = Stage::complete;
+      fail_here(first);
     }
     moved = true;
-    if (first.stage == Stage::complete) queue_.pop_front();
+    if (first.stage != Stage::complete) continue;
+    if (!first.fault && !first.mismatch.empty()) first.fault = std::make_exception_ptr(Error(first.mismatch));
+    queue_.pop_front();
   }
   return moved;
 }
@@ -84,12 +96,10 @@ bool WindowEngine::advance(WindowOperation& operation) {
       return true;
     case Stage::offered:
       return try_begin(operation);
-    case Stage::in_place:
-      if (window_.least(&RankArea::reduced) < operation.end) return false;
-      operation.stage = Stage::complete;
-      return true;
+    case Stage::done_here:
+      return try_end(operation);
     case Stage::staged:
-      return advance_segments(operation);
+      return has_pieces(operation.collective.kind) ? advance_piece_segments(operation) : advance_segments(operation);
     case Stage::complete:
       break;
   }
@@ -98,11 +108,14 @@ bool WindowEngine::advance(WindowOperation& operation) {
 
 void WindowEngine::offer(WindowOperation& operation) {
   const Collective& c = operation.collective;
-  const std::int64_t bytes = bytes_of(c);
+  const std::int64_t bytes = c.bytes(c.count());
   operation.number = ++number_;
   Cell& cell = mine().cell(operation.number);
-  cell.offer = {.count = c.count(), .root = c.peer, .kind = c.kind, .dtype = c.dtype, .op = c.op};
-  if (bytes <= Cell::kPayloadBytes) {
+  cell.has_failed.store(false, std::memory_order_relaxed);
+  cell.offer = {.count = common_count(c), .root = c.peer, .kind = c.kind, .dtype = c.dtype, .op = c.op};
+  if (has_pieces(c.kind)) {
+    show_pieces(cell, operation.pieces.sent);
+  } else if (bytes <= Cell::kPayloadBytes) {
     if (bytes > 0) std::memcpy(cell.payload, c.input, static_cast<std::size_t>(bytes));
   } else if (c.kind == CollectiveKind::all_reduce) {
     const auto [segment, offset] = parts_.find(c.output, bytes);
@@ -112,6 +125,10 @@ void WindowEngine::offer(WindowOperation& operation) {
   }
   cell.number.store(operation.number, std::memory_order_release);
   operation.stage = Stage::offered;
+  if (!has_pieces(c.kind) || is_reduction(c.kind)) return;
+  const auto& [sent, received] = operation.pieces;
+  const auto own = static_cast<std::size_t>(rank_);
+  copy_block(sent[own].data, received[own].data, received[own].bytes);  // while others come
 }
 
 bool WindowEngine::try_begin(WindowOperation& operation) {
@@ -122,17 +139,15 @@ bool WindowEngine::try_begin(WindowOperation& operation) {
   while (operation.seen < window_.ranks() && has_offered(operation.seen)) ++operation.seen;
   if (operation.seen < window_.ranks()) return operation.seen > seen_before;
   check_offers(operation);
-  const std::int64_t bytes = bytes_of(operation.collective);
-  operation.first = reduced_;
-  if (bytes <= Cell::kPayloadBytes) {
+  const Collective& c = operation.collective;
+  if (has_pieces(c.kind)) {
+    begin_pieces(operation);
+  } else if (c.bytes(c.count()) <= Cell::kPayloadBytes) {
     reduce_cells(operation);
   } else if (is_in_one_segment(operation)) {
     reduce_in_place(operation);
   } else {
-    const std::int64_t elements = window_.segment_elements(size_of(operation.collective.dtype));
-    operation.end =
-        operation.first + static_cast<std::uint64_t>((operation.collective.count() + elements - 1) / elements);
-    operation.stage = Stage::staged;
+    stage_segments(operation, c.count(), window_.segment_elements(size_of(c.dtype)));
   }
   return true;
 }
@@ -148,111 +163,38 @@ void WindowEngine::check_offers(const WindowOperation& operation) const {
   }
 }
 
-bool WindowEngine::is_in_one_segment(const WindowOperation& operation) const {
-  const std::int32_t segment = window_.area(0).cell(operation.number).offer.segment;
-  for (int rank = 0; rank < window_.ranks(); ++rank)
-    if (window_.area(rank).cell(operation.number).offer.segment != segment) return false;
-  return segment != 0;
+void WindowEngine::end_here(WindowOperation& operation) {
+  mine().done.set(operation.number);
+  operation.stage = Stage::done_here;
 }
 
-void WindowEngine::reduce_cells(WindowOperation& operation) {
-  const Collective& c = operation.collective;
-  if (c.output != nullptr && c.count() > 0) {
-    inputs_.clear();
-    for (int rank = 0; rank < window_.ranks(); ++rank)
-      inputs_.push_back(window_.area(rank).cell(operation.number).payload);
-    outputs_ = {static_cast<std::byte*>(c.output)};
-    reduce_ranks(inputs_, outputs_, c.count(), c.dtype, c.op);
-  }
+void WindowEngine::stage_segments(WindowOperation& operation, std::int64_t count, std::int64_t in_a_segment) {
+  operation.first = reduced_;
+  operation.end = operation.first + static_cast<std::uint64_t>((count + in_a_segment - 1) / in_a_segment);
+  operation.stage = Stage::staged;
+}
+
+bool WindowEngine::try_end(WindowOperation& operation) {
+  if (window_.least(&RankArea::done) < operation.number) return false;
+  for (int rank = 0; rank < window_.ranks(); ++rank)
+    require(!window_.area(rank).cell(operation.number).has_failed.load(std::memory_order_relaxed),
+            "{}: rank {} failed in it", describe(operation.collective), rank);
   operation.stage = Stage::complete;
+  return true;
 }
 
-void WindowEngine::reduce_in_place(WindowOperation& operation) {
-  const Collective& c = operation.collective;
-  const std::int32_t segment = mine().cell(operation.number).offer.segment;
-  operation.segment = parts_.memory(segment);
-  // Parts end where cache lines do, if the data begin where one does: no line is written by two ranks.
-  const std::int64_t element_bytes = size_of(c.dtype),
-                     unit = static_cast<std::int64_t>(kSharedLineBytes) / element_bytes;
-  const ElementRange units = chunk_range((c.count() + unit - 1) / unit, window_.ranks(), rank_);
-  const std::int64_t begin = units.begin * unit, end = std::min(c.count(), (units.begin + units.count) * unit);
-  inputs_.clear();
-  outputs_.clear();
-  for (int rank = 0; rank < window_.ranks(); ++rank) {
-    const Offer& offer = window_.area(rank).cell(operation.number).offer;
-    outputs_.push_back(parts_.part(segment, rank) + offer.offset + begin * element_bytes);
-    inputs_.push_back(outputs_.back());
-  }
-  if (begin < end) reduce_ranks(inputs_, outputs_, end - begin, c.dtype, c.op);
-  mine().copied.set(++copied_);
-  mine().taken.set(++taken_);
-  mine().reduced.set(++reduced_);
-  operation.end = reduced_;
-  operation.stage = Stage::in_place;
-}
-
-bool WindowEngine::advance_segments(WindowOperation& operation) {
-  bool moved = false;
-  const std::uint64_t end = operation.end;
-  const auto slots = static_cast<std::uint64_t>(Window::kSlots);
-  if (copied_ < end && window_.least(&RankArea::reduced) + slots > copied_) {
-    copy_in(operation, copied_);
-    mine().copied.set(++copied_);
-    moved = true;
-  }
-  if (reduced_ < end && window_.least(&RankArea::copied) > reduced_ &&
-      window_.least(&RankArea::taken) + slots > reduced_) {
-    reduce_part(operation, reduced_);
-    mine().reduced.set(++reduced_);
-    moved = true;
-  }
-  if (taken_ < end && window_.least(&RankArea::reduced) > taken_) {
-    take(operation, taken_);
-    mine().taken.set(++taken_);
-    moved = true;
-  }
-  if (taken_ == end) operation.stage = Stage::complete;
-  return moved;
-}
-
-void WindowEngine::copy_in(const WindowOperation& operation, std::uint64_t segment) {
-  const SegmentElements elements(window_, operation, segment);
-  const auto* const from =
-      static_cast<const std::byte*>(operation.collective.input) + elements.begin * elements.element_bytes;
-  std::byte* const to = window_.input_slot(rank_, segment);
-  for (int rank = 0; rank < window_.ranks(); ++rank) {
-    const std::int64_t at = elements.part_offset(rank);
-    if (rank != rank_) copy_block(from + at, to + at, elements.part_bytes(rank));
-  }
-}
-
-void WindowEngine::reduce_part(const WindowOperation& operation, std::uint64_t segment) {
-  const Collective& c = operation.collective;
-  const SegmentElements elements(window_, operation, segment);
-  const std::int64_t at = elements.part_offset(rank_), in_data = elements.begin * elements.element_bytes + at;
-  inputs_.clear();
-  for (int rank = 0; rank < window_.ranks(); ++rank)
-    inputs_.push_back(rank == rank_ ? static_cast<const std::byte*>(c.input) + in_data
-                                    : window_.input_slot(rank, segment) + at);
-  outputs_.clear();
-  if (c.output != nullptr) outputs_.push_back(static_cast<std::byte*>(c.output) + in_data);
-  outputs_.push_back(window_.result_slot(rank_, segment));
-  reduce_ranks(inputs_, outputs_, elements.part_of(rank_).count, c.dtype, c.op);
-}
-
-void WindowEngine::take(const WindowOperation& operation, std::uint64_t segment) {
-  if (operation.collective.output == nullptr) return;
-  const SegmentElements elements(window_, operation, segment);
-  std::byte* const to = static_cast<std::byte*>(operation.collective.output) + elements.begin * elements.element_bytes;
-  for (int rank = 0; rank < window_.ranks(); ++rank)
-    if (rank != rank_)
-      copy_block(window_.result_slot(rank, segment), to + elements.part_offset(rank), elements.part_bytes(rank));
+/// Nobody waits for this rank, and those that need its part learn that it is not there.
+void WindowEngine::fail_here(WindowOperation& operation) {
+  mine().cell(operation.number).has_failed.store(true, std::memory_order_relaxed);
+  mine().done.set(operation.number);
+  operation.stage = Stage::complete;
 }
 
 bool WindowEngine::waits_for(const WindowOperation& operation, int rank) const {
   RankArea& area = window_.area(rank);
   if (operation.stage == Stage::offered)
     return area.cell(operation.number).number.load(std::memory_order_acquire) != operation.number;
+  if (operation.stage == Stage::done_here) return area.done.get() < operation.number;
   return area.reduced.get() < operation.end;
 }
 

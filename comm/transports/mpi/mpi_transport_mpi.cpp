@@ -51,6 +51,7 @@ class MpiTransport final : public Transport {
     TANDEM_CHECK_MPI(MPI_Irecv(data, checked(bytes), MPI_BYTE, from, tag, communicator_.get(), &request));
     return std::make_unique<MpiTransfer>(request, true);
   }
+  std::string thread_obstacle() const override { return mpi_thread_obstacle(); }
   std::unique_ptr<Transport> subgroup(std::span<const int> members) override {
     return std::make_unique<MpiTransport>(communicator_of(communicator_.get(), members));
   }

@@ -1,22 +1,17 @@
 // From one rank's memory to memory of all ranks.
+#include "tandem/comm/transports/shared_memory/first_fault.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/error.h"
 
 #include <exception>
+#include <utility>
 
 namespace tandem::comm {
 
-namespace {
-
-/// The same on all ranks: the first rank's fault, or "".
-std::string first_fault(Backend& backend, const std::string& mine) {
-  const auto faults = backend.all_gather_bytes(mine);
-  for (std::size_t rank = 0; rank < faults.size(); ++rank)
-    if (!faults[rank].empty()) return fmt::format("rank {}: {}", rank, faults[rank]);
-  return "";
+void SharedMemory::keep(std::shared_ptr<const void> thing) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(thing));
 }
-
-}  // namespace
 
 SharedByRanks share_memory(Backend& backend, std::int64_t part_bytes) {
   const Place place = backend.place();

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace tandem::comm {
 
@@ -38,12 +40,17 @@ class SharedMemory {
   /// Nobody is to open it any more.
   void seal();
 
+  /// Keeps something for as long as this mapping is there: what other threads that have it may still look at.
+  void keep(std::shared_ptr<const void> thing);
+
  private:
   SharedMemory(int file, std::byte* data, std::int64_t bytes) : file_(file), data_(data), bytes_(bytes) {}
 
   [[maybe_unused]] int file_;  // below 0: sealed, or opened
   std::byte* data_;
   std::int64_t bytes_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<const void>> kept_;
 };
 
 /// Memory that all ranks see, or null and the same reason on all.
@@ -55,27 +62,5 @@ struct SharedByRanks {
 /// Makes memory of equal parts for all ranks on rank 0, and maps it on all others; each takes the pages of its own part
 /// at once. Collective over the backend, whose ranks are on one host.
 SharedByRanks share_memory(Backend& backend, std::int64_t part_bytes);
-
-/// The process of each rank, to be asked whether it has ended.
-class PeerProcesses {
- public:
-  PeerProcesses() = default;
-  ~PeerProcesses();
-  PeerProcesses(const PeerProcesses&) = delete;
-  PeerProcesses& operator=(const PeerProcesses&) = delete;
-
-  /// Collective. Where the system cannot tell, no process ever ends for has_ended().
-  void exchange(Backend& backend);
-  bool has_ended(int rank) const;
-  /// For texts.
-  std::int64_t process(int rank) const { return peers_[static_cast<std::size_t>(rank)].process; }
-
- private:
-  struct Peer {
-    std::int64_t process = 0;
-    int file = -1;
-  };
-  std::vector<Peer> peers_;
-};
 
 }  // namespace tandem::comm

@@ -1,15 +1,12 @@
-// Memory files (memfd_create), which other processes of the same user open by way of /proc/PID/fd; and processes that
-// end (pidfd_open).
+// Memory files (memfd_create), which other processes of the same user open by way of /proc/PID/fd.
 #include "tandem/comm/transports/shared_memory/available_memory.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
 #include "tandem/core/error.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -180,38 +177,6 @@ void SharedMemory::seal() {
   if (file_ < 0) return;
   mapped_here().remove(file_);
   close(std::exchange(file_, -1));
-}
-
-namespace {
-
-/// A file that tells when a process has ended, or -1.
-int open_process([[maybe_unused]] std::int64_t process) {
-#if defined(SYS_pidfd_open)
-  return static_cast<int>(syscall(SYS_pidfd_open, process, 0));
-#else
-  return -1;
-#endif
-}
-
-}  // namespace
-
-PeerProcesses::~PeerProcesses() {
-  for (const Peer& peer : peers_)
-    if (peer.file >= 0) close(peer.file);
-}
-
-void PeerProcesses::exchange(Backend& backend) {
-  for (const std::string& text : backend.all_gather_bytes(std::to_string(getpid()))) {
-    const std::int64_t process = std::stoll(text);
-    const bool is_this = process == getpid();
-    peers_.push_back({process, is_this ? -1 : open_process(process)});
-  }
-}
-
-bool PeerProcesses::has_ended(int rank) const {
-  const Peer& peer = peers_[static_cast<std::size_t>(rank)];
-  pollfd look{.fd = peer.file, .events = POLLIN, .revents = 0};
-  return peer.file >= 0 && poll(&look, 1, 0) == 1;
 }
 
 }  // namespace tandem::comm

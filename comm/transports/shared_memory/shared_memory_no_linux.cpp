@@ -14,8 +14,4 @@ std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& /*handle*/, 
 }
 void SharedMemory::seal() {}
 
-PeerProcesses::~PeerProcesses() = default;
-void PeerProcesses::exchange(Backend& backend) { peers_.resize(static_cast<std::size_t>(backend.place().size)); }
-bool PeerProcesses::has_ended(int /*rank*/) const { return false; }
-
 }  // namespace tandem::comm

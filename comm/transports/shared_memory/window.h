@@ -31,15 +31,31 @@ struct Offer {
   CollectiveKind kind = CollectiveKind::barrier;
   DType dtype = DType::u8;
   ReduceOp op = ReduceOp::sum;
+  std::uint64_t address = 0;  ///< of the memory that its pieces are parts of, in its process
+  std::int64_t bytes = 0;     ///< of that memory
 };
 
-/// What a rank shows the others of one collective. Small data are in the same place as the flag.
+/// What a rank has for one other: a part of the memory that it offers.
+struct Piece {
+  std::int64_t begin = 0, bytes = 0;
+};
+
+/// What a rank shows the others of one collective. Small data, and a piece for each rank, are in the same place as the
+/// flag.
 struct alignas(kSharedLineBytes) Cell {
   static constexpr std::int64_t kPayloadBytes = 4096;
 
   std::atomic<std::uint64_t> number{0};  ///< of the collective; written last
+  std::atomic<bool> has_failed{false};   ///< on this rank: for those that see `done`
   Offer offer;
   alignas(16) std::byte payload[kPayloadBytes];
+
+  /// In the payload: by rank, and what is left behind them.
+  Piece* pieces() { return reinterpret_cast<Piece*>(payload); }
+  std::byte* data_behind_pieces(int ranks) { return payload + ranks * std::int64_t{sizeof(Piece)}; }
+  static constexpr std::int64_t bytes_behind_pieces(int ranks) {
+    return kPayloadBytes - ranks * std::int64_t{sizeof(Piece)};
+  }
 };
 
 /// The part of the window that one rank writes and all read. Collectives are numbered from 1. Cells take turns: a rank
@@ -49,6 +65,7 @@ struct RankArea {
   Counter copied;   ///< segments that this rank has put into its slots
   Counter reduced;  ///< segments of which this rank has combined its part
   Counter taken;    ///< segments whose result this rank has
+  Counter done;     ///< the last collective for which this rank reads and writes nothing of others any more
 
   Cell& cell(std::uint64_t number) { return cells[number % 2]; }
 };
@@ -59,6 +76,8 @@ class Window {
   /// Segments of private data that are on their way through the window, at once and of this many bytes.
   static constexpr std::int64_t kSlots = 2;
   static constexpr std::int64_t kSegmentBytes = 256 * 1024;
+  /// Of whom a payload has pieces, with as much again for their data.
+  static constexpr int kMostRanksOfPieces = Cell::kPayloadBytes / sizeof(Piece) / 2;
 
   /// `memory` has part_bytes(ranks) bytes for each rank, zeros at first.
   Window(std::shared_ptr<SharedMemory> memory, int ranks);
@@ -73,6 +92,7 @@ class Window {
   /// The least that the ranks' counters have reached.
   std::uint64_t least(Counter RankArea::* counter) const;
   int ranks() const { return ranks_; }
+  const std::shared_ptr<SharedMemory>& memory() const { return memory_; }
 
  private:
   static std::int64_t result_bytes(int ranks);

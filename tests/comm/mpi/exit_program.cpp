@@ -2,6 +2,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/launch/threads.h"
+#include "tests/comm/refuse_reading.h"
 
 #include <chrono>
 #include <cstdio>
@@ -10,10 +11,12 @@
 
 using namespace tandem;
 using namespace tandem::comm;
+using tandem::test::refuse_reading;
 
 int main(int argc, char** argv) {
   const std::string way = argc > 1 ? argv[1] : "";
   return run_program([&](MpiEnvironment& environment) {
+    if (way == "refused") refuse_reading();
     if (way == "self") make_process_group("self", environment);
     const auto group = make_process_group("auto", environment);
     if (way == "agreed") run_agreed(*group, [&] { require(group->rank() == 0, "no such file: train.bin"); });
@@ -21,6 +24,13 @@ int main(int argc, char** argv) {
     if (way == "in-flight" && group->rank() == group->size() - 1) {
       const auto work = group->all_reduce_async(Out(Tensor::zeros({1 << 20})));
       fail("label 12 is out of range");
+    }
+    if (way == "threaded") {
+      const auto moved =
+          make_process_group({.backend = "native", .algorithm = "ring", .progress = "thread"}, environment);
+      const auto work = moved->all_reduce_async(Out(Tensor::zeros({1 << 20})));
+      if (group->rank() == group->size() - 1) fail("label 12 is out of range");
+      std::this_thread::sleep_for(std::chrono::minutes(1));  // until the launcher ends it
     }
     if (way == "dropped") {
       {
@@ -32,6 +42,14 @@ int main(int argc, char** argv) {
       require(ones.to_vector<float>().front() == static_cast<float>(group->size()), "a wrong sum");
     }
     if (way == "lone" || way == "in-flight") group->all_reduce(Out(Tensor::zeros({1 << 20})));  // would wait for ever
+    if (way == "refused") {
+      const Tensor mine = Tensor::full({1 << 20}, 1.0 + group->rank());
+      const Tensor all = group->all_gather(mine);
+      for (int rank = 0; rank < group->size(); ++rank)
+        require(all.select(0, rank).narrow(0, (1 << 20) - 1, 1).item() == 1.0 + rank, "wrong elements of rank {}",
+                rank);
+      group->all_gather(mine);  // says nothing more
+    }
     if (way == "threads") {
       const int threads = default_threads(*group);
       for (int rank = 0; rank < group->size(); ++rank) {

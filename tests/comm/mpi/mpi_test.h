@@ -23,22 +23,51 @@ inline std::vector<std::string_view> mpi_backends() {
   return names;
 }
 
-/// The backend native without memory that ranks share: messages only, by that algorithm.
-inline std::unique_ptr<comm::ProcessGroup> make_message_group(const std::string& algorithm = "by-cost") {
+/// The backend native between ranks of one host, where the tests run.
+inline std::unique_ptr<comm::ProcessGroup> make_native_group(const comm::NativeOptions& options) {
   const auto mpi = comm::make_process_group("mpi", environment());
-  const std::vector<int> one_host(static_cast<std::size_t>(mpi->size()), 0);  // where the tests run
+  const std::vector<int> one_host(static_cast<std::size_t>(mpi->size()), 0);
   return std::make_unique<comm::ProcessGroup>(
-      comm::make_native_backend(mpi->place(), one_host, comm::detail::make_mpi_transport(),
-                                {.name = "messages", .all_reduce = algorithm, .shared_memory = false}));
+      comm::make_native_backend(mpi->place(), one_host, comm::detail::make_mpi_transport(), options));
 }
 
-/// A group on such a backend, or by native's messages, by Catch2's generator: the test runs once with each.
+/// Without memory that ranks share: messages only, by that algorithm.
+inline std::unique_ptr<comm::ProcessGroup> make_message_group(const std::string& algorithm = "by-cost") {
+  return make_native_group({.name = "messages", .all_reduce = algorithm, .shared_memory = false});
+}
+
+/// With ranks that read each other's memory, whatever the size.
+inline std::unique_ptr<comm::ProcessGroup> make_reading_group() {
+  return make_native_group({.name = "reading", .single_copy = comm::SingleCopy::on});
+}
+
+/// Why the ranks cannot, or "". Collective when it is first called.
+inline const std::string& reading_obstacle() {
+  static const std::string obstacle = [] {
+    try {
+      make_reading_group();
+      return std::string();
+    } catch (const comm::AgreedError& error) {
+      return std::string(error.what());
+    }
+  }();
+  return obstacle;
+}
+
+/// A group on such a backend, or on native by messages, those that a progress thread moves on as well, or, where the
+/// system lets ranks, by reading, by Catch2's generator: the test runs once with each.
 inline std::unique_ptr<comm::ProcessGroup> each_group() {
   auto names = mpi_backends();
   names.push_back("messages");
-  const std::string_view backend = GENERATE_COPY(from_range(names));
-  auto group = backend == "messages" ? make_message_group() : comm::make_process_group(backend, environment());
+  if (reading_obstacle().empty()) names.push_back("reading");
+  names.push_back("messages, thread");
+  const std::string_view name = GENERATE_COPY(from_range(names));
+  const std::string_view backend = name.substr(0, name.find(','));
+  auto group = backend == "messages"  ? make_message_group()
+               : backend == "reading" ? make_reading_group()
+                                      : comm::make_process_group(backend, environment());
   REQUIRE(group->name() == backend);
+  if (backend != name) group->set_progress("thread");
   return group;
 }
 

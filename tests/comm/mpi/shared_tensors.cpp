@@ -1,7 +1,9 @@
 // Tensors in memory that ranks share, between processes.
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/ddp/gradient_bucket.h"
+#include "tests/comm/collective_checks.h"
 #include "tests/comm/mpi/mpi_test.h"
+#include "tests/support/skip.h"
 
 using namespace tandem;
 using namespace tandem::comm;
@@ -9,8 +11,8 @@ using namespace tandem::test;
 
 namespace {
 
-std::int64_t wrong_sums(const Tensor& tensor, int ranks) {
-  std::int64_t wrong = 0, index = 0;
+std::int64_t wrong_sums(const Tensor& tensor, int ranks, std::int64_t first = 0) {
+  std::int64_t wrong = 0, index = first;
   for (const double value : tensor.to_vector<double>()) {
     double sum = 0.0;
     for (int rank = 0; rank < ranks; ++rank) sum += whole_number(rank, index);
@@ -71,4 +73,30 @@ TEST_CASE("ranks of one host share memory, and buckets of gradients are in it") 
     CHECK(autograd::grad(parameter).narrow(0, i, 1).item() ==
           static_cast<double>(static_cast<float>(sum) / static_cast<float>(group->size())));
   }
+}
+
+TEST_CASE("large pieces are read where they are, as far as the system lets ranks, and others go through the window") {
+  if (!runs_unless(reading_obstacle())) return;
+  // 4 MiB of each rank and more are read by default.
+  for (const std::int64_t count : {(1 << 20) / environment().size(), 1 << 20, (1 << 20) + 1}) {
+    for (const SingleCopy wish : {SingleCopy::automatic, SingleCopy::on, SingleCopy::off}) {
+      const auto group = make_native_group({.name = "native", .single_copy = wish});
+      CHECK(fault_of_moves(*group, count) == "");
+      const Tensor part = group->reduce_scatter(whole_numbers(group->rank(), {group->size(), count}, DType::f32));
+      CHECK(wrong_sums(part, group->size(), group->rank() * count) == 0);
+    }
+  }
+}
+
+TEST_CASE("ranks that wish differently for single copies are told, and so are those that have them by no means") {
+  if (environment().size() == 1) return;
+  const bool last = environment().rank() == environment().size() - 1;
+  CHECK_THAT(agreed_error_of([&] {
+               make_native_group({.name = "native", .single_copy = last ? SingleCopy::off : SingleCopy::on});
+             }),
+             ContainsText(fmt::format("TANDEM_SINGLE_COPY is on on rank 0 and off on rank {}; give all ranks the same",
+                                      environment().size() - 1)));
+  CHECK(agreed_error_of([&] {
+          make_native_group({.all_reduce = "ring", .shared_memory = false, .single_copy = SingleCopy::on});
+        }) == "TANDEM_SINGLE_COPY=on: ranks exchange messages by algorithm ring");
 }

@@ -221,3 +221,76 @@ TEST_CASE("ranks write one checkpoint, and go on from it together", "[threads]")
   });
   CHECK(resumed == whole);
 }
+
+TEST_CASE("the time of an epoch that was left in its middle goes on with it") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  const TemporaryDirectory directory;
+  const CheckpointFolder folder(directory / "checkpoints");
+  const CheckpointingOptions options{.every = {.steps = 1}, .keep = 100};
+  const auto seconds_in = [&](std::int64_t step) {
+    return std::stod(train::read_checkpoint(folder.path_of(step)).metadata.at("epoch_seconds"));
+  };
+  const auto run_up_to = [&](std::int64_t step, std::vector<double>& seconds) {
+    Run run(group);
+    Checkpointing checkpoints(*run.trainer, group, folder, options);
+    checkpoints.resume(directory.path().string());
+    train::TrainObserver observer;
+    observer.epoch = [&](const EpochRecord& epoch) { seconds.push_back(epoch.seconds); };
+    observer.stop = [&] { return run.trainer->steps_done() == step; };
+    const EpochRecord last = run.trainer->run(checkpoints.with(observer));
+    CHECK(checkpoints.finish().empty());
+    return last;
+  };
+  std::vector<double> seconds;
+  run_up_to(4, seconds);
+  CHECK(seconds_in(2) > seconds_in(1));
+  CHECK(seconds_in(3) == 0.0);  // between two epochs
+  CHECK(seconds_in(4) > 0.0);
+  const auto set = [&](const std::string& text) {
+    train::Checkpoint checkpoint = train::read_checkpoint(folder.path_of(4));
+    if (text.empty())
+      checkpoint.metadata.erase("epoch_seconds");
+    else
+      checkpoint.metadata["epoch_seconds"] = text;
+    train::write_checkpoint(folder.path_of(4), checkpoint);
+  };
+  seconds.clear();
+  SECTION("through several stops, into that epoch's record alone") {
+    set("1000");
+    CHECK(run_up_to(5, seconds).seconds >= 1000.0);
+    CHECK(seconds_in(5) >= 1000.0);
+    run_up_to(-1, seconds);
+    REQUIRE(seconds.size() == 3);
+    CHECK(seconds[0] >= 1000.0);
+    CHECK(seconds[0] < 2000.0);
+    CHECK(seconds[1] < 1000.0);
+    CHECK(seconds[2] < 1000.0);
+  }
+  SECTION("and is only that of the rest where a checkpoint does not tell, or no time") {
+    const std::string text = GENERATE("", "x", "-2000", "nan", "inf");
+    CAPTURE(text);
+    set(text);
+    run_up_to(-1, seconds);
+    REQUIRE(seconds.size() == 3);
+    CHECK(seconds[0] > 0.0);
+    CHECK(seconds[0] < 1000.0);
+  }
+  SECTION("also in one process") {
+    Run run(group);
+    run.trainer->set_epoch_seconds(5.0);  // of no epoch that is gone on with
+    std::vector<EpochRecord> records;
+    bool may_stop = true;
+    const train::TrainObserver observer{.epoch = [&](const EpochRecord& epoch) { records.push_back(epoch); },
+                                        .stop = [&] { return may_stop && run.trainer->steps_done() == 1; }};
+    const EpochRecord stopped = run.trainer->run(observer);
+    CHECK(stopped.seconds < 5.0);
+    CHECK(run.trainer->epoch_seconds() == stopped.seconds);
+    run.trainer->set_epoch_seconds(1000.0);
+    may_stop = false;
+    run.trainer->run(observer);
+    REQUIRE(records.size() == 4);
+    CHECK(records[0].seconds >= 1000.0);
+    CHECK(records[1].seconds < 1000.0);
+    CHECK(run.trainer->epoch_seconds() == 0.0);
+  }
+}

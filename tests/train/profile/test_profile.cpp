@@ -113,6 +113,19 @@ TEST_CASE("profile: the table of all ranks has the slowest and the fastest rank 
   CHECK_THAT(tables[0], ContainsText("forward                  2.333     4.000 (rank 1)     1.000 (rank 0)\n"));
   CHECK_THAT(tables[0], ContainsText("write                    0.167     0.500 (rank 2)     0.000 (rank 0)\n"));
   CHECK(tables[0].find("forward") < tables[0].find("write"));
+
+  test::run_thread_ranks(2, [&](comm::ProcessGroup& group) {
+    Timeline timeline;
+    DeviceActivity activity;
+    activity.name = "kernel";
+    activity.op = "conv";
+    activity.duration_ns = (1 + group.rank()) * kMs;
+    timeline.device_activities.push_back(activity);
+    timeline.device_events.push_back({"conv", 0, 0, 9 * kMs, 0.0, 0.0});
+    tables[static_cast<std::size_t>(group.rank())] = rank_table(timeline, 1, group, 5);
+  });
+  INFO(tables[0]);
+  CHECK_THAT(tables[0], ContainsText("conv                     1.500     2.000 (rank 1)     1.000 (rank 0)\n"));
 }
 
 TEST_CASE("profile: streams of a GPU have rows of their own in the trace") {
@@ -128,6 +141,115 @@ TEST_CASE("profile: streams of a GPU have rows of their own in the trace") {
     ++(event["ph"] == "M" ? rows : events);
   }
   CHECK((rows == 1 && events == 1));
+}
+
+namespace {
+
+/// small_timeline() on a GPU that CUPTI watched: conv's two calls took [2, 4), with a pause of a millisecond, and [6,
+/// 8).
+Timeline watched_timeline() {
+  Timeline timeline = small_timeline();
+  timeline.device_times_from = "CUPTI 13.0.1 (libcupti.so.13); clocks agree within 0.4 us";
+  const auto add = [&](ActivityKind kind, std::string name, std::string op, std::int64_t begin, std::int64_t length) {
+    DeviceActivity activity;
+    activity.kind = kind;
+    activity.name = std::move(name);
+    activity.op = std::move(op);
+    activity.stream = 1;
+    activity.begin_ns = begin * kMs / 2;
+    activity.duration_ns = length * kMs / 2;
+    timeline.device_activities.push_back(activity);
+  };
+  add(ActivityKind::kernel, "void tandem::(anonymous namespace)::tile<float, 4>(float const*, int)", "conv", 4, 1);
+  add(ActivityKind::kernel, "void tandem::(anonymous namespace)::tile<float, 4>(float const*, int)", "conv", 7, 1);
+  add(ActivityKind::kernel, "void tandem::(anonymous namespace)::tile<float, 4>(float const*, int)", "conv", 12, 4);
+  add(ActivityKind::copy, "copy host to device", "", 0, 2);
+  timeline.device_activities[0].grid = {64, 2, 1};
+  timeline.device_activities[0].block = {256, 1, 1};
+  timeline.device_activities[0].registers = 40;
+  timeline.device_activities[0].dynamic_shared_bytes = 1024;
+  timeline.device_activities.back().bytes = 5'000'000;
+  timeline.device_events.push_back({"conv", 1, 2 * kMs, 2 * kMs, 4e6, 2e6});
+  timeline.device_events.push_back({"conv", 1, 6 * kMs, 2 * kMs, 8e6, 4e6});
+  return timeline;
+}
+
+}  // namespace
+
+TEST_CASE("profile: by CUPTI an op's time is that of its kernels, without the pauses between them") {
+  const std::vector<OpTotals> ops = device_op_totals(watched_timeline());
+  REQUIRE(ops.size() == 2);
+  CHECK((ops[0].name == "conv" && ops[0].count == 2 && ops[0].flops == 12e6 && ops[0].bytes == 6e6));
+  CHECK(ops[0].seconds == Approx(3e-3));
+  CHECK(ops[1].name == "outside of any range");
+  CHECK(ops[1].seconds == Approx(1e-3));
+
+  const std::string table = op_table(watched_timeline(), 2, {.flops_per_second = 8e9, .bytes_per_second = 4e9});
+  INFO(table);
+  CHECK_THAT(table,
+             ContainsText("times of the GPU are from CUPTI 13.0.1 (libcupti.so.13); clocks agree within 0.4 us\n"));
+  // 12e6 operations in 3 ms, and half as many bytes.
+  CHECK_THAT(table, ContainsText("conv                     1.0      1.500  75.0 %      4.0 (50 %)      2.0 (50 %)\n"));
+  CHECK_THAT(table, ContainsText("tile<float, 4>          1.5      1.500  75.0 %               -               -\n"));
+  CHECK_THAT(table, ContainsText("copy host to device     0.5      0.500  25.0 %               -     5.0 (125 %)\n"));
+  CHECK_THAT(table, ContainsText("conv       1.0      3.000  50.0 %        1.500\n"));
+  CHECK_THAT(table, ContainsText("step       0.5      1.500  25.0 %            -\n"));
+}
+
+TEST_CASE("profile: a GPU of which nothing was told is named with the reason") {
+  Timeline timeline = small_timeline();
+  timeline.device_times_from = "CUPTI 13.0.1 (libcupti.so.13), which gave them not out: for a reason";
+  CHECK_THAT(op_table(timeline, 1), ContainsText("no times of the GPU; they were to come from CUPTI 13.0.1 ("));
+  CHECK_THAT(op_table(timeline, 1), ContainsText("for a reason\nrange "));
+  CHECK_THAT(op_table(timeline, 1), !ContainsText("GFLOP/s"));
+}
+
+TEST_CASE("profile: kernels and copies have rows of their own in the trace, and tell how they were launched") {
+  comm::ProcessGroup group(comm::make_self_backend());
+  const Json trace = Json::parse(trace_of(watched_timeline(), group));
+  std::vector<Json> events;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["tid"] != 2001) continue;
+    if (event["ph"] == "M") CHECK(event["args"]["name"] == "GPU, stream 1: kernels and copies");
+    if (event["ph"] == "X") events.push_back(event);
+  }
+  REQUIRE(events.size() == 4);
+  CHECK(events[0]["name"] == "void tandem::(anonymous namespace)::tile<float, 4>(float const*, int)");
+  CHECK(events[0]["ts"].get<double>() == Approx(2000.0));
+  CHECK(events[0]["dur"].get<double>() == Approx(500.0));
+  CHECK(events[0]["args"] == Json{{"op", "conv"},
+                                  {"grid", {64, 2, 1}},
+                                  {"block", {256, 1, 1}},
+                                  {"registers", 40},
+                                  {"static shared bytes", 0},
+                                  {"dynamic shared bytes", 1024}});
+  CHECK(events[3]["args"]["op"] == "");
+  CHECK(events[3]["args"]["megabytes"].get<double>() == Approx(5.0));
+  CHECK(events[3]["args"]["gigabytes/s"].get<double>() == Approx(5.0));
+}
+
+TEST_CASE("profile: JSON has the GPU's time of ops, its kernels, and who told them") {
+  const Json json = Json::parse(profile_json(watched_timeline(), 2));
+  CHECK(json["device_times_from"] == "CUPTI 13.0.1 (libcupti.so.13); clocks agree within 0.4 us");
+  CHECK(json["ops"][0]["name"] == "conv");
+  CHECK(json["ops"][0]["seconds"].get<double>() == Approx(3e-3));
+  REQUIRE(json["kernels"].size() == 2);
+  CHECK(json["kernels"][0]["name"] == "tile<float, 4>");
+  CHECK(json["kernels"][0]["calls"] == 3);
+  CHECK(json["kernels"][1]["bytes"] == 5e6);
+  const Json on_cpu = Json::parse(profile_json(small_timeline(), 2));
+  CHECK_FALSE((on_cpu.contains("kernels") || on_cpu.contains("device_times_from")));
+}
+
+TEST_CASE("profile: names of kernels are shown without namespaces, parameters and what is returned") {
+  CHECK(short_kernel_name("void tandem::kernels::(anonymous namespace)::relu<float, 4>(float const*, int)") ==
+        "relu<float, 4>");
+  CHECK(short_kernel_name("void cutlass::Kernel2<cutlass_80::Op<(int)3>, a::b>(cutlass_80::Params)") ==
+        "Kernel2<cutlass_80::Op<(int)3>, a::b>");
+  CHECK(short_kernel_name("scale(float*)") == "scale");
+  CHECK(short_kernel_name("ampere_sgemm_128x64_nn") == "ampere_sgemm_128x64_nn");
+  CHECK(short_kernel_name("") == "");
+  CHECK(short_kernel_name("ends in a space ") == "ends in a space ");
 }
 
 TEST_CASE("profile: the threads that write checkpoints are one row with a name") {

@@ -172,6 +172,61 @@ TEST_CASE("report: runs that were tested on different images say so") {
   CHECK_THAT(compared({"a", "c"}), ContainsText("50 images of cifar10"));
 }
 
+TEST_CASE("report: runs that held out different images for validation say so") {
+  const TemporaryDirectory folder;
+  const auto write = [&](const std::string& name, int seed, double lr, const char* images) {
+    std::string log = four_epochs("cifar10", seed, lr).text();
+    log.replace(log.find("\"test_images\":100"), 17,
+                fmt::format("\"test_images\":100,\"validation_images\":{}", images));
+    std::filesystem::create_directory(folder / name);
+    write_bytes(folder / (name + "/log.jsonl"), log);
+  };
+  write("a1", 1, 0.1, "40");
+  write("a2", 2, 0.1, "40");
+  write("b1", 1, 0.2, "40");
+  write("b2", 2, 0.2, "40");
+  write("more", 1, 0.3, "80");
+  write("none", 1, 0.4, "0");
+  const auto compared = [&](const std::vector<std::string>& names) {
+    std::vector<std::string> folders;
+    for (const std::string& name : names) folders.push_back(folder / name);
+    const std::string text = write_comparison(folders, folder / "compare.html");
+    CHECK(has(text, "not validated on the same") ==
+          has(read_bytes(folder / "compare.html"), "not validated on the same"));
+    return text;
+  };
+  CHECK(!has(compared({"a1", "b1", "none"}), "not validated on the same"));
+  CHECK(!has(compared({"a1", "a2", "b2", "b1"}), "not validated on the same"));
+  CHECK(!has(compared({"a1", "a2"}), "not validated on the same"));  // means over seeds are of several splits
+  CHECK_THAT(
+      compared({"a1", "b2"}),
+      ContainsText("note: These runs were not validated on the same images, so that their validation figures cannot be "
+                   "compared: lr 0.1 on 40 of 540 images of cifar10 by seed 1; lr 0.2 on 40 of 540 images of "
+                   "cifar10 by seed 2.\n"));
+  CHECK_THAT(compared({"a1", "b1", "more"}),
+             ContainsText("lr 0.3 on 80 of 580 images of cifar10 by seed 1; the others on 40 of"));
+  CHECK_THAT(compared({"a1", "a2", "b1"}),
+             ContainsText("lr 0.1 on 40 of 540 images of cifar10 by seed 1 and 40 of 540"));
+}
+
+TEST_CASE("report: a name of 200 characters leaves its figures where they can be seen") {
+  const TemporaryDirectory folder;
+  std::vector<std::string> folders;
+  for (const char* const end : {"a", "b"}) {
+    const std::string name = std::string(199, 'x') + end;
+    written_run(folder, name,
+                four_epochs("cifar10", 1, 0.1, 80.0, fmt::format(R"("x":"{0}","y":"{0}","z":"{0}",)", end)));
+    folders.push_back(folder / name);
+  }
+  const std::string text = write_comparison(folders, folder / "compare.html", 80);
+  INFO(text);
+  for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != text.npos; at = end + 1)
+    CHECK(display_width(text.substr(at, end - at)) <= 80);
+  CHECK_THAT(text, ContainsText("xxx\xE2\x80\xA6xxx") && ContainsText("80.00 %"));
+  CHECK_THAT(read_bytes(folder / "compare.html"),
+             ContainsText("<td class=\"name\">") && ContainsText(std::string(199, 'x') + "b"));
+}
+
 TEST_CASE("report: a folder counts once, and so does a seed") {
   const TemporaryDirectory folder;
   const auto write = [&](const std::string& name, int seed, double accuracy) {

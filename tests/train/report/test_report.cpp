@@ -178,8 +178,18 @@ TEST_CASE("report: norms of layers, the exchange of gradients and a profile have
   for (const char* const part :
        {"Profile of 2 steps, rank 0", "conv&lt;3&gt;", ">3.000</td>", ">75.0 %</td>", ">2.0 (25 %)</td>",
         ">Memory over time</h3>", "at the peak of 3 MiB", "outside of any operation", "<td>optimizer.9.&lt;b&gt;</td>",
-        "<td>a.grad, backward</td>"})
+        "<td>a.grad, backward</td>", "of what the machine was measured to be able to do."})
     CHECK_THAT(page, ContainsText(part));
+  CHECK(!has(page, "Kernels and copies"));
+  const std::string memory = R"("memory":{"seconds":[0,0.001],"bytes":{"activations":[1024,2048]}}})";
+  const std::string of_gpu = R"("device_times_from":"CUPTI <13>","kernels":[{"name":"tile<4>","calls":8,)"
+                             R"("seconds":0.004,"bytes":0}],)";
+  write_bytes(folder / "profile.json", ops + of_gpu + memory);
+  const std::string with_kernels = page_of(folder);
+  for (const char* const part : {"Times of the GPU are from CUPTI &lt;13&gt;.", "which was not measured",
+                                 "Kernels and copies with the most time", "<td>tile&lt;4&gt;</td>", ">50.0 %</td>"})
+    CHECK_THAT(with_kernels, ContainsText(part));
+  CHECK(!has(with_kernels, "machine was measured"));
   write_bytes(folder / "profile.json", ops + R"("memory":{"seconds":[0,0.001],"bytes":{"activations":[1024]}}})");
   CHECK_THAT(page_of(folder),
              ContainsText("profile.json: &#39;memory.bytes.activations&#39; has not one number for each time"));

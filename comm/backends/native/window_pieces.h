@@ -1,0 +1,43 @@
+// Collectives whose ranks have a piece for each other one: what each shows in its cell, and what another sees there.
+#pragma once
+
+#include "tandem/comm/backends/blocks.h"
+#include "tandem/comm/transports/shared_memory/peer_processes.h"
+#include "tandem/comm/transports/shared_memory/window.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tandem::comm {
+
+/// Shows in `cell` what this rank has for each rank, itself among them: parts of one memory, which may overlap. Small
+/// data are put there themselves.
+void show_pieces(Cell& cell, std::span<const Block> pieces);
+
+/// The pieces that all ranks show in the cells of one collective, as one of them sees them.
+class ShownPieces {
+ public:
+  ShownPieces(const Window& window, const PeerProcesses& peers, int rank, std::uint64_t number)
+      : window_(window), peers_(peers), rank_(rank), number_(number) {}
+
+  /// Of the memory that a rank's pieces are parts of, the longest of all.
+  std::int64_t most_bytes() const;
+  /// Whether all data are in cells.
+  bool are_in_cells() const { return most_bytes() <= Cell::bytes_behind_pieces(window_.ranks()); }
+  const Piece& piece(int from, int to) const { return cell(from).pieces()[to]; }
+  /// The data of a rank's piece for this one, or null where they are in the memory of another process.
+  const std::byte* view(int from) const;
+  /// Copies a part of a rank's piece for this one. Throws Error where it cannot be read.
+  void take(int from, std::int64_t begin, void* into, std::int64_t bytes) const;
+
+ private:
+  Cell& cell(int from) const { return window_.area(from).cell(number_); }
+
+  const Window& window_;
+  const PeerProcesses& peers_;
+  int rank_;
+  std::uint64_t number_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,131 @@
+// Reductions: of what is in the cells, where the data are, and by segments.
+#include "tandem/comm/backends/blocks.h"
+#include "tandem/comm/backends/native/rank_reduction.h"
+#include "tandem/comm/backends/native/window_engine.h"
+#include "tandem/comm/schedules/schedule.h"
+
+#include <algorithm>
+
+namespace tandem::comm {
+
+namespace {
+
+using Stage = WindowOperation::Stage;
+
+/// Which elements of a segment a collective has, and which of these each rank combines.
+struct SegmentElements {
+  SegmentElements(const Window& window, const WindowOperation& operation, std::uint64_t segment)
+      : element_bytes(size_of(operation.collective.dtype)), ranks(window.ranks()) {
+    const std::int64_t longest = window.segment_elements(element_bytes);
+    begin = static_cast<std::int64_t>(segment - operation.first) * longest;
+    count = std::min(longest, operation.collective.count() - begin);
+  }
+  ElementRange part_of(int rank) const { return chunk_range(count, ranks, rank); }
+  std::int64_t part_offset(int rank) const { return part_of(rank).begin * element_bytes; }
+  std::int64_t part_bytes(int rank) const { return part_of(rank).count * element_bytes; }
+
+  std::int64_t element_bytes;
+  int ranks;
+  std::int64_t begin = 0, count = 0;
+};
+
+}  // namespace
+
+bool WindowEngine::is_in_one_segment(const WindowOperation& operation) const {
+  const std::int32_t segment = window_.area(0).cell(operation.number).offer.segment;
+  for (int rank = 0; rank < window_.ranks(); ++rank)
+    if (window_.area(rank).cell(operation.number).offer.segment != segment) return false;
+  return segment != 0;
+}
+
+void WindowEngine::reduce_cells(WindowOperation& operation) {
+  const Collective& c = operation.collective;
+  if (c.output != nullptr && c.count() > 0) {
+    inputs_.clear();
+    for (int rank = 0; rank < window_.ranks(); ++rank)
+      inputs_.push_back(window_.area(rank).cell(operation.number).payload);
+    outputs_ = {static_cast<std::byte*>(c.output)};
+    reduce_ranks(inputs_, outputs_, c.count(), c.dtype, c.op);
+  }
+  operation.stage = Stage::complete;
+}
+
+void WindowEngine::reduce_in_place(WindowOperation& operation) {
+  const Collective& c = operation.collective;
+  const std::int32_t segment = mine().cell(operation.number).offer.segment;
+  operation.segment = parts_.memory(segment);
+  // Parts end where cache lines do, if the data begin where one does: no line is written by two ranks.
+  const std::int64_t element_bytes = size_of(c.dtype),
+                     unit = static_cast<std::int64_t>(kSharedLineBytes) / element_bytes;
+  const ElementRange units = chunk_range((c.count() + unit - 1) / unit, window_.ranks(), rank_);
+  const std::int64_t begin = units.begin * unit, end = std::min(c.count(), (units.begin + units.count) * unit);
+  inputs_.clear();
+  outputs_.clear();
+  for (int rank = 0; rank < window_.ranks(); ++rank) {
+    const Offer& offer = window_.area(rank).cell(operation.number).offer;
+    outputs_.push_back(parts_.part(segment, rank) + offer.offset + begin * element_bytes);
+    inputs_.push_back(outputs_.back());
+  }
+  if (begin < end) reduce_ranks(inputs_, outputs_, end - begin, c.dtype, c.op);
+  end_here(operation);
+}
+
+bool WindowEngine::advance_segments(WindowOperation& operation) {
+  bool moved = false;
+  const std::uint64_t end = operation.end;
+  const auto slots = static_cast<std::uint64_t>(Window::kSlots);
+  if (copied_ < end && window_.least(&RankArea::reduced) + slots > copied_) {
+    copy_in(operation, copied_);
+    mine().copied.set(++copied_);
+    moved = true;
+  }
+  if (reduced_ < end && window_.least(&RankArea::copied) > reduced_ &&
+      window_.least(&RankArea::taken) + slots > reduced_) {
+    reduce_part(operation, reduced_);
+    mine().reduced.set(++reduced_);
+    moved = true;
+  }
+  if (taken_ < end && window_.least(&RankArea::reduced) > taken_) {
+    take(operation, taken_);
+    mine().taken.set(++taken_);
+    moved = true;
+  }
+  if (taken_ == end) operation.stage = Stage::complete;
+  return moved;
+}
+
+void WindowEngine::copy_in(const WindowOperation& operation, std::uint64_t segment) {
+  const SegmentElements elements(window_, operation, segment);
+  const auto* const from =
+      static_cast<const std::byte*>(operation.collective.input) + elements.begin * elements.element_bytes;
+  std::byte* const to = window_.input_slot(rank_, segment);
+  for (int rank = 0; rank < window_.ranks(); ++rank) {
+    const std::int64_t at = elements.part_offset(rank);
+    if (rank != rank_) copy_block(from + at, to + at, elements.part_bytes(rank));
+  }
+}
+
+void WindowEngine::reduce_part(const WindowOperation& operation, std::uint64_t segment) {
+  const Collective& c = operation.collective;
+  const SegmentElements elements(window_, operation, segment);
+  const std::int64_t at = elements.part_offset(rank_), in_data = elements.begin * elements.element_bytes + at;
+  inputs_.clear();
+  for (int rank = 0; rank < window_.ranks(); ++rank)
+    inputs_.push_back(rank == rank_ ? static_cast<const std::byte*>(c.input) + in_data
+                                    : window_.input_slot(rank, segment) + at);
+  outputs_.clear();
+  if (c.output != nullptr) outputs_.push_back(static_cast<std::byte*>(c.output) + in_data);
+  outputs_.push_back(window_.result_slot(rank_, segment));
+  reduce_ranks(inputs_, outputs_, elements.part_of(rank_).count, c.dtype, c.op);
+}
+
+void WindowEngine::take(const WindowOperation& operation, std::uint64_t segment) {
+  if (operation.collective.output == nullptr) return;
+  const SegmentElements elements(window_, operation, segment);
+  std::byte* const to = static_cast<std::byte*>(operation.collective.output) + elements.begin * elements.element_bytes;
+  for (int rank = 0; rank < window_.ranks(); ++rank)
+    if (rank != rank_)
+      copy_block(window_.result_slot(rank, segment), to + elements.part_offset(rank), elements.part_bytes(rank));
+}
+
+}  // namespace tandem::comm
