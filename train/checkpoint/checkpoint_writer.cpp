@@ -118,6 +118,15 @@ void CheckpointWriter::prepare(const NamedTensors& state, bool twice) {
 void CheckpointWriter::take(const NamedTensors& state) {
   finish_preparing();
   if (!is_running(writing_)) std::swap(copy_, taken_);  // memory that is free, and was used last
+  try {
+    return taken_.take(state);
+  } catch (const Error&) {
+    if (!is_running(writing_)) throw;
+  }
+  // There is no memory for two: this one gets that of the other, which must be written first.
+  taken_ = {};
+  writing_.wait();
+  std::swap(copy_, taken_);
   taken_.take(state);
 }
 

@@ -8,12 +8,15 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/train/checkpoint/small_run.h"
 
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
+#include <fstream>
 #include <mutex>
+#include <thread>
 
 using namespace tandem;
 using namespace tandem::test;
@@ -91,6 +94,28 @@ bool passes_by(SmallRun& run, Checkpointing& checkpoints, const train::TrainObse
   require(problem.empty(), "{}", problem);
   return !gate().was_waited_for();
 }
+
+#ifndef __SANITIZE_ADDRESS__  // which needs address space itself
+/// The process gets no more than so many further bytes of addresses, while this lives.
+class AddressSpaceLimit {
+ public:
+  explicit AddressSpaceLimit(std::int64_t more_bytes) {
+    std::ifstream file("/proc/self/statm");
+    rlim_t pages = 0;
+    file >> pages;
+    REQUIRE(getrlimit(RLIMIT_AS, &before_) == 0);
+    rlimit limit = before_;
+    limit.rlim_cur = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + static_cast<rlim_t>(more_bytes);
+    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+  }
+  ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
+  AddressSpaceLimit(const AddressSpaceLimit&) = delete;
+  AddressSpaceLimit& operator=(const AddressSpaceLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+#endif
 
 }  // namespace
 
@@ -185,6 +210,37 @@ TEST_CASE("memory for a copy beside what is being written is asked for in advanc
     }
   }
 }
+
+#ifndef __SANITIZE_ADDRESS__
+TEST_CASE("where there is no memory for a second copy, it is made when the first is written") {
+  constexpr std::int64_t kCount = 24 << 20;  // 96 MiB
+  const auto state_of = [](double value) { return NamedTensors{{"model.weight", Tensor::full({kCount}, value)}}; };
+  const TemporaryDirectory directory;
+  train::CheckpointWriter writer(CheckpointFolder(directory / "checkpoints"), 2);
+  gate().close();
+  writer.take(state_of(1.0));
+  writer.begin(1, {});
+  gate().wait_until_reached();
+  const NamedTensors second = state_of(2.0);
+  std::thread opener([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    gate().open();
+  });
+  {
+    const AddressSpaceLimit limit(kCount * 2);
+    writer.take(second);  // waits
+  }
+  CHECK(writer.is_free());
+  opener.join();
+  writer.begin(2, {});
+  writer.finish();
+  CHECK(writer.take_problem().empty());
+  for (const std::int64_t step : {1, 2}) {
+    const train::Checkpoint read = train::read_checkpoint(writer.folder().path_of(step));
+    CHECK(read.state.front().second.narrow(0, kCount - 1, 1).item() == static_cast<double>(step));
+  }
+}
+#endif
 
 TEST_CASE("what is copied is written also where a run is given up") {
   comm::ProcessGroup group(comm::make_self_backend());
