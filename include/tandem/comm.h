@@ -12,7 +12,6 @@
 #include "tandem/comm/collective.h"
 #include "tandem/comm/cost/algorithm_choice.h"
 #include "tandem/comm/cost/message_costs.h"
-#include "tandem/comm/cost/network_costs.h"
 #include "tandem/comm/cost/speed_up.h"
 #include "tandem/comm/ddp/distributed_data_parallel.h"
 #include "tandem/comm/ddp/exchange_totals.h"
