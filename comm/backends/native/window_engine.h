@@ -50,8 +50,7 @@ struct WindowOperation {
 ///
 /// - from the cells where all data are small;
 /// - from where it is, copied once, where ranks can read each other's memory and that is faster; a rank goes on when
-/// all
-///   have what is for them;
+///   all have what is for them;
 /// - or from segments that go through the window. One is taken while the next is put there.
 ///
 /// Elements are combined in the order of the ranks, by one rank or by all alike: results have the same bits everywhere.
