@@ -1,6 +1,7 @@
 // The thread, the turns that it takes with its caller, and the works.
 #include "tandem/comm/progress/progress_thread.h"
 
+#include "tandem/comm/backends/keep_for_ever.h"
 #include "tandem/core/error.h"
 #include "tandem/core/serial_scope.h"
 
@@ -27,8 +28,7 @@ class ProgressWork final : public Work {
   }
   ~ProgressWork() override {
     if (!shared_->is_in_its_process()) {
-      const Work* const of_the_other_process = item_.work.release();
-      static_cast<void>(of_the_other_process);
+      detail::keep_for_ever(std::move(item_.work));
       return;
     }
     const Entry inside(*shared_);
@@ -148,8 +148,7 @@ ProgressThread::~ProgressThread() {
     // It did not come along: its handle is neither joined nor detached, and what it slept on never says that nobody
     // does.
     std::construct_at(&thread_);
-    const auto* const kept_for_ever = new std::shared_ptr<Shared>(shared_);
-    static_cast<void>(kept_for_ever);
+    detail::keep_for_ever(shared_);
     return;
   }
   {

@@ -5,6 +5,7 @@
 #include "tandem/comm/backends/combine.h"
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/comm/backends/gloo/gloo_context.h"
+#include "tandem/comm/backends/keep_for_ever.h"
 #include "tandem/comm/backends/operation_thread.h"
 #include "tandem/core/error.h"
 
@@ -21,7 +22,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -269,21 +269,14 @@ struct GlooSession {
   OperationThread thread;  // ends first: it uses the others
 };
 
-/// Of a group that is dropped with operations under way, after an error that is. Gloo has no way to end them, and if
-/// this rank closed its connections the others would be told of that before it can say why.
-void keep_for_ever(std::unique_ptr<GlooSession> session) {
-  static std::mutex mutex;
-  static auto* const kept = new std::vector<std::unique_ptr<GlooSession>>();  // nothing destroys it
-  const std::lock_guard lock(mutex);
-  kept->push_back(std::move(session));
-}
-
 class GlooBackend final : public Backend {
  public:
   explicit GlooBackend(std::unique_ptr<Backend> meeting)
       : place_(meeting->place()), session_(std::make_unique<GlooSession>(std::move(meeting))) {}
   ~GlooBackend() override {
-    if (!session_->is_idle()) keep_for_ever(std::move(session_));
+    // Dropped with operations under way, after an error that is: Gloo has no way to end them, and if this rank closed
+    // its connections the others would be told of that before it can say why.
+    if (!session_->is_idle()) detail::keep_for_ever(std::move(session_));
   }
   GlooBackend(const GlooBackend&) = delete;
   GlooBackend& operator=(const GlooBackend&) = delete;

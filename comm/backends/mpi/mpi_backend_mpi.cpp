@@ -3,6 +3,7 @@
 
 #include "tandem/comm/backends/blocks.h"
 #include "tandem/comm/backends/flat_math.h"
+#include "tandem/comm/backends/keep_for_ever.h"
 #include "tandem/comm/backends/mpi/mpi_communicator.h"
 
 #include <algorithm>
@@ -84,9 +85,7 @@ class MpiWork final : public Work {
       : pending_(std::move(pending)), count_(count), divisor_(divisor) {}
   ~MpiWork() override {
     // MPI cannot cancel a collective: given up by an error, it may still use all this until the process ends.
-    if (done_ || pending_->requests.empty()) return;
-    const Pending* const kept_for_ever = pending_.release();
-    static_cast<void>(kept_for_ever);
+    if (!done_ && !pending_->requests.empty()) keep_for_ever(std::move(pending_));
   }
   MpiWork(const MpiWork&) = delete;
   MpiWork& operator=(const MpiWork&) = delete;

@@ -2,6 +2,7 @@
 #include "tandem/comm/backends/nccl/nccl_backend.h"
 
 #include "tandem/comm/backends/blocks.h"
+#include "tandem/comm/backends/keep_for_ever.h"
 #include "tandem/comm/backends/nccl/nccl_half_sum.h"
 #include "tandem/core/error.h"
 #include "tandem/core/number_text.h"
@@ -11,7 +12,7 @@
 #include <exception>
 #include <functional>
 #include <initializer_list>
-#include <mutex>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -140,22 +141,15 @@ class NcclSession {
   std::string failure_;
 };
 
-/// Memory of an operation that was given up: a kernel may still write there until the process ends.
-void keep_for_ever(Tensor memory) {
-  static std::mutex mutex;
-  static auto& kept = *new std::vector<Tensor>;  // never destroyed
-  const std::lock_guard lock(mutex);
-  kept.push_back(std::move(memory));
-}
-
 class NcclWork final : public Work {
  public:
   NcclWork(std::shared_ptr<NcclSession> session, Pending pending, Collective collective)
       : session_(std::move(session)), pending_(std::move(pending)), collective_(std::move(collective)) {}
   ~NcclWork() override {
     if (complete_) return;
-    keep_for_ever(std::move(collective_.input_owner));
-    keep_for_ever(std::move(collective_.output_owner));
+    // A kernel may still write there.
+    detail::keep_for_ever(std::make_shared<Tensor>(std::move(collective_.input_owner)));
+    detail::keep_for_ever(std::make_shared<Tensor>(std::move(collective_.output_owner)));
   }
   NcclWork(const NcclWork&) = delete;
   NcclWork& operator=(const NcclWork&) = delete;
