@@ -2,6 +2,7 @@
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends.h"
 #include "tandem/comm/backends/mpi/mpi_runtime.h"
+#include "tandem/comm/doctor/watched_backend.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/core/suggest.h"
 
@@ -40,11 +41,16 @@ std::unique_ptr<ProcessGroup> make_process_group(const GroupOptions& options, Mp
     request.mpi = std::make_unique<ProcessGroup>(detail::make_mpi_backend());
     // Else some would wait for the others.
     check_same(*request.mpi, "the command line",
-               fmt::format("backend={}\nalgorithm={}\nprogress={}\n", backend, options.algorithm, options.progress));
+               fmt::format("backend={}\nalgorithm={}\nprogress={}\nchecks={}\n", backend, options.algorithm,
+                           options.progress, options.checks));
   }
   check_algorithm(options.algorithm, backend);
   if (options.algorithm != "auto" && backend == "auto" && environment.size() > 1) backend = "native";
+  WatchOptions watching{.timeout = options.timeout.value_or(default_timeout()), .checks = options.checks};
+  watching.end_all = [] { detail::abort_mpi(2); };
+  require(watching.timeout >= 0.0, "a timeout of {} seconds; give 0 for none", watching.timeout);
   auto group = entry_of(backend).make(request);
+  group->watch(watching);
   // "auto" may have become a backend that needs no thread.
   const bool needs_none = options.backend == "auto" && group->progress().empty() && options.progress == "thread";
   group->set_progress(needs_none ? "auto" : options.progress);

@@ -2,6 +2,7 @@
 #include "tandem/comm/process_group.h"
 
 #include "tandem/autograd/record.h"
+#include "tandem/comm/doctor/watched_backend.h"
 #include "tandem/comm/progress/progress_backend.h"
 #include "tandem/comm/progress/progress_choice.h"
 #include "tandem/core/describe.h"
@@ -328,6 +329,14 @@ void ProcessGroup::set_progress(std::string_view how) {
 std::string_view ProcessGroup::progress() const {
   if (!backend_->moves_by_polls()) return "";
   return dynamic_cast<const ProgressBackend*>(backend_.get()) != nullptr ? "thread" : "poll";
+}
+
+void ProcessGroup::watch(const WatchOptions& options) {
+  staging_.start_all();
+  std::string obstacle;
+  backend_ = comm::watch(std::move(backend_), options, obstacle);
+  if (!obstacle.empty())
+    notice_ += fmt::format("{}ranks do not see what the others do: {}", notice_.empty() ? "" : "; ", obstacle);
 }
 
 std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view mine) {

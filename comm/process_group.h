@@ -18,6 +18,8 @@
 
 namespace tandem::comm {
 
+struct WatchOptions;
+
 /// Ranks that work together: those of a run, or of a part of it. Every operation but messages (send, receive), poll()
 /// and the plain questions is collective: all ranks call it, in the same order, with the same shapes, dtypes and
 /// arguments. Tensors are dense, on any device; elements are matched by their order in memory, so strides must be alike
@@ -162,6 +164,12 @@ class ProcessGroup {
   /// "thread" or "poll"; empty for backends whose works move on by themselves (self, gloo, nccl).
   std::string_view progress() const;
 
+  // Watching ------------------------------------------------------------------------------------------------------
+
+  /// From now on ranks show each other what they do, and name one that the others wait for in vain (comm/doctor/), as
+  /// make_process_group() arranges; once in a group, before set_progress(). Collective.
+  void watch(const WatchOptions& options);
+
   // Others --------------------------------------------------------------------------------------------------------
 
   /// All ranks' byte strings, by rank; lengths may differ. For small things: names, hashes, error texts.
@@ -214,12 +222,19 @@ struct GroupOptions {
   /// "thread" (a thread of each rank as well); "auto" is a thread where each rank has a core for it beside those that
   /// it computes on (num_threads() in core/parallel.h). Works of other backends move on by themselves.
   std::string progress = "auto";
+  /// Seconds that a rank waits for the others in one operation: then the rank that is waited for is named on stderr of
+  /// all ranks, which end with exit code 2 (docs/comm/doctor.md). 0: any time. Nothing: TANDEM_COMM_TIMEOUT, or 30. One
+  /// that has ended is named at once.
+  std::optional<double> timeout = {};
+  /// Ranks compare the arguments of each collective before they begin it, and throw Error where they differ: slower,
+  /// for finding faults of a program.
+  bool checks = false;
 };
 
-/// The same with such a choice. Throws AgreedError as well for an algorithm that there is not, for one beside another
-/// backend, which has its own, and for shared memory that cannot be had; for a kind of progress that there is not, for
-/// a thread beside another backend (but for "auto"), and for one where MPI does not let several threads call it (with
-/// progress "auto" that is a notice()). Example:
+/// The same with such a choice. Throws Error for a timeout below 0. Throws AgreedError as well for an algorithm that
+/// there is not, for one beside another backend, which has its own, and for shared memory that cannot be had; for a
+/// kind of progress that there is not, for a thread beside another backend (but for "auto"), and for one where MPI does
+/// not let several threads call it (with progress "auto" that is a notice()). Example:
 ///     #include "tandem/comm/launch/mpi_environment.h"
 ///     MpiEnvironment environment;
 ///     const auto group = make_process_group({.algorithm = "halving-doubling"}, environment);

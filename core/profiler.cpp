@@ -18,8 +18,9 @@ std::atomic<unsigned> range_listeners{0};
 namespace {
 
 /// Beside those of profiler.h.
-constexpr unsigned kObserver = 8;
+constexpr unsigned kObserver = 8, kFollower = 32;
 std::atomic<detail::RangeObserver> range_observer{nullptr};
+std::atomic<detail::RangeFollower> range_follower{nullptr};
 
 struct Totals {
   std::int64_t count = 0;
@@ -59,6 +60,11 @@ void observe_ranges(RangeObserver observer) {
   }
 }
 
+void follow_ranges(RangeFollower follower) {
+  range_follower = follower;
+  range_listeners |= kFollower;
+}
+
 void add_work(double flops, double bytes) {
   if (innermost == nullptr) return;
   innermost->flops_ += flops;
@@ -96,6 +102,7 @@ void ProfileRange::begin(std::string name) {
   if (listeners_ & kObserver) {
     if (const detail::RangeObserver observer = range_observer.load()) observer(name_);
   }
+  if (listeners_ & kFollower) range_follower.load()(name_);
   outer_ = innermost;
   innermost = this;
   if ((listeners_ & detail::kTimeline) != 0) device_mark_ = detail::mark_device(name_);
@@ -114,6 +121,7 @@ void ProfileRange::end() noexcept {
   }
   const Clock::duration elapsed = Clock::now() - start_;
   innermost = outer_;
+  if (listeners_ & kFollower) range_follower.load()(outer_ == nullptr ? std::string_view() : outer_->name_);
   if (outer_ != nullptr) outer_->inner_ += elapsed;
   if ((listeners_ & detail::listeners() & detail::kTimeline) != 0)
     detail::add_to_timeline(name_, start_, elapsed, flops_, bytes_, device_mark_);

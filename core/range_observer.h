@@ -1,7 +1,9 @@
-// A look at each profiler range as it begins, for tests that must do something at a named point of the work.
+// A look at each profiler range as it begins: for tests that must do something at a named point of the work, and for
+// whoever shows what a thread is in.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace tandem::detail {
 
@@ -10,5 +12,11 @@ using RangeObserver = void (*)(const std::string& name);
 
 /// From now on `observer` is called; null: nobody any more. Without an observer, ranges cost what they did.
 void observe_ranges(RangeObserver observer);
+
+/// Called with the name of the innermost range whenever that changes, "" outside of any, in the thread whose it is.
+using RangeFollower = void (*)(std::string_view name);
+
+/// From now on, and for good, `follower` is called: one in a process.
+void follow_ranges(RangeFollower follower);
 
 }  // namespace tandem::detail

@@ -23,7 +23,7 @@ INTERNAL = {
     r"autograd/(node|functions/(binary|broadcast|conv_operands|conv_producer|operand|row_norm|rows|unary)).h": "the tape, and parts of functions",
     r"layers/(file|fusion|container|safetensors/.*).h": "parts of read_safetensors() and of Sequential",
     r"optim/option_checks.h": "for the optimizers of this folder",
-    r"comm/(backends|progress|schedules|transports)/.*": "chosen by name (comm/backends.h)",
+    r"comm/(backends|doctor|progress|schedules|transports)/.*": "chosen by name (comm/backends.h), or a part of groups",
     r"comm/cost/(predict|network_costs).h": "for the choice of algorithms, and for allreduce_bench",
     r"comm/(host_staging|tensor_collective|ddp/gradient_bucket|ddp/hash|launch/mpirun).h": "parts of groups, of DDP and of threads.h",
     r"data/batch_source.h": "for data sets of this folder",

@@ -12,6 +12,8 @@ trap 'rm -f "$log"' EXIT
 code=0
 # Three at once on two cores: tests of several ranks, which count for as many, wait for each other most of the time.
 at_once=$(($(nproc) * 3 / 2))
+# Ranks that wait for each other on a busy machine; less than the tests' own limits, so that a hang is explained.
+export TANDEM_COMM_TIMEOUT=${TANDEM_COMM_TIMEOUT:-100}
 # A test that hangs ends after twenty minutes, unless it has a limit of its own.
 ctest --test-dir "$folder" --output-on-failure --no-tests=error --timeout 1200 --parallel "$at_once" "$@" | tee "$log" || code=$?
 

@@ -94,6 +94,7 @@ CommandLine parse(Start& start, OptionTable& table) {
 struct Replicas {
   int count = 1;
   std::string algorithm = "auto";
+  comm::WatchOptions watch = {};
 };
 
 Replicas replicas_asked_for(Start& start) {
@@ -102,7 +103,9 @@ Replicas replicas_asked_for(Start& start) {
   describe_options(table, settings);
   try {
     if (parse(start, table).request != Request::run) return {};
-    return {static_cast<int>(settings.replicas), settings.comm_algorithm};
+    return {static_cast<int>(settings.replicas),
+            settings.comm_algorithm,
+            {.timeout = settings.comm_timeout.value_or(comm::default_timeout()), .checks = settings.comm_checks}};
   } catch (const Error&) {
     return {};
   }
@@ -170,7 +173,9 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
     chosen = comm::make_process_group({.backend = settings.backend,
                                        .device = device,
                                        .algorithm = settings.comm_algorithm,
-                                       .progress = settings.comm_progress},
+                                       .progress = settings.comm_progress,
+                                       .timeout = settings.comm_timeout,
+                                       .checks = settings.comm_checks},
                                       start.environment);
   } else {
     ranks.set_progress(settings.comm_progress);
@@ -182,6 +187,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
   }
   ClaimedDirectory claimed;  // held until the run has ended
   if (!settings.find_nan) claimed = settle_run_directory(settings, group);
+  if (!settings.run_dir.empty()) comm::save_statuses_to(settings.run_dir + "/hang.bin");
   return train_and_report(settings, table, config_text(table), device, start.environment, group, start.data, start.time,
                           command_words(start.argc, start.argv), claimed);
 }
@@ -190,7 +196,7 @@ int run_rank(Start& start, comm::ProcessGroup& ranks) {
 int run_replicas(Start& start, const Replicas& replicas) {
   int code = 0;
   const comm::NativeOptions options = comm::native_options("threads", replicas.algorithm);
-  comm::run_thread_ranks(replicas.count, options, [&](comm::ProcessGroup& ranks) {
+  comm::run_thread_ranks(replicas.count, options, replicas.watch, [&](comm::ProcessGroup& ranks) {
     const int mine = run_rank(start, ranks);
     if (ranks.rank() == 0) code = mine;
   });

@@ -6,6 +6,7 @@
 #include "tuning.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/long_work.h"
 #include "tandem/core/error.h"
 #include "tandem/train/console.h"
 #include "tandem/train/metrics.h"
@@ -105,6 +106,7 @@ std::vector<std::string> write_and_tell(const ReadyRun& run, const End& end,
 std::vector<std::string> keep_all(const ReadyRun& run, const End& end, std::vector<std::string>& problems) {
   run.watch.look();
   if (end.state == train::RunState::stopped && !run.settings.run_dir.empty()) {
+    const comm::LongWork writing;
     run.checkpoints.write();
     run.checkpoints.wait();  // first of all: who sent the signal may not wait for the rest
   }
@@ -114,6 +116,7 @@ std::vector<std::string> keep_all(const ReadyRun& run, const End& end, std::vect
   const std::optional<train::EvaluationReport> report = last_evaluation(run, end);
   std::vector<std::string> weights;
   const auto write = [&] {
+    const comm::LongWork writing;
     if (run.group.rank() == 0) weights = write_and_tell(run, end, report, memory, problems);
   };
   if (end.is_collective) {

@@ -231,6 +231,15 @@ void describe_ranks(OptionTable& table, Settings& s) {
               "layers, or a thread as well (auto: a thread where each rank has a core for it to spare)")
       .no_effect_on_result();
   table
+      .real("comm-timeout", s.comm_timeout, {.least = 0.0, .most = 1e9}, "SECONDS",
+            "end the run, and name the rank that the others wait for, where one waits for longer (TANDEM_COMM_TIMEOUT, "
+            "or 30); 0: wait for any time")
+      .no_effect_on_result();
+  table
+      .flag("comm-checks", s.comm_checks,
+            "ranks compare what they are about to do before each collective: slower, for finding faults of a program")
+      .no_effect_on_result();
+  table
       .flag(
           "tune-comm", s.tune_comm,
           "measure what messages between the ranks cost before training, for by-cost to choose by; results then differ "

@@ -55,6 +55,8 @@ struct Settings {
   std::int64_t replicas = 1;  ///< ranks that are threads of this process
   std::string comm_algorithm = "auto";
   std::string comm_progress = "auto";
+  std::optional<double> comm_timeout;  ///< seconds; nothing: comm::default_timeout()
+  bool comm_checks = false;
   bool tune_comm = false;
   std::string comm_costs;
   double bucket_mb = 0.0;  ///< 0: chosen by the size of the model

@@ -36,6 +36,10 @@ std::vector<Finding> check_data(const std::filesystem::path& folder);
 /// Files of measured choices (--tuning-file) in `folder`, and whether they are of this machine and build.
 std::vector<Finding> check_tuning(const std::filesystem::path& folder);
 
+/// What the ranks of a run are doing: `run` is the number of a process, or a file of statuses (StatusBoard::save()).
+/// Throws Error where there is no such run.
+std::string text_of_run(const std::string& run);
+
 /// Two ranks, started by `mpirun` (a name on the PATH, or a file), that sum up a tensor. `self` is the program that
 /// they run, with --rank-of-doctor.
 std::vector<Finding> check_ranks(const std::string& mpirun, const std::string& self, const EnvironmentLookup& lookup);

@@ -16,6 +16,8 @@
 
 namespace tandem::comm {
 
+class StepStatus;
+
 /// Where a rank stands among all ranks and among those of its host. `node` is the lowest rank on the same host.
 struct Place {
   int rank = 0;
@@ -78,6 +80,10 @@ class Backend {
   virtual std::int64_t all_reduce_bytes_sent() const { return 0; }
   /// What a user may want to know of how it came to work as it does; mostly empty, the same on all ranks.
   virtual std::string notice() const { return ""; }
+
+  /// From now on this rank writes there where its algorithms are; null: nowhere. What sends no messages itself says
+  /// nothing.
+  virtual void show_steps(StepStatus* /*status*/) {}
 
   /// True if works under way move on in polls and waits only: a thread may poll them then (comm/progress/).
   virtual bool moves_by_polls() const { return false; }

@@ -3,6 +3,7 @@
 
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends/mpi/mpi_runtime.h"
+#include "tandem/comm/doctor/leave_together.h"
 #include "tandem/comm/launch/threads.h"
 
 #include <cstdio>
@@ -25,6 +26,7 @@ MpiEnvironment::MpiEnvironment() : launch_(detect_launch([](const char* name) { 
 MpiEnvironment::~MpiEnvironment() {
   if (!owns_mpi_) return;
   if (std::uncaught_exceptions() > 0) detail::abort_mpi(2);
+  leave_together();
   detail::finalize_mpi();
 }
 

@@ -21,5 +21,6 @@
 #include "tandem/comm/launch/launch.h"
 #include "tandem/comm/launch/mpi_environment.h"
 #include "tandem/comm/launch/threads.h"
+#include "tandem/comm/long_work.h"
 #include "tandem/comm/process_group.h"
 #include "tandem/comm/work.h"

@@ -41,7 +41,8 @@ target_precompile_headers(tandem_comm_mpi_tests REUSE_FROM tandem_test_headers)
 add_executable(tandem_comm_exit_program ${directory}/exit_program.cpp)
 add_executable(tandem_comm_few_threads_program ${directory}/few_threads_program.cpp)
 target_link_libraries(tandem_comm_few_threads_program PRIVATE MPI::MPI_CXX)
-foreach(program tandem_comm_exit_program tandem_comm_few_threads_program)
+add_executable(tandem_comm_hang_program ${directory}/hang_program.cpp)
+foreach(program tandem_comm_exit_program tandem_comm_few_threads_program tandem_comm_hang_program)
   target_link_libraries(${program} PRIVATE tandem::comm)
 endforeach()
 
@@ -53,6 +54,35 @@ foreach(ranks 1 2 3 4 5)
   endif()
   if(TANDEM_HAS_CUDA)
     tandem_mpi_test(NAME "comm: device tensors on ${ranks} ranks" RANKS ${ranks} COMMAND ${command} "[cuda]")
+  endif()
+endforeach()
+
+# tandem_hang_case(NAME BACKEND LABELS... ARGS...): who is named where a rank does not do its part.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+function(tandem_hang_case name)
+  if(NOT Python3_Interpreter_FOUND)
+    return()
+  endif()
+  cmake_parse_arguments(CASE "" "" "ARGS;LABELS" ${ARGN})
+  add_test(NAME "comm: ${name}" COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/comm/mpi/check_hangs.py
+    ${MPIEXEC_EXECUTABLE} $<TARGET_FILE:tandem_comm_hang_program> ${CASE_ARGS})
+  set_tests_properties("comm: ${name}" PROPERTIES ENVIRONMENT "${TANDEM_MPI_TEST_ENVIRONMENT}" PROCESSORS 2 TIMEOUT 1500
+    LABELS "${CASE_LABELS}")
+endfunction()
+
+tandem_hang_case("a rank that does not do its part is named, by native" ARGS native)
+tandem_hang_case("a rank that does not do its part is named, by a ring of messages"
+  ARGS native --algorithm ring stopped returns receive cycle)
+tandem_hang_case("a rank that does not do its part is named, by mpi" ARGS mpi stopped killed returns order)
+tandem_hang_case("ranks that compare what they do, by mpi" ARGS mpi --checks root count dtype order)
+if(TANDEM_HAS_GLOO)
+  tandem_hang_case("a rank that does not do its part is named, by gloo" ARGS gloo stopped killed returns)
+  tandem_hang_case("ranks that compare what they do, by gloo" ARGS gloo --checks root count dtype order)
+endif()
+foreach(backend native mpi gloo)
+  if(NOT backend STREQUAL gloo OR TANDEM_HAS_GLOO)
+    tandem_hang_case("a rank that does not do its part is named, 20 times, by ${backend}" LABELS long
+      ARGS ${backend} --repeats 20)
   endif()
 endforeach()
 

@@ -2,6 +2,7 @@
 #include "tandem/train/checkpoint/checkpointing.h"
 
 #include "tandem/comm/agreement.h"
+#include "tandem/comm/long_work.h"
 #include "tandem/core/number_text.h"
 #include "tandem/train/metrics.h"
 
@@ -231,6 +232,7 @@ void Checkpointing::begin_taken() {
 
 /// Waits for what is being written; the best is what was written as such.
 void Checkpointing::finish_written() {
+  const comm::LongWork slow_disk;
   writer_->finish();
   if (maybe_best_ && writer_->best() == maybe_best_->step) best_ = maybe_best_;
   maybe_best_.reset();

@@ -6,6 +6,7 @@
 #include "tandem/comm/backends/native/native_engine.h"
 #include "tandem/comm/backends/native/window_engine.h"
 #include "tandem/comm/cost/predict.h"
+#include "tandem/comm/doctor/rank_status.h"
 #include "tandem/comm/launch/host_cores.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/comm/transports/shared_memory/shared_memory.h"
@@ -30,8 +31,10 @@ struct Engines {
     const bool message_moved = messages.poll(), window_moved = window && window->poll();
     if (message_moved || window_moved) {
       ++moves;
+      if (steps != nullptr) show_step();
       return true;
     }
+    if (steps != nullptr && ++idle_looks == kLooksBeforeShown) show_wait();
     if (window) {
       messages.transport().check();
       window->check_peers();
@@ -39,8 +42,22 @@ struct Engines {
     return false;
   }
 
+  void show_step() {
+    steps->count(static_cast<std::uint64_t>(moves));
+    if (idle_looks >= kLooksBeforeShown) steps->wait("");
+    idle_looks = 0;
+  }
+  void show_wait() {
+    const std::string text = messages.waits_for();
+    steps->wait(text.empty() && window ? window->waits_for() : text);
+  }
+
+  static constexpr int kLooksBeforeShown = 256;
+
   NativeEngine messages;
   std::int64_t moves = 0;                // polls that moved anything
+  StepStatus* steps = nullptr;           // where they are shown
+  int idle_looks = 0;                    // since then
   bool many_ranks = false;               // more of them than cores
   std::unique_ptr<WindowEngine> window;  // null where ranks exchange messages only
 };
@@ -166,6 +183,7 @@ class NativeBackend final : public Backend {
     return nullptr;
   }
   std::string notice() const override { return notice_; }
+  void show_steps(StepStatus* status) override { engines_->steps = status; }
   bool moves_by_polls() const override { return true; }
   std::string thread_obstacle() const override { return engines_->messages.transport().thread_obstacle(); }
   std::optional<MessageCosts> measure_costs() override {

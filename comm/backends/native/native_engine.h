@@ -7,6 +7,7 @@
 #include "tandem/comm/transports/transport.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,8 @@ class NativeEngine {
   bool poll();
   bool is_complete(const NativeOperation& operation) const;
   void cancel(const NativeOperation& operation);
+  /// What the first of them waits for, as ScheduleRun::waits_for(); "" where none is under way.
+  std::string waits_for() const { return active_.empty() ? "" : active_.front()->run.waits_for(); }
   Transport& transport() { return *transport_; }
   const SegmentOptions& segments() const { return options_; }
   /// For messages of another kind between these ranks: as if it were a collective.

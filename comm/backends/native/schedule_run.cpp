@@ -4,6 +4,8 @@
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/core/error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -107,6 +109,17 @@ void ScheduleRun::end_turn(Turns& turns, const Task& task) const {
   Wave& wave = turns[segments_[task.segment].wave];
   --wave.open[static_cast<std::size_t>(task.step.round)];
   while (wave.first_open < wave.open.size() && wave.open[wave.first_open] == 0) ++wave.first_open;
+}
+
+std::string ScheduleRun::waits_for() const {
+  const auto text = [&](const Task& task, int peer) {
+    return fmt::format("step {} of {}, for rank {}", task.step.round + 1, schedule_->name, peer);
+  };
+  for (const Channel& channel : channels_)
+    if (!channel.receiving.empty()) return text(channel.receives[channel.received], channel.peer);
+  for (const Channel& channel : channels_)
+    if (!channel.sending.empty()) return text(channel.sends[channel.sent], channel.peer);
+  return "";
 }
 
 bool ScheduleRun::poll() {

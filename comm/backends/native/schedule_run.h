@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace tandem::comm {
@@ -46,6 +47,9 @@ class ScheduleRun {
 
   /// Messages that have arrived or left: how far it is.
   std::size_t messages() const { return messages_; }
+
+  /// What it waits for: "step 2 of ring, for rank 3"; "" where it is complete.
+  std::string waits_for() const;
 
  private:
   /// A part of a chunk, its place among the chunk's parts, and how many steps and writes (receives and reductions) are

@@ -4,6 +4,8 @@
 #include "tandem/comm/backends/blocks.h"
 #include "tandem/core/error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -196,6 +198,16 @@ bool WindowEngine::waits_for(const WindowOperation& operation, int rank) const {
     return area.cell(operation.number).number.load(std::memory_order_acquire) != operation.number;
   if (operation.stage == Stage::done_here) return area.done.get() < operation.number;
   return area.reduced.get() < operation.end;
+}
+
+std::string WindowEngine::waits_for() const {
+  if (queue_.empty()) return "";
+  const WindowOperation& operation = *queue_.front();
+  for (int rank = 0; rank < window_.ranks(); ++rank)
+    if (rank != rank_ && waits_for(operation, rank))
+      return fmt::format("shared memory, for rank {} to {}", rank,
+                         operation.stage == Stage::offered ? "enter" : "do its part");
+  return "shared memory";
 }
 
 void WindowEngine::check_peers() {

@@ -73,6 +73,8 @@ class WindowEngine {
   bool poll();
   /// For a rank that waits: throws Error where the process of a rank that it waits for has ended.
   void check_peers();
+  /// What the first operation under way waits for: "shared memory, for rank 3 to enter"; "" where there is none.
+  std::string waits_for() const;
   SharedParts& parts() { return parts_; }
 
  private:

@@ -58,13 +58,21 @@ std::exception_ptr error_of_rank(int rank) {
 }  // namespace
 
 void run_thread_ranks(int ranks, const NativeOptions& options, const std::function<void(ProcessGroup&)>& body) {
+  run_thread_ranks(ranks, options, {.timeout = default_timeout()}, body);
+}
+
+void run_thread_ranks(int ranks, const NativeOptions& options, const WatchOptions& watch,
+                      const std::function<void(ProcessGroup&)>& body) {
   require(ranks >= 1, "run_thread_ranks: {} ranks; a group has 1 or more", ranks);
   const ThreadNetwork network;
+  WatchOptions watching = watch;
+  watching.on_fault = [&network](const std::string& text) { network.stop(text); };
   const std::vector<int> one_host(static_cast<std::size_t>(ranks), 0);
   FirstError first;
   const auto run_rank = [&](int rank) {
     try {
       ProcessGroup group(make_native_backend(place_of(one_host, rank), one_host, network.transport(rank), options));
+      group.watch(watching);
       body(group);
     } catch (...) {
       first.keep(error_of_rank(rank));

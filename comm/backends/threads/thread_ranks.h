@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/comm/backends/native/native_backend.h"
+#include "tandem/comm/doctor/watched_backend.h"
 #include "tandem/comm/process_group.h"
 
 #include <functional>
@@ -24,5 +25,10 @@ void run_thread_ranks(int ranks, const std::function<void(ProcessGroup&)>& body)
 
 /// The same, with a choice of ways; the group's name is `options.name`.
 void run_thread_ranks(int ranks, const NativeOptions& options, const std::function<void(ProcessGroup&)>& body);
+
+/// The same, watched in another way than by default_timeout() alone: a rank that the others wait for in vain is named
+/// by the error of those that wait. `watch.on_fault` is not looked at.
+void run_thread_ranks(int ranks, const NativeOptions& options, const WatchOptions& watch,
+                      const std::function<void(ProcessGroup&)>& body);
 
 }  // namespace tandem::comm

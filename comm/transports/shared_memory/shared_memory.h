@@ -30,13 +30,14 @@ class SharedMemory {
   std::int64_t bytes() const { return bytes_; }
 
   /// New, filled with zeros. Pages of `own`, this rank's part, are taken at once, others when they are first written.
-  /// Throws Error where the system has not so much left.
-  static std::shared_ptr<SharedMemory> create(std::int64_t bytes, ByteRange own = {});
+  /// `name`: of its file in /proc/PID/fd. Throws Error where the system has not so much left.
+  static std::shared_ptr<SharedMemory> create(std::int64_t bytes, ByteRange own = {}, const char* name = "tandem");
   /// How open() finds it, from any process of this host, until seal().
   std::string handle() const;
   /// The memory of create(), mapped here too; within the process that made it, the same mapping. Takes pages as
-  /// create() does. Throws Error where it cannot be had.
-  static std::shared_ptr<SharedMemory> open(const std::string& handle, ByteRange own = {});
+  /// create() does. `keeps_file`: it can be found in this process's /proc/PID/fd, too, until seal(). Throws Error where
+  /// it cannot be had.
+  static std::shared_ptr<SharedMemory> open(const std::string& handle, ByteRange own = {}, bool keeps_file = false);
   /// Nobody is to open it any more.
   void seal();
 

@@ -69,14 +69,14 @@ const std::string& machine_start() {
 }
 
 /// A memory file that holds no program: a system may allow no other ones. Older systems do not know the wish.
-int make_memory_file() {
+int make_memory_file(const char* name) {
 #if defined(MFD_NOEXEC_SEAL)
   constexpr unsigned kNoProgram = MFD_NOEXEC_SEAL;
 #else
   constexpr unsigned kNoProgram = 0x0008U;  // its number since Linux 6.3
 #endif
-  const int file = memfd_create("tandem", MFD_CLOEXEC | kNoProgram);
-  return file >= 0 || errno != EINVAL ? file : memfd_create("tandem", MFD_CLOEXEC);
+  const int file = memfd_create(name, MFD_CLOEXEC | kNoProgram);
+  return file >= 0 || errno != EINVAL ? file : memfd_create(name, MFD_CLOEXEC);
 }
 
 /// Takes pages now: where the system has none left, that is an error here, and a signal when they are first written.
@@ -121,8 +121,8 @@ SharedMemory::~SharedMemory() {
   munmap(data_, static_cast<std::size_t>(bytes_));
 }
 
-std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes, ByteRange own) {
-  OwnedFile file(make_memory_file());
+std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t bytes, ByteRange own, const char* name) {
+  OwnedFile file(make_memory_file(name));
   require(file.get() >= 0, "shared memory: memfd_create: {}", system_error_text(errno));
   // A memory file has no limit of its own: the system would look for pages until it ends processes.
   const std::int64_t available = available_memory();
@@ -145,7 +145,7 @@ std::string SharedMemory::handle() const {
   return fmt::format("{} {} {} {} {} {}", getpid(), process_namespace(), file_, bytes_, status.st_ino, machine_start());
 }
 
-std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle, ByteRange own) {
+std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle, ByteRange own, bool keeps_file) {
   std::istringstream text(handle);
   std::int64_t process = 0, bytes = 0;
   std::uint64_t name_space = 0, inode = 0;
@@ -170,7 +170,8 @@ std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& handle, Byte
   require(fstat(file.get(), &status) == 0 && status.st_ino == inode && status.st_size == bytes,
           "shared memory: {} is another file: the ranks do not see the same processes", path);
   take_pages(file.get(), own);
-  return std::shared_ptr<SharedMemory>(new SharedMemory(-1, map_file(file.get(), bytes), bytes));
+  std::byte* const data = map_file(file.get(), bytes);
+  return std::shared_ptr<SharedMemory>(new SharedMemory(keeps_file ? file.take() : -1, data, bytes));
 }
 
 void SharedMemory::seal() {

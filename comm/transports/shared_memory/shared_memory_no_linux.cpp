@@ -5,11 +5,12 @@
 namespace tandem::comm {
 
 SharedMemory::~SharedMemory() = default;
-std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t /*bytes*/, ByteRange /*own*/) {
+std::shared_ptr<SharedMemory> SharedMemory::create(std::int64_t /*bytes*/, ByteRange /*own*/, const char* /*name*/) {
   fail("shared memory: this program can do that on Linux only");
 }
 std::string SharedMemory::handle() const { return ""; }
-std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& /*handle*/, ByteRange /*own*/) {
+std::shared_ptr<SharedMemory> SharedMemory::open(const std::string& /*handle*/, ByteRange /*own*/,
+                                                 bool /*keeps_file*/) {
   fail("shared memory: this program can do that on Linux only");
 }
 void SharedMemory::seal() {}

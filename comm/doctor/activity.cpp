@@ -1,0 +1,60 @@
+// Following the ranges of a thread.
+#include "tandem/comm/doctor/activity.h"
+
+#include "tandem/comm/long_work.h"
+#include "tandem/core/range_observer.h"
+
+#include <algorithm>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+namespace tandem::comm {
+
+struct ShownActivity::Places {
+  std::mutex mutex;  // groups may be dropped in another thread
+  std::vector<RankStatus*> statuses;
+};
+
+namespace {
+
+std::shared_ptr<ShownActivity::Places>& places_of_thread() {
+  thread_local std::shared_ptr<ShownActivity::Places> places;
+  return places;
+}
+
+void show(std::string_view name) {
+  const auto& places = places_of_thread();
+  if (!places) return;
+  const std::scoped_lock lock(places->mutex);
+  for (RankStatus* const status : places->statuses) status->activity.set(name);
+}
+
+void count_long_work(int change) {
+  const auto& places = places_of_thread();
+  if (!places) return;
+  const std::scoped_lock lock(places->mutex);
+  for (RankStatus* const status : places->statuses) status->long_work.fetch_add(change, std::memory_order_acq_rel);
+}
+
+}  // namespace
+
+ShownActivity::ShownActivity(RankStatus& status) : status_(status) {
+  auto& places = places_of_thread();
+  if (!places) places = std::make_shared<Places>();
+  places_ = places;
+  const std::scoped_lock lock(places_->mutex);
+  places_->statuses.push_back(&status_);
+  detail::follow_ranges(show);
+}
+
+ShownActivity::~ShownActivity() {
+  const std::scoped_lock lock(places_->mutex);
+  std::erase(places_->statuses, &status_);
+}
+
+LongWork::LongWork() { count_long_work(1); }
+
+LongWork::~LongWork() { count_long_work(-1); }
+
+}  // namespace tandem::comm

@@ -1,0 +1,27 @@
+// What the program of a rank is in, shown to the others.
+#pragma once
+
+#include "tandem/comm/doctor/rank_status.h"
+
+#include <memory>
+
+namespace tandem::comm {
+
+/// While it is there, `status` has the name of the innermost profiler range (core/profiler.h) of the thread that made
+/// it, "" outside of any, and whether it does long work (comm/long_work.h). Each range of such a thread then costs some
+/// tenths of a microsecond, in other threads less.
+class ShownActivity {
+ public:
+  explicit ShownActivity(RankStatus& status);
+  ~ShownActivity();
+  ShownActivity(const ShownActivity&) = delete;
+  ShownActivity& operator=(const ShownActivity&) = delete;
+
+  struct Places;
+
+ private:
+  RankStatus& status_;
+  std::shared_ptr<Places> places_;  // of the thread
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,377 @@
+// Who is to blame, and how to say it.
+#include "tandem/comm/doctor/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace tandem::comm {
+
+namespace {
+
+const RankView& rank_of(const GroupView& group, int rank) { return group.ranks[static_cast<std::size_t>(rank)]; }
+
+bool is_in(const std::vector<int>& ranks, int rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
+
+/// "rank 2", "ranks 0, 1, 3", "ranks 0 to 6, 8"
+std::string names_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank" : "ranks";
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text += fmt::format("{}{}", i == 0 ? " " : ", ", ranks[i]);
+    if (last > i) text += fmt::format("{}{}", last == i + 1 ? ", " : " to ", ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::string_view word_of(const RankView& rank) {
+  switch (rank.state) {
+    case ProcessState::stopped:
+      return ", stopped";
+    case ProcessState::held:
+      return ", held by a debugger";
+    case ProcessState::ended:
+      return ", ended";
+    default:
+      return "";
+  }
+}
+
+std::string name_of(const RankView& rank) {
+  if (!rank.is_known) return fmt::format("rank {}, of which nothing is known here,", rank.rank);
+  if (rank.host.empty()) return fmt::format("rank {}", rank.rank);
+  return fmt::format("rank {} (host {}, pid {}{})", rank.rank, rank.host, rank.process, word_of(rank));
+}
+
+bool has_ended(const RankView& rank) { return rank.state == ProcessState::ended; }
+
+/// Whether it can still do something by itself.
+bool can_go_on(const RankView& rank) {
+  return rank.is_known && rank.end == RankEnd::none && rank.state != ProcessState::ended &&
+         rank.state != ProcessState::stopped && rank.state != ProcessState::held;
+}
+
+std::string last_finished(const RankView& rank) {
+  if (rank.finished == 0) return "it has finished no collective yet";
+  return fmt::format("it last finished #{}, {:.1f} s ago", rank.finished, rank.finished_ago);
+}
+
+/// What a rank that the others wait for is in; it begins with "it".
+std::string what_it_does(const RankView& rank) {
+  std::string text = last_finished(rank);
+  if (rank.end == RankEnd::left) return text + ", and has left the group";
+  if (rank.end == RankEnd::failed) return text + ", and has left the group by an error";
+  const std::string_view is = has_ended(rank) ? "was" : "is";
+  if (rank.is_waiting && rank.waits_for.number != 0)
+    return text + fmt::format(", and {} in {}{}", is == "is" ? "waits" : "was waiting", describe(rank.waits_for),
+                              rank.step.empty() ? "" : ": " + rank.step);
+  if (!rank.activity.empty()) text += fmt::format(", and {} in {}", is, rank.activity);
+  if (rank.is_in_long_work) text += ", which may take long";
+  return text;
+}
+
+/// Those that wait, by what they wait for, but for `blamed`.
+std::vector<std::string> waiting_lines(const GroupView& group, const std::vector<int>& blamed) {
+  std::map<std::string, std::vector<int>> by_text;
+  for (const RankView& rank : group.ranks) {
+    if (!rank.is_waiting || is_in(blamed, rank.rank) || rank.waits_for.number == 0) continue;
+    by_text[fmt::format("in {}{}", describe(rank.waits_for), rank.step.empty() ? "" : ": " + rank.step)].push_back(
+        rank.rank);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [text, ranks] : by_text)
+    lines.push_back(fmt::format("{} {} {}", names_of(ranks), ranks.size() == 1 ? "waits" : "wait", text));
+  return lines;
+}
+
+OperationView collective_of(const RankView& rank, std::uint64_t number) {
+  const auto found = std::ranges::find(rank.collectives, number, &OperationView::number);
+  return found == rank.collectives.end() ? OperationView{} : *found;
+}
+
+// Ranks whose collectives differ --------------------------------------------------------------------------------------
+
+/// Ranks that have started collective `number`, by what it is on them.
+std::vector<std::vector<int>> parties_of(const GroupView& group, std::uint64_t number) {
+  std::vector<std::vector<int>> parties;
+  for (const RankView& rank : group.ranks) {
+    const OperationView own = collective_of(rank, number);
+    if (own.number == 0) continue;
+    const auto same = std::ranges::find_if(parties, [&](const std::vector<int>& party) {
+      return collective_of(rank_of(group, party.front()), number).fits(own);
+    });
+    if (same == parties.end())
+      parties.push_back({rank.rank});
+    else
+      same->push_back(rank.rank);
+  }
+  return parties;
+}
+
+Diagnosis explain_difference(const GroupView& group, std::uint64_t number, std::vector<std::vector<int>> parties) {
+  // What most ranks do is taken for right, and of equals what the lowest rank does.
+  const auto most = std::ranges::max_element(parties, {}, &std::vector<int>::size);
+  std::rotate(parties.begin(), most, most + 1);
+  Diagnosis result{.remedy =
+                       "all ranks must call the same collectives in the same order, with the same shapes, dtypes "
+                       "and arguments"};
+  for (std::size_t i = 1; i < parties.size(); ++i)
+    result.blamed.insert(result.blamed.end(), parties[i].begin(), parties[i].end());
+  const auto text = [&](const std::vector<int>& party) {
+    return describe(collective_of(rank_of(group, party.front()), number));
+  };
+  const std::string others = fmt::format("{}, and {} {}", text(parties[1]), names_of(parties[0]),
+                                         parties[0].size() == 1 ? "calls " : "call ") +
+                             text(parties[0]);
+  const RankView& first = rank_of(group, parties[1].front());
+  result.cause = parties[1].size() == 1 ? fmt::format("{} calls {}", name_of(first), others)
+                                        : fmt::format("{} call {}", names_of(parties[1]), others);
+  for (const int rank : result.blamed)
+    if (rank != first.rank) result.lines.push_back(fmt::format("so does {}", name_of(rank_of(group, rank))));
+  return result;
+}
+
+std::optional<Diagnosis> find_difference(const GroupView& group) {
+  std::vector<std::uint64_t> numbers;
+  for (const RankView& rank : group.ranks)
+    for (const OperationView& operation : rank.collectives) numbers.push_back(operation.number);
+  std::ranges::sort(numbers);
+  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  for (const std::uint64_t number : numbers)
+    if (auto parties = parties_of(group, number); parties.size() > 1)
+      return explain_difference(group, number, std::move(parties));
+  return std::nullopt;
+}
+
+// Ranks that are gone -------------------------------------------------------------------------------------------------
+
+/// Whether `rank` is gone while `waiting` needs something of it.
+bool is_missed(const RankView& rank, const RankView& waiting) {
+  const OperationView& operation = waiting.waits_for;
+  if (!rank.is_known || operation.number == 0) return false;
+  if (operation.is_message()) return operation.peer == rank.rank && (has_ended(rank) || rank.end != RankEnd::none);
+  const bool has_entered = rank.started >= operation.number;
+  // One that has left had its part of what it entered.
+  if (rank.end != RankEnd::none) return !has_entered;
+  return has_ended(rank) && rank.finished < operation.number;
+}
+
+Diagnosis explain_end(const GroupView& group, const RankView& waiting, std::vector<int> gone) {
+  const RankView& first = rank_of(group, gone.front());
+  Diagnosis result{.is_final = has_ended(first) && first.end == RankEnd::none, .blamed = std::move(gone)};
+  const OperationView& operation = waiting.waits_for;
+  const std::string missed =
+      operation.is_message() || first.started < operation.number ? "has not entered" : "did not end";
+  const std::string needed = operation.is_message()
+                                 ? fmt::format("has ended, and rank {} waits in {}", waiting.rank, describe(operation))
+                                 : fmt::format("{} {}", missed, describe(operation));
+  if (first.end == RankEnd::left) {
+    result.cause = fmt::format("{} {}; {}", name_of(first), needed, what_it_does(first));
+    result.remedy = "it returned while the others go on: all ranks need the same number of steps and collectives";
+  } else if (first.end == RankEnd::failed) {
+    result.cause = fmt::format("{} {}; {}", name_of(first), needed, what_it_does(first));
+    result.remedy = "see its own error";
+  } else {
+    result.cause = fmt::format("{} {}; {}", name_of(first), needed, what_it_does(first));
+    result.remedy =
+        "it was killed (out of memory? see dmesg), crashed, or called exit(): look at the output of that rank";
+  }
+  for (std::size_t i = 1; i < result.blamed.size(); ++i) {
+    const RankView& other = rank_of(group, result.blamed[i]);
+    result.lines.push_back(fmt::format("{}: {}", name_of(other), what_it_does(other)));
+  }
+  for (std::string& line : waiting_lines(group, result.blamed)) result.lines.push_back(std::move(line));
+  return result;
+}
+
+std::optional<Diagnosis> find_gone(const GroupView& group) {
+  for (const RankView& waiting : group.ranks) {
+    if (!waiting.is_waiting || !can_go_on(waiting)) continue;
+    std::vector<int> gone;
+    for (const RankView& rank : group.ranks)
+      if (rank.rank != waiting.rank && is_missed(rank, waiting)) gone.push_back(rank.rank);
+    if (!gone.empty()) return explain_end(group, waiting, std::move(gone));
+  }
+  return std::nullopt;
+}
+
+// Messages ------------------------------------------------------------------------------------------------------------
+
+/// Ranks that wait for each other's messages in a circle, beginning with one that `from` waits for in the end.
+std::vector<int> circle_from(const GroupView& group, int from) {
+  std::vector<int> way;
+  for (int rank = from;;) {
+    const auto seen = std::ranges::find(way, rank);
+    if (seen != way.end()) return {seen, way.end()};
+    way.push_back(rank);
+    const RankView& view = rank_of(group, rank);
+    const bool waits = view.is_known && view.is_waiting && view.waits_for.number != 0 && view.waits_for.is_message();
+    const int next = view.waits_for.peer;
+    if (!waits || next < 0 || static_cast<std::size_t>(next) >= group.ranks.size()) return {};
+    rank = next;
+  }
+}
+
+Diagnosis explain_circle(const GroupView& group, const std::vector<int>& circle) {
+  Diagnosis result{.blamed = circle};
+  std::string way = std::to_string(circle.front());
+  for (std::size_t i = 1; i <= circle.size(); ++i) way += fmt::format(" -> {}", circle[i % circle.size()]);
+  result.cause = fmt::format("ranks wait for each other in a cycle: {}", way);
+  for (const int rank : circle) {
+    const RankView& view = rank_of(group, rank);
+    result.lines.push_back(fmt::format("{} waits in {}", name_of(view), describe(view.waits_for)));
+  }
+  result.remedy = "begin receives before sends that wait (receive_async()), or let one of the ranks send first";
+  return result;
+}
+
+/// A message that does not come, or is not asked for.
+Diagnosis explain_message(const GroupView& group, const RankView& waiting) {
+  if (const std::vector<int> circle = circle_from(group, waiting.rank); !circle.empty())
+    return explain_circle(group, circle);
+  const int number = waiting.waits_for.peer;
+  if (number < 0 || static_cast<std::size_t>(number) >= group.ranks.size())
+    return {.cause = fmt::format("rank {} waits in {}", waiting.rank, describe(waiting.waits_for))};
+  const RankView& peer = rank_of(group, number);
+  const bool receives = waiting.waits_for.kind == CollectiveKind::receive;
+  Diagnosis result{.blamed = {peer.rank}};
+  result.cause = fmt::format("{} {} rank {}, which waits in {}; {}", name_of(peer),
+                             receives ? "has not sent to" : "has not received from", waiting.rank,
+                             describe(waiting.waits_for), what_it_does(peer));
+  result.lines = waiting_lines(group, result.blamed);
+  result.remedy = "each receive() needs a send() of the other rank with the same tag, and the other way round";
+  return result;
+}
+
+// Collectives ---------------------------------------------------------------------------------------------------------
+
+/// Those of `ranks` that cannot go on, or all where all can.
+std::vector<int> worst_of(const GroupView& group, const std::vector<int>& ranks) {
+  std::vector<int> worst;
+  for (const int rank : ranks)
+    if (!can_go_on(rank_of(group, rank))) worst.push_back(rank);
+  return worst.empty() ? ranks : worst;
+}
+
+std::string remedy_for(const RankView& rank) {
+  if (rank.state == ProcessState::stopped)
+    return fmt::format("it was stopped by a signal (SIGSTOP, Ctrl-Z): kill -CONT {} lets it go on", rank.process);
+  if (rank.state == ProcessState::held) return "for a run under a debugger, give no deadline: --comm-timeout 0";
+  return "if that rank is just slow, give a longer deadline: --comm-timeout SECONDS, 0 for none "
+         "(TANDEM_COMM_TIMEOUT, GroupOptions::timeout)";
+}
+
+Diagnosis explain_late(const GroupView& group, const OperationView& operation, const std::vector<int>& late) {
+  Diagnosis result{.blamed = worst_of(group, late)};
+  const RankView& first = rank_of(group, result.blamed.front());
+  result.cause = fmt::format("{} has not entered {}; {}", name_of(first), describe(operation), what_it_does(first));
+  for (const int rank : late) {
+    if (rank == first.rank) continue;
+    const RankView& other = rank_of(group, rank);
+    result.lines.push_back(fmt::format("nor has {}; {}", name_of(other), what_it_does(other)));
+  }
+  for (std::string& line : waiting_lines(group, late)) result.lines.push_back(std::move(line));
+  result.remedy = remedy_for(first);
+  return result;
+}
+
+/// All have entered, and it does not end.
+Diagnosis explain_stuck(const GroupView& group, const RankView& waiting) {
+  const OperationView& operation = waiting.waits_for;
+  std::vector<int> absent;
+  for (const RankView& rank : group.ranks) {
+    const bool waits_there = rank.is_waiting && rank.waits_for.number == operation.number;
+    if (rank.finished < operation.number && (!waits_there || !can_go_on(rank))) absent.push_back(rank.rank);
+  }
+  Diagnosis result{.blamed = absent.empty() ? absent : worst_of(group, absent)};
+  if (absent.empty()) {
+    result.cause = fmt::format("all ranks have entered {}, and it does not end", describe(operation));
+    result.remedy = "a message may be lost: look at the network between the hosts, and for a rank that is very slow";
+  } else {
+    const RankView& first = rank_of(group, result.blamed.front());
+    result.cause = fmt::format("{} is in {}{}, and does not go on{}; {}", name_of(first), describe(operation),
+                               first.step.empty() ? "" : ": " + first.step,
+                               can_go_on(first) ? " with it (nor waits for it)" : "", what_it_does(first));
+    result.remedy = remedy_for(first);
+  }
+  result.lines = waiting_lines(group, result.blamed);
+  return result;
+}
+
+}  // namespace
+
+int longest_waiting(const GroupView& group) {
+  const RankView* longest = nullptr;
+  for (const RankView& rank : group.ranks)
+    if (rank.is_waiting && can_go_on(rank) && (longest == nullptr || rank.waiting_time > longest->waiting_time))
+      longest = &rank;
+  return longest == nullptr ? -1 : longest->rank;
+}
+
+std::optional<Diagnosis> find_fault(const GroupView& group) {
+  if (auto difference = find_difference(group)) return difference;
+  return find_gone(group);
+}
+
+namespace {
+
+/// Of a rank that waits for a message: the collective in which the other one waits for it; else what it waits for.
+OperationView missed_operation(const GroupView& group, const RankView& waiting) {
+  const OperationView& operation = waiting.waits_for;
+  if (!operation.is_message() || operation.peer < 0 || static_cast<std::size_t>(operation.peer) >= group.ranks.size())
+    return operation;
+  const RankView& peer = rank_of(group, operation.peer);
+  const bool misses = peer.is_known && peer.is_waiting && peer.waits_for.number != 0 && !peer.waits_for.is_message() &&
+                      waiting.started < peer.waits_for.number;
+  return misses ? peer.waits_for : operation;
+}
+
+}  // namespace
+
+Diagnosis explain_wait(const GroupView& group, int waiting) {
+  if (auto certain = find_fault(group)) return *std::move(certain);
+  const RankView& rank = rank_of(group, waiting);
+  const OperationView operation = missed_operation(group, rank);
+  if (operation.number == 0) return {.cause = fmt::format("rank {} waits", waiting), .lines = waiting_lines(group, {})};
+  if (operation.is_message()) return explain_message(group, rank);
+  std::vector<int> late;
+  for (const RankView& other : group.ranks)
+    if (!other.is_known || other.started < operation.number) late.push_back(other.rank);
+  if (!late.empty()) return explain_late(group, operation, late);
+  return explain_stuck(group, rank);
+}
+
+bool is_long_work(const GroupView& group, const Diagnosis& diagnosis) {
+  return !diagnosis.blamed.empty() && std::ranges::all_of(diagnosis.blamed, [&](int number) {
+    const RankView& rank = rank_of(group, number);
+    return rank.is_in_long_work && can_go_on(rank);
+  });
+}
+
+std::string text_of(const Diagnosis& diagnosis) {
+  std::string text = diagnosis.cause + "\n";
+  for (const std::string& line : diagnosis.lines) text += "  " + line + "\n";
+  if (!diagnosis.remedy.empty()) text += "  " + diagnosis.remedy + "\n";
+  return text;
+}
+
+std::string text_of(const GroupView& group) {
+  std::string text;
+  for (const RankView& rank : group.ranks) {
+    text += name_of(rank);
+    if (!rank.is_known) {
+      text += " shows nothing\n";
+      continue;
+    }
+    text += ": " + what_it_does(rank);
+    if (rank.is_waiting) text += fmt::format(", for {:.1f} s", rank.waiting_time);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,69 @@
+// From what the ranks of a group show of themselves to what is wrong with them, in words.
+#pragma once
+
+#include "tandem/comm/doctor/process_state.h"
+#include "tandem/comm/doctor/rank_status.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tandem::comm {
+
+/// A look at one rank. Times are seconds before the look.
+struct RankView {
+  int rank = 0;
+  bool is_known = false;  ///< whether it shows anything
+  std::string host;
+  std::int64_t process = 0;
+  ProcessState state = ProcessState::unknown;
+  RankEnd end = RankEnd::none;
+  std::uint64_t started = 0, finished = 0;  ///< collectives
+  double finished_ago = 0.0;
+  bool is_waiting = false;
+  OperationView waits_for;  ///< number 0 where that is not known
+  double waiting_time = 0.0;
+  std::string step;  ///< "step 2 of ring, for rank 3"; may be empty
+  bool is_in_long_work = false;
+  std::string activity;                    ///< "backward conv2d [64, 16, 32, 32]"; may be empty
+  std::vector<OperationView> collectives;  ///< the last ones that it started, by rising number
+  std::vector<OperationView> messages;
+};
+
+/// A look at all ranks of a group, by rank.
+struct GroupView {
+  std::vector<RankView> ranks;
+  std::string backend;   ///< "native"; empty where that is not known
+  double timeout = 0.0;  ///< seconds; 0 for none
+};
+
+/// What is wrong. `is_final`: a look a moment later would show the same.
+struct Diagnosis {
+  bool is_final = false;
+  std::vector<int> blamed = {};         ///< ranks that the others wait for
+  std::string cause = {};               ///< one line
+  std::vector<std::string> lines = {};  ///< of the others: what they wait for
+  std::string remedy = {};
+};
+
+/// What cannot become right: a rank that has ended or left while another waits for it, ranks whose collectives of one
+/// number differ, messages whose ranks wait for each other in a circle. Nothing where all may still go on.
+std::optional<Diagnosis> find_fault(const GroupView& group);
+
+/// The rank that has waited for longest and can still say so; -1 where none waits.
+int longest_waiting(const GroupView& group);
+
+/// The same for a group one of whose ranks, `waiting`, has waited for longer than it should.
+Diagnosis explain_wait(const GroupView& group, int waiting);
+
+/// Whether all that is wrong is that ranks do long work, which they may.
+bool is_long_work(const GroupView& group, const Diagnosis& diagnosis);
+
+/// Lines, a line each: the cause first.
+std::string text_of(const Diagnosis& diagnosis);
+
+/// What each rank is doing, a line each: for whoever looks from outside.
+std::string text_of(const GroupView& group);
+
+}  // namespace tandem::comm

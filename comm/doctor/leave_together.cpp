@@ -1,0 +1,67 @@
+// Waiting for the others' end, or for what they say of this rank.
+#include "tandem/comm/doctor/leave_together.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace tandem::comm {
+
+namespace {
+
+struct LeftBoard {
+  std::mutex mutex;
+  std::shared_ptr<StatusBoard> board;
+};
+
+LeftBoard& left_board() {
+  static LeftBoard& left = *new LeftBoard;  // never destroyed
+  return left;
+}
+
+}  // namespace
+
+void remember_for_leave_together(std::shared_ptr<StatusBoard> board) {
+  LeftBoard& left = left_board();
+  const std::scoped_lock lock(left.mutex);
+  left.board = std::move(board);
+}
+
+void leave_together() {
+  constexpr std::chrono::milliseconds kBetweenLooks{1}, kBetweenLooksAtProcesses{100}, kForOthers{2000};
+  std::shared_ptr<StatusBoard> board;
+  {
+    LeftBoard& left = left_board();
+    const std::scoped_lock lock(left.mutex);
+    board = left.board;
+  }
+  if (!board) return;
+  const auto is_there = [](const RankStatus& status) {
+    return status.magic.load(std::memory_order_acquire) == RankStatus::kMagic &&
+           status.end.load(std::memory_order_acquire) == RankEnd::none;
+  };
+  for (auto waited = std::chrono::milliseconds(); std::ranges::any_of(board->statuses(), is_there);
+       waited += kBetweenLooks) {
+    const bool is_blamed = std::ranges::any_of(board->statuses(), [](const RankStatus& status) {
+      return status.has_found_fault.load(std::memory_order_acquire) != 0;
+    });
+    if (is_blamed) {
+      std::this_thread::sleep_for(kForOthers);
+      _exit(2);
+    }
+    if (waited % kBetweenLooksAtProcesses == std::chrono::milliseconds()) {
+      const GroupView group = board->look();
+      if (std::ranges::none_of(group.ranks, [](const RankView& rank) {
+            return rank.is_known && rank.end == RankEnd::none && rank.state != ProcessState::ended;
+          }))
+        return;
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "tandem/comm/doctor/status_board.h"
+
+#include <memory>
+
+namespace tandem::comm {
+
+/// The board of a group of all ranks that this process has left: leave_together() looks at the last one.
+void remember_for_leave_together(std::shared_ptr<StatusBoard> board);
+
+/// Before MPI is finalised: returns when all ranks of this host have left their group, too. Where one of them finds a
+/// fault, as that this rank has returned early, this process ends with exit code 2. Open MPI 4.1's mpirun may hang
+/// where a rank waits in MPI_Finalize while others end by an error.
+void leave_together();
+
+}  // namespace tandem::comm

@@ -1,0 +1,17 @@
+// What the system tells of another process of this host.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem::comm {
+
+/// `unknown`: the system does not say. `held`: by a debugger.
+enum class ProcessState : std::uint8_t { unknown, runs, sleeps, stopped, held, ended };
+
+/// `start`: what start_of_process() said; another process that got the same number since counts as ended.
+ProcessState state_of_process(std::int64_t process, std::int64_t start);
+
+/// When a process began, in the system's ticks; 0 where that is not known.
+std::int64_t start_of_process(std::int64_t process);
+
+}  // namespace tandem::comm

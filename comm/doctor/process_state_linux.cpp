@@ -1,0 +1,69 @@
+// /proc/PID/stat (proc(5)): the state is the third field, the start the 22nd.
+#include "tandem/comm/doctor/process_state.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+
+namespace tandem::comm {
+
+namespace {
+
+struct ProcessStat {
+  char state = '?';
+  std::int64_t start = 0;
+};
+
+std::optional<ProcessStat> stat_of(std::int64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  const std::size_t name_end = line.rfind(')');  // a program's name may have spaces and brackets
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  ProcessStat stat;
+  fields >> stat.state;
+  std::string skipped;
+  for (int field = 4; field < 22; ++field) fields >> skipped;
+  fields >> stat.start;
+  if (!fields) return std::nullopt;
+  return stat;
+}
+
+bool tells_of_processes() {
+  std::error_code error;
+  return std::filesystem::exists("/proc/self/stat", error);
+}
+
+}  // namespace
+
+ProcessState state_of_process(std::int64_t process, std::int64_t start) {
+  const std::optional<ProcessStat> stat = stat_of(process);
+  if (!stat) return tells_of_processes() ? ProcessState::ended : ProcessState::unknown;
+  if (start != 0 && stat->start != start) return ProcessState::ended;
+  switch (stat->state) {
+    case 'R':
+      return ProcessState::runs;
+    case 'T':
+      return ProcessState::stopped;
+    case 't':
+      return ProcessState::held;
+    case 'Z':
+    case 'X':
+    case 'x':
+      return ProcessState::ended;
+    default:
+      return ProcessState::sleeps;
+  }
+}
+
+std::int64_t start_of_process(std::int64_t process) {
+  const std::optional<ProcessStat> stat = stat_of(process);
+  return stat ? stat->start : 0;
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,168 @@
+// Sharing statuses, and looking at them.
+#include "tandem/comm/doctor/status_board.h"
+
+#include "tandem/comm/transports/shared_memory/first_fault.h"
+#include "tandem/core/error.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <new>
+
+#include <unistd.h>
+
+namespace tandem::comm {
+
+namespace {
+
+/// Of the groups of this process.
+std::uint32_t next_group() {
+  static std::atomic<std::uint32_t> count{0};
+  return count.fetch_add(1);
+}
+
+std::string host_name() {
+  char name[64] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "?";
+}
+
+template <std::size_t Size>
+void copy_text(std::string_view text, char (&into)[Size]) {
+  into[text.copy(into, Size - 1)] = '\0';
+}
+
+template <std::size_t Size>
+std::string text_in(const char (&chars)[Size]) {
+  return {chars, strnlen(chars, Size)};
+}
+
+double seconds_since(std::int64_t then, std::int64_t now) {
+  return then == 0 ? 0.0 : std::max(0.0, static_cast<double>(now - then) * 1e-9);
+}
+
+/// By rising number.
+template <std::size_t Size>
+std::vector<OperationView> last_of(const OperationRecord (&records)[Size]) {
+  std::vector<OperationView> result;
+  for (const OperationRecord& record : records)
+    if (const OperationView view = record.get(); view.number != 0) result.push_back(view);
+  std::ranges::sort(result, {}, &OperationView::number);
+  return result;
+}
+
+RankView view_of(const RankStatus& status, int rank, std::int64_t now) {
+  RankView view;
+  view.rank = rank;
+  if (status.magic.load(std::memory_order_acquire) != RankStatus::kMagic) return view;
+  view.is_known = true;
+  view.host = text_in(status.host);
+  view.process = status.process;
+  const bool is_saved = status.saved_at != 0;
+  view.state =
+      is_saved ? static_cast<ProcessState>(status.saved_state) : state_of_process(status.process, status.process_start);
+  if (is_saved) now = status.saved_at;
+  view.end = status.end.load(std::memory_order_acquire);
+  const std::uint64_t waits_for = status.waits_for.load(std::memory_order_acquire), number = waits_for / 2;
+  view.finished = status.finished.load(std::memory_order_acquire);
+  view.started = status.started.load(std::memory_order_acquire);
+  view.finished_ago = seconds_since(status.finished_since.load(std::memory_order_relaxed), now);
+  view.is_waiting = waits_for != 0;
+  if (view.is_waiting) {
+    view.waits_for = waits_for % 2 != 0 ? status.message(number) : status.collective(number);
+    view.waiting_time = seconds_since(status.waits_since.load(std::memory_order_relaxed), now);
+    view.step = status.step.waits();
+  }
+  view.is_in_long_work = status.long_work.load(std::memory_order_acquire) > 0;
+  view.activity = status.activity.get();
+  view.collectives = last_of(status.collectives);
+  view.messages = last_of(status.messages);
+  return view;
+}
+
+}  // namespace
+
+std::int64_t steady_nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+GroupView view_of(std::span<const RankStatus> statuses, std::int64_t now) {
+  GroupView group;
+  for (std::size_t rank = 0; rank < statuses.size(); ++rank)
+    group.ranks.push_back(view_of(statuses[rank], static_cast<int>(rank), now));
+  const auto known = std::ranges::find_if(group.ranks, &RankView::is_known);
+  if (known == group.ranks.end()) return group;
+  const RankStatus& status = statuses[static_cast<std::size_t>(known->rank)];
+  group.backend = text_in(status.backend);
+  group.timeout = status.timeout;
+  return group;
+}
+
+StatusBoard::StatusBoard(Backend& backend, double timeout) : place_(backend.place()) {
+  constexpr std::int64_t kBytes = sizeof(RankStatus);
+  const auto ranks = static_cast<std::size_t>(place_.size);
+  const std::int64_t bytes = kBytes * place_.size;
+  const ByteRange own{place_.rank * kBytes, kBytes};
+  const bool makes = place_.rank == place_.node;
+  std::string fault;
+  const auto attempt = [&](const auto& body) {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      fault = error.what();
+    }
+  };
+  if (makes) attempt([&] { memory_ = SharedMemory::create(bytes, own, kFileName); });
+  const std::vector<std::string> handles = backend.all_gather_bytes(memory_ ? memory_->handle() : "");
+  const std::string& handle = handles[static_cast<std::size_t>(place_.node)];
+  if (!makes && !handle.empty()) attempt([&] { memory_ = SharedMemory::open(handle, own, true); });
+  obstacle_ = first_fault(backend, fault);
+  std::byte* data = nullptr;
+  if (obstacle_.empty()) {
+    data = memory_->data();
+  } else {
+    memory_.reset();
+    own_memory_.resize(static_cast<std::size_t>(bytes) + alignof(RankStatus));
+    void* begin = own_memory_.data();
+    std::size_t space = own_memory_.size();
+    data = static_cast<std::byte*>(std::align(alignof(RankStatus), static_cast<std::size_t>(bytes), begin, space));
+  }
+  statuses_ = {reinterpret_cast<RankStatus*>(data), ranks};
+  RankStatus& status = mine();
+  status.process = getpid();
+  status.process_start = start_of_process(getpid());
+  status.rank = place_.rank;
+  status.size = place_.size;
+  status.node = place_.node;
+  status.group = next_group();
+  copy_text(host_name(), status.host);
+  copy_text(backend.name(), status.backend);
+  status.timeout = timeout;
+  status.finished_since.store(steady_nanoseconds(), std::memory_order_relaxed);
+  status.magic.store(RankStatus::kMagic, std::memory_order_release);
+}
+
+GroupView StatusBoard::look() const { return view_of(statuses_, steady_nanoseconds()); }
+
+bool StatusBoard::save(const std::string& path) const {
+  std::vector<std::byte> copy(statuses_.size_bytes());
+  for (std::size_t rank = 0; rank < statuses_.size(); ++rank) {
+    const RankStatus& status = statuses_[rank];
+    std::byte* const at = copy.data() + rank * sizeof(RankStatus);
+    std::memcpy(at, reinterpret_cast<const std::byte*>(&status), sizeof(RankStatus));
+    const std::int64_t now = steady_nanoseconds();
+    const auto state = static_cast<std::int32_t>(state_of_process(status.process, status.process_start));
+    std::memcpy(at + offsetof(RankStatus, saved_at), &now, sizeof now);
+    std::memcpy(at + offsetof(RankStatus, saved_state), &state, sizeof state);
+  }
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(copy.data()), static_cast<std::streamsize>(copy.size()));
+  file.close();
+  return static_cast<bool>(file);
+}
+
+}  // namespace tandem::comm

@@ -1,0 +1,126 @@
+// Looking, and who tells what.
+#include "tandem/comm/doctor/watchdog.h"
+
+#include "tandem/comm/backends/keep_for_ever.h"
+#include "tandem/core/error.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace tandem::comm {
+
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+/// Between the first sight of a fault and its being told.
+constexpr std::chrono::milliseconds kBetweenCloseLooks{20};
+/// A rank shows several things one after another, and is seen between two of them: a fault must last.
+constexpr Seconds kFaultLasts{0.05};
+/// One that has failed says why by itself.
+constexpr Seconds kFailureLasts{2.0};
+/// What is looked at closely even where nothing calls for it.
+constexpr Seconds kBetweenFullLooks{1.0};
+/// A wait that calls for a closer look.
+constexpr Seconds kLongWait{0.08};
+/// More than this between two looks is time in which this process did not run.
+constexpr Seconds kMostBetweenLooks{0.5};
+
+bool has_failed(const GroupView& group, const Diagnosis& diagnosis) {
+  return std::ranges::any_of(
+      diagnosis.blamed, [&](int rank) { return group.ranks[static_cast<std::size_t>(rank)].end == RankEnd::failed; });
+}
+
+}  // namespace
+
+Watchdog::Watchdog(std::shared_ptr<StatusBoard> board, double timeout, Handler handler)
+    : board_(std::move(board)), timeout_(timeout), handler_(std::move(handler)), process_(getpid()) {
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    fail("the system gives no thread that watches over the ranks: {}; raise its limits", error.what());
+  }
+}
+
+Watchdog::~Watchdog() {
+  if (process_ != getpid()) {  // made by fork(): the thread did not come along
+    std::construct_at(&thread_);
+    std::construct_at(&changed_);
+    return;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Watchdog::work() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, sees_fault_ ? kBetweenCloseLooks : kBetweenLooks, [this] { return ends_; })) {
+    lock.unlock();
+    const bool has_told = look();
+    lock.lock();
+    if (has_told) return;
+  }
+}
+
+void Watchdog::update_own_times(Seconds passed) {
+  const std::int64_t now = steady_nanoseconds();
+  RankStatus& mine = board_->mine();
+  if (const std::uint64_t finished = mine.finished.load(std::memory_order_relaxed); finished != finished_) {
+    finished_ = finished;
+    mine.finished_since.store(now, std::memory_order_relaxed);
+  }
+  const std::uint64_t waits = mine.waits.load(std::memory_order_relaxed);
+  const bool is_waiting = mine.waits_for.load(std::memory_order_relaxed) != 0;
+  if (!is_waiting || waits != waits_) {
+    waits_ = waits;
+    waiting_time_ = {};
+    mine.waits_since.store(now, std::memory_order_relaxed);
+  } else {
+    waiting_time_ += passed;
+  }
+  mine.looked.store(now, std::memory_order_relaxed);
+}
+
+bool Watchdog::look() {
+  const Clock::time_point now = Clock::now();
+  const Seconds passed = std::min<Seconds>(now - std::exchange(last_, now), kMostBetweenLooks);
+  update_own_times(passed);
+  time_since_look_ += passed;
+  const bool is_alarmed = std::ranges::any_of(board_->statuses(), [](const RankStatus& status) {
+    return status.has_found_fault.load(std::memory_order_acquire) != 0;
+  });
+  const bool is_late = timeout_ > 0.0 && waiting_time_.count() >= timeout_;
+  if (!is_alarmed && !is_late && waiting_time_ < kLongWait && !sees_fault_ && time_since_look_ < kBetweenFullLooks)
+    return false;
+  time_since_look_ = {};
+  const GroupView group = board_->look();
+  std::optional<Diagnosis> fault = find_fault(group);
+  fault_time_ = fault && sees_fault_ ? fault_time_ + passed : Seconds();
+  sees_fault_ = fault.has_value();
+  const Seconds lasts = fault && has_failed(group, *fault) ? kFailureLasts : kFaultLasts;
+  const bool is_certain = fault && (fault->is_final || fault_time_ >= lasts);
+  if (!is_alarmed && !is_late && !is_certain) return false;
+  const int longest = longest_waiting(group);
+  const Diagnosis diagnosis =
+      fault ? *std::move(fault) : explain_wait(group, longest < 0 ? board_->place().rank : longest);
+  if (!is_alarmed && !is_certain && is_long_work(group, diagnosis)) return false;
+  board_->mine().has_found_fault.store(1, std::memory_order_release);
+  const auto teller = std::ranges::find_if(group.ranks, [](const RankView& rank) {
+    return rank.is_known && rank.end == RankEnd::none &&
+           (rank.state == ProcessState::runs || rank.state == ProcessState::sleeps ||
+            rank.state == ProcessState::unknown);
+  });
+  handler_(group, diagnosis, teller == group.ranks.end() || teller->rank == board_->place().rank);
+  return true;
+}
+
+}  // namespace tandem::comm

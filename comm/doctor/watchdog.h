@@ -1,0 +1,57 @@
+// The thread that looks whether the ranks of a group still go on together.
+#pragma once
+
+#include "tandem/comm/doctor/diagnosis.h"
+#include "tandem/comm/doctor/status_board.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace tandem::comm {
+
+/// Looks twenty times a second. Something is wrong where a fault is certain (find_fault()), where this rank has waited
+/// in one wait for longer than the deadline, or where another rank's watchdog has found something. Time in which this
+/// process does not run, as after Ctrl-Z, does not count.
+class Watchdog {
+ public:
+  /// Of the text of what is wrong: called once, in the watchdog's thread. `is_teller`: it has all lines; other ranks'
+  /// texts have the first one.
+  using Handler = std::function<void(const GroupView& group, const Diagnosis& diagnosis, bool is_teller)>;
+
+  /// `timeout`: seconds, 0 for no deadline. Throws Error where the system gives no thread.
+  Watchdog(std::shared_ptr<StatusBoard> board, double timeout, Handler handler);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void work();
+  /// True where something was wrong, and was told.
+  bool look();
+  void update_own_times(std::chrono::duration<double> passed);
+
+  std::shared_ptr<StatusBoard> board_;
+  double timeout_;
+  Handler handler_;
+  std::int64_t process_;
+  // Of the last look.
+  std::uint64_t waits_ = 0, finished_ = 0;
+  std::chrono::duration<double> waiting_time_{}, time_since_look_{};
+  std::chrono::duration<double> fault_time_{};  // since a fault was first seen
+  bool sees_fault_ = false;
+  Clock::time_point last_ = Clock::now();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tandem::comm

@@ -1,0 +1,298 @@
+// Showing each operation, its wait and its end.
+#include "tandem/comm/doctor/watched_backend.h"
+
+#include "tandem/comm/agreement.h"
+#include "tandem/comm/doctor/activity.h"
+#include "tandem/comm/doctor/compare_operations.h"
+#include "tandem/comm/doctor/end_process.h"
+#include "tandem/comm/doctor/leave_together.h"
+#include "tandem/core/environment.h"
+#include "tandem/core/error.h"
+#include "tandem/core/number_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace tandem::comm {
+
+namespace {
+
+/// While it is there, this rank waits for an operation.
+class Waiting {
+ public:
+  Waiting(RankStatus& status, const OperationView& operation) : status_(status) {
+    status_.waits.store(status_.waits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    status_.waits_for.store(2 * operation.number + (operation.is_message() ? 1 : 0), std::memory_order_release);
+  }
+  ~Waiting() { status_.waits_for.store(0, std::memory_order_release); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  RankStatus& status_;
+};
+
+/// What the works of a group have in common: the place where they show what they do.
+class Watch {
+ public:
+  Watch(Backend& backend, const WatchOptions& options)
+      : options_(options),
+        board_(std::make_shared<StatusBoard>(backend, options.timeout)),
+        shown_activity_(board_->mine()),
+        watchdog_(board_, options.timeout, [this](const auto&... fault) { end(fault...); }) {}
+  ~Watch() {
+    board_->mine().end.store(std::uncaught_exceptions() > 0 ? RankEnd::failed : RankEnd::left,
+                             std::memory_order_release);
+    if (options_.end_all) remember_for_leave_together(board_);
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  const WatchOptions& options() const { return options_; }
+  const std::string& obstacle() const { return board_->obstacle(); }
+  RankStatus& status() { return board_->mine(); }
+
+  OperationView begin(const Collective& collective) {
+    RankStatus& mine = status();
+    const bool is_message = collective.kind == CollectiveKind::send || collective.kind == CollectiveKind::receive;
+    std::atomic<std::uint64_t>& started = is_message ? mine.messages_started : mine.started;
+    const OperationView view = view_of(collective, started.load(std::memory_order_relaxed) + 1);
+    (is_message ? mine.messages[view.number % RankStatus::kMessages]
+                : mine.collectives[view.number % RankStatus::kCollectives])
+        .set(view);
+    started.store(view.number, std::memory_order_release);
+    return view;
+  }
+  void finish(const OperationView& operation) {
+    std::atomic<std::uint64_t>& finished = operation.is_message() ? status().messages_finished : status().finished;
+    if (finished.load(std::memory_order_relaxed) < operation.number)
+      finished.store(operation.number, std::memory_order_release);
+  }
+  /// Does `body`, what there is to an operation, while this rank shows that it waits for it. What it throws says more
+  /// where the others show what is wrong.
+  template <typename Body>
+  void wait(const OperationView& operation, Body&& body) {
+    const Waiting waiting(status(), operation);
+    try {
+      body();
+    } catch (const AgreedError&) {
+      fail(operation);
+      throw;
+    } catch (const std::exception& error) {
+      const std::string more = explain(operation);
+      fail(operation);
+      if (more.empty()) throw;
+      throw Error(fmt::format("{}; {}", error.what(), more));
+    }
+  }
+
+ private:
+  void end(const GroupView& group, const Diagnosis& diagnosis, bool is_teller) {
+    const std::string text = is_teller ? text_of(diagnosis) : diagnosis.cause + "\n";
+    if (options_.on_fault) {
+      options_.on_fault(text);
+      if (leaves_soon()) return;
+    }
+    end_process(*board_, group, diagnosis, {text, is_teller, options_.end_all});
+  }
+
+  /// Whether `is_so()` within some time.
+  template <typename Condition>
+  static bool soon(std::chrono::milliseconds time, Condition&& is_so) {
+    constexpr std::chrono::milliseconds kBetweenLooks{20};
+    for (auto waited = std::chrono::milliseconds(); waited < time; waited += kBetweenLooks) {
+      if (is_so()) return true;
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    return false;
+  }
+  /// Now that its waits end.
+  bool leaves_soon() {
+    return soon(std::chrono::milliseconds(2000),
+                [&] { return status().end.load(std::memory_order_acquire) != RankEnd::none; });
+  }
+
+  /// Of an operation that has failed here: what is wrong by what all show, or "" where that is not known or was told
+  /// already. Where the others wait on, they are told before this rank goes.
+  std::string explain(const OperationView& operation) {
+    constexpr std::chrono::milliseconds kForOthers{300}, kForTelling{1500};
+    std::optional<Diagnosis> fault;
+    if (!soon(kForOthers, [&] { return (fault = find_fault(board_->look())).has_value(); })) return "";
+    const auto do_others_wait = [&] {
+      return std::ranges::any_of(board_->look().ranks, [&](const RankView& rank) {
+        return rank.rank != board_->place().rank && rank.is_waiting && rank.state != ProcessState::ended &&
+               rank.waits_for.number == operation.number;
+      });
+    };
+    // Where a process has ended, a launcher ends this one soon.
+    if (options_.on_fault || (!fault->is_final && soon(kForOthers, [&] { return !do_others_wait(); })))
+      return fault->cause;
+    tell(*board_, fault->cause + "\n");
+    soon(kForTelling, [&] { return have_all_told(*board_); });
+    return "";
+  }
+
+  /// By an error: it is not compared with what others do.
+  void fail(const OperationView& operation) {
+    if (operation.is_message()) return;
+    OperationRecord& record = status().collectives[operation.number % RankStatus::kCollectives];
+    if (record.get().number == operation.number) record.set({});
+  }
+
+  WatchOptions options_;
+  std::shared_ptr<StatusBoard> board_;
+  ShownActivity shown_activity_;
+  Watchdog watchdog_;  // ends first
+};
+
+class WatchedWork final : public Work {
+ public:
+  WatchedWork(std::shared_ptr<Watch> watch, const OperationView& operation, std::unique_ptr<Work> work)
+      : watch_(std::move(watch)), operation_(operation), work_(std::move(work)) {}
+
+  bool poll() override {
+    if (is_complete_) return true;
+    bool complete = false;
+    try {
+      complete = work_->poll();
+    } catch (...) {
+      watch_->wait(operation_, [] { throw; });
+    }
+    if (complete) finish();
+    return is_complete_;
+  }
+  void wait() override {
+    if (is_complete_) return;
+    watch_->wait(operation_, [&] { work_->wait(); });
+    finish();
+  }
+  std::int64_t moves() const override { return work_->moves(); }
+
+ private:
+  void finish() {
+    is_complete_ = true;
+    watch_->finish(operation_);
+  }
+
+  std::shared_ptr<Watch> watch_;
+  OperationView operation_;
+  std::unique_ptr<Work> work_;
+  bool is_complete_ = false;
+};
+
+class WatchedBackend final : public Backend {
+ public:
+  WatchedBackend(std::unique_ptr<Backend> backend, const WatchOptions& options)
+      : owned_(std::move(backend)), backend_(*owned_), watch_(std::make_shared<Watch>(backend_, options)) {
+    backend_.show_steps(&watch_->status().step);
+  }
+  /// Of a part of a backend that is watched.
+  WatchedBackend(Backend& backend, std::shared_ptr<Watch> watch) : backend_(backend), watch_(std::move(watch)) {}
+  ~WatchedBackend() override {
+    if (owned_) backend_.show_steps(nullptr);  // works may outlive the watch's memory only where they hold it
+  }
+  WatchedBackend(const WatchedBackend&) = delete;
+  WatchedBackend& operator=(const WatchedBackend&) = delete;
+
+  const std::string& obstacle() const { return watch_->obstacle(); }
+
+  std::string_view name() const override { return backend_.name(); }
+  Place place() const override { return backend_.place(); }
+  bool takes(Device device) const override { return backend_.takes(device); }
+  bool reduces_half(CollectiveKind kind) const override { return backend_.reduces_half(kind); }
+
+  Backend& on(Device device) override {
+    Backend& other = backend_.on(device);
+    if (&other == &backend_) return *this;
+    for (const auto& part : parts_)
+      if (&part->backend_ == &other) return *part;
+    parts_.push_back(std::make_unique<WatchedBackend>(other, watch_));
+    return *parts_.back();
+  }
+
+  std::unique_ptr<Work> start(const Collective& collective) override {
+    const OperationView operation = begin(collective);
+    std::unique_ptr<Work> work;
+    try {
+      work = backend_.start(collective);
+    } catch (...) {
+      watch_->wait(operation, [] { throw; });
+    }
+    return std::make_unique<WatchedWork>(watch_, operation, std::move(work));
+  }
+  void run(const Collective& collective) override {
+    const OperationView operation = begin(collective);
+    watch_->wait(operation, [&] { backend_.run(collective); });
+    watch_->finish(operation);
+  }
+  std::unique_ptr<Backend> subgroup(std::span<const int> members) override {
+    std::string obstacle;  // was told of the whole group
+    return watch(backend_.subgroup(members), watch_->options(), obstacle);
+  }
+  std::shared_ptr<Storage> allocate_shared(std::int64_t bytes) override {
+    std::shared_ptr<Storage> storage;
+    exchange_texts([&] { storage = backend_.allocate_shared(bytes); });
+    return storage;
+  }
+  std::optional<MessageCosts> measure_costs() override { return backend_.measure_costs(); }
+  void use_costs(const MessageCosts& costs) override {
+    exchange_texts([&] { backend_.use_costs(costs); });
+  }
+  std::optional<MessageCosts> costs() const override { return backend_.costs(); }
+  std::optional<double> predicted_all_reduce_seconds(std::int64_t bytes) const override {
+    return backend_.predicted_all_reduce_seconds(bytes);
+  }
+  std::string_view algorithm() const override { return backend_.algorithm(); }
+  std::vector<AlgorithmChoice> algorithm_choices() const override { return backend_.algorithm_choices(); }
+  std::int64_t all_reduce_bytes_sent() const override { return backend_.all_reduce_bytes_sent(); }
+  std::string notice() const override { return backend_.notice(); }
+  bool moves_by_polls() const override { return backend_.moves_by_polls(); }
+  std::string thread_obstacle() const override { return backend_.thread_obstacle(); }
+
+ private:
+  OperationView begin(const Collective& collective) {
+    const OperationView operation = watch_->begin(collective);
+    if (!watch_->options().checks || operation.is_message()) return operation;
+    watch_->wait(operation, [&] { compare_operations(backend_, operation); });
+    return operation;
+  }
+
+  /// What `body` does between the ranks shows as one all_gather.
+  template <typename Body>
+  void exchange_texts(Body&& body) {
+    const OperationView operation = begin({.kind = CollectiveKind::all_gather});
+    watch_->wait(operation, body);
+    watch_->finish(operation);
+  }
+
+  std::unique_ptr<Backend> owned_;
+  Backend& backend_;
+  std::shared_ptr<Watch> watch_;
+  std::vector<std::unique_ptr<WatchedBackend>> parts_;
+};
+
+}  // namespace
+
+double default_timeout() {
+  constexpr const char* kName = "TANDEM_COMM_TIMEOUT";
+  const char* const text = environment_variable(kName);
+  if (text == nullptr) return WatchOptions().timeout;
+  const std::optional<double> seconds = parse_number<double>(text);
+  require(seconds && *seconds >= 0.0, "{}={}: give seconds, or 0 for no deadline", kName, text);
+  return *seconds;
+}
+
+std::unique_ptr<Backend> watch(std::unique_ptr<Backend> backend, const WatchOptions& options, std::string& obstacle) {
+  if (backend->place().size == 1) return backend;
+  auto watched = std::make_unique<WatchedBackend>(std::move(backend), options);
+  obstacle = watched->obstacle();
+  return watched;
+}
+
+}  // namespace tandem::comm

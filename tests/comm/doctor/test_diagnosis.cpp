@@ -1,0 +1,201 @@
+// What is said of ranks that show all kinds of things.
+#include "tandem/comm/doctor/diagnosis.h"
+
+#include "tests/support/catch.h"
+
+using namespace tandem;
+using namespace tandem::comm;
+using namespace tandem::test;
+
+namespace {
+
+OperationView sum(std::uint64_t number, std::int64_t count = 4) {
+  return {.number = number, .kind = CollectiveKind::all_reduce, .dtype = DType::f32, .count = count};
+}
+
+OperationView receive_from(int rank) {
+  return {.number = 1, .kind = CollectiveKind::receive, .dtype = DType::f32, .peer = rank, .count = 4};
+}
+
+OperationView broadcast_from(int rank, std::uint64_t number) {
+  return {.number = number, .kind = CollectiveKind::broadcast, .dtype = DType::f32, .peer = rank, .count = 4};
+}
+
+/// A rank that has done collective `finished`.
+RankView busy(int rank, std::uint64_t finished) {
+  RankView view;
+  view.rank = rank;
+  view.is_known = true;
+  view.host = "h";
+  view.process = 400 + rank;
+  view.state = ProcessState::runs;
+  view.started = view.finished = finished;
+  view.finished_ago = 2.9;
+  if (finished > 0) view.collectives = {sum(finished)};
+  return view;
+}
+
+/// One that waits for an operation.
+RankView waits(int rank, const OperationView& operation) {
+  RankView view = busy(rank, operation.is_message() ? 5 : operation.number - 1);
+  view.is_waiting = true;
+  view.waits_for = operation;
+  view.waiting_time = 2.9;
+  if (!operation.is_message()) {
+    view.started = operation.number;
+    view.collectives.push_back(operation);
+  }
+  return view;
+}
+
+GroupView group_of(std::vector<RankView> ranks) {
+  GroupView group;
+  group.ranks = std::move(ranks);
+  return group;
+}
+
+}  // namespace
+
+TEST_CASE("a rank that is late is named, with what it is in") {
+  RankView late = busy(2, 1041);
+  late.state = ProcessState::stopped;
+  late.activity = "backward of features.7";
+  GroupView group =
+      group_of({waits(0, sum(1042, 65536)), waits(1, sum(1042, 65536)), late, waits(3, sum(1042, 65536))});
+  for (const int rank : {0, 1, 3}) group.ranks[static_cast<std::size_t>(rank)].step = "step 2 of ring";
+  CHECK_FALSE(find_fault(group).has_value());  // it may go on
+  const Diagnosis diagnosis = explain_wait(group, 0);
+  CHECK(diagnosis.blamed == std::vector{2});
+  CHECK(diagnosis.cause ==
+        "rank 2 (host h, pid 402, stopped) has not entered all_reduce #1042 sum f32[65536]; it last finished #1041, "
+        "2.9 s ago, and is in backward of features.7");
+  CHECK(diagnosis.lines ==
+        std::vector<std::string>{"ranks 0, 1, 3 wait in all_reduce #1042 sum f32[65536]: step 2 of ring"});
+  CHECK(diagnosis.remedy.starts_with("it was stopped by a signal"));
+}
+
+TEST_CASE("of several late ranks the one that cannot go on is named first") {
+  RankView stopped = busy(2, 5);
+  stopped.state = ProcessState::held;
+  const Diagnosis diagnosis = explain_wait(group_of({waits(0, sum(6)), busy(1, 5), stopped}), 0);
+  CHECK(diagnosis.blamed == std::vector{2});
+  CHECK_THAT(diagnosis.cause, ContainsText("rank 2 (host h, pid 402, held by a debugger) has not entered"));
+  CHECK_THAT(diagnosis.lines.front(), ContainsText("nor has rank 1"));
+  CHECK_THAT(diagnosis.remedy, ContainsText("--comm-timeout 0"));
+}
+
+TEST_CASE("a rank whose process has ended is a fault as soon as another waits for it") {
+  RankView gone = busy(1, 5);
+  gone.state = ProcessState::ended;
+  CHECK_FALSE(find_fault(group_of({busy(0, 5), gone})).has_value());  // nobody needs it
+  const auto fault = find_fault(group_of({waits(0, sum(6)), gone, busy(2, 5)}));
+  REQUIRE(fault.has_value());
+  CHECK(fault->is_final);
+  CHECK(fault->blamed == std::vector{1});
+  CHECK(fault->cause ==
+        "rank 1 (host h, pid 401, ended) has not entered all_reduce #6 sum f32[4]; it last finished #5, 2.9 s ago");
+  SECTION("in the middle of a collective") {
+    RankView inside = waits(1, sum(6));
+    inside.state = ProcessState::ended;
+    inside.step = "step 2 of ring, for rank 0";
+    const auto other = find_fault(group_of({waits(0, sum(6)), inside}));
+    REQUIRE(other.has_value());
+    CHECK_THAT(other->cause, ContainsText("did not end all_reduce #6") &&
+                                 ContainsText("was waiting in all_reduce #6 sum f32[4]: step 2 of ring, for rank 0"));
+  }
+}
+
+TEST_CASE("a rank that has left is a fault for what it has not entered alone") {
+  RankView left = busy(1, 5);
+  left.end = RankEnd::left;
+  const auto fault = find_fault(group_of({waits(0, sum(6)), left}));
+  REQUIRE(fault.has_value());
+  CHECK_FALSE(fault->is_final);
+  CHECK_THAT(fault->cause, ContainsText("rank 1 (host h, pid 401) has not entered all_reduce #6") &&
+                               ContainsText("and has left the group"));
+  CHECK_THAT(fault->remedy, ContainsText("the same number of steps"));
+  // It was the root of what the other still takes part in.
+  left.collectives = {broadcast_from(1, 5)};
+  CHECK_FALSE(find_fault(group_of({waits(0, broadcast_from(1, 5)), left})).has_value());
+  left.collectives.clear();
+  left.end = RankEnd::failed;
+  CHECK_THAT(find_fault(group_of({waits(0, sum(6)), left}))->remedy, ContainsText("its own error"));
+}
+
+TEST_CASE("collectives of one number that differ are a fault, of which the fewer ranks have the blame") {
+  const auto cause = [](std::vector<RankView> ranks) { return find_fault(group_of(std::move(ranks)))->cause; };
+  CHECK(cause({waits(0, sum(6)), waits(1, sum(6, 3)), waits(2, sum(6))}) ==
+        "rank 1 (host h, pid 401) calls all_reduce #6 sum f32[3], and ranks 0, 2 call all_reduce #6 sum f32[4]");
+  CHECK_THAT(cause({waits(0, broadcast_from(0, 6)), waits(1, broadcast_from(1, 6)), busy(2, 5)}),
+             ContainsText("rank 1 (host h, pid 401) calls broadcast #6 f32[4] from rank 1, and rank 0 calls"));
+  OperationView other_dtype = sum(6), other_op = sum(6);
+  other_dtype.dtype = DType::i32;
+  other_op.op = ReduceOp::max;
+  CHECK_THAT(cause({waits(0, sum(6)), waits(1, sum(6)), waits(2, other_dtype)}), ContainsText("sum i32[4]"));
+  CHECK_THAT(cause({waits(0, sum(6)), waits(1, sum(6)), waits(2, other_op)}), ContainsText("max f32[4]"));
+  // What both have done since does not hide it.
+  RankView first = busy(0, 7), second = busy(1, 7);
+  first.collectives = {sum(6), sum(7)};
+  second.collectives = {broadcast_from(0, 6), sum(7)};
+  CHECK_THAT(cause({first, second}), ContainsText("broadcast #6"));
+  // An operation of sums does not look at the root, one that moves elements not at the operation.
+  OperationView root = sum(6);
+  root.peer = 3;
+  CHECK_FALSE(find_fault(group_of({waits(0, sum(6)), waits(1, root)})).has_value());
+}
+
+TEST_CASE("messages whose ranks wait for each other are a cycle") {
+  const Diagnosis diagnosis = explain_wait(
+      group_of({waits(0, receive_from(1)), waits(1, receive_from(2)), waits(2, receive_from(1)), busy(3, 5)}), 0);
+  CHECK(diagnosis.cause == "ranks wait for each other in a cycle: 1 -> 2 -> 1");
+  CHECK(diagnosis.blamed == std::vector{1, 2});
+  CHECK_THAT(diagnosis.lines.front(),
+             ContainsText("rank 1 (host h, pid 401) waits in receive of f32[4] from rank 2 (tag 0)"));
+}
+
+TEST_CASE("a message that nobody sends names the one that should") {
+  RankView peer = busy(1, 5);
+  peer.activity = "data";
+  const Diagnosis diagnosis = explain_wait(group_of({waits(0, receive_from(1)), peer}), 0);
+  CHECK_THAT(diagnosis.cause,
+             ContainsText("rank 1 (host h, pid 401) has not sent to rank 0, which waits in receive of "
+                          "f32[4] from rank 1 (tag 0); it last finished #5, 2.9 s ago, and is in data"));
+  // One that waits for a message of a rank that waits for it in a sum is the late one.
+  CHECK_THAT(explain_wait(group_of({waits(0, sum(6)), waits(1, receive_from(0))}), 1).cause,
+             ContainsText("rank 1 (host h, pid 401) has not entered all_reduce #6") &&
+                 ContainsText("and waits in receive of f32[4] from rank 0"));
+  // Of a file, whatever it holds.
+  CHECK_THAT(explain_wait(group_of({waits(0, receive_from(77)), peer}), 0).cause,
+             ContainsText("rank 0 waits in receive"));
+}
+
+TEST_CASE("where all have entered, one that does not wait is named, else what all wait for") {
+  RankView absent = busy(1, 5);
+  absent.started = 6;  // and has gone on computing
+  absent.collectives.push_back(sum(6));
+  const Diagnosis diagnosis = explain_wait(group_of({waits(0, sum(6)), absent}), 0);
+  CHECK_THAT(diagnosis.cause,
+             ContainsText("rank 1 (host h, pid 401) is in all_reduce #6 sum f32[4], and does not go on"));
+  GroupView all = group_of({waits(0, sum(6)), waits(1, sum(6))});
+  all.ranks[0].step = "step 1 of ring, for rank 1";
+  all.ranks[1].step = "step 1 of ring, for rank 0";
+  const Diagnosis lost = explain_wait(all, 0);
+  CHECK(lost.blamed.empty());
+  CHECK_THAT(lost.cause, ContainsText("all ranks have entered all_reduce #6"));
+  CHECK(lost.lines.size() == 2);
+  // What a rank was in when it was stopped.
+  all.ranks[1].state = ProcessState::stopped;
+  CHECK_THAT(explain_wait(all, 0).cause,
+             ContainsText("rank 1 (host h, pid 401, stopped) is in all_reduce #6 sum f32[4]: "
+                          "step 1 of ring, for rank 0, and does not go on"));
+}
+
+TEST_CASE("ranks that show nothing are said to") {
+  RankView unknown;
+  unknown.rank = 1;
+  CHECK_THAT(explain_wait(group_of({waits(0, sum(6)), unknown}), 0).cause,
+             ContainsText("rank 1, of which nothing is known here, has not entered"));
+  CHECK_THAT(text_of(group_of({busy(0, 0), unknown})),
+             ContainsText("it has finished no collective yet") &&
+                 ContainsText("rank 1, of which nothing is known here, shows nothing"));
+}

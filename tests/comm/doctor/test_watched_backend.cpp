@@ -1,0 +1,278 @@
+// Ranks that are threads: who is named where one does not do its part, and what a rank shows meanwhile.
+#include "tandem/comm/backends/threads/thread_ranks.h"
+#include "tandem/comm/doctor/status_board.h"
+#include "tandem/comm/doctor/watched_backend.h"
+#include "tandem/comm/long_work.h"
+#include "tandem/core/profiler.h"
+#include "tests/support/catch.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_directory.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+using namespace tandem;
+using namespace tandem::comm;
+using namespace tandem::test;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What a group of three threads says that is watched with a deadline of half a second.
+std::string error_of_ranks(const std::function<void(ProcessGroup&)>& body, const std::string& algorithm = "auto",
+                           bool checks = false) {
+  return error_of(
+      [&] { run_thread_ranks(3, native_options("threads", algorithm), {.timeout = 0.5, .checks = checks}, body); });
+}
+
+void sum(ProcessGroup& group, std::int64_t count = 100) {
+  const Tensor x = Tensor::full({count}, 1.0);
+  group.all_reduce(Out(x));
+}
+
+/// The views of this process's groups, of which there is one.
+GroupView only_view() {
+  const auto views = views_of_process(getpid());
+  return views.size() == 1 ? views.front() : GroupView();
+}
+
+}  // namespace
+
+TEST_CASE("a thread that is late is named by the error of those that wait") {
+  for (const char* const algorithm : {"auto", "ring"}) {
+    CAPTURE(algorithm);
+    std::atomic<bool> is_over = false;
+    const std::string error = error_of_ranks(
+        [&](ProcessGroup& group) {
+          if (group.rank() == 1) {
+            const ProfileRange range("backward conv2d");
+            for (int i = 0; i < 500 && !is_over; ++i) std::this_thread::sleep_for(5ms);
+          }
+          try {
+            sum(group);
+          } catch (...) {
+            is_over = true;
+            throw;
+          }
+        },
+        algorithm);
+    CHECK_THAT(error, ContainsText("rank 1 (host ") && ContainsText("has not entered all_reduce #1 sum f32[100]") &&
+                          ContainsText("it has finished no collective yet, and is in backward conv2d"));
+  }
+}
+
+TEST_CASE("a thread that returns early is named before the deadline") {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string error = error_of([&] {
+    run_thread_ranks(3, native_options("threads", "ring"), {.timeout = 60.0}, [](ProcessGroup& group) {
+      sum(group);
+      if (group.rank() != 1) sum(group);
+    });
+  });
+  CHECK_THAT(error, ContainsText("rank 1 (host ") && ContainsText("has not entered all_reduce #2") &&
+                        ContainsText("it last finished #1") && ContainsText("and has left the group"));
+  CHECK(std::chrono::steady_clock::now() - begin < 30s);
+}
+
+TEST_CASE("messages that wait for each other are an error that has the cycle") {
+  CHECK_THAT(error_of_ranks([](ProcessGroup& group) {
+               const Tensor x = Tensor::zeros({4});
+               group.receive(Out(x), (group.rank() + 1) % 3);
+             }),
+             ContainsText("ranks wait for each other in a cycle: "));
+}
+
+TEST_CASE("ranks that compare what they do find each difference before it does harm") {
+  const auto error = [](const std::function<void(ProcessGroup&)>& wrong,
+                        const std::function<void(ProcessGroup&)>& right) {
+    return error_of_ranks([&](ProcessGroup& group) { (group.rank() == 2 ? wrong : right)(group); }, "ring", true);
+  };
+  const auto right = [](ProcessGroup& group) { sum(group); };
+  const Tensor x = Tensor::zeros({100}), integers = Tensor::zeros({100}, {.dtype = DType::i32});
+  const std::string others = ", and ranks 0, 1 call all_reduce #1 sum f32[100]; all ranks must call the same";
+  CHECK_THAT(error([](ProcessGroup& group) { sum(group, 99); }, right),
+             ContainsText("rank 2 calls all_reduce #1 sum f32[99]" + others));
+  CHECK_THAT(error([&](ProcessGroup& group) { group.all_reduce(Out(integers.clone())); }, right),
+             ContainsText("rank 2 calls all_reduce #1 sum i32[100]" + others));
+  CHECK_THAT(error([&](ProcessGroup& group) { group.all_reduce(Out(x.clone()), ReduceOp::max); }, right),
+             ContainsText("rank 2 calls all_reduce #1 max f32[100]" + others));
+  CHECK_THAT(error([&](ProcessGroup& group) { group.broadcast(Out(x.clone()), 1); }, right),
+             ContainsText("rank 2 calls broadcast #1 f32[100] from rank 1" + others));
+  CHECK_THAT(error([&](ProcessGroup& group) { group.broadcast(Out(x.clone()), 1); },
+                   [&](ProcessGroup& group) { group.broadcast(Out(x.clone()), 0); }),
+             ContainsText("rank 2 calls broadcast #1 f32[100] from rank 1, and ranks 0, 1 call broadcast #1"));
+}
+
+TEST_CASE("a difference that all ranks are told of can be survived") {
+  std::atomic<int> errors = 0;
+  run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 5.0}, [&](ProcessGroup& group) {
+    try {
+      sum(group, group.rank() == 0 ? 4 : 5);
+    } catch (const Error&) {
+      ++errors;
+    }
+    std::this_thread::sleep_for(300ms);  // the watchdogs look at it
+    sum(group);
+  });
+  CHECK(errors == 2);
+}
+
+TEST_CASE("a wait may take any time where there is no deadline, and less than it where there is one") {
+  for (const double timeout : {0.0, 5.0}) {
+    run_thread_ranks(2, native_options("threads", "auto"), {.timeout = timeout}, [](ProcessGroup& group) {
+      if (group.rank() == 1) std::this_thread::sleep_for(700ms);
+      sum(group);
+    });
+  }
+}
+
+TEST_CASE("others wait for as long as it takes for a rank that does long work") {
+  run_thread_ranks(2, native_options("threads", "auto"), {.timeout = 0.3}, [](ProcessGroup& group) {
+    if (group.rank() == 1) {
+      const LongWork writing;
+      std::this_thread::sleep_for(1s);
+    }
+    sum(group);
+  });
+  // No longer than that.
+  CHECK_THAT(error_of_ranks([](ProcessGroup& group) {
+               if (group.rank() == 1) {
+                 {
+                   const LongWork writing;
+                 }
+                 std::this_thread::sleep_for(1500ms);
+               }
+               sum(group);
+             }),
+             ContainsText("rank 1 (host ") && ContainsText("has not entered all_reduce #1"));
+}
+
+TEST_CASE("what a group does can be looked at from outside") {
+  GroupView view;
+  std::string while_computing;
+  run_thread_ranks(2, native_options("threads", "ring"), {.timeout = 30.0}, [&](ProcessGroup& group) {
+    sum(group);
+    if (group.rank() == 0) return sum(group, 7);
+    {
+      const ProfileRange outer("forward 0 Linear(4, 4)");
+      {
+        const ProfileRange inner("matmul");
+      }
+      std::this_thread::sleep_for(300ms);
+      view = only_view();
+      while_computing = text_of(view);
+    }
+    sum(group, 7);
+  });
+  REQUIRE(view.ranks.size() == 2);
+  CHECK(view.backend == "threads");
+  CHECK(view.timeout == 30.0);
+  CHECK(view.ranks[0].is_waiting);
+  CHECK(describe(view.ranks[0].waits_for) == "all_reduce #2 sum f32[7]");
+  CHECK(view.ranks[0].step == "step 1 of ring, for rank 1");
+  CHECK(view.ranks[1].activity == "forward 0 Linear(4, 4)");
+  CHECK(view.ranks[1].finished == 1);
+  CHECK(longest_waiting(view) == 0);
+  CHECK_THAT(while_computing,
+             ContainsText("and waits in all_reduce #2 sum f32[7]: step 1 of ring, for rank 1, for 0."));
+  CHECK_THAT(error_of([] { views_of_process(getpid()); }), ContainsText("is no rank of a run of several ranks"));
+  CHECK_THAT(error_of([] { views_of_process(999999999); }), ContainsText("process 999999999: No such file"));
+}
+
+TEST_CASE("a file of statuses shows them as they were, and no other file does") {
+  const TemporaryDirectory directory;
+  const std::string path = (directory.path() / "hang.bin").string();
+  run_thread_ranks(2, native_options("threads", "auto"), {}, [&](ProcessGroup& group) {
+    sum(group);
+    group.barrier();
+  });
+  const auto backend = make_self_backend();
+  StatusBoard board(*backend, 30.0);
+  board.mine().collectives[1].set({.number = 1, .kind = CollectiveKind::all_reduce, .dtype = DType::f32, .count = 4});
+  board.mine().started = 1;
+  board.mine().waits_for = 2;
+  REQUIRE(board.save(path));
+  const GroupView view = view_of_file(path);
+  REQUIRE(view.ranks.size() == 1);
+  CHECK(describe(view.ranks[0].waits_for) == "all_reduce #1 sum f32[4]");
+  CHECK(view.ranks[0].process == getpid());
+  CHECK(view.timeout == 30.0);
+
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  const auto write = [&](const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  };
+  CHECK_THAT(error_of([&] { view_of_file(write(bytes.substr(1))); }), ContainsText("are not what ranks show"));
+  CHECK_THAT(error_of([&] { view_of_file(write("")); }), ContainsText("0 bytes are not what ranks show"));
+  CHECK_THAT(error_of([&] { view_of_file(write(std::string(bytes.size(), '\0'))); }), ContainsText("of this version"));
+  CHECK_THAT(error_of([&] { view_of_file((directory.path() / "none").string()); }), ContainsText("cannot read"));
+  // Whatever it holds behind the mark, there is a text.
+  for (const char filler : {'\xff', '\x01', 'A'}) {
+    std::string other(bytes.size(), filler);
+    other.replace(0, 8, bytes, 0, 8);
+    const GroupView hostile = view_of_file(write(other));
+    CHECK_FALSE(text_of(hostile).empty());
+    CHECK_FALSE(text_of(explain_wait(hostile, 0)).empty());
+  }
+}
+
+TEST_CASE("operations are read as they were written, and not while they are") {
+  OperationRecord record;
+  CHECK(record.get().number == 0);
+  const OperationView operation{.number = 12,
+                                .kind = CollectiveKind::receive,
+                                .dtype = DType::bf16,
+                                .op = ReduceOp::max,
+                                .peer = 31,
+                                .tag = kMaxMessageTag,
+                                .count = std::int64_t{1} << 40};
+  record.set(operation);
+  CHECK(describe(record.get()) == describe(operation));
+  std::atomic<bool> ends = false;
+  std::atomic<int> wrong = 0;
+  std::thread writer([&] {
+    for (std::uint64_t number = 1; !ends; ++number)
+      record.set({.number = number,
+                  .dtype = DType::f32,
+                  .peer = static_cast<int>(number),
+                  .count = static_cast<std::int64_t>(number)});
+  });
+  for (int i = 0; i < 100000; ++i)
+    if (const OperationView seen = record.get();
+        seen.number != 0 && seen.number != 12 && seen.count != static_cast<std::int64_t>(seen.number))
+      ++wrong;
+  ends = true;
+  writer.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("texts are cut to their place, and read whole") {
+  SharedText<2> text;
+  CHECK(text.get().empty());
+  text.set("short");
+  CHECK(text.get() == "short");
+  text.set("sixteen letters.and more");
+  CHECK(text.get() == "sixteen letters.");
+  text.set("");
+  CHECK(text.get().empty());
+}
+
+TEST_CASE("the deadline is that of the environment, or half a minute") {
+  ::unsetenv("TANDEM_COMM_TIMEOUT");
+  CHECK(default_timeout() == 30.0);
+  ::setenv("TANDEM_COMM_TIMEOUT", "2.5", 1);
+  CHECK(default_timeout() == 2.5);
+  for (const char* const wrong : {"-1", "x", "", "nan"}) {
+    ::setenv("TANDEM_COMM_TIMEOUT", wrong, 1);
+    CHECK_THAT(error_of(default_timeout), ContainsText("give seconds, or 0 for no deadline"));
+  }
+  ::unsetenv("TANDEM_COMM_TIMEOUT");
+}

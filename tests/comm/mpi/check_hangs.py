@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Runs of three ranks one of which does not do its part: the others must name it in time, and nothing may be left.
+
+usage: check_hangs.py MPIRUN PROGRAM BACKEND [--algorithm A] [--checks] [--repeats N] [WAY...]
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+DEADLINE = 2  # seconds: of the program
+
+# What a survivor says of rank 1, and within how many seconds of the start: the run takes about one to start.
+EARLY, LATE = 5, DEADLINE + 2
+NAMED = r"rank 1 \(host \S+, pid \d+{state}\) has not entered (all_reduce #\d+ sum f32\[1000\]|broadcast .*)"
+WAYS = {
+    "killed": (NAMED.format(state=", ended"), EARLY),
+    "exits": (NAMED.format(state=", ended"), EARLY),
+    "returns": (NAMED.format(state="(, ended)?") + ".* has left the group", EARLY),
+    "stopped": (NAMED.format(state=", stopped"), LATE),
+    "computes": (NAMED.format(state="") + ".* and is in backward conv2d", LATE),
+    "receive": (NAMED.format(state="") + r".* and waits in receive of f32\[1000\] from rank 0", LATE),
+    "cycle": (r"ranks wait for each other in a cycle: (0 -> 1 -> 2 -> 0|1 -> 2 -> 0 -> 1|2 -> 0 -> 1 -> 2)", LATE),
+    "throws": (r"rank 1: label 12 is out of range", EARLY),
+    "root": (r"rank 1.* broadcast #\d+ f32\[1000\] from rank 2, and ranks? 0(, 2)? calls? broadcast .* from rank 0", EARLY),
+    "count": (r"rank 1.* all_reduce #\d+ sum f32\[999\], and ranks? 0(, 2)? calls? all_reduce #\d+ sum f32\[1000\]", EARLY),
+    "dtype": (r"rank 1.* all_reduce #\d+ sum i32\[1000\], and ranks? 0(, 2)? calls? all_reduce #\d+ sum f32\[1000\]", EARLY),
+    "order": (r"rank 1.* broadcast #\d+ f32\[1000\] from rank 0, and ranks? 0(, 2)? calls? all_reduce", EARLY),
+}
+# In shared memory ranks compare what they do by words of their own.
+MEETS = r"all_reduce sum f32\[1000\] on rank 0 meets .* on rank 1|broadcast .* on rank 0 meets broadcast .* on rank 1"
+
+
+def is_running(process):
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def run(command, seconds):
+    """Exit code, output, errors, and how long it took; None for a run that did not end."""
+    begin = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True) as process:
+        try:
+            output, errors = process.communicate(timeout=seconds)
+            code = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, errors = process.communicate()
+            code = None
+    return code, output, errors, time.monotonic() - begin
+
+
+def faults_of(way, args):
+    """What is wrong with a run; nothing where all is right."""
+    expected, seconds = WAYS[way]
+    if way in ("root", "count", "dtype", "order"):
+        expected = f"{expected}|{MEETS}"
+    command = [args.mpirun, "-np", "3", args.program, args.backend, args.algorithm, str(DEADLINE),
+               "checks" if args.checks else "no", way]
+    code, output, errors, took = run(command, 60)
+    faults = []
+    if code is None:
+        faults.append("did not end")
+    elif code == 0:
+        faults.append("exit code 0")
+    if took > seconds + args.slack:
+        faults.append(f"took {took:.1f} s, more than {seconds} and {args.slack} for the launcher")
+    lines = [line for line in errors.splitlines() if line.startswith("error: ")]
+    # A rank that fails says so itself; what a launcher does to the others is not for them to name.
+    survivors = ("1",) if way == "throws" else ("0", "2")
+    for rank in survivors:
+        own = [line for line in lines if line.startswith(f"error: rank {rank}: ")]
+        if not any(re.search(expected, line) for line in own):
+            # Of an agreed error one rank tells. Wrong dtypes of one size may end some ranks' part before anybody looks.
+            one_is_enough = args.checks or way == "dtype"
+            if not (one_is_enough and any(re.search(expected, line) for line in lines)):
+                faults.append(f"rank {rank} does not name the fault")
+    deadline = time.monotonic() + 5
+    processes = re.findall(r"is process (\d+)", output)
+    if len(processes) != 3:
+        faults.append(f"{len(processes)} ranks began")
+    while any(map(is_running, processes)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for process in filter(is_running, processes):
+        faults.append(f"process {process} is still there")
+        os.kill(int(process), signal.SIGKILL)
+    if faults:
+        print(f"--- {way}: {'; '.join(faults)}\nexit code {code} after {took:.1f} s\n{output}{errors}")
+    return faults, took
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("mpirun")
+    parser.add_argument("program")
+    parser.add_argument("backend")
+    parser.add_argument("ways", nargs="*")
+    parser.add_argument("--algorithm", default="auto")
+    parser.add_argument("--checks", action="store_true", help="ranks compare operations before they begin")
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--slack", type=float, default=20.0, help="seconds for the launcher, on a busy machine")
+    args = parser.parse_intermixed_args()
+    ways = args.ways or list(WAYS)
+    missed = 0
+    for way in ways:
+        took = []
+        for _ in range(args.repeats):
+            faults, seconds = faults_of(way, args)
+            missed += bool(faults)
+            took.append(seconds)
+        print(f"{args.backend} {args.algorithm} {way}: {args.repeats} runs of {min(took):.1f} to {max(took):.1f} s",
+              flush=True)
+    if missed:
+        sys.exit(f"check_hangs: {missed} runs were not as expected")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+// A program one of whose ranks does not do its part, for tests of who is named: hang_program BACKEND ALGORITHM TIMEOUT
+// CHECKS WAY. Rank 1 of three is the one. Each rank prints its process at the start, and "rank R ended" at the end.
+#include "tandem/comm/launch/mpi_environment.h"
+#include "tandem/comm/process_group.h"
+#include "tandem/core/profiler.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+using namespace tandem;
+using namespace tandem::comm;
+
+namespace {
+
+constexpr int kCulprit = 1;
+
+void take_steps(ProcessGroup& group, int steps) {
+  const Tensor x = Tensor::full({1000}, 1.0);
+  for (int step = 0; step < steps; ++step) group.all_reduce(Out(x), ReduceOp::average);
+}
+
+/// Computes for ever.
+void compute() {
+  const ProfileRange range("backward conv2d");
+  for (volatile bool for_ever = true; for_ever;) continue;
+}
+
+/// What rank 1 does in place of a sum, in which the others wait.
+void misbehave(ProcessGroup& group, const std::string& way) {
+  const Tensor x = Tensor::full({1000}, 1.0);
+  if (way == "killed") raise(SIGKILL);
+  if (way == "exits") _exit(0);
+  if (way == "throws") throw std::runtime_error("label 12 is out of range");
+  if (way == "stopped") raise(SIGSTOP);
+  if (way == "computes") compute();
+  if (way == "root") group.broadcast(Out(x), 2);
+  if (way == "count") group.all_reduce(Out(Tensor::full({999}, 1.0)));
+  if (way == "dtype") group.all_reduce(Out(Tensor::full({1000}, 1.0, {.dtype = DType::i32})));
+  if (way == "order") group.broadcast(Out(x));
+  if (way == "receive") group.receive(Out(x), 0);
+}
+
+/// What the others do meanwhile.
+void behave(ProcessGroup& group, const std::string& way) {
+  const Tensor x = Tensor::full({1000}, 1.0);
+  if (way == "root")
+    group.broadcast(Out(x), 0);
+  else
+    group.all_reduce(Out(x));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 6) return 64;
+  const std::string way = argv[5];
+  return run_program([&](MpiEnvironment& environment) {
+    const auto group = make_process_group({.backend = argv[1],
+                                           .algorithm = argv[2],
+                                           .timeout = std::atof(argv[3]),
+                                           .checks = std::string(argv[4]) == "checks"},
+                                          environment);
+    std::printf("rank %d is process %d\n", group->rank(), static_cast<int>(getpid()));
+    std::fflush(stdout);
+    take_steps(*group, 5);
+    if (way == "cycle") {
+      const Tensor x = Tensor::full({1000}, 1.0);
+      group->receive(Out(x), (group->rank() + 1) % group->size());
+    }
+    if (way == "returns" && group->rank() == kCulprit) return 0;
+    if (group->rank() == kCulprit) misbehave(*group, way);
+    behave(*group, way);
+    take_steps(*group, 5);
+    std::printf("rank %d ended\n", group->rank());
+    return 0;
+  });
+}
