@@ -55,7 +55,7 @@ std::string run_until_error(comm::ProcessGroup& group, const std::string& folder
   train::Checkpointing checkpoints(*parts.trainer, group, checkpoint_folder(settings),
                                    checkpointing_options(settings, table, *images.train, differences));
   RunFiles files(settings, run, {"cifar_train"}, group, *parts.trainer, *parts.model);
-  ProfiledSteps profiled(settings, *parts.trainer, *parts.model, *parts.optimizer, {});
+  ProfiledSteps profiled(settings, *parts.trainer, *parts.model, *parts.optimizer, group, {});
   ClaimedDirectory claimed;  // none
   RunDirectoryWatch watch(claimed, {});
   train::TrainObserver observer = checkpoints.with(files.with(profiled.with({})));
