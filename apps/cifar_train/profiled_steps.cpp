@@ -13,6 +13,7 @@
 #include "tandem/train/profile/profile_json.h"
 #include "tandem/train/profile/rank_table.h"
 #include "tandem/train/profile/trace.h"
+#include "tandem/train/report/step_page.h"
 #include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
@@ -35,6 +36,13 @@ void write(const fs::path& path, const std::string& text, std::vector<std::strin
   }
 }
 
+/// With a picture of one of its steps beside it, if one is complete.
+void write_trace(const std::string& file, const std::string& trace, std::vector<std::string>& problems) {
+  write(file, trace, problems);
+  const std::string page = train::report::step_page(trace);
+  if (!page.empty()) write(step_picture_file(file), page, problems);
+}
+
 std::string count_of_steps(std::int64_t steps) { return fmt::format("{} step{}", steps, steps == 1 ? "" : "s"); }
 
 /// Without --profile: behind the first steps, which find memory and learn the order of gradients.
@@ -50,6 +58,10 @@ train::MachineLimits limits_of(Device device) {
 }
 
 }  // namespace
+
+std::string step_picture_file(const std::string& trace_file) {
+  return fs::path(trace_file).replace_extension(".html").string();
+}
 
 ProfiledSteps::ProfiledSteps(const Settings& settings, const train::Trainer& trainer, const layers::Module& model,
                              const optim::Optimizer& optimizer, comm::ProcessGroup& group, Device device)
@@ -121,7 +133,7 @@ void ProfiledSteps::write_profile(const std::string& trace, const std::string& r
   const std::string table = train::op_table(*timeline_, steps_, limits) + note + ranks;
   const fs::path folder = settings_.run_dir;
   if (!settings_.run_dir.empty()) {
-    write(folder / "trace.json", trace, problems);
+    write_trace((folder / "trace.json").string(), trace, problems);
     write(folder / "profile.txt", table, problems);
     write(folder / "profile.json", train::profile_json(*timeline_, steps_, limits), problems);
   }
@@ -141,11 +153,12 @@ void ProfiledSteps::finish(bool measures_machine, std::vector<std::string>& prob
   const bool has_table = settings_.profile.has_value();
   const std::string ranks = has_table && group_.size() > 1 ? "\n" + train::rank_table(*timeline_, steps_, group_) : "";
   if (group_.rank() != 0) return;
-  if (!settings_.trace.empty()) write(settings_.trace, trace, problems);
+  if (!settings_.trace.empty()) write_trace(settings_.trace, trace, problems);
   if (has_table) {
     write_profile(trace, ranks, measures_machine, problems);
   } else {
-    fmt::print("\ntrace of {}: {} shows it in https://ui.perfetto.dev\n", count_of_steps(steps_), settings_.trace);
+    fmt::print("\ntrace of {}: {} shows it in https://ui.perfetto.dev, {} is a picture of one\n",
+               count_of_steps(steps_), settings_.trace, step_picture_file(settings_.trace));
   }
   std::fflush(stdout);
 }

@@ -16,6 +16,9 @@
 
 namespace tandem::apps {
 
+/// Beside a trace: where the picture of one of its steps is written.
+std::string step_picture_file(const std::string& trace_file);
+
 /// Records the steps that --profile names; with --trace alone five, from the run's third on; nothing without both.
 class ProfiledSteps {
  public:
@@ -27,9 +30,9 @@ class ProfiledSteps {
   train::TrainObserver with(const train::TrainObserver& observer);
 
   /// Behind the training: rank 0 writes the file of --trace, and of --profile trace.json, profile.txt and profile.json
-  /// into the run directory, prints the table, and adds to `problems` what could not be written. Where none of the
-  /// steps was taken, a note says so. `measures_machine`: the table tells shares of what the CPU can do, which takes a
-  /// second to measure. Collective.
+  /// into the run directory, beside each trace a picture of a step, prints the table, and adds to `problems` what could
+  /// not be written. Where none of the steps was taken, a note says so. `measures_machine`: the table tells shares of
+  /// what the CPU can do, which takes a second to measure. Collective.
   void finish(bool measures_machine, std::vector<std::string>& problems);
 
  private:

@@ -32,6 +32,9 @@ void resolve_run_directory(Settings& s) {
   require(!s.histograms || !has_none, "--histograms are kept in a run directory: leave --no-run-dir out");
   require(!s.profile || !has_none || !s.trace.empty(),
           "--profile writes into a run directory: leave --no-run-dir out, or name a file by --trace");
+  require(std::filesystem::path(s.trace).extension() != ".html",
+          "--trace {}: a trace is JSON, and a picture of a step is written beside it as .html; name a .json file",
+          s.trace);
   require(s.trainer.log_every == 0 || !has_none || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
           s.trainer.log_every);
   const bool names_none = s.run_dir_choice.empty() || has_none;

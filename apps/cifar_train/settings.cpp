@@ -326,8 +326,9 @@ void describe_output(OptionTable& table, Settings& s) {
       .no_effect_on_result();
   table
       .path("trace", s.trace, "FILE",
-            "write a trace of all ranks there, for Perfetto: of the steps of --profile, by default of five, from this "
-            "run's third on")
+            "write a trace of all ranks there, for Perfetto, and beside it a picture of a step, as .html: of the steps "
+            "of "
+            "--profile, by default of five, from this run's third on")
       .no_effect_on_result();
   table.flag("histograms", s.histograms, "TensorBoard: weights and gradients at the end of each epoch")
       .no_effect_on_result();

@@ -58,6 +58,7 @@ void check_places(const Settings& s) {
   check_writable("--run-dir", s.run_weights);
   check_writable("--save-weights", s.save_weights);
   check_writable("--trace", s.trace);
+  if (!s.trace.empty()) check_writable("--trace", step_picture_file(s.trace));
   if (!s.autotune) return;
   check_writable("--tuning-file", s.tuning_file);
   require(s.tuning_file.empty() || train::can_hold_tuning(s.tuning_file),

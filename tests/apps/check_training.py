@@ -530,6 +530,9 @@ def trace():
 
     done = run(f"--epochs 2 --trace {path('usual.json')} " + ("--comm-algorithm ring" if ranks > 1 else ""))
     check(f"trace of 5 steps: {path('usual.json')}" in done.stdout and "profile of" not in done.stdout, done.stdout)
+    with open(path("usual.html")) as file:
+        page = file.read()
+    check(re.search(f"Step [3-7] on {ranks} rank", page) and ("by ring" in page) == (ranks > 1), page[-2000:])
     events, uncertainty = spans_of("usual.json")
     for rank in range(ranks):
         check(steps_of(events, rank) == [3, 4, 5, 6, 7], f"rank {rank}: {steps_of(events, rank)}")
@@ -547,7 +550,7 @@ def trace():
 
     done = run(f"--steps 2 --trace {path('short.json')}")
     check(f"note: --trace {path('short.json')}: the run did not come to step 3" in done.stderr, done.stderr)
-    check(not os.path.exists(path("short.json")), "a trace of nothing")
+    check(not os.path.exists(path("short.json")) and not os.path.exists(path("short.html")), "a trace of nothing")
 
 
 def config():

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 using namespace tandem;
@@ -37,8 +38,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void measure(comm::ProcessGroup& group, bool has_own_timeline, std::int64_t bytes, std::int64_t rounds) {
-  const Tensor tensor = Tensor::zeros({bytes / 4});
+void measure(comm::ProcessGroup& group, bool has_own_timeline, const Tensor& tensor, std::string_view kind,
+             std::int64_t rounds) {
+  const std::int64_t bytes = tensor.numel() * size_of(tensor.dtype());
   const int repeats = static_cast<int>(std::clamp<std::int64_t>((std::int64_t{8} << 20) / bytes, 4, 100));
   turn(group, tensor, repeats);
   std::vector<double> off, on, ratios;
@@ -57,8 +59,14 @@ void measure(comm::ProcessGroup& group, bool has_own_timeline, std::int64_t byte
     ratios.push_back(seconds[1] / seconds[0]);
   }
   if (group.rank() == 0)
-    fmt::print("{} bytes on {} ranks by {}: {:.2f} us without, {:.2f} us with a timeline; ratio {:.4f}\n", bytes,
-               group.size(), group.algorithm(), 1e6 * median(off), 1e6 * median(on), median(ratios));
+    fmt::print("{} bytes of {} memory on {} ranks by {}: {:.2f} us without, {:.2f} us with a timeline; ratio {:.4f}\n",
+               bytes, kind, group.size(), group.algorithm(), 1e6 * median(off), 1e6 * median(on), median(ratios));
+}
+
+void measure_both(comm::ProcessGroup& group, bool has_own_timeline, std::int64_t bytes, std::int64_t rounds) {
+  measure(group, has_own_timeline, Tensor::zeros({bytes / 4}), "plain", rounds);
+  if (group.algorithm() == "shared-memory")
+    measure(group, has_own_timeline, group.shared_zeros({bytes / 4}), "shared", rounds);
 }
 
 std::int64_t number(const char* text) {
@@ -75,12 +83,12 @@ int main(int argc, char** argv) {
     const std::int64_t bytes = number(argv[2]), rounds = number(argv[3]);
     if (argc == 4) {
       const auto group = comm::make_process_group({.backend = "native", .algorithm = argv[1]}, environment);
-      measure(*group, true, bytes, rounds);
+      measure_both(*group, true, bytes, rounds);
       return 0;
     }
     // They share a timeline.
     comm::run_thread_ranks(static_cast<int>(number(argv[4])), comm::native_options("threads", argv[1]),
-                           [&](comm::ProcessGroup& group) { measure(group, group.rank() == 0, bytes, rounds); });
+                           [&](comm::ProcessGroup& group) { measure_both(group, group.rank() == 0, bytes, rounds); });
     return 0;
   });
 }
