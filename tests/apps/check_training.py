@@ -509,8 +509,8 @@ def trace():
     ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
     small = SMALL.replace("--epochs 1", "").replace("--limit-train 400", "") + "--limit-train 64 --global-batch-size 16 --progress none --threads 1 --no-run-dir "
 
-    def run(arguments):
-        command = (mpirun() + ["-np", str(ranks)] if ranks > 1 else []) + [PROGRAM] + (small + arguments).split()
+    def run(arguments, settings=small):
+        command = (mpirun() + ["-np", str(ranks)] if ranks > 1 else []) + [PROGRAM] + (settings + arguments).split()
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), timeout=300)
         check(done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}")
         return done
@@ -547,6 +547,12 @@ def trace():
     check(steps_of(events, 0) == [2, 3], f"{steps_of(events, 0)}")
     if ranks > 1:
         check({event["name"] for event in events} >= {"offer", "wait for all", "reduce"}, "no steps in shared memory")
+
+    kept = small.replace("--no-run-dir", f"--run-dir {path('traced')}")
+    run("--epochs 1", kept)
+    run(f"--epochs 3 --resume {path('traced')} --trace {path('resumed.json')}", kept)
+    events, _ = spans_of("resumed.json")
+    check(steps_of(events, 0) == [7, 8, 9, 10, 11], f"from the resumed run's third step on: {steps_of(events, 0)}")
 
     done = run(f"--steps 2 --trace {path('short.json')}")
     check(f"note: --trace {path('short.json')}: the run did not come to step 3" in done.stderr, done.stderr)

@@ -101,6 +101,7 @@ TEST_CASE("a run that an error ends keeps its profile, its events and how it end
   if (ranks == 1) {
     CHECK_THAT(text_of(folder / "run/trace.json"), ContainsText("step 2"));
     CHECK(fs::exists(folder / "run/profile.txt"));
+    CHECK_THAT(text_of(folder / "run/trace.html"), ContainsText("on 1 rank"));
   }
   CHECK(fs::exists(folder / "run/evaluation.json"));  // of the epochs that were complete
   CHECK_FALSE(fs::exists(folder / "run/final.safetensors"));

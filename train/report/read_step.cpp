@@ -87,6 +87,55 @@ void find_depths(std::vector<StepSpan>& spans) {
   }
 }
 
+using Rows = std::map<std::pair<int, int>, StepRow>;  // by rank and number
+
+StepOfRank* find_rank(StepTrace& step, int rank) {
+  const auto found = std::ranges::find(step.ranks, rank, &StepOfRank::rank);
+  return found == step.ranks.end() ? nullptr : &*found;
+}
+
+/// What lies at least partly within the step on its rank. Times are moved to those of the step.
+Rows rows_of(std::string_view trace, StepTrace& step, double first) {
+  Rows rows;
+  for_each_line(trace, [&](std::string_view line) {
+    const Json json = Json::parse(line);
+    const int rank = json.value("pid", 0), row = json.value("tid", 0);
+    if (json.value("name", "") == "thread_name") rows[{rank, row}].name = json["args"].value("name", "");
+    const StepOfRank* const whole = find_rank(step, rank);
+    if (json.value("ph", "") != "X" || whole == nullptr) return;
+    StepSpan span = span_of(json);
+    span.begin -= first;
+    span.end -= first;
+    if (span.end > whole->begin && span.begin < whole->end && span.name != step.name)
+      rows[{rank, row}].spans.push_back(std::move(span));
+  });
+  return rows;
+}
+
+/// The thread that trains, and the rows behind those of threads.
+void add_rows(StepTrace& step, Rows rows) {
+  for (auto& [place, row] : rows) {
+    const auto& [rank, number] = place;
+    if (row.spans.empty()) continue;
+    find_depths(row.spans);
+    StepOfRank& mine = *find_rank(step, rank);
+    if (number >= kFirstStream) {
+      mine.rows.push_back(std::move(row));
+    } else if (std::ranges::any_of(row.spans, [](const StepSpan& span) { return span.name == "forward"; })) {
+      mine.work = std::move(row.spans);
+    }
+  }
+}
+
+void add_clocks(StepTrace& step, std::string_view trace) {
+  const std::size_t clocks = trace.rfind("\"otherData\":");
+  if (clocks == trace.npos) return;
+  const Json other = Json::parse(fmt::format("{{{}", trace.substr(clocks)));
+  for (const Json& clock : other["otherData"]["clocks"])
+    if (StepOfRank* const mine = find_rank(step, clock.value("rank", -1)); mine != nullptr)
+      mine->uncertainty = milliseconds(clock, "uncertainty us");
+}
+
 }  // namespace
 
 std::optional<StepTrace> read_step(std::string_view trace) {
@@ -96,42 +145,12 @@ std::optional<StepTrace> read_step(std::string_view trace) {
   const std::map<int, StepSpan>& of_rank = steps.at(step.name);
   double first = of_rank.begin()->second.begin;
   for (const auto& [rank, span] : of_rank) first = std::min(first, span.begin);
-  std::map<int, StepOfRank> ranks;
   for (const auto& [rank, span] : of_rank) {
-    ranks[rank] = {.rank = rank, .begin = span.begin - first, .end = span.end - first};
+    step.ranks.push_back({.rank = rank, .begin = span.begin - first, .end = span.end - first});
     step.end = std::max(step.end, span.end - first);
   }
-  std::map<std::pair<int, int>, StepRow> rows;  // by rank and number
-  for_each_line(trace, [&](std::string_view line) {
-    const Json json = Json::parse(line);
-    const int rank = json.value("pid", 0), row = json.value("tid", 0);
-    if (json["name"] == "thread_name") rows[{rank, row}].name = json["args"].value("name", "");
-    if (json.value("ph", "") != "X" || !ranks.contains(rank)) return;
-    StepSpan span = span_of(json);
-    span.begin -= first;
-    span.end -= first;
-    const StepOfRank& whole = ranks[rank];
-    if (span.end > whole.begin && span.begin < whole.end && span.name != step.name)
-      rows[{rank, row}].spans.push_back(std::move(span));
-  });
-  for (auto& [place, row] : rows) {
-    const auto& [rank, number] = place;
-    if (row.spans.empty()) continue;
-    find_depths(row.spans);
-    StepOfRank& mine = ranks[rank];
-    if (number >= kFirstStream) {
-      mine.rows.push_back(std::move(row));
-    } else if (std::ranges::any_of(row.spans, [](const StepSpan& span) { return span.name == "forward"; })) {
-      mine.work = std::move(row.spans);
-    }
-  }
-  for (auto& [rank, mine] : ranks) step.ranks.push_back(std::move(mine));
-  const std::size_t clocks = trace.rfind("\"otherData\":");
-  if (clocks == trace.npos) return step;
-  const Json other = Json::parse(fmt::format("{{{}", trace.substr(clocks)));
-  for (const Json& clock : other["otherData"]["clocks"])
-    for (StepOfRank& mine : step.ranks)
-      if (mine.rank == clock.value("rank", -1)) mine.uncertainty = milliseconds(clock, "uncertainty us");
+  add_rows(step, rows_of(trace, step, first));
+  add_clocks(step, trace);
   return step;
 }
 

@@ -225,8 +225,8 @@ void draw_arrows(Canvas& canvas, const std::map<std::tuple<int, int, int, int, i
 }  // namespace
 
 plot::Colour colour_of(std::string_view name) {
-  static const std::map<std::string_view, std::size_t> kNamed = {
-      {"data", 7}, {"optimizer", 2}, {"communication", 1}, {"copy", 6}, {"combine", 2}, {"send", 0}};
+  static const std::map<std::string_view, std::size_t> kNamed = {{"data", 7}, {"optimizer", 2}, {"communication", 1},
+                                                                 {"copy", 6}, {"combine", 2},   {"send", 0}};
   if (name == "wait" || name == "wait for all") return plot::kMuted;
   if (const auto found = kNamed.find(name); found != kNamed.end()) return plot::series_colour(found->second);
   if (name.starts_with("forward")) return plot::series_colour(0);
@@ -248,8 +248,7 @@ void draw_step(Canvas& canvas, const StepTrace& step, double width) {
   double y = 0.0;
   for (std::size_t i = 0; i < ranks_drawn(step); ++i) {
     const StepOfRank& rank = step.ranks[i];
-    canvas.text({0.0, y + 11.0}, fmt::format("rank {}", rank.rank),
-                {.colour = plot::kInk, .size = 12.0, .bold = true});
+    canvas.text({0.0, y + 11.0}, fmt::format("rank {}", rank.rank), {.colour = plot::kInk, .size = 12.0, .bold = true});
     y += kHeading;
     for (const Lane& lane : lanes_of(rank)) {
       draw_lane(canvas, scale, lane, y);
@@ -288,8 +287,7 @@ void draw_exchange(Canvas& canvas, const StepTrace& step, const Exchange& exchan
   double y = 0.0;
   for (std::size_t i = 0; i < ranks_drawn(step); ++i) {
     const StepOfRank& rank = step.ranks[i];
-    canvas.text({0.0, y + 11.0}, fmt::format("rank {}", rank.rank),
-                {.colour = plot::kInk, .size = 12.0, .bold = true});
+    canvas.text({0.0, y + 11.0}, fmt::format("rank {}", rank.rank), {.colour = plot::kInk, .size = 12.0, .bold = true});
     y += kHeading;
     for (const Lane& lane : lanes_of(rank, exchange)) {
       draw_lane(canvas, scale, lane, y);

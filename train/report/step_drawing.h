@@ -27,7 +27,8 @@ struct Exchange {
   std::string name, algorithm;
   std::int64_t number = -1;
   double bytes = 0.0;
-  double begin = 0.0, end = 0.0;  ///< what is drawn: from shortly before the last rank joined until behind the last copy
+  double begin = 0.0,
+         end = 0.0;  ///< what is drawn: from shortly before the last rank joined until behind the last copy
 };
 
 /// The one with the most bytes; number -1: there is none.

@@ -20,7 +20,8 @@ namespace {
 /// Pictures are drawn twice, for wide windows and for telephones, and one of both is shown.
 constexpr double kWide = 1020.0, kNarrow = 340.0;
 constexpr std::string_view kStyle =
-    ".named-key { display: inline-block; margin-right: 18px; } .card svg { max-width: none; } .narrow-only { display: none; }\n"
+    ".named-key { display: inline-block; margin-right: 18px; } .card svg { max-width: none; } .narrow-only { display: "
+    "none; }\n"
     "@media screen and (max-width: 720px) { .wide-only { display: none; } .narrow-only { display: block; } }\n";
 
 using Draw = std::function<void(plot::Canvas&, double)>;
@@ -122,10 +123,12 @@ void add_exchange(HtmlWriter& html, const StepTrace& step) {
   add_picture(html, "The steps of one exchange between ranks on each of them", height_of_exchange(step, exchange),
               [&](plot::Canvas& canvas, double width) { draw_exchange(canvas, step, exchange, width); });
   add_keys(html, {{"wait", "waits"}, {"copy", "copies"}, {"combine", "combines"}, {"send", "is being sent"}});
-  html.element("p", "Shown is the time from shortly before the last rank joined until shortly behind the last copy. Lines join "
-               "the beginning of a message with its arrival. "
-               "Pointing at a bar tells what it is.",
-               {{"class", "note"}});
+  html.element(
+      "p",
+      "Shown is the time from shortly before the last rank joined until shortly behind the last copy. Lines join "
+      "the beginning of a message with its arrival. "
+      "Pointing at a bar tells what it is.",
+      {{"class", "note"}});
   html.close();
 }
 

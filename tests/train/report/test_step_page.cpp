@@ -96,8 +96,12 @@ TEST_CASE("step page: the step that took the median time is read, with what lies
   std::vector<std::pair<std::string, int>> work;
   for (const StepSpan& span : rank.work)
     if (span.name != "step 6") work.emplace_back(span.name, span.depth);
-  CHECK(work == std::vector<std::pair<std::string, int>>{
-                    {"data", 0}, {"forward", 0}, {"forward conv<1>", 1}, {"backward", 0}, {"communication", 0}, {"optimizer", 0}});
+  CHECK(work == std::vector<std::pair<std::string, int>>{{"data", 0},
+                                                         {"forward", 0},
+                                                         {"forward conv<1>", 1},
+                                                         {"backward", 0},
+                                                         {"communication", 0},
+                                                         {"optimizer", 0}});
   const StepSpan& bucket = row_of(rank, "buckets").spans.at(0);
   CHECK((bucket.begin == Approx(8.0) && bucket.end == Approx(16.0) && bucket.bytes == 4096.0));
   const StepRow& from = row_of(rank, "from rank 0");
@@ -115,8 +119,7 @@ TEST_CASE("step page: it shows all ranks and the exchange, tells where the time 
   CHECK_THAT(page, ContainsText("Its largest exchange: all_reduce average f32[1024] by ring"));
   CHECK_THAT(page, ContainsText("forward conv&lt;1&gt;"));
   // Data, forward, backward and optimizer; the bucket's 8 ms, of which 2 were waited for.
-  for (const char* const cell : {">20.000<", ">18.000<", ">2.000<", ">8.000<", ">75 %<"})
-    CHECK(count(page, cell) == 2);
+  for (const char* const cell : {">20.000<", ">18.000<", ">2.000<", ">8.000<", ">75 %<"}) CHECK(count(page, cell) == 2);
   CHECK(count(page, "<svg") == 4);  // wide and narrow
   for (const char* const text : {"<script", "http:", "https:", "nan", "inf\"", "src="}) {
     INFO(text);
