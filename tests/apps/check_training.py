@@ -504,6 +504,27 @@ def check_messages(events, ranks, uncertainty):
         check(end + uncertainty[sender] + uncertainty[receiver] + 0.01 >= begin, f"from {sender} to {receiver}: {begin} to {end}")
 
 
+def check_other_clock(small, spans_of):
+    """Rank 1 in a time namespace, with a steady clock that is 500 s ahead: steps are beside each other all the same."""
+    ahead = ["unshare", "-T", "--monotonic", "500", "--fork"]
+    if shutil.which("unshare") is None or subprocess.run(ahead + ["true"], stderr=subprocess.DEVNULL).returncode != 0:
+        print("skipped: clocks that differ; this system gives no time namespace")
+        return
+    program = [PROGRAM] + (small + f"--epochs 2 --comm-algorithm ring --trace {path('other.json')}").split()
+    done = subprocess.run(mpirun() + ["-np", "1", *program, ":", "-np", "1", *ahead, *program], capture_output=True, text=True,
+                          env=environment(), timeout=300)
+    check(done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+    events, uncertainty = spans_of("other.json")
+    with open(path("other.json")) as file:
+        offset = json.load(file)["otherData"]["clocks"][1]["offset us"]
+    check(abs(offset + 500e6) < uncertainty[1] + 1, f"offset {offset} us, known within {uncertainty[1]} us")
+    check_messages(events, 2, uncertainty)
+    steps = {(event["pid"], event["name"]): event for event in events if event["name"].startswith("step ")}
+    for number in range(3, 8):
+        first, other = steps[0, f"step {number}"], steps[1, f"step {number}"]
+        check(first["ts"] < other["ts"] + other["dur"] and other["ts"] < first["ts"] + first["dur"], f"{first} is not beside {other}")
+
+
 def trace():
     """--trace: one file of all ranks, with and without a run directory and --profile."""
     ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
@@ -540,6 +561,7 @@ def trace():
         check(len(buckets) == (5 if ranks > 1 else 0), f"rank {rank} has {len(buckets)} first buckets")
     if ranks > 1:
         check_messages(events, ranks, uncertainty)
+        check_other_clock(small, spans_of)
 
     done = run(f"--epochs 1 --profile steps=2:3 --trace {path('chosen.json')}")
     check("profile of 2 steps on rank 0" in done.stdout and path("chosen.json") in done.stdout, done.stdout)
