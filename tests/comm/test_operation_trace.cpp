@@ -162,7 +162,7 @@ TEST_CASE("trace: steps through shared memory follow each other, and waiting is 
 TEST_CASE("trace: an operation that waits for another one in shared memory has waited, and not worked") {
   constexpr std::int64_t kMs = 1'000'000;
   const auto all = all_reduces_of(2, {.name = "threads"}, [](ProcessGroup& group) {
-    if (group.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (group.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     const Tensor first = Tensor::full({100}, 1.0), second = Tensor::full({100}, 1.0);
     const auto one = group.all_reduce_async(Out(first)), other = group.all_reduce_async(Out(second));
     one->wait();
@@ -171,7 +171,7 @@ TEST_CASE("trace: an operation that waits for another one in shared memory has w
   const CommunicationStep& offer = all.at(0).at(1).steps.at(0);
   CHECK(offer.action == "offer");
   CHECK(offer.wait_ns > 50 * kMs);
-  CHECK(offer.copy_ns < 50 * kMs);
+  CHECK(offer.wait_ns > offer.copy_ns);
 }
 
 TEST_CASE("trace: nothing is recorded while no timeline is") {

@@ -18,7 +18,8 @@ namespace tandem::train {
 ///
 /// Times are microseconds by rank 0's clock since the first event of all. `clocks` are this rank's comparisons, by
 /// compare_clocks(), at the beginning and the end of what was recorded, for instance; without any they are compared
-/// now. "otherData" has of each rank its host, the offset that its times were moved by and the offset's uncertainty.
+/// now. "otherData" has of each rank its host, the offset that its times were moved by and the
+/// offset's uncertainty, of the comparison that is less certain.
 /// The text is that of the file on rank 0, and empty on the others. Collective. Example:
 ///     start_timeline();
 ///     {
