@@ -2,7 +2,6 @@
 #include "tandem/comm/collective.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <numeric>
 
@@ -57,8 +56,12 @@ std::int64_t Collective::total() const { return std::accumulate(counts.begin(), 
 std::string describe(const Collective& collective) {
   std::string text(name_of(collective.kind));
   if (collective.kind == CollectiveKind::barrier) return text;
-  if (is_reduction(collective.kind)) text += fmt::format(" {}", name_of(collective.op));
-  text += fmt::format(" {}[{}]", tandem::name_of(collective.dtype), fmt::join(collective.counts, ", "));
+  // Without a format string: a trace has this text of each operation.
+  if (is_reduction(collective.kind)) text.append(" ").append(name_of(collective.op));
+  text.append(" ").append(tandem::name_of(collective.dtype)).append("[");
+  for (std::size_t i = 0; i < collective.counts.size(); ++i)
+    text.append(i == 0 ? "" : ", ").append(fmt::format_int(collective.counts[i]).c_str());
+  text.append("]");
   switch (collective.kind) {
     case CollectiveKind::send:
     case CollectiveKind::reduce:

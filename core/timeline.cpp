@@ -49,8 +49,6 @@ std::int64_t nanoseconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
 
-std::int64_t now_ns() { return nanoseconds(std::chrono::steady_clock::now().time_since_epoch()); }
-
 /// What follows is called with the mutex held.
 
 void sample_memory(Recording& all, std::int64_t time_ns) {
@@ -100,7 +98,7 @@ void add_to_timeline(std::string_view name, std::chrono::steady_clock::time_poin
   const std::int64_t begin_ns = nanoseconds(begin.time_since_epoch()), duration_ns = nanoseconds(duration);
   const std::lock_guard lock(all.mutex);
   all.timeline.events.push_back({std::string(name), thread_number(), begin_ns, duration_ns, flops, bytes});
-  sample_memory(all, now_ns());
+  sample_memory(all, detail::timeline_ns());
   if (mark == nullptr) return;
   try {
     all.device_times.end(*mark, {std::string(name), 0, 0, 0, flops, bytes});
@@ -109,13 +107,20 @@ void add_to_timeline(std::string_view name, std::chrono::steady_clock::time_poin
   }
 }
 
+void add_to_timeline(CommunicationEvent event) noexcept {
+  Recording& all = recording();
+  const std::lock_guard lock(all.mutex);
+  if (!timeline_is_recorded()) return;
+  all.timeline.communication.push_back(std::move(event));
+}
+
 void note_storage(const void* storage, Device device, MemoryTag tag, std::int64_t bytes) {
   Recording& all = recording();
   std::string made_in = innermost_range();
   const std::lock_guard lock(all.mutex);
   if (device != all.device) return;
   all.live[storage] = {{bytes, tag, std::move(made_in)}, ++all.numbers};
-  sample_memory(all, now_ns());
+  sample_memory(all, detail::timeline_ns());
   const std::int64_t total = memory_stats(device).current_total;
   if (total <= all.timeline.peak_bytes) return;
   all.timeline.peak_bytes = total;
@@ -132,7 +137,7 @@ void forget_storage(const void* storage) noexcept {
   Recording& all = recording();
   const std::lock_guard lock(all.mutex);
   all.live.erase(storage);
-  sample_memory(all, now_ns());
+  sample_memory(all, detail::timeline_ns());
 }
 
 }  // namespace detail

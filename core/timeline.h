@@ -1,6 +1,7 @@
 // A timeline of profiler ranges: when each ran and in which thread, what it computed, and what memory was in use.
 #pragma once
 
+#include "tandem/core/communication_event.h"
 #include "tandem/core/device.h"
 #include "tandem/core/memory.h"
 #include "tandem/core/named_tensors.h"
@@ -8,6 +9,7 @@
 #include "tandem/core/work_counter.h"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -63,6 +65,8 @@ struct Timeline {
   std::vector<DeviceActivity> device_activities = {};
   /// On a GPU: who told its times, and why not CUPTI where it was not that. "" on the CPU.
   std::string device_times_from = "";
+  /// Operations between ranks that began and ended meanwhile, in the order in which they ended.
+  std::vector<CommunicationEvent> communication = {};
   std::vector<MemorySample> memory;  ///< at each change, in the order of time
   std::int64_t peak_bytes = 0;       ///< the most that was live on the device at a time
   /// Ten at most, largest first, of those allocated while recording or named.
@@ -109,6 +113,14 @@ inline void add_work(double flops, double bytes) {
 }
 
 namespace detail {
+/// The clock of timelines, now.
+inline std::int64_t timeline_ns() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// An operation that has ended. Does nothing while no timeline is recorded.
+void add_to_timeline(CommunicationEvent event) noexcept;
+
 /// The tensor that a storage was made for, as describe() has it; after note_storage() (memory.h).
 void describe_storage(const void* storage, std::string shape);
 }  // namespace detail

@@ -15,7 +15,7 @@ LIBRARIES = ("core", "kernels", "autograd", "layers", "optim", "comm", "data", "
 # Headers that users of the libraries do not include, and why. All others need an example.
 INTERNAL = {
     r"core/(cuda/.*|failed_call|fork|recording|cpu_allocator|strided_copy|work_graph|library_file).h": "for the other libraries",
-    r"core/(cupti/.*|device_times).h": "parts of the timeline",
+    r"core/(communication_event|cupti/.*|device_times).h": "parts of the timeline",
     r"core/environment.h": "for tests of what reads variables",
     r"core/number_column.h": "a part of to_string()",
     r"core/range_observer.h": "for tests that do something at a named point of the work",
@@ -33,6 +33,7 @@ INTERNAL = {
     r"train/(canonical_step|smallest_part|tensor_hashes|trainer_checks).h": "parts of Trainer",
     r"train/nan_scan.h": "a part of NanFinder",
     r"train/parse_json.h": "for what reads files of a run",
+    r"train/profile/communication_rows.h": "a part of traces",
     r"train/measured_file.h": "for what keeps measurements in files",
     r"train/writers/tensorboard/(wire_message|event_file|histogram|messages|hparams).h": "parts of TensorBoardWriter",
     r"train/(plot/.*|report/(?!report).*).h": "parts of reports (train/report/report.h)",

@@ -13,6 +13,7 @@
 #include "tandem/train/profile/profile_json.h"
 #include "tandem/train/profile/rank_table.h"
 #include "tandem/train/profile/trace.h"
+#include "tandem/train/report/step_page.h"
 #include "tandem/train/stderr_line.h"
 
 #include <fmt/core.h>
@@ -25,11 +26,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write(const fs::path& path, const std::string& text) {
-  layers::AtomicFile file(path.string());
-  file.write(text.data(), static_cast<std::int64_t>(text.size()));
-  file.commit();
+void write(const fs::path& path, const std::string& text, std::vector<std::string>& problems) {
+  try {
+    layers::AtomicFile file(path.string());
+    file.write(text.data(), static_cast<std::int64_t>(text.size()));
+    file.commit();
+  } catch (const Error& error) {
+    problems.emplace_back(error.what());
+  }
 }
+
+/// With a picture of one of its steps beside it, if one is complete.
+void write_trace(const std::string& file, const std::string& trace, std::vector<std::string>& problems) {
+  write(file, trace, problems);
+  const std::string page = train::report::step_page(trace);
+  if (!page.empty()) write(step_picture_file(file), page, problems);
+}
+
+std::string count_of_steps(std::int64_t steps) { return fmt::format("{} step{}", steps, steps == 1 ? "" : "s"); }
+
+/// Without --profile: behind the first steps, which find memory and learn the order of gradients.
+train::StepWindow usual_window(std::int64_t steps_done) { return {steps_done + 3, steps_done + 7}; }
 
 /// What this rank's threads can do on the CPU, measured; of a GPU what its clocks and widths say.
 train::MachineLimits limits_of(Device device) {
@@ -42,9 +59,21 @@ train::MachineLimits limits_of(Device device) {
 
 }  // namespace
 
+std::string step_picture_file(const std::string& trace_file) {
+  return fs::path(trace_file).replace_extension(".html").string();
+}
+
 ProfiledSteps::ProfiledSteps(const Settings& settings, const train::Trainer& trainer, const layers::Module& model,
-                             const optim::Optimizer& optimizer, Device device)
-    : settings_(settings), trainer_(trainer), model_(model), optimizer_(optimizer), device_(device) {}
+                             const optim::Optimizer& optimizer, comm::ProcessGroup& group, Device device)
+    : settings_(settings),
+      trainer_(trainer),
+      model_(model),
+      optimizer_(optimizer),
+      group_(group),
+      device_(device),
+      window_(settings.profile) {
+  if (!window_ && !settings.trace.empty()) window_ = usual_window(trainer.steps_done());
+}
 
 /// What of the run lives on between steps: parameters, their gradients, buffers and the optimizer's state.
 NamedTensors ProfiledSteps::named_tensors() const {
@@ -58,23 +87,28 @@ NamedTensors ProfiledSteps::named_tensors() const {
   return named;
 }
 
+void ProfiledSteps::begin() {
+  begun_at_ = trainer_.steps_done();
+  clocks_.push_back(comm::compare_clocks(group_));
+  start_timeline(device_);
+}
+
+void ProfiledSteps::end() {
+  timeline_ = stop_timeline();
+  steps_ = trainer_.steps_done() - *begun_at_;
+  clocks_.push_back(comm::compare_clocks(group_));
+}
+
 void ProfiledSteps::look() {
-  const train::StepWindow& window = *settings_.profile;
   const std::int64_t done = trainer_.steps_done();
-  if (!begun_at_ && done + 1 >= window.first && done + 1 <= window.last) {
-    begun_at_ = done;
-    start_timeline(device_);
-  }
+  if (!begun_at_ && done + 1 >= window_->first && done + 1 <= window_->last) begin();
   if (timeline_is_recorded()) name_storages(named_tensors());  // behind a step, its gradients are among them
-  if (begun_at_ && !timeline_ && done >= window.last) {
-    timeline_ = stop_timeline();
-    steps_ = done - *begun_at_;
-  }
+  if (begun_at_ && !timeline_ && done >= window_->last) end();
 }
 
 train::TrainObserver ProfiledSteps::with(const train::TrainObserver& observer) {
   train::TrainObserver result = observer;
-  if (!settings_.profile) return result;
+  if (!window_) return result;
   look();
   result.progress = [this, observer](const train::Progress& progress) {
     look();
@@ -83,36 +117,49 @@ train::TrainObserver ProfiledSteps::with(const train::TrainObserver& observer) {
   return result;
 }
 
-void ProfiledSteps::finish(comm::ProcessGroup& group, bool measures_machine, std::vector<std::string>& problems) {
-  if (!settings_.profile) return;
-  if (begun_at_ && !timeline_) {
-    timeline_ = stop_timeline();
-    steps_ = trainer_.steps_done() - *begun_at_;
-  }
-  if (steps_ == 0) {
-    if (group.rank() == 0)
-      train::print_to_stderr(
-          fmt::format("note: --profile {}: the run took none of these steps", to_string(*settings_.profile)));
-    return;
-  }
-  const std::string trace = train::trace_of(*timeline_, group);
-  const std::string ranks = group.size() > 1 ? "\n" + train::rank_table(*timeline_, steps_, group) : "";
-  if (group.rank() != 0) return;
+void ProfiledSteps::note_none() const {
+  train::print_to_stderr(settings_.profile
+                             ? fmt::format("note: --profile {}: the run took none of these steps", to_string(*window_))
+                             : fmt::format("note: --trace {}: the run did not come to step {}; --profile names others",
+                                           settings_.trace, window_->first));
+}
+
+void ProfiledSteps::write_profile(const std::string& trace, const std::string& ranks, bool measures_machine,
+                                  std::vector<std::string>& problems) const {
   const bool has_limits = measures_machine || device_.type != DeviceType::cpu;
   const train::MachineLimits limits = has_limits ? limits_of(device_) : train::MachineLimits();
   const std::string note =
       has_limits ? "" : "no shares: the machine's limits are measured where no signal ends the run\n";
   const std::string table = train::op_table(*timeline_, steps_, limits) + note + ranks;
   const fs::path folder = settings_.run_dir;
-  try {
-    write(folder / "trace.json", trace);
-    write(folder / "profile.txt", table);
-    write(folder / "profile.json", train::profile_json(*timeline_, steps_, limits));
-  } catch (const Error& error) {
-    problems.emplace_back(error.what());
+  if (!settings_.run_dir.empty()) {
+    write_trace((folder / "trace.json").string(), trace, problems);
+    write(folder / "profile.txt", table, problems);
+    write(folder / "profile.json", train::profile_json(*timeline_, steps_, limits), problems);
   }
-  fmt::print("\nprofile of {} step{} on rank 0; {} shows it in https://ui.perfetto.dev\n{}\n", steps_,
-             steps_ == 1 ? "" : "s", (folder / "trace.json").string(), table);
+  const std::string file = settings_.trace.empty() ? (folder / "trace.json").string() : settings_.trace;
+  fmt::print("\nprofile of {} on rank 0; {} shows it in https://ui.perfetto.dev\n{}\n", count_of_steps(steps_), file,
+             table);
+}
+
+void ProfiledSteps::finish(bool measures_machine, std::vector<std::string>& problems) {
+  if (!window_) return;
+  if (begun_at_ && !timeline_) end();
+  if (steps_ == 0) {
+    if (group_.rank() == 0) note_none();
+    return;
+  }
+  const std::string trace = train::trace_of(*timeline_, group_, clocks_);
+  const bool has_table = settings_.profile.has_value();
+  const std::string ranks = has_table && group_.size() > 1 ? "\n" + train::rank_table(*timeline_, steps_, group_) : "";
+  if (group_.rank() != 0) return;
+  if (!settings_.trace.empty()) write_trace(settings_.trace, trace, problems);
+  if (has_table) {
+    write_profile(trace, ranks, measures_machine, problems);
+  } else {
+    fmt::print("\ntrace of {}: {} shows it in https://ui.perfetto.dev, {} is a picture of one\n",
+               count_of_steps(steps_), settings_.trace, step_picture_file(settings_.trace));
+  }
   std::fflush(stdout);
 }
 

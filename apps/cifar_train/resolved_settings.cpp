@@ -30,7 +30,11 @@ void resolve_run_directory(Settings& s) {
   const bool has_none = s.run_dir_choice == kNoRunDirectory;
   require(s.resume != "auto" || !has_none, "--resume auto goes on from a run directory: leave --no-run-dir out");
   require(!s.histograms || !has_none, "--histograms are kept in a run directory: leave --no-run-dir out");
-  require(!s.profile || !has_none, "--profile writes into a run directory: leave --no-run-dir out");
+  require(!s.profile || !has_none || !s.trace.empty(),
+          "--profile writes into a run directory: leave --no-run-dir out, or name a file by --trace");
+  require(std::filesystem::path(s.trace).extension() != ".html",
+          "--trace {}: a trace is JSON, and a picture of a step is written beside it as .html; name a .json file",
+          s.trace);
   require(s.trainer.log_every == 0 || !has_none || !s.log.empty(), "--log-every {} needs a --log FILE to write to",
           s.trainer.log_every);
   const bool names_none = s.run_dir_choice.empty() || has_none;
@@ -82,12 +86,13 @@ void require_different_files(const Settings& s) {
     std::string_view what, kind;
     const std::string& path;
   };
-  const std::array<Written, 6> files{{{"--log", "log", s.log},
+  const std::array<Written, 7> files{{{"--log", "log", s.log},
                                       {"the log of --run-dir", "log", s.run_log},
                                       {"--save-weights", "weights", s.save_weights},
                                       {"the weights of --run-dir", "weights", s.run_weights},
                                       {"--tuning-file", "tuning", s.tuning_file},
-                                      {"--comm-costs", "costs", s.comm_costs}}};
+                                      {"--comm-costs", "costs", s.comm_costs},
+                                      {"--trace", "trace", s.trace}}};
   for (const Written& a : files) {
     for (const Written& b : files)
       require(a.kind >= b.kind || !is_one_file(a.path, b.path), "{} and {} are both {}: name two files", a.what, b.what,

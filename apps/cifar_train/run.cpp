@@ -136,7 +136,8 @@ void check_replicas(const Settings& s, const comm::MpiEnvironment& environment) 
   require(s.backend == "auto" || s.backend == "threads",
           "--replicas {}: ranks in one process exchange gradients by backend threads, not {}; leave --backend out",
           s.replicas, s.backend);
-  require(!s.profile, "--replicas {}: a profile is of one rank per process; start the ranks by mpirun", s.replicas);
+  require(!s.profile && s.trace.empty(), "--replicas {}: a {} is of one rank per process; start the ranks by mpirun",
+          s.replicas, s.profile ? "profile" : "trace");
 }
 
 /// A rank's run, `ranks` being the group of all.

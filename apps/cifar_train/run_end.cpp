@@ -112,7 +112,7 @@ std::vector<std::string> keep_all(const ReadyRun& run, const End& end, std::vect
   }
   const train::TensorMemory memory = train::peak_tensor_memory(run.device);  // before a profile measures the machine
   // mpirun kills the ranks a second after it has told them to stop.
-  if (end.is_collective) run.profiled.finish(run.group, end.state != train::RunState::stopped, problems);
+  if (end.is_collective) run.profiled.finish(end.state != train::RunState::stopped, problems);
   const std::optional<train::EvaluationReport> report = last_evaluation(run, end);
   std::vector<std::string> weights;
   const auto write = [&] {

@@ -95,7 +95,7 @@ train::ResultFiles RunFiles::places(const std::vector<std::string>& weights, con
   if (!checkpoint_folder(settings_).steps().empty()) saved = there({"checkpoints"});
   files.lines.emplace_back("log", logs);
   files.lines.emplace_back("tables", there({"curves.csv", "steps.csv"}));
-  files.lines.emplace_back("profile", there({"profile.txt", "trace.json"}));
+  files.lines.emplace_back("profile", there({"profile.txt", "trace.json", "trace.html"}));
   saved.insert(saved.begin(), weights.begin(), weights.end());
   files.lines.emplace_back("weights", saved);
   if (writes()) {

@@ -333,6 +333,12 @@ void describe_output(OptionTable& table, Settings& s) {
           "profile", s.profile, "steps=A:B", train::parse_step_window,
           "where the time of steps A to B goes: a table, and a trace of all ranks for Perfetto, in the run directory")
       .no_effect_on_result();
+  table
+      .path("trace", s.trace, "FILE",
+            "write a trace of all ranks there, for Perfetto, and beside it a picture of a step, as .html: of the steps "
+            "of "
+            "--profile, by default of five, from this run's third on")
+      .no_effect_on_result();
   table.flag("histograms", s.histograms, "TensorBoard: weights and gradients at the end of each epoch")
       .no_effect_on_result();
   table.choice("progress", s.progress, {"auto", "bar", "plain", "none"}, "progress on standard error")

@@ -78,6 +78,7 @@ struct Settings {
   std::string run_log, run_weights;
   bool histograms = false;
   std::optional<train::StepWindow> profile;
+  std::string trace;
   std::string progress = "auto";
   bool per_class = false;
 };

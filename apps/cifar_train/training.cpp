@@ -57,6 +57,8 @@ void check_places(const Settings& s) {
   if (!s.run_dir.empty()) prepare_run_directory(s);
   check_writable("--run-dir", s.run_weights);
   check_writable("--save-weights", s.save_weights);
+  check_writable("--trace", s.trace);
+  if (!s.trace.empty()) check_writable("--trace", step_picture_file(s.trace));
   if (!s.autotune) return;
   check_writable("--tuning-file", s.tuning_file);
   require(s.tuning_file.empty() || train::can_hold_tuning(s.tuning_file),
@@ -131,7 +133,7 @@ int train_and_report(const Settings& given, const OptionTable& table, const std:
     if (first_rank && !s.run_dir.empty()) keep_config(s, config_text);
   });
   RunFiles files(s, run, command, group, trainer, *parts.model);
-  ProfiledSteps profiled(s, trainer, *parts.model, *parts.optimizer, device);
+  ProfiledSteps profiled(s, trainer, *parts.model, *parts.optimizer, group, device);
   RunDirectoryWatch watch(claimed, {[&] { keep_config(s, config_text); }, [&] { reporter.begin_logs_again(); },
                                     [&] { files.write_again(); }, [&] { checkpoints.begin_again(); }});
   const train::TrainObserver observer = watch.with(checkpoints.with(files.with(profiled.with(reporter.observer()))));

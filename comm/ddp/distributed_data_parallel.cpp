@@ -166,7 +166,8 @@ struct DistributedDataParallel::State {
     while (launched < buckets.size() && buckets[launched].is_full()) {
       if (launched == 0) first_launch = Clock::now();
       totals.bytes += buckets[launched].bytes();
-      buckets[launched++].launch(group);
+      buckets[launched].launch(group, launched);
+      ++launched;
     }
   }
 

@@ -5,11 +5,15 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/comm/backends/flat_math.h"
 #include "tandem/core/allocator.h"
+#include "tandem/core/timeline.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace tandem::comm {
 
@@ -135,13 +139,30 @@ Tensor GradientBucket::put(std::size_t index, const Tensor& gradient, double wei
   return view;
 }
 
-void GradientBucket::launch(ProcessGroup& group) {
+void GradientBucket::launch(ProcessGroup& group, std::size_t number) {
+  exchange_ = nullptr;
+  if (timeline_is_recorded())
+    exchange_ = std::make_unique<CommunicationEvent>(CommunicationEvent{.kind = CommunicationKind::bucket,
+                                                                        .name = fmt::format("bucket {}", number),
+                                                                        .rank = group.rank(),
+                                                                        .number = static_cast<std::int64_t>(number),
+                                                                        .bytes = bytes(),
+                                                                        .begin_ns = detail::timeline_ns()});
   if (flat_.device() != marks_.device()) reduced_marks().copy_from(marks_);
   work_ = group.all_reduce_async(Out(flat_), ReduceOp::average);
 }
 
+/// The average is there.
+void GradientBucket::end_exchange() {
+  is_averaged_ = true;
+  if (exchange_ == nullptr) return;
+  exchange_->duration_ns = detail::timeline_ns() - exchange_->begin_ns;
+  detail::add_to_timeline(*std::exchange(exchange_, nullptr));
+}
+
 void GradientBucket::finish() {
   work_->wait();
+  if (!is_averaged_) end_exchange();
   work_.reset();
   is_averaged_ = false;
   if (flat_.device() != marks_.device()) marks_.copy_from(reduced_marks());

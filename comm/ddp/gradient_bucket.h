@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/comm/process_group.h"
+#include "tandem/core/communication_event.h"
 
 #include <memory>
 #include <span>
@@ -64,9 +65,11 @@ class GradientBucket {
   bool is_replaced(std::size_t index) const;
   bool is_full() const { return taken_count_ == parameters_.size(); }
 
-  /// Starts averaging over all ranks; the bucket must be full.
-  void launch(ProcessGroup& group);
-  void poll() { is_averaged_ = is_averaged_ || (work_ && work_->poll()); }
+  /// Starts averaging over all ranks; the bucket must be full. `number`: its name in a timeline.
+  void launch(ProcessGroup& group, std::size_t number = 0);
+  void poll() {
+    if (!is_averaged_ && work_ && work_->poll()) end_exchange();
+  }
   /// True if a poll since launch() found that the average is there.
   bool is_averaged() const { return is_averaged_; }
 
@@ -74,6 +77,7 @@ class GradientBucket {
   void finish();
 
  private:
+  void end_exchange();
   Tensor mark(std::size_t index) const;
   Tensor reduced_marks() const;
 
@@ -85,6 +89,7 @@ class GradientBucket {
   std::size_t taken_count_ = 0;
   std::unique_ptr<Work> work_;
   bool is_averaged_ = false;
+  std::unique_ptr<CommunicationEvent> exchange_;  // under way, where a timeline is recorded
 };
 
 }  // namespace tandem::comm

@@ -9,6 +9,7 @@
 
 #include "tandem/comm/agreement.h"
 #include "tandem/comm/backends.h"
+#include "tandem/comm/clock_offsets.h"
 #include "tandem/comm/collective.h"
 #include "tandem/comm/cost/algorithm_choice.h"
 #include "tandem/comm/cost/message_costs.h"

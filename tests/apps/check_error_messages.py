@@ -72,6 +72,8 @@ CASES = [
     ("cifar_train --no-run-dir --resume auto",),
     ("cifar_train --no-run-dir --histograms",),
     ("cifar_train --no-run-dir --profile steps=1:2",),
+    ("cifar_train --replicas 2 --trace t.json",),
+    ("cifar_train --trace t.html",),
     ("cifar_train --no-run-dir --keep 2",),
     ("cifar_train --epochs 2 --steps 9",),
     ("cifar_train --best-by validation_loss",),
@@ -125,6 +127,7 @@ CASES = [
     ("cifar_train --dataset synthetic --run-dir plain_file",),
     # What is written.
     (SMALL + "--save-weights nowhere/w.safetensors",),
+    (SMALL + "--trace nowhere/t.json",),
     (SMALL + "--save-weights empty",),
     (SMALL + "--save-weights /dev/null",),
     (SMALL + "--model mnist_cnn --layers 1 --save-weights w.safetensors", "limit:4096", "after:training"),

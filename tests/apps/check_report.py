@@ -259,7 +259,7 @@ def check_in_browser(program, train, report, folder):
         found = faults_of(browser, planted, (NARROW,))
         for kind in ("console: ['planted']", "request: ", "wider than 390 px: DIV.planted"):
             assert any(kind in fault for fault in found), f"the planted fault '{kind}' was not found: {found}"
-        for path in [f"{run}/report.html" for run in runs] + [comparison, long_names]:
+        for path in [f"{run}/report.html" for run in runs] + [f"{runs[0]}/trace.html", comparison, long_names]:
             page = pathlib.Path(path).read_bytes()
             assert len(page) <= 2_000_000, f"{path}: {len(page)} bytes"
             faults = faults_of(browser, path)

@@ -479,6 +479,108 @@ def profile():
     check("give the first and the last step, as in steps=10:15" in run("--profile 3", code=2).stderr, "no error")
 
 
+def check_messages(events, ranks, uncertainty):
+    """A ring takes 2(N - 1) rounds on each rank, and nothing arrives before it was sent, but by the clocks' uncertainty. In microseconds."""
+    def key(event):
+        return tuple(event["args"][name] for name in ("number", "round", "chunk", "segment"))
+
+    def is_of_ring(event):
+        return event.get("args", {}).get("algorithm") == "ring" and "round" in event["args"]
+
+    sent = {(event["pid"], event["args"]["peer"], *key(event)): event for event in events if event["name"] == "send" and is_of_ring(event)}
+    received = {(event["args"]["peer"], event["pid"], *key(event)): event for event in events
+                if event["name"] in ("receive", "reduce") and is_of_ring(event)}
+    rounds = {}
+    for event in events:
+        if event["name"].startswith("all_reduce") and event["args"]["bytes"] > 1000:  # an element for each chunk and more
+            rounds[event["pid"], event["args"]["number"]] = []
+    for (sender, _, number, step, _, _) in sent:
+        if (sender, number) in rounds:
+            rounds[sender, number].append(step)
+    check(len(rounds) >= 2 * ranks and all(set(steps) == set(range(2 * (ranks - 1))) for steps in rounds.values()), f"rounds: {rounds}")
+    both = sent.keys() & received.keys()
+    check(len(both) >= 0.9 * max(len(sent), len(received)), f"{len(both)} of {len(sent)} sent and {len(received)} received match")
+    for (sender, receiver, *_), (begin, end) in ((at, (sent[at]["ts"], received[at]["ts"] + received[at]["dur"])) for at in both):
+        check(end + uncertainty[sender] + uncertainty[receiver] + 0.01 >= begin, f"from {sender} to {receiver}: {begin} to {end}")
+
+
+def check_other_clock(small, spans_of):
+    """Rank 1 in a time namespace, with a steady clock that is 500 s ahead: steps are beside each other all the same."""
+    ahead = ["unshare", "-T", "--monotonic", "500", "--fork"]
+    if shutil.which("unshare") is None or subprocess.run(ahead + ["true"], stderr=subprocess.DEVNULL).returncode != 0:
+        print("skipped: clocks that differ; this system gives no time namespace")
+        return
+    program = [PROGRAM] + (small + f"--epochs 2 --comm-algorithm ring --trace {path('other.json')}").split()
+    done = subprocess.run(mpirun() + ["-np", "1", *program, ":", "-np", "1", *ahead, *program], capture_output=True, text=True,
+                          env=environment(), timeout=300)
+    check(done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+    events, uncertainty = spans_of("other.json")
+    with open(path("other.json")) as file:
+        offset = json.load(file)["otherData"]["clocks"][1]["offset us"]
+    check(abs(offset + 500e6) < uncertainty[1] + 1, f"offset {offset} us, known within {uncertainty[1]} us")
+    check_messages(events, 2, uncertainty)
+    steps = {(event["pid"], event["name"]): event for event in events if event["name"].startswith("step ")}
+    for number in range(3, 8):
+        first, other = steps[0, f"step {number}"], steps[1, f"step {number}"]
+        check(first["ts"] < other["ts"] + other["dur"] and other["ts"] < first["ts"] + first["dur"], f"{first} is not beside {other}")
+
+
+def trace():
+    """--trace: one file of all ranks, with and without a run directory and --profile."""
+    ranks = 2 if "TANDEM_MPIEXEC" in os.environ else 1
+    small = SMALL.replace("--epochs 1", "").replace("--limit-train 400", "") + "--limit-train 64 --global-batch-size 16 --progress none --threads 1 --no-run-dir "
+
+    def run(arguments, settings=small):
+        command = (mpirun() + ["-np", str(ranks)] if ranks > 1 else []) + [PROGRAM] + (settings + arguments).split()
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), timeout=300)
+        check(done.returncode == 0, f"exit code {done.returncode}: {done.stdout}{done.stderr}")
+        return done
+
+    def spans_of(name):
+        with open(path(name)) as file:
+            told = json.load(file)
+        clocks = sorted(told["otherData"]["clocks"], key=lambda clock: clock["rank"])
+        check([clock["rank"] for clock in clocks] == list(range(ranks)), f"clocks: {clocks}")
+        events = [event for event in told["traceEvents"] if event["ph"] == "X"]
+        for rank, row in {(event["pid"], event["tid"]) for event in events}:
+            check_nesting([event for event in events if (event["pid"], event["tid"]) == (rank, row)], f"rank {rank}, row {row}")
+        return events, [clock["uncertainty us"] for clock in clocks]
+
+    def steps_of(events, rank):
+        return [int(event["name"][5:]) for event in events if event["pid"] == rank and event["name"].startswith("step ")]
+
+    done = run(f"--epochs 2 --trace {path('usual.json')} " + ("--comm-algorithm ring" if ranks > 1 else ""))
+    check(f"trace of 5 steps: {path('usual.json')}" in done.stdout and "profile of" not in done.stdout, done.stdout)
+    with open(path("usual.html")) as file:
+        page = file.read()
+    check(re.search(f"Step [3-7] on {ranks} rank", page) and ("by ring" in page) == (ranks > 1), page[-2000:])
+    events, uncertainty = spans_of("usual.json")
+    for rank in range(ranks):
+        check(steps_of(events, rank) == [3, 4, 5, 6, 7], f"rank {rank}: {steps_of(events, rank)}")
+        buckets = [event for event in events if event["pid"] == rank and event["name"] == "bucket 0"]
+        check(len(buckets) == (5 if ranks > 1 else 0), f"rank {rank} has {len(buckets)} first buckets")
+    if ranks > 1:
+        check_messages(events, ranks, uncertainty)
+        check_other_clock(small, spans_of)
+
+    done = run(f"--epochs 1 --profile steps=2:3 --trace {path('chosen.json')}")
+    check("profile of 2 steps on rank 0" in done.stdout and path("chosen.json") in done.stdout, done.stdout)
+    events, _ = spans_of("chosen.json")
+    check(steps_of(events, 0) == [2, 3], f"{steps_of(events, 0)}")
+    if ranks > 1:
+        check({event["name"] for event in events} >= {"offer", "wait for all", "reduce"}, "no steps in shared memory")
+
+    kept = small.replace("--no-run-dir", f"--run-dir {path('traced')}")
+    run("--epochs 1", kept)
+    run(f"--epochs 3 --resume {path('traced')} --trace {path('resumed.json')}", kept)
+    events, _ = spans_of("resumed.json")
+    check(steps_of(events, 0) == [7, 8, 9, 10, 11], f"from the resumed run's third step on: {steps_of(events, 0)}")
+
+    done = run(f"--steps 2 --trace {path('short.json')}")
+    check(f"note: --trace {path('short.json')}: the run did not come to step 3" in done.stderr, done.stderr)
+    check(not os.path.exists(path("short.json")) and not os.path.exists(path("short.html")), "a trace of nothing")
+
+
 def config():
     options = ("--dataset mnist --data /some/where#1 --limit-train 5 --limit-test 6 --validation-split 0.2 --augment crop-reflect=3,flip "
                "--model mnist_cnn --layers 7 --shared-weights --conv-impl reference "
@@ -489,7 +591,7 @@ def config():
                "--bucket-mb 0.5 --allreduce-dtype half --check-replicas --device cpu "
                "--run-dir runs/1 --checkpoint-every 30s --keep 2 --best-by validation_loss --resume runs/0 "
                "--on-save-error stop --max-skipped-steps 7 --early-stopping 5,0.25 --ema 0.99 --steps 30 --per-class --log-norms "
-               "--threads 3 --log c.jsonl --log-every 8 --histograms --profile steps=3:5 --progress none").split()
+               "--threads 3 --log c.jsonl --log-every 8 --histograms --profile steps=3:5 --trace t.json --progress none").split()
     measured = ["--autotune", "--tuning-file", "tuning.json"]  # does not go with --conv-impl
     of_vgg_lite = "--model vgg_lite --batch-norm --dropout 0.25 --epochs 9".split()  # does not go with --steps
     of_resnet = "--model resnet9 --drop-path 0.25".split()
@@ -752,7 +854,7 @@ def check_uneven(options, layouts):
 
 if __name__ == "__main__":
     try:
-        cases = (learning, determinism, files, logs, full_disks, own_images, prediction, run_directories, profile, config,
+        cases = (learning, determinism, files, logs, full_disks, own_images, prediction, run_directories, profile, trace, config,
                  empty_paths, standard_output, precision, exact_sgd,
                  replicas, few_threads, canonical, exact_uneven)
         {case.__name__: case for case in cases}[sys.argv[2]]()

@@ -51,6 +51,7 @@ bad_input(NAME "log in a file of something else" ERR "${bad}/notes.txt: holds so
 if(EXISTS /dev/full)
   bad_input(NAME "log on a full disk" ERR "/dev/full" "No space left" ARGS ${synthetic} --log /dev/full)
 endif()
+bad_input(NAME "a trace to no folder" ERR "--trace ${bad}/nowhere/t.json" "no directory" ARGS ${synthetic} --trace ${bad}/nowhere/t.json)
 bad_input(NAME "weights to no folder" ERR "--save-weights ${bad}/nowhere/w.safetensors" "no directory"
   ARGS ${synthetic} --save-weights ${bad}/nowhere/w.safetensors)
 bad_input(NAME "weights to a folder that is not there" ERR "--save-weights ${bad}/nowhere/: cannot write" "no directory ${bad}/nowhere"

@@ -230,6 +230,11 @@ app_case(NAME "a progress thread and a backend that needs none" EXIT 2
 app_case(NAME "replicas and another backend" EXIT 2 ERR "--replicas 2: ranks in one process exchange gradients by backend threads, not self"
   ARGS --replicas 2 --backend self)
 app_case(NAME "replicas and a profile" EXIT 2 ERR "--replicas 2: a profile is of one rank per process" ARGS --replicas 2 --run-dir replicas_profile --profile steps=2:3)
+app_case(NAME "replicas and a trace" EXIT 2 ERR "--replicas 2: a trace is of one rank per process" ARGS --replicas 2 --no-run-dir --trace t.json)
+bad_input(NAME "a trace that is named as its picture" ERR "--trace t.html: a trace is JSON, and a picture of a step is written beside it"
+  ARGS --dataset synthetic --trace t.html)
+bad_input(NAME "log and trace in one file" ERR "--log and --trace are both out.json: name two files"
+  ARGS --dataset synthetic --log out.json --trace out.json)
 bad_input(NAME "threads without replicas" ERR "--backend threads: joins ranks that are threads of one process" "--replicas N"
   ARGS --backend threads)
 bad_input(NAME "canonical and autotune" ERR "--canonical 4" "--autotune" ARGS --canonical 4 --autotune)

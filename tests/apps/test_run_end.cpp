@@ -55,7 +55,7 @@ std::string run_until_error(comm::ProcessGroup& group, const std::string& folder
   train::Checkpointing checkpoints(*parts.trainer, group, checkpoint_folder(settings),
                                    checkpointing_options(settings, table, *images.train, differences));
   RunFiles files(settings, run, {"cifar_train"}, group, *parts.trainer, *parts.model);
-  ProfiledSteps profiled(settings, *parts.trainer, *parts.model, *parts.optimizer, {});
+  ProfiledSteps profiled(settings, *parts.trainer, *parts.model, *parts.optimizer, group, {});
   ClaimedDirectory claimed;  // none
   RunDirectoryWatch watch(claimed, {});
   train::TrainObserver observer = checkpoints.with(files.with(profiled.with({})));
@@ -101,6 +101,7 @@ TEST_CASE("a run that an error ends keeps its profile, its events and how it end
   if (ranks == 1) {
     CHECK_THAT(text_of(folder / "run/trace.json"), ContainsText("step 2"));
     CHECK(fs::exists(folder / "run/profile.txt"));
+    CHECK_THAT(text_of(folder / "run/trace.html"), ContainsText("on 1 rank"));
   }
   CHECK(fs::exists(folder / "run/evaluation.json"));  // of the epochs that were complete
   CHECK_FALSE(fs::exists(folder / "run/final.safetensors"));

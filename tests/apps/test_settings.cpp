@@ -55,9 +55,10 @@ TEST_CASE("options say whether they affect the result") {
   parse(p, {});
   const std::vector<std::string> names = p.table.names_without_effect();
   const auto has = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
-  for (const char* const name : {"data", "save-weights", "log", "log-norms", "per-class", "log-every", "profile",
-                                 "histograms", "progress", "run-dir", "checkpoint-every", "keep", "resume",
-                                 "check-replicas", "threads", "tuning-file", "best-by", "on-save-error", "find-nan"}) {
+  for (const char* const name :
+       {"data",           "save-weights", "log",         "log-norms", "per-class",        "log-every", "profile",
+        "trace",          "histograms",   "progress",    "run-dir",   "checkpoint-every", "keep",      "resume",
+        "check-replicas", "threads",      "tuning-file", "best-by",   "on-save-error",    "find-nan"}) {
     INFO(name);
     CHECK(has(name));
   }

@@ -17,7 +17,8 @@ StepWindow parse_step_window(std::string_view text) {
   require(first && last, "give the first and the last step, as in steps=10:15");
   require(*first >= 1 && *last >= *first, "steps count from 1, and the last one cannot be before the first");
   constexpr std::int64_t kMost = 1000;
-  require(*last - *first < kMost, "at most {} steps: a trace takes about a megabyte for a hundred", kMost);
+  require(*last - *first < kMost, "at most {} steps: a trace takes about five megabytes of each rank for a hundred",
+          kMost);
   return {*first, *last};
 }
 

@@ -6,7 +6,7 @@
 
 namespace tandem::train::report {
 
-void begin_page(HtmlWriter& html, const std::string& title) {
+void begin_page(HtmlWriter& html, const std::string& title, std::string_view style) {
   html.open("html", {{"lang", "en"}});
   html.open("head");
   html.empty_element("meta", {{"charset", "utf-8"}});
@@ -18,15 +18,15 @@ void begin_page(HtmlWriter& html, const std::string& title) {
   html.element("title", title);
   html.open("style");
   html.markup(style_sheet());
+  html.markup(style);
   html.close();
   html.close();
   html.open("body");
   html.open("main");
 }
 
-std::string end_page(HtmlWriter& html) {
-  html.element("footer",
-               "Made by Tandem from the files of the run directory; docs/report.md says what each part means.");
+std::string end_page(HtmlWriter& html, std::string_view foot) {
+  html.element("footer", foot);
   html.close();
   html.close();
   html.close();

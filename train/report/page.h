@@ -7,12 +7,16 @@
 #include "tandem/train/report/run_data.h"
 
 #include <string>
+#include <string_view>
 
 namespace tandem::train::report {
 
-/// Begins a page, down to the first thing in its <main>; end_page() ends it and gives it.
-void begin_page(HtmlWriter& html, const std::string& title);
-std::string end_page(HtmlWriter& html);
+/// Begins a page, down to the first thing in its <main>; end_page() ends it and gives it. `style`: of this page alone,
+/// behind what all have.
+void begin_page(HtmlWriter& html, const std::string& title, std::string_view style = "");
+std::string end_page(HtmlWriter& html, std::string_view foot =
+                                           "Made by Tandem from the files of the run directory; docs/report.md says "
+                                           "what each part means.");
 
 void begin_card(HtmlWriter& html, const char* kind = "card");
 

@@ -21,7 +21,10 @@ int NativeEngine::tag_of(const Collective& collective) {
 
 std::shared_ptr<NativeOperation> NativeEngine::start(const Collective& collective) {
   CollectivePlan plan = schedules_.plan(collective);
-  ScheduleRun run(*transport_, plan.schedule, rank_, tag_of(collective), plan.chunks, plan.elements, options_);
+  auto trace = OperationTrace::begin(collective, plan.schedule->name, rank_);
+  const int tag = tag_of(collective);
+  ScheduleRun run(*transport_, plan.schedule, rank_, tag, plan.chunks, plan.elements, options_);
+  run.trace(std::move(trace), tag);
   auto operation = std::make_shared<NativeOperation>(NativeOperation{collective, std::move(plan), std::move(run)});
   active_.push_back(operation);
   poll();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace tandem::comm {
@@ -123,11 +124,13 @@ std::string ScheduleRun::waits_for() const {
 }
 
 bool ScheduleRun::poll() {
+  look_at_clock();
   bool moved = true;
   while (moved && open_channels_ > 0) {
     moved = false;
     for (Channel& channel : channels_) moved = advance(channel) || moved;
   }
+  if (trace_ != nullptr && open_channels_ == 0) std::exchange(trace_, nullptr)->finish(number_);
   return open_channels_ == 0;
 }
 
@@ -161,17 +164,29 @@ bool ScheduleRun::try_receive(Channel& channel) {
   } else if (segment.steps < task.steps_before) {
     return false;  // what lies there is still to be sent
   }
+  if (trace_ != nullptr) channel.receive_begins.push_back(trace_->now_ns());
   channel.receiving.push_back(transport_.receive(channel.peer, tag_, into, bytes_of(segment)));
   channel.occupied.push_back(slot);
   return true;
 }
 
 bool ScheduleRun::try_finish_receive(Channel& channel) {
+  const std::int64_t looked_ns = trace_ == nullptr ? 0 : trace_->now_ns();
   if (channel.receiving.empty() || !channel.receiving.front()->done()) return false;
+  const std::int64_t came_ns = look_at_clock();
   const Task& task = channel.receives[channel.received];
   Segment& segment = segments_[task.segment];
   if (segment.steps < task.steps_before) return false;  // it has come, and what lies there is still to be sent
-  if (task.step.action == Action::reduce) combine(task, channel.occupied.front());
+  if (task.step.action == Action::reduce) {
+    combine(task, channel.occupied.front());
+    look_at_clock();
+  }
+  if (trace_ != nullptr) {
+    // Behind the one before it: messages of a channel come one after another.
+    const std::int64_t begin_ns = std::max(channel.receive_begins[channel.received], channel.received_ns);
+    record(channel.peer, task, begin_ns, looked_ns, came_ns);
+    channel.received_ns = trace_->now_ns();
+  }
   channel.receiving.pop_front();
   channel.occupied.pop_front();
   end_turn(receives_, task);
@@ -189,12 +204,32 @@ void ScheduleRun::combine(const Task& task, const std::byte* received) {
     divide(segment.data, segment.count, elements_.dtype, schedule_->ranks);
 }
 
+/// A message that was there or had left at `came_ns`, and not yet at `looked_ns`, with what was done since.
+void ScheduleRun::record(int peer, const Task& task, std::int64_t begin_ns, std::int64_t looked_ns,
+                         std::int64_t came_ns) {
+  constexpr std::string_view kActions[] = {"send", "receive", "reduce"};
+  const Segment& segment = segments_[task.segment];
+  const std::int64_t waited_ns = std::max(looked_ns, begin_ns);
+  CommunicationStep step{.action = kActions[static_cast<std::size_t>(task.step.action)],
+                         .round = task.step.round,
+                         .peer = peer,
+                         .chunk = task.step.chunk,
+                         .segment = static_cast<int>(segment.wave),
+                         .bytes = bytes_of(segment),
+                         .begin_ns = begin_ns,
+                         .wait_ns = waited_ns - begin_ns,
+                         .copy_ns = came_ns - waited_ns};
+  if (task.step.action == Action::reduce) step.reduce_ns = trace_->now_ns() - came_ns;
+  trace_->add(step);
+}
+
 bool ScheduleRun::try_send(Channel& channel) {
   const std::size_t next = channel.sent + channel.sending.size();
   if (next == channel.sends.size() || channel.sending.size() == depth_) return false;
   const Task& task = channel.sends[next];
   const Segment& segment = segments_[task.segment];
   if (segment.writes < task.writes_before || !is_in_turn(sends_, task)) return false;
+  if (trace_ != nullptr) channel.send_begins.push_back(trace_->now_ns());
   channel.sending.push_back(transport_.send(channel.peer, tag_, segment.data, bytes_of(segment)));
   bytes_sent_ += bytes_of(segment);
   return true;
@@ -203,6 +238,9 @@ bool ScheduleRun::try_send(Channel& channel) {
 bool ScheduleRun::try_finish_send(Channel& channel) {
   if (channel.sending.empty() || !channel.sending.front()->done()) return false;
   channel.sending.pop_front();
+  if (trace_ != nullptr)
+    record(channel.peer, channel.sends[channel.sent], channel.send_begins[channel.sent], trace_->now_ns(),
+           trace_->now_ns());
   end_turn(sends_, channel.sends[channel.sent]);
   ++segments_[channel.sends[channel.sent].segment].steps;
   ++channel.sent;

@@ -1,6 +1,7 @@
 // One rank's part of a schedule under way: a state machine that any number of poll() calls carries to its end.
 #pragma once
 
+#include "tandem/comm/backends/native/operation_trace.h"
 #include "tandem/comm/collective.h"
 #include "tandem/comm/schedules/schedule.h"
 #include "tandem/comm/schedules/segment_options.h"
@@ -11,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tandem::comm {
@@ -39,6 +41,12 @@ class ScheduleRun {
   /// All messages have this tag. `transport` must outlive it.
   ScheduleRun(Transport& transport, std::shared_ptr<const Schedule> schedule, int rank, int tag,
               const std::vector<ChunkMemory>& chunks, const Elements& elements, const SegmentOptions& options);
+
+  /// Records its steps, up to the end, under this number. Null: does not.
+  void trace(std::unique_ptr<OperationTrace> trace, std::int64_t number) {
+    trace_ = std::move(trace);
+    number_ = number;
+  }
 
   /// True once every element is final and all messages of this rank have left.
   bool poll();
@@ -83,6 +91,8 @@ class ScheduleRun {
     std::size_t next_slot = 0;        // reductions whose receive has begun
     std::unique_ptr<Storage> slots;   // where segments that are to be combined arrive
     std::deque<std::byte*> occupied;  // slots of `receiving`; null for what is received in its place
+    std::vector<std::int64_t> send_begins, receive_begins;  // by task, where they are recorded
+    std::int64_t received_ns = 0;                           // the end of the last that was recorded
   };
 
   std::vector<std::vector<std::size_t>> cut(const std::vector<ChunkMemory>& chunks);
@@ -99,6 +109,14 @@ class ScheduleRun {
   bool try_send(Channel& channel);
   bool try_finish_send(Channel& channel);
   void combine(const Task& task, const std::byte* received);
+  void record(int peer, const Task& task, std::int64_t begin_ns, std::int64_t looked_ns, std::int64_t came_ns);
+  /// Returns what the clock tells since then; 0 where steps are not recorded.
+  std::int64_t look_at_clock() {
+    if (trace_ == nullptr) [[likely]]
+      return 0;
+    trace_->look_at_clock();
+    return trace_->now_ns();
+  }
 
   Transport& transport_;
   std::shared_ptr<const Schedule> schedule_;
@@ -113,6 +131,8 @@ class ScheduleRun {
   std::size_t open_channels_ = 0;
   std::size_t messages_ = 0;
   std::int64_t bytes_sent_ = 0;
+  std::unique_ptr<OperationTrace> trace_;
+  std::int64_t number_ = 0;
 };
 
 }  // namespace tandem::comm

@@ -16,6 +16,8 @@ namespace {
 
 using Stage = WindowOperation::Stage;
 
+constexpr std::string_view kWaitForAll = "wait for all";
+
 bool has_pieces(CollectiveKind kind) {
   return kind == CollectiveKind::broadcast || kind == CollectiveKind::all_gather || kind == CollectiveKind::gather ||
          kind == CollectiveKind::scatter || kind == CollectiveKind::reduce_scatter ||
@@ -65,7 +67,8 @@ bool WindowEngine::takes(CollectiveKind kind) const {
 }
 
 std::shared_ptr<WindowOperation> WindowEngine::start(const Collective& collective) {
-  auto operation = std::make_shared<WindowOperation>(WindowOperation{.collective = collective});
+  auto operation = std::make_shared<WindowOperation>(
+      WindowOperation{.collective = collective, .trace = OperationTrace::begin(collective, "shared-memory", rank_)});
   if (has_pieces(collective.kind)) operation->pieces = pieces_of(collective, rank_, window_.ranks());
   queue_.push_back(operation);
   poll();
@@ -76,6 +79,7 @@ bool WindowEngine::poll() {
   bool moved = false;
   while (!queue_.empty()) {
     WindowOperation& first = *queue_.front();
+    if (first.trace) first.trace->look_at_clock();
     try {
       if (!advance(first)) break;
     } catch (...) {
@@ -84,6 +88,7 @@ bool WindowEngine::poll() {
     }
     moved = true;
     if (first.stage != Stage::complete) continue;
+    if (first.trace && !first.fault) first.trace->finish(static_cast<std::int64_t>(first.number));
     if (!first.fault && !first.mismatch.empty()) first.fault = std::make_exception_ptr(Error(first.mismatch));
     queue_.pop_front();
   }
@@ -111,6 +116,7 @@ bool WindowEngine::advance(WindowOperation& operation) {
 void WindowEngine::offer(WindowOperation& operation) {
   const Collective& c = operation.collective;
   const std::int64_t bytes = c.bytes(c.count());
+  const StepScope step(operation.trace, "offer", StepWork::copy, bytes);
   operation.number = ++number_;
   Cell& cell = mine().cell(operation.number);
   cell.has_failed.store(false, std::memory_order_relaxed);
@@ -140,6 +146,7 @@ bool WindowEngine::try_begin(WindowOperation& operation) {
   };
   while (operation.seen < window_.ranks() && has_offered(operation.seen)) ++operation.seen;
   if (operation.seen < window_.ranks()) return operation.seen > seen_before;
+  if (operation.trace) operation.trace->add_wait(kWaitForAll);
   check_offers(operation);
   const Collective& c = operation.collective;
   if (has_pieces(c.kind)) {
@@ -178,6 +185,7 @@ void WindowEngine::stage_segments(WindowOperation& operation, std::int64_t count
 
 bool WindowEngine::try_end(WindowOperation& operation) {
   if (window_.least(&RankArea::done) < operation.number) return false;
+  if (operation.trace) operation.trace->add_wait(kWaitForAll);
   for (int rank = 0; rank < window_.ranks(); ++rank)
     require(!window_.area(rank).cell(operation.number).has_failed.load(std::memory_order_relaxed),
             "{}: rank {} failed in it", describe(operation.collective), rank);

@@ -1,6 +1,7 @@
 // Collectives through memory that all ranks see: each rank combines its own part of everybody's data.
 #pragma once
 
+#include "tandem/comm/backends/native/operation_trace.h"
 #include "tandem/comm/backends/native/shared_parts.h"
 #include "tandem/comm/backends/native/window_pieces.h"
 #include "tandem/comm/collective.h"
@@ -34,6 +35,7 @@ struct WindowOperation {
   std::shared_ptr<SharedMemory> segment = {};  ///< of data that are combined where they are
   std::string mismatch = {};                   ///< what did not fit on this rank: its fault at the end
   std::exception_ptr fault = {};               ///< why it failed: it is complete then
+  std::unique_ptr<OperationTrace> trace = {};  ///< of its steps; null where none is recorded
 };
 
 /// Collectives between the ranks of one host. Each rank offers its data in its cell, and begins when all have: one

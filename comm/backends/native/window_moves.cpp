@@ -55,11 +55,13 @@ void WindowEngine::check_pieces(WindowOperation& operation, const ShownPieces& s
 }
 
 void WindowEngine::take_pieces(const WindowOperation& operation, const ShownPieces& shown) const {
+  StepScope step(operation.trace, "take", StepWork::copy, 0);
   // Each begins with another one, so that not all read the same memory at once.
   for (int distance = 1; distance < window_.ranks(); ++distance) {
     const int from = (rank_ + distance) % window_.ranks();
     const Block& block = operation.pieces.received[static_cast<std::size_t>(from)];
     if (block.bytes > 0) shown.take(from, 0, block.data, block.bytes);
+    step.add_bytes(block.bytes);
   }
 }
 
@@ -89,12 +91,14 @@ void WindowEngine::copy_in_pieces(const WindowOperation& operation, std::uint64_
   const ShownPieces shown(window_, *peers_, rank_, operation.number);
   const auto* const memory = reinterpret_cast<const std::byte*>(mine().cell(operation.number).offer.address);
   const auto index = static_cast<std::int64_t>(segment - operation.first);
+  StepScope step(operation.trace, "copy in", StepWork::copy, 0, index);
   std::int64_t copied_begin = -1;
   for (int to = 0; to < window_.ranks(); ++to) {
     const PieceInSegment part(shown.piece(rank_, to), index);
     if (to == rank_ || part.bytes <= 0 || part.begin == copied_begin) continue;  // the last: all get the same
     copy_block(memory + part.begin, window_.input_slot(rank_, segment) + part.begin % Window::kSegmentBytes,
                part.bytes);
+    step.add_bytes(part.bytes);
     copied_begin = part.begin;
   }
 }
@@ -102,6 +106,7 @@ void WindowEngine::copy_in_pieces(const WindowOperation& operation, std::uint64_
 void WindowEngine::take_from_slots(const WindowOperation& operation, std::uint64_t segment) {
   const ShownPieces shown(window_, *peers_, rank_, operation.number);
   const auto index = static_cast<std::int64_t>(segment - operation.first);
+  StepScope step(operation.trace, "take", StepWork::copy, 0, index);
   for (int from = 0; from < window_.ranks(); ++from) {
     const Piece& piece = shown.piece(from, rank_);
     const PieceInSegment part(piece, index);
@@ -109,6 +114,7 @@ void WindowEngine::take_from_slots(const WindowOperation& operation, std::uint64
     if (from == rank_ || part.bytes <= 0 || block.bytes == 0) continue;
     copy_block(window_.input_slot(from, segment) + part.begin % Window::kSegmentBytes,
                block.data + part.begin - piece.begin, part.bytes);
+    step.add_bytes(part.bytes);
   }
 }
 
@@ -118,6 +124,7 @@ void WindowEngine::combine_pieces(const WindowOperation& operation, const ShownP
   if (operation.pieces.received[own].bytes == 0 || !operation.mismatch.empty()) return;
   // What is read goes by blocks that stay in a cache until they are added.
   const std::int64_t bytes = operation.pieces.received[own].bytes;
+  const StepScope step(operation.trace, "reduce", StepWork::reduce, bytes);
   for (std::int64_t begin = 0; begin < bytes; begin += Window::kSegmentBytes) {
     const std::int64_t length = std::min(Window::kSegmentBytes, bytes - begin);
     inputs_.clear();
@@ -142,8 +149,10 @@ void WindowEngine::combine_from_slots(const WindowOperation& operation, std::uin
   const Collective& c = operation.collective;
   const ShownPieces shown(window_, *peers_, rank_, operation.number);
   const Piece& piece = shown.piece(rank_, rank_);
-  const PieceInSegment part(piece, static_cast<std::int64_t>(segment - operation.first));
+  const auto index = static_cast<std::int64_t>(segment - operation.first);
+  const PieceInSegment part(piece, index);
   if (part.bytes <= 0 || !operation.mismatch.empty()) return;
+  const StepScope step(operation.trace, "reduce", StepWork::reduce, part.bytes, index);
   const std::int64_t in_piece = part.begin - piece.begin;
   inputs_.clear();
   for (int from = 0; from < window_.ranks(); ++from)

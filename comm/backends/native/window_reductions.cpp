@@ -15,17 +15,21 @@ using Stage = WindowOperation::Stage;
 /// Which elements of a segment a collective has, and which of these each rank combines.
 struct SegmentElements {
   SegmentElements(const Window& window, const WindowOperation& operation, std::uint64_t segment)
-      : element_bytes(size_of(operation.collective.dtype)), ranks(window.ranks()) {
+      : element_bytes(size_of(operation.collective.dtype)),
+        ranks(window.ranks()),
+        index(static_cast<std::int64_t>(segment - operation.first)) {
     const std::int64_t longest = window.segment_elements(element_bytes);
-    begin = static_cast<std::int64_t>(segment - operation.first) * longest;
+    begin = index * longest;
     count = std::min(longest, operation.collective.count() - begin);
   }
   ElementRange part_of(int rank) const { return chunk_range(count, ranks, rank); }
   std::int64_t part_offset(int rank) const { return part_of(rank).begin * element_bytes; }
   std::int64_t part_bytes(int rank) const { return part_of(rank).count * element_bytes; }
+  std::int64_t bytes_of_others(int rank) const { return count * element_bytes - part_bytes(rank); }
 
   std::int64_t element_bytes;
   int ranks;
+  std::int64_t index;  // among those of the collective
   std::int64_t begin = 0, count = 0;
 };
 
@@ -45,6 +49,7 @@ void WindowEngine::reduce_cells(WindowOperation& operation) {
     for (int rank = 0; rank < window_.ranks(); ++rank)
       inputs_.push_back(window_.area(rank).cell(operation.number).payload);
     outputs_ = {static_cast<std::byte*>(c.output)};
+    const StepScope step(operation.trace, "reduce", StepWork::reduce, c.bytes(c.count()));
     reduce_ranks(inputs_, outputs_, c.count(), c.dtype, c.op);
   }
   operation.stage = Stage::complete;
@@ -66,7 +71,10 @@ void WindowEngine::reduce_in_place(WindowOperation& operation) {
     outputs_.push_back(parts_.part(segment, rank) + offer.offset + begin * element_bytes);
     inputs_.push_back(outputs_.back());
   }
-  if (begin < end) reduce_ranks(inputs_, outputs_, end - begin, c.dtype, c.op);
+  if (begin < end) {
+    const StepScope step(operation.trace, "reduce", StepWork::reduce, c.bytes(end - begin));
+    reduce_ranks(inputs_, outputs_, end - begin, c.dtype, c.op);
+  }
   end_here(operation);
 }
 
@@ -96,6 +104,7 @@ bool WindowEngine::advance_segments(WindowOperation& operation) {
 
 void WindowEngine::copy_in(const WindowOperation& operation, std::uint64_t segment) {
   const SegmentElements elements(window_, operation, segment);
+  const StepScope step(operation.trace, "copy in", StepWork::copy, elements.bytes_of_others(rank_), elements.index);
   const auto* const from =
       static_cast<const std::byte*>(operation.collective.input) + elements.begin * elements.element_bytes;
   std::byte* const to = window_.input_slot(rank_, segment);
@@ -108,6 +117,7 @@ void WindowEngine::copy_in(const WindowOperation& operation, std::uint64_t segme
 void WindowEngine::reduce_part(const WindowOperation& operation, std::uint64_t segment) {
   const Collective& c = operation.collective;
   const SegmentElements elements(window_, operation, segment);
+  const StepScope step(operation.trace, "reduce", StepWork::reduce, elements.part_bytes(rank_), elements.index);
   const std::int64_t at = elements.part_offset(rank_), in_data = elements.begin * elements.element_bytes + at;
   inputs_.clear();
   for (int rank = 0; rank < window_.ranks(); ++rank)
@@ -122,6 +132,7 @@ void WindowEngine::reduce_part(const WindowOperation& operation, std::uint64_t s
 void WindowEngine::take(const WindowOperation& operation, std::uint64_t segment) {
   if (operation.collective.output == nullptr) return;
   const SegmentElements elements(window_, operation, segment);
+  const StepScope step(operation.trace, "take", StepWork::copy, elements.bytes_of_others(rank_), elements.index);
   std::byte* const to = static_cast<std::byte*>(operation.collective.output) + elements.begin * elements.element_bytes;
   for (int rank = 0; rank < window_.ranks(); ++rank)
     if (rank != rank_)
