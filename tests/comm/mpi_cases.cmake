@@ -77,11 +77,15 @@ tandem_mpi_test(NAME "comm: backend self refuses several ranks" RANKS 2 COMMAND 
 tandem_mpi_test(NAME "comm: ranks that cannot read each other's memory copy twice, and say so once" RANKS 2
   COMMAND ${exits} refused
   EXPECT 0 1 "^note: ranks cannot read each other's memory, and copy large data twice: rank 0: cannot read 8 bytes")
+tandem_mpi_test(NAME "comm: ranks whose data others cannot read copy them twice, and say so once" RANKS 2
+  COMMAND ${exits} refused-later
+  EXPECT 0 1 "^note: ranks cannot read each other's memory, and copy large data twice: rank 0 has data where the system")
 tandem_mpi_test(NAME "comm: single copies that were asked for and cannot be had are an error" RANKS 2
   COMMAND ${exits} refused EXPECT 2 1 "^error: TANDEM_SINGLE_COPY=on: rank 0: cannot read 8 bytes")
 set_property(TEST "comm: single copies that were asked for and cannot be had are an error"
   APPEND PROPERTY ENVIRONMENT TANDEM_SINGLE_COPY=on)
 set_property(TEST "comm: ranks that cannot read each other's memory copy twice, and say so once"
+  "comm: ranks whose data others cannot read copy them twice, and say so once"
   "comm: single copies that were asked for and cannot be had are an error"
   APPEND PROPERTY ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_PHYSICAL_CORES)

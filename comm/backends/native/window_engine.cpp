@@ -115,6 +115,8 @@ void WindowEngine::offer(WindowOperation& operation) {
   cell.offer = {.count = common_count(c), .root = c.peer, .kind = c.kind, .dtype = c.dtype, .op = c.op};
   if (has_pieces(c.kind)) {
     show_pieces(cell, operation.pieces.sent);
+    const bool may_be_read = cell.offer.bytes >= reads_from_bytes_ && !peers_->are_all_here();
+    cell.offer.is_readable = !may_be_read || is_readable_by_others(cell.offer.address, cell.offer.bytes);
   } else if (bytes <= Cell::kPayloadBytes) {
     if (bytes > 0) std::memcpy(cell.payload, c.input, static_cast<std::size_t>(bytes));
   } else if (c.kind == CollectiveKind::all_reduce) {

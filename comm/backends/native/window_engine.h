@@ -101,6 +101,7 @@ class WindowEngine {
 
   // window_moves.cpp
   void begin_pieces(WindowOperation& operation);
+  bool reads(const ShownPieces& shown);
   void check_pieces(WindowOperation& operation, const ShownPieces& shown) const;
   void take_pieces(const WindowOperation& operation, const ShownPieces& shown) const;
   bool advance_piece_segments(WindowOperation& operation);
@@ -123,6 +124,7 @@ class WindowEngine {
   std::vector<const std::byte*> inputs_;                // by rank, used again and again
   std::vector<std::byte*> outputs_;
   std::unique_ptr<Storage> copies_;  // of parts of others' pieces
+  bool has_told_ = false;            // that data are copied twice
   std::uint64_t idle_looks_ = 0;
   Clock::time_point ended_since_;
 };

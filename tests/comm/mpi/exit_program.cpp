@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
       require(ones.to_vector<float>().front() == static_cast<float>(group->size()), "a wrong sum");
     }
     if (way == "lone" || way == "in-flight") group->all_reduce(Out(Tensor::zeros({1 << 20})));  // would wait for ever
-    if (way == "refused") {
+    if (way == "refused-later") refuse_reading();
+    if (way.starts_with("refused")) {
       const Tensor mine = Tensor::full({1 << 20}, 1.0 + group->rank());
       const Tensor all = group->all_gather(mine);
       for (int rank = 0; rank < group->size(); ++rank)
