@@ -32,7 +32,7 @@ endfunction()
 set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
 add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_reduce.cpp ${directory}/collectives.cpp
   ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
+  ${directory}/unreadable_memory.cpp   ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
 if(TANDEM_HAS_NCCL)
   target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp)
 endif()

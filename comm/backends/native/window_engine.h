@@ -83,6 +83,7 @@ class WindowEngine {
   RankArea& mine() const { return window_.area(rank_); }
   bool advance(WindowOperation& operation);
   void offer(WindowOperation& operation);
+  bool may_be_read(const Collective& collective, const Offer& offer) const;
   bool try_begin(WindowOperation& operation);
   void check_offers(const WindowOperation& operation) const;
   void stage_segments(WindowOperation& operation, std::int64_t count, std::int64_t in_a_segment);
