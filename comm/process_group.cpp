@@ -319,8 +319,8 @@ void ProcessGroup::set_progress(std::string_view how) {
   staging_.start_all();
   if (auto* const threaded = dynamic_cast<ProgressBackend*>(backend_.get())) {
     require(threaded->is_idle(), "set_progress: works are under way; wait for them first");
-    backend_.release();
-    backend_ = ProgressBackend::without_thread(std::unique_ptr<ProgressBackend>(threaded));
+    backend_ = ProgressBackend::without_thread(
+        std::unique_ptr<ProgressBackend>(static_cast<ProgressBackend*>(backend_.release())));
   }
   const ProgressChoice choice = choose_progress(how, *backend_);
   if (choice.by_thread) backend_ = std::make_unique<ProgressBackend>(std::move(backend_), !choice.has_spare_cores);

@@ -186,6 +186,7 @@ TEST_CASE("who moves works on can be chosen anew, and groups that are split off 
 
 TEST_CASE("who moves works on is not chosen anew while the thread has some", "[threads]") {
   std::array<std::string, 2> errors;
+  std::atomic<int> refused = 0;
   run_thread_ranks(2, [&](ProcessGroup& group) {
     group.set_progress("thread");
     const Tensor number = Tensor::full({1}, 1.0 + group.rank());
@@ -193,6 +194,8 @@ TEST_CASE("who moves works on is not chosen anew while the thread has some", "[t
     const auto work = group.receive_async(Out(number), other);
     for (const std::string_view how : {"poll", "thread"})
       errors[static_cast<std::size_t>(group.rank())] += error_of([&] { group.set_progress(how); }) + "; ";
+    ++refused;
+    while (refused < 2) std::this_thread::yield();
     group.send(Tensor::full({1}, 5.0), other);
     work->wait();
     group.set_progress("poll");
