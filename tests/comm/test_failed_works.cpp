@@ -56,7 +56,46 @@ std::string seen_of_messages(std::string_view way, std::string_view progress) {
   return seen;
 }
 
+/// Ranks 0 and 1 gather bytes in a group of their own. Rank 0 begins, and its call ends by an error, because rank 2 has
+/// one; rank 1 begins later, and with that rank 0's part, which goes on, can be done. Returns what that wrote to memory
+/// of rank 0 that others have got meanwhile.
+std::string written_behind_a_failed_call() {
+  std::atomic<bool> has_begun = false, has_failed = false, has_offered = false;
+  std::string seen = "rank 0 had no error";
+  error_of([&] {
+    run_thread_ranks(3, [&](ProcessGroup& group) {
+      const auto pair = group.split(group.rank() == 2 ? 1 : 0);
+      if (group.rank() == 2) {
+        wait_until(has_begun);
+        fail("no such file");
+      }
+      if (group.rank() == 1) {
+        wait_until(has_failed);
+        const auto polled = pair->all_reduce_async(Out(Tensor::zeros({1})));  // ends for none
+        error_of([&] { pair->all_gather_bytes("from 1"); });
+        has_offered = true;
+        return;
+      }
+      const auto polled = pair->all_reduce_async(Out(Tensor::zeros({1})));
+      has_begun = true;
+      if (error_of([&] { pair->all_gather_bytes("from 0"); }) != "rank 2 ended by an error") return;
+      std::vector<std::vector<std::int64_t>> others;
+      for (int i = 0; i < 200; ++i) others.emplace_back(2, 77);
+      has_failed = true;
+      wait_until(has_offered);
+      polled->wait();
+      error_of([&] { pair->barrier(); });
+      seen = others == std::vector<std::vector<std::int64_t>>(200, {77, 77}) ? "" : "other numbers";
+    });
+  });
+  return seen;
+}
+
 }  // namespace
+
+TEST_CASE("a call that ends by an error writes nothing to memory of others when the group goes on", "[threads]") {
+  CHECK(written_behind_a_failed_call().empty());
+}
 
 TEST_CASE("a message that fails is an error of its own work, and those before and behind it arrive", "[threads]") {
   for (const std::string_view way : {"ring", "shared-memory"}) {

@@ -22,8 +22,7 @@ std::shared_ptr<void> secret_memory([[maybe_unused]] std::size_t bytes) {
   const int file = static_cast<int>(syscall(SYS_memfd_secret, 0));
   if (file < 0) return nullptr;
   const bool has_size = ftruncate(file, static_cast<off_t>(bytes)) == 0;
-  void* const memory =
-      has_size ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  void* const memory = has_size ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
   close(file);
   if (memory != MAP_FAILED) return {memory, [bytes](void* mapped) { munmap(mapped, bytes); }};
 #endif
