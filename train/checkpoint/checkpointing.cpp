@@ -143,7 +143,7 @@ bool Checkpointing::is_in_own_folder(const std::string& path) const {
 void Checkpointing::take_best(const layers::Metadata& metadata, const std::string& path) {
   const auto merit = parse_number<double>(text_of(metadata, kBestKey));
   const auto step = parse_number<std::int64_t>(text_of(metadata, kBestStepKey));
-  if (!merit || !step || text_of(metadata, kBestByKey) != name_of(options_.best_by)) return;
+  if (!merit || std::isnan(*merit) || !step || text_of(metadata, kBestByKey) != name_of(options_.best_by)) return;
   if (is_in_own_folder(path) && !is_checkpoint(writer_->folder().path_of(*step))) return;
   best_ = {*merit, *step};
   if (writer_ != nullptr) writer_->set_best(*step);
