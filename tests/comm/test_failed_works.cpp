@@ -78,10 +78,11 @@ std::string written_behind_a_failed_call() {
       }
       const auto polled = pair->all_reduce_async(Out(Tensor::zeros({1})));
       has_begun = true;
-      if (error_of([&] { pair->all_gather_bytes("from 0"); }) != "rank 2 ended by an error") return;
+      const std::string error = error_of([&] { pair->all_gather_bytes("from 0"); });
       std::vector<std::vector<std::int64_t>> others;
       for (int i = 0; i < 200; ++i) others.emplace_back(2, 77);
       has_failed = true;
+      if (error != "rank 2 ended by an error") return;
       wait_until(has_offered);
       polled->wait();
       error_of([&] { pair->barrier(); });
