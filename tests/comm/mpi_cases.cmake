@@ -80,6 +80,8 @@ tandem_mpi_test(NAME "comm: ranks that cannot read each other's memory copy twic
 tandem_mpi_test(NAME "comm: ranks whose data others cannot read copy them twice, and say so once" RANKS 2
   COMMAND ${exits} refused-later
   EXPECT 0 1 "^note: ranks cannot read each other's memory, and copy large data twice: rank 0 has data where the system")
+tandem_mpi_test(NAME "comm: a wish of one rank alone that cannot be understood ends all ranks" RANKS 2 COMMAND ${exits} own-wish
+  EXPECT 2 1 "^error: rank 1: TANDEM_SINGLE_COPY=sometimes: choose auto, on or off$")
 tandem_mpi_test(NAME "comm: single copies that were asked for and cannot be had are an error" RANKS 2
   COMMAND ${exits} refused EXPECT 2 1 "^error: TANDEM_SINGLE_COPY=on: rank 0: cannot read 8 bytes")
 set_property(TEST "comm: single copies that were asked for and cannot be had are an error"
