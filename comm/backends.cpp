@@ -44,8 +44,8 @@ std::unique_ptr<ProcessGroup> make_native_with(BackendRequest& request, std::str
   const auto nodes = mpi.all_gather(Tensor::from(std::vector{static_cast<std::int64_t>(mpi.node())}, {1}));
   std::vector<int> node_of_rank;
   for (const std::int64_t node : nodes.to_vector<std::int64_t>()) node_of_rank.push_back(static_cast<int>(node));
-  auto backend = make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport(),
-                                     native_options("native", request.algorithm));
+  const NativeOptions options = run_agreed(mpi, [&] { return native_options("native", request.algorithm); });
+  auto backend = make_native_backend(mpi.place(), node_of_rank, detail::make_mpi_transport(), options);
   if (request.algorithm == "shared-memory") {
     if (mpi.local_size() < mpi.size())
       throw AgreedError("algorithm shared-memory: the ranks are on several hosts; choose auto, or one of messages");

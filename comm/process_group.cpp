@@ -318,9 +318,11 @@ void ProcessGroup::use_message_costs(const MessageCosts& costs) {
 
 void ProcessGroup::set_progress(std::string_view how) {
   staging_.start_all();
-  if (dynamic_cast<ProgressBackend*>(backend_.get()) != nullptr)
+  if (auto* const threaded = dynamic_cast<ProgressBackend*>(backend_.get())) {
+    require(threaded->is_idle(), "set_progress: works are under way; wait for them first");
     backend_ = ProgressBackend::without_thread(
         std::unique_ptr<ProgressBackend>(static_cast<ProgressBackend*>(backend_.release())));
+  }
   const ProgressChoice choice = choose_progress(how, *backend_);
   if (choice.by_thread) backend_ = std::make_unique<ProgressBackend>(std::move(backend_), !choice.has_spare_cores);
   if (!choice.notice.empty()) notice_ += (notice_.empty() ? "" : "; ") + choice.notice;

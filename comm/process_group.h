@@ -159,7 +159,8 @@ class ProcessGroup {
   /// Who moves on works that are under way, from now on: "poll" (polls and waits alone), "thread" (a thread of the
   /// group as well, which sleeps while there are none) or "auto", as in GroupOptions::progress. Results have the same
   /// bits. "auto" goes by num_threads() (core/parallel.h), so that comes first. Groups that are split off later do the
-  /// same. Collective, while nothing is under way. Throws AgreedError as make_process_group() does.
+  /// same. Collective, while nothing is under way. Throws AgreedError as make_process_group() does, and Error where the
+  /// group's thread has a work.
   void set_progress(std::string_view how);
   /// "thread" or "poll"; empty for backends whose works move on by themselves (self, gloo, nccl).
   std::string_view progress() const;

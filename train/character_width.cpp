@@ -4,6 +4,7 @@
 #include "tandem/train/character_width_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -33,6 +34,9 @@ Character character_at(std::string_view text, std::size_t at) {
     if ((byte(at + i) & 0xC0U) != 0x80U) return {};
     code = code << 6U | (byte(at + i) & 0x3FU);
   }
+  constexpr std::array<char32_t, 3> kLeast{0x80, 0x800, 0x10000};  // that need so many bytes
+  const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (code < kLeast[bytes - 2] || is_surrogate || code > 0x10FFFF) return {};
   return {bytes, columns_of(code)};
 }
 

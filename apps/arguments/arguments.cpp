@@ -214,8 +214,9 @@ bool read_arguments(CLI::App& app, int argc, const char* const* argv) {
     fail_parsing(error);
   }
   std::vector<std::string> extras = app.remaining();
-  if (const auto end = std::ranges::find(extras, kEndOfOptions); end != extras.end()) extras.erase(end);
-  if (!extras.empty()) fail_unknown(extras, known);
+  const auto end = std::ranges::find(extras, kEndOfOptions);
+  if (end != extras.begin()) fail_unknown(std::span(extras.begin(), end), known);
+  if (extras.size() > 1) fail("unexpected argument '{}': what follows -- is no option", extras[1]);
   return true;
 }
 

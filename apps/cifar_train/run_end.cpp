@@ -107,7 +107,7 @@ std::vector<std::string> keep_all(const ReadyRun& run, const End& end, std::vect
   run.watch.look();
   if (end.state == train::RunState::stopped && !run.settings.run_dir.empty()) {
     const comm::LongWork writing;
-    run.checkpoints.write();
+    run.checkpoints.write_last();
     run.checkpoints.wait();  // first of all: who sent the signal may not wait for the rest
   }
   const train::TensorMemory memory = train::peak_tensor_memory(run.device);  // before a profile measures the machine

@@ -22,13 +22,17 @@ Place place_of(std::span<const int> node_of_rank, int rank) {
 std::vector<std::string> Backend::all_gather_bytes(std::string_view mine) {
   const auto ranks = static_cast<std::size_t>(place().size);
   const auto length = static_cast<std::int64_t>(mine.size());
-  std::vector<std::int64_t> lengths(ranks);
+  // Tensors: when an error has ended this call, other ranks may still read, and this one's part may go on and write.
+  const Tensor own_length = Tensor::from(std::vector{length}, {1}),
+               all_lengths = Tensor::empty({place().size}, {.dtype = DType::i64});
   run({.kind = CollectiveKind::all_gather,
        .dtype = DType::i64,
        .counts = std::vector<std::int64_t>(ranks, 1),
-       .input = &length,
-       .output = lengths.data()});
-  // Tensors, as other ranks may still read them when an error has ended this one's call.
+       .input = own_length.raw_data(),
+       .output = Out(all_lengths).raw_data(),
+       .input_owner = own_length,
+       .output_owner = all_lengths});
+  const auto lengths = all_lengths.to_vector<std::int64_t>();
   std::int64_t total = 0;
   for (const std::int64_t each : lengths) total += each;
   const Tensor own = Tensor::empty({length}, {.dtype = DType::u8}), all = Tensor::empty({total}, {.dtype = DType::u8});

@@ -19,10 +19,11 @@ class ProgressBackend final : public Backend {
   ProgressBackend(std::unique_ptr<Backend> backend, bool many_threads)
       : backend_(std::move(backend)), many_threads_(many_threads), thread_(many_threads) {}
 
-  /// The backend as it was, while no work is under way; not to be called twice.
+  /// The backend as it was; not to be called twice, and while no work is under way.
   static std::unique_ptr<Backend> without_thread(std::unique_ptr<ProgressBackend> backend) {
     return std::move(backend->backend_);
   }
+  bool is_idle() { return thread_.is_idle(); }
 
   std::string_view name() const override { return backend_->name(); }
   Place place() const override { return backend_->place(); }

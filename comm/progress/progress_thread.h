@@ -81,6 +81,11 @@ class ProgressThread {
     Shared& shared_;
   };
   Entry enter() { return Entry(*shared_); }
+  /// Whether no work is under way.
+  bool is_idle() {
+    const Entry inside(*shared_);
+    return shared_->under_way_.empty();
+  }
 
   /// The work that `start` begins, within an Entry, from then on moved on by the thread as well. What the work fails by
   /// is thrown by its poll() and waits.

@@ -26,7 +26,7 @@ struct Buffer {
 /// CUPTI's callbacks are told nothing of whose they are.
 struct Buffers {
   std::mutex mutex;
-  const Library* library = nullptr;  // of the recorder that lives
+  decltype(Library::dropped_records) dropped_records = nullptr;  // of the recorder that lives
   int given = 0;
   std::vector<Buffer> complete;
   std::int64_t dropped = 0;
@@ -35,6 +35,17 @@ struct Buffers {
 Buffers& buffers() {
   static auto* const all = new Buffers;  // outlives CUPTI's threads
   return *all;
+}
+
+/// Since the last call. Without the mutex: CUPTI may hold locks of its own as it calls back.
+std::int64_t count_dropped(void* context, std::uint32_t stream) {
+  Buffers& all = buffers();
+  std::unique_lock lock(all.mutex);
+  const auto dropped_records = all.dropped_records;
+  lock.unlock();
+  std::size_t dropped = 0;
+  const bool is_told = dropped_records != nullptr && dropped_records(context, stream, &dropped) == kSuccess;
+  return is_told ? static_cast<std::int64_t>(dropped) : 0;
 }
 
 void request_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
@@ -53,31 +64,29 @@ void request_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most
 void complete_buffer(void* context, std::uint32_t stream, std::uint8_t* bytes, std::size_t /*size*/,
                      std::size_t valid_bytes) {
   Buffer buffer{std::unique_ptr<std::uint8_t[]>(bytes), valid_bytes};
+  const std::int64_t dropped = count_dropped(context, stream);
   Buffers& all = buffers();
   const std::lock_guard lock(all.mutex);
-  if (all.library == nullptr) return;  // too late
-  std::size_t dropped = 0;
-  if (all.library->dropped_records(context, stream, &dropped) == kSuccess)
-    all.dropped += static_cast<std::int64_t>(dropped);
+  if (all.dropped_records == nullptr) return;  // too late
+  all.dropped += dropped;
   if (buffer.bytes != nullptr) all.complete.push_back(std::move(buffer));
 }
 
 void begin_buffers(const Library* library) {
   Buffers& all = buffers();
   const std::lock_guard lock(all.mutex);
-  all.library = library;
+  all.dropped_records = library == nullptr ? nullptr : library->dropped_records;
   all.given = 0;
   all.complete.clear();
   all.dropped = 0;
 }
 
 /// Those that were filled, and how many records found no room.
-std::pair<std::vector<Buffer>, std::int64_t> take_buffers(const Library& library) {
+std::pair<std::vector<Buffer>, std::int64_t> take_buffers() {
+  const std::int64_t dropped = count_dropped(nullptr, 0);  // where no buffer was handed out any more
   Buffers& all = buffers();
   const std::lock_guard lock(all.mutex);
-  std::size_t dropped = 0;  // where no buffer was handed out any more
-  if (library.dropped_records(nullptr, 0, &dropped) == kSuccess) all.dropped += static_cast<std::int64_t>(dropped);
-  return {std::exchange(all.complete, {}), std::exchange(all.dropped, 0)};
+  return {std::exchange(all.complete, {}), std::exchange(all.dropped, 0) + dropped};
 }
 
 std::string notes_of(std::int64_t error_ns, std::int64_t dropped, const RecordReader& reader) {
@@ -120,7 +129,7 @@ void Recorder::disable() noexcept {
 Recording Recorder::stop() {
   const ClockReading last = read_clocks(*library_);
   library_->check(library_->flush(kFlushAll), "cuptiActivityFlushAll");
-  const auto [complete, dropped] = take_buffers(*library_);
+  const auto [complete, dropped] = take_buffers();
   RecordReader reader(*library_);
   for (const Buffer& buffer : complete) reader.read(buffer.bytes.get(), buffer.valid_bytes);
   Recording recording;

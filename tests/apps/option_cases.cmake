@@ -171,6 +171,9 @@ bad_input(NAME "flag with a number" ERR "--drop-last = 2: a flag takes true or f
 bad_input(NAME "flag of the program itself with a number" ERR "--version = 7: a flag takes true or false" ARGS --version=7)
 bad_input(NAME "help with a number" ERR "--help = 3: a flag takes true or false" ARGS --help=3)
 bad_input(NAME "flag off with a number" ERR "--no-nesterov = 1: a flag takes true or false" ARGS --no-nesterov=1)
+bad_input(NAME "an option behind the end of options" ERR "unexpected argument '--epochs': what follows -- is no option"
+  ARGS -- --epochs 3)
+bad_input(NAME "unknown before the end of options" ERR "unknown option --epoch: did you mean --epochs" ARGS --epoch -- --lr)
 app_case(NAME "help before an option without its value" OUT "Usage: cifar_train" COLUMNS 80 ARGS --help --lr)
 bad_input(NAME "two config files" ERR "--config is given more than once"
   ARGS --config app_files/good.toml --config app_files/global_batch.toml)

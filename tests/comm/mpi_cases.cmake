@@ -32,7 +32,7 @@ endfunction()
 set(directory ${CMAKE_CURRENT_LIST_DIR}/mpi)
 add_executable(tandem_comm_mpi_tests ${directory}/main.cpp ${directory}/all_reduce.cpp ${directory}/collectives.cpp
   ${directory}/data_parallel.cpp ${directory}/device_tensors.cpp ${directory}/progress.cpp ${directory}/shared_tensors.cpp ${directory}/timing.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
+  ${directory}/unreadable_memory.cpp   ${CMAKE_CURRENT_LIST_DIR}/collective_checks.cpp)
 if(TANDEM_HAS_NCCL)
   target_sources(tandem_comm_mpi_tests PRIVATE ${directory}/nccl_group.cpp)
 endif()
@@ -107,11 +107,17 @@ tandem_mpi_test(NAME "comm: backend self refuses several ranks" RANKS 2 COMMAND 
 tandem_mpi_test(NAME "comm: ranks that cannot read each other's memory copy twice, and say so once" RANKS 2
   COMMAND ${exits} refused
   EXPECT 0 1 "^note: ranks cannot read each other's memory, and copy large data twice: rank 0: cannot read 8 bytes")
+tandem_mpi_test(NAME "comm: ranks whose data others cannot read copy them twice, and say so once" RANKS 2
+  COMMAND ${exits} refused-later
+  EXPECT 0 1 "^note: ranks cannot read each other's memory, and copy large data twice: rank 0 has data where the system")
+tandem_mpi_test(NAME "comm: a wish of one rank alone that cannot be understood ends all ranks" RANKS 2 COMMAND ${exits} own-wish
+  EXPECT 2 1 "^error: rank 1: TANDEM_SINGLE_COPY=sometimes: choose auto, on or off$")
 tandem_mpi_test(NAME "comm: single copies that were asked for and cannot be had are an error" RANKS 2
   COMMAND ${exits} refused EXPECT 2 1 "^error: TANDEM_SINGLE_COPY=on: rank 0: cannot read 8 bytes")
 set_property(TEST "comm: single copies that were asked for and cannot be had are an error"
   APPEND PROPERTY ENVIRONMENT TANDEM_SINGLE_COPY=on)
 set_property(TEST "comm: ranks that cannot read each other's memory copy twice, and say so once"
+  "comm: ranks whose data others cannot read copy them twice, and say so once"
   "comm: single copies that were asked for and cannot be had are an error"
   APPEND PROPERTY ENVIRONMENT OMPI_MCA_btl_vader_single_copy_mechanism=none)
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_PHYSICAL_CORES)

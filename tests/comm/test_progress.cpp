@@ -184,6 +184,28 @@ TEST_CASE("who moves works on can be chosen anew, and groups that are split off 
   CHECK(seen[1] == seen[0]);
 }
 
+TEST_CASE("who moves works on is not chosen anew while the thread has some", "[threads]") {
+  std::array<std::string, 2> errors;
+  std::atomic<int> refused = 0;
+  run_thread_ranks(2, [&](ProcessGroup& group) {
+    group.set_progress("thread");
+    const Tensor number = Tensor::full({1}, 1.0 + group.rank());
+    const int other = 1 - group.rank();
+    const auto work = group.receive_async(Out(number), other);
+    for (const std::string_view how : {"poll", "thread"})
+      errors[static_cast<std::size_t>(group.rank())] += error_of([&] { group.set_progress(how); }) + "; ";
+    ++refused;
+    while (refused < 2) std::this_thread::yield();
+    group.send(Tensor::full({1}, 5.0), other);
+    work->wait();
+    group.set_progress("poll");
+    errors[static_cast<std::size_t>(group.rank())] += fmt::format("{} {}", group.progress(), number.item());
+  });
+  const std::string refusal = "set_progress: works are under way; wait for them first; ";
+  CHECK(errors[0] == refusal + refusal + "poll 5");
+  CHECK(errors[1] == errors[0]);
+}
+
 TEST_CASE("a thread is chosen where each rank has a core for it to spare") {
   const auto chosen = [](std::string_view how, const std::vector<std::string>& places, const std::string& obstacle) {
     ProcessGroup group(std::make_unique<PolledBackend>(places, obstacle));

@@ -4,6 +4,7 @@
 #include "tandem/autograd/variable.h"
 #include "tandem/core/out.h"
 #include "tandem/core/random.h"
+#include "tandem/optim/optimizer.h"
 #include "tests/support/catch.h"
 
 #include <cmath>
@@ -43,6 +44,14 @@ inline void set_gradient(const Tensor& parameter, std::uint32_t step) {
     gradient.copy_from(Tensor::from(typed, parameter.shape()));
   });
   autograd::set_grad(parameter, gradient);
+}
+
+/// Everything an optimizer holds, as numbers.
+inline std::vector<std::vector<double>> contents(const optim::Optimizer& optimizer) {
+  std::vector<std::vector<double>> result;
+  for (const Tensor& parameter : optimizer.parameters()) result.push_back(parameter.to_vector<double>());
+  for (const auto& [name, tensor] : optimizer.state_dict()) result.push_back(tensor.to_vector<double>());
+  return result;
 }
 
 /// One element's update: parameter and gradient in, new parameter out; `state` starts as zeros, `step` as 1.

@@ -35,6 +35,10 @@ TEST_CASE("bytes that are no UTF-8 take a column each") {
   CHECK(display_width("\xE6\x97") == 2);  // cut off
   CHECK(display_width("\xE6\x97x") == 3);
   CHECK(display_width("\x80\xC0\x80") == 3);
+  CHECK(display_width("\xE0\x9F\xBF\xF0\x8F\xBF\xBF") == 7);  // longer than need be
+  CHECK(display_width("\xED\xA0\x80\xF4\x90\x80\x80") == 7);  // half of a pair, and beyond the last one
+  CHECK(character_at("\xED\x9F\xBF", 0).bytes == 3);
+  CHECK(character_at("\xF4\x8F\xBF\xBF", 0).bytes == 4);
   CHECK(character_at("\xE6\x97\xA5", 0).bytes == 3);
   CHECK(character_at("\xE6\x97\xA5", 1).bytes == 1);
 }

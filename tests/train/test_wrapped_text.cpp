@@ -31,5 +31,8 @@ TEST_CASE("what is for a shell can be copied to it") {
   CHECK(wrapped("  --resume auto --run-dir runs/a --config runs/a/config.toml\n", 40) ==
         "  --resume auto --run-dir runs/a \\\n    --config runs/a/config.toml\n");
   CHECK(wrapped_command("  tandem train --epochs 3 --lr 0.1", 30) == "  tandem train --epochs 3 \\\n    --lr 0.1");
+  CHECK(wrapped_command("a --b 'c --d' --e", 8) == "a \\\n  --b 'c --d' \\\n  --e");
+  CHECK(wrapped_command("a --b 'c'\\'' --d' --e", 8) == "a \\\n  --b 'c'\\'' --d' \\\n  --e");
+  CHECK(wrapped_command("a --it's --b", 8) == "a \\\n  --it's \\\n  --b");
   CHECK(wrapped_command("  tandem train --epochs 3", 0) == "  tandem train --epochs 3");
 }

@@ -112,7 +112,7 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 
 }  // namespace
 
-void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+bool write_checkpoint(const std::string& path, const Checkpoint& checkpoint, const std::stop_token& stop) {
   NamedTensors model, training;
   for (const auto& [name, tensor] : checkpoint.state) {
     if (name.starts_with(kModelPrefix))
@@ -125,7 +125,9 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   const TemporaryFolder temporary(parent);
   try {
     layers::Metadata metadata = checkpoint.metadata;
+    if (stop.stop_requested()) return false;
     metadata[kTrainingHashKey] = write_hashed((temporary.path() / kTrainingFile).string(), training, metadata);
+    if (stop.stop_requested()) return false;
     write_hashed((temporary.path() / kModelFile).string(), model, metadata);
   } catch (const Error& error) {
     // By the name that the checkpoint would have had: the temporary one is gone when this is read.
@@ -138,6 +140,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   exchange(temporary.path(), target);
   if (const int error = layers::sync_directory(parent.string()); error != 0)
     fail("{}: cannot write a checkpoint: {}; {}", parent.string(), text_of(error), layers::remedy_of(error));
+  return true;
 }
 
 Checkpoint read_checkpoint(const std::string& path) {
@@ -172,8 +175,8 @@ std::string CheckpointFolder::path_of(std::int64_t step) const {
   return (fs::path(path_) / fmt::format("{}{:0{}}", kStepPrefix, step, kStepDigits)).string();
 }
 
-void CheckpointFolder::write(std::int64_t step, const Checkpoint& checkpoint) const {
-  write_checkpoint(path_of(step), checkpoint);
+bool CheckpointFolder::write(std::int64_t step, const Checkpoint& checkpoint, const std::stop_token& stop) const {
+  return write_checkpoint(path_of(step), checkpoint, stop);
 }
 
 void CheckpointFolder::remove(std::int64_t step) const {

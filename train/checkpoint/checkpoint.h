@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ struct Checkpoint {
 
 /// Writes the folder `path`, in a folder that is there. At every moment, `path` holds what it held before or the whole
 /// new checkpoint: that goes to a temporary folder beside it, to disk, and is then renamed. Throws Error where that
-/// fails, as on a full disk; nothing is left of it then.
-void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+/// fails, as on a full disk; nothing is left of it then. Nor where it is given up, which `stop` asks for and which is
+/// looked at before each file: false then.
+bool write_checkpoint(const std::string& path, const Checkpoint& checkpoint, const std::stop_token& stop = {});
 
 /// Reads a checkpoint's folder. Throws Error, naming the file and the tensor, where a file lacks, is damaged, or has a
 /// tensor whose hash is not the one that was written.
@@ -60,8 +62,8 @@ class CheckpointFolder {
   /// its first write(). Throws Error, also where it is held.
   std::shared_ptr<const void> prepare() const;
 
-  /// Throws Error as write_checkpoint() does.
-  void write(std::int64_t step, const Checkpoint& checkpoint) const;
+  /// As write_checkpoint().
+  bool write(std::int64_t step, const Checkpoint& checkpoint, const std::stop_token& stop = {}) const;
 
   /// Removes a checkpoint that is there. Throws Error.
   void remove(std::int64_t step) const;

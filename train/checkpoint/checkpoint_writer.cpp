@@ -87,19 +87,19 @@ void CheckpointWriter::begin_again() {
   if (!is_held()) hold();
 }
 
-/// Writes one, if need be in a folder made again. In the thread that writes.
-void CheckpointWriter::put(std::int64_t step, const Checkpoint& checkpoint) {
+/// Writes one, if need be in a folder made again; false where it was given up. In the thread that writes.
+bool CheckpointWriter::put(std::int64_t step, const Checkpoint& checkpoint, const std::stop_token& stop) {
   const auto make_again = [this] {
     hold();
     was_removed_ = true;
   };
   if (!is_held()) make_again();
   try {
-    folder_.write(step, checkpoint);
+    return folder_.write(step, checkpoint, stop);
   } catch (const Error&) {
     if (is_held()) throw;
     make_again();  // it was removed meanwhile
-    folder_.write(step, checkpoint);
+    return folder_.write(step, checkpoint, stop);
   }
 }
 
@@ -134,17 +134,27 @@ void CheckpointWriter::begin(std::int64_t step, const layers::Metadata& metadata
   finish();
   std::swap(copy_, taken_);
   maybe_best_ = best ? step : best_;
-  writing_ = std::async(std::launch::async, [this, step, metadata] {
+  stop_ = {};
+  writing_ = std::async(std::launch::async, [this, step, metadata, stop = stop_.get_token()] {
     const ProfileRange range(kWritesCheckpoint);
     const SerialScope alone;  // a team of threads would compete with training
     yield_to_training();
     copy_.wait();
     const Checkpoint copy{copy_.tensors(), metadata};
     check_numbers(folder_.path_of(step), copy);
-    put(step, copy);
+    if (!put(step, copy, stop)) return;
     is_there_ = true;
     tidy(step);
   });
+}
+
+std::string CheckpointWriter::obstacle_to(std::int64_t step, const NamedTensors& state) const {
+  try {
+    check_numbers(folder_.path_of(step), {state, {}});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 void CheckpointWriter::write(std::int64_t step, const Checkpoint& checkpoint, bool best) {
@@ -175,7 +185,7 @@ void CheckpointWriter::finish() {
   has_written_ = false;
   try {
     writing_.get();
-    has_written_ = true;
+    has_written_ = is_there_;
   } catch (const std::exception& error) {
     problem_ = error.what();
   }

@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,13 @@ class CheckpointWriter {
   /// Waits for the one before, takes the state and begins to write it.
   void write(std::int64_t step, const Checkpoint& checkpoint, bool best = false);
 
+  /// What is being written may be left unwritten, where that is not too late: for who needs the disk at once. Waits for
+  /// nothing; finish() finds nothing wrong with it then.
+  void cancel() { stop_.request_stop(); }
+
+  /// Why such a state is not written; "" if it is.
+  std::string obstacle_to(std::int64_t step, const NamedTensors& state) const;
+
   /// Whether nothing is being written or prepared: finish() and begin() wait for nothing then.
   bool is_free() const;
 
@@ -78,7 +86,7 @@ class CheckpointWriter {
   /// What went wrong since the last call, "" if nothing. Of checkpoints that are finished.
   std::string take_problem() { return std::exchange(problem_, {}); }
 
-  /// Whether nothing went wrong with the last one that is finished.
+  /// Whether the last one that is finished is there, and nothing went wrong with it.
   bool has_written() const { return has_written_; }
 
   const CheckpointFolder& folder() const { return folder_; }
@@ -86,7 +94,7 @@ class CheckpointWriter {
  private:
   void hold();
   bool is_held() const;
-  void put(std::int64_t step, const Checkpoint& checkpoint);
+  bool put(std::int64_t step, const Checkpoint& checkpoint, const std::stop_token& stop);
   void tidy(std::int64_t step);
   void finish_preparing();
 
@@ -99,6 +107,7 @@ class CheckpointWriter {
   std::vector<std::int64_t> replaced_;
   StateCopy copy_, taken_;  // what is being written; what will be next
   std::future<void> preparing_, writing_;
+  std::stop_source stop_;                        // of what is being written
   bool has_written_ = false, is_there_ = false;  // the latter: also where an older one could not be removed then
   std::string problem_;
 };

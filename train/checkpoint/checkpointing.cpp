@@ -120,7 +120,7 @@ Resumed Checkpointing::resume(const std::string& path) {
     if (options_.accept) options_.accept(metadata);
   });
   trainer_.load_state_dict(found.checkpoint->state);
-  take_best(metadata);
+  take_best(metadata, found.path);
   trainer_.set_epoch_seconds(epoch_seconds_of(metadata));
   if (is_in_own_folder(found.path) && !found.passed_over.empty()) {
     std::vector<std::int64_t> later = writer_->folder().steps();
@@ -139,11 +139,13 @@ bool Checkpointing::is_in_own_folder(const std::string& path) const {
   return writer_ != nullptr && fs::equivalent(fs::path(path).parent_path(), writer_->folder().path(), none);
 }
 
-/// The best so far, by the figure that this run goes by, too.
-void Checkpointing::take_best(const layers::Metadata& metadata) {
+/// The best so far, by the figure that this run goes by, too. In this run's folder it may lack: a stop that was cut
+/// short has not come to it.
+void Checkpointing::take_best(const layers::Metadata& metadata, const std::string& path) {
   const auto merit = parse_number<double>(text_of(metadata, kBestKey));
   const auto step = parse_number<std::int64_t>(text_of(metadata, kBestStepKey));
-  if (!merit || !step || text_of(metadata, kBestByKey) != name_of(options_.best_by)) return;
+  if (!merit || std::isnan(*merit) || !step || text_of(metadata, kBestByKey) != name_of(options_.best_by)) return;
+  if (is_in_own_folder(path) && !is_checkpoint(writer_->folder().path_of(*step))) return;
   best_ = {*merit, *step};
   if (writer_ != nullptr) writer_->set_best(*step);
 }
@@ -182,6 +184,10 @@ void Checkpointing::check_folder() {
   });
 }
 
+bool Checkpointing::is_better(const Candidate& candidate, const std::optional<Candidate>& best) {
+  return !std::isnan(candidate.merit) && (!best || candidate.merit > best->merit);
+}
+
 /// Whether to write one behind this step, the same on all ranks: one is due, and the writer of rank 0 is free and has
 /// memory. Behind an epoch's last step comes that of its end.
 bool Checkpointing::is_due(const Progress& progress) {
@@ -213,16 +219,17 @@ void Checkpointing::begin_if_free() {
 }
 
 /// Goes on behind what is being written: waits for it, tells what went wrong, and begins what was taken meanwhile.
-void Checkpointing::begin_taken() {
+/// `coming_best`: one that is written behind it, and will be the best.
+void Checkpointing::begin_taken(const std::optional<Candidate>& coming_best) {
   finish_written();
   tell_problem();
   if (!taken_) return;
   const auto [taken, epoch_seconds] = *std::exchange(taken_, {});
-  const bool is_best = !std::isnan(taken.merit) && (!best_ || taken.merit > best_->merit);
+  const bool is_best = is_better(taken, best_);
   if (is_best) maybe_best_ = taken;
   layers::Metadata metadata = options_.metadata;
   metadata[kEpochSecondsKey] = fmt::format("{:.6f}", epoch_seconds);
-  if (const std::optional<Candidate>& known = is_best ? maybe_best_ : best_) {
+  if (const std::optional<Candidate>& known = coming_best ? coming_best : is_best ? maybe_best_ : best_) {
     metadata[kBestByKey] = name_of(options_.best_by);
     metadata[kBestKey] = fmt::format("{}", known->merit);
     metadata[kBestStepKey] = fmt::format("{}", known->step);
@@ -241,6 +248,29 @@ void Checkpointing::finish_written() {
 void Checkpointing::write() {
   wait();
   take(kNoMerit);
+}
+
+void Checkpointing::write_last() {
+  require(writes_, "checkpoints: there is no folder to write them to; give the CheckpointFolder a path");
+  const NamedTensors state = trainer_.state_dict();  // on all ranks
+  if (writer_ == nullptr) return;
+  Candidate last{kNoMerit, trainer_.steps_done()};
+  std::optional<Taken> best;
+  if (writer_->obstacle_to(last.step, state).empty()) best = cancel_others();
+  wait();
+  if (best && best->candidate.step == last.step) last = std::exchange(best, {})->candidate;  // the same state
+  writer_->take(state);  // into the memory of what was written: that of `best` is the other one
+  taken_ = {last, trainer_.epoch_seconds()};
+  begin_taken(best ? std::optional(best->candidate) : std::nullopt);
+  taken_ = best;
+}
+
+/// What was copied where it is the best of all, and is still to be written.
+std::optional<Checkpointing::Taken> Checkpointing::cancel_others() {
+  std::optional<Taken> taken = std::exchange(taken_, {});
+  if (taken && !is_better(taken->candidate, maybe_best_ ? maybe_best_ : best_)) taken.reset();
+  if (!maybe_best_ || taken) writer_->cancel();
+  return taken;
 }
 
 void Checkpointing::begin_again() {

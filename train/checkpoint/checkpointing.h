@@ -89,6 +89,11 @@ class Checkpointing {
   /// Writes one now, for the step that the trainer is behind. Collective.
   void write();
 
+  /// The same at a stop that may leave little time, and before all others: what is being written and what was copied
+  /// are given up, but for one that is the best of all. That is waited for where it is being written, and written
+  /// behind this one where it was copied. Nothing is given up for a state that is not to be written (NaN). Collective.
+  void write_last();
+
   /// Makes the folder again, where somebody removed it and the caller has told so. Not collective: does nothing on
   /// other ranks than 0. Throws Error; the next checkpoint tries again.
   void begin_again();
@@ -106,12 +111,24 @@ class Checkpointing {
  private:
   using Clock = std::chrono::steady_clock;
 
+  struct Candidate {
+    double merit = 0.0;  // larger is better; NaN: cannot be the best
+    std::int64_t step = 0;
+  };
+  /// A copy of the state.
+  struct Taken {
+    Candidate candidate;
+    double epoch_seconds;  // what the epoch in work had taken
+  };
+
   bool is_in_own_folder(const std::string& path) const;
   void check_folder();
-  void take_best(const layers::Metadata& metadata);
+  void take_best(const layers::Metadata& metadata, const std::string& path);
+  static bool is_better(const Candidate& candidate, const std::optional<Candidate>& best);
   bool is_due(const Progress& progress);
   void take(double merit);
-  void begin_taken();
+  std::optional<Taken> cancel_others();
+  void begin_taken(const std::optional<Candidate>& coming_best = {});
   void begin_if_free();
   void finish_written();
   void tell_removed();
@@ -125,16 +142,6 @@ class Checkpointing {
   bool is_due_ = false;                       // by steps, on all ranks
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
   Clock::time_point last_ = Clock::now();
-  struct Candidate {
-    double merit = 0.0;  // larger is better; NaN: cannot be the best
-    std::int64_t step = 0;
-  };
-  /// A copy of the state.
-  struct Taken {
-    Candidate candidate;
-    double epoch_seconds;  // what the epoch in work had taken
-  };
-
   std::optional<Candidate> best_, maybe_best_;  // the latter: if its checkpoint, which is being written, can be
   std::optional<Taken> taken_;                  // its state is copied, and not begun to be written
   std::string problem_;

@@ -127,7 +127,7 @@ SingleCopy single_copy_of(const EnvironmentLookup& environment) {
   if (text == nullptr) return SingleCopy::automatic;
   for (const SingleCopy wish : {SingleCopy::automatic, SingleCopy::on, SingleCopy::off})
     if (name_of(wish) == text) return wish;
-  throw AgreedError(fmt::format("{}={}: choose auto, on or off", kSingleCopy, text));
+  fail("{}={}: choose auto, on or off", kSingleCopy, text);
 }
 
 class NativeBackend final : public Backend {

@@ -35,16 +35,26 @@ bool NativeEngine::poll() {
   bool moved = false;
   std::erase_if(active_, [&](const std::shared_ptr<NativeOperation>& operation) {
     const std::size_t before = operation->run.messages();
-    const bool complete = operation->run.poll();
-    moved = moved || complete || operation->run.messages() != before;
-    if (complete && operation->collective.kind == CollectiveKind::all_reduce)
-      all_reduce_bytes_sent_ += operation->run.bytes_sent();
-    return complete;
+    const bool ended = move_on(*operation);
+    moved = moved || ended || operation->run.messages() != before;
+    return ended;
   });
   return moved;
 }
 
+/// Whether it has ended, be it by a fault.
+bool NativeEngine::move_on(NativeOperation& operation) {
+  try {
+    if (!operation.run.poll()) return false;
+    if (operation.collective.kind == CollectiveKind::all_reduce) all_reduce_bytes_sent_ += operation.run.bytes_sent();
+  } catch (...) {
+    operation.fault = std::current_exception();
+  }
+  return true;
+}
+
 bool NativeEngine::is_complete(const NativeOperation& operation) const {
+  if (operation.fault) std::rethrow_exception(operation.fault);
   return std::none_of(active_.begin(), active_.end(), [&](const auto& active) { return active.get() == &operation; });
 }
 

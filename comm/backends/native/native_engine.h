@@ -6,6 +6,7 @@
 #include "tandem/comm/schedules/segment_options.h"
 #include "tandem/comm/transports/transport.h"
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@ struct NativeOperation {
   Collective collective;
   CollectivePlan plan;
   ScheduleRun run;
+  std::exception_ptr fault = {};  ///< why it has failed
 };
 
 /// Whichever of its operations is polled or waited for, all move on: ranks may wait for them in different orders.
@@ -30,8 +32,10 @@ class NativeEngine {
 
   /// The n-th collective that is started on one rank meets the n-th on every other.
   std::shared_ptr<NativeOperation> start(const Collective& collective);
-  /// Moves everything on as far as it goes without waiting; true if anything moved.
+  /// Moves everything on as far as it goes without waiting; true if anything moved. An operation that fails keeps its
+  /// fault, and others go on.
   bool poll();
+  /// Throws what it failed by.
   bool is_complete(const NativeOperation& operation) const;
   void cancel(const NativeOperation& operation);
   /// What the first of them waits for, as ScheduleRun::waits_for(); "" where none is under way.
@@ -46,6 +50,7 @@ class NativeEngine {
  private:
   static constexpr int kCollectiveTags = 16384;  // then those of messages; MPI promises tags up to 32767
   int tag_of(const Collective& collective);
+  bool move_on(NativeOperation& operation);
 
   std::unique_ptr<Transport> transport_;
   int rank_;

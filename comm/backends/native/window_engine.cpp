@@ -123,6 +123,7 @@ void WindowEngine::offer(WindowOperation& operation) {
   cell.offer = {.count = common_count(c), .root = c.peer, .kind = c.kind, .dtype = c.dtype, .op = c.op};
   if (has_pieces(c.kind)) {
     show_pieces(cell, operation.pieces.sent);
+    cell.offer.is_readable = !may_be_read(c, cell.offer) || is_readable_by_others(cell.offer.address, cell.offer.bytes);
   } else if (bytes <= Cell::kPayloadBytes) {
     if (bytes > 0) std::memcpy(cell.payload, c.input, static_cast<std::size_t>(bytes));
   } else if (c.kind == CollectiveKind::all_reduce) {
@@ -137,6 +138,14 @@ void WindowEngine::offer(WindowOperation& operation) {
   const auto& [sent, received] = operation.pieces;
   const auto own = static_cast<std::size_t>(rank_);
   copy_block(sent[own].data, received[own].data, received[own].bytes);  // while others come
+}
+
+/// Whether other processes read what this rank offers, as far as it knows: there are large data on some rank.
+bool WindowEngine::may_be_read(const Collective& collective, const Offer& offer) const {
+  if (reads_from_bytes_ == kNeverRead || peers_->are_all_here()) return false;
+  const bool may_be_large =
+      collective.kind == CollectiveKind::all_to_all || collective.bytes(collective.total()) >= reads_from_bytes_;
+  return may_be_large && offer.bytes > Cell::bytes_behind_pieces(window_.ranks());
 }
 
 bool WindowEngine::try_begin(WindowOperation& operation) {

@@ -87,6 +87,7 @@ class WindowEngine {
   RankArea& mine() const { return window_.area(rank_); }
   bool advance(WindowOperation& operation);
   void offer(WindowOperation& operation);
+  bool may_be_read(const Collective& collective, const Offer& offer) const;
   bool try_begin(WindowOperation& operation);
   void check_offers(const WindowOperation& operation) const;
   void stage_segments(WindowOperation& operation, std::int64_t count, std::int64_t in_a_segment);
@@ -105,6 +106,7 @@ class WindowEngine {
 
   // window_moves.cpp
   void begin_pieces(WindowOperation& operation);
+  bool reads(const ShownPieces& shown);
   void check_pieces(WindowOperation& operation, const ShownPieces& shown) const;
   void take_pieces(const WindowOperation& operation, const ShownPieces& shown) const;
   bool advance_piece_segments(WindowOperation& operation);
@@ -127,6 +129,7 @@ class WindowEngine {
   std::vector<const std::byte*> inputs_;                // by rank, used again and again
   std::vector<std::byte*> outputs_;
   std::unique_ptr<Storage> copies_;  // of parts of others' pieces
+  bool has_told_ = false;            // that data are copied twice
   std::uint64_t idle_looks_ = 0;
   Clock::time_point ended_since_;
 };

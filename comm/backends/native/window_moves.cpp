@@ -2,8 +2,10 @@
 #include "tandem/comm/backends/native/rank_reduction.h"
 #include "tandem/comm/backends/native/window_engine.h"
 #include "tandem/core/error.h"
+#include "tandem/kernels/notice.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::comm {
 
@@ -27,8 +29,7 @@ void WindowEngine::begin_pieces(WindowOperation& operation) {
   check_pieces(operation, shown);
   const bool combines = is_reduction(operation.collective.kind);
   const bool are_in_cells = shown.are_in_cells();
-  if (!are_in_cells && shown.most_bytes() < reads_from_bytes_)
-    return stage_segments(operation, shown.most_bytes(), Window::kSegmentBytes);
+  if (!are_in_cells && !reads(shown)) return stage_segments(operation, shown.most_bytes(), Window::kSegmentBytes);
   if (combines) {
     combine_pieces(operation, shown);
   } else {
@@ -39,6 +40,18 @@ void WindowEngine::begin_pieces(WindowOperation& operation) {
   } else {
     end_here(operation);
   }
+}
+
+/// Whether pieces are read from where they are; the same on all ranks.
+bool WindowEngine::reads(const ShownPieces& shown) {
+  if (shown.most_bytes() < reads_from_bytes_) return false;
+  const int rank = shown.first_unreadable();
+  if (rank >= 0 && rank_ == 0 && !std::exchange(has_told_, true))
+    kernels::notice(fmt::format(
+        "ranks cannot read each other's memory, and copy large data twice: rank {} has data where the system lets no "
+        "other process read",
+        rank));
+  return rank < 0;
 }
 
 /// What does not fit is not taken, and this rank fails at the end: others count on its part until then.

@@ -30,6 +30,12 @@ std::int64_t ShownPieces::most_bytes() const {
   return most;
 }
 
+int ShownPieces::first_unreadable() const {
+  for (int rank = 0; rank < window_.ranks(); ++rank)
+    if (!cell(rank).offer.is_readable) return rank;
+  return -1;
+}
+
 const std::byte* ShownPieces::view(int from) const {
   Cell& shown = cell(from);
   const std::int64_t begin = piece(from, rank_).begin;

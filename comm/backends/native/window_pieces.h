@@ -25,6 +25,8 @@ class ShownPieces {
   std::int64_t most_bytes() const;
   /// Whether all data are in cells.
   bool are_in_cells() const { return most_bytes() <= Cell::bytes_behind_pieces(window_.ranks()); }
+  /// The first rank whose memory other processes cannot read, or -1.
+  int first_unreadable() const;
   const Piece& piece(int from, int to) const { return cell(from).pieces()[to]; }
   /// The data of a rank's piece for this one, or null where they are in the memory of another process.
   const std::byte* view(int from) const;

@@ -42,6 +42,10 @@ class PeerProcesses {
   std::vector<Peer> peers_;
 };
 
+/// Whether the system lets other processes read this memory of this one, where they may read any: not all that a driver
+/// maps, as page-locked memory may be.
+bool is_readable_by_others(std::uint64_t address, std::int64_t bytes);
+
 /// "" where every rank can read the memory of all others, which each of them tries; else what the first rank that
 /// cannot says, the same on all. Collective.
 std::string obstacle_to_reading(Backend& backend, const PeerProcesses& peers);

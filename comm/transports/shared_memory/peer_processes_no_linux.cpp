@@ -10,5 +10,6 @@ bool PeerProcesses::has_ended(int /*rank*/) const { return false; }
 void PeerProcesses::read(int /*rank*/, std::uint64_t /*address*/, void* /*into*/, std::int64_t /*bytes*/) const {
   fail("memory of another process: this program can read it on Linux only");
 }
+bool is_readable_by_others(std::uint64_t /*address*/, std::int64_t /*bytes*/) { return false; }
 
 }  // namespace tandem::comm

@@ -33,6 +33,7 @@ struct Offer {
   ReduceOp op = ReduceOp::sum;
   std::uint64_t address = 0;  ///< of the memory that its pieces are parts of, in its process
   std::int64_t bytes = 0;     ///< of that memory
+  bool is_readable = true;    ///< by other processes, as far as they read of it
 };
 
 /// What a rank has for one other: a part of the memory that it offers.

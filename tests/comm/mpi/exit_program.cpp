@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   const std::string way = argc > 1 ? argv[1] : "";
   return run_program([&](MpiEnvironment& environment) {
     if (way == "refused") refuse_reading();
+    if (way == "own-wish" && environment.rank() == 1) setenv("TANDEM_SINGLE_COPY", "sometimes", 1);
     if (way == "self") make_process_group("self", environment);
     const auto group = make_process_group("auto", environment);
     if (way == "agreed") run_agreed(*group, [&] { require(group->rank() == 0, "no such file: train.bin"); });
@@ -42,7 +44,8 @@ int main(int argc, char** argv) {
       require(ones.to_vector<float>().front() == static_cast<float>(group->size()), "a wrong sum");
     }
     if (way == "lone" || way == "in-flight") group->all_reduce(Out(Tensor::zeros({1 << 20})));  // would wait for ever
-    if (way == "refused") {
+    if (way == "refused-later") refuse_reading();
+    if (way.starts_with("refused")) {
       const Tensor mine = Tensor::full({1 << 20}, 1.0 + group->rank());
       const Tensor all = group->all_gather(mine);
       for (int rank = 0; rank < group->size(); ++rank)

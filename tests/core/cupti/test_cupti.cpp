@@ -6,6 +6,8 @@
 #include "tests/support/catch.h"
 #include "tests/support/error_of.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
@@ -199,6 +201,31 @@ TEST_CASE("CUPTI: memory for records has an end, and each recording begins with 
     CHECK(recording.activities.size() == 64);
     CHECK_THAT(recording.notes, ContainsText("; dropped records: 6 "));
   }
+}
+
+TEST_CASE("CUPTI: a buffer may come back while CUPTI is asked for dropped records, as its locks are its own") {
+  const StandIn stand_in;
+  std::atomic<bool> has_come_back = false, came_back_at_once = false;
+  std::thread other;
+  {
+    cupti::Recorder recorder(load());
+    stand_in->as_it_counts = [&] {
+      other = std::thread([&] {
+        stand_in->complete_buffer(nullptr, 0, new std::uint8_t[64], 64, 0);
+        has_come_back = true;
+      });
+      for (int i = 0; i < 2000 && !has_come_back; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      came_back_at_once = has_come_back.load();
+    };
+    CHECK(recorder.stop().activities.empty());
+  }
+  REQUIRE(other.joinable());
+  other.join();
+  CHECK(came_back_at_once);
+  // One that comes when nothing is recorded is let go, and nobody is asked for more.
+  stand_in->as_it_counts = [&] { came_back_at_once = false; };
+  stand_in->complete_buffer(nullptr, 0, new std::uint8_t[64], 64, 0);
+  CHECK(came_back_at_once);
 }
 
 TEST_CASE("CUPTI: activities belong to their ranges and all ranges around them, stream by stream") {

@@ -69,7 +69,7 @@ Result cuptiGetTimestamp(std::uint64_t* time) {
 
 Result cuptiActivityRegisterCallbacks(RequestBuffer request, CompleteBuffer complete) {
   request_buffer = request;
-  complete_buffer = complete;
+  complete_buffer = state.complete_buffer = complete;
   return kSuccess;
 }
 
@@ -122,6 +122,7 @@ Result cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid_bytes,
 }
 
 Result cuptiActivityGetNumDroppedRecords(void* /*context*/, std::uint32_t /*stream*/, std::size_t* dropped) {
+  if (const auto act = std::exchange(state.as_it_counts, {})) act();
   *dropped = std::exchange(state.dropped, 0);
   return kSuccess;
 }

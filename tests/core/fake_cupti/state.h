@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -18,10 +19,12 @@ struct FakeCuptiState {
   std::size_t dropped = 0;
   bool breaks_buffers = false;  // each ends with something that is no record
   std::uint32_t correlation = 0;
+  std::function<void()> as_it_counts = {};  // what goes on in other threads while it counts dropped records
 
   // What came.
   std::set<std::uint32_t> enabled;
   int pushed = 0, popped = 0;
+  void (*complete_buffer)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) = nullptr;
   std::vector<std::vector<std::uint8_t>> records;  // those that the next flush hands out
 };
 

@@ -101,6 +101,16 @@ TEST_CASE("the best checkpoint is kept, also by a run that goes on") {
     CHECK(checkpoints.finish().empty());
     CHECK(folder.steps() == std::vector<std::int64_t>{6, 12});
   }
+  SECTION("by none where its figure is no number") {
+    train::Checkpoint checkpoint = train::read_checkpoint(folder.path_of(9));
+    checkpoint.metadata["best_value"] = "nan";
+    train::write_checkpoint(folder.path_of(9), checkpoint);
+    Checkpointing checkpoints(*run.trainer, group, folder, options);
+    CHECK(checkpoints.resume(directory.path().string()).steps == 9);
+    run.trainer->run(checkpoints.with({}));
+    CHECK(checkpoints.finish().empty());
+    CHECK(folder.steps() == std::vector<std::int64_t>{12});
+  }
   SECTION("by another figure, for which that one counts no more") {
     Checkpointing checkpoints(*run.trainer, group, folder, {.keep = 1, .best_by = train::BestBy::test_loss});
     CHECK(checkpoints.resume(directory.path().string()).steps == 9);

@@ -6,6 +6,7 @@
 #include "tests/comm/thread_ranks.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/train/checkpoint/gate.h"
 #include "tests/train/checkpoint/small_run.h"
 
 #include <sys/resource.h>
@@ -13,9 +14,7 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <fstream>
-#include <mutex>
 #include <thread>
 
 using namespace tandem;
@@ -27,52 +26,6 @@ using train::EpochRecord;
 namespace {
 
 using Steps = std::vector<std::int64_t>;
-
-/// What all writes of files wait for: the disk is done with them once it is open.
-class Gate {
- public:
-  void close() { set(false); }
-  void open() { set(true); }
-
-  /// Does not wait for ever: who closed the gate may be waiting for this.
-  void pass() {
-    constexpr std::chrono::seconds kLongest(60);
-    std::unique_lock lock(mutex_);
-    is_reached_ = true;
-    changed_.notify_all();
-    if (!changed_.wait_for(lock, kLongest, [&] { return is_open_; })) was_waited_for_ = is_open_ = true;
-  }
-
-  /// Returns once somebody has come to it since it was closed.
-  void wait_until_reached() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return is_reached_; });
-  }
-
-  /// Whether somebody waited for the disk who should have opened the gate.
-  bool was_waited_for() {
-    const std::lock_guard lock(mutex_);
-    return was_waited_for_;
-  }
-
- private:
-  void set(bool is_open) {
-    const std::lock_guard lock(mutex_);
-    is_open_ = is_open;
-    is_reached_ = is_reached_ && is_open;
-    was_waited_for_ = was_waited_for_ && is_open;
-    changed_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_open_ = true, is_reached_ = false, was_waited_for_ = false;
-};
-
-Gate& gate() {
-  static Gate one;
-  return one;
-}
 
 /// The disk takes until step `until` for what is begun from step 2 on. All that comes later is waited for, so that it
 /// is not put off.
@@ -118,6 +71,11 @@ class AddressSpaceLimit {
 #endif
 
 }  // namespace
+
+tandem::test::Gate& tandem::test::gate() {
+  static Gate one;
+  return one;
+}
 
 extern "C" int fsync(int descriptor) {
   gate().pass();

@@ -67,6 +67,17 @@ struct Lanes {
   }
 };
 
+/// The sum of values some of which are near the limits of doubles: smaller by a power of two, none of their sums is
+/// beyond.
+double scaled_sum(const Tensor& dense) {
+  constexpr int kBits = 64;  // a tensor has fewer values
+  double sum = 0.0;
+  for_each_chunk(dense, [&](std::span<const double> values) {
+    for (const double value : values) sum += std::ldexp(value, -kBits);
+  });
+  return std::ldexp(sum, kBits);
+}
+
 /// All but limits and counts.
 Histogram moments_of(const Tensor& dense) {
   Lanes lanes;
@@ -82,20 +93,41 @@ Histogram moments_of(const Tensor& dense) {
     result.sum += lanes.sum[lane];
     result.sum_of_squares += lanes.sum_of_squares[lane];
   }
+  if (!std::isfinite(result.sum)) result.sum = scaled_sum(dense);  // infinities of both signs, or too large
   return result;
 }
 
-/// How many values lie in each of several bins of this width, which is above 0, from `least` on.
-std::vector<double> counts_of(const Tensor& dense, double least, double width, std::size_t bins) {
+/// Bins of one width.
+struct Bins {
+  double least, most;
+  int count;  ///< so many that each limit is another double
+
+  Bins(double min, double max, int wanted) : least(min), most(max), count(wanted) {
+    const double largest = std::max(std::abs(min), std::abs(max)), spacing = largest - std::nextafter(largest, 0.0);
+    count = min < max ? static_cast<int>(std::clamp((max - min) / spacing, 1.0, static_cast<double>(wanted))) : 1;
+  }
+  /// By what to multiply, so that the range, and a part of it, is a double of full precision.
+  double scale() const {
+    const double range = most - least;
+    return !std::isfinite(range) ? 0x1p-1 : range < 0x1p-900 ? 0x1p64 : 1.0;
+  }
+  /// Multiplied by scale().
+  double width() const { return (most * scale() - least * scale()) / count; }
+  double limit(int i) const { return i == count ? most : std::fma(i, width(), least * scale()) / scale(); }
+};
+
+/// How many values lie in each bin; their width is above 0.
+std::vector<double> counts_of(const Tensor& dense, const Bins& layout) {
   // Values near each other are often of one bin, and an addition to a place in memory waits for the one before.
   constexpr std::size_t kTables = 4;
+  const auto bins = static_cast<std::size_t>(layout.count);
   std::vector<std::int64_t> tables(kTables * bins);
   std::array<std::int32_t, kChunk> places;
-  const double shift = least / width, last = static_cast<double>(bins) - 1.0;
+  const double scale = layout.scale(), least = layout.least * scale, width = layout.width(), last = layout.count - 1.0;
   for_each_chunk(dense, [&](std::span<const double> values) {
     for (std::size_t i = 0; i < values.size(); ++i)
       places[i] = static_cast<std::int32_t>(i % kTables * bins) +
-                  static_cast<std::int32_t>(std::clamp(values[i] / width - shift, 0.0, last));
+                  static_cast<std::int32_t>(std::clamp((values[i] * scale - least) / width, 0.0, last));
     for (const std::int32_t place : std::span(places).first(values.size())) ++tables[static_cast<std::size_t>(place)];
   });
   std::vector<double> counts(bins);
@@ -110,16 +142,9 @@ Histogram histogram_of(const Tensor& values, int bins) {
   const Tensor dense = here.is_dense() ? here : here.contiguous();
   Histogram result = moments_of(dense);
   if (result.count == 0.0) return result;
-  const int used = result.min < result.max ? bins : 1;
-  const double width = result.max / used - result.min / used;  // their difference may be no double
-  for (int i = 1; i < used; ++i) result.limits.push_back(std::fma(i, width, result.min));  // nor their product
-  result.limits.push_back(result.max);
-  if (width > 0.0) {
-    result.counts = counts_of(dense, result.min, width, static_cast<std::size_t>(used));
-  } else {
-    result.counts.resize(static_cast<std::size_t>(used));
-    result.counts.front() = result.count;
-  }
+  const Bins layout(result.min, result.max, bins);
+  for (int i = 1; i <= layout.count; ++i) result.limits.push_back(layout.limit(i));
+  result.counts = result.min < result.max ? counts_of(dense, layout) : std::vector{result.count};
   return result;
 }
 
