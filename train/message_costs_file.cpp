@@ -100,6 +100,7 @@ std::string message_costs_key(comm::ProcessGroup& group) {
                                         : fmt::format("{} on {} cores", host.ranks, host.cores.size()));
   std::string key =
       fmt::format("backend {}, ranks {}, {}", group.name(), fmt::join(places, " + "), fmt::join(processors, " and "));
+  if (const std::string network = group.network(); !network.empty()) key += fmt::format(", simulated {}", network);
   for (const auto& [name, version] : build_versions()) key += fmt::format(", {} {}", name, version);
   return group.all_gather_bytes(key).front();
 }

@@ -6,6 +6,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 using namespace tandem::comm;
@@ -105,6 +108,17 @@ TEST_CASE("what is lost never comes") {
   network.threads.stop("rank 0 has ended");
   CHECK(error_of([&] { receive->done(); }) == "rank 0 has ended");
   CHECK(error_of([&] { network.ranks[1]->check(); }) == "rank 0 has ended");
+}
+
+TEST_CASE("what a transport's library does not take is not taken behind a simulated network either") {
+  struct OneThread final : Transport {
+    std::unique_ptr<Transfer> send(int, int, const void*, std::int64_t) override { return nullptr; }
+    std::unique_ptr<Transfer> receive(int, int, void*, std::int64_t) override { return nullptr; }
+    std::string thread_obstacle() const override { return "one thread at a time"; }
+    std::unique_ptr<Transport> subgroup(std::span<const int>) override { return std::make_unique<OneThread>(); }
+  };
+  const NetworkModel model = parse_network_model("hosts=2");
+  CHECK(delay_messages(std::make_unique<OneThread>(), 0, model)->thread_obstacle() == "one thread at a time");
 }
 
 TEST_CASE("networks that cannot be simulated in real time are refused") {

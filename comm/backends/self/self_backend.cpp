@@ -1,6 +1,7 @@
 // The backend of a group of one: every collective is a copy, done when it starts.
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/backends/blocks.h"
+#include "tandem/comm/cost/network_costs.h"
 #include "tandem/core/error.h"
 
 namespace tandem::comm {
@@ -9,6 +10,8 @@ namespace {
 
 class SelfBackend final : public Backend {
  public:
+  explicit SelfBackend(const std::optional<NetworkModel>& network) : network_(network) {}
+
   std::string_view name() const override { return "self"; }
   Place place() const override { return {}; }
   std::unique_ptr<Work> start(const Collective& collective) override {
@@ -18,11 +21,20 @@ class SelfBackend final : public Backend {
       copy_block(collective.input, collective.output, collective.bytes(collective.count()));
     return done_work();
   }
-  std::unique_ptr<Backend> subgroup(std::span<const int>) override { return make_self_backend(); }
+  std::unique_ptr<Backend> subgroup(std::span<const int>) override { return make_self_backend(network_); }
+  std::optional<MessageCosts> costs() const override {
+    return network_ ? std::optional(real_time_costs_of(*network_)) : std::nullopt;
+  }
+  std::string network() const override { return network_ ? to_text(*network_) : ""; }
+
+ private:
+  std::optional<NetworkModel> network_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_self_backend() { return std::make_unique<SelfBackend>(); }
+std::unique_ptr<Backend> make_self_backend(const std::optional<NetworkModel>& network) {
+  return std::make_unique<SelfBackend>(network);
+}
 
 }  // namespace tandem::comm

@@ -39,7 +39,7 @@ struct LostLink {
 struct NetworkModel {
   LinkModel between_hosts{25e-6, 1.1e9};
   LinkModel within_host{2e-6, 4e9};
-  int hosts = 0, ranks_per_host = 1;  ///< 0 hosts: those that there are
+  int hosts = 0, ranks_per_host = 1;  ///< 0 hosts: as many as there are ranks
   /// The ranks of a host have one way out of the host, and one in, together.
   bool is_link_shared = false;
   double jitter = 0.0;  ///< seconds: each message takes up to so much more, drawn by `seed`
