@@ -50,8 +50,7 @@ double real_seconds(const NetworkModel& model, std::string_view algorithm, std::
 
 /// What the virtual clock says of the same all-reduce, and of a barrier behind it.
 double virtual_seconds(const NetworkModel& model, std::string_view algorithm, std::int64_t count) {
-  const auto schedule =
-      std::make_shared<const Schedule>(all_reduce_algorithm(algorithm).make(model.node_of_rank()));
+  const auto schedule = std::make_shared<const Schedule>(all_reduce_algorithm(algorithm).make(model.node_of_rank()));
   VirtualRanks ranks(model, schedule);
   std::vector<Tensor> tensors;
   for (int rank = 0; rank < model.ranks(); ++rank) tensors.push_back(Tensor::zeros({count}));
@@ -76,7 +75,8 @@ TEST_CASE("all-reduces in real time take about what the virtual clock says") {
     const NetworkModel model = parse_network_model(text);
     for (const char* const algorithm : {"ring", "halving-doubling", "two-level"}) {
       CAPTURE(text, algorithm);
-      const double formula = virtual_seconds(model, algorithm, 100000), seconds = real_seconds(model, algorithm, 100000);
+      const double formula = virtual_seconds(model, algorithm, 100000),
+                   seconds = real_seconds(model, algorithm, 100000);
       CHECK(seconds > 0.95 * formula);
       CHECK(seconds < 4.0 * formula);
     }

@@ -79,4 +79,6 @@ TEST_CASE("the summary of a run of several ranks tells what more would gain") {
              ContainsText("  speed-up 1.98x on 2 hosts, ") && ContainsText(", predicted for 25 us and 1.1 GB/s\n"));
   result.last.world_size = 1;
   CHECK(summary_text(result, {}).find("speed-up") == std::string::npos);
+  result.scaling->network_is_simulated = true;
+  CHECK_THAT(summary_text(result, {}), ContainsText(", predicted for the simulated 25 us and 1.1 GB/s\n"));
 }
