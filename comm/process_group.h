@@ -215,7 +215,8 @@ struct GroupOptions {
   /// Words of a network (comm/transports/simulated/network_model.h), as "alpha=2ms beta=1Gbit hosts=2x2", on which the
   /// messages of backends native and threads arrive as late, in real time, as on that network; "" for none. The ranks
   /// are on its hosts then, by their numbers (without hosts each on one of its own), and exchange messages only, also
-  /// where they share memory; message_costs() are the network's at first. A group of one has these alone.
+  /// where they share memory; message_costs() are the network's at first. A group of one has these alone, and predicts
+  /// for two.
   std::string network = {};
   /// Who moves on works of backends native, threads and mpi that are under way: "poll" (polls and waits alone) or
   /// "thread" (a thread of each rank as well); "auto" is a thread where each rank has a core for it beside those that

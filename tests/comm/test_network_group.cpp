@@ -148,7 +148,9 @@ TEST_CASE("one rank sends nothing on a simulated network, and knows what message
   CHECK(group->name() == "self");
   CHECK(group->network() == "alpha=2ms beta=125MB local-alpha=2us local-beta=4GB hosts=1x1");
   CHECK(group->message_costs().between_hosts == CostCurve::line(2e-3, 125e6));
+  CHECK(group->predicted_all_reduce_seconds(1000000).value() == Approx(2e-3 + 8e-3).epsilon(0.02));  // of two
   CHECK(make_process_group("auto", environment)->network().empty());
+  CHECK_FALSE(make_process_group("auto", environment)->predicted_all_reduce_seconds(4).has_value());
   CHECK_THROWS_AS(make_process_group({.network = "hosts=2"}, environment), AgreedError);
   CHECK_THROWS_AS(make_process_group({.network = "hosts=none"}, environment), AgreedError);
   CHECK(error_of([&] { make_process_group({.backend = "gloo", .network = "hosts=1"}, environment); }) ==

@@ -2,6 +2,8 @@
 #include "tandem/comm/backends/backend.h"
 #include "tandem/comm/backends/blocks.h"
 #include "tandem/comm/cost/network_costs.h"
+#include "tandem/comm/cost/predict.h"
+#include "tandem/comm/schedules/algorithms.h"
 #include "tandem/core/error.h"
 
 namespace tandem::comm {
@@ -24,6 +26,11 @@ class SelfBackend final : public Backend {
   std::unique_ptr<Backend> subgroup(std::span<const int>) override { return make_self_backend(network_); }
   std::optional<MessageCosts> costs() const override {
     return network_ ? std::optional(real_time_costs_of(*network_)) : std::nullopt;
+  }
+  std::optional<double> predicted_all_reduce_seconds(std::int64_t bytes) const override {
+    if (!network_) return std::nullopt;
+    const std::vector<int> hosts{0, 1};
+    return predicted_seconds(recursive_doubling(2), hosts, bytes, real_time_costs_of(*network_));
   }
   std::string network() const override { return network_ ? to_text(*network_) : ""; }
 
