@@ -68,6 +68,23 @@ TEST_CASE("messages take as long as on the network that is simulated") {
   CHECK((at_one == data && at_two == data && at_one_too == data));
 }
 
+TEST_CASE("a message that is still behind another on its sender's way holds up none that comes before it") {
+  const DelayedRanks network("alpha=20ms beta=100KB hosts=3");
+  const std::vector<std::uint8_t> data(50000, 7);
+  std::vector<std::uint8_t> received(50000), late(1000), early(1000);
+  const auto first = network.ranks[0]->send(1, 0, data.data(), 50000);  // takes half a second
+  const auto behind = network.ranks[0]->send(2, 0, data.data(), 1000);
+  const auto at_once = network.ranks[1]->send(2, 0, data.data(), 1000);
+  const auto to_one = network.ranks[1]->receive(0, 0, received.data(), 50000);
+  const auto from_behind = network.ranks[2]->receive(0, 0, late.data(), 1000);
+  const auto from_at_once = network.ranks[2]->receive(1, 0, early.data(), 1000);
+  CHECK(!from_behind->done());  // looks first
+  const Clock clock;
+  clock.time_of(*from_at_once);
+  CHECK(!from_behind->done());
+  CHECK(early.back() == 7);
+}
+
 TEST_CASE("messages within a simulated host are faster than those between hosts") {
   const DelayedRanks network("alpha=5s local-alpha=1us local-beta=1GB hosts=2x2");
   int sent = 7, near = 0, far = 0;

@@ -72,12 +72,15 @@ class DelayedReceive final : public Transfer {
   }
 
   bool done() override {
-    if (!has_time_) {
-      if (!time_->done()) return false;
+    if (!has_time_ && !time_->done()) return false;
+    has_time_ = true;
+    if (!takes_way_) {
+      // Not before its first byte comes: another message may come first.
+      if (seconds_now() < first_byte_) return false;
       const std::scoped_lock lock(ways_->mutex);
       double& free_from = ways_->in_free_from[is_within_host_ ? 0 : 1];
       arrives_ = free_from = std::max(first_byte_, free_from) + transfer_time_;
-      has_time_ = true;
+      takes_way_ = true;
     }
     return data_->done() && seconds_now() >= arrives_;
   }
@@ -87,7 +90,7 @@ class DelayedReceive final : public Transfer {
   bool is_within_host_;
   double transfer_time_;
   double first_byte_ = 0.0, arrives_ = 0.0;
-  bool has_time_ = false;
+  bool has_time_ = false, takes_way_ = false;
   std::unique_ptr<Transfer> time_, data_;
 };
 
