@@ -122,7 +122,10 @@ struct EpochRecord {
   std::optional<PhaseTimes> time{};                ///< of this rank; writing is that since the record before
   TensorMemory memory{};                           ///< of this rank, so far
   std::optional<comm::ExchangeTotals> exchange{};  ///< of this rank's gradients; on several ranks
-  std::vector<LayerNorms> layers{};                ///< at the epoch's last step, with TrainerOptions::layer_norms
+  /// Seconds of this epoch's backward passes in which gradients could be exchanged (ExchangeTotals::window_seconds); on
+  /// one rank.
+  std::optional<double> exchange_window{};
+  std::vector<LayerNorms> layers{};  ///< at the epoch's last step, with TrainerOptions::layer_norms
 };
 
 /// Ranks on hosts of their own, each with as many images a step as a rank of the run had.

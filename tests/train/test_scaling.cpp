@@ -45,6 +45,9 @@ TEST_CASE("a step is what a rank computes, and the window where its exchange wen
   CHECK(scaling->predicted[3].factor == eight.factor);
   // One rank exchanges nothing: all of its backward pass would do.
   CHECK(predict_scaling(epoch_of(1), {1 << 20}, usual)->window_seconds == Approx(0.04));
+  EpochRecord alone = epoch_of(1);
+  alone.exchange_window = 0.15;  // of its backward pass, behind a bucket
+  CHECK(predict_scaling(alone, {1 << 20}, usual)->window_seconds == Approx(0.015));
 
   comm::MessageCosts measured = usual;
   measured.between_hosts = comm::CostCurve::line(1e-3, 1e8);
