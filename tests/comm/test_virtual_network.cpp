@@ -1,5 +1,6 @@
 // Collectives on a simulated network take as long as the formulas say.
 #include "tandem/comm/backends/native/virtual_ranks.h"
+#include "tandem/comm/cost/network_costs.h"
 #include "tandem/comm/cost/predict.h"
 #include "tandem/comm/schedules/all_reduce_algorithms.h"
 #include "tandem/comm/transports/simulated/network_model.h"
@@ -220,6 +221,21 @@ TEST_CASE("two levels take the time of trees within hosts and a ring between the
     CHECK(all_reduce_seconds(model, schedule, 1 << 20, {.segment_bytes = 4 << 20}) ==
           Approx(2.0 * levels * (2e-6 + kBytes / 4e9) + 2.0 * (hosts - 1) * (20e-6 + kBytes / hosts / 1.25e9))
               .epsilon(0.01));
+  }
+}
+
+TEST_CASE("what is predicted between hosts is what the virtual clock says, however long latencies are") {
+  for (const char* const text :
+       {"alpha=2ms beta=1Gbit hosts=2", "alpha=10us beta=1Gbit hosts=2", "alpha=2ms beta=1Gbit hosts=4"}) {
+    const NetworkModel model = parse_network_model(text);
+    for (const char* const algorithm : {"ring", "recursive-doubling"}) {
+      const Schedule schedule = all_reduce_algorithm(algorithm).make(model.node_of_rank());
+      for (const std::int64_t count : {1000, 93440, 373760, 1000000}) {
+        CAPTURE(text, algorithm, count);
+        CHECK(predicted_seconds(schedule, model.node_of_rank(), 4 * count, costs_of(model)) ==
+              Approx(all_reduce_seconds(model, schedule, count, {})).epsilon(0.05));
+      }
+    }
   }
 }
 
